@@ -10,8 +10,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ALONG = (
     'checks/**/*.py',
-    'docs/*.md',
-    'docs/results.schema.json',
+    'docs/**/*.md',
+    'docs/reference/results.schema.json',
     'reports/grafana/*',
     'site-config/example-lustre/*',
     'site-config/sample/*',

@@ -30,10 +30,24 @@ def outcome(
     return Outcome((process,), (text(name, 'out'),), (err,), (json_ or None,))
 
 
+def outcome_on_two(name: str) -> Outcome:
+    """What the runner saw of a transcript of two processes at the same time, as if on two nodes."""
+    return Outcome(
+        tuple(ProcessTime(*process) for process in json.loads(text(name, 'processes'))),
+        ('', ''),
+        tuple(text(name, f'{rank}.err') for rank in range(2)),
+        tuple(text(name, f'{rank}.json') or None for rank in range(2)),
+    )
+
+
+def inputs_of_two(name: str) -> dict[str, str]:
+    return {f'/raw/1.{rank}.fio': text(name, f'{rank}.fio') for rank in range(2)}
+
+
 def report_of(name: str, section: str = 'json') -> Any:
     """The data of its report, without the notes before it."""
-    said = text(name, section)
-    return json.JSONDecoder().raw_decode(said, said.index('{\n'))[0]
+    output = text(name, section)
+    return json.JSONDecoder().raw_decode(output, output.index('{\n'))[0]
 
 
 def changed(name: str, change: Callable[[Any], object]) -> str:
@@ -52,5 +66,5 @@ def sections(job_file: str) -> dict[str, dict[str, str]]:
 
 def jobs_in(command: Command) -> list[dict[str, str]]:
     """The jobs of all job files of a command, in the order of ranks."""
-    files = (each for path, each in command.inputs.items() if path.endswith('.fio'))
-    return [job for each in files for job in sections(each).values()]
+    files = (content for path, content in command.inputs.items() if path.endswith('.fio'))
+    return [job for content in files for job in sections(content).values()]

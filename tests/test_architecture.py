@@ -20,9 +20,9 @@ CHECK_LINES_MOST = 120
 
 
 def table() -> dict[str, tuple[set[str], str]]:
-    """The rooms of docs/architecture.md: name -> (rooms it may import, where it runs)."""
+    """The rooms of docs/explanation/architecture.md: name -> (rooms it may import, where it runs)."""
     rows = {}
-    for line in (REPOSITORY / 'docs' / 'architecture.md').read_text().splitlines():
+    for line in (REPOSITORY / 'docs' / 'explanation' / 'architecture.md').read_text().splitlines():
         match = re.match(r'\| `(\w+)/` \| [^|]+ \| ([^|]+) \| (node|login) \|', line)
         if match:
             room, imports, side = match.groups()
@@ -75,7 +75,10 @@ def test_no_two_classes_have_the_same_name():
 
 def test_a_module_of_the_job_imports_only_those_before_it():
     section = (
-        (REPOSITORY / 'docs' / 'architecture.md').read_text().partition('## Inside `job/`')[2].partition('\n## ')[0]
+        (REPOSITORY / 'docs' / 'explanation' / 'architecture.md')
+        .read_text()
+        .partition('## Inside `job/`')[2]
+        .partition('\n## ')[0]
     )
     rows = re.findall(r'^\| `(\w+)/` \| ([^|]+) \|', section, re.MULTILINE)
     order = [f'{folder}.{name}' for folder, names in rows for name in re.findall(r'`(\w+)`', names)]

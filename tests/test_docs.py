@@ -13,16 +13,16 @@ from seatrial.site import contract, model
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 README = REPOSITORY / 'README.md'
-DOCS = sorted((REPOSITORY / 'docs').glob('*.md'))
+DOCS = sorted((REPOSITORY / 'docs').rglob('*.md'))
 PAGES = [README, REPOSITORY / 'CONTRIBUTING.md', REPOSITORY / 'CHANGELOG.md', *DOCS]
 HOW_TO = (
-    'accept-a-system.md',
-    'check-an-upgrade.md',
-    'compare-two.md',
-    'run-every-night.md',
-    'find-the-slow-one.md',
-    'layouts.md',
-    'extend.md',
+    'tutorials/accept-a-system.md',
+    'how-to/check-an-upgrade.md',
+    'tutorials/compare-two.md',
+    'tutorials/run-every-night.md',
+    'how-to/find-the-slow-one.md',
+    'how-to/layouts.md',
+    'how-to/extend.md',
 )
 WORDS_A_SENTENCE = 20
 LINES_OF_HOW_TO = 80
@@ -71,11 +71,21 @@ def test_every_link_leads_somewhere(page):
     assert broken(page) == []
 
 
-@pytest.mark.parametrize('name', ['catalogue', 'file-systems', 'validity'])
-def test_a_page_that_is_made_is_up_to_date(name):
-    generator = f'docs/generate_{name.replace("-", "_")}.py'
-    made = subprocess.run([sys.executable, generator], cwd=REPOSITORY, capture_output=True, text=True, check=True)
-    assert made.stdout == (REPOSITORY / 'docs' / f'{name}.md').read_text(), f'python {generator} > docs/{name}.md'
+def test_what_the_code_knows_of_a_page_is_up_to_date():
+    made = runpy.run_path(str(REPOSITORY / 'docs' / 'generate.py'))['made']()
+    assert [file for file, text in made.items() if file.read_text() != text] == [], 'python docs/generate.py'
+
+
+def test_a_site_is_made_of_the_docs_without_a_warning(tmp_path):
+    built = subprocess.run(
+        [sys.executable, '-m', 'mkdocs', 'build', '--strict', '--site-dir', str(tmp_path / 'site')],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stderr
+    pages = {page.parent.name for page in (tmp_path / 'site').glob('*/*/index.html')}
+    assert pages == {page.stem for page in DOCS if page.name != 'index.md'}
 
 
 @pytest.mark.parametrize('page', [README, *DOCS], ids=lambda page: page.name)
@@ -114,27 +124,17 @@ def described(page: str, after: str) -> set[str]:
     return set(re.findall(r'\w+', ' '.join(re.findall(r'^\| (`[^|]+`) \|', text, re.MULTILINE))))
 
 
-@pytest.mark.parametrize('name', ['site-config.md', 'contract.md'])
-def test_the_tables_of_keys_are_those_of_the_models(name):
-    made = runpy.run_path(str(REPOSITORY / 'docs' / 'generate_keys.py'))
-    text = (REPOSITORY / 'docs' / name).read_text()
-    assert made['page'](text, made['PAGES'][name]) == text, 'python docs/generate_keys.py'
-
-
-def test_the_table_of_tags_is_that_of_the_checks():
-    text = (REPOSITORY / 'docs' / 'reframe.md').read_text()
-    assert runpy.run_path(str(REPOSITORY / 'docs' / 'generate_tags.py'))['page'](text) == text, 'generate_tags.py'
-
-
-@pytest.mark.parametrize(('name', 'module'), [('site-config.md', model), ('contract.md', contract)])
+@pytest.mark.parametrize(
+    ('name', 'module'), [('reference/site-config.md', model), ('reference/contract.md', contract)]
+)
 def test_every_mapping_of_a_site_has_its_table(name, module):
     entries = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, model.Entry)]
     written = {each.__name__ for each in entries if not each.__subclasses__()}
-    assert written <= set(re.findall(r'<!-- keys of (\w+) -->', (REPOSITORY / 'docs' / name).read_text()))
+    assert written <= set(re.findall(r'<!-- table: keys of (\w+) -->', (REPOSITORY / 'docs' / name).read_text()))
 
 
 def test_the_columns_of_the_history_are_described_and_no_others():
-    assert described('report.md', '## The history') == set(COLUMNS)
+    assert described('reference/report.md', '## The history') == set(COLUMNS)
 
 
 def test_the_average_counts_the_words_of_prose_alone():
@@ -145,7 +145,9 @@ def test_the_average_counts_the_words_of_prose_alone():
 
 def test_each_test_that_the_page_on_security_names_is_there():
     missing, file = [], ''
-    for path, name in re.findall(r'`([\w/]*(?:\.py)?)::(\w+)`', (REPOSITORY / 'docs' / 'security.md').read_text()):
+    for path, name in re.findall(
+        r'`([\w/]*(?:\.py)?)::(\w+)`', (REPOSITORY / 'docs' / 'explanation' / 'security.md').read_text()
+    ):
         file = path or file  # without one it is in the file that was named before
         if f'def {name}(' not in (REPOSITORY / 'tests' / file).read_text():
             missing.append((file, name))
@@ -153,6 +155,6 @@ def test_each_test_that_the_page_on_security_names_is_there():
 
 
 def test_each_claim_in_a_table_of_the_page_on_security_names_its_tests():
-    rows = re.findall(r'^\|.*\|$', (REPOSITORY / 'docs' / 'security.md').read_text(), re.MULTILINE)
+    rows = re.findall(r'^\|.*\|$', (REPOSITORY / 'docs' / 'explanation' / 'security.md').read_text(), re.MULTILINE)
     claims = [row for row in rows if not row.startswith('|---') and not row.endswith('| tests |')]
     assert [row for row in claims if not re.search(r'\| `[\w/]+\.py::test_[^|]*\|$', row)] == []

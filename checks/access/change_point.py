@@ -4,7 +4,7 @@ import reframe  # noqa: F401  (without it ReFrame does not take this for a check
 
 from seatrial.check.base import Check, trial
 from seatrial.check.literature import CALDERON
-from seatrial.judge.expectations import AtLeast, ChangePoint
+from seatrial.judge.expectations import ChangePoint, CurveRatio
 from seatrial.model.units import KIB
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep
@@ -43,7 +43,7 @@ class MultipleFilesChangePoint(Check):
     sweep = ROUND_128_KIB
     every_point = True
     expectations = (
-        AtLeast(
+        CurveRatio(
             of='SharedFileChangePoint',
             id='GP-10',
             words='writing a file a task is no slower than writing a shared file',

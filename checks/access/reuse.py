@@ -4,7 +4,7 @@ import reframe  # noqa: F401  (without it ReFrame does not take this for a check
 
 from seatrial.check.base import Check, trial
 from seatrial.check.literature import CALDERON
-from seatrial.judge.expectations import AtLeast
+from seatrial.judge.expectations import CurveRatio
 from seatrial.workload.bonnie import bonnie_file
 from seatrial.workload.reuse import file_reuse
 from seatrial.workload.sweep import Sweep, surface
@@ -50,7 +50,7 @@ class BonnieFile(Check):
     sweep = Sweep('transfer_size', ('1MiB',))
     every_point = True
     expectations = tuple(
-        AtLeast(
+        CurveRatio(
             metric=metric,
             than='update',
             id=f'GP-05{letter}',

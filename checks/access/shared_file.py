@@ -4,7 +4,7 @@ import reframe  # noqa: F401  (without it ReFrame does not take this for a check
 
 from seatrial.check.base import Check, trial
 from seatrial.check.literature import BOITO_2009, READ_AGAINST_WRITE
-from seatrial.judge.expectations import AtLeast, Between, Degrades, DoesNotDegrade, Insensitive, Reaches, RisesWith
+from seatrial.judge.expectations import CurveRatio, Degrades, DoesNotDegrade, Insensitive, Reaches, RisesWith
 from seatrial.model.units import MIB
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep, powers_of_two
@@ -33,14 +33,14 @@ class SharedFileContiguousTransferSizes(Check):
             words='contiguous access to a shared file does not depend on the transfer size',
             source=BOITO_2009,
         ),
-        AtLeast(
+        CurveRatio(
             of='SharedFileStridedTransferSizes',
             maximum=64 * MIB,  # from the source's 32 objects of 2 GiB on
             id='L09-05b',
             words='contiguous access to a shared file is no slower than strided access up to transfers of 64 MiB',
             source=BOITO_2009,
         ),
-        Between(
+        CurveRatio(
             metric='read',
             of='MultipleFilesTransferSizes',
             lowest=1.05,
@@ -60,7 +60,7 @@ class SharedFileContiguousTasks(Check):
     workload = data_access(files='single', extent='segment', order='contiguous', transfer_size='64MiB')
     sweep = TASKS
     expectations = (
-        AtLeast(
+        CurveRatio(
             of='SharedFileStridedTasks',
             minimum=2,
             id='L09-07a',

@@ -4,7 +4,8 @@ import reframe  # noqa: F401  (without it ReFrame does not take this for a check
 
 from seatrial.check.base import Check, trial
 from seatrial.check.literature import FERMILAB_2011
-from seatrial.judge.expectations import AtMost
+from seatrial.judge.expectations import CurveRatio
+from seatrial.judge.relations import NO_LEAST
 from seatrial.workload.devices import raw_devices
 from seatrial.workload.sweep import Sweep
 
@@ -16,9 +17,11 @@ class RawDevices(Check):
     workload = raw_devices()
     sweep = Sweep('transfer_size', ('1MiB', '16MiB'))
     expectations = (
-        AtMost(
+        CurveRatio(
             metric='read',
             than='device',
+            lowest=NO_LEAST,
+            highest=1.0,
             id='FN-18',
             words='a file system reads 0.31 times as fast as its three devices together',
             source=FERMILAB_2011,

@@ -4,7 +4,7 @@ import reframe  # noqa: F401  (without it ReFrame does not take this for a check
 
 from seatrial.check.base import Check, trial
 from seatrial.check.literature import CALDERON
-from seatrial.judge.expectations import PointAtLeast, StaysBelow
+from seatrial.judge.expectations import PointRatio, StaysBelow
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep, tasks_by_sizes
 
@@ -19,7 +19,7 @@ class TasksByFileSizes(Check):
     sweep = tasks_by_sizes((1, 2, 4, 8, 16, 32), ('1GiB', '4GiB', '16GiB'))
     every_point = True
     expectations = (
-        PointAtLeast(
+        PointRatio(
             metric='write_per_node',
             at='4tasks-4GiB',
             than='16tasks-4GiB',
@@ -45,7 +45,7 @@ class InterfacesOfFiles(Check):
     sweep = Sweep('variant', tuple((name, {'interface': name}) for name in ('posix', 'mpiio')))
     every_point = True
     expectations = (
-        PointAtLeast(
+        PointRatio(
             metric='write',
             at='mpiio',
             than='posix',

@@ -1,4 +1,4 @@
-"""Every node of the case beside its equals, to find the one that is slow (docs/isolation.md)."""
+"""Every node of the case beside its equals, to find the one that is slow (docs/explanation/isolation.md)."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 

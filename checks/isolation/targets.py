@@ -1,4 +1,4 @@
-"""Every target of the file system by itself, to find the one that is slow (docs/isolation.md)."""
+"""Every target of the file system by itself, to find the one that is slow (docs/explanation/isolation.md)."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 

@@ -5,7 +5,7 @@ import reframe  # noqa: F401  (without it ReFrame does not take this for a check
 from seatrial.check.base import Check, trial
 from seatrial.check.literature import FERMILAB_2011
 from seatrial.filesystem.lustre.layout import ALL, striped
-from seatrial.judge.expectations import MARGIN_5, Insensitive, PointBetween
+from seatrial.judge.expectations import MARGIN_5, Insensitive, PointRatio
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep
 
@@ -37,7 +37,7 @@ class StripingMultipleFiles(Check):
     max_relative_error = 0.05
     expectations = (
         *NO_EFFECT,
-        PointBetween(
+        PointRatio(
             metric='read',
             at='c3-4MiB',
             than='c1',

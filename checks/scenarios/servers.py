@@ -36,7 +36,7 @@ class Soak(Check):
 
 @trial
 class SoakPart(Check):
-    """4 hours of Soak, with each action of the site once, for partitions that end longer jobs (docs/scenarios.md)."""
+    """4 hours of Soak, with each action of the site once, for partitions that end longer jobs (scenarios.md)."""
 
     workload = scenario(before_s=3600, action_s=120, after_s=10680)
     sweep = Sweep('action')

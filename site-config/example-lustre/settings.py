@@ -28,7 +28,7 @@ site_configuration = {
             # Which machine is this? The login nodes' names, as regular expressions.
             'hostnames': [r'login[0-9]+\.pelagia'],
             'prefix': REFRAME,
-            # The engines come from modules: docs/install.md
+            # The engines come from modules: docs/how-to/install.md
             'modules_system': 'lmod',
             'partitions': [
                 {
@@ -69,7 +69,7 @@ site_configuration = {
         },
     ],
     'general': [{'check_search_path': check_folders(HERE), 'check_search_recursive': True}],
-    # reframe --mode nightly -l: the cases of one profile, with folders of their own (docs/reframe.md).
+    # reframe --mode nightly -l: the cases of one profile, with folders of their own (docs/how-to/reframe.md).
     'modes': [
         {
             'name': profile,

@@ -40,7 +40,7 @@ site_configuration = {
         },
     ],
     'general': [{'poll_rate_min': 5, 'check_search_path': check_folders(HERE), 'check_search_recursive': True}],
-    # reframe --mode nightly -l: the cases of one profile, with folders of their own (docs/reframe.md).
+    # reframe --mode nightly -l: the cases of one profile, with folders of their own (docs/how-to/reframe.md).
     'modes': [
         {
             'name': profile,

@@ -29,7 +29,7 @@ site_configuration = {
     ],
     # Else ReFrame asks less and less often, and notices the end of a long case up to 10 s late.
     'general': [{'poll_rate_min': 5, 'check_search_path': check_folders(HERE), 'check_search_recursive': True}],
-    # reframe --mode nightly -l: the cases of one profile, with folders of their own (docs/reframe.md).
+    # reframe --mode nightly -l: the cases of one profile, with folders of their own (docs/how-to/reframe.md).
     'modes': [
         {
             'name': profile,

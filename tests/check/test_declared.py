@@ -21,7 +21,7 @@ CHECK = """
 import reframe
 
 from seatrial.check.base import Check, trial
-from seatrial.judge.expectations import AtLeast, GuaranteeHolds, Insensitive, PointAtLeast
+from seatrial.judge.expectations import CurveRatio, GuaranteeHolds, Insensitive, PointRatio
 from seatrial.model.layout import Layout
 from seatrial.model.point import Point
 from seatrial.workload.access import data_access
@@ -136,7 +136,7 @@ def test_what_is_impossible_is_an_error_with_file_class_and_field(write, workloa
     [
         ('max_relative_error = 5', 'max_relative_error: 5 '),
         ('max_relative_error = 1.5', 'max_relative_error: 1.5 '),
-        ("expectations = AtLeast(than='read', **SOURCE)", 'expectations: a single one'),
+        ("expectations = CurveRatio(than='read', **SOURCE)", 'expectations: a single one'),
         ("expectations = ('L09-02',)", "expectations: 'L09-02' is none"),
     ],
 )
@@ -164,18 +164,8 @@ def test_what_cannot_even_be_written_is_an_error_that_names_line_and_class(write
         load(write(sweep=sweep))
 
 
-@pytest.mark.parametrize(
-    ('text', 'fault'),
-    [
-        ('import no_such_module\n', "broken.py: line 1: ModuleNotFoundError: No module named 'no_such_module'"),
-        ('class:\n', r'broken.py: SyntaxError: invalid syntax \(broken.py, line 1\)'),
-        (None, 'no check files; '),
-    ],
-)
-def test_a_folder_of_nothing_or_of_what_does_not_load_is_an_error_that_names_it(tmp_path, text, fault):
-    if text is not None:
-        (tmp_path / 'broken.py').write_text(text)
-    with pytest.raises(CheckError, match=fault):
+def test_a_folder_of_nothing_is_an_error_that_says_so(tmp_path):
+    with pytest.raises(CheckError, match='no check files; '):
         load(tmp_path)
 
 
@@ -200,7 +190,7 @@ def test_plain_reframe_ends_with_the_sentence(write, repository, tmp_path):
 
 
 def test_an_expectation_of_what_a_check_does_not_measure_is_an_error(write):
-    more = "expectations = (PointAtLeast(at='privat', than='shared', **SOURCE),)"
+    more = "expectations = (PointRatio(at='privat', than='shared', **SOURCE),)"
     with pytest.raises(CheckError, match="Sizes.expectations: X: there is no point 'privat' in"):
         load(write(workload='FILES', sweep='TREES', more=more))
 
@@ -208,10 +198,10 @@ def test_an_expectation_of_what_a_check_does_not_measure_is_an_error(write):
 @pytest.mark.parametrize(
     ('workload', 'sweep', 'expectation'),
     [
-        ("data_access('multiple')", 'SIZES', "AtLeast(metric='read', than='write', **SOURCE)"),
-        ('FILES', 'TREES', "PointAtLeast(at='private', than='shared', metric='file_stat', **SOURCE)"),
-        ('listing(10)', 'TREES', "AtLeast(metric='stat_second', than='stat_first', **SOURCE)"),
-        ('listing(10, (10.0,))', 'TREES', "AtLeast(metric='ls_fourth', than='ls_after_10s', **SOURCE)"),
+        ("data_access('multiple')", 'SIZES', "CurveRatio(metric='read', than='write', **SOURCE)"),
+        ('FILES', 'TREES', "PointRatio(at='private', than='shared', metric='file_stat', **SOURCE)"),
+        ('listing(10)', 'TREES', "CurveRatio(metric='stat_second', than='stat_first', **SOURCE)"),
+        ('listing(10, (10.0,))', 'TREES', "CurveRatio(metric='ls_fourth', than='ls_after_10s', **SOURCE)"),
         ('posix_semantics()', "Sweep('tree', (('a', {}),))", "GuaranteeHolds(fact='rename_over', **SOURCE)"),
     ],
 )
@@ -256,8 +246,8 @@ def test_a_check_is_tagged_by_what_it_does_and_by_the_tests_that_it_covers(check
 
 
 def test_a_case_of_several_partitions_is_one_variant_of_each_profile(session, checks):
-    found = [each for each in variants_of(session, checks['Integrity']) if each.file_system == 'scratch']
-    assert found[-3:] == [
+    variants = [variant for variant in variants_of(session, checks['Integrity']) if variant.file_system == 'scratch']
+    assert variants[-3:] == [
         Variant('smoke', 'scratch', 'default', 1, EXAMPLE),
         Variant('nightly', 'scratch', 'default', 4, EXAMPLE[:1]),
         Variant('acceptance', 'scratch', 'default', 4, EXAMPLE[:1]),
@@ -274,8 +264,8 @@ def test_a_case_is_tagged_by_its_profile_and_its_scale(session, nodes, scale):
 
 
 def test_every_test_of_the_sources_has_either_checks_or_a_reason(checks):
-    said = [(row.id, bool(row.why), by.startswith('no check: ')) for row, by in covered(checks.values())]
-    assert [id_ for id_, reasoned, without in said if reasoned != without] == []
+    rows = [(row.id, bool(row.why), by.startswith('no check: ')) for row, by in covered(checks.values())]
+    assert [id_ for id_, reasoned, without in rows if reasoned != without] == []
     assert len({row.id for row in CATALOGUE}) == len(CATALOGUE) == 53
 
 

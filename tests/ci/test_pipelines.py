@@ -32,14 +32,15 @@ def run(tmp_path):
     (tmp_path / 'seatrial' / '.venv' / 'bin').mkdir(parents=True)
 
     def script(text, **environment):
-        own = {
+        base = {
             'SEATRIAL': str(tmp_path / 'seatrial'),
             'SITE': str(tmp_path / 'site'),
             'MODE': 'smoke',
+            'TAGS': '',
             'GITHUB_STEP_SUMMARY': str(tmp_path / 'step.md'),
         }
         argv = ['bash', '--noprofile', '--norc', '-eo', 'pipefail', '-c', text]
-        return subprocess.run(argv, cwd=tmp_path, env={**os.environ, **own, **environment}, timeout=120).returncode
+        return subprocess.run(argv, cwd=tmp_path, env={**os.environ, **base, **environment}, timeout=120).returncode
 
     return script
 
@@ -83,16 +84,17 @@ def test_inconclusive_is_a_warning_in_both(run, stand_in):
     assert (run(gitlab_script()), run(github_script())) == (12, 0)
 
 
-def test_a_real_session_leaves_its_report(run, tmp_path, make_stub_fio):
+def test_a_real_session_of_the_tagged_cases_of_a_mode_leaves_its_report(run, tmp_path, make_stub_fio):
     for program in (Path(SEATRIAL), Path(SEATRIAL).with_name('reframe')):
         (tmp_path / 'seatrial' / '.venv' / 'bin' / program.name).symlink_to(program)
-    (tmp_path / 'seatrial' / 'checks' / 'access').mkdir(parents=True)
-    (tmp_path / 'seatrial' / 'checks' / 'access' / 'write.py').write_text(CHECK)
-    (tmp_path / 'site').mkdir()
+    for name in ('Write', 'Left'):
+        (tmp_path / 'site' / 'checks' / name).mkdir(parents=True)
+        (tmp_path / 'site' / 'checks' / name / 'write.py').write_text(CHECK.replace('Write', name))
     fio = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.5}))
     engines = f'[{{name: fio, program: {fio}}}]'
-    LocalSite(tmp_path / 'site', trial(engines=engines, tasks=1, more='bytes_per_task: 1MiB'))
-    assert run(gitlab_script()) == 0
+    LocalSite(tmp_path / 'site', trial('Write, Left', engines=engines, tasks=1, more='bytes_per_task: 1MiB'))
+    assert run(gitlab_script(), TAGS='-t MFWA -T Left') == 0
+    assert [file.name.split('+')[0] for file in tmp_path.glob('site/state/sessions/*/cases/*')] == ['Write']
     assert {file.name for file in (tmp_path / 'seatrial-report').iterdir()} == {
         'commands.txt',
         'index.html',
@@ -103,4 +105,4 @@ def test_a_real_session_leaves_its_report(run, tmp_path, make_stub_fio):
 
 def test_actions_are_pinned_by_commit(repository):
     uses = re.findall(r'uses: (\S+)', (repository / 'ci' / 'github.yml').read_text())
-    assert uses and all(re.fullmatch(r'[\w/-]+@[0-9a-f]{40}', each) for each in uses)
+    assert uses and all(re.fullmatch(r'[\w/-]+@[0-9a-f]{40}', use) for use in uses)

@@ -12,12 +12,12 @@ from seatrial.rules.drill import (
     REPETITIONS,
     begin,
     breach,
+    components,
     conclusion,
     groups,
     learned,
     slow_components,
 )
-from seatrial.rules.servers import components
 
 NOISE = 0.03
 
@@ -127,7 +127,7 @@ def test_the_simulated_searches_find_nearly_all_and_name_nothing_healthy():
         hits += any(word.startswith(slow) for word in said)
         wrong += sum(not word.startswith(slow) for word in said)
         wrong += len(found(names(32), on_servers(32, 4), {}, seed=seed, noise=0.05))
-    assert (hits, wrong) == (200, 0)  # as docs/isolation.md says
+    assert (hits, wrong) == (200, 0)  # as docs/explanation/isolation.md says
 
 
 # How it goes

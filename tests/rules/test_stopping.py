@@ -191,7 +191,7 @@ def test_the_last_metric_to_converge_decides(write, read, rule):
     assert both is None or (None not in alone and both >= max(alone))
 
 
-# What docs/statistics.md promises of the interval, measured again on a smaller scale with the same program
+# What statistics.md promises of the interval, measured again on a smaller scale with the same program
 
 SPEC = importlib.util.spec_from_file_location(
     'coverage_benchmark', Path(__file__).parents[2] / 'benchmarks' / 'coverage.py'

@@ -94,6 +94,28 @@ ONE_PROBLEM = [
         'prechecks.multihost.value: ',
     ),
     ('limits:', 'telemetry: [bin/ask]\n    limits:', "telemetry: 'bin/ask' is a relative path"),
+    (
+        'state: state',
+        "state: x\nactions: {a: {start: ['{value}'], undo: [u], check: [c], file_systems: [scratch]}}",
+        'actions.a',
+    ),
+    ('[1, 2]', '[1, 2]\n    enforce: [{F1: wide}]', "'wide' is no limit of 'F1'; write a number above 0, as in {FN"),
+    ('[1, 2]', '[1, 2]\n    enforce: [{F1: 0}]', "0 is no limit of 'F1'"),
+    ('[1, 2]', '[1, 2]\n    enforce: [{F1: 1.5, F2: 2}]', 'is not a line of text'),
+    ('[1, 2]', '[1, 2]\n    enforce: [F1, {F1: 1.5}]', "'F1' stands twice in the list; keep one"),
+    ('node: 4}', "node: 4, groups: {a: 'n[1-2]'}}", 'a single group has none to be compared with'),
+    ('node: 4}', "node: 4, groups: {a: 'n[1-2', b: n3}}", "'n[1-2' is no list of nodes; write it as Slurm does"),
+    ('node: 4}', "node: 4, groups: {a: '', b: n3}}", "'' is no list of nodes"),
+    ('node: 4}', "node: 4, groups: {a: 'n1;rm', b: n3}}", 'is no list of nodes'),
+    ('node: 4}', "node: 4, groups: {a: 'n[1-3]', b: n3}}", 'n3 stands in a and again in b; keep one'),
+    *(
+        ('{launcher: srun,', f'{{darshan: {path}, launcher: srun,', 'partitions.lab:io.darshan: ')
+        for path in ('~/libdarshan.so', '$DARSHAN/lib.so', "''", '3', '[]')
+    ),
+    *(
+        ('limits:', f'devices: [{path!r}]\n    limits:', 'is not a device; write a path without colon, as in /dev/')
+        for path in ('sdb', '/srv/disk.img', '/dev/../srv/disk.img', '/dev/disk/by-path/pci-0000:00', '/dev/')
+    ),
     ('    nodes:', '    fullness: 70\n    nodes:', '70 is no fullness of a file system; write 1% to 90%'),
     ('    nodes:', '    fullness: 91%\n    nodes:', "'91%' is no fullness of a file system"),
     ('    nodes:', '    budget: 0\n    nodes:', 'trials[0].budget: 0 is not a duration here; write 1s to 720h'),
@@ -105,12 +127,12 @@ ONE_PROBLEM = [
 
 
 @pytest.mark.parametrize(
-    ('old', 'new', 'said'), ONE_PROBLEM, ids=[new[:40] or old[:40] for old, new, _ in ONE_PROBLEM]
+    ('old', 'new', 'words'), ONE_PROBLEM, ids=[new[:40] or old[:40] for old, new, _ in ONE_PROBLEM]
 )
 def test_a_wrong_value_is_named_with_its_file_key_and_remedy(
-    problems_with: Problems, old: str, new: str, said: str
+    problems_with: Problems, old: str, new: str, words: str
 ) -> None:
-    assert any(line.startswith('trial.yaml: ') and said in line for line in problems_with(old, new))
+    assert any(line.startswith('trial.yaml: ') and words in line for line in problems_with(old, new))
 
 
 def test_all_problems_are_said_at_once(problems_with: Problems) -> None:
@@ -137,8 +159,8 @@ def test_a_key_named_like_pydantics_mark_is_an_unknown_key(problems_with: Proble
 
 
 def test_a_file_system_named_like_a_key_is_no_confusion(problems_with: Problems) -> None:
-    said = problems_with('  home:\n    type: nfs', '  limits:\n    tpe: nfs')
-    assert "trial.yaml: file_systems.limits.tpe: there is no such key; did you mean 'type'?" in said
+    problems = problems_with('  home:\n    type: nfs', '  limits:\n    tpe: nfs')
+    assert "trial.yaml: file_systems.limits.tpe: there is no such key; did you mean 'type'?" in problems
 
 
 def test_records_beside_the_target_are_possible_where_the_site_says_so(site_with: Callable[..., Site]) -> None:
@@ -172,7 +194,7 @@ def test_a_missing_file_and_a_directory_in_its_place_are_named(folder: Path, nam
 
 
 @pytest.mark.parametrize(
-    ('text', 'said'),
+    ('text', 'words'),
     [
         ('a = 1\nb = (', 'settings.py: line 2: SyntaxError: '),
         ('a = 1\n\nb = c', "settings.py: line 3: NameError: name 'c' is not defined"),
@@ -188,11 +210,11 @@ def test_a_missing_file_and_a_directory_in_its_place_are_named(folder: Path, nam
         ('site_configuration = {"systems": [7, {"partitions": [7, {}]}]}', 'settings.py describes no such partition'),
     ],
 )
-def test_settings_that_do_not_work_are_one_line(folder: Path, text: str, said: str) -> None:
+def test_settings_that_do_not_work_are_one_line(folder: Path, text: str, words: str) -> None:
     (folder / 'settings.py').write_text(text)
     with pytest.raises(SiteError) as caught:
         load(folder)
-    assert said in caught.value.problems[0] and caught.value.problems[0].isprintable()
+    assert words in caught.value.problems[0] and caught.value.problems[0].isprintable()
 
 
 def test_settings_that_reframe_has_executed_are_not_executed_again(folder: Path) -> None:
@@ -257,7 +279,7 @@ def test_a_flood_of_problems_is_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ('word', 'known', 'said'),
+    ('word', 'known', 'words'),
     [
         ('lustr', ['posix', 'lustre'], "did you mean 'lustre'?"),
         ('zzz', ['posix', 'lustre'], 'write one of posix, lustre'),
@@ -265,5 +287,5 @@ def test_a_flood_of_problems_is_cut() -> None:
         ('x', [], 'there is none to choose from'),
     ],
 )
-def test_the_nearest_word_is_suggested_or_all_are_offered(word: object, known: list[str], said: str) -> None:
-    assert choice(word, known) == said
+def test_the_nearest_word_is_suggested_or_all_are_offered(word: object, known: list[str], words: str) -> None:
+    assert choice(word, known) == words

@@ -52,29 +52,29 @@ def pack(output: Path, files: Sequence[tuple[str, Path]], key: Path | None = Non
         raise click.UsageError(f'{len(files)} files are more than a bundle can have, which is {MAX_FILES}')
     sums = ''.join(f'{_digest(file)}  {name}\n' for name, file in files)
     signature = _signed(sums, key) if key else b''
-    own = {SUMS: sums.encode(), **({SIGNATURE: signature} if signature else {})}
+    extra = {SUMS: sums.encode(), **({SIGNATURE: signature} if signature else {})}
     try:
-        (_zip if output.suffix == ZIP else _lay_out)(output, files, own)
+        (_zip if output.suffix == ZIP else _lay_out)(output, files, extra)
     except FileExistsError:
         raise click.UsageError(f'{output} is there already; name another one') from None
     signed = ', signed' if signature else ''
     console().print(f'{output}: {counted(len(files), "file")}{signed}; seatrial verify {output}', soft_wrap=True)
 
 
-def _zip(output: Path, files: Sequence[tuple[str, Path]], own: Mapping[str, bytes]) -> None:
+def _zip(output: Path, files: Sequence[tuple[str, Path]], extra: Mapping[str, bytes]) -> None:
     with output.open('xb') as stream, zipfile.ZipFile(stream, 'w', zipfile.ZIP_DEFLATED) as archive:
-        for name, content in own.items():
+        for name, content in extra.items():
             archive.writestr(name, content)
         for name, file in files:
             archive.write(file, name)
 
 
-def _lay_out(output: Path, files: Sequence[tuple[str, Path]], own: Mapping[str, bytes]) -> None:
+def _lay_out(output: Path, files: Sequence[tuple[str, Path]], extra: Mapping[str, bytes]) -> None:
     output.mkdir()
     for name, file in files:
         (output / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(file, output / name)
-    for name, content in own.items():
+    for name, content in extra.items():
         (output / name).write_bytes(content)
 
 
@@ -83,8 +83,8 @@ class Folder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        found = (each for each in folder.rglob('*') if each.is_file() and not each.is_symlink())
-        self._sizes = {each.relative_to(folder).as_posix(): each.stat().st_size for each in found}
+        files = (file for file in folder.rglob('*') if file.is_file() and not file.is_symlink())
+        self._sizes = {file.relative_to(folder).as_posix(): file.stat().st_size for file in files}
 
     def namelist(self) -> list[str]:
         return list(self._sizes)
@@ -121,9 +121,9 @@ class Archive(zipfile.ZipFile):
         self._opened = open_regular(file)
         try:
             super().__init__(cast(IO[bytes], _Stream(self._opened)))
-            for each in self.infolist():
-                if each.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # unpacked without a limit
-                    raise zipfile.BadZipFile(f'{each.filename} is packed as no bundle is')
+            for entry in self.infolist():
+                if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):  # unpacked without a limit
+                    raise zipfile.BadZipFile(f'{entry.filename} is packed as no bundle is')
         except BaseException:
             self._opened.close()
             raise
@@ -204,16 +204,16 @@ def _read(archive: Archive | Folder, name: str) -> bytes | None:
 def _unpack(archive: Archive | Folder, name: str, file: Path) -> str:
     """Unpacks in pieces, since raw output can exceed the memory; returns the SHA-256, empty for a damaged file."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     with file.open('xb') as stream:
         try:
             with archive.open(name) as packed:
                 while chunk := packed.read(CHUNK):
-                    found.update(chunk)
+                    sha256.update(chunk)
                     stream.write(chunk)
         except DAMAGED:
             return ''
-    return found.hexdigest()
+    return sha256.hexdigest()
 
 
 def _listed(sums: bytes) -> dict[str, str]:
@@ -226,16 +226,16 @@ def _listed(sums: bytes) -> dict[str, str]:
 
 def contract_folders(state: Path, read: ReadCase) -> tuple[list[Path], dict[str, str]]:
     """The readable sessions of a contract, oldest first; for the others why they cannot be read."""
-    found, unread = [], {}
+    folders, unread = [], {}
     for folder in session_folders(state):
         try:
             if contract_of(folder):
                 for file in folder.glob(f'cases/*/{PLAN}'):
                     read(file)
-                found.append(folder)
+                folders.append(folder)
         except UNREADABLE as error:
             unread[folder.name] = str(error)
-    return found, unread
+    return folders, unread
 
 
 def files_of(site: Site, sessions: Sequence[Path]) -> Iterator[tuple[str, Path]]:
@@ -251,11 +251,11 @@ def files_of(site: Site, sessions: Sequence[Path]) -> Iterator[tuple[str, Path]]
 
 
 def _digest(file: Path) -> str:
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     with file.open('rb') as stream:
         while chunk := stream.read(CHUNK):
-            found.update(chunk)
-    return found.hexdigest()
+            sha256.update(chunk)
+    return sha256.hexdigest()
 
 
 def _signed(sums: str, key: Path) -> bytes:
@@ -272,9 +272,9 @@ def _signature_faults(sums: bytes, signature: bytes | None, signers: Path, folde
         return
     (folder / SIGNATURE).write_bytes(signature)
     known = ['-s', str(folder / SIGNATURE), '-f', str(signers)]
-    found = _keygen(['find-principals', *known], b'')
-    who = found.stdout.decode(errors='replace').strip().partition('\n')[0]
-    done = _keygen(['verify', '-n', NAMESPACE, '-I', who, *known], sums) if who else found
+    keys = _keygen(['find-principals', *known], b'')
+    who = keys.stdout.decode(errors='replace').strip().partition('\n')[0]
+    done = _keygen(['verify', '-n', NAMESPACE, '-I', who, *known], sums) if who else keys
     if done.returncode:
         yield f'no signature of {signers}: {_said(done)}'
 

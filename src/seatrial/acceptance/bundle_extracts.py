@@ -48,13 +48,13 @@ def extracts(page: Protocol, state: Path, read: ReadCase) -> dict[str, bytes]:
     units, shown, tables, made = made_in(state).units, list[dict[str, Any]](), list[pl.DataFrame](), dict[str, str]()
     for folder in contract_folders(state, read)[0]:
         with suppress(*UNREADABLE), judging(folder):
-            for found in _session(folder, page.site, units, read):
-                kept = [kept_of(case.plan, case.records, case.result) for case in found.cases]
-                state_of, verdict = contract_of(folder)['state'], found.result.verdict.value
+            for evidence in _session(folder, page.site, units, read):
+                kept = [kept_of(case.plan, case.records, case.result) for case in evidence.cases]
+                state_of, verdict = contract_of(folder)['state'], evidence.result.verdict.value
                 report = f'{SESSIONS}/{folder.name}/{REPORT}'
-                made |= {f'{report}/{name}': text for name, text in report_files(found).items()}
-                tables.append(table(folder.name, found.began, page.site, verdict, kept, label=state_of))
-                shown.append(_shown(page, f'{report}/{REPORT_PAGE}', state_of, found.result))
+                made |= {f'{report}/{name}': text for name, text in report_files(evidence).items()}
+                tables.append(table(folder.name, evidence.began, page.site, verdict, kept, label=state_of))
+                shown.append(_shown(page, f'{report}/{REPORT_PAGE}', state_of, evidence.result))
     rows, parquet, csv = pl.concat(tables) if tables else pl.DataFrame(schema=COLUMNS), io.BytesIO(), io.BytesIO()
     rows.write_parquet(parquet)
     rows.write_csv(csv)
@@ -77,13 +77,13 @@ def differing(page: Protocol, state: Path, read: ReadCase) -> Iterator[str]:
     """The files in an unpacked bundle that differ from what its records give."""
     by = ''
     try:
-        said = read_json(state / RESULTS)
-        if said['schema'] != SCHEMA:
+        saved = read_json(state / RESULTS)
+        if saved['schema'] != SCHEMA:
             remedy = 'use the version that wrote it'
-            yield f'{RESULTS}: schema {said["schema"]} is not {SCHEMA}, the one that is read here; {remedy}'
+            yield f'{RESULTS}: schema {saved["schema"]} is not {SCHEMA}, the one that is read here; {remedy}'
             return
-        if said['seatrial'] != seatrial.__version__:
-            wrote = printable(str(said['seatrial']))
+        if saved['seatrial'] != seatrial.__version__:
+            wrote = printable(str(saved['seatrial']))
             by = f' by Seatrial {seatrial.__version__}; use the version that wrote it, {wrote}'
     except FileNotFoundError:
         pass
@@ -92,13 +92,13 @@ def differing(page: Protocol, state: Path, read: ReadCase) -> Iterator[str]:
         return
     for name, content in extracts(page, state, read).items():
         try:
-            found = read_bytes(state / name, len(content) + LARGEST)
+            there = read_bytes(state / name, len(content) + LARGEST)
         except FileNotFoundError:
             yield f'there is no {name}'
             continue
         except NotReadable:
-            found = b''
-        if not (_same_rows(found, content) if name == PARQUET else found == content):
+            there = b''
+        if not (_same_rows(there, content) if name == PARQUET else there == content):
             yield f'{name} is not what the records come to{by}'
 
 
@@ -106,7 +106,7 @@ def _same_rows(one: bytes, other: bytes) -> bool:
     """True if two Parquet files have the same rows, however packed. A few bytes can stand for any number of rows."""
     files = [io.BytesIO(one), io.BytesIO(other)]
     try:
-        rows, expected = (pl.scan_parquet(each).select(pl.len()).collect().item() for each in files)
+        rows, expected = (pl.scan_parquet(file).select(pl.len()).collect().item() for file in files)
         return rows == expected and pl.read_parquet(files[0]).equals(pl.read_parquet(files[1]))
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return False
@@ -114,13 +114,13 @@ def _same_rows(one: bytes, other: bytes) -> bool:
 
 def _session(folder: Path, site: str, units: str, read: ReadCase) -> Iterator[SessionEvidence]:
     """The session judged anew by its own criteria; nothing if it has no case."""
-    cases = [(each.plan, each.records) for each in map(read, sorted(folder.glob(f'cases/*/{PLAN}')))]
+    cases = [(case.plan, case.records) for case in map(read, sorted(folder.glob(f'cases/*/{PLAN}')))]
     criteria = {plan.case: OF_CONTRACT for plan, _ in cases}
     judged = judge_cases(cases, criteria)
     if judged:
         result = judge_session(folder.name, cases[0][0].profile, judged, criteria, left_out_of(folder))
-        said = {'site': site, 'units': units, 'label': label_of(contract_of(folder))}
-        yield evidence_in(folder, cases, result, **said, not_applicable=not_applicable_of(folder))
+        facts = {'site': site, 'units': units, 'label': label_of(contract_of(folder))}
+        yield evidence_in(folder, cases, result, **facts, not_applicable=not_applicable_of(folder))
 
 
 def _shown(page: Protocol, report: str, state: str, result: SessionResult) -> dict[str, Any]:
@@ -129,9 +129,9 @@ def _shown(page: Protocol, report: str, state: str, result: SessionResult) -> di
         'session': id,
         'began': began(id),
         'verdict': result.verdict,
-        'measured': ', '.join(each.case.name for each in result.cases),
+        'measured': ', '.join(case.case.name for case in result.cases),
         'state': state,
-        'criteria': [row for row in page.rows if id in {each.session for each in row.attempts}],
-        'why': next((why for each in result.cases for why in each.reasons), ''),
+        'criteria': [row for row in page.rows if id in {attempt.session for attempt in row.attempts}],
+        'why': next((why for case in result.cases for why in case.reasons), ''),
         'report': report,
     }

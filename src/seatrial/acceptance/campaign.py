@@ -79,28 +79,28 @@ class Campaign:
     def attempts(self) -> dict[str, list[Attempt]]:
         """Every attempt at each criterion, oldest first. Raises OSError. A session belongs to a criterion if it was
         begun for the same procedure: a change of the contract since then must not touch how it is measured."""
-        found: dict[str, list[Attempt]] = {each.criterion.id: [] for each in self.tests}
+        attempts: dict[str, list[Attempt]] = {test.criterion.id: [] for test in self.tests}
         self.unread.clear()
         for folder in session_folders(self.state):
-            stamps, own = self._judged.get(folder, ({}, []))
+            stamps, of_session = self._judged.get(folder, ({}, []))
             if not stamps or any(_stamp(file) != stamp for file, stamp in stamps.items()):
                 try:
                     with judging(folder):
-                        stamps, own = self._judged[folder] = _judged(folder, self.tests, self._read)
+                        stamps, of_session = self._judged[folder] = _judged(folder, self.tests, self._read)
                 except UNREADABLE as error:
                     self.unread[folder.name] = str(error)
                     continue
-            for id, attempt in own:
-                found[id].append(attempt)
-        return found
+            for id, attempt in of_session:
+                attempts[id].append(attempt)
+        return attempts
 
 
 def protocol_at(campaign: Campaign, contract: Contract, made: Made) -> Protocol:
     """The protocol of all attempts. Raises NotReadable, OSError."""
     tests, attempts, remarks = campaign.tests, campaign.attempts(), remarks_in(campaign.state)
-    outcomes = judge_contract([each.criterion for each in tests], attempts)
+    outcomes = judge_contract([test.criterion for test in tests], attempts)
     rows = [
-        _row(made.units, each, outcomes[each.criterion.id], attempts[each.criterion.id], remarks) for each in tests
+        _row(made.units, test, outcomes[test.criterion.id], attempts[test.criterion.id], remarks) for test in tests
     ]
     return Protocol(
         title=contract.title,
@@ -110,7 +110,7 @@ def protocol_at(campaign: Campaign, contract: Contract, made: Made) -> Protocol:
         site=made.site,
         seatrial=made.seatrial,
         made=made.at or datetime.now(timezone.utc),
-        verdict=worst(each.verdict for each in rows),
+        verdict=worst(row.verdict for row in rows),
         rows=rows,
         milestones=contract.milestones,
     )
@@ -125,7 +125,7 @@ def write_protocol(state: Path, page: Protocol, tests: Sequence[AcceptanceTest],
         'site': page.site,
         'units': units,
         'made': page.made.isoformat(),
-        'criteria': {each.criterion.id: each.kept for each in tests},
+        'criteria': {test.criterion.id: test.kept for test in tests},
     }
     write_whole(folder / KEPT, json.dumps(kept, indent=1) + '\n')
     write_whole(folder / PAGE, protocol(page))
@@ -150,14 +150,14 @@ def protocol_again(site_folder: Path, state: Path, read: ReadCase) -> tuple[Prot
         tests = acceptance_tests_again(contract, kept['criteria'])
         page = protocol_at(Campaign(state, tests, read), contract, made)
         same = read_text(folder / PAGE) == protocol(page)
-        why = dict.fromkeys(each.why_not for row in page.rows for each in row.attempts)
+        why = dict.fromkeys(attempt.why_not for row in page.rows for attempt in row.attempts)
     except FileNotFoundError as error:
         return None, [f'there is no {FOLDER}/{Path(error.filename).name}']
     except (SiteError, ArithmeticError, LookupError, ValueError, TypeError, AttributeError) as error:
         return None, [f'{FOLDER}/{KEPT} and {CONTRACT_FILE} give no protocol: {error}']
     if same:
         return page, []
-    unlike_contract = [each for each in why if each.startswith(f'{CONTRACT_FILE}: ')]
+    unlike_contract = [reason for reason in why if reason.startswith(f'{CONTRACT_FILE}: ')]
     return page, [
         f'{FOLDER}/{PAGE} is not what {CONTRACT_FILE}, the records and the remarks come to',
         *unlike_contract,
@@ -171,13 +171,13 @@ def missing(
     again: bool = False,
 ) -> dict[Procedure, int]:
     """The number of allocations the chosen criteria still need, by procedure. again: one of each, in any case"""
-    outcomes = judge_contract([each.criterion for each in tests], attempts)
-    found: dict[Procedure, int] = {}
-    for each in chosen:
-        needed = 1 if again else each.criterion.allocations - len(outcomes[each.criterion.id].counted)
-        if each.procedure is not None and needed > 0:
-            found[each.procedure] = max(needed, found.get(each.procedure, 0))
-    return found
+    outcomes = judge_contract([test.criterion for test in tests], attempts)
+    wanted: dict[Procedure, int] = {}
+    for test in chosen:
+        needed = 1 if again else test.criterion.allocations - len(outcomes[test.criterion.id].counted)
+        if test.procedure is not None and needed > 0:
+            wanted[test.procedure] = max(needed, wanted.get(test.procedure, 0))
+    return wanted
 
 
 def _judged(
@@ -185,34 +185,35 @@ def _judged(
 ) -> tuple[dict[Path, Stamp], list[tuple[str, Attempt]]]:
     """The attempts of a session as (criterion id, attempt), and the stamps of the files read, without raw output; no
     stamps if a job has not ended. Raises NotReadable, OSError."""
-    stamps = {each: _stamp(each) for each in (folder / FILE, folder / 'cases')}
+    stamps = {path: _stamp(path) for path in (folder / FILE, folder / 'cases')}
     kept = contract_of(folder)
     procedure = {key: value for key, value in kept.items() if key != NIGHTS_NOISE}
-    own = [each for each in tests if each.procedure and each.procedure.as_json() == procedure]
     try:
         noise = noise_of(kept) or NOISE
     except ValueError as error:
         raise NotReadable(f'{folder / FILE}: {error}') from None
-    found, ended = list[tuple[str, Attempt]](), True
-    for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own else ():
+    own_tests = [test for test in tests if test.procedure and test.procedure.as_json() == procedure]
+    attempts, ended = list[tuple[str, Attempt]](), True
+    for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own_tests else ():
         case = file.parent
         # Files that take the place of others are seen in the time of their folder.
-        stamps |= {each: _stamp(each) for each in (case, file, case / SAMPLES)}
+        stamps |= {path: _stamp(path) for path in (case, file, case / SAMPLES)}
         plan, records, proof = read(file)
         ended = ended and records.end is not None
         result, by_metric = judge_case(plan, records, OF_CONTRACT), measured(plan, records)
         foreign = _foreign(plan, case, kept)
         # The page is the same wherever the records lie.
         forged, unproved = (
-            [each.replace(f'{case}{os.sep}', '') for each in said] for said in (proof.contradictions, proof.unproved)
+            [line.replace(f'{case}{os.sep}', '') for line in lines]
+            for lines in (proof.contradictions, proof.unproved)
         )
-        for number, each in enumerate(tests):
-            if each in own:
-                other = foreign or unlike(number, each, plan)
-                samples = by_metric.get(each.metric_name, ())
-                attempt = _attempt(each, folder.name, records, samples, result, other, forged, unproved)
-                found.append((each.criterion.id, replace(attempt, noise=noise)))
-    return (stamps if ended else {}), found
+        for number, test in enumerate(tests):
+            if test in own_tests:
+                other = foreign or unlike(number, test, plan)
+                samples = by_metric.get(test.metric_name, ())
+                attempt = _attempt(test, folder.name, records, samples, result, other, forged, unproved)
+                attempts.append((test.criterion.id, replace(attempt, noise=noise)))
+    return (stamps if ended else {}), attempts
 
 
 def _stamp(file: Path) -> Stamp:
@@ -243,7 +244,7 @@ def _attempt(
     forged: Sequence[str],
     unproved: Sequence[str],
 ) -> Attempt:
-    one = next((each for each in result.metrics if each.metric == test.metric_name), None)
+    one = next((metric for metric in result.metrics if metric.metric == test.metric_name), None)
     criterion = test.criterion
     at_most = math.inf if criterion.least or criterion.of else criterion.bound
     if one and one.more_than is not None and one.more_than > at_most:
@@ -269,7 +270,12 @@ def _attempt(
         unproved=f'not proved by its raw output: {unproved[0]}; restore it, or measure again' if unproved else '',
         chain=judge_session(session, '', [result]).chain,
         load=next(
-            ((each.started, each.started + each.point.duration_s) for each in samples if each.point.actions), None
+            (
+                (sample.started, sample.started + sample.point.duration_s)
+                for sample in samples
+                if sample.point.actions
+            ),
+            None,
         ),
     )
 
@@ -303,16 +309,16 @@ def remarks_in(state: Path) -> dict[str, list[Remark]]:
         lines = read_text(file).splitlines()
     except FileNotFoundError:
         return {}
-    found: dict[str, list[Remark]] = {}
+    remarks: dict[str, list[Remark]] = {}
     for number, line in enumerate(lines, 1):
         try:
-            said: Any = parsed(line)
-            at = datetime.fromisoformat(said['at'])
-            remark = Remark(said['waives'] is True, str(said['text']), str(said['by']), at)
-            found.setdefault(str(said['criterion']), []).append(remark)
+            row: Any = parsed(line)
+            at = datetime.fromisoformat(row['at'])
+            remark = Remark(row['waives'] is True, str(row['text']), str(row['by']), at)
+            remarks.setdefault(str(row['criterion']), []).append(remark)
         except (ValueError, KeyError, TypeError):
             raise NotReadable(f'{file}: line {number} is no remark; restore the file from a backup') from None
-    return found
+    return remarks
 
 
 def add_remark(site: Site, criterion: str, waives: bool, text: str, by: str) -> None:
@@ -362,28 +368,28 @@ def _setup(test: AcceptanceTest) -> list[tuple[str, str]]:
     case, trial = procedure.case, procedure.trial
     workload = entry.workload.model_dump(exclude_defaults=True) if entry.workload else {}
     sizes = ('transfer_size', 'bytes_per_task', 'file_size')
-    said = {key: format_size(value) if key in sizes else str(value) for key, value in workload.items()}
+    values = {key: format_size(value) if key in sizes else str(value) for key, value in workload.items()}
     nodes, tasks = counted(case.nodes, 'node'), counted(trial.tasks_per_node or 1, 'task')
-    found = [
+    rows = [
         ('Metric', f'{entry.metric}, {entry.statistic or "mean"} of the repetitions'),
-        ('Workload', '; '.join(f'{key.replace("_", " ")} {value}' for key, value in said.items()) or case.check),
+        ('Workload', '; '.join(f'{key.replace("_", " ")} {value}' for key, value in values.items()) or case.check),
         ('Where', f'{case.file_system} ({case.layout}) on {case.partition}, {nodes} with {tasks} each'),
         ('By', f'{case.check}, {test.metric_name}'),
     ]
     if procedure.state:
-        found.append(('State', procedure.state))
+        rows.append(('State', procedure.state))
     if procedure.seconds:
-        found.append(('Timed regions', f'{duration(procedure.seconds)} at least'))
+        rows.append(('Timed regions', f'{duration(procedure.seconds)} at least'))
     if procedure.caches:
-        found.append(('Caches', 'may take part, as the contract allows'))
+        rows.append(('Caches', 'may take part, as the contract allows'))
     conditions = entry.conditions
     if conditions and conditions.fullness is not None:
-        found.append(('File system', f'{conditions.fullness[0]} to {conditions.fullness[1]} % full at the beginning'))
+        rows.append(('File system', f'{conditions.fullness[0]} to {conditions.fullness[1]} % full at the beginning'))
     if conditions and conditions.exclusive:
-        found.append(('Nodes', 'have no other job, as Slurm says'))
+        rows.append(('Nodes', 'have no other job, as Slurm says'))
     if conditions and conditions.bytes is not None:
-        found.append(('Files', f'hold {conditions.bytes:g} times the memory of the nodes at least'))
-    return found
+        rows.append(('Files', f'hold {conditions.bytes:g} times the memory of the nodes at least'))
+    return rows
 
 
 class Allocations(NamedTuple):
@@ -401,7 +407,7 @@ def asked_by_contract(
 ) -> list[Allocations]:
     """Everything that `seatrial accept` still has to measure, in any state of the system; empty without a contract.
     Raises SiteError for a contract that cannot be measured here."""
-    asked, found = contract_of_site(site, declared), list[Allocations]()
+    asked, open_ = contract_of_site(site, declared), list[Allocations]()
     if asked is None:
         return []
     _contract, tests = asked
@@ -411,21 +417,21 @@ def asked_by_contract(
             continue
         if system in (None, case.partition.partition(':')[0]):
             session = contract_session(new_id(), site, procedure)
-            own = [each for each in tests if each.procedure == procedure]
-            plan, rates = plan_of(session, check, case), promised(tests, own)
-            found.append(Allocations(plan, number, own, rates, noise_of(session.contract)))
-    return found
+            own_tests = [test for test in tests if test.procedure == procedure]
+            plan, rates = plan_of(session, check, case), promised(tests, own_tests)
+            open_.append(Allocations(plan, number, own_tests, rates, noise_of(session.contract)))
+    return open_
 
 
-def promised(tests: Sequence[AcceptanceTest], own: Sequence[AcceptanceTest]) -> dict[str, Rate]:
+def promised(tests: Sequence[AcceptanceTest], chosen: Sequence[AcceptanceTest]) -> dict[str, Rate]:
     """The rates of data that these criteria ask for, by metric."""
-    by_id = {each.criterion.id: each.criterion for each in tests}
+    by_id = {test.criterion.id: test.criterion for test in tests}
 
     def bound(criterion: Criterion) -> float:
         return criterion.bound * (bound(by_id[criterion.of]) if criterion.of else 1)
 
     return {
-        each.metric.name: Rate(bound(each.criterion), each.criterion.id)
-        for each in own
-        if each.metric and each.metric.unit == 'B/s' and each.criterion.least
+        test.metric.name: Rate(bound(test.criterion), test.criterion.id)
+        for test in chosen
+        if test.metric and test.metric.unit == 'B/s' and test.criterion.least
     }

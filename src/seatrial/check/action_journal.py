@@ -85,8 +85,8 @@ class Journal:
             os.link(fresh, self._path)
         except FileExistsError:
             os.close(descriptor)
-            (found,) = (each for each in entries(self._path.parent.parent) if each.path == self._path)
-            raise ActionError(f'{found.said()}; `seatrial clean --yes` undoes it') from None
+            (other,) = (entry for entry in entries(self._path.parent.parent) if entry.path == self._path)
+            raise ActionError(f'{other.said()}; `seatrial clean --yes` undoes it') from None
         finally:
             fresh.unlink()
         _sync(self._path.parent)
@@ -124,27 +124,27 @@ def entries(state: str | Path) -> Iterator[JournalFile]:
             os.close(descriptor)
 
 
-def undone(state: str, found: JournalFile) -> str:
+def undone(state: str, file: JournalFile) -> str:
     """Runs the undo and waits until `check` succeeds; the reason if that fails, as a clause, or empty."""
-    if found.entry is None:
-        return found.why
-    alive = leader_alive(state, found.entry.owner.session)
+    if file.entry is None:
+        return file.why
+    alive = leader_alive(state, file.entry.owner.session)
     if alive is not None:
         return f'{alive}, and undoes it'
     try:
-        descriptor = os.open(found.path, os.O_RDWR | os.O_NOFOLLOW)
+        descriptor = os.open(file.path, os.O_RDWR | os.O_NOFOLLOW)
     except OSError as error:
         return error.strerror or str(error)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        why = _end_start(found)
+        why = _end_start(file)
         if why:
             return why
-        said = failure(ask(list(found.entry.action.undo), found.entry.action.timeout_s), found.entry.action)
-        unhealthy = wait_healthy(found.entry.action)
+        failed = failure(ask(list(file.entry.action.undo), file.entry.action.timeout_s), file.entry.action)
+        unhealthy = wait_healthy(file.entry.action)
         if unhealthy:
-            return '; '.join(filter(None, (f'its undo {said}' if said else '', unhealthy)))
-        _removed(found.path)
+            return '; '.join(filter(None, (f'its undo {failed}' if failed else '', unhealthy)))
+        _removed(file.path)
         return ''
     except BlockingIOError:
         return 'another process is at it'
@@ -166,16 +166,16 @@ def failure(answer: Answer | None, action: Action) -> str:
 
 def unhealthy(action: Action) -> str:
     """The reason why the storage is not healthy, as a clause; empty if it is."""
-    said = failure(ask(list(action.check), action.timeout_s), action)
-    return f'the check of {action.name} {said}' if said else ''
+    failed = failure(ask(list(action.check), action.timeout_s), action)
+    return f'the check of {action.name} {failed}' if failed else ''
 
 
 def wait_healthy(action: Action) -> str:
     """As `unhealthy`, after waiting up to the timeout of the action: a failover takes a while."""
     end = time.monotonic() + action.timeout_s
-    while (said := unhealthy(action)) and time.monotonic() < end:
+    while (why := unhealthy(action)) and time.monotonic() < end:
         time.sleep(1.0)
-    return said
+    return why
 
 
 def count_of(action: Action) -> tuple[int | None, str]:
@@ -209,19 +209,19 @@ def _read(path: Path, descriptor: int) -> JournalFile:
     return JournalFile(path, entry=entry)
 
 
-def _end_start(found: JournalFile) -> str:
+def _end_start(file: JournalFile) -> str:
     """Ends a start that has outlived its session; the reason if that is impossible, or empty."""
-    assert found.entry is not None
+    assert file.entry is not None
     try:
-        fields = found.path.with_suffix(STARTED).read_bytes()
+        fields = file.path.with_suffix(STARTED).read_bytes()
     except OSError:
         return ''  # it never began
     pid, _, rest = fields.partition(b' ')
     values = rest.rpartition(b')')[2].split()
     if len(values) < 20 or not pid.isdigit():
         return ''  # sh was killed while it noted it, before it became the command
-    if not on_this_machine(found.entry.owner):
-        host = found.entry.owner.host
+    if not on_this_machine(file.entry.owner):
+        host = file.entry.owner.host
         if host != os.uname().nodename:
             return f'its start was made on {host} and may still run there: run `seatrial clean` on {host}'
         return ''  # this host was booted since

@@ -41,14 +41,14 @@ def not_allowed(plans: Sequence[TrialPlan], destructive: str) -> list[str]:
 
 def action_lines(plan: TrialPlan) -> list[str]:
     lines = []
-    known = {each.name: each for each in plan.actions}
+    known = {action.name: action for action in plan.actions}
     for point in plan.points:
-        for each in point.actions:
-            when = f'{duration(each.at_s)} after the load began, for {duration(each.for_s)}'
-            action = known[each.name]
+        for planned in point.actions:
+            when = f'{duration(planned.at_s)} after the load began, for {duration(planned.for_s)}'
+            action = known[planned.name]
             argvs = {'check': action.check, COUNT: action.counting, START: action.start, UNDO: action.undo}
             commands = (f'{what}: {shell_line(argv)}' for what, argv in argvs.items() if argv)
-            lines.append(f'action {each.name} on {plan.target.storage_system}, {when}: {"; ".join(commands)}')
+            lines.append(f'action {planned.name} on {plan.target.storage_system}, {when}: {"; ".join(commands)}')
     return lines
 
 
@@ -68,17 +68,17 @@ class Conductor:
         if not self._plans:
             return self
         hit = {plan.target.storage_system for plan in self._plans}
-        for found in entries(self._state):
-            if found.path.stem in hit:
-                raise ActionError(f'{found.said()}; `seatrial clean --yes` undoes it')
+        for file in entries(self._state):
+            if file.path.stem in hit:
+                raise ActionError(f'{file.said()}; `seatrial clean --yes` undoes it')
         for action in dict.fromkeys(action for plan in self._plans for action in plan.actions):
             began_s = time.monotonic()
-            said = unhealthy(action)
-            if action.counting and not said:
+            why = unhealthy(action)
+            if action.counting and not why:
                 count_of(action)
             self._check_s[action.name] = time.monotonic() - began_s
-            if said:
-                raise ActionError(f'the storage is not healthy: {said}; no action was started')
+            if why:
+                raise ActionError(f'the storage is not healthy: {why}; no action was started')
         self._thread.start()
         return self
 
@@ -112,7 +112,7 @@ class Conductor:
                 _write(transcript, json.dumps({'complete': True}) + '\n')
 
     def _act(self, plan: TrialPlan, point: Point, zero_s: float, transcript: IO[str]) -> None:
-        known = {each.name: each for each in plan.actions}
+        known = {action.name: action for action in plan.actions}
         journal = Journal(self._state, self._session, plan.target.storage_system)
         for planned in point.actions:
             # A check or a count that takes long is to make no start late.
@@ -125,13 +125,16 @@ class Conductor:
     def _one(self, action: Action, planned: Planned, zero_s: float, journal: Journal, transcript: IO[str]) -> bool:
         """Carries one action out, from its check to its undo; whether the storage is healthy again."""
 
+        def note(what: str, begun_s: float, why: str, rose: int | None = None, so: str = '') -> None:
+            done = Step(action.name, what, round(begun_s, 3), round(time.monotonic() - zero_s, 3), why, rose)
+            _write(transcript, line_of_step(done))
+            if why:
+                self._say(f'action {action.name}: its {what} {why}{so}')
+
         def step(what: str, carry_out: Callable[[], Answer | None]) -> str:
             begun_s = time.monotonic() - zero_s
             why = failure(carry_out(), action)
-            done = Step(action.name, what, round(begun_s, 3), round(time.monotonic() - zero_s, 3), why)
-            _write(transcript, line_of_step(done))
-            if why:
-                self._say(f'action {action.name}: its {what} {why}')
+            note(what, begun_s, why)
             return why
 
         def count() -> None:
@@ -141,10 +144,7 @@ class Conductor:
             why = why or why_last
             if rose is not None and rose < 0:
                 rose, why = None, f'fell from {first} to {last}'
-            done = Step(action.name, COUNT, round(begun_s, 3), round(time.monotonic() - zero_s, 3), why, rose)
-            _write(transcript, line_of_step(done))
-            if why:
-                self._say(f'action {action.name}: its {COUNT} {why}, so it is unknown')
+            note(COUNT, begun_s, why, rose, ', so it is unknown')
 
         why_not = unhealthy(action)
         if why_not:

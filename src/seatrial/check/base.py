@@ -124,7 +124,10 @@ class Check(rfm.RunOnlyRegressionTest):
         else:
             # Not earlier: what is raised while ReFrame loads its tests makes them disappear, with exit status 0.
             self.trial_criteria = criteria_of(_checked_session(self.profile), self.declared, self.trial_case)
-            if not _has_leader(self.trial_session):
+            # Somebody still has to wait for the session; in plain ReFrame that is this process.
+            session = self.trial_session
+            place = session.site.state, session.id
+            if (_leader(*place) if session.plain else leader_alive(*place)) is None:
                 raise SanityError('INCOMPLETE: the session has died before the case began')
             self.trial_plan = claim_records(self.trial_plan)
         self.records = self.trial_plan.records
@@ -175,14 +178,14 @@ class Check(rfm.RunOnlyRegressionTest):
         if self.is_dry_run():
             return
         # ReFrame compares numbers without their units: each stands in the unit of its reference.
-        written = {each.metric: each.unit for each in self.trial_criteria.references}
+        written = {reference.metric: reference.unit for reference in self.trial_criteria.references}
         self.perf_variables = {}
-        for each in self.result.metrics:
-            if each.summary is not None:
-                mean = each.summary.mean
-                unit = written.get(each.metric) or unit_for(mean, each.unit, self.trial_session.site.units)
+        for metric in self.result.metrics:
+            if metric.summary is not None:
+                mean = metric.summary.mean
+                unit = written.get(metric.metric) or unit_for(mean, metric.unit, self.trial_session.site.units)
                 figure = sn.defer(in_unit(mean, unit))
-                self.perf_variables[each.metric] = sn.make_performance_function(figure, unit or 'count')
+                self.perf_variables[metric.metric] = sn.make_performance_function(figure, unit or 'count')
         if self.result.references:
             session = self.trial_session
             folder = session.site.folder if session.plain else session.folder
@@ -193,13 +196,13 @@ class Check(rfm.RunOnlyRegressionTest):
         if self.is_dry_run():
             return
         verdict = self.result.verdict
-        said = f'{verdict.value}: {"; ".join(self.result.reasons[:3]) or "valid, and without a pass criterion"}'
+        message = f'{verdict.value}: {"; ".join(self.result.reasons[:3]) or "valid, and without a pass criterion"}'
         if verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
-            raise SanityError(said)
+            raise SanityError(message)
         as_said = self.undecided if verdict in (Verdict.MEASURED, Verdict.INCONCLUSIVE) else ''
-        self.skip_if(as_said == SKIP, said)
+        self.skip_if(as_said == SKIP, message)
         if not verdict.unopposed or as_said == FAIL:
-            raise PerformanceError(said)
+            raise PerformanceError(message)
 
 
 def _patience(check: Check) -> Patience:
@@ -246,8 +249,8 @@ def _refuse_what_is_wrong(check: Check) -> None:
     asked = {name for trial in session.site.trial_file.trials for name in trial.profiles}
     if session.plain and profile and profile not in asked:
         known = choice(profile, [name for name in PROFILES if name in asked])
-        said = f'no trial of trial.yaml has the profile {show(profile)}; {known}'
-        problems.append(f'{said} (a mode, -S profile=NAME, or {ENVIRONMENT_PROFILE})')
+        message = f'no trial of trial.yaml has the profile {show(profile)}; {known}'
+        problems.append(f'{message} (a mode, -S profile=NAME, or {ENVIRONMENT_PROFILE})')
     if check.undecided not in ('', SKIP, FAIL):
         problems.append(f'-S undecided: {show(check.undecided)} is neither {SKIP} nor {FAIL}')
     try:
@@ -260,8 +263,8 @@ def _refuse_what_is_wrong(check: Check) -> None:
 
 def _was_set(check: Check, name: str) -> bool:
     """True if the class of a test has another default of a variable than Check."""
-    found, own = type(check).var_space[name], Check.var_space[name]
-    return found.is_defined() and not (own.is_defined() and own == found)
+    here, default = type(check).var_space[name], Check.var_space[name]
+    return here.is_defined() and not (default.is_defined() and default == here)
 
 
 def _with_set(check: Check) -> Session:
@@ -284,10 +287,3 @@ def _checked_session(profile: str) -> Session:
 
 
 _leader, _runner = cache(become_leader), cache(write_runner)
-
-
-def _has_leader(session: Session) -> bool:
-    """True if somebody still waits for the session; in plain ReFrame that is this process."""
-    if session.plain:
-        return _leader(session.site.state, session.id) is not None
-    return leader_alive(session.site.state, session.id) is not None

@@ -15,9 +15,9 @@ from seatrial.workload.words import by_key
 _BOITO, _CALDERON, _GOVORUN = 'Boito et al. 2009', 'Calderon, HLRS', 'Belyakov et al.'
 _FERMILAB, _LFSCK = 'Garzoglio and Chadwick 2011', 'Dai et al. 2019'
 _COMPARED = 'any check, on each as a file system or a layout of its own in trial.yaml'
-_LFSCK_WHY, _LFSCK_TRIED = '`seatrial lfsck` judges it from what the servers print', 'on outputs of Lustre 2.17'
+_BY_CONTENT = 'an action of a scenario: all content is compared, and a setting that changed is named; no target is'
+_LFSCK_WHY = '`seatrial lfsck` judges it from what the servers print'
 _MONITORS_WHY = '`seatrial lfsck --monitors` judges it from what `monitors` of trial.yaml saw meanwhile'
-_MONITORS_TRIED = "on the source's figures, never with LFSCK"
 
 
 class SourceTest(NamedTuple):
@@ -25,8 +25,6 @@ class SourceTest(NamedTuple):
     source: str
     test: str
     why: str = ''  # no check covers it, as a clause that says what does, or what it would take; empty where checks do
-    # storage on which it was tried, as a clause, if a server has to take part; empty if any file system will do
-    tried: str = ''
 
 
 _ROWS = (
@@ -54,13 +52,7 @@ _ROWS = (
     ('GV-02', _GOVORUN, 'capacity of each configuration', 'a column of `seatrial compare`, given by --capacity'),
     ('GV-03', _GOVORUN, 'duration of the load test', 'a column of `seatrial compare` with several configurations'),
     ('GV-04', _GOVORUN, 'settings of pools and modules', 'prechecks of trial.yaml, in `seatrial doctor`'),
-    (
-        'GV-05',
-        _GOVORUN,
-        'numbers of service threads',
-        '',
-        'with an action that changes nothing, on one machine; "slow I/O" by a command of the site; no Lustre',
-    ),
+    ('GV-05', _GOVORUN, 'numbers of service threads'),
     ('GV-06', _GOVORUN, 'the choice of a configuration', '`seatrial compare` with --require and --maximise'),
     ('FN-01', _FERMILAB, 'IOzone throughput over clients'),
     ('FN-02', _FERMILAB, 'drivers of a virtual server', _COMPARED),
@@ -74,47 +66,34 @@ _ROWS = (
     ('FN-10', _FERMILAB, 'a skim of 1400 files'),
     ('FN-11', _FERMILAB, 'mdtest by 48 clients'),
     ('FN-12', _FERMILAB, 'fileop'),
-    (
-        'FN-13',
-        _FERMILAB,
-        'targets that fail meanwhile',
-        '',
-        'bricks of GlusterFS and an NFS server, stopped and killed; MDT and OST of Lustre 2.17, unmounted',
-    ),
-    (
-        'FN-14',
-        _FERMILAB,
-        'a changed fault configuration',
-        'an action of a scenario: all content is compared, and a setting that changed is named; no target is',
-        'content alone: GlusterFS, NFS and ext4, in scenarios; never with tunefs.lustre, which can destroy data',
-    ),
+    ('FN-13', _FERMILAB, 'targets that fail meanwhile'),
+    ('FN-14', _FERMILAB, 'a changed fault configuration', _BY_CONTENT),
     ('FN-15', _FERMILAB, 'guarantees of POSIX'),
     ('FN-16', _FERMILAB, 'storage with a caching front end', _COMPARED),
     ('FN-17', _FERMILAB, 'metrics of an acceptance', 'contract.yaml of a site, of any check'),
-    ('FN-18', _FERMILAB, 'raw devices', '', 'loop devices of one machine; those in a server are read there'),
-    ('FS-01', _LFSCK, 'LFSCK over inodes', _LFSCK_WHY, _LFSCK_TRIED),
-    ('FS-02', _LFSCK, 'LFSCK over servers', _LFSCK_WHY, _LFSCK_TRIED),
-    ('FS-03', _LFSCK, 'LFSCK with monitors', _MONITORS_WHY, _MONITORS_TRIED),
-    ('FS-04', _LFSCK, 'packets of LFSCK', _MONITORS_WHY, _MONITORS_TRIED),
-    ('FS-05', _LFSCK, 'LFSCK with cached metadata', _LFSCK_WHY, _LFSCK_TRIED),
-    ('FS-06', _LFSCK, 'LFSCK of the namespace', _LFSCK_WHY, _LFSCK_TRIED),
-    (
-        'FS-07',
-        _LFSCK,
-        'trees as Darshan logs have them',
-        '',
-        'ext4 on one machine, fresh against aged too, on 1 to 3 nodes of the Slurm lab; '
-        'never on Lustre, nor with a million inodes',
-    ),
-    (
-        'FS-08',
-        _LFSCK,
-        'monitors at 1 s',
-        '`monitors` in trial.yaml, beside any case, over ssh',
-        'three sshd of one machine: 58 of 60 samples, and a connection that was cut',
-    ),
-    ('FS-09', _LFSCK, 'invariants of LFSCK', _LFSCK_WHY, _LFSCK_TRIED),
+    ('FN-18', _FERMILAB, 'raw devices'),
+    ('FS-01', _LFSCK, 'LFSCK over inodes', _LFSCK_WHY),
+    ('FS-02', _LFSCK, 'LFSCK over servers', _LFSCK_WHY),
+    ('FS-03', _LFSCK, 'LFSCK with monitors', _MONITORS_WHY),
+    ('FS-04', _LFSCK, 'packets of LFSCK', _MONITORS_WHY),
+    ('FS-05', _LFSCK, 'LFSCK with cached metadata', _LFSCK_WHY),
+    ('FS-06', _LFSCK, 'LFSCK of the namespace', _LFSCK_WHY),
+    ('FS-07', _LFSCK, 'trees as Darshan logs have them'),
+    ('FS-08', _LFSCK, 'monitors at 1 s', '`monitors` in trial.yaml, beside any case, over ssh'),
+    ('FS-09', _LFSCK, 'invariants of LFSCK', _LFSCK_WHY),
 )
+_TRIED = {
+    'GV-05': 'with an action that changes nothing, on one machine; "slow I/O" by a command of the site; no Lustre',
+    'FN-13': 'bricks of GlusterFS and an NFS server, stopped and killed; MDT and OST of Lustre 2.17, unmounted',
+    'FN-14': 'content alone: GlusterFS, NFS and ext4, in scenarios; never with tunefs.lustre, which can destroy data',
+    'FN-18': 'loop devices of one machine; those in a server are read there',
+    **dict.fromkeys(('FS-01', 'FS-02', 'FS-05', 'FS-06', 'FS-09'), 'on outputs of Lustre 2.17'),
+    **dict.fromkeys(('FS-03', 'FS-04'), "on the source's figures, never with LFSCK"),
+    'FS-07': 'ext4 on one machine, fresh against aged too, on 1 to 3 nodes of the Slurm lab; never on Lustre, nor '
+    'with a million inodes',
+    'FS-08': 'three sshd of one machine: 58 of 60 samples, and a connection that was cut',
+}
+"""By id, storage on which it was tried, as a clause, if a server has to take part; others need none of their own."""
 CATALOGUE = tuple(SourceTest(*row) for row in _ROWS)  # every test of the five sources, in their order
 _STEM = re.compile(r'[A-Z]+\d*-\d+')
 
@@ -122,10 +101,12 @@ _STEM = re.compile(r'[A-Z]+\d*-\d+')
 def rows_of(check: Declared) -> set[str]:
     """The ids of the rows that a check covers. Raises CheckError for an unknown row."""
     known = {row.id for row in CATALOGUE}
-    stems = {found.group() for each in check.expectations if (found := _STEM.match(each.id))}
+    stems = {match.group() for expectation in check.expectations if (match := _STEM.match(expectation.id))}
     strange = sorted(set(check.covers) - known)
     if strange:
-        raise CheckError(f"{check.name}.covers: '{strange[0]}' is no test of the sources; see docs/catalogue.md")
+        raise CheckError(
+            f"{check.name}.covers: '{strange[0]}' is no test of the sources; see docs/reference/catalogue.md"
+        )
     return (stems & known) | set(check.covers)
 
 
@@ -133,8 +114,8 @@ def covered(checks: Iterable[Declared]) -> list[tuple[SourceTest, str]]:
     """Each row, and what covers it: checks with the engines that can carry them out, or why none does. Raises
     CheckError for a check that covers an unknown row."""
     rows = [(check, rows_of(check)) for check in checks]
-    found = ((row, _by(check for check, ids in rows if row.id in ids) or f'no check: {row.why}') for row in CATALOGUE)
-    return [(row, f'{by}; tried: {row.tried}' if row.tried else by) for row, by in found]
+    pairs = ((row, _by(check for check, ids in rows if row.id in ids) or f'no check: {row.why}') for row in CATALOGUE)
+    return [(row, f'{by}; tried: {_TRIED[row.id]}' if row.id in _TRIED else by) for row, by in pairs]
 
 
 def _by(checks: Iterable[Declared]) -> str:
@@ -144,5 +125,5 @@ def _by(checks: Iterable[Declared]) -> str:
 
 def _engines(check: Declared) -> list[str]:
     points = examples(check.sweep, check.workload)
-    able = [each for each in ENGINES if check.workload.kind in each.kinds and cannot(each, points) is None]
-    return list(dict.fromkeys(each.name for each in able))
+    able = [engine for engine in ENGINES if check.workload.kind in engine.kinds and cannot(engine, points) is None]
+    return list(dict.fromkeys(engine.name for engine in able))

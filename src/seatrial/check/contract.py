@@ -116,21 +116,21 @@ def acceptance_tests(site: Site, checks: Mapping[str, Declared], file: ContractF
     """The measurement of every criterion. Raises SiteError for all faults of the contract at once. For a criterion
     with several faults each remedy is tried, until no further fault shows."""
     here = _Here(site, checks, file.contract.counts, {})
-    found, problems = dict[str, AcceptanceTest](), {number: list(said) for number, said in file.problems.items()}
+    tests, problems = dict[str, AcceptanceTest](), {number: list(lines) for number, lines in file.problems.items()}
     for number, entry in zip(file.numbers, file.contract.criteria, strict=True):
         faults = list(_faults(here, entry))
         problems.setdefault(number, []).extend(
             problem(CONTRACT_FILE, place(number, *keys), sentence) for keys, sentence in faults
         )
         if not faults and not problems[number]:
-            found[entry.id] = _resolved(here, entry)
+            tests[entry.id] = _resolved(here, entry)
     for number, entry in zip(file.numbers, file.contract.criteria, strict=True):
-        base, own = found.get(entry.bound.of) if entry.bound else None, found.get(entry.id)
-        if base and base.metric and own and own.metric and base.metric.unit != own.metric.unit:
+        base, test = tests.get(entry.bound.of) if entry.bound else None, tests.get(entry.id)
+        if base and base.metric and test and test.metric and base.metric.unit != test.metric.unit:
             sentence = f'{entry.metric} is no part of {base.entry.metric}: their units differ; take another one'
             problems[number].append(problem(CONTRACT_FILE, place(number, _key(entry)), sentence))
-    raise_any(each for number in sorted(problems) for each in problems[number])
-    return _sharing(list(found.values()))
+    raise_any(line for number in sorted(problems) for line in problems[number])
+    return _sharing(list(tests.values()))
 
 
 def contract_of_site(site: Site, checks: Mapping[str, Declared]) -> tuple[Contract, list[AcceptanceTest]] | None:
@@ -155,21 +155,21 @@ def wrong_contract(site: Site, checks: Mapping[str, Declared] | None = None) -> 
 def acceptance_tests_again(contract: Contract, kept: Mapping[str, Any]) -> list[AcceptanceTest]:
     """The measurement of every criterion, by the saved forms (AcceptanceTest.kept) alone, without the site. Raises
     ValueError for an invalid procedure, or one that does not fit the contract."""
-    return _sharing([_again(contract, each, kept.get(each.id)) for each in contract.criteria])
+    return _sharing([_again(contract, entry, kept.get(entry.id)) for entry in contract.criteria])
 
 
 def _sharing(tests: Sequence[AcceptanceTest]) -> list[AcceptanceTest]:
     """The tests, each criterion with the number of allocations that the contract plans for its procedure."""
     planned: dict[Procedure | None, int] = {}
-    for each in tests:
-        planned[each.procedure] = max(each.criterion.allocations, planned.get(each.procedure, 0))
-    return [replace(each, criterion=replace(each.criterion, planned=planned[each.procedure])) for each in tests]
+    for test in tests:
+        planned[test.procedure] = max(test.criterion.allocations, planned.get(test.procedure, 0))
+    return [replace(test, criterion=replace(test.criterion, planned=planned[test.procedure])) for test in tests]
 
 
 def _criterion(counts: str, entry: CriterionEntry) -> Criterion:
     bound = entry.bound
     assert bound is not None, 'a contract without one is refused'
-    found = Criterion(
+    criterion = Criterion(
         entry.id,
         bound.value,
         entry.at_least is not None,
@@ -180,12 +180,12 @@ def _criterion(counts: str, entry: CriterionEntry) -> Criterion:
         unit=bound.unit,
     )
     if entry.observed:
-        return found
+        return criterion
     kind, _ = METRICS.get(entry.metric or '', ('', ''))
     once = bool(kind) and kind_of(kind).once
     statistic, _, best_of = (MINIMUM if once else entry.statistic or MEAN).partition(f'{BEST} ')
     return replace(
-        found,
+        criterion,
         of=bound.of,
         statistic='best' if best_of else statistic,
         best_of=int(best_of or 0),
@@ -199,8 +199,8 @@ def _again(contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | 
     if entry.observed:
         return AcceptanceTest(_criterion(contract.counts, entry), entry)
     try:
-        found = (kept or {})['procedure']
-        procedure = Procedure(**{**found, 'trial': TrialEntry.model_validate(found['trial'])})
+        saved = (kept or {})['procedure']
+        procedure = Procedure(**{**saved, 'trial': TrialEntry.model_validate(saved['trial'])})
         type_ = MetricType(*(kept or {})['metric'])
         case, conditions, bound = procedure.case, entry.conditions or Conditions(), entry.bound
     except (KeyError, TypeError, IndexError) as error:
@@ -214,7 +214,7 @@ def _again(contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | 
         (('workload', 'point'), workload.point, procedure.point),
         *((('workload', key), getattr(workload, key), getattr(procedure.trial, key)) for key in _OF_TRIAL),
     ]
-    pairs = [each for each in named if each[1] is not None] + [
+    pairs = [pair for pair in named if pair[1] is not None] + [
         (('metric',), METRICS.get(entry.metric or '', ('', entry.metric))[1], type_.name),
         ((_key(entry),), UNITS[bound.unit][0] if bound and not bound.of else type_.unit, type_.unit),
         (('nodes',), entry.nodes or 1, case.nodes),
@@ -236,14 +236,14 @@ def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
     """The difference between the plan and criterion `number`, with file and key; empty if there is none. A procedure
     names check and point; only the plan shows what these are."""
     workload, procedure = test.entry.workload or Workload(), test.procedure
-    point = next((each for each in plan.points if procedure and each.label == procedure.point), None)
+    point = next((point for point in plan.points if procedure and point.label == procedure.point), None)
     if point is None or procedure is None:
         return 'it is not of this contract'
     asked = workload.asked
     for field, value in asked.items():
         if point.value(field) != value:
-            said = (show(_in_words(field, each)) for each in (point.changed(**asked), point))
-            return _otherwise(number, ('workload', _key_of(field)), *said)
+            words = (show(_in_words(field, either)) for either in (point.changed(**asked), point))
+            return _otherwise(number, ('workload', _key_of(field)), *words)
     budget_s, planned_s = procedure.trial.budget, plan.stopping.budget_s
     if budget_s not in (None, planned_s):
         return _otherwise(number, ('conditions', 'budget'), show(budget_s), show(planned_s))
@@ -336,8 +336,8 @@ def _faults(here: _Here, entry: CriterionEntry) -> Iterator[tuple[Sequence[str],
         working = working or [word for word, other in after.items() if other and tuple(other.keys) not in seen]
         remedy = error.remedy or (f'write {"one of " if len(working) > 1 else ""}{{}}' if working else NO_REMEDY)
         near = choice(error.wrong, working) if error.wrong else ''
-        said = near if near.startswith('did you mean') else remedy.format(listed(working))
-        yield error.keys, f'{error.fault}; {said}'
+        advice = near if near.startswith('did you mean') else remedy.format(listed(working))
+        yield error.keys, f'{error.fault}; {advice}'
         if not working:
             return
         entry = fixes[working[0]]
@@ -363,16 +363,16 @@ def _with(entry: CriterionEntry, *keys: str, value: str | None) -> CriterionEntr
     others = {} if below else {'id': 'x', 'text': 'x'}
     given = {} if value is None else {keys[-1]: read}
     try:
-        found = getattr(model.model_validate({**others, **given}), keys[-1])
+        valid = getattr(model.model_validate({**others, **given}), keys[-1])
     except ValidationError:
         return None
     # What else is there stays as it was read: it is not written so.
-    own = (getattr(entry, key) or model()).model_copy(update={keys[-1]: found}) if below else found
-    return entry.model_copy(update={key: own})
+    changed = (getattr(entry, key) or model()).model_copy(update={keys[-1]: valid}) if below else valid
+    return entry.model_copy(update={key: changed})
 
 
 def _fixes(entry: CriterionEntry, *keys: str, values: Iterable[str]) -> dict[str, CriterionEntry]:
-    return {each: fixed for each in dict.fromkeys(values) if (fixed := _with(entry, *keys, value=each))}
+    return {word: fixed for word in dict.fromkeys(values) if (fixed := _with(entry, *keys, value=word))}
 
 
 def _resolved(here: _Here, entry: CriterionEntry) -> AcceptanceTest:
@@ -387,15 +387,15 @@ def _resolved(here: _Here, entry: CriterionEntry) -> AcceptanceTest:
     right = entry.model_copy(update={'at_least': None, 'at_most': None})
     fixes = _fixes(right, key, values=[example])
     if bound is None:
-        said = f'write {key}, as in {key}: {{}}'
-        raise _Refused([], NO_BOUND, f'of {name} {"more" if least else "less"} is better: {said}', fixes=fixes)
+        advice = f'write {key}, as in {key}: {{}}'
+        raise _Refused([], NO_BOUND, f'of {name} {"more" if least else "less"} is better: {advice}', fixes=fixes)
     if not bound.of and UNITS[bound.unit][0] != unit:
         remedy = f'write {EXAMPLE_UNITS.get(unit, "no unit")}'
         raise _Refused([_key(entry)], f'{name} is not measured in {bound.unit or "no unit"}', remedy, fixes=fixes)
     if least != (entry.at_least is not None):
         fixed = right.model_copy(update={key: bound})
-        said = f'of {name} {"more" if least else "less"} is better'
-        raise _Refused([_key(entry)], said, f'write {key}', fixes={bound.written: fixed})
+        advice = f'of {name} {"more" if least else "less"} is better'
+        raise _Refused([_key(entry)], advice, f'write {key}', fixes={bound.written: fixed})
     _check_conditions(here.site, here.checks[candidate.check], procedure, entry)
     return AcceptanceTest(_criterion(here.counts, entry), entry, procedure, candidate.metric)
 
@@ -407,28 +407,30 @@ EXAMPLE_UNITS = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's'}
 def _measured_by(here: _Here, entry: CriterionEntry) -> tuple[_Candidate, Procedure]:
     """The point and the procedure that measure a criterion, whatever its bound."""
     trial, conditions = _trial(here.site, entry), entry.conditions or Conditions()
-    own = (entry.engine or '', entry.state or '', conditions.seconds or 0.0, conditions.caches == 'allowed')
-    key = f'{trial!r} {own}'
+    setup = (entry.engine or '', entry.state or '', conditions.seconds or 0.0, conditions.caches == 'allowed')
+    key = f'{trial!r} {(setup[0], *setup[2:])}'  # what can be measured is the same in every state
     if key not in here.measured:
         here.measured[key] = [
-            each
+            candidate
             for check in here.checks.values()
-            for each in _points(here.site, check, Procedure(_of_check(trial, check.name), '', *own))
+            for candidate in _points(here.site, check, Procedure(_of_check(trial, check.name), '', *setup))
         ]
     measured, metric_ = here.measured[key], entry.metric or ''
     kind, name = METRICS.get(metric_, ('', metric_))
-    named = [each for each in measured if each.metric.name == name and kind in ('', each.point.kind)]
+    named = [
+        candidate for candidate in measured if candidate.metric.name == name and kind in ('', candidate.point.kind)
+    ]
     if not named:
-        known = {(each.point.kind, each.metric.name): each.metric.name for each in measured}
-        words = [*(word for word, own_ in METRICS.items() if own_ in known), *sorted(set(known.values()))]
-        remedy = 'write one of {} (docs/contract.md), or observed: true for what people observe'
+        known = {(candidate.point.kind, candidate.metric.name): candidate.metric.name for candidate in measured}
+        words = [*(word for word, pair in METRICS.items() if pair in known), *sorted(set(known.values()))]
+        remedy = 'write one of {} (docs/reference/contract.md), or observed: true for what people observe'
         fault = f'no check measures {show(metric_)} here' if metric_ else 'is missing'
         raise _Refused(['metric'], fault, remedy, words, metric_)
     unit = UNITS[entry.bound.unit][0] if entry.bound and not entry.bound.of else ''
     # 'read' in op/s is no bandwidth, whatever has the same name.
-    named = [each for each in named if each.metric.unit == unit] or named
+    named = [candidate for candidate in named if candidate.metric.unit == unit] or named
     candidate = _one_of(named, entry, here.checks)
-    return candidate, Procedure(_of_check(trial, candidate.check), candidate.point.label, *own)
+    return candidate, Procedure(_of_check(trial, candidate.check), candidate.point.label, *setup)
 
 
 def _of_check(trial: TrialEntry, check: str) -> TrialEntry:
@@ -442,25 +444,25 @@ def _check_conditions(site: Site, check: Declared, procedure: Procedure, entry: 
     needed, room = peak(plan, plan.sizing.first), target.limits._asdict()
     for what, words in (('bytes', approximate_size), ('inodes', partial(counted, one='inode'))):
         if needed[what] > room[what]:
-            said = f'{words(needed[what])} at a time, and limits.{what} of {target.name} is {words(room[what])}'
-            raise _Refused(['workload'], f'it needs {said}', 'ask for less, or raise the limit in trial.yaml')
+            why = f'{words(needed[what])} at a time, and limits.{what} of {target.name} is {words(room[what])}'
+            raise _Refused(['workload'], f'it needs {why}', 'ask for less, or raise the limit in trial.yaml')
     if entry.conditions and entry.conditions.exclusive and not is_slurm(site, procedure.case.partition):
-        said = f'no record shows who else uses the nodes of {procedure.case.partition}, which are not given by Slurm'
+        why = f'no record shows who else uses the nodes of {procedure.case.partition}, which are not given by Slurm'
         fixes = _without(entry, 'conditions', 'exclusive')
         remedy = 'take it out, or name a partition of Slurm'
-        raise _Refused(['conditions', 'exclusive'], said, remedy, fixes=fixes)
+        raise _Refused(['conditions', 'exclusive'], why, remedy, fixes=fixes)
     _check_bytes(plan, site.partition(procedure.case.partition).memory or 0, procedure, entry)
     if procedure.caches:
         return
     least = STORAGE_MIN_S if moves_data else PHASE_MIN_S
     if 0 < procedure.seconds < least:
-        said = f'{procedure.seconds:g} s are too short to tell storage from caches'
+        why = f'{procedure.seconds:g} s are too short to tell storage from caches'
         remedy = f'write at least {least:g} s, or caches: allowed'
-        raise _Refused(['conditions', 'seconds'], said, remedy, [f'{least:g} s'])
+        raise _Refused(['conditions', 'seconds'], why, remedy, [f'{least:g} s'])
     if moves_data and None in (target.server_cache_bytes, target.fast_tier_bytes):
-        said = f'how much the servers of {target.name} keep in memory is not declared, so no figure is of its storage'
+        why = f'how much the servers of {target.name} keep in memory is not declared, so no figure is of its storage'
         remedy = 'declare server_cache_bytes and fast_tier_bytes in trial.yaml, or write caches: allowed'
-        raise _Refused(['conditions', 'caches'], said, remedy, ['allowed'])
+        raise _Refused(['conditions', 'caches'], why, remedy, ['allowed'])
 
 
 def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: CriterionEntry) -> None:
@@ -501,14 +503,14 @@ def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> 
             return f'the file system was {used} % full; {low} to {high} % are required'
     if conditions.exclusive and (start is None or start.oversubscribe != 'NO'):
         word = start.oversubscribe if start else ''
-        said = f'OverSubscribe={word} of its job' if word else 'nothing of its job'
-        return f'Slurm says {said}, so others might use its nodes; add --exclusive to the access in settings.py'
-    timed = [seconds_of(each, test.metric.name) for each in samples] if test.metric else []
+        why = f'OverSubscribe={word} of its job' if word else 'nothing of its job'
+        return f'Slurm says {why}, so others might use its nodes; add --exclusive to the access in settings.py'
+    timed = [seconds_of(sample, test.metric.name) for sample in samples] if test.metric else []
     shortest_s = min(filter(None, timed), default=math.inf)
     if conditions.seconds is not None and shortest_s < conditions.seconds:
-        said = f'its shortest timed region lasted {shortest_s:.3g} s, and {conditions.seconds:g} s are asked for'
-        return f'{said}; raise bytes_per_task, or the limits that bind it'
-    for point in dict.fromkeys(each.point for each in samples if conditions.bytes is not None):
+        why = f'its shortest timed region lasted {shortest_s:.3g} s, and {conditions.seconds:g} s are asked for'
+        return f'{why}; raise bytes_per_task, or the limits that bind it'
+    for point in dict.fromkeys(sample.point for sample in samples if conditions.bytes is not None):
         held, memory = files_bytes(point), point.nodes * (start.memory_bytes if start else 0)
         if conditions.bytes and held < conditions.bytes * memory:
             return (
@@ -580,10 +582,10 @@ def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candi
         return []
     tasks = declared.workload.tasks or procedure.case.nodes * (procedure.trial.tasks_per_node or 1)
     return [
-        _Candidate(declared.name, point, each)
+        _Candidate(declared.name, point, metric)
         for point in points
         if point.layout is None and point.tasks == tasks
-        for each in metrics_at(point)
+        for metric in metrics_at(point)
     ]
 
 
@@ -596,12 +598,12 @@ def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[
         keys = 'workload', foreign
         raise _Refused(keys, f'says nothing of {entry.metric}', 'take it out', fixes=_without(entry, *keys))
     for key, field in (('access', 'files'), ('access', 'order'), *FIELDS.items()):
-        values = list(dict.fromkeys(_in_words(field, each.point) for each in left))
+        values = list(dict.fromkeys(_in_words(field, candidate.point) for candidate in left))
         # Of a value that no contract can write, as the calls of mmap, the check tells it apart.
         if len(values) > 1 and len(_fixes(entry, 'workload', key, values=values)) == len(values):
             raise _Refused(['workload', key], 'is missing, and several are measured', values=values)
-    if any(_plain(each.point) != _plain(left[0].point) for each in left):
-        key = 'check' if len({each.check for each in left}) > 1 else 'point'
+    if any(_plain(candidate.point) != _plain(left[0].point) for candidate in left):
+        key = 'check' if len({candidate.check for candidate in left}) > 1 else 'point'
         raise _Refused(['workload', key], 'is missing, and several measure it', values=_names(key, left))
     return left[0]
 
@@ -613,16 +615,20 @@ def _as_asked(
     check = workload.check
     if check is not None and check not in checks:
         raise _Refused(['workload', 'check'], f'{show(check)} is no check', '', _names('check', named), check)
-    left = [each for each in named if check in (None, each.check) and workload.point in (None, each.point.label)]
+    left = [
+        candidate
+        for candidate in named
+        if check in (None, candidate.check) and workload.point in (None, candidate.point.label)
+    ]
     if not left:
-        key = 'check' if check not in (None, *(each.check for each in named)) else 'point'
+        key = 'check' if check not in (None, *(candidate.check for candidate in named)) else 'point'
         fault = f'does not measure {entry.metric} here'
         raise _Refused(['workload', key], fault, values=_names(key, named))
     for field, value in workload.asked.items():
-        kept = [each for each in left if each.point.value(field) == value]
+        kept = [candidate for candidate in left if candidate.point.value(field) == value]
         if not kept:
             key = _key_of(field)
-            there = filter(None, (_in_words(field, each.point) for each in left))
+            there = filter(None, (_in_words(field, candidate.point) for candidate in left))
             fixes = _fixes(entry, 'workload', key, values=there) or _without(entry, 'workload', key)
             fault = f'no check measures {entry.metric} so on {counted(entry.nodes or 1, "node")}'
             raise _Refused(['workload', key], fault, '' if any(fixes) else 'take it out', fixes=fixes)
@@ -632,11 +638,11 @@ def _as_asked(
 
 def _key_of(field: str) -> str:
     """The key under workload in the contract for a parameter of a point."""
-    return next((key for key, own in FIELDS.items() if own == field), 'access')
+    return next((key for key, parameter in FIELDS.items() if parameter == field), 'access')
 
 
 def _names(key: str, candidates: Sequence[_Candidate]) -> list[str]:
-    return [each.check if key == 'check' else each.point.label for each in candidates]
+    return [candidate.check if key == 'check' else candidate.point.label for candidate in candidates]
 
 
 def _plain(point: Point) -> Point:
@@ -648,8 +654,8 @@ def _plain(point: Point) -> Point:
 def _in_words(field: str, point: Point) -> str:
     """The value of a parameter as the contract writes it."""
     if field in ('files', 'extent', 'order'):
-        own = {name: point.value(name) for name in ('files', 'extent', 'order')}
-        return next((word for word, fields in ACCESSES.items() if fields == own), '')
+        access = {name: point.value(name) for name in ('files', 'extent', 'order')}
+        return next((word for word, fields in ACCESSES.items() if fields == access), '')
     value = point.value(field)
     if value is None:
         return ''
@@ -667,7 +673,7 @@ def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
         effort = effort._replace(first_bytes=first, target_s=target_s, min_s=procedure.seconds, phase_s=target_s)
     engines = site.engine_choices()
     if procedure.engine:
-        known = [each for each in engines if each.name == procedure.engine]
+        known = [engine for engine in engines if engine.name == procedure.engine]
         engines = tuple(known) or (EngineChoice(procedure.engine, procedure.engine),)
     return Session(
         session_id,

@@ -24,26 +24,30 @@ def with_references(
     """The session with the references of its site, checked against what its trials measure. Raises SiteError.
     complete: whether `checks` are all checks; if not, references of others are skipped; file: replaces the site's"""
     if complete:
-        known = {each.name: (each.family, {one.id for one in each.expectations}) for each in checks.values()}
+        known = {check.name: (check.family, {one.id for one in check.expectations}) for check in checks.values()}
         guarantees = {
-            one.id for each in checks.values() for one in each.expectations if isinstance(one, GuaranteeHolds)
+            one.id for check in checks.values() for one in check.expectations if isinstance(one, GuaranteeHolds)
         }
-        limited = {one.id: one for each in checks.values() for one in each.expectations if isinstance(one, Limited)}
+        limited = {one.id: one for check in checks.values() for one in check.expectations if isinstance(one, Limited)}
         session.site.check_enforced(known, guarantees, limited)
         _check_limits(session, limited)
-        session.site.check_overrides({each.name: each.family for each in checks.values()})
+        session.site.check_overrides({check.name: check.family for check in checks.values()})
     file = file or references_file(session.site.folder)
     if file is None:
         return session
-    measured = {name: list(_measured(session, each)) for name, each in checks.items()}
+    measured = {name: _measured(session, check) for name, check in checks.items()}  # made only for those in the file
     references = load_references(file, measured, complete)
-    refused = [
-        _no_baseline(profile, case, each.metric)
-        for (profile, case), own in references.items()
-        for each in own
-        if checks[case.check].axis.equals == 'node' and not each.metric.endswith(f'@{ALL_NODES}')
-    ]
-    raise_any(refused)
+    raise_any(
+        problem(
+            REFERENCES_FILE,
+            [case.check, profile, *map(str, case[1:]), reference.metric],
+            'a group of a node sweep is other nodes in every session, so there is no baseline of it; '
+            f'take a metric of @{ALL_NODES}',
+        )
+        for (profile, case), of_case in references.items()
+        for reference in of_case
+        if checks[case.check].axis.equals == 'node' and not reference.metric.endswith(f'@{ALL_NODES}')
+    )
     return replace(session, references=references)
 
 
@@ -52,10 +56,10 @@ def criteria_of(session: Session, declared: Declared | None, case: Case) -> Crit
     profile = session.profile.name
     limits = session.site.enforced(case, declared.family, profile) if declared else {}
     expectations = list(declared.expectations if declared else ())
-    for place, each in enumerate(expectations):
-        limit = limits.get(each.id)
-        if limit is not None and isinstance(each, Limited):  # the site's own
-            expectations[place] = replace(each, limit=limit)
+    for place, expectation in enumerate(expectations):
+        limit = limits.get(expectation.id)
+        if limit is not None and isinstance(expectation, Limited):  # the site's own
+            expectations[place] = replace(expectation, limit=limit)
     return Criteria(
         expectations=tuple(expectations),
         enforced=frozenset(limits),
@@ -75,16 +79,6 @@ def _check_limits(session: Session, limited: Mapping[str, Limited]) -> None:
     raise_any(problems)
 
 
-def _no_baseline(profile: str, case: Case, metric: str) -> str:
-    keys = [case.check, profile, case.partition, case.file_system, case.layout, str(case.nodes), metric]
-    return problem(
-        REFERENCES_FILE,
-        keys,
-        'a group of a node sweep is other nodes in every session, so there is no baseline of it; '
-        f'take a metric of @{ALL_NODES}',
-    )
-
-
 def _measured(session: Session, declared: Declared) -> Iterator[Measured]:
     """Every metric that a trial of the site measures with this check; not in smoke tests, which judge nothing."""
     for profile in PROFILES.values():
@@ -94,8 +88,8 @@ def _measured(session: Session, declared: Declared) -> Iterator[Measured]:
                 points = resolved(everywhere, declared, case).points
             except Unplannable:
                 continue
-            tasks = max(each.tasks for each in points)
+            tasks = max(point.tasks for point in points)
             for point in points:
-                for each in metrics_at(point):
-                    name = metric(each.name, point.label)
-                    yield Measured(profile.name, *case[1:], name, each.unit, each.better, tasks)
+                for measure in metrics_at(point):
+                    name = metric(measure.name, point.label)
+                    yield Measured(profile.name, *case[1:], name, measure.unit, measure.better, tasks)

@@ -61,14 +61,17 @@ def keep_darshan_run(plan: TrialPlan, records: Records) -> None:
     file = Path(plan.records) / ISSUED
     if not plan.darshan or file.exists():
         return
-    launches = [each for each in records.samples if each.stage == DARSHAN]
+    launches = [sample for sample in records.samples if sample.stage == DARSHAN]
     if not launches:
         return
     engine = by_name(records.start.engine, plan.kind) if records.start is not None else None
-    run = DarshanRun(tuple(_seen(plan, each, engine) for each in launches))
-    if not plan.stopping.fixed:
-        for each in launches:
-            _summarise(_raw(plan, each))
+    run = DarshanRun(tuple(_seen(plan, sample, engine) for sample in launches))
+    for sample in launches if not plan.stopping.fixed else ():
+        left = left_by(_raw(plan, sample))
+        if left is not None and len(left.logs) == 1:
+            page = Path(left.logs[0]).with_name(SUMMARY)
+            with contextlib.suppress(LogError):  # it is for people, and decides nothing
+                _run([sys.executable, '-m', 'darshan', 'summary', left.logs[0], '--output', str(page)], READ_S)
     write_whole(file, json.dumps(to_json(run), indent=1) + '\n')
 
 
@@ -96,15 +99,6 @@ def _raw(plan: TrialPlan, sample: Sample) -> str:
     return str(Path(plan.records) / 'raw' / sample.raw)
 
 
-def _summarise(raw: str) -> None:
-    """Writes PyDarshan's page of a log, for people; if that fails, the verdict is the same."""
-    left = left_by(raw)
-    if left is not None and len(left.logs) == 1:
-        page = Path(left.logs[0]).with_name(SUMMARY)
-        with contextlib.suppress(LogError):
-            _run([sys.executable, '-m', 'darshan', 'summary', left.logs[0], '--output', str(page)], READ_S)
-
-
 def _run(argv: Sequence[str], limit_s: float) -> tuple[int, str, str]:
     """Exit status, stdout and stderr of a process that may crash or hang. Raises LogError when its time is over."""
     answer = ask(['sh', '-c', 'ulimit -c 0; exec env LC_ALL=C.UTF-8 MPLBACKEND=Agg "$@"', 'sh', *argv], limit_s)
@@ -114,10 +108,10 @@ def _run(argv: Sequence[str], limit_s: float) -> tuple[int, str, str]:
 
 
 def _log(line: str) -> DarshanLog:
-    said = json.loads(line)
-    if said['form'] != darshan_log.FORM:
-        raise ValueError(f'form {said["form"]}')
-    records, libraries = (tuple(Record(*each) for each in said[name]) for name in ('records', 'libraries'))
-    unreplayed = tuple(Unreplayed(*each) for each in said['unreplayed'])
-    mounts = tuple((path, kind) for path, kind in said['mounts'])
-    return DarshanLog(said['version'], said['processes'], said['partial'], records, unreplayed, libraries, mounts)
+    data = json.loads(line)
+    if data['form'] != darshan_log.FORM:
+        raise ValueError(f'form {data["form"]}')
+    records, libraries = (tuple(Record(*row) for row in data[name]) for name in ('records', 'libraries'))
+    unreplayed = tuple(Unreplayed(*row) for row in data['unreplayed'])
+    mounts = tuple((path, kind) for path, kind in data['mounts'])
+    return DarshanLog(data['version'], data['processes'], data['partial'], records, unreplayed, libraries, mounts)

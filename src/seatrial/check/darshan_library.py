@@ -54,31 +54,31 @@ def examined(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]
     if fault:
         return library, [fault]
     version, faults = '', dict[_Fault, list[str]]()
-    for each in programs:
-        found, why = ('', _mpi_fault(library, each)) if each.mpi else _tried(library, each.version_argv)
-        version = version or found
+    for program in programs:
+        seen, why = ('', _mpi_fault(library, program)) if program.mpi else _tried(library, program.version_argv)
+        version = version or seen
         if why:
-            faults.setdefault(why, []).append(each.engine)
-    if all(each.mpi for each in programs):
+            faults.setdefault(why, []).append(program.engine)
+    if all(program.mpi for program in programs):
         # Not a fault: what an engine brings along may be all that keeps another program from starting with it.
         version, _ = _tried(library, ('true',))
     mpi = library_of(library) or ('MPI unknown' if _has_mpi(library) else 'without MPI')
-    said = f'{version or "version unknown"} at {library}, {words(build_of(library))}, {mpi}'
-    return said, [f'{why.before} {", ".join(engines)}{why.after}' for why, engines in faults.items()]
+    line = f'{version or "version unknown"} at {library}, {words(build_of(library))}, {mpi}'
+    return line, [f'{why.before} {", ".join(engines)}{why.after}' for why, engines in faults.items()]
 
 
 def _file_fault(library: str) -> str:
     """The reason why the file cannot be loaded here, and the remedy; empty if it can."""
     remedy = 'correct darshan of the partition in trial.yaml'
     try:
-        own, other = _header(library), _header(sys.executable)
+        header, other = _header(library), _header(sys.executable)
     except FileNotFoundError:
         return f'it is not there; install Darshan there, or {remedy}'
     except OSError as error:
         return f'it cannot be read: {error.strerror}; {remedy}'
-    if not own.startswith(_MAGIC) or own[_TYPE] not in _SHARED:
+    if not header.startswith(_MAGIC) or header[_TYPE] not in _SHARED:
         return f'it is no shared library; {remedy}: it is to name libdarshan.so'
-    if (own[_IDENTITY], own[_MACHINE]) != (other[_IDENTITY], other[_MACHINE]):
+    if (header[_IDENTITY], header[_MACHINE]) != (other[_IDENTITY], other[_MACHINE]):
         return f'it is built for another architecture than this host has, {platform.machine()}; build one for it'
     return ''
 
@@ -113,10 +113,10 @@ def _mpi_fault(library: str, program: Program) -> _Fault | None:
         return fault
     if not _has_mpi(library):
         return _Fault('it is built without MPI and leaves no log of', '; build one with the MPI of that')
-    own, others = library_of(library), library_of(program.path)
-    if own and others and own != others:
+    mpi, others = library_of(library), library_of(program.path)
+    if mpi and others and mpi != others:
         return _Fault(
-            f'it is built for {own}, and not for', f', which loads {others}; build one with the MPI of that'
+            f'it is built for {mpi}, and not for', f', which loads {others}; build one with the MPI of that'
         )
     return None
 
@@ -126,8 +126,8 @@ def _has_mpi(library: str) -> bool:
 
 
 def _unloadable(answer: Answer | None) -> _Fault | None:
-    said = f'{answer.stderr}\n{answer.stdout}' if answer else ''
-    missing, complaint = _MISSING.search(said), _LEFT_OUT.search(said) or _FATAL.search(said)
+    text = f'{answer.stderr}\n{answer.stdout}' if answer else ''
+    missing, complaint = _MISSING.search(text), _LEFT_OUT.search(text) or _FATAL.search(text)
     if missing:
         why = f'{missing.group(1) or missing.group(2)} is not found'
     elif complaint:

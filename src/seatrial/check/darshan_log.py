@@ -58,32 +58,32 @@ def _said(report: Any) -> dict[str, Any]:
         'records': _records(report, present),
         'libraries': _records(report, [module for module in LIBRARIES if module in report.modules]),
         'unreplayed': unreplayed,
-        'mounts': [list(each) for each in report.mounts],
+        'mounts': [list(mount) for mount in report.mounts],
     }
 
 
 def _records(report: Any, modules: list[str]) -> list[list[Any]]:
     return [
-        [module, report.name_records.get(each['id'], ''), int(each['rank']), _counters(report, module, each)]
+        [module, report.name_records.get(record['id'], ''), int(record['rank']), _counters(report, module, record)]
         for module in modules
-        for each in report.records[module]
+        for record in report.records[module]
     ]
 
 
 def _bytes(report: Any, module: str) -> list[Any]:
     """Bytes written and read by the module, except to the terminal, and whether its records are marked as partial."""
-    own = [counters for _, file, _, counters in _records(report, [module]) if file not in STREAMS]
-    sums = [sum(counters.get(f'{module}_BYTES_{each}', 0) for counters in own) for each in ('WRITTEN', 'READ')]
+    counted = [counters for _, file, _, counters in _records(report, [module]) if file not in STREAMS]
+    sums = [sum(counters.get(f'{module}_BYTES_{way}', 0) for counters in counted) for way in ('WRITTEN', 'READ')]
     return [*sums, bool(report.modules[module]['partial_flag'])]
 
 
 def _heat(report: Any) -> list[int]:
     """Bytes written and read over all time bins, all that a heatmap knows. 0 if it cannot be read."""
     sums = [0, 0]
-    for each in getattr(report, 'heatmaps', {}).values():
+    for heatmap in getattr(report, 'heatmaps', {}).values():
         for place, operation in enumerate(('write', 'read')):
             with contextlib.suppress(Exception):  # none of this operation
-                sums[place] += int(each.to_df([operation]).to_numpy().sum())
+                sums[place] += int(heatmap.to_df([operation]).to_numpy().sum())
     return sums
 
 

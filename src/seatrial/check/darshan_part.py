@@ -59,24 +59,24 @@ def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> 
     by_mount: dict[tuple[str, str], list[Record]] = {}
     for record in log.records:
         by_mount.setdefault(_mount_of(record.file, log), []).append(record)
-    moved = {each: bytes_of(own) for each, own in by_mount.items() if any(_moves(one) for one in own)}
-    distant = [each for each in moved if each[1] not in LOCAL and each[0] not in ('', '/')]
-    chosen = [each for each in moved if each[0] == mount] if mount is not None else distant or list(moved)
-    fault = contradiction(replace(log, records=tuple(one for each in chosen for one in by_mount[each])))
+    moved = {place: bytes_of(records) for place, records in by_mount.items() if any(_moves(one) for one in records)}
+    distant = [place for place in moved if place[1] not in LOCAL and place[0] not in ('', '/')]
+    chosen = [place for place in moved if place[0] == mount] if mount is not None else distant or list(moved)
+    fault = contradiction(replace(log, records=tuple(one for place in chosen for one in by_mount[place])))
     if fault:
         raise Underivable(f'its counters contradict each other: {fault}')
     if mount is not None and not chosen:
         raise Underivable(f'no bytes are moved on a mount {mount}; there are {_listed(moved) or "none"}')
     if len(chosen) > 1:
-        large = [each for each in chosen if moved[each] > HARDLY_ANY * sum(moved[one] for one in chosen)]
-        meant = [each for each in large if any(within(folder, each[0]) for folder in folders)]
+        large = [place for place in chosen if moved[place] > HARDLY_ANY * sum(moved[one] for one in chosen)]
+        meant = [place for place in large if any(within(folder, place[0]) for folder in folders)]
         chosen = meant if len(meant) == 1 and distant else large
     if len(chosen) > 1:
         raise Underivable(f'its files lie on several file systems ({_listed(moved, chosen)}); choose with --mount')
-    rest = [each for each in moved if each not in chosen]
+    rest = [place for place in moved if place not in chosen]
     remarks = [f'{_listed(moved, rest)}: left out, as no part of the file system that is replayed.'] if rest else []
-    records = tuple(record for each in chosen for record in by_mount[each])
-    libraries = tuple(each for each in log.libraries if _mount_of(each.file, log) in chosen)
+    records = tuple(record for place in chosen for record in by_mount[place])
+    libraries = tuple(record for record in log.libraries if _mount_of(record.file, log) in chosen)
     return replace(log, records=records, libraries=libraries), chosen[0][0] if chosen else '', remarks
 
 
@@ -85,14 +85,14 @@ def main_part(log: DarshanLog, operation: str | None) -> FileSet:
     parts = in_parts(_only(log, operation) if operation else log)
     if not parts:
         raise Underivable(_why_nothing(log, operation))
-    issued, files = parts[0][1], {each.file for each in parts[0][0].records}
-    records = [each for each in log.records if each.file in files]
-    through = {each.file for each in records if each.module == 'MPI-IO' and _moves(each)}
-    leading = tuple(each for each in records if (each.module == 'MPI-IO') == (each.file in through))
+    issued, files = parts[0][1], {record.file for record in parts[0][0].records}
+    records = [record for record in log.records if record.file in files]
+    through = {record.file for record in records if record.module == 'MPI-IO' and _moves(record)}
+    leading = tuple(record for record in records if (record.module == 'MPI-IO') == (record.file in through))
     of_tasks = Counter[int]()
-    for each in leading if issued.sharing == 'multiple' else ():
-        of_tasks[each.rank] += bytes_of([each], operation)
-    moved, *beside = [sum(done.bytes_moved for done in each.done) for _, each in parts]
+    for record in leading if issued.sharing == 'multiple' else ():
+        of_tasks[record.rank] += bytes_of([record], operation)
+    moved, *beside = [sum(done.bytes_moved for done in pattern.done) for _, pattern in parts]
     if moved < MOST * (moved + sum(beside)):
         share = 100 * moved / (moved + sum(beside))
         raise Underivable(f'no set of files with one pattern moves half of its bytes: the largest {share:.0f} %')
@@ -100,7 +100,7 @@ def main_part(log: DarshanLog, operation: str | None) -> FileSet:
         issued,
         leading,
         {done.operation: done.order != '' or done.transitions == 0 for done in issued.done},
-        {each: sum(touched_by(records, each).values()) for each in OPERATIONS},
+        {way: sum(touched_by(records, way).values()) for way in OPERATIONS},
         _strides_alike(records),
         max(of_tasks.values(), default=0),
         sum(beside),
@@ -115,23 +115,25 @@ def in_parts(log: DarshanLog) -> list[tuple[DarshanLog, Issued]]:
     by_file: dict[str, list[Record]] = {}
     for record in log.records:
         by_file.setdefault(record.file, []).append(record)
-    found: dict[object, list[Record]] = {}
+    groups: dict[object, list[Record]] = {}
     for file, records in by_file.items():
-        ranks = {each.rank for each in records}
+        ranks = {record.rank for record in records}
         alone = len(ranks) == 1 and (ALL not in ranks or log.processes == 1)
-        sizes = [weighed(records, each).most_common(1) for each in OPERATIONS]
-        alike = tuple(each[0][0] if each else 0 for each in sizes)
-        found.setdefault(alike if alone else file, []).extend(records)
-    logs = [replace(log, records=tuple(records)) for records in found.values()]
-    parts = [(each, issued) for each in logs if (issued := issued_of([each])).done]
-    return sorted(parts, key=lambda part: -sum(each.bytes_moved for each in part[1].done))
+        sizes = [weighed(records, way).most_common(1) for way in OPERATIONS]
+        alike = tuple(size[0][0] if size else 0 for size in sizes)
+        groups.setdefault(alike if alone else file, []).extend(records)
+    logs = [replace(log, records=tuple(records)) for records in groups.values()]
+    parts = [(part, issued) for part in logs if (issued := issued_of([part])).done]
+    return sorted(parts, key=lambda part: -sum(done.bytes_moved for done in part[1].done))
 
 
 def bytes_of(records: Sequence[Record], operation: str | None = None) -> int:
     """Bytes moved by POSIX or, if it has none, by MPI-IO."""
     words = [OPERATIONS[operation]] if operation else list(OPERATIONS.values())
     names = [[f'{prefix}_BYTES_{word}' for word in words] for prefix in ('POSIX', 'MPIIO')]
-    posix, mpiio = (sum(each.counters.get(name, 0) for each in records for name in own) for own in names)
+    posix, mpiio = (
+        sum(record.counters.get(name, 0) for record in records for name in of_prefix) for of_prefix in names
+    )
     return posix or mpiio
 
 
@@ -141,22 +143,26 @@ def within(path: str, mount: str) -> bool:
 
 def _mount_of(file: str, log: DarshanLog) -> tuple[str, str]:
     """Mount point and kernel type of the file's file system; both empty if the log does not tell."""
-    return max((each for each in log.mounts if within(file, each[0])), key=lambda m: len(m[0]), default=('', ''))
+    return max((mount for mount in log.mounts if within(file, mount[0])), key=lambda m: len(m[0]), default=('', ''))
 
 
 def _moves(record: Record) -> bool:
-    return any(calls_of(record, each) for each in OPERATIONS)
+    return any(calls_of(record, way) for way in OPERATIONS)
 
 
 def _listed(moved: Mapping[tuple[str, str], int], which: Sequence[tuple[str, str]] | None = None) -> str:
     chosen = moved if which is None else which
-    return ', '.join(f'{approximate_size(moved[each])} on {" ".join(each).strip() or "no mount"}' for each in chosen)
+    return ', '.join(
+        f'{approximate_size(moved[place])} on {" ".join(place).strip() or "no mount"}' for place in chosen
+    )
 
 
 def _why_nothing(log: DarshanLog, operation: str | None) -> str:
-    went = [each for each in log.unreplayed if (each.read if operation == 'read' else each.written + each.read)]
+    went = [
+        module for module in log.unreplayed if (module.read if operation == 'read' else module.written + module.read)
+    ]
     if went:
-        sizes = ', '.join(f'{each.module} {approximate_size(each.written + each.read)}' for each in went)
+        sizes = ', '.join(f'{module.module} {approximate_size(module.written + module.read)}' for module in went)
         return f'all of its bytes are moved through modules that show no pattern, or none that is replayed: {sizes}'
     return f'no bytes are moved {f"by a {operation} " if operation else ""}in it; there is no pattern'
 
@@ -164,55 +170,62 @@ def _why_nothing(log: DarshanLog, operation: str | None) -> str:
 def _only(log: DarshanLog, operation: str) -> DarshanLog:
     """The log with the counters of one operation alone; counters that may be of either operation are left out."""
 
-    def own(record: Record) -> Record:
+    def alone(record: Record) -> Record:
         other = 'read' if operation == 'write' else 'write'
         left_out = (_OF_OTHERS[operation], *(['NOT_ALIGNED'] if calls_of(record, other) else []))
         kept = {name: value for name, value in record.counters.items() if not any(word in name for word in left_out)}
         return replace(record, counters=kept)
 
-    return replace(log, records=tuple(own(each) for each in log.records))
+    return replace(log, records=tuple(alone(record) for record in log.records))
 
 
 def touched_by(records: Sequence[Record], operation: str) -> dict[str, int]:
     """Bytes of each file up to the last one that the operation touched, which only POSIX counts. Darshan leaves out a
     last byte at offset 0, like every counter that is 0."""
-    moved, last = (f'POSIX_{each}{OPERATIONS[operation]}' for each in ('BYTES_', 'MAX_BYTE_'))
+    moved, last = (f'POSIX_{what}{OPERATIONS[operation]}' for what in ('BYTES_', 'MAX_BYTE_'))
     ends: dict[str, int] = {}
-    for each in records:
-        if each.counters.get(moved):
-            ends[each.file] = max(ends.get(each.file, 0), each.counters.get(last, 0) + 1)
+    for record in records:
+        if record.counters.get(moved):
+            ends[record.file] = max(ends.get(record.file, 0), record.counters.get(last, 0) + 1)
     return ends
 
 
 def _strides_alike(records: Sequence[Record]) -> int:
     """Forward steps that skip about as much as the most frequent one: a header in front of data changes a little."""
     counts = Counter[int]()
-    for each in records:
+    for record in records:
         for n in range(1, 5):
-            counts[each.counters.get(f'POSIX_STRIDE{n}_STRIDE', 0)] += each.counters.get(f'POSIX_STRIDE{n}_COUNT', 0)
+            counts[record.counters.get(f'POSIX_STRIDE{n}_STRIDE', 0)] += record.counters.get(
+                f'POSIX_STRIDE{n}_COUNT', 0
+            )
     usual = max(counts, key=lambda stride: counts[stride], default=0)
     return sum(count for stride, count in counts.items() if abs(stride - usual) <= SAME_BYTES * usual)
 
 
 def _by_datasets(part: FileSet, log: DarshanLog, posix: Sequence[Record]) -> FileSet | None:
     """The part as HDF5 or PnetCDF saw it, if each of its files has one dataset that was moved contiguously."""
-    files = {each.file for each in posix}
-    own = tuple(each for each in log.libraries if _moves(each) and each.file.rpartition(':')[0] in files)
-    if len({each.module for each in own}) != 1 or len({each.file for each in own}) != part.issued.files:
+    files = {record.file for record in posix}
+    datasets = tuple(record for record in log.libraries if _moves(record) and record.file.rpartition(':')[0] in files)
+    if (
+        len({dataset.module for dataset in datasets}) != 1
+        or len({dataset.file for dataset in datasets}) != part.issued.files
+    ):
         return None
-    prefix, done = prefix_of(own[0]), []
-    collective = sum(v for each in own for name, v in each.counters.items() if 'COLL' in name and 'OPENS' not in name)
-    for operation in (each.operation for each in part.issued.done):
-        moved = sum(each.counters.get(f'{prefix}_BYTES_{OPERATIONS[operation]}', 0) for each in own)
-        calls, word = sum(calls_of(each, operation) for each in own), operation.upper() + 'S'
-        steps = max(0, calls - max(part.issued.tasks, len(own)))
-        following = sum(each.counters.get(f'POSIX_CONSEC_{word}', 0) for each in posix)
-        sizes = weighed(own, operation).most_common(1)
-        below = next(each.bytes_moved for each in part.issued.done if each.operation == operation)
+    prefix, done = prefix_of(datasets[0]), []
+    collective = sum(
+        v for dataset in datasets for name, v in dataset.counters.items() if 'COLL' in name and 'OPENS' not in name
+    )
+    for operation in (issue.operation for issue in part.issued.done):
+        moved = sum(dataset.counters.get(f'{prefix}_BYTES_{OPERATIONS[operation]}', 0) for dataset in datasets)
+        calls, word = sum(calls_of(dataset, operation) for dataset in datasets), operation.upper() + 'S'
+        steps = max(0, calls - max(part.issued.tasks, len(datasets)))
+        following = sum(record.counters.get(f'POSIX_CONSEC_{word}', 0) for record in posix)
+        sizes = weighed(datasets, operation).most_common(1)
+        below = next(issue.bytes_moved for issue in part.issued.done if issue.operation == operation)
         clear = bool(sizes) and sizes[0][1] >= NEARLY_ALL * moved >= NEARLY_ALL**2 * below
         if not clear or order_of(steps, following, following) not in ('', 'contiguous'):
             return None
         done.append(Done(operation, moved, calls, 'contiguous' if steps else '', steps, 1.0, 1.0))
-    interface = _INTERFACES[own[0].module]
+    interface = _INTERFACES[datasets[0].module]
     issued = part.issued._replace(interface=interface, collective=collective > 0, done=tuple(done))
-    return replace(part, issued=issued, records=own, known=dict.fromkeys(part.known, True))
+    return replace(part, issued=issued, records=datasets, known=dict.fromkeys(part.known, True))

@@ -40,27 +40,27 @@ def margin(criterion: Criterion, noise: float, repetitions: int, criteria: int, 
     return Margin(met, 1 / missed) if criterion.least else Margin(1 / met, missed)
 
 
-def decidable(test: AcceptanceTest, found: Forecast, criteria: int, nights: float | None = None) -> list[str]:
+def decidable(test: AcceptanceTest, forecast: Forecast, criteria: int, nights: float | None = None) -> list[str]:
     """Lines for people: what the planned allocations of a criterion can decide, and why none can count. nights: the
     noise between them at most, where it is known"""
     criterion = test.criterion
     n = max(criterion.allocations, criterion.planned)
-    seen = found.shown.between if n > 1 else found.shown.within
+    seen = forecast.shown.between if n > 1 else forecast.shown.within
     known = 'as nothing is known'
     if n > 1 and nights is not None:
         seen, known = max(nights, seen or 0.0), 'as the nights of this case show at most'
     elif seen is not None:
         known = ''
     noise = NOISE if seen is None else seen
-    met, missed = margin(criterion, noise, found.pace.repetitions, criteria, nights or ASSUMED)
+    met, missed = margin(criterion, noise, forecast.pace.repetitions, criteria, nights or ASSUMED)
     better, worse = ('on', 'down') if criterion.least else ('down', 'on')
     words = f'decided from {met:.2f} times the bound {better} and from {missed:.2f} times it {worse}'
     if met == missed:
         words = 'decided by the figure as it is'
     between = 'allocations' if n > 1 else 'repetitions'
-    said = ', '.join(filter(None, [f'noise between {between} {noise:.0%}', known]))
-    lines = [f'{criterion.id}: with {counted(n, "allocation")} {words} ({said})']
-    return [*lines, *filter(None, [_too_short(test, found)])]
+    noises = ', '.join(filter(None, [f'noise between {between} {noise:.0%}', known]))
+    lines = [f'{criterion.id}: with {counted(n, "allocation")} {words} ({noises})']
+    return [*lines, *filter(None, [_too_short(test, forecast)])]
 
 
 def _factor(noise: float, n: int, repetitions: int, confidence: float, assumed: float) -> float:
@@ -71,13 +71,13 @@ def _factor(noise: float, n: int, repetitions: int, confidence: float, assumed: 
     return 1 + t_quantile(confidence, max(1, repetitions - 2)) * noise / math.sqrt(repetitions)
 
 
-def _too_short(test: AcceptanceTest, found: Forecast) -> str:
-    plan, rate = found.plan, found.shown.rates.get(test.metric.name if test.metric else '')
+def _too_short(test: AcceptanceTest, forecast: Forecast) -> str:
+    plan, rate = forecast.plan, forecast.shown.rates.get(test.metric.name if test.metric else '')
     if rate is None or test.procedure is None or not kind_of(plan.kind).bytes_known:
         return ''
     # Where caches may take part, only what the contract asks for (as unmet has it); else rule P16.
     needed_s = test.procedure.seconds if test.procedure.caches else max(STORAGE_MIN_S, plan.sizing.min_s)
-    share = found.shares[1]
+    share = forecast.shares[1]
     moved = resized([plan.point(test.procedure.point)], share)[0].bytes_moved
     region_s = moved / rate.value
     if not moved or region_s >= needed_s:

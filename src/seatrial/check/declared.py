@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seatrial.judge.expectations import Expectation, OfPair, Shape
+from seatrial.judge.expectations import CurveRatio, Expectation, Shape
 from seatrial.model.owned import refusal_of_code
 from seatrial.model.point import Axis, Point
 from seatrial.workload.registry import fault_of, form_fault, kind_of, metrics_at
@@ -63,7 +63,7 @@ def declare(cls: type[Any], file: Path) -> Declared:
         first=bool(cls.first),
     )
     points = examples(sweep, workload)
-    names = dict.fromkeys(each.name for point in points for each in metrics_at(point))
+    names = dict.fromkeys(measure.name for point in points for measure in metrics_at(point))
     shape = Shape(tuple(names), sweep.axis, tuple(point.label for point in points) if new.axis.named else ())
     for expectation in new.expectations:
         fault = expectation.fault(shape)
@@ -82,7 +82,7 @@ def load(*folders: Path) -> dict[str, Declared]:
     """Imports every check file below the folders and returns their declarations, in the order of the files. Raises
     CheckError for a file that does not import (to ReFrame it would be '0/0 PASSED'), or that another user may
     change."""
-    found: dict[str, Declared] = {}
+    checks: dict[str, Declared] = {}
     for number, file in enumerate(file for folder in folders for file in _files_in(folder)):
         before = dict(_declared)
         _declared.clear()
@@ -97,17 +97,17 @@ def load(*folders: Path) -> dict[str, Declared]:
             raise
         except Exception as error:
             raise CheckError(f'{file}: {_line(error, file)}{type(error).__name__}: {error}') from error
-        twice = sorted(set(found) & set(_declared))
+        twice = sorted(set(checks) & set(_declared))
         if twice:
             raise CheckError(f'{file}: {twice[0]} is declared in another file too; give it a name of its own')
-        found.update(_declared)
+        checks.update(_declared)
         _declared.clear()
-        _declared.update({**before, **found})
-    for each in found.values():
-        for expectation in each.expectations:
-            if isinstance(expectation, OfPair) and expectation.of:
-                _check_pair(each, expectation, found.get(expectation.of))
-    return found
+        _declared.update({**before, **checks})
+    for check in checks.values():
+        for expectation in check.expectations:
+            if isinstance(expectation, CurveRatio) and expectation.of:
+                _check_pair(check, expectation, checks.get(expectation.of))
+    return checks
 
 
 def _files_in(folder: Path) -> list[Path]:
@@ -152,20 +152,20 @@ def _criteria_fault(max_relative_error: Any, expectations: Any) -> str | None:
         return f'max_relative_error: {max_relative_error!r} is no share of the mean; write 0.1 for 10 %'
     if not isinstance(expectations, (tuple, list)):
         return 'expectations: a single one stands where several are expected; write (..., ) with its comma'
-    strange = [each for each in expectations if not isinstance(each, Expectation)]
-    return f'expectations: {strange[0]!r} is none; see docs/expectations.md' if strange else None
+    strange = [expectation for expectation in expectations if not isinstance(expectation, Expectation)]
+    return f'expectations: {strange[0]!r} is none; see docs/reference/expectations.md' if strange else None
 
 
 def _line(error: Exception, file: Path) -> str:
     """The line of the file that raised an exception: 'line 12, in SharedFile: '; empty if unknown."""
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == str(file)]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
     if not frames:
         return ''
     inside = '' if frames[-1].name == '<module>' else f', in {frames[-1].name}'
     return f'line {frames[-1].lineno}{inside}: '
 
 
-def _check_pair(one: Declared, expectation: OfPair, other: Declared | None) -> None:
+def _check_pair(one: Declared, expectation: CurveRatio, other: Declared | None) -> None:
     """Raises CheckError for a comparison with a check that does not exist or that sweeps something else."""
     fault = None
     if other is None:

@@ -41,7 +41,7 @@ def shape_of(
         part = main_part(placed, operation)
         point, share = _replayed(part)
     except Underivable as error:
-        raise Underivable(' '.join([str(error), *(f'({each})' for each in left_out)])) from None
+        raise Underivable(' '.join([str(error), *(f'({remark})' for remark in left_out)])) from None
     derived = Derived(point, part.issued.files, part, (), share, path)
     return replace(derived, remarks=(*left_out, *_remarks(derived, part, log)))
 
@@ -50,7 +50,7 @@ def _replayed(part: FileSet) -> tuple[Point, float]:
     """The workload, and the share of the bytes moved by transfers of its size."""
     issued = part.issued
     sizes = {done.operation: main_size(part, done) for done in issued.done}
-    transfer_size, share = min(sizes.values(), key=lambda each: each[1])
+    transfer_size, share = min(sizes.values(), key=lambda pair: pair[1])
     passes = {done.operation: passes_in(part, done) for done in issued.done}
     orders = {done.operation: order_in(part, done, passes[done.operation][1]) for done in issued.done}
     moved = max(done.bytes_moved for done in issued.done)
@@ -61,7 +61,7 @@ def _replayed(part: FileSet) -> tuple[Point, float]:
         for done in issued.done
     }
     if len(set(patterns.values())) > 1:
-        shown = '; '.join(f'{name} {each}' for name, each in patterns.items())
+        shown = '; '.join(f'{name} {pattern}' for name, pattern in patterns.items())
         raise Underivable(f'its operations have several patterns ({shown}); choose one with --operation')
     (extent, times), order = passes[issued.done[0].operation], orders[issued.done[0].operation]
     share_of_task = max(1, round(moved / issued.tasks / transfer_size / times)) * transfer_size
@@ -81,24 +81,24 @@ def _replayed(part: FileSet) -> tuple[Point, float]:
     if fault:
         raise Underivable(f'no check has such a pattern ({name_of(point)}): {fault}')
     if abs(point.bytes_moved - moved) > ALIKE * moved:
-        each = f'{issued.tasks} tasks, {format_size(transfer_size)} a call'
-        raise Underivable(f'its {moved} B are not spread evenly over its tasks ({each})')
-    reasons = [(each.name, cannot(each, [point])) for each in ENGINES if point.kind in each.kinds]
+        spread = f'{issued.tasks} tasks, {format_size(transfer_size)} a call'
+        raise Underivable(f'its {moved} B are not spread evenly over its tasks ({spread})')
+    reasons = [(engine.name, cannot(engine, [point])) for engine in ENGINES if point.kind in engine.kinds]
     if all(why for _, why in reasons):
-        said = '; '.join(f'{name} {why}'.rpartition(' (')[0] for name, why in reasons)
-        raise Underivable(f'no engine replays it: {said}')
+        refusals = '; '.join(f'{name} {why}'.rpartition(' (')[0] for name, why in reasons)
+        raise Underivable(f'no engine replays it: {refusals}')
     return point, share
 
 
 def main_size(part: FileSet, done: Done) -> tuple[int, float]:
     """The transfer size that moved the most bytes, and its share of them."""
-    found = weighed(part.records, done.operation).most_common(4)
-    shares = [(size, min(1.0, moved / done.bytes_moved)) for size, moved in found if moved]
+    sizes = weighed(part.records, done.operation).most_common(4)
+    shares = [(size, min(1.0, moved / done.bytes_moved)) for size, moved in sizes if moved]
     if shares and shares[0][1] >= NEARLY_ALL:
         return shares[0]
-    said = ', '.join(f'{format_size(size)} {100 * share:.0f} %' for size, share in shares) or 'none is known'
+    text = ', '.join(f'{format_size(size)} {100 * share:.0f} %' for size, share in shares) or 'none is known'
     raise Underivable(
-        f'no size of its transfers moves {100 * NEARLY_ALL:.0f} % of the bytes of its {done.operation}s ({said})'
+        f'no size of its transfers moves {100 * NEARLY_ALL:.0f} % of the bytes of its {done.operation}s ({text})'
     )
 
 
@@ -111,16 +111,16 @@ def passes_in(part: FileSet, done: Done) -> tuple[str, int]:
     times = done.bytes_moved / size
     passes = max(1, round(times))
     shared = issued.sharing == 'single' and issued.tasks > 1
-    extent, each = ('segment', passes) if shared else ('whole', passes)
+    extent, per_task = ('segment', passes) if shared else ('whole', passes)
     if shared and passes % issued.tasks == 0:
-        extent, each = 'whole', passes // issued.tasks
+        extent, per_task = 'whole', passes // issued.tasks
     moved = f'{done.operation} {approximate_size(done.bytes_moved)}'
     if times > 1 and abs(times - passes) > ALIKE * passes:
         what = 'neither one part nor the whole of a shared file each' if shared else 'no whole number of times'
         raise Underivable(f'{issued.tasks} tasks move {what} ({moved} of {approximate_size(size)})')
-    if each > 1 and done.operation == 'write':
+    if per_task > 1 and done.operation == 'write':
         raise Underivable(f'its tasks write over each other or over their own bytes ({moved} into {size} B)')
-    return extent, each
+    return extent, per_task
 
 
 def order_in(part: FileSet, done: Done, passes: int) -> str:
@@ -177,10 +177,10 @@ def check_text(derived: Derived, name: str) -> str:
         title='What an application does to its files, from the counters of a Darshan log.',
         kind='access',
         function='data_access',
-        above=''.join(f'# {each}\n' for each in derived.remarks) + ('\n' if derived.remarks else ''),
+        above=''.join(f'# {remark}\n' for remark in derived.remarks) + ('\n' if derived.remarks else ''),
         name=name,
         what=f'{name_of(point)}: {tasks} with transfers of {size}{most} (a Darshan log).',
-        fields=''.join(f'\n        {each},' for each in fields) + '\n    ',
+        fields=''.join(f'\n        {field},' for field in fields) + '\n    ',
         sweep=f"'transfer_size', ({point.data.transfer_size},)",
     )
 
@@ -219,7 +219,7 @@ def trial_text(derived: Derived, name: str, site: Site) -> str:
     first partition that holds the tasks, on the fewest nodes that do so evenly, and on the application's file system,
     else the first one. Raises Underivable if no partition holds them."""
     point, paths = derived.point, folders_of(site)
-    own = next((name for name, path in paths.items() if derived.mount and within(path, derived.mount)), None)
+    named = next((name for name, path in paths.items() if derived.mount and within(path, derived.mount)), None)
     places = ((name, _nodes(point.tasks, entry)) for name, entry in site.trial_file.partitions.items())
     partition, nodes = next(((name, number) for name, number in places if number), ('', 0))
     if not partition:
@@ -227,7 +227,7 @@ def trial_text(derived: Derived, name: str, site: Site) -> str:
     return (
         f'  - checks: [{name}]\n'
         f'    partitions: [{partition}]\n'
-        f'    file_systems: [{own or next(iter(paths))}]\n'
+        f'    file_systems: [{named or next(iter(paths))}]\n'
         f'    nodes: [{nodes}]\n'
         f'    max_tasks: {point.tasks}\n'
         f'    bytes_per_task: {format_size(point.data.bytes_per_task)}\n'
@@ -247,8 +247,8 @@ def _nodes(tasks: int, partition: Partition) -> int:
 
 def _remarks(derived: Derived, part: FileSet, log: DarshanLog) -> list[str]:
     issued, remarks, data = part.issued, [], derived.point.data
-    moved = sum(each.bytes_moved for each in issued.done)
-    everything = part.beside + moved + sum(each.written + each.read for each in log.unreplayed)
+    moved = sum(done.bytes_moved for done in issued.done)
+    everything = part.beside + moved + sum(module.written + module.read for module in log.unreplayed)
     if log.partial:
         remarks.append('Darshan marks the log as partial: what it had no memory for is not replayed.')
     if part.beside:
@@ -259,16 +259,16 @@ def _remarks(derived: Derived, part: FileSet, log: DarshanLog) -> list[str]:
             went, share = approximate_size(written + read), 100 * (written + read) / everything
             marked = '; Darshan marks them as partial' if partial else ''
             remarks.append(f'{went} more ({share:.1f} % of all) went through {module} and are left out{marked}.')
-    libraries = sorted({each.module for each in log.libraries})
+    libraries = sorted({record.module for record in log.libraries})
     if libraries and data.interface not in ('hdf5', 'netcdf'):
         remarks.append(f'Some of it went through datasets ({joined(libraries, "and")}), of no one clear pattern.')
     if issued.sharing == 'multiple' and issued.files > issued.tasks:
         remarks.append(f'Its {issued.tasks} tasks had {issued.files} files; here each has one.')
     if part.largest > (1 + ALIKE) * moved / issued.tasks:
         remarks.append(f'One of its tasks moved {approximate_size(part.largest)}; here all move the same.')
-    bytes_each = {each.bytes_moved for each in issued.done}
+    bytes_each = {done.bytes_moved for done in issued.done}
     if bytes_each != {derived.point.bytes_moved}:
-        exact = ', '.join(f'{each.operation} {each.bytes_moved} B' for each in issued.done)
+        exact = ', '.join(f'{done.operation} {done.bytes_moved} B' for done in issued.done)
         remarks.append(f'It moved {exact}; here every task moves {format_size(data.bytes_per_task * data.passes)}.')
     if issued.misaligned > 1 - NEARLY_ALL:
         unit = format_size(issued.alignment)

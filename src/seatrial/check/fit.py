@@ -33,57 +33,57 @@ class Fitted(NamedTuple):
     fits: bool  # whether the rest fits
 
 
-def expected_s(found: Found) -> float:
+def expected_s(forecasts: Found) -> float:
     """The expected seconds of all cases, one after the other; the least possible where the speed is unknown."""
-    return sum(each.wall_s.expected or each.wall_s.least for each in found)
+    return sum(forecast.wall_s.expected or forecast.wall_s.least for forecast in forecasts)
 
 
 def fitted(
     session: Session,
     declared: Mapping[str, Declared],
     available_s: float,
-    found: Found,
+    forecasts: Found,
     of: Callable[[Session], Found],
 ) -> Fitted:
     """The session cut down until it fits, in the order that the site gives; `of` forecasts a session. Raises OSError.
     The rest is planned anew with the changed trials: a cut that makes plans invalid is no remedy."""
     cuts = []
     for cut in session.site.trial_file.cuts:
-        if expected_s(found) <= available_s:
+        if expected_s(forecasts) <= available_s:
             break
-        said = ''
-        for trials, words in _ATTEMPTS[cut](session, declared, found):
+        done = ''
+        for trials, words in _ATTEMPTS[cut](session, declared, forecasts):
             tried = replace(session, site=session.site.with_trials(trials))
             try:
-                tried.site.check_overrides({each.name: each.family for each in declared.values()})
+                tried.site.check_overrides({check.name: check.family for check in declared.values()})
                 tried, after = with_references(tried, declared), of(tried)
             except (SiteError, Unplannable):
                 continue
-            if expected_s(after) < expected_s(found):
-                session, found, said = tried, after, words
-            if expected_s(found) <= available_s:
+            if expected_s(after) < expected_s(forecasts):
+                session, forecasts, done = tried, after, words
+            if expected_s(forecasts) <= available_s:
                 break
-        if said:
-            cuts.append(f'{said}: then the trials take {duration(expected_s(found))}')
-    return Fitted(session, found, cuts, expected_s(found) <= available_s)
+        if done:
+            cuts.append(f'{done}: then the trials take {duration(expected_s(forecasts))}')
+    return Fitted(session, forecasts, cuts, expected_s(forecasts) <= available_s)
 
 
 Attempt = tuple[list[TrialEntry], str]
 
 
-def _fewest(session: Session, declared: Mapping[str, Declared], found: Found) -> Iterator[Attempt]:
+def _fewest(session: Session, declared: Mapping[str, Declared], forecasts: Found) -> Iterator[Attempt]:
     trials = list(session.site.trial_file.trials)
     for number, trial in _own(session):
-        own = [each.pace for each in found if _gives(trial, declared, each.plan.case)]
-        budget_s = 60.0 * math.ceil(max((each.fewest_s for each in own), default=0.0) / 60)
-        known = bool(own) and all(each.known for each in own)
+        paces = [forecast.pace for forecast in forecasts if _gives(trial, declared, forecast.plan.case)]
+        budget_s = 60.0 * math.ceil(max((pace.fewest_s for pace in paces), default=0.0) / 60)
+        known = bool(paces) and all(pace.known for pace in paces)
         if known and budget_s < (trial.budget or session.profile.budget_s):
             trials[number] = trial.model_copy(update={'budget': budget_s})
     yield trials, 'repetitions to the fewest'
 
 
-def _fewer_points(session: Session, declared: Mapping[str, Declared], found: Found) -> Iterator[Attempt]:
-    most = max((len(each.plan.points) for each in found), default=1)
+def _fewer_points(session: Session, declared: Mapping[str, Declared], forecasts: Found) -> Iterator[Attempt]:
+    most = max((len(forecast.plan.points) for forecast in forecasts), default=1)
     for points in range(most - 1, 0, -1):
         trials = list(session.site.trial_file.trials)
         for number, trial in _own(session):
@@ -91,15 +91,19 @@ def _fewer_points(session: Session, declared: Mapping[str, Declared], found: Fou
         yield trials, f'{counted(points, "point")} of each sweep'
 
 
-def _fewer_checks(session: Session, declared: Mapping[str, Declared], found: Found) -> Iterator[Attempt]:
+def _fewer_checks(session: Session, declared: Mapping[str, Declared], forecasts: Found) -> Iterator[Attempt]:
     trials, gone = list(session.site.trial_file.trials), list[str]()
     for number, trial in reversed(_own(session)):
-        names = list(dict.fromkeys(each.plan.case.check for each in found if _gives(trial, declared, each.plan.case)))
+        names = list(
+            dict.fromkeys(
+                forecast.plan.case.check for forecast in forecasts if _gives(trial, declared, forecast.plan.case)
+            )
+        )
         while names:
             gone.append(names.pop())
-            expected = {each.id for name in names for each in declared[name].expectations}
-            enforced = tuple(each for each in trial.enforce if each.id in expected)
-            others = tuple(each for each in trial.profiles if each != session.profile.name)
+            expected = {expectation.id for name in names for expectation in declared[name].expectations}
+            enforced = tuple(item for item in trial.enforce if item.id in expected)
+            others = tuple(profile for profile in trial.profiles if profile != session.profile.name)
             left = {'checks': tuple(names), 'enforce': enforced} if names else {'profiles': others, 'enforce': ()}
             trials[number] = trial.model_copy(update=left)
             yield list(trials), f'without {listed(list(reversed(gone)))}'
@@ -131,7 +135,7 @@ def lines_of(before: Site, after: Site, profile: str) -> list[str]:
     for number, (old, new) in reversed(list(enumerate(pairs))):
         if old == new:
             continue
-        others = [each for each in old.profiles if each != profile]
+        others = [name for name in old.profiles if name != profile]
         rows = [{**written[number], 'profiles': others}] if others else []
         if profile in new.profiles:
             rows.append({**written[number], 'profiles': [profile], **_written(old, new)})
@@ -144,7 +148,7 @@ def lines_of(before: Site, after: Site, profile: str) -> list[str]:
 def _written(old: TrialEntry, new: TrialEntry) -> dict[str, Any]:
     """The keys that differ, as the file has them."""
     budget_min = None if new.budget is None else round(new.budget / 60)
-    enforced = [each.id if each.limit is None else {each.id: each.limit} for each in new.enforce]
+    enforced = [item.id if item.limit is None else {item.id: item.limit} for item in new.enforce]
     words = {'checks': list(new.checks), 'budget': f'{budget_min}min', 'points': new.points, 'enforce': enforced}
     return {key: value for key, value in words.items() if getattr(new, key) != getattr(old, key)}
 
@@ -155,8 +159,8 @@ def in_no_trial(site: Site, declared: Mapping[str, Declared], cases: Sequence[Ca
     used = {part: {getattr(case, part) for case in cases} for part in ('partition', 'file_system', 'check')}
     layouts = {(case.file_system, case.layout) for case in cases}
     targets = {(case.file_system, declared[case.check].axis.equals) for case in cases}
-    families = {each.family for each in declared.values()} - {declared[name].family for name in used['check']}
-    found = {
+    families = {check.family for check in declared.values()} - {declared[name].family for name in used['check']}
+    parts = {
         'partitions': [name for name in file.partitions if name not in used['partition']],
         'file systems': [name for name in file.file_systems if name not in used['file_system']],
         'layouts': [
@@ -173,4 +177,4 @@ def in_no_trial(site: Site, declared: Mapping[str, Declared], cases: Sequence[Ca
         ],
         'families': sorted(families),
     }
-    return [f'{what}: {", ".join(names)}' for what, names in found.items() if names]
+    return [f'{what}: {", ".join(names)}' for what, names in parts.items() if names]

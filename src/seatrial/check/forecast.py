@@ -7,15 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
-
-import polars as pl
+from typing import TYPE_CHECKING, NamedTuple
 
 from seatrial.check.pace import CaseTime, Rate, Shown, case_time, shown
 from seatrial.filesystem.base import Capacity, type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type
-from seatrial.history.store import ended, folder_of, read
 from seatrial.job.sequence.sizing import MAX_SIZES, ROUNDS, bounds, calibration_points, first_share, step
 from seatrial.job.sequence.survey import capacity_for, filling, memory_bytes, min_per_task, to_fullness
 from seatrial.model.ask import unresponsive
@@ -31,6 +28,9 @@ from seatrial.site.model import TRIAL_FILE, Site, lies_in
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of, phase_of, resized, share_words
 from seatrial.workload.words import counted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SESSIONS = 20
 """Of the history, the newest: what a case took is the median of the newest EARLIER of them that measured it whole."""
@@ -58,13 +58,13 @@ class ForecastRange:
     def plus(self, other: 'ForecastRange') -> 'ForecastRange':
         """The sum of both; unknown where one of them is."""
         expected, most = (
-            None if None in pair else sum(each for each in pair if each is not None)
+            None if None in pair else sum(value for value in pair if value is not None)
             for pair in ((self.expected, other.expected), (self.most, other.most))
         )
         return ForecastRange(self.least + other.least, expected, most)
 
     def times(self, factor: float) -> 'ForecastRange':
-        expected, most = (None if each is None else each * factor for each in (self.expected, self.most))
+        expected, most = (None if value is None else value * factor for value in (self.expected, self.most))
         return ForecastRange(self.least * factor, expected, most)
 
 
@@ -93,7 +93,7 @@ class Forecast:
 
     def over(self, allocations: int, criteria: Sequence[str]) -> 'Forecast':
         """The forecast for several allocations; space on the file system at one time stays the same."""
-        written, read, wall_s = (each.times(allocations) for each in (self.written, self.read, self.wall_s))
+        written, read, wall_s = (span.times(allocations) for span in (self.written, self.read, self.wall_s))
         return replace(
             self, written=written, read=read, wall_s=wall_s, allocations=allocations, criteria=tuple(criteria)
         )
@@ -102,9 +102,9 @@ class Forecast:
     def arithmetic(self) -> str:
         """The calculation of the time in words, so that it can be checked by hand."""
         one_s = (self.wall_s.expected or self.wall_s.least) / self.allocations
-        said = f'{duration(one_s)} as in earlier sessions' if self.sessions else self.pace.words
+        words = f'{duration(one_s)} as in earlier sessions' if self.sessions else self.pace.words
         times = f'; x {self.allocations} allocations = {duration(self.allocations * one_s)}'
-        return said + (times if self.allocations > 1 else '')
+        return words + (times if self.allocations > 1 else '')
 
     @property
     def node_hours(self) -> ForecastRange:
@@ -132,16 +132,16 @@ class Earlier(NamedTuple):
         return Counter(label for label, phase, _ in self.launches if phase == first)
 
 
-def forecasts(site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping[str, Rate]] = ()) -> list[Forecast]:
+def forecasts(
+    site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping[str, Rate]] = (), history: bool = True
+) -> list[Forecast]:
     """The forecast of each case. Space that this host cannot see is unknown. Raises OSError. promised: for each case
-    the rates of a contract, which count until a session has measured others"""
-    history = folder_of(site.state)
-    rows = read(history, SESSIONS).rows
-    earlier = _earlier(rows, {each: ended(history, each) for each in rows['session'].unique()})
+    the rates of a contract, which count until a session has measured others; history: whether earlier sessions are
+    asked what is expected, of which nothing else here depends"""
+    earlier, speeds = _history(site, plans) if history else ({}, {})
     seen = {path: _seen(site, target) for path, target in {plan.target.path: plan.target for plan in plans}.items()}
-    by_case = rows.partition_by(_OF_CASE, as_dict=True)
     quotas = {path: by_type(target.type).quota(target.path) for path, target in seen.items() if target}
-    found = []
+    cases = []
     for plan, rates in zip(plans, promised or [{}] * len(plans), strict=True):
         target = seen[plan.target.path]
         free, room = UNKNOWN, 0
@@ -151,12 +151,10 @@ def forecasts(site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping
             plan = filling(plan, room)
         like = earlier.get((plan.profile, plan.case), [])
         quota = quotas.get(plan.target.path, UNKNOWN)
-        of_case = by_case.get(plan.case)
-        seen_before = UNSEEN if of_case is None else shown(of_case, plan.profile)
-        own = forecast(plan, like, free, quota, rates, seen_before)
-        least, most = (max(room, each or 0) for each in (own.room.least, own.room.most))
-        found.append(replace(own, room=ForecastRange(least, own.room.expected, most)))
-    return found
+        expected = forecast(plan, like, free, quota, rates, speeds.get((plan.profile, plan.case), UNSEEN))
+        least, most = (max(room, value or 0) for value in (expected.room.least, expected.room.most))
+        cases.append(replace(expected, room=ForecastRange(least, expected.room.expected, most)))
+    return cases
 
 
 def _seen(site: Site, target: Target) -> Target | None:
@@ -174,36 +172,32 @@ SHORT_QUEUE_S = 300.0
 """A queue_limit below it is hardly meant so: a number without a unit is in seconds."""
 
 
-def shortfalls(site: Site, found: Sequence[Forecast]) -> tuple[list[str], list[str]]:
+def shortfalls(site: Site, cases: Sequence[Forecast]) -> tuple[list[str], list[str]]:
     """Problems of the site's files: what the cases need and is not available; and notes on what could not be checked.
     For each bound the case that exceeds it most, with the smallest change that makes it fit."""
     worst, notes = dict[tuple[str, str], tuple[int, Forecast, Offer]](), dict[str, None]()
-    for each in found:
-        partition = each.plan.case.partition
+    for forecast in cases:
+        partition = forecast.plan.case.partition
         limit_s = site.partition(partition).queue_limit
         if limit_s < SHORT_QUEUE_S and submits(site, partition):
-            said = f'{partition}: a job that has not begun after {limit_s:g} s, its queue_limit, is cancelled'
-            notes[f'{said}; write 45min or 2h if seconds are not meant'] = None
-        if memory_is_guessed(site, each.plan):
+            why = f'{partition}: a job that has not begun after {limit_s:g} s, its queue_limit, is cancelled'
+            notes[f'{why}; write 45min or 2h if seconds are not meant'] = None
+        sizing = forecast.plan.sizing
+        guessed = sizing.working_set and sizing.pinned is None and not forecast.plan.node_memory
+        if guessed and submits(site, partition):
             notes[f'{partition}: {GUESSED}'] = None
             continue
-        needs = {'bytes': each.room.least + KEPT_BYTES, 'inodes': each.inodes.least + KEPT_INODES}
-        for offer in offers(each.plan.target.limits, each.free._asdict(), each.quota._asdict()):
-            beyond, key = int(needs[offer.what]) - offer.offered, (each.plan.target.path, offer.name)
+        needs = {'bytes': forecast.room.least + KEPT_BYTES, 'inodes': forecast.inodes.least + KEPT_INODES}
+        for offer in offers(forecast.plan.target.limits, forecast.free._asdict(), forecast.quota._asdict()):
+            beyond, key = int(needs[offer.what]) - offer.offered, (forecast.plan.target.path, offer.name)
             if beyond > 0 and (key not in worst or beyond > worst[key][0]):
-                worst[key] = beyond, each, offer
+                worst[key] = beyond, forecast, offer
     limits_s = dict[str, float]()
     try:
-        limits_s = time_limits_s(site, {each.plan.case.partition for each in found})
+        limits_s = time_limits_s(site, {forecast.plan.case.partition for forecast in cases})
     except QueueError as error:
         notes[f"the time limits of Slurm's partitions are not known: {error}"] = None
-    return [*(_too_large(*each) for each in worst.values()), *_too_long(found, limits_s)], list(notes)
-
-
-def memory_is_guessed(site: Site, plan: TrialPlan) -> bool:
-    """True if sizes depend on the memory of nodes other than this host, and the site does not declare it."""
-    follows = plan.sizing.working_set and plan.sizing.pinned is None and not plan.node_memory
-    return follows and submits(site, plan.case.partition)
+    return [*(_too_large(*row) for row in worst.values()), *_too_long(cases, limits_s)], list(notes)
 
 
 def measured_bytes(plan: TrialPlan, share: int, repetitions: Mapping[str, int], unknown: int | None = None) -> Bytes:
@@ -217,21 +211,21 @@ def measured_bytes(plan: TrialPlan, share: int, repetitions: Mapping[str, int], 
 
 def bytes_before(plan: TrialPlan, warm: int, share: int, rounds: int = 1, unknown: int | None = None) -> Bytes:
     """The bytes moved by warm-ups (share `warm`) and by preparing the measured launches (`share`)."""
-    kind, own = kind_of(plan.kind), resized(calibration_points(plan)[:1], warm)
-    launches = [*kind.preparations(own), *(Launch(phase, own[0]) for phase in plan.phases)]
+    kind, first = kind_of(plan.kind), resized(calibration_points(plan)[:1], warm)
+    launches = [*kind.preparations(first), *(Launch(phase, first[0]) for phase in plan.phases)]
     return _total([*launches * rounds, *kind.preparations(resized(plan.points, share))], unknown)
 
 
 def _total(launches: Iterable[Launch], unknown: int | None) -> Bytes:
     moved = [kind_of(point.kind).moved(point, phase) for phase, point in launches]
     return Bytes(
-        *(_sum(unknown if each is None else each for each in way) for way in zip((0, 0), *moved, strict=True))
+        *(_sum(unknown if value is None else value for value in way) for way in zip((0, 0), *moved, strict=True))
     )
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
     known = list(values)
-    return None if None in known else sum(each for each in known if each is not None)
+    return None if None in known else sum(value for value in known if value is not None)
 
 
 def forecast(
@@ -247,28 +241,28 @@ def forecast(
     lowest, highest = bounds(plan, memory, free)
     highest = max(lowest, highest)
     if not plan.points[0].scales or not lowest:  # the points are as they are, whatever the share of a task
-        earlier = [each._replace(share=lowest) for each in earlier]
-    like = [each for each in earlier if _is_like(plan, each, lowest)][-EARLIER:]
+        earlier = [past._replace(share=lowest) for past in earlier]
+    like = [past for past in earlier if _is_like(plan, past, lowest)][-EARLIER:]
     repetitions = _repetitions(rule, like)
     fewest, most = held(plan, min_per_task(plan, memory)), held(plan, highest)
-    usual = [held(plan, each.share) for each in like]
-    for own, each in zip(usual, like, strict=True):
-        own['bytes'] += each.directory_bytes
+    usual = [held(plan, past.share) for past in like]
+    for sizes, past in zip(usual, like, strict=True):
+        sizes['bytes'] += past.directory_bytes
     block_s = sum(
         max(plan.sizing.min_s, point.duration_s, sum(point.pauses_s)) for point in plan.points for _ in point.phases
     )
     room, inodes = (
         ForecastRange(
             fewest[what],
-            _median(each[what] for each in usual),
-            max(fewest[what], most[what], *(each[what] for each in usual)),
+            _median(sizes[what] for sizes in usual),
+            max(fewest[what], most[what], *(sizes[what] for sizes in usual)),
         )
         for what in ('bytes', 'inodes')
     )
     least_s = min(repetitions.least * block_s, max(rule.budget_s, block_s))
     seen = replace(seen, rates={**promised, **seen.rates})
     pace = case_time(plan, lowest, seen.rates, seen.within)
-    usual_s = _median(each.wall_s for each in like)
+    usual_s = _median(past.wall_s for past in like)
     limit_s = job_limit_s(plan)
     if usual_s is None and pace.known:
         usual_s = min(max(least_s, pace.wall_s), limit_s)
@@ -280,7 +274,7 @@ def forecast(
 
 def _repetitions(rule: StoppingRule, like: Sequence[Earlier]) -> ForecastRange:
     """The total repetitions; a smoke test makes each point once whatever its time budget is."""
-    usual = _median(sum(each.repetitions.values()) / len(each.repetitions) for each in like)
+    usual = _median(sum(past.repetitions.values()) / len(past.repetitions) for past in like)
     if rule.fixed:
         return ForecastRange(1, usual, rule.minimum)
     return ForecastRange(rule.minimum + rule.extra, usual, rule.maximum + rule.extra)
@@ -311,18 +305,18 @@ def _volumes(
         cap = int(repetitions.most or 0) + bool(plan.darshan)
         proof = held(plan, highest)['bytes'] if kind_of(plan.kind).moves_data else 0
         before = bytes_before(plan, warm if fixed else highest, highest, rounds=1 if fixed else ROUNDS)
-        each = _both(before, measured_bytes(plan, highest, dict.fromkeys(labels, cap)))
-        most = _both(Bytes(proof, proof), *[each] * (1 if fixed else MAX_SIZES))
+        once = _both(before, measured_bytes(plan, highest, dict.fromkeys(labels, cap)))
+        most = _both(Bytes(proof, proof), *[once] * (1 if fixed else MAX_SIZES))
     usual = [
         _both(
-            bytes_before(plan, warm if fixed else max(warm, each.share), each.share, unknown=0),
-            _earlier_bytes(plan, each),
+            bytes_before(plan, warm if fixed else max(warm, past.share), past.share, unknown=0),
+            _earlier_bytes(plan, past),
         )
-        for each in like
+        for past in like
     ]
     return (
-        ForecastRange(few.written or 0, _median(each.written for each in usual), most.written),
-        ForecastRange(few.read or 0, _median(each.read for each in usual), most.read),
+        ForecastRange(few.written or 0, _median(moved.written for moved in usual), most.written),
+        ForecastRange(few.read or 0, _median(moved.read for moved in usual), most.read),
     )
 
 
@@ -350,17 +344,35 @@ def _read_share(point: Point, phase: str) -> float:
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    known = [each for each in values if each is not None]
+    known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
 
 
 _OF_CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 
+_Key = tuple[str, Case]
+"""Profile and case."""
 
-def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tuple[str, Case], list[Earlier]]:
+
+def _history(site: Site, plans: Sequence[TrialPlan]) -> tuple[Mapping[_Key, list[Earlier]], Mapping[_Key, Shown]]:
+    """What the newest sessions show of each case: their times and sizes, and its speed and noise. Raises OSError."""
+    from seatrial.history.store import ended, folder_of, read
+
+    history = folder_of(site.state)
+    rows = read(history, SESSIONS).rows
+    by_case = rows.partition_by(_OF_CASE, as_dict=True)
+    speeds = {
+        (plan.profile, plan.case): shown(by_case[plan.case], plan.profile) for plan in plans if plan.case in by_case
+    }
+    return _earlier(rows, {name: ended(history, name) for name in rows['session'].unique()}), speeds
+
+
+def _earlier(rows: 'pl.DataFrame', ends: Mapping[str, datetime | None]) -> dict[_Key, list[Earlier]]:
     """The time, sizes and launches of each case in every session that measured it whole, oldest first, by its
     profile. A case lasts from the end of the one before, or the beginning of the session, to the end of its last
     launch; the last case to the end of the session, where that is known. ends: of sessions, by name"""
+    import polars as pl
+
     by = ['session', 'session_started', 'profile', *_OF_CASE]
     launched = pl.col('started') + pl.duration(microseconds=pl.col('seconds').fill_null(0) * 1_000_000)
     whole = (
@@ -377,25 +389,25 @@ def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tu
         .with_columns(begin=pl.col('end').shift(1).over('session').fill_null(pl.col('session_started')))
     )
     last = {row['session']: Case(*(row[name] for name in _OF_CASE)) for row in whole.iter_rows(named=True)}
-    found = dict[tuple[str, Case], list[Earlier]]()
+    by_case = dict[_Key, list[Earlier]]()
     for row in whole.filter('whole').iter_rows(named=True):
-        launches = tuple((each['point'], each['phase'], each['bytes_moved']) for each in row['launches'])
+        launches = tuple((launch['point'], launch['phase'], launch['bytes_moved']) for launch in row['launches'])
         case = Case(*(row[name] for name in _OF_CASE))
         end = ends.get(row['session']) if case == last[row['session']] else None
         wall_s = ((end or row['end']) - row['begin']).total_seconds()
-        found.setdefault((row['profile'], case), []).append(
+        by_case.setdefault((row['profile'], case), []).append(
             Earlier(wall_s, row['share'], launches, row['directory_bytes'])
         )
-    return found
+    return by_case
 
 
-def _too_large(beyond: int, found: Forecast, offer: Offer) -> str:
+def _too_large(beyond: int, forecast: Forecast, offer: Offer) -> str:
     """A message that a case has no room, with what would make it fit: a larger bound, or less for each task."""
-    plan, needed = found.plan, beyond + offer.offered
+    plan, needed = forecast.plan, beyond + offer.offered
     kind, share = kind_of(plan.kind), min_per_task(plan, plan.node_memory or memory_bytes())
     tasks = counted(max(point.tasks for point in plan.points), 'task')
     of_tasks = f'{tasks} with {share_words(kind, share)} each' if share and not plan.points[0].fullness else tasks
-    size, bound = (f'{each} {offer.what}' for each in (needed, offer.offered))
+    size, bound = (f'{amount} {offer.what}' for amount in (needed, offer.offered))
     more, free = f'inodes: {needed}', counted(beyond, 'inode')
     if offer.what == 'bytes':
         size, bound = f'{approximate_size(needed)} ({needed} B)', approximate_size(offer.offered)
@@ -430,21 +442,21 @@ def fitting_share(plan: TrialPlan, offer: Offer) -> int:
     return 0
 
 
-def _too_long(found: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[str]:
+def _too_long(cases: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[str]:
     """The case of each partition whose job would exceed Slurm's time limit there by most, as messages."""
     worst = dict[str, tuple[float, TrialPlan]]()
-    for each in found:
-        limit_s = limits_s.get(each.plan.case.partition)
-        beyond = job_limit_s(each.plan) - limit_s if limit_s is not None else 0.0
-        if beyond > worst.get(each.plan.case.partition, (0.0, None))[0]:
-            worst[each.plan.case.partition] = beyond, each.plan
+    for forecast in cases:
+        limit_s = limits_s.get(forecast.plan.case.partition)
+        beyond = job_limit_s(forecast.plan) - limit_s if limit_s is not None else 0.0
+        if beyond > worst.get(forecast.plan.case.partition, (0.0, None))[0]:
+            worst[forecast.plan.case.partition] = beyond, forecast.plan
     problems = []
     for name, (beyond, plan) in worst.items():
         budget_min = (plan.stopping.budget_s - beyond) // 60
         where = 'conditions' if plan.contract else 'trial'
         fits = f'budget: {budget_min:.0f}min in its {where}, or ' if budget_min > 0 else ''
         if kind_of(plan.kind).once:
-            fits = 'a check with less of the load, and allocations in its criterion (docs/scenarios.md), or '
+            fits = 'a check with less of the load, and allocations in its criterion (docs/how-to/scenarios.md), or '
         sentence = (
             f'the job of {plan.case.name} may take {duration(job_limit_s(plan))} (its budget of '
             f'{duration(plan.stopping.budget_s)}, its last launch, the removal), and Slurm ends it after '
@@ -456,6 +468,6 @@ def _too_long(found: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[
 
 def refuse(site: Site, plans: Sequence[TrialPlan], more: Sequence[str] = ()) -> list[str]:
     """Raises SiteError if the cases do not fit, or for `more` problems; else notes on what could not be checked."""
-    problems, notes = shortfalls(site, forecasts(site, plans))
+    problems, notes = shortfalls(site, forecasts(site, plans, history=False))
     raise_any([*problems, *more])
     return notes

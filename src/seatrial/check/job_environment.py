@@ -58,10 +58,10 @@ def available() -> tuple[str, list[str]]:
     comes first: its module may put a folder with other programs, as /usr/bin, before those of the engines."""
     for system, variable in _COMMANDS.items():
         if os.environ.get(variable):
-            said = ask([os.environ[variable], 'bash', '-t', 'avail'], LOAD_S)
-            words = f'{said.stdout}\n{said.stderr}'.split() if said else []
-            found = [match for word in dict.fromkeys(words) if (match := _OF_ENGINES.fullmatch(word))]
-            return system, [match[0] for match in sorted(found, key=lambda match: match[1] is None)]
+            answer = ask([os.environ[variable], 'bash', '-t', 'avail'], LOAD_S)
+            words = f'{answer.stdout}\n{answer.stderr}'.split() if answer else []
+            matches = [match for word in dict.fromkeys(words) if (match := _OF_ENGINES.fullmatch(word))]
+            return system, [match[0] for match in sorted(matches, key=lambda match: match[1] is None)]
     return '', []
 
 
@@ -96,7 +96,7 @@ def _command(system: str) -> str:
 def _why(stderr: str) -> str:
     """The module that failed, and the first paragraph of the message, joined: Lmod breaks lines for the terminal.
     Environment Modules begin with what they are loading."""
-    name, _, said = stderr.rpartition('\0')[2].partition('\n')
-    lines = [line.strip() for line in said.splitlines() if not line.startswith('Loading ')]
+    name, _, text = stderr.rpartition('\0')[2].partition('\n')
+    lines = [line.strip() for line in text.splitlines() if not line.startswith('Loading ')]
     paragraph = itertools.takewhile(bool, itertools.dropwhile(operator.not_, lines))
     return f'{name}: {" ".join(" ".join(paragraph).split()) or "no reason"}'

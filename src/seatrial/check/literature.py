@@ -5,14 +5,14 @@ from functools import partial
 
 from seatrial.engine.posixops import contention, integrity, limits, semantics
 from seatrial.engine.posixops.part import Guarantee
-from seatrial.judge.expectations import AtLeast, Between, Fair, GroupsAlike, GuaranteeHolds, PointAtLeast
+from seatrial.judge.expectations import CurveRatio, Fair, GroupsAlike, GuaranteeHolds, PointRatio
 
 MLPERF = 'MLPerf Storage (v1.0 to v3.0; configurations for H100 and B200)'
 BOITO_2009 = 'Boito et al. (WSPPD 2009; Lustre, 4 data servers, 40 clients, Gigabit Ethernet)'
 
 READ_AGAINST_WRITE = (
-    AtLeast(metric='read', than='write', id='L09-08a', words='reading is faster than writing', source=BOITO_2009),
-    Between(
+    CurveRatio(metric='read', than='write', id='L09-08a', words='reading is faster than writing', source=BOITO_2009),
+    CurveRatio(
         metric='read',
         than='write',
         lowest=1.05,
@@ -45,12 +45,7 @@ FAIRNESS = (
         id='FN-08b',
         words='tasks that read take 1.41 to 1.48 times as long as the fastest on average',
     ),
-    _fair(
-        figure='time_cv',
-        limit=0.20,
-        id='FN-08c',
-        words='tasks that read are served alike within 20 %',
-    ),
+    _fair(figure='time_cv', limit=0.20, id='FN-08c', words='tasks that read are served alike within 20 %'),
     _fair(
         figure='time_ratio',
         between='nodes',
@@ -65,18 +60,16 @@ FAIRNESS = (
         words='of two groups of clients that read at once one has no more than 5 % less on average',
     ),
     _alike(
-        limit=1.15,
-        id='FN-04',
-        words='clients on the machines of the servers have within 15 % of what others have',
+        limit=1.15, id='FN-04', words='clients on the machines of the servers have within 15 % of what others have'
     ),
 )
 
 CONTENTION = (
-    PointAtLeast(
+    PointRatio(
         metric='file_create',
         at='private',
         than='shared',
-        times=1.1,  # chosen: the source gives no figure
+        lowest=1.1,  # chosen: the source gives no figure
         id='GP-03',
         words="tasks that create files get in each other's way in one directory; they should use one each",
         source=CALDERON,
@@ -86,12 +79,12 @@ CONTENTION = (
 
 def _hold(test: str, source: str, facts: Iterable[Guarantee]) -> tuple[GuaranteeHolds, ...]:
     return tuple(
-        GuaranteeHolds(fact=each.name, id=f'{test}.{each.name}', words=each.words, source=source) for each in facts
+        GuaranteeHolds(fact=fact.name, id=f'{test}.{fact.name}', words=fact.words, source=source) for fact in facts
     )
 
 
 GUARANTEES = _hold('FN-15', FERMILAB_2011, semantics.GUARANTEES)
 LIMITS = _hold('QF-01', POSIX_2017, limits.LIMITS)
 INTEGRITY = _hold('IN-01', POSIX_2017, integrity.WAYS_TO_WRITE)
-CONTENDED = {phase: _hold('CN-01', POSIX_2017, [each]) for phase, each in contention.CONTENDED.items()}
+CONTENDED = {phase: _hold('CN-01', POSIX_2017, [guarantee]) for phase, guarantee in contention.CONTENDED.items()}
 """By the phase of contention."""

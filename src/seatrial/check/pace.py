@@ -3,9 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import polars as pl
+from typing import TYPE_CHECKING, NamedTuple
 
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
@@ -13,6 +11,9 @@ from seatrial.model.units import approximate_size, duration, quantity
 from seatrial.rules.stopping import expected_repetitions
 from seatrial.workload.registry import kind_of, metrics_of, resized
 from seatrial.workload.words import counted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NOISE = 0.10
 """Between repetitions, as a share of their mean, where no session has shown it."""
@@ -68,7 +69,7 @@ class CaseTime:
     @property
     def block_s(self) -> float:
         """Seconds of one repetition of all points."""
-        return sum(each.number * each.seconds for each in self.launches)
+        return sum(launch.number * launch.seconds for launch in self.launches)
 
     @property
     def wall_s(self) -> float:
@@ -83,28 +84,28 @@ class CaseTime:
     def words(self) -> str:
         if not self.known:
             return 'its speed is not known, so no time is'
-        one = ' + '.join(each.words for each in self.launches)
+        one = ' + '.join(launch.words for launch in self.launches)
         warm = f'{counted(self.warm_ups, "warm-up")} and ' if self.warm_ups else ''
         times = f'{warm}{counted(self.repetitions, "repetition")}'
-        said = f'{one} = {self.block_s:.0f} s a repetition; x {times} = '
+        head = f'{one} = {self.block_s:.0f} s a repetition; x {times} = '
         whole = (self.warm_ups + self.repetitions) * self.block_s
         if self.wall_s < whole:
-            return f'{said}{duration(whole)}, cut off by its budget at {duration(self.wall_s)}'
-        return f'{said}{duration(whole)}'
+            return f'{head}{duration(whole)}, cut off by its budget at {duration(self.wall_s)}'
+        return f'{head}{duration(whole)}'
 
 
 def case_time(plan: TrialPlan, share: int, rates: Mapping[str, Rate], noise: float | None) -> CaseTime:
     """The time of a case whose tasks have this share. A launch lasts as long as its bytes take, but at least as long
     as the profile aims at; at unknown speed exactly that."""
-    found = Counter[tuple[int | None, Rate | None, float]]()
+    counts = Counter[tuple[int | None, Rate | None, float]]()
     for point in resized(plan.points, share):
         for phase in point.phases:
-            found[_launch(plan, point, phase, rates)] += 1
+            counts[_launch(plan, point, phase, rates)] += 1
     rule, noise = plan.stopping, NOISE if noise is None else noise
     fewest = rule.minimum if rule.fixed else rule.minimum + rule.extra
     return CaseTime(
-        not plan.sizing.fixed or all(rate or seconds > plan.sizing.min_s for _, rate, seconds in found),
-        [Launches(number, *each) for each, number in found.items()],
+        not plan.sizing.fixed or all(rate or seconds > plan.sizing.min_s for _, rate, seconds in counts),
+        [Launches(number, *launch) for launch, number in counts.items()],
         0 if plan.sizing.fixed or kind_of(plan.kind).once else 1,
         expected_repetitions(rule, noise),
         fewest,
@@ -118,7 +119,7 @@ def _launch(
 ) -> tuple[int | None, Rate | None, float]:
     sizing, pauses_s = plan.sizing, sum(point.pauses_s)
     least_s = max(sizing.min_s if sizing.fixed else sizing.target_s, point.duration_s, pauses_s)
-    names = [each.name for each in metrics_of(point, phase) if each.unit == 'B/s']
+    names = [measure.name for measure in metrics_of(point, phase) if measure.unit == 'B/s']
     size = sum(filter(None, kind_of(point.kind).moved(point, phase)))
     if not names or not size or not rates or point.duration_s:
         return None, None, least_s
@@ -129,10 +130,12 @@ def _launch(
     return (size, rate, taken_s) if sizing.fixed or taken_s >= least_s else (None, None, least_s)
 
 
-def shown(rows: pl.DataFrame, profile: str) -> Shown:
+def shown(rows: 'pl.DataFrame', profile: str) -> Shown:
     """Speed and noise of a case by its rows of the history."""
-    own = rows.filter(pl.col('valid').fill_null(False), pl.col('value') > 0)
-    by = own.group_by('session', 'profile', 'metric', 'operation', 'unit').agg(
+    import polars as pl
+
+    valid = rows.filter(pl.col('valid').fill_null(False), pl.col('value') > 0)
+    by = valid.group_by('session', 'profile', 'metric', 'operation', 'unit').agg(
         pl.col('value').mean().alias('mean'), pl.col('value').std().alias('std'), pl.len().alias('n')
     )
     newest = by.filter(pl.col('session') == pl.col('session').max(), pl.col('unit') == 'B/s')

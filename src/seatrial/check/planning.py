@@ -13,7 +13,6 @@ from seatrial.engine.registry import ENGINES
 from seatrial.filesystem.base import pinned
 from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
-from seatrial.history.noise import night_noise
 from seatrial.job.sequence.confirm import needed
 from seatrial.judge.references import QUANTILES
 from seatrial.judge.statistics import MIN_FOR_INTERVAL, MIN_SAMPLES, samples_for
@@ -86,8 +85,8 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
     if not fitting:
         values = ', '.join(asked) or declared.axis.plural
         if placed and share and kind.moves_data:
-            said = f'bytes_per_task: {exact_size(share)} a task are no whole number of transfers of {values}'
-            raise Unplannable(f'trial.yaml: {case.name}: {said}; choose a multiple of one of them')
+            why = f'bytes_per_task: {exact_size(share)} a task are no whole number of transfers of {values}'
+            raise Unplannable(f'trial.yaml: {case.name}: {why}; choose a multiple of one of them')
         raise Unplannable(
             f'trial.yaml: {case.name}: none of {values} fits {counted(largest.nodes, "node")} with '
             f'{counted(largest.tasks_per_node, "task")} each; raise nodes, tasks_per_node or bytes_per_task'
@@ -110,7 +109,7 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
 def _within_limits(points: list[Point], limit: int) -> list[Point]:
     """The points whose files of a fixed size fit the site's limit; all if none does, to be refused with the sum."""
     fixed = [point for point in points if not point.scales and kind_of(point.kind).moves_data]
-    large = [each for each in fixed if kind_of(each.kind).footprint([each]).bytes + KEPT_BYTES > limit]
+    large = [point for point in fixed if kind_of(point.kind).footprint([point]).bytes + KEPT_BYTES > limit]
     return [point for point in points if point not in large] or points
 
 
@@ -119,7 +118,10 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
     overrides, largest = _largest(session, declared, case)
     fixed = overrides.applied(declared.workload)
     sweep = narrowed(_sweep(session, declared, case), fixed, overrides.max_tasks)
-    workload = _with_devices(session, declared.workload, case, largest.tasks).changed(**fixed)
+    workload, devices = declared.workload, session.site.file_system(case.file_system).devices
+    if devices and _on_devices(workload):  # as many of the tasks as can be dealt to them evenly
+        workload = workload.changed(devices=devices, tasks=largest.tasks - largest.tasks % len(devices))
+    workload = workload.changed(**fixed)
     if declared.axis.equals == 'node' and case.layout == DEFAULT_LAYOUT:
         # Else the node whose files lie on a slow target is the slow one.
         workload = workload._replace(layout=by_type(session.site.file_system(case.file_system).type).alike)
@@ -130,14 +132,6 @@ def _largest(session: Session, declared: Declared, case: Case) -> tuple[Override
     """The parameters that the site's trials fix for a case, and its largest launch."""
     overrides = session.site.overrides(case, declared.family, session.profile.name)
     return overrides, session.site.allocation(case, overrides)
-
-
-def _with_devices(session: Session, workload: Point, case: Case, tasks: int) -> Point:
-    """A workload of raw devices with the site's devices, and as many of the tasks as can be dealt to them evenly."""
-    devices = session.site.file_system(case.file_system).devices
-    if not _on_devices(workload) or not devices:
-        return workload
-    return workload.changed(devices=devices, tasks=tasks - tasks % len(devices))
 
 
 def _on_devices(workload: Point) -> bool:
@@ -151,19 +145,21 @@ def _where(session: Session, declared: Declared, case: Case) -> Where:
         numbers = entry.numbers(declared.axis.equals) or ()
         return Where(pinned=tuple(pinned(driver, declared.axis.equals, number) for number in numbers))
     osts = entry.numbers('OST')
-    layouts = [each for each in layouts_in(_sweep(session, declared, case)) if driver.adopted(each) is not None]
+    layouts = [layout for layout in layouts_in(_sweep(session, declared, case)) if driver.adopted(layout) is not None]
     if declared.workload.actions:
-        return Where(actions=tuple(each.name for each in _actions(session, declared, case)))
+        return Where(actions=tuple(action.name for action in _actions(session, declared, case)))
     if not layouts_in(declared.sweep):
         return ANYWHERE
-    return Where(fitting=tuple(each for each in layouts if osts is None or each.targets_needed <= len(osts)))
+    return Where(fitting=tuple(layout for layout in layouts if osts is None or layout.targets_needed <= len(osts)))
 
 
 def _sweep(session: Session, declared: Declared, case: Case) -> Sweep:
     """The sweep of the check, its layouts in the words of the case's file system where that has any for them."""
     driver = by_type(session.site.file_system(case.file_system).type)
-    own = (driver.adopted(each) or each if isinstance(each, Layout) else each for each in declared.sweep.values)
-    return declared.sweep._replace(values=tuple(own))
+    values = (
+        driver.adopted(value) or value if isinstance(value, Layout) else value for value in declared.sweep.values
+    )
+    return declared.sweep._replace(values=tuple(values))
 
 
 def _not_there(session: Session, declared: Declared, case: Case) -> str:
@@ -191,7 +187,7 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     driver = by_type(entry.type)
     if equals not in driver.pins if equals else driver.no_layout:
         return driver.no_layout or driver.no_pinning
-    foreign = [each for each in own_layouts if driver.adopted(each) is None and plain_stripes(each) is None]
+    foreign = [layout for layout in own_layouts if driver.adopted(layout) is None and plain_stripes(layout) is None]
     if foreign:
         return f"no layout: '{foreign[0].name}' of this check is one of {foreign[0].type}"
     if case.layout != DEFAULT_LAYOUT:
@@ -238,7 +234,7 @@ def _undisturbed(session: Session, declared: Declared, case: Case) -> str:
     if not session.profile.disturbs:
         return f'disruptive: only with --profile {ACCEPTANCE.name} and --destructive'
     if workload.actions and not _actions(session, declared, case):
-        return f'trial.yaml has no {declared.axis.plural} for {case.file_system} (docs/scenarios.md)'
+        return f'trial.yaml has no {declared.axis.plural} for {case.file_system} (docs/how-to/scenarios.md)'
     storage_system = session.site.target(case.file_system, case.layout).storage_system
     if session.destructive != storage_system:
         return f'disruptive: it {hurts(workload)} {storage_system}; to allow it, add --destructive {storage_system}'
@@ -259,15 +255,15 @@ def _misfit(session: Session, declared: Declared, case: Case) -> str:
 
 def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
     """Everything that the job of this case will do. The same session and case always give the same plan."""
-    site, found = session.site, resolved(session, declared, case)
+    site, full = session.site, resolved(session, declared, case)
     target = site.target(case.file_system, case.layout)
-    named = {each.name for point in found.points for each in point.actions}
-    actions = tuple(each for each in _actions(session, declared, case) if each.name in named)
+    named = {action.name for point in full.points for action in point.actions}
+    actions = tuple(action for action in _actions(session, declared, case) if action.name in named)
     # What an action takes away is not there for longer than any failover takes.
-    away_s = max((each.for_s for point in found.points for each in point.actions), default=0.0)
-    away_s += max((2 * each.timeout_s for each in actions), default=0.0)
+    away_s = max((action.for_s for point in full.points for action in point.actions), default=0.0)
+    away_s += max((2 * action.timeout_s for action in actions), default=0.0)
     target = target._replace(recovery_limit_s=target.recovery_limit_s + away_s)
-    once, launch_s = kind_of(found.points[0].kind).once, max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * _launch_s(found))
+    once, launch_s = kind_of(full.points[0].kind).once, max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * _launch_s(full))
     return TrialPlan(
         schema=SCHEMA,
         seatrial=seatrial.__version__,
@@ -275,20 +271,20 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         case=case,
         profile=session.profile.name,
         axis=declared.axis,
-        points=found.points,
+        points=full.points,
         engines=site.on_partition(case.partition, session.engines),
         launcher=site.launcher(case.partition),
         target=target,
         records=str(records_of(session, case)),
         state=str(site.state),
-        stopping=_stopping(session, found, case),
-        sizing=found.sizing,
+        stopping=_stopping(session, full, case),
+        sizing=full.sizing,
         launch_limit_s=target.recovery_limit_s + (LAUNCH_FLOOR_S if once else launch_s),
-        left_out=found.left_out,
+        left_out=full.left_out,
         commit=commit_of(),
         reframe=reframe_version(),
         darshan=site.darshan(case.partition),
-        floors=_floors(session, found, case),
+        floors=_floors(session, full, case),
         node_memory=site.partition(case.partition).memory or 0,
         contract=contract_digest(session.contract),
         actions=actions,
@@ -297,51 +293,59 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
     )
 
 
-def _floors(session: Session, found: ResolvedCase, case: Case) -> dict[str, float]:
+def _floors(session: Session, full: ResolvedCase, case: Case) -> dict[str, float]:
     """Lower bounds of the figures of a case, in base units; none in a smoke test, which is compared with nothing."""
     if not session.profile.judges:
         return {}
-    measured = [(metric(each.name, point.label), each.better) for point in found.points for each in metrics_at(point)]
+    measured = [
+        (metric(measure.name, point.label), measure.better) for point in full.points for measure in metrics_at(point)
+    ]
     higher = {name for name, better in measured if better == HIGHER}
     return {
-        each.metric: each.value * (1 + each.low)
-        for each in references_of(session, case)
-        if each.low is not None and each.metric in higher
+        reference.metric: reference.value * (1 + reference.low)
+        for reference in references_of(session, case)
+        if reference.low is not None and reference.metric in higher
     }
 
 
-def _stopping(session: Session, found: ResolvedCase, case: Case) -> StoppingRule:
+def _stopping(session: Session, full: ResolvedCase, case: Case) -> StoppingRule:
     """The stopping rule, with as many repetitions as a reference for a quantile needs. An isolation sweep has the
     time that its places need if one of them is slow, unless the site sets a budget."""
-    budget_s, points = found.overrides.budget, found.points
+    budget_s, points = full.overrides.budget, full.points
     if kind_of(points[0].kind).once:
         # However long it lasts: nothing is repeated until it is precise. Values of a tunable are compared.
-        times = MIN_SAMPLES if found.declared.axis.name == 'tunable' else 1
+        times = MIN_SAMPLES if full.declared.axis.name == 'tunable' else 1
         needed_s = (
             times * sum(point.duration_s for point in points) + (times - 1) * len(points) * ISOLATION_OVERHEAD_S
         )
         return StoppingRule(
-            found.declared.max_relative_error, times, times, extra=0, budget_s=needed_s, fixed=times == 1
+            full.declared.max_relative_error, times, times, extra=0, budget_s=needed_s, fixed=times == 1
         )
-    rule = session.profile.stopping(found.declared.max_relative_error, budget_s)
-    if session.profile.between and not found.declared.axis.equals:
-        rule = _of_a_night(session, found.declared, case, rule)
+    rule = session.profile.stopping(full.declared.max_relative_error, budget_s)
+    if session.profile.between and not full.declared.axis.equals:
+        rule = _of_a_night(session, full.declared, case, rule)
     if points[0].fullness and phase_of(points[0], points[0].phases[-1]).stays:
         # Each further repetition would remove what fills a file system, and write it anew.
         return rule._replace(minimum=1, maximum=1, extra=0, fixed=True)
-    shares = [QUANTILES[each.statistic] for each in references_of(session, case) if each.statistic in QUANTILES]
+    shares = [
+        QUANTILES[reference.statistic]
+        for reference in references_of(session, case)
+        if reference.statistic in QUANTILES
+    ]
     samples = max(map(samples_for, shares), default=0)
     if samples > rule.minimum + rule.extra and not rule.fixed:
         rule = rule._replace(minimum=samples - rule.extra, maximum=max(rule.maximum, samples))
-    if not found.declared.axis.equals or budget_s is not None or rule.fixed:
+    if not full.declared.axis.equals or budget_s is not None or rule.fixed:
         return rule
-    launches = sum(needed(found.declared.axis.equals, len(points))) * len(points[0].phases)
-    needed_s = ISOLATION_FACTOR * launches * (rule.minimum + rule.extra) * (_launch_s(found) + ISOLATION_OVERHEAD_S)
+    launches = sum(needed(full.declared.axis.equals, len(points))) * len(points[0].phases)
+    needed_s = ISOLATION_FACTOR * launches * (rule.minimum + rule.extra) * (_launch_s(full) + ISOLATION_OVERHEAD_S)
     return rule._replace(budget_s=max(rule.budget_s, needed_s))
 
 
 def _of_a_night(session: Session, declared: Declared, case: Case, rule: StoppingRule) -> StoppingRule:
     """The rule with the noise between nights; only as many repetitions as an interval, or a criterion, needs."""
+    from seatrial.history.noise import night_noise  # Polars, which no other profile needs
+
     site, profile = session.site, session.profile
     seen = night_noise(site.state, site.name, profile.name).get(case)
     rule = rule._replace(between=profile.between if seen is None else round(seen, 3))
@@ -349,8 +353,8 @@ def _of_a_night(session: Session, declared: Declared, case: Case, rule: Stopping
     return rule if asked else rule._replace(minimum=MIN_FOR_INTERVAL, extra=0)
 
 
-def _launch_s(found: ResolvedCase) -> float:
-    return max(found.sizing.target_s, *(point.duration_s for point in found.points))
+def _launch_s(full: ResolvedCase) -> float:
+    return max(full.sizing.target_s, *(point.duration_s for point in full.points))
 
 
 def planned(session: Session, declared: Declared, case: Case) -> TrialPlan:

@@ -84,9 +84,11 @@ def save(session: Session) -> Path:
     """Writes the session for the ReFrame processes that will carry it out; returns the file. It includes the
     references, so that a later edit of references.yaml changes nothing."""
     file = session.folder / FILE
-    data = {each.name: getattr(session, each.name) for each in fields(session) if each.name not in _NOT_SAVED}
+    data = {field.name: getattr(session, field.name) for field in fields(session) if field.name not in _NOT_SAVED}
     data |= {'site': str(session.site.folder), 'profile': session.profile.name}
-    data['references'] = [[*key, *astuple(each)] for key, own in session.references.items() for each in own]
+    data['references'] = [
+        [*key, *astuple(reference)] for key, of_case in session.references.items() for reference in of_case
+    ]
     references = references_file(session.site.folder)
     if references is not None:
         shutil.copyfile(references, session.folder / REFERENCES_FILE)
@@ -102,8 +104,8 @@ def session_folders(state: str | Path) -> list[Path]:
 
 def contract_of(folder: Path) -> dict[str, Any]:
     """The procedure of a contract that a session was begun for; empty without one. Raises NotReadable, OSError."""
-    found = _said(folder, 'contract')
-    return found if isinstance(found, dict) else {}
+    procedure = _said(folder, 'contract')
+    return procedure if isinstance(procedure, dict) else {}
 
 
 def contract_digest(procedure: Mapping[str, Any]) -> str:
@@ -122,23 +124,23 @@ def saved_references(folder: Path) -> References:
 
 def not_applicable_of(folder: Path) -> dict[str, list[str]]:
     """The impossible cases listed in session.json; empty if there are none."""
-    found = _said(folder, 'not_applicable')
-    return found if isinstance(found, dict) else {}
+    reasons = _said(folder, 'not_applicable')
+    return reasons if isinstance(reasons, dict) else {}
 
 
 def left_out_of(folder: Path) -> list[str]:
-    found = _said(folder, 'left_out')
-    return found if isinstance(found, list) else []
+    reasons = _said(folder, 'left_out')
+    return reasons if isinstance(reasons, list) else []
 
 
 def _said(folder: Path, key: str) -> Any:
     try:
-        found = read_json(folder / FILE)
+        data = read_json(folder / FILE)
     except FileNotFoundError:
         return None
-    if not isinstance(found, dict):
+    if not isinstance(data, dict):
         raise NotReadable(f'{folder / FILE} is no session')
-    return found.get(key)
+    return data.get(key)
 
 
 @cache
@@ -158,7 +160,7 @@ def current() -> Session | None:
         return None
     folders = [Path(source).absolute().parent for source in sources]  # sites may share one by symbolic links
     try:
-        site = load(next((each for each in reversed(folders) if (each / TRIAL_FILE).exists()), folders[-1]))
+        site = load(next((folder for folder in reversed(folders) if (folder / TRIAL_FILE).exists()), folders[-1]))
         site.check_state()
         session_id = new_id()
         folder = site.session_folder(session_id)
@@ -212,21 +214,21 @@ def _plain(value: Any) -> Any:
 
 
 def _references(saved: Sequence[Any]) -> References:
-    found: dict[tuple[str, Case], tuple[Reference, ...]] = {}
-    for profile, case, *own in saved:
-        if len(own) > 10:  # of an older session: also the value as it was written, and which is better
-            metric, _, low, high, unit, value, _, *by = own
-            own = [metric, value, low, high, unit, *by]
+    references: dict[tuple[str, Case], tuple[Reference, ...]] = {}
+    for profile, case, *values in saved:
+        if len(values) > 10:  # of an older session: also the value as it was written, and which is better
+            metric, _, low, high, unit, value, _, *by = values
+            values = [metric, value, low, high, unit, *by]
         key = profile, Case(*case)
-        found[key] = (*found.get(key, ()), Reference(*own))
-    return found
+        references[key] = (*references.get(key, ()), Reference(*values))
+    return references
 
 
 _NOT_SAVED = ('folder', 'plain', 'label')  # where the file lies, and what concerns no process that reads it
 _FROM_JSON: Mapping[str, Callable[[Any], Any]] = {
     'site': load,
     'profile': PROFILES.__getitem__,
-    'engines': lambda saved: tuple(EngineChoice(*each) for each in saved),
+    'engines': lambda saved: tuple(EngineChoice(*row) for row in saved),
     'references': _references,
 }
 """Of the fields of a session whose values JSON does not have."""

@@ -25,8 +25,8 @@ def settings_fault(site: Site, system: str) -> str:
 
     file = site.folder / SETTINGS_FILE
     configuration = configuration_in(file)
-    own = [each for name, each in modules_in(file).items() if name.partition(':')[0] == system]
-    if any(each.wanted and each.system == NO_MODULES for each in own):
+    modules = [of_partition for name, of_partition in modules_in(file).items() if name.partition(':')[0] == system]
+    if any(of_partition.wanted and of_partition.system == NO_MODULES for of_partition in modules):
         # ReFrame would load none and say nothing.
         sentence = f"{system}: modules are named, and modules_system is '{NO_MODULES}'; write lmod or envmod"
         return problem(SETTINGS_FILE, [], sentence)
@@ -38,16 +38,16 @@ def settings_fault(site: Site, system: str) -> str:
         config.add_sticky_option('systems/modules_system', 'nomod')  # it is asked for its version else
         System.create(config)
     except (ReframeError, AttributeError, KeyError, TypeError) as error:
-        said = str(error) if isinstance(error, ReframeError) else f'{type(error).__name__}: {error}'
-        said = said.replace(f': `<builtin>`, `{SETTINGS_FILE}`', '')
-        return problem(SETTINGS_FILE, [], f'ReFrame refuses it: {said}; {_remedy(said)}')
+        text = str(error) if isinstance(error, ReframeError) else f'{type(error).__name__}: {error}'
+        text = text.replace(f': `<builtin>`, `{SETTINGS_FILE}`', '')
+        return problem(SETTINGS_FILE, [], f'ReFrame refuses it: {text}; {_remedy(text)}')
     return ''
 
 
-def _remedy(said: str) -> str:
-    unknown = re.search(r"no such (scheduler|launcher): '(.*)'", said)
+def _remedy(text: str) -> str:
+    unknown = re.search(r"no such (scheduler|launcher): '(.*)'", text)
     if unknown:
         return choice(unknown[2], SCHEDULERS if unknown[1] == 'scheduler' else LAUNCHERS)
-    if re.search('environments .* are not defined', said):
+    if re.search('environments .* are not defined', text):
         return "describe them under 'environments', or write 'environs': ['builtin']"
     return f'see {MANUAL}'

@@ -40,10 +40,10 @@ def commit_of(package: Path = PACKAGE) -> str:
     top = package.parents[1]
     if not (top / '.git').exists() or package != top / 'src' / 'seatrial':
         return ''
-    said = ask(
+    answer = ask(
         ['git', '-C', str(top), 'describe', '--always', '--abbrev=12', '--exclude=*', '--dirty=+changes'], ANSWER_S
     )
-    return said.stdout.strip() if said and said.exit_status == 0 else ''
+    return answer.stdout.strip() if answer and answer.exit_status == 0 else ''
 
 
 def write_plan(plan: TrialPlan) -> Path:

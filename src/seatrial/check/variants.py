@@ -68,31 +68,31 @@ class Variant(NamedTuple):
 
 def variants_of(session: Session, declared: Declared) -> list[Variant]:
     """The variants for the session's profile; in plain ReFrame for every profile, selected by tags."""
-    found = by_key(
+    by_case = by_key(
         ((profile.name, case.file_system, case.layout, case.nodes), case.partition)
         for profile in (PROFILES.values() if session.plain else (session.profile,))
         for case in cases_of(replace(session, profile=profile), declared)
     )
-    return [Variant(*key, tuple(partitions)) for key, partitions in found.items()]
+    return [Variant(*key, tuple(partitions)) for key, partitions in by_case.items()]
 
 
 def tags_of(declared: Declared) -> set[str]:
     """The tags that all cases of a check have: its kind, and the tests of the sources that it covers."""
     point = examples(declared.sweep, declared.workload)[0]
-    kind, units = kind_of(point.kind), {each.unit for each in metrics_at(point)}
+    kind, units = kind_of(point.kind), {measure.unit for measure in metrics_at(point)}
     does = {
         'data': kind.moves_data or 'B/s' in units,
         'metadata': not kind.moves_data and 'op/s' in units,
         'destructive': hurts(point),
     }
-    own = {tag for tag, true in does.items() if true}
-    return {declared.family, *_ACCESS_CLASS.findall(kind.title_of(point)), *own, *rows_of(declared)}
+    tags = {tag for tag, true in does.items() if true}
+    return {declared.family, *_ACCESS_CLASS.findall(kind.title_of(point)), *tags, *rows_of(declared)}
 
 
 def tags_of_case(site: Site, variant: Variant) -> set[str]:
     """The tags of one case: its profile, and its scale in the words of EESSI's test suite."""
-    trials = [each for each in site.trial_file.trials if not set(each.partitions).isdisjoint(variant.partitions)]
-    whole = variant.nodes == max(number for each in trials for number in each.nodes)
+    trials = [trial for trial in site.trial_file.trials if not set(trial.partitions).isdisjoint(variant.partitions)]
+    whole = variant.nodes == max(number for trial in trials for number in trial.nodes)
     scale = '1_node' if variant.nodes == 1 else f'{variant.nodes}_nodes'
     return {variant.profile, scale, *(['all_nodes'] if whole else [])}
 
@@ -108,6 +108,6 @@ def with_set(session: Session, values: Mapping[str, str]) -> Session:
     try:
         fixed = Overrides.model_validate(given).model_dump(include=set(given))
     except ValidationError as error:
-        raise SiteError([said(each, '-S', Overrides) for each in error.errors(include_url=False)]) from None
-    trials = [each.model_copy(update=fixed) for each in session.site.trial_file.trials]
+        raise SiteError([said(detail, '-S', Overrides) for detail in error.errors(include_url=False)]) from None
+    trials = [trial.model_copy(update=fixed) for trial in session.site.trial_file.trials]
     return replace(session, site=session.site.with_trials(trials))

@@ -36,10 +36,10 @@ class Verified:
 
 
 def verified(plan: TrialPlan, records: Records, directory: Path) -> Verified:
-    found = [each for each in findings(CASE, CaseSeen(plan, records)) if each.rule in OF_THE_RECORD]
-    broken = [f'{each.rule}: {each.sentence}' for each in found if each.effect == 'invalid']
+    faults = [finding for finding in findings(CASE, CaseSeen(plan, records)) if finding.rule in OF_THE_RECORD]
+    broken = [f'{fault.rule}: {fault.sentence}' for fault in faults if fault.effect == 'invalid']
     figures: list[str] = []
-    unproved = [f'{each.rule}: {each.sentence}' for each in found if each.effect != 'invalid']
+    unproved = [f'{fault.rule}: {fault.sentence}' for fault in faults if fault.effect != 'invalid']
     engine = by_name(records.start.engine, plan.kind) if records.start and records.start.engine else None
     launches = not_kept = 0
     for number, sample in zip(records.lines.samples, records.samples, strict=True):
@@ -55,7 +55,7 @@ def verified(plan: TrialPlan, records: Records, directory: Path) -> Verified:
             gone = isinstance(error.__cause__, FileNotFoundError)
             (unproved if gone else figures).append(f'{where}: {error}')
             continue
-        figures += [f'{where}: {each}' for each in differences]
+        figures += [f'{where}: {difference}' for difference in differences]
         launches += not differences
     if not_kept:
         unproved.append(f'{SAMPLES}: the output of {counted(not_kept, "launch", "launches")} was not kept')
@@ -76,22 +76,22 @@ def _differences(engine: Engine, directory: Path, sample: Sample) -> list[str]:
     if sample.measurement.nodes:
         again = places.by_node(again)
     return [
-        f'{name} is {said!r} in the record and {found!r} by the output'
-        for name, said, found in _fields(sample.measurement, again)
-        if said != found
+        f'{name} is {recorded!r} in the record and {anew!r} by the output'
+        for name, recorded, anew in _fields(sample.measurement, again)
+        if recorded != anew
     ]
 
 
-def _fields(said: Measurement, found: Measurement) -> Iterator[tuple[str, Any, Any]]:
-    """(name, said, found) of each field, those of each metric first; a figure is called by its metric."""
-    names = {each.name: None for each in (*said.metrics, *found.metrics)}
+def _fields(recorded: Measurement, anew: Measurement) -> Iterator[tuple[str, Any, Any]]:
+    """(name, recorded, anew) of each field, those of each metric first; a figure is called by its metric."""
+    names = {metric.name: None for metric in (*recorded.metrics, *anew.metrics)}
     for name in names:
-        one, other = said.metric(name), found.metric(name)
+        one, other = recorded.metric(name), anew.metric(name)
         if one is None or other is None:
             yield f'the metric {name}', one and one.value, other and other.value
         else:
-            for field, each, again in zip(one._fields, one, other, strict=True):
-                yield name if field == 'value' else f'{field} of {name}', each, again
-    for field, each, again in zip(said._fields, said, found, strict=True):
+            for field, value, again in zip(one._fields, one, other, strict=True):
+                yield name if field == 'value' else f'{field} of {name}', value, again
+    for field, value, again in zip(recorded._fields, recorded, anew, strict=True):
         if field != 'metrics':
-            yield field, each, again
+            yield field, value, again

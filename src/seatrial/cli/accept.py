@@ -23,11 +23,11 @@ from seatrial.check.settings import settings_fault
 from seatrial.cli.options import checks_option, destructive_option, fit_option, site_option
 from seatrial.job.directory import lock
 from seatrial.judge.criteria import UNDECIDED
-from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
+from seatrial.judge.verdict import EXIT_CODES, WORST_FIRST, Verdict, worst
 from seatrial.model.quoted_value import choice
 from seatrial.model.units import duration
 from seatrial.report.acceptance.protocol import ProtocolRow, counts
-from seatrial.report.terminal import console, marked, table_of
+from seatrial.report.terminal import LINES, console, fitting, marked, table_of
 from seatrial.scheduler.partitions import nodes_to_leave_out
 from seatrial.session.carry_out import carried_out
 from seatrial.session.from_options import check_destructive, state_fault
@@ -84,12 +84,12 @@ def accept(
     contract, tests = asked
     campaign = Campaign(Path(site.state), tests)
     chosen = _chosen(contract, tests, milestone, ids)
-    said = _said(tests, waive, remark, reason, by)
-    if said:
+    note = _said(tests, waive, remark, reason, by)
+    if note:
         site.make_directories()
-        add_remark(site, *said)
+        add_remark(site, *note)
     all_ran = True
-    if not (said or judge_only):
+    if not (note or judge_only):
         end_s = math.inf if fit_s is None else time.monotonic() + fit_s
         all_ran = _measure(site, checks, declared, contract, campaign, chosen, state, again, destructive, end_s)
     verdict = _judged(site, contract, campaign, chosen)
@@ -100,18 +100,18 @@ def _chosen(
     contract: Contract, tests: Sequence[AcceptanceTest], milestone: str | None, ids: Sequence[str]
 ) -> list[AcceptanceTest]:
     """The criteria named on the command line. Raises UsageError for names that the contract does not have."""
-    known = [each.criterion.id for each in tests]
+    known = [test.criterion.id for test in tests]
     for id in ids:
         if id not in known:
             raise click.UsageError(f"{CONTRACT_FILE} has no criterion '{id}'; {choice(id, known)}")
     if milestone is not None and milestone not in contract.milestones:
         remedy = choice(milestone, contract.milestones)
         raise click.UsageError(f"'{milestone}' is no milestone of {CONTRACT_FILE}; {remedy}")
-    found = [each for each in tests if each.criterion.id in (ids or known)]
-    found = [each for each in found if milestone in (None, each.criterion.milestone)]
-    if not found:
+    chosen = [test for test in tests if test.criterion.id in (ids or known)]
+    chosen = [test for test in chosen if milestone in (None, test.criterion.milestone)]
+    if not chosen:
         raise click.UsageError('no criterion is left; take --milestone or --criterion away')
-    return found
+    return chosen
 
 
 def _said(
@@ -122,7 +122,7 @@ def _said(
         if reason or by:
             raise click.UsageError('--reason and --by belong to --waive ID or --remark ID')
         return None
-    known = [each.criterion.id for each in tests]
+    known = [test.criterion.id for test in tests]
     if waive and remark:
         raise click.UsageError('--waive and --remark: write one of them at a time')
     if id not in known:
@@ -147,26 +147,26 @@ def _measure(
     """Runs one session for each missing allocation; whether all of them ran. Raises SiteError. end_s: on the
     monotonic clock; sessions that would last longer are not begun"""
     screen, tests, all_ran = console(), campaign.tests, True
-    states = sorted({each.entry.state for each in tests if each.entry.state})
+    states = sorted({test.entry.state for test in tests if test.entry.state})
     if state and state not in states:
         raise click.UsageError(f"no criterion is measured in the state '{state}'; {choice(state, states)}")
     raise_any([state_fault(site)])
-    for each in chosen:
-        wanted = each.procedure.state if each.procedure else state
+    for test in chosen:
+        wanted = test.procedure.state if test.procedure else state
         if wanted != state:
-            said = f'once the system is {wanted}: seatrial accept --state {wanted}' if wanted else 'without --state'
-            screen.print(f'{each.criterion.id}: not now; {said}', soft_wrap=True)
-    chosen = [each for each in chosen if each.procedure and each.procedure.state == state]
+            why = f'once the system is {wanted}: seatrial accept --state {wanted}' if wanted else 'without --state'
+            screen.print(f'{test.criterion.id}: not now; {why}', soft_wrap=True)
+    chosen = [test for test in chosen if test.procedure and test.procedure.state == state]
     for procedure, needed in missing(tests, chosen, campaign.attempts(), again).items():
-        asked = [each for each in tests if each.procedure == procedure]
-        own = [each.criterion.id for each in asked]
-        target, ids = site.target(procedure.case.file_system, procedure.case.layout), ', '.join(own)
+        asked = [test for test in tests if test.procedure == procedure]
+        own_ids = [test.criterion.id for test in asked]
+        target, ids = site.target(procedure.case.file_system, procedure.case.layout), ', '.join(own_ids)
         workload = declared[procedure.case.check].workload
         does = hurts(workload)
         if does and destructive != target.storage_system:
             name = target.storage_system
-            said = f'it {does} {name}; if that is meant, seatrial accept --destructive {name}'
-            screen.print(f'{ids}: not now; {said}', soft_wrap=True)
+            why = f'it {does} {name}; if that is meant, seatrial accept --destructive {name}'
+            screen.print(f'{ids}: not now; {why}', soft_wrap=True)
             continue
         raise_any([settings_fault(site, procedure.case.partition.partition(':')[0])])
         for number in range(needed):
@@ -176,8 +176,8 @@ def _measure(
                 wanted_s = expected_s(forecasts(site, [plan], [promised(tests, asked)]))
                 left_s = max(0.0, end_s - time.monotonic())
                 if wanted_s > left_s:
-                    said = f'one takes {duration(wanted_s)}, and {duration(left_s)} are left of --fit'
-                    screen.print(f'{ids}: {counted(needed - number, "allocation")} later: {said}', soft_wrap=True)
+                    why = f'one takes {duration(wanted_s)}, and {duration(left_s)} are left of --fit'
+                    screen.print(f'{ids}: {counted(needed - number, "allocation")} later: {why}', soft_wrap=True)
                     all_ran = False
                     break
             site.make_directories()
@@ -191,7 +191,7 @@ def _measure(
                 if not again and procedure not in missing(tests, chosen, attempts):
                     break  # another `seatrial accept` has measured it meanwhile
                 screen.print(f'{ids}: allocation {number + 1} of {needed} that are missing', soft_wrap=True)
-                used = [each.nodes for each in attempts[own[0]]]
+                used = [attempt.nodes for attempt in attempts[own_ids[0]]]
                 avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
                 session, check = replace(session, avoid=avoid), declared[procedure.case.check]
                 measured = [(check, case) for case in cases_of(session, check)]
@@ -205,21 +205,32 @@ def _judged(site: Site, contract: Contract, campaign: Campaign, chosen: Sequence
     """Judges all attempts, prints and writes the protocol; the verdict on the chosen criteria. Raises OSError."""
     page = protocol_at(campaign, contract, Made(seatrial.__version__, site.name, site.units))
     file = write_protocol(campaign.state, page, campaign.tests, site.units)
-    own = [each for each in page.rows if each.criterion.id in {one.criterion.id for one in chosen}]
+    rows = [row for row in page.rows if row.criterion.id in {one.criterion.id for one in chosen}]
     screen = console()
-    screen.print(_table(own))
-    verdict = worst(each.verdict for each in own)
-    screen.print(Text.assemble(marked(verdict), f'  {counts(own)}'))
+    verdict = worst(row.verdict for row in rows)
+    screen.print(Text.assemble(marked(verdict), f'  {counts(rows)}'))
+    shown = rows
+    if len(rows) > CRITERIA_SHOWN:
+        shown = sorted(rows, key=lambda row: WORST_FIRST.index(row.verdict))[:CRITERIA_SHOWN]
+    screen.print(_table(shown))
+    if len(shown) < len(rows):
+        screen.print(f'and {counted(len(rows) - len(shown), "more criterion", "more criteria")}, in the protocol')
+    whys = [f'  {row.criterion.id}: {row.outcome.why}' for row in shown if row.outcome.why]
+    for line in fitting(whys, LINES - 5 - len(shown)):
+        screen.print(line, soft_wrap=True)
     for name, why in campaign.unread.items():
         screen.print(f'session {name} is left out: {why}', soft_wrap=True)
     screen.print(f'  protocol: {file}', soft_wrap=True)
-    screen.print(f'  next:     {_next(own, campaign.tests)} --site {site.folder}', soft_wrap=True)
+    screen.print(f'  next:     {_next(rows, campaign.tests)} --site {site.folder}', soft_wrap=True)
     return verdict
+
+
+CRITERIA_SHOWN = 9
 
 
 def _next(rows: Sequence[ProtocolRow], tests: Sequence[AcceptanceTest]) -> str:
     """The next command: for what is missing, else for what is undecided, else for the bundle."""
-    states = {each.criterion.id: each.entry.state for each in tests}
+    states = {test.criterion.id: test.entry.state for test in tests}
     open_ = [row for row in rows if row.outcome.verdict == UNDECIDED and not row.criterion.observed]
     for row in open_:
         if len(row.outcome.counted) < row.criterion.allocations:
@@ -234,7 +245,7 @@ def _next(rows: Sequence[ProtocolRow], tests: Sequence[AcceptanceTest]) -> str:
 
 
 def _table(rows: Sequence[ProtocolRow]) -> Table:
-    table = table_of('verdict', 'criterion', 'wanted', 'measured', 'margin', 'allocations', 'why')
+    table = table_of('verdict', 'criterion', 'wanted', 'measured', 'margin', 'allocations')
     for row in rows:
         mark = marked(row.verdict)
         table.add_row(
@@ -244,6 +255,5 @@ def _table(rows: Sequence[ProtocolRow]) -> Table:
             row.measured,
             row.margin,
             row.allocations,
-            row.outcome.why,
         )
     return table

@@ -32,9 +32,14 @@ def adopt(reports: Sequence[Path], checks: Sequence[Path], site_folder: Path) ->
     """
     site, screen = answering(site_folder), console()
     declared, verdicts = load_checks(*checks), list[Verdict]()
-    for name, missing, report in _reported(site, reports) if reports else _abandoned(site):
+    abandoned = (
+        (name, list[str](), None)
+        for name in sessions_of(site)
+        if leader_alive(site.state, name) is None and not (site.session_folder(name) / FILE).exists()
+    )
+    for name, missing, report in _reported(site, reports) if reports else abandoned:
         if not name:
-            screen.print('\n'.join(f'INCOMPLETE: {each}' for each in missing), soft_wrap=True)
+            screen.print('\n'.join(f'INCOMPLETE: {case}' for case in missing), soft_wrap=True)
             verdicts.append(Verdict.INCOMPLETE)
             continue
         folder = site.session_folder(name)
@@ -57,16 +62,10 @@ def _reported(site: Site, reports: Sequence[Path]) -> Iterator[tuple[str, list[s
     """(session, cases it lacks, ReFrame's report). Raises UsageError."""
     for report in reports:
         try:
-            found = plain_sessions(report, site.state)
+            sessions = plain_sessions(report, site.state)
         except ValueError as error:
             raise click.UsageError(f'{error}; name the file of --report-file') from None
-        if not found:
+        if not sessions:
             raise click.UsageError(f'{report}: no case of it has its records in {site.state}; see --site')
-        for name, missing in found:
+        for name, missing in sessions:
             yield name, missing, report
-
-
-def _abandoned(site: Site) -> Iterator[tuple[str, list[str], Path | None]]:
-    for name in sessions_of(site):
-        if leader_alive(site.state, name) is None and not (site.session_folder(name) / FILE).exists():
-            yield name, [], None

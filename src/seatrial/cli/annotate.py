@@ -22,14 +22,14 @@ def annotate(day: str, text: str, site_folder: Path) -> None:
 
     `seatrial trend`, the page of the nights and notifications show it beside the changes of those days.
     """
-    said = ' '.join(text.split())
-    if not said:
+    words = ' '.join(text.split())
+    if not words:
         raise click.UsageError('the annotation is empty; write what happened')
     try:
-        own = Annotation(date.fromisoformat(day), clean(said))
+        note = Annotation(date.fromisoformat(day), clean(words))
     except ValueError:
         raise click.UsageError(f"'{day}' is no day; write it as in 2026-10-31") from None
     site = answering(site_folder)
     site.make_directories()
-    file = append(site.state, own)
-    console().print(f'{own.day}: {own.text} (in {file})', soft_wrap=True)
+    file = append(site.state, note)
+    console().print(f'{note.day}: {note.text} (in {file})', soft_wrap=True)

@@ -57,13 +57,13 @@ def baseline(sessions: tuple[str, ...], yes: bool, checks: Sequence[Path], site_
     screen = console()
     wanted = ','.join(sessions)
     (rows,) = chosen(site, [wanted], screen)
-    rows = _usable(rows, [each.strip() for each in wanted.split(',')], screen)
+    rows = _usable(rows, [term.strip() for term in wanted.split(',')], screen)
     _check(rows)
     file = (site.folder / REFERENCES_FILE).resolve()  # a link stays one
     before = _text(file)
     after, left_out = _edited(before, rows, site.units)
-    for said in cut(left_out, SHOWN):
-        screen.print(f'no baseline: {said}', soft_wrap=True)
+    for line in cut(left_out, SHOWN):
+        screen.print(f'no baseline: {line}', soft_wrap=True)
     if after == before:
         screen.print(f'{file} has nothing to change', soft_wrap=True)
         return
@@ -93,12 +93,12 @@ def _text(file: Path) -> str:
 def _usable(rows: pl.DataFrame, wanted: Sequence[str], screen: Console) -> pl.DataFrame:
     """The rows without unusable sessions of a day or a label, which are shown. UsageError for one chosen by name."""
     unusable = []
-    for (name,), own in rows.group_by('session', maintain_order=True):
-        verdict, rules = own['session_verdict'][0], set(' '.join(own['rules'].drop_nulls()).split())
+    for (name,), of_session in rows.group_by('session', maintain_order=True):
+        verdict, rules = of_session['session_verdict'][0], set(' '.join(of_session['rules'].drop_nulls()).split())
         fault = f'it is {verdict}' if verdict in (Verdict.INVALID, Verdict.INCOMPLETE) else ''
         if set(STORAGE_FAILED) & rules:
             fault = 'the storage failed in it'
-        if fault and any(str(name).startswith(each) for each in wanted):
+        if fault and any(str(name).startswith(term) for term in wanted):
             raise click.UsageError(f'session {name} cannot be part of a baseline: {fault}; name others')
         if fault:
             unusable.append(name)
@@ -109,7 +109,7 @@ def _usable(rows: pl.DataFrame, wanted: Sequence[str], screen: Console) -> pl.Da
 def _check(rows: pl.DataFrame) -> None:
     if not rows.height:
         raise click.UsageError('none of these sessions can be part of a baseline; name others')
-    frames = [own for _, own in rows.group_by('session', maintain_order=True)]
+    frames = [of_session for _, of_session in rows.group_by('session', maintain_order=True)]
     profiles = sorted(set(rows['profile']))
     if len(profiles) > 1 or not PROFILES[profiles[0]].judges:
         raise click.UsageError(
@@ -131,21 +131,21 @@ def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]
     if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
         raise SiteError([f'{REFERENCES_FILE}: an alias (*) would change two places at once; write its values out'])
     there, profile = yaml.safe_load(text), rows['profile'][0]
-    found, left_out = _baselines(rows)
+    baselines, left_out = _baselines(rows)
     changes: list[tuple[tuple[str | int, ...], Any, str]] = []
-    for check in dict.fromkeys(each.case[0] for each in found):
+    for check in dict.fromkeys(entry.case[0] for entry in baselines):
         origin = _at(there, (SEATRIAL, check, profile))
-        own = rows.filter(pl.col('check') == check)
-        said: dict[str, Any] = {'origin': BASELINE, 'date': max(own['session_started'].to_list()).date()}
-        said |= {'sessions': sorted(set(own['session']))}
-        engines = own['engine'].drop_nulls().unique().to_list()
-        said |= {'engine': engines[0]} if len(engines) == 1 else {}
+        of_check = rows.filter(pl.col('check') == check)
+        facts: dict[str, Any] = {'origin': BASELINE, 'date': max(of_check['session_started'].to_list()).date()}
+        facts |= {'sessions': sorted(set(of_check['session']))}
+        engines = of_check['engine'].drop_nulls().unique().to_list()
+        facts |= {'engine': engines[0]} if len(engines) == 1 else {}
         place = (SEATRIAL, check, profile)
-        changes += [((*place, key), value, '') for key, value in said.items()] if origin else [(place, said, '')]
+        changes += [((*place, key), value, '') for key, value in facts.items()] if origin else [(place, facts, '')]
         changes += [] if _at(there, (check, '$index')) else [((check, '$index'), list(INDEX), '')]
-    for each in found:
-        check, *environment = each.case
-        changes.append(((check, profile, *environment, each.metric), each.reference(system), each.comment))
+    for entry in baselines:
+        check, *environment = entry.case
+        changes.append(((check, profile, *environment, entry.metric), entry.reference(system), entry.comment))
     for keys, value, comment in changes:
         try:
             text = yaml_file.with_value(text, keys, value, comment)
@@ -159,37 +159,37 @@ class _Found:
     case: tuple[Any, ...]
     metric: str
     unit: str
-    own: Baseline
+    baseline: Baseline
     sessions: int  # number of sessions it is made of
 
     def reference(self, system: str) -> list[Any]:
         """The entry in references.yaml: the value rounded to five digits, its bounds to a thousandth further out."""
-        unit = unit_for(self.own.value, self.unit, system)
-        value = in_unit(self.own.value, unit)
-        width = math.ceil(1000 * max(self.own.width, LEAST_WIDTH)) / 1000
+        unit = unit_for(self.baseline.value, self.unit, system)
+        value = in_unit(self.baseline.value, unit)
+        width = math.ceil(1000 * max(self.baseline.width, LEAST_WIDTH)) / 1000
         return [round(value, max(1, 4 - math.floor(math.log10(value)))), -width, width, unit]
 
     @property
     def comment(self) -> str:
-        within, between = percent(self.own.within), percent(self.own.between)
+        within, between = percent(self.baseline.within), percent(self.baseline.between)
         return f'# baseline: {self.sessions} sessions, spread within {within}, between {between}'
 
 
 def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
     """Baselines of every metric that all sessions have; the other metrics with the reason."""
     sessions = rows['session'].n_unique()
-    found, left_out = [], []
+    baselines, left_out = [], []
     judged = rows.filter(~OF_ONE_SESSION & (pl.col('unit').fill_null('') != ''))
     groups = list(judged.group_by(*CASE, 'metric', maintain_order=True))
-    for (*case, metric), own in groups:
+    for (*case, metric), of_metric in groups:
         name = f'{Case(*case).name} {metric}'
-        valid = own.filter(
+        valid = of_metric.filter(
             pl.col('valid')
             & (pl.col('metric_verdict') != Verdict.INVALID.value)
             & (pl.col('value') > 0)
             & pl.col('value').is_finite()
         )
-        samples = [each['value'].to_list() for _, each in valid.group_by('session', maintain_order=True)]
+        samples = [of_session['value'].to_list() for _, of_session in valid.group_by('session', maintain_order=True)]
         if len(samples) < sessions:
             left_out.append(f'{name}: valid in {len(samples)} of {counted(sessions, "session")}')
         elif valid['unit'].n_unique() > 1:
@@ -199,8 +199,8 @@ def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
         elif (own_baseline := baseline_of(samples, len(groups))).width > WIDEST:
             left_out.append(f'{name}: it varies so much that nothing could fail; take more sessions')
         else:
-            found.append(_Found(tuple(case), str(metric), own['unit'][0], own_baseline, sessions))
-    return found, left_out
+            baselines.append(_Found(tuple(case), str(metric), of_metric['unit'][0], own_baseline, sessions))
+    return baselines, left_out
 
 
 def _judge(site: Site, checks: Sequence[Path], profile: str, text: str) -> None:

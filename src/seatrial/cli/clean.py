@@ -73,21 +73,21 @@ def clean(site_folder: Path, yes: bool) -> int:
     queued = None
     if jobs is not None and has_one_queue(site):
         queued = {job.session for job in jobs if not (yes and ended and job in orphaned)}
-    found, others = _orphans(site, unseen, queued)
-    at_work = None if queued is None else queued | {orphan.session for orphan in found if orphan.alive}
+    leftovers, others = _orphans(site, unseen, queued)
+    at_work = None if queued is None else queued | {orphan.session for orphan in leftovers if orphan.alive}
     locks = _locks(site, unseen, at_work)
-    if not (jobs or found or locks or unseen or left):
+    if not (jobs or leftovers or locks or unseen or left):
         screen.print('Nothing of yours is left behind.' if others else 'Nothing is left behind.')
         return 0
-    for orphan in found:
+    for orphan in leftovers:
         screen.print(_line(orphan), soft_wrap=True)
     for held, words in locks:
         screen.print(f'{words}: {held.said()}', soft_wrap=True)
-    removable = [orphan for orphan in found if orphan.alive is None]
+    removable = [orphan for orphan in leftovers if orphan.alive is None]
     stale = [held for held, words in locks if words in (STALE, DEAD)]
     # What waits for a job that --yes cancels goes with it.
     cancelled = {job.session for job in orphaned}
-    stays = any(orphan.alive and orphan.over and orphan.session not in cancelled for orphan in found)
+    stays = any(orphan.alive and orphan.over and orphan.session not in cancelled for orphan in leftovers)
     stays |= any(words == SILENT and not (held.holder and held.holder.session in cancelled) for held, words in locks)
     stays |= any(orphan.foreign for orphan in removable)
     later = LEFT if stays else 0
@@ -110,11 +110,11 @@ def clean(site_folder: Path, yes: bool) -> int:
 def _undo(site: Site, screen: Console, yes: bool) -> int:
     """Lists the actions that are not undone, and undoes them if asked to; LEFT if one remains."""
     left = 0
-    for found in entries(site.state):
-        say_loudly(screen, found.said())
-        why = undone(site.state, found) if yes else 'seatrial clean --yes undoes it'
+    for entry in entries(site.state):
+        say_loudly(screen, entry.said())
+        why = undone(site.state, entry) if yes else 'seatrial clean --yes undoes it'
         if not why:
-            screen.print(f'undone: {found.path.stem}', soft_wrap=True)
+            screen.print(f'undone: {entry.path.stem}', soft_wrap=True)
             continue
         left = LEFT
         say_loudly(screen, f'  still not undone: {why}') if yes else screen.print(f'  {why}', soft_wrap=True)
@@ -155,15 +155,11 @@ def _jobs(site: Site, unseen: _Unseen) -> list[SessionJob] | None:
         )
     try:
         with waiting(unseen.screen, 'waiting for squeue to say which jobs of sessions there are'):
-            return sorted(jobs_of_sessions(site), key=lambda job: _number(job.id))
+            # 12_3 is one of an array, 12+0 a part of a heterogeneous job.
+            return sorted(jobs_of_sessions(site), key=lambda job: int(re.split(r'[_+]', job.id)[0]))
     except QueueError as error:
         unseen.say(f'jobs are unknown: {error}')
         return None
-
-
-def _number(job: str) -> int:
-    """The number of a job, of one in an array ('12_3'), or of a part of a heterogeneous one ('12+0')."""
-    return int(re.split(r'[_+]', job)[0])
 
 
 def _cancel(site: Site, jobs: list[SessionJob], screen: Console) -> bool:
@@ -174,14 +170,14 @@ def _cancel(site: Site, jobs: list[SessionJob], screen: Console) -> bool:
         screen.print(f'jobs may be left: {error}', soft_wrap=True)
         return False
     for job in jobs:
-        if job.id not in {each.id for each in left}:
+        if job.id not in {job.id for job in left}:
             screen.print(f'cancelled job {job.id}')
     return not left
 
 
 def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list[Orphan], bool]:
     """This user's orphans in every configured path, and whether other users have any. queued: see orphans.find"""
-    found: list[Orphan] = []
+    leftovers: list[Orphan] = []
     others = False
     entries = {entry.path: entry for entry in site.trial_file.file_systems.values()}
     for path, entry in entries.items():
@@ -195,14 +191,14 @@ def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list
         except rundir.RunDirectoryError as error:
             unseen.say(f'{error}')
             continue
-        found += search.found
-        for each in search.unread:
-            unseen.say(each)
+        leftovers += search.found
+        for why in search.unread:
+            unseen.say(why)
         if search.others:
             others = True
             owners = joined(search.others, 'and')
             unseen.screen.print(f'{path}: run directories of {owners}: only they can remove them', soft_wrap=True)
-    return found, others
+    return leftovers, others
 
 
 def _not_mounted(entry: FileSystemEntry) -> str | None:
@@ -223,7 +219,7 @@ def _locks(site: Site, unseen: _Unseen, at_work: set[str] | None) -> list[tuple[
     except lock.LockError as error:
         unseen.say(f'locks are unknown: {error}')
         return []
-    return [(each, _words(each, site, at_work)) for each in held if each.stale or each.foreign is None]
+    return [(entry, _words(entry, site, at_work)) for entry in held if entry.stale or entry.foreign is None]
 
 
 def _words(held: Held, site: Site, at_work: set[str] | None) -> str:

@@ -41,8 +41,8 @@ _SIZE = re.compile(r'([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)', re.ASCII)
 @click.option('--html', type=FILE, help='Write it as a page into this file too.')
 @click.option('--fail-on', type=click.Choice([WORSE]), help='Exit code 10 where a metric or a family is worse.')
 @click.option('--require', multiple=True, metavar='COLUMN>=FIGURE', help='What it must have: "capacity>=2500TB".')
-@click.option('--maximise', type=click.Choice([each.name for each in COLUMNS if each.better == HIGHER]))
-@click.option('--minimise', type=click.Choice([each.name for each in COLUMNS if each.better != HIGHER]))
+@click.option('--maximise', type=click.Choice([column.name for column in COLUMNS if column.better == HIGHER]))
+@click.option('--minimise', type=click.Choice([column.name for column in COLUMNS if column.better != HIGHER]))
 @click.option(
     '--capacity',
     'capacities',
@@ -75,7 +75,7 @@ def compare(
     needed = () if choosing else (compact, COMPARED)
     rows = chosen(site, sides, Console(stderr=True), *needed)
     if profile is not None:
-        rows = [each.filter(pl.col('profile') == profile) for each in rows]
+        rows = [side.filter(pl.col('profile') == profile) for side in rows]
     _check(rows)
     if choosing:
         _choose(dict(zip(sides, rows, strict=True)), require, maximise or minimise, capacities, as_json, site, screen)
@@ -84,19 +84,19 @@ def compare(
         rounds = rounds_of(*rows) if paired else None
     except ValueError as error:
         raise click.UsageError(f'{error}; leave out --paired, or name the sessions of the rounds') from None
-    found = comparison(rows[0], rows[1], (sides[0], sides[1]), effect / 100, site.units, rounds)
+    compared = comparison(rows[0], rows[1], (sides[0], sides[1]), effect / 100, site.units, rounds)
     if html is not None:
         try:
-            write_whole(html, comparison_page(found, site.name))
+            write_whole(html, comparison_page(compared, site.name))
         except OSError as error:
             raise click.UsageError(f'{html}: {error.strerror}; name another file with --html') from None
     if as_json:
-        click.echo(json.dumps(to_json(found), indent=1))
+        click.echo(json.dumps(to_json(compared), indent=1))
     else:
-        show_comparison(found, screen)
+        show_comparison(compared, screen)
         if html is not None:
             screen.print(f'page: {html}', soft_wrap=True)
-    return EXIT_CODES[Verdict.FAIL] if fail_on and found.has(fail_on) else 0
+    return EXIT_CODES[Verdict.FAIL] if fail_on and compared.has(fail_on) else 0
 
 
 def _check(sides: list[pl.DataFrame]) -> None:
@@ -125,23 +125,23 @@ def _choose(
     """Shows the configurations, and which one the requirements choose. Raises UsageError."""
     if require and by is None:
         raise click.UsageError('--require without what to choose by; add --maximise write, or another column')
-    column = next((each for each in COLUMNS if each.name == by), None)
+    column = next((column for column in COLUMNS if column.name == by), None)
     try:
-        requirements = [requirement(each, COLUMNS) for each in require]
-        known = dict(_capacity(each, sides) for each in capacities)
+        requirements = [requirement(text, COLUMNS) for text in require]
+        known = dict(_capacity(text, sides) for text in capacities)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    found = configurations(sides, known)
-    picked = choice(column, found.figures, requirements) if column else None
+    configured = configurations(sides, known)
+    picked = choice(column, configured.figures, requirements) if column else None
     if as_json:
-        click.echo(json.dumps(choice_json(found, picked, column), indent=1))
+        click.echo(json.dumps(choice_json(configured, picked, column), indent=1))
         return
-    shown = table_of('configuration', *(f'#{each.name}' for each in COLUMNS), '#full')
-    for row in choice_table(found, site.units):
+    shown = table_of('configuration', *(f'#{column.name}' for column in COLUMNS), '#full')
+    for row in choice_table(configured, site.units):
         shown.add_row(*row)
     screen.print(shown)
-    for said in sentences(found, picked, column, site.units):
-        screen.print(said, soft_wrap=True)
+    for line in sentences(configured, picked, column, site.units):
+        screen.print(line, soft_wrap=True)
 
 
 def _capacity(text: str, sides: Mapping[str, pl.DataFrame]) -> tuple[str, float]:

@@ -24,6 +24,7 @@ from seatrial.engine.registry import ENGINES, by_name, engines_called, program_o
 from seatrial.filesystem.base import Targets, conditions, type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, type_of
+from seatrial.history.store import folder_of, read
 from seatrial.job.directory.rundir import inside
 from seatrial.job.launch.processes import launch_argv
 from seatrial.job.sequence.provenance import (
@@ -83,10 +84,13 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
     engines = [row for partitions, modules in _by_modules(site) for row in _engines(site, partitions, modules)]
     file_systems = {name: _file_system_rows(site, name) for name in site.trial_file.file_systems}
     state, commit = _state(site), commit_of()
-    own_version = f'{seatrial.__version__}{", commit " if commit else ""}{commit}, ReFrame {reframe_version()}'
-    settings = _settings(site)
+    own_version = _version(seatrial.__version__, commit, reframe_version())
+    systems = dict.fromkeys(name.partition(':')[0] for name in site.trial_file.partitions)
+    faults = dict.fromkeys(settings_fault(site, system) for system in systems)
+    settings: list[Row] = [(WRONG, 'settings', fault) for fault in faults if fault]
     rows = [
         (True, 'seatrial', own_version),
+        *_upgraded(site, own_version, engines),
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
         (None, 'user', user_name(os.geteuid())),
@@ -96,17 +100,19 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
         *_open_path(),
         *settings,
         *engines,
-        *(row for own in file_systems.values() for row in own),
+        *(row for entry_rows in file_systems.values() for row in entry_rows),
         state,
     ]
     table = Table(box=None, show_header=False, pad_edge=False)
-    for fine, what, said in rows:
-        table.add_row(Text(*_MARKS[fine]), what, said)
+    for fine, what, text in rows:
+        table.add_row(Text(*_MARKS[fine]), what, text)
     screen = console()
     screen.print(table)
-    found = [what.split()[1] for fine, what, _ in engines if fine is True and what.startswith('engine ')]
-    first = {kind: next((name for name in found if by_name(name, kind.name)), None) for kind in KINDS.values()}
-    measured = {name: [kind.words for kind, own in first.items() if own == name] for name in first.values() if name}
+    installed = [what.split()[1] for fine, what, _ in engines if fine is True and what.startswith('engine ')]
+    first = {kind: next((name for name in installed if by_name(name, kind.name)), None) for kind in KINDS.values()}
+    measured = {
+        name: [kind.words for kind, engine in first.items() if engine == name] for name in first.values() if name
+    }
     would = '; '.join(f'{name}: {joined(words, "and")}' for name, words in measured.items())
     if would:
         screen.print(
@@ -126,6 +132,29 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
     return 64 if lacking or unlike or any(fine is not True for fine, *_ in there) else 0
 
 
+def _version(seatrial: str, commit: str | None, reframe: str | None) -> str:
+    return f'{seatrial}{", commit " if commit else ""}{commit or ""}, ReFrame {reframe or "unknown"}'
+
+
+def _upgraded(site: Site, own_version: str, engines: Sequence[Row]) -> list[Row]:
+    """What has another version than in the newest session of the history, with the version that it had there."""
+    columns = ['session', 'seatrial', 'commit', 'reframe', 'engine', 'engine_version']
+    try:
+        measured = read(folder_of(site.state), newest=1, columns=columns).rows
+    except OSError:
+        return []
+    changes = []
+    for session, version, commit, reframe, engine, engine_version in measured.unique(maintain_order=True).rows():
+        if _version(version, commit, reframe) != own_version:
+            changes.append(
+                f'session {session} had {_version(version, commit, reframe)}; CHANGELOG.md says what changed'
+            )
+        texts = [text for _, what, text in engines if what.split()[:2] == ['engine', engine] and ' at ' in text]
+        if engine_version and texts and not any(text.startswith(f'{engine_version} at ') for text in texts):
+            changes.append(f'{engine} was {engine_version} in session {session}')
+    return [(None, '', change) for change in dict.fromkeys(changes)]
+
+
 def _place(site: Site) -> list[Row]:
     """A row on whether this is a node of a Slurm job: a login node has other programs and mounts."""
     job = os.environ.get('SLURM_JOB_ID')
@@ -137,34 +166,32 @@ def _place(site: Site) -> list[Row]:
 def _open_path() -> list[Row]:
     """Folders of the PATH into which other users may put programs: they would run as this user."""
     folders = os.environ.get('PATH', os.defpath).split(os.pathsep)
-    found = [f'{each or "."} is another folder in each working directory' for each in folders if each[:1] != '/']
-    for each in folders:
+    faults = [
+        f'{folder or "."} is another folder in each working directory' for folder in folders if folder[:1] != '/'
+    ]
+    for folder in folders:
         with contextlib.suppress(OSError):
-            found += [fault.why for fault in shared(each or '.')]
-    return [(WRONG, 'PATH', f'{why}; take it out of the PATH') for why in dict.fromkeys(found)]
+            faults += [fault.why for fault in shared(folder or '.')]
+    return [(WRONG, 'PATH', f'{why}; take it out of the PATH') for why in dict.fromkeys(faults)]
 
 
 def _kinds_needed(site: Site, checks: Sequence[Path]) -> list[Kind]:
     """The kinds of workload in the site's trials, under any profile. Raises CheckError."""
     asked = {
-        each.workload.kind
-        for each in load_checks(*checks).values()
-        if any(site.cases(each.name, each.family, profile) for profile in PROFILES)
+        check.workload.kind
+        for check in load_checks(*checks).values()
+        if any(site.cases(check.name, check.family, profile) for profile in PROFILES)
     }
     return [kind for name, kind in KINDS.items() if name in asked]
-
-
-def _settings(site: Site) -> list[Row]:
-    systems = dict.fromkeys(name.partition(':')[0] for name in site.trial_file.partitions)
-    faults = dict.fromkeys(settings_fault(site, system) for system in systems)
-    return [(WRONG, 'settings', fault) for fault in faults if fault]
 
 
 def _by_modules(site: Site) -> list[tuple[list[str], Modules]]:
     """The partitions of the trials, grouped by equal modules and binaries."""
     known = modules_in(site.folder / SETTINGS_FILE)
     partitions = site.trial_file.partitions.items()
-    groups = by_key(((known[name], tuple(sorted(own.programs.items()))), name) for name, own in partitions)
+    groups = by_key(
+        ((known[name], tuple(sorted(partition.programs.items()))), name) for name, partition in partitions
+    )
     return [(names, modules) for (modules, _), names in groups.items()]
 
 
@@ -179,7 +206,7 @@ def _engines(site: Site, partitions: list[str], modules: Modules) -> list[Row]:
     except NotLoaded as error:
         return [(False, f'modules{where}', str(error))]
     shown = [(True, 'modules', names)] if modules.names else []
-    return [*((fine, f'{what}{where}', said) for fine, what, said in [*shown, *rows]), *libraries]
+    return [*((fine, f'{what}{where}', text) for fine, what, text in [*shown, *rows]), *libraries]
 
 
 def _where(site: Site, partitions: list[str]) -> str:
@@ -188,10 +215,10 @@ def _where(site: Site, partitions: list[str]) -> str:
 
 def _libraries(site: Site, choices: Sequence[EngineChoice], partitions: list[str]) -> Iterator[Row]:
     """Each Darshan library of these partitions, loaded into the installed engines for data."""
-    for library, own in by_key((site.darshan(name), name) for name in partitions).items():
+    for library, users in by_key((site.darshan(name), name) for name in partitions).items():
         if library:
-            said, faults = examined(library, [found for choice in choices for found in _of_data(choice)])
-            yield not faults, f'darshan{_where(site, own)}', said
+            text, faults = examined(library, [program for choice in choices for program in _of_data(choice)])
+            yield not faults, f'darshan{_where(site, users)}', text
             yield from ((None, '', fault) for fault in faults)
 
 
@@ -217,27 +244,27 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
     if engine.mpi and missing:
         return False, name, f'{program} needs its launcher: {", ".join(missing)} is not on the PATH'
     try:
-        said = f'{version_of(engine, program)} at {program}'
+        text = f'{version_of(engine, program)} at {program}'
     except EngineError as error:
         return False, name, f'{program}: {error.sentence}'
     build = build_of(program)
     module, _ = module_of(program, os.environ)
-    said += f', {words(build)}{", module " if module else ""}{module}'
+    text += f', {words(build)}{", module " if module else ""}{module}'
     fault = _not_pinned(site, program, build) or ('' if '/' in wanted else beside_module(program, os.environ))
     if fault:
-        return WRONG, name, f'{said}: {fault}'
+        return WRONG, name, f'{text}: {fault}'
     if not engine.mpi:
-        return True, name, said
+        return True, name, text
     started = [launcher_of(launcher) or f'{starter} (version unknown)' for starter, launcher in launchers.items()]
-    return True, name, f'{said}, {library_of(program) or "MPI unknown"}, started by {", ".join(started)}'
+    return True, name, f'{text}, {library_of(program) or "MPI unknown"}, started by {", ".join(started)}'
 
 
 def _not_pinned(site: Site, program: str, build: str) -> str:
     """A clause that the site's lock for this architecture has another installation of the program; or empty."""
     file = site.folder / 'spack' / platform.machine() / 'spack.lock'
     version, hash_ = pinned(read_json(file), package_of(program)) if file.is_file() else ('', '')
-    own = f'spack:{hash_}'
-    return f'{file} pins {version}, {words(own)}' if hash_ and build != own else ''
+    pin = f'spack:{hash_}'
+    return f'{file} pins {version}, {words(pin)}' if hash_ and build != pin else ''
 
 
 def _file_system(site: Site, name: str, silence: str | None) -> Row:
@@ -284,33 +311,33 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
         rows += _targets(driver.targets(entry.path), name, entry.targets_may_be_away)
         if how := driver.behaviour(entry.path).gives_up:
             rows.append((None, '', f'P17c: {finding("P17c", how).sentence}'))
-        lacking = [each for each in driver.capabilities(entry.path) if not each.available]
-        rows += [(None, '', f'without {each.name}: {each.detail}') for each in lacking]
-    return [*rows, *(_precheck(f'{name}: {what}', each) for what, each in entry.prechecks.items())]
+        lacking = [capability for capability in driver.capabilities(entry.path) if not capability.available]
+        rows += [(None, '', f'without {capability.name}: {capability.detail}') for capability in lacking]
+    return [*rows, *(_precheck(f'{name}: {what}', precheck) for what, precheck in entry.prechecks.items())]
 
 
 def _targets(seen: Targets, name: str, may_be_away: bool) -> Iterator[Row]:
     """The targets, the routes to them, and their faults."""
-    if said := '; '.join(f'{what} {found}' for what, found in conditions(seen).items()):
-        yield None, '', said
+    if text := '; '.join(f'{what} {state}' for what, state in conditions(seen).items()):
+        yield None, '', text
     if (lost := away(seen.rows)) and not may_be_away:
         yield WRONG, f'targets of {name}', f'P22: {finding("P22", lost).sentence}'
 
 
 def _precheck(what: str, asked: PrecheckEntry) -> Row:
     """Compares a setting with the site's decision (Belyakov et al.: settings of pools and kernel modules)."""
-    said = ' '.join(asked.command)
+    command = ' '.join(asked.command)
     answer = ask(list(asked.command), ANSWER_S)
     if answer is None:
         return WRONG, what, f'not known: {asked.command[0]} is not installed here'
     if answer.exit_status != 0:
         why = f'no answer within {ANSWER_S:.0f} s' if answer.exit_status is None else answer.stderr.strip()
-        return WRONG, what, f'not known: {said}: {printable(why) or f"exit status {answer.exit_status}"}'
-    found = dict.fromkeys(line.strip() for line in answer.stdout.splitlines() if line.strip())
-    if list(found) == [asked.value]:
+        return WRONG, what, f'not known: {command}: {printable(why) or f"exit status {answer.exit_status}"}'
+    values = dict.fromkeys(line.strip() for line in answer.stdout.splitlines() if line.strip())
+    if list(values) == [asked.value]:
         return True, what, asked.value
-    shown = ' and '.join(map(printable, found)) or 'nothing'
-    return WRONG, what, f'{shown}, where {asked.value} is expected: {said}'
+    shown = ' and '.join(map(printable, values)) or 'nothing'
+    return WRONG, what, f'{shown}, where {asked.value} is expected: {command}'
 
 
 def _state(site: Site) -> Row:

@@ -18,29 +18,31 @@ HEADINGS = ('what must hold', 'when', 'if it does not', 'remedy', 'why')
 def explain(subject: str | None) -> None:
     """Say what a validity RULE asks for and what follows where it does not hold, or what a WORD means here.
 
-    Words are those of docs/glossary.md: SFWA, cold, INCONCLUSIVE, ... Without a subject all rules are listed.
+    Words are those of docs/reference/glossary.md: SFWA, cold, INCONCLUSIVE, ... Without a subject all rules are
+    listed.
     """
     screen = console()
     if subject is None:
-        for each in RULES.values():
-            screen.print(f'{each.id:<5} {each.title}', soft_wrap=True)
+        for known in RULES.values():
+            screen.print(f'{known.id:<5} {known.title}', soft_wrap=True)
         return
-    rule = next((each for each in RULES.values() if each.id.casefold() == subject.casefold()), None)
+    rule = next((rule for rule in RULES.values() if rule.id.casefold() == subject.casefold()), None)
     if rule is not None:
         screen.print(rule.id)
-        said = (rule.title, rule.when, f'{rule.effect}: {EFFECTS[rule.effect]}', rule.remedy, rule.source)
-        for heading, text in zip(HEADINGS, said, strict=True):
+        parts = (rule.title, rule.when, f'{rule.effect}: {EFFECTS[rule.effect]}', rule.remedy, rule.source)
+        for heading, text in zip(HEADINGS, parts, strict=True):
             screen.print(f'  {heading:<15} {text}', soft_wrap=True)
         return
     word = re.compile(rf'(?<!\w){re.escape(subject)}(?!\w)', re.IGNORECASE)
     entries = list(glossary().items())
     named = [(name, meaning) for name, meaning in entries if word.search(name)]
-    found = named or [(name, meaning) for name, meaning in entries if word.search(meaning)]
-    if not found and re.fullmatch(r'[A-Za-z]\d+\w?', subject):
+    matches = named or [(name, meaning) for name, meaning in entries if word.search(meaning)]
+    if not matches and re.fullmatch(r'[A-Za-z]\d+\w?', subject):
         raise click.UsageError(f"there is no rule '{subject}'; {choice(subject.upper(), RULES)}")
-    if not found:
+    if not matches:
         raise click.UsageError(
-            f"'{subject}' is neither a rule nor a word of docs/glossary.md; `seatrial explain` lists the rules"
+            f"'{subject}' is neither a rule nor a word of docs/reference/glossary.md; "
+            '`seatrial explain` lists the rules'
         )
-    for name, meaning in found:
+    for name, meaning in matches:
         screen.print(f'{name}: {meaning}', soft_wrap=True)

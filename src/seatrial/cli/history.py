@@ -65,11 +65,11 @@ def list_(everything: bool, site_folder: Path) -> None:
     shown = table_of(
         'verdict', 'session', 'label', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches'
     )
-    for each in summaries(folder, 0 if everything else SESSIONS_LISTED, _LISTED):
-        if isinstance(each, Skipped):
-            _say(each, screen)
+    for rows in summaries(folder, 0 if everything else SESSIONS_LISTED, _LISTED):
+        if isinstance(rows, Skipped):
+            _say(rows, screen)
             continue
-        for verdict, session, label, started, *others in _listed(each).iter_rows():
+        for verdict, session, label, started, *others in _listed(rows).iter_rows():
             line = (marked(Verdict(verdict)), session, label or '', f'{started:%Y-%m-%d %H:%M}', *map(str, others))
             shown.add_row(*line)
     screen.print(shown if shown.row_count else 'The history is empty; seatrial run adds to it.')
@@ -109,13 +109,13 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
         if wanted.height < of_groups:
             screen.print(Text(f'Left out: {GROUPS}', 'yellow'), soft_wrap=True)
     # Before any figure: what the sessions have not in common besides what they measured.
-    differing = sentence([own for _, own in wanted.group_by('session', maintain_order=True)])
+    differing = sentence([of_session for _, of_session in wanted.group_by('session', maintain_order=True)])
     if differing:
         screen.print(Text(differing, 'yellow'), soft_wrap=True)
-    for case, own in wanted.group_by(*CASE, maintain_order=True):
+    for case, of_case in wanted.group_by(*CASE, maintain_order=True):
         shown = table_of('session', 'metric', 'verdict', '#mean', '#90 % interval', '#n', 'why')
-        units = _units(own, site.units)
-        for (metric_name, _), rows in own.group_by('metric', 'session', maintain_order=True):
+        units = _units(of_case, site.units)
+        for (metric_name, _), rows in of_case.group_by('metric', 'session', maintain_order=True):
             shown.add_row(*_metric(rows, units[str(metric_name)]))
         check, partition, file_system, layout, nodes = case
         screen.print(f'{check}/{partition}/{file_system}/{layout}/{nodes}n', soft_wrap=True)
@@ -137,16 +137,16 @@ def export(output: Path, site_folder: Path) -> None:
     rows, sessions, packed = 0, 0, list[IO[bytes]]()
     try:
         with output.open('xb') as stream:
-            for each in one_by_one(folder):
-                if isinstance(each, Skipped):
-                    _say(each, screen)
+            for table in one_by_one(folder):
+                if isinstance(table, Skipped):
+                    _say(table, screen)
                     continue
                 if output.suffix == '.csv':
-                    each.write_csv(stream, include_header=not sessions)
+                    table.write_csv(stream, include_header=not sessions)
                 else:
                     packed.append(io.BytesIO())
-                    each.write_parquet(packed[-1])
-                rows, sessions = rows + each.height, sessions + 1
+                    table.write_parquet(packed[-1])
+                rows, sessions = rows + table.height, sessions + 1
             if output.suffix == '.csv' and not sessions:
                 pl.DataFrame(schema=COLUMNS).write_csv(stream)
             elif output.suffix != '.csv':
@@ -175,27 +175,27 @@ def import_(files: tuple[Path, ...], site_folder: Path) -> None:
     screen, site = console(), answering(site_folder)
     folder = folder_of(site.state)
     known = set(sessions_in(folder))
-    found: dict[str, pl.DataFrame] = {}
+    taken: dict[str, pl.DataFrame] = {}
     for file in files:
         content = content_of(file)
         rows = content if isinstance(content, str) else rows_in(content)
         if isinstance(rows, str):
             raise click.UsageError(f'{file}: {rows}; nothing was taken')
-        for own in rows.partition_by('session', maintain_order=True):
-            name = own['session'][0]
+        for of_session in rows.partition_by('session', maintain_order=True):
+            name = of_session['session'][0]
             if not SESSION.fullmatch(name):
                 raise click.UsageError(f'{file}: {shown_text(name)} is no name of a session; nothing was taken')
-            there = found.get(name)
+            there = taken.get(name)
             if there is None and name in known:
                 there = read(folder, named={name}).rows
-            if there is not None and there.height and not there.equals(own):
+            if there is not None and there.height and not there.equals(of_session):
                 raise click.UsageError(f'{file}: session {name} is there with other rows; nothing was taken')
-            found[name] = own
-    new = [name for name in sorted(found) if name not in known]
+            taken[name] = of_session
+    new = [name for name in sorted(taken) if name not in known]
     site.make_directories()
     for name in new:
-        write(folder, name, found[name])
-    old = len(found) - len(new)
+        write(folder, name, taken[name])
+    old = len(taken) - len(new)
     screen.print(f'{counted(len(new), "session")} taken, {old} there already', soft_wrap=True)
 
 
@@ -215,11 +215,11 @@ def prune(before: datetime, yes: bool, site_folder: Path) -> None:
     folder = folder_of(site.state)
     kept, removed, file = dict[str, int](), list[str](), references_file(site.folder)
     cited = set(SESSION.findall(read_text(file))) if file else set[str]()
-    for each in summaries(folder, columns=('session', 'session_started', 'profile', 'label')):
-        if isinstance(each, Skipped):
-            _say(each, screen)
+    for rows in summaries(folder, columns=('session', 'session_started', 'profile', 'label')):
+        if isinstance(rows, Skipped):
+            _say(rows, screen)
             continue
-        old = each.filter(pl.col('session_started') < before.replace(tzinfo=timezone.utc))
+        old = rows.filter(pl.col('session_started') < before.replace(tzinfo=timezone.utc))
         for session, profile, label in (
             old.select('session', 'profile', 'label').unique(maintain_order=True).iter_rows()
         ):
@@ -246,13 +246,13 @@ def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: C
     return 'with a label' if label else ''
 
 
-def _rows(found: Iterable[pl.DataFrame | Skipped], screen: Console, of: pl.Expr) -> pl.DataFrame:
+def _rows(parts: Iterable[pl.DataFrame | Skipped], screen: Console, of: pl.Expr) -> pl.DataFrame:
     tables = [pl.DataFrame(schema=COLUMNS)]
-    for each in found:
-        if isinstance(each, Skipped):
-            _say(each, screen)
+    for part in parts:
+        if isinstance(part, Skipped):
+            _say(part, screen)
         else:
-            tables.append(each.filter(of))
+            tables.append(part.filter(of))
     return pl.concat(tables)
 
 
@@ -260,26 +260,26 @@ def _say(skipped: Skipped, screen: Console) -> None:
     screen.print(f'skipped {skipped.file}: {skipped.why}', soft_wrap=True)
 
 
-def _units(own: pl.DataFrame, system: str) -> dict[str, str]:
-    largest = own.group_by('metric').agg(pl.col('value').abs().max().fill_null(0.0), pl.col('unit').first())
+def _units(rows: pl.DataFrame, system: str) -> dict[str, str]:
+    largest = rows.group_by('metric').agg(pl.col('value').abs().max().fill_null(0.0), pl.col('unit').first())
     return {name: unit_for(value, unit or '', system) for name, value, unit in largest.iter_rows()}
 
 
-def _metric(own: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
-    first = own.row(0, named=True)
-    values = [in_unit(value, unit) for value in own.filter(pl.col('valid'))['value'].drop_nulls()]
-    found = summary(values) if values else None
+def _metric(rows: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
+    first = rows.row(0, named=True)
+    values = [in_unit(value, unit) for value in rows.filter(pl.col('valid'))['value'].drop_nulls()]
+    stats = summary(values) if values else None
     return (
         first['session'],
         first['metric'],
         marked(Verdict(first['metric_verdict'])),
-        f'{figure(found.mean)} {unit}'.strip() if found else '-',
-        f'{figure(found.interval.low)} to {figure(found.interval.high)}'
-        if found and found.n > 2
+        f'{figure(stats.mean)} {unit}'.strip() if stats else '-',
+        f'{figure(stats.interval.low)} to {figure(stats.interval.high)}'
+        if stats and stats.n > 2
         else 'one sample'
-        if found and found.n == 1
+        if stats and stats.n == 1
         else '-',
-        str(found.n if found else 0),
+        str(stats.n if stats else 0),
         first['metric_why'],
     )
 
@@ -294,7 +294,7 @@ def _listed(rows: pl.DataFrame) -> pl.DataFrame:
     engine = (pl.col('engine') + ' ' + pl.col('engine_version').fill_null('')).str.strip_chars()
     unopposed = [verdict.value for verdict in Verdict if verdict.unopposed]
     # Of the metrics of a case one is enough, and the rows are few.
-    found = (
+    sessions = (
         rows.unique(_OF_CASE, keep='first', maintain_order=True)
         .group_by('session', maintain_order=True)
         .agg(
@@ -306,6 +306,6 @@ def _listed(rows: pl.DataFrame) -> pl.DataFrame:
         .join(launches, on='session', how='left', maintain_order='left')
     )
     engines = pl.col('engines').list.join(', ').replace('', '-')
-    return found.select(
+    return sessions.select(
         'session_verdict', 'session', 'label', 'session_started', 'profile', engines, 'cases', 'opposed', 'launches'
     )

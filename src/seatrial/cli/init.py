@@ -56,8 +56,8 @@ def init(folder: Path, check: str | None) -> int:
     if there:
         raise SiteError([problem(str(folder / there[0]), [], 'a site is there already; name another folder')])
     home = Path(os.path.realpath(folder))
-    found = _found(home)
-    texts = {SETTINGS_FILE: settings_of(found), TRIAL_FILE: trial_of(found)}
+    machine = _found(home)
+    texts = {SETTINGS_FILE: settings_of(machine), TRIAL_FILE: trial_of(machine)}
     try:
         home.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -67,14 +67,14 @@ def init(folder: Path, check: str | None) -> int:
         with (home / name).open('x', encoding='utf-8') as file:
             file.write(text)
         screen.print(f'{home / name} is written', soft_wrap=True)
-    for each in found.file_systems:
-        screen.print(f'  file system {each.name}: {each.type}, {each.path}', soft_wrap=True)
-    for each in found.proposed:
-        screen.print(f'  in the comments: {each.why}', soft_wrap=True)
-    for line in found.unused:
+    for file_system in machine.file_systems:
+        screen.print(f'  file system {file_system.name}: {file_system.type}, {file_system.path}', soft_wrap=True)
+    for file_system in machine.proposed:
+        screen.print(f'  in the comments: {file_system.why}', soft_wrap=True)
+    for line in machine.unused:
         screen.print(f'  not used: {line}', soft_wrap=True)
-    names = ', '.join(each.name for each in found.partitions)
-    screen.print(f'  partitions of {found.system}: {names}; engines: {", ".join(found.engines)}', soft_wrap=True)
+    names = ', '.join(partition.name for partition in machine.partitions)
+    screen.print(f'  partitions of {machine.system}: {names}; engines: {", ".join(machine.engines)}', soft_wrap=True)
     for what in ('doctor', 'plan', 'run'):
         screen.print(f'then: seatrial {what} --site {folder}', soft_wrap=True)
     return 0
@@ -82,13 +82,13 @@ def init(folder: Path, check: str | None) -> int:
 
 def _begin_check(home: Path, name: str) -> int:
     """Writes a file with the beginnings of a check. Raises UsageError, CheckError."""
-    folders = [Path(each) for each in check_folders(home)]
+    folders = [Path(folder) for folder in check_folders(home)]
     if not re.fullmatch('[A-Z][A-Za-z0-9]*', name) or name in load_checks(*filter(Path.is_dir, folders)):
         raise click.UsageError(
             f'{shown(name)} is the name of a check already, or none of a class; write one as ReadBack'
         )
-    own = folders[1] if folders[1:] else home / OWN_CHECKS
-    file = own / 'own' / f'{re.sub("(?<!^)(?=[A-Z])", "_", name).lower()}.py'
+    target = folders[1] if folders[1:] else home / OWN_CHECKS
+    file = target / 'own' / f'{re.sub("(?<!^)(?=[A-Z])", "_", name).lower()}.py'
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open('x', encoding='utf-8') as stream:
         stream.write(CHECK.format(name=name))
@@ -113,7 +113,7 @@ def _found(home: Path) -> FoundMachine:
         engines=there,
         missing={name: engine.how_to_get for name, engine in engines.items() if name not in there},
         unused=unused,
-        proposed=_disks(mounts, {each.name for each in file_systems}),
+        proposed=_disks(mounts, {file_system.name for file_system in file_systems}),
         no_slurm=no_slurm,
         scheduler=scheduler,
         modules_system=modules_system if modules else '',
@@ -125,13 +125,15 @@ def _partitions() -> tuple[list[FoundPartition], str, str, str]:
     """Slurm's partitions, the cluster's name and ReFrame's scheduler; else this machine, and why Slurm has none."""
     try:
         name, scheduler = cluster()
-        found = dict[str, FoundPartition]()
-        for each in slurm_partitions():
-            if each.nodes:
-                own = _unused(as_name(each.name), found)
-                found[own] = FoundPartition(own, each.nodes, each.cpus, each.memory, each.name, each.limit_s)
-        if found:
-            return list(found.values()), name, scheduler, ''
+        partitions = dict[str, FoundPartition]()
+        for partition in slurm_partitions():
+            if partition.nodes:
+                unique = _unused(as_name(partition.name), partitions)
+                partitions[unique] = FoundPartition(
+                    unique, partition.nodes, partition.cpus, partition.memory, partition.name, partition.limit_s
+                )
+        if partitions:
+            return list(partitions.values()), name, scheduler, ''
         why = f'the cluster {name} shows none with nodes to {user_name(os.geteuid())}'
     except QueueError as error:
         why = str(error).partition(';')[0]
@@ -140,12 +142,15 @@ def _partitions() -> tuple[list[FoundPartition], str, str, str]:
 
 def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSystem], list[str]]:
     """Mounts other than local disks on which the user has a directory; and why others are not used."""
-    found, unused = dict[str, FoundFileSystem](), list[str]()
+    systems, unused = dict[str, FoundFileSystem](), list[str]()
     for mount in {mount.point: mount for mount in mounts}.values():
         type = type_of(mount)
         if type is None:
+            if mount.type.startswith('fuse.') or ':' in mount.source or mount.source.startswith('//'):
+                how = 'no type of its own; if it is meant, write an entry with type: posix and its path'
+                unused.append(f'{mount.type} at {mount.point}: {how}')
             continue
-        transient = next((each for each in TRANSIENT if mount.point.startswith(f'{each}/')), None)
+        transient = next((folder for folder in TRANSIENT if mount.point.startswith(f'{folder}/')), None)
         if transient is not None:
             why = f'below {transient} programs mount for themselves; if it is meant, write an entry with its path'
             unused.append(f'{type} at {mount.point}: {why}')
@@ -156,46 +161,50 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             why = silence or 'no directory of yours is there; make one (mkdir -m 700) and an entry with its path'
             unused.append(f'{type} at {mount.point}: {why}')
             continue
-        driver, name = by_type(type), _unused(as_name(Path(mount.point).name), found)
+        driver, name = by_type(type), _unused(as_name(Path(mount.point).name), systems)
         least = tightest(driver.capacity(path), driver.quota(path))
         rows = driver.targets(path).rows
         numbers = {kind: sorted(row.number for row in rows if row.kind == kind) for kind in driver.pins}
-        found[name] = FoundFileSystem(
+        systems[name] = FoundFileSystem(
             name,
             type,
             path,
             mount.point,
             least.bytes,
             least.inodes,
-            {f'{kind.lower()}s': _counted(own) for kind, own in numbers.items() if own},
+            # How many there are; their numbers if some are missing.
+            {
+                f'{kind.lower()}s': len(places) if places == list(range(len(places))) else places
+                for kind, places in numbers.items()
+                if places
+            },
             same_storage(mount_of(str(home)), mount),
         )
-    return list(found.values()), unused
+    return list(systems.values()), unused
 
 
 def _disks(mounts: Iterable[Mount], taken: set[str]) -> list[FoundFileSystem]:
     """Local disks that a user could test, with type and size."""
-    found = dict[str, FoundFileSystem]()
+    disks = dict[str, FoundFileSystem]()
     for mount in {mount.point: mount for mount in mounts}.values():
-        elsewhere = any(f'{mount.point}/'.startswith(f'{each}/') for each in (*SYSTEMS, *TRANSIENT))
+        elsewhere = any(f'{mount.point}/'.startswith(f'{folder}/') for folder in (*SYSTEMS, *TRANSIENT))
         if mount.type not in DISKS or mount.point == '/' or elsewhere:
             continue
         if unresponsive(mount.point) or not Path(mount.point).is_dir():  # a container mounts single files
             continue
         path, room = own_directory(mount) or f'{mount.point}/seatrial', by_type('posix').capacity(mount.point)
-        name = _unused(as_name(Path(mount.point).name), {*taken, *found})
+        name = _unused(as_name(Path(mount.point).name), {*taken, *disks})
         why = f'{mount.type} at {mount.point}, {approximate_size(room.bytes or 0)} free'
-        found[name] = FoundFileSystem(name, 'posix', path, mount.point, room.bytes, room.inodes, why=why)
-    return list(found.values())
+        disks[name] = FoundFileSystem(name, 'posix', path, mount.point, room.bytes, room.inodes, why=why)
+    return list(disks.values())
 
 
 def _unused(name: str, taken: Container[str]) -> str:
-    return next(each for each in chain((name,), (f'{name}{number}' for number in count(1))) if each not in taken)
-
-
-def _counted(numbers: list[int]) -> int | list[int]:
-    """The number of targets, or their numbers if some are missing."""
-    return len(numbers) if numbers == list(range(len(numbers))) else numbers
+    return next(
+        candidate
+        for candidate in chain((name,), (f'{name}{number}' for number in count(1)))
+        if candidate not in taken
+    )
 
 
 def own_directory(mount: Mount) -> str | None:
@@ -203,8 +212,8 @@ def own_directory(mount: Mount) -> str | None:
     user, home = user_name(os.geteuid()), os.path.realpath(Path.home())
     roots = [os.environ[name] for name in VARIABLES if name in os.environ]
     roots += [f'{mount.point}/{user}', f'{mount.point}/users/{user}', f'{mount.point}/scratch/{user}', mount.point]
-    for each in (path for root in roots for path in (f'{root}/seatrial', root)):
-        path = os.path.realpath(each)
+    for place in (path for root in roots for path in (f'{root}/seatrial', root)):
+        path = os.path.realpath(place)
         if path == home or mount_of(path) != mount or not Path(path).is_dir():
             continue
         if Path(path).stat().st_uid == os.geteuid() and os.access(path, os.W_OK | os.X_OK) and open_to(path) is None:

@@ -32,6 +32,7 @@ _ADVICE = {
     'partial': 'a target took no part; see that all are up, and start it again with `-A -r`',
 }
 """What to do about a status (lfsck_status2name), which `co-` begins where another target is the cause."""
+_KEPT = 'without `-c on` and `-C on` it keeps files and names whose objects are lost, and with them makes empty ones'
 _WAIT = 'wait for `lctl lfsck_query -w`, and save it again'
 _UNKNOWN = 'Seatrial does not know this counter; look it up in the Lustre manual, for it may count damage'
 
@@ -74,12 +75,12 @@ def lfsck(files: Sequence[Path], monitors: Path | None, mds: str | None) -> int:
     read = [_LfsckOutput(file.name, _read(file)) for file in files]
     screen = console()
     table = table_of('run', 'types', 'dry run', '#MDTs', '#OSTs', '#inodes', '#seconds', '#inodes/s', 'verdict')
-    for each in read:
-        run = each.run
+    for output in read:
+        run = output.run
         mdts = len({scan.target for scan in run.scans if scan.mdt})
-        rate = f'{run.inodes / (run.seconds or 1):,.0f}' if each.timed else f'below {MIN_S} s'
+        rate = f'{run.inodes / (run.seconds or 1):,.0f}' if output.timed else f'below {MIN_S} s'
         table.add_row(
-            each.name,
+            output.name,
             ', '.join(run.types),
             'yes' if run.dry else 'no',
             str(mdts),
@@ -87,15 +88,15 @@ def lfsck(files: Sequence[Path], monitors: Path | None, mds: str | None) -> int:
             f'{run.inodes:,}',
             '-' if run.seconds is None else str(run.seconds),
             rate if run.seconds is not None else '-',
-            marked(each.verdict),
+            marked(output.verdict),
         )
     screen.print(table)
-    for each in read:
-        for sentence in _reasons(each):
-            screen.print(f'{each.name}: {sentence}', soft_wrap=True)
+    for output in read:
+        for sentence in _reasons(output):
+            screen.print(f'{output.name}: {sentence}', soft_wrap=True)
     for result in (*_relations(read), *_monitored(read, looks, mds or '')):
         screen.print(f'{result.id} {result.sentence} ({result.subject}: {result.relation.sentence})', soft_wrap=True)
-    return EXIT_CODES[worst(each.verdict for each in read)]
+    return EXIT_CODES[worst(output.verdict for output in read)]
 
 
 def _read(file: Path) -> LfsckRun:
@@ -118,26 +119,26 @@ def _looks(monitors: Path | None, mds: str | None) -> dict[str, list[ServerLook]
             telemetry = read_telemetry(stream)
     except OSError as error:
         raise click.UsageError(f'{monitors}: {os.strerror(error.errno or 0)}') from None
-    silent = {each.server: list[ServerLook]() for each in telemetry.server_gaps}
-    found = {**silent, **by_key((look.server, look) for look in telemetry.server_looks)}
-    if mds not in found or len(found) < 2:
-        has = ', '.join(found) or 'none; it takes monitors in trial.yaml'
+    silent = {gap.server: list[ServerLook]() for gap in telemetry.server_gaps}
+    looks = {**silent, **by_key((look.server, look) for look in telemetry.server_looks)}
+    if mds not in looks or len(looks) < 2:
+        has = ', '.join(looks) or 'none; it takes monitors in trial.yaml'
         raise click.UsageError(f'{monitors}: --mds is one of two servers or more that it has seen: {has}')
-    return found
+    return looks
 
 
 def _monitored(
     files: Sequence[_LfsckOutput], looks: Mapping[str, Sequence[ServerLook]], mds: str
 ) -> Iterator[ExpectationResult]:
-    for each in files if looks else ():
-        if not each.timed or each.run.span is None:
+    for file in files if looks else ():
+        if not file.timed or file.run.span is None:
             continue
-        servers = {name: watched(own, *each.run.span) for name, own in looks.items()}
-        yield _result('FS-03', 'no disk is fully utilised (95 %, chosen)', each.name, unsaturated(servers))
+        servers = {name: watched(seen, *file.run.span) for name, seen in looks.items()}
+        yield _result('FS-03', 'no disk is fully utilised (95 %, chosen)', file.name, unsaturated(servers))
         words = 'the MDS sends about as many times the packets that one OSS receives as there are OSS'
-        yield _result('FS-04', words, each.name, fan_out(mds, servers))
+        yield _result('FS-04', words, file.name, fan_out(mds, servers))
         words = 'the MDS receives up to twice as many packets as it sends'
-        yield _result('FS-04', words, each.name, fan_in(mds, servers))
+        yield _result('FS-04', words, file.name, fan_in(mds, servers))
 
 
 def _reasons(file: _LfsckOutput) -> Iterator[str]:
@@ -154,12 +155,13 @@ def _reasons(file: _LfsckOutput) -> Iterator[str]:
         yield f'{sentence}; see that all targets are up, and save what all servers say when it has ended'
     yield from file.run.left_out
     if not file.run.dry:
-        yield 'not a dry run: what it found it has repaired; start it with `-n on` to look only'
+        left = f', but not {" and ".join(file.run.kept)}: {_KEPT}' if file.run.kept else ''
+        yield f'not a dry run: what it found it has repaired{left}; start it with `-n on` to look only'
 
 
 def _relations(files: Sequence[_LfsckOutput]) -> Iterator[ExpectationResult]:
     """The source's findings, judged on runs that are long enough to be timed."""
-    timed = [(each, each.run, each.run.seconds or 0) for each in files if each.timed]
+    timed = [(file, file.run, file.run.seconds or 0) for file in files if file.timed]
     for types, osts in sorted({(run.types, run.osts) for _, run, _ in timed}):
         sizes, times = zip(
             *[(run.inodes, seconds) for _, run, seconds in timed if (run.types, run.osts) == (types, osts)],
@@ -184,9 +186,9 @@ def _relations(files: Sequence[_LfsckOutput]) -> Iterator[ExpectationResult]:
                 part, whole = (after_s, before_s) if after.types == ('namespace',) else (before_s, after_s)
                 words = 'the namespace takes 400 s of 500 s (0.7, chosen)'
                 yield _result('FS-06', words, named, share(part, whole, least=0.7))
-    for each, run, _ in timed:
+    for file, run, _ in timed:
         words = 'the second phase is short where nothing is wrong (a tenth, chosen)'
-        yield _result('FS-09', words, each.name, share(run.phases_s[1], sum(run.phases_s), most=0.1))
+        yield _result('FS-09', words, file.name, share(run.phases_s[1], sum(run.phases_s), most=0.1))
 
 
 def _result(test: str, words: str, subject: str, relation: Relation) -> ExpectationResult:

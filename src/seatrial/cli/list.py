@@ -1,9 +1,7 @@
 """`seatrial list`: what would run where."""
 
 import shutil
-from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 import click
 
@@ -36,7 +34,10 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
     Exit code 64 if something does not fit. Engines are those of this host; the nodes look for themselves.
     """
     if catalogue:
-        _show_catalogue(asked.checks)
+        tests = table_of('source', 'id', 'test', 'checks (engines)')
+        for row, by in covered(load_checks(*asked.checks).values()):
+            tests.add_row(row.source, row.id, row.test, by)
+        console().print(tests)
         return
     checks = load_checks(*asked.checks)
     session, cases = open_session(asked, checks)
@@ -70,18 +71,11 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
         if target.no_layout:
             screen.print(f'{name}: {target.no_layout}', soft_wrap=True)
     say_not_applicable(screen, session, why)
-    said = [*wrong_contract(site, checks), *missing_options(site, asked.profile)]
-    said += overlapping(site, asked.profile, plans)
+    notes = [*wrong_contract(site, checks), *missing_options(site, asked.profile)]
+    notes += overlapping(site, asked.profile, plans)
     screen.print(_at_risk(plans), soft_wrap=True)
-    for note in [*said, *refuse(site, plans, beyond_schedule(site, asked.profile, plans))]:
+    for note in [*notes, *refuse(site, plans, beyond_schedule(site, asked.profile, plans))]:
         screen.print(f'note: {note}', soft_wrap=True)
-
-
-def _show_catalogue(checks: Sequence[Path]) -> None:
-    table = table_of('source', 'id', 'test', 'checks (engines)')
-    for row, by in covered(load_checks(*checks).values()):
-        table.add_row(row.source, row.id, row.test, by)
-    console().print(table)
 
 
 def _at_risk(plans: list[TrialPlan]) -> str:
@@ -97,9 +91,9 @@ def _at_risk(plans: list[TrialPlan]) -> str:
 
 def _points(plan: TrialPlan) -> str:
     labels = [point.label for point in plan.points]
-    said = f'{len(labels)}: {", ".join(labels) if len(labels) < 5 else f"{labels[0]} .. {labels[-1]}"}'
+    text = f'{len(labels)}: {", ".join(labels) if len(labels) < 5 else f"{labels[0]} .. {labels[-1]}"}'
     lost = [*plan.left_out[:1], *plan.left_out[1:][-1:]]
-    return f'{said}; {" to ".join(lost)} left out: no room' if lost else said
+    return f'{text}; {" to ".join(lost)} left out: no room' if lost else text
 
 
 def _where(group: list[TrialPlan]) -> str:

@@ -27,7 +27,7 @@ SITES = Path('/etc/seatrial')
 
 def _default_site() -> Path:
     """The site of the checkout if there is one, else the only one of the machine."""
-    local, sites = Path('site-config/local'), [each.parent for each in SITES.glob(f'*/{TRIAL_FILE}')]
+    local, sites = Path('site-config/local'), [file.parent for file in SITES.glob(f'*/{TRIAL_FILE}')]
     return sites[0] if len(sites) == 1 and not local.exists() else local
 
 
@@ -67,9 +67,9 @@ class _Percent(click.FloatRange):
     """Above 0 to 100. A range alone would accept NaN, which is neither below nor above anything."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if math.isnan(found := super().convert(value, param, ctx)):
+        if math.isnan(percent := super().convert(value, param, ctx)):
             self.fail(f'{value} is no number; write one above 0 and up to 100', param, ctx)
-        return found
+        return percent
 
 
 effect_option = click.option(
@@ -81,15 +81,15 @@ effect_option = click.option(
 )
 
 
-def profile_option(default: str, said: str) -> Callable[[F], F]:
-    return click.option('--profile', type=click.Choice(list(PROFILES)), default=default, show_default=True, help=said)
+def profile_option(default: str, text: str) -> Callable[[F], F]:
+    return click.option('--profile', type=click.Choice(list(PROFILES)), default=default, show_default=True, help=text)
 
 
 destructive_option = click.option(
     '--destructive',
     default='',
     metavar='NAME',
-    help='Start actions that take servers away (docs/scenarios.md), of the storage system of this name.',
+    help='Start actions that take servers away (docs/how-to/scenarios.md), of the storage system of this name.',
 )
 
 

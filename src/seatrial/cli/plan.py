@@ -5,7 +5,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial, reduce
-from typing import Any
 
 import click
 from rich.console import Console
@@ -49,9 +48,9 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
     """
     site, profile, declared = answering(asked.site_folder), asked.profile, load_checks(*asked.checks)
     contracted = asked_by_contract(site, declared, asked.only, asked.system) if profile == ACCEPTANCE.name else []
-    of_contract = forecasts(site, [each.plan for each in contracted], [each.promised for each in contracted])
+    of_contract = forecasts(site, [part.plan for part in contracted], [part.promised for part in contracted])
     kept, cuts = _begun_in(contracted, of_contract, math.inf if fit_s is None else fit_s)
-    own, lines = list[Forecast](), list[str]()
+    planned, lines = list[Forecast](), list[str]()
     try:
         session, _ = open_session(asked, declared)
     except NoCases:
@@ -59,31 +58,40 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
             raise
     else:
         of = partial(_of_session, declared, contracted)
-        own = of(session)
+        planned = of(session)
         if fit_s is not None:
-            left = fitted(session, declared, fit_s - expected_s(kept), own, of)
-            own, lines, cuts = list(left.found), lines_of(site, left.session.site, profile), [*cuts, *left.cuts]
-    found = [*own, *kept]
-    problems, notes = shortfalls(site, found)
-    problems += beyond_schedule(site, profile, [each.plan for each in own])
+            left = fitted(session, declared, fit_s - expected_s(kept), planned, of)
+            planned, lines, cuts = list(left.found), lines_of(site, left.session.site, profile), [*cuts, *left.cuts]
+    whole = [*planned, *kept]
+    problems, notes = shortfalls(site, whole)
+    problems += beyond_schedule(site, profile, [forecast.plan for forecast in planned])
     if profile != ACCEPTANCE.name:
         notes += wrong_contract(site, declared) or [NOT_COUNTED] * (site.folder / CONTRACT_FILE).exists()
     criteria = sum(len(part.tests) for part in contracted)
     deciding = [
         line
-        for part, each in zip(contracted, of_contract, strict=True)
+        for part, forecast in zip(contracted, of_contract, strict=True)
         for test in part.tests
-        for line in decidable(test, each, criteria, part.nights)
+        for line in decidable(test, forecast, criteria, part.nights)
     ]
-    unused = in_no_trial(site, declared, [each.plan.case for each in found])
+    unused = in_no_trial(site, declared, [forecast.plan.case for forecast in whole])
     if as_json:
-        said = {
+        data = {
             'schema': SCHEMA,
             'site': site.name,
             'profile': profile,
-            'cases': [_json(each) for each in found],
-            'actions': [line for each in found for line in action_lines(each.plan)],
-            'total': {name: asdict(_total(found, of)) for name, of in TOTALS.items()},
+            'cases': [
+                {
+                    'case': forecast.plan.case.name,
+                    'points': [point.label for point in forecast.plan.points],
+                    'criteria': list(forecast.criteria),  # of contract.yaml; empty for a case of trial.yaml
+                    'allocations': forecast.allocations,
+                    **{name: asdict(of(forecast)) for name, of in ALL.items()},
+                }
+                for forecast in whole
+            ],
+            'actions': [line for forecast in whole for line in action_lines(forecast.plan)],
+            'total': {name: asdict(_total(whole, of)) for name, of in TOTALS.items()},
             'criteria': deciding,
             'cuts': cuts,
             'trials': lines,
@@ -91,28 +99,31 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
             'notes': notes,
             'problems': problems,
         }
-        click.echo(json.dumps(said, indent=1))
+        click.echo(json.dumps(data, indent=1))
         return 64 if problems else 0
     screen = console()
-    screen.print(f'{counted(len(own), "case")} of {site.name}, profile {profile}')
+    screen.print(f'{counted(len(planned), "case")} of {site.name}, profile {profile}')
     if kept:
-        number = counted(sum(each.allocations for each in kept), 'allocation')
+        number = counted(sum(forecast.allocations for forecast in kept), 'allocation')
         screen.print(f'{number} that {CONTRACT_FILE} still asks for, as seatrial accept runs them')
-    screen.print(_table(found))
-    for line in [*(f'note: {each}' for each in notes), *(line for each in found for line in action_lines(each.plan))]:
+    screen.print(_table(whole))
+    for line in [
+        *(f'note: {note}' for note in notes),
+        *(line for forecast in whole for line in action_lines(forecast.plan)),
+    ]:
         screen.print(line, soft_wrap=True)
-    _say_total(screen, found)
+    _say_total(screen, whole)
     blocks = {'whether it can be decided': deciding}
     if fit_s is not None:
-        fits = 'fits' if expected_s(found) <= fit_s else 'does not fit'
-        unknown = sum(each.wall_s.expected is None for each in found)
+        fits = 'fits' if expected_s(whole) <= fit_s else 'does not fit'
+        unknown = sum(forecast.wall_s.expected is None for forecast in whole)
         least = f' ({counted(unknown, "case")} of unknown speed with the least)' if unknown else ''
-        blocks[f'the time, {duration(expected_s(found))}{least}, {fits} into {duration(fit_s)}'] = _arithmetic(found)
+        blocks[f'the time, {duration(expected_s(whole))}{least}, {fits} into {duration(fit_s)}'] = _arithmetic(whole)
         blocks['cut, in this order'] = cuts
         blocks['lines that say so'] = lines
     blocks['in no trial'] = unused
     for heading, below in blocks.items():
-        for line in [f'{heading}:', *(f'  {each}' for each in below)] if below else ():
+        for line in [f'{heading}:', *(f'  {row}' for row in below)] if below else ():
             screen.print(line, soft_wrap=True)
     raise_any(problems)
     return 0
@@ -135,88 +146,77 @@ def _where(case: Case) -> tuple[str, str, int]:
 
 
 def _begun_in(
-    contracted: Sequence[Allocations], found: Sequence[Forecast], available_s: float
+    contracted: Sequence[Allocations], planned: Sequence[Forecast], available_s: float
 ) -> tuple[list[Forecast], list[str]]:
     """The allocations that fit into the time, in the order of the contract, and sentences on those left for later."""
     kept, later = list[Forecast](), list[str]()
-    for part, each in zip(contracted, found, strict=True):
+    for part, forecast in zip(contracted, planned, strict=True):
         ids = [test.criterion.id for test in part.tests]
-        one_s = max(1.0, expected_s([each]))
+        one_s = max(1.0, expected_s([forecast]))
         number = part.number if available_s >= part.number * one_s else int(max(0.0, available_s) // one_s)
         available_s -= number * one_s
         if number:
-            kept.append(each.over(number, ids))
+            kept.append(forecast.over(number, ids))
         if number < part.number:
             left = counted(part.number - number, 'allocation')
             later.append(f'{left} of {listed(ids)}: another time, by seatrial accept --criterion {ids[0]}')
     return kept, later
 
 
-def _arithmetic(found: Sequence[Forecast]) -> list[str]:
+def _arithmetic(cases: Sequence[Forecast]) -> list[str]:
     """The calculation of each case's time; cases with the same one share a line."""
-    groups = by_key((each.arithmetic, _name(each)) for each in found)
+    groups = by_key((forecast.arithmetic, _name(forecast)) for forecast in cases)
     return [
-        f'{names[0]}{f" and {len(names) - 1} more, each" if len(names) > 1 else ""}: {said}'
-        for said, names in groups.items()
+        f'{names[0]}{f" and {len(names) - 1} more, each" if len(names) > 1 else ""}: {arithmetic}'
+        for arithmetic, names in groups.items()
     ]
 
 
 NOT_COUNTED = f'what {CONTRACT_FILE} asks for is not counted; it is with --profile {ACCEPTANCE.name}'
 
 ALL: dict[str, Callable[[Forecast], ForecastRange]] = {
-    'repetitions': lambda each: each.repetitions,
-    'bytes_written': lambda each: each.written,
-    'bytes_read': lambda each: each.read,
-    'room_bytes': lambda each: each.room,
-    'room_inodes': lambda each: each.inodes,
-    'wall_s': lambda each: each.wall_s,
-    'node_hours': lambda each: each.node_hours,
+    'repetitions': lambda forecast: forecast.repetitions,
+    'bytes_written': lambda forecast: forecast.written,
+    'bytes_read': lambda forecast: forecast.read,
+    'room_bytes': lambda forecast: forecast.room,
+    'room_inodes': lambda forecast: forecast.inodes,
+    'wall_s': lambda forecast: forecast.wall_s,
+    'node_hours': lambda forecast: forecast.node_hours,
 }
 TOTALS = {name: ALL[name] for name in ('bytes_written', 'bytes_read', 'wall_s', 'node_hours')}
 
 
-def _json(found: Forecast) -> dict[str, Any]:
-    """The forecast for JSON. criteria: of contract.yaml, for the allocations; empty for a case of trial.yaml"""
-    return {
-        'case': found.plan.case.name,
-        'points': [point.label for point in found.plan.points],
-        'criteria': list(found.criteria),
-        'allocations': found.allocations,
-        **{name: asdict(of(found)) for name, of in ALL.items()},
-    }
+def _total(cases: Sequence[Forecast], of: Callable[[Forecast], ForecastRange]) -> ForecastRange:
+    return reduce(ForecastRange.plus, map(of, cases), NOTHING)
 
 
-def _total(found: Sequence[Forecast], of: Callable[[Forecast], ForecastRange]) -> ForecastRange:
-    return reduce(ForecastRange.plus, map(of, found), NOTHING)
-
-
-def _table(found: Sequence[Forecast]) -> Table:
+def _table(cases: Sequence[Forecast]) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column('case', overflow='fold')
     for heading in ('points', 'repetitions', 'writes', 'reads', 'space', 'inodes', 'time'):
         table.add_column(heading, justify='right')
-    for each in found:
+    for forecast in cases:
         table.add_row(
-            _name(each),
-            str(len(each.plan.points)),
-            _said(each.repetitions, _number),
-            _said(each.written, approximate_size),
-            _said(each.read, approximate_size),
-            _said(each.room, approximate_size),
-            _said(each.inodes, _number),
-            _said(each.wall_s, duration),
+            _name(forecast),
+            str(len(forecast.plan.points)),
+            _said(forecast.repetitions, _number),
+            _said(forecast.written, approximate_size),
+            _said(forecast.read, approximate_size),
+            _said(forecast.room, approximate_size),
+            _said(forecast.inodes, _number),
+            _said(forecast.wall_s, duration),
         )
     return table
 
 
-def _name(found: Forecast) -> str:
-    if not found.criteria:
-        return found.plan.case.name
-    return f'{listed(found.criteria)}: {found.allocations} x {found.plan.case.name}'
+def _name(forecast: Forecast) -> str:
+    if not forecast.criteria:
+        return forecast.plan.case.name
+    return f'{listed(forecast.criteria)}: {forecast.allocations} x {forecast.plan.case.name}'
 
 
-def _say_total(screen: Console, found: Sequence[Forecast]) -> None:
-    written, read, wall_s, node_hours = (_total(found, of) for of in TOTALS.values())
+def _say_total(screen: Console, cases: Sequence[Forecast]) -> None:
+    written, read, wall_s, node_hours = (_total(cases, of) for of in TOTALS.values())
     for what, span, words in (
         ('writes', written, approximate_size),
         ('reads', read, approximate_size),
@@ -224,11 +224,11 @@ def _say_total(screen: Console, found: Sequence[Forecast]) -> None:
         ('node-hours', node_hours, _number),
     ):
         screen.print(f'{what} in all: {_said(span, words)}', soft_wrap=True)
-    budgets_s = sum(each.plan.stopping.budget_s * each.allocations for each in found)
-    without = sum(not each.sessions for each in found)
+    budgets_s = sum(forecast.plan.stopping.budget_s * forecast.allocations for forecast in cases)
+    without = sum(not forecast.sessions for forecast in cases)
     screen.print(
         'The least, what is expected, and the most; '
-        f'{without} of {counted(len(found), "case")} without an earlier session. space, inodes: at one time; '
+        f'{without} of {counted(len(cases), "case")} without an earlier session. space, inodes: at one time; '
         'without the least, and what is kept for directories, a case is refused (rule P9). time: the least with the '
         'fewest and shortest launches that count; expected by earlier sessions, else by bytes over the speed that is '
         f'known; after {duration(budgets_s)} in all (budget) no new launch begins; the most is when the scheduler '

@@ -38,13 +38,13 @@ def report(session: str | None, output: Path | None, checks: Sequence[Path], sit
     with judging(folder):
         evidence = judged_anew(site, declared, folder)
         wrong = [
-            f'{case.plan.case.name}: {each}'
+            f'{case.plan.case.name}: {figure}'
             for case in evidence.cases
-            for each in verified(case.plan, case.records, case_folder(folder, case.plan)).figures
+            for figure in verified(case.plan, case.records, case_folder(folder, case.plan)).figures
         ]
     if wrong:
-        for said in cut(wrong, FAULTS_SHOWN):
-            screen.print(said, soft_wrap=True)
+        for line in cut(wrong, FAULTS_SHOWN):
+            screen.print(line, soft_wrap=True)
         screen.print(f'no report: the records of session {folder.name} do not verify; measure again', soft_wrap=True)
         return EXIT_CODES[Verdict.INVALID]
     try:

@@ -50,17 +50,17 @@ def run(
     if ab:
         given = click.get_current_context().get_parameter_source('site_folder')
         if label or asked.destructive or given is ParameterSource.COMMANDLINE:
-            said = '--ab has the folders and the labels, and takes no servers away'
-            raise click.UsageError(f'{said}; leave out --site, --label and --destructive')
+            why = '--ab has the folders and the labels, and takes no servers away'
+            raise click.UsageError(f'{why}; leave out --site, --label and --destructive')
 
         is_given = click.get_current_context().get_parameter_source('checks') is not ParameterSource.DEFAULT
 
         def checks_of(folder: Path) -> Sequence[Path]:
-            return asked.checks if is_given else [Path(each) for each in check_folders(folder)]
+            return asked.checks if is_given else [Path(path) for path in check_folders(folder)]
 
         def opened(folder: Path) -> tuple[Session, list[tuple[Declared, Case]]]:
-            own = checks_of(folder)
-            return open_session(asked._replace(site_folder=folder, checks=own), load_checks(*own))
+            own_checks = checks_of(folder)
+            return open_session(asked._replace(site_folder=folder, checks=own_checks), load_checks(*own_checks))
 
         def measured(session: Session, cases: Sequence[tuple[Declared, Case]]) -> tuple[Verdict, bool]:
             result, stop = carried_out(session, cases, checks_of(session.site.folder), '', verbose)

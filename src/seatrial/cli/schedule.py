@@ -18,7 +18,7 @@ from seatrial.nights.scheduled_job import night
 from seatrial.report.terminal import console
 from seatrial.scheduler.order import FORMS, beyond_schedule, install, order_of, remove
 from seatrial.scheduler.queue import QueueError
-from seatrial.scheduler.successors import Successors, see_to_successors
+from seatrial.scheduler.series import Successors, see_to_successors
 from seatrial.session.from_options import installed, no_more_systems, open_session
 from seatrial.site.load import answering, check_folders
 from seatrial.site.model import parse_duration
@@ -58,7 +58,7 @@ def schedule(
         no_more_systems(site, profile)
     # Seatrial's own lie elsewhere after an upgrade.
     other = checks if list(map(str, checks)) != check_folders(site.folder) else ()
-    choices = [f'--site={site.folder}', *(f'--checks={each.resolve()}' for each in other), f'--profile={profile}']
+    choices = [f'--site={site.folder}', *(f'--checks={folder.resolve()}' for folder in other), f'--profile={profile}']
     try:
         if mode == 'remove':
             remove(screen, site, profile)

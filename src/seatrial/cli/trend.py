@@ -26,18 +26,18 @@ def trend(profile: str, effect: float, site_folder: Path) -> None:
     site = answering(site_folder)
     screen = console()
     past = past_of(site, profile, effect / 100)
-    for each in past.skipped:
-        screen.print(f'skipped {each.file}: {each.why}', soft_wrap=True)
-    found = past.trend
-    if found is None:
+    for skip in past.skipped:
+        screen.print(f'skipped {skip.file}: {skip.why}', soft_wrap=True)
+    nights = past.trend
+    if nights is None:
         raise click.UsageError(f'the history has no session of the profile {profile}; choose one with --profile')
     screen.print(
-        f'{counted(len(found.sessions), "session")} of {profile}, {found.sessions[0]} to {found.sessions[-1]}; '
-        f'{counted(len(found.levels), "family", "families")}; false notifications expected: at most '
-        f'{found.rate:.2g} a month',
+        f'{counted(len(nights.sessions), "session")} of {profile}, {nights.sessions[0]} to {nights.sessions[-1]}; '
+        f'{counted(len(nights.levels), "family", "families")}; false notifications expected: at most '
+        f'{nights.rate:.2g} a month',
         soft_wrap=True,
     )
-    for turn in found.turns:
+    for turn in nights.turns:
         change = turn.change
         screen.print(
             Text.assemble(
@@ -47,10 +47,10 @@ def trend(profile: str, effect: float, site_folder: Path) -> None:
             ),
             soft_wrap=True,
         )
-        for said in turn.beside:
-            screen.print(f'  {said}', soft_wrap=True)
-    if not found.turns:
+        for line in turn.beside:
+            screen.print(f'  {line}', soft_wrap=True)
+    if not nights.turns:
         screen.print('no change')
-    beside = {own for turn in found.turns for own in turn.annotations}
-    for own in (own for own in past.annotations if own not in beside):
-        screen.print(f'annotated {own.day}, beside no change: {own.text}', soft_wrap=True)
+    beside = {note for turn in nights.turns for note in turn.annotations}
+    for note in (note for note in past.annotations if note not in beside):
+        screen.print(f'annotated {note.day}, beside no change: {note.text}', soft_wrap=True)

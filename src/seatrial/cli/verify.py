@@ -16,7 +16,6 @@ from seatrial.acceptance.bundle_extracts import differing
 from seatrial.acceptance.campaign import protocol_again
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import RESULTS, contract_of, left_out_of, session_folders
-from seatrial.check.verified import Verified
 from seatrial.cli.options import THERE, checks_option, site_option
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import EXIT_CODES, OF_CONTRACT, Criteria, Verdict, worst
@@ -92,10 +91,10 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
             with judging(file):
                 differences += differing(page, state, read)
         # What was changed is not unpacked: that it is not there would be a second word on it.
-        named = {f'there is no {said.partition(" ")[0].removeprefix("site/")}' for said in faults}
-        faults += [said for said in differences if said not in named]
-        for said in cut(faults, FAULTS_SHOWN):
-            screen.print(said.replace(f'{scratch}/', ''), soft_wrap=True)
+        named = {f'there is no {line.partition(" ")[0].removeprefix("site/")}' for line in faults}
+        faults += [line for line in differences if line not in named]
+        for line in cut(faults, FAULTS_SHOWN):
+            screen.print(line.replace(f'{scratch}/', ''), soft_wrap=True)
         sessions, verdicts = session_folders(state), []
         for folder in sessions:
             try:
@@ -109,8 +108,8 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
         screen.print(
             Text.assemble(marked(row.verdict), f'  criterion {row.criterion.id}: {row.measured}'), soft_wrap=True
         )
-    said = f'  {file}: {counted(len(sessions), "session")}'
-    screen.print(Text.assemble(_shown(verdict), said), soft_wrap=True)
+    text = f'  {file}: {counted(len(sessions), "session")}'
+    screen.print(Text.assemble(_shown(verdict), text), soft_wrap=True)
     return verdict
 
 
@@ -118,14 +117,17 @@ def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn, read
     cases = []
     proved = Verdict.PASS
     for file in sorted(folder.glob(f'cases/*/{PLAN}')):
-        plan, records, found = read(file)
+        plan, records, proof = read(file)
         cases.append((plan, records))
-        screen.print(f'{plan.case.name}: {_words(found)}', soft_wrap=True)
-        for said in cut([*found.contradictions, *found.unproved], FAULTS_SHOWN):
-            screen.print(f'  {said}', soft_wrap=True)
-        if found.contradictions:
+        words = [f'{counted(proof.launches, "launch", "launches")} as their output says']
+        words += [counted(len(proof.contradictions), 'contradiction')] if proof.contradictions else []
+        words += [f'{len(proof.unproved)} not proved'] if proof.unproved else []
+        screen.print(f'{plan.case.name}: {", ".join(words)}', soft_wrap=True)
+        for line in cut([*proof.contradictions, *proof.unproved], FAULTS_SHOWN):
+            screen.print(f'  {line}', soft_wrap=True)
+        if proof.contradictions:
             proved = Verdict.INVALID
-        elif found.unproved and proved is Verdict.PASS:
+        elif proof.unproved and proved is Verdict.PASS:
             proved = Verdict.INCOMPLETE
     plans = [plan for plan, _ in cases]
     criteria = criteria_in(folder, plans) if (folder / RESULTS).is_file() else {}
@@ -140,10 +142,10 @@ def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn, read
         proved = Verdict.INVALID
     elif uncompared and proved is Verdict.PASS:
         proved = Verdict.INCOMPLETE
-    for said in cut([*contradicted, *uncompared], FAULTS_SHOWN):
-        screen.print(f'{RESULTS}: {said}', soft_wrap=True)
-    said = f'  session {folder.name}: {chain_words(whole.chain)}'
-    screen.print(Text.assemble(_shown(proved), said), soft_wrap=True)
+    for line in cut([*contradicted, *uncompared], FAULTS_SHOWN):
+        screen.print(f'{RESULTS}: {line}', soft_wrap=True)
+    text = f'  session {folder.name}: {chain_words(whole.chain)}'
+    screen.print(Text.assemble(_shown(proved), text), soft_wrap=True)
     return proved
 
 
@@ -151,58 +153,49 @@ def _shown(verdict: Verdict) -> Text:
     return Text('verified') if verdict is Verdict.PASS else marked(verdict)
 
 
-def _words(found: Verified) -> str:
-    said = [f'{counted(found.launches, "launch", "launches")} as their output says']
-    if found.contradictions:
-        said.append(counted(len(found.contradictions), 'contradiction'))
-    if found.unproved:
-        said.append(f'{len(found.unproved)} not proved')
-    return ', '.join(said)
-
-
 def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) -> tuple[list[str], list[str]]:
     """Contradictions between results.json and the records, and what cannot be compared; empty without the file.
     Raises KeyError, TypeError or AttributeError if it has another form."""
     try:
-        said = read_json(folder / RESULTS)
+        saved = read_json(folder / RESULTS)
     except FileNotFoundError:
         return [], []
     except NotReadable as error:
         return [str(error)], []
-    there, judged = (by_key(_parts(each)) for each in (said, json.loads(json.dumps(plain_results(whole)))))
-    found, verdicts = [], []
+    there, judged = (by_key(_parts(data)) for data in (saved, json.loads(json.dumps(plain_results(whole)))))
+    faults, verdicts = [], []
     today = {plan.seatrial for plan in plans} == {seatrial.__version__}
     for name in dict.fromkeys([*judged, *there]):
         if name not in there:
-            found.append(f'{name} is missing, and is {judged[name][0][0]} by the records')
+            faults.append(f'{name} is missing, and is {judged[name][0][0]} by the records')
         elif name not in judged:
-            found.append(f'{name} is {there[name][0][0]}, and nothing of it is in the records')
+            faults.append(f'{name} is {there[name][0][0]}, and nothing of it is in the records')
         elif len(there[name]) != len(judged[name]):
-            times = [counted(len(each[name]), 'time') for each in (there, judged)]
-            found.append(f'{name} is there {times[0]}, and {times[1]} in the records')
+            times = [counted(len(parts[name]), 'time') for parts in (there, judged)]
+            faults.append(f'{name} is there {times[0]}, and {times[1]} in the records')
         else:
-            for (verdict, rest), (again, own) in zip(there[name], judged[name], strict=True):
-                compared = dict.fromkeys([*rest, *own]) if today else ['values']
-                other = [key for key in compared if rest.get(key) != own.get(key)]
-                found += [f'{name} is not as the record has it'] * ('values' in other)
+            for (verdict, rest), (again, expected) in zip(there[name], judged[name], strict=True):
+                compared = dict.fromkeys([*rest, *expected]) if today else ['values']
+                other = [key for key in compared if rest.get(key) != expected.get(key)]
+                faults += [f'{name} is not as the record has it'] * ('values' in other)
                 verdicts += [f'{name} is {verdict} there, and {again} by the records'] * (verdict != again)
                 verdicts += [f'{name}: {key} is not what the records come to' for key in other if key != 'values']
-    found += [f'it was made of other records: {chain_words(said["chain"])}'] * (said['chain'] != whole.chain)
-    why = _judged_otherwise(folder, plans, said, whole) if verdicts else ''
+    faults += [f'it was made of other records: {chain_words(saved["chain"])}'] * (saved['chain'] != whole.chain)
+    why = _judged_otherwise(folder, plans, saved, whole) if verdicts else ''
     if why:
-        return found, [f'its verdicts differ, which proves nothing: {why}', *verdicts]
-    return [*found, *verdicts], []
+        return faults, [f'its verdicts differ, which proves nothing: {why}', *verdicts]
+    return [*faults, *verdicts], []
 
 
-def _judged_otherwise(folder: Path, plans: Sequence[TrialPlan], said: Mapping[str, Any], whole: SessionResult) -> str:
+def _judged_otherwise(
+    folder: Path, plans: Sequence[TrialPlan], saved: Mapping[str, Any], whole: SessionResult
+) -> str:
     """The reason why verdicts may differ today without an edit, as a clause; empty if they may not."""
     others = sorted({plan.seatrial for plan in plans} - {seatrial.__version__})
     if others:
         return f'Seatrial {", ".join(others)} judged on the day; verify with that version'
     # A session for a contract keeps all that it is judged by; of another one trial.yaml has it.
-    of_cases = [each for case in whole.cases for each in case.expectations]
-    enforced = [(each.id, each.relation.sentence) for each in (*of_cases, *whole.relations) if each.enforced]
-    if contract_of(folder) or sorted(enforced) == _enforced(said):
+    if contract_of(folder) or _enforced(plain_results(whole)) == _enforced(saved):
         return ''
     return (
         'other expectations were enforced on the day than trial.yaml and the checks enforce now; '
@@ -212,9 +205,9 @@ def _judged_otherwise(folder: Path, plans: Sequence[TrialPlan], said: Mapping[st
 
 def _enforced(results: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The enforced expectations, each with its sentence: the limit stands in that alone."""
-    of_cases = [each for case in results['cases'] for each in case['expectations']]
+    of_cases = [row for case in results['cases'] for row in case['expectations']]
     all_ = [*of_cases, *results['relations']]
-    return sorted((each['id'], each['relation']['sentence']) for each in all_ if each['enforced'])
+    return sorted((row['id'], row['relation']['sentence']) for row in all_ if row['enforced'])
 
 
 def _parts(results: Mapping[str, Any]) -> Iterator[tuple[str, tuple[Any, Mapping[str, Any]]]]:

@@ -111,7 +111,7 @@ class _Connected(TaskBarrier):
 
     def exchange(self, what: str, says: str = '') -> Dict[int, str]:
         self._send({'come': what, 'says': says, 'together': False, 'trip': 0.0})
-        return {int(rank): said for rank, said in self._answer()['said'].items()}
+        return {int(rank): text for rank, text in self._answer()['said'].items()}
 
     def leave(self, report: Any = None) -> None:
         self._send({'leave': report})

@@ -4,6 +4,7 @@ import math
 import re
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Pattern, Sequence, Tuple, TypeVar
 
+from seatrial.engine.failed_call import failed_calls
 from seatrial.model.metric import PERCENTILES, Measurement, percentile_name
 from seatrial.model.point import Point
 from seatrial.workload.access import FILE_NAMES, LIBRARIES
@@ -13,10 +14,7 @@ from seatrial.workload.tree import levels_total
 
 T = TypeVar('T')
 MAX_BYTES_PER_CALL = 0x7FFFF000  # read(2) and write(2): "at most 2,147,479,552 bytes"
-
 DIRECT_BYTES = 4096  # a multiple of the logical block size of all storage (this, or 512 B), as O_DIRECT needs
-
-
 LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at most (adjtimex(2))
 
 
@@ -117,8 +115,8 @@ class Engine:
         """The version in that command's output. Raises EngineError if there is none, or if it cannot be used."""
         match = self.says_version.search(text)
         if match is None:
-            said = text.strip().partition('\n')[0][:80]
-            raise EngineError(self.without_version, f"'{said}' is not the version of {self.programs[0]}")
+            answer = text.strip().partition('\n')[0][:80]
+            raise EngineError(self.without_version, f"'{answer}' is not the version of {self.programs[0]}")
         return self.usable(match.group(1))
 
     def usable(self, version: str) -> str:
@@ -169,21 +167,21 @@ def release_of(version: str) -> Tuple[int, int, int]:
 def of_all(processes: Sequence[ProcessTime], read: Callable[[int], T], priority: Callable[[str], Any]) -> List[T]:
     """Calls `read` with each rank. Where several ranks raise EngineError, the one with the first priority of its
     sentence is raised: a launcher ends the other ranks when one fails."""
-    found, failed = [], []
+    results, failed = [], []
     for rank, process in enumerate(processes):
         try:
-            found.append(read(rank))
+            results.append(read(rank))
         except EngineError as error:
             failed.append(EngineError(error.rule, f'task {rank} on {process.host}: {error.sentence}'))
     if failed:
         raise min(failed, key=lambda error: priority(error.sentence))
-    return found
+    return results
 
 
 def measured(engine: Engine, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
     """The engine's measurement with the metrics that its kind of workload derives. Raises EngineError."""
-    own = engine.measure(phase, point, command, outcome)
-    return own._replace(metrics=(*own.metrics, *kind_of(point.kind).derived(point, phase, own)))
+    plain = engine.measure(phase, point, command, outcome)
+    return plain._replace(metrics=(*plain.metrics, *kind_of(point.kind).derived(point, phase, plain)))
 
 
 def beyond_calls(point: Point) -> Optional[str]:
@@ -224,6 +222,12 @@ def without_mpi(text: str) -> str:
     return _OF_MPI.sub('', text)
 
 
+def first_of_mpi(outcome: Outcome) -> str:
+    """The first line of such a message in any stream of a launch; empty without one."""
+    messages = (found.group() for text in (*outcome.stderrs, *outcome.stdouts) for found in _OF_MPI.finditer(text))
+    return next((line.strip() for each in messages for line in each.splitlines() if re.search(r'\w', line)), '')
+
+
 _OF_MPI = re.compile(
     r'^-{74}\n(?:(?!-{74}$).*\n)*?-{74}\n?|'
     r'^.*\b(?:OpenFabrics|more than one active ports|No preset parameters|MVAPICH2?|UCX|PSM2|libfabric)\b.*\n?',
@@ -232,21 +236,29 @@ _OF_MPI = re.compile(
 
 
 def cause_in(errs: Sequence[str], others: Sequence[str] = ()) -> str:
-    """The line that best explains a failed launch, judged by its words and not by its place: an error of any stream;
-    else the first line of stderr that is no warning, note, retry or ruler, and does not follow from an end; else the
-    first that is no ruler. Empty without one. others: further streams, of which only errors count."""
+    """The line that best explains a failed launch; empty without one. others: further streams, of which only failed
+    calls and errors count."""
+    return next(iter(causes_in(errs, others)), '')
+
+
+def causes_in(errs: Sequence[str], others: Sequence[str] = ()) -> List[str]:
+    """The lines that explain a failed launch, the best first, judged by their words and not by their place: failed
+    calls in any stream, errors in any stream, then lines of stderr that are no warning, note, retry or ruler and do
+    not follow from an end. Where there are none of these, all lines that are no rulers."""
     lines = [line.strip() for text in errs for line in text.splitlines() if re.search(r'\w', line)]
-    more = [line.strip() for text in others for line in text.splitlines() if _ERROR.search(line)]
-    errors = [line for line in lines if _ERROR.search(line)] + more
-    causes = [line for line in errors if not _LESSER.search(line)]
-    plain = [line for line in lines if not _LESSER.search(line)]
-    return next(iter(causes + plain + errors + lines), '')
+    more = [line.strip() for text in others for line in text.splitlines()]
+    calls = [line for line in lines + more if _CALL.search(line) or any(failed_calls(line))]
+    errors = [line for line in lines + more if _ERROR.search(line)]
+    best = calls + [line for line in errors + lines if not _LESSER.search(line)]
+    return list(dict.fromkeys(best or errors + lines))
 
 
-_ERROR = re.compile(r'(?:^|[\s:\[(])(?:fatal|error)\b', re.IGNORECASE)
+_CALL = re.compile(r'^\w+: \[Errno ')  # as Python says it
+_ERROR = re.compile(r'(?:^|[\s:\[(])(?:fatal|error)\b|^[\w.]+(?:Error|Exception)(?::|$)', re.IGNORECASE)
 _LESSER = re.compile(
     r'\bwarn(?:ing)?\b|\bnote:|\bretrying\b|\blua:|^srun: error: \S+: tasks? \S+: |\bJob step aborted\b|'
-    r'\bhelp message\b|^slurmstepd: error: \*\*\* |\bforcing job termination\b',
+    r'\bhelp message\b|^slurmstepd: error: \*\*\* |\bforcing job termination\b|\bERROR INVALID\b|'
+    r'^Traceback \(most|^File "|^Error executing job with overrides|\bCaught \w+ in DataLoader\b',
     re.IGNORECASE,
 )
 
@@ -258,11 +270,16 @@ def only_process(program: str, outcome: Outcome) -> ProcessTime:
     return outcome.processes[0]
 
 
-def refuse_failure(program: str, status: int, complaint: str) -> None:
-    """Raises EngineError where a program failed (E1), or complained and exited with 0 (T8)."""
-    if status or complaint:
-        why = f": '{complaint}'" if complaint else ''
-        raise EngineError('E1' if status else 'T8', f'{program} {ending(status)}{why}')
+def ended(status: int, errs: Sequence[str], others: Sequence[str] = ()) -> str:
+    """The end of a process and its cause, as in cause_in: "exited with 1: 'No such file'"."""
+    cause = cause_in(errs, others)
+    return ending(status) + (f": '{cause}'" if cause else '')
+
+
+def refuse_failure(program: str, status: int, said: Sequence[str]) -> None:
+    """Raises EngineError where a program failed (E1), or complained and exited with 0 (T8). said: its complaints."""
+    if status or cause_in(said):
+        raise EngineError('E1' if status else 'T8', f'{program} {ended(status, said)}')
 
 
 def check_life(program: str, seconds: float, process: ProcessTime) -> None:
@@ -276,10 +293,10 @@ def check_life(program: str, seconds: float, process: ProcessTime) -> None:
 
 def percentiles_of(counts: Dict[int, int], shares: Sequence[float] = PERCENTILES) -> Dict[str, float]:
     """Seconds that these shares of the operations did not exceed, by nearest rank; counts: by nanoseconds."""
-    found, left = {}, list(shares) if counts else []
+    percentiles, left = {}, list(shares) if counts else []
     seen, total = 0, sum(counts.values())
     for nanoseconds in sorted(counts):
         seen += counts[nanoseconds]
         while left and seen >= math.ceil(left[0] * total - 1e-9):  # less what a float is off
-            found[percentile_name(left.pop(0))] = nanoseconds / 1e9
-    return found
+            percentiles[percentile_name(left.pop(0))] = nanoseconds / 1e9
+    return percentiles

@@ -87,14 +87,14 @@ class BonnieEngine(Engine):
         seeks, than planned; T1 more time than its process had. The figure: its number, share of a CPU and longest
         latency; a bandwidth counts the bytes of the file once, in an update too."""
         process = only_process('Bonnie++', outcome)
-        refuse_failure('Bonnie++', outcome.exit_status, outcome.stderrs[0].strip().partition('\n')[0])
-        said = parse_run(outcome.stdouts[0])
+        refuse_failure('Bonnie++', outcome.exit_status, outcome.stderrs)
+        fields = parse_run(outcome.stdouts[0])
         size = point.data.bytes_per_task // MIB
         meant = (f'{size // 1024}G' if size % 1024 == 0 else f'{size}M', str(seeks_of(point)), str(SEEKERS))
-        had = (said['file_size'], said['seeks_meant'], said['seekers'])
+        had = (fields['file_size'], fields['seeks_meant'], fields['seekers'])
         if had != meant:
             raise EngineError('P15', 'Bonnie++ had {} with {} seeks by {}, not {} with {} by {}'.format(*had, *meant))
-        metrics = tuple(_metric(name, said, point) for name in NAMES)
+        metrics = tuple(_metric(name, fields, point) for name in NAMES)
         timed_s = sum(metric.seconds for metric in metrics)
         check_life('Bonnie++', timed_s, process)
         return Measurement(
@@ -111,26 +111,27 @@ class BonnieEngine(Engine):
 def parse_run(text: str) -> Dict[str, str]:
     """The fields of the line of one launch, by their names. Raises EngineError T13 if it is not whole."""
     lines = text.splitlines()
-    said = lines[0].split(',') if len(lines) == 1 and text.endswith('\n') else []
-    if len(said) != len(FIELDS):
+    values = lines[0].split(',') if len(lines) == 1 and text.endswith('\n') else []
+    if len(values) != len(FIELDS):
         raise EngineError('T13', f'Bonnie++ printed no line of {len(FIELDS)} fields')
-    fields = dict(zip(FIELDS, said))
+    fields = dict(zip(FIELDS, values))
     for name in ('seeks_meant', 'seekers'):
         if re.match(r'\d+\Z', fields[name], re.ASCII) is None:
             raise EngineError('T13', f"Bonnie++'s line has '{fields[name]}' where a number of {name} belongs")
     return fields
 
 
-def _metric(name: str, said: Dict[str, str], point: Point) -> Metric:
-    own = NAMES[name]
-    text = said[own]
+def _metric(name: str, fields: Dict[str, str], point: Point) -> Metric:
+    column = NAMES[name]
+    text = fields[column]
     try:
         value = 0.0 if text == TOO_SHORT else float(text)  # KiB/s, or seeks a second
     except ValueError:
         value = -1.0
     if text != TOO_SHORT and not 0 < value < float('inf'):
-        raise EngineError('T13', f"Bonnie++'s line has '{text}' as its {own}")
-    figure = f'{own} {f"{value:g}" if value else text}, {said[f"{own}_cpu"]} %CP, latency {said[f"{own}_latency"]}'
+        raise EngineError('T13', f"Bonnie++'s line has '{text}' as its {column}")
+    share, latency = fields[f'{column}_cpu'], fields[f'{column}_latency']
+    figure = f'{column} {f"{value:g}" if value else text}, {share} %CP, latency {latency}'
     if name == 'seeks':
         return rate(name, seeks_of(point), seeks_of(point) / value if value else 0.0, figure)
     seconds = point.bytes_moved / (value * KIB) if value else 0.0

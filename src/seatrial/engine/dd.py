@@ -4,7 +4,7 @@ write is refused, for its data come no faster than from /dev/urandom (rule P4); 
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, beyond_calls, ending, immovable
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, beyond_calls, ended, immovable
 from seatrial.model.metric import Measurement, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.access import file_name
@@ -64,22 +64,22 @@ class Dd(Engine):
             raise EngineError('T9', f'{count} processes of dd ran instead of {point.tasks}')
         first_s = min(process.start_s for process in outcome.processes)
         last_s = max(process.end_s for process in outcome.processes)
-        said = [
+        reports = [
             _said(rank, process, stderr, point)
             for rank, (process, stderr) in enumerate(zip(outcome.processes, outcome.stderrs))
         ]
         if last_s <= first_s:
             raise EngineError('T12', 'the launch is too short to measure: its processes lived for no time')
-        moved = sum(s.bytes_moved for s in said)
+        moved = sum(s.bytes_moved for s in reports)
         return Measurement(
-            metrics=(bandwidth(phase, moved, last_s - first_s, '; '.join(s.line for s in said)),),
+            metrics=(bandwidth(phase, moved, last_s - first_s, '; '.join(s.line for s in reports)),),
             world_size=count,
             hosts=tuple(sorted({process.host for process in outcome.processes})),
-            clock_s=max(s.untimed_s for s in said),
+            clock_s=max(s.untimed_s for s in reports),
             bytes_moved=moved,
             tasks=tuple(
-                TaskTime(rank, process.host, own.bytes_moved, process.start_s - first_s, process.end_s - first_s)
-                for rank, (process, own) in enumerate(zip(outcome.processes, said))
+                TaskTime(rank, process.host, report.bytes_moved, process.start_s - first_s, process.end_s - first_s)
+                for rank, (process, report) in enumerate(zip(outcome.processes, reports))
             ),
             fsync=phase_of(point, phase).writes and all(_SYNCED in argv for argv in command.argvs),
             direct=all(_DIRECT[phase] in argv for argv in command.argvs),
@@ -98,9 +98,9 @@ class _Said(NamedTuple):
 
 def _said(rank: int, process: ProcessTime, stderr: str, point: Point) -> _Said:
     lines = stderr.splitlines()
-    complaint = next((f": '{line}'" for line in lines if not _RECORDS.match(line) and not _COPIED.match(line)), '')
-    if process.exit_status or complaint:
-        raise EngineError('E1', f'the dd of task {rank} {ending(process.exit_status)}{complaint}')
+    complaints = [line for line in lines if not _RECORDS.match(line) and not _COPIED.match(line)]
+    if process.exit_status or complaints:
+        raise EngineError('E1', f'the dd of task {rank} {ended(process.exit_status, complaints)}')
     records = [match for match in map(_RECORDS.match, lines[:2]) if match]
     copied = _COPIED.match(lines[2]) if len(lines) == 3 else None
     if [match.group(3) for match in records] != ['in', 'out'] or copied is None:

@@ -17,7 +17,6 @@ their ranks inherit (seen with Hydra 4.0 and Slurm 22.05: four ranks on two node
 """
 
 NO_RANK, NOT_THERE, NOT_STARTED = 64, 71, 127
-
 PLACE = 'SEATRIAL_PLACE'  # the inodes of the launch's directory, as in inodes_of; a launcher finds it by its path
 
 _MARKER = '../.seatrial-run.json'
@@ -36,10 +35,10 @@ _IF_THE_SAME = (
 
 def inodes_of(directory: int) -> str:
     """The inodes of an open data directory, and of the marker above it: together they identify it on all nodes."""
-    found = [os.fstat(directory).st_ino]
+    inodes = [os.fstat(directory).st_ino]
     with contextlib.suppress(FileNotFoundError):
-        found.append(os.stat(_MARKER, dir_fd=directory, follow_symlinks=False).st_ino)
-    return ' '.join(map(str, found))
+        inodes.append(os.stat(_MARKER, dir_fd=directory, follow_symlinks=False).st_ino)
+    return ' '.join(map(str, inodes))
 
 
 def only_in(inodes: str, argv: Tuple[str, ...]) -> Tuple[str, ...]:
@@ -61,16 +60,16 @@ class RankPlace(NamedTuple):
 def place_here(rank: int) -> RankPlace:
     """The place of this process, and of those that it starts or becomes."""
     with open('/proc/self/status') as stream:
-        found = [line.split()[1] for line in stream if line.startswith(_ALLOWED)]
-    return RankPlace(rank, os.uname().nodename, ''.join(found))
+        allowed = [line.split()[1] for line in stream if line.startswith(_ALLOWED)]
+    return RankPlace(rank, os.uname().nodename, ''.join(allowed))
 
 
 def places_said(stdouts: Sequence[str]) -> Tuple[Tuple[str, ...], Tuple[RankPlace, ...]]:
     """The programs' outputs without places, and the place of each rank; no places unless every rank printed one."""
-    found = [words for stdout in stdouts for words in _SAID.findall(stdout)]
-    said = sorted(RankPlace(int(rank), host, cores) for rank, host, cores in found)
-    whole = [each.rank for each in said] == list(range(len(said)))
-    return tuple(_SAID.sub('', stdout) for stdout in stdouts), tuple(said) if whole else ()
+    printed = [words for stdout in stdouts for words in _SAID.findall(stdout)]
+    places = sorted(RankPlace(int(rank), host, cores) for rank, host, cores in printed)
+    whole = [place.rank for place in places] == list(range(len(places)))
+    return tuple(_SAID.sub('', stdout) for stdout in stdouts), tuple(places) if whole else ()
 
 
 def main(arguments: List[str]) -> int:

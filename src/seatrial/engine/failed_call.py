@@ -30,12 +30,12 @@ def failed_calls(sentence: str) -> Iterator[FailedCall]:
         'file': next(filter(None, file.groups()), '') if file else '',
         'offset': int(offset.group(1)) if offset else None,
     }
-    said = list(_SAID.finditer(sentence))
-    for found in said:
-        before, behind = sentence[: found.start()], sentence[found.end() :]
+    errors = list(_SAID.finditer(sentence))
+    for match in errors:
+        before, behind = sentence[: match.start()], sentence[match.end() :]
         opened = sync or _OF_DESCRIPTOR.search(before) or (_OF_TASK.search(before) and behind[:2] != ': ')
-        yield FailedCall(_NAMES[found.group(0)], on_descriptor=bool(opened), sync=sync, **where)
-    if sync and not said:
+        yield FailedCall(_NAMES[match.group(0)], on_descriptor=bool(opened), sync=sync, **where)
+    if sync and not errors:
         yield FailedCall('a failed fsync', on_descriptor=True, sync=True, **where)
 
 

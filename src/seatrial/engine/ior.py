@@ -37,7 +37,7 @@ from seatrial.engine.failed_call import failed_calls
 from seatrial.model.metric import LOWER, UNNAMED, Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import MIB, approximate_size
-from seatrial.workload.access import OPENING, file_name, shared_whole
+from seatrial.workload.access import OPENING, file_name, numbered_file, shared_whole
 from seatrial.workload.base import READ, WRITE
 from seatrial.workload.registry import phase_of, phases_of
 
@@ -105,7 +105,7 @@ class Ior(Engine):
     def cannot(self, point: Point) -> Optional[str]:
         """Random order is exact in whole files alone: in a shared one -z gives ranks unequal numbers of offsets."""
         data = point.data
-        if any(each.mixed for each in phases_of(point)):
+        if any(phase.mixed for phase in phases_of(point)):
             return 'cannot read and write back in place'
         if data.transfer_size % WORD:
             return f'cannot move {data.transfer_size} bytes at a time: it moves multiples of {WORD}'
@@ -129,12 +129,12 @@ class Ior(Engine):
 
     def repeats(self, point: Point) -> str:
         """A clause that says after how many bytes a task's seeds repeat, of which 27 bits count."""
-        own = point.data.bytes_per_task
+        share = point.data.bytes_per_task
         after = SEEDS // gcd(SEEDS, _step(point)) * point.data.transfer_size
-        if own <= after:
+        if share <= after:
             return ''
         return (
-            f'the data of a task begin again after {approximate_size(after)}, and it writes {approximate_size(own)}'
+            f'the data of a task begin again after {approximate_size(after)}, and it writes {approximate_size(share)}'
         )
 
     def version_argv(self, program: str) -> List[str]:
@@ -148,9 +148,7 @@ class Ior(Engine):
         """The launch of one phase; it leaves raw + '.json' (summary) and '.csv' (times of the ranks). Raises
         EngineError P11 for a path that IOR would cut short, ValueError as setup_of."""
         outputs = (raw + '.json', raw + '.csv')
-        fault = _path_fault(program, raw)
-        if fault is not None:
-            raise EngineError('P11', fault)
+        _check_paths(program, raw)
         setup = setup_of(point, phase)
         argv = [program, '-a', setup['api'], '-i', '1', '-k']
         writes = setup['writeFile']
@@ -167,7 +165,9 @@ class Ior(Engine):
             argv += [option, str(setup[key])]
         argv += ['-o', 'data', '-O', 'summaryFormat=JSON', '-O', f'summaryFile={outputs[0]}']
         argv += ['-O', f'saveRankPerformanceDetailsCSV={outputs[1]}']
-        return Command('mpi', (tuple(argv),), {}, outputs, _links(point))
+        readers = range(point.tasks if shared_whole(point) else 0)
+        links = tuple((numbered_file(rank), file_name(point, rank)) for rank in readers)
+        return Command('mpi', (tuple(argv),), {}, outputs, links)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """Raises EngineError: E1 it failed; T8 it complained and exited with 0, or did not finish; T13 the summary
@@ -261,14 +261,14 @@ def setup_of(point: Point, phase: str) -> Dict[str, Any]:
     }
 
 
-def refuse_exit(program: str, outcome: Outcome, said: Tuple[Complaint, ...]) -> None:
+def refuse_exit(program: str, outcome: Outcome, reported: Tuple[Complaint, ...]) -> None:
     """Raises EngineError E1 if the launch failed, with the best reason: error, complaint or launcher's line."""
     if not outcome.exit_status:
         return
     # Open MPI's account of a crash begins with neither the signal nor the task: srun has both in one line.
-    crashes = [found for text in outcome.stderrs for found in _SRUN_CRASH.findall(text)]
-    endings = [found for text in outcome.stdouts for found in _HYDRA_ENDING.findall(text)]
-    causes = [c.line for c in said if 'ERROR' in c.line or 'failed' in c.line] + [c.line for c in said]
+    crashes = [line for text in outcome.stderrs for line in _SRUN_CRASH.findall(text)]
+    endings = [line for text in outcome.stdouts for line in _HYDRA_ENDING.findall(text)]
+    causes = [c.line for c in reported if 'ERROR' in c.line or 'failed' in c.line] + [c.line for c in reported]
     lines = [cause_in(outcome.stderrs, outcome.stdouts)]
     why = next(filter(None, causes + crashes + lines + endings), 'no reason given')
     raise EngineError('E1', f"{program} {ending(outcome.exit_status)}: '{why}'")
@@ -340,13 +340,13 @@ def rank_lines(program: str, csv_text: str, header: str) -> List[str]:
 def complaints(stdout: str) -> Tuple[Complaint, ...]:
     """The lines in which IOR says that something is wrong, without three harmless warnings: a file that is there
     already, an unknown size of the file system, and NCMPI that opens for reading, too; nor what Open MPI says."""
-    found = []
+    reported = []
     for match in _COMPLAINT.finditer(without_mpi(stdout)):
         line = match.group(0).strip()
         if _HARMLESS.match(line) is None:
             rule = next((rule for rule, pattern in _COMPLAINT_RULES if pattern.search(line)), 'T8')
-            found.append(Complaint(rule, line))
-    return tuple(found)
+            reported.append(Complaint(rule, line))
+    return tuple(reported)
 
 
 _RANKS_HEADER = 'access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput'
@@ -380,16 +380,16 @@ _COMPLAINT_RULES = (
 )
 
 
-def _path_fault(program: str, raw: str) -> Optional[str]:
+def _check_paths(program: str, raw: str) -> None:
     # IOR scans what follows -O into 1024 bytes, splits it at commas, and copies its arguments into the JSON unquoted.
     if re.search(r'[,#\s"\\]', raw) or re.search(r'["\\]', program):
-        return (
+        raise EngineError(
+            'P11',
             f'IOR cannot write to {raw}: neither that path nor {program} may have a quote or a backslash, '
-            'and the path no comma, # or white space; choose another directory for the records'
+            'and the path no comma, # or white space; choose another directory for the records',
         )
     if len(raw) > 1000:
-        return f'IOR cannot write to {raw}: it cuts paths of more than 1000 characters'
-    return None
+        raise EngineError('P11', f'IOR cannot write to {raw}: it cuts paths of more than 1000 characters')
 
 
 def _segments(point: Point) -> int:
@@ -401,30 +401,23 @@ def _step(point: Point) -> int:
     return point.data.transfer_size * (point.tasks if point.data.order == 'strided' else 1)
 
 
-def _links(point: Point) -> Tuple[Tuple[str, str], ...]:
-    if not shared_whole(point):
-        return ()
-    own = point.changed(files='multiple')
-    return tuple((file_name(own, rank), file_name(point, rank)) for rank in range(point.tasks))
-
-
 def _refuse_failure(outcome: Outcome) -> None:
     only_process('IOR', outcome)
     status = outcome.exit_status
-    said = complaints('\n'.join(outcome.stdouts))
+    reported = complaints('\n'.join(outcome.stdouts))
     # What was found wrong with the data is the better reason; but an abort can swallow the line that explains it.
-    data = next((complaint for complaint in said if 'ncorrect data' in complaint.line), None)
-    if data is not None or (said and not status):
-        complaint = data or next((each for each in said if any(failed_calls(each.line))), said[0])
+    data = next((complaint for complaint in reported if 'ncorrect data' in complaint.line), None)
+    if data is not None or (reported and not status):
+        complaint = data or next((fault for fault in reported if any(failed_calls(fault.line))), reported[0])
         raise EngineError(complaint.rule, f"IOR exited with {status} and said '{complaint.line}'")
-    refuse_exit('IOR', outcome, said)
+    refuse_exit('IOR', outcome, reported)
 
 
 def _row(data: Any, forms: Dict[str, type]) -> Dict[str, Any]:
     """Fields of a row; IOR quotes a number that JSON cannot have."""
-    own = data if isinstance(data, dict) else {}
-    infinite = {key: Decimal('inf') for key, form in forms.items() if form is Decimal and own.get(key) == 'inf'}
-    return {key: _take({**own, **infinite}, key, form) for key, form in forms.items()}
+    row = data if isinstance(data, dict) else {}
+    infinite = {key: Decimal('inf') for key, form in forms.items() if form is Decimal and row.get(key) == 'inf'}
+    return {key: _take({**row, **infinite}, key, form) for key, form in forms.items()}
 
 
 def _take(data: Any, key: str, kind: type) -> Any:
@@ -481,7 +474,7 @@ def _opening(phase: str, result: Dict[str, Any], seconds: float) -> Metric:
 def _check_figures(result: Dict[str, Any], total: Dict[str, Any], point: Point) -> None:
     """Compares figures that IOR gives twice, to half of the fourth decimal. Raises EngineError T1."""
     half, kib, transfers = PRINTED_S / 2, Decimal(1024), point.tasks * point.data.transfers
-    said: Tuple[Tuple[str, Any, Any], ...] = (
+    claims: Tuple[Tuple[str, Any, Any], ...] = (
         ('tasks', total['numTasks'], point.tasks),
         ('repetitions', total['repetitions'], 1),
         ('a maximum of MiB/s', total['bwMaxMIB'], result['bwMiB']),
@@ -489,7 +482,7 @@ def _check_figures(result: Dict[str, Any], total: Dict[str, Any], point: Point) 
         ('a deviation of', total['bwStdMIB'], 0),
         ('a mean time of s', total['MeanTime'], result['totalTime']),
     )
-    for what, figure, meant in said:
+    for what, figure, meant in claims:
         if figure != meant:
             raise EngineError('T1', f'IOR reports {what} {figure}, where it is {meant}')
     for what, printed, size in (

@@ -61,7 +61,7 @@ class Iozone(Engine):
             return f'cannot start tasks on {point.nodes} nodes: its -+m logs in to them by rsh or ssh'
         if point.tasks > MAX_TASKS:
             return f'cannot start {point.tasks} tasks: {MAX_TASKS} at most'
-        if any(each.mixed for each in phases_of(point)):
+        if any(phase.mixed for phase in phases_of(point)):
             return 'cannot read and write back in place'
         if data.transfer_size % KIB or not MIN_RECORD <= data.transfer_size <= MAX_RECORD:
             return f'cannot move {data.transfer_size} bytes at a time: its records are whole KiB, 4 KiB to 16 MiB'
@@ -94,8 +94,7 @@ class Iozone(Engine):
         lie inside it."""
         text, process = outcome.stdouts[0], only_process('IOzone', outcome)
         # On stderr stands perror(3) alone.
-        complaints = [*filter(None, map(str.strip, outcome.stderrs[0].splitlines())), *_COMPLAINT.findall(text)]
-        refuse_failure('IOzone', outcome.exit_status, complaints[0].strip() if complaints else '')
+        refuse_failure('IOzone', outcome.exit_status, (outcome.stderrs[0], *_COMPLAINT.findall(text)))
         run = parse_run(text)
         _check_run(run, phase, point, command)
         task_s = [moved / throughput for moved, throughput in run.children]
@@ -121,24 +120,24 @@ def parse_run(text: str) -> IozoneRun:
     """The output of the throughput mode with -C. Raises EngineError T8 if it is not whole."""
     if not text.rstrip().endswith(_ENDED):
         raise EngineError('T8', f"IOzone's output does not end with '{_ENDED}'")
-    found = {name: pattern.search(text) for name, pattern in _PATTERNS.items()}
-    missing = next((name for name, match in found.items() if match is None), None)
+    matches = {name: pattern.search(text) for name, pattern in _PATTERNS.items()}
+    missing = next((name for name, match in matches.items() if match is None), None)
     if missing:
         raise EngineError('T8', f"IOzone's output has no {missing}")
-    said = {name: match.groups() for name, match in found.items() if match is not None}
-    number, what, children_see = said['throughput of the children']
-    rows = [(int(rank), *map(_kib, own)) for rank, *own in _CHILD.findall(text)]
+    groups = {name: match.groups() for name, match in matches.items() if match is not None}
+    number, what, children_see = groups['throughput of the children']
+    rows = [(int(rank), *map(_kib, figures)) for rank, *figures in _CHILD.findall(text)]
     if [row[0] for row in rows] != list(range(len(rows))):
         raise EngineError('T8', "IOzone's output does not have its processes in order")
     return IozoneRun(
         notes=tuple(line.strip() for line in text.partition('Throughput test with')[0].splitlines()),
-        command_line=said['command line'][0].strip(),
+        command_line=groups['command line'][0].strip(),
         processes=int(number),
         what=what.strip(),
         children_see=_kib(children_see),
-        parent_sees=_kib(said['throughput of the parent'][0]),
-        lowest=_kib(said['lowest throughput'][0]),
-        highest=_kib(said['highest throughput'][0]),
+        parent_sees=_kib(groups['throughput of the parent'][0]),
+        lowest=_kib(groups['lowest throughput'][0]),
+        highest=_kib(groups['highest throughput'][0]),
         children=tuple((moved, throughput) for _, moved, throughput in rows),
     )
 
@@ -171,8 +170,8 @@ def _check_run(run: IozoneRun, phase: str, point: Point, command: Command) -> No
     planned = ' '.join(command.argvs[0])
     ran, cut, _ = run.command_line.partition(_CUT)
     if not (planned.startswith(ran) if cut else planned == ran) or run.what != what:
-        told, asked = (line.partition(' -F')[0] for line in (ran, planned))
-        raise EngineError('P15', f"IOzone ran '{told}' with its {run.what}, where '{asked}' was planned")
+        done, asked = (line.partition(' -F')[0] for line in (ran, planned))
+        raise EngineError('P15', f"IOzone ran '{done}' with its {run.what}, where '{asked}' was planned")
     for note, meant in (
         ('Stonewall disabled', True),
         ('Include fsync in write timing', what == _WRITERS),
@@ -185,12 +184,12 @@ def _check_run(run: IozoneRun, phase: str, point: Point, command: Command) -> No
             raise EngineError('T18', f'task {rank} moved {moved:.0f} bytes, not {data.bytes_per_task}')
         if throughput <= 0:
             raise EngineError('T12', f'task {rank} is too short to measure: IOzone gives it no throughput')
-    own = [throughput for _, throughput in run.children]
-    slack = PRINTED * KIB * (len(own) + 1) + 1e-6 * sum(own)  # IOzone adds up in float, of 24 bits
-    for said, due, name in (
-        (run.children_see, sum(own), 'Children see'),
-        (run.lowest, min(own), 'Min'),
-        (run.highest, max(own), 'Max'),
+    throughputs = [throughput for _, throughput in run.children]
+    slack = PRINTED * KIB * (len(throughputs) + 1) + 1e-6 * sum(throughputs)  # IOzone adds up in float, of 24 bits
+    for printed, due, name in (
+        (run.children_see, sum(throughputs), 'Children see'),
+        (run.lowest, min(throughputs), 'Min'),
+        (run.highest, max(throughputs), 'Max'),
     ):
-        if abs(said - due) > slack:
-            raise EngineError('T1', f'IOzone reports {name} {said:.0f} B/s, where its processes give {due:.0f}')
+        if abs(printed - due) > slack:
+            raise EngineError('T1', f'IOzone reports {name} {printed:.0f} B/s, where its processes give {due:.0f}')

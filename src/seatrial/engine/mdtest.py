@@ -35,7 +35,7 @@ CUT_AT = 1023  # and prints lines through a buffer of 1024 bytes
 
 
 class MdtestRow(NamedTuple):
-    """One row of a table, verbatim: of a rate operations a second, of a time seconds, whatever its head says."""
+    """One row of a table, verbatim: operations a second where it is one of rates."""
 
     operation: str
     maximum: Decimal
@@ -49,14 +49,6 @@ class MdtestRow(NamedTuple):
         return any(figure != 0 for figure in (self.maximum, self.minimum, self.mean))
 
 
-class Table(NamedTuple):
-    """One table over all iterations of a test; quantity is 'rate' or 'time'."""
-
-    quantity: str
-    iterations: int
-    rows: Tuple[MdtestRow, ...]
-
-
 class MdtestSummary(NamedTuple):
     """The output of one launch of mdtest. nodemap has a 1 for every rank on the first rank's node, else a 0."""
 
@@ -68,7 +60,8 @@ class MdtestSummary(NamedTuple):
     shifted_by: Optional[int]  # ranks, by -N
     opens_only: bool  # whether the read phase was told to read no bytes
     runs: Tuple[Tuple[int, int, str], ...]  # with how many tasks, on how many entries of them all, and of which kinds
-    tables: Tuple[Table, ...]
+    titles: Tuple[Tuple[str, str], ...]  # of the tables: 'rate' or 'time', and over how many iterations
+    rows: Tuple[MdtestRow, ...]  # of all tables
 
 
 class RankRow(NamedTuple):
@@ -156,24 +149,24 @@ class Mdtest(Engine):
         has eleven digits; each time is by one rank's own clock (updateResult). hosts: mdtest counts the nodes and
         names none.
         """
-        said = _complete(outcome)
-        self.usable(said.version)
-        tasks = said.tasks if said.tasks != point.tasks else len(said.nodemap)
-        check_placement('mdtest', point, tasks, said.nodes, said.nodemap.count('1'))
-        _check_shift(said, phase, point)
+        output = _complete(outcome)
+        self.usable(output.version)
+        tasks = output.tasks if output.tasks != point.tasks else len(output.nodemap)
+        check_placement('mdtest', point, tasks, output.nodes, output.nodemap.count('1'))
+        _check_shift(output, phase, point)
         # Its own account of its arguments; the program may be another one, behind a script.
         arguments = ''.join(f" '{argument}'" for argument in command.argvs[0][1:])
-        program = said.command_line.partition(" '")[0]
-        if said.command_line != (program + arguments)[: CUT_AT - len('Command line used: ')]:
-            raise EngineError('P15', f'mdtest was told {said.command_line[len(program) :].strip() or "nothing"}')
-        table = _only_table(said, phase, point)
-        rates = _rates(table, _ranks(command, outcome, point), phase, point)
-        for each in rates:
-            check_life('mdtest', each.seconds, outcome.processes[0])
+        program = output.command_line.partition(" '")[0]
+        if output.command_line != (program + arguments)[: CUT_AT - len('Command line used: ')]:
+            raise EngineError('P15', f'mdtest was told {output.command_line[len(program) :].strip() or "nothing"}')
+        _check_table(output, phase, point)
+        rates = _rates(output.rows, _ranks(command, outcome, point), phase, point)
+        for metric in rates:
+            check_life('mdtest', metric.seconds, outcome.processes[0])
         return Measurement(
             metrics=rates,
-            world_size=said.tasks,
-            hosts=tuple(f'{UNNAMED}{node}' for node in range(1, said.nodes + 1)),
+            world_size=output.tasks,
+            hosts=tuple(f'{UNNAMED}{node}' for node in range(1, output.nodes + 1)),
             clock_s=CLOCK_S,
         )
 
@@ -195,10 +188,10 @@ def options_of(phase: str, point: Point) -> Tuple[str, ...]:
     options += ['-F'] if not empties else ['-D'] if not files else []
     options += ['-z', str(tree.depth), '-b', str(tree.branching), '-I'] if tree.depth else ['-n']
     options += [str(files or empties)]
-    own = phase_of(point, phase)
-    options += [_BYTES[phase], str(size)] if size and own.moves else []
-    options += ['-y'] if tree.fsync and own.makes else []
-    shifted = tree.subtrees == 'shared' and point.nodes >= SHIFT_NODES and own.needs
+    act = phase_of(point, phase)
+    options += [_BYTES[phase], str(size)] if size and act.moves else []
+    options += ['-y'] if tree.fsync and act.makes else []
+    shifted = tree.subtrees == 'shared' and point.nodes >= SHIFT_NODES and act.needs
     return (*options, '-N', '1') if shifted else tuple(options)
 
 
@@ -215,7 +208,8 @@ def parse_output(stdout: str) -> MdtestSummary:
     if finished is None:
         raise EngineError('T8', "mdtest's output has no 'finished': the run did not come to its end")
     whole = stdout[: finished.start()]
-    tables = _TITLE.split(whole)
+    parts = _TITLE.split(whole)
+    lines = [line for body in parts[3::3] for line in body.splitlines() if line.startswith('   ')]
     shifted = re.search(r'Shifting ranks by (\d+) for each phase', stdout)
     return MdtestSummary(
         version=version,
@@ -226,7 +220,8 @@ def parse_output(stdout: str) -> MdtestSummary:
         shifted_by=int(shifted.group(1)) if shifted else None,
         opens_only=_OPENS_ONLY in stdout,
         runs=tuple((int(ran_by), int(entries), kinds) for ran_by, entries, kinds in _RUN.findall(whole)),
-        tables=tuple(map(_table, tables[1::3], tables[2::3], tables[3::3])),
+        titles=tuple(zip(parts[1::3], parts[2::3])),
+        rows=tuple(_row(line) for line in lines if not _HEAD.match(line)),
     )
 
 
@@ -253,13 +248,13 @@ def parse_ranks(csv_text: str) -> Tuple[RankRow, ...]:
 def complaints(stdout: str) -> Tuple[Complaint, ...]:
     """Lines in which mdtest reports a fault. Empty files that are only opened are none."""
     stonewall = [Complaint('T1', line) for line in re.findall('Continue stonewall hit.*', stdout)]
-    found = [said.line for said in complaints_of_ior(stdout) if not said.line.startswith(f'WARNING: {_OPENS_ONLY}')]
-    return tuple(stonewall + [Complaint('T17' if _NOT_THERE.search(line) else 'T8', line) for line in found])
+    lines = [fault.line for fault in complaints_of_ior(stdout) if not fault.line.startswith(_OPENS_ONLY)]
+    return tuple(stonewall + [Complaint('T17' if _NOT_THERE.search(line) else 'T8', line) for line in lines])
 
 
 _PHASES = {'create': '-C', 'stat': '-T', 'read': '-E', 'remove': '-r'}
 _BYTES = {'create': '-w', 'read': '-e'}
-_OPENS_ONLY = 'Read bytes is 0, thus, a read test will actually just open/close'
+_OPENS_ONLY = 'WARNING: Read bytes is 0, thus, a read test will actually just open/close'
 _NOT_THERE = re.compile(r'[Uu]nable to (?:stat|open|read|rename|remove) |(?:unlink|rename)\(\) of file ')
 
 _OPERATIONS = (
@@ -289,8 +284,8 @@ def _operation(metric: str) -> str:
 
 def _longest_path(point: Point) -> int:
     """Characters of the longest path that mdtest can use, its doubled slashes included."""
-    own = levels_total(point, 1)
-    rank, directory, entry = (len(str(number)) for number in (point.tasks, own.directories, own.inodes))
+    entries = levels_total(point, 1)
+    rank, directory, entry = (len(str(number)) for number in (point.tasks, entries.directories, entries.inodes))
     level = len('//mdtest_tree..') + rank + directory
     return len('./test-dir.0-0/') + (point.tree.depth + 1) * level + len('/file.mdtest..') + rank + entry
 
@@ -299,11 +294,11 @@ def _complete(outcome: Outcome) -> MdtestSummary:
     """The output of a launch that ended well and complained of nothing."""
     only_process('mdtest', outcome)
     stdout = outcome.stdouts[0]
-    said = complaints(stdout)
-    refuse_exit('mdtest', outcome, said)
-    if said:
-        worst = next((complaint for complaint in said if complaint.rule != 'T8'), said[0])
-        more = f' and {counted(len(said) - 1, "other complaint")}' if len(said) > 1 else ''
+    reported = complaints(stdout)
+    refuse_exit('mdtest', outcome, reported)
+    if reported:
+        worst = next((complaint for complaint in reported if complaint.rule != 'T8'), reported[0])
+        more = f' and {counted(len(reported) - 1, "other complaint")}' if len(reported) > 1 else ''
         raise EngineError(worst.rule, f"mdtest exited with 0 and said '{worst.line}'{more}")
     return parse_output(stdout)
 
@@ -315,17 +310,6 @@ def _field(name: str, stdout: str) -> str:
     return match.group(1)
 
 
-def _table(quantity: str, iterations: str, body: str) -> Table:
-    lines = [line for line in body.splitlines() if line.startswith('   ') and not _HEAD.match(line)]
-    table = Table(quantity, int(iterations), tuple(_row(line) for line in lines))
-    operations_in_order = [row.operation for row in table.rows]
-    if operations_in_order != [name for name in _OPERATIONS if name in operations_in_order]:
-        raise EngineError('T13', f"mdtest's table has other rows than its own: {', '.join(operations_in_order)}")
-    if operations_in_order[-2:] != list(_TREE.values()):
-        raise EngineError('T13', f"mdtest's table of the {table.quantity} does not end with the trees")
-    return table
-
-
 def _row(line: str) -> MdtestRow:
     words = line.replace(':', ' ', 1).split()
     operation, figures = ' '.join(words[:2]), words[2:]
@@ -334,36 +318,40 @@ def _row(line: str) -> MdtestRow:
     return MdtestRow(operation, *map(Decimal, figures[-4:]))  # before them are those of --showRankStatistics
 
 
-def _check_shift(said: MdtestSummary, phase: str, point: Point) -> None:
+def _check_shift(output: MdtestSummary, phase: str, point: Point) -> None:
     """A shift by ranks is one by nodes only if ranks are dealt to the nodes in blocks or in turn."""
     planned = None
     if '-N' in options_of(phase, point):
         block = '1' * point.tasks_per_node + '0' * (point.tasks - point.tasks_per_node)
         in_turn = ('1' + '0' * (point.nodes - 1)) * point.tasks_per_node
-        if said.nodemap not in (block, in_turn):
+        if output.nodemap not in (block, in_turn):
             raise EngineError(
-                'T10', f'the tasks are dealt to the nodes neither in blocks nor in turn: {said.nodemap}'
+                'T10', f'the tasks are dealt to the nodes neither in blocks nor in turn: {output.nodemap}'
             )
-        planned = point.tasks_per_node if said.nodemap == block else 1
-    if said.shifted_by != planned:
-        raise EngineError('P15', f'mdtest shifted the ranks by {said.shifted_by or 0} instead of {planned or 0}')
+        planned = point.tasks_per_node if output.nodemap == block else 1
+    if output.shifted_by != planned:
+        raise EngineError('P15', f'mdtest shifted the ranks by {output.shifted_by or 0} instead of {planned or 0}')
 
 
-def _only_table(said: MdtestSummary, phase: str, point: Point) -> Table:
-    if len(said.runs) != 1 or [(table.quantity, table.iterations) for table in said.tables] != [('rate', 1)]:
-        raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(said.tables)} others')
-    _check_run(said.runs[0], point)
+def _check_table(output: MdtestSummary, phase: str, point: Point) -> None:
+    if len(output.runs) != 1 or output.titles != (('rate', '1'),):
+        raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(output.titles)} others')
+    in_order = [row.operation for row in output.rows]
+    if in_order != [name for name in _OPERATIONS if name in in_order]:
+        raise EngineError('T13', f"mdtest's table has other rows than its own: {', '.join(in_order)}")
+    if in_order[-2:] != list(_TREE.values()):
+        raise EngineError('T13', "mdtest's table of the rate does not end with the trees")
+    _check_run(output.runs[0], point)
     reads = READ in phase_of(point, phase).does
-    if said.opens_only != (reads and not point.tree.bytes_per_file):
-        raise EngineError('P15', 'mdtest read nothing' if said.opens_only else 'mdtest read what was to be opened')
+    if output.opens_only != (reads and not point.tree.bytes_per_file):
+        raise EngineError('P15', 'mdtest read nothing' if output.opens_only else 'mdtest read what was to be opened')
     planned = {_operation(metric) for metric in operations(point, phase)}
-    ran = {row.operation for row in said.tables[0].rows if row.ran}
+    ran = {row.operation for row in output.rows if row.ran}
     for operation in _OPERATIONS:
         if operation in planned - ran:
             raise EngineError('P15', f'{operation} was planned, and did not run: its rate is 0.000')
         if operation in ran - planned - {_TREE.get(phase)}:
             raise EngineError('P15', f'{operation} was not planned, and mdtest reports its rate')
-    return said.tables[0]
 
 
 def _check_run(run: Tuple[int, int, str], point: Point) -> None:
@@ -371,8 +359,8 @@ def _check_run(run: Tuple[int, int, str], point: Point) -> None:
     kinds = '/'.join(['files'] * bool(there.files) + ['directories'] * bool(there.empties)) or 'files'
     planned = (point.tasks, there.files or there.empties, kinds)
     if run != planned:
-        said = 'mdtest worked with {} tasks on {} {}, where {} tasks on {} {} were planned'
-        raise EngineError('P15', said.format(*run, *planned))
+        form = 'mdtest worked with {} tasks on {} {}, where {} tasks on {} {} were planned'
+        raise EngineError('P15', form.format(*run, *planned))
 
 
 def _ranks(command: Command, outcome: Outcome, point: Point) -> Tuple[RankRow, ...]:
@@ -387,9 +375,9 @@ def _ranks(command: Command, outcome: Outcome, point: Point) -> Tuple[RankRow, .
     return ranks
 
 
-def _rates(table: Table, ranks: Tuple[RankRow, ...], phase: str, point: Point) -> Tuple[Metric, ...]:
-    rows = {row.operation: row for row in table.rows}
-    found = []
+def _rates(table: Tuple[MdtestRow, ...], ranks: Tuple[RankRow, ...], phase: str, point: Point) -> Tuple[Metric, ...]:
+    rows = {row.operation: row for row in table}
+    rates = []
     for metric, number in operations(point, phase).items():
         operation = _operation(metric)
         row = rows[operation]
@@ -400,12 +388,13 @@ def _rates(table: Table, ranks: Tuple[RankRow, ...], phase: str, point: Point) -
                 'T12', f'{operation} has a rate of {row.mean}: too short to measure, or the clock was set'
             )
         seconds = _seconds(ranks[0], operation)
-        own = tuple(_seconds(rank, operation) for rank in ranks[1:]) if operation not in _TREE.values() else ()
-        if operation in _TREE.values():
+        of_tree = operation in _TREE.values()
+        task_seconds = () if of_tree else tuple(_seconds(rank, operation) for rank in ranks[1:])
+        if of_tree:
             _check_tree(row, ranks[0], seconds, point)
         elif abs(float(row.mean) - number / seconds) > _slack(row):
             raise EngineError('T1', f'{operation}: {row.mean} a second for {number} in {seconds} s')
-        for rank, task_s in enumerate(own):
+        for rank, task_s in enumerate(task_seconds):
             of_rank = ranks[rank + 1]
             share = number // point.tasks
             done = of_rank.figures[operation][0] * task_s
@@ -413,8 +402,8 @@ def _rates(table: Table, ranks: Tuple[RankRow, ...], phase: str, point: Point) -
                 raise EngineError('T1', f'{operation}: rank {of_rank.rank} did {done:.1f} of its {share}')
             if task_s > seconds + CLOCK_S:
                 raise EngineError('T1', f'{operation}: rank {of_rank.rank} took {task_s} s of {seconds} s in all')
-        found.append(rate(metric, number, seconds, str(row.mean), own))
-    return tuple(found)
+        rates.append(rate(metric, number, seconds, str(row.mean), task_seconds))
+    return tuple(rates)
 
 
 def _seconds(row: RankRow, operation: str) -> float:

@@ -17,7 +17,7 @@ import time
 from fcntl import F_GETFL, F_SETFL, fcntl
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import DIRECT_BYTES, Command, Engine, EngineError, Outcome, ending, reads_of_next_node
+from seatrial.engine.base import DIRECT_BYTES, Command, Engine, EngineError, Outcome, ended, reads_of_next_node
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.work import opened, write_all
 from seatrial.model.codec import from_json, to_json
@@ -94,17 +94,17 @@ class Proof(Engine):
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """Raises EngineError: F2 a file is not as it was written, E1 a task failed, T9 a report is missing."""
         try:
-            said = [from_json(ProofReport, json.loads(text)) for text in outcome.stdouts if text.strip()]
+            printed = [from_json(ProofReport, json.loads(text)) for text in outcome.stdouts if text.strip()]
         except (ValueError, RecursionError) as error:
             raise EngineError('T8', f"a task's report is damaged: {error}") from error
-        reports = sorted(said, key=lambda report: report.rank)
+        reports = sorted(printed, key=lambda report: report.rank)
         for report in reports:
             if report.failed:
                 raise EngineError('E1', f'task {report.rank} on {report.host}: {report.failed}')
         for rank, process in enumerate(outcome.processes):
             if process.exit_status:
-                last = outcome.stderrs[rank].strip().split('\n')[-1]
-                raise EngineError('E1', f'task {rank} on {process.host} {ending(process.exit_status)}: {last}')
+                how = ended(process.exit_status, [outcome.stderrs[rank]])
+                raise EngineError('E1', f'task {rank} on {process.host} {how}')
         if [report.rank for report in reports] != list(range(point.tasks)):
             raise EngineError('T9', f'{len(reports)} tasks reported, not {point.tasks}')
         for report in reports:
@@ -112,7 +112,7 @@ class Proof(Engine):
                 sentence, evidence = damage(report.differs, self._hosts[writer_of(point, report.rank)], report.host)
                 raise EngineError('F2', sentence, evidence)
         tasks = tuple(
-            TaskTime(each.rank, each.host, each.transfers * point.data.transfer_size, 0.0, 0.0) for each in reports
+            TaskTime(task.rank, task.host, task.transfers * point.data.transfer_size, 0.0, 0.0) for task in reports
         )
         return Measurement(
             metrics=(),
@@ -171,10 +171,10 @@ def compare(spec: ProofSpec, rank: int, host: str) -> ProofReport:
             if compared and time.monotonic() > end:
                 break
             expected = b''.join(data_of(spec.key, name, offset, size) for offset in run)
-            found, past = read_there(descriptor, run[0], len(expected), window)
+            content, past = read_there(descriptor, run[0], len(expected), window)
             direct = direct and past
-            if found != expected:
-                return ProofReport(rank, host, compared, direct, differs(name, run[0], expected, found))
+            if content != expected:
+                return ProofReport(rank, host, compared, direct, differs(name, run[0], expected, content))
             compared += len(run)
     return ProofReport(rank, host, compared, direct)
 
@@ -261,12 +261,12 @@ def read_there(descriptor: int, offset: int, size: int, window: mmap.mmap) -> Tu
     return window[before : min(there, before + size)], past
 
 
-def differs(name: str, start: int, expected: bytes, found: bytes) -> Differs:
+def differs(name: str, start: int, expected: bytes, content: bytes) -> Differs:
     """The first difference of a file that was read from `start` on."""
     at = next(
-        (at for at, pair in enumerate(zip(expected, found)) if pair[0] != pair[1]), min(len(expected), len(found))
+        (at for at, pair in enumerate(zip(expected, content)) if pair[0] != pair[1]), min(len(expected), len(content))
     )
-    return Differs(name, start + at, expected[at : at + SHOWN].hex(), found[at : at + SHOWN].hex())
+    return Differs(name, start + at, expected[at : at + SHOWN].hex(), content[at : at + SHOWN].hex())
 
 
 def damage(seen: Differs, writer: str, reader: str) -> Tuple[str, Dict[str, str]]:

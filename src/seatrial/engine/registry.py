@@ -82,8 +82,8 @@ def choose(
     for candidate in candidates:
         engine = by_name(candidate.name, kind)
         if engine is None:
-            declining = [each for each in engines_called(candidate.name) if kind in each.declines]
-            skipped += [f'{each.name}: {each.declines[kind]}' for each in declining]
+            declining = [other for other in engines_called(candidate.name) if kind in other.declines]
+            skipped += [f'{other.name}: {other.declines[kind]}' for other in declining]
             continue
         wanted = program_of(engine, candidate)
         program = which(wanted)
@@ -98,7 +98,7 @@ def choose(
 
 def why_none(candidates: Sequence[EngineChoice], skipped: Sequence[str]) -> str:
     """The reasons why no candidate measures; or the kinds that they measure, where these do not fit."""
-    names = dict.fromkeys(each.name for each in candidates)
+    names = dict.fromkeys(candidate.name for candidate in candidates)
     return '; '.join(skipped or [f'{name}: measures {joined(_measured_by(name), "and")} alone' for name in names])
 
 

@@ -69,5 +69,5 @@ def _nights(state: str | Path, site: str, profile: str) -> pl.DataFrame:
 
 
 def _by_case(nights: pl.DataFrame, noise: pl.Expr) -> dict[Case, float]:
-    found = nights.group_by(CASE).agg(noise.alias('noise'))
-    return {Case(*(row[name] for name in CASE)): row['noise'] for row in found.iter_rows(named=True)}
+    by_case = nights.group_by(CASE).agg(noise.alias('noise'))
+    return {Case(*(row[name] for name in CASE)): row['noise'] for row in by_case.iter_rows(named=True)}

@@ -54,7 +54,7 @@ COLUMNS: dict[str, Any] = {
     'directory_bytes': pl.Int64,
     'binding': pl.String,
 }
-"""Every column in its order, with its type; docs/report.md says what they mean."""
+"""Every column in its order, with its type; docs/reference/report.md says what they mean."""
 
 SINCE: dict[int, tuple[str, ...]] = {
     2: ('engine_build', 'mpi', 'launcher', 'modules', 'client_version', 'commit', 'reframe'),
@@ -91,8 +91,8 @@ def fault_in(rows: pl.DataFrame) -> str:
     words = dict.fromkeys(('session_verdict', 'case_verdict', 'metric_verdict'), VERDICTS)
     words |= {'unit': tuple(base for base, _ in UNITS.values()), 'better': (HIGHER, LOWER)}
     odd = {name: ~pl.col(name).is_in(known) for name, known in words.items()}
-    for name, found in zip(odd, rows.select(each.any() for each in odd.values()).row(0), strict=True):
-        if found:
+    for name, is_there in zip(odd, rows.select(unknown.any() for unknown in odd.values()).row(0), strict=True):
+        if is_there:
             word = rows.filter(odd[name])[name][0]
             return f'{name} is {show(word)}, which this Seatrial does not know; use a newer one'
     return ''
@@ -101,15 +101,13 @@ def fault_in(rows: pl.DataFrame) -> str:
 def columns_of(version: int) -> dict[str, Any]:
     """The columns of a version of the schema, in their order, with their types."""
     later = {name for since, names in SINCE.items() if since > version for name in names}
-    found = {name: kind for name, kind in COLUMNS.items() if name not in later}
-    if version >= BASE_UNITS_SINCE:
-        return found
-    old: dict[str, Any] = {}
-    for name, kind in found.items():
-        if name == 'value':
-            old['bandwidth_mib_s'] = kind  # said again what the value says
-        old[_RENAMED.get(name, name)] = kind
-    return old
+    columns: dict[str, Any] = {}
+    for name, kind in COLUMNS.items():
+        if name == 'value' and version < BASE_UNITS_SINCE:
+            columns['bandwidth_mib_s'] = kind  # said again what the value says
+        if name not in later:
+            columns[_RENAMED.get(name, name) if version < BASE_UNITS_SINCE else name] = kind
+    return columns
 
 
 def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
@@ -172,13 +170,13 @@ def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.D
         'launches': (pl.col('started'), pl.col('started').count().cast(pl.Int64).alias('launches')),
     }
     alike = [name for name in columns if name not in made]
-    found, of = alike_in(rows, [name for name in ('session', *OF_METRIC) if name in columns], alike)
-    own = [made[name] for name in made if name in columns]
-    if own:
-        launches = rows.select(*(source for source, _ in own), _of=of)
-        figures = launches.group_by('_of', maintain_order=True).agg(figure for _, figure in own)
-        found = found.with_columns(figures.sort('_of').drop('_of'))
-    return found.select(columns)
+    firsts, of = alike_in(rows, [name for name in ('session', *OF_METRIC) if name in columns], alike)
+    wanted = [made[name] for name in made if name in columns]
+    if wanted:
+        launches = rows.select(*(source for source, _ in wanted), _of=of)
+        figures = launches.group_by('_of').agg(figure for _, figure in wanted).sort('_of')
+        firsts = firsts.with_columns(figures.drop('_of'))  # both have each number once, in their order
+    return firsts.select(columns)
 
 
 def alike_in(rows: pl.DataFrame, key: Sequence[str], columns: Sequence[str]) -> tuple[pl.DataFrame, pl.Series]:
@@ -259,38 +257,38 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
         }
     for point in plan.points:
         for phase in point.phases:
-            for each in metrics_of(point, phase):
-                name = metric(each.name, point.label)
+            for metric_type in metrics_of(point, phase):
+                name = metric(metric_type.name, point.label)
                 verdict, why = kept.metrics[name]
-                own = {
+                common = {
                     **case,
                     'metric': name,
                     'metric_verdict': verdict,
                     'metric_why': why,
-                    'operation': each.name,
+                    'operation': metric_type.name,
                     'phase': phase,
                     'point': point.label,
                     'tasks': point.tasks,
-                    'unit': each.unit,
-                    'better': each.better,
-                    'steers': each.steers,
+                    'unit': metric_type.unit,
+                    'better': metric_type.better,
+                    'steers': metric_type.steers,
                 }
-                launches = [_launch(sample, each) for sample in kept.samples.get(name, ())]
-                if kept.records.broken:  # R4: nobody knows which of them are as they were measured
-                    launches = [{**launch, 'valid': False} for launch in launches]
-                yield from ({**own, **launch} for launch in launches or [{'valid': False, 'rules': ''}])
+                launches = [_launch(sample, metric_type) for sample in kept.samples.get(name, ())]
+                # R4: nobody knows which of them are as they were measured
+                broken = {'valid': False} if kept.records.broken else {}
+                yield from ({**common, **row, **broken} for row in launches or [{'valid': False, 'rules': ''}])
 
 
 def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
     measurement = sample.measurement
-    found = measurement.metric(what.name) if measurement else None
+    figure = measurement.metric(what.name) if measurement else None
     sharp = measurement is None or measurement.sharp(what.name)
     return {
         **_parameters(sample.point),
         'repetition': sample.repetition,
         'block': sample.block,
         'started': datetime.fromtimestamp(sample.started, timezone.utc),
-        'seconds': found.seconds if found and found.unit else None,
+        'seconds': figure.seconds if figure and figure.unit else None,
         'bytes_moved': (measurement.bytes_moved or None) if measurement else None,
         'value': sample.figures.get(what.name) if sharp else None,
         'hosts': ' '.join(measurement.hosts) if measurement else None,
@@ -298,22 +296,22 @@ def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
         'valid': sample.valid_for(what.name),
         'rules': ' '.join(dict.fromkeys(finding.rule for finding in sample.findings)),
         'directory_bytes': sample.directory_bytes,
-        'binding': '; '.join(dict.fromkeys(binding_words(each.cores) for each in sample.bound)) or None,
+        'binding': '; '.join(dict.fromkeys(binding_words(process.cores) for process in sample.bound)) or None,
     }
 
 
 def _parameters(point: Point) -> dict[str, Any]:
     """The parameters of the point as it was launched; None for those its kind does not have."""
     is_data, data = kind_of(point.kind).moves_data, point.data or DataPart()
-    own = levels_total(point, 1) if point.tree else Entries(0, 0, 0)
+    entries = levels_total(point, 1) if point.tree else Entries(0, 0, 0)
     return {
         'tasks_per_node': point.tasks_per_node,
         'transfer_size': data.transfer_size or None,
         'bytes_per_task': data.bytes_per_task or None,
-        'files_per_task': own.files or own.empties or None,
+        'files_per_task': entries.files or entries.empties or None,
         'interface': data.interface or None,
         'direct': data.direct if is_data else None,
         'queue_depth': data.queue_depth if is_data else None,
         'working_set': data.working_set or None,
-        'bytes_per_file': point.tree.bytes_per_file if own.files else None,
+        'bytes_per_file': point.tree.bytes_per_file if entries.files else None,
     }

@@ -1,7 +1,7 @@
 """Expectations: findings of the literature about a curve, declared by a check and judged on this system's figures.
 
 An expectation is context: it says how the file system of the source behaved, and whether this one behaves likewise.
-It decides a verdict only where the site has made it a criterion by naming its id (docs/expectations.md). All of them
+It decides a verdict only where the site has made it a criterion by naming its id (expectations.md). All of them
 speak of performance: for a metric such as a latency, the smaller figure is the better one.
 """
 
@@ -9,13 +9,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from seatrial.judge.change_points import changes_between
 from seatrial.judge.groups import GroupRate
 from seatrial.judge.relations import (
     FAILS,
     HOLDS,
-    NO_LEAST,
     UNDECIDED,
     Points,
     Relation,
@@ -60,8 +60,6 @@ class ExpectationResult:
 
 @dataclass(frozen=True)
 class Shape:
-    """The metrics and the sweep of a check."""
-
     metrics: tuple[str, ...]
     axis: str  # name of the sweep's axis
     points: tuple[str, ...] = ()  # their labels where they have names, else empty
@@ -69,8 +67,6 @@ class Shape:
 
 @dataclass(frozen=True)
 class Curves:
-    """The figures of one case."""
-
     check: str
     engine: str
     axis: Axis
@@ -86,7 +82,7 @@ class Curves:
 
     def uncached(self) -> 'Curves':
         samples = {
-            metric: {label: () if (metric, label) in self.cached else own for label, own in points.items()}
+            metric: {label: () if (metric, label) in self.cached else values for label, values in points.items()}
             for metric, points in self.samples.items()
         }
         return replace(self, samples=samples)
@@ -162,19 +158,22 @@ class FallsWith(OfCurve):
 
     by: str
     spearman: float = -0.8
+    backwards: ClassVar[bool] = False
 
     def fault(self, shape: Shape) -> str | None:
         return super().fault(shape) or _axis_fault(self.by, shape)
 
     def relation(self, metric: str, curves: Curves) -> Relation:
-        return _falls(metric, curves, self.spearman)
+        points, by = curves.samples[metric], curves.axis.plural
+        if self.backwards != (curves.better[metric] == LOWER):
+            points, by = dict(reversed(list(points.items()))), f'{by}, the largest first,'
+        return falls_with(points, by, self.spearman)
 
 
 class RisesWith(FallsWith):
     """The larger the value on `by`, the axis of the sweep, the better: FallsWith in reverse order."""
 
-    def relation(self, metric: str, curves: Curves) -> Relation:
-        return _falls(metric, curves, self.spearman, backwards=True)
+    backwards = True
 
 
 class Plateaus(OfMargin):
@@ -286,9 +285,9 @@ class Fair(Limited):
             if samples
         }
         several = {
-            label: [getattr(each, self.figure) for each in own]
-            for label, own in launches.items()
-            if own and own[0].tasks > 1
+            label: [getattr(fairness, self.figure) for fairness in repetitions]
+            for label, repetitions in launches.items()
+            if repetitions and repetitions[0].tasks > 1
         }
         if not several:
             return undecided(f'no launch of several {self.between} of which the engine tells the times')
@@ -314,7 +313,7 @@ class GroupsAlike(Limited):
 
     def relation(self, metric: str, curves: Curves) -> Relation:
         several = {
-            label: {each.name: each.values for each in curves.groups.get((metric, label), ())}
+            label: {group.name: group.values for group in curves.groups.get((metric, label), ())}
             for label, samples in curves.samples[metric].items()
             if samples and curves.groups.get((metric, label))
         }
@@ -324,11 +323,13 @@ class GroupsAlike(Limited):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfPoints(OfCurve):
-    """An expectation of how many times better the point `at` is than the point `than`, both labels of one case."""
+class PointRatio(OfCurve):
+    """The point `at` is `lowest` to `highest` times as good as the point `than`, both labels of one case."""
 
     at: str
     than: str
+    lowest: float = 1.0
+    highest: float = math.inf
 
     def fault(self, shape: Shape) -> str | None:
         strange = [label for label in (self.at, self.than) if label not in shape.points]
@@ -342,31 +343,7 @@ class OfPoints(OfCurve):
         if missing:
             return undecided(f'{missing[0]} was not measured')
         over, under, names = _ratio(points[self.at], points[self.than], (self.at, self.than), curves.better[metric])
-        return lies_between(over, under, *self.bounds, names)
-
-    @property
-    @abstractmethod
-    def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest ratio allowed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PointAtLeast(OfPoints):
-    times: float = 1.0
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        return self.times, math.inf
-
-
-@dataclass(frozen=True, kw_only=True)
-class PointBetween(OfPoints):
-    lowest: float
-    highest: float
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        return self.lowest, self.highest
+        return lies_between(over, under, self.lowest, self.highest, names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,9 +354,11 @@ class GuaranteeHolds(Expectation):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfPair(Expectation):
-    """An expectation of how many times better one curve is than another, at every point that both have."""
+class CurveRatio(Expectation):
+    """One curve is `lowest` (or NO_LEAST) to `highest` times as good as another, at every point that both have."""
 
+    lowest: float = 1.0
+    highest: float = math.inf
     than: str = ''  # metric of the other curve; empty: the same metric
     of: str = ''  # check of the other curve; empty: this check
     minimum: float = 0  # points below this value on the axis do not count
@@ -390,44 +369,6 @@ class OfPair(Expectation):
             return f"there is no metric '{self.than}' in {list(shape.metrics)}"
         return super().fault(shape)
 
-    @property
-    @abstractmethod
-    def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest ratio allowed."""
-
-    def slack(self, ratio: float) -> float:
-        """Logarithmic distance from the nearer bound; below 0 the expectation is broken."""
-        lowest, highest = self.bounds
-        return min(math.log(ratio / lowest), math.log(highest / ratio))
-
-
-@dataclass(frozen=True, kw_only=True)
-class AtLeast(OfPair):
-    times: float = 1.0
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        return self.times, math.inf
-
-
-@dataclass(frozen=True, kw_only=True)
-class AtMost(OfPair):
-    times: float = 1.0
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        return NO_LEAST, self.times
-
-
-@dataclass(frozen=True, kw_only=True)
-class Between(OfPair):
-    lowest: float
-    highest: float
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        return self.lowest, self.highest
-
 
 def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = False) -> list[ExpectationResult]:
     """Judges an expectation on the curves of one case, a result for each metric. A comparison with another check
@@ -436,10 +377,9 @@ def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = Fals
     results = []
     for metric in _metrics(expectation, curves):
         if isinstance(expectation, OfCurve):
-            one = isinstance(expectation, OfPoints)
-            subject = metric if one else f'{metric} over {curves.axis.plural}'
+            subject = metric if isinstance(expectation, PointRatio) else f'{metric} over {curves.axis.plural}'
             relation = expectation.relation(metric, curves)
-        elif isinstance(expectation, OfPair) and not expectation.of:
+        elif isinstance(expectation, CurveRatio) and not expectation.of:
             subject = f'{metric} against {expectation.than}'
             relation = _everywhere(expectation, curves, curves, metric, (metric, expectation.than), enforced)
         else:
@@ -450,17 +390,16 @@ def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = Fals
 
 def judge_guarantee(expectation: GuaranteeHolds, facts: Sequence[Fact], enforced: bool = False) -> ExpectationResult:
     """Judges a guarantee; one that could not be tried is undecided."""
-    fact = next((each for each in facts if each.name == expectation.fact), None)
-    if fact is None:
-        relation = undecided('it was not tried')
-    else:
-        verdict = {True: HOLDS, False: FAILS, None: UNDECIDED}[fact.holds]
-        relation = Relation(verdict, None, None, None, CONFIDENCE, fact.seen)
+    relation = undecided('it was not tried')
+    for fact in facts:
+        if fact.name == expectation.fact:
+            verdict = {True: HOLDS, False: FAILS, None: UNDECIDED}[fact.holds]
+            relation = Relation(verdict, None, None, None, CONFIDENCE, fact.seen)
     return _result(expectation, expectation.fact, relation, enforced)
 
 
 def judge_pair(
-    expectation: OfPair, curves: Curves, other: Curves | None, where: str, enforced: bool = False
+    expectation: CurveRatio, curves: Curves, other: Curves | None, where: str, enforced: bool = False
 ) -> list[ExpectationResult]:
     """Judges a comparison of two checks at `where`; if the other is missing, only an enforced one is reported."""
     if enforced:
@@ -492,14 +431,6 @@ def _axis_fault(axis: str, shape: Shape) -> str | None:
     return None if axis == shape.axis else f"'{axis}' is not the axis of its sweep, which is '{shape.axis}'"
 
 
-def _falls(metric: str, curves: Curves, spearman: float, backwards: bool = False) -> Relation:
-    """The relation that the metric gets worse along its axis, or, backwards, against it."""
-    points, by = curves.samples[metric], curves.axis.plural
-    if backwards != (curves.better[metric] == LOWER):
-        points, by = dict(reversed(list(points.items()))), f'{by}, the largest first,'
-    return falls_with(points, by, spearman)
-
-
 def _ratio(
     over: Sequence[float], under: Sequence[float], names: tuple[str, str], better: str
 ) -> tuple[Sequence[float], Sequence[float], tuple[str, str]]:
@@ -508,7 +439,7 @@ def _ratio(
 
 
 def _metrics(expectation: Expectation, curves: Curves) -> Iterator[str]:
-    return (each for each in curves.samples if expectation.metric in ('', each))
+    return (metric for metric in curves.samples if expectation.metric in ('', metric))
 
 
 def _result(expectation: Expectation, subject: str, relation: Relation, enforced: bool) -> ExpectationResult:
@@ -523,7 +454,7 @@ def _with_cached(relation: Relation, curves: Curves, enforced: bool) -> Relation
 
 
 def _everywhere(
-    expectation: OfPair, curves: Curves, other: Curves, metric: str, names: tuple[str, str], enforced: bool
+    expectation: CurveRatio, curves: Curves, other: Curves, metric: str, names: tuple[str, str], enforced: bool
 ) -> Relation:
     """The comparison at every point that both have, as one relation: that of the point closest to failing.
 
@@ -544,30 +475,34 @@ def _everywhere(
 
     def at(confidence: float) -> list[tuple[str, Relation]]:
         return [
-            (label, lies_between(one, other, *expectation.bounds, names, confidence))
+            (label, lies_between(one, other, expectation.lowest, expectation.highest, names, confidence))
             for label, (one, other, names) in ratios.items()
         ]
 
     surely = at(1 - (1 - CONFIDENCE) / len(labels))
-    failing = [each for each in surely if each[1].verdict == FAILS]
+    failing = [pair for pair in surely if pair[1].verdict == FAILS]
     if failing:
         return _closest(expectation, failing, len(labels))
     plainly = at(CONFIDENCE)
-    doubtful = [each for each in plainly if each[1].verdict != HOLDS]
-    found = _closest(expectation, doubtful or plainly, len(labels))
-    if found.verdict == FAILS:
-        said = found.sentence.rpartition(': ')[0]
-        return replace(found, verdict=UNDECIDED, sentence=f'{said}, which may be chance: undecided')
-    if enforced and lacking and found.verdict == HOLDS:
+    doubtful = [pair for pair in plainly if pair[1].verdict != HOLDS]
+    relation = _closest(expectation, doubtful or plainly, len(labels))
+    if relation.verdict == FAILS:
+        sentence = relation.sentence.rpartition(': ')[0]
+        return replace(relation, verdict=UNDECIDED, sentence=f'{sentence}, which may be chance: undecided')
+    if enforced and lacking and relation.verdict == HOLDS:
         return undecided(f'{lacking[0]} was measured in one of the two only')
-    return found
+    return relation
 
 
-def _closest(expectation: OfPair, found: Sequence[tuple[str, Relation]], count: int) -> Relation:
+def _closest(expectation: CurveRatio, relations: Sequence[tuple[str, Relation]], count: int) -> Relation:
     """The relation at the point that is closest to breaking the expectation; a point without samples comes first."""
 
-    def slack(each: tuple[str, Relation]) -> float:
-        return -math.inf if each[1].estimate is None else expectation.slack(each[1].estimate)
+    def slack(pair: tuple[str, Relation]) -> float:
+        """Logarithmic distance from the nearer bound; below 0 the expectation is broken."""
+        ratio = pair[1].estimate
+        if ratio is None:
+            return -math.inf
+        return min(math.log(ratio / expectation.lowest), math.log(expectation.highest / ratio))
 
-    label, relation = min(found, key=slack)
+    label, relation = min(relations, key=slack)
     return replace(relation, sentence=f'at {label}, the closest of {count}: {relation.sentence}')

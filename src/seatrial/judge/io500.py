@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.relations import LogMean
-from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES
+from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, MeanInterval
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
 from seatrial.model.units import GIB
 from seatrial.rules.stopping import t_quantile
@@ -74,7 +74,7 @@ def scores_of(cases: Sequence[CaseResult]) -> tuple[Io500Score, ...]:
     for case in cases:
         if case.case.check in names:
             places.setdefault(case.case.name.partition('/')[2], {})[case.case.check] = case
-    return tuple(_score(where, own) for where, own in places.items())
+    return tuple(_score(where, of_place) for where, of_place in places.items())
 
 
 def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
@@ -84,12 +84,13 @@ def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
     for phase, (check, metric) in PHASES.items():
         if check not in cases:
             continue
-        own = [each for each in cases[check].metrics if each.name == metric]
-        lack = next(filter(None, (_lack(phase, cases[check].engine, each) for each in own)), '' if own else 'lacks')
+        metrics = [result for result in cases[check].metrics if result.name == metric]
+        lacking = filter(None, (_lack(phase, cases[check].engine, result) for result in metrics))
+        lack = next(lacking, '' if metrics else 'lacks')
         if lack:
             lacks.append(f'{phase} {lack}')
         else:
-            means[phase] = _together([_log_mean(each) for each in own])
+            means[phase] = _together([result.summary.interval for result in metrics if result.summary])
     if lacks:
         return Io500Score(where, None, None, None, None, None, tuple(lacks))
     weighted = [(means[name], 0.5 / len(names)) for names in (BANDWIDTHS, RATES) for name in names]
@@ -115,24 +116,20 @@ def _lack(name: str, engine: str, one: MetricResult) -> str:
     return ''
 
 
-def _log_mean(one: MetricResult) -> LogMean:
-    assert one.summary is not None  # _lack has asked
-    interval = one.summary.interval
-    error = interval.log_half_width / t_quantile(interval.confidence, interval.n - 1)
-    return LogMean(math.log(interval.mean), error * error, interval.n - 1)
-
-
-def _together(means: Sequence[LogMean]) -> LogMean:
+def _together(rates: Sequence[MeanInterval]) -> LogMean:
     """The rate of equal shares done one after the other, each at a known rate: find runs at two points."""
-    times = [math.exp(-each.log) for each in means]
-    weighted = [(each, own / sum(times)) for each, own in zip(means, times, strict=True)]
+    total = sum(1 / rate.mean for rate in rates)
+    weighted = []
+    for rate in rates:
+        error = rate.log_half_width / t_quantile(rate.confidence, rate.n - 1)
+        weighted.append((LogMean(math.log(rate.mean), error * error, rate.n - 1), 1 / rate.mean / total))
     variance, df = _variance(weighted)
-    return LogMean(math.log(len(times) / sum(times)), variance, df)
+    return LogMean(math.log(len(rates) / total), variance, df)
 
 
 def _variance(weighted: Iterable[tuple[LogMean, float]]) -> tuple[float, int]:
     """The variance of a weighted sum, and its degrees of freedom (Satterthwaite)."""
-    parts = [(weight**2 * each.variance, each.df) for each, weight in weighted]
+    parts = [(weight**2 * mean.variance, mean.df) for mean, weight in weighted]
     variance = math.fsum(part for part, _ in parts)
     if not variance:
         return 0.0, min(df for _, df in parts)

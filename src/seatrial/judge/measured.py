@@ -14,7 +14,7 @@ from seatrial.judge.statistics import (
     verdict_interval,
 )
 from seatrial.judge.verdict import OF_EFFECT, MetricResult, Verdict
-from seatrial.model.metric import MetricType, TaskTime
+from seatrial.model.metric import MetricType
 from seatrial.model.plan import NodeGroup, StoppingRule, TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Finding, Records, Sample
@@ -23,7 +23,7 @@ from seatrial.rules.registry import finding
 from seatrial.rules.stopping import converged
 from seatrial.workload.base import LISTED_BEFORE
 from seatrial.workload.registry import kind_of, metrics_at
-from seatrial.workload.words import counted
+from seatrial.workload.words import by_key, counted
 
 GIVEN_UP = ('fail', 'incomplete')  # effects of what ends a point before its figures
 
@@ -34,34 +34,39 @@ def judge_metric(
     by_metric: Mapping[str, Sequence[Sample]],
     point: Point,
     what: MetricType,
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
     correlation: float,
 ) -> MetricResult:
-    """The metric before any reference. found: by rules over the case; correlation: of neighbouring repetitions"""
+    """The metric before any reference. findings: over the case; correlation: of neighbouring repetitions"""
     name, kind = metric(what.name, point.label), kind_of(plan.kind)
     samples = by_metric.get(name, ())
     valid = [sample for sample in samples if sample.valid_for(what.name)]
-    launches = [each.measurement for each in valid if each.measurement]
-    blurred = next((each for each in launches if not each.sharp(what.name)), None)
-    values = () if blurred else tuple(each.figures[what.name] for each in valid if what.name in each.figures)
+    launches = [sample.measurement for sample in valid if sample.measurement]
+    blurred = next((launch for launch in launches if not launch.sharp(what.name)), None)
+    values = () if blurred else tuple(sample.figures[what.name] for sample in valid if what.name in sample.figures)
     censored = [sample.censored[what.name] for sample in valid if what.name in sample.censored]
     stopped = records.end.stopped.get(point.label, '') if records.end else ''
     cache = kind.cache_of(what.name, _cache(valid))
-    not_storage = _not_storage(plan, cache, found)
+    not_storage = _not_storage(plan, cache, findings)
     doubt = ''
     if plan.axis.equals and plan.profile == 'acceptance':  # its regions are short, because they are many
         doubt = (hidden_by_servers(plan, records) or '') if cache in ('', 'cold') else not_storage
     beside = [
-        (sample.phase, each)
+        (sample.phase, problem)
         for other in metrics_at(point)
         for sample in by_metric.get(metric(other.name, point.label), ())
-        for each in sample.findings
-        if each.effect in GIVEN_UP
+        for problem in sample.findings
+        if problem.effect in GIVEN_UP
     ]
     ended = _why_ended(plan, what, values, stopped)
-    wrong = [each for sample in samples for each in sample.faults(what.name)]
-    wrong += [each for each in found if each.effect == 'invalid']
+    wrong = [problem for sample in samples for problem in sample.faults(what.name)]
+    wrong += [problem for problem in findings if problem.effect == 'invalid']
     verdict, why = _decide(plan, len(samples), values, stopped, ended, wrong, doubt, beside)
+    timed = [
+        (launch.clock_s, seconds)
+        for sample in valid
+        if (launch := sample.measurement) and (seconds := seconds_of(sample, what.name))
+    ]
     if censored and verdict not in (Verdict.FAIL, Verdict.INVALID):
         verdict, why = Verdict.INVALID, f'A2: {finding("A2", censored[0].figure).sentence}'
     if blurred and verdict in (Verdict.MEASURED, Verdict.INCONCLUSIVE):
@@ -85,10 +90,10 @@ def judge_metric(
         cache=cache,
         not_storage=not_storage,
         percentiles_s=_percentiles(valid, what.name),
-        clock_error=_clock_error(valid, what.name),
+        clock_error=max((clock_s / region_s for clock_s, region_s in timed), default=0.0),
         slow=slow_launches(values, what.better) if what.steers and values else 0,
-        shortest_s=min((seconds for each in valid if (seconds := seconds_of(each, what.name))), default=0.0),
-        more_than=max((each.value for each in censored), default=None),
+        shortest_s=min((region_s for _, region_s in timed), default=0.0),
+        more_than=max((figure.value for figure in censored), default=None),
         groups=rates(launched, plan.groups, correlation),
     )
 
@@ -101,7 +106,9 @@ def correlation_of_case(plan: TrialPlan, by_metric: Mapping[str, Sequence[Sample
         for what in metrics_at(point):
             samples = by_metric.get(metric(what.name, point.label), ())
             values = [
-                each.figures[what.name] for each in samples if each.valid_for(what.name) and what.name in each.figures
+                sample.figures[what.name]
+                for sample in samples
+                if sample.valid_for(what.name) and what.name in sample.figures
             ]
             if what.steers and values:
                 series.setdefault((samples[0].phase, point.label), values)
@@ -113,12 +120,12 @@ def as_meant(plan: TrialPlan, cache: str) -> bool:
     return kind_of(plan.kind).compares_in_launch and cache in ('cold', LISTED_BEFORE)
 
 
-def _not_storage(plan: TrialPlan, cache: str, found: Sequence[Finding]) -> str:
+def _not_storage(plan: TrialPlan, cache: str, findings: Sequence[Finding]) -> str:
     if cache == LISTED_BEFORE:
         return 'the same launch had listed the directory before: this says nothing about storage'
     if cache not in ('', 'cold'):
         return f'the reads were {cache}, not cold: this says nothing about storage'
-    return next((each.sentence for each in found if each.rule == 'P16'), '')
+    return next((problem.sentence for problem in findings if problem.rule == 'P16'), '')
 
 
 def _decide(
@@ -137,7 +144,7 @@ def _decide(
     if not launches:
         return Verdict.INCOMPLETE, 'it was not measured'
     if wrong:
-        first = next((each for each in wrong if each.effect == 'fail'), wrong[0])
+        first = next((problem for problem in wrong if problem.effect == 'fail'), wrong[0])
         return OF_EFFECT.get(first.effect, Verdict.INVALID), f'{first.rule}: {first.sentence}'
     if stopped == 'invalid' and beside:
         phase, first = beside[0]
@@ -189,35 +196,24 @@ def _cache(samples: Sequence[Sample]) -> str:
 
 def _percentiles(samples: Sequence[Sample], name: str) -> dict[str, float]:
     measured = (sample.measurement.metric(name) for sample in samples if sample.measurement)
-    columns = [each.percentiles_s for each in measured if each and each.percentiles_s]
+    columns = [figure.percentiles_s for figure in measured if figure and figure.percentiles_s]
     return {share: statistics.median(column[share] for column in columns) for share in columns[0]} if columns else {}
-
-
-def _clock_error(samples: Sequence[Sample], name: str) -> float:
-    shares = [
-        sample.measurement.clock_s / seconds
-        for sample in samples
-        if sample.measurement and (seconds := seconds_of(sample, name))
-    ]
-    return max(shares, default=0.0)
 
 
 def _fairness(samples: Sequence[Sample], groups: Sequence[NodeGroup]) -> dict[str, list[Fairness]]:
     """The fairness of each launch between tasks, nodes and groups of nodes. A node has the bytes of its tasks, and
     the longest of their times."""
-    found: dict[str, list[Fairness]] = {}
+    by_kind: dict[str, list[Fairness]] = {}
     for tasks in (sample.measurement.tasks for sample in samples if sample.measurement):
-        nodes: dict[str, list[TaskTime]] = {}
-        for task in tasks:
-            nodes.setdefault(task.host, []).append(task)
+        nodes = by_key((task.host, task) for task in tasks)
         if tasks:
             alone = fairness([task.bytes_moved for task in tasks], [task.seconds for task in tasks])
-            found.setdefault('tasks', []).append(alone)
+            by_kind.setdefault('tasks', []).append(alone)
         if len(nodes) > 1:
-            moved = [sum(task.bytes_moved for task in each) for each in nodes.values()]
-            longest = [max(task.seconds for task in each) for each in nodes.values()]
-            found.setdefault('nodes', []).append(fairness(moved, longest))
+            moved = [sum(task.bytes_moved for task in of_node) for of_node in nodes.values()]
+            longest = [max(task.seconds for task in of_node) for of_node in nodes.values()]
+            by_kind.setdefault('nodes', []).append(fairness(moved, longest))
         of_groups = between(tasks, groups)
         if of_groups is not None:
-            found.setdefault('groups', []).append(of_groups)
-    return found
+            by_kind.setdefault('groups', []).append(of_groups)
+    return by_kind

@@ -1,6 +1,6 @@
 """Finds slow places (nodes, OSTs, MDTs, bricks) by an isolation sweep and its second measurement."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.model.layout import target_name
@@ -8,6 +8,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.record import NotTested, Records
 from seatrial.model.units import in_unit, unit_for
 from seatrial.rules.case import left_untested
+from seatrial.rules.drill import components
 from seatrial.rules.outliers import MIN_EFFECT, Groups, Score, again, scores, split
 from seatrial.rules.places import (
     CONFIRM,
@@ -21,7 +22,6 @@ from seatrial.rules.places import (
     second,
     suspected,
 )
-from seatrial.rules.servers import components
 from seatrial.workload.registry import metrics_at
 from seatrial.workload.words import listed
 
@@ -54,13 +54,11 @@ class PlaceVerdict:
     @property
     def effect(self) -> float:
         """The largest share by which the place was slower in the first measurement; negative if it was faster."""
-        return max((each.effect for each in self.scores.values()), default=0.0)
+        return max((score.effect for score in self.scores.values()), default=0.0)
 
 
 @dataclass(frozen=True)
 class Isolation:
-    """The result of an isolation sweep."""
-
     kind: str  # 'node', 'OST', 'MDT' or 'brick'
     columns: tuple[ScoreColumn, ...]
     places: tuple[PlaceVerdict, ...]  # slow ones first, then suspected ones, the slowest of each first
@@ -81,23 +79,33 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
     if not plan.axis.equals:
         return None
     comparisons = first(plan, records)
-    compared = {_column(plan, each): scores(each.figures) for each in comparisons}
+    compared = {_column(plan, comparison): scores(comparison.figures) for comparison in comparisons}
     by_metric = {} if unjudged else suspected(plan, records)
     twice = _twice(plan, records, by_metric)
     by_name: dict[str, dict[str, Score]] = {}
-    for column, found in compared.items():
-        for each in found:
-            by_name.setdefault(each.name, {})[column.label] = each
+    for column, column_scores in compared.items():
+        for score in column_scores:
+            by_name.setdefault(score.name, {})[column.label] = score
+    worst_first = (SLOW, SUSPECTED, CLEARED, USUAL)
     places = sorted(
         (
-            PlaceVerdict(name, _verdict(name, by_metric, twice.get(name, {})), own, twice.get(name, {}))
-            for name, own in by_name.items()
+            PlaceVerdict(name, _verdict(name, by_metric, twice.get(name, {})), by_column, twice.get(name, {}))
+            for name, by_column in by_name.items()
         ),
-        key=lambda place: (_ORDER.index(place.verdict), -place.effect, place.name),
+        key=lambda place: (worst_first.index(place.verdict), -place.effect, place.name),
     )
-    servers = _servers(places, records)
-    order = [*plan.phases, *(each.name for point in plan.points for each in metrics_at(point))]
+    # Those of which all targets are slow; none if the servers of the targets are unknown.
+    slow = {place.name: place.effect for place in places if place.verdict == SLOW}
+    known = records.start.servers if records.start else {}
+    grouped = components(slow, [place.name for place in places], known)
+    servers = tuple(component.words for component in grouped if component.is_server)
+    order = [*plan.phases, *(metric.name for point in plan.points for metric in metrics_at(point))]
     columns = tuple(sorted(compared, key=lambda column: (order.index(operation_of(column.metric)), column.label)))
+    equals = 'reads of one state of the cache' + (' and targets of one kind' if kinds(plan, records) else '')
+    uncompared = (
+        f'{metric}: {listed(names)} could not be compared: only {equals} are equals'
+        for metric, names in alone(plan, comparisons).items()
+    )
     return Isolation(
         kind=plan.axis.equals,
         columns=columns,
@@ -110,20 +118,16 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
                 if p.verdict != USUAL
             ),
         ),
-        not_tested=(
-            *(records.start.not_tested if records.start else ()),
-            *_closed(records),
-            *_left_out(plan, records),
-        ),
+        not_tested=tuple(_not_tested(plan, records)),
         servers=servers,
         unjudged=unjudged,
-        undecided=() if unjudged else (*_split(plan, comparisons, by_metric), *_alone(plan, records, comparisons)),
+        undecided=() if unjudged else (*_split(plan, comparisons, by_metric), *uncompared),
     )
 
 
 def _column(plan: TrialPlan, comparison: PlaceComparison) -> ScoreColumn:
     """The column of a comparison: nodes are compared by bandwidth, targets by the metrics of the plan."""
-    units = {each.name: each.unit for point in plan.points for each in metrics_at(point)}
+    units = {metric.name: metric.unit for point in plan.points for metric in metrics_at(point)}
     unit = 'B/s' if plan.axis.equals == 'node' else units[operation_of(comparison.metric)]
     return ScoreColumn(comparison.metric, comparison.how, unit)
 
@@ -132,27 +136,26 @@ def _split(
     plan: TrialPlan, comparisons: Sequence[PlaceComparison], by_metric: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
     """A sentence for the comparison in which unsuspected places split the furthest; empty if there is none."""
-    found = []
-    for each in comparisons:
-        suspects = by_metric.get(each.metric, ())
-        groups = split({name: own for name, own in each.figures.items() if name not in suspects})
+    apart: list[tuple[ScoreColumn, Groups]] = []
+    for comparison in comparisons:
+        suspects = by_metric.get(comparison.metric, ())
+        groups = split({name: values for name, values in comparison.figures.items() if name not in suspects})
         if groups is not None:
-            found.append((_column(plan, each), groups))
-    if not found:
+            apart.append((_column(plan, comparison), groups))
+    if not apart:
         return ()
-    column, groups = max(found, key=lambda pair: pair[1].effect)
-    others = [each.label for each, _ in found if each != column]
+    column, groups = max(apart, key=lambda pair: pair[1].effect)
+    others = [other.label for other, _ in apart if other != column]
     also = f' (so it is in {", ".join(others)})' if others else ''
-    return (f'{column.label}: {_grouped(plan.axis.equals, groups, column.unit)}{also}; {_remedy(plan)}',)
-
-
-def _grouped(kind: str, groups: Groups, unit: str) -> str:
-    """'the OSTs fall into groups: 3 (ost0000, ...) have 25 MiB/s, 75 % less than the 100 MiB/s of 1 (ost0003)'."""
+    kind = plan.axis.equals
+    remedy = f'list those of one kind under {kind.lower()}s in trial.yaml'
+    if kind == 'node':
+        remedy = 'give nodes of another kind a partition of their own'
     slow, fast = (f'{len(names)} ({listed(sorted(names))})' for names in (groups.slow, groups.fast))
     return (
-        f'the {kind}s fall into groups: {slow} have {_figure(groups.of_the_slow, unit)}, '
-        f'{100 * groups.effect:.0f} % less than the {_figure(groups.of_the_fast, unit)} of {fast}; '
-        'which is usual is not known'
+        f'{column.label}: the {kind}s fall into groups: {slow} have {_figure(groups.of_the_slow, column.unit)}, '
+        f'{100 * groups.effect:.0f} % less than the {_figure(groups.of_the_fast, column.unit)} of {fast}; '
+        f'which is usual is not known{also}; see what the slower ones share, or {remedy}',
     )
 
 
@@ -161,59 +164,31 @@ def _figure(value: float, unit: str) -> str:
     return f'{in_unit(value, shown):.4g} {shown}'
 
 
-def _remedy(plan: TrialPlan) -> str:
-    if plan.axis.equals == 'node':
-        return 'see what the slower ones share, or give nodes of another kind a partition of their own'
-    return (
-        f'see what the slower ones share, or list those of one kind under {plan.axis.equals.lower()}s in trial.yaml'
-    )
-
-
-def _alone(plan: TrialPlan, records: Records, comparisons: Sequence[PlaceComparison]) -> tuple[str, ...]:
-    why = 'reads of one state of the cache' + (' and targets of one kind' if kinds(plan, records) else '')
-    return tuple(
-        f'{metric}: {listed(names)} could not be compared: only {why} are equals'
-        for metric, names in alone(plan, comparisons).items()
-    )
-
-
-def _servers(places: Sequence[PlaceVerdict], records: Records) -> tuple[str, ...]:
-    """Sentences for the servers of which all targets are slow; empty if the servers of the targets are unknown."""
-    slow = {place.name: place.effect for place in places if place.verdict == SLOW}
-    known = records.start.servers if records.start else {}
-    return tuple(each.words for each in components(slow, [p.name for p in places], known) if each.is_server)
-
-
-def _closed(records: Records) -> tuple[NotTested, ...]:
-    """Targets that could not be tested (P5b), once each with the reason. A warm-up goes on to another target."""
-    said = {
-        sample.point.label: each.sentence.partition(': ')[2]
+def _not_tested(plan: TrialPlan, records: Records) -> Iterator[NotTested]:
+    """Targets that could not be tested (P5b), once each with the reason: a warm-up goes on to another target. Then
+    those on which new files can be placed but that the site does not list."""
+    yield from records.start.not_tested if records.start else ()
+    closed = {
+        sample.point.label: finding.sentence.partition(': ')[2]
         for sample in records.samples
-        for each in sample.findings
-        if each.rule == 'P5b' and sample.stage != 'warmup'
+        for finding in sample.findings
+        if finding.rule == 'P5b' and sample.stage != 'warmup'
     }
-    return tuple(NotTested(label, why, '') for label, why in sorted(said.items()))
-
-
-def _left_out(plan: TrialPlan, records: Records) -> tuple[NotTested, ...]:
-    """Targets on which new files can be placed but that the site does not list."""
+    yield from (NotTested(label, why, '') for label, why in sorted(closed.items()))
     lost = left_untested(plan, records) if plan.axis.equals in plan.target.listed else ()
-    return tuple(NotTested(name, f'not listed under {plan.axis.equals.lower()}s', '') for name in lost)
-
-
-_ORDER = (SLOW, SUSPECTED, CLEARED, USUAL)
+    yield from (NotTested(name, f'not listed under {plan.axis.equals.lower()}s', '') for name in lost)
 
 
 def _twice(plan: TrialPlan, records: Records, by_metric: dict[str, tuple[str, ...]]) -> dict[str, dict[str, Score]]:
     """The scores of each suspect in the second measurement, by metric, where it has enough repetitions."""
     everyone = all_of(by_metric)
-    found: dict[str, dict[str, Score]] = {}
-    for each in second(plan, records):
-        suspects = by_metric.get(each.metric, ())
-        enough = [name for name in suspects if len(each.figures.get(name, ())) >= plan.stopping.minimum]
-        for one in again(enough, controlled(each, enough, everyone)):
-            found.setdefault(one.name, {})[each.metric] = one
-    return found
+    later: dict[str, dict[str, Score]] = {}
+    for comparison in second(plan, records):
+        suspects = by_metric.get(comparison.metric, ())
+        enough = [name for name in suspects if len(comparison.figures.get(name, ())) >= plan.stopping.minimum]
+        for one in again(enough, controlled(comparison, enough, everyone)):
+            later.setdefault(one.name, {})[comparison.metric] = one
+    return later
 
 
 def _verdict(name: str, by_metric: dict[str, tuple[str, ...]], later: Mapping[str, Score]) -> str:
@@ -232,19 +207,18 @@ def _cleared(later: Score | None) -> bool:
 
 def _hindrance(records: Records) -> str:
     """The reason why the second measurement is missing or incomplete."""
-    wrong = [f for s in records.samples if s.stage == CONFIRM for f in s.findings if f.effect != 'label']
-    return f'the second measurement failed: {wrong[0].rule}: {wrong[0].sentence}' if wrong else _NO_TIME
-
-
-_UNSURE = 'which may be scatter; run it again'
-_NO_TIME = 'there was no time to measure it again; give the trial a larger budget in trial.yaml'
+    for sample in records.samples:
+        for finding in sample.findings if sample.stage == CONFIRM else ():
+            if finding.effect != 'label':
+                return f'the second measurement failed: {finding.rule}: {finding.sentence}'
+    return 'there was no time to measure it again; give the trial a larger budget in trial.yaml'
 
 
 def _named(plan: TrialPlan, place: PlaceVerdict, records: Records) -> str:
     """'OST ost0003', with the file system's own name if it differs: 'brick brick0001 (node2:/data/b1)'."""
     rows = records.start.targets if records.start else ()
-    own = [f' ({row.name})' for row in rows if target_name(row.kind, row.number) == place.name]
-    return f'{plan.axis.equals} {place.name}{"".join(own)}'
+    alias = [f' ({row.name})' for row in rows if target_name(row.kind, row.number) == place.name]
+    return f'{plan.axis.equals} {place.name}{"".join(alias)}'
 
 
 def _sentence(
@@ -255,35 +229,28 @@ def _sentence(
     hindrance: str,
 ) -> str:
     """'node n3 is slow: write 60 MiB/s against 100 MiB/s, 40 % less (all together); measured again ...'."""
-    column, worst = max(
-        ((c, place.scores[c.label]) for c in columns if _suspected_in(place, c, by_metric)),
-        key=lambda pair: (
-            _slow_again(place, pair[0]),
-            not _cleared(place.again.get(pair[0].metric)),
-            pair[1].slow,
-            pair[1].effect,
-        ),
-    )
+
+    def telling(column: ScoreColumn) -> tuple[bool, bool, bool, float]:
+        score, later = place.scores[column.label], place.again.get(column.metric)
+        return later is not None and later.slow, not _cleared(later), score.slow, score.effect
+
+    suspected_in = [
+        column
+        for column in columns
+        if column.label in place.scores and place.name in by_metric.get(column.metric, ())
+    ]
+    column = max(suspected_in, key=telling)
     how = f' ({column.how})' if column.how else ''
-    said = f'{column.metric} {_beside(worst, column.unit)}{how}'
+    figures = f'{column.metric} {_beside(place.scores[column.label], column.unit)}{how}'
     later = place.again.get(column.metric)
     if later is None:
-        return f'{named} may be slow: {said}; {hindrance}'
+        return f'{named} may be slow: {figures}; {hindrance}'
     repeated = f'measured again beside others {_beside(later, column.unit)}'
     return {
-        SLOW: f'{named} is slow: {said}; {repeated}',
-        CLEARED: f'{named} was slow only once: {said}; {repeated}',
-        SUSPECTED: f'{named} may be slow: {said}; {repeated}, {_UNSURE}',
+        SLOW: f'{named} is slow: {figures}; {repeated}',
+        CLEARED: f'{named} was slow only once: {figures}; {repeated}',
+        SUSPECTED: f'{named} may be slow: {figures}; {repeated}, which may be scatter; run it again',
     }[place.verdict]
-
-
-def _suspected_in(place: PlaceVerdict, column: ScoreColumn, by_metric: Mapping[str, Sequence[str]]) -> bool:
-    return column.label in place.scores and place.name in by_metric.get(column.metric, ())
-
-
-def _slow_again(place: PlaceVerdict, column: ScoreColumn) -> bool:
-    later = place.again.get(column.metric)
-    return later is not None and later.slow
 
 
 def _beside(score: Score, unit: str) -> str:

@@ -12,7 +12,7 @@ all pairs this is the interval of Ury and Wiggins 1971, next to Tamhane's T2 of 
 and so not above the largest, with probability 1 - alpha. The upper end needs no such correction: it is the largest of
 the m upper ends at 1 - alpha, one of which belongs to the truly largest ratio (intersection-union, Berger and Hsu,
 Statistical Science 11, 1996). Games and Howell's studentised range is shorter but, with the 6 samples that a point
-may have, finds a difference among 13 equal points in 7 % of sweeps instead of 5 % (docs/statistics.md).
+may have, finds a difference among 13 equal points in 7 % of sweeps instead of 5 % (docs/explanation/statistics.md).
 """
 
 import math
@@ -59,10 +59,10 @@ def does_not_degrade(points: Points, margin: float, among: str = 'points', bette
 
 def degrades(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
     """Some point is more than `margin` times better than the last one: the opposite of `does_not_degrade`."""
-    found = does_not_degrade(points, margin, among, better)
-    verdict = {HOLDS: FAILS, FAILS: HOLDS}.get(found.verdict, UNDECIDED)
-    said = found.sentence.rpartition(': ')[0]
-    return replace(found, verdict=verdict, sentence=f'{said}, a {_WORSENING[better]} is expected: {verdict}')
+    opposite = does_not_degrade(points, margin, among, better)
+    verdict = {HOLDS: FAILS, FAILS: HOLDS}.get(opposite.verdict, UNDECIDED)
+    sentence = opposite.sentence.rpartition(': ')[0]
+    return replace(opposite, verdict=verdict, sentence=f'{sentence}, a {_WORSENING[better]} is expected: {verdict}')
 
 
 def reaches(points: Points, at: str, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
@@ -90,43 +90,30 @@ def falls_with(points: Points, by: str, spearman: float = -0.8) -> Relation:
     lacking = missing(points)
     if lacking:
         return undecided(lacking)
-    means = {label: log_mean(values, label) for label, values in points.items()}
     labels = list(points)
-    ratio = _ratio(means[labels[-1]], means[labels[0]], (1 - CONFIDENCE) / 2)
-    rank = _spearman(list(means.values()))
-    if ratio.high < 1 and rank <= spearman + _ROUNDING:
-        verdict = HOLDS
-    elif ratio.low > 1 or _min_spearman(list(means.values()), (1 - CONFIDENCE) / 2) > spearman + _ROUNDING:
-        verdict = FAILS
-    else:
-        verdict = UNDECIDED
+    means = [log_mean(values, label) for label, values in points.items()]
+    ratio = _ratio(means[-1], means[0])
+    rank = _spearman(means, lambda one, other: 0.5 if one.log == other.log else float(one.log < other.log))
+    alpha = (1 - CONFIDENCE) / 2 / math.comb(len(means), 2)
+    lowest_rank = _spearman(means, lambda one, other: float(_low(other, one, alpha) > 1))
     sentence = (
-        f'{labels[-1]} over {labels[0]} is {_figure(ratio.estimate)}, {_span(ratio, CONFIDENCE)}, limit 1; '
-        f'rank correlation with {by} {rank:.2f}, limit {spearman:g}: {verdict}'
+        f'{labels[-1]} over {labels[0]} is {_figure(ratio.estimate)}, {_span(ratio)}, limit 1; '
+        f'rank correlation with {by} {rank:.2f}, limit {spearman:g}'
     )
-    return Relation(verdict, ratio.estimate, ratio.low, ratio.high, CONFIDENCE, sentence)
-
-
-def at_least(
-    over: Sequence[float],
-    under: Sequence[float],
-    times: float,
-    names: tuple[str, str] = ('the first', 'the second'),
-    confidence: float = CONFIDENCE,
-) -> Relation:
-    """The mean of `over` is at least `times` that of `under`; `names` are those of the two: ('read', 'write')."""
-    return lies_between(over, under, times, math.inf, names, confidence)
+    limit = spearman + _ROUNDING
+    return _judged(ratio.high < 1 and rank <= limit, ratio.low > 1 or lowest_rank > limit, ratio, sentence)
 
 
 def lies_between(
     over: Sequence[float],
     under: Sequence[float],
     lowest: float,
-    highest: float,
+    highest: float = math.inf,
     names: tuple[str, str] = ('the first', 'the second'),
     confidence: float = CONFIDENCE,
 ) -> Relation:
-    """The mean of `over` is `lowest` (or NO_LEAST) to `highest` (or infinity) times that of `under`, inclusive."""
+    """The mean of `over` is `lowest` (or NO_LEAST) to `highest` (or infinity) times that of `under`, inclusive.
+    names: of the two, ('read', 'write')"""
     if not 0 < lowest < highest:
         raise ValueError(f'a ratio is to lie between two ascending figures above 0, not {lowest} and {highest}')
     lacking = missing(dict(zip(names, (over, under), strict=True)))
@@ -136,13 +123,10 @@ def lies_between(
     wanted = f'between {_figure(lowest)} and {_figure(highest)}'
     if lowest == NO_LEAST or math.isinf(highest):
         wanted = f'at most {_figure(highest)}' if lowest == NO_LEAST else f'at least {_figure(lowest)}'
-    ratio = _ratio(log_mean(over, names[0]), log_mean(under, names[1]), (1 - confidence) / 2)
-    if lowest <= ratio.low and ratio.high <= highest:
-        verdict = HOLDS
-    else:
-        verdict = FAILS if ratio.high < lowest or ratio.low > highest else UNDECIDED
-    sentence = f'{subject} is {_figure(ratio.estimate)}, {_span(ratio, confidence)}, wanted {wanted}: {verdict}'
-    return Relation(verdict, ratio.estimate, ratio.low, ratio.high, confidence, sentence)
+    ratio = _ratio(log_mean(over, names[0]), log_mean(under, names[1]), confidence)
+    holds, fails = lowest <= ratio.low and ratio.high <= highest, ratio.high < lowest or ratio.low > highest
+    sentence = f'{subject} is {_figure(ratio.estimate)}, {_span(ratio, confidence)}, wanted {wanted}'
+    return _judged(holds, fails, ratio, sentence, confidence)
 
 
 def stays_above(points: Points, limit: float, subject: str) -> Relation:
@@ -160,61 +144,53 @@ def stays_below(
 ) -> Relation:
     """The figure, lower is better, is at most `limit` at every point. subject: its name, 'longest over shortest time'
 
-    Student's intervals of the mean of ln(1 + figure): such figures are skewed, and samples are few. It fails if one
-    point fails with the error probability shared between all (Bonferroni), and holds if each point holds.
+    Student's intervals of the mean of ln(1 + figure): such figures are skewed, and samples are few.
 
     shown: turns the value into the figure shown to people
     """
-    lacking = _too_few(points)
-    if lacking:
-        return undecided(f'{subject}: {lacking}')
     logs = {label: [math.log1p(value) for value in values] for label, values in points.items()}
-    shared = 1 - (1 - CONFIDENCE) / len(points)
-    found = {label: t_interval(values, CONFIDENCE) for label, values in logs.items()}
-    fails = any(math.expm1(t_interval(values, shared).low) > limit for values in logs.values())
-    holds = all(math.expm1(each.high) <= limit for each in found.values())
-    verdict = FAILS if fails else HOLDS if holds else UNDECIDED
-    label = max(found, key=lambda label: found[label].mean)
-    estimate, *ends = (shown(math.expm1(end)) for end in (found[label].mean, found[label].low, found[label].high))
-    worst = _Ratio(estimate, *sorted(ends))
-    sentence = (
-        f'{subject} {_figure(worst.estimate)} ({label}), {_span(worst, CONFIDENCE)}, wanted {wanted} '
-        f'{_figure(shown(limit))}: {verdict}'
-    )
-    return Relation(verdict, worst.estimate, worst.low, worst.high, CONFIDENCE, sentence)
+    limits = f'wanted {wanted} {_figure(shown(limit))}'
+    return _everywhere(logs, (-math.inf, math.log1p(limit)), lambda log: shown(math.expm1(log)), subject, limits)
 
 
 def alike(points: Mapping[str, Points], margin: float, subject: str) -> Relation:
     """None of those that worked at once has more than `margin` times what another has, at any point.
 
     points: the values of each launch, by name and label. Two values of one launch share its moment: Student's
-    interval of the mean logarithm of their ratio. It fails if one pair fails at one point with the error probability
-    shared between all (Bonferroni), and holds if each does.
+    interval of the mean logarithm of their ratio.
     """
     logs = {
         f'{one} over {other}{f" at {label}" if len(points) > 1 else ""}': [
-            math.log(a / b) for a, b in zip(own[one], own[other], strict=True)
+            math.log(a / b) for a, b in zip(series[one], series[other], strict=True)
         ]
-        for label, own in points.items()
-        for one, other in combinations(own, 2)
+        for label, series in points.items()
+        for one, other in combinations(series, 2)
     }
+    bound = math.log(margin)
+    limits = f'wanted between {_figure(1 / margin)} and {_figure(margin)}'
+    return _everywhere(logs, (-bound, bound), math.exp, subject, limits)
+
+
+def _everywhere(
+    logs: Points, limits: tuple[float, float], shown: Callable[[float], float], subject: str, wanted: str
+) -> Relation:
+    """The mean of each series lies between the limits. It fails if one fails with the error probability shared
+    between all (Bonferroni), and holds if each holds. The sentence names the one furthest from 0.
+
+    shown: turns a mean into the figure shown to people
+    """
     lacking = _too_few(logs)
     if lacking:
         return undecided(f'{subject}: {lacking}')
+    low, high = limits
     shared = 1 - (1 - CONFIDENCE) / len(logs)
-    found = {label: t_interval(values, CONFIDENCE) for label, values in logs.items()}
     strict = [t_interval(values, shared) for values in logs.values()]
-    bound = math.log(margin)
-    fails = any(each.low > bound or each.high < -bound for each in strict)
-    holds = all(-bound <= each.low and each.high <= bound for each in found.values())
-    verdict = FAILS if fails else HOLDS if holds else UNDECIDED
-    label = max(found, key=lambda label: abs(found[label].mean))
-    worst = _Ratio(*(math.exp(end) for end in (found[label].mean, found[label].low, found[label].high)))
-    sentence = (
-        f'{subject} {_figure(worst.estimate)} ({label}), {_span(worst, CONFIDENCE)}, wanted between '
-        f'{_figure(1 / margin)} and {_figure(margin)}: {verdict}'
-    )
-    return Relation(verdict, worst.estimate, worst.low, worst.high, CONFIDENCE, sentence)
+    intervals = {label: t_interval(values, CONFIDENCE) for label, values in logs.items()}
+    fails = any(interval.low > high or interval.high < low for interval in strict)
+    holds = not fails and all(low <= interval.low and interval.high <= high for interval in intervals.values())
+    label, furthest = max(intervals.items(), key=lambda item: abs(item[1].mean))
+    ratio = _Ratio(shown(furthest.mean), *sorted(map(shown, (furthest.low, furthest.high))))
+    return _judged(holds, fails, ratio, f'{subject} {_figure(ratio.estimate)} ({label}), {_span(ratio)}, {wanted}')
 
 
 def sustains(points: Points, least: float) -> Relation:
@@ -223,20 +199,15 @@ def sustains(points: Points, least: float) -> Relation:
     lacking = _too_few(points) if points else 'nothing was measured'
     if lacking:
         return undecided(lacking)
-    found = {label: t_interval(values, CONFIDENCE) for label, values in points.items()}
-    labels = list(found)
-    good = list(takewhile(lambda label: found[label].low >= least, labels))
-    own = found[labels[0]]
-    verdict = HOLDS if good else FAILS if own.high < least else UNDECIDED
-    shown = good[-1] if good else labels[0]
-    at = found[shown]
-    which = f'{_figure(least)} is sustained up to {good[-1]}' if good else f'{_figure(least)} is not sustained'
-    span = _span(_Ratio(at.mean, at.low, at.high), CONFIDENCE)
-    more = (
-        f'; {labels[len(good)]} has {_figure(found[labels[len(good)]].mean)}' if 0 < len(good) < len(labels) else ''
-    )
-    sentence = f'{which}: {shown} has {_figure(at.mean)}, {span}{more}: {verdict}'
-    return Relation(verdict, at.mean, at.low, at.high, CONFIDENCE, sentence)
+    intervals = {label: t_interval(values, CONFIDENCE) for label, values in points.items()}
+    good = list(takewhile(lambda label: intervals[label].low >= least, intervals))
+    label, below = good[-1] if good else next(iter(intervals)), list(intervals)[len(good) :]
+    interval = intervals[label]
+    which = f'{_figure(least)} is sustained up to {label}' if good else f'{_figure(least)} is not sustained'
+    more = f'; {below[0]} has {_figure(intervals[below[0]].mean)}' if good and below else ''
+    ratio = _Ratio(interval.mean, interval.low, interval.high)
+    sentence = f'{which}: {label} has {_figure(ratio.estimate)}, {_span(ratio)}{more}'
+    return _judged(bool(good), interval.high < least, ratio, sentence)
 
 
 def unimodal(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
@@ -260,17 +231,13 @@ def unimodal(points: Points, margin: float, among: str = 'points', better: str =
         return min(side(*(pair if better == HIGHER else pair[::-1])) for pair in pairs)
 
     deepest = max(valleys, key=lambda valley: depth(valley, lambda a, b: a.log - b.log))
-    estimate = max(1.0, math.exp(depth(deepest, lambda a, b: a.log - b.log)))
-    low = max(1.0, *(depth(valley, lambda a, b: _low(a, b, alpha / len(valleys))) for valley in valleys))
-    high = max(1.0, *(depth(valley, lambda a, b: 1 / _low(b, a, alpha)) for valley in valleys))
-    verdict = HOLDS if high <= margin else FAILS if low > margin else UNDECIDED
-    which = f' at {deepest[1]}' if estimate > 1 else ''
-    span = _span(_Ratio(estimate, low, high), CONFIDENCE, 'simultaneous ')
-    sentence = (
-        f'best of the {among} {peak}; deepest valley {_figure(estimate)}{which}, {span}, '
-        f'margin {_figure(margin)}: {verdict}'
+    ratio = _Ratio(
+        estimate=max(1.0, math.exp(depth(deepest, lambda a, b: a.log - b.log))),
+        low=max(1.0, *(depth(valley, lambda a, b: _low(a, b, alpha / len(valleys))) for valley in valleys)),
+        high=max(1.0, *(depth(valley, lambda a, b: 1 / _low(b, a, alpha)) for valley in valleys)),
     )
-    return Relation(verdict, estimate, low, high, CONFIDENCE, sentence)
+    which = f' at {deepest[1]}' if ratio.estimate > 1 else ''
+    return _within(margin, ratio, f'best of the {among} {peak}; deepest valley {_figure(ratio.estimate)}{which}')
 
 
 class LogMean(NamedTuple):
@@ -311,18 +278,25 @@ def _bounded(points: Points, pairs: Sequence[tuple[str, str]], margin: float, su
     alpha = (1 - CONFIDENCE) / 2
     means = {label: log_mean(values, label) for label, values in points.items()}
     above, below = max(pairs, key=lambda pair: means[pair[0]].log - means[pair[1]].log)
-    found = _Ratio(
+    ratio = _Ratio(
         estimate=max(1.0, math.exp(means[above].log - means[below].log)),
         low=max(1.0, *(_low(means[a], means[b], alpha / len(pairs)) for a, b in pairs)),
         high=max(1.0, *(1 / _low(means[b], means[a], alpha) for a, b in pairs)),
     )
-    verdict = HOLDS if found.high <= margin else FAILS if found.low > margin else UNDECIDED
-    which = f' ({above} over {below})' if found.estimate > 1 else ''
-    sentence = (
-        f'{subject} {_figure(found.estimate)}{which}, {_span(found, CONFIDENCE, "simultaneous ")}, '
-        f'margin {_figure(margin)}: {verdict}'
-    )
-    return Relation(verdict, found.estimate, found.low, found.high, CONFIDENCE, sentence)
+    which = f' ({above} over {below})' if ratio.estimate > 1 else ''
+    return _within(margin, ratio, f'{subject} {_figure(ratio.estimate)}{which}')
+
+
+def _within(margin: float, ratio: _Ratio, sentence: str) -> Relation:
+    span = _span(ratio, kind='simultaneous ')
+    sentence = f'{sentence}, {span}, margin {_figure(margin)}'
+    return _judged(ratio.high <= margin, ratio.low > margin, ratio, sentence)
+
+
+def _judged(holds: bool, fails: bool, ratio: _Ratio, sentence: str, confidence: float = CONFIDENCE) -> Relation:
+    """The relation about this ratio, undecided if it neither holds nor fails; the verdict ends the sentence."""
+    verdict = HOLDS if holds else FAILS if fails else UNDECIDED
+    return Relation(verdict, *ratio, confidence, f'{sentence}: {verdict}')
 
 
 def missing(points: Points) -> str:
@@ -347,7 +321,8 @@ def log_mean(values: Sequence[float], label: str) -> LogMean:
     return LogMean(math.log(interval.mean), error * error, len(values) - 1)
 
 
-def _ratio(over: LogMean, under: LogMean, alpha: float) -> _Ratio:
+def _ratio(over: LogMean, under: LogMean, confidence: float = CONFIDENCE) -> _Ratio:
+    alpha = (1 - confidence) / 2
     return _Ratio(math.exp(over.log - under.log), _low(over, under, alpha), 1 / _low(under, over, alpha))
 
 
@@ -360,36 +335,15 @@ def _low(over: LogMean, under: LogMean, alpha: float) -> float:
     return math.exp(over.log - under.log - t_quantile(1 - 2 * alpha, int(df + _ROUNDING)) * math.sqrt(variance))
 
 
-def _spearman(means: Sequence[LogMean]) -> float:
-    """Spearman's coefficient of the means with their order."""
-    return _from_rises(
-        len(means), {(i, j): (1 + _sign(means[j].log - means[i].log)) / 2 for i, j in _places(len(means))}
-    )
+def _spearman(means: Sequence[LogMean], rise: Callable[[LogMean, LogMean], float]) -> float:
+    """Spearman's coefficient of the means with their order. Sum d^2 = 2 sum of the distances of inverted pairs
+    (Durbin and Stuart, JRSS B 13, 1951). rise: of an earlier and a later mean 1, of a tie 1/2, of a fall 0"""
+    pairs = combinations(enumerate(means), 2)
+    rises = math.fsum((j - i) * rise(earlier, later) for (i, earlier), (j, later) in pairs)
+    return 12 * rises / (len(means) ** 3 - len(means)) - 1
 
 
-def _min_spearman(means: Sequence[LogMean], alpha: float) -> float:
-    """The smallest coefficient that the true means can have: only rises that are proved together count."""
-    pairs = _places(len(means))
-    return _from_rises(
-        len(means), {(i, j): float(_low(means[j], means[i], alpha / len(pairs)) > 1) for i, j in pairs}
-    )
-
-
-def _from_rises(count: int, rises: Mapping[tuple[int, int], float]) -> float:
-    """Spearman's coefficient from every pair of places: 1 for a rise, 1/2 for a tie, 0 for a fall. Sum d^2 = 2 sum of
-    the distances of inverted pairs (Durbin and Stuart, JRSS B 13, 1951)."""
-    return 12 * math.fsum((j - i) * rise for (i, j), rise in rises.items()) / (count**3 - count) - 1
-
-
-def _places(count: int) -> list[tuple[int, int]]:
-    return list(combinations(range(count), 2))
-
-
-def _sign(difference: float) -> int:
-    return (difference > 0) - (difference < 0)
-
-
-def _span(ratio: _Ratio, confidence: float, kind: str = '') -> str:
+def _span(ratio: _Ratio, confidence: float = CONFIDENCE, kind: str = '') -> str:
     return f'{confidence * 100:g} % {kind}interval {_figure(ratio.low)} to {_figure(ratio.high)}'
 
 

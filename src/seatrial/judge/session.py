@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from seatrial.judge.case import judge_case
-from seatrial.judge.expectations import ExpectationResult, OfPair, judge_pair, not_judged
+from seatrial.judge.expectations import CurveRatio, ExpectationResult, judge_pair, not_judged
 from seatrial.judge.io500 import Io500Score, scores_of
 from seatrial.judge.verdict import WORST_FIRST, CaseResult, Criteria, Verdict, of_relation, worst
 from seatrial.model.plan import Case, TrialPlan
@@ -20,7 +20,7 @@ from seatrial.model.record import Records
 
 FAMILY = 0.05
 FALSE_FAIL = 0.051
-"""Share of points that FAIL though their true mean is at the bound: the most at 10 % noise (docs/statistics.md)."""
+"""Share of points that FAIL though their true mean is at the bound: the most at 10 % noise (statistics.md)."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SessionResult:
     @property
     def chance(self) -> str:
         """A sentence on how many references miss by chance alone; empty if none was compared."""
-        count = sum(each.point != '' for case in self.cases for each in case.references)
+        count = sum(reference.point != '' for case in self.cases for reference in case.references)
         if not count:
             return ''
         if self.profile == 'acceptance':
@@ -69,15 +69,15 @@ def judge_cases(
     judge: Callable[[TrialPlan, Records, Criteria], CaseResult] = judge_case,
 ) -> list[CaseResult]:
     """The verdicts of the cases of one session; the references of an acceptance are judged together."""
-    own = [(plan, records, criteria.get(plan.case, Criteria())) for plan, records in cases]
-    results = [judge(*each) for each in own]
-    references = [each for case in results if case.profile == 'acceptance' for each in case.references]
-    level = holm([each.chance for each in references if each.chance is not None], len(references))
+    asked = [(plan, records, criteria.get(plan.case, Criteria())) for plan, records in cases]
+    results = [judge(*case) for case in asked]
+    references = [reference for case in results if case.profile == 'acceptance' for reference in case.references]
+    level = holm([reference.chance for reference in references if reference.chance is not None], len(references))
     return [
-        judge_case(plan, records, replace(each, level=level))
+        judge_case(plan, records, replace(held, level=level))
         if any(one.chance is not None and one.chance > level for one in result.references)
         else result
-        for (plan, records, each), result in zip(own, results, strict=True)
+        for (plan, records, held), result in zip(asked, results, strict=True)
     ]
 
 
@@ -99,10 +99,10 @@ def judge_session(
     criteria: those that the cases were judged by; comparisons of two checks among them are judged here, between cases
     of the same partition, file system, layout and node count. left_out: as in SessionResult; INCOMPLETE at best.
     """
-    by_case = {each.case: each for each in cases}
-    relations = [result for each in cases if each.case in criteria for result in _beside(each, by_case, criteria)]
-    verdicts = [each.verdict for each in cases]
-    verdicts += [of_relation(each.relation) for each in relations if each.enforced]
+    by_case = {case.case: case for case in cases}
+    relations = [result for case in cases if case.case in criteria for result in _beside(case, by_case, criteria)]
+    verdicts = [case.verdict for case in cases]
+    verdicts += [of_relation(result.relation) for result in relations if result.enforced]
     verdicts += [Verdict.INCOMPLETE] if left_out else []
     return SessionResult(
         session,
@@ -112,7 +112,7 @@ def judge_session(
         tuple(relations),
         tuple(left_out),
         scores_of(cases),
-        any(each.of_contract for each in criteria.values()),
+        any(held.of_contract for held in criteria.values()),
     )
 
 
@@ -120,12 +120,11 @@ def _beside(
     one: CaseResult, by_case: Mapping[Case, CaseResult], criteria: Mapping[Case, Criteria]
 ) -> list[ExpectationResult]:
     where = one.case.name.partition('/')[2]
-    own = criteria[one.case]
+    asked = criteria[one.case]
     results: list[ExpectationResult] = []
-    for expectation in own.expectations:
-        if isinstance(expectation, OfPair) and expectation.of:
+    for expectation in asked.expectations:
+        if isinstance(expectation, CurveRatio) and expectation.of:
             other = by_case.get(one.case._replace(check=expectation.of))
-            enforced = expectation.id in own.enforced
-            found = judge_pair(expectation, one.curves, other.curves if other else None, where, enforced)
-            results += [not_judged(each, one.unjudged) for each in found] if one.unjudged else found
-    return results
+            enforced = expectation.id in asked.enforced
+            results += judge_pair(expectation, one.curves, other.curves if other else None, where, enforced)
+    return [not_judged(result, one.unjudged) for result in results] if one.unjudged else results

@@ -1,6 +1,6 @@
 """Statistics of the samples of one metric, and how evenly the tasks of one launch were served.
 
-The value of a metric is the mean; the other statistics show how far it may be trusted. docs/statistics.md says in
+The value of a metric is the mean; the other statistics show how far it may be trusted. statistics.md says in
 plain words what the interval means and what it does not.
 """
 
@@ -28,7 +28,7 @@ MIN_SERIES = 5  # from so many series on the correlation of a case is estimated:
 CLEARLY = 1.4
 """Standard errors above that of independent repetitions, from which on a correlation widens the intervals.
 
-Chosen by simulation (docs/statistics.md): with a lower one the intervals of independent repetitions are wider, with a
+Chosen by simulation (statistics.md): with a lower one the intervals of independent repetitions are wider, with a
 higher one more of those that are correlated are missed.
 """
 MAX_CORRELATION = 0.6  # six samples of more are as well a drift, which has a rule of its own (Summary.drifting)
@@ -124,7 +124,7 @@ def verdict_interval(
     """The interval for the mean that a verdict is made of: student_interval, by the logarithm of the mean.
 
     The standard error of that logarithm is the one of the mean over the mean (delta method): lognormal series get
-    fewer wrong FAILs, and no method with the logarithms of the samples does better (docs/statistics.md). Figures are
+    fewer wrong FAILs, and no method with the logarithms of the samples does better (statistics.md). Figures are
     0 or more; if all are 0, the interval has no width. Raises ValueError for no samples.
     """
     plain = student_interval(values, confidence, correlation)
@@ -136,7 +136,7 @@ def student_interval(values: Sequence[float], confidence: float = CONFIDENCE, co
     """Student's interval for the mean, with n - 2 degrees of freedom and not n - 1.
 
     One degree of freedom pays for a stop that waited for a short interval: of normal points with up to 8 % noise,
-    88.5 to 91.5 % are covered at 90 % nominal, instead of 87.7 to 90.1 % (docs/statistics.md). Infinite under three
+    88.5 to 91.5 % are covered at 90 % nominal, instead of 87.7 to 90.1 % (statistics.md). Infinite under three
     samples. The correlation of neighbouring repetitions widens it (see `widening`). Raises ValueError for no samples.
     """
     plain = t_interval(values, confidence)
@@ -148,8 +148,8 @@ def student_interval(values: Sequence[float], confidence: float = CONFIDENCE, co
 
 NOISE = 0.30
 """By how much two allocations are taken to differ, as the standard deviation of a logarithm. Two or three cannot show
-how little it is; docs/statistics.md has what this value comes to where they differ by 3 to 40 %. Where the history of
-a site has shown more or less (history/noise.py), that takes its place."""
+how little it is; docs/explanation/statistics.md has what this value comes to where they differ by 3 to 40 %. Where
+the history of a site has shown more or less (history/noise.py), that takes its place."""
 
 SEEN_SHARE = 0.2
 """Of the chance of an error, what the interval may use that believes the scatter seen; the rest is the other's."""
@@ -165,7 +165,7 @@ def between_allocations(
         plain = t_interval(figures, confidence)
         return plain.mean, plain.low, plain.high
     # Of ratios, so that the unit of the figures changes not a bit of what is decided.
-    logs = [math.log(each / figures[0]) for each in figures]
+    logs = [math.log(figure / figures[0]) for figure in figures]
     mean = figures[0] * math.exp(statistics.fmean(logs))
     factor = math.exp(half_width_between(statistics.stdev(logs), len(logs), confidence, noise))
     return mean, mean / factor, mean * factor
@@ -178,7 +178,7 @@ def half_width_between(scatter: float, n: int, confidence: float, noise: float =
     The narrower of two: z max(noise, scatter) / sqrt(n), which decides a clear margin by two allocations, and
     Student's t scatter / sqrt(n), which decides a small one where many agree. They share the chance of an error, so
     that both together keep it (Bonferroni): at the bound 1 to 4 % are wrongly met at 90 %, and 7 % where the noise is
-    40 % (docs/statistics.md).
+    40 % (docs/explanation/statistics.md).
     """
     chance = 1 - confidence
     assumed = statistics.NormalDist().inv_cdf(1 - (1 - SEEN_SHARE) * chance / 2) * max(noise, scatter)
@@ -213,13 +213,15 @@ def correlation_of(series: Iterable[Sequence[float]]) -> float:
     samples, 0.5 looks like 0. The result is 0 unless it is CLEARLY above what independent repetitions give. Series
     that are too short for a verdict, or of equal samples, do not count.
     """
-    found = [(len(each), lag1) for each in series if len(each) >= MIN_SAMPLES and (lag1 := _lag1(each)) is not None]
-    if len(found) < MIN_SERIES:
+    coefficients = [
+        (len(values), lag1) for values in series if len(values) >= MIN_SAMPLES and (lag1 := _lag1(values)) is not None
+    ]
+    if len(coefficients) < MIN_SERIES:
         return 0.0
-    total = sum(n for n, _ in found)
-    above = (math.fsum(n * lag1 for n, lag1 in found) + len(found)) / total
-    error = math.sqrt(math.fsum((n * _moran_error(n)) ** 2 for n, _ in found)) / total
-    return min(above / (1 - 4 * len(found) / total), MAX_CORRELATION) if above > CLEARLY * error else 0.0
+    total = sum(n for n, _ in coefficients)
+    above = (math.fsum(n * lag1 for n, lag1 in coefficients) + len(coefficients)) / total
+    error = math.sqrt(math.fsum((n * _moran_error(n)) ** 2 for n, _ in coefficients)) / total
+    return min(above / (1 - 4 * len(coefficients) / total), MAX_CORRELATION) if above > CLEARLY * error else 0.0
 
 
 def widening(correlation: float, n: int) -> float:

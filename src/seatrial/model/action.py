@@ -95,13 +95,13 @@ def transcript_of(text: str) -> Optional[Transcript]:
     steps, complete = [], False
     for line in text.splitlines():
         try:
-            said = json.loads(line)
-            if 'skew_s' in said:
-                skew_s = float(said['skew_s'])
-            elif 'complete' in said:
+            entry = json.loads(line)
+            if 'skew_s' in entry:
+                skew_s = float(entry['skew_s'])
+            elif 'complete' in entry:
                 complete = True
             else:
-                steps.append(from_json(Step, said))
+                steps.append(from_json(Step, entry))
         except (ValueError, TypeError):
             break
     return None if skew_s is None else Transcript(skew_s, tuple(steps), complete)

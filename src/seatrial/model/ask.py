@@ -21,7 +21,6 @@ class Answer(NamedTuple):
 
 ANSWER_S = 10.0
 
-
 _OPENED = 'stat --file-system -- "$1"; for each; do true <"$each/."; done'
 """Opening asks the server that a directory lies on, where statfs(2) may be answered by another or from memory."""
 
@@ -78,25 +77,25 @@ def _listen(
     """The exit status (None: still running) and both outputs, read as they come, lest a full pipe block."""
     for stream in streams:
         os.set_blocking(stream.fileno(), False)
-    said = [bytearray() for _ in streams]
+    outputs = [bytearray() for _ in streams]
     pause_s = POLL_S
     while True:
         status = process.poll()  # before reading: what an ended process printed is then in the pipe
-        for stream, text in zip(streams, said):
+        for stream, text in zip(streams, outputs):
             text += _there(stream)
         if status is not None or time.monotonic() >= end:
-            return status, [text.decode('utf-8', 'replace') for text in said]
+            return status, [text.decode('utf-8', 'replace') for text in outputs]
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, MAX_POLL_S)
 
 
 def _there(stream: 'IO[bytes]') -> bytes:
-    found = b''
+    output = b''
     while True:
         try:
             piece = os.read(stream.fileno(), READ_BYTES)
         except BlockingIOError:
-            return found
+            return output
         if not piece:
-            return found
-        found += piece
+            return output
+        output += piece

@@ -16,8 +16,8 @@ def to_json(value: Any) -> Any:
     if kind in _PLAIN:
         return value
     if hasattr(kind, '_fields'):
-        own = zip(kind._fields, value, _form_of(kind).defaults)
-        return {name: to_json(item) for name, item, default in own if item is not default and item != default}
+        fields = zip(kind._fields, value, _form_of(kind).defaults)
+        return {name: to_json(item) for name, item, default in fields if item is not default and item != default}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
     if isinstance(value, dict):

@@ -128,7 +128,8 @@ def _check_shape(content: Any) -> None:
 
 
 def _count(content: Any, characters: str) -> int:
-    return sum(content.count(each if isinstance(content, str) else each.encode()) for each in characters)
+    sought = characters if isinstance(content, str) else map(str.encode, characters)
+    return sum(map(content.count, sought))
 
 
 def _integer(text: str) -> int:

@@ -51,8 +51,8 @@ def _names(piece: str) -> List[str]:
 
 def _numbers(ranges: str) -> Iterator[str]:
     """'007', '008' from '007-008': padded to the digits of the first number."""
-    for each in ranges.split(','):
-        match = re.match(r'([0-9]+)(?:-([0-9]+))?\Z', each)
+    for part in ranges.split(','):
+        match = re.match(r'([0-9]+)(?:-([0-9]+))?\Z', part)
         if match is None:
             raise ValueError(f"'[{ranges}]' is no range of nodes")
         first, last = match.group(1), match.group(2) or match.group(1)

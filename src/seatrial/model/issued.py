@@ -52,7 +52,7 @@ class Issued(NamedTuple):
     @property
     def order(self) -> str:
         """The order of all operations; 'mixed' where they differ, empty where none has one."""
-        orders = {each.order for each in self.done} - {''}
+        orders = {operation.order for operation in self.done} - {''}
         return orders.pop() if len(orders) == 1 else MIXED if orders else ''
 
 

@@ -32,12 +32,12 @@ class Chain:
         """The lines without their links; `broken` is set once all are read. A file without any link has no chain."""
         for line in lines:
             self.number += 1
-            found = _LINK.search(line, max(0, len(line) - _LINK_LENGTH))
-            text = f'{line[: found.start()]}}}\n' if found else line
-            if found:
-                if found.group(1) != self._after(text):
+            match = _LINK.search(line, max(0, len(line) - _LINK_LENGTH))
+            text = f'{line[: match.start()]}}}\n' if match else line
+            if match:
+                if match.group(1) != self._after(text):
                     self._break(self.number, text)
-                self.link = found.group(1)
+                self.link = match.group(1)
             elif not self.bare[0] and isinstance(_fault(line), (Impossible, type(None))):  # it is whole
                 self.bare = (self.number, text)
             yield text
@@ -75,12 +75,12 @@ def line_of(value: Any, kinds: Dict[str, Any]) -> str:
 
 def values_in(lines: Iterable[str], kinds: Dict[str, Any]) -> Tuple[List[Any], int]:
     """The values in these lines, and how many lines are truncated or foreign: they are counted, never guessed at."""
-    found: List[Any] = []
+    values: List[Any] = []
     truncated = 0
     for line in lines:
         try:
             data = parsed(line)
-            found.append(from_json(kinds[data.pop('record')], data))
+            values.append(from_json(kinds[data.pop('record')], data))
         except (ValueError, KeyError, AttributeError, TypeError):
             truncated += 1
-    return found, truncated
+    return values, truncated

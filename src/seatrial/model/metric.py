@@ -121,8 +121,8 @@ class Measurement(NamedTuple):
 
     def sharp(self, name: str) -> bool:
         """False where a metric was timed over fewer than QUANTA clock ticks and less than LONG_S: too short."""
-        found = self.metric(name)
-        return not (found and found.unit and 0 < found.seconds < min(LONG_S, QUANTA * self.clock_s))
+        metric = self.metric(name)
+        return not (metric and metric.unit and 0 < metric.seconds < min(LONG_S, QUANTA * self.clock_s))
 
     def metric(self, name: str) -> Optional[Metric]:
         return next((metric for metric in self.metrics if metric.name == name), None)

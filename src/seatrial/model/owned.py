@@ -26,53 +26,53 @@ def shared(path: str, is_sticky_enough: bool = False, trusted: int = 0) -> List[
     directory or link from / on. Others may write to a directory above the path only with the sticky bit (unlink(2),
     EPERM), and to the path itself only with is_sticky_enough. An ACL shows as the mode of the group; a group of one
     user is no other. What does not exist is skipped. Raises OSError."""
-    found = []
+    faults = []
     way, itself = _way_to(os.path.join(os.getcwd(), path))
-    for each in way:
+    for place in way:
         try:
-            status = os.lstat(each)
+            status = os.lstat(place)
         except (FileNotFoundError, NotADirectoryError):
             break
         mode = f'(mode {stat.S_IMODE(status.st_mode):04o})'
-        is_strict = each == itself and not is_sticky_enough
+        is_strict = place == itself and not is_sticky_enough
         if status.st_uid not in (0, os.geteuid(), trusted) and not _is_unmapped(status.st_uid):
-            why = f'{each} belongs to {user_name(status.st_uid)}, who may replace what lies in it'
-            found.append(Shared(each, why, ()))
-        elif stat.S_ISLNK(status.st_mode) or not _others_write(each, status):
+            why = f'{place} belongs to {user_name(status.st_uid)}, who may replace what lies in it'
+            faults.append(Shared(place, why, ()))
+        elif stat.S_ISLNK(status.st_mode) or not _others_write(place, status):
             continue
         elif is_strict or not status.st_mode & stat.S_ISVTX:
             is_own = os.geteuid() in (0, status.st_uid)
-            why = f'others may write to {each} {mode}' + ('' if is_strict else ', and it has no sticky bit')
-            remedy = ('chmod', 'go-w' if is_strict else '+t', each)
-            found.append(Shared(each, why, remedy if is_own else ()))
-    return found
+            why = f'others may write to {place} {mode}' + ('' if is_strict else ', and it has no sticky bit')
+            remedy = ('chmod', 'go-w' if is_strict else '+t', place)
+            faults.append(Shared(place, why, remedy if is_own else ()))
+    return faults
 
 
 def open_to(path: str) -> Optional[str]:
     """A clause that says who could replace files of a directory or the directory; or None. Raises OSError."""
-    return next((each.why for each in shared(path, is_sticky_enough=True)), None)
+    return next((fault.why for fault in shared(path, is_sticky_enough=True)), None)
 
 
 def shared_in(folder: str, paths: Iterable[str], trusted: int = 0) -> List[Shared]:
     """`shared` for a folder and paths in it: each directory or file once, the folder's own fault first."""
-    found = [each for path in (folder, *paths) for each in shared(path, trusted=trusted)]
-    first = {each.path: each for each in reversed(found)}
-    return [first[path] for path in dict.fromkeys(each.path for each in found)]
+    faults = [fault for path in (folder, *paths) for fault in shared(path, trusted=trusted)]
+    first = {fault.path: fault for fault in reversed(faults)}
+    return [first[path] for path in dict.fromkeys(fault.path for fault in faults)]
 
 
 def refusal(folder: str, paths: Iterable[str], otherwise: Callable[[], str], trusted: int = 0) -> str:
     """The reason not to run code from a folder, with a command or `otherwise` as remedy; empty: none."""
     # What no command of this user can end comes first: its remedy is that for all.
-    faults = sorted(shared_in(folder, paths, trusted), key=lambda each: bool(each.remedy))
+    faults = sorted(shared_in(folder, paths, trusted), key=lambda fault: bool(fault.remedy))
     if not faults:
         return ''
     why = f'{faults[0].why}, and what lies there can run as you'
     if not faults[0].remedy:
         return f'{why}; {otherwise()}'
     home = os.path.join(os.path.realpath(folder), '')
-    above = [each.remedy for each in faults if not os.path.join(each.path, '').startswith(home)]
-    own = [('chmod', '-R', 'go-w', folder)] if len(above) < len(faults) else []
-    typed = ' && '.join(map(shell_line, (*own, *above)))
+    above = [fault.remedy for fault in faults if not os.path.join(fault.path, '').startswith(home)]
+    inside = [('chmod', '-R', 'go-w', folder)] if len(above) < len(faults) else []
+    typed = ' && '.join(map(shell_line, (*inside, *above)))
     return f'{why}; if all that lies in {folder} is yours, type: {typed}'
 
 
@@ -80,8 +80,8 @@ def refusal_of_code(folder: str, paths: Iterable[str]) -> str:
     """As `refusal`; whoever installed this Seatrial is trusted too, for that code already runs as this user."""
 
     def copied() -> str:
-        own = os.path.join(os.path.expanduser('~'), os.path.basename(os.path.realpath(folder)))
-        return f'name a copy of your own in its place: {shell_line(["cp", "-r", "--", folder, own])}'
+        copy = os.path.join(os.path.expanduser('~'), os.path.basename(os.path.realpath(folder)))
+        return f'name a copy of your own in its place: {shell_line(["cp", "-r", "--", folder, copy])}'
 
     return refusal(folder, paths, copied, os.stat(__file__).st_uid)
 
@@ -97,23 +97,23 @@ def private_folder(prefix: str) -> 'tempfile.TemporaryDirectory[str]':
 
 def _way_to(path: str) -> Tuple[List[str], str]:
     """Every directory and link from / to an absolute path, and the path it leads to (path_resolution(7))."""
-    here, found, left = '/', ['/'], path.split('/')[::-1]
+    here, places, left = '/', ['/'], path.split('/')[::-1]
     while left:
         name = left.pop()
         if name == '..':
             here = os.path.dirname(here)
         elif name not in ('', '.'):
             there = os.path.join(here, name)
-            if found.count(there) > _MAX_LINKS:
+            if places.count(there) > _MAX_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-            found.append(there)
+            places.append(there)
             if os.path.islink(there):
                 leads_to = os.readlink(there)
                 here = '/' if leads_to.startswith('/') else here
                 left += leads_to.split('/')[::-1]
             else:
                 here = there
-    return found, here
+    return places, here
 
 
 def _others_write(path: str, status: os.stat_result) -> bool:

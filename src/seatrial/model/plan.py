@@ -51,7 +51,7 @@ class Monitor(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The file system under test, as one job sees it: keys of trial.yaml (docs/site-config.md) and words of its type.
+    """The file system under test, as one job sees it: keys of trial.yaml (site-config.md) and words of its type.
     Sizes in bytes, times in seconds; None is undeclared or unknown, empty is none."""
 
     name: str
@@ -80,8 +80,34 @@ class Target(NamedTuple):
     targets_may_be_away: bool = False
 
 
+class Words(NamedTuple):
+    """The options of one launcher, separated by blanks: srun(1); mpiexec of Hydra; mpirun(1). When one rank dies,
+    srun has to be asked to end the others; the others do so by themselves."""
+
+    start: str  # with the fields {nodes}, {tasks} and {per_node}
+    pin: str = ''  # to nodes: {names} of them, or {slots}, each with its tasks
+    unbound: str = ''  # a process is not bound to the core of one task
+    exports: str = ''  # the processes get the whole environment, also where the site has jobs begin with an empty one
+
+
+LAUNCHERS: Dict[str, Words] = {
+    'local': Words('mpiexec -n {tasks}'),
+    'srun': Words(
+        'srun -N{nodes} -n{tasks} --ntasks-per-node={per_node} --kill-on-bad-exit=1',
+        pin='--nodelist={names}',
+        unbound='--cpu-bind=none',
+        exports='--export=ALL',
+    ),
+    'hydra': Words('mpiexec -n {tasks} -ppn {per_node}', pin='-hosts {names}'),
+    'openmpi': Words(
+        'mpirun -n {tasks} --map-by ppr:{per_node}:node', pin='--host {slots}', unbound='--bind-to none'
+    ),
+}
+"""By the kind that a site names; 'local' reaches one node."""
+
+
 class Launcher(NamedTuple):
-    """The kind of a launcher (launcher.LAUNCHERS) and the site's own arguments."""
+    """The kind of a launcher (LAUNCHERS) and the site's own arguments."""
 
     kind: str = 'local'
     arguments: Tuple[str, ...] = ()
@@ -192,7 +218,7 @@ def digest(plan: TrialPlan) -> str:
     """The SHA-256 of the plan's canonical JSON in its own schema; it ties a record to its plan."""
     data = to_json(plan)
     if plan.schema == ALL_IN_ONE:
-        data['points'] = [Point.as_earlier(each) for each in data['points']]
+        data['points'] = [Point.as_earlier(point) for point in data['points']]
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode('utf-8')).hexdigest()
 
 

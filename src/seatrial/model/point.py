@@ -169,33 +169,33 @@ class Point(NamedTuple):
 
     def changed(self, **values: Any) -> 'Point':
         """The point with other values of fields and parameters, in whichever part; a missing part is added."""
-        own = {name: value for name, value in values.items() if name not in PART_OF}
-        for name in values.keys() - own.keys():
+        fields = {name: value for name, value in values.items() if name not in PART_OF}
+        for name in values.keys() - fields.keys():
             part = PART_OF[name]
             plain = PARTS[part]()
-            before = own.get(part) or getattr(self, part)
+            before = fields.get(part) or getattr(self, part)
             if before or values[name] != getattr(plain, name):
-                own[part] = (before or plain)._replace(**{name: values[name]})
-        return self._replace(**own)
+                fields[part] = (before or plain)._replace(**{name: values[name]})
+        return self._replace(**fields)
 
     @staticmethod
     def from_earlier(data: Dict[str, Any]) -> Dict[str, Any]:
         """Sort JSON of plans of schema 2 and their records, where all parameters are side by side, into parts."""
         if not data.keys() & PART_OF.keys() or data.keys() & PARTS.keys():
             return data
-        found = {name: value for name, value in data.items() if name not in PART_OF}
-        found.update({part: {} for part in _MAY_BE_DEFAULT.get(str(data.get('kind')), ())})
+        fields = {name: value for name, value in data.items() if name not in PART_OF}
+        fields.update({part: {} for part in _MAY_BE_DEFAULT.get(str(data.get('kind')), ())})
         for name in data.keys() & PART_OF.keys():
-            found.setdefault(PART_OF[name], {})[name] = data[name]
-        return found
+            fields.setdefault(PART_OF[name], {})[name] = data[name]
+        return fields
 
     @staticmethod
     def as_earlier(data: Dict[str, Any]) -> Dict[str, Any]:
         """The reverse of from_earlier: JSON as in plans of schema 2."""
-        found = {name: value for name, value in data.items() if name not in PARTS}
+        flat = {name: value for name, value in data.items() if name not in PARTS}
         for part in data.keys() & PARTS.keys():
-            found.update(data[part])
-        return found
+            flat.update(data[part])
+        return flat
 
 
 _MAY_BE_DEFAULT = {'listing': ('time',), 'contention': ('tree',), 'limits': ('data', 'fill')}

@@ -83,7 +83,7 @@ class Sample(NamedTuple):
 
     def faults(self, metric: str) -> List[Finding]:
         """Findings that make the figure of this metric invalid: each metric has a validity of its own."""
-        return [each for each in self.findings if each.effect != 'label' and each.metric in ('', metric)]
+        return [finding for finding in self.findings if finding.effect != 'label' and finding.metric in ('', metric)]
 
     def valid_for(self, metric: str) -> bool:
         """True if the launch has a figure of this metric that may be used."""
@@ -276,7 +276,7 @@ def read_records(
     """The records in these lines, which follow those of `known`; for each kind but samples the last one counts. A
     line whose value `impossible` refuses, because no job writes it, is not used and breaks the chain."""
     chain, truncated = lines.Chain(known.chain or '', known.lines.last), known.truncated
-    found: List[Tuple[int, Any]] = []
+    numbered: List[Tuple[int, Any]] = []
     forged = ''
     for line in chain.checked(written):
         values, cut = lines.values_in([line], KINDS)
@@ -284,9 +284,9 @@ def read_records(
             forged = forged or _in_words(chain.number, line)
             continue
         truncated += cut
-        found += [(chain.number, value) for value in values]
-    samples = [(number, value) for number, value in found if isinstance(value, Sample)]
-    last: Dict[Any, Any] = {type(value): value for _, value in found}
+        numbered += [(chain.number, value) for value in values]
+    samples = [(number, value) for number, value in numbered if isinstance(value, Sample)]
+    last: Dict[Any, Any] = {type(value): value for _, value in numbered}
     bare = known.lines.bare or _in_words(*chain.bare)
     return known._replace(
         start=last.get(Start, known.start),
@@ -308,7 +308,6 @@ def _in_words(number: int, line: str) -> str:
     if not number:
         return ''
     values, _ = lines.values_in([line], KINDS)
-    named = [
-        f' ({each.stage} {each.launch}, repetition {each.repetition + 1})' for each in values if type(each) is Sample
-    ]
+    samples = [value for value in values if type(value) is Sample]
+    named = [f' ({sample.stage} {sample.launch}, repetition {sample.repetition + 1})' for sample in samples]
     return f'line {number}{"".join(named)}'

@@ -6,9 +6,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 from seatrial.model import lines
 
 TELEMETRY = 'telemetry.jsonl'
-
 READ, WRITTEN = 'read_bytes', 'write_bytes'  # the counters of throughput; all other counters have names of their type
-
 BEFORE, AFTER = 'before', 'after'
 
 
@@ -149,18 +147,18 @@ def line_of(value: Any) -> str:
 
 def read_telemetry(written: Iterable[str]) -> Telemetry:
     values, truncated = lines.values_in(written, KINDS)
-    found: Dict[Any, List[Any]] = {kind: [] for kind in KINDS.values()}
+    by_kind: Dict[Any, List[Any]] = {kind: [] for kind in KINDS.values()}
     for value in values:
-        found[type(value)].append(value)
+        by_kind[type(value)].append(value)
     return Telemetry(
-        watch=found[Watch][-1] if found[Watch] else None,
-        looks=found[Look],
-        gaps=found[Gap],
-        paces=found[Pace],
-        rpc_sizes=found[RpcSizes],
-        servers=found[Servers],
-        ended=found[Ended][-1] if found[Ended] else None,
+        watch=by_kind[Watch][-1] if by_kind[Watch] else None,
+        looks=by_kind[Look],
+        gaps=by_kind[Gap],
+        paces=by_kind[Pace],
+        rpc_sizes=by_kind[RpcSizes],
+        servers=by_kind[Servers],
+        ended=by_kind[Ended][-1] if by_kind[Ended] else None,
         truncated=truncated,
-        server_looks=tuple(found[ServerLook]),
-        server_gaps=tuple(found[ServerGap]),
+        server_looks=tuple(by_kind[ServerLook]),
+        server_gaps=tuple(by_kind[ServerGap]),
     )

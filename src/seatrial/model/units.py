@@ -50,10 +50,10 @@ def round_up(size: int, granule: int) -> int:
 
 
 def common_multiple(sizes: Iterable[int]) -> int:
-    found = 1
+    multiple = 1
     for size in sizes:
-        found = found * size // math.gcd(found, size)
-    return found
+        multiple = multiple * size // math.gcd(multiple, size)
+    return multiple
 
 
 def approximate_size(size: float) -> str:
@@ -69,19 +69,19 @@ SYSTEMS = (BINARY, DECIMAL)  # of the units that a site shows: 1 GiB/s or 1.07 G
 
 
 def _units() -> Dict[str, Tuple[str, Fraction]]:
-    found: Dict[str, Tuple[str, Fraction]] = {'': ('', Fraction(1)), '%': ('', Fraction(1, 100))}
+    units: Dict[str, Tuple[str, Fraction]] = {'': ('', Fraction(1)), '%': ('', Fraction(1, 100))}
     for power, letter in enumerate(('', 'k', 'M', 'G', 'T', 'P')):
-        found[f'{letter}B/s'] = ('B/s', Fraction(1000**power))
-        found[f'{letter}bit/s'] = ('B/s', Fraction(1000**power, 8))
+        units[f'{letter}B/s'] = ('B/s', Fraction(1000**power))
+        units[f'{letter}bit/s'] = ('B/s', Fraction(1000**power, 8))
         for word in ('op/s', 'ops/s', 'IOPS', 'entries/s', 'files/s', 'creates/s', 'stats/s', 'removes/s'):
-            found[f'{letter}{word}'] = ('op/s', Fraction(1000**power))
+            units[f'{letter}{word}'] = ('op/s', Fraction(1000**power))
         if power:
-            found[f'{letter.upper()}iB/s'] = ('B/s', Fraction(1024**power))
+            units[f'{letter.upper()}iB/s'] = ('B/s', Fraction(1024**power))
     for power, word in enumerate(('s', 'ms', 'us', 'ns')):
-        found[word] = ('s', Fraction(1, 1000**power))
-    found['\u00b5s'] = found['us']
-    found['min'], found['h'] = ('s', Fraction(60)), ('s', Fraction(3600))
-    return found
+        units[word] = ('s', Fraction(1, 1000**power))
+    units['\u00b5s'] = units['us']
+    units['min'], units['h'] = ('s', Fraction(60)), ('s', Fraction(3600))
+    return units
 
 
 UNITS = _units()  # the base unit of each unit of metrics, and the factor to it
@@ -131,7 +131,7 @@ def quantity(value: float, base: str, system: str = BINARY) -> str:
 
 
 def _rounded(value: float) -> str:
-    return f'{value:.3g}' if abs(value) < 999.5 else f'{value:.0f}'
+    return f'{value:.3g}' if abs(value) < 999.5 else f'{float(f"{value:.3g}"):.0f}'
 
 
 def _unit(unit: str) -> Tuple[str, Fraction]:

@@ -23,19 +23,19 @@ Opened = tuple[Session, Sequence[tuple[Declared, Case]]]
 
 def sides_of(written: Sequence[str]) -> dict[str, Path]:
     """The folder of each side by name, from texts such as 'striped=site-config/striped'. Raises UsageError."""
-    found = {}
+    sides = {}
     for text in written:
         name, equals, folder = text.partition('=')
         if not (is_label(name) and equals and folder):
             raise click.UsageError(f"'{text}' is no side; write NAME=FOLDER of a site, and of a name: {LABEL_FORM}")
-        found[name] = Path(folder)
-    if len(found) < len(written):
+        sides[name] = Path(folder)
+    if len(sides) < len(written):
         raise click.UsageError('both sides have one name; give each its own, also where the folder is the same')
-    states = {name: load(folder).state for name, folder in found.items()}
+    states = {name: load(folder).state for name, folder in sides.items()}
     if len(set(states.values())) > 1:
-        said = ', '.join(f'{state} of {name}' for name, state in states.items())
-        raise click.UsageError(f'the sides have histories of their own ({said}); write the same state in trial.yaml')
-    return found
+        shown = ', '.join(f'{state} of {name}' for name, state in states.items())
+        raise click.UsageError(f'the sides have histories of their own ({shown}); write the same state in trial.yaml')
+    return sides
 
 
 def in_turn(
@@ -63,7 +63,7 @@ def in_turn(
                 screen.print('stopped: the rounds are not compared')
                 return worst([*verdicts, Verdict.INCOMPLETE])
     site = load(next(iter(sides.values())))
-    one, other = (read(folder_of(site.state), named=own).rows for own in sessions.values())
+    one, other = (read(folder_of(site.state), named=of_side).rows for of_side in sessions.values())
     if not (one.height and other.height):
         screen.print('not compared: a side left nothing in the history')
         return worst([*verdicts, Verdict.INCOMPLETE])

@@ -67,15 +67,15 @@ def tried(screen: Console, session: Session, otherwise: str, act: Callable[[], T
     try:
         return act()
     except Exception as error:
-        said = repr(error)
+        why = repr(error)
         if isinstance(error, OSError) and error.strerror:
-            said = f'{error.filename or session.folder}: {error.strerror}'
-        screen.print(f'{otherwise}: {said}', soft_wrap=True)
+            why = f'{error.filename or session.folder}: {error.strerror}'
+        screen.print(f'{otherwise}: {why}', soft_wrap=True)
         return None
 
 
 def kept_of(plan: TrialPlan, records: Records, result: CaseResult) -> Kept:
-    metrics = {each.metric: (each.verdict.value, each.why) for each in result.metrics}
+    metrics = {metric.metric: (metric.verdict.value, metric.why) for metric in result.metrics}
     return Kept(plan, records, measured(plan, records), result.verdict.value, metrics)
 
 

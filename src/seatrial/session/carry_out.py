@@ -3,13 +3,17 @@
 import errno
 import json
 import os
+import queue
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 from rich.console import Console
 
@@ -34,11 +38,9 @@ from seatrial.report.terminal import console, say_loudly
 from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_job_states
 from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
 from seatrial.session.after_session import leave, tried
-from seatrial.session.cases import Cases
 from seatrial.session.from_options import say_not_applicable
-from seatrial.session.progress import AFTER_LAST_S, Progress
+from seatrial.session.progress import AFTER_LAST_S, Cases, Progress
 from seatrial.session.results import show
-from seatrial.session.stop_request import StopRequest, stop_requests
 from seatrial.site.error import SiteError, problem
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
 from seatrial.site.modules import modules_in
@@ -94,7 +96,9 @@ def carried_out(
         for note in [*notes, *_held_apart()]:
             screen.print(f'note: {note}', soft_wrap=True)
         try:
-            with _locked(session, plans):
+            with ExitStack() as held:  # from before the first case to after the last
+                for storage_system in sorted({plan.target.storage_system for plan in plans}):
+                    held.callback(lock.acquire(session.site.state, storage_system, session.id).release)
                 try:
                     with Conductor(session.site.state, session.id, plans, lambda line: say_loudly(screen, line)):
                         _reframe(session, checks, followed, screen, requested)
@@ -106,7 +110,11 @@ def carried_out(
             where = error.filename or session.folder
             screen.print(f'nothing more is measured: {where}: {error.strerror}', soft_wrap=True)
         requested.answer = 'all that was measured is being judged and reported'
-        recorded = _completed(screen, session, followed)
+        known = followed.recorded()
+        tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, known))
+        for case in known:
+            tried(screen, session, 'what Darshan saw is not on record', partial(keep_darshan_run, *case))
+        recorded = followed.recorded()
         if followed.fault:
             screen.print(f'not all that was measured can be read: {followed.fault}', soft_wrap=True)
         results = judge_cases(recorded, criteria, followed.judge)
@@ -115,9 +123,48 @@ def carried_out(
         why = 'what ReFrame said cannot be read'
         tried(screen, session, why, lambda: _say_if_nothing_started(screen, session, recorded))
         leave(screen, session, recorded, result)
-        for each in heartbeats:
-            each.stop()
+        for beat in heartbeats:
+            beat.stop()
     return result, requested.stop
+
+
+class StopRequest:
+    """Signals that ask a session to stop: each is answered at once; none ends it before its verdict is written."""
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+        self.stop = False
+
+
+@contextmanager
+def stop_requests(screen: Console, answer: str) -> Iterator[StopRequest]:
+    """Handles the signals inside the `with` statement; those that the caller ignores stay ignored (nohup). answer:
+    printed at each signal: what is waited for, and how long"""
+    requested = StopRequest(answer)
+    came: queue.SimpleQueue[int | None] = queue.SimpleQueue()  # its put() may interrupt itself
+
+    def note(number: int, frame: FrameType | None) -> None:
+        requested.stop = True
+        came.put(number)
+
+    def reply() -> None:
+        for number in iter(came.get, None):
+            screen.print(f'{signal.Signals(number).name}: {requested.answer}', soft_wrap=True)
+
+    replying = threading.Thread(target=reply, name='replies to signals', daemon=True)
+    replying.start()
+    before = {
+        number: signal.signal(number, note)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }
+    try:
+        yield requested
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        came.put(None)
+        replying.join()
 
 
 def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
@@ -137,19 +184,10 @@ def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
         raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
 
 
-def _completed(screen: Console, session: Session, cases: Cases) -> list[tuple[TrialPlan, Records]]:
-    """All cases with their records, after Slurm's states of their jobs are stored beside these."""
-    known = cases.recorded()
-    tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, known))
-    for each in known:
-        tried(screen, session, 'what Darshan saw is not on record', partial(keep_darshan_run, *each))
-    return cases.recorded()
-
-
 def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[tuple[TrialPlan, Records]]) -> None:
     """If no job has begun, and no case says why, prints ReFrame's last words."""
     output = session.folder / OUTPUT
-    if not output.is_file() or any(each.start for _, each in cases):
+    if not output.is_file() or any(records.start for _, records in cases):
         return
     known = modules_in(session.site.folder / SETTINGS_FILE)
     for modules in dict.fromkeys(known[plan.case.partition] for plan, _ in cases):
@@ -158,20 +196,11 @@ def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[t
                 pass
         except NotLoaded as error:  # of which ReFrame cuts off the reason
             screen.print(f'modules: {error}', soft_wrap=True)
-    if not any(each.job_state or each.end for _, each in cases):
+    if not any(records.job_state or records.end for _, records in cases):
         lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
         errors = [line for line in lines if 'error' in line.lower()]
         screen.print(f'ReFrame: {(errors or lines or ["it said nothing"])[-1].strip()}', soft_wrap=True)
     screen.print(f'  all that ReFrame said: {output}', soft_wrap=True)
-
-
-@contextmanager
-def _locked(session: Session, plans: list[TrialPlan]) -> Iterator[None]:
-    """Holds every storage system of the session from before its first case to after its last."""
-    with ExitStack() as held:
-        for storage_system in sorted({plan.target.storage_system for plan in plans}):
-            held.callback(lock.acquire(session.site.state, storage_system, session.id).release)
-        yield
 
 
 def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Console, requested: StopRequest) -> None:
@@ -185,10 +214,7 @@ def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Con
     folder.mkdir()
     # Where the site's own settings do not say otherwise; else it makes a directory in the user's home.
     (folder / DEFAULTS).write_text(json.dumps({'general': [{'topology_prefix': str(folder / 'topology')}]}))
-    with (
-        (session.folder / OUTPUT).open('wb') as output,
-        Progress(screen, cases, session.site.units) as progress,
-    ):
+    with (session.folder / OUTPUT).open('wb') as output, Progress(screen, cases, session.site.units) as progress:
         process = subprocess.Popen(
             reframe_argv(session, checks),
             cwd=session.folder,  # ReFrame leaves its log where it is started
@@ -205,8 +231,8 @@ def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Con
                 if progress.look():
                     waited = time.monotonic()
                 elif time.monotonic() - waited > AFTER_LAST_S:
-                    said = f'ReFrame is ended: all cases had ended {duration(AFTER_LAST_S)} before'
-                    screen.print(f'{said}; what it said: {session.folder / OUTPUT}', soft_wrap=True)
+                    why = f'ReFrame is ended: all cases had ended {duration(AFTER_LAST_S)} before'
+                    screen.print(f'{why}; what it said: {session.folder / OUTPUT}', soft_wrap=True)
                     break
         finally:
             _end(process)

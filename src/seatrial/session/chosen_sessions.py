@@ -41,26 +41,26 @@ def chosen(
     folder = folder_of(site.state)
     known = sessions_in(folder)
     terms = [[term.strip() for term in text.split(',')] for text in wanted]
-    labelled = any(is_label(term) for own in terms for term in own)
-    names = [[name for term in own if not is_label(term) for name in _named(known, term)] for own in terms]
+    labelled = any(is_label(term) for parts in terms for term in parts)
+    names = [[name for term in parts if not is_label(term) for name in _named(known, term)] for parts in terms]
     # Labels stand in the files alone.
     tables = summaries(folder, columns=('session', 'label')) if labelled else ()
     called: dict[str, list[str]] = by_key(
         pair
-        for each in tables
-        if not isinstance(each, Skipped)
-        for pair in each.select('label', 'session').unique().iter_rows()
+        for table in tables
+        if not isinstance(table, Skipped)
+        for pair in table.select('label', 'session').unique().iter_rows()
     )
     sides, skipped = [], dict[Skipped, None]()
-    for own, sessions in zip(terms, names, strict=True):
-        all_named = {*sessions, *(name for term in own for name in called.get(term, ()))}
-        found = read(folder, named=all_named, kept=kept, columns=columns)
-        skipped |= dict.fromkeys(found.skipped)
-        sides.append(found.rows)
-    for each in skipped:
-        screen.print(f'skipped {each.file}: {each.why}', soft_wrap=True)
-    for own, rows, text in zip(terms, sides, wanted, strict=True):
-        missing = [term for term in own if is_label(term) and term not in called]
+    for parts, sessions in zip(terms, names, strict=True):
+        all_named = {*sessions, *(name for term in parts for name in called.get(term, ()))}
+        side = read(folder, named=all_named, kept=kept, columns=columns)
+        skipped |= dict.fromkeys(side.skipped)
+        sides.append(side.rows)
+    for skip in skipped:
+        screen.print(f'skipped {skip.file}: {skip.why}', soft_wrap=True)
+    for parts, rows, text in zip(terms, sides, wanted, strict=True):
+        missing = [term for term in parts if is_label(term) and term not in called]
         if missing:
             raise click.UsageError(f"no session in the history has the label '{missing[0]}'; give {WHICH}")
         if not rows.height:
@@ -74,14 +74,14 @@ def _named(known: Sequence[str], term: str) -> list[str]:
     if not term:
         raise click.UsageError(f'empty session name (a comma at the end?); give {WHICH}')
     if term == LATEST:
-        found = list(known[-1:])
+        names = list(known[-1:])
     elif days:
         if days[2] and days[2] < days[1]:
             raise click.UsageError(f"'{term}' ends before it begins; write {days[2]}..{days[1]}")
         first, last = (day.replace('-', '') for day in (days[1], days[2] or days[1]))
-        found = [name for name in known if first <= name.partition('T')[0] <= last]
+        names = [name for name in known if first <= name.partition('T')[0] <= last]
     else:
         return [named(known, term, 'the history')]
-    if not found:
+    if not names:
         raise click.UsageError(f"no session in the history is of '{term}'; give {WHICH}")
-    return found
+    return names

@@ -51,17 +51,17 @@ FAULTS_SHOWN = 10
 
 def sessions_of(site: Site) -> list[str]:
     """The sessions of a site that have plans, oldest first. Raises OSError."""
-    return [each.name for each in session_folders(site.state) if any(each.glob(f'cases/*/{PLAN}'))]
+    return [folder.name for folder in session_folders(site.state) if any(folder.glob(f'cases/*/{PLAN}'))]
 
 
 def named(known: Sequence[str], wanted: str, where: str) -> str:
     """The one session whose name is or begins with `wanted`. Raises UsageError."""
-    found = [name for name in known if name == wanted] or [name for name in known if name.startswith(wanted)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        newest = ', '.join(found[-3:])
-        raise click.UsageError(f"'{wanted}' is the beginning of {len(found)} sessions; the newest are {newest}")
+    matches = [name for name in known if name == wanted] or [name for name in known if name.startswith(wanted)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        newest = ', '.join(matches[-3:])
+        raise click.UsageError(f"'{wanted}' is the beginning of {len(matches)} sessions; the newest are {newest}")
     newest = f'; the newest are {", ".join(known[-3:])}' if known else ''
     raise click.UsageError(f"there is no session '{wanted}' in {where}{newest}")
 
@@ -142,21 +142,21 @@ def evidence_of(
     notices: Sequence[str] = (),
 ) -> SessionEvidence:
     """The evidence of a judged session, with its records and raw output."""
-    said = {'site': session.site.name, 'label': session.profile.label, 'units': session.site.units}
+    facts = {'site': session.site.name, 'label': session.profile.label, 'units': session.site.units}
     more = {'notices': notices, 'not_applicable': session.not_applicable}
-    return evidence_in(session.folder, cases, result, **said, **more, before=figures_before(session))
+    return evidence_in(session.folder, cases, result, **facts, **more, before=figures_before(session))
 
 
 def evidence_in(
-    folder: Path, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult, **said: Any
+    folder: Path, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult, **facts: Any
 ) -> SessionEvidence:
-    """The same for a folder. said: the fields of the evidence that are neither in records nor raw output"""
+    """The same for a folder. facts: the fields of the evidence that are neither in records nor raw output"""
     return SessionEvidence(
         result=result,
         began=began(folder.name),
         seatrial=seatrial.__version__,
-        cases=[_case(folder, *each, one) for each, one in zip(cases, result.cases, strict=True)],
-        **said,
+        cases=[_case(folder, *case, one) for case, one in zip(cases, result.cases, strict=True)],
+        **facts,
     )
 
 
@@ -165,9 +165,9 @@ LOOKED_BACK = 20  # sessions
 
 def figures_before(session: Session) -> dict[tuple[Case, str], float]:
     """Valid means by case and metric, from the newest of a few earlier sessions of this profile that has them."""
-    found = dict[tuple[Case, str], float]()
+    means = dict[tuple[Case, str], float]()
     if session.contract or not session.profile.judges:  # one allocation, or too few repetitions to compare
-        return found
+        return means
     columns = ('session', 'profile', *CASE, 'metric', 'metric_verdict', 'value')
     earlier = (pl.col('session') < session.id) & (pl.col('profile') == session.profile.name)
     usable = (pl.col('metric_verdict') != Verdict.INVALID.value) & pl.col('value').is_not_null()
@@ -175,15 +175,15 @@ def figures_before(session: Session) -> dict[tuple[Case, str], float]:
         for rows in summaries(folder_of(session.site.state), LOOKED_BACK, columns):
             if isinstance(rows, pl.DataFrame):
                 kept = rows.filter(earlier & usable).select(*CASE, 'metric', 'value')
-                found.update({(Case(*case), metric): value for *case, metric, value in kept.iter_rows()})
-    return found
+                means.update({(Case(*case), metric): value for *case, metric, value in kept.iter_rows()})
+    return means
 
 
 def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]:
     """The cases that an acceptance by plain ReFrame, which plans each case when it begins, never began."""
     systems = {plan.case.partition.partition(':')[0] for plan in plans}
     begun = {plan.case for plan in plans}
-    missing = [each.name for each in order if each not in begun and each.partition.partition(':')[0] in systems]
+    missing = [case.name for case in order if case not in begun and case.partition.partition(':')[0] in systems]
     if not missing:
         return []
     whole = len(begun) + len(missing)
@@ -229,8 +229,8 @@ def judging(folder: Path) -> Iterator[None]:
     except NotReadable:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        said = f'{folder}: what is in it contradicts itself, {error!r}; if nobody has changed it, please report it'
-        raise NotReadable(said) from error
+        why = f'{folder}: what is in it contradicts itself, {error!r}; if nobody has changed it, please report it'
+        raise NotReadable(why) from error
 
 
 def _changed(folder: Path, result: SessionResult) -> list[str]:
@@ -241,15 +241,15 @@ def _changed(folder: Path, result: SessionResult) -> list[str]:
         return [f'there is no {RESULTS}: the session still runs, or it did not end by itself']
     except (ValueError, KeyError, TypeError, AttributeError):
         return [f'{RESULTS} cannot be read']
-    said = []
+    notices = []
     if verdict != result.verdict.value:
-        said = [
+        notices = [
             f'on the day this session was {verdict}; judged by the checks, references and rules of today it is '
             f'{result.verdict.value}'
         ]
     if chain != result.chain:
-        said.append(f'the records are not those that were judged on the day: their chain ended with {chain}')
-    return said
+        notices.append(f'the records are not those that were judged on the day: their chain ended with {chain}')
+    return notices
 
 
 def case_folder(folder: Path, plan: TrialPlan) -> Path:
@@ -259,8 +259,8 @@ def case_folder(folder: Path, plan: TrialPlan) -> Path:
 
 def _case(folder: Path, plan: TrialPlan, records: Records, result: CaseResult) -> CaseEvidence:
     samples = measured(plan, records)
-    own = case_folder(folder, plan)
-    raw = own / RAW
+    home = case_folder(folder, plan)
+    raw = home / RAW
     return CaseEvidence(
         plan=plan,
         records=records,
@@ -268,7 +268,7 @@ def _case(folder: Path, plan: TrialPlan, records: Records, result: CaseResult) -
         samples=samples,
         steps=_steps(plan, records, samples, raw),
         raw=f'{plan.records}/{RAW}',
-        telemetry=telemetry_in(str(own)),
+        telemetry=telemetry_in(str(home)),
     )
 
 
@@ -277,7 +277,7 @@ def _steps(
 ) -> dict[str, list[LaunchEvidence]]:
     """The first repetition of every point that has one, with the preparation that it needed."""
     first: dict[tuple[str, str], Sample] = {}
-    for sample in (sample for own in samples.values() for sample in own if sample.command):
+    for sample in (sample for of_metric in samples.values() for sample in of_metric if sample.command):
         first.setdefault((sample.point.label, sample.phase), sample)
     steps: dict[str, list[LaunchEvidence]] = {}
     for point in plan.points:
@@ -293,7 +293,7 @@ def _steps(
         ]
         if launches:
             steps[point.label] = [
-                LaunchEvidence(each, dict(_texts(raw, each.inputs))) for each in (*prepared[-1:], *launches)
+                LaunchEvidence(launch, dict(_texts(raw, launch.inputs))) for launch in (*prepared[-1:], *launches)
             ]
     return steps
 

@@ -41,8 +41,8 @@ def open_session(
     """The session that the options describe and its cases. Raises NoCases, SiteError or UsageError. declared: all
     checks of its folder; loading them takes longer than all the rest here"""
     site = answering(asked.site_folder)
-    site.check_names({each.name: each.family for each in declared.values()})
-    known = {*declared, *(each.family for each in declared.values())}
+    site.check_names({check.name: check.family for check in declared.values()})
+    known = {*declared, *(check.family for check in declared.values())}
     for name in asked.only:
         if name not in known:
             raise click.UsageError(f"'{name}' is no check and no family; {choice(name, sorted(known))}")
@@ -62,17 +62,17 @@ def open_session(
         asked.system,
         destructive=asked.destructive,
     )
-    cases = [(each, case) for each in declared.values() for case in cases_of(session, each)]
+    cases = [(check, case) for check in declared.values() for case in cases_of(session, check)]
     systems = sorted({case.partition.split(':')[0] for _, case in cases})
     if len(systems) > 1:
         raise click.UsageError(_SEVERAL.format('|'.join(systems)))
-    missing = (pair for each in declared.values() for pair in not_applicable(session, each).items())
+    missing = (pair for check in declared.values() for pair in not_applicable(session, check).items())
     reasons = by_key((why, case.name) for case, why in missing)
     if not cases:
-        said = ''.join(f'; {len(names)} not applicable: {why}' for why, names in reasons.items())
+        refused = ''.join(f'; {len(names)} not applicable: {why}' for why, names in reasons.items())
         remedy = _other_profiles(session, declared)
         raise NoCases(
-            [problem(TRIAL_FILE, ['trials'], f'no trial has cases for the profile {asked.profile}{said}{remedy}')]
+            [problem(TRIAL_FILE, ['trials'], f'no trial has cases for the profile {asked.profile}{refused}{remedy}')]
         )
     raise_any([settings_fault(site, systems[0])])
     session = replace(session, system=systems[0], not_applicable=reasons)
@@ -82,7 +82,7 @@ def open_session(
 
 def check_destructive(site: Site, name: str) -> None:
     """Raises UsageError for a name that is no storage system with actions."""
-    known = sorted({site.target(each, DEFAULT_LAYOUT).storage_system for each in site.trial_file.file_systems})
+    known = sorted({site.target(key, DEFAULT_LAYOUT).storage_system for key in site.trial_file.file_systems})
     if name and name not in known:
         raise click.UsageError(
             f'--destructive: {shown(name)} is no storage system of trial.yaml; {choice(name, known)}'
@@ -101,12 +101,12 @@ def _other_profiles(session: Session, declared: Mapping[str, Declared]) -> str:
     """The remedy for a profile without cases, as an appendix; empty if no other profile has any."""
     if session.profile is ACCEPTANCE and (session.site.folder / CONTRACT_FILE).exists():
         return f'; seatrial accept measures what {CONTRACT_FILE} asks for'
-    others = [replace(session, profile=each) for each in PROFILES.values() if each is not session.profile]
-    found = [each.profile.name for each in others if any(cases_of(each, one) for one in declared.values())]
-    if not found:
+    others = [replace(session, profile=profile) for profile in PROFILES.values() if profile is not session.profile]
+    names = [other.profile.name for other in others if any(cases_of(other, one) for one in declared.values())]
+    if not names:
         return ''
-    own = session.profile.name
-    return f'; there are cases with --profile {joined(found, "or")}, or add {own} to the profiles of a trial'
+    profile = session.profile.name
+    return f'; there are cases with --profile {joined(names, "or")}, or add {profile} to the profiles of a trial'
 
 
 def state_fault(site: Site) -> str:
@@ -150,7 +150,7 @@ def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collec
     """The reasons why these cases are not an acceptance of the whole system; empty under other profiles."""
     checks = declared.values() if session.profile.name == ACCEPTANCE.name else ()
     whole = replace(session, only=())
-    missing = [case for each in checks for case in cases_of(whole, each) if case not in chosen]
+    missing = [case for check in checks for case in cases_of(whole, check) if case not in chosen]
     if not missing:
         return []
     referenced = {case for profile, case in session.references if profile == session.profile.name}
@@ -171,5 +171,5 @@ def say_not_applicable(screen: Console, session: Session, why: bool = False) -> 
         screen.print(f'  {counted(number, "case")} cannot run here; the reasons: {asked}', soft_wrap=True)
     for reason, names in session.not_applicable.items() if why else ():
         screen.print(f'not applicable: {"; ".join(by_environment(names))}: {reason}', soft_wrap=True)
-    for said in session.left_out:
-        screen.print(f'not whole: {said}', soft_wrap=True)
+    for line in session.left_out:
+        screen.print(f'not whole: {line}', soft_wrap=True)

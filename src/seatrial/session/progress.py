@@ -2,20 +2,22 @@
 
 import statistics
 import time
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from seatrial.judge.verdict import CaseResult
-from seatrial.model.plan import TrialPlan, metric
-from seatrial.model.record import Records
+from seatrial.job.sequence.recorder import RecordReader
+from seatrial.judge.case import judge_case
+from seatrial.judge.verdict import CaseResult, Criteria
+from seatrial.model.plan import Case, TrialPlan, metric
+from seatrial.model.record import NOTHING, Records
 from seatrial.model.units import BINARY, duration, quantity
 from seatrial.report.terminal import marked
 from seatrial.rules.case import cut_off, measured
 from seatrial.rules.places import CONFIRM
 from seatrial.rules.stopping import t_interval
-from seatrial.session.cases import Cases
 from seatrial.workload.registry import metrics_of
 
 PLAIN_EVERY_S = 15.0
@@ -24,6 +26,38 @@ SILENT_S = 120.0
 
 AFTER_LAST_S = 300.0
 """How long ReFrame may take to end once all cases have: Slurm has KillWait and epilogs."""
+
+
+class Cases:
+    """The records and verdicts from which progress, results, report and history are made: each record is read once,
+    and each verdict computed once."""
+
+    def __init__(self, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria]) -> None:
+        self.plans, self.criteria = plans, criteria
+        self.readers = {plan.case: RecordReader(plan.records) for plan in plans}
+        self.fault = ''
+        self._read: dict[Case, Records] = {}
+        self._judged: dict[Case, tuple[Records, Criteria, CaseResult]] = {}
+
+    def read(self, plan: TrialPlan) -> Records:
+        """All records by now; if the state directory answers with an error, those read before. A case that had not
+        ended by then is INCOMPLETE if nothing more can be read; `fault` says why."""
+        try:
+            self._read[plan.case] = self.readers[plan.case].read()
+        except OSError as error:
+            self.fault = f'{error.filename or plan.records}: {error.strerror}'
+        return self._read.get(plan.case, NOTHING)
+
+    def recorded(self) -> list[tuple[TrialPlan, Records]]:
+        self.fault = ''
+        return [(plan, self.read(plan)) for plan in self.plans]
+
+    def judge(self, plan: TrialPlan, records: Records, criteria: Criteria) -> CaseResult:
+        """As judge_case, computed again only if its records or criteria have changed."""
+        known = self._judged.get(plan.case)
+        if known is None or known[:2] != (records, criteria):
+            known = self._judged[plan.case] = records, criteria, judge_case(plan, records, criteria)
+        return known[2]
 
 
 class Progress:
@@ -106,7 +140,7 @@ def running_line(plan: TrialPlan, records: Records, now: float, system: str = BI
     system: of the site's units"""
     assert records.start is not None
     samples = records.samples[-1:]
-    silent_s = now - max([records.start.started, *(each.started + each.elapsed_s for each in samples)])
+    silent_s = now - max([records.start.started, *(sample.started + sample.elapsed_s for sample in samples)])
     silent = f'; no launch has ended for {duration(silent_s)}' if silent_s > SILENT_S else ''
     return f'    {plan.case.name}  {_doing(plan, records, now - records.start.started, system)}{silent}'
 

@@ -27,7 +27,7 @@ from seatrial.model.record import Records
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.figures import cache_words, figure, is_valid
 from seatrial.report.headline import headline_of, plain
-from seatrial.report.terminal import marked
+from seatrial.report.terminal import WIDE, fitting, marked
 from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, listed, slow_places, unjudged, verdict_sentence
 from seatrial.rules.registry import RULES
 from seatrial.session.evidence import figures_before
@@ -58,9 +58,9 @@ def plain_results(result: SessionResult) -> dict[str, Any]:
         'verdict': result.verdict.value,
         'chain': result.chain,
         'counts': {verdict.value: count for verdict, count in result.counts.items()},
-        'relations': [_plain_expectation(each) for each in result.relations],
+        'relations': [_plain_expectation(row) for row in result.relations],
         'headline': plain(headline_of(result)),
-        'scores': [dataclasses.asdict(each) for each in result.scores],
+        'scores': [dataclasses.asdict(score) for score in result.scores],
         'left_out': list(result.left_out),
         'cases': [_plain(case) for case in result.cases],
     }
@@ -94,7 +94,6 @@ def _wrapped(text: str, indent: str = '  ') -> list[str]:
     return textwrap.wrap(text, WIDE, initial_indent=indent, subsequent_indent='  ', break_long_words=False)
 
 
-WIDE = 100
 WORST_SHOWN = 10
 LINES_OF_WORST = 12
 
@@ -104,47 +103,44 @@ def _headline_lines(session: Session, cases: Sequence[tuple[TrialPlan, Records]]
     tasks = {(plan.case, point.label): point.tasks for plan, _ in cases for point in plan.points}
     before = figures_before(session)
     system = session.site.units
-    rows = [(each.figure.words, each.words(system), each.where(tasks), each.changes(before)) for each in lines]
+    rows = [(line.figure.words, line.words(system), line.where(tasks), line.changes(before)) for line in lines]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
-    return [
-        f'  {name:<{widths[0]}}  {said:>{widths[1]}}  {"; ".join(filter(None, rest))}' for name, said, *rest in rows
-    ]
+    below = ' ' * (6 + sum(widths))
+    wrapped = list[str]()
+    for name, value, *rest in rows:
+        line = f'  {name:<{widths[0]}}  {value:>{widths[1]}}  {"; ".join(filter(None, rest))}'
+        wrapped += textwrap.wrap(line, WIDE, subsequent_indent=below)
+    return wrapped
 
 
 def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
     """The worst cases and relations that are not PASS or MEASURED, a line or a few each, and the number of others.
     left: what jobs have left behind"""
-    missed = [each for each in result.relations if each.enforced and not of_relation(each.relation).unopposed]
-    found = [(of_relation(each.relation), f'{each.words}: {each.relation.sentence}') for each in missed]
-    found += [
+    missed = [row for row in result.relations if row.enforced and not of_relation(row.relation).unopposed]
+    lines = [(of_relation(row.relation), f'{row.words}: {row.relation.sentence}') for row in missed]
+    lines += [
         (case.verdict, f'{_named([case.case], result)}: {"; ".join(case.reasons[:1])}')
         for case in result.worst_first
         if not case.verdict.unopposed
     ]
-    found += [(Verdict.INCOMPLETE, f'incomplete: {each}') for each in result.left_out]
-    places = [place for place in slow_places(result) if not any(place in said for _, said in found)]
-    shown = cut([f'{SIGNS[verdict.value]} {verdict.value}  {said}' for verdict, said in found], WORST_SHOWN)
-    room = max(1, LINES_OF_WORST // max(1, len(shown)))
-    return [_shortened(said, room * WIDE) for said in (*places, *shown, *cut(left, PLACES_SHOWN))]
-
-
-def _shortened(said: str, length: int) -> str:
-    """The text in one line, which a terminal may wrap: the output can be searched for it."""
-    return said if len(said) <= length else f'{said[: length - 4].rpartition(" ")[0]} ...'
+    lines += [(Verdict.INCOMPLETE, f'incomplete: {line}') for line in result.left_out]
+    places = [place for place in slow_places(result) if not any(place in line for _, line in lines)]
+    shown = cut([f'{SIGNS[verdict.value]} {verdict.value}  {line}' for verdict, line in lines], WORST_SHOWN)
+    return fitting([*places, *shown, *cut(left, PLACES_SHOWN)], LINES_OF_WORST)
 
 
 def _context(session: Session, result: SessionResult) -> list[str]:
     """Verdicts, references and criteria as counts, and the number of notes on the page, in a few lines."""
-    found = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
+    verdicts = ', '.join(f'{count} {verdict.value}' for verdict, count in result.counts.items())
     references = [] if session.contract else [_references(session, result)]
-    said = [score.sentence for score in result.scores]
-    every = [*(each for case in result.cases for each in case.expectations), *result.relations]
-    enforced = Counter(each.relation.verdict for each in every if each.enforced)
+    parts = [score.sentence for score in result.scores]
+    every = [*(row for case in result.cases for row in case.expectations), *result.relations]
+    enforced = Counter(row.relation.verdict for row in every if row.enforced)
     words = {HOLDS: 'met', FAILS: 'missed', UNDECIDED: 'undecided'}
-    said += [f'expectations enforced: {", ".join(f"{n} {words[v]}" for v, n in enforced.items())}'] * bool(enforced)
+    parts += [f'expectations enforced: {", ".join(f"{n} {words[v]}" for v, n in enforced.items())}'] * bool(enforced)
     notes = {label for case in result.cases for label in case.labels}
-    said += [f'{counted(len(notes), "note")} on the page'] * bool(notes)
-    return ['; '.join([found, *said]), *references]
+    parts += [f'{counted(len(notes), "note")} on the page'] * bool(notes)
+    return ['; '.join([verdicts, *parts]), *references]
 
 
 def _say_everything(console: Console, session: Session, result: SessionResult) -> None:
@@ -182,7 +178,7 @@ FIGURES_SHOWN = 2
 
 def _share(case: CaseResult) -> str:
     """The work of each task, if it was decided: bytes, or files; '-' for cases without a rate."""
-    units = [each.unit for each in case.metrics[:1]]
+    units = [metric.unit for metric in case.metrics[:1]]
     if not case.per_task or units == ['']:
         return '-'
     return approximate_size(case.per_task) if units == ['B/s'] else counted(case.per_task, 'file')
@@ -190,15 +186,15 @@ def _share(case: CaseResult) -> str:
 
 def _figures(case: CaseResult, system: str) -> str:
     """The range of the valid means over the points for each metric, with cached ones marked."""
-    found = by_key((each.name, each) for each in case.metrics if is_valid(each))
-    shown = [f'{name} {_span(own, system)} {cache_words(own)}'.rstrip() for name, own in found.items()]
-    hidden = list(found)[FIGURES_SHOWN:]
+    by_name = by_key((metric.name, metric) for metric in case.metrics if is_valid(metric))
+    shown = [f'{name} {_span(metrics, system)} {cache_words(metrics)}'.rstrip() for name, metrics in by_name.items()]
+    hidden = list(by_name)[FIGURES_SHOWN:]
     more = f'; also {", ".join(hidden)}' if hidden else ''
     return ', '.join(shown[:FIGURES_SHOWN]) + more if shown else '-'
 
 
 def _span(metrics: list[MetricResult], system: str) -> str:
-    values, unit = [each.summary.mean for each in metrics if each.summary], metrics[0].unit
+    values, unit = [metric.summary.mean for metric in metrics if metric.summary], metrics[0].unit
     low, high = min(values), max(values)
     shown = unit_for(high, unit, system)
     ends = [figure(in_unit(value, shown)) if unit else f'{value:g}' for value in (low, high)]
@@ -213,16 +209,16 @@ def _say_labels(console: Console, result: SessionResult) -> None:
     """Prints the caveats. Cases with the same caveat share a line, and so do those of one rule; if its figures differ
     by case, each case stands with its own."""
     by_label = by_key((label, case.case) for case in result.cases for label in case.labels)
-    for kind, own in by_key((each[0].split(':')[0], each) for each in by_label.items()).items():
-        labels = dict(own)
+    for kind, pairs in by_key((pair[0].split(':')[0], pair) for pair in by_label.items()).items():
+        labels = dict(pairs)
         if len(labels) > 1 and kind in RULES:
             remedy = f'; {RULES[kind].remedy}'
-            each = [
+            figures = [
                 f'{_named(cases, result)}: {label[len(kind) + 2 :].removesuffix(remedy)}'
                 for label, cases in labels.items()
             ]
-            said = f'{kind}: {"; ".join(cut(each, REASONS_SHOWN, f", in {RESULTS}"))}{remedy}'
-            labels = {said: [case for cases in labels.values() for case in cases]}
+            note = f'{kind}: {"; ".join(cut(figures, REASONS_SHOWN, f", in {RESULTS}"))}{remedy}'
+            labels = {note: [case for cases in labels.values() for case in cases]}
         lines = [f'note ({_where(cases, result)}): {label}' for label, cases in labels.items()]
         for line in cut(lines, REASONS_SHOWN, f' of these, in {RESULTS}'):
             console.print(line, soft_wrap=True)
@@ -235,25 +231,25 @@ def _where(cases: list[Case], result: SessionResult) -> str:
 
 def _named(cases: list[Case], result: SessionResult) -> str:
     """The checks of the cases; the full name where the session has several cases of a check."""
-    of_check = Counter(each.case.check for each in result.cases)
+    of_check = Counter(judged.case.check for judged in result.cases)
     return listed([case.check if of_check[case.check] == 1 else case.name for case in cases])
 
 
 def _say_expectations(console: Console, result: SessionResult) -> None:
     """Prints a line for each enforced expectation, unless it is among the reasons above; others are counted."""
-    of_cases = [(case, each) for case in result.cases for each in case.expectations]
-    lines = [(case, f'{each.id}: {_line(each)}') for case, each in of_cases if each.enforced]
-    said = [f'{case.case.name}: {line}' for case, line in lines if line not in _reasons_shown(case)]
-    said += [f'{each.id}: {_line(each)}' for each in result.relations if each.enforced]
-    for line in said:
+    of_cases = [(case, row) for case in result.cases for row in case.expectations]
+    lines = [(case, f'{row.id}: {_line(row)}') for case, row in of_cases if row.enforced]
+    shown = [f'{case.case.name}: {line}' for case, line in lines if line not in _reasons_shown(case)]
+    shown += [f'{row.id}: {_line(row)}' for row in result.relations if row.enforced]
+    for line in shown:
         console.print(line, soft_wrap=True)
-    context = [each for each in (*(each for _, each in of_cases), *result.relations) if not each.enforced]
+    context = [row for row in (*(row for _, row in of_cases), *result.relations) if not row.enforced]
     if not context:
         return
-    counts = Counter(each.relation.verdict for each in context)
-    found = f'{counts[HOLDS]} hold here, {counts[FAILS]} do not, {counts[UNDECIDED]} are undecided'
+    counts = Counter(row.relation.verdict for row in context)
+    outcome = f'{counts[HOLDS]} hold here, {counts[FAILS]} do not, {counts[UNDECIDED]} are undecided'
     console.print(
-        f'expectations of the literature: {unjudged(result) or found}; '
+        f'expectations of the literature: {unjudged(result) or outcome}; '
         f'{len(context)} in {RESULTS} as context, which decides nothing',
         soft_wrap=True,
     )
@@ -264,7 +260,7 @@ def _line(expectation: ExpectationResult) -> str:
 
 
 def _references(session: Session, result: SessionResult) -> str:
-    counts = Counter(each.interval for case in result.cases for each in case.references)
+    counts = Counter(row.interval for case in result.cases for row in case.references)
     if not counts:
         return 'no references for these cases' if session.references else 'no references'
     shown = ', '.join(f'{count} {word}' for word, count in counts.items())
@@ -285,12 +281,12 @@ def _plain(case: CaseResult) -> dict[str, Any]:
     del data['curves']
     if not case.binding:  # as in results of records that say nothing of it
         del data['binding']
-    data['expectations'] = [_plain_expectation(each) for each in case.expectations]
+    data['expectations'] = [_plain_expectation(row) for row in case.expectations]
     data['facts'] = [fact._asdict() for fact in case.facts]
     data['darshan'] = to_json(case.darshan)
     data['case'] = {**case.case._asdict(), 'name': case.case.name}
     data['verdict'] = case.verdict.value
-    data['metrics'] = [_plain_metric(each) for each in case.metrics]
+    data['metrics'] = [_plain_metric(metric) for metric in case.metrics]
     return data
 
 
@@ -303,8 +299,8 @@ def _plain_metric(metric: MetricResult) -> dict[str, Any]:
     data['verdict'] = metric.verdict.value
     if metric.summary is not None:
         data['summary']['interval'] = _plain_interval(metric.summary.interval)
-    for own, group in zip(data['groups'], metric.groups, strict=True):
-        own['rate'] = {'mean': group.rate.mean, **_plain_interval(group.rate)}
+    for group_data, group in zip(data['groups'], metric.groups, strict=True):
+        group_data['rate'] = {'mean': group.rate.mean, **_plain_interval(group.rate)}
     return data
 
 

@@ -1,4 +1,4 @@
-"""contract.yaml: the criteria of a contract of acceptance, in its own words and units. docs/contract.md describes it.
+"""contract.yaml: the criteria of a contract of acceptance, in its own words and units. contract.md describes it.
 
 seatrial.check.contract finds the check that measures a criterion; everything else is checked here.
 """
@@ -86,10 +86,10 @@ def _bound(value: Any) -> Bound:
         raise ValueError(f'{show(unit)} is not a unit of a metric; {choice(unit, EXAMPLES)}')
     if of and unit != '%':
         raise ValueError(f'{show(value)} is a part of another criterion in {unit or "no unit"}; write 70 % of {of}')
-    found = in_base(float(number), unit).value
-    if not 0 < found <= LARGEST:
+    amount = in_base(float(number), unit).value
+    if not 0 < amount <= LARGEST:
         raise ValueError(f'{show(value)} is out of range; correct the number or the unit')
-    return Bound(text.strip(), found, unit, of)
+    return Bound(text.strip(), amount, unit, of)
 
 
 def _id(value: Any) -> str:
@@ -168,8 +168,10 @@ class Workload(Entry):
     @property
     def asked(self) -> dict[str, Any]:
         """The parameters that a point must have, by their names in a point."""
-        own = {field: getattr(self, key) for key, field in FIELDS.items()}
-        return {name: value for name, value in own.items() if value is not None} | ACCESSES.get(self.access or '', {})
+        parts = {field: getattr(self, key) for key, field in FIELDS.items()}
+        return {name: value for name, value in parts.items() if value is not None} | ACCESSES.get(
+            self.access or '', {}
+        )
 
 
 FIELDS = {key: key for key in ('transfer_size', 'interface', 'direct', 'queue_depth')}
@@ -272,7 +274,7 @@ class ContractFile(NamedTuple):
     problems: dict[int, list[str]]  # by number of the criterion; REST for other parts
 
     def said(self) -> list[str]:
-        return [each for number in sorted(self.problems) for each in self.problems[number]]
+        return [line for number in sorted(self.problems) for line in self.problems[number]]
 
 
 REST = -1
@@ -288,9 +290,9 @@ def load_contract(folder: Path) -> Contract | None:
         return None
     lacking = [
         problem(CONTRACT_FILE, place(number, key), 'is missing')
-        for number, each in zip(file.numbers, file.contract.criteria, strict=True)
+        for number, entry in zip(file.numbers, file.contract.criteria, strict=True)
         for key in ('metric', 'nodes', 'at_least')
-        if (each.bound is None if key == 'at_least' else getattr(each, key) is None and not each.observed)
+        if (entry.bound is None if key == 'at_least' else getattr(entry, key) is None and not entry.observed)
     ]
     raise_any([*file.said(), *lacking])
     return file.contract
@@ -323,18 +325,18 @@ def read_contract(folder: Path) -> ContractFile | None:
         entries = tuple(CriterionEntry.model_validate(rows[number]) for number in numbers)
         contract = Contract.model_construct(**sound, criteria=entries)
     unread = {_id_in(data, number) for number in wrong}
-    by_id = {each.id: each for each in contract.criteria}
+    by_id = {entry.id: entry for entry in contract.criteria}
     first, whole = dict[str, int](), dict[int, CriterionEntry]()
-    for number, each in zip(numbers, contract.criteria, strict=True):
-        found = list(_contradictions(each, first, None if 'milestones' in head else contract.milestones))
-        first.setdefault(each.id, number)
-        fault = _fault_of_base(each, by_id, unread)
+    for number, entry in zip(numbers, contract.criteria, strict=True):
+        faults = list(_contradictions(entry, first, None if 'milestones' in head else contract.milestones))
+        first.setdefault(entry.id, number)
+        fault = _fault_of_base(entry, by_id, unread)
         if fault is None:
-            whole[number] = _in_full(each, by_id)
+            whole[number] = _in_full(entry, by_id)
         elif fault:
-            found.append((['at_least' if each.at_least else 'at_most'], fault))
-        if found:
-            wrong[number] = [problem(CONTRACT_FILE, place(number, *keys), sentence) for keys, sentence in found]
+            faults.append((['at_least' if entry.at_least else 'at_most'], fault))
+        if faults:
+            wrong[number] = [problem(CONTRACT_FILE, place(number, *keys), sentence) for keys, sentence in faults]
     return ContractFile(contract.model_copy(update={'criteria': tuple(whole.values())}), list(whole), wrong)
 
 
@@ -352,20 +354,20 @@ def place(number: int, *keys: str | int) -> list[str | int]:
 
 
 def _contradictions(
-    each: CriterionEntry, first: Mapping[str, int], milestones: Mapping[str, str] | None
+    entry: CriterionEntry, first: Mapping[str, int], milestones: Mapping[str, str] | None
 ) -> Iterator[tuple[list[str], str]]:
     """Contradictions between values that are each well formed. first: earlier criteria, with their numbers"""
-    if each.id in first:
-        yield ['id'], f'{show(each.id)} is the number of criteria[{first[each.id]}] too; give it one of its own'
-    if each.milestone is not None and milestones is not None and each.milestone not in milestones:
-        yield ['milestone'], f'{show(each.milestone)} is not among milestones; {choice(each.milestone, milestones)}'
-    if each.at_least and each.at_most:
+    if entry.id in first:
+        yield ['id'], f'{show(entry.id)} is the number of criteria[{first[entry.id]}] too; give it one of its own'
+    if entry.milestone is not None and milestones is not None and entry.milestone not in milestones:
+        yield ['milestone'], f'{show(entry.milestone)} is not among milestones; {choice(entry.milestone, milestones)}'
+    if entry.at_least and entry.at_most:
         yield [], 'at_least and at_most are both written; write one of them, and a range as two criteria'
 
 
-def _fault_of_base(each: CriterionEntry, by_id: Mapping[str, CriterionEntry], unread: Collection[str]) -> str | None:
+def _fault_of_base(entry: CriterionEntry, by_id: Mapping[str, CriterionEntry], unread: Collection[str]) -> str | None:
     """The reason why it cannot be a percentage of another criterion; empty if that one is malformed, else None."""
-    way, ahead = [each.id], each.bound.of if each.bound else ''
+    way, ahead = [entry.id], entry.bound.of if entry.bound else ''
     while ahead:
         if ahead not in by_id:
             return '' if ahead in unread else f'{show(ahead)} is the number of no criterion; {choice(ahead, by_id)}'
@@ -383,9 +385,9 @@ OWN = ('id', 'text', 'at_least', 'at_most', 'state', 'milestone', 'observed')
 """Keys that a percentage of another criterion has by itself; others that it leaves out are as they are there."""
 
 
-def _in_full(each: CriterionEntry, by_id: Mapping[str, CriterionEntry]) -> CriterionEntry:
-    if each.bound and each.bound.of:
-        base = _in_full(by_id[each.bound.of], by_id)
-        left_out = [key for key in CriterionEntry.model_fields if key not in OWN and getattr(each, key) is None]
-        each = each.model_copy(update={key: getattr(base, key) for key in left_out})
-    return each
+def _in_full(entry: CriterionEntry, by_id: Mapping[str, CriterionEntry]) -> CriterionEntry:
+    if entry.bound and entry.bound.of:
+        base = _in_full(by_id[entry.bound.of], by_id)
+        left_out = [key for key in CriterionEntry.model_fields if key not in OWN and getattr(entry, key) is None]
+        entry = entry.model_copy(update={key: getattr(base, key) for key in left_out})
+    return entry

@@ -26,6 +26,6 @@ def problem(file: str, keys: Iterable[str | int], sentence: str) -> str:
 
 
 def raise_any(problems: Iterable[str]) -> None:
-    found = [each for each in problems if each]
-    if found:
-        raise SiteError(found)
+    lines = [line for line in problems if line]
+    if lines:
+        raise SiteError(lines)

@@ -40,7 +40,7 @@ class {name}(Check):
     workload = data_access(files='multiple', operations=('write', 'read'))
     sweep = Sweep('transfer_size', powers_of_two('64KiB', '1MiB'))
 """
-"""The first form of a check of a site's own; docs/extend.md says what else it can be."""
+"""The first form of a check of a site's own; docs/how-to/extend.md says what else it can be."""
 
 
 @dataclass(frozen=True)
@@ -104,21 +104,21 @@ class FoundMachine:
     modules: Sequence[str] = ()
 
 
-def settings_of(found: FoundMachine) -> str:
-    return _jinja().get_template('settings.py.jinja').render(_given(found))
+def settings_of(machine: FoundMachine) -> str:
+    return _jinja().get_template('settings.py.jinja').render(_given(machine))
 
 
-def trial_of(found: FoundMachine) -> str:
+def trial_of(machine: FoundMachine) -> str:
     """The text of trial.yaml, with sizes that fit if the free space is known."""
-    first = found.partitions[0]
+    first = machine.partitions[0]
     nodes = sorted({1, min(MOST_NODES, first.nodes)})
-    room = min(each.limit_bytes for each in found.file_systems)
+    room = min(file_system.limit_bytes for file_system in machine.file_systems)
     share = (room - 2 * MIB) // (nodes[-1] * first.tasks)
     small = 0 if share >= SMOKE.effort.first_bytes else max(1, share // (16 * MIB)) * 16 * MIB
     nightly = nodes[-1] * first.tasks * NIGHTLY.effort.tree_bytes + MIB
-    fits = nightly <= room and min(each.limit_inodes for each in found.file_systems) >= NIGHTLY_INODES
+    fits = nightly <= room and min(file_system.limit_inodes for file_system in machine.file_systems) >= NIGHTLY_INODES
     given = {'nodes': nodes, 'bytes_per_task': small, 'nightly': nightly, 'nightly_fits': fits}
-    return _jinja().get_template('trial.yaml.jinja').render({**_given(found), **given})
+    return _jinja().get_template('trial.yaml.jinja').render({**_given(machine), **given})
 
 
 def as_name(text: str) -> str:
@@ -127,12 +127,8 @@ def as_name(text: str) -> str:
     return name if name[:1].isalpha() else f'x{name}'[:32]
 
 
-def _given(found: FoundMachine) -> dict[str, object]:
-    return {
-        **vars(found),
-        'environment': 'seatrial' if found.modules else 'builtin',
-        'profiles': tuple(PROFILES),
-    }
+def _given(machine: FoundMachine) -> dict[str, object]:
+    return {**vars(machine), 'environment': 'seatrial' if machine.modules else 'builtin', 'profiles': tuple(PROFILES)}
 
 
 @cache

@@ -47,11 +47,11 @@ def load(folder: str | os.PathLike[str]) -> Site:
     settings.py is executed once in a process to learn its partitions; so nobody else may change it, nor trial.yaml,
     which names programs."""
     home = _folder(folder)
-    read = [str(home / each) for each in (SETTINGS_FILE, TRIAL_FILE, '__pycache__')]
+    read = [str(home / name) for name in (SETTINGS_FILE, TRIAL_FILE, '__pycache__')]
     raise_any([refusal_of_code(os.fspath(folder), read)])
     trial_file = _trial_file(yaml_file.read(home / TRIAL_FILE), home)
-    found = islice(_contradictions(trial_file, partitions_in(home / SETTINGS_FILE)), SHOWN_PROBLEMS + 1)
-    problems = [problem(TRIAL_FILE, keys, sentence) for keys, sentence in found]
+    faults = islice(_contradictions(trial_file, partitions_in(home / SETTINGS_FILE)), SHOWN_PROBLEMS + 1)
+    problems = [problem(TRIAL_FILE, keys, sentence) for keys, sentence in faults]
     raise_any(problems)
     return Site(home, trial_file)
 
@@ -80,8 +80,8 @@ def check_folders(site: str | os.PathLike[str]) -> list[str]:
     raise_any([refusal_of_code(os.fspath(site), [str(file)])])
     given = _given(yaml_file.read(file), home)
     if given is None:
-        own = home / OWN_CHECKS
-        given = (str(own),) if own.is_dir() else ()
+        own_checks = home / OWN_CHECKS
+        given = (str(own_checks),) if own_checks.is_dir() else ()
     return [along, *given]
 
 
@@ -95,7 +95,7 @@ def configuration_in(settings: Path) -> dict[Any, Any]:
         for partition in dictionaries(system.get('partitions')):
             for key, example in _LISTS.items():
                 value = partition.get(key)
-                if not (value is None or (isinstance(value, list) and all(isinstance(each, str) for each in value))):
+                if not (value is None or (isinstance(value, list) and all(isinstance(item, str) for item in value))):
                     where = f'{system.get("name")}:{partition.get("name")}'
                     sentence = f"{where}: {key} is not a list of texts; write '{key}': {example}"
                     raise SiteError([problem(SETTINGS_FILE, [], sentence)])
@@ -192,7 +192,7 @@ def _owner(root: type[BaseModel], keys: list[str | int]) -> type[BaseModel]:
 def _model_in(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for part in typing.get_args(annotation) if (found := _model_in(part))), None)
+    return next((model for part in typing.get_args(annotation) if (model := _model_in(part))), None)
 
 
 def _executed(settings: Path) -> dict[str, Any]:
@@ -211,8 +211,8 @@ def _run(settings: str, content: bytes) -> dict[str, Any]:
     and schedulers twice. Inside ReFrame, ReFrame itself has executed it."""
     path = Path(settings).resolve()
     for module in list(sys.modules.values()):
-        file = Path(getattr(module, '__dict__', {}).get('__file__') or '')
-        if file.name == SETTINGS_FILE and file.resolve() == path:
+        file = str(getattr(module, '__dict__', {}).get('__file__') or '')
+        if file.endswith(SETTINGS_FILE) and Path(file).resolve() == path:
             return vars(module)
     return runpy.run_path(settings)
 

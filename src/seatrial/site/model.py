@@ -13,15 +13,15 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from seatrial.engine.registry import NAMES
+from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
 from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.hostlist import expanded
-from seatrial.model.launcher import LAUNCHERS
 from seatrial.model.layout import TARGETS, Layout
 from seatrial.model.owned import refusal, shared, user_name
-from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
+from seatrial.model.plan import LAUNCHERS, Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
 from seatrial.model.point import Allocation, Point
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import BINARY, SYSTEMS, parse_size
@@ -80,7 +80,7 @@ def calendar_of(at: str, days: Sequence[str] = DAYS) -> Calendar:
     return Calendar(int(hour), int(minute), tuple(days))
 
 
-# The docstring of a reader is its word in the column "type" of docs/site-config.md; without one its name is.
+# The docstring of a reader is its word in the column "type" of site-config.md; without one its name is.
 
 
 def _version(value: Any) -> int:
@@ -110,7 +110,7 @@ def _target_number(value: Any) -> int:
 def _targets(value: Any) -> int | tuple[int, ...]:
     """number, or list of numbers"""
     if isinstance(value, list):
-        return tuple(sorted(_target_number(each) for each in _distinct(value)))
+        return tuple(sorted(_target_number(number) for number in _distinct(value)))
     if type(value) is not int or not 1 <= value <= MOST_TARGETS:
         remedy = f'write how many there are, up to {MOST_TARGETS}, or their numbers: [0, 1, 5]'
         raise ValueError(f'{show(value)} does not tell the targets; {remedy}')
@@ -238,7 +238,7 @@ def one_of(what: str, known: Sequence[str]) -> Callable[[Any], str]:
             raise ValueError(f'{show(value)} is not {what}; {choice(value, known)}')
         return value
 
-    chosen.__doc__ = ', '.join(f'`{each}`' for each in known)
+    chosen.__doc__ = ', '.join(f'`{word}`' for word in known)
     return chosen
 
 
@@ -275,12 +275,12 @@ def _program(value: Any) -> str:
 def _hosts(value: Any) -> tuple[str, ...]:
     """nodes"""
     try:
-        found = expanded(value) if isinstance(value, str) and len(value) <= MOST_HOSTLIST else ()
+        hosts = expanded(value) if isinstance(value, str) and len(value) <= MOST_HOSTLIST else ()
     except ValueError:
-        found = ()
-    if not found or not all(map(_HOST.match, found)):
+        hosts = ()
+    if not hosts or not all(map(_HOST.match, hosts)):
         raise ValueError(f"{show(value)} is no list of nodes; write it as Slurm does: n[01-16],m3 (sinfo -h -o '%N')")
-    return found
+    return hosts
 
 
 def _groups(value: Any) -> dict[str, Any]:
@@ -310,9 +310,9 @@ class Enforced(NamedTuple):
 
 def _enforced(value: Any) -> tuple[Enforced, ...]:
     """list of ids, or of `{id: limit}`"""
-    found = tuple(_one_enforced(each) for each in _listed(value))
-    _distinct([each.id for each in found])
-    return found
+    items = tuple(_one_enforced(item) for item in _listed(value))
+    _distinct([item.id for item in items])
+    return items
 
 
 def _one_enforced(value: Any) -> Enforced:
@@ -373,7 +373,6 @@ Truth = Annotated[bool, BeforeValidator(_truth)]
 Day = Annotated[str, BeforeValidator(one_of('a day', DAYS))]
 Name = Annotated[str, BeforeValidator(_name)]
 Device = Annotated[str, BeforeValidator(_device)]
-TargetNumber = Annotated[int, BeforeValidator(_target_number)]
 Targets = Annotated[int | tuple[int, ...], BeforeValidator(_targets)]
 NodeCount = Annotated[int, BeforeValidator(_count('node count'))]
 Check = Annotated[str, BeforeValidator(_check)]
@@ -395,10 +394,10 @@ Filled = BeforeValidator(_filled)
 class Entry(BaseModel):
     """A mapping of trial.yaml. An unknown key is an error. Of a field's `examples` the first is the remedy.
 
-    The text below each field, and what its reader says of itself, are in docs/site-config.md (docs/generate_keys.py).
+    The text below each field, and what its reader says of itself, are in site-config.md (docs/generate.py).
     """
 
-    model_config = ConfigDict(frozen=True, extra='forbid', use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra='forbid')
 
 
 class EngineEntry(Entry):
@@ -464,7 +463,8 @@ class FileSystemEntry(Entry):
     targets_may_be_away: Truth = False
     """whether cases run while a target or a server is away, with a label; without it they are refused (rule P22)"""
     to_be_filled: Annotated[str, BeforeValidator(_to_be_filled)] = ''
-    """what [limits](limits.md) may fill: a quota that holds for `path`, or all of the trial's own file system"""
+    """what [limits](../how-to/limits.md) may fill: a quota that holds for `path`, or all of the trial's own file
+    system"""
     osts: Targets | None = None
     """how many targets were bought, or the numbers of those that are to be compared"""
     mdts: Targets | None = None
@@ -521,12 +521,12 @@ class Partition(Entry):
     programs: Annotated[dict[EngineName, Program], Filled] = {}
     """where the nodes of this partition have other binaries than `engines` names, as of another architecture"""
     darshan: PathText | None = None
-    """`libdarshan.so` of the nodes, built for their MPI: [Darshan](darshan.md)"""
+    """`libdarshan.so` of the nodes, built for their MPI: [Darshan](../how-to/darshan.md)"""
     queue_limit: Seconds = 24 * 3600.0
     """a job that has not begun by then is cancelled, and its case is INCOMPLETE with Slurm's reason"""
     groups: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_hosts)]], BeforeValidator(_groups)] = {}
     """nodes that are compared while all work at once: `{rack1: 'n[01-16]', rack2: 'n[17-32]'}`. See
-    [groups](statistics.md#groups-of-nodes-at-once)"""
+    [groups](../explanation/statistics.md#groups-of-nodes-at-once)"""
 
     @model_validator(mode='after')
     def _apart(self) -> 'Partition':
@@ -555,10 +555,10 @@ class ActionEntry(Entry):
     """those that the action may hit"""
     count: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
     """prints a whole number, of messages in a log, say, and changes nothing;
-    [how much it rises](scenarios.md#which-number-is-best) while the action lasts is reported"""
+    [how much it rises](../how-to/scenarios.md#which-number-is-best) while the action lasts is reported"""
     values: Annotated[tuple[Annotated[int, Field(strict=True, ge=1)], ...], Listed] = ()
     """of a tunable, ascending: `{value}` in `start`, and where you like in the others, stands for each. Such an
-    action is one of [`Tunable`](scenarios.md#which-number-is-best) alone"""
+    action is one of [`Tunable`](../how-to/scenarios.md#which-number-is-best) alone"""
     timeout: Seconds = 120.0
     """of each command; then its process group is killed"""
 
@@ -631,7 +631,7 @@ class Overrides(Entry):
     files_per_task: Annotated[int | None, BeforeValidator(_count('number of files', MOST_INODES))] = None
     """the same for the files and directories of a metadata check, where its trees may be of any size"""
     fullness: Annotated[float | None, BeforeValidator(_fullness)] = None
-    """of [ageing](ageing.md): how much of the file system is in use when its trees are there"""
+    """of [ageing](../how-to/ageing.md): how much of the file system is in use when its trees are there"""
     transfer_size: Annotated[int | None, BeforeValidator(_size(1))] = None
     """fixes the bytes of a transfer; a sweep over transfer sizes then has this one point"""
     direct: Annotated[bool | None, BeforeValidator(_truth)] = None
@@ -718,10 +718,11 @@ class TrialFile(Entry):
     actions: Annotated[dict[Name, ActionEntry], Filled] = {}
     """commands that take servers away and bring them back"""
     notify: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
-    """sends a notification of a [scheduled trial](scheduled.md#notifications), as a mail or to a web service"""
+    """sends a notification of a [scheduled trial](../how-to/scheduled.md#notifications), as a mail or to a web
+    service"""
     false_notifications: Annotated[float, BeforeValidator(_monthly)] = 1.0
     """how many false notifications of a change the site bears a month, for all that is scheduled: the threshold of
-    `seatrial trend`. Fewer find small changes later: [nights](statistics.md#sessions-and-nights)"""
+    `seatrial trend`. Fewer find small changes later: [nights](../explanation/statistics.md#sessions-and-nights)"""
     cuts: Annotated[tuple[Annotated[str, BeforeValidator(one_of('what can be cut', CUTS))], ...], Distinct] = CUTS
     """what `seatrial plan --fit` leaves out where time is short, in this order; of checks the last first"""
     units: Annotated[str, BeforeValidator(one_of('a system of units', SYSTEMS))] = BINARY
@@ -795,7 +796,7 @@ class Site:
         driver = by_type(entry.type)
         same = {key: getattr(entry, key) for key in Target._fields if key in FileSystemEntry.model_fields}
         numbers = {f'{kind.lower()}s': entry.numbers(kind) for kind in TARGETS}
-        counted = {key: own if own is None else len(own) for key, own in numbers.items()}
+        counted = {key: of_kind if of_kind is None else len(of_kind) for key, of_kind in numbers.items()}
         changed = {
             'storage_system': entry.storage_system or file_system,
             'limits': Limits(*(getattr(entry.limits, name) for name in Limits._fields)),
@@ -804,7 +805,9 @@ class Site:
         return Target(
             name=file_system,
             layout=Layout() if layout == DEFAULT_LAYOUT else driver.layout(layout, entry.layouts[layout]),
-            recovery_limit_s=driver.recovery_limit_s if entry.recovery_limit is None else entry.recovery_limit,
+            recovery_limit_s=driver.may_block_s(mount_of(entry.path))
+            if entry.recovery_limit is None
+            else entry.recovery_limit,
             listed=tuple(kind for kind in TARGETS if isinstance(getattr(entry, f'{kind.lower()}s'), tuple)),
             no_layout=driver.no_layout,
             tried=driver.tried,
@@ -814,18 +817,18 @@ class Site:
     def actions(self, file_system: str, tunable: bool = False) -> tuple[Action, ...]:
         """The actions for a file system, in the order of the file; tunable ones once for each of their values."""
 
-        def one(name: str, each: ActionEntry, value: str) -> Action:
+        def one(name: str, entry: ActionEntry, value: str) -> Action:
             start, undo, check, count = (
                 tuple(word.replace(VALUE, value) for word in argv)
-                for argv in (each.start, each.undo, each.check, each.count)
+                for argv in (entry.start, entry.undo, entry.check, entry.count)
             )
-            return Action(f'{name}-{value}' if value else name, start, undo, check, each.timeout, count)
+            return Action(f'{name}-{value}' if value else name, start, undo, check, entry.timeout, count)
 
         return tuple(
-            one(name, each, str(value))
-            for name, each in self.trial_file.actions.items()
-            if file_system in each.file_systems and bool(each.values) == tunable
-            for value in each.values or ('',)
+            one(name, entry, str(value))
+            for name, entry in self.trial_file.actions.items()
+            if file_system in entry.file_systems and bool(entry.values) == tunable
+            for value in entry.values or ('',)
         )
 
     def schedule(self, profile: str) -> ScheduleEntry:
@@ -848,7 +851,7 @@ class Site:
         choices = tuple(EngineChoice(entry.name, entry.program or entry.name) for entry in self.trial_file.engines)
         if only is None:
             return choices
-        return tuple(each for each in choices if each.name == only) or (EngineChoice(only, only),)
+        return tuple(choice for choice in choices if choice.name == only) or (EngineChoice(only, only),)
 
     def on_partition(self, partition: str, choices: Iterable[EngineChoice]) -> tuple[EngineChoice, ...]:
         """The engines with the partition's own programs, if it has any."""
@@ -885,11 +888,11 @@ class Site:
                     values = getattr(first, key), getattr(other, key)
                     if None not in values and values[0] != values[1]:
                         problems[problem(TRIAL_FILE, ['trials', k, key], sentence)] = None
-                limits = [{each.id: each.limit for each in trial.enforce} for trial in (first, other)]
+                limits = [{item.id: item.limit for item in trial.enforce} for trial in (first, other)]
                 for id_ in limits[0].keys() & limits[1].keys():
                     if limits[0][id_] != limits[1][id_]:
-                        said = f'the limit of {id_} {sentence}'
-                        problems[problem(TRIAL_FILE, ['trials', k, 'enforce'], said)] = None
+                        fault = f'the limit of {id_} {sentence}'
+                        problems[problem(TRIAL_FILE, ['trials', k, 'enforce'], fault)] = None
         raise_any(problems)
 
     def check_enforced(
@@ -932,8 +935,8 @@ class Site:
         """
         trials = {entry.path for entry in self.trial_file.file_systems.values()}
         try:
-            with os.scandir(self.state) as found:
-                folders = sorted(each.path for each in found if each.path not in trials and each.is_dir())
+            with os.scandir(self.state) as entries:
+                folders = sorted(entry.path for entry in entries if entry.path not in trials and entry.is_dir())
         except (FileNotFoundError, NotADirectoryError):
             folders = []
         except OSError as error:
@@ -944,8 +947,8 @@ class Site:
         return refusal(self.state, folders, self._another_state)
 
     def _another_state(self) -> str:
-        for each in (self.state, str(self.folder / 'state'), os.environ.get('HOME', '') + '/seatrial'):
-            path = f'{each}-{os.geteuid()}'
+        for base in (self.state, str(self.folder / 'state'), os.environ.get('HOME', '') + '/seatrial'):
+            path = f'{base}-{os.geteuid()}'
             if os.access(Path(path).parent, os.W_OK) and not shared(path):
                 return f'write another one, which Seatrial makes, as in state: {path}'
         return 'write another one, in a directory that nobody else can change'

@@ -29,24 +29,24 @@ def modules_in(settings: Path) -> dict[str, Modules]:
     """The modules of each partition, by 'system:partition': those of the system, of itself and of its environment. Of
     several environments the first counts; a trial runs in each. Raises SiteError."""
     configuration = configuration_in(settings)
-    found = {}
+    modules = {}
     for system in dictionaries(configuration.get('systems')):
         for partition in dictionaries(system.get('partitions')):
             name = f'{system.get("name")}:{partition.get("name")}'
             environments = partition.get('environs') or ['builtin']
-            own = _environment(dictionaries(configuration.get('environments')), environments[0], name)
-            wanted = tuple(module for owner in (system, partition, own) for module in _wanted(owner))
-            found[name] = Modules(system.get('modules_system', NO_MODULES), wanted)
-    return found
+            environment = _environment(dictionaries(configuration.get('environments')), environments[0], name)
+            wanted = tuple(module for owner in (system, partition, environment) for module in _wanted(owner))
+            modules[name] = Modules(system.get('modules_system', NO_MODULES), wanted)
+    return modules
 
 
 def _environment(environments: list[dict[Any, Any]], name: str, partition: str) -> dict[Any, Any]:
     """The entry of that name for the partition, else for its system, else for all."""
     for wanted in (partition, partition.partition(':')[0], '*'):
-        for each in environments:
-            systems = each.get('target_systems', ['*'])
-            if each.get('name') == name and isinstance(systems, list) and wanted in systems:
-                return each
+        for environment in environments:
+            systems = environment.get('target_systems', ['*'])
+            if environment.get('name') == name and isinstance(systems, list) and wanted in systems:
+                return environment
     return {}
 
 

@@ -1,7 +1,7 @@
 """references.yaml: expected figures of this system, in ReFrame's own form; their dates stand under `$seatrial`.
 
 ReFrame skips a reference that it cannot find or read: a class, key or metric that is misspelt, '1' for 1, a part too
-many. Here each is a problem with its place and its remedy, before ReFrame starts. docs/references.md describes the
+many. Here each is a problem with its place and its remedy, before ReFrame starts. references.md describes the
 file.
 """
 
@@ -9,7 +9,7 @@ import datetime
 import math
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -60,7 +60,7 @@ class Measured(NamedTuple):
 
 def _origin(value: Any) -> str:
     if value == CONTRACT:
-        remedy = 'write it as criteria into contract.yaml (docs/contract.md), and take these references out'
+        remedy = 'write it as criteria into contract.yaml (docs/reference/contract.md), and take these references out'
         raise ValueError(f'what was agreed does not stand here; {remedy}')
     if value != BASELINE:
         raise ValueError(f'{show(value)} is no origin; {choice(value, (BASELINE,))}')
@@ -108,42 +108,44 @@ def references_file(folder: Path) -> Path | None:
     return file if os.path.lexists(file) else None
 
 
-def load_references(file: Path, measured: Mapping[str, Collection[Measured]], complete: bool = True) -> References:
+def load_references(file: Path, measured: Mapping[str, Iterable[Measured]], complete: bool = True) -> References:
     """The references in a file. Raises SiteError with every problem found. measured: by the class name of each check;
     complete: whether these are all checks; if not, references of others are skipped"""
     reading = _ReferencesReading(measured, complete)
-    found = reading.document(_as_reframe_reads(file))
+    references = reading.document(_as_reframe_reads(file))
     raise_any(reading.problems)
-    return found
+    return references
 
 
 class _ReferencesReading:
     """One walk over the file, which collects the references and the problems."""
 
-    def __init__(self, measured: Mapping[str, Collection[Measured]], complete: bool) -> None:
+    def __init__(self, measured: Mapping[str, Iterable[Measured]], complete: bool) -> None:
         self.measured = measured
         self.complete = complete
         self.problems: list[str] = []
 
     def document(self, data: Any) -> References:
         if not isinstance(data, dict):
-            self.note((), f'{show(data)} stands where class names of checks are expected; see docs/references.md')
+            self.note(
+                (), f'{show(data)} stands where class names of checks are expected; see docs/reference/references.md'
+            )
             return {}
         origins = self.origins(data)
-        found: dict[tuple[str, Case], tuple[Reference, ...]] = {}
+        references: dict[tuple[str, Case], tuple[Reference, ...]] = {}
         for check, entry in data.items():
             if check in self.measured:
                 for key, reference in self.check(check, entry, origins):
-                    found[key] = (*found.get(key, ()), reference)
+                    references[key] = (*references.get(key, ()), reference)
             elif check != SEATRIAL and (self.complete or str(check).startswith('$')):
                 self.note((check,), f'{show(check)} is the class name of no check; {choice(check, self.measured)}')
-        return found
+        return references
 
     def origins(self, data: dict[Any, Any]) -> dict[tuple[str, str], Origin | None]:
         """The origin by check and profile; None for one with problems."""
-        found: dict[tuple[str, str], Origin | None] = {}
+        origins: dict[tuple[str, str], Origin | None] = {}
         if SEATRIAL not in data:
-            return found
+            return origins
         for check, profiles in self.mapping((SEATRIAL,), data[SEATRIAL], 'class names of checks'):
             if check not in self.measured and not self.complete:
                 continue
@@ -151,8 +153,8 @@ class _ReferencesReading:
                 keys = (SEATRIAL, check, profile)
                 if not isinstance(data.get(check), dict) or profile not in data[check]:
                     self.note(keys, 'speaks of references that are not there; correct its name, or take it out')
-                found[check, profile] = self.origin(keys, entry)
-        return found
+                origins[check, profile] = self.origin(keys, entry)
+        return origins
 
     def origin(self, keys: tuple[Any, ...], entry: Any) -> Origin | None:
         if not isinstance(entry, dict):
@@ -181,7 +183,7 @@ class _ReferencesReading:
                 keys = (SEATRIAL, check, profile)
                 self.note(keys, f'the references of {check}.{profile} have no origin; write {_EXAMPLE}')
         for path, leaf in self.leaves(check, (), rows, profiles):
-            row = next(each for each in rows if each[: len(path)] == path)
+            row = next(row for row in rows if row[: len(path)] == path)
             amount = self.amount((check, *path), leaf, row)
             origin = origins.get((check, path[0]))
             if amount and origin:
@@ -201,8 +203,8 @@ class _ReferencesReading:
         now = next(row.tasks for row in rows if row[: len(place)] == place)
         if origin.tasks not in (None, now):
             sentence = f'is {origin.tasks}, and {case.name} has {now}; see tasks_per_node, nodes and max_tasks'
-            said = problem(REFERENCES_FILE, [SEATRIAL, check, profile, 'tasks'], sentence)
-            self.problems += [said] if said not in self.problems else []
+            line = problem(REFERENCES_FILE, [SEATRIAL, check, profile, 'tasks'], sentence)
+            self.problems += [line] if line not in self.problems else []
 
     def leaves(
         self, check: str, path: tuple[Any, ...], rows: Sequence[Measured], value: Any

@@ -37,12 +37,12 @@ class Asked(NamedTuple):
 def asked(environment: Mapping[str, Any]) -> list[Asked]:
     """The programs of a spack.yaml. Raises ValueError if a version is not exact, or `require` has another one."""
     settings = environment['spack']
-    found = []
+    programs = []
     for spec in settings['specs']:
         name, version, variants = _parsed(spec)
         required = settings['packages'].get(name, {}).get('require', ())
-        for each in [required] if isinstance(required, str) else required:
-            _, also, more = _parsed(f'{name}{each}')
+        for requirement in [required] if isinstance(required, str) else required:
+            _, also, more = _parsed(f'{name}{requirement}')
             if version and also not in ('', version):
                 raise ValueError(
                     f'{name}: specs has @={version}, and packages requires @={also}; write the same twice'
@@ -50,14 +50,14 @@ def asked(environment: Mapping[str, Any]) -> list[Asked]:
             variants = {**variants, **more}
         if not version or not required:
             raise ValueError(f'{name}: its version is not fixed; write {name}@=VERSION in specs and in its require')
-        found.append(Asked(name, version, variants))
-    return found
+        programs.append(Asked(name, version, variants))
+    return programs
 
 
 def pinned(lock: Mapping[str, Any], package: str) -> tuple[str, str]:
     """Version and hash of a program in a lock; both empty if it is not pinned."""
-    found = ((each['version'], hash_) for hash_, each in lock['concrete_specs'].items() if each['name'] == package)
-    return next(found, ('', ''))
+    pins = ((spec['version'], hash_) for hash_, spec in lock['concrete_specs'].items() if spec['name'] == package)
+    return next(pins, ('', ''))
 
 
 def faults_of_lock(environment: Mapping[str, Any], lock: Mapping[str, Any], system: str = '') -> list[str]:
@@ -65,15 +65,15 @@ def faults_of_lock(environment: Mapping[str, Any], lock: Mapping[str, Any], syst
     specs = lock['concrete_specs']
     roots = {specs[root['hash']]['name']: specs[root['hash']] for root in lock['roots']}
     wanted = asked(environment)
-    faults = [fault for each in wanted for fault in _program_faults(each, roots.get(each.name))]
-    extra = sorted(set(roots) - {each.name for each in wanted})
+    faults = [fault for program in wanted for fault in _program_faults(program, roots.get(program.name))]
+    extra = sorted(set(roots) - {program.name for program in wanted})
     faults += [f'{name} is in the lock, and spack.yaml does not ask for it' for name in extra]
     foreign = {name for name, entry in environment['spack']['packages'].items() if entry.get('buildable') is False}
     provided = _provided(specs)
     for hash_, spec in specs.items():
-        own = sorted(foreign & {spec['name'], *provided.get(hash_, ())})
-        if own and 'external' not in spec:
-            faults.append(f"{_named(spec)} would be built by Spack; {own[0]} is always the site's, as an external")
+        owned = sorted(foreign & {spec['name'], *provided.get(hash_, ())})
+        if owned and 'external' not in spec:
+            faults.append(f"{_named(spec)} would be built by Spack; {owned[0]} is always the site's, as an external")
     systems = sorted({spec['arch']['platform_os'] for spec in roots.values()})
     if system and systems != [system]:
         faults.append(
@@ -121,45 +121,45 @@ def built_without_mpi(lock: Mapping[str, Any], database: Mapping[str, Any]) -> l
     return []
 
 
-def another_mpi(lock: Mapping[str, Any], database: Mapping[str, Any], told: Callable[[str], str]) -> list[str]:
+def another_mpi(lock: Mapping[str, Any], database: Mapping[str, Any], mpi_of: Callable[[str], str]) -> list[str]:
     """A fault for each program or library linked with another MPI than the lock's. If two are installed, the system's
-    compiler wrapper can belong to another one than the external in the lock. told: the MPI that a program loads, as
+    compiler wrapper can belong to another one than the external in the lock. mpi_of: the MPI that a program loads, as
     'MPICH 4.0.2', or empty if unknown"""
-    found = []
+    faults = []
     for hash_, spec in lock['concrete_specs'].items():
         record = database['database']['installs'].get(hash_)
-        providers = [each['name'] for each in spec.get('dependencies', ()) if 'mpi' in each['parameters']['virtuals']]
+        providers = [link['name'] for link in spec.get('dependencies', ()) if 'mpi' in link['parameters']['virtuals']]
         if not record or not providers or providers[0] not in _MPIS:
             continue
         for file in (Path(record['path'], part) for part in _LINKED.get(spec['name'], ())):
-            library = told(str(file)) if file.is_file() else ''
+            library = mpi_of(str(file)) if file.is_file() else ''
             if library and not library.startswith(_MPIS[providers[0]]):
-                found.append(
+                faults.append(
                     f'{file} is linked with {library}, and the lock says {providers[0]}; make mpicc that of '
                     f'{providers[0]} (Debian: update-alternatives --config mpi) and install into another --prefix'
                 )
-    return found
+    return faults
 
 
-def unable(lock: Mapping[str, Any], database: Mapping[str, Any], told: Callable[[str, str], str]) -> list[str]:
+def unable(lock: Mapping[str, Any], database: Mapping[str, Any], output_of: Callable[[str, str], str]) -> list[str]:
     """A fault for each program built without an interface that checks ask for: its configure silently omits
-    interfaces without headers. told: the output of a program with an option, or empty"""
-    found = []
+    interfaces without headers. output_of: the output of a program with an option, or empty"""
+    faults = []
     for hash_, spec in lock['concrete_specs'].items():
         record = database['database']['installs'].get(hash_)
         for name, option, word, remedy in _INTERFACES.get(spec['name'], ()) if record else ():
             file = Path(record['path'], name)
-            said = told(str(file), option) if file.is_file() else ''
-            if said and word not in said:
-                found.append(f'{file} was built without {word}; {remedy}, and install into another --prefix')
-    return found
+            listed = output_of(str(file), option) if file.is_file() else ''
+            if listed and word not in listed:
+                faults.append(f'{file} was built without {word}; {remedy}, and install into another --prefix')
+    return faults
 
 
 def core_fault(core: str, repository: str, least: Version) -> str:
     """The reason why this Spack cannot be used, or empty. core: text of its lib/spack/spack/__init__.py; repository:
     text of repo.yaml; least: oldest usable core"""
     version, api, wanted = (
-        _numbers(each, text) for each, text in ((_CORE, core), (_API, core), (_REPOSITORY_API, repository))
+        _numbers(pattern, text) for pattern, text in ((_CORE, core), (_API, core), (_REPOSITORY_API, repository))
     )
     if version is None:
         return 'it does not tell its version; is it Spack?'
@@ -202,22 +202,22 @@ def _program_faults(wanted: Asked, spec: Mapping[str, Any] | None) -> Iterator[s
 
 def _provided(specs: Mapping[str, Any]) -> dict[str, set[str]]:
     """The virtual packages, such as mpi, that each spec provides."""
-    found: dict[str, set[str]] = {}
+    provided: dict[str, set[str]] = {}
     for spec in specs.values():
-        for each in spec.get('dependencies', ()):
-            found.setdefault(each['hash'], set()).update(each['parameters']['virtuals'])
-    return found
+        for link in spec.get('dependencies', ()):
+            provided.setdefault(link['hash'], set()).update(link['parameters']['virtuals'])
+    return provided
 
 
 def _needed(specs: Mapping[str, Any], roots: Sequence[str]) -> list[str]:
     """The hashes of roots and of their link and run dependencies, once each."""
-    found, rest = dict.fromkeys(roots), list(roots)
+    needed, rest = dict.fromkeys(roots), list(roots)
     while rest:
-        for each in specs[rest.pop()].get('dependencies', ()):
-            if {'link', 'run'} & set(each['parameters']['deptypes']) and each['hash'] not in found:
-                found[each['hash']] = None
-                rest.append(each['hash'])
-    return list(found)
+        for link in specs[rest.pop()].get('dependencies', ()):
+            if {'link', 'run'} & set(link['parameters']['deptypes']) and link['hash'] not in needed:
+                needed[link['hash']] = None
+                rest.append(link['hash'])
+    return list(needed)
 
 
 def _named(spec: Mapping[str, Any]) -> str:
@@ -225,8 +225,8 @@ def _named(spec: Mapping[str, Any]) -> str:
 
 
 def _numbers(pattern: re.Pattern[str], text: str) -> Version | None:
-    found = pattern.search(text)
-    return (int(found[1]), int(found[2])) if found else None
+    match = pattern.search(text)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def _dotted(version: Version) -> str:

@@ -85,8 +85,11 @@ def parse(text: str, name: str) -> Any:
         sentence = 'a number in an escape (\\U) or in a line that begins with % is out of range; correct it'
         raise SiteError([problem(name, [], sentence)]) from None
     if root is None:
-        raise SiteError([problem(name, [], 'the file is empty; see docs/site-config.md')])
-    return _Reading(name).document(root)
+        raise SiteError([problem(name, [], 'the file is empty; see docs/reference/site-config.md')])
+    reading = _Reading(name)
+    value = reading.value(root, ())
+    raise_any(reading.problems)
+    return value
 
 
 class _Loader(yaml.SafeLoader):
@@ -121,11 +124,6 @@ class _Reading:
         self.values = 0
         self.open: set[int] = set()
 
-    def document(self, root: yaml.Node) -> Any:
-        value = self.value(root, ())
-        raise_any(self.problems)
-        return value
-
     def value(self, node: yaml.Node, keys: tuple[str | int, ...]) -> Any:
         self.values += 1
         if self.values > MAX_VALUES:
@@ -137,9 +135,9 @@ class _Reading:
         if len(self.open) == MAX_DEPTH:
             self.stop(keys[:3], f'nested more than {MAX_DEPTH} deep, aliases counted; write it flatter')
         self.open.add(id(node))
-        found = self.mapping(node, keys) if isinstance(node, yaml.MappingNode) else self.sequence(node, keys)
+        value = self.mapping(node, keys) if isinstance(node, yaml.MappingNode) else self.sequence(node, keys)
         self.open.remove(id(node))
-        return found
+        return value
 
     def scalar(self, node: yaml.ScalarNode, keys: tuple[str | int, ...]) -> Any:
         kind, text = node.tag.removeprefix(_TAG), node.value
@@ -163,7 +161,7 @@ class _Reading:
     def mapping(self, node: yaml.Node, keys: tuple[str | int, ...]) -> Any:
         if node.tag != _TAG + 'map':
             return self.tag(node, keys)
-        found: dict[Hashable, Any] = {}
+        values: dict[Hashable, Any] = {}
         lines: dict[str, int] = {}
         for key_node, item in node.value:
             line = key_node.start_mark.line + 1
@@ -181,8 +179,8 @@ class _Reading:
                 self.note(keys, f'line {line}: << does not merge here; write the keys out')
                 continue
             lines[key] = line
-            found[key] = self.value(item, (*keys, key))
-        return found
+            values[key] = self.value(item, (*keys, key))
+        return values
 
     def tag(self, node: yaml.Node, keys: tuple[str | int, ...]) -> None:
         self.note(
@@ -200,11 +198,11 @@ class _Reading:
 def _syntax(error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     place = f'line {mark.line + 1}, column {mark.column + 1}: ' if mark else ''
-    said = (error.problem or error.context or 'not YAML').removeprefix('but ')
+    what = (error.problem or error.context or 'not YAML').removeprefix('but ')
     mend = next(
-        (mend for part, mend in _MENDS if part in said), 'check the indentation, brackets and quotes up to here'
+        (mend for part, mend in _MENDS if part in what), 'check the indentation, brackets and quotes up to here'
     )
-    return f'{place}{said}; {mend}'
+    return f'{place}{what}; {mend}'
 
 
 def with_value(text: str, keys: Sequence[str | int], value: Any, comment: str = '') -> str:
@@ -220,10 +218,10 @@ def with_value(text: str, keys: Sequence[str | int], value: Any, comment: str = 
         if not isinstance(node, yaml.MappingNode):
             place = '.'.join(map(str, keys[:depth])) or 'the file'
             raise ValueError(f'{place} is no mapping; write one, or take it out')
-        found = [item for name, item in node.value if name.value == str(key)]
-        if not found:
+        items = [item for name, item in node.value if name.value == str(key)]
+        if not items:
             return _inserted(text, node, keys[depth:], value, comment)
-        node = found[0]
+        node = items[0]
     start, end = node.start_mark.index, _end(node)
     rest, newline, below = text[end:].partition('\n')
     if comment and (not rest.strip() or rest.strip().startswith(comment.partition(':')[0])):

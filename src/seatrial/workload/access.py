@@ -100,14 +100,14 @@ class Access(Kind):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A bandwidth named as the operation; with `opening` also one node's, and the share of opening files."""
-        own = self.phase(phase).metrics
-        return tuple(each for each in own if point.data.opening or not each.name.endswith((OF_A_NODE, OPENING)))
+        types = self.phase(phase).metrics
+        return types if point.data.opening else tuple(m for m in types if not m.name.endswith((OF_A_NODE, OPENING)))
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
-        own = measurement.metric(phase)
-        if not point.data.opening or own is None:
+        bandwidth = measurement.metric(phase)
+        if not point.data.opening or bandwidth is None:
             return ()
-        return (Metric(phase + OF_A_NODE, own.value / point.nodes, 'B/s', seconds=own.seconds),)
+        return (Metric(phase + OF_A_NODE, bandwidth.value / point.nodes, 'B/s', seconds=bandwidth.seconds),)
 
     def metric_words(self, metric: str) -> str:
         return super().metric_words(metric.replace(OPENING, ' (share of opening)').replace(OF_A_NODE, ' (of a node)'))
@@ -129,13 +129,13 @@ class Access(Kind):
         """The granule divides by the transfer size of every point, if a fixed share does."""
         divisor = common_multiple(point.data.transfer_size for point in points)
         scales = points[0].scales
-        own = pinned if pinned is not None and scales else points[0].data.bytes_per_task
+        share = pinned if pinned is not None and scales else points[0].data.bytes_per_task
         if pinned is not None or not effort.first_bytes or not scales:
-            fixed = pinned if scales else own
+            fixed = pinned if scales else share
             target_s = effort.target_s if effort.first_bytes else 0.0
             largest = max(point.data.transfer_size for point in points)
-            granule = largest if own % divisor else divisor
-            return Sizing(own, granule, target_s, effort.min_s, effort.working_set, fixed)
+            granule = largest if share % divisor else divisor
+            return Sizing(share, granule, target_s, effort.min_s, effort.working_set, fixed)
         granule = round_up(MIN_GRANULE, divisor)
         first = round_up(effort.first_bytes, granule)
         return Sizing(first, granule, effort.target_s, effort.min_s, effort.working_set)
@@ -198,8 +198,12 @@ def name_of(point: Point) -> str:
 FILE_NAMES = (r'data(\.\d{8,})?',)  # regular expressions of what file_name gives
 
 
+def numbered_file(number: int) -> str:
+    return f'data.{number:08d}'
+
+
 def file_name(point: Point, rank: int) -> str:
-    return f'data.{rank:08d}' if point.data.files == 'multiple' else 'data'
+    return numbered_file(rank) if point.data.files == 'multiple' else 'data'
 
 
 def writer_of(point: Point, rank: int) -> int:
@@ -232,9 +236,9 @@ def writers(point: Point) -> Point:
 def writing(point: Point, transfer_size: int, bytes_per_task: int, shared: bool = False) -> Point:
     """The data access that writes a file a task, or segments of a shared one, where the tasks of the point run."""
     how = ('single', 'segment') if shared else ('multiple', 'whole')
-    own = data_access(*how, operations=('write',), transfer_size=transfer_size, bytes_per_task=bytes_per_task)
+    access = data_access(*how, operations=('write',), transfer_size=transfer_size, bytes_per_task=bytes_per_task)
     placed = {field: getattr(point, field) for field in ('label', 'nodes', 'tasks', 'tasks_per_node', 'layout')}
-    return own._replace(**placed)
+    return access._replace(**placed)
 
 
 def through(point: Point) -> str:

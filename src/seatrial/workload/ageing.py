@@ -97,13 +97,13 @@ class Ageing(Tree):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """Files a second and, where they are synced, bytes; for the removal entries, directories among them."""
-        return tuple(each for each in self.phase(phase).metrics if each.unit != 'B/s' or point.tree.fsync)
+        return tuple(metric for metric in self.phase(phase).metrics if metric.unit != 'B/s' or point.tree.fsync)
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
         deep, held = counted(point.tree.depth, 'level'), counted(point.tree.files_per_directory, 'file')
         most = approximate_size(max(point.fill.sizes))
-        inodes = f'{grouped(max(each.fill.inodes for each in points))} inodes in all'
+        inodes = f'{grouped(max(point.fill.inodes for point in points))} inodes in all'
         end = f'{point.fullness:.0%} of the file system' if point.fullness else inodes
         return (
             f'{who(points)} fills directories 1 to {deep} deep with 1 to {held} each, of up to {most}, '
@@ -121,14 +121,14 @@ class Ageing(Tree):
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
         """Inodes of each task, no more than the check has; 0: all of them. For a fullness the warm-up's inodes."""
-        if any(each.fullness for each in points):
+        if any(point.fullness for point in points):
             pinned, effort = None, effort._replace(files=effort.files or FIRST)
         if pinned is not None or not effort.files:
             return Sizing(pinned or 0, 1, 0.0, 0.0, pinned=pinned)
         share = min([effort.files, *(point.fill.inodes // max(1, point.tasks) for point in points)])
         if effort.tree_bytes:
-            sizes = [each.fill.sizes for each in points]
-            share = min(share, *(effort.tree_bytes * len(each) // (sum(each) or 1) for each in sizes))
+            sizes = [point.fill.sizes for point in points]
+            share = min(share, *(effort.tree_bytes * len(of_point) // (sum(of_point) or 1) for of_point in sizes))
         return Sizing(max(1, share), 1, 0.0, 0.0)
 
     def resized(self, point: Point, share: int) -> Point:
@@ -143,8 +143,8 @@ class Ageing(Tree):
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """Counts whole blocks of each file, as file systems allocate them."""
         return Footprint(
-            max(sum(_tree(*of_task(each, rank)).blocks for rank in range(each.tasks)) for each in points),
-            max(total(each)[0].inodes for each in points),
+            max(sum(_tree(*of_task(point, rank)).blocks for rank in range(point.tasks)) for point in points),
+            max(total(point)[0].inodes for point in points),
         )
 
     def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
@@ -165,8 +165,8 @@ Parameters = Tuple[int, int, int, int, int, Tuple[int, ...]]
 
 def of_task(point: Point, rank: int) -> Parameters:
     """The values that determine a task's tree: seed, rank, its inodes, and depth, files and sizes of all trees."""
-    own = point.fill.inodes // point.tasks + (rank < point.fill.inodes % point.tasks)
-    return point.fill.seed, rank, own, point.tree.depth, point.tree.files_per_directory, point.fill.sizes
+    inodes = point.fill.inodes // point.tasks + (rank < point.fill.inodes % point.tasks)
+    return point.fill.seed, rank, inodes, point.tree.depth, point.tree.files_per_directory, point.fill.sizes
 
 
 def batches(tree: Parameters) -> Iterator[Batch]:
@@ -185,7 +185,7 @@ def batches(tree: Parameters) -> Iterator[Batch]:
 def total(point: Point) -> Tuple[Entries, int]:
     """Entries, roots included, and bytes of the trees of all tasks."""
     trees = [_tree(*of_task(point, rank)) for rank in range(point.tasks)]
-    return Entries(*(sum(column) for column in zip(*(each.entries for each in trees)))), sum(t.bytes for t in trees)
+    return Entries(*(sum(column) for column in zip(*(tree.entries for tree in trees)))), sum(t.bytes for t in trees)
 
 
 @lru_cache(maxsize=4096)
@@ -218,7 +218,7 @@ def _blocks(tree: Parameters) -> Iterator[Tuple[int, int]]:
 Counts = Dict[str, Dict[str, int]]
 
 
-def counted_in(point: Point, found: Iterator[Batch]) -> Counts:
+def counted_in(point: Point, directories: Iterator[Batch]) -> Counts:
     """Number of these batches in each class of each histogram, by the upper end of the class."""
     ends = _ends(point)
     counts: Counts = {name: {} for name in ends}
@@ -227,7 +227,7 @@ def counted_in(point: Point, found: Iterator[Batch]) -> Counts:
         key = str(ends[name][bisect_left(ends[name], value)])
         counts[name][key] = counts[name].get(key, 0) + 1
 
-    for batch in found:
+    for batch in directories:
         add(DEPTH, batch.depth)
         add(IN_DIRECTORY, len(batch.sizes))
         for size in batch.sizes:
@@ -237,14 +237,14 @@ def counted_in(point: Point, found: Iterator[Batch]) -> Counts:
 
 def histograms(point: Point, counts: Sequence[Counts]) -> Tuple[Histogram, ...]:
     """The histograms of all tasks together, beside the shares that the distribution has."""
-    found = []
+    results = []
     for name, ends in _ends(point).items():
         drawn = sorted(point.fill.sizes) if name == SIZE else range(1, ends[-1] + 1)
         below = [sum(value <= end for value in drawn) / len(drawn) for end in ends]
         targets = tuple(upto - before for before, upto in zip([0.0, *below], below))
-        numbers = tuple(sum(each.get(name, {}).get(str(end), 0) for each in counts) for end in ends)
-        found.append(Histogram(name, 'B' if name == SIZE else '', ends, numbers, targets))
-    return tuple(found)
+        numbers = tuple(sum(by_name.get(name, {}).get(str(end), 0) for by_name in counts) for end in ends)
+        results.append(Histogram(name, 'B' if name == SIZE else '', ends, numbers, targets))
+    return tuple(results)
 
 
 def _ends(point: Point) -> Dict[str, Tuple[int, ...]]:

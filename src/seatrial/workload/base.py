@@ -41,7 +41,7 @@ class Phase(NamedTuple):
     @property
     def reads(self) -> bool:
         """True if its data or names were there before, so that they may come from a cache."""
-        return self.needs and any(each in self.does for each in (READ, STAT, FIND, LIST))
+        return self.needs and any(act in self.does for act in (READ, STAT, FIND, LIST))
 
     @property
     def writes(self) -> bool:
@@ -79,8 +79,8 @@ class Phase(NamedTuple):
 
     def timed_s(self, measurement: Measurement) -> float:
         """Seconds that the engine timed of a launch."""
-        own = [metric.seconds for metric in measurement.metrics if metric.name in self.in_turn]
-        return sum(own) if self.in_turn else measurement.seconds
+        seconds = [metric.seconds for metric in measurement.metrics if metric.name in self.in_turn]
+        return sum(seconds) if self.in_turn else measurement.seconds
 
 
 class Launch(NamedTuple):
@@ -170,10 +170,10 @@ class Kind:
 
     def phase(self, name: str) -> Phase:
         """The phase of that name. Raises UnknownPhase."""
-        own = {each.name: each for each in self.phases}
-        if name not in own:
-            raise UnknownPhase(f"'{name}' is not a phase of {self.words}; it has {', '.join(own)}")
-        return own[name]
+        phases = {phase.name: phase for phase in self.phases}
+        if name not in phases:
+            raise UnknownPhase(f"'{name}' is not a phase of {self.words}; it has {', '.join(phases)}")
+        return phases[name]
 
     def fault(self, point: Point) -> Optional[str]:
         """A contradiction in the point, as 'field: sentence', or None. Checked when a check is declared."""

@@ -15,8 +15,8 @@ UPDATED = 10  # one in so many seeks writes back what it has read: UpdateSeek of
 
 def bonnie_file(transfer_size: Union[int, str] = '1MiB', bytes_per_task: Union[int, str] = '2GiB') -> Point:
     """The workload. Sizes as numbers of bytes or as '64KiB'; the file is the source's 2 GB (Calderon), or larger."""
-    own = data_access('multiple', operations=('write',), transfer_size=transfer_size, bytes_per_task=bytes_per_task)
-    return own._replace(kind='bonnie', phases=(PHASE,), tasks=1)
+    file = data_access('multiple', operations=('write',), transfer_size=transfer_size, bytes_per_task=bytes_per_task)
+    return file._replace(kind='bonnie', phases=(PHASE,), tasks=1)
 
 
 _METRICS = (  # bandwidths of the file's bytes, each counted once, and seeks a second of all seekers

@@ -9,7 +9,6 @@ from seatrial.workload.training import Training
 
 PHASE = 'burst'
 ALONE, BESIDE = '', '_beside'  # how the metrics end that are of one load by itself, and of both at once
-
 CHECKPOINT, TRAINING = 'checkpoint', 'training'
 LOSS = '_loss'
 
@@ -41,13 +40,13 @@ class Burst(Training):
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         figures = {metric.name: metric for metric in measurement.metrics}
-        found = []
+        losses = []
         for name in _UNITS:
             alone, beside = figures.get(name + ALONE), figures.get(name + BESIDE)
             if alone is not None and beside is not None and alone.value:
                 loss = 1 - beside.value / alone.value
-                found.append(Metric(name + LOSS, loss, '', LOWER, beside.seconds, figure=f'{loss:.6f}'))
-        return tuple(found)
+                losses.append(Metric(name + LOSS, loss, '', LOWER, beside.seconds, figure=f'{loss:.6f}'))
+        return tuple(losses)
 
     def sentence(self, points: Sequence[Point]) -> str:
         trains, saves = halves(max(point.tasks for point in points))

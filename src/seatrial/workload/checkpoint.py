@@ -58,13 +58,13 @@ class Checkpoint(Access):
         return super().fault(point)
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
-        own = next((each for each in measurement.metrics if each.name == phase and phase in point.phases), None)
-        if own is None or not own.value:
+        bandwidth = measurement.metric(phase) if phase in point.phases else None
+        if bandwidth is None or not bandwidth.value:
             return ()
-        time_s = point.data.working_set / own.value
-        times = (Metric(_TIMES[phase], time_s, 's', LOWER, own.seconds),)
+        time_s = point.data.working_set / bandwidth.value
+        times = (Metric(_TIMES[phase], time_s, 's', LOWER, bandwidth.seconds),)
         share = time_s / (point.time.interval_s + time_s)
-        return (*times, Metric(_LOST, share, '', LOWER, own.seconds)) if phase == 'write' else times
+        return (*times, Metric(_LOST, share, '', LOWER, bandwidth.seconds)) if phase == 'write' else times
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]

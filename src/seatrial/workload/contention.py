@@ -19,9 +19,7 @@ CALLS: Dict[str, Tuple[str, ...]] = {
 """The calls of each phase in their order; the engine defines them."""
 
 ROUNDS = 4  # how often a task that holds files open writes to each
-
 LEAST = 100  # calls of each task: of fewer a 99th percentile is the slowest
-
 COUNTER = 8  # bytes that are changed under one lock
 
 
@@ -76,7 +74,7 @@ class Contention(Semantics):
         return f'1 file of {exact_size(self.footprint([point]).bytes)}'
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        point = max(points, key=lambda each: each.tasks)
+        point = max(points, key=lambda point: point.tasks)
         if OPEN in point.phases:
             size = round_up(ROUNDS * point.data.transfer_size, BLOCK)
             files = point.tasks * point.tree.files_per_directory

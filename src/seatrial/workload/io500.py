@@ -30,7 +30,6 @@ TRANSFER_SIZE = 2 * MIB  # of ior-easy
 HARD_BYTES, SMALL_BYTES = 47008, 3901  # of a transfer of ior-hard, and of a file of mdtest-hard
 FILE_SHARE = 64 * KIB  # of the bytes a task, for each of its files in both mdtests: 64 GiB give IO500's own million
 STONE_WALL_S = 300  # that the rules ask for
-
 WALLS = 16  # limit of a launch, in stone walls: four phases that write, with wear-out, and the others
 
 
@@ -74,7 +73,8 @@ class Io500(Access):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """The metrics of every phase, and the score where the stone wall is that of the rules."""
-        return tuple(each for each in self.phase(phase).metrics if each.name not in _OF_RULES or _by_rules(point))
+        types = self.phase(phase).metrics
+        return types if _by_rules(point) else tuple(metric for metric in types if metric.name not in _OF_RULES)
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         """The score, as calc_score of main.c: geometric means in GiB/s and kIOPS; none if a phase was invalid."""
@@ -114,8 +114,8 @@ class Io500(Access):
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
         """Its time ends a phase: the bytes are the most that it may need."""
-        own = points[0].data.bytes_per_task if pinned is None else pinned
-        return Sizing(own, TRANSFER_SIZE, 0.0, 0.0, pinned=own)
+        share = points[0].data.bytes_per_task if pinned is None else pinned
+        return Sizing(share, TRANSFER_SIZE, 0.0, 0.0, pinned=share)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """The files of both IORs and both mdtests at once."""

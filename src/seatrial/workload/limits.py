@@ -18,7 +18,6 @@ WORDS = {
 
 TAKEN, BEYOND, UNUSED = 'taken', 'beyond', 'unused'
 FLOOR = 0.05  # of bytes and of inodes of a file system that stay free for others, whatever a quota leaves
-
 OVER: Dict[str, int] = {'bytes': 64 * MIB, 'inodes': 1000}
 """All tasks together try this much beyond the limit before they give up: then it does not hold."""
 
@@ -56,8 +55,8 @@ class WriteLimits(Semantics):
             DOES,
             # What holds; what was taken, what of that lies beyond the limit, and what was left when it refused.
             metrics=(
-                *(MetricType(each, '') for each in (HOLDING, TAKEN)),
-                *(MetricType(each, '', LOWER) for each in (BEYOND, UNUSED)),
+                *(MetricType(figure, '') for figure in (HOLDING, TAKEN)),
+                *(MetricType(figure, '', LOWER) for figure in (BEYOND, UNUSED)),
             ),
             fills=counted_in(name),
             hurts='' if of_quota(name) else 'fills all of',

@@ -88,8 +88,8 @@ class Listing(Tree):
 def listing_metrics(pauses_s: Sequence[float]) -> Tuple[str, ...]:
     """With pauses every listing as a whole, names and attributes; without, the first two by their parts."""
     if pauses_s:
-        return tuple(f'ls_{each}' for each in PASSES) + tuple(f'{_AFTER}{pause:g}s' for pause in pauses_s)
-    return tuple(f'{part}_{each}' for each in PASSES[:2] for part in ('names', 'stat'))
+        return tuple(f'ls_{which}' for which in PASSES) + tuple(f'{_AFTER}{pause:g}s' for pause in pauses_s)
+    return tuple(f'{part}_{which}' for which in PASSES[:2] for part in ('names', 'stat'))
 
 
 def pause_of(metric: str) -> Optional[float]:

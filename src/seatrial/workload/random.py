@@ -17,7 +17,6 @@ PERCENTILES = (0.50, 0.95, 0.99, 0.999)
 ALIGNMENT = 4096  # bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2)).
 WAITING = '_waiting'  # how the metric ends that is the share of time in which tasks waited for transfers
 INTERFACES = ('', 'mmap')  # calls of read and write, or loads and stores of a mapped file (mmap(2))
-
 SEVERAL = 10  # files of a task that has several: those of a client in Fermilab's skims (Garzoglio 2011)
 
 
@@ -32,15 +31,15 @@ def random_access(
 ) -> Point:
     """Sizes in bytes or as '64KiB'. working_set: of all tasks; profiles and sites choose another. more: fields of
     DataPart; every task has a file of its own, and O_DIRECT."""
-    own = {'files': 'multiple', 'direct': True, **more}
-    data = DataPart(transfer_size=in_bytes(transfer_size), working_set=in_bytes(working_set), **own)
+    fields = {'files': 'multiple', 'direct': True, **more}
+    data = DataPart(transfer_size=in_bytes(transfer_size), working_set=in_bytes(working_set), **fields)
     return Point('random', tuple(phases), tasks=tasks, data=data, time=TimePart(duration_s, think_s=think_s))
 
 
 def names_of(phase: str) -> Dict[str, str]:
     """The beginning of the metrics' names for each direction of a phase."""
-    own = DIRECTIONS[phase]
-    return {own[0]: phase} if len(own) == 1 else {direction: f'{phase}_{direction}' for direction in own}
+    first, *others = DIRECTIONS[phase]
+    return {way: f'{phase}_{way}' for way in (first, *others)} if others else {first: phase}
 
 
 def _metrics_called(name: str) -> Tuple[MetricType, ...]:
@@ -48,13 +47,13 @@ def _metrics_called(name: str) -> Tuple[MetricType, ...]:
     return (
         MetricType(name, 'B/s'),
         MetricType(f'{name}_iops', 'op/s'),
-        *(MetricType(f'{name}_{each}', 's', LOWER, steers=False) for each in latencies),
+        *(MetricType(f'{name}_{latency}', 's', LOWER, steers=False) for latency in latencies),
     )
 
 
 def _metrics_of(phase: str) -> Tuple[MetricType, ...]:
     waiting = MetricType(phase + WAITING, '', LOWER, steers=False)
-    return (*(each for name in names_of(phase).values() for each in _metrics_called(name)), waiting)
+    return (*(metric for name in names_of(phase).values() for metric in _metrics_called(name)), waiting)
 
 
 class Random(Kind):
@@ -86,7 +85,7 @@ class Random(Kind):
     share_unit = 'B'
     heavier = 'transfer_size'
     phases = tuple(
-        Phase(name, does, joined([f'{each}s' for each in does], 'and'), _metrics_of(name))
+        Phase(name, does, joined([f'{direction}s' for direction in does], 'and'), _metrics_of(name))
         for name, does in DIRECTIONS.items()
     )
 
@@ -114,15 +113,15 @@ class Random(Kind):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """Bandwidth, IOPS and latencies of each direction; with think time also the share of waiting."""
-        own = self.phase(phase).metrics
-        return own if point.time.think_s else own[:-1]
+        metrics = self.phase(phase).metrics
+        return metrics if point.time.think_s else metrics[:-1]
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
-        latencies = [each for each in measurement.metrics if each.name.endswith('_latency')]
+        latencies = [metric for metric in measurement.metrics if metric.name.endswith('_latency')]
         if not point.time.think_s or not latencies:
             return ()
         seconds = latencies[0].seconds
-        waited_s = sum(each.value * each.operations for each in latencies)
+        waited_s = sum(latency.value * latency.operations for latency in latencies)
         return (Metric(phase + WAITING, waited_s / (point.tasks * seconds), '', LOWER, seconds),)
 
     def sentence(self, points: Sequence[Point]) -> str:
@@ -131,8 +130,8 @@ class Random(Kind):
         does = joined([self.phase(name).words for name in point.phases], 'and then')
         share = f' ({100 * data.read_share:.0f} % reads)' if data.read_share else ''
         where = _WHERE[data.files]
-        sizes = joined(list(dict.fromkeys(exact_size(each.data.transfer_size) for each in points)), 'or')
-        depths = {each.data.queue_depth for each in points}
+        sizes = joined(list(dict.fromkeys(exact_size(point.data.transfer_size) for point in points)), 'or')
+        depths = {point.data.queue_depth for point in points}
         deep = f', {data.queue_depth} in flight' if len(depths) == 1 and depths != {1} else ''
         through = 'with O_DIRECT' if data.direct else 'by mmap(2)' if data.interface else 'through the page cache'
         how = f'for {point.time.duration_s:g} s, {through}'
@@ -152,9 +151,9 @@ class Random(Kind):
         granule = common_multiple([MIB, *(point.data.transfer_size for point in points)])
         if pinned is not None and pinned % granule:
             raise ValueError(f'{exact_size(pinned)} a task is not a multiple of {exact_size(granule)}')
-        own = round_up(min(point.data.bytes_per_task for point in points), granule) if pinned is None else pinned
+        share = round_up(min(point.data.bytes_per_task for point in points), granule) if pinned is None else pinned
         target_s = effort.target_s if effort.working_set else 0.0
-        return Sizing(own, granule, target_s, effort.min_s, effort.working_set, pinned)
+        return Sizing(share, granule, target_s, effort.min_s, effort.working_set, pinned)
 
     def resized(self, point: Point, share: int) -> Point:
         return point.changed(bytes_per_task=share, working_set=share * point.tasks)
@@ -184,7 +183,7 @@ def prepared(point: Point) -> Point:
 def files_of(point: Point, rank: int) -> List[str]:
     """The files that a task goes through: its own, or of several its own and those of the next tasks."""
     number = min(SEVERAL, point.tasks) if point.data.files == 'several' else 1
-    return [file_name(prepared(point), (rank + each) % point.tasks) for each in range(number)]
+    return [file_name(prepared(point), (rank + further) % point.tasks) for further in range(number)]
 
 
 _WHERE = {

@@ -74,7 +74,7 @@ def phases_of(point: Point) -> Tuple[Phase, ...]:
 
 def does(point: Point, what: str) -> bool:
     """True if a phase of the point does this: one of the words of workload/base.py."""
-    return any(what in each.does for each in phases_of(point))
+    return any(what in phase.does for phase in phases_of(point))
 
 
 def form_fault(point: Point) -> Optional[str]:
@@ -86,7 +86,7 @@ def form_fault(point: Point) -> Optional[str]:
         return f'kind: {error}'
     except FormError as error:
         return str(error)
-    names = [each.name for each in kind.phases]
+    names = [phase.name for phase in kind.phases]
     if not point.phases or not set(point.phases) <= set(names) or len(set(point.phases)) < len(point.phases):
         return f'phases: {list(point.phases)}; {kind.words} has {", ".join(names)}, each once at most'
     if not 0 <= point.tasks <= MAX_TASKS:
@@ -122,12 +122,12 @@ def metrics_of(point: Point, phase: str) -> Tuple[MetricType, ...]:
 
 
 def metrics_at(point: Point) -> Tuple[MetricType, ...]:
-    return tuple(each for phase in point.phases for each in metrics_of(point, phase))
+    return tuple(metric_type for phase in point.phases for metric_type in metrics_of(point, phase))
 
 
 def planned_metrics(plan: TrialPlan) -> List[str]:
     """Every metric that a complete record has, as ReFrame names it: 'read@64KiB'."""
-    return [metric(each.name, point.label) for point in plan.points for each in metrics_at(point)]
+    return [metric(metric_type.name, point.label) for point in plan.points for metric_type in metrics_at(point)]
 
 
 def kept(plan: TrialPlan) -> bool:
@@ -137,12 +137,12 @@ def kept(plan: TrialPlan) -> bool:
 
 def fills(point: Point) -> str:
     """The limit whose room the point fills (Phase.fills); empty: none."""
-    return next(filter(None, (each.fills for each in phases_of(point))), '')
+    return next(filter(None, (phase.fills for phase in phases_of(point))), '')
 
 
 def hurts(point: Point) -> str:
     """Harm that the point does to others, before the name of a storage system (Phase.hurts)."""
-    return next(filter(None, (each.hurts for each in phases_of(point))), '')
+    return next(filter(None, (phase.hurts for phase in phases_of(point))), '')
 
 
 def exact_bytes(point: Point) -> Optional[int]:

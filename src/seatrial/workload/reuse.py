@@ -13,8 +13,8 @@ STONE_WALL = '_stonewall'  # how the metric ends that does not wait for the last
 
 def file_reuse(phases: Sequence[str], bytes_per_task: Union[int, str] = '1GiB', tasks: int = 0, **more: Any) -> Point:
     """Files used again, one a task; phases: of Reuse, in this order, 'write' first. more: as of data_access."""
-    own = data_access('multiple', operations=phases, bytes_per_task=bytes_per_task, tasks=tasks, **more)
-    return own._replace(kind='reuse')
+    access = data_access('multiple', operations=phases, bytes_per_task=bytes_per_task, tasks=tasks, **more)
+    return access._replace(kind='reuse')
 
 
 def _phase(name: str, does: Tuple[str, ...], words: str, warm: str = '') -> Phase:
@@ -55,11 +55,11 @@ class Reuse(Access):
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         """The sum of the tasks' bandwidths, each over its own time: IOzone's "Children see throughput". Its stone
         wall gives the same (iozone.c), where tasks keep their pace. No waiting for the last task lessens it."""
-        own = measurement.metric(phase)
-        if point.tasks < 2 or own is None or any(task.seconds <= 0 for task in measurement.tasks):
+        bandwidth = measurement.metric(phase)
+        if point.tasks < 2 or bandwidth is None or any(task.seconds <= 0 for task in measurement.tasks):
             return ()
         together = sum(task.bytes_moved / task.seconds for task in measurement.tasks)
-        return (Metric(phase + STONE_WALL, together, 'B/s', seconds=own.seconds),)
+        return (Metric(phase + STONE_WALL, together, 'B/s', seconds=bandwidth.seconds),)
 
     def metric_words(self, metric: str) -> str:
         return metric.replace(STONE_WALL, ' (stone wall)')

@@ -74,10 +74,10 @@ class Scenario(Kind):
         if not point.time.duration_s <= MAX_S:
             return f'duration_s: {point.time.duration_s:g} s are more than {MAX_S:g} s; write a shorter one'
         end_s = 0.0
-        for each in point.actions:
-            if not (each.at_s >= end_s + MIN_BEFORE_S and each.for_s > 0):
-                return f'actions: one at {each.at_s:g} s leaves less than {MIN_BEFORE_S:g} s of load before it'
-            end_s = each.at_s + each.for_s
+        for action in point.actions:
+            if not (action.at_s >= end_s + MIN_BEFORE_S and action.for_s > 0):
+                return f'actions: one at {action.at_s:g} s leaves less than {MIN_BEFORE_S:g} s of load before it'
+            end_s = action.at_s + action.for_s
         if not point.time.duration_s >= end_s + MIN_AFTER_S:
             return f'duration_s: {point.time.duration_s:g} s end less than {MIN_AFTER_S:g} s after the last action'
         return None
@@ -98,4 +98,4 @@ class Scenario(Kind):
         return Entries(0, point.tasks, 0)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        return Footprint(max(each.bytes_moved for each in points), max(each.tasks for each in points))
+        return Footprint(max(point.bytes_moved for point in points), max(point.tasks for point in points))

@@ -59,8 +59,8 @@ class Sweep(_Sweep):
 
     def __new__(cls, axis: str, values: Tuple[Union[Value, str], ...] = ()) -> 'Sweep':
         sizes = axis == 'transfer_size' and type(values) is tuple
-        own: Tuple[Any, ...] = tuple(_size(value) for value in values) if sizes else values
-        return super().__new__(cls, axis, own)
+        converted: Tuple[Any, ...] = tuple(_size(value) for value in values) if sizes else values
+        return super().__new__(cls, axis, converted)
 
 
 class SweepSite(NamedTuple):
@@ -102,11 +102,11 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
             strange = [field for field in value[1] if field not in _OF_TREES]
             if strange:
                 return f'{strange[0]!r} is nothing in which {AXES[sweep.axis].plural} can differ'
-    own = [_labelled(sweep.axis, value)[0] for value in sweep.values]
-    unfit = [label for label in own if type(label) is not str or not _LABEL.match(label)]
+    names = [_labelled(sweep.axis, value)[0] for value in sweep.values]
+    unfit = [label for label in names if type(label) is not str or not _LABEL.match(label)]
     if unfit:
         return f'{unfit[0]!r} cannot be a label; write letters, digits, _ . and -'
-    twice = [label for label in own if own.count(label) > 1]
+    twice = [label for label in names if names.count(label) > 1]
     return f"'{twice[0]}' stands twice" if twice else None
 
 
@@ -122,8 +122,8 @@ def examples(sweep: Sweep, template: Point) -> List[Point]:
     """The points in an allocation that holds every number of tasks; a single point where the site has the values."""
     if sweep.axis in _OF_SITE:
         return [template._replace(tasks=template.tasks or 1, tasks_per_node=template.tasks or 1)]
-    own = [value[1].get('tasks', 0) for value in sweep.values if isinstance(value, tuple) and len(value) == 2]
-    tasks = max([template.tasks, 1, *_tasks(sweep), *own])
+    numbers = [value[1].get('tasks', 0) for value in sweep.values if isinstance(value, tuple) and len(value) == 2]
+    tasks = max([template.tasks, 1, *_tasks(sweep), *numbers])
     return expand(sweep, template, Allocation(1, tasks))
 
 
@@ -141,8 +141,8 @@ def expand(sweep: Sweep, template: Point, largest: Allocation, site: SweepSite =
 
 def labels(sweep: Sweep, site: SweepSite = ANYWHERE) -> List[str]:
     """The labels of all values that the sweep has or the site gives it, whether they can be placed or not."""
-    own = [_labelled(sweep.axis, value)[0] for value in sweep.values]
-    return own or [*site.actions, *(layout.name for layout in site.pinned)]
+    declared = [_labelled(sweep.axis, value)[0] for value in sweep.values]
+    return declared or [*site.actions, *(layout.name for layout in site.pinned)]
 
 
 def layouts_in(sweep: Sweep) -> Tuple[Layout, ...]:
@@ -244,7 +244,7 @@ def _counted(noun: str) -> Any:
 def _point(axis: str, template: Point, value: Value, place: int) -> Point:
     if axis in ('action', 'tunable'):
         name = str(value)
-        value = name, {'actions': tuple(each._replace(name=name) for each in template.actions)}
+        value = name, {'actions': tuple(action._replace(name=name) for action in template.actions)}
     label, changes = _labelled(axis, value)
     at = float(value) if isinstance(value, int) else float(place)
     return template.changed(label=label, at=at, **changes)
@@ -252,21 +252,21 @@ def _point(axis: str, template: Point, value: Value, place: int) -> Point:
 
 def _placed(point: Point, largest: Allocation) -> Optional[Point]:
     tasks = point.tasks or largest.tasks
-    found = placement(tasks, largest)
-    if found is None:
+    allocation = placement(tasks, largest)
+    if allocation is None:
         return None
-    return point._replace(nodes=found.nodes, tasks=tasks, tasks_per_node=found.tasks_per_node)
+    return point._replace(nodes=allocation.nodes, tasks=tasks, tasks_per_node=allocation.tasks_per_node)
 
 
 def _groups(template: Point, largest: Allocation) -> List[Point]:
     """All nodes at once; then in groups, each of them alone."""
-    size, each = group_size(largest.nodes), largest.tasks_per_node
+    size, per = group_size(largest.nodes), largest.tasks_per_node
     spans = [(ALL_NODES, 0, largest.nodes)]
     for number, first in enumerate(range(0, largest.nodes, size), 1):
         spans.append((f'group{number:02d}', first, min(size, largest.nodes - first)))
     return [
         template._replace(
-            label=label, at=float(place), first_node=first, nodes=nodes, tasks=nodes * each, tasks_per_node=each
+            label=label, at=float(place), first_node=first, nodes=nodes, tasks=nodes * per, tasks_per_node=per
         )
         for place, (label, first, nodes) in enumerate(spans)
     ]

@@ -10,7 +10,7 @@ from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point, TrainingPart
 from seatrial.model.units import approximate_size, in_bytes, round_up
-from seatrial.workload.access import FORM, Access, data_access, writing
+from seatrial.workload.access import FORM, Access, data_access, numbered_file, writing
 from seatrial.workload.base import CREATE, READ, WRITE, Effort, FileSpec, Footprint, Phase
 from seatrial.workload.words import counted
 
@@ -83,8 +83,8 @@ class Training(Access):
 
     def fault(self, point: Point) -> Optional[str]:
         data = point.data
-        if point.phases != tuple(each.name for each in self.phases):
-            return f'phases: {list(point.phases)}; a training has {", ".join(each.name for each in self.phases)}'
+        if point.phases != tuple(phase.name for phase in self.phases):
+            return f'phases: {list(point.phases)}; a training has {", ".join(phase.name for phase in self.phases)}'
         for field, allowed in (('interface', INTERFACES), ('order', ORDERS)):
             if getattr(data, field) not in allowed:
                 return f"{field}: '{getattr(data, field)}' is none of a training; it can be {' or '.join(allowed)}"
@@ -103,8 +103,8 @@ class Training(Access):
         size, files = approximate_size(point.data.transfer_size), counted(point.training.samples_per_file, 'sample')
         how = f'{counted(point.data.queue_depth, "thread")} reading ahead'
         how += ' by mmap(2)' if point.data.interface == 'mmap' else ''
-        each = f'batches of {point.training.batch}, each worked on for {1000 * point.time.think_s:g} ms'
-        return f'Every task writes samples of {size}, {files} a file, and reads them twice, in {each}, with {how}'
+        batches = f'batches of {point.training.batch}, each worked on for {1000 * point.time.think_s:g} ms'
+        return f'Every task writes samples of {size}, {files} a file, and reads them twice, in {batches}, with {how}'
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
         """Always true: a share that is too small for a profile is enlarged to MIN_BATCHES."""
@@ -126,8 +126,8 @@ class Training(Access):
             raise ValueError(fault.partition(': ')[2])
         granule = _granule(point)
         if pinned is not None or not effort.first_bytes:
-            own = point.data.bytes_per_task if pinned is None else pinned
-            return Sizing(own, file_size(point), effort.target_s, effort.min_s, effort.working_set, pinned)
+            share = point.data.bytes_per_task if pinned is None else pinned
+            return Sizing(share, file_size(point), effort.target_s, effort.min_s, effort.working_set, pinned)
         first = round_up(max(effort.first_bytes, _least(point)), granule)
         return Sizing(first, granule, effort.target_s, effort.min_s, effort.working_set)
 
@@ -136,7 +136,7 @@ class Training(Access):
 
     def files(self, point: Point) -> Tuple[FileSpec, ...]:
         size = file_size(point)
-        return tuple(FileSpec(f'data.{number:08d}', size) for number in range(point.bytes_moved // size))
+        return tuple(FileSpec(numbered_file(number), size) for number in range(point.bytes_moved // size))
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         widest = max(points, key=lambda point: point.bytes_moved)
@@ -152,8 +152,8 @@ def file_size(point: Point) -> int:
 
 def files_of(point: Point, rank: int) -> range:
     """The numbers of the files that a task writes."""
-    each = point.data.bytes_per_task // file_size(point)
-    return range(rank * each, (rank + 1) * each)
+    files = point.data.bytes_per_task // file_size(point)
+    return range(rank * files, (rank + 1) * files)
 
 
 def batches_of(point: Point) -> List[int]:

@@ -17,7 +17,6 @@ _ORDER = (CREATE, STAT, FIND, READ, REMOVE)
 
 MAX_DEPTH = 100  # so that paths stay far below the limit of Linux, 4096 bytes
 BLOCK = 4096  # the least that file systems of today give a file with bytes in it
-
 MIN_DIRECTORIES = 100  # of a tree, for making and removing them to be a rate: a root alone says nothing about one
 
 
@@ -30,8 +29,8 @@ def metadata_tree(
     shape, more: fields of TreePart, in their order or by name; bytes_per_file also as '64KiB', a tree is shared
     scales: profiles and sites choose the number of files of a flat tree; else it is fixed
     """
-    own = TreePart(*shape, **more)
-    tree = own._replace(bytes_per_file=in_bytes(own.bytes_per_file), subtrees=own.subtrees or 'shared')
+    part = TreePart(*shape, **more)
+    tree = part._replace(bytes_per_file=in_bytes(part.bytes_per_file), subtrees=part.subtrees or 'shared')
     return Point('tree', tuple(phases), tasks=tasks, scales=scales, tree=tree)
 
 
@@ -104,7 +103,7 @@ class Tree(Kind):
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """Counts whole blocks of each file, as file systems allocate them."""
         totals = [(levels_total(point, point.tasks), point.tree.bytes_per_file) for point in points]
-        size = max(there.files * round_up(each, BLOCK) for there, each in totals)
+        size = max(there.files * round_up(length, BLOCK) for there, length in totals)
         return Footprint(size, max(there.inodes for there, _ in totals))
 
     def moved(self, point: Point, phase: str) -> Tuple[Optional[int], Optional[int]]:
@@ -183,10 +182,10 @@ def things(points: Sequence[Point]) -> str:
     files = [(levels_total(point, 1).files, point.tree.bytes_per_file) for point in points]
     numbers, sizes = dict.fromkeys(number for number, _ in files), dict.fromkeys(size for _, size in files)
     if len(numbers) == 1 and len(sizes) > 1 and all(numbers):
-        said = joined([_of_size(size) for size in sorted(sizes)], 'or')
-        own = [f'{counted(next(iter(numbers)), "file")} ({said})']
+        alternatives = joined([_of_size(size) for size in sorted(sizes)], 'or')
+        phrases = [f'{counted(next(iter(numbers)), "file")} ({alternatives})']
     else:
-        own = list(dict.fromkeys(_files(number, size) for number, size in files if number))
+        phrases = list(dict.fromkeys(_files(number, size) for number, size in files if number))
     empties = list(
         dict.fromkeys(
             counted(levels_total(point, 1).empties, 'empty directory', 'empty directories')
@@ -194,7 +193,7 @@ def things(points: Sequence[Point]) -> str:
             if point.tree.empties_per_directory
         )
     )
-    return ' and '.join(joined(each, 'or') for each in (own, empties) if each)
+    return ' and '.join(joined(words, 'or') for words in (phrases, empties) if words)
 
 
 def places(points: Sequence[Point]) -> str:

@@ -11,10 +11,10 @@ V = TypeVar('V')
 
 def by_key(pairs: Iterable[Tuple[K, V]]) -> Dict[K, List[V]]:
     """All values of each key, both in the order in which they come."""
-    found: Dict[K, List[V]] = {}
+    lists: Dict[K, List[V]] = {}
     for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
+        lists.setdefault(key, []).append(value)
+    return lists
 
 
 def exact_size(size: int) -> str:
@@ -55,6 +55,6 @@ def span(numbers: Iterable[int]) -> str:
 
 def binding_words(cores: Sequence[str]) -> str:
     """The binding of tasks in words: '4 tasks a node, each may use 1 of 4 cores'. cores: as in BoundTasks."""
-    allowed = [cores_of(each) for each in cores]
-    of_each, together = span({len(each) for each in allowed}), len(frozenset().union(*allowed))
+    allowed = [cores_of(text) for text in cores]
+    of_each, together = span({len(task_cores) for task_cores in allowed}), len(frozenset().union(*allowed))
     return f'{counted(len(allowed), "task")} a node, each may use {of_each} of {counted(together, "core")}'

@@ -26,7 +26,7 @@ def test_a_run_of_both_types_is_that_of_all_targets():
 
 
 def test_settings_of_lfsck_that_lctl_prints_beside_the_runs_are_no_runs():
-    """`mdd.*.lfsck_*`, as docs/lfsck.md has it, names two settings too."""
+    """`mdd.*.lfsck_*`, as docs/how-to/lfsck.md has it, names two settings too."""
     text = shown('520')
     run = parse_lfsck(text)
     assert 'lfsck_async_windows=1024' in text and 'lfsck_speed_limit=0' in text

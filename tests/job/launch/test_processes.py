@@ -12,8 +12,7 @@ from seatrial.engine.base import Command
 from seatrial.engine.dispatch import place_here
 from seatrial.job.launch import processes
 from seatrial.job.launch.processes import LaunchGivenUp, Processes, carry_out, launch_argv, left_by_mpi, processes_of
-from seatrial.model.launcher import LAUNCHERS
-from seatrial.model.plan import Launcher
+from seatrial.model.plan import LAUNCHERS, Launcher
 from seatrial.model.point import Point
 from stand_in import working_in
 

@@ -11,7 +11,7 @@ from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
 from seatrial.job.sequence import proof, start
-from seatrial.job.sequence.contents import BLOCKS_PER_FILE, MAX_BLOCKS, MAX_FILES, contents
+from seatrial.job.sequence.contents import BLOCKS_PER_FILE, LARGE_PAGE, MAX_BLOCKS, MAX_FILES, contents
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import Launcher
 from seatrial.model.units import KIB
@@ -175,10 +175,14 @@ def test_a_hole_that_no_block_of_the_sample_shows_is_not_allocated(tmp_path, hol
     assert seen.missing == ({'data': hole} if hole > BLOCK else {})
 
 
-def test_a_kernel_that_counts_dirty_pages_tells_what_was_not_synced(tmp_path):
-    release = tuple(int(each) for each in os.uname().release.split('.')[:2])
-    if release < (6, 5) or mount_of(str(tmp_path)).type in ('tmpfs', 'overlay'):
+def needs_cachestat(directory):
+    release = tuple(int(number) for number in os.uname().release.split('.')[:2])
+    if release < (6, 5) or mount_of(str(directory)).type in ('tmpfs', 'overlay'):
         pytest.skip('cachestat(2) needs Linux 6.5 and a file system on a disk')
+
+
+def test_a_kernel_that_counts_dirty_pages_tells_what_was_not_synced(tmp_path):
+    needs_cachestat(tmp_path)
     sizes = {'data': 1 << 20, 'more': 1 << 20}
     written(tmp_path, {'data': 1 << 20})
     with open(tmp_path / 'more', 'wb') as stream:
@@ -187,6 +191,18 @@ def test_a_kernel_that_counts_dirty_pages_tells_what_was_not_synced(tmp_path):
     synced = contents(str(tmp_path), sizes, allocated=True)
     assert (synced.unsynced, synced.counted) == (0.0, True)
     assert not contents(str(tmp_path), sizes).counted  # whoever else may hold data, as a server's client does
+
+
+@pytest.mark.parametrize(('mib', 'unsynced'), [(16, 0.0), (2, 1.0)])
+def test_one_large_page_of_a_larger_file_may_be_left_to_sync(tmp_path, mib, unsynced):
+    """A header that a library writes when it closes the file makes all of its page dirty."""
+    needs_cachestat(tmp_path)
+    size = mib << 20
+    with open(tmp_path / 'data', 'wb') as stream:
+        stream.write(os.urandom(size))
+        os.fsync(stream.fileno())
+        os.pwrite(stream.fileno(), os.urandom(min(size, LARGE_PAGE)), 0)
+    assert contents(str(tmp_path), {'data': size}).unsynced == unsynced
 
 
 def test_an_error_of_the_storage_fails_the_case_and_is_not_hidden_by_the_cache(lab, stub_fio, monkeypatch):

@@ -13,7 +13,7 @@ import re
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-from seatrial.engine.base import Command, EngineError, Outcome, ending
+from seatrial.engine.base import Command, EngineError, Outcome, ended
 from seatrial.engine.dlio.task import DatasetLayout
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.engine import PosixOps
@@ -41,7 +41,7 @@ class Dlio(PosixOps):
     name = 'dlio'
     kinds = ('training',)
     programs = ('dlio_benchmark',)
-    how_to_get = 'pip install dlio-benchmark, as docs/training.md says, in an environment of its own'
+    how_to_get = 'pip install dlio-benchmark, as docs/how-to/training.md says, in an environment of its own'
     mpi = True
     makes = FILE_NAMES
 
@@ -64,7 +64,9 @@ class Dlio(PosixOps):
         """'2.0.0, torch 2.4.1, mpi4py 4.0.0'; raises EngineError E1 where one of the three is missing."""
         match = re.match(r'dlio-benchmark (\S+) (torch \S+) (mpi4py \S+)$', text.strip())
         if match is None:
-            raise EngineError('E1', 'its environment lacks dlio-benchmark, torch or mpi4py; see docs/training.md')
+            raise EngineError(
+                'E1', 'its environment lacks dlio-benchmark, torch or mpi4py; see docs/how-to/training.md'
+            )
         return ', '.join(match.groups())
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
@@ -85,9 +87,7 @@ class Dlio(PosixOps):
         if phase_of(point, phase).makes:
             return super().measure(phase, point, command, outcome)
         if outcome.exit_status:
-            lines = [line for text in outcome.stderrs for line in text.splitlines() if line.strip()]
-            said = next((line for line in reversed(lines) if re.match(r'\w*(Error|Exception)\b', line)), '')
-            raise EngineError('E1', f'DLIO {ending(outcome.exit_status)}: {said or "".join(lines[-1:])}')
+            raise EngineError('E1', f'DLIO {ended(outcome.exit_status, outcome.stderrs, outcome.stdouts)}')
         ranks = [_rank(text, rank, point) for rank, text in enumerate(outcome.outputs)]
         if len(ranks) != point.tasks:
             raise EngineError('T9', f'{len(ranks)} ranks of DLIO reported, not {point.tasks}')
@@ -154,7 +154,7 @@ def _rank(text: Optional[str], rank: int, point: Point) -> Tuple[str, float, flo
     try:
         report = json.loads(text or '')
         host, epoch = report['hostname'], report['1']
-        worked, computed = ([float(each) for each in epoch[name][BLOCK]] for name in ('proc', 'compute'))
+        worked, computed = ([float(step_s) for step_s in epoch[name][BLOCK]] for name in ('proc', 'compute'))
         per_second, percent = (float(epoch[name][BLOCK]) for name in ('throughput', 'au'))
     except (KeyError, TypeError, ValueError, RecursionError):
         raise EngineError('E1', f'rank {rank} of DLIO left no whole report') from None

@@ -45,14 +45,14 @@ def lay(layout: DatasetLayout, data: str) -> None:
         'sz.idx': array('q', (layout.sample_bytes for _ in numbers)),
     }
     for name, values in index.items():
-        own = os.path.join(above, f'{name}.{os.uname().nodename}.{os.getpid()}')
-        with open(own, 'wb') as stream:
+        temporary = os.path.join(above, f'{name}.{os.uname().nodename}.{os.getpid()}')
+        with open(temporary, 'wb') as stream:
             values.tofile(stream)
-        os.rename(own, os.path.join(above, name))
+        os.rename(temporary, os.path.join(above, name))
     for place, file in enumerate(layout.files):
         link = os.path.join(layout.folder, f'{place:08d}.indexed_binary')
         targets = {link: os.path.join(data, f'data.{file:08d}')}
         targets.update({f'{link}.{name}': os.path.join(above, name) for name in index})
-        for each, target in targets.items():
+        for path, target in targets.items():
             with contextlib.suppress(FileExistsError):
-                os.symlink(target, each)
+                os.symlink(target, path)

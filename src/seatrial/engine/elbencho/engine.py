@@ -92,7 +92,7 @@ class Elbencho(Engine):
         return immovable(point)
 
     def in_threads(self, point: Point) -> bool:
-        return point.data.extent == 'segment'
+        return point.data is not None and point.data.extent == 'segment'
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         return reads_of_next_node(point, phase)
@@ -108,9 +108,9 @@ class Elbencho(Engine):
             shared = file_name(point, 0)
             words = [['-t', str(point.tasks), *how, '-s', str(point.bytes_moved), shared]]
         else:
-            own = [file_name(point, rank if writes else writer_of(point, rank)) for rank in range(point.tasks)]
-            words = [['-t', '1', *how, '-s', str(point.data.bytes_per_task), name] for name in own]
-        made = _command(program, raw, words, [each[-1] for each in words] if writes else ())
+            names = [file_name(point, rank if writes else writer_of(point, rank)) for rank in range(point.tasks)]
+            words = [['-t', '1', *how, '-s', str(point.data.bytes_per_task), name] for name in names]
+        made = _command(program, raw, words, [options[-1] for options in words] if writes else ())
         return made._replace(scope='node') if self.in_threads(point) else made
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
@@ -122,30 +122,30 @@ class Elbencho(Engine):
         writes, threads = phase_of(point, phase).writes, point.tasks if self.in_threads(point) else 1
         planned = point.tasks // threads
         processes = _processes(command, outcome, 'WRITE' if writes else 'READ', planned)
-        own = threads * point.data.bytes_per_task
+        due = threads * point.data.bytes_per_task
         for rank, process in enumerate(processes):
             moved = process.phase.bytes_moved
-            if moved != own:
-                raise EngineError('T18', f'{_which(rank, process.time)} moved {moved} bytes instead of {own}')
+            if moved != due:
+                raise EngineError('T18', f'task {rank} on {process.time.host}: moved {moved} bytes instead of {due}')
         starts_s, clock_s = _starts(processes, point)
         tasks = tuple(
-            TaskTime(rank * threads + thread, each.time.host, point.data.bytes_per_task, start_s, start_s + own_s)
-            for rank, (each, start_s) in enumerate(zip(processes, starts_s))
-            for thread, own_s in enumerate(each.threads_s if not writes else (each.seconds,) * threads)
+            TaskTime(rank * threads + thread, process.time.host, point.data.bytes_per_task, start_s, start_s + own_s)
+            for rank, (process, start_s) in enumerate(zip(processes, starts_s))
+            for thread, own_s in enumerate(process.threads_s if not writes else (process.seconds,) * threads)
         )
         if len(tasks) != point.tasks:
             raise EngineError('T9', f'elbencho told the times of {len(tasks)} threads, not of {point.tasks}')
-        figure = ' '.join(['bytes/s', *(str(each.phase.bytes_per_second) for each in processes)])
+        figure = ' '.join(['bytes/s', *(str(process.phase.bytes_per_second) for process in processes)])
         seconds = max(task.end_s for task in tasks) - min(task.start_s for task in tasks)
         return Measurement(
             metrics=(bandwidth(phase, point.bytes_moved, seconds, figure),),
             world_size=point.tasks,
-            hosts=tuple(sorted({each.time.host for each in processes})),
+            hosts=tuple(sorted({process.time.host for process in processes})),
             clock_s=clock_s,
             bytes_moved=point.bytes_moved,
             tasks=tasks,
             fsync=writes,
-            direct=all(each.phase.config.get('direct_io') == 'true' for each in processes),
+            direct=all(process.phase.config.get('direct_io') == 'true' for process in processes),
         )
 
 
@@ -170,9 +170,6 @@ class ElbenchoFiles(Elbencho):
             return 'cannot sync files'
         return None
 
-    def in_threads(self, point: Point) -> bool:
-        return False
-
     def entries(self, point: Point, phase: str) -> Entries:
         return flat_entries(point, phase)
 
@@ -182,10 +179,10 @@ class ElbenchoFiles(Elbencho):
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """Processes with raw + '.RANK.json' each, over files in 'tree' or, of a task alone, in 'tree.RANK'."""
-        own = phase_of(point, phase)
-        size = ['-s', str(point.tree.bytes_per_file)] if own.moves else []
+        act = phase_of(point, phase)
+        size = ['-s', str(point.tree.bytes_per_file)] if act.moves else []
         size += ['-b', str(point.tree.bytes_per_file)] if size and point.tree.bytes_per_file else []
-        size += ['--blockvaralgo', 'balanced'] if own.makes and point.tree.bytes_per_file else []
+        size += ['--blockvaralgo', 'balanced'] if act.makes and point.tree.bytes_per_file else []
         further = PHASES.index(phase) * point.tasks_per_node if point.nodes > 1 else 0
         owners = [(rank + further) % point.tasks for rank in range(point.tasks)]
         trees = ['tree' if point.tree.subtrees == 'shared' else f'tree.{rank}' for rank in owners]
@@ -195,7 +192,7 @@ class ElbenchoFiles(Elbencho):
             for owner, tree in zip(owners, trees)
         ]
         made = _command(program, raw, words)
-        return made._replace(directories=tuple(sorted(set(trees)))) if own.makes else made
+        return made._replace(directories=tuple(sorted(set(trees)))) if act.makes else made
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """As for data, and T1 for other files or bytes. Figures: entries/s, each over its own time."""
@@ -205,17 +202,17 @@ class ElbenchoFiles(Elbencho):
             done = process.phase
             moved = files * point.tree.bytes_per_file if phase_of(point, phase).moves else 0
             if (done.entries, done.bytes_moved) != (files, moved):
-                said = f'did {done.entries} files and {done.bytes_moved} bytes, not {files} and {moved}'
-                raise EngineError('T1', f'{_which(rank, process.time)} {said}')
+                counts = f'did {done.entries} files and {done.bytes_moved} bytes, not {files} and {moved}'
+                raise EngineError('T1', f'task {rank} on {process.time.host}: {counts}')
         starts_s, clock_s = _starts(processes, point)
-        ends_s = [start_s + each.seconds for start_s, each in zip(starts_s, processes)]
-        figure = ' '.join(['entries/s', *(str(each.phase.entries_per_second) for each in processes)])
-        own_s = tuple(each.seconds for each in processes)
+        ends_s = [start_s + process.seconds for start_s, process in zip(starts_s, processes)]
+        figure = ' '.join(['entries/s', *(str(process.phase.entries_per_second) for process in processes)])
+        own_s = tuple(process.seconds for process in processes)
         ((name, number),) = operations(point, phase).items()
         return Measurement(
             metrics=(rate(name, number, max(ends_s) - min(starts_s), figure, own_s),),
             world_size=len(processes),
-            hosts=tuple(sorted({each.time.host for each in processes})),
+            hosts=tuple(sorted({process.time.host for process in processes})),
             clock_s=clock_s,
         )
 
@@ -248,9 +245,9 @@ def _command(program: str, raw: str, words: Sequence[Sequence[str]], synced: Seq
         (
             program,
             *('--nolive', '--allelapsed', '--jsonfile', output, '--csvfile', _NOWHERE, '--resfile', _NOWHERE),
-            *own,
+            *options,
         )
-        for output, own in zip(outputs, words)
+        for output, options in zip(outputs, words)
     ]
     if synced:
         argvs = [module_argv(sys.executable, TASK, (path, *argv)) for path, argv in zip(synced, argvs)]
@@ -265,16 +262,12 @@ def _processes(command: Command, outcome: Outcome, name: str, planned: int) -> L
 
     def read(rank: int) -> _Process:
         time, stdout = outcome.processes[rank], outcome.stdouts[rank]
-        said = _COMPLAINT.findall(outcome.stderrs[rank])
-        complaint = next((line for line in said if _CAUSE.search(line)), said[-1] if said else '')
-        refuse_failure('elbencho', time.exit_status, complaint)
+        complaints = _COMPLAINT.findall(outcome.stderrs[rank])
+        causes = [line for line in complaints if _CAUSE.search(line)]
+        refuse_failure('elbencho', time.exit_status, causes or complaints)
         return _process(command.argvs[rank], name, time, stdout, parse_phase(outcome.outputs[rank] or ''))
 
     return of_all(outcome.processes, read, lambda sentence: _CAUSE.search(sentence) is None)
-
-
-def _which(rank: int, time: ProcessTime) -> str:
-    return f'task {rank} on {time.host}:'
 
 
 def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, phase: ElbenchoPhase) -> _Process:
@@ -291,10 +284,10 @@ def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, p
     if not elapsed_ms:
         raise EngineError('T12', 'elbencho ran for less than a millisecond: too short to measure')
     seconds = (elapsed_ms + 1) / 1000
-    each = _EACH.search(stdout)
-    if each is None:
+    match = _EACH.search(stdout)
+    if match is None:
         raise EngineError('E1', "elbencho's output is cut short: it lacks the times of its threads")
-    threads_s = tuple((int(own) + 1) / 1000 for own in each.group(1).split())
+    threads_s = tuple((int(ms) + 1) / 1000 for ms in match.group(1).split())
     if max(threads_s) != seconds:
         raise EngineError('T1', f'the longest thread took {max(threads_s)} s, and the phase {seconds} s')
     if TASK in ' '.join(argv):
@@ -317,9 +310,9 @@ def _synced(stdout: str) -> Synced:
 def _check_config(argv: Tuple[str, ...], name: str, phase: ElbenchoPhase) -> None:
     """Checks elbencho's account of its arguments, which has spaces for commas; it may be behind a script."""
     words = argv[argv.index('--nolive') :]
-    told = phase.config.get('command', '').partition('" ')[2]
-    if phase.name != name or told != ''.join(f'"{word}" ' for word in words).replace(',', ' '):
-        raise EngineError('P15', f'elbencho ran {phase.name} with {told.strip()}, not {name} with {" ".join(words)}')
+    ran = phase.config.get('command', '').partition('" ')[2]
+    if phase.name != name or ran != ''.join(f'"{word}" ' for word in words).replace(',', ' '):
+        raise EngineError('P15', f'elbencho ran {phase.name} with {ran.strip()}, not {name} with {" ".join(words)}')
     for key, option in (('threads', '-t'), ('file_size', '-s'), ('block_size', '-b'), ('files', '-N')):
         meant = words[words.index(option) + 1] if option in words else None
         if meant is not None and phase.config.get(key) != meant:
@@ -329,8 +322,8 @@ def _check_config(argv: Tuple[str, ...], name: str, phase: ElbenchoPhase) -> Non
 def _starts(processes: Sequence[_Process], point: Point) -> Tuple[List[float], float]:
     """The start of each process, in seconds since the first one, and the error of these times."""
     if point.nodes == 1:
-        first = min(each.phase.began for each in processes)
-        return [each.phase.began - first for each in processes], CLOCK_S
-    first_s = min(each.time.start_s for each in processes)
-    unknown_s = max(each.time.end_s - each.time.start_s - each.seconds for each in processes)
-    return [each.time.start_s - first_s for each in processes], CLOCK_S + max(unknown_s, 0.0)
+        first = min(process.phase.began for process in processes)
+        return [process.phase.began - first for process in processes], CLOCK_S
+    first_s = min(process.time.start_s for process in processes)
+    unknown_s = max(process.time.end_s - process.time.start_s - process.seconds for process in processes)
+    return [process.time.start_s - first_s for process in processes], CLOCK_S + max(unknown_s, 0.0)

@@ -23,6 +23,7 @@ from seatrial.engine.base import (
     of_all,
     reads_of_next_node,
 )
+from seatrial.engine.failed_call import failed_calls
 from seatrial.engine.fio.process import (
     CLOCK_S,
     FioProcess,
@@ -67,14 +68,14 @@ class Moved(NamedTuple):
 def region(point: Point, rank: int) -> Region:
     """The region that a task writes: LANL's and IOR's offset rule in fio's words."""
     data = point.data
-    own = data.bytes_per_task
+    share = data.bytes_per_task
     if data.files == 'multiple' or data.extent == 'whole':
-        return Region(0, own, own * data.passes, 0)
+        return Region(0, share, share * data.passes, 0)
     if data.order == 'strided':
         offset = rank * data.transfer_size
         skip = (point.tasks - 1) * data.transfer_size
-        return Region(offset, point.tasks * own - offset, own * data.passes, skip)
-    return Region(rank * own, own, own * data.passes, 0)
+        return Region(offset, point.tasks * share - offset, share * data.passes, skip)
+    return Region(rank * share, share, share * data.passes, 0)
 
 
 class Fio(FioProcess):
@@ -97,15 +98,13 @@ class Fio(FioProcess):
         if point.nodes == 1:
             text = self._job_file(phase, point, range(point.tasks), randseed_of(seed, raw))
             return Command('node', (fio_argv(program, raw, self.form),), {raw + '.fio': text}, (raw + '.json',))
-        raws = [f'{raw}.{rank}' for rank in range(point.tasks)]
-        texts = {own: self._job_file(phase, point, [rank], randseed_of(seed, own)) for rank, own in enumerate(raws)}
-        return Command(
-            scope='task',
-            argvs=tuple(fio_argv(program, own, self.form) for own in raws),
+        inputs = {}
+        prefixes = [f'{raw}.{rank}' for rank in range(point.tasks)]
+        for rank, prefix in enumerate(prefixes):
             # Each task is the first job of its process, so that only the seed can make its data its own.
-            inputs={own + '.fio': text for own, text in texts.items()},
-            outputs=tuple(own + '.json' for own in raws),
-        )
+            inputs[prefix + '.fio'] = self._job_file(phase, point, [rank], randseed_of(seed, prefix))
+        argvs = tuple(fio_argv(program, prefix, self.form) for prefix in prefixes)
+        return Command('task', argvs, inputs, tuple(prefix + '.json' for prefix in prefixes))
 
     def under_darshan(self, command: Command) -> Command:
         """fio begins a helper thread and then forks its jobs; here they wait until that thread sleeps, as it does for
@@ -135,13 +134,24 @@ class Fio(FioProcess):
             moved = self._moved_by(jobs, phase, point)
             # Where fio does not say when each job started, all are taken to have started together.
             times = tuple(
-                TaskTime(rank, process.host, each.bytes, start_s, start_s + each.seconds)
-                for rank, (each, start_s) in enumerate(zip(moved, starts_of(jobs) or [0.0] * len(moved)))
+                TaskTime(rank, process.host, amount.bytes, start_s, start_s + amount.seconds)
+                for rank, (amount, start_s) in enumerate(zip(moved, starts_of(jobs) or [0.0] * len(moved)))
             )
             check_clock(max(t.end_s for t in times), process)
             clock_s = CLOCK_S
         else:
-            reports = _reports_of_each(outcome, point)
+            if len(outcome.processes) != point.tasks:
+                raise EngineError('T9', f'{len(outcome.processes)} processes of fio ran instead of {point.tasks}')
+            reports = of_all(
+                outcome.processes,
+                lambda rank: report_of(outcome.of(rank)),
+                # A failed call is the cause. srun tells of it in the output of the tasks that it ends then.
+                lambda sentence: (
+                    not any(failed_calls(sentence)),
+                    'fio: terminating on signal' in sentence,
+                    "'" not in sentence,
+                ),
+            )
             jobs = [jobs_of(report, text)[0] for report, text in zip(reports, texts)]
             times = _windows(self._moved_by(jobs, phase, point), outcome.processes)
             untimed_s = [
@@ -185,22 +195,22 @@ class Fio(FioProcess):
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
         """The data that each job moved, by rank; a transfer in two directions counts once."""
         exact, size = exact_bytes(point), point.data.transfer_size
-        found = []
+        by_rank = []
         for rank, job in enumerate(jobs):
             done = [field(job, direction, dict) for direction in self._directions(phase, point)]
-            moved = [moved_of(each, job, rank, exact) for each in done]
-            for each in done:
-                transfers = field(each, 'total_ios', int)
+            moved = [moved_of(report, job, rank, exact) for report in done]
+            for report in done:
+                transfers = field(report, 'total_ios', int)
                 if exact is not None and transfers * size != exact:
                     raise EngineError(
                         'T1', f'task {rank} moved {exact} bytes, fio says, by {transfers} transfers of {size}'
                     )
-            found.append(max(moved, key=lambda own: own.seconds))
-        return found
+            by_rank.append(max(moved, key=lambda amount: amount.seconds))
+        return by_rank
 
     def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
         done = [field(job, self._directions(phase, point)[0], dict) for job in jobs]
-        return (bandwidth(phase, sum(field(each, 'io_bytes', int) for each in done), seconds, figure_of(done)),)
+        return (bandwidth(phase, sum(field(report, 'io_bytes', int) for report in done), seconds, figure_of(done)),)
 
 
 class FioDevices(Fio):
@@ -224,8 +234,8 @@ class FioDevices(Fio):
         jobs = {}
         for rank in ranks:
             device, offset = part_of(point, rank)
-            own = point.data.bytes_per_task
-            jobs[rank] = {'filename': device, 'offset': offset, 'size': own, 'io_size': own}
+            share = point.data.bytes_per_task
+            jobs[rank] = {'filename': device, 'offset': offset, 'size': share, 'io_size': share}
         return job_file(common, jobs)
 
     def _directions(self, phase: str, point: Point) -> List[str]:
@@ -263,26 +273,15 @@ def _check_figures(done: Any, rank: int, seconds: float) -> None:
         ('bw', int, moved / seconds / 1024, 1.0),
         ('iops', float, transfers / seconds, 1e-6 * (1.0 + transfers / seconds)),
     ):
-        said = field(done, key, kind)
-        if abs(said - meant) > slack:
+        figure = field(done, key, kind)
+        if abs(figure - meant) > slack:
             done_in = f'{moved} bytes in {transfers} transfers in {seconds} s'
-            raise EngineError('T1', f'task {rank} has {key} {said}, and {done_in}: {meant:.6g}')
+            raise EngineError('T1', f'task {rank} has {key} {figure}, and {done_in}: {meant:.6g}')
 
 
 def figure_of(done: List[Any]) -> str:
     """fio's own figures of each job in one direction, in B/s."""
-    return ' '.join(['bw_bytes', *(str(field(each, 'bw_bytes', int)) for each in done)])
-
-
-def _reports_of_each(outcome: Outcome, point: Point) -> List[Any]:
-    count = len(outcome.processes)
-    if count != point.tasks:
-        raise EngineError('T9', f'{count} processes of fio ran instead of {point.tasks}')
-    return of_all(
-        outcome.processes,
-        lambda rank: report_of(outcome.of(rank)),
-        lambda sentence: ('fio: terminating on signal' in sentence, "'" not in sentence),
-    )
+    return ' '.join(['bw_bytes', *(str(field(report, 'bw_bytes', int)) for report in done)])
 
 
 def _windows(moved: List[Moved], processes: Tuple[ProcessTime, ...]) -> Tuple[TaskTime, ...]:

@@ -7,7 +7,7 @@ import os
 import re
 from typing import Any, Dict, List, Optional, Tuple, Type, TypeVar
 
-from seatrial.engine.base import Engine, EngineError, Outcome, ProcessTime, ending, only_process
+from seatrial.engine.base import Engine, EngineError, Outcome, ProcessTime, causes_in, ending, only_process
 
 T = TypeVar('T')
 CLOCK_S = 0.001  # fio reports whole milliseconds, rounded up
@@ -38,10 +38,10 @@ def fio_argv(program: str, raw: str, form: str, *more: str) -> Tuple[str, ...]:
 
 def job_file(options: Dict[str, Any], jobs: Dict[int, Dict[str, Any]]) -> str:
     """The options of all jobs, with those that every job file has, and of the job of each rank."""
-    sections = {'global': {**_EVERYWHERE, **options}, **{f'rank{rank}': own for rank, own in jobs.items()}}
+    sections = {'global': {**_EVERYWHERE, **options}, **{f'rank{rank}': job for rank, job in jobs.items()}}
     lines = []
-    for name, own in sections.items():
-        lines += [f'[{name}]'] + [f'{key}={value}' for key, value in own.items()]
+    for name, section in sections.items():
+        lines += [f'[{name}]'] + [f'{key}={value}' for key, value in section.items()]
     return '\n'.join(lines) + '\n'
 
 
@@ -58,14 +58,14 @@ def report_of(outcome: Outcome) -> Any:
     only_process('fio', outcome)
     text = outcome.outputs[0] or ''
     start = text.find('{\n')
-    said = outcome.stderrs[0].splitlines() + (text[:start] if start >= 0 else text).splitlines()
+    messages = outcome.stderrs[0].splitlines() + (text[:start] if start >= 0 else text).splitlines()
     if outcome.exit_status:
-        raise EngineError('E1', f'fio {ending(outcome.exit_status)}{_quoted(said)}{_in_report(text, said)}')
-    errors = [line for line in said if line.startswith('fio: ')]
+        raise EngineError('E1', f'fio {ending(outcome.exit_status)}{_quoted(messages)}{_in_report(text, messages)}')
+    errors = [line for line in messages if line.startswith('fio: ')]
     if errors:
         raise EngineError('E1', f'fio exited with 0 after an error{_quoted(errors)}')
     if start < 0:
-        raise EngineError('E1', f'fio left no JSON{_quoted(said)}')
+        raise EngineError('E1', f'fio left no JSON{_quoted(messages)}')
     try:
         report, end = json.JSONDecoder().raw_decode(text, start)
     except ValueError as error:
@@ -98,11 +98,11 @@ def error_of(job: Dict[str, Any]) -> Any:
 def jobs_of(report: Any, text: str) -> List[Any]:
     """The jobs in the report, in the order of the job file. Raises EngineError: T9 for other jobs; P15 where fio's
     own account of its options is not the job file."""
-    found = []
+    sections = []
     for section in text.split('[')[1:]:
         head, *lines = section.splitlines()
-        found.append((head.rstrip(']'), dict(line.split('=', 1) for line in lines)))
-    names, options = zip(*found)
+        sections.append((head.rstrip(']'), dict(line.split('=', 1) for line in lines)))
+    names, options = zip(*sections)
     jobs = field(report, 'jobs', list)
     if len(jobs) != len(names) - 1:
         raise EngineError('T9', f'fio ran {len(jobs)} jobs instead of {len(names) - 1}')
@@ -110,8 +110,8 @@ def jobs_of(report: Any, text: str) -> List[Any]:
     if ran != names[1:]:
         whole = ' to '.join(sorted({names[1], names[-1]}))
         raise EngineError('T9', f'fio ran the jobs {", ".join(ran)} instead of {whole}')
-    told = [field(report, 'global options', dict)] + [field(job, 'job options', dict) for job in jobs]
-    for name, planned, had in zip(names, options, told):
+    echoed = [field(report, 'global options', dict)] + [field(job, 'job options', dict) for job in jobs]
+    for name, planned, had in zip(names, options, echoed):
         other = sorted(key for key in {*planned, *had} if planned.get(key) != had.get(key))
         if other:
             where = 'all jobs' if name == 'global' else f'task {name[len("rank") :]}'
@@ -148,8 +148,8 @@ def latencies_of(done: List[Any], key: str = 'clat_ns') -> Dict[int, int]:
     """Number of operations of all tasks by nanoseconds (the middle of a bin, within 0.8 %). done: each task's report
     of one direction; key: of the latencies that have bins. Raises EngineError E1, T1."""
     together: Dict[int, int] = {}
-    for rank, each in enumerate(done):
-        latency = field(each, key, dict)
+    for rank, report in enumerate(done):
+        latency = field(report, key, dict)
         bins = field(latency, 'bins', dict)
         if not all(re.match(r'\d+\Z', name) and type(number) is int for name, number in bins.items()):
             raise EngineError('E1', f"fio's JSON has other bins than latencies and numbers of task {rank}")
@@ -168,10 +168,10 @@ def field(data: Any, key: str, kind: Type[T]) -> T:
     return value
 
 
-def _in_report(text: str, said: List[str]) -> str:
+def _in_report(text: str, messages: List[str]) -> str:
     report = decoded(text)
     failed = first_error(report)
-    if failed is None or any(os.strerror(failed[1]) in line for line in said):
+    if failed is None or any(os.strerror(failed[1]) in line for line in messages):
         return ''
     rank, error = failed
     options = report['jobs'][rank].get('job options')
@@ -179,6 +179,6 @@ def _in_report(text: str, said: List[str]) -> str:
     return f'; task {rank}{f", file {file}" if file else ""}: {os.strerror(error)}'
 
 
-def _quoted(said: List[str]) -> str:
-    lines = [line for i, line in enumerate(said) if line.strip() and line not in said[:i]]
-    return f": '{' / '.join(lines[:3])}'" if lines else ''
+def _quoted(messages: List[str]) -> str:
+    lines = causes_in(messages)[:3]
+    return f": '{' / '.join(lines)}'" if lines else ''

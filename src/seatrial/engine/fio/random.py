@@ -70,18 +70,18 @@ class FioRandom(Fio):
         """The sum over directions. Raises EngineError T1, too, for a job that ended early; T18 for other bytes."""
         if phase_of(point, phase).makes:
             return super()._moved_by(jobs, phase, point)
-        found = []
+        by_rank = []
         for rank, job in enumerate(jobs):
-            own = []
+            amounts = []
             for direction in DIRECTIONS[phase]:
                 done = field(job, direction, dict)
                 transfers = field(done, 'total_ios', int)
-                own.append(moved_of(done, job, rank, transfers * point.data.transfer_size))
-            seconds = max(each.seconds for each in own)
+                amounts.append(moved_of(done, job, rank, transfers * point.data.transfer_size))
+            seconds = max(amount.seconds for amount in amounts)
             if seconds < ENDED_EARLY * point.time.duration_s - CLOCK_S:
                 raise EngineError('T1', f'task {rank} ended after {seconds} s of {point.time.duration_s} s')
-            found.append(Moved(sum(each.bytes for each in own), seconds))
-        return found
+            by_rank.append(Moved(sum(amount.bytes for amount in amounts), seconds))
+        return by_rank
 
     def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
         if phase_of(point, phase).makes:
@@ -94,16 +94,16 @@ class FioRandom(Fio):
 
 
 def _of_direction(name: str, done: List[Any], seconds: float) -> List[Metric]:
-    moved, operations = (sum(field(each, key, int) for each in done) for key in ('io_bytes', 'total_ios'))
+    moved, operations = (sum(field(report, key, int) for report in done) for key in ('io_bytes', 'total_ios'))
     counts = latencies_of(done, LATENCY)
     if sum(counts.values()) != operations:
         raise EngineError('T1', f'{name}: {sum(counts.values())} latencies of {operations} transfers')
-    total_ns = sum(field(field(each, LATENCY, dict), 'mean', float) * each['total_ios'] for each in done)
+    total_ns = sum(field(field(report, LATENCY, dict), 'mean', float) * report['total_ios'] for report in done)
     percentiles_s = percentiles_of(counts, PERCENTILES)
     latencies = {'latency': total_ns / 1e9 / operations, **percentiles_s}
-    figure = ' '.join(['iops', *(f'{field(each, "iops", float):.6f}' for each in done)])
+    figure = ' '.join(['iops', *(f'{field(report, "iops", float):.6f}' for report in done)])
     return [
         bandwidth(name, moved, seconds, figure_of(done)),
         rate(f'{name}_iops', operations, seconds, figure, (), percentiles_s),
-        *(Metric(f'{name}_{each}', value, 's', LOWER, seconds, operations) for each, value in latencies.items()),
+        *(Metric(f'{name}_{which}', value, 's', LOWER, seconds, operations) for which, value in latencies.items()),
     ]

@@ -38,7 +38,7 @@ class FioReuse(Fio):
     kinds = ('reuse',)
 
     def cannot(self, point: Point) -> Optional[str]:
-        if any(each.mixed for each in phases_of(point)) and point.data.transfers > MAX_LOGGED:
+        if any(phase.mixed for phase in phases_of(point)) and point.data.transfers > MAX_LOGGED:
             return f'cannot update {point.data.transfers} transfers a task: its log would have more than {MAX_LOGGED}'
         return super().cannot(point)
 
@@ -72,7 +72,7 @@ class FioReuse(Fio):
         return job_file(common, {rank: {'read_iolog': f'{rank}.iolog'} for rank in ranks})
 
     def _directions(self, phase: str, point: Point) -> List[str]:
-        return [each for each in phase_of(point, phase).does if each in (READ, WRITE)]
+        return [direction for direction in phase_of(point, phase).does if direction in (READ, WRITE)]
 
 
 class FioBonnie(FioProcess):
@@ -94,8 +94,8 @@ class FioBonnie(FioProcess):
             UPDATE_JOB: {**AFTER, 'read_iolog': f'{raw}.iolog', 'end_fsync': 1},
             READ_JOB: {**AFTER, 'filename': name, 'size': size, 'rw': 'read'},
         }
-        own = _seeks(point, random.Random(randseed))
-        for rank, lines in enumerate(own, SEEK_JOB):
+        places = _seeks(point, random.Random(randseed))
+        for rank, lines in enumerate(places, SEEK_JOB):
             logs[f'{raw}.{rank}.iolog'] = log_of(name, lines)
             jobs[rank] = {**AFTER, 'read_iolog': f'{raw}.{rank}.iolog', 'end_fsync': 1}
             if rank > SEEK_JOB:
@@ -113,9 +113,9 @@ class FioBonnie(FioProcess):
             'write': [moved_of(field(jobs[WRITE_JOB], 'write', dict), jobs[WRITE_JOB], WRITE_JOB, size)],
             'update': _of_log(jobs, UPDATE_JOB, texts[1], point),
             'read': [moved_of(field(jobs[READ_JOB], 'read', dict), jobs[READ_JOB], READ_JOB, size)],
-            'seeks': [each for rank in _SEEKERS for each in _of_log(jobs, rank, texts[rank - SEEK_JOB + 2], point)],
+            'seeks': [way for rank in _SEEKERS for way in _of_log(jobs, rank, texts[rank - SEEK_JOB + 2], point)],
         }
-        seconds = {name: max(each.seconds for each in own) for name, own in regions.items()}
+        seconds = {name: max(way.seconds for way in ways) for name, ways in regions.items()}
         check_clock(sum(seconds.values()), process)
         figures = {
             'write': figure_of([jobs[WRITE_JOB]['write']]),
@@ -153,25 +153,25 @@ _SEEKERS = range(SEEK_JOB, SEEK_JOB + SEEKERS)
 
 def _of_log(jobs: List[Any], rank: int, log: str, point: Point) -> List[Moved]:
     """The data that a replay moved in each direction; it has to be all that its log has."""
-    found = []
+    amounts = []
     for direction in ('read', 'write'):
         meant = log.count(f' {direction} ') * point.data.transfer_size
         done = field(jobs[rank], direction, dict)
         if meant:
-            found.append(moved_of(done, jobs[rank], rank, meant))
+            amounts.append(moved_of(done, jobs[rank], rank, meant))
         elif field(done, 'io_bytes', int):
             raise EngineError('P15', f'task {rank} was to {direction} nothing')
-    return found
+    return amounts
 
 
 def _seeks(point: Point, rng: random.Random) -> List[List[str]]:
     """The places of each seeker; it reads at a random place, and writes one in UPDATED back."""
     size = point.data.transfer_size
-    own: List[List[str]] = [[] for _ in range(SEEKERS)]
+    logs: List[List[str]] = [[] for _ in range(SEEKERS)]
     for number in range(seeks_of(point)):
         offset = size * rng.randrange(point.data.transfers)
-        lines = own[number % SEEKERS]
+        lines = logs[number % SEEKERS]
         lines.append(f'read {offset} {size}')
         if rng.randrange(UPDATED) == 0:
             lines.append(f'write {offset} {size}')
-    return own
+    return logs

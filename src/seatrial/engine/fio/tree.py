@@ -82,7 +82,7 @@ class FioFiles(FioProcess):
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """One process with a job a task: raw + '.fio' and '.json'; files in 'tree', or in 'tree.RANK' of a task."""
         pool_kib = max(MIN_POOL_KIB, levels_total(point, point.tasks).files // POOLS)
-        more = [f'--alloc-size={pool_kib}'] if _moves_data(phase, point) else []
+        more = [f'--alloc-size={pool_kib}'] if _moved_in_each(phase, point) else []
         directories = sorted({_directory(point, rank) for rank in range(point.tasks)})
         return Command(
             scope='node',
@@ -111,11 +111,11 @@ class FioFiles(FioProcess):
         ((_, text),) = command.inputs.items()
         jobs = jobs_of(_report(phase_of(point, phase), outcome), text)
         done = [_done(job, rank, phase, point) for rank, job in enumerate(jobs)]
-        task_seconds = tuple(runtime_of(each, rank) for rank, each in enumerate(done))
+        task_seconds = tuple(runtime_of(report, rank) for rank, report in enumerate(done))
         starts_s = starts_of(jobs)
-        seconds = max(start + own for start, own in zip(starts_s or [0.0] * len(jobs), task_seconds))
+        seconds = max(start + task_s for start, task_s in zip(starts_s or [0.0] * len(jobs), task_seconds))
         check_clock(seconds, outcome.processes[0])
-        figures = [f'{field(each, "iops", float):.6f}' for each in done]
+        figures = [f'{field(report, "iops", float):.6f}' for report in done]
         ((name, number),) = operations(point, phase).items()
         percentiles_s = percentiles_of(latencies_of(done)) if not phase_of(point, phase).moves else {}
         return Measurement(
@@ -129,13 +129,9 @@ class FioFiles(FioProcess):
 _FILE_ENGINES = {CREATE: 'filecreate', STAT: 'filestat', REMOVE: 'filedelete'}
 
 
-def _moves_data(phase: str, point: Point) -> bool:
-    return phase_of(point, phase).moves and point.tree.bytes_per_file > 0
-
-
-def _block(phase: str, point: Point) -> int:
-    """Bytes of a job's only transfer in each file. The file engines move none, but want a size."""
-    return point.tree.bytes_per_file if _moves_data(phase, point) else 1
+def _moved_in_each(phase: str, point: Point) -> int:
+    """Bytes of a job's only transfer in each file; 0 of fio's file engines, which want a size of 1 all the same."""
+    return point.tree.bytes_per_file if phase_of(point, phase).moves else 0
 
 
 def _directory(point: Point, rank: int) -> str:
@@ -143,12 +139,12 @@ def _directory(point: Point, rank: int) -> str:
 
 
 def _job_file(phase: str, point: Point, randseed: int) -> str:
-    block, own = _block(phase, point), phase_of(point, phase)
+    moved, act = _moved_in_each(phase, point), phase_of(point, phase)
     common = {
-        'ioengine': 'psync' if _moves_data(phase, point) else _FILE_ENGINES[phase],
-        'rw': 'write' if own.makes else 'read',
-        'bs': block,
-        'filesize': block,
+        'ioengine': 'psync' if moved else _FILE_ENGINES[phase],
+        'rw': 'write' if act.makes else 'read',
+        'bs': moved or 1,
+        'filesize': moved or 1,
         'nrfiles': point.tree.files_per_directory,
         'openfiles': 1,
         'file_service_type': 'sequential',
@@ -157,12 +153,12 @@ def _job_file(phase: str, point: Point, randseed: int) -> str:
         'invalidate': 0,  # a call a file, and no proof of a cold read
         'randseed': randseed,
     }
-    common.update({} if own.makes else {'allow_file_create': 0})
+    common.update({} if act.makes else {'allow_file_create': 0})
     names = {rank: f'{_directory(point, rank)}/file.{rank}.$filenum' for rank in range(point.tasks)}
     return job_file(common, {rank: {'filename_format': name} for rank, name in names.items()})
 
 
-def _report(own: Phase, outcome: Outcome) -> Any:
+def _report(phase: Phase, outcome: Outcome) -> Any:
     """The report of a launch that ended well. fio prints no error of its file engines: only the report has it."""
     text = outcome.outputs[0] or ''
     try:
@@ -171,37 +167,37 @@ def _report(own: Phase, outcome: Outcome) -> Any:
         failed = first_error(decoded(text))
         if failed is None:
             raise
-        raise _failure(own, failed, error.sentence) from error
+        raise _failure(phase, failed, error.sentence) from error
     failed = first_error(report)
     if failed is not None:
-        raise _failure(own, failed, 'fio exited with 0 after an error')
+        raise _failure(phase, failed, 'fio exited with 0 after an error')
     return report
 
 
-def _failure(own: Phase, failed: Tuple[int, int], before: str) -> EngineError:
+def _failure(phase: Phase, failed: Tuple[int, int], before: str) -> EngineError:
     rank, error = failed
-    absent = error == errno.ENOENT and own.needs
-    of_data = error == errno.EIO and READ in own.does
+    absent = error == errno.ENOENT and phase.needs
+    of_data = error == errno.EIO and READ in phase.does
     short = ', which fio also says of a file that is too short' if of_data else ''
-    said = os.strerror(error)
-    sentence = before if said in before else f'{before}; task {rank}: {said}'
+    message = os.strerror(error)
+    sentence = before if message in before else f'{before}; task {rank}: {message}'
     return EngineError('T17' if absent else 'E1', sentence + short)
 
 
 def _done(job: Any, rank: int, phase: str, point: Point) -> Dict[str, Any]:
     """The report of a task's operations, if they are those of all its files."""
     done: Dict[str, Any] = field(job, 'write' if phase_of(point, phase).makes else 'read', dict)
-    latency, own = field(done, 'clat_ns', dict), point.tree.files_per_directory
+    latency, files = field(done, 'clat_ns', dict), point.tree.files_per_directory
     for number in (field(done, 'total_ios', int), field(latency, 'N', int)):
-        if number != own:
-            raise EngineError('T1', f'task {rank} did {number} operations on its {own} files')
-    moved, planned = field(done, 'io_bytes', int), own * _block(phase, point)
+        if number != files:
+            raise EngineError('T1', f'task {rank} did {number} operations on its {files} files')
+    moved, planned = field(done, 'io_bytes', int), files * (_moved_in_each(phase, point) or 1)
     if moved != planned:
         raise EngineError('T1', f'task {rank} has {moved} bytes in its report, not {planned}')
     runtime_s, iops = runtime_of(done, rank), field(done, 'iops', float)
-    if abs(iops * runtime_s - own) > 1e-5 * own:
-        raise EngineError('T1', f'task {rank}: {iops} a second for {own} in {runtime_s} s')
-    in_calls_s = field(latency, 'mean', float) * own / 1e9
+    if abs(iops * runtime_s - files) > 1e-5 * files:
+        raise EngineError('T1', f'task {rank}: {iops} a second for {files} in {runtime_s} s')
+    in_calls_s = field(latency, 'mean', float) * files / 1e9
     if in_calls_s > 1.01 * runtime_s + CLOCK_S:
         raise EngineError('T1', f'task {rank}: its calls took {in_calls_s:.3f} s of {runtime_s} s in all')
     return done

@@ -42,7 +42,7 @@ def _age(work: Work, point: Point, other: int) -> None:
     there, held = total(point)
     look(held, there.inodes)
     mine = list(batches(of_task(point, work.rank)))
-    data = Data(max(point.fill.sizes), sum(len(each.sizes) for each in mine))
+    data = Data(max(point.fill.sizes), sum(len(batch.sizes) for batch in mine))
     work.together(FILES, lambda: _fill(_root(work.rank), mine, data, point.tree.fsync))
     work.untimed('survey', lambda: _survey(work, point, other))
 
@@ -56,8 +56,8 @@ def look(size: int, inodes: int) -> None:
         ('inodes', inodes, there.f_favail, there.f_files),
     ):
         if whole and free - needed < FLOOR * whole:
-            said = f'{needed} {what} more' if needed else 'more'
-            raise Failure('P9a', f'{free} of {whole} {what} are free: {said} would leave less than {FLOOR:.0%}')
+            wanted = f'{needed} {what} more' if needed else 'more'
+            raise Failure('P9a', f'{free} of {whole} {what} are free: {wanted} would leave less than {FLOOR:.0%}')
 
 
 def _root(rank: int) -> str:
@@ -96,12 +96,10 @@ def _survey(work: Work, point: Point, rank: int) -> None:
     """Compares a tree with its plan, and counts it for the histograms."""
     meant = list(batches(of_task(point, rank)))
     there = list(_found(_root(rank), len(meant)))
-    for way, (found, each) in enumerate(zip(there, meant)):
-        if found != each:
-            size, said = sum(found.sizes), f'{len(each.sizes)} files of {sum(each.sizes)} B {each.depth} deep'
-            raise Failure(
-                'T17', f'{_root(rank)}/d{way} has {len(found.sizes)} files of {size} B {found.depth} deep, not {said}'
-            )
+    for way, (seen, batch) in enumerate(zip(there, meant)):
+        if seen != batch:
+            has, due = (f'{len(d.sizes)} files of {sum(d.sizes)} B {d.depth} deep' for d in (seen, batch))
+            raise Failure('T17', f'{_root(rank)}/d{way} has {has}, not {due}')
     work.counts = counted_in(point, iter(there))
 
 

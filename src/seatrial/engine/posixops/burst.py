@@ -16,7 +16,7 @@ one.
 import os
 import threading
 import time
-from typing import Dict, List, Optional, Tuple
+from typing import Dict, List, Tuple
 
 from seatrial.engine.base import Outcome
 from seatrial.engine.posixops import training
@@ -60,8 +60,8 @@ def measured(phase: str, point: Point, reports: List[Report], plain: Measurement
         figure = f'{size} B in {written.seconds:.6f} s'
         metrics.append(bandwidth(written.name, size, written.seconds, figure))
         seen = [report.counts[how or 'alone'] for report in reports[:trains]]
-        seconds = max(each[WINDOW] for each in seen) / 1e9
-        worked = sum(each[BUSY] / each[WINDOW] for each in seen) * point.training.batch / point.time.think_s
+        seconds = max(counts[WINDOW] for counts in seen) / 1e9
+        worked = sum(counts[BUSY] / counts[WINDOW] for counts in seen) * point.training.batch / point.time.think_s
         metrics.append(rate(TRAINING + how, 0, seconds, f'{worked:.3f}')._replace(value=worked))
     read = sum(report.counts['all'][READ] for report in reports[:trains])
     return plain._replace(metrics=tuple(metrics), bytes_moved=read)
@@ -86,10 +86,10 @@ def _save(work: Work, point: Point) -> None:
         return time.monotonic() - begun
 
     seconds = take(ALONE)
-    said = work.barrier.exchange('end the checkpoint alone', str(seconds))
+    answers = work.barrier.exchange('end the checkpoint alone', str(seconds))
     os.unlink(name)
     work.barrier.exchange('begin to train')
-    time.sleep(max(LEAST_BATCHES * point.time.think_s, *map(float, said.values())))
+    time.sleep(max(LEAST_BATCHES * point.time.think_s, *map(float, answers.values())))
     work.barrier.exchange('end the training alone')
     take(BESIDE)
     work.barrier.exchange('end the checkpoint beside it')
@@ -104,7 +104,18 @@ def _train(work: Work, point: Point) -> None:
     work.barrier.exchange('end the checkpoint alone')
     work.doing = 'train'
     reader.work_on(1)
-    training = _Training(reader)
+    over = threading.Event()
+    failed: List[BaseException] = []
+
+    def train() -> None:
+        try:
+            while not over.is_set():
+                reader.work_on(1)
+        except Exception as error:  # whatever it is, the thread that waits at the barrier raises it
+            failed.append(error)
+
+    accelerator = threading.Thread(target=train, daemon=True)
+    accelerator.start()
     work.barrier.exchange('begin to train')
     begun = time.monotonic()
     work.barrier.exchange('end the training alone')
@@ -113,7 +124,11 @@ def _train(work: Work, point: Point) -> None:
     begun = time.monotonic()
     work.barrier.exchange('end the checkpoint beside it')
     beside = begun, time.monotonic()
-    training.end()
+    over.set()
+    accelerator.join()
+    if failed:
+        raise failed[0]
+    reader.end()
     for how, (start_s, end_s) in (('alone', alone), (BESIDE, beside)):
         busy_s = sum(max(0.0, min(end, end_s) - max(begin, start_s)) for begin, end in reader.worked)
         work.counts[how] = {BUSY: round(1e9 * busy_s), WINDOW: round(1e9 * (end_s - start_s))}
@@ -121,41 +136,12 @@ def _train(work: Work, point: Point) -> None:
     work.barrier.exchange('end')
 
 
-class _Training:
-    """An accelerator that works until it is ended, in a thread beside the one that waits at the barrier."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader, self._over = reader, threading.Event()
-        self._failed: List[BaseException] = []
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
-
-    def end(self) -> None:
-        """Wait until the last read has ended. Raises the errors of the reads."""
-        self._over.set()
-        self._thread.join()
-        if self._failed:
-            raise self._failed[0]
-        self._reader.end()
-
-    def _work(self) -> None:
-        try:
-            while not self._over.is_set():
-                self._reader.work_on(1)
-        except Exception as error:  # whatever it is, the other thread raises it
-            self._failed.append(error)
-
-
-def _cannot(point: Point) -> Optional[str]:
-    return 'cannot train and write checkpoints at once with one task' if point.tasks < 2 else None
-
-
 PART = Part(
     carry_out,
     operations,
     measured=measured,
     makes=(r'checkpoint\.\d+',),
-    cannot=_cannot,
+    cannot=lambda point: 'cannot train and write checkpoints at once with one task' if point.tasks < 2 else None,
     elsewhere=training.elsewhere,
     hosts_from=NEVER,
 )

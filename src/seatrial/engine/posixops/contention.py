@@ -29,7 +29,6 @@ from seatrial.workload.contention import APPEND, CALLS, COUNTER, LOCK, ROUNDS, c
 SHARED = 'data'
 SPARE = 64  # descriptors that a task has open beside its files, or may need
 
-
 CONTENDED: Dict[str, Guarantee] = {
     APPEND: Guarantee(
         'appends_whole', 'records that all tasks append at once are all there, whole', 2, 'POSIX.1 write(), O_APPEND'
@@ -93,9 +92,9 @@ def _appended(tasks: int, point: Point) -> str:
     """The contents of the file, as a clause that begins with a number where a record is missing or there twice."""
     calls, size = calls_of(point), point.data.transfer_size
     with open(SHARED, 'rb') as file:
-        found = file.read().splitlines(True)
+        lines = file.read().splitlines(True)
     meant = {record_of(rank, number, size) for rank in range(tasks) for number in range(calls)}
-    lost, strange = len(meant - set(found)), len(found) - len(meant & set(found))
+    lost, strange = len(meant - set(lines)), len(lines) - len(meant & set(lines))
     if lost or strange:
         return f'{lost} of {len(meant)} records were lost or cut, and {strange} lines are none or there twice'
     return f'all {len(meant)} records are there once, whole'
@@ -126,9 +125,9 @@ def _changed(tasks: int, point: Point) -> str:
     meant = tasks * calls_of(point)
     descriptor = os.open(SHARED, os.O_RDWR)
     fcntl.lockf(descriptor, fcntl.LOCK_EX)  # with a lock a client of NFS asks the server anew
-    found = os.pread(descriptor, COUNTER * (tasks + 1), 0)
+    counters = os.pread(descriptor, COUNTER * (tasks + 1), 0)
     os.close(descriptor)
-    made = sum(int.from_bytes(found[at : at + COUNTER], 'little') for at in range(0, len(found), COUNTER))
+    made = sum(int.from_bytes(counters[at : at + COUNTER], 'little') for at in range(0, len(counters), COUNTER))
     return (
         f'all {meant} changes under a lock are there'
         if made == meant
@@ -179,14 +178,14 @@ _SHARED: Dict[str, Tuple[int, Callable[[Work, Point], None], Callable[[int, Poin
 
 
 def _planned(phase: str, point: Point) -> Dict[str, int]:
-    each = dict.fromkeys(('append', 'lock', 'open_write'), calls_of(point))
-    return {name: point.tasks * each.get(name, point.tree.files_per_directory) for name in CALLS[phase]}
+    calls = dict.fromkeys(('append', 'lock', 'open_write'), calls_of(point))
+    return {name: point.tasks * calls.get(name, point.tree.files_per_directory) for name in CALLS[phase]}
 
 
 PART = Part(
     carry_out,
     _planned,
-    facts={phase: (each,) for phase, each in CONTENDED.items()},
+    facts={phase: (guarantee,) for phase, guarantee in CONTENDED.items()},
     makes=(r'[df]\d+',),
     cannot=too_few,
 )

@@ -2,7 +2,7 @@
 
 One process a task; all meet at a barrier before each timed act (barrier.py), so that a rate is the operations of all
 tasks from the first one's start to the last one's end. What an operation is, the other files of this folder say. The
-interpreter adds to each what docs/benchmarks.md says of it.
+interpreter adds to each what docs/explanation/benchmarks.md says of it.
 """
 
 import json
@@ -10,7 +10,7 @@ import re
 from typing import Dict, List, Optional, Tuple
 
 from seatrial import __version__
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending, percentiles_of, release_of
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, ended, percentiles_of, release_of
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.part import ROW
 from seatrial.engine.posixops.table import PARTS
@@ -82,7 +82,7 @@ class PosixOps(Engine):
         if any(report.facts != facts for report in reports):
             raise EngineError('T8', 'the tasks do not agree on what they have seen')
         tried = part.facts.get(phase, ())
-        if [fact.name for fact in facts] != [each.name for each in tried]:
+        if [fact.name for fact in facts] != [guarantee.name for guarantee in tried]:
             raise EngineError('P15', f'{len(facts)} of {len(tried)} facts were tried')
         plain = Measurement(
             metrics=metrics,
@@ -112,23 +112,22 @@ def _reports(outcome: Outcome, point: Point, course: bool) -> List[Report]:
         raise EngineError('T8', f"a task's report is damaged: '{damaged[:80]}'")
     if not all(reports):
         raise EngineError('T8', f'task {reports.index([])} exited with 0 and reported nothing')
-    found = sorted((report for each in reports for report in each), key=lambda report: report.rank)
-    if [(report.rank, report.tasks) for report in found] != [(n, point.tasks) for n in range(point.tasks)]:
-        seen = ', '.join(f'{report.rank} of {report.tasks}' for report in found[:8])
+    by_rank = sorted((report for of_process in reports for report in of_process), key=lambda report: report.rank)
+    if [(report.rank, report.tasks) for report in by_rank] != [(n, point.tasks) for n in range(point.tasks)]:
+        seen = ', '.join(f'{report.rank} of {report.tasks}' for report in by_rank[:8])
         raise EngineError('T9', f'the tasks that reported are {seen}, not 0 to {point.tasks - 1} of {point.tasks}')
-    return found
+    return by_rank
 
 
 def _check_ends(outcome: Outcome, reports: List[List[Report]]) -> None:
     """Raises the failure that explains the others: a task's own reason, a lost task, or a task that gave up."""
-    failed = [(report.failed, _name(report)) for each in reports for report in each if report.failed]
+    failed = [(report.failed, _name(report)) for of_process in reports for report in of_process if report.failed]
     for why, name in failed:
         if not why.aborted:
             raise EngineError(why.rule, f'{name}: {why.sentence}', why.evidence)
     for rank, process in enumerate(outcome.processes):
         if process.exit_status and not any(report.failed for report in reports[rank]):
-            last = outcome.stderrs[rank].strip().split('\n')[-1]
-            how = f'{ending(process.exit_status)}{": " if last else ""}{last}'
+            how = ended(process.exit_status, [outcome.stderrs[rank]])
             raise EngineError('E1', f'task {rank} on {process.host} {how}')
     for why, name in failed:
         raise EngineError(why.rule, f'{name}: {why.sentence}')
@@ -145,11 +144,11 @@ def _check_hosts(reports: List[Report], point: Point) -> None:
 
 def _metric(name: str, planned: int, reports: List[Report]) -> Metric:
     timed = [report.timed[name] for report in reports]
-    done = sum(each.operations for each in timed)
+    done = sum(timing.operations for timing in timed)
     if done != planned:
         raise EngineError('P15', f'{name}: the tasks did {done} operations, not {planned}')
-    rounds = list(zip(*(each.spans for each in timed)))
-    if any(len(each.spans) != len(rounds) for each in timed) or not all(map(any, rounds)):
+    rounds = list(zip(*(timing.spans for timing in timed)))
+    if any(len(timing.spans) != len(rounds) for timing in timed) or not all(map(any, rounds)):
         raise EngineError('T8', f'{name}: the tasks do not agree on how often they began')
     seconds = 0.0
     for spans in rounds:
@@ -159,11 +158,11 @@ def _metric(name: str, planned: int, reports: List[Report]) -> Metric:
         raise EngineError('T12', f'{name} took {seconds} s: too short to measure')
     # What only one task does, as the directories of a shared tree, says nothing about who waited for whom.
     shared_out = all(span for spans in rounds for span in spans)
-    task_seconds = [sum(span.end_s - span.start_s for span in each.spans if span) for each in timed]
+    task_seconds = [sum(span.end_s - span.start_s for span in timing.spans if span) for timing in timed]
     own_s = tuple(task_seconds) if shared_out else ()
     counts: Dict[int, int] = {}
-    for each in timed:
-        for key, times in each.nanoseconds.items():
+    for timing in timed:
+        for key, times in timing.nanoseconds.items():
             counts[int(key)] = counts.get(int(key), 0) + times
     if counts and sum(counts.values()) != done:
         raise EngineError('T8', f'{name}: {sum(counts.values())} of {done} calls have a time')

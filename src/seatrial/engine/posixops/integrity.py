@@ -76,14 +76,14 @@ class Pattern(Turns):
         """These ranks do their steps at once; each gets its place among them. Returns the results in that order."""
         self._wrote += self.together
         self._barrier.wait(doing)
-        said = self._turn(doing, {rank: (partial(step, place),) for place, rank in enumerate(self.together)})
-        return [said[rank] for rank in self.together]
+        results = self._turn(doing, {rank: (partial(step, place),) for place, rank in enumerate(self.together)})
+        return [results[rank] for rank in self.together]
 
     def compare(self, *wanted: bytes, name: str = 'f') -> None:
         """The reader compares a file with its content; of several `wanted` any one is valid."""
-        said = self._turn('read it', {self.reader: (lambda: self._found(self.path(name), wanted),)})
+        results = self._turn('read it', {self.reader: (lambda: self._found(self.path(name), wanted),)})
         self._compared += len(wanted[0])
-        self._past = self._past and said[self.reader]
+        self._past = self._past and results[self.reader]
 
     def _why(self, error: Exception) -> str:
         if getattr(error, 'errno', None) not in REFUSED:
@@ -95,16 +95,16 @@ class Pattern(Turns):
 
     def _found(self, path: str, wanted: Tuple[bytes, ...]) -> bool:
         """True if it was read past the cache. Raises OSError, Failure F2 for a content that is not in `wanted`."""
-        window, found, past = window_of(MIB), b'', True
+        window, content, past = window_of(MIB), b'', True
         with opened(path, os.O_RDONLY) as descriptor:
-            while len(found) <= len(wanted[0]):
-                part, direct = read_there(descriptor, len(found), MIB, window)
-                found, past = found + part, past and direct
+            while len(content) <= len(wanted[0]):
+                part, direct = read_there(descriptor, len(content), MIB, window)
+                content, past = content + part, past and direct
                 if len(part) < MIB:
                     break
-        if found in wanted:
+        if content in wanted:
             return past
-        nearest = max((differs(path, 0, each, found) for each in wanted), key=lambda each: each.offset)
+        nearest = max((differs(path, 0, whole, content) for whole in wanted), key=lambda seen: seen.offset)
         sentence, evidence = damage(nearest, self._hosts(self._wrote), self._hosts([self.reader]))
         raise Failure('F2', f'{self._name}: {sentence}', evidence)
 
@@ -114,12 +114,8 @@ class Pattern(Turns):
 
 Attempt = Callable[[Pattern], None]
 WAYS_TO_WRITE: List[Guarantee] = []  # facts that are tried here; data that differ are a failure (rule F2) and no fact
-
 PATTERNS: Dict[str, Attempt] = {}  # by their names, and in their order, which is that of the functions
-
-
-def _way(words: str, source: str) -> Callable[[Attempt], Attempt]:
-    return declared(WAYS_TO_WRITE, PATTERNS, words, source)
+_way = partial(declared, WAYS_TO_WRITE, PATTERNS)
 
 
 def carry_out(work: Work) -> Tuple[Fact, ...]:

@@ -1,4 +1,4 @@
-"""posixops, interactive use: a task unpacks a tree of its own; then trees are read and removed as programs do it.
+"""posixops, interactive use: what people do with small files, by Python itself and by programs of the node.
 
     untar   tarfile extracts an archive that lies in memory: directories, files, their modes and times
     import  every task goes through the tree of the first, as CPython's FileFinder imports a package with all its
@@ -9,27 +9,77 @@
     rm      as `rm -r`: a listing of each directory, unlink of each file, rmdir
 
 On several nodes find and du are of a tree that a task of the next node has made, and rm of one of the node after.
+The programs are git, pip, make and cc, on files that each task makes itself:
+
+git_clone       `git clone --no-local` of a bare repository with one commit: a pack is sent, indexed and checked
+                out, as from a server, and no object is linked
+git_status      `git status` of a clone that nobody has asked before
+venv_create     `python3 -m venv`, with the pip that Python brings along
+pip_install     `pip install --no-index --no-deps` of a wheel of so many modules, which pip compiles to bytecode
+package_import  every task starts the interpreter of the first one's environment, and imports all modules of the
+                package: a module storm, on many nodes
+compile         `make` of a program of so many sources with the same headers, one compiler a task
+
+All that a task makes lies in `programs.RANK`, HOME and temporary files included; no configuration of a user or of the
+node takes part. On several nodes what a step reads was made on the next one. What came of a step is proved after its
+time: files and sizes of a clone, what a package has, what a program prints.
 """
 
+import base64
+import hashlib
+import importlib.util
 import io
 import os
+import shutil
+import subprocess
+import sys
 import tarfile
-from typing import List
+import zipfile
+from functools import partial
+from typing import Callable, Dict, List, Optional, Tuple
 
+from seatrial.engine.base import ended
+from seatrial.engine.posixops.part import Part
 from seatrial.engine.posixops.tree import owner, share
-from seatrial.engine.posixops.work import Data, Failure, Work
+from seatrial.engine.posixops.work import Data, Failure, Spec, Work
+from seatrial.model.metric import Fact
 from seatrial.model.point import Point
+from seatrial.workload.interactive import BUILD, GIT, TREES, VENV, entries_of
+
+NEEDS: Dict[str, Tuple[str, ...]] = {GIT: ('git',), BUILD: ('make', 'cc')}
+"""Programs of each phase, beside the interpreter."""
+
+ROOT = 'programs'
+FOREIGN = ('GIT_', 'PIP_', 'PYTHON', 'MAKE', 'MFLAGS', 'XDG_', 'VIRTUAL_ENV')
+"""Beginnings of environment variables that would change what a program does."""
+
+PACKAGE = 'seatrial_package'
+HEADERS = 20
+_GIT_CONFIG = """[core]
+\tcompression = 0
+[pack]
+\twindow = 0
+[gc]
+\tauto = 0
+[fastimport]
+\tunpackLimit = 0
+"""  # random data neither compress nor have anything in common: git would only look for it
 
 
-def carry_out(work: Work, point: Point) -> None:
-    """One task's part, but for those of programs.py. Leaves nothing behind. Raises Failure and OSError."""
+def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+    _STEPS[spec.phase](work, spec)
+    return ()
+
+
+def _use_trees(work: Work, spec: Spec) -> None:
+    point = spec.point
     packed = _archive(point, work.rank)
     work.together('untar', lambda: unpack(packed))
     work.together('import', lambda: _import('tree.0', point.tree.bytes_per_file))
     made, left = (f'tree.{owner(work, phase)}' for phase in ('stat', 'remove'))
     work.together('find', lambda: 1 + len(entries_in(made)))
     work.together(
-        'du', lambda: sum(bool(each.stat(follow_symlinks=False)) for each in entries_in(made)) + bool(os.lstat(made))
+        'du', lambda: sum(bool(name.stat(follow_symlinks=False)) for name in entries_in(made)) + bool(os.lstat(made))
     )
     work.together('rm', lambda: remove_tree(left))
 
@@ -76,23 +126,23 @@ def _import(root: str, size: int) -> int:
                 continue
             os.stat(path)
             with open(path, 'rb') as module:
-                found = len(module.read())
-            if found != size:
-                raise Failure('T17', f'{path} has {found} B, not {size} B')
+                length = len(module.read())
+            if length != size:
+                raise Failure('T17', f'{path} has {length} B, not {size} B')
             number += 1
     return number
 
 
 def entries_in(root: str) -> 'List[os.DirEntry[str]]':
     """All entries below a directory, by the types that the listing gives. Raises OSError."""
-    found: List['os.DirEntry[str]'] = []
+    entries: List['os.DirEntry[str]'] = []
     waiting = [root]
     while waiting:
         with os.scandir(waiting.pop()) as listing:
             here = list(listing)
-        found += here
+        entries += here
         waiting += [entry.path for entry in here if entry.is_dir(follow_symlinks=False)]
-    return found
+    return entries
 
 
 def remove_tree(root: str) -> int:
@@ -108,3 +158,192 @@ def remove_tree(root: str) -> int:
             number += 1
     os.rmdir(root)
     return number
+
+
+def _in_programs(steps: Callable[[Work, Point, str, str], None], work: Work, spec: Spec) -> None:
+    phase, point = spec.phase, spec.point
+    missing = [name for name in NEEDS.get(phase, ()) if shutil.which(name) is None]
+    if missing:
+        raise Failure('E1', f'{missing[0]} is not installed on this node')
+    home, others = (os.path.abspath(f'{ROOT}.{rank}') for rank in (work.rank, owner(work, 'stat')))
+    work.untimed('begin', None)  # nobody writes where a program is missing
+    work.untimed('make the directory', lambda: os.makedirs(f'{home}/tmp'))
+    steps(work, point, home, others)
+    work.untimed('remove what was made', lambda: remove_tree(f'{ROOT}.{work.rank}'))
+
+
+def _git(work: Work, point: Point, home: str, others: str) -> None:
+    files = len(_names(point))
+    work.untimed('make a repository', lambda: _make_repository(home, point))
+    clone = ('git', 'clone', '--quiet', '--no-local', f'{others}/repository', 'clone')
+    _together(work, 'git_clone', files, home, *clone)
+    work.untimed('compare the clone', lambda: _compare(others, point))
+    changes = _together(work, 'git_status', files, home, 'git', '-C', f'{others}/clone', 'status', '--porcelain')
+    if changes:
+        raise Failure('E1', f'git status finds changes in a clone that nobody changed: {changes[:80].strip()}')
+
+
+def _make_repository(home: str, point: Point) -> None:
+    repository = f'{home}/repository'
+    _run(home, 'git', 'init', '--quiet', '--bare', '--template=', repository)
+    with open(f'{repository}/config', 'a') as config:
+        config.write(_GIT_CONFIG)
+    parts = [b'commit refs/heads/main\ncommitter Seatrial <> 1000000000 +0000\ndata 0\n']
+    for name in _names(point):
+        parts += [
+            f'M 100644 inline {name}\ndata {point.tree.bytes_per_file}\n'.encode(),
+            os.urandom(point.tree.bytes_per_file),
+            b'\n',
+        ]
+    _run(home, 'git', '-C', repository, 'fast-import', '--quiet', feed=b''.join(parts))
+    _run(home, 'git', '-C', repository, 'symbolic-ref', 'HEAD', 'refs/heads/main')
+
+
+def _compare(others: str, point: Point) -> None:
+    sizes = {entry.path: entry.stat().st_size for entry in entries_in(f'{others}/clone') if entry.is_file()}
+    meant = {f'{others}/clone/{name}': point.tree.bytes_per_file for name in _names(point)}
+    git = f'{others}/clone/.git/'
+    if {path: size for path, size in sizes.items() if not path.startswith(git)} != meant:
+        raise Failure('T17', f'{others}/clone has other files than its repository, or of other sizes')
+
+
+def _package(work: Work, point: Point, home: str, others: str) -> None:
+    python, modules = 'environment/bin/python', len(_names(point))
+    total = sum(range(modules))
+    pip = ('-I', '-m', 'pip', '--isolated', '--disable-pip-version-check', '--quiet', 'install', '--no-cache-dir')
+    wheel = f'{PACKAGE}-1.0-py3-none-any.whl'
+    work.untimed('make a wheel', lambda: _make_wheel(f'{home}/{wheel}', point))
+    _together(work, 'venv_create', 1, home, sys.executable, '-I', '-m', 'venv', f'{home}/environment')
+    installed = ('--no-index', '--no-deps', f'{others}/{wheel}')
+    _together(work, 'pip_install', modules, home, f'{home}/{python}', *pip, *installed)
+    code = f'from {PACKAGE}.all import TOTAL; print(TOTAL)'
+    first = f'{os.path.dirname(home)}/{ROOT}.0/{python}'
+    printed = _together(work, 'package_import', modules, home, first, '-I', '-B', '-c', code)
+    if printed != f'{total}\n':
+        raise Failure('E1', f"the package that was installed says '{printed[:80].strip()}', not {total}")
+
+
+def _make_wheel(path: str, point: Point) -> None:
+    names = _names(point)
+    modules = [f'{PACKAGE}.{name.replace("/", ".")}' for name in names]
+    sources = {
+        f'{PACKAGE}/{name}.py': _source(f'VALUE = {number}\nTEXT = "%s"\n', point)
+        for number, name in enumerate(names)
+    }
+    folders = {os.path.dirname(name) for name in sources}
+    sources.update({f'{folder}/__init__.py': '' for folder in folders | {PACKAGE}})
+    imports = [f'import {module}\nTOTAL += {module}.VALUE\n' for module in modules]
+    sources[f'{PACKAGE}/all.py'] = ''.join(['TOTAL = 0\n', *imports])
+    about = f'{PACKAGE}-1.0.dist-info'
+    sources[f'{about}/METADATA'] = f'Metadata-Version: 2.1\nName: {PACKAGE}\nVersion: 1.0\n'
+    sources[f'{about}/WHEEL'] = 'Wheel-Version: 1.0\nGenerator: seatrial\nRoot-Is-Purelib: true\nTag: py3-none-any\n'
+    record = [f'{name},sha256={_digest(text)},{len(text)}\n' for name, text in sources.items()]
+    sources[f'{about}/RECORD'] = ''.join([*record, f'{about}/RECORD,,\n'])
+    with zipfile.ZipFile(path, 'w') as wheel:
+        for name, text in sources.items():
+            wheel.writestr(name, text)
+
+
+def _digest(text: str) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')
+
+
+def _build(work: Work, point: Point, home: str, others: str) -> None:
+    total = sum(range(len(_names(point))))
+    work.untimed('make the sources', lambda: _make_sources(f'{home}/build', point))
+    _together(work, 'compile', len(_names(point)), home, 'make', '-C', f'{home}/build')
+    printed: List[str] = []
+    work.untimed('run what was built', lambda: printed.append(_run(home, f'{others}/build/main')))
+    if printed != [f'{total}\n']:
+        raise Failure('E1', f"the program that was built says '{printed[0][:80].strip()}', not {total}")
+
+
+def _make_sources(root: str, point: Point) -> None:
+    names = _names(point)
+    headers = {f'{root}/h{number}.h': f'#define H{number} {number}\n' for number in range(HEADERS)}
+    headers[f'{root}/all.h'] = ''.join(f'#include "h{number}.h"\n' for number in range(HEADERS))
+    sources = {
+        f'{root}/{name}.c': _source(
+            f'#include "all.h"\nint v{number}(void) {{ return {number} + H0; }}\n/* %s */\n', point
+        )
+        for number, name in enumerate(names)
+    }
+    called = [f'int v{number}(void);\n' for number in range(len(names))]
+    body = ''.join(f'  total += v{number}();\n' for number in range(len(names)))
+    printed = (
+        '#include <stdio.h>\n{}int main(void) {{\n  long total = 0;\n{}  printf("%ld\\n", total);\n  return 0;\n}}\n'
+    )
+    sources[f'{root}/main.c'] = printed.format(''.join(called), body)
+    objects = ' '.join(f'{name}.o' for name in (*names, 'main'))
+    rules = f'main: {objects}\n\tcc -pipe -o $@ {objects}\n.c.o:\n\tcc -pipe -I. -c -o $@ $<\n'
+    for path, text in {**headers, **sources, f'{root}/Makefile': rules}.items():
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, 'w') as stream:
+            stream.write(text)
+
+
+def _source(form: str, point: Point) -> str:
+    """A source of the point's size: random digits in place of the %s fill it up."""
+    left = max(0, point.tree.bytes_per_file - len(form) + 2)
+    return form % os.urandom((left + 1) // 2).hex()[:left]
+
+
+def _names(point: Point) -> List[str]:
+    """The files of a task, relative to the root of its tree: 'd0/d1/f3'."""
+    tree = share(point, ROOT, 0)
+    paths = [directory + name for directory in tree.directories for name in tree.files]
+    return [path.partition('/')[2].replace('f.0.', 'f') for path in paths]
+
+
+def _together(work: Work, metric: str, operations: int, home: str, *argv: str) -> str:
+    """Run a program, which counts as `operations`, together with all tasks; returns its output. Raises as _run."""
+    outputs: List[str] = []
+
+    def act() -> int:
+        outputs.append(_run(home, *argv))
+        return operations
+
+    work.together(metric, act)
+    return outputs[0]
+
+
+def _run(home: str, *argv: str, feed: bytes = b'') -> str:
+    """The output of a program. Raises Failure with its last word where it fails, OSError where it cannot start."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    environment.update(
+        PIP_CONFIG_FILE=os.devnull,
+        HOME=home,
+        TMPDIR=f'{home}/tmp',
+        LC_ALL='C',
+        GIT_CONFIG_NOSYSTEM='1',
+        GIT_CONFIG_GLOBAL=os.devnull,
+    )
+    done = subprocess.run(
+        argv, cwd=home, env=environment, input=feed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False
+    )
+    if done.returncode:
+        how = ended(done.returncode, [done.stderr.decode('utf-8', 'replace')])
+        raise Failure('E1', f'{os.path.basename(argv[0])} {how[:200]}')
+    return done.stdout.decode('utf-8', 'replace')
+
+
+_STEPS: Dict[str, Callable[[Work, Spec], None]] = {
+    TREES: _use_trees,
+    GIT: partial(_in_programs, _git),
+    VENV: partial(_in_programs, _package),
+    BUILD: partial(_in_programs, _build),
+}
+
+
+def _cannot(point: Point) -> Optional[str]:
+    why = 'cannot make a virtual environment: Python is without ensurepip here (on Debian: python3-venv)'
+    return {VENV: why}.get(point.phases[0]) if importlib.util.find_spec('ensurepip') is None else None
+
+
+PART = Part(
+    carry_out,
+    lambda phase, point: entries_of(point, phase),
+    makes=(rf'(.*/)?{ROOT}\.\d+(/.*)?',),
+    cannot=_cannot,
+    needs=NEEDS,
+)

@@ -18,13 +18,13 @@ from seatrial.engine.posixops.semantics import counted
 from seatrial.engine.posixops.work import Failure, Spec, Work, opened
 from seatrial.engine.proof import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
+from seatrial.workload.access import numbered_file
 from seatrial.workload.limits import BEYOND, OVER, TAKEN, UNUSED, WORDS, counted_in, of_quota, room_of
 
 RECORD = 1_000_003  # bytes: in step with nothing, so that the limit lies within one
 OWN = {'bytes': 1 << 20, 'inodes': 8}  # that the run directory has taken since the limit was asked
 AGAIN_S = 60.0  # in which what was removed can be used: some file systems free it later
 REFUSALS = (errno.EDQUOT, errno.ENOSPC)
-
 
 LIMITS: Tuple[Guarantee, ...] = (
     Guarantee(
@@ -56,8 +56,8 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     most, end_s = -(-(room + OVER[what]) // work.tasks), time.monotonic() + point.time.duration_s
     work.doing = f'write until {what} are refused'
     mine = (_take_bytes if what == 'bytes' else _take_inodes)(key, work.rank, most, end_s)
-    said = work.barrier.exchange('be refused', json.dumps(mine))
-    taken = [Taken(*json.loads(said[rank])) for rank in range(work.tasks)]
+    answers = work.barrier.exchange('be refused', json.dumps(mine))
+    taken = [Taken(*json.loads(answers[rank])) for rank in range(work.tasks)]
     work.doing = 'compare what another task has written'
     other = (work.rank + point.tasks_per_node) % work.tasks
     compare = _compare_bytes if what == 'bytes' else _compare_inodes
@@ -67,7 +67,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     work.barrier.exchange('remove')
     work.doing = 'write again'
     again = work.barrier.exchange('write again', _again(key, what, work.rank) if work.rank == 0 else '')[0]
-    sure, used = sum(each.sure for each in taken), sum(each.used for each in taken)
+    sure, used = sum(task.sure for task in taken), sum(task.used for task in taken)
     work.counts = {'limit': {TAKEN: sure, BEYOND: max(0, sure - room), UNUSED: max(0, room - max(sure, used))}}
     return _facts(phase, room, taken, sum(map(int, strange.values())), again, work.counts['limit'])
 
@@ -77,22 +77,22 @@ def _facts(
 ) -> Tuple[Fact, ...]:
     """The facts in the order of LIMITS. again: a clause, which begins with 'not' where writing does not work."""
     what = counted_in(phase)
-    names = sorted({each.refused for each in taken if each.refused})
+    names = sorted({task.refused for task in taken if task.refused})
     wanted = {'EDQUOT', 'ENOSPC'} if of_quota(phase) else {'ENOSPC'}
     slack = OWN[what] + len(taken) * (RECORD if what == 'bytes' else 1)
-    late = not names and any(each.late for each in taken)
-    said = f'{counts[TAKEN]} {what} were taken, and {room} were left'
+    late = not names and any(task.late for task in taken)
+    amounts = f'{counts[TAKEN]} {what} were taken, and {room} were left'
     refused = f'the call failed with {" and ".join(names)}'
     if not names:
-        refused = f'{said}: no call was refused' + (' in the time that there was' if late else '')
-    found = (
+        refused = f'{amounts}: no call was refused' + (' in the time that there was' if late else '')
+    observations = (
         (None if late else bool(names) and set(names) <= wanted, refused),
-        (counts[BEYOND] == 0, said),
-        (None if not names else counts[UNUSED] <= slack, f'{said}; {counts[UNUSED]} were not used'),
+        (counts[BEYOND] == 0, amounts),
+        (None if not names else counts[UNUSED] <= slack, f'{amounts}; {counts[UNUSED]} were not used'),
         (strange == 0, f'{strange} {what} more are there that nobody wrote so'),
         (not again.startswith('not'), again),
     )
-    return tuple(Fact(each.name, *seen) for each, seen in zip(LIMITS, found))
+    return tuple(Fact(guarantee.name, *seen) for guarantee, seen in zip(LIMITS, observations))
 
 
 @contextlib.contextmanager
@@ -108,11 +108,11 @@ def _refusal(names: List[str]) -> Iterator[None]:
 
 def _take_bytes(key: str, rank: int, most: int, end_s: float) -> Taken:
     sure = tried = used = 0
+    name, late = numbered_file(rank), False
     names: List[str] = []
-    late = False
-    with _refusal(names), opened(_file(rank), os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
+    with _refusal(names), opened(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL) as descriptor:
         while sure < most and not names and not late:
-            record = memoryview(data_of(key, _file(rank), sure, RECORD))
+            record = memoryview(data_of(key, name, sure, RECORD))
             tried, written = sure + RECORD, 0
             with _refusal(names):
                 while written < RECORD:
@@ -126,9 +126,8 @@ def _take_bytes(key: str, rank: int, most: int, end_s: float) -> Taken:
 
 
 def _take_inodes(key: str, rank: int, most: int, end_s: float) -> Taken:
-    made = 0
+    made, late = 0, False
     names: List[str] = []
-    late = False
     with _refusal(names):
         os.mkdir(_directory(rank))
         made = 1
@@ -144,41 +143,41 @@ def _take_inodes(key: str, rank: int, most: int, end_s: float) -> Taken:
 
 def _compare_bytes(work: Work, key: str, rank: int, taken: Taken) -> int:
     """Number of bytes behind the sure ones that differ from the attempt. Raises Failure F2, and OSError."""
-    name, window, strange, at = _file(rank), window_of(RECORD), 0, 0
+    name, window, strange, at = numbered_file(rank), window_of(RECORD), 0, 0
     if not taken.tried:
         return 0
     with opened(name, os.O_RDONLY) as descriptor:
         size = os.fstat(descriptor).st_size
         while at < max(size, taken.sure):
-            found, _ = read_there(descriptor, at, RECORD, window)
+            content, _ = read_there(descriptor, at, RECORD, window)
             # No write begins behind the last one that was tried: what is there is nobody's.
             meant = data_of(key, name, at, RECORD) if at < taken.tried else b''
             sure = max(0, min(taken.sure - at, RECORD))
-            if found[:sure] != meant[:sure]:
+            if content[:sure] != meant[:sure]:
                 sentence, evidence = damage(
-                    differs(name, at, meant[:sure], found[:sure]), work.hosts[rank], work.hosts[work.rank]
+                    differs(name, at, meant[:sure], content[:sure]), work.hosts[rank], work.hosts[work.rank]
                 )
                 raise Failure('F2', sentence, evidence)
-            if found != meant[: len(found)]:
-                strange += len(found) - sure
+            if content != meant[: len(content)]:
+                strange += len(content) - sure
             at += RECORD
     return strange
 
 
 def _compare_inodes(work: Work, key: str, rank: int, taken: Taken) -> int:
     """Number of names that nobody made. Raises Failure F2, and OSError."""
-    found = set(os.listdir(_directory(rank))) if taken.sure else set()
+    names = set(os.listdir(_directory(rank))) if taken.sure else set()
     made = {f'f{number}' for number in range(1, taken.sure)}
-    lost = sorted(made - found)
+    lost = sorted(made - names)
     if lost:
         file = f'{_directory(rank)}/{lost[0]}'
         raise Failure('F2', f'{file} was made and is missing, with {len(lost) - 1} more', {'file': file})
-    return len(found - made)
+    return len(names - made)
 
 
 def _remove(rank: int) -> None:
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(_file(rank))
+        os.unlink(numbered_file(rank))
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir(_directory(rank)):
             os.unlink(f'{_directory(rank)}/{name}')
@@ -197,10 +196,6 @@ def _again(key: str, what: str, rank: int) -> str:
         if took_s > AGAIN_S:
             return f'not within {AGAIN_S:g} s after the removal: {got.refused}'
         time.sleep(0.5)
-
-
-def _file(rank: int) -> str:
-    return f'data.{rank:08d}'
 
 
 def _directory(rank: int) -> str:

@@ -47,17 +47,17 @@ def _pass(directory: str, entries: int) -> int:
 
 
 def _by_parts(work: Work, directory: str, entries: int, names: str, attributes: str) -> None:
-    found: List['os.DirEntry[str]'] = []
+    listed: List['os.DirEntry[str]'] = []
 
     def read_names() -> int:
         with os.scandir(directory) as listing:
-            found.extend(listing)
-        return _expected(directory, len(found), entries)
+            listed.extend(listing)
+        return _expected(directory, len(listed), entries)
 
     def ask() -> int:
-        for entry in found:
+        for entry in listed:
             entry.stat(follow_symlinks=False)
-        return len(found)
+        return len(listed)
 
     work.alone(names, read_names)
     work.alone(attributes, ask)

@@ -118,7 +118,7 @@ def _cannot(point: Point) -> Optional[str]:
 
 def on_all_files(phase: str, point: Point) -> Dict[str, int]:
     """Every metric is of a call to each of the files."""
-    return dict.fromkeys((each.name for each in metrics_of(point, phase)), levels_total(point, point.tasks).files)
+    return dict.fromkeys((metric.name for metric in metrics_of(point, phase)), levels_total(point, point.tasks).files)
 
 
 PART = Part(carry_out, on_all_files, makes=(r'calls(\.\d+)?', r'[df]\.\d+\.\d+(\.[lr])?'), cannot=_cannot)

@@ -149,10 +149,10 @@ class _File:
     def compare(self, number: int) -> None:
         """Reads a record and notes its faults."""
         may = self._may[number]
-        found, _ = read_there(self._descriptor, number * self._size, self._size, self._window)
-        right = next((each for each in may if each and found == self._content(number, each)), None)
-        if right is None and not (0 in may and not found.strip(b'\0')):
-            self._note(number, found)
+        content, _ = read_there(self._descriptor, number * self._size, self._size, self._window)
+        right = next((which for which in may if which and content == self._content(number, which)), None)
+        if right is None and not (0 in may and not content.strip(b'\0')):
+            self._note(number, content)
             return
         self._may[number] = (right or 0,)
         if right:
@@ -165,14 +165,15 @@ class _File:
     def _content(self, number: int, generation: int) -> bytes:
         return data_of(self._key, f'{self.name} {generation}', number * self._size, self._size)
 
-    def _note(self, number: int, found: bytes) -> None:
+    def _note(self, number: int, content: bytes) -> None:
         self.damaged += 1
         if self.damaged > MOST_DAMAGE:
             return
         newest = max(self._may[number])
-        older = next((each for each in range(newest - 1, 0, -1) if found == self._content(number, each)), None)
+        earlier = range(newest - 1, 0, -1)
+        older = next((which for which in earlier if content == self._content(number, which)), None)
         if older is None:
-            what = 'is lost' if not found.strip(b'\0') else 'was changed'
+            what = 'is lost' if not content.strip(b'\0') else 'was changed'
         else:
             how = 'an older operation has come again' if number in self._seen else 'the last is lost'
             what = f'has generation {older} and not {newest}: {how}'
@@ -212,8 +213,8 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     work.barrier.exchange('end the load')
     work.doing = 'compare all of its file'
     file.open()
-    for each in file.written():
-        file.compare(each)
+    for index in file.written():
+        file.compare(index)
     say(json.dumps([VERIFIED, file.verified]))
     if file.damage:
         more = f', and {file.damaged - 1} more' if file.damaged > 1 else ''

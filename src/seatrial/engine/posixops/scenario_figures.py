@@ -21,17 +21,14 @@ from seatrial.engine.base import EngineError
 from seatrial.model.action import COUNT, MAX_STEPS, START, UNDO, Course, Step, Window, transcript_of
 from seatrial.model.metric import HIGHER, LOWER, Metric
 from seatrial.model.point import Point
-from seatrial.workload import scenario as own
+from seatrial.workload import scenario
 
 GAP_S = 1.0  # a shorter gap between acknowledged operations is no outage: an fdatasync on a busy disk takes as long
-
 RECOVERED = 0.90
 SMOOTH_S = 5
 LATE_S = 5.0  # that an action may begin after its time, or end after it, beside what its commands take
 SKEW_S = 2.0  # that the clocks of node and login side may be apart: an outage is wanted to a second
-
 GRACE_S = 30.0  # after an undo errors still belong to the action: clients give up later than servers
-
 LATENCY_STEPS = 4  # of a power of two
 SHORT_S = 2 * 3600.0  # a scenario up to this has a row for every second from its beginning to its end
 
@@ -71,8 +68,8 @@ def bound_s(point: Point, at_s: float) -> float:
     """The end of the row that begins at at_s."""
     if point.time.duration_s <= SHORT_S:
         return at_s + 1.0
-    near = [each for each in point.actions if each.at_s - AHEAD_S <= at_s + MINUTE_S]
-    if any(at_s < each.at_s + each.for_s + BEHIND_S for each in near):
+    near = [action for action in point.actions if action.at_s - AHEAD_S <= at_s + MINUTE_S]
+    if any(at_s < action.at_s + action.for_s + BEHIND_S for action in near):
         return at_s + 1.0
     return at_s + MINUTE_S
 
@@ -95,7 +92,7 @@ def row_of(line: str) -> ScenarioRow:
     if not isinstance(row.errors, dict) or not isinstance(row.latencies, dict):
         raise ValueError('no row')
     counts = (*row.errors.values(), *row.latencies.values())
-    if not all(type(each) in (int, float) for each in (*numbers, *counts)):
+    if not all(type(number) in (int, float) for number in (*numbers, *counts)):
         raise ValueError('no row')
     return row._replace(gaps=tuple((float(start), float(end)) for start, end in row.gaps))
 
@@ -109,7 +106,7 @@ def totals_of(tasks: Sequence[Iterable[str]], windows: Sequence[Window]) -> Tota
         mine: List[Tuple[float, float]] = []
         for line in lines:
             try:
-                if line.startswith(f'["{own.VERIFIED}"'):
+                if line.startswith(f'["{scenario.VERIFIED}"'):
                     verified += int(json.loads(line)[1])
                     continue
                 row = row_of(line)
@@ -119,7 +116,7 @@ def totals_of(tasks: Sequence[Iterable[str]], windows: Sequence[Window]) -> Tota
             for second in range(int(row.at_s), int(row.at_s) + seconds):
                 bytes_at[second] = bytes_at.get(second, 0.0) + row.bytes_moved / seconds
             errors += [(row.at_s, name, number, rank) for name, number in row.errors.items()]
-            if any(each.start_s <= row.at_s + row.length_s and row.at_s <= each.end_s for each in windows):
+            if any(window.start_s <= row.at_s + row.length_s and row.at_s <= window.end_s for window in windows):
                 longest_s = max(longest_s, row.longest_s)
                 for key, number in row.latencies.items():
                     latencies[int(key)] = latencies.get(int(key), 0) + number
@@ -142,7 +139,7 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
         steps[done.action, done.step, number] = done
     windows = []
     for place, planned in enumerate(point.actions):
-        start, undo = (steps.get((planned.name, each, place)) for each in (START, UNDO))
+        start, undo = (steps.get((planned.name, kind, place)) for kind in (START, UNDO))
         for what, step in ((START, start), (UNDO, undo)):
             if step is None:
                 raise EngineError('A1', f'the {what} of {planned.name} was not carried out')
@@ -157,8 +154,8 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
         windows.append(Window(planned.name, start.begun_s, undo.ended_s, None, count.counted, count.why))
     if not transcript.complete:
         raise EngineError('A1', 'the transcript of the actions is not complete')
-    for window, following in zip(windows, [each.at_s for each in point.actions[1:]] + [point.time.duration_s]):
-        if window.end_s + own.MIN_AFTER_S > following + LATE_S:
+    for window, following in zip(windows, [action.at_s for action in point.actions[1:]] + [point.time.duration_s]):
+        if window.end_s + scenario.MIN_AFTER_S > following + LATE_S:
             raise EngineError('A1', f'the undo of {window.name} left no time to recover')
     return windows
 
@@ -169,19 +166,19 @@ def figures(
     """The metrics and the course. hosts: of each task. Raises EngineError A1, T8, T12; F1: an unexplained error."""
     windows = windows_of(point, transcript)
     totals = totals_of(tasks, windows)
-    ends = [each.start_s for each in windows[1:]] + [point.time.duration_s]
+    ends = [window.start_s for window in windows[1:]] + [point.time.duration_s]
     before = _rate(totals, [(0.0, windows[0].start_s)])
     if not before:
         raise EngineError('T12', 'no byte was acknowledged before the first action')
     recovered = [_recovered_s(totals, window.end_s, end_s, before) for window, end_s in zip(windows, ends)]
     for error in totals.errors:
         _check_error(error, windows, recovered, hosts)
-    took = [found or 0.0 for found in recovered]
-    during = _rate(totals, [(each.start_s, each.end_s) for each in windows])
-    after = _rate(totals, [(each.end_s + took_s, end) for each, took_s, end in zip(windows, took, ends)])
+    took = [recovered_s or 0.0 for recovered_s in recovered]
+    during = _rate(totals, [(window.start_s, window.end_s) for window in windows])
+    after = _rate(totals, [(window.end_s + took_s, end) for window, took_s, end in zip(windows, took, ends)])
     spans = [
-        (each.start_s, end_s if found is None else each.end_s + found)
-        for each, found, end_s in zip(windows, recovered, ends)
+        (window.start_s, end_s if recovered_s is None else window.end_s + recovered_s)
+        for window, recovered_s, end_s in zip(windows, recovered, ends)
     ]
     outages = _outages(totals, hosts, spans)
     counts: Dict[str, int] = {}
@@ -193,23 +190,24 @@ def figures(
     def metric(name: str, value: float, unit: str, better: str = HIGHER, figure: str = '') -> Metric:
         return Metric(name, value, unit, better, seconds, 0, figure or f'{value:.6g}')
 
-    worst = max(outages, key=lambda each: outages[each])
+    worst = max(outages, key=lambda host: outages[host])
     said_worst = f'{outages[worst]:.1f} s on {worst}' if outages[worst] else 'none'
     metrics = (
-        metric(own.BEFORE, before, 'B/s'),
-        metric(own.DURING, during, 'B/s'),
-        metric(own.AFTER, after, 'B/s'),
-        metric(own.RATIO, during / before, ''),
-        metric(own.RATIO_AFTER, after / before, ''),
-        metric(own.OUTAGE, outages[worst], 's', LOWER, said_worst),
-        metric(own.OUTAGES, sum(outages.values()), 's', LOWER),
+        metric(scenario.BEFORE, before, 'B/s'),
+        metric(scenario.DURING, during, 'B/s'),
+        metric(scenario.AFTER, after, 'B/s'),
+        metric(scenario.RATIO, during / before, ''),
+        metric(scenario.RATIO_AFTER, after / before, ''),
+        metric(scenario.OUTAGE, outages[worst], 's', LOWER, said_worst),
+        metric(scenario.OUTAGES, sum(outages.values()), 's', LOWER),
         _recovery(windows, recovered, ends)._replace(seconds=seconds),
-        metric(own.P99, _p99(totals), 's', LOWER),
-        metric(own.ERRORS, float(sum(counts.values())), '', LOWER, said_errors),
-        metric(own.VERIFIED, float(totals.verified), ''),
+        metric(scenario.P99, _p99(totals), 's', LOWER),
+        metric(scenario.ERRORS, float(sum(counts.values())), '', LOWER, said_errors),
+        metric(scenario.VERIFIED, float(totals.verified), ''),
     )
     windows = [
-        each._replace(back_s=None if found is None else each.end_s + found) for each, found in zip(windows, recovered)
+        window._replace(back_s=None if took_s is None else window.end_s + took_s)
+        for window, took_s in zip(windows, recovered)
     ]
     return metrics, _course(point, totals, RECOVERED * before, windows)
 
@@ -220,19 +218,20 @@ def _course(point: Point, totals: Totals, wanted: float, windows: Sequence[Windo
     rates = [totals.bytes_at.get(second, 0.0) for second in range(seconds)]
     steps = [rates[first : first + step_s] for first in range(0, seconds, step_s)]
     failed = {min(int(at_s / step_s), len(steps) - 1) for at_s, _, _, _ in totals.errors}
-    mean, lowest = (tuple(int(reduced(each)) for each in steps) for reduced in (lambda own: sum(own) / len(own), min))
+    mean, lowest = tuple(int(sum(step) / len(step)) for step in steps), tuple(int(min(step)) for step in steps)
     return Course(step_s, mean, lowest, tuple(sorted(failed)), wanted, tuple(windows))
 
 
 def _recovery(windows: Sequence[Window], recovered: Sequence[Optional[float]], ends: Sequence[float]) -> Metric:
     """The longest recovery; where one was not seen, the longest time for which it was missing."""
-    lost = [(end_s - each.end_s, each.name) for each, found, end_s in zip(windows, recovered, ends) if found is None]
+    times = zip(windows, recovered, ends)
+    lost = [(end_s - window.end_s, window.name) for window, took_s, end_s in times if took_s is None]
     if not lost:
-        longest_s = max(found or 0.0 for found in recovered)
-        return Metric(own.RECOVERY, longest_s, 's', LOWER, figure=f'{longest_s:.6g}')
+        longest_s = max(took_s or 0.0 for took_s in recovered)
+        return Metric(scenario.RECOVERY, longest_s, 's', LOWER, figure=f'{longest_s:.6g}')
     seen_s, name = max(lost)
-    said = f'the throughput was not back at {100 * RECOVERED:.0f} % in the {seen_s:.0f} s after the undo of {name}'
-    return Metric(own.RECOVERY, seen_s, 's', LOWER, figure=said, censored=True)
+    what = f'the throughput was not back at {100 * RECOVERED:.0f} % in the {seen_s:.0f} s after the undo of {name}'
+    return Metric(scenario.RECOVERY, seen_s, 's', LOWER, figure=what, censored=True)
 
 
 def _rate(totals: Totals, spans: Sequence[Tuple[float, float]]) -> float:
@@ -267,18 +266,18 @@ def _check_error(
         if window.start_s - 1.0 <= at_s <= window.end_s + max(GRACE_S, took_s or 0.0):
             return
     words = os.strerror(getattr(errno, name, 0)) if hasattr(errno, name) else name
-    said = f'{number} calls failed {at_s:.0f} s after the load began, outside of any action: {words}'
-    raise EngineError('F1', f'task {rank} on {hosts[rank]}: {said}')
+    sentence = f'{number} calls failed {at_s:.0f} s after the load began, outside of any action: {words}'
+    raise EngineError('F1', f'task {rank} on {hosts[rank]}: {sentence}')
 
 
 def _outages(totals: Totals, hosts: Sequence[str], spans: Sequence[Tuple[float, float]]) -> Dict[str, float]:
-    found: Dict[str, float] = {}
+    outages: Dict[str, float] = {}
     for host, gaps in zip(hosts, totals.gaps):
         lost_s = sum(
             end - start for start, end in gaps if any(start <= last and end >= first for first, last in spans)
         )
-        found[host] = max(found.get(host, 0.0), lost_s)
-    return found
+        outages[host] = max(outages.get(host, 0.0), lost_s)
+    return outages
 
 
 def _p99(totals: Totals) -> float:

@@ -10,6 +10,7 @@ import mmap
 import os
 import tarfile
 import time
+from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 from seatrial.engine.base import Outcome
@@ -35,14 +36,10 @@ HOLE = 1 << 24  # bytes
 PAGE = 4096
 NOBODY = 65534
 
-
 Attempt = Callable[[Pair], Seen]
 GUARANTEES: List[Guarantee] = []
 TRIALS: Dict[str, Attempt] = {}  # by the names of the guarantees, and in their order, which is that of the functions
-
-
-def _guarantee(words: str, source: str, tasks: int = 1) -> Callable[[Attempt], Attempt]:
-    return declared(GUARANTEES, TRIALS, words, source, tasks)
+_guarantee = partial(declared, GUARANTEES, TRIALS)
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
@@ -53,8 +50,8 @@ def counted(phase: str, point: Point, reports: List[Report], plain: Measurement,
     """Figures that are counts: the guarantees that hold, or the first task's counts of a limit."""
     holding = sum(fact.holds is True for fact in plain.facts)
     counts = {HOLDING: holding, **reports[0].counts.get('limit', {})}
-    metrics = (Metric(each.name, float(counts[each.name]), '', each.better) for each in metrics_of(point, phase))
-    return plain._replace(metrics=tuple(metrics))
+    types = metrics_of(point, phase)
+    return plain._replace(metrics=tuple(Metric(m.name, float(counts[m.name]), '', m.better) for m in types))
 
 
 def _probe(work: Work) -> Tuple[Fact, ...]:
@@ -493,14 +490,14 @@ def _owners(path: str) -> List[int]:
 
 def _given_away(path: str) -> Tuple[List[int], str]:
     """The owner that was set (uid, gid), and a clause. Only root may give files away, unless it is squashed."""
-    own = _owners(path)
-    os.chown(path, *own)
+    owners = _owners(path)
+    os.chown(path, *owners)
     if os.geteuid():
-        return own, 'the same owner set again, as only root may give a file away'
+        return owners, 'the same owner set again, as only root may give a file away'
     try:
         os.chown(path, NOBODY, NOBODY)
     except PermissionError:
-        return own, 'the same owner set again, as root may not give a file away here'
+        return owners, 'the same owner set again, as root may not give a file away here'
     return [NOBODY, NOBODY], 'the file given to nobody'
 
 
@@ -653,7 +650,7 @@ def _names_of_255_bytes(pair: Pair) -> Seen:
     name = 'n' * 255
     pair.first('make a file', lambda: _write(pair.path(name), b''))
     seen = pair.other('list the directory', lambda: os.listdir(pair.path('.')))
-    return _saw(pair, seen == [name], 'listed it', f'listed names of {[len(each) for each in seen]} bytes')
+    return _saw(pair, seen == [name], 'listed it', f'listed names of {[len(entry) for entry in seen]} bytes')
 
 
 @_guarantee('f and F are two files', 'POSIX.1 3.170, Filename')
@@ -693,9 +690,9 @@ PART = Part(
     facts={PHASE: tuple(GUARANTEES), INTEGRITY: tuple(WAYS_TO_WRITE)},
     measured=counted,
     makes=(  # a directory for each guarantee, and what is tried in it
-        '|'.join((ROOT, *(each.name for each in GUARANTEES))),
+        '|'.join((ROOT, *(guarantee.name for guarantee in GUARANTEES))),
         r'f\d*|F|d|new|link|n{255}',
-        '|'.join((rf'{INTEGRITY}\.[0-9a-f]{{12}}', *(each.name for each in WAYS_TO_WRITE))),
+        '|'.join((rf'{INTEGRITY}\.[0-9a-f]{{12}}', *(guarantee.name for guarantee in WAYS_TO_WRITE))),
     ),
     hosts_from=1,
 )

@@ -42,8 +42,8 @@ def _report(spec: Spec, rank: int) -> Report:
         failed = Failed('E1', str(error), aborted=True)
     except OSError as error:
         gone = error.errno == errno.ENOENT and _finds(spec)
-        said = [work.doing, error.strerror or str(error), str(error.filename or '')]
-        failed = Failed('T17' if gone else 'E1', ': '.join(filter(None, said)))
+        words = [work.doing, error.strerror or str(error), str(error.filename or '')]
+        failed = Failed('T17' if gone else 'E1', ': '.join(filter(None, words)))
     return Report(rank, tasks, host, 0.0, {}, (), failed)
 
 

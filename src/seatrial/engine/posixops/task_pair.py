@@ -48,11 +48,11 @@ class Turns:
                 says = json.dumps({'did': [step() for step in steps[self._rank]][-1]})
             except (OSError, ValueError, tarfile.TarError) as error:
                 says = json.dumps({'failed': self._why(error)})
-        said = {rank: json.loads(text) for rank, text in self._barrier.exchange(doing, says).items()}
+        answers = {rank: json.loads(text) for rank, text in self._barrier.exchange(doing, says).items()}
         for rank in steps:
-            if 'failed' in said[rank]:
-                raise self._broken(rank, doing, said[rank]['failed'])
-        return {rank: said[rank]['did'] for rank in steps}
+            if 'failed' in answers[rank]:
+                raise self._broken(rank, doing, answers[rank]['failed'])
+        return {rank: answers[rank]['did'] for rank in steps}
 
     def _why(self, error: Exception) -> str:
         return getattr(error, 'strerror', None) or str(error)
@@ -102,8 +102,8 @@ class Pair(Turns):
     def at_once(self, doing: str, first: Step, other: Step) -> Tuple[Any, Any]:
         """Both do their steps at the same time; returns both results."""
         self._barrier.wait(doing)
-        said = self._turn(doing, {0: (first,), self._second: (other,)})
-        return said[0], said[self._second]
+        results = self._turn(doing, {0: (first,), self._second: (other,)})
+        return results[0], results[self._second]
 
     def _close(self) -> None:
         failed: Optional[OSError] = None

@@ -22,7 +22,7 @@ from seatrial.engine.posixops.part import NEVER, Part
 from seatrial.engine.posixops.work import NEW, Data, Failure, Report, Span, Spec, Work, opened, read_all, write_all
 from seatrial.model.metric import Fact, Measurement, Metric, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
-from seatrial.workload.access import writer_of
+from seatrial.workload.access import numbered_file, writer_of
 from seatrial.workload.registry import phase_of
 from seatrial.workload.training import SAMPLES, UTILISATION, batches_of, file_size, files_of
 
@@ -87,7 +87,7 @@ def elsewhere(point: Point, phase: str) -> bool:
 def utilisation(phase: str, point: Point, seconds: List[float]) -> Metric:
     """The mean share of these times, of each task after its first batch, in which its accelerator worked."""
     worked_s = point.time.think_s * sum(batches_of(point)[1:]) / point.training.batch
-    share = sum(worked_s / each for each in seconds) / len(seconds)
+    share = sum(worked_s / task_s for task_s in seconds) / len(seconds)
     return Metric(phase + UTILISATION, share, '', seconds=max(seconds), figure=f'{share:.6f}')
 
 
@@ -102,7 +102,7 @@ def _write(point: Point, rank: int) -> int:
     files = files_of(point, rank)
     data = Data(point.data.transfer_size, len(files) * point.training.samples_per_file)
     for file in files:
-        with opened(_name(file), NEW, 0o666) as descriptor:
+        with opened(numbered_file(file), NEW, 0o666) as descriptor:
             for _ in range(point.training.samples_per_file):
                 write_all(descriptor, data.of(number))
                 number += 1
@@ -110,15 +110,11 @@ def _write(point: Point, rank: int) -> int:
     return number
 
 
-def _name(file: int) -> str:
-    return f'data.{file:08d}'
-
-
 def batches_in(point: Point, phase: str, rank: int, writer: int) -> List[List[TrainingSample]]:
     """The data of one writer; the same in every launch of the phase, and in another order in the other epoch."""
     files = files_of(point, writer)
     offsets = range(0, file_size(point), point.data.transfer_size)
-    samples = [TrainingSample(_name(file), offset) for file in files for offset in offsets]
+    samples = [TrainingSample(numbered_file(file), offset) for file in files for offset in offsets]
     if point.data.order == 'random':
         random.Random(f'{phase} {rank}').shuffle(samples)
     left = iter(samples)
@@ -205,9 +201,9 @@ class _Source:
             self.close()
             self._descriptor = os.open(sample.name, os.O_RDONLY)
             self._name = sample.name
-        found = self._fetch(sample.offset)
-        if found != self._size:
-            raise Failure('T17', f'{sample.name} has {found} B of a sample from {sample.offset} on, not {self._size}')
+        size = self._fetch(sample.offset)
+        if size != self._size:
+            raise Failure('T17', f'{sample.name} has {size} B of a sample from {sample.offset} on, not {self._size}')
 
     def forget(self, sample: TrainingSample) -> None:
         """Have the page cache drop the sample that was read last. Raises OSError."""
@@ -231,8 +227,8 @@ class _Mapped(_Source):
         before = offset % mmap.ALLOCATIONGRANULARITY
         length = before + self._size
         whole = mmap.mmap(self._descriptor, length, access=mmap.ACCESS_READ, offset=offset - before)
-        with whole, memoryview(whole) as view, view[before:] as own:
-            zlib.adler32(own)
+        with whole, memoryview(whole) as view, view[before:] as sample:
+            zlib.adler32(sample)
         return self._size
 
 

@@ -137,9 +137,9 @@ def _make_files(paths: Iterable[str], data: Data, fsync: bool) -> int:
 def _stat_files(paths: Iterable[str], size: int) -> int:
     number = 0
     for path in paths:
-        found = os.stat(path).st_size
-        if found != size:
-            raise Failure('T17', f'{path} has {found} B, not {size} B')
+        length = os.stat(path).st_size
+        if length != size:
+            raise Failure('T17', f'{path} has {length} B, not {size} B')
         number += 1
     return number
 
@@ -152,9 +152,9 @@ def _find_files(directories: Iterable[str], size: int) -> int:
                 if not entry.is_file(follow_symlinks=False):
                     continue
                 if SOUGHT in entry.name:
-                    found = entry.stat(follow_symlinks=False).st_size
-                    if found != size:
-                        raise Failure('T17', f'{entry.path} has {found} B, not {size} B')
+                    length = entry.stat(follow_symlinks=False).st_size
+                    if length != size:
+                        raise Failure('T17', f'{entry.path} has {length} B, not {size} B')
                 number += 1
     return number
 
@@ -165,9 +165,9 @@ def _read_files(paths: Iterable[str], size: int) -> int:
         for path in paths:
             descriptor = os.open(path, os.O_RDONLY)
             if size:
-                found = read_all(descriptor, buffer)
-                if found != size:
-                    raise Failure('T17', f'{path} ends after {found} B of {size} B')
+                length = read_all(descriptor, buffer)
+                if length != size:
+                    raise Failure('T17', f'{path} ends after {length} B of {size} B')
             os.close(descriptor)
             number += 1
     except OSError as error:
@@ -177,11 +177,11 @@ def _read_files(paths: Iterable[str], size: int) -> int:
 
 
 def _elsewhere(point: Point, phase: str) -> bool:
-    own = phase_of(point, phase)
-    earlier = itertools.takewhile(lambda each: each != own, phases_of(point))
-    seen = {0, *(nodes_away(each.name, point.nodes) for each in earlier if FIND not in each.does)}
+    current = phase_of(point, phase)
+    earlier = itertools.takewhile(lambda other: other != current, phases_of(point))
+    seen = {0, *(nodes_away(other.name, point.nodes) for other in earlier if FIND not in other.does)}
     # The task that lists a directory of a shared tree has files of its own in it.
-    listed = point.tree.subtrees == 'shared' and FIND in own.does
+    listed = point.tree.subtrees == 'shared' and FIND in current.does
     return not listed and nodes_away(phase, point.nodes) not in seen
 
 

@@ -167,13 +167,13 @@ def write_all(descriptor: int, data: memoryview) -> None:
 
 def read_all(descriptor: int, buffer: bytearray) -> int:
     """Calls read(2) until the buffer is full or the file ends; returns the number of bytes."""
-    found = os.readv(descriptor, [buffer])
-    while found < len(buffer):
-        more = os.readv(descriptor, [memoryview(buffer)[found:]])
+    length = os.readv(descriptor, [buffer])
+    while length < len(buffer):
+        more = os.readv(descriptor, [memoryview(buffer)[length:]])
         if not more:
             break
-        found += more
-    return found
+        length += more
+    return length
 
 
 def rounded_up(seconds: float) -> int:
@@ -189,8 +189,8 @@ def partner(rank: int, hosts: Tuple[str, ...], nodes_away: int) -> int:
     for other, host in enumerate(hosts):
         nodes.setdefault(host, []).append(other)
     order = list(nodes.values())
-    if len({len(each) for each in order}) > 1:
-        uneven = ', '.join(f'{len(each)} on {host}' for host, each in nodes.items())
+    if len({len(ranks) for ranks in order}) > 1:
+        uneven = ', '.join(f'{len(ranks)} on {host}' for host, ranks in nodes.items())
         raise Failure('T10', f'the tasks are spread unevenly over the nodes: {uneven}')
     here = list(nodes).index(hosts[rank])
     return order[(here + nodes_away) % len(order)][order[here].index(rank)]

@@ -18,8 +18,7 @@ from seatrial.engine.node_program import module_argv
 from seatrial.engine.start_together import ALONE, ran, together_argv
 from seatrial.job.directory import rundir
 from seatrial.job.launch.barrier import Barrier
-from seatrial.model.launcher import LAUNCHERS
-from seatrial.model.plan import Launcher
+from seatrial.model.plan import LAUNCHERS, Launcher
 from seatrial.model.point import Point
 
 WAKE_S = 0.2  # how soon an interruption is noticed while a launch runs

@@ -6,13 +6,14 @@ import mmap
 import os
 import random
 import time
-from typing import Collection, Dict, Iterator, List, Optional
+from typing import Dict, Iterable, Iterator, List
 
 from seatrial.engine.proof import read_past_cache
 from seatrial.rules.contents import BLOCK, Block, Contents
 
 MAX_FILES = 64
 MAX_BLOCKS, BLOCKS_PER_FILE = 256, 16
+LARGE_PAGE = 2 << 20  # bytes that one changed byte makes dirty, at most: a large folio (ext4 and XFS of Linux 6.18)
 CACHESTAT = 451  # asm-generic/unistd.h; Linux 6.5
 
 
@@ -31,9 +32,12 @@ def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> 
         files = {name: os.open(os.path.join(directory, name), os.O_RDONLY | os.O_NOFOLLOW) for name in chosen}
         for descriptor in files.values():
             opened.callback(os.close, descriptor)
-        dirty = _dirty_bytes(files.values())
+        dirty = _dirty_bytes(files)
         took_s = _sync_s(files.values()), _sync_s(files.values())
-        synced = max(0, (dirty or 0) - (_dirty_bytes(files.values()) or 0))
+        still = _dirty_bytes(files)
+        synced = sum(
+            _more_than_a_page(bytes_before - still.get(name, 0), sizes[name]) for name, bytes_before in dirty.items()
+        )
         for name in sorted(files):
             for offset in _places(sizes[name], parts, rng):
                 there, _ = read_past_cache(files[name], offset, whole)
@@ -41,7 +45,7 @@ def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> 
         taken = {name: 512 * os.fstat(files[name]).st_blocks for name in files if allocated}
     missing = {name: sizes[name] - taken[name] for name in sorted(taken) if sizes[name] - taken[name] > BLOCK}
     unsynced = synced / (sum(sizes[name] for name in chosen) or 1)
-    return Contents(tuple(blocks), *took_s, unsynced, missing, allocated and dirty is not None)
+    return Contents(tuple(blocks), *took_s, unsynced, missing, allocated and bool(dirty))
 
 
 class _Range(ctypes.Structure):
@@ -52,18 +56,23 @@ class _CacheStat(ctypes.Structure):
     _fields_ = [(name, ctypes.c_uint64) for name in ('cache', 'dirty', 'writeback', 'evicted', 'recently_evicted')]
 
 
-def _dirty_bytes(descriptors: Collection[int]) -> Optional[int]:
-    """Bytes of these files that this node has yet to write back, by cachestat(2) of Linux 6.5; None: unknown."""
-    pages = 0
-    for descriptor in descriptors:
+def _dirty_bytes(files: Dict[str, int]) -> Dict[str, int]:
+    """Bytes of these open files that this node has yet to write back, by cachestat(2) of Linux 6.5; {}: unknown."""
+    dirty = {}
+    for name, descriptor in files.items():
         seen = _CacheStat()
         if ctypes.CDLL(None).syscall(CACHESTAT, descriptor, ctypes.byref(_Range()), ctypes.byref(seen), 0) != 0:
-            return None
-        pages += seen.dirty + seen.writeback
-    return pages * mmap.PAGESIZE
+            return {}
+        dirty[name] = (seen.dirty + seen.writeback) * mmap.PAGESIZE
+    return dirty
 
 
-def _sync_s(descriptors: Collection[int]) -> float:
+def _more_than_a_page(synced: int, size: int) -> int:
+    """Bytes that this sync wrote back, 0 for one page: a library's header, written when it closes the file."""
+    return 0 if synced <= min(LARGE_PAGE, size // 4) else synced
+
+
+def _sync_s(descriptors: Iterable[int]) -> float:
     began = time.monotonic()
     for descriptor in descriptors:
         os.fsync(descriptor)

@@ -1,0 +1,197 @@
+"""Makes anew what the code knows: tables of pages, lists of ReFrame, the JSON schema. `python docs/generate.py`.
+
+A table stands below a line `<!-- table: NAME -->`, and is made by what TABLES has under that name. What `reframe -l`
+prints stands below the command. The rest is written by hand.
+"""
+
+import ast
+import importlib
+import inspect
+import re
+import shlex
+import subprocess
+import sys
+import types
+import typing
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from seatrial.check.catalogue import CATALOGUE, covered
+from seatrial.check.declared import load
+from seatrial.check.variants import tags_of
+from seatrial.filesystem.base import Driver
+from seatrial.filesystem.registry import DRIVERS
+from seatrial.report.acceptance.results import results_schema
+from seatrial.rules.registry import EFFECTS, RULES
+from seatrial.site import contract, model
+from seatrial.site.model import Entry
+from seatrial.site.profile import PROFILES
+
+DOCS = Path(__file__).resolve().parent
+SCHEMA = DOCS / 'reference' / 'results.schema.json'
+SETTINGS = '-C site-config/local/settings.py'
+LIST = re.compile(r'^(\$ reframe (.* -l)\n)(?:(?!```).*\n)*', re.MULTILINE)
+TABLE = re.compile(r'^(<!-- table: (.+) -->\n)(?:\|.*\n)*', re.MULTILINE)
+
+Row = tuple[str, ...]
+
+for module in ('before', 'launch', 'contents', 'case', 'issued', 'prevented'):
+    importlib.import_module(f'seatrial.rules.{module}')
+CHECKS = load(DOCS.parent / 'checks').values()
+
+
+def page(text: str) -> str:
+    """The text of a page with its tables and lists made anew. KeyError for a table that none of TABLES makes."""
+    listed = LIST.sub(lambda match: match[1] + _listed(match[2].replace('...', SETTINGS)), text)
+    return TABLE.sub(lambda match: match[1] + _markdown(TABLES[match[2]]()), listed)
+
+
+def _listed(words: str) -> str:
+    argv = [str(Path(sys.executable).with_name('reframe')), '--nocolor', *shlex.split(words)]
+    done = subprocess.run(argv, cwd=DOCS.parent, capture_output=True, text=True, check=False)
+    lines = (done.stdout + done.stderr).splitlines(keepends=True)
+    return ''.join(line for line in lines if line.startswith(('[List', '- ', 'Found', 'seatrial: ')))
+
+
+def _markdown(rows: Iterable[Row]) -> str:
+    head, *body = rows
+    return ''.join(f'| {" | ".join(cells)} |\n' for cells in (head, *body)).replace(
+        '\n', '\n|' + '---|' * len(head) + '\n', 1
+    )
+
+
+def catalogue() -> Iterator[Row]:
+    yield 'id', 'test', 'checks (engines)'
+    yield from ((row.id, row.test, by) for row, by in covered(CHECKS))
+
+
+def sources() -> Iterator[Row]:
+    yield 'ids', 'study'
+    yield from {row.id.partition('-')[0]: row.source for row, _ in covered(CHECKS)}.items()
+
+
+def tags() -> Iterator[Row]:
+    own = {tag for check in CHECKS for tag in tags_of(check) - {check.family}}
+    of_sources = {row.id for row in CATALOGUE} & own
+    yield 'of', 'tags'
+    yield 'the profile', _code(PROFILES)
+    yield (
+        'the scale: nodes of the case; as many as any trial of its partition has',
+        _code(('1_node', '4_nodes', 'all_nodes')),
+    )
+    yield 'the family, a folder of `checks/`', _code(sorted({check.family for check in CHECKS}))
+    yield 'what it does', _code(sorted(own - of_sources))
+    yield 'the [test of a source](../reference/catalogue.md)', _code(sorted(of_sources))
+
+
+def _code(names: Iterable[str]) -> str:
+    return ' '.join(f'`{name}`' for name in names)
+
+
+def effects() -> Iterator[Row]:
+    yield 'effect', 'what it means'
+    yield from EFFECTS.items()
+
+
+def rules(when: str) -> Iterator[Row]:
+    yield 'id', 'what must hold', 'effect', 'remedy', 'source'
+    yield from (
+        (rule.id, rule.title, rule.effect, rule.remedy, rule.source) for rule in RULES.values() if rule.when == when
+    )
+
+
+def file_systems() -> Iterator[Row]:
+    yield 'type', 'mounted as', 'what more it can', 'no launch ends before', 'tried'
+    yield from map(_of_driver, DRIVERS)
+
+
+def _of_driver(driver: Driver) -> Row:
+    return (
+        f'`{driver.name}`',
+        ', '.join(f'`{name}`' for name in driver.kernel_types) or 'anything',
+        ', '.join(driver.can) or '-',
+        f'{driver.recovery_limit_s:.0f} s: {driver.recovery_source}',
+        f'{driver.tried}; {driver.tried_on}' if driver.tried else f'untried; written from {driver.sources}',
+    )
+
+
+def keys(entry: type[Entry]) -> Iterator[Row]:
+    """The keys of a mapping of a site's file, in the order of its model."""
+    described = _described(entry)
+    yield 'key', 'type', 'default', 'why'
+    for key, field in entry.model_fields.items():
+        words = in_words(field.annotation, field.metadata)
+        default = 'required' if field.is_required() else _default(field.get_default(call_default_factory=True), words)
+        yield f'`{key}`', words, default, ' '.join(described[key].split())
+
+
+def _described(entry: type[Entry]) -> dict[str, str]:
+    """The text below each field. pydantic could read it too, but at each start of a command: 50 ms."""
+    texts = {}
+    for model_ in reversed(entry.__mro__[: entry.__mro__.index(Entry)]):
+        for field, below in pairwise(ast.parse(inspect.getsource(model_)).body[0].body):
+            if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
+                texts[field.target.id] = below.value.value
+    return texts
+
+
+def in_words(kind: Any, readers: typing.Sequence[Any] = ()) -> str:
+    """How a value is written: what its reader says of itself, else what it is made of, else the reader's name."""
+    functions = [reader.func for reader in readers if hasattr(reader, 'func')]
+    documented = next((function.__doc__ for function in functions if function.__doc__), '')
+    parts, origin = typing.get_args(kind), typing.get_origin(kind)
+    if documented:
+        return documented
+    if origin is typing.Annotated:
+        return in_words(parts[0], parts[1:])
+    words = ''
+    if origin is tuple:
+        item = in_words(parts[0]) or 'whole number'
+        words = f'list of {item}' if item.endswith(('`', 's')) else f'list of {item}s'.replace('entrys', 'entries')
+    elif origin is dict:
+        words = f'{in_words(parts[0])}: {in_words(parts[1]) or "entry"}'
+    elif origin in (typing.Union, types.UnionType):
+        words = next(filter(None, map(in_words, parts)), '')
+    elif isinstance(kind, type) and issubclass(kind, Entry):
+        words = 'entry'
+    return words or ' '.join(function.__name__.strip('_').replace('_', ' ') for function in functions[:1])
+
+
+def _default(value: Any, words: str) -> str:
+    if value in (None, '', (), {}):
+        return '-'
+    if isinstance(value, tuple):
+        return 'all' if len(value) > 1 else f'`[{value[0]}]`'
+    if words == 'duration':
+        return f'{value / 3600:g}h' if value >= 3600 else f'{value / 60:g}min'
+    return f'{value:g}' if isinstance(value, float) else str(value).lower()
+
+
+ENTRIES = {
+    entry.__name__: entry
+    for module in (model, contract)
+    for entry in vars(module).values()
+    if isinstance(entry, type) and issubclass(entry, Entry)
+}
+TABLES: dict[str, typing.Callable[[], Iterable[Row]]] = {
+    'catalogue': catalogue,
+    'sources': sources,
+    'tags': tags,
+    'effects': effects,
+    'file systems': file_systems,
+    **{f'rules, {when}': lambda when=when: rules(when) for when in {rule.when for rule in RULES.values()}},
+    **{f'keys of {name}': lambda entry=entry: keys(entry) for name, entry in ENTRIES.items()},
+}
+
+
+def made() -> dict[Path, str]:
+    """Each file that has something made in it, as it should be."""
+    pages = {file: page(file.read_text()) for file in DOCS.glob('*/*.md') if TABLE.search(file.read_text())}
+    return {**pages, SCHEMA: results_schema()}
+
+
+if __name__ == '__main__':
+    for file, text in made().items():
+        file.write_text(text)
