@@ -30,6 +30,20 @@ def outcome(
     return Outcome((process,), (text(name, 'out'),), (err,), (json_ or None,))
 
 
+def outcome_on_two(name: str) -> Outcome:
+    """What the runner saw of a transcript of two processes at the same time, as if on two nodes."""
+    return Outcome(
+        tuple(ProcessTime(*process) for process in json.loads(text(name, 'processes'))),
+        ('', ''),
+        tuple(text(name, f'{rank}.err') for rank in range(2)),
+        tuple(text(name, f'{rank}.json') or None for rank in range(2)),
+    )
+
+
+def inputs_of_two(name: str) -> dict[str, str]:
+    return {f'/raw/1.{rank}.fio': text(name, f'{rank}.fio') for rank in range(2)}
+
+
 def report_of(name: str, section: str = 'json') -> Any:
     """The data of its report, without the notes before it."""
     output = text(name, section)

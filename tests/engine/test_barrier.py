@@ -102,8 +102,8 @@ class TestTogether:
 
     def test_what_one_says_all_hear_and_silence_nobody(self, meet):
         long = 'n\xe4chster' + 300_000 * 'x'
-        said = meet(*[lambda met, text=text: met.exchange('talk', text) for text in ('one', '', long)])
-        assert said == [{0: 'one', 2: long}] * 3
+        heard = meet(*[lambda met, text=text: met.exchange('talk', text) for text in ('one', '', long)])
+        assert heard == [{0: 'one', 2: long}] * 3
 
     def test_a_report_is_left_with_the_coordinator(self, meet):
         barrier = Barrier(2)
@@ -132,8 +132,8 @@ class TestWhatEndsABarrier:
             until(lambda: barrier.reports)
             met.wait('begin')
 
-        found = meet(waits, lambda met: met.leave(), barrier=barrier)[0]
-        assert str(found) == 'task 1 has left, and task 0 on n0 waits for it'
+        error = meet(waits, lambda met: met.leave(), barrier=barrier)[0]
+        assert str(error) == 'task 1 has left, and task 0 on n0 waits for it'
 
     def test_a_task_that_leaves_while_others_wait_already(self, meet):
         barrier = Barrier(2)
@@ -141,8 +141,8 @@ class TestWhatEndsABarrier:
         def leaves(met):
             until(lambda: barrier._coming)
 
-        said = str(meet(stays, leaves, barrier=barrier)[0])
-        assert said == 'task 1 on n1 has left, and task 0 on n0 waits for it'
+        message = str(meet(stays, leaves, barrier=barrier)[0])
+        assert message == 'task 1 on n1 has left, and task 0 on n0 waits for it'
 
     @pytest.mark.parametrize('other', [lambda met: met.wait('write'), lambda met: met.exchange('read')])
     def test_tasks_that_are_about_to_do_different_things(self, meet, other):
@@ -259,8 +259,8 @@ class TestStrangers:
     @pytest.mark.parametrize('number', [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
     def test_where_no_more_can_be_let_in_the_others_are_told(self, meet, number):
         errors = meet(stays, stays, barrier=AtTheDoor(2, number))
-        said = f'no more tasks can be let in: {os.strerror(number)}'
-        assert [str(error) for error in errors] == [said] * 2
+        message = f'no more tasks can be let in: {os.strerror(number)}'
+        assert [str(error) for error in errors] == [message] * 2
 
     def test_a_wrong_token_is_refused(self, monkeypatch):
         with Barrier(2) as barrier:
@@ -279,15 +279,15 @@ class TestStrangers:
 
 class TestWhereItIs:
     @pytest.mark.parametrize(
-        ('nodes', 'listens', 'found'), [(1, '127.0.0.1', '127.0.0.1'), (2, '0.0.0.0', socket.gethostname())]
+        ('nodes', 'listens', 'address'), [(1, '127.0.0.1', '127.0.0.1'), (2, '0.0.0.0', socket.gethostname())]
     )
     def test_only_on_several_nodes_it_listens_to_others_and_is_found_by_the_name_of_this_one(
-        self, nodes, listens, found
+        self, nodes, listens, address
     ):
         with Barrier(2, nodes=nodes) as barrier, Barrier(2) as other:
             assert barrier._listener.getsockname()[0] == listens
-            assert barrier.environment[VARIABLE].startswith(f'{found}:')
-            tokens = {each.environment[VARIABLE].rsplit(':', 1)[1] for each in (barrier, other)}
+            assert barrier.environment[VARIABLE].startswith(f'{address}:')
+            tokens = {one.environment[VARIABLE].rsplit(':', 1)[1] for one in (barrier, other)}
             argv = argvs_of(1, 'true')[0]
         assert len(tokens) == 2 and all(len(token) == 32 and token not in ' '.join(argv) for token in tokens)
 
@@ -416,9 +416,9 @@ class TestStartingOtherPrograms:
     def test_they_run_with_their_own_streams_and_report_when(self):
         statuses, streams, reports = start(argvs_of(2, 'sh', '-c', 'echo out; echo err >&2'))
         assert (statuses, streams) == ([0, 0], [('out\n', 'err\n')] * 2)
-        for each in ran(reports).values():
-            assert each.host == socket.gethostname()
-            assert each.called_s <= each.started_s <= each.ended_s <= time.monotonic()
+        for run in ran(reports).values():
+            assert run.host == socket.gethostname()
+            assert run.called_s <= run.started_s <= run.ended_s <= time.monotonic()
 
     def test_none_of_them_runs_before_all_wrappers_are_there(self, tmp_path):
         argvs = argvs_of(2, 'sh', '-c', f'ls {tmp_path}')

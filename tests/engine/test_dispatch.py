@@ -111,10 +111,10 @@ def test_what_the_ranks_have_said_is_taken_out_of_what_the_program_prints():
 
 
 @pytest.mark.parametrize(
-    'said', ['', 'seatrial-rank 1 n1\n', 'seatrial-rank 0 n1\nseatrial-rank 0 n1\n', 'seatrial-rank  n1\n']
+    'printed', ['', 'seatrial-rank 1 n1\n', 'seatrial-rank 0 n1\nseatrial-rank 0 n1\n', 'seatrial-rank  n1\n']
 )
-def test_where_not_every_rank_has_said_it_once_no_host_is_known(said):
-    assert places_said([said])[1] == ()
+def test_where_not_every_rank_has_said_it_once_no_host_is_known(printed):
+    assert places_said([printed])[1] == ()
 
 
 FIO = "fio exited with 1: 'fio: io_u error on file data.1: "
@@ -124,7 +124,7 @@ IOR = "IOR exited with 6: 'WARNING: write(27, 0x7fadafb78000, 622592) failed No 
 
 
 @pytest.mark.parametrize(
-    ('sentence', 'found'),
+    ('sentence', 'call'),
     [
         (FIO + "Input/output error: sync offset=196608, buflen=65536'", ('EIO', True, '', 'data.1', 196608, True)),
         (
@@ -137,10 +137,7 @@ IOR = "IOR exited with 6: 'WARNING: write(27, 0x7fadafb78000, 622592) failed No 
         ),
         ("the dd of task 0 exited with 1: 'dd: error writing 'a': Disk quota exceeded'", ('EDQUOT', True, '', 'a')),
         (IOR, ('ENOSPC', True)),
-        (
-            MDTEST,
-            ('ENOSPC', False, '', '/s/f.2'),
-        ),
+        (MDTEST, ('ENOSPC', False, '', '/s/f.2')),
         ('task 1 on n2: close: Input/output error', ('EIO', True, 'n2')),
         ('task 1 on n2: create: Remote I/O error: calls.1/f.1.0', ('EREMOTEIO', False, 'n2', 'calls.1/f.1.0')),
         ('fio exited with 1; task 0: No space left on device', ('ENOSPC', False)),
@@ -160,8 +157,8 @@ IOR = "IOR exited with 6: 'WARNING: write(27, 0x7fadafb78000, 622592) failed No 
         ('task 1 on n2: stat: No such file or directory: f.1', ('ENOENT', False, 'n2', 'f.1')),
     ],
 )
-def test_a_call_that_the_storage_failed_is_known_by_its_error(sentence, found):
-    assert list(failed_calls(sentence)) == [FailedCall(*found)]
+def test_a_call_that_the_storage_failed_is_known_by_its_error(sentence, call):
+    assert list(failed_calls(sentence)) == [FailedCall(*call)]
 
 
 @pytest.mark.parametrize(
@@ -177,8 +174,8 @@ def test_a_call_that_the_storage_failed_is_known_by_its_error(sentence, found):
 )
 def test_the_form_of_every_engine_is_known_in_genuine_outputs(tool, name, section, error):
     sections = transcripts(tool)[name]
-    said = sections[section] if section else next(each for each in sections.values() if 'dd: fsync failed' in each)
-    assert next(failed_calls(said)).errno == error
+    output = sections[section] if section else next(text for text in sections.values() if 'dd: fsync failed' in text)
+    assert next(failed_calls(output)).errno == error
 
 
 @pytest.mark.parametrize(

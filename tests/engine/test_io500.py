@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from measuring import cuts, refused_by
+from measuring import assert_refused, cuts, refused_by
 from seatrial.engine.base import EngineError, Outcome, ProcessTime, measured
 from seatrial.engine.io500 import Io500Engine, parse_result
 from seatrial.model.units import GIB
@@ -24,15 +24,15 @@ def command(point):
 
 
 def measure(name='two-tasks', point=POINT, result=None, lived_s=None):
-    told = TRANSCRIPTS[name]
-    process = ProcessTime('node1', 0.0, lived_s or float(told['seconds']), int(told['rc']))
-    outputs = (told.get('result.txt') if result is None else result, told.get('ior-easy-write.txt'))
+    transcript = TRANSCRIPTS[name]
+    process = ProcessTime('node1', 0.0, lived_s or float(transcript['seconds']), int(transcript['rc']))
+    outputs = (transcript.get('result.txt') if result is None else result, transcript.get('ior-easy-write.txt'))
     return measured(
         Io500Engine(),
         PHASE,
         point,
         command(point),
-        Outcome((process,), (told['out'],), (told.get('err', ''),), outputs),
+        Outcome((process,), (transcript['out'],), (transcript.get('err', ''),), outputs),
     )
 
 
@@ -46,7 +46,7 @@ def test_its_configuration_is_that_of_the_transcript(name, point):
 
 def test_every_phase_has_its_figure_and_a_short_stone_wall_no_score():
     measurement = measure()
-    assert {each.name for each in metrics_of(POINT, PHASE)} == set(measurement.figures)
+    assert {metric.name for metric in metrics_of(POINT, PHASE)} == set(measurement.figures)
     for name, value in re.findall(r'^\[.{6}\] +(\S+) +([\d.]+) (?:GiB/s|kIOPS) : time', TOLD['out'], re.MULTILINE):
         if name != 'timestamp':
             unit = GIB if name.startswith('ior') else 1000
@@ -63,19 +63,18 @@ def by_rules():
 def test_the_score_is_that_of_io500_where_its_rules_were_kept():
     point = POINT.changed(duration_s=io500('4GiB').duration_s)
     measurement = measure(point=point, result=by_rules())
-    said = {key: float(value) for key, value in re.findall(r'^(MD|BW|SCORE) +=+ ([\d.]+)', RESULT, re.MULTILINE)}
-    assert measurement.figures[BANDWIDTH] / GIB == pytest.approx(said['BW'], rel=1e-4)
-    assert measurement.figures[RATE] / 1000 == pytest.approx(said['MD'], rel=1e-4)
-    assert measurement.figures[SCORE] == pytest.approx(said['SCORE'], rel=1e-4)
-    assert {each.name for each in metrics_of(point, PHASE)} == set(measurement.figures)
+    printed = {key: float(value) for key, value in re.findall(r'^(MD|BW|SCORE) +=+ ([\d.]+)', RESULT, re.MULTILINE)}
+    assert measurement.figures[BANDWIDTH] / GIB == pytest.approx(printed['BW'], rel=1e-4)
+    assert measurement.figures[RATE] / 1000 == pytest.approx(printed['MD'], rel=1e-4)
+    assert measurement.figures[SCORE] == pytest.approx(printed['SCORE'], rel=1e-4)
+    assert {metric.name for metric in metrics_of(point, PHASE)} == set(measurement.figures)
 
 
 def test_by_its_rules_a_phase_that_is_too_short_makes_all_of_it_invalid():
     short = by_rules().replace(
         '[find]\n', '[find]\n; ERROR INVALID Runtime is smaller than expected minimum runtime\n'
     )
-    error = refusal(point=POINT.changed(duration_s=io500('4GiB').duration_s), result=short)
-    assert (error.rule, 'find' in error.sentence) == ('T19', True)
+    assert_refused(refusal(point=POINT.changed(duration_s=io500('4GiB').duration_s), result=short), 'T19', 'find')
 
 
 def test_of_a_kibibyte_and_a_thousand_operations_the_units_of_the_score_are_these():
@@ -83,8 +82,7 @@ def test_of_a_kibibyte_and_a_thousand_operations_the_units_of_the_score_are_thes
 
 
 def test_a_phase_that_had_done_all_before_its_stone_wall_is_refused():
-    error = refusal('done-early', EARLY)
-    assert (error.rule, 'stonewall' in error.sentence) == ('T19', True)
+    assert_refused(refusal('done-early', EARLY), 'T19', 'stonewall')
 
 
 def test_cut_short_after_any_line_it_is_refused():
@@ -119,33 +117,15 @@ def test_all_phases_together_last_no_longer_than_the_launch():
 
 
 @pytest.mark.parametrize(
-    ('name', 'said'), [('bad-option', 'unknown option "wrong"'), ('no-space', 'No space left on device')]
+    ('name', 'words'), [('bad-option', 'unknown option "wrong"'), ('no-space', 'No space left on device')]
 )
-def test_a_failed_run_is_refused_in_the_words_of_io500(name, said):
-    error = refusal(name)
-    assert (error.rule, said in error.sentence) == ('E1', True), error.sentence
+def test_a_failed_run_is_refused_in_the_words_of_io500(name, words):
+    assert_refused(refusal(name), 'E1', words)
 
 
 def test_no_section_is_no_result():
     with pytest.raises(EngineError, match='^T13'):
         parse_result('; END 2026-11-23 16:01:07\n')
-
-
-def test_the_version_is_that_in_its_own_text():
-    assert Io500Engine().parse_version('io500-isc26_v2-26-g02091cf254d8\n') == 'isc26_v2-26-g02091cf254d8'
-    with pytest.raises(EngineError, match='is not the version of io500'):
-        Io500Engine().parse_version('')
-
-
-@pytest.mark.parametrize('release', ['isc20_v4', 'isc21_v2', 'sc24_v1', 'scc21'])
-def test_a_release_without_a_phase_that_is_read_is_refused_before_it_runs(release):
-    with pytest.raises(EngineError, match=f'^T7: IO500 {release} has no ior-rnd4K-easy-read; install isc25 or later'):
-        Io500Engine().parse_version(f'io500-{release}\n')
-
-
-@pytest.mark.parametrize('version', ['isc25', 'sc25_v1', 'dev-17-g0a1b2c3', 'isc26'])
-def test_a_release_that_has_them_or_a_clone_is_quoted(version):
-    assert Io500Engine().parse_version(f'io500-{version}\n') == version
 
 
 def test_what_a_call_of_the_storage_said_is_quoted_though_it_stands_only_in_the_log_of_its_phase():
@@ -160,4 +140,4 @@ def test_what_a_call_of_the_storage_said_is_quoted_though_it_stands_only_in_the_
 
 def test_all_that_it_makes_it_may_remove():
     names = ['io500', 'ior-easy', 'mdtest-hard', 'ior_file_easy.00000001', 'file', 'test-dir.0-0', 'file.mdtest.1.12']
-    assert all(any(re.fullmatch(each, name) for each in Io500Engine().makes) for name in names)
+    assert all(any(re.fullmatch(pattern, name) for pattern in Io500Engine().makes) for name in names)

@@ -10,22 +10,16 @@ from typing import NamedTuple
 
 import pytest
 
+from measuring import MFWA, MFWA_RANDOM, SFSA, SFSA_RANDOM, SFSA_STRIDED, SFWA
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.dd import Dd
 from seatrial.engine.fio.access import Fio
-from seatrial.workload.access import data_access, file_name, name_of, writers
+from seatrial.workload.access import file_name, name_of, writers
 from seatrial.workload.registry import kind_of
 
 pytestmark = pytest.mark.slow
 
 TRANSFER, TRANSFERS = 12288, 5  # neither a power of two, so that a wrong rule shows
-
-MFWA = data_access('multiple')
-MFWA_RANDOM = data_access('multiple', order='random')
-SFSA = data_access('single', 'segment')
-SFSA_STRIDED = data_access('single', 'segment', 'strided')
-SFSA_RANDOM = data_access('single', 'segment', 'random')
-SFWA = data_access('single', operations=('read',))
 
 CALLS = (
     'pread64,pwrite64,preadv,pwritev,read,write,openat,close,dup2,lseek,fsync,fdatasync,unlink,unlinkat,'
@@ -44,8 +38,8 @@ class Event(NamedTuple):
 
 
 def point(workload, tasks, transfers=TRANSFERS, **changes):
-    own = {'transfer_size': TRANSFER, 'bytes_per_task': transfers * TRANSFER, **changes}
-    return workload.changed(tasks=tasks, tasks_per_node=tasks, **own)
+    sizes = {'transfer_size': TRANSFER, 'bytes_per_task': transfers * TRANSFER, **changes}
+    return workload.changed(tasks=tasks, tasks_per_node=tasks, **sizes)
 
 
 def issued(engine, phase, at, directory, raw):
@@ -142,8 +136,8 @@ def places(tmp_path):
 
 FILES = [MFWA, SFSA]
 ISSUES = [
-    *(pytest.param(Fio(), each, id=f'fio {name_of(each)}') for each in (*FILES, SFSA_STRIDED, SFWA)),
-    *(pytest.param(Dd(), each, id=f'dd {name_of(each)}') for each in (*FILES, SFWA)),
+    *(pytest.param(Fio(), workload, id=f'fio {name_of(workload)}') for workload in (*FILES, SFSA_STRIDED, SFWA)),
+    *(pytest.param(Dd(), workload, id=f'dd {name_of(workload)}') for workload in (*FILES, SFWA)),
 ]
 
 
@@ -157,7 +151,7 @@ class TestFioAndDd:
         processes, _ = issued(engine, 'read', at, *places)
         assert sorted(processes) == sorted(rule('read', at))
 
-    @pytest.mark.parametrize(('engine', 'workload'), [each for each in ISSUES if each.values[1] != SFWA])
+    @pytest.mark.parametrize(('engine', 'workload'), [row for row in ISSUES if row.values[1] != SFWA])
     def test_a_write_issues_the_transfers_of_the_rule_in_order_then_one_fsync_and_nothing_else(
         self, places, engine, workload, tasks
     ):
@@ -192,8 +186,7 @@ class TestFioAndDd:
 CALLS_OF_FIO = re.compile(r'clock_nanosleep\(.*(tv_nsec=100000000)|clone3?\(.*?(CLONE_THREAD|SIGCHLD)')
 
 
-@pytest.mark.needs('fio')
-@pytest.mark.needs('strace')
+@pytest.mark.needs('fio', 'strace')
 @pytest.mark.parametrize('nodes', [1, 2])
 def test_fio_under_darshan_forks_no_job_before_its_helper_thread_has_gone_to_sleep(places, nodes):
     """A job that is forked while that thread holds Darshan's lock never begins."""
@@ -212,42 +205,32 @@ def test_fio_under_darshan_forks_no_job_before_its_helper_thread_has_gone_to_sle
             assert ('sleep' in begun[begun.index('CLONE_THREAD') :]) == waits
 
 
-@pytest.mark.needs('fio')
-@pytest.mark.needs('strace')
-class TestFioInRandomOrder:
-    @pytest.mark.parametrize('phase', ['write', 'read'])
-    @pytest.mark.parametrize('workload', [MFWA_RANDOM, SFSA_RANDOM], ids=name_of)
-    def test_random_order_issues_every_transfer_of_a_task_once_and_not_in_order(self, places, workload, phase):
-        at = point(workload, 3, 67)
-        if phase == 'read':
-            prepared(places[0], at)
-        processes, _ = issued(Fio(), phase, at, *places)
-        seen = data_events(processes)
-        assert sorted(sorted(events) for events in seen) == sorted(rule(phase, at))
-        assert all(events != sorted(events) for events in seen)
+@pytest.mark.needs('fio', 'strace')
+@pytest.mark.parametrize('phase', ['write', 'read'])
+@pytest.mark.parametrize('workload', [MFWA_RANDOM, SFSA_RANDOM], ids=name_of)
+def test_random_order_issues_every_transfer_of_a_task_once_and_not_in_order(places, workload, phase):
+    at = point(workload, 3, 67)
+    if phase == 'read':
+        prepared(places[0], at)
+    processes, _ = issued(Fio(), phase, at, *places)
+    seen = data_events(processes)
+    assert sorted(sorted(events) for events in seen) == sorted(rule(phase, at))
+    assert all(events != sorted(events) for events in seen)
 
 
 @pytest.mark.needs('fio')
-class TestDataOfFio:
-    @pytest.fixture
-    def blocks(self, places):
-        """The 4 KiB blocks that three tasks wrote in two launches of the same seed."""
-        directory, raw = places
-        at = point(MFWA, 3, transfer_size=1 << 16, bytes_per_task=1 << 18)
-        blocks = []
-        for launch in ('0001', '0002'):
-            command = Fio().command('fio', 'write', at, str(raw / launch), 7)
-            for path, text in command.inputs.items():
-                Path(path).write_text(text)
-            subprocess.run(command.argvs[0], cwd=directory, check=True, capture_output=True)
-            for file in sorted(directory.iterdir()):
-                data = file.read_bytes()
-                blocks += [data[i : i + 4096] for i in range(0, len(data), 4096)]
-                file.unlink()
-        return blocks
-
-    def test_no_block_is_the_same_as_another(self, blocks):
-        assert len(set(blocks)) == len(blocks) == 2 * 3 * 64
-
-    def test_the_blocks_do_not_compress(self, blocks):
-        assert len(zlib.compress(b''.join(blocks), 9)) > 0.98 * 4096 * len(blocks)
+def test_in_two_launches_of_a_seed_no_block_of_fio_is_the_same_as_another_and_none_compresses(places):
+    directory, raw = places
+    at = point(MFWA, 3, transfer_size=1 << 16, bytes_per_task=1 << 18)
+    blocks = []
+    for launch in ('0001', '0002'):
+        command = Fio().command('fio', 'write', at, str(raw / launch), 7)
+        for path, text in command.inputs.items():
+            Path(path).write_text(text)
+        subprocess.run(command.argvs[0], cwd=directory, check=True, capture_output=True)
+        for file in sorted(directory.iterdir()):
+            data = file.read_bytes()
+            blocks += [data[i : i + 4096] for i in range(0, len(data), 4096)]
+            file.unlink()
+    assert len(set(blocks)) == len(blocks) == 2 * 3 * 64
+    assert len(zlib.compress(b''.join(blocks), 9)) > 0.98 * 4096 * len(blocks)

@@ -66,9 +66,9 @@ class TestATree:
             assert {metric.name: metric.operations for metric in measured.metrics} == operations(tree, phase, 2)
 
     def test_a_rate_is_from_the_first_start_to_the_last_end(self, phases):
-        for _, measured, said, _ in phases[1]:
+        for _, measured, reports, _ in phases[1]:
             for metric in measured.metrics:
-                spans = [span for each in said for span in each['timed'][metric.name]['spans']]
+                spans = [span for report in reports for span in report['timed'][metric.name]['spans']]
                 assert metric.seconds == max(span['end_s'] for span in spans) - min(span['start_s'] for span in spans)
                 assert all(0 < task_s <= metric.seconds for task_s in metric.task_seconds)
 
@@ -121,9 +121,9 @@ class TestFind:
         at = point(FILES.changed(subtrees='shared'))
         disk.launch('create', at)
         disk.launch(FIND, at)
-        said = [json.loads(line)['timed']['file_find'] for line in disk.outcome.stdouts]
-        assert [each['operations'] for each in said] == [40, 0]
-        assert said[1]['spans'] == [None]
+        timings = [json.loads(line)['timed']['file_find'] for line in disk.outcome.stdouts]
+        assert [timing['operations'] for timing in timings] == [40, 0]
+        assert timings[1]['spans'] == [None]
 
     def test_a_file_that_is_gone_is_missed(self, disk):
         disk.launch('create', point(FILES))
@@ -150,13 +150,13 @@ class TestATreeThatIsNotAsPlanned:
         assert sentence.endswith(f'file_{phase}: No such file or directory: {gone.relative_to(disk.data)}')
 
     @pytest.mark.parametrize(
-        ('phase', 'said'), [('stat', 'has 99 B, not 100 B'), ('read', 'ends after 99 B of 100 B')]
+        ('phase', 'words'), [('stat', 'has 99 B, not 100 B'), ('read', 'ends after 99 B of 100 B')]
     )
-    def test_a_file_that_is_too_short(self, disk, phase, said):
+    def test_a_file_that_is_too_short(self, disk, phase, words):
         disk.launch('create', point(FILES))
         os.truncate(disk.data / 'tree.1' / 'f.1.7', 99)
         rule, sentence = disk.refused(phase, point(FILES))
-        assert (rule, sentence.split(': ', 1)[1]) == ('T17', f'tree.1/f.1.7 {said}')
+        assert (rule, sentence.split(': ', 1)[1]) == ('T17', f'tree.1/f.1.7 {words}')
 
     def test_a_file_that_is_there_already(self, disk):
         (disk.data / 'tree.0').mkdir()
@@ -187,14 +187,14 @@ class TestTasksThatAreLost:
 
     def test_one_that_is_killed_is_named_and_the_others_give_up(self, disk):
         killed = {1: ('sh', '-c', 'kill -9 $$')}
-        found = disk.refused('create', point(FILES), instead=killed, patience_s=2.0)
-        assert found == ('E1', 'task 1 on here died of signal 9')
+        refused = disk.refused('create', point(FILES), instead=killed, patience_s=2.0)
+        assert refused == ('E1', 'task 1 on here died of signal 9')
         assert 'task 1 did not come within' in disk.outcome.stdouts[0]
 
     def test_one_whose_interpreter_fails_is_quoted(self, disk):
         broken = {0: ('sh', '-c', 'echo "python3: no such module" >&2; exit 2')}
-        found = disk.refused('create', point(FILES), instead=broken, patience_s=2.0)
-        assert found == ('E1', "task 0 on here exited with 2: 'python3: no such module'")
+        refused = disk.refused('create', point(FILES), instead=broken, patience_s=2.0)
+        assert refused == ('E1', "task 0 on here exited with 2: 'python3: no such module'")
 
 
 @pytest.mark.parametrize('subtrees', ['private', 'shared'])
@@ -212,23 +212,23 @@ class TestFileop:
     def test_the_kernel_sees_as_many_calls(self, disk, tmp_path, subtrees):
         wrapper = ('strace', '-f', '-o', str(tmp_path / 'trace'))
         disk.launch('fileop', point(OPERATIONS.changed(subtrees=subtrees), tasks=1), wrapper=wrapper)
-        own = [line for line in (tmp_path / 'trace').read_text().splitlines() if 'calls' in line or '../d.0' in line]
-        calls = Counter(line.split('(')[0].split()[1] for line in own)
+        trace = (tmp_path / 'trace').read_text().splitlines()
+        lines = [line for line in trace if 'calls' in line or '../d.0' in line]
+        calls = Counter(line.split('(')[0].split()[1] for line in lines)
         # One directory is that of the task itself, and is made and removed beside the 20.
         assert (calls['mkdir'], calls['rmdir'], calls['chdir']) == (21, 21, 20)
         assert (calls['access'] + calls['faccessat2'], calls['chmod'], calls['link'], calls['rename']) == (20,) * 4
         assert calls['unlink'] == 40  # the links go as well, untimed
 
 
-class TestFileopInRounds:
-    def test_more_files_than_may_be_open_are_done_in_rounds(self, disk):
-        at = point(posix_operations(1030, 1, 'private'), tasks=1)
-        metrics = {metric.name: metric for metric in disk.launch('fileop', at).metrics}
-        said = json.loads(disk.outcome.stdouts[0])['timed']
-        assert [len(said[name]['spans']) for name in ('create', 'open', 'write', 'read', 'close')] == [1, 3, 3, 3, 3]
-        spans = said['close']['spans']
-        assert metrics['close'].operations == 1030
-        assert metrics['close'].seconds == pytest.approx(sum(span['end_s'] - span['start_s'] for span in spans))
+def test_more_files_than_may_be_open_are_done_in_rounds(disk):
+    at = point(posix_operations(1030, 1, 'private'), tasks=1)
+    metrics = {metric.name: metric for metric in disk.launch('fileop', at).metrics}
+    timed = json.loads(disk.outcome.stdouts[0])['timed']
+    assert [len(timed[name]['spans']) for name in ('create', 'open', 'write', 'read', 'close')] == [1, 3, 3, 3, 3]
+    spans = timed['close']['spans']
+    assert metrics['close'].operations == 1030
+    assert metrics['close'].seconds == pytest.approx(sum(span['end_s'] - span['start_s'] for span in spans))
 
 
 class TestAListing:
@@ -289,8 +289,8 @@ def probed(tmp_path_factory):
 class TestInteractiveUse:
     def test_every_step_handles_what_is_planned_and_leaves_nothing(self, disk):
         metrics = disk.launch('interactive', point(INTERACTIVE)).metrics
-        assert [each.name for each in metrics] == list(STEPS[TREES])
-        assert {each.name: each.operations for each in metrics} == entries_of(point(INTERACTIVE), TREES)
+        assert [metric.name for metric in metrics] == list(STEPS[TREES])
+        assert {metric.name: metric.operations for metric in metrics} == entries_of(point(INTERACTIVE), TREES)
         assert disk.walk() == [] and not list(disk.data.iterdir())
 
     def test_what_is_unpacked_has_random_data_and_the_modes_of_the_archive(self, tmp_path, monkeypatch):
@@ -335,7 +335,7 @@ class TestSemantics:
 @pytest.mark.parametrize('tasks', [1, 2, 3, 4])
 def test_data_that_are_written_in_every_way_are_read_back_and_nothing_is_left(disk, tasks):
     measured = disk.launch('integrity', point(posix_integrity(), tasks))
-    assert [fact.name for fact in measured.facts if fact.holds] == [each.name for each in WAYS_TO_WRITE]
+    assert [fact.name for fact in measured.facts if fact.holds] == [guarantee.name for guarantee in WAYS_TO_WRITE]
     assert measured.figures == {'holding': len(WAYS_TO_WRITE)}
     assert list(disk.data.iterdir()) == []
 

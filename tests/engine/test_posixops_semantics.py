@@ -151,14 +151,14 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ('name', 'module', 'names', 'said'), BREACHES, ids=[f'{b[0]}-{"-".join(b[2]) or "threads"}' for b in BREACHES]
+    ('name', 'module', 'names', 'words'), BREACHES, ids=[f'{b[0]}-{"-".join(b[2]) or "threads"}' for b in BREACHES]
 )
-def test_a_breach_is_seen_by_both_tasks_and_said(monkeypatch, name, module, names, said):
+def test_a_breach_is_seen_by_both_tasks_and_said(monkeypatch, name, module, names, words):
     monkeypatch.setattr(semantics, module.__name__, Altered(module, **names))
     one, other = facts(name)
     assert one == other
     assert one.holds is False
-    assert said in one.seen
+    assert words in one.seen
 
 
 def test_a_name_that_comes_late_is_removed_with_the_rest(monkeypatch, place):
@@ -216,26 +216,23 @@ def test_a_file_that_cannot_be_closed_breaks_the_guarantee_it_was_open_for(place
     monkeypatch.setattr(task_pair, 'os', Altered(os, close=close))
     one, other = facts('unlink_by_another')
     assert (one, one.holds) == (other, False)
-    said = 'the first task could not close what it had open: No such file or directory'
-    assert one.seen == f'it was read after its removal; {said}'
+    words = 'the first task could not close what it had open: No such file or directory'
+    assert one.seen == f'it was read after its removal; {words}'
     assert list((place / 'semantics').iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ('hosts', 'who'),
-    [(('a', 'a'), 'another task on the same node'), (('a', 'b'), 'another task on another node')],
+    ('hosts', 'who'), [(('a', 'a'), 'another task on the same node'), (('a', 'b'), 'another task on another node')]
 )
 def test_it_is_said_where_the_other_task_was(hosts, who):
     assert facts('read_after_close', hosts)[0].seen == f'{who} read what was written'
 
 
-class TestWhoIsTheOther:
-    @pytest.mark.parametrize(
-        ('hosts', 'other'),
-        [(('a',), 0), (('a', 'a', 'a'), 1), (('a', 'a', 'b', 'b'), 2), (('a', 'b', 'a', 'b'), 1)],
-    )
-    def test_it_is_the_first_of_another_node_or_the_next_of_this_one(self, hosts, other):
-        assert Pair(TaskBarrier(), 0, hosts)._second == other
+@pytest.mark.parametrize(
+    ('hosts', 'other'), [(('a',), 0), (('a', 'a', 'a'), 1), (('a', 'a', 'b', 'b'), 2), (('a', 'b', 'a', 'b'), 1)]
+)
+def test_the_other_task_is_the_first_of_another_node_or_the_next_of_this_one(hosts, other):
+    assert Pair(TaskBarrier(), 0, hosts)._second == other
 
 
 class TestRoot:
@@ -258,11 +255,3 @@ class TestRoot:
     def test_permissions_say_nothing_to_root(self):
         fact = facts('permissions')[0]
         assert (fact.holds, fact.seen) == (None, 'root may read every file')
-
-
-class TestTheGuarantees:
-    def test_their_ids_are_words_that_a_file_can_name(self):
-        assert all(guarantee.name.isidentifier() and guarantee.name.islower() for guarantee in GUARANTEES)
-
-    def test_each_has_words_and_a_source(self):
-        assert all(guarantee.words and guarantee.source for guarantee in GUARANTEES)

@@ -65,9 +65,9 @@ def test_one_flipped_bit_is_found_with_its_place_and_both_bytes(there, geometry,
     was = whole[offset]
     whole[offset] ^= 1 << bit
     (there / name).write_bytes(whole)
-    (found,) = [report.differs for report in read(geometry, counts) if report.differs]
-    assert (found.file, found.offset) == (name, offset)
-    assert (int(found.expected[:2], 16), int(found.found[:2], 16)) == (was, was ^ 1 << bit)
+    (difference,) = [report.differs for report in read(geometry, counts) if report.differs]
+    assert (difference.file, difference.offset) == (name, offset)
+    assert (int(difference.expected[:2], 16), int(difference.found[:2], 16)) == (was, was ^ 1 << bit)
 
 
 @pytest.mark.parametrize('how', ['moved', 'earlier', 'zeros', 'short'])

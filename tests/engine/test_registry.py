@@ -1,13 +1,21 @@
-"""Which engine carries a case out, and what is said of those that do not."""
+"""Which engine carries a case out, what is said of those that do not, and which versions of their programs can."""
 
 import pytest
 
+from seatrial import __version__
 from seatrial.check.declared import load
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from seatrial.engine.bonnie import BonnieEngine
 from seatrial.engine.dd import Dd
+from seatrial.engine.dlio.engine import Dlio
+from seatrial.engine.elbencho.engine import Elbencho
 from seatrial.engine.fio.access import Fio
 from seatrial.engine.fio.random import FioRandom
 from seatrial.engine.fio.tree import FioFiles
+from seatrial.engine.io500 import Io500Engine
+from seatrial.engine.ior import Ior
+from seatrial.engine.iozone import Iozone
+from seatrial.engine.mdtest import Mdtest
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_called, why_none
 from seatrial.model.plan import EngineChoice
@@ -20,6 +28,7 @@ from seatrial.workload.registry import KINDS, kind_of, phases_of
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import examples
 from seatrial.workload.tree import metadata_tree
+from transcript import transcripts
 
 
 def placed(workload, label, nodes=1):
@@ -81,8 +90,8 @@ def test_an_unknown_name_is_refused_with_the_known_ones(find):
     ],
 )
 def test_the_first_that_can_all_points_is_chosen_with_the_path_that_was_found(candidates, points, chosen, program):
-    found = choose(candidates, points, installed('fio', '/opt/dd', 'python3'))
-    assert (type(found.engine), found.program) == (chosen, program)
+    choice = choose(candidates, points, installed('fio', '/opt/dd', 'python3'))
+    assert (type(choice.engine), choice.program) == (chosen, program)
 
 
 def test_one_that_needs_another_program_is_skipped_with_its_name():
@@ -143,12 +152,12 @@ def test_engines_of_another_kind_are_not_said_to_be_skipped():
 
 
 def test_a_program_of_the_site_is_taken_before_the_engines_own():
-    own = EngineChoice('posixops', '/opt/python3.12')
+    site_python = EngineChoice('posixops', '/opt/python3.12')
     assert (
-        choose([own], [placed(posix_semantics(), 'probe')], installed('/opt/python3.12')).program
+        choose([site_python], [placed(posix_semantics(), 'probe')], installed('/opt/python3.12')).program
         == '/found//opt/python3.12'
     )
-    assert choose([own], [placed(posix_semantics(), 'probe')], installed('python3')).skipped == (
+    assert choose([site_python], [placed(posix_semantics(), 'probe')], installed('python3')).skipped == (
         'posixops: not installed (/opt/python3.12)',
     )
 
@@ -176,8 +185,8 @@ def test_a_program_of_the_site_is_taken_before_the_engines_own():
 def test_one_that_is_not_installed_or_cannot_do_a_point_is_skipped_with_the_reason(
     candidates, points, there, chosen, skipped
 ):
-    found = choose(candidates, points, installed(*there))
-    assert (type(found.engine), found.skipped) == (chosen, skipped)
+    choice = choose(candidates, points, installed(*there))
+    assert (type(choice.engine), choice.skipped) == (chosen, skipped)
 
 
 def test_candidates_that_are_for_something_else_say_for_what():
@@ -215,3 +224,74 @@ def test_the_cause_of_a_failed_launch_is_chosen_by_the_same_words_from_every_eng
     outcome = Outcome(processes, nothing, (said,) * len(nothing), tuple('' for _ in command.outputs))
     with pytest.raises(EngineError, match=f"E1: .* exited with 1: '{CAUSE}"):
         engine.measure(phase, point, command, outcome)
+
+
+# Versions
+
+BANNER = 'IOR-{}: MPI Coordinated Test of Parallel I/O\n'
+LAUNCHED = 'mdtest-{} was launched with 1\n'
+ELBENCHO = transcripts('elbencho')['version']['out']
+
+
+@pytest.mark.parametrize(
+    ('engine', 'text', 'version'),
+    [
+        *((Ior(), BANNER.format(version), version) for version in ('4.0.0', '4.0.0rc1', '4.1.0+dev', '5.0')),
+        *((Mdtest(), BANNER.format(version), version) for version in ('4.0.0', '4.1.0+dev', '5.0')),
+        *((Mdtest(), LAUNCHED.format(version), version) for version in ('4.0.0', '4.1.0+dev', '5.0')),
+        (Elbencho(), ELBENCHO, '3.1-10'),
+        (Fio(), transcripts('fio')['version']['out'], '3.33'),
+        (Fio(), 'fio-3.36-17-gb9d3\n', '3.36-17-gb9d3'),
+        *((FioFiles(), f'fio-{version}\n', version) for version in ('3.27', '3.100', '4.0', '3.36-17-gb9d3')),
+        *((PosixOps(), f'Python {v}\n', f'{__version__}, Python {v}') for v in ('3.6.8', '3.13.0rc2', '4.0.0')),
+        (BonnieEngine(), transcripts('bonnie++')['usage']['out'], '2.00a'),
+        (Dd(), transcripts('dd')['version']['out'], '9.1'),
+        (Dlio(), 'dlio-benchmark 2.0.0 torch 2.15.0 mpi4py 4.1.2\n', '2.0.0, torch 2.15.0, mpi4py 4.1.2'),
+        *(
+            (Io500Engine(), f'io500-{v}\n', v)
+            for v in ('isc25', 'sc25_v1', 'dev-17-g0a1b2c3', 'isc26_v2-26-g02091cf2')
+        ),
+        (Iozone(), transcripts('iozone')['version']['out'], '3.471'),
+    ],
+)
+def test_the_version_is_read_from_what_the_program_says(engine, text, version):
+    assert engine.parse_version(text) == version
+
+
+@pytest.mark.parametrize(
+    ('engine', 'text', 'why'),
+    [
+        *((Ior(), BANNER.format(v), r'T7: IOR \d.*ior@4\.0\.0') for v in ('3.3.0', '3.3.0+dev', '3.0', '2.10.3')),
+        (
+            Mdtest(),
+            transcripts('mdtest')['v33-create']['out'],
+            r'T7: .* 3\.3\.0 are wrong: .*PRs 312 and 336.*ior@4\.0\.0',
+        ),
+        *((engine, text, 'T7') for engine in (Ior(), Mdtest()) for text in ('', 'Synopsis ior\n', 'fio-3.33\n')),
+        *((Elbencho(), ELBENCHO.replace('3.1-10', v), '^T7: .*take 3.0-37') for v in ('3.0-3', '3.0-35')),
+        (Elbencho(), transcripts('elbencho')['bad-option']['err'], 'is not the version of elbencho'),
+        (Fio(), 'ior-4.0.0\n', 'is not the version of fio'),
+        *((FioFiles(), f'fio-{v}\n', f'T7: fio {v} has no engine') for v in ('2.99', '3.1', '3.26', '3.26-11-gd1ef')),
+        *((PosixOps(), f'Python {version}\n', 'is too old') for version in ('3.5.10', '2.7.18')),
+        *(
+            (PosixOps(), text, 'is not the version of python3')
+            for text in ('', 'pyenv: python3: command not found\n')
+        ),
+        (BonnieEngine(), 'Version: 2.00a', 'is not the version of bonnie'),
+        *(
+            (Dd(), text, 'is not the version of dd')
+            for text in ('', 'dd (uutils coreutils) 0.2.2\n', 'BusyBox v1.35\n')
+        ),
+        (Dlio(), '', 'its environment lacks dlio-benchmark, torch'),
+        *(
+            (Io500Engine(), f'io500-{v}\n', f'^T7: IO500 {v} has no ior-rnd4K')
+            for v in ('isc20_v4', 'isc21_v2', 'sc24_v1', 'scc21')
+        ),
+        (Io500Engine(), '', 'is not the version of io500'),
+        (Iozone(), transcripts('iozone')['version-3.489']['out'], '^T7: IOzone 3.489 writes zeros into half of each'),
+        (Iozone(), 'iozone', 'is not the version of iozone'),
+    ],
+)
+def test_a_version_that_cannot_be_used_and_another_program_are_refused(engine, text, why):
+    with pytest.raises(EngineError, match=why):
+        engine.parse_version(text)

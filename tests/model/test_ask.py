@@ -82,10 +82,10 @@ def test_a_file_system_that_answers_is_not_mute_even_where_the_path_is_missing(t
 
 
 def test_the_room_is_what_an_ordinary_user_may_still_use(tmp_path):
-    found, status = free_room(str(tmp_path)), os.statvfs(tmp_path)
-    assert found is not None
+    room, status = free_room(str(tmp_path)), os.statvfs(tmp_path)
+    assert room is not None
     size = status.f_frsize * status.f_blocks
-    assert found[0] == pytest.approx(status.f_frsize * status.f_bavail, abs=0.05 * size)
+    assert room[0] == pytest.approx(status.f_frsize * status.f_bavail, abs=0.05 * size)
     if status.f_files:
-        assert found[1] == pytest.approx(status.f_ffree, abs=0.05 * status.f_files)
+        assert room[1] == pytest.approx(status.f_ffree, abs=0.05 * status.f_files)
     assert free_room(str(tmp_path / 'missing')) is None

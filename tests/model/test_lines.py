@@ -39,8 +39,8 @@ def test_a_value_of_another_file_has_no_line():
 def links(lines):
     """Of lines, as a reader has them: the values, and the number of the first that does not follow."""
     chain = Chain()
-    found, _ = values_in(chain.checked(lines), KINDS)
-    return found, chain.broken[0]
+    values, _ = values_in(chain.checked(lines), KINDS)
+    return values, chain.broken[0]
 
 
 def chained(values=VALUES):

@@ -22,9 +22,9 @@ def base(tmp_path):
 @pytest.mark.parametrize('mode', [0o770, 0o702, 0o777, 0o1777])
 def test_what_a_path_leads_to_is_its_users_alone_whatever_its_sticky_bit(base, mode):
     base.chmod(mode)
-    (found,) = shared(str(base))
+    (fault,) = shared(str(base))
     why = f'others may write to {base} (mode {mode:04o})'
-    assert found == (str(base), why, ('chmod', 'go-w', str(base)))
+    assert fault == (str(base), why, ('chmod', 'go-w', str(base)))
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_a_directory_of_another_user_is_open_to_that_user(base):
 def test_what_others_may_rename_in_a_directory_above_is_open_to_them(base, mode, is_open):
     above = base.parents[1]
     above.chmod(mode)
-    said = f'others may write to {above} (mode {mode:04o}), and it has no sticky bit'
-    assert open_to(str(base)) == (said if is_open else None)
+    words = f'others may write to {above} (mode {mode:04o}), and it has no sticky bit'
+    assert open_to(str(base)) == (words if is_open else None)
 
 
 def test_a_link_leads_through_the_directory_that_it_lies_in(base, tmp_path):
@@ -112,4 +112,4 @@ def test_where_there_is_no_room_the_file_is_named_and_stays_as_it_was(tmp_path):
     with pytest.raises(OSError, match='No space left on device') as caught:
         write_whole(file, 'new')
     assert caught.value.filename == str(file)
-    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [('a.json', 'old')]
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [('a.json', 'old')]

@@ -37,9 +37,9 @@ TEXT = ''.join(map(line_of, ALL))
 
 def test_what_is_written_is_read_back():
     sizes, before, watch, one, gap, pace, other, lost, server, ended, after = ALL
-    found = read_telemetry(TEXT.splitlines())
-    assert found == (watch, [one, other], [gap], [pace], [sizes], [before, after], ended, 0, (server,), (lost,))
+    telemetry = read_telemetry(TEXT.splitlines())
+    assert telemetry == (watch, [one, other], [gap], [pace], [sizes], [before, after], ended, 0, (server,), (lost,))
 
 
 def test_every_kind_of_line_is_tried_here():
-    assert {type(each) for each in ALL} == set(KINDS.values())
+    assert {type(value) for value in ALL} == set(KINDS.values())

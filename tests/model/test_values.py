@@ -1,13 +1,11 @@
 """Points, metrics, what Darshan saw of a launch, and what changed of a file system."""
 
-import json
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.model.codec import from_json, to_json
-from seatrial.model.issued import MIXED, DarshanLaunch, DarshanRun, Done, Issued, Share
+from seatrial.model.issued import MIXED, Done, Issued, Share
 from seatrial.model.layout import Layout
 from seatrial.model.metric import HIGHER, Measurement, Metric, NodeTime, bandwidth, percentile_name, rate
 from seatrial.model.point import DataPart, Point
@@ -37,15 +35,9 @@ def test_what_a_kind_does_not_have_is_not_in_its_json():
     }
 
 
-@given(st.from_type(Point))
-def test_any_point_comes_back_from_its_json(point):
-    text = json.dumps(to_json(point))
-    assert json.dumps(to_json(from_json(Point, json.loads(text)))) == text, 'NaN among them, which equals nothing'
-
-
 def test_a_layout_of_its_own_is_told_from_that_of_the_case():
-    own = WRITES._replace(layout=Layout())
-    assert from_json(Point, to_json(own)).layout == Layout()
+    pinned = WRITES._replace(layout=Layout())
+    assert from_json(Point, to_json(pinned)).layout == Layout()
     assert from_json(Point, to_json(WRITES)).layout is None
 
 
@@ -164,16 +156,6 @@ def issued(*orders):
 )
 def test_the_order_is_the_one_that_all_operations_have(orders, order):
     assert issued(*orders).order == order
-
-
-def test_a_run_comes_back_from_its_json_with_what_could_not_be_seen():
-    run = DarshanRun(
-        (
-            DarshanLaunch('write', POINT, issued('strided')),
-            DarshanLaunch('read', POINT, None, 'no log was left'),
-        )
-    )
-    assert from_json(DarshanRun, json.loads(json.dumps(to_json(run)))) == run
 
 
 # What changed of a file system between two times

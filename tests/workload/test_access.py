@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from measuring import MFWA, SFSA, SFSA_STRIDED, SFWA
 from seatrial.model.metric import Measurement, MetricType, bandwidth
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Allocation
@@ -13,11 +14,7 @@ from seatrial.workload.base import Effort, FileSpec, Launch
 from seatrial.workload.registry import exact_bytes, fault_of, kind_of, share_for, weight
 from seatrial.workload.sweep import Sweep, expand, powers_of_two
 
-SFWA = data_access('single', operations=('read',))
-MFWA = data_access('multiple')
-CONTIGUOUS = data_access('single', 'segment')
-STRIDED = data_access('single', 'segment', 'strided')
-CLASSES = (SFWA, MFWA, CONTIGUOUS, STRIDED)
+CLASSES = (SFWA, MFWA, SFSA, SFSA_STRIDED)
 ACCESS = kind_of('access')
 HERE = Allocation(2, 3)
 
@@ -76,7 +73,7 @@ def test_a_contradiction_is_named_with_its_field(template, fault):
 
 
 def test_the_classes_have_the_names_of_the_literature_and_those_that_people_use():
-    assert [name_of(each) for each in CLASSES] == [
+    assert [name_of(workload) for workload in CLASSES] == [
         'SFWA (whole shared file)',
         'MFWA (file per process)',
         'SFSA contiguous (single shared file)',
@@ -86,11 +83,11 @@ def test_the_classes_have_the_names_of_the_literature_and_those_that_people_use(
 
 def test_where_opening_is_asked_for_its_share_is_a_metric_and_so_is_the_bandwidth_of_a_node():
     point = placed(data_access('multiple', opening=True), nodes=4)
-    names = [each.name for each in ACCESS.metrics(point, 'write')]
+    names = [metric.name for metric in ACCESS.metrics(point, 'write')]
     assert names == ['write', 'write_per_node', 'write_open_share']
     measured = Measurement((bandwidth('write', 800, 2.0, ''),), point.tasks, ())
-    (own,) = ACCESS.derived(point, 'write', measured)
-    assert (own.name, own.value, own.unit) == ('write_per_node', 100.0, 'B/s')
+    (per_node,) = ACCESS.derived(point, 'write', measured)
+    assert (per_node.name, per_node.value, per_node.unit) == ('write_per_node', 100.0, 'B/s')
     assert ACCESS.derived(placed(MFWA), 'write', measured) == ()
     assert ACCESS.metrics(placed(MFWA), 'write') == (MetricType('write', 'B/s'),)
 
@@ -101,20 +98,20 @@ def test_where_opening_is_asked_for_its_share_is_a_metric_and_so_is_the_bandwidt
 def test_files_of_hdf5_and_netcdf_have_its_metadata_before_their_data():
     at = placed(MFWA, bytes_per_task=MIB).changed(interface='hdf5')
     assert {spec.size for spec in ACCESS.files(at)} == {MIB + 2048}
-    shared = placed(CONTIGUOUS, bytes_per_task=MIB).changed(interface='hdf5')
+    shared = placed(SFSA, bytes_per_task=MIB).changed(interface='hdf5')
     assert ACCESS.files(shared) == (FileSpec('data', 6 * MIB + 2048),)
     assert ACCESS.files(shared.changed(interface='netcdf')) == (FileSpec('data', 6 * MIB + 512),)
 
 
 @pytest.mark.parametrize('interface', ['hdf5', 'netcdf'])
 def test_contents_are_proved_without_a_format(interface):
-    at = placed(CONTIGUOUS).changed(interface=interface, collective=True)
+    at = placed(SFSA).changed(interface=interface, collective=True)
     assert (ACCESS.as_access(at).data.interface, ACCESS.as_access(at).data.collective) == ('posix', False)
 
 
 def test_files_on_disk_are_those_of_the_class():
     assert ACCESS.files(placed(MFWA, bytes_per_task=MIB)) == tuple(FileSpec(f'data.{n:08d}', MIB) for n in range(6))
-    assert ACCESS.files(placed(STRIDED, bytes_per_task=MIB)) == (FileSpec('data', 6 * MIB),)
+    assert ACCESS.files(placed(SFSA_STRIDED, bytes_per_task=MIB)) == (FileSpec('data', 6 * MIB),)
     assert ACCESS.files(placed(SFWA, bytes_per_task=MIB)) == (FileSpec('data', MIB),)
 
 
@@ -131,14 +128,12 @@ def test_no_task_moves_more_than_is_on_disk_and_together_they_move_all_of_it(poi
 
 
 @given(st.lists(points(), min_size=1, max_size=4))
-def test_the_footprint_of_a_case_holds_the_files_of_its_largest_point(own):
-    own = [point.changed(**{name: own[0].value(name) for name in ('files', 'extent', 'order')}) for point in own]
-    own = [
-        point.changed(transfer_size=own[0].data.transfer_size, bytes_per_task=own[0].data.bytes_per_task)
-        for point in own
-    ]
-    footprint = ACCESS.footprint(own)
-    for point in own:
+def test_the_footprint_of_a_case_holds_the_files_of_its_largest_point(case):
+    case = [point.changed(**{name: case[0].value(name) for name in ('files', 'extent', 'order')}) for point in case]
+    sizes = {name: getattr(case[0].data, name) for name in ('transfer_size', 'bytes_per_task')}
+    case = [point.changed(**sizes) for point in case]
+    footprint = ACCESS.footprint(case)
+    for point in case:
         files = ACCESS.files(point)
         assert footprint.bytes >= sum(file.size for file in files)
         assert footprint.inodes >= len(files)
@@ -151,12 +146,12 @@ def test_a_file_that_all_tasks_read_may_have_a_name_for_each_of_them():
 # What is made before
 
 
-@pytest.mark.parametrize('template', [MFWA, CONTIGUOUS, STRIDED])
+@pytest.mark.parametrize('template', [MFWA, SFSA, SFSA_STRIDED])
 def test_what_writes_makes_its_own_files(template):
     assert ACCESS.preparations([placed(template)]) == []
 
 
-@given(points([SFWA, *(each._replace(phases=('read',)) for each in (MFWA, CONTIGUOUS, STRIDED))]))
+@given(points([SFWA, *(workload._replace(phases=('read',)) for workload in (MFWA, SFSA, SFSA_STRIDED))]))
 def test_the_preparation_writes_exactly_the_files_that_the_read_needs(point):
     (launch,) = ACCESS.preparations([point])
     assert launch == Launch('write', writers(point))
@@ -167,8 +162,8 @@ def test_the_preparation_writes_exactly_the_files_that_the_read_needs(point):
 
 
 def test_one_set_of_files_serves_every_point_and_is_that_of_most_tasks():
-    own = expand(Sweep('tasks', (1, 2, 3)), SFWA, HERE)
-    assert ACCESS.preparations(own) == [Launch('write', writers(own[2]))]
+    swept = expand(Sweep('tasks', (1, 2, 3)), SFWA, HERE)
+    assert ACCESS.preparations(swept) == [Launch('write', writers(swept[2]))]
 
 
 def test_a_file_that_does_not_divide_between_the_tasks_is_written_by_one():
@@ -223,11 +218,11 @@ SOME = Effort(first_bytes=128 * MIB, target_s=5.0, min_s=0.5)
     st.integers(1, 8),
 )
 def test_every_multiple_of_the_granule_fits_every_point(values, times, first):
-    own = sizes(*values)
-    sizing = ACCESS.sizing(own, SOME._replace(first_bytes=first * 64 * MIB), None)
+    swept = sizes(*values)
+    sizing = ACCESS.sizing(swept, SOME._replace(first_bytes=first * 64 * MIB), None)
     assert sizing.first > 0 == sizing.first % sizing.granule
     assert sizing.granule >= MIN_GRANULE
-    for point in own:
+    for point in swept:
         assert fault_of(ACCESS.resized(point, times * sizing.granule)) is None
 
 
@@ -246,31 +241,31 @@ def test_the_sweep_of_the_source_starts_with_what_the_profile_says_in_steps_of_1
 
 @pytest.mark.parametrize('pinned', [None, 8 * MIB])
 def test_a_check_that_does_not_scale_has_its_own_share_in_every_profile(pinned):
-    own = [placed(data_access('multiple', bytes_per_task='40MiB', scales=False))]
-    sizing = ACCESS.sizing(own, SOME, pinned)
+    fixed = [placed(data_access('multiple', bytes_per_task='40MiB', scales=False))]
+    sizing = ACCESS.sizing(fixed, SOME, pinned)
     assert (sizing.first, sizing.pinned) == (40 * MIB, 40 * MIB)
-    assert ACCESS.fits(own[0].changed(transfer_size=40 * MIB), SOME._replace(first_bytes=1), 1)
-    assert ACCESS.resized(own[0], MIB) == own[0]
+    assert ACCESS.fits(fixed[0].changed(transfer_size=40 * MIB), SOME._replace(first_bytes=1), 1)
+    assert ACCESS.resized(fixed[0], MIB) == fixed[0]
 
 
 def test_a_share_that_a_site_fixes_is_rounded_down_to_whole_transfers_of_each_point_that_writes():
-    own = sizes(48 * KIB, 64 * KIB, 7 * MIB)
-    fitting = [point for point in own if ACCESS.fits(point, SOME, 8 * MIB)]
-    assert fitting == own[:2]
+    swept = sizes(48 * KIB, 64 * KIB, 7 * MIB)
+    fitting = [point for point in swept if ACCESS.fits(point, SOME, 8 * MIB)]
+    assert fitting == swept[:2]
     sizing = ACCESS.sizing(fitting, SOME, 8 * MIB)
     rounded = [ACCESS.resized(point, sizing.first) for point in fitting]
     assert [point.data.bytes_per_task for point in rounded] == [8160 * KIB, 8 * MIB]
     assert ACCESS.footprint(rounded).bytes == 8 * MIB * HERE.tasks
-    assert [ACCESS.fits(point._replace(phases=('read',)), SOME, 8 * MIB) for point in own] == [False, True, False]
+    assert [ACCESS.fits(point._replace(phases=('read',)), SOME, 8 * MIB) for point in swept] == [False, True, False]
 
 
 @given(
     st.lists(st.integers(1, 300).map(lambda n: n * KIB), min_size=1, max_size=5, unique=True), st.integers(1, 2**30)
 )
 def test_whatever_share_a_site_fixes_no_point_that_is_measured_is_impossible(values, pinned):
-    own = [point for point in sizes(*values) if ACCESS.fits(point, SOME, pinned)]
-    for point in own:
-        resized = ACCESS.resized(point, ACCESS.sizing(own, SOME, pinned).first)
+    fitting = [point for point in sizes(*values) if ACCESS.fits(point, SOME, pinned)]
+    for point in fitting:
+        resized = ACCESS.resized(point, ACCESS.sizing(fitting, SOME, pinned).first)
         assert fault_of(resized) is None
         assert 0.95 * pinned <= resized.data.bytes_per_task <= pinned
 
@@ -289,8 +284,8 @@ def test_a_transfer_that_is_more_than_a_task_moves_is_left_out(effort, pinned, f
 
 
 def test_the_shortest_launch_is_that_of_the_fewest_tasks_with_the_largest_transfers():
-    own = [*expand(Sweep('tasks', (2, 1)), MFWA, HERE), *sizes(4 * MIB)]
-    assert min(own, key=weight).label == '1task'
+    swept = [*expand(Sweep('tasks', (2, 1)), MFWA, HERE), *sizes(4 * MIB)]
+    assert min(swept, key=weight).label == '1task'
     assert min(sizes(KIB, 4 * MIB, MIB), key=weight).label == '4MiB'
 
 

@@ -50,10 +50,10 @@ def test_a_tree_is_the_same_on_every_version_of_python():
 
 
 def test_depth_files_and_sizes_stay_within_those_of_the_source():
-    every = [each for rank in range(4) for each in drawn(POINT, rank)]
-    assert {each.depth for each in every} == set(range(1, 11))
-    assert {1, 100} <= {len(each.sizes) for each in every} <= set(range(1, 101))
-    sizes = {size for each in every for size in each.sizes}
+    every = [batch for rank in range(4) for batch in drawn(POINT, rank)]
+    assert {batch.depth for batch in every} == set(range(1, 11))
+    assert {1, 100} <= {len(batch.sizes) for batch in every} <= set(range(1, 101))
+    sizes = {size for batch in every for size in batch.sizes}
     assert sizes <= set(POINT.fill.sizes) and min(sizes) >= KIB and max(sizes) <= LARGEST == 8 * MIB
 
 
@@ -66,8 +66,8 @@ def test_the_inodes_are_those_that_were_asked_for_less_one_a_task(inodes):
 def test_the_plan_foretells_entries_bytes_and_whole_blocks():
     point = ageing(18, sizes=(5000,), depth=2, files_per_directory=3)._replace(tasks=2)
     every = [drawn(point, rank) for rank in range(2)]
-    files = sum(len(each.sizes) for own in every for each in own)
-    directories = 2 + sum(each.depth for own in every for each in own)
+    files = sum(len(batch.sizes) for tree in every for batch in tree)
+    directories = 2 + sum(batch.depth for tree in every for batch in tree)
     assert entries_after(point, FILL) == Entries(directories, files, 0)
     assert entries_after(point, REMOVE) == Entries(0, 0, 0)
     assert KIND.footprint([point]) == (files * 8192, directories + files)
@@ -75,13 +75,13 @@ def test_the_plan_foretells_entries_bytes_and_whole_blocks():
 
 
 def test_a_histogram_has_every_value_once_beside_its_share_of_the_distribution():
-    found = [counted_in(POINT, iter(drawn(POINT, rank))) for rank in range(4)]
-    by_name = {each.name: each for each in histograms(POINT, found)}
+    counts = [counted_in(POINT, iter(drawn(POINT, rank))) for rank in range(4)]
+    by_name = {histogram.name: histogram for histogram in histograms(POINT, counts)}
     assert list(by_name) == [DEPTH, IN_DIRECTORY, SIZE]
-    for each in by_name.values():
-        assert sum(each.targets) == pytest.approx(1)
-        for number, target in zip(each.found, each.targets, strict=True):
-            assert number / sum(each.found) == pytest.approx(target, abs=0.06)
+    for histogram in by_name.values():
+        assert sum(histogram.targets) == pytest.approx(1)
+        for number, target in zip(histogram.found, histogram.targets, strict=True):
+            assert number / sum(histogram.found) == pytest.approx(target, abs=0.06)
     assert sum(by_name[SIZE].found) == total(POINT)[0].files
     two = counted_in(POINT, iter([Batch(1, (KIB, KIB + 1)), Batch(10, (0,))]))
     assert two == {DEPTH: {'1': 1, '10': 1}, IN_DIRECTORY: {'10': 2}, SIZE: {'1024': 2, '4096': 1}}
@@ -103,8 +103,8 @@ def test_a_profile_makes_fewer_inodes_and_the_paper_has_its_own():
 
 
 def test_bytes_a_second_are_a_figure_only_where_files_are_synced():
-    assert [each.name for each in metrics_at(POINT)] == ['fill_files', 'fill', 'remove']
-    assert [each.name for each in metrics_at(POINT.changed(fsync=False))] == ['fill_files', 'remove']
+    assert [metric.name for metric in metrics_at(POINT)] == ['fill_files', 'fill', 'remove']
+    assert [metric.name for metric in metrics_at(POINT.changed(fsync=False))] == ['fill_files', 'remove']
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
 def test_trees_that_are_kept_are_filled_alone():
     kept = ageing(400, keep=True)._replace(label='aged', tasks=4, tasks_per_node=4)
     assert fault_of(kept) is None and KIND.phase(kept.phases[-1]).stays and not KIND.phase(POINT.phases[-1]).stays
-    assert [each.name for each in metrics_at(kept)] == ['fill_files', 'fill']
+    assert [metric.name for metric in metrics_at(kept)] == ['fill_files', 'fill']
     assert 'keeps them' in KIND.sentence([kept])
 
 

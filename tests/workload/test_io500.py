@@ -43,7 +43,7 @@ def test_what_contradicts_itself_is_refused_with_its_field(change, field):
 def test_a_night_has_no_time_for_the_rules_and_so_no_score():
     night, acceptance = (KIND.adapted(POINT, profile.effort) for profile in (NIGHTLY, ACCEPTANCE))
     assert (stone_wall_s(night), stone_wall_s(acceptance)) == (5, STONE_WALL_S)
-    scored = [SCORE in {each.name for each in metrics_of(point, PHASE)} for point in (night, acceptance)]
+    scored = [SCORE in {metric.name for metric in metrics_of(point, PHASE)} for point in (night, acceptance)]
     assert scored == [False, True]
     assert 'not a submission' in KIND.sentence([acceptance]) and 'not a submission' in KIND.metric_words(SCORE)
 
@@ -75,7 +75,7 @@ def test_without_one_of_its_phases_there_is_no_score():
 
 
 def test_what_reads_is_not_known_to_be_cold():
-    unknown = [each.name for each in metrics_of(POINT, PHASE) if KIND.cache_of(each.name, '') == UNKNOWN]
+    unknown = [metric.name for metric in metrics_of(POINT, PHASE) if KIND.cache_of(metric.name, '') == UNKNOWN]
     assert {'ior_easy_read', 'mdtest_hard_stat', 'find'} <= set(unknown)
     assert not {'ior_easy_write', 'mdtest_hard_delete'} & set(unknown)
 

@@ -37,7 +37,7 @@ def test_a_contradiction_is_named_with_its_field(point, fault):
 
 
 def test_with_pauses_four_listings_are_measured_and_one_after_each_pause():
-    assert [each.name for each in metrics_at(listing(891, (0.5, 10.0)))] == [
+    assert [metric.name for metric in metrics_at(listing(891, (0.5, 10.0)))] == [
         'ls_first',
         'ls_second',
         'ls_third',

@@ -165,7 +165,7 @@ def test_a_share_that_holds_no_whole_transfers_is_refused_with_both_sizes():
 
 @given(st.lists(st.integers(1, 512), min_size=1, max_size=4, unique=True))
 def test_a_share_is_a_multiple_of_every_transfer(blocks):
-    points, sizing = expanded(sweep=Sweep('transfer_size', tuple(4096 * each for each in sorted(blocks))))
+    points, sizing = expanded(sweep=Sweep('transfer_size', tuple(4096 * number for number in sorted(blocks))))
     assert all(sizing.granule % point.data.transfer_size == 0 for point in points)
 
 
@@ -173,18 +173,18 @@ def test_a_share_is_a_multiple_of_every_transfer(blocks):
 
 
 def test_each_direction_has_its_bandwidth_its_rate_and_its_latencies():
-    names = [each.name for each in metrics_at(random_access(PHASES, '1GiB', read_share=0.5))]
+    names = [metric.name for metric in metrics_at(random_access(PHASES, '1GiB', read_share=0.5))]
     measured = ('', '_iops', '_latency', '_p50', '_p95', '_p99', '_p99.9')
     ways = ('randread', 'randwrite', 'randrw_read', 'randrw_write')
-    assert names == [way + each for way in ways for each in measured]
+    assert names == [way + suffix for way in ways for suffix in measured]
 
 
 def test_a_latency_is_better_the_lower_and_stops_no_repetition():
-    for each in metrics_at(MIXED):
-        is_latency = each.unit == 's'
-        assert (each.better, each.steers) == ((LOWER, False) if is_latency else (HIGHER, True))
-        assert each.unit == {'randrw_read': 'B/s', 'randrw_write': 'B/s'}.get(
-            each.name, 's' if is_latency else 'op/s'
+    for metric in metrics_at(MIXED):
+        is_latency = metric.unit == 's'
+        assert (metric.better, metric.steers) == ((LOWER, False) if is_latency else (HIGHER, True))
+        assert metric.unit == {'randrw_read': 'B/s', 'randrw_write': 'B/s'}.get(
+            metric.name, 's' if is_latency else 'op/s'
         )
 
 
@@ -199,9 +199,9 @@ def test_what_a_mixture_writes_was_in_no_cache():
 def test_a_task_with_several_files_has_its_own_and_those_of_the_next_nine():
     skim = random_access(('randread',), '40MiB', direct=False, files='several', think_s=0.005)
     (point,) = expand(Sweep('tasks', (20,)), skim, Allocation(1, 20))
-    own = [files_of(point, rank) for rank in range(20)]
-    assert own[15] == [f'data.{number % 20:08d}' for number in range(15, 25)]
-    assert {sum(name in each for each in own) for name in own[0]} == {10}
+    of_tasks = [files_of(point, rank) for rank in range(20)]
+    assert of_tasks[15] == [f'data.{number % 20:08d}' for number in range(15, 25)]
+    assert {sum(name in files for files in of_tasks) for name in of_tasks[0]} == {10}
     assert files_of(point._replace(tasks=3), 2) == ['data.00000002', 'data.00000000', 'data.00000001']
 
 
@@ -212,12 +212,12 @@ def test_the_share_of_its_time_that_a_task_waits_for_storage_is_what_it_does_not
     (waiting,) = RANDOM.derived(skim, 'randread', Measurement(tuple(metrics), 1, ('node1',)))
     assert (waiting.name, waiting.value, waiting.seconds) == ('randread_waiting', pytest.approx(0.1), 10.0)
     assert RANDOM.derived(skim.changed(think_s=0.0), 'randread', Measurement(tuple(metrics), 1, ('node1',))) == ()
-    assert [each.name for each in RANDOM.metrics(skim, 'randread')][-1] == 'randread_waiting'
+    assert [metric.name for metric in RANDOM.metrics(skim, 'randread')][-1] == 'randread_waiting'
 
 
 def test_a_skim_says_how_long_it_thinks():
-    said = RANDOM.sentence([READ.changed(direct=False, files='several', think_s=0.005)])
-    assert said.endswith(
+    sentence = RANDOM.sentence([READ.changed(direct=False, files='several', think_s=0.005)])
+    assert sentence.endswith(
         'random places of its file and of those of 9 others, for 30 s, through the page cache, with '
         '5 ms of think time after each'
     )

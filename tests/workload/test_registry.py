@@ -44,8 +44,8 @@ FILES = metadata_tree(files_per_directory=10, bytes_per_file=100)._replace(tasks
 
 def written(kind: type) -> set[type]:
     """The kinds of the folder that are made of this one; tests have some of their own."""
-    own = {each for each in kind.__subclasses__() if each.__module__.startswith('seatrial.')}
-    return own.union(*map(written, own))
+    made = {subclass for subclass in kind.__subclasses__() if subclass.__module__.startswith('seatrial.')}
+    return made.union(*map(written, made))
 
 
 def test_every_kind_in_the_folder_is_registered():
@@ -102,8 +102,8 @@ def test_a_parameter_of_another_kind_is_refused_with_its_field(point, kind):
     others = {name for other in KINDS.values() for name in other.parameters} - set(kind.parameters)
     values = {int: 7, float: 0.5, bool: True, str: 'single', tuple: (1.0,)}
     for field in others:
-        own = {'actions': (Planned('away', 1.0, 1.0),), 'sizes': (1,), 'devices': ('/dev/sda',)}
-        value = own.get(field, values[type(getattr(PARTS[PART_OF[field]](), field))])
+        special = {'actions': (Planned('away', 1.0, 1.0),), 'sizes': (1,), 'devices': ('/dev/sda',)}
+        value = special.get(field, values[type(getattr(PARTS[PART_OF[field]](), field))])
         changed = point.changed(**{field: value})
         assert fault_of(changed) == f'{field}: {kind.words} has no such parameter'
 
@@ -112,10 +112,10 @@ def test_its_metrics_have_base_units_and_names_that_break_no_form(point, kind):
     bases = {base for base, _ in UNITS.values()}
     types = metrics_at(point)
     assert types
-    assert all(each.unit in bases and each.better in (HIGHER, LOWER) for each in types)
-    assert not any(set(each.name) & set('@: ') for each in types)
-    assert len({each.name for each in types}) == len(types)
-    assert types == tuple(each for phase in point.phases for each in metrics_of(point, phase))
+    assert all(metric.unit in bases and metric.better in (HIGHER, LOWER) for metric in types)
+    assert not any(set(metric.name) & set('@: ') for metric in types)
+    assert len({metric.name for metric in types}) == len(types)
+    assert types == tuple(metric for phase in point.phases for metric in metrics_of(point, phase))
 
 
 def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
@@ -125,17 +125,14 @@ def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
 
 
 @pytest.mark.parametrize(
-    ('point', 'said'),
+    ('point', 'words'),
     [
         (POINTS['burst']._replace(tasks=3), 'Of the tasks 1 reads a data set as a training does, while 2 write a ch'),
         (
             checkpoint('8GiB', 600.0, '1GiB')._replace(tasks=2),
             'a file of its own, as a checkpoint of 8 GiB every 10 min',
         ),
-        (
-            contention('append', 1000, '256B')._replace(tasks=4),
-            '4 tasks appends 250 records of 256 B to one file',
-        ),
+        (contention('append', 1000, '256B')._replace(tasks=4), '4 tasks appends 250 records of 256 B to one file'),
         (contention('lock', 1000)._replace(tasks=2), 'one file 500 times, each held by another before'),
         (contention('open', record='4KiB', open_files=50), '50 files open and writes records of 4 KiB to'),
         (POINTS['device'].changed(devices=('/dev/sda', '/dev/sdb')), 'read /dev/sda and /dev/sdb'),
@@ -146,8 +143,8 @@ def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
         (FILES, 'Each of 2 tasks makes, stats, reads and removes 10 files of 100 B in one shared directory'),
     ],
 )
-def test_the_sentence_has_its_numbers(point, said):
-    assert said in kind_of(point.kind).sentence([point])
+def test_the_sentence_has_its_numbers(point, words):
+    assert words in kind_of(point.kind).sentence([point])
 
 
 def test_what_it_has_on_disk_fits_its_footprint(point, kind):

@@ -20,22 +20,10 @@ from seatrial.workload.sweep import Sweep, expand, surface
 
 # POSIX operations, each timed by itself
 
-
-OPERATIONS = kind_of('operations')
 CALLS = posix_operations(500, '4KiB')._replace(tasks=4, tasks_per_node=4)
 
 
-def test_one_launch_measures_every_operation_of_fileop_and_rename():
-    assert metrics_at(CALLS) == tuple(MetricType(name, 'op/s') for name in FILEOP)
-    assert 'rename' in FILEOP and len(set(FILEOP)) == len(FILEOP) == 15
-
-
-def test_there_is_room_for_a_second_name_and_a_directory_beside_every_file():
-    assert OPERATIONS.footprint([CALLS]) == (4 * 500 * 4 * KIB, 3 * (4 * 500 + 1))
-
-
 # Raw devices
-
 
 DEVICES = kind_of('device')
 RAW = raw_devices().changed(
@@ -66,7 +54,6 @@ def test_contents_are_proved_on_files_alone():
 
 # The file of Bonnie++
 
-
 ONE_FILE = bonnie_file()._replace(label='1MiB', tasks_per_node=1)
 BONNIE = kind_of('bonnie')
 
@@ -79,7 +66,7 @@ def test_its_file_is_there_while_it_runs_and_not_afterwards():
 
 
 def test_no_read_of_it_is_known_to_be_cold():
-    names = [each.name for each in BONNIE.metrics(ONE_FILE, PHASE)]
+    names = [metric.name for metric in BONNIE.metrics(ONE_FILE, PHASE)]
     assert {name: BONNIE.cache_of(name, '') for name in names} == {
         'write': '',
         'update': UNKNOWN,
@@ -100,9 +87,8 @@ def test_each_transfer_is_sought_once_on_average_and_each_seeker_has_one():
 
 # Files used again
 
-
 REUSE = kind_of('reuse')
-AGAIN = file_reuse([each.name for each in REUSE.phases])._replace(nodes=1, tasks=2, tasks_per_node=2)
+AGAIN = file_reuse([phase.name for phase in REUSE.phases])._replace(nodes=1, tasks=2, tasks_per_node=2)
 
 
 def test_an_update_reads_and_writes_all_bytes_and_a_second_read_forgets_nothing():
@@ -121,22 +107,19 @@ def test_the_stone_wall_does_not_wait_for_the_last_task():
     measurement = Measurement((bandwidth('write', 200, 2.0, ''),), 2, ('node1',), tasks=tasks)
     (wall,) = REUSE.derived(AGAIN, 'write', measurement)
     assert (wall.name, wall.value, wall.seconds) == ('write_stonewall', 150.0, 2.0)
-    assert [each.name for each in REUSE.metrics(AGAIN, 'write')] == ['write', 'write_stonewall']
+    assert [metric.name for metric in REUSE.metrics(AGAIN, 'write')] == ['write', 'write_stonewall']
     assert REUSE.derived(AGAIN, 'write', measurement._replace(tasks=(tasks[0], tasks[0]._replace(end_s=0.0)))) == ()
 
 
 def test_one_task_has_no_other_to_wait_for():
     alone = AGAIN._replace(tasks=1, tasks_per_node=1)
-    assert [each.name for each in REUSE.metrics(alone, 'write')] == ['write']
+    assert [metric.name for metric in REUSE.metrics(alone, 'write')] == ['write']
     task = TaskTime(0, 'node1', 100, 0.0, 1.0)
     measurement = Measurement((bandwidth('write', 100, 1.0, ''),), 1, ('node1',), tasks=(task,))
     assert REUSE.derived(alone, 'write', measurement) == ()
 
 
 # Contention for one file
-
-
-CONTENTION = kind_of('contention')
 
 
 def contended(workload, tasks=4):
@@ -150,37 +133,18 @@ POINTS = {
 }
 
 
-def test_all_tasks_share_the_calls_that_follow_each_other():
-    assert [calls_of(contended(POINTS[LOCK], tasks)) for tasks in (1, 2, 20)] == [2000, 1000, LEAST]
-
-
-def test_of_a_thousand_tasks_each_makes_enough_calls_for_a_percentile():
-    assert calls_of(contended(POINTS[APPEND], 1000)) == LEAST
-
-
-def test_each_task_writes_to_all_its_open_files():
-    assert [calls_of(contended(POINTS[OPEN], tasks)) for tasks in (1, 1000)] == [200, 200]
-
-
-def test_there_is_room_for_every_record_and_every_counter():
-    assert CONTENTION.footprint([POINTS[APPEND]]) == (2000 * 256, 1)
-    assert CONTENTION.footprint([contended(POINTS[APPEND], 1000)]) == (1000 * LEAST * 256, 1)
-    assert CONTENTION.footprint([POINTS[LOCK]]) == (5 * 8, 1)
-    assert CONTENTION.footprint([POINTS[OPEN]]) == (200 * 16 * KIB, 204)
+@pytest.mark.parametrize(
+    ('does', 'tasks', 'calls'),
+    [(LOCK, 1, 2000), (LOCK, 2, 1000), (LOCK, 20, LEAST), (APPEND, 1000, LEAST), (OPEN, 1, 200), (OPEN, 1000, 200)],
+)
+def test_tasks_share_the_calls_that_follow_each_other_but_for_enough_of_a_percentile(does, tasks, calls):
+    assert calls_of(contended(POINTS[does], tasks)) == calls
 
 
 # Interactive use
 
-
 INTERACTIVE = kind_of('interactive')
 UNPACKED = interactive_use(2, 5, 50, '8KiB')._replace(tasks=4, tasks_per_node=4)
-
-
-@pytest.mark.parametrize('does', STEPS)
-def test_one_launch_measures_every_step(does):
-    point = UNPACKED._replace(phases=(does,))
-    assert [each.name for each in metrics_at(point)] == list(STEPS[does]) == list(entries_of(point, does))
-    assert fault_of(point) is None
 
 
 def test_a_step_handles_all_entries_and_an_import_the_files_of_one_tree_by_each_task():
@@ -205,26 +169,18 @@ def test_there_is_room_for_what_programs_make_beside_the_files(does):
     assert beside.bytes > 3 * plain.bytes and beside.inodes > 3 * plain.inodes
 
 
-def test_there_is_room_for_the_trees_of_all_tasks():
-    assert INTERACTIVE.footprint([UNPACKED]) == (4 * 1550 * 8 * KIB, 4 * (1550 + 31))
-    assert INTERACTIVE.short_ok
-    assert INTERACTIVE.resized(UNPACKED, 300) == INTERACTIVE.adapted(UNPACKED, Effort(files=300)) == UNPACKED
-
-
 # POSIX semantics and integrity
 
-
-SEMANTICS = kind_of('semantics')
 TWO = Sweep('tree', (('two', {}),))
 
 
-def placed(nodes, tasks=2):
-    (point,) = expand(TWO, posix_semantics(tasks), Allocation(nodes, 8))
+def placed(nodes, tasks=2, workload=None, per_node=8):
+    (point,) = expand(TWO, workload or posix_semantics(tasks), Allocation(nodes, per_node))
     return point
 
 
-def test_only_the_number_of_the_guarantees_that_hold_is_a_metric_and_it_has_no_unit():
-    assert metrics_at(placed(1)) == (MetricType('holding', ''),)
+def intact(nodes, per_node=8):
+    return placed(nodes, workload=posix_integrity(), per_node=per_node)
 
 
 @pytest.mark.parametrize(('nodes', 'per_node'), [(1, 2), (2, 1), (4, 1)])
@@ -233,45 +189,68 @@ def test_the_tasks_are_on_two_nodes_where_there_are(nodes, per_node):
     assert fault_of(placed(nodes)) is None
 
 
-def test_it_needs_a_handful_of_inodes_and_nothing_before_it():
-    assert SEMANTICS.footprint([placed(1)]) == (2 * MIB, 64)
-    assert SEMANTICS.preparations([placed(1)]) == []
+@pytest.mark.parametrize(
+    ('point', 'sentence'),
+    [
+        (placed(1), 'The guarantees of POSIX are tried by 2 tasks on one node, one after the other'),
+        (placed(2), 'The guarantees of POSIX are tried by 2 tasks on 2 nodes, one after the other'),
+        (placed(1, 1), 'The guarantees of POSIX are tried by one task, one after the other'),
+        (intact(2, 1), 'Files are written in many ways by 2 tasks on 2 nodes, and compared byte for byte'),
+    ],
+)
+def test_what_a_case_does_is_one_sentence(point, sentence):
+    assert kind_of('semantics').sentence([point]) == sentence
 
 
-@pytest.mark.parametrize('point', [CALLS, placed(1)])
-def test_no_profile_and_no_site_changes_operations_and_guarantees(point):
-    kind, effort = kind_of(point.kind), Effort(files=1000, first_bytes=MIB, phase_s=1.0)
-    assert kind.sizing([point], effort, 300) == Sizing(0, 1, 0.0, 0.0)
-    assert kind.resized(point, 300) == point
+@pytest.mark.parametrize(('nodes', 'tasks'), [(1, 8), (3, 24)])
+def test_integrity_is_proved_by_all_tasks_of_the_case(nodes, tasks):
+    assert (intact(nodes).nodes, intact(nodes).tasks, fault_of(intact(nodes))) == (nodes, tasks, None)
+    assert kind_of('semantics').title_of(intact(nodes)) == 'integrity of data'
+
+
+# What they measure, and what they have on disk
 
 
 @pytest.mark.parametrize(
-    ('point', 'where'),
-    [(placed(1), '2 tasks on one node'), (placed(2), '2 tasks on 2 nodes'), (placed(1, 1), 'one task')],
+    ('point', 'names', 'unit'),
+    [
+        (CALLS, FILEOP, 'op/s'),
+        *((UNPACKED._replace(phases=(does,)), steps, 'op/s') for does, steps in STEPS.items()),
+        (placed(1), ('holding',), ''),
+    ],
 )
-def test_what_a_case_does_is_one_sentence(point, where):
-    assert SEMANTICS.sentence([point]) == f'The guarantees of POSIX are tried by {where}, one after the other'
+def test_one_launch_measures_every_step(point, names, unit):
+    assert metrics_at(point) == tuple(MetricType(name, unit) for name in names)
+    assert point.kind != 'interactive' or list(names) == list(entries_of(point, point.phases[0]))
+    assert fault_of(point) is None and len(set(names)) == len(names)
 
 
-class TestIntegrity:
-    @pytest.mark.parametrize(('nodes', 'tasks'), [(1, 8), (3, 24)])
-    def test_it_runs_on_all_nodes_of_the_case(self, nodes, tasks):
-        (point,) = expand(TWO, posix_integrity(), Allocation(nodes, 8))
-        assert (point.nodes, point.tasks, fault_of(point)) == (nodes, tasks, None)
+@pytest.mark.parametrize(
+    ('point', 'size', 'inodes'),
+    [
+        (CALLS, 4 * 500 * 4 * KIB, 3 * (4 * 500 + 1)),  # a second name and a directory beside every file
+        (POINTS[APPEND], 2000 * 256, 1),
+        (contended(POINTS[APPEND], 1000), 1000 * LEAST * 256, 1),
+        (POINTS[LOCK], 5 * 8, 1),
+        (POINTS[OPEN], 200 * 16 * KIB, 204),
+        (UNPACKED, 4 * 1550 * 8 * KIB, 4 * (1550 + 31)),
+        (placed(1), 2 * MIB, 64),
+        (intact(1, 2), 18 * MIB, 64),
+    ],
+)
+def test_there_is_room_for_all_that_it_makes_and_nothing_before_it(point, size, inodes):
+    assert kind_of(point.kind).footprint([point]) == (size, inodes)
+    assert kind_of(point.kind).preparations([point]) == []
 
-    def test_it_needs_room_for_a_large_file(self):
-        (point,) = expand(TWO, posix_integrity(), Allocation(1, 2))
-        assert SEMANTICS.footprint([point]) == (18 * MIB, 64)
 
-    def test_what_a_case_does_is_one_sentence(self):
-        (point,) = expand(TWO, posix_integrity(), Allocation(2, 1))
-        said = 'Files are written in many ways by 2 tasks on 2 nodes, and compared byte for byte'
-        assert SEMANTICS.sentence([point]) == said
-        assert (SEMANTICS.title_of(point), SEMANTICS.title_of(placed(1))) == ('integrity of data', 'POSIX semantics')
+@pytest.mark.parametrize('point', [CALLS, UNPACKED, placed(1)])
+def test_no_profile_and_no_site_changes_what_a_check_says(point):
+    kind, effort = kind_of(point.kind), Effort(files=1000, first_bytes=MIB, phase_s=1.0)
+    assert kind.sizing([point], effort, 300) == Sizing(0, 1, 0.0, 0.0)
+    assert kind.resized(point, 300) == kind.adapted(point, effort) == point
 
 
 # What is contradictory
-
 
 NO_RECORD = 'B cannot be numbered'
 FAULTS = [
@@ -303,20 +282,12 @@ FAULTS = [
         {'phases': (APPEND, LOCK)},
         "phases: ['append', 'lock']; contention has one of append, lock, open",
     ),
-    (
-        POINTS[APPEND],
-        {'transfer_size': HEAD - 1},
-        f'transfer_size: a record of {HEAD - 1} {NO_RECORD}; write {HEAD}',
-    ),
+    (POINTS[APPEND], {'transfer_size': HEAD - 1}, f'transfer_size: a record of {HEAD - 1} {NO_RECORD}; write {HEAD}'),
     (POINTS[OPEN], {'transfer_size': 0}, f'transfer_size: a record of 0 {NO_RECORD}'),
     (POINTS[OPEN], {'files_per_directory': 0}, 'files_per_directory: 0 files are held open; open alone has some'),
     (POINTS[LOCK], {'files_per_directory': 5}, 'files_per_directory: 5 files are held open; open alone has some'),
     (POINTS[LOCK], {'working_set': 7}, 'working_set: 7 B are no call of 8 B'),
-    (
-        UNPACKED,
-        {'subtrees': 'shared'},
-        "subtrees: 'shared' trees are not unpacked and removed by each task;",
-    ),
+    (UNPACKED, {'subtrees': 'shared'}, "subtrees: 'shared' trees are not unpacked and removed by each task;"),
     (UNPACKED, {'files_per_directory': 0}, 'files_per_directory: interactive use needs at least one file in each'),
     (UNPACKED, {'depth': -1}, 'depth: -1 is too few; it is 0 or more'),
     (UNPACKED, {'fsync': True}, 'fsync: interactive use has no such parameter'),

@@ -122,8 +122,7 @@ def test_a_sweep_over_targets_has_a_point_for_each_of_the_site_and_none_without(
 
 
 @pytest.mark.parametrize(
-    ('nodes', 'groups'),
-    [(2, [1, 1]), (8, [1] * 8), (9, [2, 2, 2, 2, 1]), (64, [8] * 8), (5000, [625] * 8)],
+    ('nodes', 'groups'), [(2, [1, 1]), (8, [1] * 8), (9, [2, 2, 2, 2, 1]), (64, [8] * 8), (5000, [625] * 8)]
 )
 def test_a_node_sweep_has_all_nodes_at_once_and_then_each_of_at_most_eight_groups(nodes, groups):
     first, *others = expand(NODES, MFWA, Allocation(nodes, 4))
@@ -295,10 +294,10 @@ def test_numbers_of_tasks_by_file_sizes_are_one_sweep_of_which_only_what_fits_is
     sweep = tasks_by_sizes((1, 4), ('1MiB', '1GiB'))
     assert labels(sweep) == ['1task-1MiB', '1task-1GiB', '4tasks-1MiB', '4tasks-1GiB']
     placed = expand(sweep, MFWA, Allocation(2, 2))
-    assert [(each.nodes, each.tasks, each.data.bytes_per_task) for each in placed] == [
+    assert [(point.nodes, point.tasks, point.data.bytes_per_task) for point in placed] == [
         (1, 1, MIB),
         (1, 1, GIB),
         (2, 4, MIB),
         (2, 4, GIB),
     ]
-    assert [each.tasks for each in expand(sweep, MFWA, Allocation(1, 2))] == [1, 1]
+    assert [point.tasks for point in expand(sweep, MFWA, Allocation(1, 2))] == [1, 1]

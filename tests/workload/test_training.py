@@ -109,8 +109,8 @@ def of(metric):
 
 
 def derived(phase, bytes_per_s, point=OWN):
-    found = CHECKPOINT.derived(point, phase, of(bandwidth(phase, int(bytes_per_s) * 5, 5.0, '')))
-    return {each.name: each.value for each in found}
+    metrics = CHECKPOINT.derived(point, phase, of(bandwidth(phase, int(bytes_per_s) * 5, 5.0, '')))
+    return {metric.name: metric.value for metric in metrics}
 
 
 def test_a_state_of_100_gib_takes_100_s_at_1_gib_a_second_and_costs_a_tenth_of_the_training():
@@ -133,13 +133,13 @@ def test_what_an_engine_gives_and_what_follows_from_it_are_all_of_its_metrics(ph
         def measure(self, phase, point, command, outcome):
             return Measurement((bandwidth(phase, GIB, 2.0, ''),), 8, ('node1',))
 
-    found = measured(Wrote(), phase, OWN, None, None).metrics
+    metrics = measured(Wrote(), phase, OWN, None, None).metrics
     planned = metrics_of(OWN, phase)
-    assert [(each.name, each.unit, each.better) for each in found] == [
-        (each.name, each.unit, each.better) for each in planned
+    assert [(metric.name, metric.unit, metric.better) for metric in metrics] == [
+        (metric.name, metric.unit, metric.better) for metric in planned
     ]
-    assert [each.steers for each in planned] == [True, *[False] * (len(planned) - 1)]
-    assert {each.seconds for each in found} == {2.0}
+    assert [metric.steers for metric in planned] == [True, *[False] * (len(planned) - 1)]
+    assert {metric.seconds for metric in metrics} == {2.0}
 
 
 def test_of_a_launch_that_took_no_time_nothing_follows():
@@ -188,12 +188,10 @@ def test_a_loss_is_what_is_missing_beside_the_other():
         bandwidth('checkpoint_beside', 100, 2.0, ''),
         rate('training_beside', 60, 1.0, ''),
     )
-    found = BURST.derived(both(2), 'burst', Measurement(figures, 2, ('n1',)))
-    assert {each.name: each.value for each in found} == {
-        'checkpoint_loss': 0.5,
-        'training_loss': pytest.approx(-0.2),
-    }
-    assert BURST.derived(both(2), 'burst', Measurement(figures[:3], 2, ('n1',))) == found[:1]
+    losses = BURST.derived(both(2), 'burst', Measurement(figures, 2, ('n1',)))
+    lost = {loss.name: loss.value for loss in losses}
+    assert lost == {'checkpoint_loss': 0.5, 'training_loss': pytest.approx(-0.2)}
+    assert BURST.derived(both(2), 'burst', Measurement(figures[:3], 2, ('n1',))) == losses[:1]
 
 
 def test_what_was_timed_are_three_acts_one_after_the_other():
@@ -203,8 +201,8 @@ def test_what_was_timed_are_three_acts_one_after_the_other():
 
 
 def test_the_losses_and_the_data_set_steer_nothing():
-    metrics = [each for phase in both(2).phases for each in metrics_of(both(2), phase)]
-    assert [each.name for each in metrics if not each.steers] == ['write', 'checkpoint_loss', 'training_loss']
+    metrics = [metric for phase in both(2).phases for metric in metrics_of(both(2), phase)]
+    assert [metric.name for metric in metrics if not metric.steers] == ['write', 'checkpoint_loss', 'training_loss']
 
 
 def test_there_is_room_for_the_data_set_and_a_checkpoint():

@@ -212,11 +212,11 @@ def test_a_tree_of_levels_or_one_that_does_not_scale_is_that_of_the_plan_whateve
 
 @given(st.lists(TREES, min_size=1, max_size=4), TASKS)
 def test_the_trees_of_a_case_are_there_one_after_the_other(trees, tasks):
-    own = [placed(tree, tasks) for tree in trees]
-    alone = [TREE.footprint([point]) for point in own]
-    assert TREE.footprint(own) == (max(each.bytes for each in alone), max(each.inodes for each in alone))
-    assert all(found.bytes >= TREE.moved(point, 'create')[0] for found, point in zip(alone, own, strict=True))
-    assert [each.inodes for each in alone] == [entries_after(point, 'create').inodes for point in own]
+    points = [placed(tree, tasks) for tree in trees]
+    alone = [TREE.footprint([point]) for point in points]
+    assert TREE.footprint(points) == (max(room.bytes for room in alone), max(room.inodes for room in alone))
+    assert all(room.bytes >= TREE.moved(point, 'create')[0] for room, point in zip(alone, points, strict=True))
+    assert [room.inodes for room in alone] == [entries_after(point, 'create').inodes for point in points]
 
 
 # What a profile wants

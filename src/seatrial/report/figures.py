@@ -85,7 +85,7 @@ def figure(value: float) -> str:
 
 def compact(value: float) -> str:
     """A round figure in a narrow place: 500, 20k, 1M."""
-    least, factor, letter = next((each for each in _LETTERS if value >= each[0]), (0.0, 1.0, ''))
+    least, factor, letter = next((row for row in _LETTERS if value >= row[0]), (0.0, 1.0, ''))
     return f'{value / factor:g}{letter}' if least else figure(value)
 
 

@@ -7,15 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seatrial.judge.compare import BETTER, ORDER, SAME, WORSE
-from seatrial.report.comparison.before_after import (
-    BeforeAfter,
-    ComparedMetric,
-    FamilyRow,
-    interval_words,
-    means_words,
-    ratio_words,
-    sessions_words,
-)
+from seatrial.report.comparison.before_after import BeforeAfter, ComparedMetric, FamilyRow, change_words, means_words
 from seatrial.report.terminal import LINES, fitting, rows_of, table_of
 from seatrial.report.words import cut
 from seatrial.workload.words import counted
@@ -70,9 +62,7 @@ def _families(rows: Sequence[FamilyRow]) -> Table:
         table.add_row(
             _marked(change.verdict) if change else '',
             f'{row.file_system}: {row.family}',
-            ratio_words(change) if change else '-',
-            interval_words(change) if change else '-',
-            sessions_words(change) if change else '-',
+            *change_words(change),
             counts,
         )
     return table
@@ -80,8 +70,8 @@ def _families(rows: Sequence[FamilyRow]) -> Table:
 
 def _metric(row: ComparedMetric, units: str) -> str:
     verdict, (before, after) = row.change.verdict, means_words(row, units)
-    ratio = f'{ratio_words(row.change)} ({interval_words(row.change)})'
-    return f'{MARKS.get(verdict, "?")} {verdict}  {ratio}  {row.case} {row.metric}: {before} to {after}'
+    ratio, interval, _ = change_words(row.change)
+    return f'{MARKS.get(verdict, "?")} {verdict}  {ratio} ({interval})  {row.case} {row.metric}: {before} to {after}'
 
 
 def _marked(verdict: str) -> Text:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fio_runs import changed, jobs_in, outcome, report_of, text
-from measuring import cuts, refused_by
+from fio_runs import changed, inputs_of_two, jobs_in, outcome, outcome_on_two, report_of, text
+from measuring import assert_refused, cuts, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.fio.access import LEAD_S
 from seatrial.engine.fio.process import CLOCK_S
@@ -38,6 +38,7 @@ GOOD = {
     'random-mixed': MIXED,
     'random-cached-write': point('randwrite', share=48 * MIB, direct=False, transfer_size=100_000),
 }
+LONG, LONG_MIXED = point(duration_s=30.0), point('randrw', duration_s=30.0, read_share=0.7)
 MIXED_ON_TWO = point('randrw', nodes=2, read_share=0.7, queue_depth=4, transfer_size=64 * KIB)
 
 
@@ -89,10 +90,10 @@ class TestJobFile:
         jobs = jobs_of(at)
         assert len(jobs) == at.tasks
         names = [job['filename'].split(':') for job in jobs]
-        assert {name for own in names for name in own} == set(sizes)
-        for job, own in zip(jobs, names, strict=True):
-            assert len(own) == len(set(own)) == (min(10, at.tasks) if at.data.files == 'several' else 1)
-            assert int(job['size']) == sum(sizes[name] for name in own) and 'offset' not in job
+        assert {name for files in names for name in files} == set(sizes)
+        for job, files in zip(jobs, names, strict=True):
+            assert len(files) == len(set(files)) == (min(10, at.tasks) if at.data.files == 'several' else 1)
+            assert int(job['size']) == sum(sizes[name] for name in files) and 'offset' not in job
             assert (job.get('file_service_type') == 'random') == (at.data.files == 'several')
 
     @given(points(), st.integers(1, 10**6))
@@ -105,11 +106,8 @@ class TestJobFile:
     def test_it_says_what_the_point_has_and_its_time_ends_it_alone(self, at):
         (phase,) = at.phases
         for job in jobs_of(at):
-            assert (job['rw'], int(job['bs']), int(job['iodepth'])) == (
-                phase,
-                at.data.transfer_size,
-                at.data.queue_depth,
-            )
+            meant = (phase, at.data.transfer_size, at.data.queue_depth)
+            assert (job['rw'], int(job['bs']), int(job['iodepth'])) == meant
             assert job.get('direct', '0') == str(int(at.data.direct))
             assert float(job.get('rwmixread', '0')) == pytest.approx(100 * at.data.read_share)
             assert (job['time_based'], job['norandommap'], job.get('io_size')) == ('1', '1', None)
@@ -121,73 +119,72 @@ class TestJobFile:
         assert {(job['ioengine'], job.get('direct')) for job in mapped} == {('mmap', None)}
 
 
-class TestWhatItCannot:
-    @pytest.mark.parametrize(
-        ('at', 'why'),
-        [
-            (point(direct=False, queue_depth=2), 'cannot keep 2 transfers in flight without O_DIRECT'),
-            (point(transfer_size=6 * KIB), 'cannot move 6144 bytes at a time with O_DIRECT: only multiples of 4096'),
-            (point('randrw', read_share=0.705), 'cannot mix 70.5 % reads: only whole percents'),
-            (point('randrw', read_share=0.001), 'cannot mix 0.1 % reads: only whole percents'),
-            (point(duration_s=0.0004), 'cannot end after 0.0004 s: it counts milliseconds'),
-            (point(direct=False, transfer_size=6000), None),
-        ],
-    )
-    def test_it_is_refused_with_its_reason(self, at, why):
-        assert FioRandom().cannot(at) == why
+@pytest.mark.parametrize(
+    ('at', 'why'),
+    [
+        (point(direct=False, queue_depth=2), 'cannot keep 2 transfers in flight without O_DIRECT'),
+        (point(transfer_size=6 * KIB), 'cannot move 6144 bytes at a time with O_DIRECT: only multiples of 4096'),
+        (point('randrw', read_share=0.705), 'cannot mix 70.5 % reads: only whole percents'),
+        (point('randrw', read_share=0.001), 'cannot mix 0.1 % reads: only whole percents'),
+        (point(duration_s=0.0004), 'cannot end after 0.0004 s: it counts milliseconds'),
+        (point(direct=False, transfer_size=6000), None),
+    ],
+)
+def test_what_fio_cannot_do_is_refused_with_its_reason(at, why):
+    assert FioRandom().cannot(at) == why
 
 
 @pytest.mark.parametrize('name', GOOD)
 class TestEveryGoodRun:
     def test_it_gives_the_metrics_of_its_phase(self, name):
         at = GOOD[name]
-        planned = [(each.name, each.unit, each.better) for each in RANDOM.metrics(at, at.phases[0])]
-        assert [(each.name, each.unit, each.better) for each in measure(name).metrics] == planned
-        assert set(measure(name).figures) == {each for each, _, _ in planned}
+        planned = [(metric.name, metric.unit, metric.better) for metric in RANDOM.metrics(at, at.phases[0])]
+        assert [(metric.name, metric.unit, metric.better) for metric in measure(name).metrics] == planned
+        assert set(measure(name).figures) == {metric for metric, _, _ in planned}
 
     def test_the_bytes_are_those_of_all_directions_and_tasks(self, name):
-        moved = {direction: sum(each['io_bytes'] for each in done) for direction, done in done_by(name).items()}
-        found, at = measure(name), GOOD[name]
-        assert found.bytes_moved == sum(task.bytes_moved for task in found.tasks) == sum(moved.values())
-        assert (found.world_size, found.hosts, found.direct) == (at.tasks, ('node1',), at.data.direct)
-        assert found.fsync == ('write' in DIRECTIONS[at.phases[0]])
+        moved = {direction: sum(report['io_bytes'] for report in done) for direction, done in done_by(name).items()}
+        measurement, at = measure(name), GOOD[name]
+        assert measurement.bytes_moved == sum(task.bytes_moved for task in measurement.tasks) == sum(moved.values())
+        assert (measurement.world_size, measurement.hosts) == (at.tasks, ('node1',))
+        assert (measurement.direct, measurement.fsync) == (at.data.direct, 'write' in DIRECTIONS[at.phases[0]])
         for direction, metric in names_of(at.phases[0]).items():
-            assert found.metric(metric).value * found.seconds == pytest.approx(moved[direction])
-            rate = found.metric(f'{metric}_iops')
-            assert rate.value * at.data.transfer_size == pytest.approx(found.metric(metric).value)
-            assert rate.operations == pytest.approx(rate.value * found.seconds)
+            assert measurement.metric(metric).value * measurement.seconds == pytest.approx(moved[direction])
+            rate = measurement.metric(f'{metric}_iops')
+            assert rate.value * at.data.transfer_size == pytest.approx(measurement.metric(metric).value)
+            assert rate.operations == pytest.approx(rate.value * measurement.seconds)
 
     def test_it_took_its_time_and_no_longer_than_its_last_transfers_and_its_sync(self, name):
-        at, found = GOOD[name], measure(name)
-        runtimes = [each['runtime'] / 1000 for done in done_by(name).values() for each in done]
-        assert found.seconds == max(runtimes)
-        assert found.clock_s == CLOCK_S
-        assert at.time.duration_s <= found.seconds <= float(text(name, 'seconds'))
-        assert {metric.seconds for metric in found.metrics} == {found.seconds}
+        at, measurement = GOOD[name], measure(name)
+        runtimes = [report['runtime'] / 1000 for done in done_by(name).values() for report in done]
+        assert measurement.seconds == max(runtimes)
+        assert measurement.clock_s == CLOCK_S
+        assert at.time.duration_s <= measurement.seconds <= float(text(name, 'seconds'))
+        assert {metric.seconds for metric in measurement.metrics} == {measurement.seconds}
 
     def test_percentiles_ascend_between_the_fastest_and_the_slowest_transfer(self, name):
-        found = measure(name)
+        measurement = measure(name)
         for direction, metric in names_of(GOOD[name].phases[0]).items():
-            told = [each[LATENCY] for each in done_by(name)[direction]]
-            values = [found.metric(f'{metric}_{percentile_name(share)}').value for share in PERCENTILES]
+            latencies = [report[LATENCY] for report in done_by(name)[direction]]
+            values = [measurement.metric(f'{metric}_{percentile_name(share)}').value for share in PERCENTILES]
             assert values == sorted(values)
-            assert values == list(found.metric(f'{metric}_iops').percentiles_s.values())
-            assert 0.99 * min(each['min'] for each in told) <= 1e9 * values[0]
-            assert 1e9 * values[-1] <= 1.01 * max(each['max'] for each in told)
+            assert values == list(measurement.metric(f'{metric}_iops').percentiles_s.values())
+            assert 0.99 * min(latency['min'] for latency in latencies) <= 1e9 * values[0]
+            assert 1e9 * values[-1] <= 1.01 * max(latency['max'] for latency in latencies)
 
     def test_the_mean_latency_is_that_of_all_transfers(self, name):
-        found = measure(name)
+        measurement = measure(name)
         for direction, metric in names_of(GOOD[name].phases[0]).items():
-            told = [each[LATENCY] for each in done_by(name)[direction]]
-            mean = sum(each['mean'] * each['N'] for each in told) / sum(each['N'] for each in told) / 1e9
-            latency = found.metric(f'{metric}_latency')
+            reported = [report[LATENCY] for report in done_by(name)[direction]]
+            mean = sum(task['mean'] * task['N'] for task in reported) / sum(task['N'] for task in reported) / 1e9
+            latency = measurement.metric(f'{metric}_latency')
             assert (latency.value, latency.unit, latency.better) == (pytest.approx(mean), 's', LOWER)
 
     def test_what_was_in_flight_explains_the_rate(self, name):
         """Little's law: tasks x depth transfers are in flight, but for the time between two of them."""
-        found, at = measure(name), GOOD[name]
+        measurement, at = measure(name), GOOD[name]
         in_flight = sum(
-            found.metric(f'{metric}_iops').value * found.metric(f'{metric}_latency').value
+            measurement.metric(f'{metric}_iops').value * measurement.metric(f'{metric}_latency').value
             for metric in names_of(at.phases[0]).values()
         )
         assert 0.5 * at.data.queue_depth * at.tasks < in_flight <= at.data.queue_depth * at.tasks
@@ -207,14 +204,14 @@ class TestEveryGoodRun:
 def test_the_latencies_of_all_tasks_are_counted_together():
     """The largest of the tasks' own percentiles would be none of all."""
     tasks = done_by('random-read')['read']
-    together = sorted(int(bin) for each in tasks for bin, n in each[LATENCY]['bins'].items() for _ in range(n))
+    together = sorted(int(bin) for task in tasks for bin, n in task[LATENCY]['bins'].items() for _ in range(n))
     nearest = together[-(-99 * len(together) // 100) - 1]
     assert measure('random-read').metric('randread_p99').value == nearest / 1e9
 
 
 def test_the_share_of_reads_is_that_of_the_plan_within_what_chance_allows():
-    found = measure('random-mixed')
-    reads, writes = (found.metric(f'randrw_{direction}_iops').operations for direction in ('read', 'write'))
+    measurement = measure('random-mixed')
+    reads, writes = (measurement.metric(f'randrw_{direction}_iops').operations for direction in ('read', 'write'))
     number, share = reads + writes, MIXED.data.read_share
     assert abs(reads - share * number) < 4 * sqrt(share * (1 - share) * number)
 
@@ -228,26 +225,16 @@ def test_a_sync_that_takes_longer_than_the_writes_counts():
     ('name', 'at', 'sentence'),
     [
         ('random-missing-file', point(), "exited with 1: 'fio: file creation disallowed by allow_file_create=0'"),
-        (
-            'random-terminated',
-            point('randrw', duration_s=30.0, read_share=0.7),
-            "exited with 128: 'fio: terminating on signal 15'",
-        ),
-        ('random-client-killed', point(duration_s=30.0), 'got signal=9'),
+        ('random-terminated', LONG_MIXED, "exited with 128: 'fio: terminating on signal 15'"),
+        ('random-client-killed', LONG, 'got signal=9'),
     ],
 )
 def test_a_failed_run_is_refused_in_the_words_of_fio(name, at, sentence):
-    error = refusal(name, at=at)
-    assert error.rule == 'E1'
-    assert sentence in error.sentence
+    assert_refused(refusal(name, at=at), 'E1', sentence)
 
 
 @pytest.mark.parametrize(
-    ('name', 'at', 'rule'),
-    [
-        ('random-terminated', point('randrw', duration_s=30.0, read_share=0.7), 'T1'),
-        ('random-client-killed', point(duration_s=30.0), 'T18'),
-    ],
+    ('name', 'at', 'rule'), [('random-terminated', LONG_MIXED, 'T1'), ('random-client-killed', LONG, 'T18')]
 )
 def test_a_run_that_ended_early_is_found_by_its_time_or_bytes_even_where_fio_says_nothing(name, at, rule):
     """fio's own error is 0 in both."""
@@ -261,37 +248,28 @@ def _lose_a_latency(done):
     done[LATENCY]['N'] -= 1
 
 
-class TestDoctoredReports:
-    @pytest.mark.parametrize(
-        ('change', 'rule', 'sentence'),
-        [
-            (lambda done: done.update(total_ios=done['total_ios'] - 1), 'T18', 'task 1 moved'),
-            (lambda done: done.update(io_bytes=done['io_bytes'] - 4096), 'T18', 'task 1 moved'),
-            (_lose_a_latency, 'T1', 'latencies of'),
-            (lambda done: done.update(runtime=0), 'T12', 'too short to measure'),
-            (lambda done: done[LATENCY].pop('bins'), 'E1', "no 'bins'"),
-        ],
-    )
-    @pytest.mark.parametrize('direction', ['read', 'write'])
-    def test_figures_that_contradict_each_other_are_refused(self, change, rule, sentence, direction):
-        report = changed('random-mixed', lambda data: change(data['jobs'][1][direction]))
-        error = refusal('random-mixed', report)
-        assert error.rule == rule
-        assert sentence in error.sentence
+@pytest.mark.parametrize(
+    ('change', 'rule', 'sentence'),
+    [
+        (lambda done: done.update(total_ios=done['total_ios'] - 1), 'T18', 'task 1 moved'),
+        (lambda done: done.update(io_bytes=done['io_bytes'] - 4096), 'T18', 'task 1 moved'),
+        (_lose_a_latency, 'T1', 'latencies of'),
+        (lambda done: done.update(runtime=0), 'T12', 'too short to measure'),
+        (lambda done: done[LATENCY].pop('bins'), 'E1', "no 'bins'"),
+    ],
+)
+@pytest.mark.parametrize('direction', ['read', 'write'])
+def test_figures_that_contradict_each_other_are_refused(change, rule, sentence, direction):
+    report = changed('random-mixed', lambda data: change(data['jobs'][1][direction]))
+    assert_refused(refusal('random-mixed', report), rule, sentence)
 
 
 NODES = 'nodes-random-mixed'
 
 
-def outcome_on_two():
-    processes = tuple(ProcessTime(*each) for each in json.loads(text(NODES, 'processes')))
-    return Outcome(processes, ('', ''), ('', ''), tuple(text(NODES, f'{rank}.json') for rank in range(2)))
-
-
-def measure_on_two(seen=None):
-    command = FioRandom().command('fio', 'randrw', MIXED_ON_TWO, '/raw/1', 7)
-    inputs = {f'/raw/1.{rank}.fio': text(NODES, f'{rank}.fio') for rank in range(2)}
-    return FioRandom().measure('randrw', MIXED_ON_TWO, command._replace(inputs=inputs), seen or outcome_on_two())
+def measure_on_two():
+    command = FioRandom().command('fio', 'randrw', MIXED_ON_TWO, '/raw/1', 7)._replace(inputs=inputs_of_two(NODES))
+    return FioRandom().measure('randrw', MIXED_ON_TWO, command, outcome_on_two(NODES))
 
 
 class TestOnTwoNodes:
@@ -302,17 +280,18 @@ class TestOnTwoNodes:
         assert {job['disk_util'] for job in jobs_of(MIXED_ON_TWO)} == {'0'}
 
     def test_the_metrics_are_of_the_tasks_of_both(self):
-        found = measure_on_two()
-        assert [each.name for each in found.metrics] == [each.name for each in RANDOM.metrics(MIXED_ON_TWO, 'randrw')]
-        assert (found.hosts, found.world_size) == (('node1', 'node2'), 2)
+        measurement = measure_on_two()
+        planned = [metric.name for metric in RANDOM.metrics(MIXED_ON_TWO, 'randrw')]
+        assert [metric.name for metric in measurement.metrics] == planned
+        assert (measurement.hosts, measurement.world_size) == (('node1', 'node2'), 2)
         for direction in ('read', 'write'):
-            told = [report_of(NODES, f'{rank}.json')['jobs'][0][direction] for rank in range(2)]
-            rate = found.metric(f'randrw_{direction}_iops')
-            assert rate.operations == sum(each['total_ios'] for each in told)
-            assert rate.value == rate.operations / found.seconds
+            reports = [report_of(NODES, f'{rank}.json')['jobs'][0][direction] for rank in range(2)]
+            rate = measurement.metric(f'randrw_{direction}_iops')
+            assert rate.operations == sum(report['total_ios'] for report in reports)
+            assert rate.value == rate.operations / measurement.seconds
 
     def test_the_seconds_run_from_the_first_process_to_the_end_of_the_last_job(self):
-        starts = [process.start_s for process in outcome_on_two().processes]
+        starts = [process.start_s for process in outcome_on_two(NODES).processes]
         runtimes = [
             max(report_of(NODES, f'{rank}.json')['jobs'][0][direction]['runtime'] for direction in ('read', 'write'))
             for rank in range(2)
@@ -329,9 +308,7 @@ class Traced:
     """One job as strace saw it: its open of the data file, transfers as (phase, offset, length), and its end."""
 
     def __init__(self, trace):
-        *_, self.open = re.findall(  # an open that a signal interrupted is made again
-            r'openat\([^)]*"data[^)]*\)', trace
-        )
+        *_, self.open = re.findall(r'openat\([^)]*"data[^)]*\)', trace)  # one that was interrupted is made again
         single = re.findall(r'p(read|write)64\(.*, (\d+), (\d+)\) += \2$', trace, re.MULTILINE)
         queued = re.findall(r'CMD_P(READ|WRITE), .*?aio_nbytes=(\d+), aio_offset=(\d+)', trace)
         self.transfers = [(how.lower(), int(offset), int(size)) for how, size, offset in single + queued]
@@ -347,23 +324,24 @@ def run(at, folder, *wrapper):
     (launch,) = RANDOM.preparations([at])
     for phase, of, prefix in ((*launch, ()), (at.phases[0], at, wrapper)):
         command = FioRandom().command('fio', phase, of, str(folder / f'{phase}.raw'), 7)
-        for path, said in command.inputs.items():
-            Path(path).write_text(said)
+        for path, content in command.inputs.items():
+            Path(path).write_text(content)
         (folder / 'data').mkdir(exist_ok=True)
         begin = time.monotonic()
         done = subprocess.run([*prefix, *command.argvs[0]], cwd=folder / 'data', capture_output=True, text=True)
         process = ProcessTime('here', begin, time.monotonic(), done.returncode)
         reports = tuple(Path(path).read_text() for path in command.outputs)
-        found = FioRandom().measure(phase, of, command, Outcome((process,), (done.stdout,), (done.stderr,), reports))
-    return found
+        outcome = Outcome((process,), (done.stdout,), (done.stderr,), reports)
+        measurement = FioRandom().measure(phase, of, command, outcome)
+    return measurement
 
 
 def traced(at, folder):
     """As run, under strace: what it measured, and what every job did."""
     strace = ['strace', '-ff', '-s', '32', '-e', CALLS, '-o', str(folder / 'trace')]
-    found = run(at, folder, *strace)
+    measurement = run(at, folder, *strace)
     texts = [path.read_text() for path in sorted(folder.glob('trace.*'))]
-    return found, [Traced(each) for each in texts if '"data' in each]
+    return measurement, [Traced(text) for text in texts if '"data' in text]
 
 
 @pytest.mark.needs('fio', 'strace')
@@ -371,9 +349,9 @@ def traced(at, folder):
 @pytest.mark.usefixtures('o_direct')
 class TestTheRealOne:
     def test_a_read_goes_by_o_direct_to_places_all_over_its_file(self, tmp_path):
-        found, jobs = traced(point(), tmp_path)
+        measurement, jobs = traced(point(), tmp_path)
         assert len(jobs) == 2
-        assert found.metric('randread_iops').operations == sum(len(job.transfers) for job in jobs)
+        assert measurement.metric('randread_iops').operations == sum(len(job.transfers) for job in jobs)
         for job in jobs:
             assert 'O_DIRECT' in job.open
             assert {(how, size) for how, _, size in job.transfers} == {('read', 4 * KIB)}
@@ -386,26 +364,26 @@ class TestTheRealOne:
         assert spread(job.transfers, 8 * MIB)
 
     def test_a_mixture_on_one_shared_file_reads_and_writes_everywhere_and_ends_with_its_sync(self, tmp_path):
-        found, jobs = traced(MIXED, tmp_path)
-        transfers = [each for job in jobs for each in job.transfers]
+        measurement, jobs = traced(MIXED, tmp_path)
+        transfers = [transfer for job in jobs for transfer in job.transfers]
         for direction in ('read', 'write'):
-            own = [each for each in transfers if each[0] == direction]
-            assert len(own) == found.metric(f'randrw_{direction}_iops').operations
-            assert spread(own, MIXED.data.working_set)
+            one_way = [transfer for transfer in transfers if transfer[0] == direction]
+            assert len(one_way) == measurement.metric(f'randrw_{direction}_iops').operations
+            assert spread(one_way, MIXED.data.working_set)
         assert all(re.match(r'fsync\(\d+\) += 0', job.last) for job in jobs)
 
     def test_a_mapped_file_is_written_without_a_call_and_ends_with_its_sync(self, tmp_path):
-        found, jobs = traced(point('randwrite', direct=False, interface='mmap'), tmp_path)
-        assert len(jobs) == 2 and found.metric('randwrite_iops').operations > 0
+        measurement, jobs = traced(point('randwrite', direct=False, interface='mmap'), tmp_path)
+        assert len(jobs) == 2 and measurement.metric('randwrite_iops').operations > 0
         for job in jobs:
             assert job.transfers == []
             assert re.match(r'msync\(0x[0-9a-f]+, 8388608, MS_SYNC\) += 0', job.last)
 
     def test_its_time_ends_it_and_not_the_size_of_its_files(self, tmp_path):
         at = point(share=MIB, transfer_size=256 * KIB, duration_s=0.7)
-        found = run(at, tmp_path)
-        assert found.seconds >= 0.7
-        assert found.bytes_moved > at.data.working_set
+        measurement = run(at, tmp_path)
+        assert measurement.seconds >= 0.7
+        assert measurement.bytes_moved > at.data.working_set
 
 
 def spread(transfers, size, parts=4):

@@ -23,14 +23,14 @@ def test_two_tasks_fill_their_trees_as_planned_and_remove_them(disk):
     filled = disk.launch(FILL, SMALL)
     entries, size = total(SMALL)
     assert disk.entries() == entries
-    assert sum(each.stat().st_size for each in disk.files()) == size
-    assert [each.name for each in filled.metrics] == [each.name for each in metrics_of(SMALL, FILL)]
+    assert sum(file.stat().st_size for file in disk.files()) == size
+    assert [metric.name for metric in filled.metrics] == [metric.name for metric in metrics_of(SMALL, FILL)]
     assert filled.metric('fill_files').operations == entries.files
     assert filled.metric('fill').value == pytest.approx(size / filled.metric('fill').seconds)
-    meant = [each for rank in range(2) for batch in batches(of_task(SMALL, rank)) for each in batch.sizes]
+    meant = [length for rank in range(2) for batch in batches(of_task(SMALL, rank)) for length in batch.sizes]
     assert filled.histograms[-1].name == SIZE
     assert filled.histograms[-1].found == (
-        sum(each <= 1024 for each in meant), 0, 0, 0, sum(each > 65536 for each in meant)
+        sum(length <= 1024 for length in meant), 0, 0, 0, sum(length > 65536 for length in meant)
     )  # fmt: skip
     removed = disk.launch(REMOVE, SMALL)
     assert removed.metric('remove').operations == entries.inodes and os.listdir(disk.data) == []
@@ -39,9 +39,9 @@ def test_two_tasks_fill_their_trees_as_planned_and_remove_them(disk):
 @pytest.mark.slow
 def test_a_task_that_did_not_look_at_its_tree_is_refused(disk):
     disk.launch(FILL, SMALL)
-    said = [json.loads(text) for text in disk.outcome.stdouts]
-    said[1]['counts'] = {}
-    outcome = disk.outcome._replace(stdouts=tuple(map(json.dumps, said)))
+    reports = [json.loads(text) for text in disk.outcome.stdouts]
+    reports[1]['counts'] = {}
+    outcome = disk.outcome._replace(stdouts=tuple(map(json.dumps, reports)))
     with pytest.raises(EngineError, match=r'T17: \d+ of \d+ files were found'):
         PosixOps().measure(FILL, SMALL, None, outcome)
 
@@ -75,7 +75,7 @@ def test_other_nodes_look_at_a_tree_and_remove_it(disk, nodes):
 @pytest.mark.slow
 def test_no_two_files_hold_the_same_bytes(disk):
     disk.launch(FILL, SMALL)
-    large = [each.read_bytes() for each in disk.files() if each.stat().st_size > 700]
+    large = [file.read_bytes() for file in disk.files() if file.stat().st_size > 700]
     assert len(set(large)) == len(large) > 10
 
 
@@ -111,14 +111,14 @@ def test_a_survey_finds_what_is_not_as_it_was_meant(tmp_path, monkeypatch, chang
     alone, work = in_a_tree(tmp_path, monkeypatch)
     ageing_task._survey(work, alone, 0)
     assert work.counts
-    path, _, names = next(each for each in os.walk('aged.0') if each[2])
+    path, _, names = next(step for step in os.walk('aged.0') if step[2])
     change(os.path.join(path, max(names)))
     with pytest.raises(Failure, match='T17: aged.0/d'):
         ageing_task._survey(work, alone, 0)
 
 
 @pytest.mark.parametrize(
-    ('free', 'size', 'said'),
+    ('free', 'size', 'words'),
     [
         ((100, 100), 0, ''),
         ((6, 100), 4096, ''),
@@ -127,13 +127,13 @@ def test_a_survey_finds_what_is_not_as_it_was_meant(tmp_path, monkeypatch, chang
         ((100, 4), 0, '4 of 100 inodes are free'),
     ],
 )
-def test_a_floor_stays_free(monkeypatch, free, size, said):
+def test_a_floor_stays_free(monkeypatch, free, size, words):
     there = SimpleNamespace(f_frsize=4096, f_blocks=100, f_bavail=free[0], f_files=100, f_favail=free[1])
     monkeypatch.setattr(os, 'statvfs', lambda path: there)
-    if not said:
+    if not words:
         ageing_task.look(size, 0)
         return
-    with pytest.raises(Failure, match=f'P9a: {said}'):
+    with pytest.raises(Failure, match=f'P9a: {words}'):
         ageing_task.look(size, 0)
 
 

@@ -94,7 +94,7 @@ def test_a_change_under_a_lock_that_is_lost_is_a_fact(monkeypatch):
 def test_no_two_records_are_alike_and_each_is_one_line(size):
     records = [record_of(rank, number, size) for rank in range(12) for number in (0, 1, 10, 11, 999)]
     assert len(set(records)) == len(records)
-    assert all(len(each) == size and each.count(b'\n') == 1 == each.endswith(b'\n') for each in records)
+    assert all(len(record) == size and record.count(b'\n') == 1 == record.endswith(b'\n') for record in records)
 
 
 def test_files_are_held_open_and_written_round_robin(here):
@@ -128,8 +128,8 @@ class TestTwoTasks:
     def test_every_call_is_timed_and_nothing_is_left(self, here, workload):
         disk, (phase,) = Disk(here), workload.phases
         measured = disk.launch(phase, point(workload))
-        assert [each.name for each in measured.metrics] == list(CALLS[phase])
-        assert all(set(each.percentiles_s) == {'p50', 'p95', 'p99'} for each in measured.metrics)
+        assert [metric.name for metric in measured.metrics] == list(CALLS[phase])
+        assert all(set(metric.percentiles_s) == {'p50', 'p95', 'p99'} for metric in measured.metrics)
         assert all(fact.holds for fact in measured.facts) and len(measured.facts) == (phase != OPEN)
         assert list(disk.data.iterdir()) == []
 

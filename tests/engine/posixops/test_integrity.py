@@ -163,8 +163,8 @@ def test_a_call_that_the_file_system_does_not_have_is_said_and_is_no_failure(mon
         raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
 
     monkeypatch.setattr(integrity, 'mmap', Altered(integrity.mmap, mmap=refuse))
-    said = Fact('mapped', None, 'the file system cannot write through a mapping: No such device')
-    assert pattern('mapped') == [said] * 3
+    fact = Fact('mapped', None, 'the file system cannot write through a mapping: No such device')
+    assert pattern('mapped') == [fact] * 3
     assert list(place.iterdir()) == []
 
 
@@ -172,8 +172,8 @@ def test_writers_whom_no_lock_keeps_apart_accuse_nobody(monkeypatch, place):
     """As on OCFS2 with o2cb between two nodes; they could leave the data of both."""
     monkeypatch.setattr(integrity, 'fcntl', Altered(fcntl, lockf=Locks(reaching=False).lockf))
     monkeypatch.setattr(integrity, 'write_all', torn)
-    said = Fact('locked_writers', None, 'the file system cannot keep these tasks apart by a lock of fcntl(2)')
-    assert pattern('locked_writers') == [said] * 3
+    fact = Fact('locked_writers', None, 'the file system cannot keep these tasks apart by a lock of fcntl(2)')
+    assert pattern('locked_writers') == [fact] * 3
     assert list(place.iterdir()) == []
 
 

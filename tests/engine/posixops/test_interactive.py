@@ -37,8 +37,8 @@ def test_every_step_handles_what_is_planned_whatever_a_user_has_set_and_leaves_n
     monkeypatch.setenv(*FOREIGN[does])
     at = point(used(does), 2 if does != VENV else 1)
     metrics = disk.launch(does, at).metrics
-    assert [each.name for each in metrics] == list(STEPS[does])
-    assert {each.name: each.operations for each in metrics} == entries_of(at, does)
+    assert [metric.name for metric in metrics] == list(STEPS[does])
+    assert {metric.name: metric.operations for metric in metrics} == entries_of(at, does)
     assert list(disk.data.iterdir()) == []
 
 
@@ -79,8 +79,8 @@ def test_a_program_that_was_built_and_says_something_else_is_refused(disk, monke
 
 def test_a_clone_that_has_changes_is_refused(disk, monkeypatch):
     def run(home, *argv, feed=b''):
-        said = _run(home, *argv, feed=feed)
-        return ' M f0\n' if 'status' in argv else said
+        printed = _run(home, *argv, feed=feed)
+        return ' M f0\n' if 'status' in argv else printed
 
     monkeypatch.setattr(interactive, '_run', run)
     with pytest.raises(Failure, match='E1: git status finds changes in a clone that nobody changed: M f0'):

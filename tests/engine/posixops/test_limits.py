@@ -14,7 +14,7 @@ from seatrial.workload.limits import ALL_BYTES, BEYOND, OVER, QUOTA_BYTES, QUOTA
 from seatrial.workload.registry import hurts, resized
 
 ROOM = 2 * RECORD + 12_345
-NAMES = [each.name for each in LIMITS]
+NAMES = [guarantee.name for guarantee in LIMITS]
 READ = limits.read_there
 
 
@@ -99,34 +99,34 @@ def place(tmp_path, monkeypatch):
     ],
 )
 def test_a_limit_that_holds_is_reached_to_the_byte_and_nothing_is_left(monkeypatch, place, phase, room, name):
-    found, counts = reached(monkeypatch, phase, room, name=name)
-    assert found == broken()
+    holds, counts = reached(monkeypatch, phase, room, name=name)
+    assert holds == broken()
     assert counts == {TAKEN: room, BEYOND: 0, UNUSED: 0}
     assert list(place.iterdir()) == []
 
 
 def test_a_limit_that_only_the_sync_knows_leaves_what_was_synced_before(monkeypatch):
-    found, counts = reached(monkeypatch, lazy=True)
+    holds, counts = reached(monkeypatch, lazy=True)
     assert counts[TAKEN] == 2 * RECORD
-    assert found == broken(again=True)
+    assert holds == broken(again=True)
 
 
 @pytest.mark.parametrize(('phase', 'room'), [(QUOTA_BYTES, ROOM), (QUOTA_INODES, 9)])
 def test_one_that_gives_more_than_it_leaves_is_found(monkeypatch, phase, room):
-    found, counts = reached(monkeypatch, phase, room, at=room + 5)
-    assert (found, counts[BEYOND]) == (broken(within=False), 5)
+    holds, counts = reached(monkeypatch, phase, room, at=room + 5)
+    assert (holds, counts[BEYOND]) == (broken(within=False), 5)
 
 
 @pytest.mark.parametrize(('phase', 'room'), [(QUOTA_BYTES, 4 * RECORD + OWN['bytes']), (QUOTA_INODES, 30)])
 def test_one_that_refuses_what_it_leaves_is_found(monkeypatch, phase, room):
-    found, counts = reached(monkeypatch, phase, room, at=room // 3)
-    assert (found, counts[UNUSED] > 0) == (broken(reached=False), True)
+    holds, counts = reached(monkeypatch, phase, room, at=room // 3)
+    assert (holds, counts[UNUSED] > 0) == (broken(reached=False), True)
 
 
 @pytest.mark.parametrize(('phase', 'what'), [(QUOTA_BYTES, 'bytes'), (QUOTA_INODES, 'inodes')])
 def test_one_that_never_refuses_is_given_up(monkeypatch, phase, what):
-    found, counts = reached(monkeypatch, phase, 9, at=2**40)
-    assert (found['refused'], found['within'], found['reached']) == (False, False, None)
+    holds, counts = reached(monkeypatch, phase, 9, at=2**40)
+    assert (holds['refused'], holds['within'], holds['reached']) == (False, False, None)
     assert 0 <= counts[BEYOND] - OVER[what] < RECORD
 
 
@@ -141,18 +141,18 @@ def test_one_that_keeps_what_was_removed_is_found(monkeypatch, phase, room):
 
 def test_a_limit_that_is_not_reached_in_time_is_not_judged(monkeypatch):
     monkeypatch.setattr(limits, 'time', SimpleNamespace(monotonic=iter(range(0, 10**6, 10**3)).__next__))
-    found, _ = reached(monkeypatch, room=30 * RECORD)
-    assert (found['refused'], found['reached']) == (None, None)
+    holds, _ = reached(monkeypatch, room=30 * RECORD)
+    assert (holds['refused'], holds['reached']) == (None, None)
 
 
 @pytest.mark.parametrize('at', [0, RECORD - 1, RECORD, 2 * RECORD + 12_344])
 def test_a_byte_that_was_acknowledged_and_is_another_is_lost_data_and_the_file_stays(monkeypatch, place, at):
     def flipped(descriptor, offset, size, window):
-        found, past = READ(descriptor, offset, size, window)
+        content, past = READ(descriptor, offset, size, window)
         place = at - offset
-        if 0 <= place < len(found):
-            found = found[:place] + bytes([found[place] ^ 1]) + found[place + 1 :]
-        return found, past
+        if 0 <= place < len(content):
+            content = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+        return content, past
 
     monkeypatch.setattr(limits, 'read_there', flipped)
     with pytest.raises(Failure) as caught:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial import __version__
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.posixops import tree as tree_task
 from seatrial.engine.posixops.engine import PosixOps
@@ -58,26 +57,6 @@ class TestWhatItCan:
         assert PosixOps().cannot(at.changed(depth=1362)) == 'cannot handle paths of 4098 characters'
 
 
-class TestVersion:
-    @pytest.mark.parametrize('version', ['3.6.8', '3.13.0rc2', '4.0.0'])
-    def test_it_is_seatrials_and_that_of_any_python_since_3_6(self, version):
-        assert PosixOps().version_argv('/opt/python3') == ['/opt/python3', '-I', '-S', '--version']
-        assert PosixOps().parse_version(f'Python {version}\n') == f'{__version__}, Python {version}'
-
-    @pytest.mark.parametrize(
-        ('text', 'why'),
-        [
-            ('Python 3.5.10\n', 'is too old'),
-            ('Python 2.7.18\n', 'is too old'),
-            ('', 'is not the version of python3'),
-            ('pyenv: python3: command not found\n', 'is not the version of python3'),
-        ],
-    )
-    def test_an_older_one_and_what_is_none_are_refused(self, text, why):
-        with pytest.raises(EngineError, match=why):
-            PosixOps().parse_version(text)
-
-
 class TestCommand:
     def test_it_is_one_process_a_task_that_looks_for_modules_nowhere_and_differs_in_its_rank_alone(self):
         command = PosixOps().command('/opt/python3', 'stat', point(tasks=3), '/raw/1', 7)
@@ -85,6 +64,7 @@ class TestCommand:
         assert {argv[:3] for argv in command.argvs} == {('/opt/python3', '-I', '-S')}
         assert {argv[:-1] for argv in command.argvs} == {command.argvs[0][:-1]}
         assert [argv[-1] for argv in command.argvs] == ['0', '1', '2']
+        assert PosixOps().version_argv('/opt/python3') == ['/opt/python3', '-I', '-S', '--version']
 
     def test_what_is_to_be_done_stands_in_one_file_of_the_records(self):
         command = PosixOps().command('python3', 'list', LISTING, '/raw/1', 7)
@@ -155,9 +135,9 @@ class TestPartners:
         stated = []
         monkeypatch.setattr(tree_task.os, 'stat', lambda path, real=os.stat: (stated.append(path), real(path))[1])
         carry_out('stat', 0, tree)
-        own = [path for path in stated if '/f.' in path or '/e.' in path]
-        assert len(own) == 13 * 3
-        assert {Path(path).name.split('.')[1] for path in own} == {'1'}
+        entries = [path for path in stated if '/f.' in path or '/e.' in path]
+        assert len(entries) == 13 * 3
+        assert {Path(path).name.split('.')[1] for path in entries} == {'1'}
 
     @pytest.mark.parametrize('subtrees', ['shared', 'private'])
     def test_on_two_nodes_nothing_is_left_in_the_end(self, tmp_path, monkeypatch, subtrees):
@@ -175,22 +155,21 @@ def carry_out(phase, rank, tree):
     tree_task.carry_out(work, Spec(phase, point(tree, nodes=2)))
 
 
-class TestShares:
-    @given(st.integers(0, 3), st.integers(1, 3), st.integers(0, 3), st.integers(0, 3), st.integers(1, 3))
-    def test_the_shares_of_all_tasks_are_the_tree(self, depth, branching, files, empties, tasks):
-        for subtrees in ('shared', 'private'):
-            tree = metadata_tree(PHASES, depth, branching, files, empties, subtrees=subtrees)
-            shares = [share(tree, 'tree', rank) for rank in range(tasks)]
-            found = (
-                {d for each in shares for d in each.directories},
-                {d + name for each in shares for d in each.directories for name in each.files},
-            )
-            planned = levels_total(tree, tasks)
-            made = {''}
-            for directory in shares[0].directories:
-                assert directory.rpartition('/')[0] in made, 'a parent is made before what lies in it'
-                made.add(directory)
-            assert (len(found[0]), len(found[1])) == (planned.directories, planned.files)
+@given(st.integers(0, 3), st.integers(1, 3), st.integers(0, 3), st.integers(0, 3), st.integers(1, 3))
+def test_the_shares_of_all_tasks_are_the_tree(depth, branching, files, empties, tasks):
+    for subtrees in ('shared', 'private'):
+        tree = metadata_tree(PHASES, depth, branching, files, empties, subtrees=subtrees)
+        shares = [share(tree, 'tree', rank) for rank in range(tasks)]
+        entries = (
+            {d for task in shares for d in task.directories},
+            {d + name for task in shares for d in task.directories for name in task.files},
+        )
+        planned = levels_total(tree, tasks)
+        made = {''}
+        for directory in shares[0].directories:
+            assert directory.rpartition('/')[0] in made, 'a parent is made before what lies in it'
+            made.add(directory)
+        assert (len(entries[0]), len(entries[1])) == (planned.directories, planned.files)
 
 
 class TestData:
@@ -209,12 +188,11 @@ class TestData:
         assert all(len(data.of(number)) == size for number in range(600))
 
 
-class TestRounding:
-    @given(st.floats(0, 1e5, allow_subnormal=False))
-    def test_a_time_is_not_made_shorter_and_at_most_a_hundredth_longer(self, seconds):
-        rounded = rounded_up(seconds)
-        assert seconds * 1e9 - 1e-2 <= rounded <= max(seconds * 1e9 * 1.01, seconds * 1e9 + 1)
-        assert rounded == 0 or len(str(rounded).rstrip('0')) <= 3
+@given(st.floats(0, 1e5, allow_subnormal=False))
+def test_a_time_is_not_made_shorter_and_at_most_a_hundredth_longer(seconds):
+    rounded = rounded_up(seconds)
+    assert seconds * 1e9 - 1e-2 <= rounded <= max(seconds * 1e9 * 1.01, seconds * 1e9 + 1)
+    assert rounded == 0 or len(str(rounded).rstrip('0')) <= 3
 
 
 # What two tasks say of a launch that creates 10 files each: one second, from 0 to 1 and from 0.5 to 1.5.
@@ -239,7 +217,7 @@ GOOD = [
 
 
 def outcome(reports, statuses=(0, 0), stderrs=('', '')):
-    texts = [each if isinstance(each, str) else json.dumps(each) + '\n' for each in reports]
+    texts = [report if isinstance(report, str) else json.dumps(report) + '\n' for report in reports]
     times = tuple(ProcessTime('n1', 0.0, 9.0, status) for status in statuses)
     return Outcome(times, tuple(texts), tuple(stderrs), ())
 
@@ -286,7 +264,7 @@ class TestAGoodRun:
     def test_rounds_are_added_without_the_time_between_them(self):
         rounds = [{'start_s': 100.0, 'end_s': 101.0}, {'start_s': 105.0, 'end_s': 107.0}]
         reports = [
-            {**each, 'timed': {'file_create': {**each['timed']['file_create'], 'spans': rounds}}} for each in GOOD
+            {**task, 'timed': {'file_create': {**task['timed']['file_create'], 'spans': rounds}}} for task in GOOD
         ]
         (metric,) = measure(reports).metrics
         assert (metric.seconds, metric.task_seconds) == (3.0, (3.0, 3.0))
@@ -322,7 +300,7 @@ class TestWhatIsNotValid:
     @pytest.mark.parametrize(('span', 'rule'), [(None, 'T8'), ({'start_s': 100.0, 'end_s': 100.0}, 'T12')])
     def test_a_round_in_which_nobody_worked_or_no_time_passed(self, span, rule):
         timed = {'file_create': {**GOOD[0]['timed']['file_create'], 'spans': [span]}}
-        assert refusal([{**each, 'timed': timed} for each in GOOD])[0] == rule
+        assert refusal([{**report, 'timed': timed} for report in GOOD])[0] == rule
 
     @pytest.mark.parametrize('text', ['', '\n', '[]\n', 'null\n', '{"rank": 1}\n', '[' * 100000, 'Traceback:\n'])
     def test_a_report_of_another_form(self, text):
@@ -338,15 +316,15 @@ class TestWhatIsNotValid:
         assert sentence.endswith('not 0 to 1 of 2')
 
     @pytest.mark.parametrize(
-        ('hosts', 'at', 'said'),
+        ('hosts', 'at', 'words'),
         [
             (('n1', 'n2'), point(), '1 on n1, 1 on n2, not 2 on each of 1 nodes'),
             (('n1', 'n1'), point(nodes=2), '2 on n1, not 1 on each of 2 nodes'),
         ],
     )
-    def test_other_nodes_than_planned(self, hosts, at, said):
-        reports = [{**each, 'host': host} for each, host in zip(GOOD, hosts, strict=True)]
-        assert refusal(reports, at) == ('T10', f'the tasks ran {said}')
+    def test_other_nodes_than_planned(self, hosts, at, words):
+        reports = [{**report, 'host': host} for report, host in zip(GOOD, hosts, strict=True)]
+        assert refusal(reports, at) == ('T10', f'the tasks ran {words}')
 
 
 class TestATaskThatFailed:
@@ -359,39 +337,38 @@ class TestATaskThatFailed:
         assert refusal(reports, statuses=(1, 1)) == ('T17', f'task 1 on n1: {self.OWN["sentence"]}')
 
     def test_one_that_died_explains_those_that_were_aborted(self):
-        found = refusal([altered(0, failed=self.ABORTED)[0], ''], statuses=(1, -9))
-        assert found == ('E1', 'task 1 on n1 died of signal 9')
+        refused = refusal([altered(0, failed=self.ABORTED)[0], ''], statuses=(1, -9))
+        assert refused == ('E1', 'task 1 on n1 died of signal 9')
 
     def test_one_that_broke_is_quoted(self):
         stderrs = ('', 'Traceback (most recent call last):\n  x\nMemoryError\n')
-        found = refusal([GOOD[0], '{"rank": 1, '], statuses=(0, 1), stderrs=stderrs)
-        assert found == ('E1', "task 1 on n1 exited with 1: 'MemoryError'")
+        refused = refusal([GOOD[0], '{"rank": 1, '], statuses=(0, 1), stderrs=stderrs)
+        assert refused == ('E1', "task 1 on n1 exited with 1: 'MemoryError'")
 
     def test_where_all_were_aborted_that_is_told(self):
-        reports = [{**each, 'failed': self.ABORTED} for each in GOOD]
+        reports = [{**report, 'failed': self.ABORTED} for report in GOOD]
         assert refusal(reports, statuses=(1, 1)) == ('E1', 'task 0 on n1: task 1 on n1 is lost')
 
 
 def fileop_reports(counts):
     timed = {'operations': 10, 'spans': [{'start_s': 1.0, 'end_s': 2.0}]}
     return [
-        {**each, 'timed': {name: {**timed, 'nanoseconds': own} for name in FILEOP}}
-        for each, own in zip(GOOD, counts, strict=True)
+        {**report, 'timed': {name: {**timed, 'nanoseconds': count} for name in FILEOP}}
+        for report, count in zip(GOOD, counts, strict=True)
     ]
 
 
-class TestPercentiles:
-    @given(st.lists(st.integers(1, 999), min_size=20, max_size=20))
-    def test_they_are_the_shortest_times_that_so_many_calls_did_not_exceed(self, times):
-        counts = [{}, {}]
-        for number, each in enumerate(times):
-            own = counts[number // 10]
-            own[str(each)] = own.get(str(each), 0) + 1
-        metric = measure(fileop_reports(counts), point(OPERATIONS), 'fileop').metrics[0]
-        expected = {f'p{part}': sorted(times)[math.ceil(part * 20 / 100) - 1] / 1e9 for part in (50, 95, 99)}
-        assert metric.percentiles_s == expected
-        metrics = measure(fileop_reports(counts), point(OPERATIONS), 'fileop').metrics
-        assert tuple(metric.name for metric in metrics) == FILEOP
+@given(st.lists(st.integers(1, 999), min_size=20, max_size=20))
+def test_percentiles_are_the_shortest_times_that_so_many_calls_did_not_exceed(times):
+    counts = [{}, {}]
+    for number, time in enumerate(times):
+        count = counts[number // 10]
+        count[str(time)] = count.get(str(time), 0) + 1
+    metric = measure(fileop_reports(counts), point(OPERATIONS), 'fileop').metrics[0]
+    expected = {f'p{part}': sorted(times)[math.ceil(part * 20 / 100) - 1] / 1e9 for part in (50, 95, 99)}
+    assert metric.percentiles_s == expected
+    metrics = measure(fileop_reports(counts), point(OPERATIONS), 'fileop').metrics
+    assert tuple(metric.name for metric in metrics) == FILEOP
 
 
 def facts_of(holds=True, count=None):
@@ -400,14 +377,14 @@ def facts_of(holds=True, count=None):
 
 class TestFacts:
     def told(self, one, other):
-        reports = [{**each, 'timed': {}, 'facts': facts} for each, facts in zip(GOOD, (one, other), strict=True)]
+        reports = [{**report, 'timed': {}, 'facts': facts} for report, facts in zip(GOOD, (one, other), strict=True)]
         return {'reports': reports, 'at': point(SEMANTICS), 'phase': 'probe'}
 
     @pytest.mark.parametrize(('holds', 'number'), [(True, len(GUARANTEES)), (False, 0), (None, 0)])
     def test_the_figure_is_how_many_hold(self, holds, number):
         measured = measure(**self.told(facts_of(holds), facts_of(holds)))
         assert measured.figures == {'holding': number}
-        assert measured.facts == tuple(Fact(each.name, holds, 'seen') for each in GUARANTEES)
+        assert measured.facts == tuple(Fact(guarantee.name, holds, 'seen') for guarantee in GUARANTEES)
         assert [(metric.name, metric.unit) for metric in measured.metrics] == [
             (metric.name, metric.unit) for metric in metrics_of(point(SEMANTICS), 'probe')
         ]

@@ -46,31 +46,31 @@ def rows(dead=(10.5, 23.0), rate=8, errors=None):
     return [*lines, '["verified",100]']
 
 
-def measured(*tasks, said=None):
-    found, _ = figures(POINT, tasks or (rows(), rows()), HOSTS, transcript() if said is None else said)
-    return {each.name: each for each in found}
+def measured(*tasks, stream=None):
+    metrics, _ = figures(POINT, tasks or (rows(), rows()), HOSTS, transcript() if stream is None else stream)
+    return {metric.name: metric for metric in metrics}
 
 
-def refused(rule, *tasks, said=None):
+def refused(rule, *tasks, stream=None):
     with pytest.raises(EngineError) as error:
-        measured(*tasks, said=said)
+        measured(*tasks, stream=stream)
     assert error.value.rule == rule
     return error.value.sentence
 
 
 def test_throughput_is_that_before_during_and_after_the_action():
-    found = measured()
-    assert found['before'].value == pytest.approx(16 * MIB, rel=0.02)
-    assert found['during'].value == 0
-    assert found['after'].value == pytest.approx(16 * MIB, rel=0.05)
-    assert found['verified'].value == 200
+    metrics = measured()
+    assert metrics['before'].value == pytest.approx(16 * MIB, rel=0.02)
+    assert metrics['during'].value == 0
+    assert metrics['after'].value == pytest.approx(16 * MIB, rel=0.05)
+    assert metrics['verified'].value == 200
 
 
 def test_the_outage_is_that_of_the_node_that_waited_longest():
-    found = measured(rows(), rows(dead=(11.0, 15.0)))
-    assert found['outage'].value == 12.5
-    assert found['outage'].figure == '12.5 s on n1'
-    assert found['outage_of_all_nodes'].value == 16.5
+    metrics = measured(rows(), rows(dead=(11.0, 15.0)))
+    assert metrics['outage'].value == 12.5
+    assert metrics['outage'].figure == '12.5 s on n1'
+    assert metrics['outage_of_all_nodes'].value == 16.5
 
 
 def test_a_pause_far_from_the_action_is_no_outage():
@@ -84,22 +84,22 @@ def test_recovery_counts_from_the_end_of_the_undo():
 
 
 def test_errors_in_the_action_are_counted_by_their_names():
-    found = measured(rows(errors={12: {'EIO': 3}}), rows(errors={30: {'ESTALE': 1}}))
-    assert (found['errors'].value, found['errors'].figure) == (4, 'EIO: 3, ESTALE: 1')
+    metrics = measured(rows(errors={12: {'EIO': 3}}), rows(errors={30: {'ESTALE': 1}}))
+    assert (metrics['errors'].value, metrics['errors'].figure) == (4, 'EIO: 3, ESTALE: 1')
 
 
 def test_an_error_that_no_action_explains_is_of_the_storage():
-    said = refused('F1', rows(errors={5: {'EIO': 1}}), rows())
-    assert [each.errno for each in failed_calls(said)] == ['EIO']
-    assert said.startswith('task 0 on n1: 1 calls failed 5 s after the load began')
+    sentence = refused('F1', rows(errors={5: {'EIO': 1}}), rows())
+    assert [call.errno for call in failed_calls(sentence)] == ['EIO']
+    assert sentence.startswith('task 0 on n1: 1 calls failed 5 s after the load began')
 
 
 def test_what_does_not_come_back_has_no_time_to_recover_and_all_other_figures():
-    found = measured(rows(dead=(10.5, 59.0)), rows(dead=(10.5, 59.0)))
-    assert {name for name, each in found.items() if each.censored} == {'recovery'}
-    assert found['recovery'].value == 60 - 21
-    assert 'not back at 90 % in the 39 s after the undo of away' in found['recovery'].figure
-    assert (found['outage'].value, found['during'].value) == (48.5, 0)
+    metrics = measured(rows(dead=(10.5, 59.0)), rows(dead=(10.5, 59.0)))
+    assert {name for name, metric in metrics.items() if metric.censored} == {'recovery'}
+    assert metrics['recovery'].value == 60 - 21
+    assert 'not back at 90 % in the 39 s after the undo of away' in metrics['recovery'].figure
+    assert (metrics['outage'].value, metrics['during'].value) == (48.5, 0)
 
 
 def test_an_outage_long_after_an_undo_belongs_to_it_where_nothing_has_come_back():
@@ -116,15 +116,15 @@ def test_what_was_counted_belongs_to_its_action_and_what_was_not_is_no_zero():
     second = (STEPS[0]._replace(begun_s=50.1, ended_s=50.4), STEPS[1]._replace(begun_s=60.5, ended_s=61.0))
     count = Step('away', 'count', 21.0, 21.1, '', 4)
     unknown = count._replace(why='exited with 2', counted=None)
-    for said, seen in ((count, (4, '')), (unknown, (None, 'exited with 2'))):
-        first, other = windows_of(point, transcript([*STEPS, said, *second, count._replace(counted=0)]))
+    for counting, seen in ((count, (4, '')), (unknown, (None, 'exited with 2'))):
+        first, other = windows_of(point, transcript([*STEPS, counting, *second, count._replace(counted=0)]))
         assert (first.counted, first.uncounted) == seen and (other.counted, other.uncounted) == (0, '')
     first, other = windows_of(point, transcript([*STEPS, *second]))
     assert first.counted is None is other.counted and not first.uncounted
 
 
 @pytest.mark.parametrize(
-    ('said', 'why'),
+    ('stream', 'why'),
     [
         ('', 'nobody carried'),
         (transcript(skew_s=-3.0), 'clocks'),
@@ -137,15 +137,15 @@ def test_what_was_counted_belongs_to_its_action_and_what_was_not_is_no_zero():
         (transcript(complete=False), 'not complete'),
     ],
 )
-def test_actions_that_were_not_as_planned_are_no_measurement(said, why):
-    assert why in refused('A1', said=said)
+def test_actions_that_were_not_as_planned_are_no_measurement(stream, why):
+    assert why in refused('A1', stream=stream)
 
 
 def test_a_transcript_that_is_cut_short_anywhere_is_never_taken_for_a_whole_one():
     whole = transcript()
     for end in range(len(whole) - 1):
-        found = transcript_of(whole[:end])
-        assert found is None or not found.complete
+        read = transcript_of(whole[:end])
+        assert read is None or not read.complete
 
 
 def test_rows_that_are_cut_short_are_refused():
@@ -179,7 +179,7 @@ def test_rows_follow_each_other_and_every_second_near_an_action_has_its_own(dura
     while at_s < point.duration_s:
         end_s = bound_s(point, at_s)
         assert end_s > at_s
-        if any(each.at_s - GAP_S <= at_s <= each.at_s + each.for_s for each in point.actions):
+        if any(action.at_s - GAP_S <= at_s <= action.at_s + action.for_s for action in point.actions):
             assert end_s - at_s == 1.0
         at_s, number = end_s, number + 1
     assert number <= max(7200, duration_s / 60 + times * 800) + 1

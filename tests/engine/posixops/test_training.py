@@ -23,17 +23,17 @@ SMALL = training(5000, 4, 0.002, 3, samples_per_file=3, bytes_per_task=90_000)
 @pytest.mark.parametrize('changes', [{}, {'interface': 'mmap', 'order': 'contiguous'}])
 def test_two_tasks_write_a_data_set_and_read_it_in_two_epochs(disk, changes):
     at = point(SMALL).changed(**changes)
-    found = {phase: disk.launch(phase, at) for phase in at.phases}
-    sizes = {each.name: each.stat().st_size for each in disk.data.iterdir()}
+    measured = {phase: disk.launch(phase, at) for phase in at.phases}
+    sizes = {file.name: file.stat().st_size for file in disk.data.iterdir()}
     assert sizes == {f'data.{number:08d}': 15_000 for number in range(12)}
-    for phase, measurement in found.items():
-        assert [each.name for each in measurement.metrics] == [each.name for each in metrics_of(at, phase)]
+    for phase, measurement in measured.items():
+        assert [metric.name for metric in measurement.metrics] == [metric.name for metric in metrics_of(at, phase)]
         assert measurement.bytes_moved == sum(task.bytes_moved for task in measurement.tasks) == 180_000
         assert measurement.fsync == (phase == 'write')
     for phase in (FIRST, NEXT):
-        share = found[phase].metric(f'{phase}_utilisation').value
+        share = measured[phase].metric(f'{phase}_utilisation').value
         assert 0 < share <= 1
-        assert found[phase].metric(f'{phase}_samples').operations == 36
+        assert measured[phase].metric(f'{phase}_samples').operations == 36
 
 
 def test_an_accelerator_is_never_idle_less_than_it_waits_for_its_data(disk):
@@ -76,10 +76,10 @@ def test_a_task_that_read_less_or_did_not_time_the_rest_is_refused(disk):
 
 def test_each_epoch_of_a_task_reads_all_of_its_samples_in_an_order_of_its_own():
     at = point(SMALL, 2)
-    first, following = ([each for some in batches_in(at, phase, 1, 1) for each in some] for phase in (FIRST, NEXT))
+    first, following = ([file for batch in batches_in(at, phase, 1, 1) for file in batch] for phase in (FIRST, NEXT))
     assert first != following and sorted(first) == sorted(following) and len(set(first)) == 18
-    assert {Path(each.name).name for each in first} == {f'data.{number:08d}' for number in range(6, 12)}
-    ordered = [each for some in batches_in(at.changed(order='contiguous'), FIRST, 1, 1) for each in some]
+    assert {Path(file.name).name for file in first} == {f'data.{number:08d}' for number in range(6, 12)}
+    ordered = [file for batch in batches_in(at.changed(order='contiguous'), FIRST, 1, 1) for file in batch]
     assert ordered == sorted(first)
 
 
@@ -100,7 +100,7 @@ BOTH = burst(training(5000, 4, 0.002, 3, samples_per_file=3, bytes_per_task=90_0
 
 
 def figures(measurement):
-    return {each.name: each.value for each in measurement.metrics}
+    return {metric.name: metric.value for metric in measurement.metrics}
 
 
 @pytest.mark.parametrize('tasks', [2, 3])
@@ -118,22 +118,22 @@ def test_both_loads_are_timed_alone_and_at_once_and_only_the_data_set_is_left(di
 def test_an_accelerator_does_no_more_than_it_can(disk):
     at = point(BOTH).changed(bytes_per_task=4 * MIB // 15_000 * 15_000)
     disk.launch('write', at)
-    found = figures(disk.launch('burst', at))
-    assert max(found['training'], found['training_beside']) <= 4 / 0.002
+    rates = figures(disk.launch('burst', at))
+    assert max(rates['training'], rates['training_beside']) <= 4 / 0.002
 
 
 def test_the_figures_are_those_of_the_time_in_which_a_checkpoint_was_written(disk):
     at = point(BOTH)
     disk.launch('write', at)
     disk.launch('burst', at)
-    said = [json.loads(text) for text in disk.outcome.stdouts]
-    said[0]['counts'].update({'alone': {BUSY: 500, WINDOW: 1000}, '_beside': {BUSY: 100, WINDOW: 1000}})
-    said[1]['timed']['checkpoint_beside']['spans'] = [{'start_s': 1.0, 'end_s': 3.0}]
-    outcome = disk.outcome._replace(stdouts=tuple(map(json.dumps, said)))
-    found = figures(PosixOps().measure('burst', at, None, outcome))
-    assert found['training'] == pytest.approx(0.5 * 4 / 0.002)
-    assert found['training_beside'] == pytest.approx(0.1 * 4 / 0.002)
-    assert found['checkpoint_beside'] == 90_000 / 2.0
+    reports = [json.loads(text) for text in disk.outcome.stdouts]
+    reports[0]['counts'].update({'alone': {BUSY: 500, WINDOW: 1000}, '_beside': {BUSY: 100, WINDOW: 1000}})
+    reports[1]['timed']['checkpoint_beside']['spans'] = [{'start_s': 1.0, 'end_s': 3.0}]
+    outcome = disk.outcome._replace(stdouts=tuple(map(json.dumps, reports)))
+    rates = figures(PosixOps().measure('burst', at, None, outcome))
+    assert rates['training'] == pytest.approx(0.5 * 4 / 0.002)
+    assert rates['training_beside'] == pytest.approx(0.1 * 4 / 0.002)
+    assert rates['checkpoint_beside'] == 90_000 / 2.0
 
 
 def test_a_sample_that_is_cut_short_ends_a_launch_of_both(disk):
