@@ -18,13 +18,11 @@ LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at mos
 
 
 class EngineError(Exception):
-    """An invalid output: the validity rule that it breaks, a sentence about it, and its evidence."""
+    """Why a launch is not valid, seen in its output or by a task: the rule, a sentence, the evidence of a Finding."""
 
     def __init__(self, rule: str, sentence: str, evidence: Optional[Dict[str, str]] = None) -> None:
         super().__init__(f'{rule}: {sentence}')
-        self.rule = rule
-        self.sentence = sentence
-        self.evidence = evidence
+        self.rule, self.sentence, self.evidence = rule, sentence, evidence or {}
 
 
 class Command(NamedTuple):
