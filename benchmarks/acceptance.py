@@ -62,11 +62,11 @@ def accept_s(folder: Path, allocations: int, *options: str) -> float:
     accept.carried_out = leave_session
     argv = [f'--site={folder}', f'--checks={site.checks}', *options]
     began = time.process_time()
-    with contextlib.redirect_stdout(io.StringIO()) as said:
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
         status = accept.accept.main(argv, standalone_mode=False)
     seconds = time.process_time() - began - made_s[0]
     expected = Verdict.INCONCLUSIVE if options else Verdict.PASS
-    assert status == EXIT_CODES[expected], said.getvalue()
+    assert status == EXIT_CODES[expected], printed.getvalue()
     return seconds
 
 
@@ -78,20 +78,20 @@ def main() -> int:
     options = parser.parse_args()
     most, rounds = (3, 1) if options.quick else (options.allocations, options.rounds)
     numbers = sorted({1, max(1, most // 5), most})
-    found: dict[int, float] = {}
+    judged_s: dict[int, float] = {}
     with scratch() as folder:
         accept_s(folder / 'first', 1)  # imports
-        for each in range(rounds):
+        for place in range(rounds):
             # What there is without any session: the site, the checks and the contract are read.
-            start_s = accept_s(folder / f'{each}-none', 1, '--judge')
+            start_s = accept_s(folder / f'{place}-none', 1, '--judge')
             for number in numbers:
-                own_s = accept_s(folder / f'{each}-{number}', number) - start_s
-                found[number] = min(own_s, found.get(number, own_s))
+                own_s = accept_s(folder / f'{place}-{number}', number) - start_s
+                judged_s[number] = min(own_s, judged_s.get(number, own_s))
     print(f'{machine()}, fastest of {rounds} rounds\n')
     print('| allocations | CPU | an allocation | times one |\n|---|---|---|---|')
-    for number, seconds in found.items():
-        print(f'| {number} | {seconds:.2f} s | {1000 * seconds / number:.0f} ms | {seconds / found[1]:.1f} |')
-    ratio = found[most] / most / found[1]
+    for number, seconds in judged_s.items():
+        print(f'| {number} | {seconds:.2f} s | {1000 * seconds / number:.0f} ms | {seconds / judged_s[1]:.1f} |')
+    ratio = judged_s[most] / most / judged_s[1]
     print(f'\nAn allocation among {most} takes {ratio:.2f} times as long as one alone; at most {MAX_RATIO}.')
     return 0 if options.quick or ratio <= MAX_RATIO else 1
 

@@ -32,23 +32,23 @@ def main() -> int:
     parser.add_argument('--sessions', type=int, default=100)
     parser.add_argument('--quick', action='store_true', help='one session, to see that it works')
     options = parser.parse_args()
-    installed = [each for each in ENGINES if all(shutil.which(name) for name in each if name != 'posixops')]
+    installed = [engines for engines in ENGINES if all(shutil.which(name) for name in engines if name != 'posixops')]
     verdicts: collections.Counter[str] = collections.Counter()
     rules: collections.Counter[str] = collections.Counter()
     with scratch() as folder:
         start = multiprocessing.get_context('fork').Process
         others = [start(target=compute, daemon=True) for _ in range(os.cpu_count() or 1)]
         others.append(start(target=write_and_sync, args=(folder / 'other',), daemon=True))
-        for each in others:
-            each.start()
+        for other_machine in others:
+            other_machine.start()
         sessions = 1 if options.quick else options.sessions
         for number in range(sessions):
-            own = folder / str(number)
-            found = real_session(own, CHECKS, installed[number % len(installed)], 'smoke', SIZES)
-            shutil.rmtree(own / 'target')
+            place = folder / str(number)
+            session = real_session(place, CHECKS, installed[number % len(installed)], 'smoke', SIZES)
+            shutil.rmtree(place / 'target')
             print(f'\r{number + 1} of {sessions} sessions', end='', file=sys.stderr, flush=True)
-            verdicts.update(case['verdict'] for case in found['cases'])
-            for case in found['cases']:
+            verdicts.update(case['verdict'] for case in session['cases'])
+            for case in session['cases']:
                 if case['verdict'] not in HONEST:
                     print(f'{number}: {case["check"]}: {case["verdict"]}: {"; ".join(case["reasons"])}', flush=True)
                     rules.update(re.findall(r'\b([A-Z]\d+[a-z]?): ', ' '.join(case['reasons'])) or ['no rule'])
@@ -56,7 +56,7 @@ def main() -> int:
     print('| sessions | engines | cases | accused | by |\n|---|---|---|---|---|')
     accused = sum(count for verdict, count in verdicts.items() if verdict not in HONEST)
     by = ', '.join(f'{rule} {count} times' for rule, count in sorted(rules.items())) or 'none'
-    used = ', '.join(dict.fromkeys(name for each in installed for name in each))
+    used = ', '.join(dict.fromkeys(name for engines in installed for name in engines))
     print(f'| {sessions} | {used} | {sum(verdicts.values())} | {accused} | {by} |')
     return 1 if accused else 0
 

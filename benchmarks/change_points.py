@@ -34,14 +34,14 @@ def found(means, noise: float, count: int, rng):
 def row(means, times: float, noise: float, count: int, rng) -> 'list[float]':
     """Shares: found; at its place; its place and its size in their intervals. Then the places in the interval."""
     every = list(found(means, noise, count, rng))
-    true = [next(step for step in each.every if step.above == f'{AT}KiB') for each in every]
+    true = [next(step for step in curve.every if step.above == f'{AT}KiB') for curve in every]
     pairs = list(zip(every, true, strict=True))
     return [
-        np.mean([each.likeliest.found for each in every]),
-        np.mean([each.likeliest is step and step.found for each, step in pairs]),
-        np.mean([step in each.places for each, step in pairs]),
+        np.mean([curve.likeliest.found for curve in every]),
+        np.mean([pair.likeliest is step and step.found for pair, step in pairs]),
+        np.mean([step in pair.places for pair, step in pairs]),
         np.mean([step.low <= times <= step.high for step in true]),
-        np.mean([len(each.places) for each in every]),
+        np.mean([len(curve.places) for curve in every]),
     ]
 
 

@@ -70,17 +70,19 @@ class Rates(NamedTuple):
 def sessions(shifts: Mapping[str, float], noise: Noise) -> list[dict[str, list[float]]]:
     """The samples of each metric of a family by session, each after a change by its logarithm."""
     shared = [math.sqrt(noise.shared) * noise.draw() for _ in shifts]
-    found = []
+    series_made = []
     for _ in range(METRICS):
-        own = [math.sqrt(1 - noise.shared) * noise.draw() for _ in shifts]
-        levels = [math.exp(each + BETWEEN * (a + b)) for each, a, b in zip(shifts.values(), shared, own, strict=True)]
-        found.append(
+        noises = [math.sqrt(1 - noise.shared) * noise.draw() for _ in shifts]
+        levels = [
+            math.exp(shift + BETWEEN * (a + b)) for shift, a, b in zip(shifts.values(), shared, noises, strict=True)
+        ]
+        series_made.append(
             {
                 name: [level * random.gauss(100, 100 * WITHIN) for _ in range(REPETITIONS)]
                 for name, level in zip(shifts, levels, strict=True)
             }
         )
-    return found
+    return series_made
 
 
 def pair(sides: tuple[int, int], noise: Noise, drop: float, drift: float = 0.0) -> list[Series]:
@@ -93,25 +95,25 @@ def pair(sides: tuple[int, int], noise: Noise, drop: float, drift: float = 0.0) 
         before = {name: lower[name] for name in names[: sides[0]]}
         after = {name: lower[name] + step for name in names[sides[0] :]}
         both = zip(sessions(before, noise), sessions(after, noise), strict=True)
-        series += [Series(family, *each) for each in both]
+        series += [Series(family, *sides) for sides in both]
     return series
 
 
 def rates(sides: tuple[int, int], noise: Noise, pairs: int) -> Rates:
-    named = covered = of_metrics = found = found_metrics = 0
+    named = covered = of_metrics = changed = found_metrics = 0
     for _ in range(pairs):
         families, metrics = compared(pair(sides, noise, 0.0))
-        named += any(each.verdict in (BETTER, WORSE) for each in (*families.values(), *metrics))
-        covered += sum(each.low < 1 < each.high for each in families.values())
-        of_metrics += sum(each.low < 1 < each.high for each in metrics)
+        named += any(change.verdict in (BETTER, WORSE) for change in (*families.values(), *metrics))
+        covered += sum(family.low < 1 < family.high for family in families.values())
+        of_metrics += sum(metric.low < 1 < metric.high for metric in metrics)
         families, metrics = compared(pair(sides, noise, DROP))
-        found += families[FAMILIES[0]].verdict == WORSE
-        found_metrics += sum(each.verdict == WORSE for each in metrics[:METRICS])
+        changed += families[FAMILIES[0]].verdict == WORSE
+        found_metrics += sum(metric.verdict == WORSE for metric in metrics[:METRICS])
     return Rates(
         named / pairs,
         covered / pairs / len(FAMILIES),
         of_metrics / pairs / len(FAMILIES) / METRICS,
-        found / pairs,
+        changed / pairs,
         found_metrics / pairs / METRICS,
     )
 
@@ -128,19 +130,19 @@ def print_drifts(pairs: int) -> None:
     print('|---' * (3 + len(words)) + '|')
     for noise in NOISES[:3]:
         for count in (3, 5, 8):
-            found: dict[bool, list[int]] = {False: [], True: []}
+            named_by_drift: dict[bool, list[int]] = {False: [], True: []}
             for drop, drift in cases:
                 made = [pair((count, count), noise, drop, drift) for _ in range(pairs)]
-                for looked, counts in found.items():
-                    judged = [compared(each, drifts=looked) for each in made]
+                for looked, counts in named_by_drift.items():
+                    judged = [compared(series_of_one, drifts=looked) for series_of_one in made]
                     worse = sum(families[FAMILIES[0]].verdict == WORSE for families, _ in judged)
                     named = sum(
-                        any(each.verdict in (BETTER, WORSE) for each in (*families.values(), *metrics))
+                        any(change.verdict in (BETTER, WORSE) for change in (*families.values(), *metrics))
                         for families, metrics in judged
                     )
                     counts.append(worse if drop else named)
-            for looked, counts in found.items():
-                shown = ' | '.join(f'{100 * each / pairs:.1f} %' for each in counts)
+            for looked, counts in named_by_drift.items():
+                shown = ' | '.join(f'{100 * count / pairs:.1f} %' for count in counts)
                 print(
                     f'| {count}, {count} | {noise.words} | {"looked for" if looked else "not"} | {shown} |',
                     flush=True,
@@ -150,20 +152,20 @@ def print_drifts(pairs: int) -> None:
 def rounds(count: int, drop: float) -> list[Series]:
     """Two sides measured in turn: a round strikes both sides of all metrics by DRIFT, a session each metric."""
     shared = [random.gauss(0, DRIFT) for _ in range(count)]
-    found = []
+    series_made = []
     for family in FAMILIES:
         for _ in range(METRICS):
             sides: list[dict[str, list[float]]] = []
             for shift in (0.0, math.log1p(-drop) if family == FAMILIES[0] else 0.0):
-                levels = [math.exp(each + shift + random.gauss(0, BETWEEN)) for each in shared]
+                levels = [math.exp(level + shift + random.gauss(0, BETWEEN)) for level in shared]
                 sides.append(
                     {
                         str(number): [level * random.gauss(100, 100 * WITHIN) for _ in range(REPETITIONS)]
                         for number, level in enumerate(levels)
                     }
                 )
-            found.append(Series(family, *sides))
-    return found
+            series_made.append(Series(family, *sides))
+    return series_made
 
 
 def in_turn(pairs: int) -> None:
@@ -172,13 +174,13 @@ def in_turn(pairs: int) -> None:
     print('|---|---|---|---|---|')
     for count in (3, 6, 12):
         for paired in (True, False):
-            named = covered = found = 0
+            named = covered = changed = 0
             for _ in range(pairs):
                 families, metrics = compared(rounds(count, 0.0), paired=paired)
-                named += any(each.verdict in (BETTER, WORSE) for each in (*families.values(), *metrics))
-                covered += sum(each.low < 1 < each.high for each in families.values())
-                found += compared(rounds(count, DROP), paired=paired)[0][FAMILIES[0]].verdict == WORSE
-            shown = ' | '.join(f'{100 * each / pairs:.1f} %' for each in (named, covered / len(FAMILIES), found))
+                named += any(change.verdict in (BETTER, WORSE) for change in (*families.values(), *metrics))
+                covered += sum(family.low < 1 < family.high for family in families.values())
+                changed += compared(rounds(count, DROP), paired=paired)[0][FAMILIES[0]].verdict == WORSE
+            shown = ' | '.join(f'{100 * count / pairs:.1f} %' for count in (named, covered / len(FAMILIES), changed))
             print(f'| {count} | {"paired" if paired else "not paired"} | {shown} |', flush=True)
 
 
@@ -196,8 +198,8 @@ def main() -> int:
     print('|---|---|---|---|---|---|---|')
     for noise in NOISES:
         for sides in SIDES:
-            found = rates(sides, noise, 3 if options.quick else options.pairs)
-            shown = ' | '.join(f'{100 * each:.1f} %' for each in found)
+            shares = rates(sides, noise, 3 if options.quick else options.pairs)
+            shown = ' | '.join(f'{100 * share:.1f} %' for share in shares)
             print(f'| {sides[0]}, {sides[1]} | {noise.words} | {shown} |', flush=True)
     print()
     random.seed(options.seed)

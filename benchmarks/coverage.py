@@ -169,7 +169,7 @@ def games_howell_differs(points) -> bool:
     a, b = np.triu_indices(len(means), 1)
     df = (variances[a] + variances[b]) ** 2 / (variances[a] ** 2 / (n[a] - 1) + variances[b] ** 2 / (n[b] - 1))
     distance = np.abs(means[a] - means[b]) / np.sqrt((variances[a] + variances[b]) / 2)
-    return bool(np.any(distance > [_studentised_range(len(means), int(each)) for each in df]))
+    return bool(np.any(distance > [_studentised_range(len(means), int(freedom)) for freedom in df]))
 
 
 def _studentised_range(count: int, df: int) -> float:
@@ -193,9 +193,9 @@ def print_coverage(count: int, rng, noises=NOISES) -> None:
         for noise in noises:
             cells = []
             for rule in RULES:
-                found = coverage(series, noise, rule, count, rng)
-                cells += map(_percent, (found.covered, found.of_converged, found.by_students))
-                cells += [f'{found.samples:.1f}', _percent(found.unconverged)]
+                covered = coverage(series, noise, rule, count, rng)
+                cells += map(_percent, (covered.covered, covered.of_converged, covered.by_students))
+                cells += [f'{covered.samples:.1f}', _percent(covered.unconverged)]
             print(f'| {name} | {noise * 100:g} % | {" | ".join(cells)} |', flush=True)
 
 
@@ -209,12 +209,12 @@ def print_equal_sweeps(count: int, rng, noises=SWEEP_NOISES) -> None:
     for size in (11, 13):
         for noise in noises:
             for rule in (None, *RULES):
-                found = sweeps(np.ones(size), noise, rule, count, rng)
-                naive = np.array([max(each) / min(each) for each in map(_means, found)])
-                relations = {margin: [insensitive(points, margin) for points in found] for margin in MARGINS}
+                drawn = sweeps(np.ones(size), noise, rule, count, rng)
+                naive = np.array([max(means) / min(means) for means in map(_means, drawn)])
+                relations = {margin: [insensitive(points, margin) for points in drawn] for margin in MARGINS}
                 cells = [_percent(np.mean(naive > margin)) for margin in MARGINS]
                 cells += [_percent(shares(relations[margin])[word]) for word in (FAILS, HOLDS) for margin in MARGINS]
-                cells.append(_percent(np.mean([games_howell_differs(points) for points in found])))
+                cells.append(_percent(np.mean([games_howell_differs(points) for points in drawn])))
                 cells.append(_percent(np.mean([relation.low > 1 for relation in relations[MARGINS[0]]])))
                 print(f'| {size} | {noise * 100:g} % | {_rule_name(rule)} | {" | ".join(cells)} |', flush=True)
 
@@ -233,11 +233,11 @@ def print_unequal_sweeps(count: int, rng, noises=SWEEP_NOISES) -> None:
     one_slow = np.concatenate(([1.0], np.full(12, 1.5)))
     for noise in noises:
         for rule in (None, *RULES):
-            found = [
+            relations = [
                 shares(insensitive(points, margin) for points in sweeps(means, noise, rule, count, rng))
                 for means in (half, ends, one_slow)
             ]
-            cells = [found[0][FAILS], found[1][HOLDS], found[2][FAILS], found[2][UNDECIDED]]
+            cells = [relations[0][FAILS], relations[1][HOLDS], relations[2][FAILS], relations[2][UNDECIDED]]
             print(f'| {noise * 100:g} % | {_rule_name(rule)} | {" | ".join(map(_percent, cells))} |', flush=True)
 
 
@@ -247,7 +247,7 @@ def _means(points):
 
 def _quantiles(rule: StoppingRule, df: np.ndarray) -> np.ndarray:
     """Of t for each of these; infinite for less than one degree of freedom."""
-    known = [np.inf] + [t_quantile(rule.confidence, each) for each in range(1, int(df.max()) + 1)]
+    known = [np.inf] + [t_quantile(rule.confidence, n) for n in range(1, int(df.max()) + 1)]
     return np.array(known)[np.maximum(df, 0)]
 
 

@@ -28,8 +28,8 @@ import reframe.utility.sanity as sn
 from harness import machine, reframe_version, run, scratch
 from reframe.core.exceptions import SanityError
 
+from seatrial.judge.change_points import changes
 from seatrial.judge.compare import BETTER, EFFECT, WORSE, Series, compared
-from seatrial.judge.trend import changes
 from seatrial.model.units import MIB
 from seatrial.report.nights.trend import MONTH, NEAR, SUSPECTED
 
@@ -76,7 +76,7 @@ KINDS = (
 def recorded(folder: Path, count: int) -> np.ndarray:
     """The mean bandwidth of repetitions that write and sync a file, so often, as logarithms."""
     file, data = folder / 'data', os.urandom(4 * MIB)
-    found = []
+    alarms = []
     for _ in range(count):
         rates = []
         for _ in range(REPETITIONS):
@@ -85,8 +85,8 @@ def recorded(folder: Path, count: int) -> np.ndarray:
                 stream.write(data)
                 os.fsync(stream.fileno())
             rates.append(1 / (time.monotonic() - began))
-        found.append(np.log(np.mean(rates)))
-    return np.array(found)
+        alarms.append(np.log(np.mean(rates)))
+    return np.array(alarms)
 
 
 def again(record: np.ndarray) -> Draw:
@@ -126,15 +126,15 @@ class Tool(NamedTuple):
 
 def seatrial(values: Values) -> Sequence[int]:
     """What is told: as in report/nights/trend.py and notification.py."""
-    found, level = [], BUDGET / FAMILIES
-    places = [each.first for each in changes(values, level)]
+    alarms, level = [], BUDGET / FAMILIES
+    places = [change.first for change in changes(values, level)]
     ends = [0, *places, len(values)]
     for start, place, end in zip(ends, places, ends[2:], strict=False):
         sides = range(max(start, place - NEAR), place), range(place, min(end, place + NEAR))
         before, after = ({str(night): [np.exp(values[night])] for night in side} for side in sides)
         if compared([Series('family', before, after)], EFFECT)[0]['family'].verdict in (BETTER, WORSE):
-            found.append(place)
-    return found
+            alarms.append(place)
+    return alarms
 
 
 def reframe(bound: float) -> Callable[[Values], Sequence[int]]:
@@ -152,7 +152,7 @@ def reframe(bound: float) -> Callable[[Values], Sequence[int]]:
 def otava(values: Values) -> Sequence[int]:
     from otava.analysis import compute_change_points
 
-    return [each.index for each in compute_change_points(list(np.exp(values)))[0]]
+    return [point.index for point in compute_change_points(list(np.exp(values)))[0]]
 
 
 TOOLS = (
@@ -179,16 +179,16 @@ def flagged_after(tool: Tool, values: Values) -> float:
 def false_alarms(tool: Tool, values: Values) -> int:
     """How many are named after the two months, by the rule that a change within two weeks of another is that one."""
     known: list[int] = []
-    told = 0
+    alarms = 0
     for nights in range(BEFORE, len(values) + 1):
         new = [
             place
             for place in tool.places(values[:nights])
-            if not tool.remembers or all(abs(place - each) >= NEAR for each in known)
+            if not tool.remembers or all(abs(place - place_known) >= NEAR for place_known in known)
         ]
         known += new
-        told += len(new) if nights > BEFORE else 0
-    return told
+        alarms += len(new) if nights > BEFORE else 0
+    return alarms
 
 
 def cusum(values: np.ndarray, drop: float, threshold: float) -> Iterator[int]:
@@ -213,8 +213,8 @@ def threshold_for(values: np.ndarray, drop: float) -> float:
 
 def shares(nights: Sequence[float]) -> str:
     """Flagged within so many nights, in per cent."""
-    found = np.array(nights)
-    return ', '.join(f'{100 * np.mean(found <= since):.0f}' for since in SINCE)
+    placed = np.array(nights)
+    return ', '.join(f'{100 * np.mean(placed <= since):.0f}' for since in SINCE)
 
 
 def rows(kind: Nights, tools: Sequence[Tool], count: int, seed: int) -> Iterator[str]:
@@ -223,8 +223,8 @@ def rows(kind: Nights, tools: Sequence[Tool], count: int, seed: int) -> Iterator
     looks = len(years) * (YEAR - BEFORE)
     cells = []
     for tool in tools:
-        told = sum(false_alarms(tool, own(tool, one).tolist()) for one in years)
-        cells.append(f'{float(f"{told / looks / BUDGET * tool.watched:.2g}"):,g} a month')
+        alarms = sum(false_alarms(tool, own(tool, one).tolist()) for one in years)
+        cells.append(f'{float(f"{alarms / looks / BUDGET * tool.watched:.2g}"):,g} a month')
     yield f'| {kind.words} | none | {" | ".join(cells)} | 1 a month |'
     quiet = np.concatenate([family for family, _ in years])
     series = [history(rng, kind, BEFORE + SINCE[-1]) for _ in range(count)]

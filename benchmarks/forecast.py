@@ -226,7 +226,7 @@ def _measured(place: Place, profile: str, checks: 'list[str]') -> 'tuple[list[Ro
         place.seatrial('run', f'--profile={profile}')
         taken_s = time.monotonic() - began
     (second,) = set((state / 'sessions').iterdir()) - earlier
-    cases = {each['case'].partition('/')[0]: each for each in plan['cases']}
+    cases = {case['case'].partition('/')[0]: case for case in plan['cases']}
     rows = [_row(place.name, cases, folder, most) for folder in sorted((second / 'cases').iterdir())]
     wall = plan['total']['wall_s']
     return rows, Wall(place.name, profile, len(cases), wall['least'], wall['expected'] or 0.0, taken_s)
@@ -238,12 +238,12 @@ def _describe(place: Place, checks: 'list[str]') -> None:
         place.path.mkdir(mode=0o700, exist_ok=True)
     (place.folder / 'settings.py').write_text((SITES / place.settings / 'settings.py').read_text())
     text = TRIAL.format(state=place.folder / 'state', **place._asdict())
-    for own, sizes in (
+    for family, sizes in (
         (DATA, f'bytes_per_task: {place.bytes_per_task}, transfer_size: 1MiB'),
         (METADATA, f'files_per_task: {place.files_per_task}'),
         (MIXED, 'bytes_per_task: 64MiB'),
     ):
-        chosen = ', '.join(each for each in checks if each in own)
+        chosen = ', '.join(check for check in checks if check in family)
         text += ENTRY.format(checks=chosen, sizes=sizes, **place._asdict()) if chosen else ''
     (place.folder / 'trial.yaml').write_text(text)
 
@@ -281,8 +281,8 @@ def _size(folder: Path) -> 'tuple[int, int]':
     with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
         size, inodes = os.lstat(folder).st_blocks * 512, 1
     for directory in entries:
-        with contextlib.suppress(FileNotFoundError), os.scandir(directory) as found:
-            for entry in found:
+        with contextlib.suppress(FileNotFoundError), os.scandir(directory) as listing:
+            for entry in listing:
                 if entry.is_dir(follow_symlinks=False):
                     entries.append(entry.path)
                 with contextlib.suppress(FileNotFoundError):
@@ -293,10 +293,10 @@ def _size(folder: Path) -> 'tuple[int, int]':
 def _row(place: str, cases: 'dict[str, Any]', folder: Path, most: 'dict[str, list[int]]') -> Row:
     plan, records = read_plan(str(folder / PLAN)), records_in(str(folder))
     assert records.sized and records.start
-    measured = [each for each in records.samples if each.stage != 'proof']
-    said, check = cases[plan.case.check], plan.case.check
+    measured = [sample for sample in records.samples if sample.stage != 'proof']
+    case, check = cases[plan.case.check], plan.case.check
     repetitions = Counter(
-        each.point.label for each in measured if each.stage == 'measured' and each.phase == plan.phases[0]
+        sample.point.label for sample in measured if sample.stage == 'measured' and sample.phase == plan.phases[0]
     )
     written, read = (sum(way) for way in zip(*map(_moved, measured), strict=True))
     names = ('repetitions', 'bytes_written', 'bytes_read', 'room_bytes', 'room_inodes')
@@ -312,7 +312,7 @@ def _row(place: str, cases: 'dict[str, Any]', folder: Path, most: 'dict[str, lis
     before = bytes_before(plan, warm, share)
     fixed = None not in (*by_repetition, *before)
     exact = fixed and [a + b for a, b in zip(by_repetition, before, strict=True)] == [written, read]
-    expected = {name: said[name]['expected'] or 0.0 for name in names}
+    expected = {name: case[name]['expected'] or 0.0 for name in names}
     return Row(place, f'{check} ({plan.profile})', expected, dict(zip(names, made, strict=True)), fixed, exact)
 
 
@@ -360,7 +360,7 @@ def _print_rows(rows: 'list[Row]') -> None:
 def _print_walls(walls: 'list[Wall]') -> None:
     print('\n| place | profile | cases | least | expected | taken | off |\n|---|---|---|---|---|---|---|')
     for wall in walls:
-        seconds = ' | '.join(f'{each:.0f} s' for each in (wall.least_s, wall.expected_s, wall.taken_s))
+        seconds = ' | '.join(f'{wall_s:.0f} s' for wall_s in (wall.least_s, wall.expected_s, wall.taken_s))
         off = f'{100 * _off(wall.expected_s, wall.taken_s):+.0f} %'
         print(f'| {wall.place} | {wall.profile} | {wall.cases} | {seconds} | {off} |')
 

@@ -137,8 +137,8 @@ def run(main: Callable[[], int]) -> NoReturn:
 
 
 def _unwind(number: int, frame: object) -> None:
-    for each in INTERRUPTS:  # a second one must not break off the clean-up
-        signal.signal(each, signal.SIG_IGN)
+    for signal_number in INTERRUPTS:  # a second one must not break off the clean-up
+        signal.signal(signal_number, signal.SIG_IGN)
     sys.exit(128 + number)
 
 
@@ -236,8 +236,8 @@ def real_session(
     (folder / 'target').mkdir(parents=True)
     settings = (SITES / 'local' / 'settings.py').read_text()
     (folder / 'settings.py').write_text(settings.replace('/../../.seatrial/', '/.seatrial/'))
-    listed = [{'name': each, 'program': shutil.which(each)} for each in engines if each != 'posixops']
-    if not all(each['program'] for each in listed):
+    listed = [{'name': engine, 'program': shutil.which(engine)} for engine in engines if engine != 'posixops']
+    if not all(program['program'] for program in listed):
         sys.exit(f'{" or ".join(engines)} is not installed')
     of_python = [{'name': 'posixops'}] if 'posixops' in engines else []
     text = REAL_TRIAL.format(folder=folder, engines=json.dumps(listed + of_python), checks=checks, sizes=sizes)
@@ -249,15 +249,15 @@ def real_session(
         f'--checks={REPOSITORY / "checks"}',
     ]
     environment = {**os.environ, 'TMPDIR': str(folder)}  # where ReFrame leaves a log
-    said = subprocess.run(
+    answer = subprocess.run(
         [*argv, f'--profile={profile}'], env=environment, capture_output=True, text=True, check=False
     )
     try:
         (results,) = (folder / 'state').glob('sessions/*/results.json')
     except ValueError:
-        sys.exit(f'the session left no results\n{said.stdout}{said.stderr}')
-    found: dict[str, Any] = json.loads(results.read_text())
-    return found
+        sys.exit(f'the session left no results\n{answer.stdout}{answer.stderr}')
+    values: dict[str, Any] = json.loads(results.read_text())
+    return values
 
 
 def cases_in(folder: Path) -> 'list[Path]':
@@ -288,32 +288,36 @@ class Reading(NamedTuple):
 def reading(records: Path, samples: int) -> Reading:
     """Of so many launches like those that a job has recorded."""
     written = (records / SAMPLES).read_text().splitlines()
-    own = [line for line in written if json.loads(line)['record'] == 'sample']
-    lines = list(itertools.islice(itertools.cycle(own), samples))
+    sample_lines = [line for line in written if json.loads(line)['record'] == 'sample']
+    lines = list(itertools.islice(itertools.cycle(sample_lines), samples))
     began = time.process_time()
     values = [json.loads(line) for line in lines]
     json_s = time.process_time() - began
     del values
     began = time.process_time()
-    found = read_records(lines)
+    record_set = read_records(lines)
     seconds = time.process_time() - began
-    assert len(found.samples) == samples, 'a line of the record is none'
-    return Reading(samples, seconds, json_s, sum(map(len, own)) / len(own))
+    assert len(record_set.samples) == samples, 'a line of the record is none'
+    return Reading(samples, seconds, json_s, sum(map(len, sample_lines)) / len(sample_lines))
 
 
 def by_point(commands: 'list[tuple[str, list[str]]]', last: 'int | None' = None) -> 'dict[str, list[str]]':
     """The shell lines of each point; only those of so many last launches of it."""
-    found: dict[str, list[list[str]]] = {}
+    by_label: dict[str, list[list[str]]] = {}
     for label, lines in commands:
-        found.setdefault(label, []).append(lines)
-    return {label: [line for lines in own[-(last or 0) :] for line in lines] for label, own in found.items()}
+        by_label.setdefault(label, []).append(lines)
+    return {
+        label: [line for lines in launches[-(last or 0) :] for line in lines] for label, launches in by_label.items()
+    }
 
 
 def timed(argv: 'list[str]', folder: Path, environment: 'dict[str, str] | None' = None) -> float:
     """Wall seconds of a command that must succeed, in a folder that also has its temporary files."""
-    own = {**(environment or os.environ), 'TMPDIR': str(folder)}
+    variables = {**(environment or os.environ), 'TMPDIR': str(folder)}
     began = time.monotonic()
-    done = subprocess.run(argv, cwd=folder, env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    done = subprocess.run(
+        argv, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     seconds = time.monotonic() - began
     if done.returncode:
         sys.exit(f'{shlex.join(argv)}: exit status {done.returncode}\n{done.stdout}')
@@ -349,7 +353,7 @@ def costs(*words: str, program: str = SEATRIAL) -> Cost:
 def shell_loop(folder: Path, commands: 'list[tuple[str, list[str]]]') -> float:
     """Wall seconds of a shell that runs these lines in a new folder and does nothing else."""
     folder.mkdir()
-    lines = [line for _, own in commands for line in own]
+    lines = [line for _, command in commands for line in command]
     (folder / 'loop.sh').write_text('\n'.join(['set -e', *lines]) + '\n')
     return timed(['/bin/sh', 'loop.sh'], folder)
 
@@ -385,11 +389,11 @@ def a_case_a_point(
 
     checks: how often the whole is repeated
     """
-    commands = {label: {'lines': own, 'reports': _reports_of(own)} for label, own in lines.items()}
+    commands = {label: {'lines': line, 'reports': _reports_of(line)} for label, line in lines.items()}
     file = folder.with_suffix('.json')
     file.write_text(json.dumps({'commands': commands, 'checks': checks, 'mib': SIZE / MIB}))
-    own = {**(environment or os.environ), 'SEATRIAL_BENCH': str(file)}
-    return reframe(folder, settings, Path(__file__).with_name('case_a_point.py'), *options, environment=own)
+    variables = {**(environment or os.environ), 'SEATRIAL_BENCH': str(file)}
+    return reframe(folder, settings, Path(__file__).with_name('case_a_point.py'), *options, environment=variables)
 
 
 def _reports_of(lines: 'list[str]') -> 'list[str]':

@@ -99,9 +99,9 @@ def night(
         for _ in ('alone',) if targets else ('together', 'in groups'):
             figures = dict(zip(names, drawn(rng, speeds, scatter).tolist(), strict=True))
             first.append((phase, figures))
-            suspected[phase] |= {each.name for each in suspects(figures)}
+            suspected[phase] |= {suspect.name for suspect in suspects(figures)}
     groups = any(
-        split({name: own for name, own in figures.items() if name not in suspected[phase]})
+        split({name: values for name, values in figures.items() if name not in suspected[phase]})
         for phase, figures in first
     )
     everyone = set().union(*suspected.values())
@@ -120,10 +120,13 @@ def night(
         second: dict[str, list[float]] = {}
         for place, figures in zip(places, drawn(rng, speeds[places], scatter).tolist(), strict=True):
             second.setdefault(names[place], []).extend(figures)
-        own = suspected[phase]
-        stood = again(sorted(own), {n: all_ for n, all_ in second.items() if n in own or n not in everyone})
-        named |= {each.name for each in stood if each.slow}
-        cleared -= {each.name for each in stood if each.effect >= MIN_EFFECT}
+        suspected_here = suspected[phase]
+        stood = again(
+            sorted(suspected_here),
+            {n: all_ for n, all_ in second.items() if n in suspected_here or n not in everyone},
+        )
+        named |= {score.name for score in stood if score.slow}
+        cleared -= {score.name for score in stood if score.effect >= MIN_EFFECT}
     return Night(everyone, named, groups or bool(everyone - named - cleared))
 
 
@@ -131,17 +134,17 @@ def nights(seed: int, count: int, nodes: int, scatter: Scatter, targets: bool = 
     """Healthy nights, as many with a slow node of each kind, and with a slow half."""
     rng = np.random.default_rng([seed, nodes, SCATTERS.index(scatter)])
     healthy = [night(rng, nodes, scatter, targets=targets) for _ in range(count)]
-    found = tuple(
+    shares = tuple(
         sum('n0' in night(rng, nodes, scatter, slow, targets=targets).named for _ in range(count)) / count
         for slow in SLOW
     )
     halves = [night(rng, nodes, scatter, GROUP, nodes // 2, targets) for _ in range(count)]
     return Nights(
-        sum(len(each.suspected) for each in healthy) / count,
-        sum(len(each.named) for each in healthy) / count,
-        sum(each.undecided for each in healthy) / count,
-        found,
-        sum(each.undecided or bool(each.named) for each in halves) / count,
+        sum(len(sweep.suspected) for sweep in healthy) / count,
+        sum(len(sweep.named) for sweep in healthy) / count,
+        sum(sweep.undecided for sweep in healthy) / count,
+        shares,
+        sum(sweep.undecided or bool(sweep.named) for sweep in halves) / count,
     )
 
 
@@ -204,10 +207,10 @@ def print_detection(count: int, seed: int, sizes: Sequence[int], targets: bool) 
     for nodes in sizes:
         for scatter in SCATTERS:
             seen = nights(seed, count, nodes, scatter, targets)
-            found = ' | '.join(f'{100 * share:.0f} %' for share in seen.found)
+            shown = ' | '.join(f'{100 * share:.0f} %' for share in seen.found)
             print(
                 f'| {nodes} | {scatter.name} | {seen.suspected:.3f} | {seen.named:.3f} '
-                f'| {100 * seen.undecided:.1f} % | {found} | {100 * seen.halves:.0f} % |',
+                f'| {100 * seen.undecided:.1f} % | {shown} | {100 * seen.halves:.0f} % |',
                 flush=True,
             )
 

@@ -66,8 +66,8 @@ def family(rng, count: int, nights: int, noise: tuple[float, float], rule: Stopp
     within, between = noise
     values, made = np.empty((count, METRICS, nights)), np.empty((count, METRICS, nights))
     for night in range(nights):
-        shared, own = rng.standard_normal((count, 1)), rng.standard_normal((count, METRICS))
-        levels = between * (shared + own).reshape(-1, 1) / np.sqrt(2) + (np.log1p(-drop) if night >= BEFORE else 0)
+        shared, alone = rng.standard_normal((count, 1)), rng.standard_normal((count, METRICS))
+        levels = between * (shared + alone).reshape(-1, 1) / np.sqrt(2) + (np.log1p(-drop) if night >= BEFORE else 0)
         samples = np.exp(levels) * lognormal(rng, (count * METRICS, rule.maximum + rule.extra), within)
         known = np.full(count, rule.between)
         if rule.between and night >= LEAST:
@@ -90,36 +90,38 @@ def print_repetitions(years: int, series: int, seed: int) -> None:
         for words, rule in RULES.items():
             rng = np.random.default_rng(seed)
             quiet, made = family(rng, years, YEAR, noise, rule)
-            told = sum(false_alarms(seatrial, one) for one in quiet.tolist()) * YEAR / (YEAR - BEFORE) / years
+            alarms = sum(false_alarms(seatrial, one) for one in quiet.tolist()) * YEAR / (YEAR - BEFORE) / years
             cells = []
             for drop in DROPS:
                 lower, _ = family(rng, series, BEFORE + FOUND_WITHIN, noise, rule, drop)
-                found = [flagged_after(seatrial, one) <= FOUND_WITHIN for one in lower.tolist()]
-                cells.append(f'{100 * np.mean(found):.0f} %')
+                flags = [flagged_after(seatrial, one) <= FOUND_WITHIN for one in lower.tolist()]
+                cells.append(f'{100 * np.mean(flags):.0f} %')
             cost = f'{made:.1f} | {made * METRICS * NIGHTLY.effort.target_s / 60:.1f}'
-            shares = ' | '.join(f'{100 * each:.0f} %' for each in noise)
-            print(f'| {shares} | {words} | {cost} | {" | ".join(cells)} | {told:.2f} |', flush=True)
+            shares = ' | '.join(f'{100 * share:.0f} %' for share in noise)
+            print(f'| {shares} | {words} | {cost} | {" | ".join(cells)} | {alarms:.2f} |', flush=True)
 
 
 def verdicts(case, references) -> tuple[str, list[str]]:
     """Of a night's case, by the samples of each metric: the worst, and the verdict of each metric."""
-    found = []
+    nights_made = []
     for samples, reference in zip(case, references, strict=True):
         judged = judge_reference(reference, samples, '') if reference else None
-        found.append({INSIDE: 'PASS', OUTSIDE: 'FAIL'}.get(judged.interval, 'INCONCLUSIVE') if judged else 'MEASURED')
-    return next(word for word in ('FAIL', 'INCONCLUSIVE', 'PASS', 'MEASURED') if word in found), found
+        nights_made.append(
+            {INSIDE: 'PASS', OUTSIDE: 'FAIL'}.get(judged.interval, 'INCONCLUSIVE') if judged else 'MEASURED'
+        )
+    return next(word for word in ('FAIL', 'INCONCLUSIVE', 'PASS', 'MEASURED') if word in nights_made), nights_made
 
 
 def baseline(nights) -> list[Reference | None]:
     """The references of a case's metrics, by the samples of each night; None where `seatrial baseline` has none."""
-    found = []
-    for own in zip(*nights, strict=True):
-        shown = baseline_of(own, CASES * METRICS)
+    rates = []
+    for row in zip(*nights, strict=True):
+        shown = baseline_of(row, CASES * METRICS)
         bounds = None if shown.width > WIDEST else (-shown.width, shown.width)
-        found.append(
+        rates.append(
             bounds and Reference('rate', shown.value, *bounds, 'op/s', BASELINE, '2026-11-28', of_sessions=True)
         )
-    return found
+    return rates
 
 
 def judged_year(rng, noise: tuple[float, float], rule: StoppingRule) -> tuple[Counter, Counter, int, float, float]:
@@ -128,16 +130,16 @@ def judged_year(rng, noise: tuple[float, float], rule: StoppingRule) -> tuple[Co
     within, between = noise
 
     def night(level: float, own_rule: StoppingRule, known: float):
-        shared, own = rng.standard_normal(), rng.standard_normal(METRICS)
-        levels = np.exp(level + between * (shared + own) / np.sqrt(2))[:, None]
+        shared, alone = rng.standard_normal(), rng.standard_normal(METRICS)
+        levels = np.exp(level + between * (shared + alone) / np.sqrt(2))[:, None]
         samples = levels * lognormal(rng, (METRICS, rule.maximum + rule.extra), within)
         ends = stopped(samples, own_rule._replace(between=known), known)
-        return [[float(each) for each in row[:n]] for row, n in zip(samples, ends.n, strict=True)]
+        return [[float(value) for value in row[:n]] for row, n in zip(samples, ends.n, strict=True)]
 
     alone = RULES['as nights differ']
     before = [night(0.0, alone, alone.between) for _ in range(BASELINE_OF)]
     references = baseline(before)
-    steps = np.abs(np.diff(np.log([[np.mean(each) for each in case] for case in before]), axis=0))
+    steps = np.abs(np.diff(np.log([[np.mean(samples) for samples in case] for case in before]), axis=0))
     known = float(np.median(np.median(steps, axis=0)) * OF_MEDIAN)
     asked = rule if any(references) else alone
     cases, metrics, means = Counter(), Counter(), []
@@ -146,15 +148,15 @@ def judged_year(rng, noise: tuple[float, float], rule: StoppingRule) -> tuple[Co
         word, words = verdicts(case, references)
         cases[word] += 1
         metrics.update(words)
-        means.append(np.mean(np.log([np.mean(each) for each in case])))
+        means.append(np.mean(np.log([np.mean(samples) for samples in case])))
     fails, lower = np.inf, []
     for number in range(1, FOUND_WITHIN + 1):
         case = night(np.log1p(-DROPS[-1]), asked, known)
-        lower.append(np.mean(np.log([np.mean(each) for each in case])))
+        lower.append(np.mean(np.log([np.mean(samples) for samples in case])))
         if verdicts(case, references)[0] == 'FAIL':
             fails = min(fails, number)
-    told = flagged_after(TOOLS[0], np.array(means[-BEFORE:] + lower))
-    return cases, metrics, sum(map(bool, references)), fails, told
+    flagged = flagged_after(TOOLS[0], np.array(means[-BEFORE:] + lower))
+    return cases, metrics, sum(map(bool, references)), fails, flagged
 
 
 def print_verdicts(years: int, seed: int) -> None:
@@ -166,16 +168,16 @@ def print_verdicts(years: int, seed: int) -> None:
     rule = EARLIER._replace(between=NIGHTLY.between)  # of a case with a reference: six samples at least
     for noise in ((within, between) for within in WITHIN[1:] for between in BETWEEN):
         rng = np.random.default_rng(seed)
-        found = [judged_year(rng, noise, rule) for _ in range(years)]
-        cases, metrics = (sum((each[place] for each in found), Counter()) for place in (0, 1))
+        years_judged = [judged_year(rng, noise, rule) for _ in range(years)]
+        cases, metrics = (sum((judged[place] for judged in years_judged), Counter()) for place in (0, 1))
         shares = [cases['PASS'] + cases['MEASURED'], cases['INCONCLUSIVE'], cases['FAIL']]
-        row = [100 * each for each in noise]
-        row += [100 * sum(each[2] for each in found) / years / METRICS]
-        row += [100 * each / cases.total() for each in shares]
+        row = [100 * share for share in noise]
+        row += [100 * sum(judged[2] for judged in years_judged) / years / METRICS]
+        row += [100 * share / cases.total() for share in shares]
         row += [100 * metrics['INCONCLUSIVE'] / metrics.total()]
-        row += [100 * np.mean([each[3] == 1 for each in found])]
-        row += [100 * np.mean([min(each[3], each[4]) <= FOUND_WITHIN for each in found])]
-        print('| ' + ' | '.join(f'{each:.3g} %' for each in row) + ' |', flush=True)
+        row += [100 * np.mean([judged[3] == 1 for judged in years_judged])]
+        row += [100 * np.mean([min(judged[3], judged[4]) <= FOUND_WITHIN for judged in years_judged])]
+        print('| ' + ' | '.join(f'{figure:.3g} %' for figure in row) + ' |', flush=True)
 
 
 def a_night(cases: int) -> pl.DataFrame:
@@ -187,8 +189,8 @@ def a_night(cases: int) -> pl.DataFrame:
         pl.DataFrame({'repetition': range(6)}, schema={'repetition': pl.Int64}),
     ]
     rows = row.drop('check', 'point', 'repetition')
-    for each in numbers:
-        rows = rows.join(each, how='cross')
+    for column in numbers:
+        rows = rows.join(column, how='cross')
     named = {'site': 'site', 'profile': 'nightly', 'selection': ''}
     rows = rows.with_columns(pl.lit(value).alias(name) for name, value in named.items())
     return rows.with_columns(metric='write@' + pl.col('point')).select(list(COLUMNS))
@@ -198,25 +200,25 @@ def make_nights(site: Path, number: int, cases: int) -> None:
     """Leave so many, whose repetitions vary by 3 %."""
     rows, rng = a_night(cases), np.random.default_rng(2009)
     ends = np.arange(rows.height) * 1_900_000
-    for each in range(number):
-        began = FIRST + timedelta(days=each)
-        session, at = f'{began:%Y%m%dT%H%M%S}-{each:06x}', pl.lit(began).cast(COLUMNS['started'])
-        value = 1e9 * (DROP if 3 * each > 2 * number else 1) * (1 + 0.03 * rng.standard_normal(rows.height))
-        own = {
+    for n in range(number):
+        began = FIRST + timedelta(days=n)
+        session, at = f'{began:%Y%m%dT%H%M%S}-{n:06x}', pl.lit(began).cast(COLUMNS['started'])
+        value = 1e9 * (DROP if 3 * n > 2 * number else 1) * (1 + 0.03 * rng.standard_normal(rows.height))
+        columns = {
             'session': pl.lit(session),
             'session_started': at,
             'started': at + pl.Series(ends + rng.integers(0, 900_000, rows.height)).cast(pl.Duration('us')),
             'value': pl.Series(value),
             'seconds': pl.Series(6e10 / value),
         }
-        write(folder_of(site / 'state'), session, rows.with_columns(**own))
+        write(folder_of(site / 'state'), session, rows.with_columns(**columns))
 
 
 def commands(number: int) -> list[tuple[str, ...]]:
     """Over so many nights: the last one is compared with a month; a month and a tenth with as many before."""
 
     def days(start: int, end: int) -> str:
-        return '..'.join(f'{FIRST + timedelta(days=number + each):%Y-%m-%d}' for each in (start, end - 1))
+        return '..'.join(f'{FIRST + timedelta(days=number + day):%Y-%m-%d}' for day in (start, end - 1))
 
     tenth = number // 10
     sides = [
@@ -224,7 +226,7 @@ def commands(number: int) -> list[tuple[str, ...]]:
         (days(-60, -30), days(-30, 0)),
         (days(-2 * tenth, -tenth), days(-tenth, 0)),
     ]
-    compared = [('compare', *each) for each in sides if number > 60]
+    compared = [('compare', *side) for side in sides if number > 60]
     return [('list',), ('history', 'list'), ('history', 'list', '--all'), ('status',), *compared, ('trend',)]
 
 
@@ -260,13 +262,13 @@ def main() -> int:
         settings = site / 'settings.py'
         settings.write_text(settings.read_text().replace('/../../.seatrial/', '/state/'))
         make_nights(site, sessions, cases)
-        own = {f'seatrial {" ".join(words)}': (*words, f'--site={site}') for words in commands(sessions)}
+        named = {f'seatrial {" ".join(words)}': (*words, f'--site={site}') for words in commands(sessions)}
         listed = f'--config-file={settings}', f'--checkpath={REPOSITORY / "checks"}', '--recursive', '--list'
         rows = {
             'python -c pass': least('-c', 'pass', program=sys.executable),
             'reframe -l': least(*listed, program=REFRAME),
             'seatrial --help': least('--help'),
-            **{name: least(*words) for name, words in own.items()},
+            **{name: least(*words) for name, words in named.items()},
         }
     for name, cost in rows.items():
         ratios = ' | '.join(f'{cost.cpu_s / floor.cpu_s:.3g}' for floor in list(rows.values())[:2])

@@ -166,13 +166,13 @@ def barrier_of_many(many: int) -> 'tuple[float, float]':
 
 def programs(options: argparse.Namespace) -> 'dict[str, Program]':
     """The programs that are installed, by name."""
-    found = {'posixops': Program(PosixOps(), sys.executable)}
+    by_name = {'posixops': Program(PosixOps(), sys.executable)}
     mdtest, fio, mpiexec = (shutil.which(name) for name in (options.mdtest, options.fio, 'mpiexec'))
     if mdtest and mpiexec:
-        found['mdtest'] = Program(Mdtest(), mdtest, (mpiexec, '-n', '1'))
+        by_name['mdtest'] = Program(Mdtest(), mdtest, (mpiexec, '-n', '1'))
     if fio:
-        found['fio'] = Program(FioFiles(), fio)
-    return found
+        by_name['fio'] = Program(FioFiles(), fio)
+    return by_name
 
 
 def main() -> int:
@@ -184,24 +184,24 @@ def main() -> int:
     parser.add_argument('--quick', action='store_true', help='one round of a few files, to see that it works')
     options = parser.parse_args()
     scale, number = (QUICK, 1) if options.quick else (FULL, options.rounds)
-    found = programs(options)
+    by_name = programs(options)
     rounds = [
-        {name: seconds_an_operation(each, scale.flat(), options.on) for name, each in found.items()}
+        {name: seconds_an_operation(program, scale.flat(), options.on) for name, program in by_name.items()}
         for _ in range(number)
     ]
-    best = {name: {phase: min(each[name][phase] for each in rounds) for phase in PHASES} for name in found}
-    calls = [seconds_a_call(found['posixops'], scale.single_calls(), options.on) for _ in range(number)]
+    best = {name: {phase: min(round[name][phase] for round in rounds) for phase in PHASES} for name in by_name}
+    calls = [seconds_a_call(by_name['posixops'], scale.single_calls(), options.on) for _ in range(number)]
     nothing = [seconds_of_nothing(scale.nothing) for _ in range(number)]
     print(f'{machine()}, {scale.files} empty files on {options.on}, fastest of {number} rounds\n')
-    others = [name for name in found if name != 'posixops']
+    others = [name for name in by_name if name != 'posixops']
     head = ''.join(f' {name} | {name} / posixops | posixops takes longer by |' for name in others)
     print(f'| operations a second | posixops |{head}\n|---|---|{"---|" * (3 * len(others))}')
     for phase in PHASES:
-        own, cells = best['posixops'][phase], []
+        ours, cells = best['posixops'][phase], []
         for other in (best[name][phase] for name in others):
-            cells.append(f' {1 / other:,.0f} | {own / other:.2f} | {1e6 * (own - other):.1f} µs |')
-        print(f'| {phase} | {1 / own:,.0f} |{"".join(cells)}')
-    fastest = {key: min(each[key] for each in nothing) for key in nothing[0]}
+            cells.append(f' {1 / other:,.0f} | {ours / other:.2f} | {1e6 * (ours - other):.1f} µs |')
+        print(f'| {phase} | {1 / ours:,.0f} |{"".join(cells)}')
+    fastest = {key: min(timed[key] for timed in nothing) for key in nothing[0]}
     whole, singly, shown = (f'{1e9 * fastest[key]:.0f} ns' for key in ('whole', 'singly', 'shown'))
     print(
         f'\nA call that does nothing: {whole} in a loop, {singly} where every call is timed, of which {shown} are in '
@@ -209,7 +209,7 @@ def main() -> int:
     )
     print('| fileop on 1-byte files | ' + ' | '.join(FILEOP) + ' |\n|---|' + '---|' * len(FILEOP))
     for part in ('p50', 'p95', 'p99'):
-        row = [f'{1e6 * min(each[name][part] for each in calls):.2f}' for name in FILEOP]
+        row = [f'{1e6 * min(call[name][part] for call in calls):.2f}' for name in FILEOP]
         print(f'| {part} in µs | ' + ' | '.join(row) + ' |')
     skew = min(skew_s(scale.barriers) for _ in range(number))
     took, ahead = min(barrier_of_many(scale.many) for _ in range(number))

@@ -30,8 +30,8 @@ def main() -> int:
         records = records_in(str(case))
     assert records.start is not None and records.end is not None
     launches = [sample for sample in records.samples if sample.stage == PROOF]
-    took_s, whole_s = sum(each.elapsed_s for each in launches), records.end.ended - records.start.started
-    rates = [each.measurement.bytes_moved / each.elapsed_s / MIB for each in launches if each.measurement]
+    took_s, whole_s = sum(launch.elapsed_s for launch in launches), records.end.ended - records.start.started
+    rates = [launch.measurement.bytes_moved / launch.elapsed_s / MIB for launch in launches if launch.measurement]
     print(f'{machine(reframe_version())}\n')
     print('| budget | case | proof | share | contents | written, compared |\n|---|---|---|---|---|---|')
     print(

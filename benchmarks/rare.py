@@ -61,14 +61,14 @@ def rare(count: int) -> None:
         mean = 100 * (1 - share + share / times)
         for minimum in (4, 8, 18):
             rule = RULE._replace(minimum=minimum, maximum=max(RULE.maximum, minimum + 2))
-            found = [series(slow_sometimes(share, times), rule) for _ in range(count)]
+            drawn = [series(slow_sometimes(share, times), rule) for _ in range(count)]
             passed = [
-                sum(judged(values, above * mean, 0.0) == INSIDE for values, _ in found) / count
+                sum(judged(values, above * mean, 0.0) == INSIDE for values, _ in drawn) / count
                 for above in (1.02, 1.05)
             ]
-            clean = sum(min(values) > 60 for values, _ in found) / count
-            length = statistics.fmean(len(values) for values, _ in found)
-            shown = ' | '.join(f'{100 * each:.0f} %' for each in (clean, *passed))
+            clean = sum(min(values) > 60 for values, _ in drawn) / count
+            length = statistics.fmean(len(values) for values, _ in drawn)
+            shown = ' | '.join(f'{100 * share:.0f} %' for share in (clean, *passed))
             print(f'| {100 * share:.0f} %, {times} times slower | {minimum} | {length:.1f} | {shown} |')
 
 
@@ -80,8 +80,8 @@ def undone(count: int) -> None:
     draws['5 % of launches 10 times slower'] = slow_sometimes(0.05, 10)
     draws['5 % of launches 3 times slower'] = slow_sometimes(0.05, 3)
     for name, draw in draws.items():
-        found = [values for values, reason in (series(draw, RULE) for _ in range(count)) if reason == 'converged']
-        wide = sum(not converged(each, RULE) for each in found) / len(found)
+        drawn = [values for values, reason in (series(draw, RULE) for _ in range(count)) if reason == 'converged']
+        wide = sum(not converged(values, RULE) for values in drawn) / len(drawn)
         print(f'| {name} | {100 * wide:.1f} % |')
 
 
@@ -90,13 +90,13 @@ def baselines(count: int) -> None:
     print(f'| noise | FAIL | INCONCLUSIVE | FAIL among {METRICS} such metrics | FAIL, exact baseline |')
     print('|---|---|---|---|---|')
     for noise in (5, 10, 15, 20):
-        own, exact = [], []
+        simulated, exact = [], []
         for _ in range(count):
             before, now = (series(noisy(noise), RULE)[0] for _ in range(2))
-            own.append(judged(now, statistics.fmean(before), -0.1))
+            simulated.append(judged(now, statistics.fmean(before), -0.1))
             exact.append(judged(now, 100.0, -0.1))
-        failed = own.count(OUTSIDE) / count
-        undecided = 1 - failed - own.count(INSIDE) / count
+        failed = simulated.count(OUTSIDE) / count
+        undecided = 1 - failed - simulated.count(INSIDE) / count
         night = 1 - (1 - failed) ** METRICS
         shown = [f'{100 * failed:.1f} %', f'{100 * undecided:.0f} %', f'{100 * night:.0f} %']
         print(f'| {noise} % | {" | ".join(shown)} | {100 * exact.count(OUTSIDE) / count:.2f} % |')
@@ -106,12 +106,12 @@ def drifts(count: int) -> None:
     """How often a series is called drifting, and how often that alone leaves a bound of 90 open."""
     print('| series | drifting | INCONCLUSIVE for it |')
     print('|---|---|---|')
-    rows: dict[str, Callable[[], Draw]] = {f'{each} % noise': partial(noisy, each) for each in (2, 5, 8)}
-    rows.update({f'2 % noise, {each} % less each time': partial(falling, each / 100) for each in (1, 2, 3)})
+    rows: dict[str, Callable[[], Draw]] = {f'{noise} % noise': partial(noisy, noise) for noise in (2, 5, 8)}
+    rows.update({f'2 % noise, {fall} % less each time': partial(falling, fall / 100) for fall in (1, 2, 3)})
     bound = Reference('metric', 90.0, 0.0, None, 'B/s', 'contract', '2026-11-22')
     for name, make in rows.items():
-        found = [series(make(), RULE)[0] for _ in range(count)]
-        called = [values for values in found if summary(values).drifting]
+        drawn = [series(make(), RULE)[0] for _ in range(count)]
+        called = [values for values in drawn if summary(values).drifting]
         open_ = sum(
             judge_reference(bound, values, '').interval != judge_reference(bound, values, '', drifting=True).interval
             for values in called

@@ -53,10 +53,10 @@ def replayed(derived: Derived, library: str, folder: Path) -> Path:
     text = SITE.format(tasks=min(TASKS, point.tasks), library=library, share=share)
     (folder / 'trial.yaml').write_text(text)
     argv = [SEATRIAL, 'run', f'--site={folder}', f'--checks={folder / "checks"}', '--profile=smoke']
-    said = subprocess.run([str(each) for each in argv], capture_output=True, text=True, check=False).stdout
+    answer = subprocess.run([str(word) for word in argv], capture_output=True, text=True, check=False).stdout
     cases = sorted(folder.glob('state/**/cases/*'))
     if not cases:
-        raise Underivable(f'the replay did not run: {said.strip()[-200:]}')
+        raise Underivable(f'the replay did not run: {answer.strip()[-200:]}')
     return cases[0]
 
 
@@ -89,10 +89,10 @@ def main(library: str, folders: list[str]) -> None:
         if log.is_file() and log.name != 'Makefile.darshan'
     }
     replays: dict[object, list] = {}
-    found = Counter(outcome(log, library, replays) for log in logs.values())
+    outcomes = Counter(outcome(log, library, replays) for log in logs.values())
     print(f'| of {counted(len(logs), "log")} | |\n|---|---|')
-    for said, number in sorted(found.items()):
-        print(f'| {said} | {number} |')
+    for words, number in sorted(outcomes.items()):
+        print(f'| {words} | {number} |')
 
 
 if __name__ == '__main__':

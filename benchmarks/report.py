@@ -36,10 +36,10 @@ def leave(folder: Path, plan: TrialPlan, records: Records) -> None:
     write_plan(plan)
     recorder = Recorder(plan.records)
     # The last sizing that stands before a launch is the one that it follows.
-    warm = sum(each.stage == 'warmup' for each in records.samples)
+    warm = sum(sample.stage == 'warmup' for sample in records.samples)
     samples = [*records.samples[:warm], records.sized, *records.samples[warm:]]
-    for each in (records.start, *samples, records.end):
-        recorder.write(each)
+    for line in (records.start, *samples, records.end):
+        recorder.write(line)
     recorder.close()
 
 
@@ -62,8 +62,8 @@ def main() -> int:
         leave(session, plan, night(plan, lambda host, phase: rng.gauss(400, 12) * MIB))
         print(f'{machine()}: {cases + 1} cases, {launches:,} launches, {nodes:,} nodes\n')
         print('| command | wall | CPU | memory |\n|---|---|---|---|')
-        found = costs('report', f'--site={folder}', f'--checks={site.checks}')
-        print(f'| `seatrial report` | {found.cells} |')
+        measured = costs('report', f'--site={folder}', f'--checks={site.checks}')
+        print(f'| `seatrial report` | {measured.cells} |')
     return 0
 
 

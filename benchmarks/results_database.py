@@ -90,22 +90,22 @@ def genuine(folder: Path) -> 'dict[str, Any]':
     check, report = folder / 'check.py', folder / 'report.json'
     check.write_text(CHECK)
     output(reframe(folder, '--run', f'--checkpath={check}', f'--report-file={report}', f'--prefix={folder}/reframe'))
-    found: dict[str, Any] = json.loads(report.read_text())
-    return found
+    document: dict[str, Any] = json.loads(report.read_text())
+    return document
 
 
 def session_of(report: 'dict[str, Any]', number: int, values: pl.DataFrame) -> 'dict[str, Any]':
     """The same with the cases of a night, with these means by check and metric."""
     made = copy.deepcopy(report)
     began = (FIRST + timedelta(days=number)).timestamp()
-    own, (one,) = f'night{number}', made['runs'][0]['testcases']
-    made['session_info'] |= {'uuid': own, 'time_start_unix': began, 'time_end_unix': began + 3600}
+    night, (one,) = f'night{number}', made['runs'][0]['testcases']
+    made['session_info'] |= {'uuid': night, 'time_start_unix': began, 'time_end_unix': began + 3600}
     cases = []
     for place, ((check,), rows) in enumerate(values.group_by('check', maintain_order=True)):
         means = dict(rows.select('metric', 'value').iter_rows())
         perfvalues = {name: [means[name.rpartition(':')[2]], *rest] for name, (_, *rest) in one['perfvalues'].items()}
         named = {'name': check, 'unique_name': check, 'display_name': check}
-        at = {'job_completion_time_unix': began + place, 'uuid': f'{own}:0:{place}'}
+        at = {'job_completion_time_unix': began + place, 'uuid': f'{night}:0:{place}'}
         cases.append({**one, **named, **at, 'perfvalues': perfvalues})
     made['runs'][0]['testcases'] = cases
     return made
@@ -113,14 +113,14 @@ def session_of(report: 'dict[str, Any]', number: int, values: pl.DataFrame) -> '
 
 def fastest(argv: 'list[str]') -> 'tuple[float, float]':
     """Wall and CPU seconds of the fastest of some rounds."""
-    found = []
+    figures = []
     for _ in range(ROUNDS):
         before, began = os.times(), time.monotonic()
         subprocess.run(argv, check=True, stdout=subprocess.DEVNULL)
         wall, after = time.monotonic() - began, os.times()
         cpu = after.children_user + after.children_system - before.children_user - before.children_system
-        found.append((wall, cpu))
-    return min(wall for wall, _ in found), min(cpu for _, cpu in found)
+        figures.append((wall, cpu))
+    return min(wall for wall, _ in figures), min(cpu for _, cpu in figures)
 
 
 def main() -> int:
@@ -155,10 +155,10 @@ def main() -> int:
             f'{day:%Y-%m-%d}..{end - timedelta(days=1):%Y-%m-%d}' for day, end in ((FIRST, middle), (middle, last))
         ]
         own_halves = [str(BIN / 'seatrial'), 'compare', *spans, f'--site={site}']
-        found = [output(argv).count('write@') for argv in (theirs, ours, halves)]
-        found.append(len(json.loads(output([*own_halves, '--json']))['metrics']))
-        if found != [12 * cases] * 4:
-            sys.exit(f'not the same was shown: {found} metrics of {12 * cases}')
+        counts = [output(argv).count('write@') for argv in (theirs, ours, halves)]
+        counts.append(len(json.loads(output([*own_halves, '--json']))['metrics']))
+        if counts != [12 * cases] * 4:
+            sys.exit(f'not the same was shown: {counts} metrics of {12 * cases}')
         size = sum(file.stat().st_size for file in history.iterdir()) >> 20
         print(machine(f'{reframe_version()}, polars {pl.__version__}'))
         sizes = f'{database.stat().st_size >> 20} MiB and {size} MiB'
@@ -168,12 +168,12 @@ def main() -> int:
         for name, one, other in (('two halves compared', halves, own_halves), ('mean of each case', theirs, ours)):
             (wall, cpu), (own_wall, own_cpu) = fastest(one), fastest(other)
             ratio = cpu / own_cpu
-            each = (
+            cells = (
                 f'{wall:.1f} s, {cpu:.1f} s',
                 f'{own_wall:.1f} s, {own_cpu:.1f} s',
                 f'{wall / own_wall:.1f}, {ratio:.1f}',
             )
-            print(f'| {name} | {" | ".join(each)} |')
+            print(f'| {name} | {" | ".join(cells)} |')
     return 0 if options.quick or ratio >= TARGET else 1
 
 

@@ -102,7 +102,7 @@ def main() -> int:
     scale, number = (QUICK, 1) if options.quick else (FULL, options.rounds)
     rounds = [one_round(scale) for _ in range(number)]
     best = Round(*map(min, zip(*rounds, strict=True)))
-    memory_kib, launches, read = max(each.memory_kib for each in rounds), best.launches, best.read
+    memory_kib, launches, read = max(round.memory_kib for round in rounds), best.launches, best.read
     sweep, point, repetition = (wall - best.bare for wall in (best.sweep, best.point, best.repetition))
     rows = [
         (

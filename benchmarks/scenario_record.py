@@ -35,8 +35,8 @@ def rows(point: Point) -> Iterator[str]:
     at_s = 0.0
     while at_s < point.duration_s:
         end_s = bound_s(point, at_s)
-        away = any(each.at_s <= at_s < each.at_s + each.for_s for each in point.actions)
-        back = [each.at_s for each in point.actions if at_s <= each.at_s + each.for_s < end_s]
+        away = any(action.at_s <= at_s < action.at_s + action.for_s for action in point.actions)
+        back = [action.at_s for action in point.actions if at_s <= action.at_s + action.for_s < end_s]
         number = 0 if away else int(RATE * (end_s - at_s))
         latencies = {} if away else {key: int(share * (end_s - at_s)) for key, share in LATENCIES.items()}
         gaps = tuple((start, start + AWAY_S) for start in back)
@@ -51,30 +51,30 @@ def main() -> int:
     nodes, hours = (2, 12) if parser.parse_args().quick else (200, 72)
     each_s = hours * 3600 / ACTIONS
     point = scenario(BEFORE_S, AWAY_S, each_s - BEFORE_S - AWAY_S, ACTIONS)
-    point = point.changed(actions=tuple(each._replace(name='away') for each in point.actions), tasks=nodes)
+    point = point.changed(actions=tuple(action._replace(name='away') for action in point.actions), tasks=nodes)
     text = '{"skew_s": 0.0}\n'
-    for each in point.actions:
-        text += line_of_step(Step('away', 'start', each.at_s, each.at_s, ''))
-        text += line_of_step(Step('away', 'undo', each.at_s + each.for_s, each.at_s + each.for_s, ''))
+    for action in point.actions:
+        text += line_of_step(Step('away', 'start', action.at_s, action.at_s, ''))
+        text += line_of_step(Step('away', 'undo', action.at_s + action.for_s, action.at_s + action.for_s, ''))
     text += '{"complete": true}\n'
-    own = list(rows(point))
-    size = sum(len(line) + 1 for line in own)
+    lines = list(rows(point))
+    size = sum(len(line) + 1 for line in lines)
     began = time.perf_counter()
-    found, course = figures(point, [own] * nodes, [f'n{number}' for number in range(nodes)], text)
+    metrics, course = figures(point, [lines] * nodes, [f'n{number}' for number in range(nodes)], text)
     took_s = time.perf_counter() - began
-    said = len(json.dumps(to_json(course)))
+    text_bytes = len(json.dumps(to_json(course)))
     case = SimpleNamespace(valid=True, repetition=1, point=point, measurement=SimpleNamespace(course=course))
     evidence = SimpleNamespace(plan=SimpleNamespace(points=[point]), samples={'outage': [case]})
     began = time.perf_counter()
     courses(cast(CaseEvidence, evidence), BINARY)
     drawn_s = time.perf_counter() - began
-    outage = next(each.value for each in found if each.name == 'outage')
+    outage = next(metric.value for metric in metrics if metric.name == 'outage')
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     print(machine())
     print('\n| nodes | hours | rows a node | a node | all | figures | memory | its course | drawn | outage | of |')
     print('|---|---|---|---|---|---|---|---|---|---|---|')
-    sizes = f'{len(own)} | {size / 2**20:.2f} MiB | {nodes * size / 2**20:.0f} MiB'
-    kept = f'{took_s:.0f} s | {memory} MiB | {said / 1024:.1f} KiB | {1000 * drawn_s:.0f} ms'
+    sizes = f'{len(lines)} | {size / 2**20:.2f} MiB | {nodes * size / 2**20:.0f} MiB'
+    kept = f'{took_s:.0f} s | {memory} MiB | {text_bytes / 1024:.1f} KiB | {1000 * drawn_s:.0f} ms'
     print(f'| {nodes} | {hours} | {sizes} | {kept} | {outage:.1f} s | {ACTIONS * AWAY_S:g} s |')
     return 0
 

@@ -93,7 +93,7 @@ def measure(scale: Scale, checks: int, sample: int) -> 'tuple[Side, Side]':
         lines = by_point(recorded[0], last=scale.repetitions)
         plain_s = a_case_a_point(folder / 'plain', HERE.settings, lines, checks=sample, environment=environment)
         near_plain = bare_launch_s(folder / 'near-reframe', recorded[0])
-    ran, plain = sum(len(each) for each in recorded), sample * len(lines) * scale.repetitions
+    ran, plain = sum(len(lines_of) for lines_of in recorded), sample * len(lines) * scale.repetitions
     return (
         Side(len(recorded), ran, wall_s, ran * near_ours),
         Side(sample * len(lines), plain, plain_s, plain * near_plain),

@@ -54,18 +54,18 @@ def main() -> int:
 
 def rows(target: Path | None, point: Point, engines: list[tuple[Engine, str]], rounds: int) -> float:
     """Print what was measured there; how far the engines are apart."""
-    found: dict[str, list[Measurement]] = {engine.name: [] for engine, _ in engines}
+    by_engine: dict[str, list[Measurement]] = {engine.name: [] for engine, _ in engines}
     with scratch(target) as folder, scratch() as raw:
         launch(*engines[0], 'write', point, folder, raw)
         for number in range(rounds):
             for engine, program in engines:
                 for file in folder.iterdir():
                     forget(str(file))
-                own = raw / f'{number}-{engine.name}'
-                own.mkdir()
-                found[engine.name].append(launch(engine, program, FIRST, point, folder, own))
-    samples, shares = (mean_of(found, FIRST + name) for name in (SAMPLES, UTILISATION))
-    ratios = {name: samples(name) / samples('posixops') for name in found}
+                raw_folder = raw / f'{number}-{engine.name}'
+                raw_folder.mkdir()
+                by_engine[engine.name].append(launch(engine, program, FIRST, point, folder, raw_folder))
+    samples, shares = (mean_of(by_engine, FIRST + name) for name in (SAMPLES, UTILISATION))
+    ratios = {name: samples(name) / samples('posixops') for name in by_engine}
     for name, ratio in ratios.items():
         print(
             f'| {target or "scratch"} | {name} | {samples(name):.1f} | {ratio:.3f} | {shares(name):.3f} |', flush=True
@@ -73,9 +73,9 @@ def rows(target: Path | None, point: Point, engines: list[tuple[Engine, str]], r
     return max(abs(ratio - 1) for ratio in ratios.values())
 
 
-def mean_of(found: dict[str, list[Measurement]], metric: str) -> Callable[[str], float]:
+def mean_of(by_engine: dict[str, list[Measurement]], metric: str) -> Callable[[str], float]:
     """The mean of a metric, by the engine."""
-    return lambda engine: statistics.mean(each.figures[metric] for each in found[engine])
+    return lambda engine: statistics.mean(measurement.figures[metric] for measurement in by_engine[engine])
 
 
 def launch(engine: Engine, program: str, phase: str, point: Point, data: Path, raw: Path) -> Measurement:

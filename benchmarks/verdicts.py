@@ -48,8 +48,8 @@ def shared(correlation):
 
     def series(rng, shape, noise):
         cases, points, length = shape
-        each = autocorrelated(correlation ** (1 / points))(rng, (cases, length * points), noise)
-        return rng.permuted(each.reshape(cases, length, points), axis=2).transpose(0, 2, 1)
+        draw = autocorrelated(correlation ** (1 / points))(rng, (cases, length * points), noise)
+        return rng.permuted(draw.reshape(cases, length, points), axis=2).transpose(0, 2, 1)
 
     return series
 
@@ -73,8 +73,8 @@ def judged(series, noise: float, points: int, count: int, rng, rule: StoppingRul
     ends = stopped(values, rule)
     check_against_the_rule(values, rule, ends, rng.choice(len(values), min(20, len(values)), replace=False))
     samples = [row[:end].tolist() for row, end in zip(values, ends.n, strict=True)]
-    found = [correlation_of(samples[place * points : (place + 1) * points]) for place in range(count)]
-    wider = [widening(found[place // points], int(end)) for place, end in enumerate(ends.n)]
+    correlations = [correlation_of(samples[place * points : (place + 1) * points]) for place in range(count)]
+    wider = [widening(correlations[place // points], int(end)) for place, end in enumerate(ends.n)]
     return samples, ends, np.array(wider)
 
 
@@ -93,7 +93,7 @@ def print_correlated(count: int, rng) -> None:
     for name, series in kinds.items():
         for points in (1, 5, 10, 20):
             _, ends, wider = judged(series, 0.05, points, max(1, count * 4 // points), rng)
-            plain, now = (verdicts(ends, each, 1.0) for each in (np.ones(len(wider)), wider))
+            plain, now = (verdicts(ends, widths, 1.0) for widths in (np.ones(len(wider)), wider))
             cells = [plain[0], now[0], plain[1], now[1], wider.mean() - 1]
             print(f'| {name} | {points} | {" | ".join(map(_percent, cells))} |', flush=True)
 
@@ -101,17 +101,17 @@ def print_correlated(count: int, rng) -> None:
 def print_false(count: int, rng) -> None:
     """FAIL although the true mean is at the bound or above it, PASS although it is at the bound or below."""
     above, below = (0, 0.02, 0.05, 0.10), (0, 0.02, 0.05, 0.10)
-    print(f'| series | noise | {" | ".join(f"FAIL, {100 * each:g} % above" for each in above)} ', end='')
-    print(f'| {" | ".join(f"PASS, {100 * each:g} % below" for each in below)} |')
+    print(f'| series | noise | {" | ".join(f"FAIL, {100 * share:g} % above" for share in above)} ', end='')
+    print(f'| {" | ".join(f"PASS, {100 * share:g} % below" for share in below)} |')
     print('|---' * 10 + '|')
     kinds = {'normal': normal, 'lognormal': lognormal, 'gamma': gamma}
-    kinds.update({f'AR(1) {each}': autocorrelated(each) for each in (0.3, 0.5)})
+    kinds.update({f'AR(1) {strength}': autocorrelated(strength) for strength in (0.3, 0.5)})
     kinds['a tenth at half speed'] = slow_sometimes(0.1, 2)
     for name, series in kinds.items():
         for noise in (0.02, 0.05, 0.10, 0.15) if not name.startswith('a tenth') else (0.02, 0.05):
             _, ends, wider = judged(series, noise, POINTS, max(1, count * 4 // POINTS), rng)
-            cells = [verdicts(ends, wider, 1 / (1 + each))[0] for each in above]
-            cells += [verdicts(ends, wider, 1 / (1 - each))[1] for each in below]
+            cells = [verdicts(ends, wider, 1 / (1 + share))[0] for share in above]
+            cells += [verdicts(ends, wider, 1 / (1 - share))[1] for share in below]
             print(f'| {name} | {100 * noise:g} % | {" | ".join(map(_percent, cells))} |', flush=True)
 
 
@@ -126,8 +126,8 @@ def print_statistics(count: int, rng) -> None:
             samples, ends, _ = judged(slow_sometimes(share, 2), 0.02, 1, count, rng, rule)
             bound = 0.9 / (1 - share / 2)
             reference = Reference('m', bound, 0.0, None, 'B/s', 'contract', '2026-11-22', statistic=statistic)
-            found = np.array([judge_reference(reference, each, '').interval for each in samples])
-            cells = [np.mean(found == INSIDE), np.mean(found == OUTSIDE)]
+            intervals = np.array([judge_reference(reference, values, '').interval for values in samples])
+            cells = [np.mean(intervals == INSIDE), np.mean(intervals == OUTSIDE)]
             name = f'{100 * share:g} %'
             print(f'| {name} | {statistic} | {ends.n.mean():.1f} | {" | ".join(map(_percent, cells))} |', flush=True)
 
@@ -142,13 +142,13 @@ def print_many(count: int, rng) -> None:
             sessions = max(1, count * 10 // max(10, criteria))
             samples, ends, _ = judged(normal, noise, 1, sessions * criteria, rng)
             at_bound = chances(samples, ends, 1.0).reshape(sessions, criteria)
-            cells = [np.mean((at_bound <= LEVEL).any(axis=1)), np.mean([_any(each) for each in at_bound])]
+            cells = [np.mean((at_bound <= LEVEL).any(axis=1)), np.mean([_any(chances) for chances in at_bound])]
             for below in (0.05, 0.10, 0.20):
                 # The others are met by as much as this one is missed.
                 met = chances(samples, ends, 1 - below).reshape(sessions, criteria)
                 met[:, 0] = chances(samples, ends, 1 / (1 - below)).reshape(sessions, criteria)[:, 0]
-                found = [each[0] <= holm(_missed(each), criteria) for each in met]
-                cells += [np.mean(met[:, 0] <= LEVEL), np.mean(found)]
+                passes = [chances[0] <= holm(_missed(chances), criteria) for chances in met]
+                cells += [np.mean(met[:, 0] <= LEVEL), np.mean(passes)]
             print(f'| {100 * noise:g} % | {criteria} | {" | ".join(map(_percent, cells))} |', flush=True)
 
 
@@ -160,7 +160,7 @@ def print_slow(count: int, rng) -> None:
     for name, series in kinds.items():
         for noise in (0.02, 0.05, 0.08, 0.10, 0.15):
             samples, ends, _ = judged(series, noise, 1, count, rng)
-            slow = np.array([slow_launches(each) for each in samples])
+            slow = np.array([slow_launches(values) for values in samples])
             cells = [np.mean(slow > 0), slow.sum() / ends.n.sum()]
             print(f'| {name} | {100 * noise:g} % | {" | ".join(map(_percent, cells))} |', flush=True)
 
@@ -175,19 +175,19 @@ def print_campaigns(count: int, rng) -> None:
             at_bound, above = (rng.normal(true, 0.05, (count, planned + further)) for true in (1.0, 1.05))
             plain = Criterion('1', 1.0, allocations=planned, planned=planned + further)
             criterion = replace(plain, planned=planned)
-            found = [_campaign(each, criterion) for each in above]
-            cells = [np.mean([_campaign(each, one)[0] == MET for each in at_bound]) for one in (criterion, plain)]
-            cells += [np.mean([verdict == said for verdict, _ in found]) for said in (MET, MISSED)]
-            made = np.mean([number for _, number in found])
+            outcomes = [_campaign(series, criterion) for series in above]
+            cells = [np.mean([_campaign(series, one)[0] == MET for series in at_bound]) for one in (criterion, plain)]
+            cells += [np.mean([verdict == wanted for verdict, _ in outcomes]) for wanted in (MET, MISSED)]
+            made = np.mean([number for _, number in outcomes])
             print(f'| {planned} | {further} | {" | ".join(map(_percent, cells))} | {made:.1f} |', flush=True)
 
 
 def print_margins(count: int, rng) -> None:
     """Contracts at their bound, and beyond it by a factor, by how much allocations differ."""
     counts, factors = (1, 4, 20), (1.1, 1.5, 2, 3)
-    headings = ['allocations', 'noise', 'met at the bound', *(f'missed there, of {each}' for each in counts)]
-    headings += [f'{each:g} times as fast: met' for each in factors]
-    headings += [f'{each:g} times as slow: missed, of 4' for each in factors]
+    headings = ['allocations', 'noise', 'met at the bound', *(f'missed there, of {count}' for count in counts)]
+    headings += [f'{factor:g} times as fast: met' for factor in factors]
+    headings += [f'{factor:g} times as slow: missed, of 4' for factor in factors]
     print(f'| {" | ".join(headings)} |')
     print('|---' * 14 + '|')
     for allocations in (2, 3, 5):
@@ -196,42 +196,42 @@ def print_margins(count: int, rng) -> None:
             mean, scatter = logs.mean(axis=1), logs.std(axis=1, ddof=1)
 
             def half(confidence, scatter=scatter, allocations=allocations):
-                return np.array([half_width_between(each, allocations, confidence) for each in scatter])
+                return np.array([half_width_between(spread, allocations, confidence) for spread in scatter])
 
             usual, strict = half(CONFIDENCE), [half(1 - 2 * FAMILY / n) for n in counts]
-            cells = [np.mean(mean >= usual), *(np.mean(mean < -each) for each in strict)]
-            cells += [np.mean(mean + np.log(each) >= usual) for each in factors]
-            cells += [np.mean(mean - np.log(each) < -strict[1]) for each in factors]
+            cells = [np.mean(mean >= usual), *(np.mean(mean < -width) for width in strict)]
+            cells += [np.mean(mean + np.log(factor) >= usual) for factor in factors]
+            cells += [np.mean(mean - np.log(factor) < -strict[1]) for factor in factors]
             print(f'| {allocations} | {100 * noise:g} % | {" | ".join(map(_percent, cells))} |', flush=True)
 
 
 def _campaign(figures: np.ndarray, criterion: Criterion) -> 'tuple[str, int]':
     """What the judge says at last, and of how many allocations."""
     began = datetime(2026, 11, 20, tzinfo=timezone.utc)
-    made = [Attempt(f's{number:03}', began, ('n1',), (float(each),) * 6) for number, each in enumerate(figures)]
+    made = [Attempt(f's{number:03}', began, ('n1',), (float(figure),) * 6) for number, figure in enumerate(figures)]
     for number in range(criterion.allocations, len(made) + 1):
-        found = judge_contract([criterion], {'1': made[:number]})['1'].verdict
-        if found != UNDECIDED:
+        verdict = judge_contract([criterion], {'1': made[:number]})['1'].verdict
+        if verdict != UNDECIDED:
             break
-    return found, number
+    return verdict, number
 
 
 def chances(samples, ends: Ends, bound: float) -> np.ndarray:
     """Of a mean that is to be at least the bound; what the judge gives for the first ones is compared with it."""
-    found = stats.t.sf(np.log(bound / ends.mean) * ends.mean / ends.standard_error, ends.n - 2)
+    chances = stats.t.sf(np.log(bound / ends.mean) * ends.mean / ends.standard_error, ends.n - 2)
     reference = Reference('m', bound, 0.0, None, 'B/s', 'contract', '2026-11-22')
-    for values, chance in zip(samples[:20], found, strict=False):
-        own = judge_reference(reference, values, '').chance
-        assert own is None if chance > LEVEL else np.isclose(own, chance), (own, chance)
-    return found
+    for values, chance in zip(samples[:20], chances, strict=False):
+        probability = judge_reference(reference, values, '').chance
+        assert probability is None if chance > LEVEL else np.isclose(probability, chance), (probability, chance)
+    return chances
 
 
-def _any(found: np.ndarray) -> bool:
-    return bool((found <= holm(_missed(found), len(found))).any())
+def _any(chances: np.ndarray) -> bool:
+    return bool((chances <= holm(_missed(chances), len(chances))).any())
 
 
-def _missed(found: np.ndarray) -> 'list[float]':
-    return found[found <= FAMILY].tolist()
+def _missed(chances: np.ndarray) -> 'list[float]':
+    return chances[chances <= FAMILY].tolist()
 
 
 def _percent(share: float) -> str:

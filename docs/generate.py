@@ -4,7 +4,9 @@ A table stands below a line `<!-- table: NAME -->`, and is made by what TABLES h
 prints stands below the command. The rest is written by hand.
 """
 
+import ast
 import importlib
+import inspect
 import re
 import shlex
 import subprocess
@@ -12,6 +14,7 @@ import sys
 import types
 import typing
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -116,11 +119,22 @@ def _of_driver(driver: Driver) -> Row:
 
 def keys(entry: type[Entry]) -> Iterator[Row]:
     """The keys of a mapping of a site's file, in the order of its model."""
+    described = _described(entry)
     yield 'key', 'type', 'default', 'why'
     for key, field in entry.model_fields.items():
         words = in_words(field.annotation, field.metadata)
         default = 'required' if field.is_required() else _default(field.get_default(call_default_factory=True), words)
-        yield f'`{key}`', words, default, ' '.join((field.description or '').split())
+        yield f'`{key}`', words, default, ' '.join(described[key].split())
+
+
+def _described(entry: type[Entry]) -> dict[str, str]:
+    """The text below each field. pydantic could read it too, but at each start of a command: 50 ms."""
+    texts = {}
+    for model_ in reversed(entry.__mro__[: entry.__mro__.index(Entry)]):
+        for field, below in pairwise(ast.parse(inspect.getsource(model_)).body[0].body):
+            if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
+                texts[field.target.id] = below.value.value
+    return texts
 
 
 def in_words(kind: Any, readers: typing.Sequence[Any] = ()) -> str:

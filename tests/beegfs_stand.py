@@ -69,8 +69,8 @@ class BeeGfsStand:
         program.chmod(0o755)
 
 
-def state(number: int, said: str) -> str:
+def state(number: int, words: str) -> str:
     """What the client shows of the storage targets, of which one is in another state."""
     old = f'[Target ID: {number}] @ node_storage_1 [beegfs-storage:1]: '
     assert f'{old}Online / Good' in GOOD
-    return GOOD.replace(f'{old}Online / Good', old + said)
+    return GOOD.replace(f'{old}Online / Good', old + words)

@@ -106,8 +106,8 @@ def moved(point: Point, rate_b_s: float, phase: str = 'write') -> Measurement:
 def timed(point: Point, figures: Mapping[str, float], phase: str) -> Measurement:
     """A launch that its time ended, with these figures in base units; 1 of a metric that has none."""
     metrics = tuple(
-        MeasuredMetric(each.name, figures.get(each.name, 1.0), each.unit, each.better, point.duration_s, 1000)
-        for each in metrics_of(point, phase)
+        MeasuredMetric(figure.name, figures.get(figure.name, 1.0), figure.unit, figure.better, point.duration_s, 1000)
+        for figure in metrics_of(point, phase)
     )
     return Measurement(
         metrics,
@@ -200,7 +200,7 @@ def records_of(
     figures: by metric, or one list for all; values in base units; findings: of every launch of
     'phase@label'; cache: of what reads
     """
-    found = findings or {}
+    findings_of = findings or {}
     first = plan.points[0]
     warm = [sample_of(plan, first, phase, 0, _measurement(plan, phase, first, {}), 'warmup') for phase in plan.phases]
     samples = [
@@ -209,13 +209,13 @@ def records_of(
             point,
             phase,
             n,
-            _measurement(plan, phase, point, own),
+            _measurement(plan, phase, point, row),
             cache=cache if phase_of(point, phase).reads else '',
-            findings=found.get(metric(phase, point.label), ()),
+            findings=findings_of.get(metric(phase, point.label), ()),
         )
         for point in plan.points
         for phase in plan.phases
-        for n, own in enumerate(_launches(plan, phase, point, figures))
+        for n, row in enumerate(_launches(plan, phase, point, figures))
     ]
     records = Records(
         start_of(plan, **start), Sized(1, plan.sizing.first, ''), in_blocks(plan, [*warm, *samples]), None, None, 0
@@ -246,10 +246,10 @@ def chained(lines: Iterable[str]) -> str:
 def stopped(plan: TrialPlan, records: Records, point: Point) -> str:
     """What the runner says of a point with these samples; one that is not done has run out of time."""
     by_metric = measured(plan, records)
-    columns = {each.name: by_metric.get(metric(each.name, point.label), []) for each in metrics_at(point)}
+    columns = {figure.name: by_metric.get(metric(figure.name, point.label), []) for figure in metrics_at(point)}
     if not all(sample.valid for column in columns.values() for sample in column):
         return 'invalid'
-    steering = [each.name for each in metrics_at(point) if each.steers]
+    steering = [figure.name for figure in metrics_at(point) if figure.steers]
     values = {name: [sample.figures.get(name) for sample in columns[name]] for name in steering}
     progress = state(values, plan.stopping)
     return progress.reason if progress.action == 'done' else 'budget'
@@ -257,13 +257,13 @@ def stopped(plan: TrialPlan, records: Records, point: Point) -> str:
 
 def _launches(plan: TrialPlan, phase: str, point: Point, figures: Figures) -> Iterator[dict[str, float]]:
     """The figures of each launch by the names of its metrics, as many as the longest list has."""
-    names = [each.name for each in metrics_of(point, phase)]
-    own = {
+    names = [figure.name for figure in metrics_of(point, phase)]
+    columns = {
         name: figures.get(metric(name, point.label), ()) if isinstance(figures, Mapping) else figures
         for name in names
     }
-    for n in range(max(map(len, own.values()))):
-        yield {name: values[n] for name, values in own.items() if n < len(values)}
+    for n in range(max(map(len, columns.values()))):
+        yield {name: values[n] for name, values in columns.items() if n < len(values)}
 
 
 def _measurement(plan: TrialPlan, phase: str, point: Point, figures: Mapping[str, float]) -> Measurement:
@@ -272,7 +272,7 @@ def _measurement(plan: TrialPlan, phase: str, point: Point, figures: Mapping[str
         return timed(planned, figures, phase)
     if kind_of(point.kind).moves_data:
         return moved(planned, figures.get(phase, 100.0 * MIB), phase)
-    return rated(planned, figures or {each.name: 1.0 for each in metrics_of(point, phase)})
+    return rated(planned, figures or {figure.name: 1.0 for figure in metrics_of(point, phase)})
 
 
 # Node sweeps and nights with them
@@ -298,9 +298,9 @@ def node_plan(nodes: int = 4, tasks_per_node: int = 1, workload: Point = WRITES,
 def launched(point: Point, hosts: Sequence[str], rates: Sequence[float], phase: str = 'write') -> Measurement:
     """All nodes move their tasks' bytes at these rates (B/s)."""
     tasks = point.tasks_per_node
-    own = tasks * point.data.bytes_per_task
-    times = [own / rate for rate in rates]
-    rows = tuple(NodeTime(host, tasks, own, time, time) for host, time in zip(hosts, times, strict=True))
+    node_bytes = tasks * point.data.bytes_per_task
+    times = [node_bytes / rate for rate in rates]
+    rows = tuple(NodeTime(host, tasks, node_bytes, time, time) for host, time in zip(hosts, times, strict=True))
     whole = moved(point, point.bytes_moved / max(times), phase)
     return whole._replace(hosts=tuple(hosts), tasks=(), nodes=rows)
 
@@ -331,11 +331,8 @@ def night(
     records = Records(
         start_of(plan, **start), Sized(1, plan.sizing.first, ''), in_blocks(plan, [*warm, *samples]), None, None, 0
     )
-    records = records._replace(
-        end=End(
-            'finished', 'done', 9.0, {each.label: stopped(plan, records, each) for each in points}, background=QUIET
-        )
-    )
+    ends = {point.label: stopped(plan, records, point) for point in points}
+    records = records._replace(end=End('finished', 'done', 9.0, ends, background=QUIET))
     by_metric = suspected(plan, records)
     if again is None or not by_metric:
         return records
@@ -361,8 +358,8 @@ def _sample(
 ) -> Sample:
     hosts = nodes[point.first_node : point.first_node + point.nodes]
     measurement = launched(point, hosts, [rate(host, phase) for host in hosts], phase)
-    own = cache if phase_of(point, phase).reads else ''
-    made = sample_of(plan, point, phase, repetition, measurement, stage, own)
+    seen = cache if phase_of(point, phase).reads else ''
+    made = sample_of(plan, point, phase, repetition, measurement, stage, seen)
     return made._replace(sizing=1 if stage == CONFIRM else made.sizing)
 
 
@@ -372,7 +369,7 @@ def _sample(
 def scenario_of(before_s, action_s, after_s, times=1, name='oss3-away'):
     """The point, as it was launched on two nodes."""
     point = scenario(before_s, action_s, after_s, times)
-    actions = tuple(each._replace(name=name) for each in point.actions)
+    actions = tuple(action._replace(name=name) for action in point.actions)
     return point.changed(label=name, tasks=2, nodes=2, tasks_per_node=1, actions=actions)
 
 
@@ -398,9 +395,10 @@ def rows_of(point, dead_s=0.0, rate=64, share_after=1.0, errors=False):
 def transcript_of(point):
     """All actions at their times."""
     lines = [json.dumps({'skew_s': 0.0}) + '\n']
-    for each in point.actions:
-        lines.append(line_of_step(Step(each.name, 'start', each.at_s, each.at_s + 0.3, '')))
-        lines.append(line_of_step(Step(each.name, 'undo', each.at_s + each.for_s, each.at_s + each.for_s + 0.4, '')))
+    for action in point.actions:
+        lines.append(line_of_step(Step(action.name, 'start', action.at_s, action.at_s + 0.3, '')))
+        undo_s = action.at_s + action.for_s
+        lines.append(line_of_step(Step(action.name, 'undo', undo_s, undo_s + 0.4, '')))
     return ''.join([*lines, json.dumps({'complete': True}) + '\n'])
 
 

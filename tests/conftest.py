@@ -189,8 +189,8 @@ def make_stub_fio() -> Callable[..., str]:
         program = folder / f'fio{len(list(folder.glob("*.json"))) or ""}'
         program.write_text(f'#!{python} -IS\n{source}')
         program.chmod(0o755)
-        told = {'template': template, 'version': version, 'orders': orders}
-        Path(f'{program}.json').write_text(json.dumps(told))
+        content = {'template': template, 'version': version, 'orders': orders}
+        Path(f'{program}.json').write_text(json.dumps(content))
         return str(program)
 
     return make

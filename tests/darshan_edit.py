@@ -50,13 +50,13 @@ def edited(source, target, counters=None, mounts=(), names=None, processes=None,
         regions[place] = _changed(records, module, changes) if changes else b''
         versions[place - 1] = versions[place - 1] or 1
     parts = [zlib.compress(JOB.pack(*numbers, metadata) + program + table + b'\0')]
-    parts += [zlib.compress(each) if each else b'' for each in regions]
-    start, found = HEADER.size, []
+    parts += [zlib.compress(region) if region else b'' for region in regions]
+    start, offsets = HEADER.size, []
     for part in parts:
-        found += [start if part else 0, len(part)]
+        offsets += [start if part else 0, len(part)]
         start += len(part)
     flags |= sum(1 << MODULES[name][0] for name in partial)
-    target.write_bytes(HEADER.pack(version, magic, how, flags, *found[2:], *versions) + b''.join(parts))
+    target.write_bytes(HEADER.pack(version, magic, how, flags, *offsets[2:], *versions) + b''.join(parts))
     return target
 
 
@@ -75,9 +75,9 @@ def _changed(records, module, changes):
 
     names, (_, before, behind) = counter_names(module), MODULES[module]
     size = ID * (before + len(names) + behind)
-    found = bytearray(records.ljust(size, b'\0'))
-    for start in range(0, len(found), size):
+    content = bytearray(records.ljust(size, b'\0'))
+    for start in range(0, len(content), size):
         for name, value in changes.items():
             at = ID if name == 'rank' else ID * (before + names.index(name))
-            struct.pack_into('<q', found, start + at, value)
-    return bytes(found)
+            struct.pack_into('<q', content, start + at, value)
+    return bytes(content)

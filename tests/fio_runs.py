@@ -46,8 +46,8 @@ def inputs_of_two(name: str) -> dict[str, str]:
 
 def report_of(name: str, section: str = 'json') -> Any:
     """The data of its report, without the notes before it."""
-    said = text(name, section)
-    return json.JSONDecoder().raw_decode(said, said.index('{\n'))[0]
+    output = text(name, section)
+    return json.JSONDecoder().raw_decode(output, output.index('{\n'))[0]
 
 
 def changed(name: str, change: Callable[[Any], object]) -> str:
@@ -66,5 +66,5 @@ def sections(job_file: str) -> dict[str, dict[str, str]]:
 
 def jobs_in(command: Command) -> list[dict[str, str]]:
     """The jobs of all job files of a command, in the order of ranks."""
-    files = (each for path, each in command.inputs.items() if path.endswith('.fio'))
-    return [job for each in files for job in sections(each).values()]
+    files = (content for path, content in command.inputs.items() if path.endswith('.fio'))
+    return [job for content in files for job in sections(content).values()]

@@ -119,7 +119,7 @@ class Kernels:
         shutil.copy(REPOSITORY / 'site-config' / 'lab' / 'settings.py', site)
         extra = ', '.join(f'{key}: {value}' for key, value in {'budget': '1s', **more}.items())
         trials = ONE.format(checks=checks, on=on, nodes=nodes, more=extra)
-        entries = ''.join(ENTRY.format(*each) for each in FILE_SYSTEMS)
+        entries = ''.join(ENTRY.format(*entry) for entry in FILE_SYSTEMS)
         filled = TRIAL.format(state=site / 'state', engines=engines, file_systems=entries, trials=trials)
         (site / 'trial.yaml').write_text(filled)
         return Running(self, site)
@@ -151,8 +151,8 @@ class Running:
 
     def ended(self, seconds: float = 600) -> Session:
         try:
-            said, _ = self.process.communicate(timeout=seconds)
+            output, _ = self.process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired as error:
             raise AssertionError(f'not over after {seconds:g} s; so far: {error.output!r}') from error
         folder = max((self.site / 'state' / 'sessions').iterdir())  # the newest, for their names begin with the time
-        return Session(self.process.returncode, said, folder)
+        return Session(self.process.returncode, output, folder)

@@ -182,9 +182,9 @@ away. Arguments: a file that ends it, where its files are, how many."""
 def metrics_of(session: Path) -> dict[str, Metric]:
     """Of the only scenario of a session, by their names."""
     (case,) = session.glob('cases/*')
-    (sample,) = (each for each in records_in(str(case)).samples if each.stage == 'measured')
+    (sample,) = (sample for sample in records_in(str(case)).samples if sample.stage == 'measured')
     assert sample.measurement is not None, sample.findings
-    return {each.name: each for each in sample.measurement.metrics}
+    return {metric.name: metric for metric in sample.measurement.metrics}
 
 
 def until_acted(entry: Path, session: 'subprocess.Popen[str]', seconds: float = 120) -> None:

@@ -50,12 +50,12 @@ class Stand:
             )
         )
 
-    def tell(self, told: dict[str, object]) -> None:
-        self.file.write_text(json.dumps(told))
+    def tell(self, state: dict[str, object]) -> None:
+        self.file.write_text(json.dumps(state))
 
-    def now(self, **told: object) -> None:
+    def now(self, **changes: object) -> None:
         """From now on it is so."""
-        self.tell({**json.loads(self.file.read_text()), **told})
+        self.tell({**json.loads(self.file.read_text()), **changes})
 
     def asked(self) -> list[list[str]]:
         """The command lines so far."""
@@ -104,12 +104,12 @@ def imports(servers: dict[str, str]) -> dict[str, str]:
     """Parameters of the stand-in: a genuine import for each of these targets, connected to the server beside it."""
     shown = lustre_step('108').stdout
     value = shown.partition('osc.lustre-OST0000-osc-ffff888105ab7000.import=\n')[2].partition('\nmdc.')[0]
-    found = {}
+    values = {}
     for target, server in servers.items():
         kind = {'OST': 'osc', 'MDT': 'mdc'}[target[:3]]
         device = f'lustre-{target}-{kind}-{INSTANCE}'
         text = value.replace(f'lustre-OST0000-osc-{INSTANCE}', device).replace('OST0000', target)
-        found[f'{kind}.{device}.import'] = (
+        values[f'{kind}.{device}.import'] = (
             '\n' + text.replace('current_connection: "0@lo"', f'current_connection: "{server}"') + '\n'
         )
-    return found
+    return values

@@ -52,11 +52,11 @@ def rows(
         'selection': selection,
         **CASE,
     }
-    found: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for check, (of_case, metrics) in cases.items():
         for metric, of_metric in metrics.items():
             launched = of_metric != 'INCOMPLETE'
-            found.append(
+            records.append(
                 {
                     **common,
                     'check': check,
@@ -68,7 +68,7 @@ def rows(
                     'seconds': 90.0 if launched else None,
                 }
             )
-    return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in found], schema=COLUMNS, orient='row')
+    return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in records], schema=COLUMNS, orient='row')
 
 
 def plain(began: datetime, verdict: str, **others: Any) -> pl.DataFrame:
@@ -84,11 +84,11 @@ def wait_until_opened(process: 'subprocess.Popen[Any]', file: Path) -> None:
 
 
 def _opened_by(pid: int) -> list[str]:
-    found = []
+    files = []
     for link in Path(f'/proc/{pid}/fd').iterdir():
         with contextlib.suppress(OSError):
-            found.append(os.readlink(link))
-    return found
+            files.append(os.readlink(link))
+    return files
 
 
 def figures(
@@ -122,7 +122,7 @@ def figures(
         'host': 'node1',
         **columns,
     }
-    found = [
+    records = [
         {
             **common,
             'metric': metric,
@@ -135,7 +135,7 @@ def figures(
         for metric, values in metrics.items()
         for number, value in enumerate(values)
     ]
-    return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in found], schema=COLUMNS, orient='row')
+    return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in records], schema=COLUMNS, orient='row')
 
 
 DUE = Calendar(2, 0).after(datetime.now().astimezone() - timedelta(days=366), 365)

@@ -87,6 +87,11 @@ class Said(NamedTuple):
     out: str
     err: str
 
+    @property
+    def rows(self) -> int:
+        """What it printed, in rows of a terminal of 100 columns."""
+        return sum(max(1, -(-len(line) // 100)) for line in self.out.splitlines())
+
 
 class SmallSite:
     """A folder with settings.py, trial.yaml and checks, all of which a test may change."""
@@ -192,9 +197,9 @@ def leave_all_records(
         plan = plan._replace(stopping=session.profile.stopping(declared.max_relative_error, plan.stopping.budget_s))
         write_plan(plan)
         recorder = Recorder(plan.records)
-        for each in _records(plan, figure, ended):
-            own = (session.contract or proved) and isinstance(each, (Start, Sample))
-            recorder.write(_proved(recorder, each) if own else each)
+        for record in _records(plan, figure, ended):
+            is_proved = (session.contract or proved) and isinstance(record, (Start, Sample))
+            recorder.write(_proved(recorder, record) if is_proved else record)
         recorder.close()
 
 
@@ -206,9 +211,9 @@ def _proved(recorder: Recorder, record: Start | Sample) -> Start | Sample:
     point, moved_ = record.point, record.measurement
     seconds = moved_.bytes_moved / moved_.metrics[0].value
     blocks = ''.join(f'{point.data.transfers}+0 records {way}\n' for way in ('in', 'out'))
-    said = f'{blocks}{point.data.bytes_per_task} bytes (1.0 MB, 1.0 MiB) copied, {seconds:.6f} s, 1 MB/s\n'
+    output = f'{blocks}{point.data.bytes_per_task} bytes (1.0 MB, 1.0 MiB) copied, {seconds:.6f} s, 1 MB/s\n'
     times = (ProcessTime('node1', 0.0, seconds, 0),) * point.tasks
-    outcome = Outcome(times, ('',) * point.tasks, (said,) * point.tasks, ())
+    outcome = Outcome(times, ('',) * point.tasks, (output,) * point.tasks, ())
     launch = RawLaunch(Dd().command('/usr/bin/dd', record.phase, point, f'{recorder.raw}/{record.raw}', 7), outcome)
     measurement = measured(Dd(), record.phase, point, *launch)
     return record._replace(measurement=measurement, raw_digest=recorder.keep(record.raw, launch))
@@ -229,7 +234,7 @@ def allocation(site: SmallSite) -> Callable[..., Path]:
         asked = contract_of_site(loaded, checks)
         assert asked is not None
         _contract, criteria = asked
-        procedure = next(each.procedure for each in criteria if each.criterion.id == criterion)
+        procedure = next(test.procedure for test in criteria if test.criterion.id == criterion)
         assert procedure is not None
         session = contract_session(session_id, loaded, procedure)
         leave_all_records(session, checks[procedure.case.check], figure)
@@ -254,7 +259,8 @@ def _records(plan: TrialPlan, figure: float, ended: bool) -> Iterator[Any]:
     yield _sample(plan, 'warmup', 'read', plan.points[0], 0, figure)
     yield Sized(1, plan.sizing.first, 'fixed by the site or the profile')
     for repetition in range(plan.stopping.minimum + plan.stopping.extra):
-        for point in map(plan.point, in_random_order([each.label for each in plan.points], plan.seed, 1, repetition)):
+        labels = [point.label for point in plan.points]
+        for point in map(plan.point, in_random_order(labels, plan.seed, 1, repetition)):
             for phase in plan.phases:
                 rate = figure * (1 + 0.02 * (-1) ** repetition)
                 yield _sample(plan, 'measured', phase, point, repetition, rate)

@@ -80,10 +80,10 @@ def wait_for(
 ) -> Any:
     """What `happened` returns once it is true."""
     end = time.monotonic() + seconds
-    while not (found := happened()):
+    while not (result := happened()):
         assert time.monotonic() < end, f'{what}\n{context()}'
         time.sleep(0.2)
-    return found
+    return result
 
 
 class Lab:
@@ -257,7 +257,7 @@ class SlurmSite:
 
     def left(self) -> list[str]:
         """What lies where trials write."""
-        return sorted(each.name for each in self.trials.iterdir()) if self.trials.exists() else []
+        return sorted(entry.name for entry in self.trials.iterdir()) if self.trials.exists() else []
 
     def _argv(self, command: str, *arguments: str) -> list[str]:
         program = [str(Path(sys.executable).with_name('seatrial'))]
@@ -361,11 +361,11 @@ def order(fio: str, *orders: tuple[str, dict[str, object]]) -> None:
 def traces_of(directory: Path) -> list[str]:
     """Processes and mounts that show the directory's name anywhere: it must be one that nothing else has."""
     name = directory.name.encode()
-    found = []
+    traces = []
     for process in Path('/proc').glob('[0-9]*'):
         for file in ('cmdline', 'environ', 'mountinfo'):
             with contextlib.suppress(OSError):
                 if int(process.name) != os.getpid() and name in (process / file).read_bytes():
-                    found.append(f'{process.name} {(process / "comm").read_text().strip()} by its {file}')
-    found += [line for line in Path('/proc/mounts').read_text().splitlines() if directory.name in line]
-    return found
+                    traces.append(f'{process.name} {(process / "comm").read_text().strip()} by its {file}')
+    traces += [line for line in Path('/proc/mounts').read_text().splitlines() if directory.name in line]
+    return traces

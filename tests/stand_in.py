@@ -39,22 +39,22 @@ class Table(TaskBarrier):
         if says:
             self.said[rank] = says
         self.barrier_.wait()
-        said = dict(self.said)
+        words = dict(self.said)
         if self.barrier_.wait() == 0:
             self.said.clear()
         self.barrier_.wait()
-        return said
+        return words
 
 
 def in_threads(tasks, act):
     """What act(rank, seat at the barrier) returns or raises for each of the tasks; a thread has its rank as name."""
-    table, found = Table(tasks), [None] * tasks
+    table, results = Table(tasks), [None] * tasks
 
     def one(rank):
         try:
-            found[rank] = act(rank, table.seat(rank))
+            results[rank] = act(rank, table.seat(rank))
         except Exception as error:
-            found[rank] = error
+            results[rank] = error
             table.barrier_.abort()
 
     threads = [threading.Thread(target=one, args=(rank,), name=str(rank)) for rank in range(tasks)]
@@ -62,7 +62,7 @@ def in_threads(tasks, act):
         thread.start()
     for thread in threads:
         thread.join(2 * SOON_S)
-    return found
+    return results
 
 
 class Kept:
@@ -95,9 +95,9 @@ def program(folder, monkeypatch, name, script):
 
 def working_in(directory):
     """Processes whose working directory lies in this one."""
-    found = []
+    pids = []
     for name in filter(str.isdigit, os.listdir('/proc')):
         with contextlib.suppress(OSError):
             if os.readlink(f'/proc/{name}/cwd').startswith(str(directory)):
-                found.append(int(name))
-    return found
+                pids.append(int(name))
+    return pids

@@ -75,8 +75,8 @@ def test_the_modules_are_named_by_the_projection_of_spack_yaml(environment, tree
     kind = environment['modules']['seatrial'][tree.split('/')[0]]
     assert kind['projections'] == {'all': 'seatrial/{name}/{version}'}
     names = ('ior/4.0.0', 'fio/3.37', 'darshan-runtime/3.4.6', 'mpich/4.0.2')
-    found = {str(file.relative_to(MODULES / tree)) for file in (MODULES / tree).rglob('*') if file.is_file()}
-    assert found == {f'seatrial/{name}{end}' for name in names}
+    files = {str(file.relative_to(MODULES / tree)) for file in (MODULES / tree).rglob('*') if file.is_file()}
+    assert files == {f'seatrial/{name}{end}' for name in names}
 
 
 @pytest.mark.parametrize('name', ['ior/4.0.0', 'darshan-runtime/3.4.6'])
@@ -134,11 +134,11 @@ class Installer:
         (self.site / 'spack' / 'x86_64').mkdir(parents=True)
         shutil.copy(FOLDER / 'externals' / 'debian12-mpich.yaml', self.site / 'spack' / 'x86_64' / 'site.yaml')
 
-    def __call__(self, *arguments, own=True, programs=('ior', 'fio', 'darshan-runtime')):
-        places = ['--spack', self.core, '--packages', self.repo.parents[3], '--target', 'x86_64'] if own else []
+    def __call__(self, *arguments, stub=True, programs=('ior', 'fio', 'darshan-runtime')):
+        places = ['--spack', self.core, '--packages', self.repo.parents[3], '--target', 'x86_64'] if stub else []
         argv = [self.top / 'spack-env' / 'install', '--prefix', self.prefix, *places, *arguments, *programs]
-        told = {'SPACK_CALLS': self.calls, 'SPACK_LOCK': self.lock, 'SPACK_DATABASE': self.database}
-        environment = {**os.environ, **{name: str(path) for name, path in told.items()}}
+        variables = {'SPACK_CALLS': self.calls, 'SPACK_LOCK': self.lock, 'SPACK_DATABASE': self.database}
+        environment = {**os.environ, **{name: str(path) for name, path in variables.items()}}
         return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=300)
 
     def called(self, word):
@@ -197,12 +197,12 @@ def test_the_lock_of_a_site_is_the_input_of_the_first_start_in_a_fresh_clone(ins
     python.write_text(f'#!/bin/sh\n[ "$2" != venv ] || {{ mkdir -p "$4/bin" && cp {made} "$4/bin"; }}\n')
     python.chmod(0o755)
     monkeypatch.setenv('PATH', f'{python.parent}:{os.environ["PATH"]}')
-    own = install.site / 'spack' / 'x86_64' / 'spack.lock'
-    own.write_text(install.lock.read_text() + '\n')
+    site_lock = install.site / 'spack' / 'x86_64' / 'spack.lock'
+    site_lock.write_text(install.lock.read_text() + '\n')
     done = install('--site', install.site)
     assert f'making the environment in {install.top}/.venv' in done.stderr
-    assert f'versions, variants and source hashes are those of {own}\n' in done.stderr
-    assert (install.prefix / 'environment' / 'spack.lock').read_text() == own.read_text()
+    assert f'versions, variants and source hashes are those of {site_lock}\n' in done.stderr
+    assert (install.prefix / 'environment' / 'spack.lock').read_text() == site_lock.read_text()
     assert done.returncode == 0, done.stderr
 
 
@@ -224,7 +224,7 @@ def test_a_lock_that_is_not_of_spack_yaml_is_refused_before_anything_is_installe
 
 def test_what_was_installed_is_held_against_the_lock(install):
     data = json.loads(install.database.read_text())
-    (record,) = [each for each in data['database']['installs'].values() if each['spec']['name'] == 'ior']
+    (record,) = [record for record in data['database']['installs'].values() if record['spec']['name'] == 'ior']
     record['spec']['package_hash'] = 'other'
     install.database.write_text(json.dumps(data))
     done = install('--site', install.site)
@@ -253,7 +253,7 @@ def test_a_spack_that_does_not_fit_or_is_none_is_refused_clearly(install):
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'words'),
     [
         (['--sites', 'x'], 'there is no option --sites'),
         (['--site'], '--site needs a value'),
@@ -261,14 +261,14 @@ def test_a_spack_that_does_not_fit_or_is_none_is_refused_clearly(install):
         (['--externals', '/no/such/file'], '/no/such/file is not there'),
     ],
 )
-def test_wrong_arguments_are_told_with_the_mend(install, arguments, said):
+def test_wrong_arguments_are_told_with_the_mend(install, arguments, words):
     done = install(*arguments, programs=())
     assert done.returncode == 64
-    assert said in done.stderr
+    assert words in done.stderr
 
 
 def test_help_is_the_head_of_the_script(install):
-    done = install('--help', own=False)
+    done = install('--help', stub=False)
     assert done.returncode == 0
     assert done.stdout.startswith('Installs the benchmark programs with Spack.')
     assert '. "$(' not in done.stdout
@@ -317,8 +317,8 @@ def mirror(install, tmp_path, monkeypatch):
     (tmp_path / 'home').mkdir()
     (tmp_path / 'home' / '.gitconfig').write_text(here)
     python = install.top / '.venv' / 'bin' / 'python'
-    told = f'[ "$2" != pip ] || {{ echo "$@" >>{tmp_path}/pip; exit; }}'
-    python.write_text(python.read_text().replace('\n', f'\n{told}\n', 1))
+    line = f'[ "$2" != pip ] || {{ echo "$@" >>{tmp_path}/pip; exit; }}'
+    python.write_text(python.read_text().replace('\n', f'\n{line}\n', 1))
 
     def run(*arguments):
         program = install.top / 'spack-env' / 'mirror'
@@ -372,7 +372,7 @@ def test_without_internet_all_comes_from_the_mirror_whoever_carried_it_over(mirr
     if os.geteuid() == 0:
         for path in [tmp_path / 'mirror', *(tmp_path / 'mirror').rglob('*')]:
             os.chown(path, 1234, 1234)
-    done = install('--site', install.site, '--mirror', tmp_path / 'mirror', '--target', 'x86_64', own=False)
+    done = install('--site', install.site, '--mirror', tmp_path / 'mirror', '--target', 'x86_64', stub=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / 'clone' / 'server_http.hpp').exists()
     settings = {**os.environ, 'GIT_CONFIG_GLOBAL': str(install.prefix / 'gitconfig')}
@@ -398,7 +398,7 @@ def lock():
 def installed():
     """The names of the programs that are there."""
     installs = json.loads((PREFIX / 'opt' / '.spack-db' / 'index.json').read_text())['database']['installs']
-    return [each['spec']['name'] for each in installs.values() if each['explicit'] and each['installed']]
+    return [record['spec']['name'] for record in installs.values() if record['explicit'] and record['installed']]
 
 
 @real

@@ -20,9 +20,9 @@ Step = namedtuple('Step', ['stdout', 'stderr'])
 def sections(path: str | os.PathLike[str]) -> MappingProxyType[str, str]:
     """The texts of a transcript by the names of their sections, in their order."""
     with open(path, 'rb') as stream:
-        before, *found = re.split(rb'^=== (.+)\n', stream.read(), flags=re.MULTILINE)
+        before, *parts = re.split(rb'^=== (.+)\n', stream.read(), flags=re.MULTILINE)
     assert not before, f'{path} begins with no section'
-    return MappingProxyType({name.decode(): _read(body) for name, body in zip(found[::2], found[1::2], strict=True)})
+    return MappingProxyType({name.decode(): _read(body) for name, body in zip(parts[::2], parts[1::2], strict=True)})
 
 
 def transcripts(tool: str) -> dict[str, MappingProxyType[str, str]]:
@@ -37,8 +37,8 @@ def lustre_step(name: str) -> Step:
     folder = os.path.join(FOLDER, 'lustre')
     file = next(file for file in os.listdir(folder) if file.startswith(name[:2]))
     texts = sections(os.path.join(folder, file)).items()
-    said = {section.rpartition('.')[2]: text for section, text in texts if section.startswith(name)}
-    return Step(said['out'], said.get('err', ''))
+    streams = {section.rpartition('.')[2]: text for section, text in texts if section.startswith(name)}
+    return Step(streams['out'], streams.get('err', ''))
 
 
 def run_for(done: dict[str, float], runtime_ms: int) -> None:

@@ -68,7 +68,7 @@ def test_every_benchmark_is_tried():
 MARKS = {'slurm': needs_slurm, **dict.fromkeys(('accusations', 'forecast', 'nights', 'proof'), pytest.mark.long)}
 
 
-@pytest.mark.parametrize('name', [pytest.param(each, marks=MARKS.get(each, ())) for each in sorted(TABLES)])
+@pytest.mark.parametrize('name', [pytest.param(name_, marks=MARKS.get(name_, ())) for name_ in sorted(TABLES)])
 def test_it_works(folder, name):
     running = start(folder, name, '--quick', *([f'--on={folder}'] if name == 'posixops' else ()))
     out, err = running.communicate(timeout=WAIT_S)

@@ -42,11 +42,13 @@ def action(tmp_path, **changes):
     return Action('away', ('rm', up), ('touch', up), ('test', '-e', up), 5.0)._replace(**changes)
 
 
-def plan(tmp_path, own, for_s=0.3):
+def plan(tmp_path, an_action, for_s=0.3):
     point = scenario(before_s=5, action_s=1, after_s=5).changed(label='away', actions=(Planned('away', 0.3, for_s),))
     records = tmp_path / 'records'
     (records / 'raw').mkdir(parents=True)
-    made = plan_of(scenario(before_s=5, action_s=1, after_s=5), Sweep('action'), records=str(records), actions=(own,))
+    made = plan_of(
+        scenario(before_s=5, action_s=1, after_s=5), Sweep('action'), records=str(records), actions=(an_action,)
+    )
     return made._replace(points=(point,))
 
 
@@ -60,14 +62,14 @@ def transcript(tmp_path):
     return transcript_of(path.read_text()) if path.exists() else None
 
 
-def conducted(tmp_path, own, until=lambda found: found.complete, **more):
-    said = []
-    with Conductor(str(tmp_path), SESSION, [plan(tmp_path, own, **more)], said.append):
+def conducted(tmp_path, an_action, until=lambda record: record.complete, **more):
+    lines = []
+    with Conductor(str(tmp_path), SESSION, [plan(tmp_path, an_action, **more)], lines.append):
         load_begins(tmp_path)
         end = time.monotonic() + 30
-        while not ((found := transcript(tmp_path)) and until(found)) and time.monotonic() < end:
+        while not ((record := transcript(tmp_path)) and until(record)) and time.monotonic() < end:
             time.sleep(0.05)
-    return transcript(tmp_path), said
+    return transcript(tmp_path), lines
 
 
 def test_a_check_that_takes_long_makes_no_start_late(tmp_path, monkeypatch):
@@ -81,55 +83,55 @@ def test_a_check_that_takes_long_makes_no_start_late(tmp_path, monkeypatch):
 
 
 def test_an_action_is_started_in_its_time_and_undone(tmp_path):
-    found, said = conducted(tmp_path, action(tmp_path))
-    assert [(step.step, step.why) for step in found.steps] == [('start', ''), ('undo', '')]
-    assert found.steps[0].begun_s >= 0.3 and found.steps[1].begun_s >= 0.6
-    assert not said and not list(entries(tmp_path)) and (tmp_path / 'up').exists()
+    record, lines = conducted(tmp_path, action(tmp_path))
+    assert [(step.step, step.why) for step in record.steps] == [('start', ''), ('undo', '')]
+    assert record.steps[0].begun_s >= 0.3 and record.steps[1].begun_s >= 0.6
+    assert not lines and not list(entries(tmp_path)) and (tmp_path / 'up').exists()
 
 
 def test_a_stop_undoes_it_at_once(tmp_path):
-    found, _ = conducted(tmp_path, action(tmp_path), lambda found: found.steps, for_s=3600)
-    assert [step.step for step in found.steps] == ['start', 'undo']
+    record, _ = conducted(tmp_path, action(tmp_path), lambda record: record.steps, for_s=3600)
+    assert [step.step for step in record.steps] == ['start', 'undo']
     assert (tmp_path / 'up').exists() and not list(entries(tmp_path))
 
 
 def test_a_start_that_fails_or_does_not_end_is_undone_too(tmp_path):
     (tmp_path / 'late').mkdir()
     for folder, start, why in ((tmp_path, ('false',), 'exited'), (tmp_path / 'late', ('sleep', '60'), 'within 1 s')):
-        own = action(folder, start=start, timeout_s=1.0)
-        found, said = conducted(folder, own)
-        assert [step.step for step in found.steps] == ['start', 'undo']
-        assert why in found.steps[0].why and why in said[0]
+        an_action = action(folder, start=start, timeout_s=1.0)
+        record, lines = conducted(folder, an_action)
+        assert [step.step for step in record.steps] == ['start', 'undo']
+        assert why in record.steps[0].why and why in lines[0]
 
 
 def test_an_undo_that_fails_is_said_loudly_and_stays_in_the_journal(tmp_path):
-    found, said = conducted(
+    record, lines = conducted(
         tmp_path, action(tmp_path, undo=('sh', '-c', 'echo no such target >&2; exit 3'), timeout_s=1.0)
     )
-    assert 'no such target' in found.steps[1].why
-    assert any('NOT UNDONE' in line for line in said)
+    assert 'no such target' in record.steps[1].why
+    assert any('NOT UNDONE' in line for line in lines)
     (left,) = entries(tmp_path)
     assert left.entry.action.name == 'away'
     with pytest.raises(ActionError, match='is not undone'):
         Journal(str(tmp_path), 'another', 'scratch').begin(left.entry.action)
     with pytest.raises(ActionError, match='seatrial clean --yes'):
-        Conductor(str(tmp_path), 'another', [plan_of(actions=(left.entry.action,))], said.append).__enter__()
+        Conductor(str(tmp_path), 'another', [plan_of(actions=(left.entry.action,))], lines.append).__enter__()
 
 
 def test_nothing_is_started_on_storage_that_is_not_healthy(tmp_path):
-    own = action(tmp_path)
+    an_action = action(tmp_path)
     (tmp_path / 'up').unlink()
     with pytest.raises(ActionError, match='not healthy'):
-        Conductor(str(tmp_path), SESSION, [plan(tmp_path, own)], print).__enter__()
+        Conductor(str(tmp_path), SESSION, [plan(tmp_path, an_action)], print).__enter__()
     assert not (tmp_path / 'actions').exists()
 
 
 def test_what_is_conducted_is_the_storage_system_that_was_typed(tmp_path):
-    own = plan(tmp_path, action(tmp_path))
-    assert not_allowed([own], 'scratch') == [] == not_allowed([plan_of()], '')
+    planned = plan(tmp_path, action(tmp_path))
+    assert not_allowed([planned], 'scratch') == [] == not_allowed([plan_of()], '')
     for typed in ('', 'home', 'SCRATCH'):
-        assert '--destructive scratch' in not_allowed([own], typed)[0]
-    (line,) = action_lines(own)
+        assert '--destructive scratch' in not_allowed([planned], typed)[0]
+    (line,) = action_lines(planned)
     assert f'start: rm {tmp_path}/up' in line and f'undo: touch {tmp_path}/up' in line
 
 
@@ -142,11 +144,14 @@ def counting(tmp_path, command):
 
 
 def test_by_how_much_the_count_rose_in_the_action_is_in_the_transcript(tmp_path):
-    own = counting(tmp_path, 'echo of the log:; grep -c slow {log}')
-    found, said = conducted(tmp_path, own)
-    assert [(step.step, step.counted, step.why) for step in found.steps][1:] == [('undo', None, ''), ('count', 3, '')]
-    assert not said and not list(entries(tmp_path))
-    (line,) = action_lines(plan(tmp_path / 'other', own))
+    an_action = counting(tmp_path, 'echo of the log:; grep -c slow {log}')
+    record, lines = conducted(tmp_path, an_action)
+    assert [(step.step, step.counted, step.why) for step in record.steps][1:] == [
+        ('undo', None, ''),
+        ('count', 3, ''),
+    ]
+    assert not lines and not list(entries(tmp_path))
+    (line,) = action_lines(plan(tmp_path / 'other', an_action))
     assert 'count: sh -c' in line
 
 
@@ -163,10 +168,10 @@ def test_by_how_much_the_count_rose_in_the_action_is_in_the_transcript(tmp_path)
     ],
 )
 def test_a_count_that_says_no_number_is_unknown_and_the_action_is_undone_all_the_same(tmp_path, command, why):
-    found, said = conducted(tmp_path, counting(tmp_path, command))
-    assert [(step.step, step.why) for step in found.steps[:2]] == [('start', ''), ('undo', '')]
-    assert found.steps[2].counted is None and why in found.steps[2].why
-    assert any(why in line for line in said)
+    record, lines = conducted(tmp_path, counting(tmp_path, command))
+    assert [(step.step, step.why) for step in record.steps[:2]] == [('start', ''), ('undo', '')]
+    assert record.steps[2].counted is None and why in record.steps[2].why
+    assert any(why in line for line in lines)
     assert (tmp_path / 'up').exists() and not list(entries(tmp_path))
 
 
@@ -182,22 +187,22 @@ def test_an_undo_waits_for_its_session_and_ends_a_start_that_outlives_it(tmp_pat
     harness = subprocess.Popen(argv)
     while not (tmp_path / 'pid').exists() or not (tmp_path / 'pid').read_text():
         time.sleep(0.05)
-    (found,) = entries(tmp_path)
-    assert undone(str(tmp_path), found)  # it is at work
+    (entry,) = entries(tmp_path)
+    assert undone(str(tmp_path), entry)  # it is at work
     harness.send_signal(signal.SIGKILL)
     harness.wait()
     pid = int((tmp_path / 'pid').read_text())
     assert process_start(pid)
-    assert _undone_by_dead(tmp_path, found) == ''
+    assert _undone_by_dead(tmp_path, entry) == ''
     assert (tmp_path / 'back').exists() and not list(entries(tmp_path))
     assert process_start(pid) is None
 
 
-def _undone_by_dead(tmp_path, found):
+def _undone_by_dead(tmp_path, entry):
     file = Path(orphans.leader_of(str(tmp_path), SESSION))
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(to_json(found.entry.owner)))
-    return undone(str(tmp_path), found)
+    file.write_text(json.dumps(to_json(entry.entry.owner)))
+    return undone(str(tmp_path), entry)
 
 
 def test_what_another_could_have_planted_is_named_and_never_run(tmp_path):
@@ -215,9 +220,9 @@ def test_what_another_could_have_planted_is_named_and_never_run(tmp_path):
     (folder / 'cut.json').write_text(text[:40])
     (folder / 'dir.json').mkdir()
     os.mkfifo(folder / 'pipe.json')
-    found = {each.path.stem: each for each in entries(tmp_path)}
-    assert set(found) == {'scratch', 'home', 'link', 'other', 'open', 'cut', 'dir', 'pipe'}
-    for each in found.values():
-        assert each.entry is None and each.why and str(each.path) in each.said()
-        assert undone(str(tmp_path), each) == each.why
+    by_name = {entry.path.stem: entry for entry in entries(tmp_path)}
+    assert set(by_name) == {'scratch', 'home', 'link', 'other', 'open', 'cut', 'dir', 'pipe'}
+    for entry in by_name.values():
+        assert entry.entry is None and entry.why and str(entry.path) in entry.said()
+        assert undone(str(tmp_path), entry) == entry.why
     assert not mark.exists()

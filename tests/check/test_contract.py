@@ -70,8 +70,8 @@ def refused(resolve):
     def refused(*criteria, site=SITE):
         with pytest.raises(SiteError) as error:
             resolve(*criteria, site=site)
-        (said,) = error.value.problems
-        return said
+        (problem,) = error.value.problems
+        return problem
 
     return refused
 
@@ -85,15 +85,15 @@ def session_for(criterion):
 
 
 def test_the_five_sentences_of_an_administrator_are_what_checks_measure(resolve):
-    found = resolve(*FIVE)
-    assert [(each.procedure.case.name, each.metric_name, each.procedure.state) for each in found[:4]] == [
+    tests = resolve(*FIVE)
+    assert [(test.procedure.case.name, test.metric_name, test.procedure.state) for test in tests[:4]] == [
         ('MultipleFilesTransferSizes/pelagia:compute/scratch/wide/200n', 'write@1MiB', ''),
         ('EmptyFiles/pelagia:compute/scratch/wide/16n', 'file_create@private', ''),
         ('MultipleFilesTransferSizes/pelagia:compute/scratch/wide/1n', 'write@1MiB', ''),
         ('MultipleFilesTransferSizes/pelagia:compute/scratch/wide/200n', 'write@1MiB', 'degraded'),
     ]
-    assert found[4].procedure is None
-    assert [each.criterion.bound for each in found] == [500e9, 300e3, 10e9, 0.7, 120.0]
+    assert tests[4].procedure is None
+    assert [test.criterion.bound for test in tests] == [500e9, 300e3, 10e9, 0.7, 120.0]
 
 
 def test_the_contract_of_the_example_is_valid():
@@ -159,7 +159,7 @@ def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
 
 
 @pytest.mark.parametrize(
-    ('keys', 'place', 'said'),
+    ('keys', 'place', 'words'),
     [
         ({'metric': 'mining'}, 'metric', "no check measures 'mining' here; write one of write bandwidth"),
         ({'metric': 'write bandwith'}, 'metric', "did you mean 'write bandwidth'?"),
@@ -192,10 +192,10 @@ def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
         ({**FIVE[1], 'conditions': {'bytes': '2x memory'}}, 'conditions.bytes', 'take it out'),
     ],
 )
-def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, said):
-    found = refused(changed(**keys))
-    assert found.startswith(f'contract.yaml: criteria[0].{place}: ')
-    assert said in found
+def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, words):
+    problem = refused(changed(**keys))
+    assert problem.startswith(f'contract.yaml: criteria[0].{place}: ')
+    assert words in problem
 
 
 def test_all_that_is_wrong_is_said_in_one_go_and_each_line_with_what_works_beside_the_others(resolve):
@@ -203,7 +203,7 @@ def test_all_that_is_wrong_is_said_in_one_go_and_each_line_with_what_works_besid
     others = {**WRITE, 'id': '2', 'nodes': 'many'}, {'id': '3', 'text': 'Of the second.', 'at_least': '70 % of 2'}
     with pytest.raises(SiteError) as error:
         resolve(wrong, *others, head={**HEAD, 'parties': {}})
-    places = [re.match(r'contract\.yaml: ([^ ]+): ', each)[1] for each in error.value.problems]
+    places = [re.match(r'contract\.yaml: ([^ ]+): ', problem)[1] for problem in error.value.problems]
     of_first = ['layout', 'metric', 'workload.access', 'workload.transfer_size', 'at_least']
     assert places == ['parties', *(f'criteria[0].{key}' for key in of_first), 'criteria[1].nodes']
 
@@ -211,49 +211,51 @@ def test_all_that_is_wrong_is_said_in_one_go_and_each_line_with_what_works_besid
 @pytest.fixture(scope='module')
 def able(tmp_path_factory):
     """A criterion for every metric that can be measured here by itself, of every kind, with every key that tells."""
-    found = {}
+    by_metric = {}
     for check in CHECKS.values():
         point = examples(check.sweep, check.workload)[0]
-        for each in () if check.every_point or check.axis.equals else metrics_at(point):
-            own = changed(metric=each.name, nodes=4, layout=None, at_least=None, conditions={'caches': 'allowed'})
-            unit = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's'}.get(each.unit, '')
-            own['at_least' if each.better == HIGHER else 'at_most'] = f'1 {unit}'.strip()
+        for metric in () if check.every_point or check.axis.equals else metrics_at(point):
+            criterion = changed(
+                metric=metric.name, nodes=4, layout=None, at_least=None, conditions={'caches': 'allowed'}
+            )
+            unit = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's'}.get(metric.unit, '')
+            criterion['at_least' if metric.better == HIGHER else 'at_most'] = f'1 {unit}'.strip()
             label = next(iter(SITE.trial_file.actions)) if check.workload.actions else point.label
-            own['workload'] = {'check': check.name, 'point': label}
-            found.setdefault((point.kind, each.name), own)
-    criteria = list(found.values())
+            criterion['workload'] = {'check': check.name, 'point': label}
+            by_metric.setdefault((point.kind, metric.name), criterion)
+    criteria = list(by_metric.values())
     refused = problems_in(tmp_path_factory.mktemp('able'), criteria)
-    able = [each for number, each in enumerate(criteria) if number not in refused]
+    able = [criterion for number, criterion in enumerate(criteria) if number not in refused]
     assert len(able) > 90
     return able
 
 
 def problems_in(folder, criteria):
     """What is wrong with each of many criteria, by their places: so many at a time as an error shows."""
-    found = {}
+    by_number = {}
     for first in range(0, len(criteria), 6):
-        own = [{**each, 'id': str(number)} for number, each in enumerate(criteria[first : first + 6])]
-        (folder / 'contract.yaml').write_text(yaml.safe_dump({**HEAD, 'criteria': own}))
+        part = [{**criterion, 'id': str(number)} for number, criterion in enumerate(criteria[first : first + 6])]
+        (folder / 'contract.yaml').write_text(yaml.safe_dump({**HEAD, 'criteria': part}))
         try:
             acceptance_tests(SITE, CHECKS, read_contract(folder))
         except SiteError as error:
             for line in error.problems:
                 number = first + int(re.search(r'criteria\[(\d+)\]', line)[1])
-                found.setdefault(number, []).append(line)
-    return found
+                by_number.setdefault(number, []).append(line)
+    return by_number
 
 
 def followed(criterion, line):
     """The criterion once somebody has done what the line says."""
     keys = re.match(r'contract\.yaml: criteria\[\d+\]([^ ]*): ', line)[1].strip('.')
-    found = re.search(r'as in (\w+): (.+)$', line) or re.search(
+    advice = re.search(r'as in (\w+): (.+)$', line) or re.search(
         r'(?:write|measured)() (?:one of )?(.+?)(?:, | and \d+ more| \(docs|$)', line
     )
-    *above, last = filter(None, [*keys.split('.'), found[1]])
-    own = json.loads(json.dumps(criterion))
-    inner = own.setdefault(above[0], {}) if above else own
-    inner[last] = yaml.safe_load(found[2])
-    return own
+    *above, last = filter(None, [*keys.split('.'), advice[1]])
+    mended = json.loads(json.dumps(criterion))
+    inner = mended.setdefault(above[0], {}) if above else mended
+    inner[last] = yaml.safe_load(advice[2])
+    return mended
 
 
 @pytest.mark.parametrize(
@@ -263,17 +265,17 @@ def followed(criterion, line):
 )
 @pytest.mark.slow
 def test_whatever_key_is_left_out_the_advice_is_followed_in_one_step(able, tmp_path, keys):
-    lacking = [json.loads(json.dumps(each)) for each in able]
-    for each in lacking:
-        inner = each if len(keys) == 1 else each[keys[0]]
+    lacking = [json.loads(json.dumps(criterion)) for criterion in able]
+    for criterion in lacking:
+        inner = criterion if len(keys) == 1 else criterion[keys[0]]
         for key in ('at_least', 'at_most') if keys == ['bound'] else keys[-1:]:
             inner.pop(key, None)
-    said = problems_in(tmp_path, lacking)
-    assert said
-    for number, lines in said.items():
+    problems = problems_in(tmp_path, lacking)
+    assert problems
+    for number, lines in problems.items():
         for line in lines:
             lacking[number] = followed(lacking[number], line)
-    assert problems_in(tmp_path, [lacking[number] for number in said]) == {}
+    assert problems_in(tmp_path, [lacking[number] for number in problems]) == {}
 
 
 def test_nodes_for_oneself_are_what_slurm_says_of_the_job(resolve):
@@ -302,9 +304,9 @@ def test_a_percentage_of_another_dimension_is_refused(refused):
 
 def test_a_point_is_named_where_nothing_else_tells_it_apart(resolve, refused):
     keys = {'metric': 'stat_first', 'nodes': 1, 'at_least': '100 kop/s', 'workload': {'check': 'LargeDirectory'}}
-    said = refused(changed(**keys))
-    assert said.startswith('contract.yaml: criteria[0].workload.point: ')
-    assert '10000, 100000, 1000000' in said
+    problem = refused(changed(**keys))
+    assert problem.startswith('contract.yaml: criteria[0].workload.point: ')
+    assert '10000, 100000, 1000000' in problem
     (criterion,) = resolve(changed(**{**keys, 'workload': {'check': 'LargeDirectory', 'point': '1000000'}}))
     assert criterion.metric_name == 'stat_first@1000000'
 

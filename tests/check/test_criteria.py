@@ -20,7 +20,7 @@ from seatrial.workload.registry import planned_metrics
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / 'site-config' / 'example-lustre'
 CHECKS = load(ROOT / 'checks')
-EXPECTATIONS = [(check, each) for check in CHECKS.values() for each in check.expectations]
+EXPECTATIONS = [(check, expectation) for check in CHECKS.values() for expectation in check.expectations]
 DOCUMENTED = re.findall(
     r'^\| ((?:L09|GP|GV|FN|IN|QF|CN|MLPS)-[\w.*]+) \|',
     (ROOT / 'docs' / 'reference' / 'expectations.md').read_text(),
@@ -96,7 +96,8 @@ def test_every_reference_of_the_example_is_of_a_metric_that_is_planned(profile, 
             references = criteria_of(session, check, case).references
             number += len(references)
             if references:
-                assert {each.metric for each in references} <= set(planned_metrics(plan_of(session, check, case)))
+                planned = planned_metrics(plan_of(session, check, case))
+                assert {reference.metric for reference in references} <= set(planned)
     assert number == count
 
 
@@ -109,9 +110,9 @@ def test_the_nightly_trial_of_the_example_fits_into_its_time_limit():
 def test_the_limit_of_a_site_takes_the_place_of_that_of_the_check(changed):
     session = with_references(changed('trial.yaml', FILER, f'{FILER}    enforce: [{{FN-08a: 1.5}}]\n'), CHECKS)
     tasks = CHECKS['MultipleFilesTasks']
-    found = [criteria_of(session, tasks, case) for case in cases_of(session, tasks)]
-    limits = {each.limit for one in found for each in one.expectations if each.id == 'FN-08a'}
-    assert limits == {1.5} and all(one.enforced == {'FN-08a'} for one in found)
+    criteria = [criteria_of(session, tasks, case) for case in cases_of(session, tasks)]
+    limits = {expectation.limit for one in criteria for expectation in one.expectations if expectation.id == 'FN-08a'}
+    assert limits == {1.5} and all(one.enforced == {'FN-08a'} for one in criteria)
 
 
 def test_a_trial_enforces_nothing_by_itself():
@@ -142,7 +143,7 @@ def test_references_of_a_system_that_this_session_leaves_out_are_valid():
 
 
 def test_every_test_of_the_source_is_declared_and_documented():
-    declared = {re.sub(r'\..*', '.*', each.id) for _, each in EXPECTATIONS}
+    declared = {re.sub(r'\..*', '.*', expectation.id) for _, expectation in EXPECTATIONS}
     assert sorted(declared) == sorted(DOCUMENTED)
     assert {id[:6] for id in declared if id.startswith('L09')} == {f'L09-0{number}' for number in range(1, 9)}
 
@@ -169,13 +170,14 @@ EmptyFiles:
     file = session.site.folder / 'references.yaml'
     file.write_text(file.read_text() + rates)
 
-    def found():
+    def written():
         references = with_references(session, CHECKS).references  # in base units, with the unit that was written
-        return [each for (_, case), own in references.items() if case.check == 'EmptyFiles' for each in own]
+        (reference,) = next(of_case for (_, case), of_case in references.items() if case.check == 'EmptyFiles')
+        return reference.metric, reference.unit, reference.value
 
-    assert [(each.metric, each.unit, each.value) for each in found()] == [('file_create@shared', 'ops/s', 40_000.0)]
+    assert written() == ('file_create@shared', 'ops/s', 40_000.0)
     file.write_text(file.read_text().replace('40000.0, -0.1, 0.3, ops/s', '40.0, -0.1, 0.3, kIOPS'))
-    assert [(each.unit, each.value) for each in found()] == [('kIOPS', 40_000.0)]
+    assert written() == ('file_create@shared', 'kIOPS', 40_000.0)
     file.write_text(file.read_text().replace('kIOPS', 'MiB/s'))
     with pytest.raises(SiteError, match="'MiB/s' is not a unit of the metric; write op/s or kop/s"):
         with_references(session, CHECKS)
@@ -186,7 +188,7 @@ OF_TASKS = '  SingleFileWholeAccess:\n    nightly: {origin: baseline, '
 
 
 @pytest.mark.parametrize(
-    ('name', 'old', 'new', 'said'),
+    ('name', 'old', 'new', 'words'),
     [
         # what a trial enforces
         ('trial', FILER, f'{FILER}    enforce: [{{FN-08a: 1}}]\n', 'trials[4].enforce[0]: 1 for FN-08a: '),
@@ -209,11 +211,11 @@ OF_TASKS = '  SingleFileWholeAccess:\n    nightly: {origin: baseline, '
         ('references', '  nightly:\n    pelagia:compute:', '  smoke:\n    pelagia:compute:', "'smoke' is no profile"),
     ],
 )
-def test_what_no_case_can_be_compared_with_is_refused_at_its_place(changed, name, old, new, said):
+def test_what_no_case_can_be_compared_with_is_refused_at_its_place(changed, name, old, new, words):
     with pytest.raises(SiteError) as caught:
         with_references(changed(f'{name}.yaml', old, new), CHECKS)
     assert caught.value.problems[0].startswith(f'{name}.yaml: ')
-    assert said in '\n'.join(caught.value.problems)
+    assert words in '\n'.join(caught.value.problems)
 
 
 @pytest.mark.parametrize('tasks', ['', 'tasks: 256, '])
@@ -238,13 +240,13 @@ def test_a_group_of_nodes_has_no_baseline_for_it_is_other_nodes_in_every_session
 
 
 @pytest.mark.parametrize(
-    ('expectation', 'said'),
+    ('expectation', 'words'),
     [
         ("Insensitive(to='tasks', {})", "'tasks' is not the axis of its sweep"),
         ("CurveRatio(of='Szes', {})", "there is no check 'Szes'"),
         ("CurveRatio(of='Tasks', {})", 'Tasks sweeps numbers of tasks, not transfer sizes'),
     ],
 )
-def test_an_expectation_of_what_its_check_cannot_be_compared_with_is_refused(declaring, expectation, said):
-    with pytest.raises(CheckError, match=f'Sizes.expectations: X: {said}'):
+def test_an_expectation_of_what_its_check_cannot_be_compared_with_is_refused(declaring, expectation, words):
+    with pytest.raises(CheckError, match=f'Sizes.expectations: X: {words}'):
         declaring(expectation.format("id='X', words='w', source='s'"))

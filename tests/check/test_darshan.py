@@ -51,8 +51,8 @@ def test_genuine_logs_say_what_was_kept_of_them():
     kept = [json.loads((TRANSCRIPTS / f'{name}.json').read_text()) for name in names]
     logs = read_logs([TRANSCRIPTS / f'{name}.darshan' for name in names])
     assert [(log.version, log.processes, log.partial, log.records) for log in logs] == [
-        (each['version'], each['processes'], each['partial'], tuple(Record(*record) for record in each['records']))
-        for each in kept
+        (log['version'], log['processes'], log['partial'], tuple(Record(*record) for record in log['records']))
+        for log in kept
     ]
     assert all(('/', 'ext4') in log.mounts for log in logs)
 
@@ -61,7 +61,7 @@ def test_genuine_logs_say_what_was_kept_of_them():
 def test_bytes_through_buffered_streams_are_counted_without_those_of_the_terminal():
     """fio wrote its output and read its job through streams; IOR and mdtest wrote to the terminal alone."""
     logs = read_logs([TRANSCRIPTS / f'{name}.darshan' for name in ('fio-sfsa-strided.1', 'mfwa', 'mdtest')])
-    buffered = [(each.written, each.read) for log in logs for each in log.unreplayed if each.module == 'STDIO']
+    buffered = [(entry.written, entry.read) for log in logs for entry in log.unreplayed if entry.module == 'STDIO']
     assert buffered == [(12577, 480), (0, 0), (0, 0)]
 
 
@@ -85,7 +85,7 @@ def read_one():
 
 
 @pytest.mark.parametrize(
-    ('text', 'said'),
+    ('text', 'words'),
     [
         ('import sys; sys.exit(3)', 'pip install -e'),
         ('import os; os.abort()', 'PyDarshan died of SIGABRT'),
@@ -98,11 +98,11 @@ def read_one():
         ('', 'spoke of 0 logs instead of 1'),
     ],
 )
-def test_whatever_happens_to_the_reader_is_one_sentence(stand_in, text, said):
+def test_whatever_happens_to_the_reader_is_one_sentence(stand_in, text, words):
     stand_in(text)
     with pytest.raises(LogError) as caught:
         read_one()
-    assert said in str(caught.value) and '\n' not in str(caught.value)
+    assert words in str(caught.value) and '\n' not in str(caught.value)
 
 
 def test_a_reader_that_hangs_is_ended(stand_in):
@@ -147,7 +147,7 @@ def case(tmp_path):
             if name:
                 (folder / 'ior.darshan').write_bytes((TRANSCRIPTS / f'{name}.darshan').read_bytes())
         written = [records.start._replace(engine=engine), records.sized, *samples, records.end]
-        (tmp_path / SAMPLES).write_text(''.join(line_of(each) for each in written))
+        (tmp_path / SAMPLES).write_text(''.join(line_of(record) for record in written))
         return plan
 
     return make

@@ -46,9 +46,9 @@ def test_a_file_that_is_no_library_is_named_by_its_path_with_the_remedy(tmp_path
         file.mkdir()
     elif content is not None:
         file.write_bytes(content)
-    said, (found,) = examined(str(file), [DD])
-    assert (said, found.startswith(fault)) == (str(file), True)
-    assert 'correct darshan of the partition in trial.yaml' in found
+    described, (problem,) = examined(str(file), [DD])
+    assert (described, problem.startswith(fault)) == (str(file), True)
+    assert 'correct darshan of the partition in trial.yaml' in problem
 
 
 @pytest.mark.needs('gcc')
@@ -68,9 +68,9 @@ def test_a_library_that_lacks_another_names_it_and_every_engine(compiled):
     )
     library.with_name('libgone.so').unlink()
     ranks = Program('ior', '/bin/cat', True, ())
-    said, faults = examined(str(library), [DD, ranks])
+    described, faults = examined(str(library), [DD, ranks])
     checksum = hashlib.sha256(library.read_bytes()).hexdigest()
-    assert said == f'version unknown at {library}, SHA-256 {checksum[:12]}, without MPI'
+    assert described == f'version unknown at {library}, SHA-256 {checksum[:12]}, without MPI'
     assert faults == [
         'it cannot be loaded into dd, ior: libgone.so is not found; build it here or load what it needs as a module'
     ]

@@ -246,8 +246,8 @@ def test_a_check_is_tagged_by_what_it_does_and_by_the_tests_that_it_covers(check
 
 
 def test_a_case_of_several_partitions_is_one_variant_of_each_profile(session, checks):
-    found = [each for each in variants_of(session, checks['Integrity']) if each.file_system == 'scratch']
-    assert found[-3:] == [
+    variants = [variant for variant in variants_of(session, checks['Integrity']) if variant.file_system == 'scratch']
+    assert variants[-3:] == [
         Variant('smoke', 'scratch', 'default', 1, EXAMPLE),
         Variant('nightly', 'scratch', 'default', 4, EXAMPLE[:1]),
         Variant('acceptance', 'scratch', 'default', 4, EXAMPLE[:1]),
@@ -264,8 +264,8 @@ def test_a_case_is_tagged_by_its_profile_and_its_scale(session, nodes, scale):
 
 
 def test_every_test_of_the_sources_has_either_checks_or_a_reason(checks):
-    said = [(row.id, bool(row.why), by.startswith('no check: ')) for row, by in covered(checks.values())]
-    assert [id_ for id_, reasoned, without in said if reasoned != without] == []
+    rows = [(row.id, bool(row.why), by.startswith('no check: ')) for row, by in covered(checks.values())]
+    assert [id_ for id_, reasoned, without in rows if reasoned != without] == []
     assert len({row.id for row in CATALOGUE}) == len(CATALOGUE) == 53
 
 

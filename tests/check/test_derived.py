@@ -33,8 +33,8 @@ trials:
 
 
 def log_of(name):
-    said = json.loads((TRANSCRIPTS / f'{name}.json').read_text())
-    return DarshanLog(said['version'], said['processes'], said['partial'], tuple(Record(*r) for r in said['records']))
+    kept = json.loads((TRANSCRIPTS / f'{name}.json').read_text())
+    return DarshanLog(kept['version'], kept['processes'], kept['partial'], tuple(Record(*r) for r in kept['records']))
 
 
 def shared(processes=4, partial=False, **counters):
@@ -98,11 +98,11 @@ def test_a_known_run_gives_back_its_workload(name, files, workload):
 
 
 def with_buffered(log, *unreplayed):
-    return replace(log, unreplayed=tuple(Unreplayed(*each) for each in unreplayed))
+    return replace(log, unreplayed=tuple(Unreplayed(*entry) for entry in unreplayed))
 
 
 @pytest.mark.parametrize(
-    ('log', 'said'),
+    ('log', 'words'),
     [
         (shared(partial=True), 'marks the log as partial'),
         (
@@ -120,9 +120,9 @@ def with_buffered(log, *unreplayed):
         (shared(POSIX_FILE_ALIGNMENT=4096, POSIX_FILE_NOT_ALIGNED=8), '50 % of its transfers began off'),
     ],
 )
-def test_in_what_the_replay_is_not_the_application(log, said):
+def test_in_what_the_replay_is_not_the_application(log, words):
     shape = shape_of(log)
-    assert said in ' '.join(shape.remarks)
+    assert words in ' '.join(shape.remarks)
     assert all(f'# {remark}' in check_text(shape, 'Replayed') for remark in shape.remarks)
 
 
@@ -130,7 +130,7 @@ def test_in_what_the_replay_is_not_the_application(log, said):
 
 
 @pytest.mark.parametrize(
-    ('log', 'operation', 'said'),
+    ('log', 'operation', 'words'),
     [
         (log_of('mdtest'), None, 'no bytes are moved'),
         (log_of('sfwa-read'), 'write', 'by a write'),
@@ -144,10 +144,10 @@ def test_in_what_the_replay_is_not_the_application(log, said):
         (with_buffered(DarshanLog('', 1, False, ()), ('HEATMAP', 9, 0)), None, 'HEATMAP 9 B'),
     ],
 )
-def test_what_no_check_replays_is_refused_with_the_reason(log, operation, said):
+def test_what_no_check_replays_is_refused_with_the_reason(log, operation, words):
     with pytest.raises(Underivable) as caught:
         shape_of(log, operation)
-    assert said in str(caught.value)
+    assert words in str(caught.value)
 
 
 # The check and its entry

@@ -42,9 +42,9 @@ def test_the_stopping_rule_sets_the_least_and_the_most_repetitions():
 def test_a_fixed_share_makes_the_bytes_of_each_repetition_exact():
     plan = plan_of(sizing=FIXED, **ROOMY)
     block = 2 * 2 * 64 * MIB  # two points, two tasks
-    found = of(plan, earlier(plan, 7), earlier(plan, 9)).written
-    assert (found.least, found.expected) == (128 * MIB + 6 * block, 128 * MIB + 8 * block)
-    assert found.most == 128 * MIB + 22 * block + 128 * MIB
+    written = of(plan, earlier(plan, 7), earlier(plan, 9)).written
+    assert (written.least, written.expected) == (128 * MIB + 6 * block, 128 * MIB + 8 * block)
+    assert written.most == 128 * MIB + 22 * block + 128 * MIB
 
 
 def test_what_directories_took_is_expected_again_and_never_above_the_most():
@@ -89,8 +89,8 @@ def test_of_launches_that_a_time_ends_only_earlier_sessions_know_the_bytes():
 
 def test_the_files_of_a_tree_that_scales_may_fill_what_is_free():
     plan = plan_of(FLAT, FLAT_TREE, **ROOMY)
-    found = of(plan, free=Capacity(None, 50_000)).inodes
-    assert (found.least, 40_000 < found.most <= 50_000) == (2005, True)
+    inodes = of(plan, free=Capacity(None, 50_000)).inodes
+    assert (inodes.least, 40_000 < inodes.most <= 50_000) == (2005, True)
 
 
 @given(st.integers(1, 40), st.sampled_from([(MFWA, SIZES, 'bytes', 32 * MIB), (FLAT, FLAT_TREE, 'inodes', 1)]))

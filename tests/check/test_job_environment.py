@@ -59,7 +59,7 @@ def test_without_modules_nothing_is_asked(answers):
 
 
 @pytest.mark.parametrize(
-    ('said', 'why'),
+    ('words', 'why'),
     [
         (r'The following module(s) are unknown:   "a"\n\nPlease check', 'The following module(s) are unknown: "a"'),
         (r'Lmod says:  These are unknown:   \n  "a"\n\nPlease check', 'Lmod says: These are unknown: "a"'),
@@ -68,8 +68,8 @@ def test_without_modules_nothing_is_asked(answers):
     ],
     ids=['Lmod', 'Lmod on a narrow terminal', 'Environment Modules', 'without a word'],
 )
-def test_a_module_that_does_not_load_is_told_with_the_reason(answers, said, why):
-    answers(f"printf '{said}\n' >&2; false")
+def test_a_module_that_does_not_load_is_told_with_the_reason(answers, words, why):
+    answers(f"printf '{words}\n' >&2; false")
     with pytest.raises(NotLoaded) as caught, loaded(TWO):
         pass
     assert str(caught.value) == f'seatrial/ior/4.0.0: {why}'
@@ -84,15 +84,15 @@ def test_of_several_the_one_that_does_not_load_is_named(answers):
 @pytest.mark.parametrize(('system', 'variable'), [('lmod', 'LMOD_CMD'), ('envmod', 'MODULES_CMD')])
 def test_a_system_that_is_not_there_is_said(monkeypatch, system, variable):
     monkeypatch.delenv(variable, raising=False)
-    said = f'{variable} is not set; start a login shell of a host that has {system}'
-    with pytest.raises(NotLoaded, match=said), loaded(TWO._replace(system=system)):
+    problem = f'{variable} is not set; start a login shell of a host that has {system}'
+    with pytest.raises(NotLoaded, match=problem), loaded(TWO._replace(system=system)):
         pass
 
 
 @pytest.mark.parametrize('system', ['nomod', 'tmod'])
 def test_a_system_that_reframe_has_no_modules_for_is_said(system):
-    said = f"modules_system is '{system}'; write lmod or envmod"
-    with pytest.raises(NotLoaded, match=said), loaded(TWO._replace(system=system)):
+    problem = f"modules_system is '{system}'; write lmod or envmod"
+    with pytest.raises(NotLoaded, match=problem), loaded(TWO._replace(system=system)):
         pass
 
 

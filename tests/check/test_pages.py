@@ -25,10 +25,10 @@ def page(name):
 
 def snippet(name, key):
     """The only YAML of a page that has this key at the top."""
-    (found,) = [
+    (block,) = [
         text for text in re.findall(r'^```yaml\n(.*?)^```$', page(name), re.M | re.S) if key in yaml.safe_load(text)
     ]
-    return found
+    return block
 
 
 @pytest.fixture
@@ -57,8 +57,8 @@ def test_the_contract_of_a_page_is_one_that_the_site_it_copies_takes(session, na
     head = {'version': 1, 'title': 'Acceptance', 'date': '2026-06-30', 'parties': {'customer': 'Pelagia'}}
     text = yaml.safe_dump({**head, **yaml.safe_load(snippet(name, 'criteria'))})
     site = session(copied, 'acceptance', contract=text).site
-    _, found = contract_of_site(site, CHECKS)
-    assert [each.metric_name for each in found] == metrics
+    _, tests = contract_of_site(site, CHECKS)
+    assert [test.metric_name for test in tests] == metrics
 
 
 def test_the_trial_of_the_page_on_slow_nodes_has_the_one_case_of_its_command_and_output(session):
@@ -78,7 +78,7 @@ def test_the_trial_of_the_page_on_slow_nodes_has_the_one_case_of_its_command_and
 
 def test_how_long_a_timed_region_of_a_contract_must_last_is_what_one_page_says():
     acceptance_s = PROFILES['acceptance'].effort.min_s
-    said = ' '.join(page('reference/references.md').split())
-    assert f'Long is {STORAGE_MIN_S:g} s or more, and {acceptance_s:g} s or more in the profile `acceptance`.' in said
+    text = ' '.join(page('reference/references.md').split())
+    assert f'Long is {STORAGE_MIN_S:g} s or more, and {acceptance_s:g} s or more in the profile `acceptance`.' in text
     for name in ('tutorials/accept-a-system.md', 'reference/site-config.md'):
         assert 'references.md#how-a-figure-is-judged)' in page(name)

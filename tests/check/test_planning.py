@@ -141,9 +141,9 @@ def test_what_needs_a_program_that_this_machine_lacks_is_not_asked_of_it_but_of_
 
 @pytest.mark.parametrize('profile', ['smoke', 'nightly', 'acceptance'])
 def test_a_sweep_over_nodes_or_targets_keeps_all_its_points_in_every_profile(session, profile):
-    own = replace(session, profile=PROFILES[profile])
-    assert len(points_in(own, OSTS, on('Osts'))) == 4
-    points = points_in(own, NODES, HERE._replace(check='Nodes'))
+    in_profile = replace(session, profile=PROFILES[profile])
+    assert len(points_in(in_profile, OSTS, on('Osts'))) == 4
+    points = points_in(in_profile, NODES, HERE._replace(check='Nodes'))
     assert [(point.label, point.nodes, point.first_node) for point in points] == [
         ('all', 2, 0),
         ('group01', 1, 0),
@@ -168,10 +168,10 @@ def test_an_isolation_sweep_has_time_for_all_its_places_unless_the_site_says_how
 
 
 def test_a_sweep_over_tasks_uses_parts_of_the_allocation_and_says_what_has_no_room(session):
-    found = resolved(session, TASKS, TASKS_CASE)
-    assert [point.tasks for point in found.points] == [1, 2]
-    assert found.left_out == ('4tasks', '8tasks', '16tasks')
-    assert plan_of(session, TASKS, TASKS_CASE).left_out == found.left_out
+    planned = resolved(session, TASKS, TASKS_CASE)
+    assert [point.tasks for point in planned.points] == [1, 2]
+    assert planned.left_out == ('4tasks', '8tasks', '16tasks')
+    assert plan_of(session, TASKS, TASKS_CASE).left_out == planned.left_out
 
 
 @pytest.mark.parametrize('profile', ['nightly', 'acceptance'])
@@ -197,12 +197,12 @@ def test_a_sweep_of_which_nothing_fits_is_refused_with_the_reason(session):
 def test_files_of_fixed_sizes_that_the_limits_do_not_hold_are_left_out_and_named(session):
     fixed = replace(TASKS, workload=data_access('multiple', operations=('write',), scales=False))
     many = replace(fixed, sweep=tasks_by_sizes((1, 2), ('256MiB', '600MiB', '2GiB')))
-    found = resolved(session, many, TASKS_CASE)
-    assert [point.label for point in found.points] == ['1task-256MiB', '1task-600MiB', '2tasks-256MiB']
-    assert found.left_out == ('1task-2GiB', '2tasks-600MiB', '2tasks-2GiB')
+    planned = resolved(session, many, TASKS_CASE)
+    assert [point.label for point in planned.points] == ['1task-256MiB', '1task-600MiB', '2tasks-256MiB']
+    assert planned.left_out == ('1task-2GiB', '2tasks-600MiB', '2tasks-2GiB')
     # Where none fits, all are planned, and refused with the sum.
-    found = resolved(session, replace(fixed, sweep=tasks_by_sizes((1,), ('2GiB',))), TASKS_CASE)
-    assert ([point.label for point in found.points], found.left_out) == (['1task-2GiB'], ())
+    planned = resolved(session, replace(fixed, sweep=tasks_by_sizes((1,), ('2GiB',))), TASKS_CASE)
+    assert ([point.label for point in planned.points], planned.left_out) == (['1task-2GiB'], ())
 
 
 RAW = Declared('Raw', 'files', '', raw_devices(), Sweep('transfer_size', (MIB,)), 0.10)
@@ -275,16 +275,16 @@ def fixing(session, tmp_path):
 
 
 def test_a_transfer_size_of_the_site_is_the_only_point_of_a_sweep_over_it(fixing):
-    found = fixing('transfer_size: 3MiB')
-    assert [(point.label, point.data.transfer_size) for point in found.points] == [('3MiB', 3 * MIB)]
-    assert found.left_out == ()
-    assert found.points[0].data.bytes_per_task % (3 * MIB) == 0
+    planned = fixing('transfer_size: 3MiB')
+    assert [(point.label, point.data.transfer_size) for point in planned.points] == [('3MiB', 3 * MIB)]
+    assert planned.left_out == ()
+    assert planned.points[0].data.bytes_per_task % (3 * MIB) == 0
 
 
 def test_a_transfer_size_of_the_site_holds_at_every_point_of_another_sweep(fixing):
-    found = fixing('transfer_size: 64KiB', replace(TASKS, family='files'))
-    assert {point.data.transfer_size for point in found.points} == {64 * KIB}
-    assert [point.tasks for point in found.points] == [1, 2, 4, 8]
+    planned = fixing('transfer_size: 64KiB', replace(TASKS, family='files'))
+    assert {point.data.transfer_size for point in planned.points} == {64 * KIB}
+    assert [point.tasks for point in planned.points] == [1, 2, 4, 8]
 
 
 def test_the_site_fixes_direct_interface_and_tasks_of_a_node(fixing):
@@ -304,8 +304,8 @@ def test_what_the_site_fixes_of_data_leaves_metadata_alone(fixing, fixed):
 
 @pytest.mark.parametrize('direct', [True, False])
 def test_random_io_is_direct_or_cached_as_its_check_says(fixing, direct):
-    own = replace(SIZES, workload=random_access(('randread',), '1GiB', direct=direct))
-    points = fixing(f'direct: {str(not direct).lower()}, transfer_size: 64KiB', own).points
+    declared = replace(SIZES, workload=random_access(('randread',), '1GiB', direct=direct))
+    points = fixing(f'direct: {str(not direct).lower()}, transfer_size: 64KiB', declared).points
     assert {(point.data.direct, point.data.transfer_size) for point in points} == {(direct, 64 * KIB)}
 
 
@@ -370,14 +370,14 @@ def test_a_night_is_repeated_by_what_nights_differ_by(tmp_path, session, profile
     # Every other night is better by a factor of e^0.2, and from the ninth on all are half as good.
     for number, began in enumerate(NIGHTS[:nights]):
         level = 1e8 * math.exp(0.2 * (number % 2)) / (1 + number // 8)
-        own = {'check': HERE.check, 'partition': HERE.partition, 'site': session.site.name, 'profile': profile}
-        night = figures(began, {'write@64KiB': [level] * 3, 'read@64KiB': [level] * 3}, **own)
+        columns = {'check': HERE.check, 'partition': HERE.partition, 'site': session.site.name, 'profile': profile}
+        night = figures(began, {'write@64KiB': [level] * 3, 'read@64KiB': [level] * 3}, **columns)
         write(folder_of(tmp_path), began.strftime('%Y%m%dT%H%M%S-00000a'), night)
-    found = replace(session, site=Altered(session.site, state=str(tmp_path)), profile=PROFILES[profile])
+    session_there = replace(session, site=Altered(session.site, state=str(tmp_path)), profile=PROFILES[profile])
     if reference:
         asked = Reference('write@64KiB', 1e8, -0.1, None, 'B/s', BASELINE, '2026-11-01')
-        found = replace(found, references={(profile, HERE): (asked,)})
-    stopping = plan_of(found, SIZES, HERE).stopping
+        session_there = replace(session_there, references={(profile, HERE): (asked,)})
+    stopping = plan_of(session_there, SIZES, HERE).stopping
     assert (stopping.minimum, stopping.extra, stopping.between) == pytest.approx(expected, abs=0.001)
 
 
@@ -418,9 +418,9 @@ def test_a_scenario_of_a_source_is_carried_out_as_it_is(session, name):
     ],
 )
 def test_a_profile_takes_the_directories_and_pauses_that_it_has_time_for(session, profile, labels, pauses):
-    own = replace(session, profile=PROFILES[profile])
-    assert [point.label for point in points_in(own, LISTED, case_of(LISTED))] == labels
-    assert [point.pauses_s for point in points_in(own, PAUSED, case_of(PAUSED))] == [pauses]
+    in_profile = replace(session, profile=PROFILES[profile])
+    assert [point.label for point in points_in(in_profile, LISTED, case_of(LISTED))] == labels
+    assert [point.pauses_s for point in points_in(in_profile, PAUSED, case_of(PAUSED))] == [pauses]
 
 
 def on(check, layout='default', file_system='scratch'):

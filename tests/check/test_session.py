@@ -29,8 +29,8 @@ def session(repository, tmp_path):
     site = load(repository / 'site-config' / 'local')
     engines = (EngineChoice('fio', '/opt/fio'),)
     case = Case('Sizes', 'local:default', 'scratch', 'default', 1)
-    own = {('nightly', case): (Reference('read', 1e9, -0.1, None, 'GB/s', 'contract', '2026-11-20'),)}
-    return Session('s1', tmp_path, site, PROFILES['nightly'], engines, ('Sizes',), 'local', own, avoid=('n1',))
+    references = {('nightly', case): (Reference('read', 1e9, -0.1, None, 'GB/s', 'contract', '2026-11-20'),)}
+    return Session('s1', tmp_path, site, PROFILES['nightly'], engines, ('Sizes',), 'local', references, avoid=('n1',))
 
 
 def test_a_saved_session_is_read_as_it_was(session, monkeypatch):
@@ -141,6 +141,6 @@ def test_modules_need_not_be_on_the_host_that_asks(fault, monkeypatch):
     ],
 )
 def test_what_reframe_refuses_is_said_with_file_and_remedy(fault, old, new, what, remedy):
-    said = fault(old, new)
-    assert said.startswith('settings.py: ReFrame refuses it: ')
-    assert what in said and said.endswith(remedy)
+    problem = fault(old, new)
+    assert problem.startswith('settings.py: ReFrame refuses it: ')
+    assert what in problem and problem.endswith(remedy)

@@ -34,8 +34,8 @@ TARGETS = ('OstBandwidth', 'MdtRates')
 
 @pytest.fixture(scope='module')
 def checks(repository):
-    found = load(repository / 'checks')
-    return {name: each for name, each in found.items() if each.family == 'layouts' or name in TARGETS}
+    declared = load(repository / 'checks')
+    return {name: check for name, check in declared.items() if check.family == 'layouts' or name in TARGETS}
 
 
 @pytest.fixture(scope='module')
@@ -102,7 +102,7 @@ def test_the_map_has_every_count_by_every_size(session, checks):
 
 def test_small_files_fit_on_the_metadata_target(checks):
     for name in ('DataOnMdtSmallFiles', 'DataOnMdtFullFiles'):
-        dom = next(own for own in map(asked, layouts_in(checks[name].sweep)) if own.components)
+        dom = next(layout for layout in map(asked, layouts_in(checks[name].sweep)) if layout.components)
         assert checks[name].workload.tree.bytes_per_file <= dom.components[0].end
 
 
@@ -134,7 +134,7 @@ def test_a_smoke_test_has_no_bounds(session, checks):
 def test_on_cephfs_the_checks_of_plain_stripes_are_planned_in_its_words(on_cephfs, checks):
     for name in ('StripingMultipleFiles', 'StripingSharedFile', 'StripeMapMultipleFiles', 'StripeMapSharedFile'):
         plan = plan_of(on_cephfs, checks[name], on(name))
-        assert plan.points[0].layout.is_default and {each.layout.type for each in plan.points[1:]} == {'cephfs'}
+        assert plan.points[0].layout.is_default and {point.layout.type for point in plan.points[1:]} == {'cephfs'}
         assert plan.left_out and all(label.startswith('all-') for label in plan.left_out)
         assert len(plan.points) + len(plan.left_out) == len(checks[name].sweep.values)
 
@@ -146,9 +146,9 @@ def test_on_cephfs_a_stripe_that_fills_no_default_object_has_an_object_of_its_ow
 
 
 def test_on_cephfs_what_only_lustre_has_is_not_applicable(on_cephfs, checks):
-    said = {name: not_applicable(on_cephfs, declared).get(on(name)) for name, declared in checks.items()}
+    reasons = {name: not_applicable(on_cephfs, declared).get(on(name)) for name, declared in checks.items()}
     of_lustre = 'Progressive', 'Overstriping', 'DataOnMdt'
-    for name, why in said.items():
+    for name, why in reasons.items():
         wanted = 'of lustre' if name.startswith(of_lustre) else 'no target of choice' if name in TARGETS else ''
         assert wanted in (why or '') and bool(why) == bool(wanted), name
 
@@ -157,7 +157,7 @@ def test_on_glusterfs_bricks_and_nothing_else_can_be_chosen(session, on_glusterf
     bricks, on_bricks = load(repository / 'checks')['BrickBandwidth'], on('BrickBandwidth')
     plan = plan_of(on_glusterfs, bricks, on_bricks)
     assert [point.label for point in plan.points] == [f'brick{n:04d}' for n in range(4)]
-    assert {each.layout.type for each in plan.points} == {'glusterfs'} and plan.target.bricks == 4
+    assert {point.layout.type for point in plan.points} == {'glusterfs'} and plan.target.bricks == 4
     why = 'no layout: a volume places each file by the hash of its name, for all users alike'
-    assert {not_applicable(on_glusterfs, each)[on(name)] for name, each in checks.items()} == {why}
+    assert {not_applicable(on_glusterfs, check)[on(name)] for name, check in checks.items()} == {why}
     assert not_applicable(session, bricks)[on_bricks] == 'no bricks: the targets of Lustre are OSTs and MDTs'

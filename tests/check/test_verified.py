@@ -64,43 +64,44 @@ def test_a_figure_that_was_edited_and_linked_again_is_named_with_its_line(record
         data['measurement']['metrics'][0]['value'] *= share
 
     edit(record, 5, change)
-    (said,) = verified(PLAN, records_in(str(record)), record).contradictions
+    (problem,) = verified(PLAN, records_in(str(record)), record).contradictions
     where = 'samples.jsonl, line 5 (measured read@1MiB, repetition 2)'
-    assert said == f'{where}: read is {FIGURE * share!r} in the record and {FIGURE!r} by the output'
+    assert problem == f'{where}: read is {FIGURE * share!r} in the record and {FIGURE!r} by the output'
 
 
 @pytest.mark.parametrize(('field', 'other'), [('seconds', 7.0), ('figure', '7')])
 def test_whatever_else_of_a_metric_was_edited_is_named(record, field, other):
     edit(record, 4, lambda data: data['measurement']['metrics'][0].update({field: other}))
-    (said,) = verified(PLAN, records_in(str(record)), record).contradictions
-    assert f': {field} of read is ' in said
+    (problem,) = verified(PLAN, records_in(str(record)), record).contradictions
+    assert f': {field} of read is ' in problem
 
 
 @pytest.mark.parametrize('name', ['world_size', 'bytes_moved'])
 def test_whatever_else_of_a_measurement_was_edited_is_named(record, name):
     edit(record, 4, lambda data: data['measurement'].update({name: 7}))
-    (said,) = verified(PLAN, records_in(str(record)), record).contradictions
-    assert f': {name} is 7 in the record and ' in said
+    (problem,) = verified(PLAN, records_in(str(record)), record).contradictions
+    assert f': {name} is 7 in the record and ' in problem
 
 
 def test_a_metric_that_the_output_does_not_have_is_named(record):
     edit(record, 4, lambda data: data['measurement']['metrics'][0].update(name='write'))
-    said = verified(PLAN, records_in(str(record)), record).contradictions
-    assert [each.partition('): ')[2].split(' is ')[0] for each in said] == ['the metric write', 'the metric read']
+    problems = verified(PLAN, records_in(str(record)), record).contradictions
+    metrics = [problem.partition('): ')[2].split(' is ')[0] for problem in problems]
+    assert metrics == ['the metric write', 'the metric read']
 
 
 def test_an_edit_that_breaks_the_chain_is_a_contradiction_too(record):
     text = (record / SAMPLES).read_text()
     (record / SAMPLES).write_text(text.replace('"elapsed_s":1.5', '"elapsed_s":1.6', 1))
-    (said,) = verified(PLAN, records_in(str(record)), record).contradictions
-    assert said.startswith('R4: line 3 ')
+    (problem,) = verified(PLAN, records_in(str(record)), record).contradictions
+    assert problem.startswith('R4: line 3 ')
 
 
 def test_output_that_was_edited_is_a_contradiction(record):
     file = record / 'raw' / f'1{LAUNCH}'
     file.write_bytes(file.read_bytes() + b'\0')
-    found = verified(PLAN, records_in(str(record)), record)
-    assert (found.launches, len(found.contradictions), found.unproved) == (2, 1, ())
+    result = verified(PLAN, records_in(str(record)), record)
+    assert (result.launches, len(result.contradictions), result.unproved) == (2, 1, ())
 
 
 def test_output_that_the_engine_refuses_is_a_contradiction(record):
@@ -110,20 +111,20 @@ def test_output_that_the_engine_refuses_is_a_contradiction(record):
     other.close()
     Path(other.raw, f'1{LAUNCH}').replace(record / 'raw' / f'1{LAUNCH}')
     edit(record, 4, lambda data: data.update(raw_digest=digest))
-    (said,) = verified(PLAN, records_in(str(record)), record).contradictions
-    assert ': the output gives no figure: ' in said
+    (problem,) = verified(PLAN, records_in(str(record)), record).contradictions
+    assert ': the output gives no figure: ' in problem
 
 
 def test_output_that_is_gone_proves_nothing_and_contradicts_nothing(record):
     (record / 'raw' / f'1{LAUNCH}').unlink()
-    found = verified(PLAN, records_in(str(record)), record)
-    assert (found.launches, found.contradictions, len(found.unproved)) == (2, (), 1)
+    result = verified(PLAN, records_in(str(record)), record)
+    assert (result.launches, result.contradictions, len(result.unproved)) == (2, (), 1)
 
 
 def test_a_launch_whose_output_was_not_kept_is_not_proved(record):
     edit(record, 4, lambda data: data.pop('raw_digest'))
-    (said,) = verified(PLAN, records_in(str(record)), record).unproved
-    assert said.endswith('was not kept')
+    (problem,) = verified(PLAN, records_in(str(record)), record).unproved
+    assert problem.endswith('was not kept')
 
 
 def test_a_job_that_never_began_proves_nothing(tmp_path):

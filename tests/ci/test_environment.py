@@ -30,10 +30,10 @@ def ran(repository, tmp_path, monkeypatch):
     (tmp_path / 'ci').mkdir()
     for name in ('ci/test', 'ci/environment', 'pyproject.toml'):
         shutil.copy(repository / name, tmp_path / name)
-    programs, own = tmp_path / 'bin', tmp_path / '.venv' / 'bin'
+    programs, venv = tmp_path / 'bin', tmp_path / '.venv' / 'bin'
     for folder, names in (
         (programs, ('apt-get', 'dpkg-query', 'id')),
-        (own, ('ruff', 'mypy', 'python')),
+        (venv, ('ruff', 'mypy', 'python')),
         (tmp_path / 'ci', ('environment-modules', *NAMES)),
     ):
         folder.mkdir(parents=True, exist_ok=True)
@@ -172,12 +172,12 @@ def lacking(lock, wanted, python, machine):
     where = {'python_version': python, 'python_full_version': f'{python}.0', 'platform_machine': machine}
     there = [(name, version) for name, version, marker in lock if not marker or marker.evaluate(where)]
     assert len(dict(there)) == len(there), 'a distribution has two versions at once'
-    asked = [each for each in map(Requirement, wanted) if each.marker is None or each.marker.evaluate(where)]
+    asked = [need for need in map(Requirement, wanted) if need.marker is None or need.marker.evaluate(where)]
     return [
-        str(each)
-        for each in asked
+        str(need)
+        for need in asked
         if not any(
-            name == canonicalize_name(each.name) and each.specifier.contains(version) for name, version in there
+            name == canonicalize_name(need.name) and need.specifier.contains(version) for name, version in there
         )
     ]
 
@@ -189,9 +189,9 @@ def wanted(repository):
     project = tomllib.loads((repository / 'pyproject.toml').read_text())
 
     def of(extras):
-        own = project['project']
-        more = [each for extra in extras for each in own['optional-dependencies'][extra]]
-        return [*own['dependencies'], *more, *project['build-system']['requires'], *FOR_THE_TREE]
+        metadata = project['project']
+        more = [requirement for extra in extras for requirement in metadata['optional-dependencies'][extra]]
+        return [*metadata['dependencies'], *more, *project['build-system']['requires'], *FOR_THE_TREE]
 
     return of
 
@@ -248,7 +248,7 @@ def installed(repository, tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ('argv', 'said'),
+    ('argv', 'pattern'),
     [
         (['doctor'], r'\+ ok  seatrial .*commit [0-9a-f]{12}'),
         (['list', '--profile=first'], r'SharedLog +appends to a shared log'),
@@ -256,23 +256,23 @@ def installed(repository, tmp_path_factory):
         (['verify'], '^verified  session '),
     ],
 )
-def test_a_command_works_without_a_checkout(installed, argv, said):
+def test_a_command_works_without_a_checkout(installed, argv, pattern):
     done = installed('seatrial', *argv, '--site=site')
     assert done.returncode == 0, done.stderr
-    assert re.search(said, done.stdout, re.MULTILINE)
+    assert re.search(pattern, done.stdout, re.MULTILINE)
 
 
 @pytest.mark.slow
 def test_plain_reframe_finds_the_checks_that_came_along_and_those_of_the_site(installed):
     assert installed('seatrial', 'init', '--check', 'ReadBack', 'site').returncode == 0
     reframe = os.path.join(os.path.dirname(sys.executable), 'reframe')
-    said = installed(reframe, '-C', 'site/settings.py', '-l').stdout
-    assert {'ReadBack', 'SharedLog'} <= set(re.findall(r'^- (\w+)', said, re.MULTILINE))
+    output = installed(reframe, '-C', 'site/settings.py', '-l').stdout
+    assert {'ReadBack', 'SharedLog'} <= set(re.findall(r'^- (\w+)', output, re.MULTILINE))
 
 
 @pytest.mark.slow
 def test_the_commit_is_told_with_the_version_by_the_module_too(installed):
-    said = installed('python', '-m', 'seatrial', '--version').stdout
+    output = installed('python', '-m', 'seatrial', '--version').stdout
     assert re.fullmatch(
-        rf'seatrial, version {re.escape(seatrial.__version__)}, commit [0-9a-f]{{12}}(\+changes)?\n', said
+        rf'seatrial, version {re.escape(seatrial.__version__)}, commit [0-9a-f]{{12}}(\+changes)?\n', output
     )

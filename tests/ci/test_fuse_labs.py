@@ -43,8 +43,8 @@ class Made(NamedTuple):
 
     def pid_of(self, part: str) -> int | None:
         rows = [line.split() for line in self.run('status').stdout.splitlines()]
-        found = next(row[1] for row in rows if row[0] == part)
-        return None if found == 'dead' else int(found)
+        pid = next(row[1] for row in rows if row[0] == part)
+        return None if pid == 'dead' else int(pid)
 
 
 @pytest.fixture(scope='module', params=LABS)
@@ -78,16 +78,16 @@ def spread(directory: Path) -> dict[str, int]:
 def test_it_is_a_mount_of_the_kernels_type_that_anybody_may_write_to_and_that_is_left_as_it_is(made):
     mount = made.up()
     rows = [line.split() for line in Path('/proc/self/mounts').read_text().splitlines()]
-    found = [row for row in rows if row[1].replace('\\040', ' ') == str(mount)]
-    assert [row[2] for row in found] == ['fuse.glusterfs' if made.of is GLUSTER else 'fuse.ceph-fuse']
+    mounts = [row for row in rows if row[1].replace('\\040', ' ') == str(mount)]
+    assert [row[2] for row in mounts] == ['fuse.glusterfs' if made.of is GLUSTER else 'fuse.ceph-fuse']
     assert mount.stat().st_mode & 0o7777 == 0o1777
     before = made.pid_of('client')
     assert 'already up' in made.run('up').stderr
     assert made.pid_of('client') == before is not None
     line = made.run('env').stdout
     name = 'SEATRIAL_LAB_GLUSTER' if made.of is GLUSTER else 'SEATRIAL_LAB_CEPH'
-    said = subprocess.run(['sh', '-c', f'{line}\nprintf %s "${name}"'], capture_output=True, text=True)
-    assert said.stdout == str(mount)
+    done = subprocess.run(['sh', '-c', f'{line}\nprintf %s "${name}"'], capture_output=True, text=True)
+    assert done.stdout == str(mount)
 
 
 @gluster_alone
@@ -126,8 +126,8 @@ def is_killed_and_comes_back(made: Made, part: str) -> None:
     else:
         os.kill(made.pid_of(part) or 0, signal.SIGKILL)
     answer = made.run('status')
-    said = answer.stdout.partition('not well')[2]
-    assert answer.returncode == 1 and (part if made.of is CEPH else 'repairs it') in said
+    problem = answer.stdout.partition('not well')[2]
+    assert answer.returncode == 1 and (part if made.of is CEPH else 'repairs it') in problem
     assert (made.up() / 'kept').read_text() == part
     assert made.run('status').returncode == 0
 

@@ -38,9 +38,9 @@ def test_a_node_that_lost_power_is_seen_and_started_again_with_its_disk(fresh):
 @pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd')
 def test_two_labs_do_not_meet_and_leave_nothing(fresh):
     other = Kernels()
-    for each in (fresh, other):
-        each.up('--nodes=1')
-    assert len({each.run('n1', 'cat', '/proc/sys/kernel/random/boot_id') for each in (fresh, other)}) == 2
+    for lab in (fresh, other):
+        lab.up('--nodes=1')
+    assert len({lab.run('n1', 'cat', '/proc/sys/kernel/random/boot_id') for lab in (fresh, other)}) == 2
     other.take_down()
     assert traces_of(other.place) == []
     assert fresh.run('n1', 'hostname') == 'n1\n'

@@ -186,13 +186,13 @@ def occupy(lab: Lab) -> list[subprocess.Popen[str]]:
 
 def beginnings(pids: set[str]) -> set[tuple[str, str]]:
     """Each process that lives with the time of its beginning: together they name it for ever."""
-    found = set()
+    alive = set()
     for pid in pids:
         with contextlib.suppress(OSError):
             state, *_, begun = Path('/proc', pid, 'stat').read_text().rsplit(')', 1)[1].split()[:20]
             if state != 'Z':  # dead, and it is init that has to take note of it
-                found.add((pid, begun))
-    return found
+                alive.add((pid, begun))
+    return alive
 
 
 @pytest.mark.parametrize('before', ['', 'slurmctld is dead', 'the directory is deleted'])

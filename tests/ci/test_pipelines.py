@@ -32,7 +32,7 @@ def run(tmp_path):
     (tmp_path / 'seatrial' / '.venv' / 'bin').mkdir(parents=True)
 
     def script(text, **environment):
-        own = {
+        base = {
             'SEATRIAL': str(tmp_path / 'seatrial'),
             'SITE': str(tmp_path / 'site'),
             'MODE': 'smoke',
@@ -40,7 +40,7 @@ def run(tmp_path):
             'GITHUB_STEP_SUMMARY': str(tmp_path / 'step.md'),
         }
         argv = ['bash', '--noprofile', '--norc', '-eo', 'pipefail', '-c', text]
-        return subprocess.run(argv, cwd=tmp_path, env={**os.environ, **own, **environment}, timeout=120).returncode
+        return subprocess.run(argv, cwd=tmp_path, env={**os.environ, **base, **environment}, timeout=120).returncode
 
     return script
 
@@ -105,4 +105,4 @@ def test_a_real_session_of_the_tagged_cases_of_a_mode_leaves_its_report(run, tmp
 
 def test_actions_are_pinned_by_commit(repository):
     uses = re.findall(r'uses: (\S+)', (repository / 'ci' / 'github.yml').read_text())
-    assert uses and all(re.fullmatch(r'[\w/-]+@[0-9a-f]{40}', each) for each in uses)
+    assert uses and all(re.fullmatch(r'[\w/-]+@[0-9a-f]{40}', use) for use in uses)

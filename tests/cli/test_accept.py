@@ -82,22 +82,22 @@ def page(site):
     return lambda: (site.folder / 'state' / 'acceptance' / 'protocol.html').read_text()
 
 
-def row(said, id):
+def row(done, id):
     """What the table says of a criterion."""
-    (line,) = [line for line in said.out.splitlines() if re.match(rf'. [A-Z]+( \(waived\))? +{re.escape(id)} ', line)]
+    (line,) = [line for line in done.out.splitlines() if re.match(rf'. [A-Z]+( \(waived\))? +{re.escape(id)} ', line)]
     return line
 
 
 def test_a_site_without_a_contract_is_refused_with_the_remedy(on_site):
-    said = on_site('accept', '--judge')
-    assert said.status == 64
-    assert 'contract.yaml' in said.err
-    assert 'site-config/sample' in said.err
+    done = on_site('accept', '--judge')
+    assert done.status == 64
+    assert 'contract.yaml' in done.err
+    assert 'site-config/sample' in done.err
 
 
 def test_what_was_not_measured_is_undecided(on_site, contract, page):
-    said = on_site('accept', '--judge')
-    assert (said.status, '4 undecided' in said.out) == (12, True)
+    done = on_site('accept', '--judge')
+    assert (done.status, '4 undecided' in done.out) == (12, True)
     assert 'At least 100 MiB/s write.' in page()
 
 
@@ -105,14 +105,30 @@ def test_every_criterion_is_judged_by_the_allocations_that_were_made_for_it(on_s
     allocation(FIRST, '1.1', 200.0)
     allocation(SECOND, '1.2', 200.0)
     allocation(THIRD, '1.2', 202.0)
-    said = on_site('accept', '--judge')
-    assert (said.status, row(said, '1.1')[:6], row(said, '1.2')[:6]) == (10, '+ PASS', 'x FAIL')
-    assert '+100.0 %' in row(said, '1.1')
-    assert '2 of 2' in row(said, '1.2')
-    assert '1 met, 1 missed, 2 undecided' in said.out
+    done = on_site('accept', '--judge')
+    assert (done.status, row(done, '1.1')[:6], row(done, '1.2')[:6]) == (10, '+ PASS', 'x FAIL')
+    assert '+100 %' in row(done, '1.1')
+    assert '2 of 2' in row(done, '1.2')
+    assert '1 met, 1 missed, 2 undecided' in done.out
     # The exit code is that of the criteria that are asked for.
     assert on_site('accept', '--judge', '--milestone=M1').status == 0
     assert on_site('accept', '--judge', '--criterion=1.4').status == 12
+
+
+def test_however_many_criteria_are_missed_25_rows_of_a_terminal_say_the_worst_and_what_is_next(
+    on_site, contract, allocation, page
+):
+    more = "  - {{id: '2.{0}', text: More., metric: write bandwidth, workload: *files, nodes: 1, at_least: {0} GB/s,"
+    rest = ' conditions: {caches: allowed}, milestone: M2}\n'
+    contract.write_text(CONTRACT + ''.join(more.format(number) + rest for number in range(1, 31)))
+    allocation(FIRST, '1.1', 200.0)
+    said = on_site('accept', '--judge')
+    lines = said.out.splitlines()
+    assert (said.status, said.rows <= 25, max(len(line) for line in lines[:-2]) <= 100) == (10, True, True)
+    assert lines[0] == 'x FAIL  1 met, 30 missed, 3 undecided'
+    assert [line.split()[:3] for line in lines[2:11]] == [['x', 'FAIL', f'2.{number}'] for number in range(1, 10)]
+    assert lines[11] == 'and 25 more criteria, in the protocol'
+    assert '2.30' in page()
 
 
 @pytest.mark.parametrize(
@@ -129,30 +145,30 @@ def test_two_allocations_decide_a_clear_margin_and_leave_a_small_one_open(
 ):
     for session, figure in zip((FIRST, SECOND), figures, strict=True):
         allocation(session, '1.2', figure)
-    said = row(on_site('accept', '--judge', '--criterion=1.2'), '1.2')
-    assert (said.split()[1], margin in said) == (verdict, True)
+    line = row(on_site('accept', '--judge', '--criterion=1.2'), '1.2')
+    assert (line.split()[1], margin in line) == (verdict, True)
 
 
 def test_a_percentage_is_judged_in_its_own_state_alone(on_site, contract, allocation):
     allocation(FIRST, '1.1', 200.0)
     assert on_site('accept', '--judge', '--criterion=1.3').status == 12
     allocation(SECOND, '1.3', 300.0)
-    said = on_site('accept', '--judge', '--criterion=1.3')
-    assert (said.status, row(said, '1.3')[:6]) == (0, '+ PASS')
+    done = on_site('accept', '--judge', '--criterion=1.3')
+    assert (done.status, row(done, '1.3')[:6]) == (0, '+ PASS')
     assert '1 of 1' in row(on_site('accept', '--judge'), '1.1')
 
 
 @pytest.mark.parametrize(
-    ('old', 'new', 'said'),
+    ('old', 'new', 'words'),
     [
         ('transfer_size: 64KiB', 'transfer_size: 256KiB', '0 of 1'),  # another procedure has no attempt
         ('at_least: 100 MiB/s', 'at_least: 300 MiB/s', 'x FAIL'),  # and another bound has the same ones
     ],
 )
-def test_allocations_are_those_of_their_procedure_whatever_its_bound(on_site, contract, allocation, old, new, said):
+def test_allocations_are_those_of_their_procedure_whatever_its_bound(on_site, contract, allocation, old, new, words):
     allocation(FIRST, '1.1', 200.0)
     contract.write_text(CONTRACT.replace(old, new))
-    assert said in row(on_site('accept', '--judge'), '1.1')
+    assert words in row(on_site('accept', '--judge'), '1.1')
 
 
 def raw_output_gone(folder):
@@ -164,8 +180,8 @@ def test_a_figure_without_its_raw_output_meets_nothing(on_site, contract, alloca
     folder = allocation(FIRST, '1.1', 200.0)
     assert on_site('accept', '--judge', '--criterion=1.1').status == 0
     raw_output_gone(folder)
-    said = on_site('accept', '--judge', '--criterion=1.1')
-    assert (said.status, '0 of 1' in row(said, '1.1')) == (12, True)
+    done = on_site('accept', '--judge', '--criterion=1.1')
+    assert (done.status, '0 of 1' in row(done, '1.1')) == (12, True)
     assert 'not proved by its raw output: samples.jsonl' in page()
     allocation(SECOND, '1.1', 200.0)
     assert on_site('accept', '--judge', '--criterion=1.1').status == 0
@@ -177,7 +193,7 @@ def test_a_figure_that_misses_does_so_without_its_raw_output(on_site, contract, 
 
 
 @pytest.mark.parametrize(
-    ('conditions', 'status', 'said'),
+    ('conditions', 'status', 'words'),
     [
         ('fullness: 0-20 %', 0, '0 to 20 % full at the beginning'),
         ('fullness: 30-40 %', 12, 'the file system was 20 % full; 30 to 40 % are required'),
@@ -186,21 +202,21 @@ def test_a_figure_that_misses_does_so_without_its_raw_output(on_site, contract, 
     ],
 )
 def test_an_allocation_counts_under_the_conditions_of_the_contract(
-    on_site, contract, allocation, page, conditions, status, said
+    on_site, contract, allocation, page, conditions, status, words
 ):
     contract.write_text(CONTRACT.replace('caches: allowed', f'caches: allowed, {conditions}', 1))
     allocation(FIRST, '1.1', 200.0)
     assert on_site('accept', '--judge', '--criterion=1.1').status == status
-    assert said in page()
+    assert words in page()
 
 
 def rewritten(folder, change):
     """The record of an allocation with the lines that `change` makes of its own, linked anew."""
     (file,) = folder.glob('cases/*/samples.jsonl')
     kept = [json.loads(line) for line in file.read_text().splitlines()]
-    for each in kept:
-        each.pop('chain')
-    file.write_text(chained(json.dumps(each, separators=(',', ':')) + '\n' for each in change(kept)))
+    for record in kept:
+        record.pop('chain')
+    file.write_text(chained(json.dumps(record, separators=(',', ':')) + '\n' for record in change(kept)))
 
 
 @pytest.mark.parametrize('reason', [None, 'interrupted', 'failed'])
@@ -211,8 +227,8 @@ def test_an_allocation_that_was_ended_early_or_still_runs_does_not_count(on_site
         return kept[:end] + [last] * (reason is not None)
 
     rewritten(allocation(FIRST, '1.1', 200.0), cut)
-    said = on_site('accept', '--judge', '--criterion=1.1')
-    assert (said.status, '0 of 1' in row(said, '1.1')) == (12, True)
+    done = on_site('accept', '--judge', '--criterion=1.1')
+    assert (done.status, '0 of 1' in row(done, '1.1')) == (12, True)
     assert ('scancel, after a good look' if reason else 'no end record') in page()
 
 
@@ -224,13 +240,13 @@ def test_how_full_it_was_has_to_be_known(on_site, contract, allocation):
 
 def test_where_the_time_budget_left_too_few_repetitions_the_remedy_is_said(on_site, contract, allocation):
     def few(kept):
-        lines = [each for each in kept if not (each['record'] == 'sample' and each['repetition'] > 1)]
+        lines = [record for record in kept if not (record['record'] == 'sample' and record['repetition'] > 1)]
         lines[-1]['stopped'] = dict.fromkeys(lines[-1]['stopped'], 'budget')
         return lines
 
     rewritten(allocation(FIRST, '1.1', 200.0), few)
-    said = on_site('accept', '--judge', '--criterion=1.1').out
-    assert 'raise budget in its conditions' in ' '.join(said.split())
+    output = on_site('accept', '--judge', '--criterion=1.1').out
+    assert 'raise budget in its conditions' in ' '.join(output.split())
 
 
 @pytest.mark.parametrize('session', [SECOND, FIRST])
@@ -249,9 +265,9 @@ def test_a_copy_of_an_allocation_is_no_second_one(on_site, contract, allocation,
 def test_an_allocation_counts_for_what_it_was_planned_for(on_site, contract, allocation, page, id, key, value):
     """session.json is no part of the chain of the records, and says what an allocation was begun for."""
     folder = allocation(FIRST, '1.1', 200.0)
-    said = json.loads((folder / 'session.json').read_text())
-    said['contract'][key] = value
-    (folder / 'session.json').write_text(json.dumps(said))
+    content = json.loads((folder / 'session.json').read_text())
+    content['contract'][key] = value
+    (folder / 'session.json').write_text(json.dumps(content))
     contract.write_text(
         CONTRACT.replace('caches: allowed', 'caches: allowed, seconds: 300 s') if key == 'seconds' else CONTRACT
     )
@@ -261,9 +277,9 @@ def test_an_allocation_counts_for_what_it_was_planned_for(on_site, contract, all
 
 def test_a_waiver_is_kept_with_its_name_and_turns_no_fail_green(on_site, contract, allocation, site, page):
     allocation(FIRST, '1.1', 10.0)
-    said = on_site('accept', '--waive=1.1', '--reason=Repaired in August.', '--by=J. Kern', '--criterion=1.1')
-    assert said.status == 10
-    assert '(waived)' in row(said, '1.1')
+    done = on_site('accept', '--waive=1.1', '--reason=Repaired in August.', '--by=J. Kern', '--criterion=1.1')
+    assert done.status == 10
+    assert '(waived)' in row(done, '1.1')
     (line,) = (site.folder / 'state' / 'acceptance' / 'remarks.jsonl').read_text().splitlines()
     kept = {'criterion': '1.1', 'waives': True, 'text': 'Repaired in August.', 'by': 'J. Kern'}
     assert kept.items() <= json.loads(line).items()
@@ -295,11 +311,11 @@ def test_a_report_of_an_allocation_asks_for_no_criterion_of_the_site(on_site, co
 
 
 def test_one_session_is_run_for_each_allocation_that_is_missing(on_site, contract, measured):
-    said = on_site('accept')
+    done = on_site('accept')
     assert measured.begun == [('Writes', ('64KiB',), ''), ('Writes', ('128KiB',), ''), ('Writes', ('128KiB',), '')]
-    assert '1 of 1' in row(said, '1.1')
-    assert '2 of 2' in row(said, '1.2')
-    assert '1.3: not now; once the system is degraded: seatrial accept --state degraded' in said.out
+    assert '1 of 1' in row(done, '1.1')
+    assert '2 of 2' in row(done, '1.2')
+    assert '1.3: not now; once the system is degraded: seatrial accept --state degraded' in done.out
     measured.begun.clear()
     on_site('accept')
     assert measured.begun == []
@@ -308,14 +324,14 @@ def test_one_session_is_run_for_each_allocation_that_is_missing(on_site, contrac
 @pytest.fixture
 def judged(monkeypatch):
     """The sessions whose records are judged, as often as they are."""
-    found = []
+    judged = []
 
     def counting(plan, *given):
-        found.append(plan.session)
+        judged.append(plan.session)
         return judge_case(plan, *given)
 
     monkeypatch.setattr(campaign, 'judge_case', counting)
-    return found
+    return judged
 
 
 def test_each_allocation_is_judged_once_however_many_are_measured(on_site, contract, measured, judged, site):
@@ -331,9 +347,9 @@ def attempts(site, contract, allocation):
     _, tests = contract_of_site(loaded, load_checks(site.checks))
     one = campaign.Campaign(Path(loaded.state), tests)
     folder = allocation(FIRST, '1.1', 200.0)
-    found = SimpleNamespace(folder=folder, now=lambda: one.attempts()['1.1'])
-    assert [each.why_not for each in found.now()] == ['']
-    return found
+    attempted = SimpleNamespace(folder=folder, now=lambda: one.attempts()['1.1'])
+    assert [attempt.why_not for attempt in attempted.now()] == ['']
+    return attempted
 
 
 def test_an_allocation_is_judged_again_when_a_file_of_it_has_changed(attempts):
@@ -367,8 +383,8 @@ def test_it_ends_with_the_protocol_and_the_command_that_comes_next(
     on_site, site, contract, allocation, asked, figures, next_
 ):
     sessions = iter((FIRST, SECOND, THIRD))
-    for criterion, own in figures.items():
-        for figure in own:
+    for criterion, values in figures.items():
+        for figure in values:
             allocation(next(sessions), criterion, figure)
     protocol, last = on_site('accept', '--judge', *asked).out.splitlines()[-2:]
     assert protocol.startswith('  protocol: ')
@@ -376,16 +392,16 @@ def test_it_ends_with_the_protocol_and_the_command_that_comes_next(
 
 
 def test_in_another_state_its_criteria_alone_are_measured(on_site, contract, measured):
-    said = on_site('accept', '--state=degraded')
+    done = on_site('accept', '--state=degraded')
     assert measured.begun == [('Writes', ('64KiB',), 'degraded')]
-    assert '1.1: not now; without --state' in said.out
+    assert '1.1: not now; without --state' in done.out
 
 
 def test_again_adds_an_allocation_of_each_that_is_chosen(on_site, contract, measured):
     on_site('accept', '--milestone=M1')
-    said = on_site('accept', '--milestone=M1', '--again')
+    done = on_site('accept', '--milestone=M1', '--again')
     assert len(measured.begun) == 2
-    assert '2 (1 needed)' in row(said, '1.1')
+    assert '2 (1 needed)' in row(done, '1.1')
 
 
 def test_criteria_of_the_same_procedure_share_their_sessions(on_site, contract, measured, site):
@@ -405,9 +421,9 @@ def test_a_session_that_cannot_run_or_was_asked_to_stop_ends_the_campaign_for_no
 
 
 def test_what_does_not_fit_into_the_time_is_named_and_not_begun(on_site, contract, measured):
-    said = on_site('accept', '--milestone=M2', '--fit=1s')
-    assert (said.status, measured.begun) == (13, [])
-    assert re.search(r'1\.2: 2 allocations later: one takes .*, and 1 s are left of --fit', said.out)
+    done = on_site('accept', '--milestone=M2', '--fit=1s')
+    assert (done.status, measured.begun) == (13, [])
+    assert re.search(r'1\.2: 2 allocations later: one takes .*, and 1 s are left of --fit', done.out)
     on_site('accept', '--milestone=M2', '--fit=12h')
     assert measured.begun == [('Writes', ('128KiB',), '')] * 2
 
@@ -415,9 +431,9 @@ def test_what_does_not_fit_into_the_time_is_named_and_not_begun(on_site, contrac
 def test_of_two_at_once_the_second_begins_nothing(on_site, contract, measured, site):
     (site.folder / 'state').mkdir()
     with lock.acquire(load(site.folder).state, 'scratch', 'another'):
-        said = on_site('accept', '--milestone=M1')
-    assert (said.status, measured.begun, site.sessions()) == (13, [], [])
-    assert '1.1: not measured: storage system scratch is held by session another' in said.out
+        done = on_site('accept', '--milestone=M1')
+    assert (done.status, measured.begun, site.sessions()) == (13, [], [])
+    assert '1.1: not measured: storage system scratch is held by session another' in done.out
 
 
 def test_what_another_one_has_measured_meanwhile_is_not_measured_again(on_site, contract, measured, allocation):
@@ -427,7 +443,7 @@ def test_what_another_one_has_measured_meanwhile_is_not_measured_again(on_site, 
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'words'),
     [
         (['--criterion=1.9'], "did you mean '1.4'?"),
         (['--milestone=M9'], 'M1'),
@@ -440,10 +456,10 @@ def test_what_another_one_has_measured_meanwhile_is_not_measured_again(on_site, 
         (['--milestone=M1', '--criterion=1.2'], 'no criterion is left'),
     ],
 )
-def test_what_is_not_in_the_contract_is_refused_before_anything_runs(on_site, contract, site, arguments, said):
-    found = on_site('accept', *arguments)
-    assert found.status == 64
-    assert said in found.err
+def test_what_is_not_in_the_contract_is_refused_before_anything_runs(on_site, contract, site, arguments, words):
+    done = on_site('accept', *arguments)
+    assert done.status == 64
+    assert words in done.err
     assert site.sessions() == []
 
 
@@ -451,6 +467,6 @@ def test_a_damaged_file_of_remarks_is_named(on_site, contract, site):
     folder = site.folder / 'state' / 'acceptance'
     folder.mkdir(parents=True)
     (folder / 'remarks.jsonl').write_text('{"criterion": "1.1"\n')
-    said = on_site('accept', '--judge')
-    assert said.status == 64
-    assert 'remarks.jsonl: line 1' in said.err
+    done = on_site('accept', '--judge')
+    assert done.status == 64
+    assert 'remarks.jsonl: line 1' in done.err

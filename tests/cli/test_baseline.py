@@ -51,9 +51,9 @@ def references(site):
 
 def test_it_is_shown_first_and_written_where_that_is_asked_for(baseline, past, references, on_site):
     past(*range(5))
-    said = baseline(NIGHTS)
-    assert '+            write@64KiB: [102.25, -0.048, 0.048, MiB/s]' in said.out
-    assert said.out.endswith(f'--yes writes this baseline of 5 sessions into {references}\n')
+    done = baseline(NIGHTS)
+    assert '+            write@64KiB: [102.25, -0.048, 0.048, MiB/s]' in done.out
+    assert done.out.endswith(f'--yes writes this baseline of 5 sessions into {references}\n')
     assert not references.exists()
     assert baseline(NIGHTS, '--yes').status == 0
     written = yaml.safe_load(references.read_text())
@@ -95,19 +95,19 @@ def test_comments_and_what_else_stands_there_are_kept(baseline, past, references
 
 
 @pytest.mark.parametrize(
-    ('changed', 'said'),
+    ('changed', 'words'),
     [
         ({'kernel': '6.2'}, f'kernel: not recorded against 6.2 (from {name(4)} on)'),
         ({'state': '{"mount options": "sync"}'}, 'scratch: settings: not recorded against recorded'),
         ({'profile': 'smoke'}, 'one profile that judges'),
     ],
 )
-def test_sessions_that_make_no_baseline_are_refused(baseline, past, references, changed, said):
+def test_sessions_that_make_no_baseline_are_refused(baseline, past, references, changed, words):
     past(*range(4))
     past(4, **changed)
-    found = baseline(NIGHTS, '--yes')
-    assert (found.status, found.out) == (64, '')
-    assert said in found.err
+    done = baseline(NIGHTS, '--yes')
+    assert (done.status, done.out) == (64, '')
+    assert words in done.err
     assert not references.exists()
 
 
@@ -115,12 +115,12 @@ def test_sessions_that_make_no_baseline_are_refused(baseline, past, references, 
 def test_of_a_day_what_cannot_be_used_is_left_out_and_named_and_by_its_name_it_is_refused(baseline, past, changed):
     past(*range(4))
     past(4, **changed)
-    said = baseline(NIGHTS)
-    assert (said.status, f'left out session {name(4)}' in said.out) == (0, True)
-    assert 'baseline of 4 sessions' in said.out
-    said = baseline(f'2026-10-01..2026-10-04,{name(4)}', '--yes')
-    assert said.status == 64
-    assert name(4) in said.err
+    done = baseline(NIGHTS)
+    assert (done.status, f'left out session {name(4)}' in done.out) == (0, True)
+    assert 'baseline of 4 sessions' in done.out
+    done = baseline(f'2026-10-01..2026-10-04,{name(4)}', '--yes')
+    assert done.status == 64
+    assert name(4) in done.err
 
 
 def test_two_nights_are_too_few(baseline, past):
@@ -131,8 +131,8 @@ def test_two_nights_are_too_few(baseline, past):
 def test_a_metric_that_one_of_the_nights_lacks_or_that_varies_too_much_gets_none(baseline, past):
     past(0)
     past(1, 2, 3, metrics=('write@64KiB', 'write@128KiB'))
-    said = baseline('2026-10-01..2026-10-04')
-    assert 'write@128KiB: valid in 3 of 4 sessions' in said.out
+    done = baseline('2026-10-01..2026-10-04')
+    assert 'write@128KiB: valid in 3 of 4 sessions' in done.out
     past(0, 1, 3)
     past(2, times=10)
     assert 'write@64KiB: it varies so much that nothing could fail' in baseline('2026-10-01..2026-10-04').out
@@ -145,23 +145,23 @@ def test_what_came_from_a_cache_gets_none(baseline, past):
 
 def test_what_the_trials_do_not_measure_any_more_is_refused(baseline, past, references):
     past(*range(5), metrics=('write@3KiB',))
-    found = baseline(NIGHTS, '--yes')
-    assert (found.status, 'write@3KiB' in found.err, references.exists()) == (64, True, False)
+    done = baseline(NIGHTS, '--yes')
+    assert (done.status, 'write@3KiB' in done.err, references.exists()) == (64, True, False)
 
 
 @pytest.mark.parametrize(
-    ('columns', 'said'),
+    ('columns', 'words'),
     [
         ({'unit': 's', 'better': 'lower'}, 'in B/s and s; name sessions of one unit'),
         ({'times': math.inf}, 'valid in 4 of 5 sessions'),
         ({'times': math.nan}, 'valid in 4 of 5 sessions'),
     ],
 )
-def test_a_metric_without_one_unit_or_a_number_in_each_session_gets_none(baseline, past, references, columns, said):
+def test_a_metric_without_one_unit_or_a_number_in_each_session_gets_none(baseline, past, references, columns, words):
     past(*range(4))
     past(4, **columns)
-    found = baseline(NIGHTS, '--yes')
-    assert (found.status, said in found.out, references.exists()) == (0, True, False)
+    done = baseline(NIGHTS, '--yes')
+    assert (done.status, words in done.out, references.exists()) == (0, True, False)
 
 
 def test_a_file_in_which_one_value_stands_for_two_places_is_refused(baseline, past, references):
@@ -174,9 +174,9 @@ def test_a_file_in_which_one_value_stands_for_two_places_is_refused(baseline, pa
     )
     past(*range(5))
     references.write_text(text)
-    found = baseline(NIGHTS, '--yes')
-    assert (found.status, references.read_text()) == (64, text)
-    assert 'an alias (*) would change two places at once' in found.err
+    done = baseline(NIGHTS, '--yes')
+    assert (done.status, references.read_text()) == (64, text)
+    assert 'an alias (*) would change two places at once' in done.err
 
 
 def test_a_link_and_the_mode_of_the_file_are_kept(baseline, past, references, tmp_path):
@@ -193,8 +193,8 @@ def test_a_link_and_the_mode_of_the_file_are_kept(baseline, past, references, tm
 def test_what_somebody_writes_meanwhile_is_not_lost(baseline, past, references, monkeypatch):
     past(*range(5))
     monkeypatch.setattr('seatrial.cli.baseline._judge', lambda *_: references.write_text('# mine'))
-    found = baseline(NIGHTS, '--yes')
-    assert (found.status, references.read_text()) == (64, '# mine')
+    done = baseline(NIGHTS, '--yes')
+    assert (done.status, references.read_text()) == (64, '# mine')
 
 
 @pytest.mark.parametrize(
@@ -203,6 +203,6 @@ def test_what_somebody_writes_meanwhile_is_not_lost(baseline, past, references, 
 def test_a_file_of_another_form_is_refused_and_stays(baseline, past, references, text):
     past(*range(5))
     references.write_text(text)
-    found = baseline(NIGHTS, '--yes')
-    assert (found.status, references.read_text()) == (64, text)
-    assert 'references.yaml' in found.err
+    done = baseline(NIGHTS, '--yes')
+    assert (done.status, references.read_text()) == (64, text)
+    assert 'references.yaml' in done.err

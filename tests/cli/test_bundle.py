@@ -33,8 +33,8 @@ def made(command, on_site, site, allocation, past):
 
     def bundle(*arguments):
         file = site.folder / 'bundle.zip'
-        said = command('bundle', f'--site={site.folder}', f'--output={file}', *arguments)
-        assert said.status == 0, said.err
+        done = command('bundle', f'--site={site.folder}', f'--output={file}', *arguments)
+        assert done.status == 0, done.err
         return file
 
     return bundle
@@ -87,14 +87,14 @@ def laid_out(made, command, site):
 
 
 def test_a_folder_has_the_files_of_the_archive_and_verifies_too(laid_out, command):
-    names = {each.relative_to(laid_out).as_posix() for each in laid_out.rglob('*') if each.is_file()}
+    names = {path.relative_to(laid_out).as_posix() for path in laid_out.rglob('*') if path.is_file()}
     assert names == set(contents(laid_out.with_suffix('.zip')))
     assert subprocess.run(['sha256sum', '--check', '--quiet', SUMS], cwd=laid_out, check=False).returncode == 0
     for form in (laid_out, laid_out.with_suffix('.zip')):
-        said = command('verify', form)
-        assert (said.status, 'changed' in said.out) == (0, False), said.out
-        assert f'session {SESSION}: the chain of the records ends with' in said.out
-        assert '+ PASS  criterion 1: 200 MiB/s' in said.out
+        done = command('verify', form)
+        assert (done.status, 'changed' in done.out) == (0, False), done.out
+        assert f'session {SESSION}: the chain of the records ends with' in done.out
+        assert '+ PASS  criterion 1: 200 MiB/s' in done.out
 
 
 def test_a_folder_whose_files_were_changed_or_are_links_is_none(laid_out, command):
@@ -102,10 +102,10 @@ def test_a_folder_whose_files_were_changed_or_are_links_is_none(laid_out, comman
     summary.write_text(summary.read_text().replace('200', '900'))
     page.rename(laid_out.parent / 'elsewhere')
     page.symlink_to(laid_out.parent / 'elsewhere')
-    said = command('verify', laid_out)
-    assert said.status == 11
-    assert said.out.count('summary.md') == 1 and 'summary.md was changed' in said.out
-    assert 'index.html is missing' in said.out
+    done = command('verify', laid_out)
+    assert done.status == 11
+    assert done.out.count('summary.md') == 1 and 'summary.md was changed' in done.out
+    assert 'index.html is missing' in done.out
     (laid_out / SUMS).unlink()
     assert command('verify', laid_out).status == 11
 
@@ -129,9 +129,9 @@ def test_one_changed_byte_is_found_wherever_it_is(made, tmp_path):
         written(file, {**whole, name: bytes(content)})
         folder = tmp_path / f'{number}'
         folder.mkdir()
-        found = unpacked(file, folder, None)
-        assert found, name
-        assert name == SUMS or any(name in said for said in found)
+        problems = unpacked(file, folder, None)
+        assert problems, name
+        assert name == SUMS or any(name in problem for problem in problems)
 
 
 def test_a_missing_and_an_extra_file_are_named(made, command):
@@ -139,10 +139,10 @@ def test_a_missing_and_an_extra_file_are_named(made, command):
     whole = contents(file)
     gone = next(name for name in whole if name.endswith('samples.jsonl'))
     written(file, {**{name: content for name, content in whole.items() if name != gone}, 'more.txt': b'x'})
-    said = command('verify', file)
-    assert said.status == 11
-    assert f'{gone} is missing' in said.out
-    assert f'more.txt is not in {SUMS}' in said.out
+    done = command('verify', file)
+    assert done.status == 11
+    assert f'{gone} is missing' in done.out
+    assert f'more.txt is not in {SUMS}' in done.out
 
 
 def test_a_file_that_would_lie_elsewhere_is_not_written(made, tmp_path):
@@ -151,8 +151,8 @@ def test_a_file_that_would_lie_elsewhere_is_not_written(made, tmp_path):
     digest = '2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881'  # of 'x'
     written(file, {SUMS: f'{digest}  {name}\n', name: b'x'})
     (tmp_path / 'deep').mkdir()
-    (said,) = unpacked(file, tmp_path / 'deep', None)
-    assert name in said
+    (problem,) = unpacked(file, tmp_path / 'deep', None)
+    assert name in problem
     assert not (tmp_path / 'outside.txt').exists()
 
 
@@ -160,15 +160,15 @@ def test_a_name_that_cannot_be_a_file_is_said(made, tmp_path):
     file = made()
     resummed(file, {'acceptance/protocol.html/x': b'x', 'a' * 300: b'x'})
     (tmp_path / 'deep').mkdir()
-    assert sum('cannot be unpacked' in said for said in unpacked(file, tmp_path / 'deep', None)) == 2
+    assert sum('cannot be unpacked' in problem for problem in unpacked(file, tmp_path / 'deep', None)) == 2
 
 
 def test_one_that_would_fill_the_disk_is_not_unpacked(made, tmp_path, monkeypatch):
     file, folder = made(), tmp_path / 'deep'
     folder.mkdir()
     monkeypatch.setattr(shutil, 'disk_usage', lambda _: SimpleNamespace(free=1000))
-    (said,) = unpacked(file, folder, None)
-    assert 'unpacked it takes' in said
+    (problem,) = unpacked(file, folder, None)
+    assert 'unpacked it takes' in problem
     assert list(folder.iterdir()) == []
 
 
@@ -191,7 +191,7 @@ NOT_THE_RECORDS = f'results.json is not what the records come to by Seatrial {se
 
 
 @pytest.mark.parametrize(
-    ('name', 'old', 'new', 'said'),
+    ('name', 'old', 'new', 'words'),
     [
         *(
             (CONTRACT_YAML, *edit, f'contract.yaml: criteria[0].{key}: asks for ')
@@ -200,7 +200,7 @@ NOT_THE_RECORDS = f'results.json is not what the records come to by Seatrial {se
         (CONTRACT_YAML, b'at_least: 100 MiB/s', b'at_least: 10 MiB/s', PROTOCOL),
         (PROTOCOL, b'200 MiB/s', b'900 MiB/s', PROTOCOL),
         (PROTOCOL, b'(?s).+', b'', f'there is no {PROTOCOL}'),
-        ('acceptance/protocol.json', b'"state": ""', b'"state": "degraded"', PROTOCOL),
+        ('acceptance/protocol.json', b'"state": ""', b'"state": "degraded"', 'acceptance/protocol.json'),
         ('acceptance/protocol.json', b'"criteria"', b'"others"', 'acceptance/protocol.json'),
         ('acceptance/remarks.jsonl', rb'Seen\.', b'Agreed.', PROTOCOL),
         (SUMMARY, b'# MEASURED', b'# PASS', f'{SUMMARY} is not what the records come to'),
@@ -214,15 +214,15 @@ NOT_THE_RECORDS = f'results.json is not what the records come to by Seatrial {se
         ),
     ],
 )
-def test_what_was_edited_is_named_under_sums_made_anew(made, on_site, command, name, old, new, said):
+def test_what_was_edited_is_named_under_sums_made_anew(made, on_site, command, name, old, new, words):
     on_site('accept', '--remark=1', '--reason=Seen.', '--by=J. Kern')
     file = made()
     before = contents(file)[name]
     after = re.sub(old, new, before, count=1)
     assert after != before
     resummed(file, {name: after or None})
-    found = command('verify', file)
-    assert (found.status, said in found.out) == (11, True), found.out
+    done = command('verify', file)
+    assert (done.status, words in done.out) == (11, True), done.out
 
 
 def test_a_verdict_in_the_results_of_a_session_is_compared_under_sums_made_anew(made, judged, command, site):
@@ -231,9 +231,9 @@ def test_a_verdict_in_the_results_of_a_session_is_compared_under_sums_made_anew(
     resummed(file, {name: honest})
     assert command('verify', file).status == 0
     resummed(file, {name: honest.replace(b'"MEASURED"', b'"PASS"')})
-    said = command('verify', file)
-    assert said.status == 11
-    assert 'results.json: the session is PASS there, and MEASURED by the records\n' in said.out
+    done = command('verify', file)
+    assert done.status == 11
+    assert 'results.json: the session is PASS there, and MEASURED by the records\n' in done.out
 
 
 def test_a_criterion_has_one_verdict_in_a_bundle_that_of_the_protocol(made, judged, on_site, site):
@@ -281,11 +281,11 @@ def test_what_programs_read_is_found_where_it_is_not_what_the_records_come_to(ma
             'summary.md': None,
         },
     )
-    said = command('verify', file)
-    assert said.status == 11
-    assert 'there is no summary.md' in said.out
+    done = command('verify', file)
+    assert done.status == 11
+    assert 'there is no summary.md' in done.out
     for name in set(FORMS) - {'summary.md'}:
-        assert f'{name} is not what the records come to' in said.out
+        assert f'{name} is not what the records come to' in done.out
 
 
 def test_without_its_sessions_a_bundle_proves_nothing(made, command):
@@ -303,17 +303,17 @@ def test_no_program_of_a_bundle_is_run(made, command, tmp_path):
 
 def test_a_protocol_from_before_the_last_session_is_not_packed(made, command, site, allocation):
     allocation('20261122T020638-9f3a1c', '1', 200.0)
-    said = command('bundle', f'--site={site.folder}', f'--output={site.folder / "b.zip"}')
-    assert said.status == 64
-    assert 'seatrial accept --judge' in said.err
+    done = command('bundle', f'--site={site.folder}', f'--output={site.folder / "b.zip"}')
+    assert done.status == 64
+    assert 'seatrial accept --judge' in done.err
 
 
 def test_what_is_no_bundle_is_said(command, tmp_path):
     (tmp_path / 'a.zip').write_bytes(b'no archive')
     assert command('verify', tmp_path / 'a.zip').status == 11
     written(tmp_path / 'b.zip', {'a': b'b'})
-    said = command('verify', tmp_path / 'b.zip')
-    assert (said.status, SUMS in said.out) == (11, True)
+    done = command('verify', tmp_path / 'b.zip')
+    assert (done.status, SUMS in done.out) == (11, True)
     assert command('verify', tmp_path / 'c.zip').status == 64
 
 
@@ -321,8 +321,8 @@ def test_a_signature_is_that_of_an_allowed_signer(made, command, key):
     private, signers = key
     file = made('--sign', private)
     assert SIGNATURE in contents(file)
-    said = command('verify', file, '--signers', signers)
-    assert said.status == 0, said.out
+    done = command('verify', file, '--signers', signers)
+    assert done.status == 0, done.out
     signers.write_text(signers.read_text().replace('AAAAC3', 'AAAAC3', 1)[:-20] + 'A' * 10 + '\n')
     assert command('verify', file, '--signers', signers).status == 11
 
@@ -334,8 +334,8 @@ def test_sums_that_were_made_anew_have_no_signature(made, command, key):
     written(file, {**whole, SUMS: whole[SUMS].replace(b'\n', b' \n', 1)})
     assert 'no signature' in command('verify', file, '--signers', signers).out
     written(file, {name: content for name, content in whole.items() if name != SIGNATURE})
-    said = command('verify', file, '--signers', signers)
-    assert (said.status, 'it is not signed' in said.out) == (11, True)
+    done = command('verify', file, '--signers', signers)
+    assert (done.status, 'it is not signed' in done.out) == (11, True)
 
 
 def test_a_bundle_is_never_overwritten(made, command, site):
@@ -345,9 +345,9 @@ def test_a_bundle_is_never_overwritten(made, command, site):
 
 def test_without_a_session_for_a_contract_there_is_none(command, site, past):
     past(OTHER)
-    said = command('bundle', f'--site={site.folder}', f'--output={site.folder / "b.zip"}')
-    assert said.status == 64
-    assert 'seatrial accept' in said.err
+    done = command('bundle', f'--site={site.folder}', f'--output={site.folder / "b.zip"}')
+    assert done.status == 64
+    assert 'seatrial accept' in done.err
 
 
 # The committed sample: a real bundle, in which every verdict can be seen
@@ -359,15 +359,15 @@ def sample(repository):
 
 
 def test_the_sample_verifies(sample, command):
-    said = command('verify', sample)
-    assert said.status == 0, f'{said.out}\nci/sample --again makes its pages of today'
+    done = command('verify', sample)
+    assert done.status == 0, f'{done.out}\nci/sample --again makes its pages of today'
 
 
 def test_the_sample_has_valid_and_invalid_sessions_and_criteria_met_missed_undecided_and_waived(sample):
     page = zipfile.ZipFile(sample).read('index.html').decode()
     criteria, _, sessions = page.partition('id="allocations"')
-    found = set(re.findall('badge v-([a-z]+)', sessions))
-    assert {'invalid', 'measured'} <= found
+    badges = set(re.findall('badge v-([a-z]+)', sessions))
+    assert {'invalid', 'measured'} <= badges
     assert {'met', 'missed', 'undecided', 'waived'} <= set(
         re.findall(r'\b(?:met|missed|undecided|waived)\b', criteria)
     )

@@ -73,9 +73,9 @@ def clean(command, site):
 
 
 def test_what_a_killed_session_left_is_shown_and_stays(clean, killed):
-    said = clean()
-    line, lock, remedy = said.out.splitlines()
-    assert said.status == 13  # for the lock, which would stay
+    done = clean()
+    line, lock, remedy = done.out.splitlines()
+    assert done.status == 13  # for the lock, which would stay
     assert lock.startswith(f'{SILENT}: storage system scratch is held by session {SESSION}')
     assert line.startswith(f'{killed}: 1 MiB in 1 file, {CASE}, of ')
     assert line.endswith(': removable')
@@ -91,18 +91,18 @@ def test_where_a_server_is_away_that_holds_parts_of_files_it_ends_and_says_what_
     younger = f'{CASE}/2'
     subprocess.run([sys.executable, '-c', KILLED, str(site.folder / 'state'), str(target), SESSION, younger])
     with dead(killed / 'data'):
-        said = clean('--yes')
-    gone = said.out.index(f'removed {rundir.path_of(str(target), SESSION, younger)}')
-    assert gone < said.out.index(f'left in {killed}')
-    assert f'{killed}: size unknown (its files could not be sized within 5 s; is a server down?)' in said.out
-    assert said.status == 13 and f'left in {killed}: ' in said.out and 'its removal did not end' in said.out
+        done = clean('--yes')
+    gone = done.out.index(f'removed {rundir.path_of(str(target), SESSION, younger)}')
+    assert gone < done.out.index(f'left in {killed}')
+    assert f'{killed}: size unknown (its files could not be sized within 5 s; is a server down?)' in done.out
+    assert done.status == 13 and f'left in {killed}: ' in done.out and 'its removal did not end' in done.out
 
 
 def test_it_is_removed_with_yes_and_nothing_else_is(clean, killed, target, site):
     forget_locks(site)
-    said = clean('--yes')
-    assert said.status == 0
-    assert f'removed {killed}' in said.out
+    done = clean('--yes')
+    assert done.status == 0
+    assert f'removed {killed}' in done.out
     assert os.listdir(target) == ['precious']
     assert clean('--yes').out == 'Nothing is left behind.\n'
 
@@ -129,9 +129,9 @@ def test_a_stale_lock_is_shown_with_its_holder_and_removed_with_yes(clean, kille
 
 def test_a_session_that_is_alive_is_shown_and_left(clean, target):
     run = rundir.create(str(target), SESSION, CASE, ('data',), ())
-    said = clean('--yes')
-    assert said.status == 0
-    assert said.out.endswith(f': process {os.getpid()} on this host works in it\n')
+    done = clean('--yes')
+    assert done.status == 0
+    assert done.out.endswith(f': process {os.getpid()} on this host works in it\n')
     assert os.path.isdir(run.path)
     run.close()
 
@@ -201,16 +201,16 @@ def unremoved(request):
 
 def test_of_a_session_that_is_led_nothing_is_removed(unremoved):
     path, clean = unremoved
-    said = clean('--yes')
-    assert (said.status, path.exists()) == (0, True), said.out
-    assert f': process {os.getpid()} on this host leads its session\n' in said.out
+    done = clean('--yes')
+    assert (done.status, path.exists()) == (0, True), done.out
+    assert f': process {os.getpid()} on this host leads its session\n' in done.out
 
 
 def test_what_a_session_has_left_is_removed_once_its_leader_has_died(unremoved, site):
     path, clean = unremoved
     its_leader_dies(site)
-    said = clean('--yes')
-    assert (said.status, path.exists()) == (0, False), said.out
+    done = clean('--yes')
+    assert (done.status, path.exists()) == (0, False), done.out
 
 
 def test_a_leader_that_runs_here_keeps_it_however_long_it_is_silent(between, either, site):
@@ -224,9 +224,9 @@ def test_a_leader_on_another_host_that_is_silent_keeps_it_until_it_counts_as_dea
     leader = Path(orphans.leader_of(str(site.folder / 'state'), SESSION))
     leader.write_text(json.dumps({**json.loads(leader.read_text()), 'host': 'n9'}))
     os.utime(leader, (time.time() - lock.MISSED_S - 60,) * 2)
-    said = either('--yes')
-    assert (said.status, between.exists()) == (13, True), said.out
-    assert said.out.endswith(' s ago; if it stays silent it counts as dead in 11 min\n')
+    done = either('--yes')
+    assert (done.status, between.exists()) == (13, True), done.out
+    assert done.out.endswith(' s ago; if it stays silent it counts as dead in 11 min\n')
 
 
 def no_state(state):
@@ -252,9 +252,9 @@ NOT_KNOWN = {
 def test_where_it_cannot_be_known_who_leads_it_a_second_site_leaves_it(between, elsewhere, site, way):
     its_leader_dies(site)
     way(site.folder / 'state')
-    said = elsewhere('--yes')
-    assert (said.status, between.exists()) == (13, True), said.out
-    (line,) = said.out.splitlines()
+    done = elsewhere('--yes')
+    assert (done.status, between.exists()) == (13, True), done.out
+    (line,) = done.out.splitlines()
     assert NOT_KNOWN[way] in line and line.endswith('; if nothing of it runs, remove it by hand')
 
 
@@ -274,15 +274,15 @@ def test_an_empty_directory_of_another_name_stays(clean, target):
 
 
 def test_what_is_foreign_in_it_stays_and_is_named(clean, killed):
-    own = [killed / 'notes', killed / 'data' / 'notes', killed / 'data' / 'results' / 'data.00000000']
-    own[2].parent.mkdir()
-    for path in own:
+    notes = [killed / 'notes', killed / 'data' / 'notes', killed / 'data' / 'results' / 'data.00000000']
+    notes[2].parent.mkdir()
+    for path in notes:
         path.write_text('of somebody else')
-    said = clean('--yes')
-    assert said.status == 13
+    done = clean('--yes')
+    assert done.status == 13
     for name in ('notes', 'data/notes', 'data/results'):
-        assert f'left in {killed}: {name}: the session did not make it\n' in said.out
-    assert [path.read_text() for path in own] == ['of somebody else'] * 3
+        assert f'left in {killed}: {name}: the session did not make it\n' in done.out
+    assert [path.read_text() for path in notes] == ['of somebody else'] * 3
     assert sorted(os.listdir(killed / 'data')) == ['notes', 'results']
 
 
@@ -306,8 +306,8 @@ def queue(monkeypatch):
 
 
 def test_jobs_of_sessions_are_shown_and_stay(clean, queue, target):
-    said = clean()
-    assert said.out.splitlines() == [
+    done = clean()
+    assert done.out.splitlines() == [
         f'job 9 of session {SESSION}, pending: x leads it',
         f'job 12 of session {SESSION}, running on n1: its session is dead: it can be cancelled',
         '1 job can be cancelled: seatrial clean --yes',
@@ -322,22 +322,22 @@ def test_jobs_are_in_the_order_of_their_numbers_also_arrays_and_heterogeneous_on
 
 
 def test_with_yes_those_of_dead_sessions_are_cancelled(clean, queue, target):
-    said = clean('--yes')
-    assert (said.status, queue.jobs) == (0, ['12'])
-    assert said.out.endswith('cancelled job 12\n')
+    done = clean('--yes')
+    assert (done.status, queue.jobs) == (0, ['12'])
+    assert done.out.endswith('cancelled job 12\n')
 
 
 def test_a_job_that_does_not_end_is_no_success(clean, queue, target):
     queue.cancel.left = [SessionJob('12', SESSION, 'RUNNING', 'n1', None)]
-    said = clean('--yes')
-    assert (said.status, 'cancelled job' in said.out) == (13, False)
+    done = clean('--yes')
+    assert (done.status, 'cancelled job' in done.out) == (13, False)
 
 
 def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(clean, queue, killed, monkeypatch):
     slurm_sleeps(monkeypatch)
-    said = clean()
-    assert said.out.startswith('jobs are unknown: squeue sleeps\n')
-    assert str(killed) in said.out
+    done = clean()
+    assert done.out.startswith('jobs are unknown: squeue sleeps\n')
+    assert str(killed) in done.out
 
 
 def test_while_slurm_takes_its_time_it_says_what_it_waits_for(clean, queue, target, monkeypatch):
@@ -361,20 +361,20 @@ def interrupted(site, target, killed):
 
 def test_what_an_interrupted_session_left_is_removed_at_once(clean, queue, interrupted):
     queue.found.clear()
-    said = clean('--yes')
-    assert (said.status, f'removed {interrupted}\n' in said.out) == (0, True), said.out
+    done = clean('--yes')
+    assert (done.status, f'removed {interrupted}\n' in done.out) == (0, True), done.out
 
 
 def test_with_it_goes_the_lock_of_its_session_at_once(clean, queue, interrupted, site):
     queue.found.clear()
     held = lock.acquire(str(site.folder / 'state'), 'scratch', SESSION)
-    said = clean('--yes')
-    assert (said.status, 'lock in use: ' in said.out, 'removed the lock' in said.out) == (0, True, False), said.out
+    done = clean('--yes')
+    assert (done.status, 'lock in use: ' in done.out, 'removed the lock' in done.out) == (0, True, False), done.out
     owner = json.loads(Path(held.path).read_text())
     owner['holder']['pid_start'] -= 1
     Path(held.path).write_text(json.dumps(owner))
-    said = clean('--yes')
-    assert (said.status, 'removed the lock of scratch\n' in said.out) == (0, True), said.out
+    done = clean('--yes')
+    assert (done.status, 'removed the lock of scratch\n' in done.out) == (0, True), done.out
     assert clean().out == 'Nothing is left behind.\n'
     held.release()
 
@@ -410,52 +410,52 @@ def test_after_a_reboot_all_goes_after_three_missed_beats_and_until_then_it_is_s
     clean, site, killed, silent_s, beat_s, removed
 ):
     held = rebooted(site, killed, silent_s, beat_s=beat_s)
-    said = clean('--yes')
-    assert (said.status, killed.exists(), os.path.exists(held)) == (
+    done = clean('--yes')
+    assert (done.status, killed.exists(), os.path.exists(held)) == (
         (0, False, False) if removed else (13, True, True)
-    ), said.out
-    assert removed or beat_s or ('it counts as dead in ' in said.out and SILENT in said.out)
+    ), done.out
+    assert removed or beat_s or ('it counts as dead in ' in done.out and SILENT in done.out)
 
 
 @pytest.mark.parametrize(('silent_s', 'status'), [(lock.MISSED_S - 60, 0), (lock.MISSED_S + 60, 13)])
 def test_what_is_silent_on_another_host_is_no_success_for_it_cannot_be_judged(clean, site, killed, silent_s, status):
     held = rebooted(site, killed, silent_s, 'n9')
     assert clean().status == status
-    said = clean('--yes')
-    assert (said.status, killed.exists(), os.path.exists(held)) == (status, True, True), said.out
-    assert ('lock in use' in said.out, SILENT in said.out) == (status == 0, status == 13), said.out
+    done = clean('--yes')
+    assert (done.status, killed.exists(), os.path.exists(held)) == (status, True, True), done.out
+    assert ('lock in use' in done.out, SILENT in done.out) == (status == 0, status == 13), done.out
 
 
 def test_it_is_removed_together_with_the_job_that_is_still_in_the_queue(clean, queue, interrupted):
     del queue.found[1:]
-    said = clean('--yes')
-    assert (said.status, queue.jobs, f'removed {interrupted}\n' in said.out) == (0, ['12'], True), said.out
+    done = clean('--yes')
+    assert (done.status, queue.jobs, f'removed {interrupted}\n' in done.out) == (0, ['12'], True), done.out
 
 
 def test_while_its_job_does_not_end_it_stays(clean, queue, interrupted):
     queue.cancel.left = queue.found[:1]
-    said = clean('--yes')
-    assert (said.status, interrupted.exists()) == (13, True)
+    done = clean('--yes')
+    assert (done.status, interrupted.exists()) == (13, True)
 
 
 def test_where_slurm_cannot_be_asked_it_is_said_when_to_come_again(clean, interrupted):
-    said = clean('--yes')
-    assert (said.status, interrupted.exists()) == (13, True)
-    assert said.out.endswith('; if it stays silent it counts as dead in 15 min\n')
+    done = clean('--yes')
+    assert (done.status, interrupted.exists()) == (13, True)
+    assert done.out.endswith('; if it stays silent it counts as dead in 15 min\n')
 
 
 def test_where_no_partition_is_slurms_it_is_not_asked(clean, target, monkeypatch):
     monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', None)
-    said = clean()
-    assert (said.status, said.out) == (0, 'Nothing is left behind.\n')
+    done = clean()
+    assert (done.status, done.out) == (0, 'Nothing is left behind.\n')
 
 
 def test_a_lock_of_a_session_that_is_led_is_in_use(clean, site, target):
     state = str(site.folder / 'state')
     with lock.acquire(state, 'scratch', SESSION):
         orphans.become_leader(state, SESSION).stop()
-        said = clean('--yes')
-    assert (said.status, said.out.startswith('lock in use: storage system scratch')) == (0, True), said.out
+        done = clean('--yes')
+    assert (done.status, done.out.startswith('lock in use: storage system scratch')) == (0, True), done.out
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a directory away')
@@ -470,9 +470,9 @@ def test_directories_of_others_disable_nothing(clean, killed, site):
             stream.truncate(1 << 40)
         os.chown(foreign / rundir.MARKER, 1234, 1234)
         os.chown(foreign, 1234, 1234)
-    said = clean('--yes')
+    done = clean('--yes')
     others = f'{killed.parent}: run directories of uid 1234: only they can remove them'
-    assert (said.status, said.out.splitlines()[0], f'removed {killed}\n' in said.out) == (0, others, True), said.out
+    assert (done.status, done.out.splitlines()[0], f'removed {killed}\n' in done.out) == (0, others, True), done.out
     assert clean().out == f'{others}\nNothing of yours is left behind.\n'
 
 
@@ -558,7 +558,7 @@ UNSEEN = {
 def test_what_cannot_be_looked_at_is_said_with_the_reason(clean, site, target, monkeypatch, way, reason, yes):
     context = way(site, target, monkeypatch)
     with context if isinstance(context, contextlib.AbstractContextManager) else contextlib.nullcontext():
-        said = clean(*yes)
-    assert said.status == 13
-    assert reason in said.out.lower() or reason in said.out
-    assert 'left behind' not in said.out.replace('more may be left behind', '')
+        done = clean(*yes)
+    assert done.status == 13
+    assert reason in done.out.lower() or reason in done.out
+    assert 'left behind' not in done.out.replace('more may be left behind', '')

@@ -26,7 +26,7 @@ def past(site):
     def make(day, times=1.0, **columns):
         rows = figures(
             BEGAN + timedelta(days=day),
-            {'write@1MiB': [times * (1 + 0.002 * day) * each for each in NIGHT]},
+            {'write@1MiB': [times * (1 + 0.002 * day) * rate for rate in NIGHT]},
             **columns,
         )
         write(site.folder / 'state' / 'history', name(day), rows)
@@ -51,8 +51,8 @@ def upgraded(past):
 
 
 def test_what_differs_is_said_before_any_figure(compare, upgraded):
-    said = compare('before', 'after')
-    lines = [' '.join(line.split()) for line in said.out.splitlines()]
+    done = compare('before', 'after')
+    lines = [' '.join(line.split()) for line in done.out.splitlines()]
     assert lines[:4] == [
         f'before before: 3 sessions, {name(0)} to {name(2)}',
         f'after after: 3 sessions, {name(3)} to {name(5)}',
@@ -61,11 +61,11 @@ def test_what_differs_is_said_before_any_figure(compare, upgraded):
     ]
     assert lines[5].startswith('x worse scratch: data write 0.503')
     assert lines[-1] == '1 metric: 1 worse'
-    assert said.status == 0
+    assert done.status == 0
 
 
 @pytest.mark.parametrize(
-    ('shown', 'said'),
+    ('shown', 'words'),
     [
         (
             {'storage_target_state': state(2, 'Offline / Good')},
@@ -75,14 +75,28 @@ def test_what_differs_is_said_before_any_figure(compare, upgraded):
     ],
 )
 def test_a_target_that_is_away_or_a_route_that_fell_back_is_said_before_any_figure(
-    compare, past, monkeypatch, tmp_path, shown, said
+    compare, past, monkeypatch, tmp_path, shown, words
 ):
     stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)
     past(0, state=json.dumps(by_type('beegfs').state(str(tmp_path))), label='before')
     stand.now(**shown)
     past(1, state=json.dumps(by_type('beegfs').state(str(tmp_path))), label='after')
     lines = [' '.join(line.split()) for line in compare('before', 'after').out.splitlines()]
-    assert lines[2] == 'Not measured with the same:' and said in lines
+    assert lines[2] == 'Not measured with the same:' and words in lines
+
+
+def test_of_many_metrics_that_changed_25_rows_of_a_terminal_have_the_worst(compare, site):
+    for day in range(6):
+        slower = {number: (1 + 0.002 * day) * (1 - 0.01 * number * (day > 2)) for number in range(60)}
+        metrics = {f'write@{number}KiB': [times * each for each in NIGHT] for number, times in slower.items()}
+        metrics |= {f'read@{number}KiB': NIGHT for number in range(60) if day < 3}
+        state = json.dumps({'mounted': 'x' * 90 * day})
+        rows = figures(BEGAN + timedelta(days=day), metrics, state=state)
+        write(site.folder / 'state' / 'history', name(day), rows)
+    said = compare('2026-10-01..2026-10-03', '2026-10-04..2026-10-06')
+    worse = re.findall(r'^x worse  (\S+) .*write@(\d+)KiB: 95.6 to', said.out, re.MULTILINE)
+    assert (said.rows <= 25, worse[0], worse == sorted(worse), len(worse) > 9) == (True, ('0.412', '59'), True, True)
+    assert f'and {55 - len(worse)} more, in --json and --html' in said.out
 
 
 def test_a_change_for_the_worse_fails_where_that_is_asked_for(compare, upgraded):
@@ -104,12 +118,12 @@ def test_a_change_for_the_worse_fails_where_that_is_asked_for(compare, upgraded)
 )
 def test_sessions_are_named_by_name_label_or_date(compare, upgraded, past, wanted, days):
     past(-5)
-    found = json.loads(compare(name(-5), wanted, '--json').out)
-    assert found['after']['sessions'] == [name(day) for day in days]
+    content = json.loads(compare(name(-5), wanted, '--json').out)
+    assert content['after']['sessions'] == [name(day) for day in days]
 
 
 @pytest.mark.parametrize(
-    ('sides', 'said'),
+    ('sides', 'words'),
     [
         (('before', 'never'), "no session in the history has the label 'never'"),
         (('before', '2025-01-01'), "no session in the history is of '2025-01-01'"),
@@ -122,10 +136,10 @@ def test_sessions_are_named_by_name_label_or_date(compare, upgraded, past, wante
         (('before,', 'after'), 'empty session name'),
     ],
 )
-def test_what_cannot_be_compared_is_refused(compare, upgraded, sides, said):
-    found = compare(*sides)
-    assert (found.status, found.out) == (64, '')
-    assert said in found.err
+def test_what_cannot_be_compared_is_refused(compare, upgraded, sides, words):
+    done = compare(*sides)
+    assert (done.status, done.out) == (64, '')
+    assert words in done.err
 
 
 def test_sessions_of_several_profiles_are_refused_until_one_is_chosen(compare, upgraded, past):
@@ -141,9 +155,9 @@ def test_a_drift_over_the_sessions_is_seen_before_the_upgrade_is_blamed(compare,
         past(day, times=(times if day > 4 else 1.0) * 0.7 ** (day / 9))
     sides = '2026-10-01..2026-10-05', '2026-10-06..2026-10-10'
     assert json.loads(compare(*sides, '--json').out)['counts']['worse'] == worse
-    said = ' '.join(compare(*sides).out.split())
-    assert ('Drift: scratch: data write changed from session to session' in said) == (not worse)
-    assert ('measure them in turn: seatrial run --ab' in said) == (not worse)
+    text = ' '.join(compare(*sides).out.split())
+    assert ('Drift: scratch: data write changed from session to session' in text) == (not worse)
+    assert ('measure them in turn: seatrial run --ab' in text) == (not worse)
 
 
 def test_a_smaller_effect_can_be_asked_for(compare, past):
@@ -156,16 +170,16 @@ def test_a_smaller_effect_can_be_asked_for(compare, past):
 
 
 def test_the_page_is_written_where_it_is_asked_for(compare, upgraded, tmp_path):
-    said = compare('before', 'after', '--html', tmp_path / 'change.html')
-    assert f'page: {tmp_path}/change.html' in said.out
+    done = compare('before', 'after', '--html', tmp_path / 'change.html')
+    assert f'page: {tmp_path}/change.html' in done.out
     assert '/dev/a on /scratch type ext4' in (tmp_path / 'change.html').read_text()
     assert 'name another file' in compare('before', 'after', '--html', tmp_path / 'no' / 'x.html').err
 
 
 @pytest.mark.parametrize('label', ['latest', '2026', 'a b', 'x,y'])
 def test_a_label_that_could_be_something_else_is_refused(command, site, label):
-    found = command('run', f'--site={site.folder}', f'--checks={site.checks}', f'--label={label}')
-    assert (found.status, 'is no label' in found.err) == (64, True)
+    done = command('run', f'--site={site.folder}', f'--checks={site.checks}', f'--label={label}')
+    assert (done.status, 'is no label' in done.err) == (64, True)
     assert site.sessions() == []
 
 
@@ -177,9 +191,9 @@ def pools(past):
 
 
 def test_of_several_configurations_one_is_chosen_and_what_is_unknown_of_it_is_said(compare, pools):
-    said = compare('pool0', 'pool1', 'pool2', '--require=capacity>=2TB', '--maximise=write', '--capacity=pool2=1.5TB')
-    assert said.status == 0
-    lines = [' '.join(line.split()) for line in said.out.splitlines()]
+    done = compare('pool0', 'pool1', 'pool2', '--require=capacity>=2TB', '--maximise=write', '--capacity=pool2=1.5TB')
+    assert done.status == 0
+    lines = [' '.join(line.split()) for line in done.out.splitlines()]
     assert lines[0] == 'configuration capacity duration read write full'
     assert [line.split()[0] for line in lines[1:4]] == ['pool0', 'pool1', 'pool2']
     assert 'pool2 misses capacity>=2TB' in lines
@@ -193,19 +207,19 @@ def test_of_several_configurations_one_is_chosen_and_what_is_unknown_of_it_is_sa
 def test_bandwidth_is_shown_against_fullness_which_wins_nothing(compare, past):
     for day, full in enumerate((50, 75, 77, None)):
         past(day, label=f'full{str(full)[0]}', used_percent=full)
-    said = compare('full5', 'full7', 'fullN')
-    rows = [' '.join(line.split()) for line in said.out.splitlines()[1:4]]
+    done = compare('full5', 'full7', 'fullN')
+    rows = [' '.join(line.split()) for line in done.out.splitlines()[1:4]]
     assert [re.search(r'MiB/s (.*)', row)[1] for row in rows] == ['50 %', '75 to 77 %', 'not recorded']
-    assert 'full:' not in said.out
-    found = json.loads(compare('full5', 'full7', 'fullN', '--json').out)
-    assert found['used_percent'] == {'full5': [50], 'full7': [75, 77], 'fullN': []}
+    assert 'full:' not in done.out
+    content = json.loads(compare('full5', 'full7', 'fullN', '--json').out)
+    assert content['used_percent'] == {'full5': [50], 'full7': [75, 77], 'fullN': []}
     assert compare('full5', 'full7', 'fullN', '--maximise=full').status == 64
 
 
 def test_the_choice_is_json_in_base_units(compare, pools):
-    found = json.loads(compare('pool0', 'pool1', 'pool2', '--json').out)
-    assert found['configurations']['pool1']['write'] == pytest.approx(2.004 * 100e6)
-    assert (found['columns']['write']['winner'], found['columns']['capacity'], found['choice']) == (
+    content = json.loads(compare('pool0', 'pool1', 'pool2', '--json').out)
+    assert content['configurations']['pool1']['write'] == pytest.approx(2.004 * 100e6)
+    assert (content['columns']['write']['winner'], content['columns']['capacity'], content['choice']) == (
         'pool1',
         None,
         None,
@@ -225,12 +239,12 @@ def test_the_choice_is_json_in_base_units(compare, pools):
     ),
 )
 def test_a_choice_that_makes_no_sense_is_refused(compare, pools, options):
-    said = compare(*options)
-    assert (said.status, said.out) == (64, '')
+    done = compare(*options)
+    assert (done.status, done.out) == (64, '')
 
 
 def test_a_damaged_file_is_said_beside_the_json(compare, upgraded, site):
     (site.folder / 'state' / 'history' / '20261004T030000-bad000.parquet').write_text('damaged')
-    found = compare('before', '2026-10-04..2026-10-06', '--json')
-    assert 'it is cut short or damaged' in found.err
-    assert json.loads(found.out)['after']['sessions'] == [name(3), name(4), name(5)]
+    done = compare('before', '2026-10-04..2026-10-06', '--json')
+    assert 'it is cut short or damaged' in done.err
+    assert json.loads(done.out)['after']['sessions'] == [name(3), name(4), name(5)]

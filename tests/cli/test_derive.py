@@ -28,59 +28,59 @@ def pydarshan():
 @pytest.mark.usefixtures('pydarshan')
 def test_the_check_goes_into_a_new_file_and_the_entry_to_the_terminal(derive, tmp_path):
     file = tmp_path / 'derived' / 'climate.py'
-    said = derive(str(STRIDED), '--name=Climate', f'--output={file}')
-    assert said.status == 0, said.err
+    done = derive(str(STRIDED), '--name=Climate', f'--output={file}')
+    assert done.status == 0, done.err
     classes = [node.name for node in ast.parse(file.read_text()).body if isinstance(node, ast.ClassDef)]
     assert classes == ['Climate'] and "order='strided'" in file.read_text()
-    assert '  - checks: [Climate]' in said.out and 'bytes_per_task: 8MiB' in said.out
+    assert '  - checks: [Climate]' in done.out and 'bytes_per_task: 8MiB' in done.out
     again = derive(str(STRIDED), f'--output={file}')
     assert again.status == 64 and 'File exists' in again.err
 
 
 @pytest.mark.usefixtures('pydarshan')
 def test_without_a_file_both_go_to_the_terminal_and_no_name_of_the_run_does(derive):
-    said = derive(str(STRIDED), '--operation=read')
-    assert 'class ReplayedApplication(' in said.out and "operations=('read',)" in said.out
-    assert not any(word in said.out for word in ('scratch/trial', '/opt/ior', 'ior -a'))
+    done = derive(str(STRIDED), '--operation=read')
+    assert 'class ReplayedApplication(' in done.out and "operations=('read',)" in done.out
+    assert not any(word in done.out for word in ('scratch/trial', '/opt/ior', 'ior -a'))
 
 
 @pytest.mark.usefixtures('pydarshan')
 @pytest.mark.parametrize(
-    ('content', 'said'),
+    ('content', 'words'),
     [
         (b'no log\n', 'it is no Darshan log, or a damaged one'),
         (STRIDED.read_bytes()[:-30], 'it is no Darshan log, or a damaged one'),
         ((TRANSCRIPTS / 'mdtest.darshan').read_bytes(), 'no bytes are moved in it'),
     ],
 )
-def test_what_cannot_be_derived_is_one_line(derive, tmp_path, content, said):
+def test_what_cannot_be_derived_is_one_line(derive, tmp_path, content, words):
     (tmp_path / 'x.darshan').write_bytes(content)
-    found = derive(str(tmp_path / 'x.darshan'))
-    assert (found.status, found.out) == (64, '')
-    assert said in found.err and str(tmp_path / 'x.darshan') in found.err and found.err.count('\n') == 1
+    done = derive(str(tmp_path / 'x.darshan'))
+    assert (done.status, done.out) == (64, '')
+    assert words in done.err and str(tmp_path / 'x.darshan') in done.err and done.err.count('\n') == 1
 
 
 def test_a_log_that_is_not_there_is_one_line(derive, tmp_path):
-    found = derive(str(tmp_path / 'x.darshan'))
-    assert found.status == 64 and 'No such file' in found.err and found.err.count('\n') == 1
+    done = derive(str(tmp_path / 'x.darshan'))
+    assert done.status == 64 and 'No such file' in done.err and done.err.count('\n') == 1
 
 
 @pytest.mark.parametrize('name', ['climate', 'Cli mate', '1A', 'A' * 41, 'A_B', ''])
 def test_a_name_that_no_check_can_have_is_refused(derive, name):
-    found = derive(str(STRIDED), f'--name={name}')
-    assert found.status == 64 and 'is no name of a check' in found.err
+    done = derive(str(STRIDED), f'--name={name}')
+    assert done.status == 64 and 'is no name of a check' in done.err
 
 
 @pytest.mark.usefixtures('pydarshan')
 def test_logs_of_many_programs_become_one_ageing(derive):
-    said = derive('--ageing', '--name=Aged', *map(str, sorted(TRANSCRIPTS.glob('sfsa-*.darshan'))))
-    assert said.status == 0 and 'workload = ageing(' in said.out and 'class Aged(' in said.out
+    done = derive('--ageing', '--name=Aged', *map(str, sorted(TRANSCRIPTS.glob('sfsa-*.darshan'))))
+    assert done.status == 0 and 'workload = ageing(' in done.out and 'class Aged(' in done.out
 
 
 @pytest.mark.usefixtures('pydarshan')
 def test_an_ageing_without_a_name_is_not_called_a_replay(derive):
-    said = derive('--ageing', str(STRIDED))
-    assert 'class AgedAsLogs(' in said.out and 'Replayed' not in said.out
+    done = derive('--ageing', str(STRIDED))
+    assert 'class AgedAsLogs(' in done.out and 'Replayed' not in done.out
 
 
 @pytest.mark.parametrize('more', [(str(STRIDED),), ('--ageing', '--operation=read'), ('--ageing', '--mount=/')])
@@ -94,7 +94,7 @@ CONTIGUOUS, COLLECTIVE = 'sfsa-contiguous', 'sfsa-mpiio-collective'
 
 
 @pytest.mark.parametrize(
-    ('source', 'module', 'counters', 'said'),
+    ('source', 'module', 'counters', 'words'),
     [
         (
             CONTIGUOUS,
@@ -126,12 +126,12 @@ CONTIGUOUS, COLLECTIVE = 'sfsa-contiguous', 'sfsa-mpiio-collective'
 )
 @pytest.mark.slow
 def test_counters_that_contradict_each_other_are_refused_by_their_names(
-    derive, tmp_path, source, module, counters, said
+    derive, tmp_path, source, module, counters, words
 ):
     prefix = {'POSIX': 'POSIX', 'MPI-IO': 'MPIIO'}[module]
     changes = {f'{prefix}_{name}': value for name, value in counters.items()}
-    found = derive(str(edited(source, tmp_path / 'x.darshan', {module: changes})))
-    assert found.status == 64 and 'its counters contradict each other: ' in found.err and said in found.err
+    done = derive(str(edited(source, tmp_path / 'x.darshan', {module: changes})))
+    assert done.status == 64 and 'its counters contradict each other: ' in done.err and words in done.err
 
 
 # What is replayed is what the application did
@@ -187,7 +187,7 @@ ONE_BYTE = {
 
 
 @pytest.mark.parametrize(
-    ('source', 'counters', 'operation', 'said'),
+    ('source', 'counters', 'operation', 'words'),
     [
         (
             CONTIGUOUS,
@@ -203,16 +203,16 @@ ONE_BYTE = {
     ],
 )
 def test_sizes_are_weighed_by_bytes_and_reading_again_is_no_larger_file(
-    derive, tmp_path, source, counters, operation, said
+    derive, tmp_path, source, counters, operation, words
 ):
-    found = derive(str(edited(source, tmp_path / 'x.darshan', {'POSIX': counters})), f'--operation={operation}')
-    assert found.status == 0, found.err
-    assert all(each in found.out for each in said.split('|'))
-    assert 'began off multiples' not in found.out
+    done = derive(str(edited(source, tmp_path / 'x.darshan', {'POSIX': counters})), f'--operation={operation}')
+    assert done.status == 0, done.err
+    assert all(word in done.out for word in words.split('|'))
+    assert 'began off multiples' not in done.out
 
 
 @pytest.mark.parametrize(
-    ('counters', 'operation', 'said'),
+    ('counters', 'operation', 'words'),
     [
         (
             SMALL_READS,
@@ -226,10 +226,10 @@ def test_sizes_are_weighed_by_bytes_and_reading_again_is_no_larger_file(
         ({'rank': 7}, None, 'a record is of rank 7, and nprocs is 2'),
     ],
 )
-def test_what_shows_no_one_pattern_is_refused(derive, tmp_path, counters, operation, said):
+def test_what_shows_no_one_pattern_is_refused(derive, tmp_path, counters, operation, words):
     log = edited('mfwa', tmp_path / 'x.darshan', {'POSIX': counters})
-    found = derive(str(log), *([f'--operation={operation}'] if operation else []))
-    assert (found.status, found.out) == (64, '') and said in found.err
+    done = derive(str(log), *([f'--operation={operation}'] if operation else []))
+    assert (done.status, done.out) == (64, '') and words in done.err
 
 
 # Other modules
@@ -237,13 +237,13 @@ def test_what_shows_no_one_pattern_is_refused(derive, tmp_path, counters, operat
 
 @pytest.mark.parametrize(('source', 'interface'), [('hdf5', 'hdf5'), ('pnetcdf', 'netcdf')])
 def test_one_clear_pattern_of_a_library_is_replayed_through_it(derive, pydarshan, source, interface):
-    found = derive(str(TRANSCRIPTS / f'{source}.darshan'), '--operation=write')
-    assert found.status == 0, found.err
-    assert f"interface='{interface}'" in found.out and "'transfer_size', (262144,)" in found.out
+    done = derive(str(TRANSCRIPTS / f'{source}.darshan'), '--operation=write')
+    assert done.status == 0, done.err
+    assert f"interface='{interface}'" in done.out and "'transfer_size', (262144,)" in done.out
 
 
 @pytest.mark.parametrize(
-    ('source', 'counters', 'said'),
+    ('source', 'counters', 'words'),
     [
         ('hdf5', {'H5D': {'H5D_BYTES_WRITTEN': 3 * MIB, 'H5D_WRITES': 12}}, 'its transfers have no one order'),
         (
@@ -253,9 +253,9 @@ def test_one_clear_pattern_of_a_library_is_replayed_through_it(derive, pydarshan
         ),
     ],
 )
-def test_bytes_that_no_pattern_explains_are_named_and_refused(derive, tmp_path, source, counters, said):
-    found = derive(str(edited(source, tmp_path / 'x.darshan', counters)), '--operation=write')
-    assert found.status == 64 and said in found.err
+def test_bytes_that_no_pattern_explains_are_named_and_refused(derive, tmp_path, source, counters, words):
+    done = derive(str(edited(source, tmp_path / 'x.darshan', counters)), '--operation=write')
+    assert done.status == 64 and words in done.err
 
 
 # The mounts
@@ -265,7 +265,7 @@ LOCAL, NFS, LUSTRE = ('ext4', '/'), ('nfs', '/home'), ('lustre', '/scratch')
 
 
 @pytest.mark.parametrize(
-    ('mounts', 'options', 'said'),
+    ('mounts', 'options', 'words'),
     [
         ([LOCAL, NFS], (), '# 16 MiB on / ext4: left out, as no part of the file system that is replayed.'),
         ([LOCAL, NFS], ('--mount=/',), '# 16 MiB on /home nfs: left out'),
@@ -278,39 +278,39 @@ LOCAL, NFS, LUSTRE = ('ext4', '/'), ('nfs', '/home'), ('lustre', '/scratch')
         ([LOCAL, NFS], ('--mount=/gone',), 'no bytes are moved on a mount /gone; there are 16 MiB on /home nfs'),
     ],
 )
-def test_one_file_system_is_replayed_and_a_nodes_own_disk_is_left_out(derive, tmp_path, mounts, options, said):
+def test_one_file_system_is_replayed_and_a_nodes_own_disk_is_left_out(derive, tmp_path, mounts, options, words):
     log = edited('mfwa', tmp_path / 'x.darshan', mounts=mounts, names={FIRST: '/home/alice/f'})
-    found = derive(str(log), *options)
-    assert said in found.out + found.err
-    assert (found.status == 0) == said.startswith('#')
+    done = derive(str(log), *options)
+    assert words in done.out + done.err
+    assert (done.status == 0) == words.startswith('#')
 
 
 def test_the_partial_flag_of_buffered_streams_is_said(derive, tmp_path):
     changed = {'STDIO': {'STDIO_BYTES_WRITTEN': MIB}}
     log = edited('mfwa', tmp_path / 'x.darshan', changed, names={'<STDOUT>': '/scratch/log'}, partial=['STDIO'])
-    said = '# 1 MiB more (3.0 % of all) went through STDIO and are left out; Darshan marks them as partial.'
-    assert said in derive(str(log)).out
+    line = '# 1 MiB more (3.0 % of all) went through STDIO and are left out; Darshan marks them as partial.'
+    assert line in derive(str(log)).out
 
 
 @pytest.mark.parametrize(
-    ('source', 'replay', 'status', 'said'),
+    ('source', 'replay', 'status', 'words'),
     [
         *((name, name, 0, 'same') for name in ('mfwa', CONTIGUOUS, 'sfsa-strided', 'hdf5', 'pnetcdf')),
         (CONTIGUOUS, 'sfsa-strided', 10, 'differs'),
     ],
 )
 def test_what_a_replay_left_under_darshan_is_compared_with_its_application(
-    derive, pydarshan, tmp_path, source, replay, status, said
+    derive, pydarshan, tmp_path, source, replay, status, words
 ):
     folder = tmp_path / 'raw' / f'0001-write{FOLDER}'
     folder.mkdir(parents=True)
     (folder / PLACE).write_text(json.dumps({'directory': '/scratch/trial', 'links': {}}))
     (folder / 'ior.darshan').write_bytes((TRANSCRIPTS / f'{replay}.darshan').read_bytes())
-    found = derive(str(TRANSCRIPTS / f'{source}.darshan'), '--operation=write', f'--check={tmp_path}')
-    assert (found.status, said in found.out) == (status, True), found.out + found.err
-    assert ('differs' in found.out) == (status == 10)
+    done = derive(str(TRANSCRIPTS / f'{source}.darshan'), '--operation=write', f'--check={tmp_path}')
+    assert (done.status, words in done.out) == (status, True), done.out + done.err
+    assert ('differs' in done.out) == (status == 10)
 
 
 def test_without_a_replay_under_darshan_nothing_is_compared(derive, tmp_path):
-    found = derive(str(STRIDED), f'--check={tmp_path}')
-    assert found.status == 64 and 'has no log of a launch under Darshan; name its library in trial.yaml' in found.err
+    done = derive(str(STRIDED), f'--check={tmp_path}')
+    assert done.status == 64 and 'has no log of a launch under Darshan; name its library in trial.yaml' in done.err

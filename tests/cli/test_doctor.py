@@ -34,25 +34,25 @@ def doctor(command, site):
     return lambda: command('doctor', f'--site={site.folder}', f'--checks={site.checks}')
 
 
-def measured(said):
+def measured(done):
     """What each engine would measure, in words."""
-    told = ' '.join(said.out.split()).partition('cannot express: ')[2].partition('.')[0]
-    return dict(each.split(': ') for each in told.split('; '))
+    listed = ' '.join(done.out.split()).partition('cannot express: ')[2].partition('.')[0]
+    return dict(engine.split(': ') for engine in listed.split('; '))
 
 
-def line_of(said, what):
-    (line,) = [line for line in said.out.splitlines() if f' {what} ' in f'{line} ']
+def line_of(done, what):
+    (line,) = [line for line in done.out.splitlines() if f' {what} ' in f'{line} ']
     return line
 
 
 def test_an_engine_is_shown_with_its_version_path_and_checksum(doctor, tmp_path):
-    said = doctor()
-    assert said.status == 0
-    shown = line_of(said, 'engine fio').split()
+    done = doctor()
+    assert done.status == 0
+    shown = line_of(done, 'engine fio').split()
     checksum = hashlib.sha256((tmp_path / 'stubs' / 'fio').read_bytes()).hexdigest()[:12]
     assert shown == ['+', 'ok', 'engine', 'fio', '3.33', 'at', f'{tmp_path}/stubs/fio,', 'SHA-256', checksum]
-    assert measured(said) == {'fio': OF_FIO}
-    assert 'darshan' not in said.out
+    assert measured(done) == {'fio': OF_FIO}
+    assert 'darshan' not in done.out
 
 
 def test_it_says_whose_the_state_is_and_who_may_read_it(doctor, site):
@@ -77,23 +77,23 @@ def test_an_engine_before_that_of_its_module_is_wrong_by_both_paths(doctor, site
     monkeypatch.setenv('FIO_ROOT', '/opt/fio-3.37')
     monkeypatch.setenv('PATH', f'{tmp_path}/stubs:{os.environ["PATH"]}')
     site.change(str(tmp_path / 'stubs' / 'fio'), 'fio')
-    said = doctor()
+    done = doctor()
     both = f'seatrial/fio/3.37 has its program in /opt/fio-3.37, and {tmp_path}/stubs/fio is found before it'
-    assert (said.status, both in ' '.join(said.out.split())) == (64, True)
+    assert (done.status, both in ' '.join(done.out.split())) == (64, True)
 
 
 def test_an_engine_that_is_not_what_the_lock_of_the_site_pins_is_wrong(doctor, site, repository):
     folder = site.folder / 'spack' / platform.machine()
     folder.mkdir(parents=True)
     shutil.copy(repository / 'spack-env' / 'spack.lock', folder)
-    said = doctor()
-    assert (said.status, said.out.count(f'{folder}/spack.lock pins 3.37, Spack b3d6rrh')) == (64, 1)
+    done = doctor()
+    assert (done.status, done.out.count(f'{folder}/spack.lock pins 3.37, Spack b3d6rrh')) == (64, 1)
 
 
 def test_an_engine_of_mpi_is_shown_with_what_starts_it(doctor, site, tmp_path, repository, monkeypatch):
     hydra = (repository / 'tests' / 'transcripts' / 'mpi' / 'hydra-4.0.2.out').read_text()
-    for name, said in (('ior', transcripts('ior')['ext4-fpp-n1']['out']), ('mpiexec', hydra)):
-        (tmp_path / 'stubs' / f'{name}.said').write_text(said)
+    for name, output in (('ior', transcripts('ior')['ext4-fpp-n1']['out']), ('mpiexec', hydra)):
+        (tmp_path / 'stubs' / f'{name}.said').write_text(output)
         (tmp_path / 'stubs' / name).write_text(f'#!/bin/sh\nexec cat {tmp_path}/stubs/{name}.said\n')
         (tmp_path / 'stubs' / name).chmod(0o755)
     monkeypatch.setenv('PATH', f'{tmp_path}/stubs:{os.environ["PATH"]}')
@@ -104,38 +104,38 @@ def test_an_engine_of_mpi_is_shown_with_what_starts_it(doctor, site, tmp_path, r
 
 
 @pytest.mark.parametrize(
-    ('slurm', 'job', 'said'),
+    ('slurm', 'job', 'words'),
     [
         (True, '', 'no Slurm job: for what a compute node has, run srun seatrial doctor'),
         (True, '12', 'a node of job 12 of Slurm'),
         (False, '', ''),
     ],
 )
-def test_a_login_node_is_told_from_a_node_of_a_job(doctor, site, monkeypatch, slurm, job, said):
+def test_a_login_node_is_told_from_a_node_of_a_job(doctor, site, monkeypatch, slurm, job, words):
     monkeypatch.setenv('SLURM_JOB_ID', job)
     if slurm:
         site.change("'scheduler': 'local'", "'scheduler': 'squeue'", 'settings.py')
     lines = [line.strip() for line in doctor().out.splitlines() if 'job' in line and 'Slurm' in line]
-    assert lines == ([said] if said else [])
+    assert lines == ([words] if words else [])
 
 
 def test_a_folder_of_the_path_into_which_others_may_put_programs_is_named(doctor, tmp_path, monkeypatch):
     (tmp_path / 'bin').mkdir()
     (tmp_path / 'bin').chmod(0o1777)
     monkeypatch.setenv('PATH', f'{os.environ["PATH"]}:{tmp_path}/bin:.')
-    said = doctor().out
-    assert f' others may write to {tmp_path}/bin (mode 1777); take it out of the PATH' in said
-    assert ' . is another folder in each working directory; take it out of the PATH' in said
+    output = doctor().out
+    assert f' others may write to {tmp_path}/bin (mode 1777); take it out of the PATH' in output
+    assert ' . is another folder in each working directory; take it out of the PATH' in output
 
 
 def test_modules_that_cannot_be_loaded_are_missing(doctor, site, monkeypatch):
     monkeypatch.delenv('LMOD_CMD', raising=False)
     site.change("'hostnames'", "'modules_system': 'lmod', 'hostnames'", 'settings.py')
     site.change("'environs'", "'modules': ['seatrial/ior'], 'environs'", 'settings.py')
-    said = doctor()
-    assert said.status == 64
+    done = doctor()
+    assert done.status == 64
     assert (
-        line_of(said, 'modules').rstrip().endswith('LMOD_CMD is not set; start a login shell of a host that has lmod')
+        line_of(done, 'modules').rstrip().endswith('LMOD_CMD is not set; start a login shell of a host that has lmod')
     )
 
 
@@ -154,27 +154,27 @@ def test_partitions_with_other_modules_are_shown_by_themselves(doctor, site, tmp
     }
     site.change("'partitions': [", f"'partitions': [{other!r},", 'settings.py')
     site.change('trials:', '  local:other: {launcher: local, tasks_per_node: 2}\ntrials:')
-    said = doctor()
-    assert said.status == 0
-    assert line_of(said, 'modules in local:other').split()[-1] == 'fio/3.37'
-    assert len([line for line in said.out.splitlines() if '+ ok' in line and 'engine fio in local:' in line]) == 2
-    assert measured(said) == {'fio': OF_FIO}
+    done = doctor()
+    assert done.status == 0
+    assert line_of(done, 'modules in local:other').split()[-1] == 'fio/3.37'
+    assert len([line for line in done.out.splitlines() if '+ ok' in line and 'engine fio in local:' in line]) == 2
+    assert measured(done) == {'fio': OF_FIO}
 
 
 def test_an_engine_that_is_missing_is_shown_with_the_way_to_get_it(doctor, site, tmp_path):
     site.change(str(tmp_path / 'stubs' / 'fio'), '/no/such/fio')
-    said = doctor()
-    assert said.status == 64
-    assert '- missing  engine fio' in said.out
-    assert '/no/such/fio is not on the PATH; apt-get install fio' in said.out
-    assert 'No engine measures data access here; install ior, fio, elbencho or dd, and list it' in said.out
+    done = doctor()
+    assert done.status == 64
+    assert '- missing  engine fio' in done.out
+    assert '/no/such/fio is not on the PATH; apt-get install fio' in done.out
+    assert 'No engine measures data access here; install ior, fio, elbencho or dd, and list it' in done.out
 
 
 def test_the_first_engine_of_each_kind_is_the_one_that_would_measure(doctor, site):
     site.change('}]\nfile_systems', '}, posixops]\nfile_systems')
-    found = measured(doctor())
-    assert found['fio'] == OF_FIO and 'a metadata tree' not in found['posixops']
-    assert found['posixops'].startswith('training reads, checkpoints beside training reads, the listing of ')
+    figures = measured(doctor())
+    assert figures['fio'] == OF_FIO and 'a metadata tree' not in figures['posixops']
+    assert figures['posixops'].startswith('training reads, checkpoints beside training reads, the listing of ')
 
 
 def test_an_engine_whose_kinds_all_have_an_earlier_one_would_measure_nothing(doctor, site):
@@ -184,10 +184,10 @@ def test_an_engine_whose_kinds_all_have_an_earlier_one_would_measure_nothing(doc
 
 def test_a_program_that_is_not_the_engine_is_missing(doctor, stub_fio, site, tmp_path):
     site.change(str(tmp_path / 'stubs' / 'fio'), stub_fio(version='nonsense'))
-    said = doctor()
-    assert said.status == 64
-    assert line_of(said, 'engine fio').startswith('- missing')
-    assert "'nonsense' is not" in said.out
+    done = doctor()
+    assert done.status == 64
+    assert line_of(done, 'engine fio').startswith('- missing')
+    assert "'nonsense' is not" in done.out
 
 
 def test_a_file_system_that_the_first_run_makes_is_fine(doctor, site):
@@ -196,7 +196,7 @@ def test_a_file_system_that_the_first_run_makes_is_fine(doctor, site):
 
 
 @pytest.mark.parametrize(
-    ('old', 'new', 'what', 'mark', 'said'),
+    ('old', 'new', 'what', 'mark', 'words'),
     [
         ('path: state/trials', 'path: /no/such/mount', 'file system scratch', '- missing', '; make or mount it'),
         ('state: state', 'state: /no/such/parent/state', 'state', '- missing', '; make it, or correct state'),
@@ -206,15 +206,15 @@ def test_a_file_system_that_the_first_run_makes_is_fine(doctor, site):
         ("'scheduler': 'local'", "'scheduler': 'slrm'", 'settings', 'x wrong', 'settings.py: ReFrame refuses it: '),
     ],
 )
-def test_a_place_that_no_run_could_use_is_missing_or_wrong(doctor, site, tmp_path, old, new, what, mark, said):
+def test_a_place_that_no_run_could_use_is_missing_or_wrong(doctor, site, tmp_path, old, new, what, mark, words):
     place = tmp_path / 'place'
     (place / 'below').mkdir(parents=True)
     place.chmod(0o777 if 'below' in new else 0o755)
     site.change(old, new.format(place), 'settings.py' if what == 'settings' else 'trial.yaml')
-    found = doctor()
-    line = line_of(found, what)
-    assert (found.status, line[: len(mark)]) == (64, mark), line
-    assert said.format(place) in line
+    done = doctor()
+    line = line_of(done, what)
+    assert (done.status, line[: len(mark)]) == (64, mark), line
+    assert words.format(place) in line
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason='root may write everywhere')
@@ -225,10 +225,10 @@ def test_a_file_system_in_which_one_may_not_write_is_missing(doctor, site):
 
 
 def test_what_the_driver_of_a_type_can_and_where_it_was_tried_is_said(doctor):
-    said = doctor().out
-    assert re.search(r'^ +the driver of posix: tried on \S', said, re.MULTILINE)
-    assert seatrial.__version__ in said and f'ReFrame {importlib.metadata.version("ReFrame-HPC")}' in said
-    assert re.search(r'^ +no layout: this file-system type has no layouts to set', said, re.MULTILINE)
+    output = doctor().out
+    assert re.search(r'^ +the driver of posix: tried on \S', output, re.MULTILINE)
+    assert seatrial.__version__ in output and f'ReFrame {importlib.metadata.version("ReFrame-HPC")}' in output
+    assert re.search(r'^ +no layout: this file-system type has no layouts to set', output, re.MULTILINE)
 
 
 def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, monkeypatch):
@@ -237,10 +237,10 @@ def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, mon
     assert 'P17c: filer:/home is mounted soft; mount it hard' in ' '.join(doctor().out.split())
 
 
-def on_lustre(folder, monkeypatch, stack, told):
+def on_lustre(folder, monkeypatch, stack, changes):
     monkeypatch.setattr(driver, 'DF_S', 0.3)
     stand = stack.enter_context(standing(folder, monkeypatch))
-    stand.now(**told)
+    stand.now(**changes)
     return stand.mount
 
 
@@ -261,35 +261,35 @@ def on_gluster(folder, monkeypatch, stack, changed):
     return folder / 'mnt'
 
 
-def on_ceph(folder, monkeypatch, stack, told):
+def on_ceph(folder, monkeypatch, stack, changes):
     osds = [
-        {'osd': number, 'in': 1, 'up': 1, 'state': ['exists', 'up'], **told.get(number, {})} for number in range(3)
+        {'osd': number, 'in': 1, 'up': 1, 'state': ['exists', 'up'], **changes.get(number, {})} for number in range(3)
     ]
-    said = json.dumps({'osds': osds, 'checks': told.get('checks', {})})
+    content = json.dumps({'osds': osds, 'checks': changes.get('checks', {})})
     monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'ceph', 'n1:6789:/', 'rw')])
     monkeypatch.setattr(ceph, '_UNTOLD', [])
-    program(folder, monkeypatch, 'ceph', f"echo '{said}'")
+    program(folder, monkeypatch, 'ceph', f"echo '{content}'")
     return folder / 'mnt'
 
 
 def on_gpfs(folder, monkeypatch, stack, changed):
     monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'gpfs', 'scratch', 'rw')])
     monkeypatch.setattr(gpfs, 'MM', str(folder))
-    for name, said in (('mmlsdisk', 'mmlsdisk-Y'), ('mmhealth', 'mmhealth-node-show-Y')):
-        text = transcripts('gpfs')[said]['out'].replace(*changed)
+    for name, section in (('mmlsdisk', 'mmlsdisk-Y'), ('mmhealth', 'mmhealth-node-show-Y')):
+        text = transcripts('gpfs')[section]['out'].replace(*changed)
         program(folder, monkeypatch, name, f"cat <<'END'\n{text}END")
     return folder / 'mnt'
 
 
-def beegfs_target(number, said):
-    return {'storage_target_state': state(number, said)}
+def beegfs_target(number, words):
+    return {'storage_target_state': state(number, words)}
 
 
 SILENT = BRICKS['lab-client-3/private'].replace('connected = 1', 'connected = 0')
 
 
 @pytest.mark.parametrize(
-    ('kind', 'stand', 'told', 'shown', 'away'),
+    ('kind', 'stand', 'changes', 'shown', 'away'),
     [
         ('beegfs', on_beegfs, {}, 'storage targets 3: 1-3; metadata targets 1: 1; route TCP', ''),
         (
@@ -323,17 +323,17 @@ SILENT = BRICKS['lab-client-3/private'].replace('connected = 1', 'connected = 0'
     ],
 )
 def test_targets_of_each_type_are_shown_and_one_that_is_away_is_wrong(
-    doctor, site, monkeypatch, tmp_path, kind, stand, told, shown, away
+    doctor, site, monkeypatch, tmp_path, kind, stand, changes, shown, away
 ):
     with contextlib.ExitStack() as stack:
-        path = stand(tmp_path, monkeypatch, stack, told) / 'trials'
+        path = stand(tmp_path, monkeypatch, stack, changes) / 'trials'
         path.mkdir(parents=True)
         site.change('type: posix, path: state/trials, records_on_target: true', f'type: {kind}, path: {path}')
         done = doctor()
-    said = ' '.join(done.out.split())
-    assert shown in said
-    refused = 'x wrong targets of scratch P22: 1 of ' in said
-    assert (done.status, refused, away in said) == (64 if away else 0, bool(away), True)
+    text = ' '.join(done.out.split())
+    assert shown in text
+    refused = 'x wrong targets of scratch P22: 1 of ' in text
+    assert (done.status, refused, away in text) == (64 if away else 0, bool(away), True)
 
 
 def test_what_this_user_or_version_lacks_is_told_with_the_reason(doctor, site, monkeypatch):
@@ -341,15 +341,15 @@ def test_what_this_user_or_version_lacks_is_told_with_the_reason(doctor, site, m
     assert line_of(doctor(), 'file system scratch').startswith('+ ok') and 'free' in doctor().out
     lacking = (Capability('the counters', False, 'only root may'), Capability('PFL', True, ''))
     monkeypatch.setattr(Posix, 'capabilities', lambda self, path: lacking)
-    said = doctor().out
-    assert 'without the counters: only root may' in said and 'PFL' not in said
+    output = doctor().out
+    assert 'without the counters: only root may' in output and 'PFL' not in output
 
 
 def test_a_file_system_that_no_trial_uses_may_be_missing(doctor, site):
     other = 'other: {type: posix, path: /no/such/mount, limits: {bytes: 1GiB, inodes: 1000}}'
     site.change('file_systems:\n', f'file_systems:\n  {other}\n')
-    said = doctor()
-    assert (said.status, line_of(said, 'file system other')[:9]) == (0, '- missing')
+    done = doctor()
+    assert (done.status, line_of(done, 'file system other')[:9]) == (0, '- missing')
 
 
 @pytest.mark.parametrize(
@@ -373,9 +373,9 @@ def test_a_setting_is_compared_with_what_the_site_has_decided(doctor, site, tmp_
     file.write_text('512\n')
     asked = f"{{canmount: {{command: {argv.format(file=file)}, value: '{value}'}}}}"
     site.change('limits:', f'prechecks: {asked}, limits:')
-    said = doctor()
-    assert said.status == status
-    assert shown.format(file=file) in ' '.join(said.out.split())
+    done = doctor()
+    assert done.status == status
+    assert shown.format(file=file) in ' '.join(done.out.split())
 
 
 def test_the_doctor_shows_it_where_the_partition_names_one(command, site):
@@ -394,7 +394,7 @@ def test_partitions_are_shown_together_by_the_library_that_they_name(command, si
         site.change("'partitions': [", f"'partitions': [{other!r},", 'settings.py')
         key = f', darshan: {library}' if library else ''
         site.change('trials:', f'  local:{name}: {{launcher: local, tasks_per_node: 2{key}}}\ntrials:')
-    said = command('doctor', f'--site={site.folder}').out
-    shown = [' '.join(line.split()[2:]) for line in said.splitlines() if line.startswith('- missing  darshan')]
+    output = command('doctor', f'--site={site.folder}').out
+    shown = [' '.join(line.split()[2:]) for line in output.splitlines() if line.startswith('- missing  darshan')]
     assert shown == ['darshan in local:default /no/one.so', 'darshan in local:other, local:third /no/two.so']
-    assert said.count('engine fio') == 1
+    assert output.count('engine fio') == 1

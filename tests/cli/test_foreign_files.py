@@ -117,27 +117,27 @@ def rewrite(samples, change):
     'text', [DEEP, r'{"profile": "\ud800"}', '{"profile": NaN}', '{"seed": 1' + '0' * 400 + '}', '[' + '{},' * 2**21]
 )
 @pytest.mark.parametrize(
-    ('file', 'status'), [('session.json', 64), ('cases/*/plan.json', 64), ('results.json', 11)], ids=lambda each: each
+    ('file', 'status'), [('session.json', 64), ('cases/*/plan.json', 64), ('results.json', 11)], ids=str
 )
 def test_json_that_no_program_of_ours_writes_is_refused_with_its_file(on_site, folder, file, status, text):
-    own = file_in(folder, file)
-    own.write_text(text)
-    said = on_site('verify', OTHER)
-    assert (said.status, str(own) in said.out + said.err) == (status, True)
+    path = file_in(folder, file)
+    path.write_text(text)
+    done = on_site('verify', OTHER)
+    assert (done.status, str(path) in done.out + done.err) == (status, True)
 
 
 def test_a_file_larger_than_any_of_ours_is_refused_with_its_name(on_site, folder):
-    own = folder / 'session.json'
-    own.write_text(own.read_text() + ' ' * LARGEST)
-    said = on_site('verify', OTHER)
-    assert (said.status, str(own) in said.out + said.err) == (64, True)
+    path = folder / 'session.json'
+    path.write_text(path.read_text() + ' ' * LARGEST)
+    done = on_site('verify', OTHER)
+    assert (done.status, str(path) in done.out + done.err) == (64, True)
 
 
 def test_a_protocol_that_is_no_json_is_refused_with_its_file(bundle, command):
     files = contents(bundle)
     written(bundle, {**files, 'acceptance/protocol.json': DEEP.encode()})
-    said = command('verify', bundle)
-    assert (said.status, 'acceptance/protocol.json' in said.out) == (11, True)
+    done = command('verify', bundle)
+    assert (done.status, 'acceptance/protocol.json' in done.out) == (11, True)
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_a_plan_that_cannot_be_carried_out_is_refused_with_its_file(on_site, fol
     assert old in text
     plan.write_text(text.replace(old, new))
     for name in ('verify', 'report'):
-        said = on_site(name, OTHER)
-        assert (said.status, str(folder) in said.err) == (64, True)
+        done = on_site(name, OTHER)
+        assert (done.status, str(folder) in done.err) == (64, True)
 
 
 @pytest.mark.parametrize('number', ['NaN', 'Infinity', '1e400', '1e308', '1e-320', '1' + '0' * 400, '-1', '0'])
@@ -176,8 +176,8 @@ def test_a_launch_that_nobody_can_have_made_is_contradicted(on_site, folder, old
         file_in(folder, f'cases/*/{SAMPLES}'),
         lambda line: line.replace(old, new).replace('"stage":"measured"', '"stage":"proof"'),
     )
-    said = on_site('verify', OTHER)
-    assert (said.status, 'R4: line 2 (' in said.out) == (11, True)
+    done = on_site('verify', OTHER)
+    assert (done.status, 'R4: line 2 (' in done.out) == (11, True)
     assert on_site('report', OTHER).status == 0
 
 
@@ -185,34 +185,34 @@ def test_a_launch_that_nobody_can_have_made_is_contradicted(on_site, folder, old
 @pytest.mark.parametrize(
     ('file', 'status'),
     [('session.json', 64), ('cases/*/plan.json', 64), (f'cases/*/{SAMPLES}', 64), ('results.json', 11)],
-    ids=lambda each: each,
+    ids=str,
 )
 def test_a_file_that_is_none_is_not_waited_for(on_site, folder, make, file, status):
-    own = file_in(folder, file)
-    own.unlink()
-    make(own)
-    said = on_site('verify', OTHER)
-    assert (said.status, f'{own} is no regular file' in said.out + said.err) == (status, True)
+    path = file_in(folder, file)
+    path.unlink()
+    make(path)
+    done = on_site('verify', OTHER)
+    assert (done.status, f'{path} is no regular file' in done.out + done.err) == (status, True)
 
 
 def test_a_bundle_that_is_a_pipe_is_not_waited_for(command, tmp_path):
     os.mkfifo(tmp_path / 'bundle.zip')
-    said = command('verify', tmp_path / 'bundle.zip')
-    assert (said.status, 'bundle.zip is no regular file' in said.out + said.err) == (11, True)
+    done = command('verify', tmp_path / 'bundle.zip')
+    assert (done.status, 'bundle.zip is no regular file' in done.out + done.err) == (11, True)
 
 
 @pytest.mark.parametrize('file', ['session.json', 'cases/*/plan.json', f'cases/*/{SAMPLES}'])
 def test_a_session_that_cannot_be_read_stops_no_other(on_site, command, bundle, site, file):
     bad = site.folder / 'state' / 'sessions' / '20261122T020638-9f3a1c'
     shutil.copytree(bad.with_name(SESSION), bad)
-    own = file_in(bad, file)
-    own.unlink()
-    own.symlink_to('/dev/zero')
+    path = file_in(bad, file)
+    path.unlink()
+    path.symlink_to('/dev/zero')
     for name, status in (('accept', 0), ('bundle', 0), ('status', 13), ('list', 0)):
         more = {'accept': ['--judge'], 'bundle': [f'--output={bundle}2']}.get(name, [])
-        said = (command if name in ('bundle', 'status') else on_site)(name, *more, *_site(name, site))
-        assert said.status == status, (name, said)
-        assert name in ('list', 'status') or str(own) in said.out, (name, said)
+        done = (command if name in ('bundle', 'status') else on_site)(name, *more, *_site(name, site))
+        assert done.status == status, (name, done)
+        assert name in ('list', 'status') or str(path) in done.out, (name, done)
 
 
 def _site(name, site):
@@ -224,19 +224,19 @@ def test_a_file_where_the_sessions_should_be_is_named(on_site, command, folder, 
     sessions = folder.parent
     shutil.rmtree(sessions)
     sessions.write_text('')
-    said = (
+    done = (
         command(name, f'--site={site.folder}')
         if name == 'status'
         else on_site(name, *['--judge'] * (name == 'accept'))
     )
-    assert (said.status, str(sessions) in said.err) == (64, True)
+    assert (done.status, str(sessions) in done.err) == (64, True)
 
 
 def test_a_file_where_a_session_should_be_is_named(on_site, folder):
     shutil.rmtree(folder)
     folder.write_text('')
-    said = on_site('verify', OTHER)
-    assert (said.status, str(folder) in said.err) == (64, True)
+    done = on_site('verify', OTHER)
+    assert (done.status, str(folder) in done.err) == (64, True)
     assert str(folder) in on_site('accept', '--judge').out
 
 
@@ -251,8 +251,8 @@ def test_output_that_unpacks_to_much_more_takes_no_memory(folder, site, peak):
         for _ in range(1536):
             stream.write(bytes(1 << 20))
     rewrite(samples, lambda line: line.replace(before, hashlib.sha256(packed.read_bytes()).hexdigest()))
-    status, said, memory = peak(*arguments)
-    assert (status, f'{packed}: it unpacks to more than' in said) == (11, True)
+    status, output, memory = peak(*arguments)
+    assert (status, f'{packed}: it unpacks to more than' in output) == (11, True)
     assert memory < honest[2] + ROOM
 
 
@@ -261,19 +261,19 @@ def test_output_that_unpacks_to_much_more_takes_no_memory(folder, site, peak):
 def test_a_file_of_a_bundle_that_unpacks_to_much_more_takes_no_memory(bundle, peak, name):
     honest = peak('verify', bundle)
     files = contents(bundle)
-    long = next(each for each in files if each.endswith(name))
-    kept = {each: content for each, content in files.items() if each not in (long, SUMS)}
+    long = next(file for file in files if file.endswith(name))
+    kept = {name: content for name, content in files.items() if name not in (long, SUMS)}
     digest = hashlib.sha256(bytes(1 << 29)).hexdigest()
-    sums = ''.join(f'{hashlib.sha256(content).hexdigest()}  {each}\n' for each, content in kept.items())
+    sums = ''.join(f'{hashlib.sha256(content).hexdigest()}  {name}\n' for name, content in kept.items())
     with zipfile.ZipFile(bundle, 'w', zipfile.ZIP_DEFLATED) as archive:
-        for each, content in kept.items():
-            archive.writestr(each, content)
+        for name, content in kept.items():
+            archive.writestr(name, content)
         archive.writestr(SUMS, f'{sums}{digest}  {long}\n')
         with archive.open(long, 'w') as stream:
             for _ in range(512):
                 stream.write(bytes(1 << 20))
-    status, said, memory = peak('verify', bundle)
-    assert (status, name in said) == (11, True)
+    status, output, memory = peak('verify', bundle)
+    assert (status, name in output) == (11, True)
     assert memory < honest[2] + ROOM
 
 
@@ -283,8 +283,8 @@ def test_a_manifest_without_end_takes_no_memory(tmp_path, peak, line):
     file = tmp_path / 'bundle.zip'
     with zipfile.ZipFile(file, 'w', zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(SUMS, ''.join(map(line.format, range((60 << 20) // len(line)))))
-    status, said, memory = peak('verify', file)
-    assert (status, f'{SUMS} is missing, or it is no list of' in said) == (11, True)
+    status, output, memory = peak('verify', file)
+    assert (status, f'{SUMS} is missing, or it is no list of' in output) == (11, True)
     assert memory < 100 * 1024 + ROOM
 
 
@@ -294,8 +294,8 @@ def test_an_archive_of_files_without_end_takes_no_memory(tmp_path, peak):
     with zipfile.ZipFile(file, 'w') as archive:
         for number in range(300_000):
             archive.writestr(str(number), b'')
-    status, said, memory = peak('verify', file)
-    assert (status, 'it has more than 100000 files' in said) == (11, True)
+    status, output, memory = peak('verify', file)
+    assert (status, 'it has more than 100000 files' in output) == (11, True)
     assert memory < 100 * 1024 + ROOM
 
 
@@ -304,8 +304,8 @@ def test_an_error_whose_text_cannot_be_written_is_said_all_the_same(command, sit
         raise KeyError('\ud800')
 
     monkeypatch.setattr(status_module, 'watch_of', fail)
-    said = command('status', f'--site={site.folder}')
-    assert (said.status, r'\ud800' in said.err) == (70, True)
+    done = command('status', f'--site={site.folder}')
+    assert (done.status, r'\ud800' in done.err) == (70, True)
 
 
 def test_no_name_steers_the_terminal(on_site, command, bundle, folder):
@@ -314,14 +314,14 @@ def test_no_name_steers_the_terminal(on_site, command, bundle, folder):
     rewrite(file_in(odd, f'cases/*/{SAMPLES}'), lambda line: line.replace('"stage":"', r'"stage":"\u001b[31m'))
     written(bundle, {**files, f'{ESCAPE}extra': b''})
     named = bundle.rename(bundle.with_name(f'{ESCAPE}.zip'))
-    for said in (
+    for done in (
         on_site('verify', OTHER),
         on_site('report', OTHER),
         on_site('verify', 'nothing'),
         command('verify', named),
     ):
-        assert r'\x1b' in said.out + said.err
-        assert '\x1b' not in said.out + said.err
+        assert r'\x1b' in done.out + done.err
+        assert '\x1b' not in done.out + done.err
 
 
 def test_a_record_that_names_a_file_elsewhere_puts_nothing_of_it_into_the_report(on_site, folder):
@@ -362,19 +362,19 @@ class Mutations:
             calls = [('verify', OTHER, site, checks), ('report', OTHER, site, checks), ('status', site)]
         for words in calls:
             signal.alarm(IN_TIME_S)
-            said = self.command(*words)
-            assert said.status in DOCUMENTED, (number, words[0], said)
-            assert 'Traceback' not in said.out + said.err, (number, words, said)
+            done = self.command(*words)
+            assert done.status in DOCUMENTED, (number, words[0], done)
+            assert 'Traceback' not in done.out + done.err, (number, words, done)
 
     def _change_session(self, rng):
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(self.whole, self.folder)
-        file = rng.choice(sorted(each for each in self.folder.rglob('*') if each.is_file()))
+        file = rng.choice(sorted(path for path in self.folder.rglob('*') if path.is_file()))
         content = changed(rng, file.name, file.read_bytes())
         if file.name == SAMPLES and rng.random() < 0.8:
             content = chained(content.decode(errors='replace').splitlines(keepends=True)).encode(errors='replace')
         elif file.name.endswith(LAUNCH) and rng.random() < 0.8:
-            digests = [hashlib.sha256(each).hexdigest() for each in (file.read_bytes(), content)]
+            digests = [hashlib.sha256(part).hexdigest() for part in (file.read_bytes(), content)]
             rewrite(file.parents[1] / SAMPLES, lambda line: line.replace(*digests))
         file.write_bytes(content)
 
@@ -410,14 +410,14 @@ def changed(rng, name, content):
         return damaged(rng, content)
     lines = [content] if name.endswith('.json') else content.splitlines(keepends=True)
     at = rng.randrange(len(lines))
-    found = json.loads(lines[at])
+    value = json.loads(lines[at])
     for _ in range(rng.choice((1, 1, 1, 2, 5))):
-        inside, key = rng.choice(list(places(found)) or [([0], 0)])
+        inside, key = rng.choice(list(places(value)) or [([0], 0)])
         if rng.random() < 0.1 and isinstance(inside, dict):
             del inside[key]
         else:
             inside[key] = '@@'
-    lines[at] = re.sub('"@@"', lambda _: rng.choice(ODD), json.dumps(found, separators=(',', ':'))).encode() + b'\n'
+    lines[at] = re.sub('"@@"', lambda _: rng.choice(ODD), json.dumps(value, separators=(',', ':'))).encode() + b'\n'
     return b''.join(lines)
 
 

@@ -102,9 +102,9 @@ class Sites:
             f'--site={folder}',
             *([f'--checks={self.site.checks}'] if words[0] in ('list', 'schedule') else []),
         ]
-        said = self.command(*words, *options)
-        assert said.status in (0, 10, 11, 12, 13, 64), (number, words, said)
-        assert 'Traceback' not in said.out + said.err, (number, words, said)
+        done = self.command(*words, *options)
+        assert done.status in (0, 10, 11, 12, 13, 64), (number, words, done)
+        assert 'Traceback' not in done.out + done.err, (number, words, done)
 
 
 @pytest.fixture
@@ -127,9 +127,9 @@ def test_thousands_of_odd_sites_are_refused_in_sentences_or_work(sites):
 @pytest.mark.parametrize('key', ['access', 'environs'])
 def test_a_list_of_settings_that_is_none_is_said_with_its_place(on_site, site, key, access):
     site.settings.write_text(site.settings.read_text() + '\n' + LAST.format(key=key, value=access))
-    said = on_site('list')
-    assert (said.status, said.err.count('\n')) == (64, 1)
-    assert re.search(f'settings.py: local:default: {key} is not a list of texts; write ', said.err)
+    done = on_site('list')
+    assert (done.status, done.err.count('\n')) == (64, 1)
+    assert re.search(f'settings.py: local:default: {key} is not a list of texts; write ', done.err)
 
 
 LAST = "site_configuration['systems'][0]['partitions'][0]['{key}'] = {value}\n"
@@ -157,11 +157,11 @@ def test_a_history_with_odd_values_is_skipped_with_a_reason_or_shown(command, si
         lambda rows: pl.lit(wrong if rows.schema[column] == pl.String else None, rows.schema[column]).alias(column)
     )
     for words in (('history', 'list'), ('history', 'show', '--metric', rows['metric'][0]), ('status',)):
-        said = command(*words, f'--site={site.folder}')
-        assert said.status in (0, 10, 11, 12, 13, 64), (words, said)
+        done = command(*words, f'--site={site.folder}')
+        assert done.status in (0, 10, 11, 12, 13, 64), (words, done)
 
 
 def test_a_verdict_that_nobody_knows_is_named(command, site, rewritten):
     rewritten(lambda rows: pl.lit('GOOD').alias('case_verdict'))
-    said = command('history', 'list', f'--site={site.folder}')
-    assert "case_verdict is 'GOOD', which this Seatrial does not know" in said.out
+    done = command('history', 'list', f'--site={site.folder}')
+    assert "case_verdict is 'GOOD', which this Seatrial does not know" in done.out

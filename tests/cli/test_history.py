@@ -41,9 +41,9 @@ def words_of(line):
 def test_of_many_sessions_the_newest_are_listed_and_only_they_are_read(history, two, monkeypatch):
     (two / '20261119T020638-9f3a1c.parquet').write_text('damaged')
     monkeypatch.setattr(history_module, 'SESSIONS_LISTED', 1)
-    said = history('list').out
-    assert SECOND in said and FIRST not in said and 'skipped' not in said
-    assert said.endswith('2 earlier sessions: seatrial history list --all\n')
+    output = history('list').out
+    assert SECOND in output and FIRST not in output and 'skipped' not in output
+    assert output.endswith('2 earlier sessions: seatrial history list --all\n')
     everything = history('list', '--all').out
     assert FIRST in everything and 'skipped' in everything and 'earlier' not in everything
 
@@ -87,41 +87,41 @@ def test_sessions_that_measured_with_other_things_are_shown_with_that_first(hist
 
 
 def test_show_without_anything_asks_which(history, two):
-    said = history('show')
-    assert (said.status, 'name a session, a --check or a --metric' in said.err) == (64, True)
+    done = history('show')
+    assert (done.status, 'name a session, a --check or a --metric' in done.err) == (64, True)
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'words'),
     [
         (['nowhere'], f"there is no session 'nowhere' in the history; the newest are {FIRST}, {SECOND}"),
         (['--check=Nothing'], "no check 'Nothing' in the history"),
         ([FIRST, '--metric=none@1'], "no metric 'none@1' in that session"),
     ],
 )
-def test_what_is_not_there_is_refused(history, two, arguments, said):
-    found = history('show', *arguments)
-    assert found.status == 64
-    assert said in found.err
+def test_what_is_not_there_is_refused(history, two, arguments, words):
+    done = history('show', *arguments)
+    assert done.status == 64
+    assert words in done.err
 
 
 @pytest.mark.parametrize(('name', 'reader'), [('all.csv', pl.read_csv), ('all.parquet', pl.read_parquet)])
 def test_everything_can_be_exported(history, two, tmp_path, name, reader):
-    said = history('export', '--output', tmp_path / name)
-    assert said.out == f'120 rows of 2 sessions in {tmp_path / name}\n'
+    done = history('export', '--output', tmp_path / name)
+    assert done.out == f'120 rows of 2 sessions in {tmp_path / name}\n'
     frame = reader(tmp_path / name)
     assert frame.height == 120
     assert set(frame['session']) == {FIRST, SECOND}
 
 
 @pytest.mark.parametrize(
-    ('name', 'said'), [('all.csv', 'name another file'), ('all.xlsx', 'must end with .csv or .parquet')]
+    ('name', 'words'), [('all.csv', 'name another file'), ('all.xlsx', 'must end with .csv or .parquet')]
 )
-def test_an_export_over_a_file_or_of_another_form_is_refused(history, two, tmp_path, name, said):
+def test_an_export_over_a_file_or_of_another_form_is_refused(history, two, tmp_path, name, words):
     (tmp_path / 'all.csv').write_text('mine')
-    found = history('export', '--output', tmp_path / name)
-    assert (found.status, said in found.err) == (64, True)
-    assert [(each.name, each.read_text()) for each in tmp_path.glob('all.*')] == [('all.csv', 'mine')]
+    done = history('export', '--output', tmp_path / name)
+    assert (done.status, words in done.err) == (64, True)
+    assert [(file.name, file.read_text()) for file in tmp_path.glob('all.*')] == [('all.csv', 'mine')]
 
 
 @pytest.fixture
@@ -137,20 +137,20 @@ def swept(history, two):
 
 
 def test_groups_of_a_node_sweep_are_not_shown_over_sessions(swept):
-    said = swept('show', '--check=Writes').out
-    assert said.startswith('Left out: the groups of a node sweep have other nodes in every session')
-    assert 'write@all' in said and 'write@group' not in said
+    output = swept('show', '--check=Writes').out
+    assert output.startswith('Left out: the groups of a node sweep have other nodes in every session')
+    assert 'write@all' in output and 'write@group' not in output
     assert 'Left out' not in swept('show', '--metric=write@all').out
 
 
 def test_a_group_alone_cannot_be_shown_over_sessions(swept):
-    said = swept('show', '--metric=write@group01')
-    assert (said.status, said.out, 'groups of a node sweep' in said.err) == (64, '', True)
+    done = swept('show', '--metric=write@group01')
+    assert (done.status, done.out, 'groups of a node sweep' in done.err) == (64, '', True)
 
 
 def test_groups_are_shown_of_one_session_and_exported_with_their_hosts(swept, tmp_path):
-    said = swept('show', FIRST).out
-    assert 'write@group01' in said and 'Left out' not in said
+    output = swept('show', FIRST).out
+    assert 'write@group01' in output and 'Left out' not in output
     swept('export', '--output', tmp_path / 'all.parquet')
     groups = pl.read_parquet(tmp_path / 'all.parquet').filter(pl.col('point') == 'group01')
     assert groups.height and groups['hosts'].null_count() == 0
@@ -201,8 +201,8 @@ def test_what_is_damaged_is_not_imported(history, two, tmp_path):
 
 def test_old_sessions_are_removed_when_asked_and_only_then(history, two):
     (two / '20261101T020638-000000.parquet').write_text('damaged')
-    said = history('prune', '--before=2026-11-22').out
-    assert f'1 session would be removed, {FIRST} to {FIRST}; --yes removes them' in said
+    output = history('prune', '--before=2026-11-22').out
+    assert f'1 session would be removed, {FIRST} to {FIRST}; --yes removes them' in output
     assert len(list(two.iterdir())) == 3
     history('prune', '--before=2026-12-01', '--yes')
     # The second has a label, and what is damaged may be anything.
@@ -216,9 +216,9 @@ def test_sessions_of_a_baseline_or_an_acceptance_are_kept(history, two, site):
     rows = read(two).rows.filter(pl.col('session') == FIRST)
     accepted = '20261101T020638-0000aa'
     write(two, accepted, rows.with_columns(session=pl.lit(accepted), profile=pl.lit('acceptance')))
-    said = history('prune', '--before=2026-12-01', '--yes').out
-    assert {'kept: 1 session of an acceptance', 'kept: 1 session with a label'} <= set(said.splitlines())
-    assert 'kept: 1 session of a baseline in references.yaml' in said and '0 sessions removed' in said
+    output = history('prune', '--before=2026-12-01', '--yes').out
+    assert {'kept: 1 session of an acceptance', 'kept: 1 session with a label'} <= set(output.splitlines())
+    assert 'kept: 1 session of a baseline in references.yaml' in output and '0 sessions removed' in output
 
 
 def test_sessions_of_a_yearly_file_are_listed_and_shown_as_before(history, two):

@@ -45,8 +45,8 @@ def machine(tmp_path, monkeypatch):
 
 def test_a_bare_machine_has_its_own_disk_and_one_partition_and_says_why(command, machine):
     folder = machine()
-    said = command('init', folder)
-    assert (said.status, sorted(each.name for each in folder.iterdir())) == (0, ['settings.py', 'trial.yaml'])
+    done = command('init', folder)
+    assert (done.status, sorted(file.name for file in folder.iterdir())) == (0, ['settings.py', 'trial.yaml'])
     site = load(folder)
     assert list(site.trial_file.partitions) == ['local:default']
     assert site.file_system('scratch').path == f'{folder}/state/trials'
@@ -65,17 +65,17 @@ def test_a_file_that_is_there_is_left_and_refused(command, machine, name):
     folder = machine()
     folder.mkdir()
     (folder / name).write_text('mine')
-    said = command('init', folder)
-    assert (said.status, said.err.startswith(f'seatrial: {folder / name}: a site is there already')) == (64, True)
-    assert {each.name: each.read_text() for each in folder.iterdir()} == {name: 'mine'}
+    done = command('init', folder)
+    assert (done.status, done.err.startswith(f'seatrial: {folder / name}: a site is there already')) == (64, True)
+    assert {file.name: file.read_text() for file in folder.iterdir()} == {name: 'mine'}
 
 
 @pytest.mark.parametrize('name', ['', 'below'])
 def test_a_file_in_the_place_of_the_folder_is_refused(command, machine, name):
     file = machine()
     file.write_text('mine')
-    said = command('init', file / name)
-    assert (said.status, said.err.startswith(f'seatrial: {file / name}: a file is there')) == (64, True)
+    done = command('init', file / name)
+    assert (done.status, done.err.startswith(f'seatrial: {file / name}: a file is there')) == (64, True)
 
 
 def test_memory_that_slurm_does_not_know_is_a_line_that_says_so(command, machine):
@@ -87,10 +87,10 @@ def test_memory_that_slurm_does_not_know_is_a_line_that_says_so(command, machine
 
 def test_the_partitions_of_slurm_are_those_of_the_site(command, machine):
     folder = machine(sinfo=SINFO, scontrol=CONFIG)
-    said = command('init', folder)
-    assert said.status == 0, said
+    done = command('init', folder)
+    assert done.status == 0, done
     partitions = load(folder).trial_file.partitions
-    assert {name: each.memory for name, each in partitions.items()} == {
+    assert {name: partition.memory for name, partition in partitions.items()} == {
         'pelagia:debug': 7000 * MIB,
         'pelagia:compute': 257_000 * MIB,
     }
@@ -147,11 +147,11 @@ def test_a_folder_can_be_called_anything(command, machine, name):
 def test_a_mount_without_one_is_a_line_that_says_what_to_make(command, machine, tmp_path):
     folder = machine(['big'])
     (tmp_path / 'big').chmod(0o777)
-    said = command('init', folder)
+    done = command('init', folder)
     line = (
         f'nfs at {tmp_path}/big: no directory of yours is there; make one (mkdir -m 700) and an entry with its path'
     )
-    assert f'  not used: {line}\n' in said.out
+    assert f'  not used: {line}\n' in done.out
     assert f'  # {line}\n' in (folder / 'trial.yaml').read_text()
 
 
@@ -160,8 +160,8 @@ def test_a_disk_that_could_be_tested_is_a_commented_entry_with_type_and_size(com
     disk.mkdir(mode=0o700)
     with (tmp_path / 'mountinfo').open('a') as mountinfo:
         mountinfo.write(f'50 22 0:50 / {disk} rw - ext4 /dev/sdb1 rw\n51 22 0:51 / /usr rw - ext4 /dev/sdc1 rw\n')
-    said = command('init', folder)
-    assert re.search(f'  in the comments: ext4 at {disk}, [0-9.]+ [GT]iB free\n', said.out), said.out
+    done = command('init', folder)
+    assert re.search(f'  in the comments: ext4 at {disk}, [0-9.]+ [GT]iB free\n', done.out), done.out
     file = folder / 'trial.yaml'
     assert '/usr' not in file.read_text()
     file.write_text(re.sub('^  # (?=(  )?(disk|type|path|mount|limits):)', '  ', file.read_text(), flags=re.M))
@@ -170,9 +170,22 @@ def test_a_disk_that_could_be_tested_is_a_commented_entry_with_type_and_size(com
 
 def test_what_a_container_or_a_lab_has_mounted_is_no_file_system_under_test(command, machine, tmp_path):
     folder = machine(['big', 'var/pod', 'various'])
-    said = command('init', folder)
+    done = command('init', folder)
     assert set(load(folder).trial_file.file_systems) == {'big', 'various'}
-    assert f'  not used: nfs at {tmp_path}/var/pod: below {tmp_path}/var programs mount for themselves' in said.out
+    assert f'  not used: nfs at {tmp_path}/var/pod: below {tmp_path}/var programs mount for themselves' in done.out
+
+
+def test_a_network_mount_of_no_type_of_ours_is_named_and_a_helper_of_the_desktop_is_not(command, machine, tmp_path):
+    folder = machine()
+    with (tmp_path / 'mountinfo').open('a') as mountinfo:
+        mountinfo.write(
+            '50 22 0:50 / /weka rw - wekafs backend:/fs rw\n51 22 0:51 / /sys/fs/x rw - fusectl fusectl rw\n'
+        )
+    said = command('init', folder)
+    assert (
+        '  not used: wekafs at /weka: no type of its own; if it is meant, write an entry with type: posix' in said.out
+    )
+    assert 'fusectl' not in said.out
 
 
 def test_a_mount_that_does_not_answer_is_not_asked_further(command, machine, monkeypatch):
@@ -187,21 +200,21 @@ def test_engines_that_are_there_are_listed_and_others_are_lines_with_a_remedy(co
     (tmp_path / 'bin' / 'mdtest').write_text('#!/bin/sh\n')
     (tmp_path / 'bin' / 'mdtest').chmod(0o755)
     command('init', folder)
-    assert 'mdtest' in [each.name for each in load(folder).trial_file.engines]
+    assert 'mdtest' in [engine.name for engine in load(folder).trial_file.engines]
     assert 'mdtest is not on the PATH' not in (folder / 'trial.yaml').read_text()
 
 
 def test_modules_that_carry_engines_are_named(command, machine, tmp_path, monkeypatch):
     folder = machine()
     lmod = tmp_path / 'bin' / 'lmod'
-    said = r'/opt/modules:\nior/4.0.0\ngcc/13\nfio/3.37\nCore/openmpi/5.0.3\nIOR/4.0.0-gompi-2023b\n'
-    lmod.write_text(f'#!/bin/sh\nprintf "{said}" >&2\n')
+    output = r'/opt/modules:\nior/4.0.0\ngcc/13\nfio/3.37\nCore/openmpi/5.0.3\nIOR/4.0.0-gompi-2023b\n'
+    lmod.write_text(f'#!/bin/sh\nprintf "{output}" >&2\n')
     lmod.chmod(0o755)
     monkeypatch.setenv('LMOD_CMD', str(lmod))
     command('init', folder)
     text = (folder / 'settings.py').read_text()
-    found = [line.split("'")[1] for line in text.splitlines() if line.startswith("        # '")]
-    assert found == ['Core/openmpi/5.0.3', 'ior/4.0.0', 'fio/3.37', 'IOR/4.0.0-gompi-2023b']  # MPI first
+    modules = [line.split("'")[1] for line in text.splitlines() if line.startswith("        # '")]
+    assert modules == ['Core/openmpi/5.0.3', 'ior/4.0.0', 'fio/3.37', 'IOR/4.0.0-gompi-2023b']  # MPI first
     assert "'modules_system': 'lmod'" in text
 
 

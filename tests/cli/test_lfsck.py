@@ -36,18 +36,19 @@ def judged(tmp_path, *texts: str, more: tuple[str, ...] = ()) -> tuple[int, str]
 
 
 def test_a_complete_run_without_findings_is_a_pass(tmp_path):
-    code, said = judged(tmp_path, run_of(100, 500_000))
+    code, output = judged(tmp_path, run_of(100, 500_000))
     assert code == 0
-    assert '5,000' in said and 'FS-09' in said
+    assert '5,000' in output and 'FS-09' in output
 
 
 def test_a_finding_is_a_fail_and_names_itself(tmp_path):
     damaged = run_of(99, 10**6).replace('dangling_repaired: 0', 'dangling_repaired: 7')
-    code, said = judged(tmp_path, run_of(100, 10**6), damaged)
-    assert (code, 'run1.txt: dangling_repaired 14' in said) == (10, True)
+    code, output = judged(tmp_path, run_of(100, 10**6), damaged)
+    assert (code, 'run1.txt: dangling_repaired 14' in output) == (10, True)
 
 
 FOUND = lustre_step('580').stdout
+NOT_MADE = lustre_step('591').stdout
 QUERY = OUT[OUT.rindex('layout_mdts_init') : OUT.index('mdd.')]
 
 
@@ -77,6 +78,11 @@ WITHOUT = ALL[: ALL.index('obdfilter.lustre-OST0003')]
     [
         (DRY, 0, ''),
         (FOUND, 10, 'run0.txt: inconsistent_dangling 25, expected 0'),
+        (lustre_step('590').stdout, 10, 'run0.txt: inconsistent_dangling 172, expected 0'),
+        (NOT_MADE, 10, 'repaired, but not repaired_dangling: without `-c on`'),
+        (NOT_MADE.replace('all_targets', 'all_targets,create_ostobj'), 10, 'what it found it has repaired; start it'),
+        (lustre_step('592').stdout, 10, 'run0.txt: linkea_inconsistent 7, expected 0'),
+        (lustre_step('593').stdout, 10, 'run0.txt: linkea_repaired 7, expected 0'),
         (DRY.replace('success_count: ', 'shredded: 5\nsuccess_count: ', 1), 12, 'run0.txt: shredded 5: '),
         (DRY.replace('\nskipped: 0', '\nskipped: 4', 1), 12, 'run0.txt: skipped 4: '),
         (FOUND.replace('\nskipped: 0', '\nskipped: 4', 1), 10, 'skipped 4'),  # damage outranks it
@@ -100,8 +106,8 @@ WITHOUT = ALL[: ALL.index('obdfilter.lustre-OST0003')]
     ],
 )
 def test_a_run_is_judged_by_its_counters_and_names_them(tmp_path, text, code, named):
-    found, said = judged(tmp_path, text)
-    assert (found, named in said) == (code, True), said
+    status, output = judged(tmp_path, text)
+    assert (status, named in output) == (code, True), output
 
 
 def test_the_relations_of_the_source_are_named(tmp_path):
@@ -111,10 +117,10 @@ def test_the_relations_of_the_source_are_named(tmp_path):
         run_of(500, 2_500_000, ('layout',)),
         run_of(130, 2_500_000, ('layout',)),
     ]
-    code, said = judged(tmp_path, *sizes, *parts)
+    code, output = judged(tmp_path, *sizes, *parts)
     assert code == 0
     for test in ('FS-01', 'FS-05', 'FS-06'):
-        assert any(line.startswith(test) and 'here it holds' in line for line in said.splitlines()), test
+        assert any(line.startswith(test) and 'here it holds' in line for line in output.splitlines()), test
 
 
 @pytest.mark.parametrize('text', ['', 'no output\n', run_of(100, 1000)[:3000]])
@@ -128,9 +134,9 @@ def monitored(tmp_path, *servers: str) -> str:
     packets = [(200.0, 100.0), *[(100.0 / (len(servers) - 1 or 1), 50.0)] * (len(servers) - 1)]
     file.write_text(
         ''.join(
-            line_of(ServerLook(float(second), server, 1.0, 1, 0.3, 'sda', 0.0, 0.0, 1e6, 1e6, *own))
+            line_of(ServerLook(float(second), server, 1.0, 1, 0.3, 'sda', 0.0, 0.0, 1e6, 1e6, *traffic))
             for second in range(990, 1110)
-            for server, own in zip(servers, packets, strict=True)
+            for server, traffic in zip(servers, packets, strict=True)
         )
     )
     return str(file)
@@ -138,8 +144,8 @@ def monitored(tmp_path, *servers: str) -> str:
 
 def test_monitors_say_what_the_servers_did_in_the_time_of_the_run(tmp_path):
     file = monitored(tmp_path, 'mds1', 'oss1', 'oss2')
-    code, said = judged(tmp_path, run_of(100, 10**6), more=('--monitors', file, '--mds', 'mds1'))
-    lines = [line for line in said.splitlines() if line.startswith(('FS-03', 'FS-04'))]
+    code, output = judged(tmp_path, run_of(100, 10**6), more=('--monitors', file, '--mds', 'mds1'))
+    lines = [line for line in output.splitlines() if line.startswith(('FS-03', 'FS-04'))]
     assert code == 0 and len(lines) == 3
     assert all('here it holds' in line for line in lines)
 
@@ -149,7 +155,7 @@ def test_monitors_say_what_the_servers_did_in_the_time_of_the_run(tmp_path):
 )
 def test_monitors_without_the_one_that_is_the_mds_are_refused(tmp_path, more):
     file = monitored(tmp_path, 'mds1', 'oss1')
-    assert judged(tmp_path, run_of(100, 10**6), more=tuple(each.format(file=file) for each in more))[0] == 64
+    assert judged(tmp_path, run_of(100, 10**6), more=tuple(option.format(file=file) for option in more))[0] == 64
 
 
 def test_monitors_of_one_server_or_none_are_refused(tmp_path):

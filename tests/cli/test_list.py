@@ -10,9 +10,9 @@ def row(on_site):
     """The words of a check's line."""
 
     def words(check, *arguments):
-        said = on_site('list', *arguments)
-        assert said.status == 0, said.err
-        (line,) = [line for line in said.out.splitlines() if line.startswith(f'{check} ')]
+        done = on_site('list', *arguments)
+        assert done.status == 0, done.err
+        (line,) = [line for line in done.out.splitlines() if line.startswith(f'{check} ')]
         return line
 
     return words
@@ -50,19 +50,19 @@ class Striping(Check):
 
 def test_a_check_of_layouts_is_shown_as_not_applicable_where_there_are_none_and_by_itself_refused(on_site, site):
     (site.checks / 'files' / 'striping.py').write_text(LAYOUTS)
-    said = on_site('list', '--why')
-    assert said.out.startswith('2 cases')
-    assert 'not applicable: Striping on local:default/scratch/default/1n: no layout: this file-system' in said.out
-    said = on_site('list', 'Striping')
-    assert said.status == 64
-    assert '1 not applicable: no layout: this file-system type has no layouts to set' in said.err
+    done = on_site('list', '--why')
+    assert done.out.startswith('2 cases')
+    assert 'not applicable: Striping on local:default/scratch/default/1n: no layout: this file-system' in done.out
+    done = on_site('list', 'Striping')
+    assert done.status == 64
+    assert '1 not applicable: no layout: this file-system type has no layouts to set' in done.err
 
 
 def test_a_file_system_without_layouts_and_the_nodes_at_risk_are_told(on_site):
-    said = on_site('list').out
-    assert 'scratch: no layout: this file-system type has no layouts to set' in said
-    assert 'At risk: 1 node at a time. A launch that hangs is killed, at the earliest after ' in said
-    assert re.search(r' after \S+ min plus ten times the time it should take; Slurm drains nodes ', said)
+    output = on_site('list').out
+    assert 'scratch: no layout: this file-system type has no layouts to set' in output
+    assert 'At risk: 1 node at a time. A launch that hangs is killed, at the earliest after ' in output
+    assert re.search(r' after \S+ min plus ten times the time it should take; Slurm drains nodes ', output)
 
 
 @pytest.mark.parametrize(('name', 'cases'), [('Reads', ['Reads']), ('files', ['Writes', 'Reads'])])
@@ -74,9 +74,9 @@ def test_only_the_checks_or_families_that_are_named_are_listed(on_site, site, na
 
 def test_a_missing_engine_is_said_with_the_reason(on_site, site, tmp_path):
     site.change(str(tmp_path / 'stubs' / 'fio'), '/no/such/fio')
-    said = on_site('list', 'Writes')
-    assert (said.status, 'none here' in said.out) == (0, True)
-    assert re.search(r'no engine here for MFWA \(file per process\): fio: .*/no/such/fio', said.out)
+    done = on_site('list', 'Writes')
+    assert (done.status, 'none here' in done.out) == (0, True)
+    assert re.search(r'no engine here for MFWA \(file per process\): fio: .*/no/such/fio', done.out)
 
 
 # Metadata
@@ -105,9 +105,9 @@ def test_an_engine_that_the_run_does_not_take_on_this_type_is_not_shown(row, on_
 
 def test_metadata_that_nothing_here_can_measure_is_said_with_the_reasons(on_site, site):
     site.add_metadata(engines='')
-    said = ' '.join(on_site('list').out.split())
-    assert 'no engine here for a metadata tree: fio: cannot work on directories (both)' in said
-    assert 'no engine here for POSIX semantics: fio: measures data access, ' in said
+    text = ' '.join(on_site('list').out.split())
+    assert 'no engine here for a metadata tree: fio: cannot work on directories (both)' in text
+    assert 'no engine here for POSIX semantics: fio: measures data access, ' in text
 
 
 @pytest.mark.parametrize(
@@ -136,29 +136,29 @@ def test_jobs_that_slurm_may_begin_anew_or_put_beside_others_are_pointed_out(on_
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'words'),
     [
         (['Writes', '--profile=acceptance'], 'narrowed to Writes: an acceptance of local has 1 more case, 0 of them'),
         (['--profile=acceptance'], None),
         (['Writes', '--profile=nightly'], None),
     ],
 )
-def test_an_acceptance_that_is_narrowed_says_what_it_leaves_out(on_site, arguments, said):
+def test_an_acceptance_that_is_narrowed_says_what_it_leaves_out(on_site, arguments, words):
     lines = [line for line in on_site('list', *arguments).out.splitlines() if 'not whole' in line]
-    assert [said in line for line in lines] == [True] * bool(said)
+    assert [words in line for line in lines] == [True] * bool(words)
 
 
 def test_a_schedule_whose_next_run_is_due_before_the_end_is_noted(on_site, site):
     site.change('bytes_per_task: 1MiB', 'bytes_per_task: 1MiB, budget: 13h')
     site.trial.write_text(f'{site.trial.read_text()}schedule: {{nightly: {{at: 02:00}}}}\n')
-    said = on_site('list', '--profile=nightly')
-    assert re.search(r'note: the budgets of the cases are 26(\.0)? h, and the schedule has a run every 24', said.out)
+    done = on_site('list', '--profile=nightly')
+    assert re.search(r'note: the budgets of the cases are 26(\.0)? h, and the schedule has a run every 24', done.out)
 
 
 def test_the_catalogue_is_listed_with_what_covers_it_and_without_a_site(on_site, site):
     (site.folder / 'trial.yaml').unlink()
-    said = on_site('list', '--catalogue')
-    assert said.status == 0
+    done = on_site('list', '--catalogue')
+    assert done.status == 0
     assert re.search(
-        r'^Dai et al. 2019 +FS-01 +LFSCK over inodes +no check: `seatrial lfsck`', said.out, re.MULTILINE
+        r'^Dai et al. 2019 +FS-01 +LFSCK over inodes +no check: `seatrial lfsck`', done.out, re.MULTILINE
     )

@@ -24,19 +24,19 @@ from seatrial.session import carry_out
 COMMANDS = ['run', 'list']
 
 
-def check_refusal(said, expected, lines=2):
-    assert said.status == 64
-    assert re.search(expected, said.err), said.err
-    assert 'Traceback' not in said.err
-    assert all(line.startswith('seatrial: ') for line in said.err.splitlines())
-    assert len(said.err.splitlines()) <= lines
-    assert said.out == ''
+def check_refusal(done, expected, lines=2):
+    assert done.status == 64
+    assert re.search(expected, done.err), done.err
+    assert 'Traceback' not in done.err
+    assert all(line.startswith('seatrial: ') for line in done.err.splitlines())
+    assert len(done.err.splitlines()) <= lines
+    assert done.out == ''
 
 
 def test_the_version_is_told_and_a_command_that_is_none_refused(command):
     check_refusal(command('rum'), "No such command 'rum'")
-    said = command('--version')
-    assert (said.status, seatrial.__version__ in said.out) == (0, True)
+    done = command('--version')
+    assert (done.status, seatrial.__version__ in done.out) == (0, True)
 
 
 @pytest.mark.parametrize('how', ['by its name', 'by the environment', 'as the only one'])
@@ -47,8 +47,8 @@ def test_a_site_that_administrators_maintain_is_found(command, site, tmp_path, m
         (tmp_path / 'second').mkdir()
         (tmp_path / 'second' / 'trial.yaml').write_text('')
     monkeypatch.chdir('/')
-    said = command('list', f'--checks={site.checks}', *(['--site=site'] if how == 'by its name' else []))
-    assert (said.status, ' of site, profile smoke' in said.out) == (0, True)
+    done = command('list', f'--checks={site.checks}', *(['--site=site'] if how == 'by its name' else []))
+    assert (done.status, ' of site, profile smoke' in done.out) == (0, True)
 
 
 def test_each_user_of_a_site_may_have_a_state_directory_with_the_own_name(on_site, site):
@@ -63,6 +63,13 @@ def test_the_help_waits_for_the_imports_of_no_command():
     assert subprocess.run([sys.executable, '-c', code + heavy]).returncode == 0
 
 
+def test_a_list_of_a_smoke_test_loads_no_polars(site):
+    code = 'import sys; from seatrial.cli.main import main; main(sys.argv[1:], standalone_mode=False)'
+    asked = 'list', f'--site={site.folder}', f'--checks={site.checks}'
+    done = subprocess.run([sys.executable, '-c', f"{code}; sys.exit('polars' in sys.modules)", *asked])
+    assert done.returncode == 0
+
+
 def test_what_slurm_tells_is_not_what_the_user_has_made_it_tell(monkeypatch):
     monkeypatch.setattr('sys.argv', ['seatrial', '--version'])
     for name in ('SQUEUE_STATES', 'SACCT_FORMAT', 'SLURM_CONF'):
@@ -74,8 +81,8 @@ def test_what_slurm_tells_is_not_what_the_user_has_made_it_tell(monkeypatch):
 
 @pytest.mark.parametrize('option', ['-h', '--help'])
 def test_the_help_names_every_exit_status(command, option):
-    said = command(option)
-    assert said.status == 0
+    done = command(option)
+    assert done.status == 0
     for status in (
         '0 PASS',
         '10 FAIL',
@@ -86,12 +93,12 @@ def test_the_help_names_every_exit_status(command, option):
         '70 an error',
         '130 interrupted before',
     ):
-        assert status in ' '.join(said.out.split())
+        assert status in ' '.join(done.out.split())
 
 
 def test_the_help_shows_commands_in_the_order_in_which_they_are_needed(command):
     shown = [line.split()[0] for line in command('--help').out.partition('Commands:\n')[2].splitlines()]
-    assert [each for each in shown if each in ('init', 'plan', 'run', 'report', 'compare')] == [
+    assert [name for name in shown if name in ('init', 'plan', 'run', 'report', 'compare')] == [
         *('init', 'plan', 'run', 'report', 'compare')
     ]
 
@@ -127,8 +134,8 @@ def two_systems(site):
 def test_several_systems_are_a_choice_that_is_asked_for(two_systems, on_site, name):
     check_refusal(on_site(name), 'several systems: choose one of them with --system local|other')
     if name == 'list':
-        said = on_site(name, '--system=other')
-        assert (said.status, 'local:default' in said.out, 'other:default' in said.out) == (0, False, True)
+        done = on_site(name, '--system=other')
+        assert (done.status, 'local:default' in done.out, 'other:default' in done.out) == (0, False, True)
 
 
 def test_the_nights_of_several_systems_are_not_mixed(two_systems, site, command, monkeypatch):
@@ -150,15 +157,15 @@ def test_the_nights_of_several_systems_are_not_mixed(two_systems, site, command,
 def test_a_state_below_which_reframe_starts_nothing_is_refused(on_site, site, command, name):
     site.change('state: state', f'state: {json.dumps(name)}')
     check_refusal(on_site('list'), 'trial.yaml: state: ReFrame starts no jobs below ')
-    said = command('doctor', f'--site={site.folder}')
-    assert re.search(r'- missing +state +trial.yaml: state: ReFrame', said.out), said.out
+    done = command('doctor', f'--site={site.folder}')
+    assert re.search(r'- missing +state +trial.yaml: state: ReFrame', done.out), done.out
 
 
 @pytest.mark.parametrize('name', COMMANDS)
 def test_a_profile_for_which_no_trial_has_cases_is_said(on_site, site, name):
     site.change('nodes: [1]', 'nodes: [1], profiles: [nightly]')
-    said = 'trial.yaml: trials: no trial has cases for the profile smoke; there are cases with --profile nightly, '
-    check_refusal(on_site(name), said + 'or add smoke to the profiles of a trial', lines=1)
+    words = 'trial.yaml: trials: no trial has cases for the profile smoke; there are cases with --profile nightly, '
+    check_refusal(on_site(name), words + 'or add smoke to the profiles of a trial', lines=1)
 
 
 TRIAL_FAULTS = {
@@ -192,8 +199,8 @@ def test_a_fault_of_trial_yaml_is_one_line_with_file_key_and_remedy(on_site, sit
 def test_several_faults_of_trial_yaml_are_said_at_once(on_site, site):
     site.change('type: posix', 'type: lustr')
     site.change('launcher: local', 'launcher: mpi')
-    said = on_site('list')
-    assert (said.status, len(said.err.splitlines())) == (64, 2)
+    done = on_site('list')
+    assert (done.status, len(done.err.splitlines())) == (64, 2)
 
 
 @pytest.mark.parametrize('name', COMMANDS)
@@ -228,11 +235,11 @@ def test_a_path_of_blanks_is_refused(on_site, site, key):
 def test_an_error_of_our_own_is_said_to_be_one_and_keeps_its_traceback(on_site, monkeypatch, tmp_path):
     monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
     monkeypatch.setattr(listing, 'plan_of', lambda *_: 1 / 0)
-    said = on_site('list')
+    done = on_site('list')
     (kept,) = tmp_path.glob('seatrial-error-*.txt')
-    assert said.status == 70
-    assert 'an error of Seatrial itself: ZeroDivisionError' in said.err
-    assert str(kept) in said.err
+    assert done.status == 70
+    assert 'an error of Seatrial itself: ZeroDivisionError' in done.err
+    assert str(kept) in done.err
     assert 'Traceback' in kept.read_text()
 
 
@@ -311,8 +318,8 @@ def ask(command, site, used, tmp_path, monkeypatch):
         name, *more = words.split(' ', 1)
         if name == 'history':
             return command(name, *more[0].split(), f'--site={site.folder}')
-        own = [f'--checks={site.checks}'] if name in ('run', 'list', 'plan', 'accept', 'schedule', 'report') else []
-        return command(name, f'--site={site.folder}', *own, *(more[0].split() if more else ()))
+        extra = [f'--checks={site.checks}'] if name in ('run', 'list', 'plan', 'accept', 'schedule', 'report') else []
+        return command(name, f'--site={site.folder}', *extra, *(more[0].split() if more else ()))
 
     return asked
 
@@ -321,9 +328,9 @@ def ask(command, site, used, tmp_path, monkeypatch):
 def test_a_state_directory_that_others_may_write_to_is_used_by_no_command(ask, used, words):
     others_may_write(None, used)
     before = sorted(used.rglob('*'))
-    said = ask(words)
-    assert said.err.startswith(f'seatrial: trial.yaml: state: others may write to {used} (mode 0777), '), said
-    assert (said.status, len(said.err.splitlines()), sorted(used.rglob('*'))) == (64, 1, before)
+    done = ask(words)
+    assert done.err.startswith(f'seatrial: trial.yaml: state: others may write to {used} (mode 0777), '), done
+    assert (done.status, len(done.err.splitlines()), sorted(used.rglob('*'))) == (64, 1, before)
 
 
 @pytest.mark.parametrize('below', ['', 'sessions', 'locks', 'history', 'schedule'])
@@ -332,8 +339,8 @@ def test_nor_is_one_whose_folders_others_may_change(ask, site, used, way, below)
     folder = used / below if below else used
     folder.mkdir(exist_ok=True)
     way(site, folder)
-    said = ask('run')
-    assert (said.status, str(folder) in said.err, site.sessions()) == (64, True, [used / 'sessions' / SESSION]), said
+    done = ask('run')
+    assert (done.status, str(folder) in done.err, site.sessions()) == (64, True, [used / 'sessions' / SESSION]), done
 
 
 @pytest.mark.parametrize('way', WAYS, ids=lambda way: way.__name__)
@@ -347,9 +354,9 @@ def test_nor_a_session_whose_folder_others_may_change(ask, past, site, used, way
 @pytest.mark.parametrize('way', WAYS, ids=lambda way: way.__name__)
 def test_doctor_shows_a_state_directory_that_others_may_change_as_missing(on_site, site, used, way):
     way(site, used / 'sessions')
-    said = on_site('doctor')
-    (line,) = (line for line in said.out.splitlines() if line.split()[2:3] == ['state'])
-    assert (said.status, str(used / 'sessions') in line) == (64, True), line
+    done = on_site('doctor')
+    (line,) = (line for line in done.out.splitlines() if line.split()[2:3] == ['state'])
+    assert (done.status, str(used / 'sessions') in line) == (64, True), line
 
 
 def test_to_type_what_is_said_is_enough(ask, site, used):
@@ -392,21 +399,21 @@ def below(site):
 def test_one_that_others_may_replace_from_above_is_used_by_no_command(ask, below, words):
     below.mkdir()
     others_may_write(None, below.parents[1])
-    said = ask(words)
-    assert said.err.startswith(f'seatrial: trial.yaml: state: others may write to {below.parents[1]} (mode 0777), ')
-    assert (said.status, len(said.err.splitlines()), os.listdir(below)) == (64, 1, []), said
+    done = ask(words)
+    assert done.err.startswith(f'seatrial: trial.yaml: state: others may write to {below.parents[1]} (mode 0777), ')
+    assert (done.status, len(done.err.splitlines()), os.listdir(below)) == (64, 1, []), done
 
 
 @pytest.mark.parametrize('way', [others_may_write, its_group_may_write, another_user_has_it])
 @pytest.mark.parametrize('name', ['above', 'above/between', 'links'])
 def test_every_directory_on_the_way_to_it_is_judged_and_what_is_said_helps(ask, site, below, way, name):
     way(site, site.folder / name)
-    said = ask('history list')
-    assert (said.status, str(site.folder / name) in said.err) == (64, True), said
-    if ', type: ' in said.err:
-        assert subprocess.run(['sh', '-c', said.err.rpartition(', type: ')[2]]).returncode == 0
+    done = ask('history list')
+    assert (done.status, str(site.folder / name) in done.err) == (64, True), done
+    if ', type: ' in done.err:
+        assert subprocess.run(['sh', '-c', done.err.rpartition(', type: ')[2]]).returncode == 0
     else:
-        site.change('state: links/to/between/state\n', f'state: {said.err.rpartition("state: ")[2]}')
+        site.change('state: links/to/between/state\n', f'state: {done.err.rpartition("state: ")[2]}')
     assert ask('annotate 2026-11-21 upgrade').status == 0
 
 
@@ -419,9 +426,9 @@ def test_the_group_that_the_site_names_may_read_it_and_not_write(ask, site, belo
     group = grp.getgrgid(os.getgroups()[-1] if os.geteuid() else 1).gr_name
     site.change('state: links', f'state_group: {group}\nstate: links')
     assert ask('annotate 2026-11-21 upgrade').status == 0
-    found = {path: path.stat() for path in (below, below / 'history')}
-    assert {grp.getgrgid(each.st_gid).gr_name for each in found.values()} == {group}
-    assert {each.st_mode & 0o077 for each in found.values()} == {0o050}
+    stats = {path: path.stat() for path in (below, below / 'history')}
+    assert {grp.getgrgid(stat.st_gid).gr_name for stat in stats.values()} == {group}
+    assert {stat.st_mode & 0o077 for stat in stats.values()} == {0o050}
     assert ask('history list').status == 0
 
 
@@ -438,8 +445,8 @@ def test_settings_and_checks_that_others_may_change_are_not_executed(on_site, si
     file = site.check if name.startswith('checks') else site.settings
     file.write_text(f'open({str(site.folder / "executed")!r}, "w").close()\n{file.read_text()}')
     way(site, site.folder / name)
-    said = on_site('run')
-    assert (said.status, str(site.folder / name) in said.err) == (64, True), said
+    done = on_site('run')
+    assert (done.status, str(site.folder / name) in done.err) == (64, True), done
     assert not {'executed', 'state'} & set(os.listdir(site.folder))
 
 
@@ -447,8 +454,8 @@ def test_what_is_said_of_code_that_others_may_change_is_enough(on_site, site):
     for path in (site.folder, site.settings, site.checks / 'files', site.check):
         path.chmod(0o777)
     for _ in ('the checks', 'the site'):
-        said = on_site('list')
-        assert subprocess.run(['sh', '-c', said.err.rpartition(', type: ')[2]]).returncode == 0, said
+        done = on_site('list')
+        assert subprocess.run(['sh', '-c', done.err.rpartition(', type: ')[2]]).returncode == 0, done
     assert on_site('list').status == 0
 
 
@@ -474,10 +481,10 @@ def test_plain_reframe_does_not_use_one_that_others_may_change(site, used):
 
 @pytest.mark.parametrize('word', ['T8', 't8'])
 def test_a_rule_is_said_with_its_effect_remedy_and_source(command, word):
-    said, rule = command('explain', word), RULES['T8']
-    assert said.status == 0
+    done, rule = command('explain', word), RULES['T8']
+    assert done.status == 0
     for text in ('T8', rule.title, rule.when, EFFECTS[rule.effect], rule.remedy, rule.source):
-        assert text in said.out
+        assert text in done.out
 
 
 def test_all_rules_are_listed_once(command):
@@ -487,15 +494,15 @@ def test_all_rules_are_listed_once(command):
 
 @pytest.mark.parametrize(('word', 'nearest'), [('T88', 'T8'), ('p16x', 'P16')])
 def test_a_rule_that_is_none_gets_the_nearest_one(command, word, nearest):
-    said = command('explain', word)
-    assert said.status == 64
-    assert f"there is no rule '{word}'; did you mean '{nearest}" in said.err
+    done = command('explain', word)
+    assert done.status == 64
+    assert f"there is no rule '{word}'; did you mean '{nearest}" in done.err
 
 
 @pytest.mark.parametrize(('word', 'entry'), [('MFWA', 'MFWA'), ('rank', 'task (rank)'), ('fpp', 'MFWA')])
 def test_a_word_of_the_glossary_is_explained(command, word, entry):
-    said = command('explain', word)
-    assert (said.status, said.out.startswith(f'{entry}: ')) == (0, True)
+    done = command('explain', word)
+    assert (done.status, done.out.startswith(f'{entry}: ')) == (0, True)
 
 
 # A file system that never answers: each command ends by itself, within its documented deadline
@@ -519,11 +526,11 @@ def ended(site, past):
                 argv += [f'--checks={site.checks}'] if words in WITH_CHECKS else []
                 begun[words] = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             try:
-                said = {words: process.communicate(timeout=LATEST_S)[0] for words, process in begun.items()}
+                outputs = {words: process.communicate(timeout=LATEST_S)[0] for words, process in begun.items()}
             finally:
                 for process in begun.values():
                     process.kill()
-        return {words: process.returncode for words, process in begun.items()}, said
+        return {words: process.returncode for words, process in begun.items()}, outputs
 
     return run
 
@@ -535,26 +542,26 @@ def test_a_target_that_is_hung_keeps_no_command(ended, site):
     site.change('path: state/trials', f'path: {target}')
     asking = {'doctor': 64, 'clean': 13, 'run': 13}
     others = {'status': 13, 'history list': 0, 'report': 0, 'list': 0}
-    codes, said = ended(target, *asking, *others)
-    assert codes == {**asking, **others}, said
+    codes, outputs = ended(target, *asking, *others)
+    assert codes == {**asking, **others}, outputs
     for words in asking:
-        assert f'{target}: the file system does not answer' in said[words].replace('\n', ' '), words
+        assert f'{target}: the file system does not answer' in outputs[words].replace('\n', ' '), words
 
 
 @pytest.mark.slow
 def test_a_state_directory_that_is_hung_keeps_no_command(ended, site):
     wanted = {'doctor': 64, 'clean': 13, 'run': 64, 'status': 64, 'history list': 64, 'report': 64, 'list': 64}
-    codes, said = ended(site.folder / 'state', *wanted)
-    assert codes == wanted, said
+    codes, outputs = ended(site.folder / 'state', *wanted)
+    assert codes == wanted, outputs
     for words in wanted:
-        assert f'{site.folder}/state: the file system does not answer' in said[words].replace('\n', ' '), words
+        assert f'{site.folder}/state: the file system does not answer' in outputs[words].replace('\n', ' '), words
 
 
 # The state directory of version 0.1: three sessions, an allocation of a contract, a scheduled trial
 
 
 @pytest.mark.parametrize(
-    ('argv', 'status', 'said'),
+    ('argv', 'status', 'pattern'),
     [
         (['history', 'list'], 0, '20261128T080944-b928a7 .* 20261128T081042-1b4f67 .* 20261128T081139-d2921f'),
         (['report'], 0, '= MEASURED +session 20261128T081139-d2921f'),
@@ -563,10 +570,11 @@ def test_a_state_directory_that_is_hung_keeps_no_command(ended, site):
         (['accept', '--judge'], 0, 'PASS +1 met'),
         (['status', '--profile=nightly'], 13, 'every day at 02:00'),
         (['clean'], 0, 'Nothing is left behind'),
+        (['doctor'], 0, 'session 20261128T081139-d2921f had 0.1.0, .*; CHANGELOG.md says what changed'),
     ],
     ids=lambda words: words[0] if isinstance(words, list) else '',
 )
-def test_what_version_0_1_has_left_is_read(command, repository, tmp_path, argv, status, said):
+def test_what_version_0_1_has_left_is_read(command, repository, tmp_path, argv, status, pattern):
     subprocess.run(
         ['tar', '-xJf', repository / 'tests/transcripts/seatrial/state-0.1.tar.xz', '--no-same-owner'],
         cwd=tmp_path,
@@ -574,4 +582,4 @@ def test_what_version_0_1_has_left_is_read(command, repository, tmp_path, argv, 
     )
     done = command(*argv, '--site', tmp_path / 'site')
     assert done.status == status, done
-    assert re.search(said, ' '.join(done.out.split()))
+    assert re.search(pattern, ' '.join(done.out.split()))

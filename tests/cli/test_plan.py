@@ -39,8 +39,8 @@ def planned(on_site):
     def said(*arguments, status=0):
         done = on_site('plan', '--json', *arguments)
         assert done.status == status, done.err
-        found = json.loads(done.out)
-        return {each['case'].partition('/')[0]: each for each in found['cases']} | {'': found}
+        content = json.loads(done.out)
+        return {case['case'].partition('/')[0]: case for case in content['cases']} | {'': content}
 
     return said
 
@@ -69,9 +69,9 @@ def test_where_a_warm_up_decides_the_most_is_what_the_limits_allow(planned, site
 
 def test_the_files_that_a_check_of_metadata_may_grow_to_are_in_the_plan(planned, site):
     site.add_metadata()
-    found = planned('Files', '--profile=nightly')['Files']['room_inodes']
+    inodes = planned('Files', '--profile=nightly')['Files']['room_inodes']
     # 1000 files of each of two tasks, with as many directories beside them, and at most what the limits allow.
-    assert (found['least'], 9990 < found['most'] <= 10_000) == (4005, True)
+    assert (inodes['least'], 9990 < inodes['most'] <= 10_000) == (4005, True)
 
 
 TREES = """
@@ -99,18 +99,18 @@ def test_trees_to_a_fullness_are_made_once_and_take_what_is_left_until_then(plan
     site.add_metadata()
     (site.checks / 'metadata' / 'trees.py').write_text(TREES)
     site.change('bytes_per_task: 1MiB', 'bytes_per_task: 1MiB, fullness: 20%')
-    found = planned('Trees', '--profile=nightly')['Trees']
-    assert (found['room_bytes'], found['repetitions']) == (span(4000 * 4096, None, 4000 * 4096), span(1, None, 1))
+    trees = planned('Trees', '--profile=nightly')['Trees']
+    assert (trees['room_bytes'], trees['repetitions']) == (span(4000 * 4096, None, 4000 * 4096), span(1, None, 1))
     site.change('bytes: 1GiB', 'bytes: 8MiB')
     done = on_site('plan', 'Trees')
     assert done.status == 64 and 'write bytes: 17MiB there, or a smaller fullness in its trial' in done.err
 
 
 def test_the_time_of_all_cases_is_added_up_and_held_against_the_nodes(planned):
-    found = planned()
-    wall = found['']['total']['wall_s']
-    assert wall['most'] == sum(found[name]['wall_s']['most'] for name in ('Writes', 'Reads'))
-    assert found['']['total']['node_hours']['most'] == pytest.approx(wall['most'] / 3600)
+    cases = planned()
+    wall = cases['']['total']['wall_s']
+    assert wall['most'] == sum(cases[name]['wall_s']['most'] for name in ('Writes', 'Reads'))
+    assert cases['']['total']['node_hours']['most'] == pytest.approx(wall['most'] / 3600)
 
 
 SESSION = '20261121T020638-9f3a1c'
@@ -129,10 +129,10 @@ def remembered(site, past):
 
 def test_what_earlier_sessions_took_is_what_is_expected(planned, remembered):
     remembered()
-    found = planned('--profile=nightly')['Writes']
-    assert (found['repetitions']['expected'], found['room_bytes']['expected']) == (6, 2 * MIB)
+    case = planned('--profile=nightly')['Writes']
+    assert (case['repetitions']['expected'], case['room_bytes']['expected']) == (6, 2 * MIB)
     # The warm-up, then six repetitions of four points, with 2 MiB each.
-    assert found['bytes_written']['expected'] == 50 * MIB
+    assert case['bytes_written']['expected'] == 50 * MIB
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_a_session_with_another_share_of_a_task_tells_nothing(planned, site, rem
 
 
 def test_the_table_has_every_case_and_the_totals(on_site):
-    said = on_site('plan').out
-    assert re.search(r'Writes/local:default/scratch/default/1n +3 +1 +8 MiB \.\. 10 MiB +8 MiB', said)
-    assert re.search(r'^writes in all: 10 MiB \.\. ', said, re.MULTILINE)
+    output = on_site('plan').out
+    assert re.search(r'Writes/local:default/scratch/default/1n +3 +1 +8 MiB \.\. 10 MiB +8 MiB', output)
+    assert re.search(r'^writes in all: 10 MiB \.\. ', output, re.MULTILINE)
 
 
 @pytest.mark.parametrize('name', REFUSING)
@@ -184,9 +184,9 @@ def test_what_does_not_fit_is_refused_with_a_remedy_that_makes_it_fit(
     on_site, site, name, old, new, sentence, remedies
 ):
     site.change(old, new)
-    said = on_site(name, '--profile=nightly')
-    assert (said.status, site.sessions()) == (64, [])
-    assert re.search(f'^seatrial: trial.yaml: .*{sentence}', said.err, re.MULTILINE), said.err
+    done = on_site(name, '--profile=nightly')
+    assert (done.status, site.sessions()) == (64, [])
+    assert re.search(f'^seatrial: trial.yaml: .*{sentence}', done.err, re.MULTILINE), done.err
     for wrong, right in remedies if name == 'plan' else ():
         site.change(wrong, right)
         assert on_site('plan', '--profile=nightly').status == 0
@@ -203,9 +203,9 @@ def test_what_does_not_fit_is_refused_with_a_remedy_that_makes_it_fit(
 )
 def test_what_is_free_and_the_quota_are_bounds_too(on_site, site, monkeypatch, asked, offered, sentence):
     monkeypatch.setattr(Posix, asked, lambda *_: offered)
-    said = on_site('plan')
-    assert said.status == 64
-    assert re.search(f'file_systems.scratch: .*{sentence}', said.err), said.err
+    done = on_site('plan')
+    assert done.status == 64
+    assert re.search(f'file_systems.scratch: .*{sentence}', done.err), done.err
 
 
 def test_a_file_system_that_is_not_seen_from_here_is_left_to_the_node(planned, site):
@@ -239,10 +239,10 @@ def sinfo(site, tmp_path, monkeypatch):
 
 def test_a_job_that_outlasts_its_partition_is_refused(on_site, site, sinfo):
     sinfo('compute|4|2|7000|20:00')
-    said = on_site('plan', '--profile=nightly')
-    assert (said.status, said.err.count('\n')) == (64, 1)
+    done = on_site('plan', '--profile=nightly')
+    assert (done.status, done.err.count('\n')) == (64, 1)
     sentence = r'the job of Writes/\S+ may take 22 min .* ends it after 20 min; write budget: 8min in its trial, or '
-    assert re.search(rf'partitions\.local:default: {sentence}', said.err), said.err
+    assert re.search(rf'partitions\.local:default: {sentence}', done.err), done.err
     site.change('bytes_per_task: 1MiB', 'bytes_per_task: 1MiB, budget: 8min')
     assert on_site('plan', '--profile=nightly').status == 0
 
@@ -251,28 +251,28 @@ def test_a_scenario_that_outlasts_its_partition_is_not_told_to_have_less_time(on
     sinfo('compute|4|2|7000|20:00')
     site.check.write_text(CHECK.format(before_s=600, action_s=5, after_s=600))
     site.trial.write_text(site.trial.read_text().replace('engines: [', 'engines: [posixops, ') + BURDEN)
-    said = on_site('plan', '--profile=acceptance', '--destructive=scratch', 'Away')
-    assert said.status == 64 and 'allocations in its criterion' in said.err and 'budget:' not in said.err
+    done = on_site('plan', '--profile=acceptance', '--destructive=scratch', 'Away')
+    assert done.status == 64 and 'allocations in its criterion' in done.err and 'budget:' not in done.err
 
 
 def test_each_value_of_a_tunable_is_planned_as_often_as_a_verdict_needs_and_only_by_name(on_site, site):
-    own = CHECK.format(before_s=5, action_s=5, after_s=5).replace("Sweep('action')", "Sweep('tunable')")
-    site.check.write_text(own)
+    check = CHECK.format(before_s=5, action_s=5, after_s=5).replace("Sweep('action')", "Sweep('tunable')")
+    site.check.write_text(check)
     values = BURDEN.replace("start: ['true']", "start: [set, '{value}'], values: [4, 8, 16]")
     site.trial.write_text(site.trial.read_text().replace('engines: [', 'engines: [posixops, ') + values)
-    said = on_site('plan', '--profile=acceptance', '--destructive=scratch', 'Away')
-    assert said.status == 0, said.err
-    assert re.search(r'^Away/\S+ +3 +6 ', said.out, re.MULTILINE)
-    assert [f'set {value}' in said.out for value in (4, 8, 16)] == [True] * 3
+    done = on_site('plan', '--profile=acceptance', '--destructive=scratch', 'Away')
+    assert done.status == 0, done.err
+    assert re.search(r'^Away/\S+ +3 +6 ', done.out, re.MULTILINE)
+    assert [f'set {value}' in done.out for value in (4, 8, 16)] == [True] * 3
     without = on_site('plan', '--profile=acceptance', 'Away')
     assert 'set 4' not in without.out and '--destructive scratch' in without.out + without.err
 
 
 def test_where_slurm_does_not_answer_its_limits_are_said_to_be_unknown(on_site, sinfo):
     sinfo('')
-    said = on_site('plan')
+    done = on_site('plan')
     note = "note: the time limits of Slurm's partitions are not known: sinfo ended with 1"
-    assert (said.status, note in said.out) == (0, True)
+    assert (done.status, note in done.out) == (0, True)
 
 
 def test_a_queue_limit_of_a_bare_number_says_which_unit_it_took(on_site, site, sinfo):
@@ -285,16 +285,16 @@ def test_a_queue_limit_of_a_bare_number_says_which_unit_it_took(on_site, site, s
 def test_the_memory_of_the_nodes_decides_what_an_acceptance_needs(planned, site):
     site.change(', bytes_per_task: 1MiB', '')
     site.change('tasks_per_node: 2', 'tasks_per_node: 2, memory: 64GiB')
-    found = planned('--profile=acceptance', status=64)
-    assert 128 * GIB <= found['Writes']['room_bytes']['least'] < 129 * GIB
-    assert 'needs 128 GiB' in found['']['problems'][0]
+    cases = planned('--profile=acceptance', status=64)
+    assert 128 * GIB <= cases['Writes']['room_bytes']['least'] < 129 * GIB
+    assert 'needs 128 GiB' in cases['']['problems'][0]
 
 
 def test_memory_that_nobody_declares_refuses_nothing_and_is_asked_for(planned, site, sinfo):
     sinfo('compute|4|2|7000|infinite')
     site.change(', bytes_per_task: 1MiB', '')
-    found = planned('--profile=acceptance')['']
-    assert 'the memory of its nodes is not declared' in found['notes'][0]
+    whole = planned('--profile=acceptance')['']
+    assert 'the memory of its nodes is not declared' in whole['notes'][0]
 
 
 @pytest.fixture
@@ -306,17 +306,17 @@ def wrong_contract(site):
 
 def test_a_contract_that_is_wrong_is_told_whole_by_who_asks_for_it(on_site, wrong_contract):
     for arguments in (('plan', '--profile=acceptance'), ('accept', '--judge')):
-        said = on_site(*arguments)
-        assert said.status == 64
-        assert 'criteria[0].metric: no check measures' in said.err and 'criteria[1].id: ' in said.err
+        done = on_site(*arguments)
+        assert done.status == 64
+        assert 'criteria[0].metric: no check measures' in done.err and 'criteria[1].id: ' in done.err
 
 
 @pytest.mark.parametrize('name', ['plan', 'list', 'status'])
 def test_what_does_without_a_wrong_contract_goes_on_and_says_so_in_one_line(command, site, wrong_contract, name):
     checks = [] if name == 'status' else ['--checks', site.checks]
-    said = command(name, '--site', site.folder, *checks)
-    assert said.status in (0, 13), said.err
-    assert len(re.findall(r'contract.yaml is wrong in \d place', said.out)) == 1
+    done = command(name, '--site', site.folder, *checks)
+    assert done.status in (0, 13), done.err
+    assert len(re.findall(r'contract.yaml is wrong in \d place', done.out)) == 1
 
 
 def test_outside_a_checkout_the_checks_are_those_that_seatrial_was_installed_with(
@@ -336,8 +336,8 @@ def contract(site):
     return file
 
 
-def of_contract(found):
-    return [each for each in found['']['cases'] if each['criteria']]
+def of_contract(cases):
+    return [case for case in cases['']['cases'] if case['criteria']]
 
 
 def test_an_acceptance_takes_what_its_contract_asks_for(planned, contract):
@@ -355,30 +355,30 @@ def test_an_allocation_that_was_made_is_not_planned_again(planned, contract, all
 
 def test_under_another_profile_and_of_another_check_it_is_not_counted(planned, on_site, contract):
     smoke = planned('--profile=smoke')
-    assert of_contract(smoke) == [] and any('contract.yaml' in each for each in smoke['']['notes'])
+    assert of_contract(smoke) == [] and any('contract.yaml' in note for note in smoke['']['notes'])
     assert on_site('plan', '--profile=acceptance', 'Reads').status == 64
 
 
 def test_a_contract_that_does_not_fit_is_refused_with_its_own_remedy(on_site, site, contract):
     site.change('bytes: 1GiB', 'bytes: 1GiB, keep_bytes: 1000TiB')
-    said = on_site('plan', '--profile=acceptance')
-    assert (said.status, 'free space less limits.keep_bytes' in said.err) == (64, True)
-    assert 'another check in its criterion' in said.err
+    done = on_site('plan', '--profile=acceptance')
+    assert (done.status, 'free space less limits.keep_bytes' in done.err) == (64, True)
+    assert 'another check in its criterion' in done.err
 
 
 def test_a_contract_that_allows_no_caches_may_allow_them_to_fit(on_site, site, contract):
     site.change('limits: {bytes: 1GiB', 'server_cache_bytes: 0, fast_tier_bytes: 0, limits: {bytes: 4GiB')
     site.change('tasks_per_node: 2', 'tasks_per_node: 2, memory: 64GiB')
     contract.write_text(contract.read_text().replace('caches: allowed, ', '').replace(', bytes_per_task: 1MiB', ''))
-    said = on_site('plan', '--profile=acceptance')
-    assert said.status == 64
-    assert 'or caches: allowed in its conditions' in said.err, said.err
+    done = on_site('plan', '--profile=acceptance')
+    assert done.status == 64
+    assert 'or caches: allowed in its conditions' in done.err, done.err
 
 
 @pytest.mark.parametrize('name', ['run', 'list'])
 def test_a_site_whose_acceptance_is_its_contract_is_told_what_measures_it(on_site, contract, name):
-    said = on_site(name, '--profile=acceptance')
-    assert (said.status, 'seatrial accept measures what contract.yaml asks for' in said.err) == (64, True)
+    done = on_site(name, '--profile=acceptance')
+    assert (done.status, 'seatrial accept measures what contract.yaml asks for' in done.err) == (64, True)
 
 
 @pytest.fixture
@@ -409,13 +409,13 @@ def pelagia(tmp_path, command, monkeypatch):
 
 
 def test_the_time_of_a_contract_is_bytes_over_its_rate_times_what_is_repeated(pelagia):
-    found = pelagia('--profile=acceptance', '--fit=12h')
-    (asked,) = (each for each in found['cases'] if each['criteria'] == ['4.2.1'])
+    content = pelagia('--profile=acceptance', '--fit=12h')
+    (asked,) = (case for case in content['cases'] if case['criteria'] == ['4.2.1'])
     # Twice the memory of the nodes and the servers' caches, in whole GiB of each of 3200 tasks.
     per_task = -(-(2 * 200 * 256 + 4096) // 3200 // 1) * GIB
     launch_s = 3200 * per_task / 200e9
     assert asked['wall_s']['expected'] == pytest.approx(3 * 8 * 2 * launch_s, rel=0.03)
-    assert found['total']['wall_s']['expected'] <= 12 * 3600
+    assert content['total']['wall_s']['expected'] <= 12 * 3600
 
 
 def with_lines(trial, lines):
@@ -442,19 +442,19 @@ def test_the_lines_for_what_was_cut_give_the_plan_that_was_shown(pelagia, profil
     with_lines(pelagia.trial, first['trials'])
     again = pelagia(f'--profile={profile}', f'--fit={time_s}')
     assert again['trials'] == []
-    assert sorted(each['case'] for each in again['cases']) == sorted(each['case'] for each in first['cases'])
+    assert sorted(case['case'] for case in again['cases']) == sorted(case['case'] for case in first['cases'])
     assert again['total']['wall_s'] == first['total']['wall_s']
 
 
 def test_a_site_says_in_which_order_it_is_cut(pelagia):
     pelagia.trial.write_text(pelagia.trial.read_text() + 'cuts: [checks]\n')
-    found = pelagia('--profile=acceptance', '--fit=16h')
-    assert not any('point' in each for each in found['cuts']) and any('without' in each for each in found['cuts'])
+    content = pelagia('--profile=acceptance', '--fit=16h')
+    assert not any('point' in cut for cut in content['cuts']) and any('without' in cut for cut in content['cuts'])
 
 
 def test_what_no_case_measures_is_named(pelagia):
-    found = pelagia('--profile=acceptance')['in_no_trial']
-    named = {what: said.split(', ') for what, _, said in (each.partition(': ') for each in found)}
+    lines = pelagia('--profile=acceptance')['in_no_trial']
+    named = {what: names.split(', ') for what, _, names in (line.partition(': ') for line in lines)}
     assert named['partitions'] == ['pelagia:io'] and named['file systems'] == ['home']
     assert named['targets one by one'] == ['64 OSTs of scratch', '4 MDTs of scratch']
     assert 'scratch rack2' in named['layouts'] and 'isolation' in named['families']
@@ -463,7 +463,7 @@ def test_what_no_case_measures_is_named(pelagia):
 def test_a_limit_that_makes_regions_too_short_is_told_with_what_is_needed(planned, site, contract, past):
     loaded = load(site.folder)
     remember(judged_anew(loaded, load_checks(site.checks), past('20261121T020638-9f3a1c')), loaded.state)
-    assert not any('needed' in each for each in planned('--profile=acceptance')['']['criteria'])
+    assert not any('needed' in criterion for criterion in planned('--profile=acceptance')['']['criteria'])
     contract.write_text(contract.read_text().replace('caches: allowed', 'caches: allowed, seconds: 5 s'))
     margin, short = planned('--profile=acceptance')['']['criteria']
     assert 'with 3 allocations decided from 1.35 times the bound on' in margin

@@ -40,9 +40,9 @@ def said_in(file):
 def test_a_report_has_a_page_junit_and_a_summary_in_the_folder_of_its_session(on_site, past):
     folder = past(FIRST)
     results(folder)
-    said = on_site('report')
-    assert (said.status, said.err) == (0, '')
-    assert said.out == f'= MEASURED  session {FIRST}, report: {folder}/report/index.html\n'
+    done = on_site('report')
+    assert (done.status, done.err) == (0, '')
+    assert done.out == f'= MEASURED  session {FIRST}, report: {folder}/report/index.html\n'
     assert sorted(file.name for file in (folder / 'report').iterdir()) == FILES
 
 
@@ -64,10 +64,10 @@ def test_what_a_case_counted_meanwhile_is_on_the_page_of_its_session(on_site, pa
     looks = [Look(float(i), float(i), 0.001, {READ: i << 20, WRITTEN: 0}) for i in range(9)]
     (case / TELEMETRY).write_text(''.join(map(line_of, [watch, *looks])) + '{"record":"lo')
     on_site('report')
-    said = said_in(folder / 'report' / 'index.html')
+    text = said_in(folder / 'report' / 'index.html')
     assert (
-        'Counted on node1: block device sda of the whole machine' in said
-        and '1 line of the telemetry cut short' in said
+        'Counted on node1: block device sda of the whole machine' in text
+        and '1 line of the telemetry cut short' in text
     )
 
 
@@ -79,18 +79,18 @@ def test_the_newest_session_is_reported_unless_one_is_named(on_site, past):
 
 
 @pytest.mark.parametrize(
-    ('sessions', 'name', 'said'),
+    ('sessions', 'name', 'words'),
     [
         ([FIRST], 'nowhere', f"'nowhere' in .*; the newest are {FIRST}"),
         ([FIRST, SECOND], '2026', "'2026' is the beginning of 2 sessions"),
         ([], '', 'seatrial run makes one'),
     ],
 )
-def test_a_session_that_is_none_or_several_is_refused_with_the_remedy(on_site, past, sessions, name, said):
-    for each in sessions:
-        past(each)
-    found = on_site('report', *([name] if name else []))
-    assert (found.status, bool(re.search(said, found.err))) == (64, True), found.err
+def test_a_session_that_is_none_or_several_is_refused_with_the_remedy(on_site, past, sessions, name, words):
+    for session in sessions:
+        past(session)
+    done = on_site('report', *([name] if name else []))
+    assert (done.status, bool(re.search(words, done.err))) == (64, True), done.err
 
 
 def test_a_report_can_go_elsewhere_beside_other_files(on_site, past, tmp_path):
@@ -109,8 +109,8 @@ def test_a_session_is_read_where_it_lies_now(on_site, past, site):
     results(folder)
     site.change('state: state', 'state: elsewhere')
     shutil.move(site.folder / 'state', site.folder / 'elsewhere')
-    said = on_site('report')
-    assert said.out.startswith('= MEASURED')
+    done = on_site('report')
+    assert done.out.startswith('= MEASURED')
 
 
 def test_another_verdict_than_that_of_the_day_is_said_everywhere(on_site, past):
@@ -141,19 +141,19 @@ def test_what_a_report_had_to_do_without_is_noted(on_site, past, site, text, gon
 
 
 @pytest.mark.parametrize(
-    ('old', 'new', 'said'),
+    ('old', 'new', 'words'),
     [
         (r'.+', '{', 'is no JSON'),
         (r'.+', '{"schema": 1}', 'schema: 1 is neither 3 nor 2'),
         ('"read"', '"reed"', "points: phases: ['reed']"),
     ],
 )
-def test_a_plan_that_cannot_be_read_is_refused_with_its_file(on_site, past, old, new, said):
+def test_a_plan_that_cannot_be_read_is_refused_with_its_file(on_site, past, old, new, words):
     plan = next((past(FIRST) / 'cases').glob('*/plan.json'))
     plan.write_text(re.sub(old, new, plan.read_text(), flags=re.DOTALL))
-    found = on_site('report')
-    assert found.status == 64
-    assert str(plan) in found.err and said in found.err
+    done = on_site('report')
+    assert done.status == 64
+    assert str(plan) in done.err and words in done.err
 
 
 @pytest.mark.parametrize(('profile', 'said_so'), [('acceptance', True), ('nightly', False)])
@@ -166,8 +166,8 @@ def test_an_acceptance_by_plain_reframe_that_has_not_begun_every_case_is_not_the
     first, *others = sorted((folder / 'cases').iterdir())
     shutil.rmtree(first)
     on_site('report')
-    said = f'plain ReFrame has begun {len(others)} of {len(others) + 1} cases; not '
-    assert (said in (folder / 'report' / 'summary.md').read_text()) == said_so
+    words = f'plain ReFrame has begun {len(others)} of {len(others) + 1} cases; not '
+    assert (words in (folder / 'report' / 'summary.md').read_text()) == said_so
 
 
 def test_a_repeat_of_a_case_is_judged_by_its_own_record(on_site, past):
@@ -195,9 +195,9 @@ def test_a_record_with_a_truncated_line_has_a_report_that_is_no_pass(on_site, pa
     lines = samples.read_text().splitlines(keepends=True)
     lines[line] = lines[line][: len(lines[line]) // 2] + '\n'
     samples.write_text(''.join(lines))
-    said = on_site('report')
-    assert said.status == 0
-    assert 'MEASURED  session' not in said.out
+    done = on_site('report')
+    assert done.status == 0
+    assert 'MEASURED  session' not in done.out
 
 
 def test_a_figure_that_was_edited_is_refused_and_its_line_is_named(on_site, past):
@@ -208,8 +208,8 @@ def test_a_figure_that_was_edited_is_refused_and_its_line_is_named(on_site, past
     lines[4] = lines[4].replace('"value":2', '"value":3')
     samples.write_text(''.join(lines))
     assert 'INVALID  session' in on_site('report').out
-    said = said_in(folder / 'report' / 'index.html')
-    assert re.search(r'R4 line 5 \(measured read@\w+, repetition 1\) of samples\.jsonl', said)
+    text = said_in(folder / 'report' / 'index.html')
+    assert re.search(r'R4 line 5 \(measured read@\w+, repetition 1\) of samples\.jsonl', text)
 
 
 def test_records_that_are_not_those_of_the_day_are_said_first(on_site, past):
@@ -236,8 +236,8 @@ def test_the_job_file_of_a_launch_is_that_of_the_raw_output(on_site, past):
 def test_without_the_job_file_of_a_launch_nothing_is_made_up_in_its_place(on_site, past):
     folder = past(FIRST)
     on_site('report')
-    said = (folder / 'report' / 'commands.txt').read_text()
-    assert 'This cannot be repeated by hand: 0000-measured-read@64KiB.fio is gone, which it was given.' in said
+    text = (folder / 'report' / 'commands.txt').read_text()
+    assert 'This cannot be repeated by hand: 0000-measured-read@64KiB.fio is gone, which it was given.' in text
 
 
 @pytest.fixture
@@ -268,8 +268,8 @@ def test_after_a_run_the_report_and_the_history_are_there(left, site):
 
 def test_a_fault_of_the_report_itself_is_said_and_the_history_is_written(left, site, monkeypatch):
     monkeypatch.setattr(after_session, 'write_report', lambda *unused: 1 / 0)
-    said = left().splitlines()[1]
-    assert said.startswith(f'no report was written; try seatrial report {FIRST}: ZeroDivisionError')
+    line = left().splitlines()[1]
+    assert line.startswith(f'no report was written; try seatrial report {FIRST}: ZeroDivisionError')
     assert len(read(folder_of(site.folder / 'state')).rows)
 
 
@@ -292,6 +292,6 @@ def test_results_that_cannot_be_written_are_named_and_the_rest_is_written(left, 
 def test_a_report_where_one_may_not_write_is_refused_with_the_remedy(on_site, past, tmp_path):
     past(FIRST)
     (tmp_path / 'in the way').touch()
-    said = on_site('report', '--output', tmp_path / 'in the way' / 'report')
-    assert said.status == 64
-    assert f'seatrial: {tmp_path}/in the way/report: Not a directory; name another folder with --output\n' in said.err
+    done = on_site('report', '--output', tmp_path / 'in the way' / 'report')
+    assert done.status == 64
+    assert f'seatrial: {tmp_path}/in the way/report: Not a directory; name another folder with --output\n' in done.err

@@ -18,7 +18,7 @@ from seatrial.judge import session
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model import lines
 from seatrial.model.record import KINDS
-from seatrial.session import carry_out, cases
+from seatrial.session import carry_out, progress
 from seatrial.site.load import load
 
 pytestmark = pytest.mark.slow
@@ -86,7 +86,7 @@ def test_whose_terminal_is_closed_leaves_its_verdict(begin, site):
 
 
 def test_each_record_is_read_once_and_each_case_judged_once(on_site, site, monkeypatch):
-    read, judged, values_in, judge_case = [], Counter(), lines.values_in, cases.judge_case
+    read, judged, values_in, judge_case = [], Counter(), lines.values_in, progress.judge_case
 
     def counted(written, kinds):
         if kinds is KINDS:
@@ -98,7 +98,7 @@ def test_each_record_is_read_once_and_each_case_judged_once(on_site, site, monke
         return judge_case(plan, *of)
 
     monkeypatch.setattr(lines, 'values_in', counted)
-    for module in (cases, session):
+    for module in (progress, session):
         monkeypatch.setattr(module, 'judge_case', counting)
     on_site('run')
     written = [file.read_text() for file in site.folder.glob('state/sessions/*/cases/*/samples.jsonl')]
@@ -115,28 +115,28 @@ def test_a_signal_and_what_cannot_be_kept_while_the_verdict_is_being_said_change
     monkeypatch.setattr(carry_out, 'show', interrupted)
     for step in ('complete_job_states', 'keep_darshan_run'):
         monkeypatch.setattr(carry_out, step, full)
-    said = on_site('run', 'Reads')
+    done = on_site('run', 'Reads')
     (folder,) = site.sessions()
     verdict = Verdict(json.loads((folder / 'results.json').read_text())['verdict'])
-    assert said.status == EXIT_CODES[verdict]
-    assert f'why jobs ended is not on record: {folder}: No space left on device\n' in said.out
-    assert f'what Darshan saw is not on record: {folder}: No space left on device\n' in said.out
-    assert 'SIGTERM: all that was measured is being judged and reported\n' in said.out
-    assert f'  report:  {folder}/report/index.html\n' in said.out
+    assert done.status == EXIT_CODES[verdict]
+    assert f'why jobs ended is not on record: {folder}: No space left on device\n' in done.out
+    assert f'what Darshan saw is not on record: {folder}: No space left on device\n' in done.out
+    assert 'SIGTERM: all that was measured is being judged and reported\n' in done.out
+    assert f'  report:  {folder}/report/index.html\n' in done.out
 
 
 def test_a_state_directory_that_fails_in_the_middle_leaves_a_verdict(on_site, site, monkeypatch):
     def failing(reader):
-        found = read(reader)
-        if found.samples:
+        records = read(reader)
+        if records.samples:
             raise OSError(errno.EIO, os.strerror(errno.EIO), reader.directory)
-        return found
+        return records
 
-    read = cases.RecordReader.read
-    monkeypatch.setattr(cases.RecordReader, 'read', failing)
-    said = on_site('run', 'Reads')
-    assert (said.status, said.err) == (EXIT_CODES[Verdict.INCOMPLETE], '')
-    assert re.search('not all that was measured can be read: /.*: Input/output error\n', said.out)
+    read = progress.RecordReader.read
+    monkeypatch.setattr(progress.RecordReader, 'read', failing)
+    done = on_site('run', 'Reads')
+    assert (done.status, done.err) == (EXIT_CODES[Verdict.INCOMPLETE], '')
+    assert re.search('not all that was measured can be read: /.*: Input/output error\n', done.out)
 
 
 def test_where_nothing_of_it_answers_any_more_the_session_ends_incomplete(begin, site):
@@ -151,10 +151,10 @@ def test_where_nothing_of_it_answers_any_more_the_session_ends_incomplete(begin,
 
 def test_what_the_engine_that_is_asked_for_cannot_measure_is_incomplete_with_the_reason(on_site, site):
     site.add_metadata()
-    said = on_site('run', '--engine=dd', 'Files')
+    done = on_site('run', '--engine=dd', 'Files')
     (folder,) = site.sessions()
     (case,) = json.loads((folder / 'results.json').read_text())['cases']
-    assert (said.status, case['verdict'], case['engine']) == (EXIT_CODES[Verdict.INCOMPLETE], 'INCOMPLETE', '')
+    assert (done.status, case['verdict'], case['engine']) == (EXIT_CODES[Verdict.INCOMPLETE], 'INCOMPLETE', '')
     assert 'E0: no engine can measure a metadata tree here (dd: measures data access alone)' in case['reasons'][0]
 
 
@@ -167,7 +167,7 @@ def of_another(*unused):
 
 
 @pytest.mark.parametrize(
-    ('fault', 'said'),
+    ('fault', 'words'),
     [
         (full, r'/\S+/state/sessions/\S+: No space left on device; make room there'),
         (
@@ -176,25 +176,25 @@ def of_another(*unused):
         ),
     ],
 )
-def test_a_state_directory_that_takes_nothing_is_said_before_anything_else(on_site, monkeypatch, fault, said):
+def test_a_state_directory_that_takes_nothing_is_said_before_anything_else(on_site, monkeypatch, fault, words):
     monkeypatch.setattr(carry_out, 'write_plan', fault)
-    found = on_site('run', 'Reads')
-    assert (found.status, found.out) == (64, '')
-    assert re.fullmatch(f'seatrial: trial.yaml: state: {said}\n', found.err)
+    done = on_site('run', 'Reads')
+    assert (done.status, done.out) == (64, '')
+    assert re.fullmatch(f'seatrial: trial.yaml: state: {words}\n', done.err)
 
 
 def test_why_nothing_started_is_said_once(on_site, site):
     site.change('path: state/trials', 'path: /no/such/mount')
-    said = on_site('run', 'Reads')
+    done = on_site('run', 'Reads')
     (folder,) = site.sessions()
-    assert (said.status, said.out.count('/no/such/mount')) == (13, 1), said.out
-    assert f'  all that ReFrame said: {folder}/reframe.out\n' in said.out
+    assert (done.status, done.out.count('/no/such/mount')) == (13, 1), done.out
+    assert f'  all that ReFrame said: {folder}/reframe.out\n' in done.out
 
 
 def test_where_reframe_itself_does_not_start_its_last_words_are_said(on_site, site, monkeypatch):
     monkeypatch.setattr(carry_out, 'reframe_argv', lambda *unused: ['sh', '-c', 'echo reframe: error: it is ill'])
-    said = on_site('run', 'Reads')
-    assert (said.status, '\nReFrame: reframe: error: it is ill\n' in said.out) == (13, True), said.out
+    done = on_site('run', 'Reads')
+    assert (done.status, '\nReFrame: reframe: error: it is ill\n' in done.out) == (13, True), done.out
 
 
 def test_neither_variables_of_reframe_nor_settings_take_its_files_out_of_the_session(on_site, site, monkeypatch):
@@ -202,10 +202,10 @@ def test_neither_variables_of_reframe_nor_settings_take_its_files_out_of_the_ses
     settings.write_text(settings.read_text().replace("'prefix':", f"'stagedir': '{elsewhere}', 'prefix':"))
     for name, value in (('RFM_OUTPUT_DIR', elsewhere), ('RFM_STAGE_DIR', elsewhere), ('RFM_VERBOSE', '3')):
         monkeypatch.setenv(name, str(value))
-    said = on_site('run', 'Reads', '--profile=smoke')
+    done = on_site('run', 'Reads', '--profile=smoke')
     (folder,) = site.sessions()
-    assert 'note: ReFrame does not see RFM_OUTPUT_DIR, RFM_STAGE_DIR, RFM_VERBOSE of the environment; ' in said.out
-    assert (len(list(folder.glob('reframe/stage/*'))), elsewhere.exists()) == (1, False), said.out
+    assert 'note: ReFrame does not see RFM_OUTPUT_DIR, RFM_STAGE_DIR, RFM_VERBOSE of the environment; ' in done.out
+    assert (len(list(folder.glob('reframe/stage/*'))), elsewhere.exists()) == (1, False), done.out
 
 
 def test_reframe_is_ended_that_does_not_end_after_its_last_case(on_site, site, monkeypatch):
@@ -213,9 +213,9 @@ def test_reframe_is_ended_that_does_not_end_after_its_last_case(on_site, site, m
     hanging = ('sh', '-c', '"$@"; exec sleep 600', 'sh')
     monkeypatch.setattr(carry_out, 'reframe_argv', lambda *session: [*hanging, *made(*session)])
     monkeypatch.setattr(carry_out, 'AFTER_LAST_S', 1.0)
-    said = on_site('run', 'Reads', '--profile=smoke')
+    done = on_site('run', 'Reads', '--profile=smoke')
     (folder,) = site.sessions()
-    assert f'ReFrame is ended: all cases had ended 1 s before; what it said: {folder}/reframe.out\n' in said.out
+    assert f'ReFrame is ended: all cases had ended 1 s before; what it said: {folder}/reframe.out\n' in done.out
     assert json.loads((folder / 'results.json').read_text())['verdict'] != 'INCOMPLETE'
 
 
@@ -254,8 +254,8 @@ def test_nothing_is_left_in_the_temporary_and_the_home_directory(seatrial, site,
             if until:
                 next(line for line in process.stdout if line.startswith(until))
                 process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=SOON_S)[0]
-        assert not list(outside.iterdir()), (words, said)
+            output = process.communicate(timeout=SOON_S)[0]
+        assert not list(outside.iterdir()), (words, output)
         return process.returncode
 
     assert ask('list', *checks) == 0

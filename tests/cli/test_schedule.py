@@ -25,8 +25,7 @@ from seatrial.history.store import write
 from seatrial.nights import past
 from seatrial.nights import scheduled_job as night_module
 from seatrial.scheduler.order import with_block
-from seatrial.scheduler.series import alone, job_name
-from seatrial.scheduler.successors import queue_lock
+from seatrial.scheduler.series import alone, job_name, queue_lock
 from seatrial.site.calendar import DAYS, Calendar
 
 PROGRAMS = ('scrontab', 'sbatch', 'squeue', 'scancel', 'scontrol')
@@ -129,8 +128,8 @@ def test_the_script_is_one_for_a_shell_and_runs_this_seatrial(on_site, submits, 
     assert subprocess.run(['sh', '-n'], input=text, text=True).returncode == 0
     argv = shlex.split(text.splitlines()[-1])
     assert argv[:3] == ['exec', seatrial, 'schedule']
-    own = {f'--series={series(submits)}', '--due=$1', '--now'}
-    assert own | {f'--site={submits.folder}', f'--checks={submits.checks}', '--profile=nightly'} <= set(argv)
+    options = {f'--series={series(submits)}', '--due=$1', '--now'}
+    assert options | {f'--site={submits.folder}', f'--checks={submits.checks}', '--profile=nightly'} <= set(argv)
 
 
 def test_sites_of_the_same_name_have_jobs_of_different_names(on_site, submits, cluster, tmp_path):
@@ -160,8 +159,8 @@ def test_a_path_stands_in_the_script_as_slurm_reads_it(on_site, submits, cluster
 
 def test_a_backslash_that_slurm_would_drop_is_refused(on_site, submits, cluster):
     submits.change('state: state', "state: 'back\\slash'")
-    said = on_site('schedule')
-    assert (said.status, 'a name with a backslash; let state be another folder' in said.err) == (64, True)
+    done = on_site('schedule')
+    assert (done.status, 'a name with a backslash; let state be another folder' in done.err) == (64, True)
 
 
 def test_where_slurm_has_scrontab_its_entry_is_printed(on_site, submits, cluster):
@@ -208,16 +207,16 @@ def test_people_are_warned_of_a_job_that_is_in_the_way_of_its_cases_or_of_the_ne
     on_site, submits, cluster, entry, warning
 ):
     submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{{entry}}}}}\n')
-    said = on_site('schedule').err
-    assert warning in said if warning else 'in vain' not in said
+    output = on_site('schedule').err
+    assert warning in output if warning else 'in vain' not in output
 
 
 def test_a_licence_that_the_cases_want_too_is_refused(on_site, submits, cluster):
     submits.change("'--exclusive'", "'--licenses=tide:1'", 'settings.py')
     submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{licence: tide}}}}\n')
-    said = on_site('schedule')
-    assert (said.status, said.out) == (64, '')
-    assert 'the job holds the licence tide, so its cases would wait for it in vain' in said.err
+    done = on_site('schedule')
+    assert (done.status, done.out) == (64, '')
+    assert 'the job holds the licence tide, so its cases would wait for it in vain' in done.err
 
 
 def test_settings_that_register_a_launcher_of_their_own_are_read(on_site, submits, cluster):
@@ -244,16 +243,16 @@ def test_settings_that_register_a_launcher_of_their_own_are_read(on_site, submit
 )
 def test_a_fault_of_the_schedule_is_one_line_with_its_place_and_remedy(on_site, submits, entry, expected):
     submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {entry}}}\n')
-    said = on_site('schedule', '--as=sbatch')
-    assert (said.status, f'schedule.nightly.{expected}' in said.err) == (64, True), said.err
+    done = on_site('schedule', '--as=sbatch')
+    assert (done.status, f'schedule.nightly.{expected}' in done.err) == (64, True), done.err
 
 
 # Installing the script
 
 
 def test_two_jobs_are_put_into_the_queue_for_the_next_two_nights_once(on_site, submits, cluster):
-    said = on_site('schedule', '--install', AT)
-    assert said.status == 0, said.err
+    done = on_site('schedule', '--install', AT)
+    assert done.status == 0, done.err
     script = submits.folder / 'state' / 'schedule' / f'{TITLE}.sbatch'
     assert [job['command'] for job in cluster['jobs']] == [f'{script} {due}' for due in next_due()]
     assert [call[1] for call in cluster.calls('sbatch')] == [f'--begin={due}' for due in next_due()]
@@ -352,8 +351,8 @@ def test_status_announces_no_run_of_what_was_removed_until_it_is_enabled_again(o
     submits.trial.write_text(f"{submits.trial.read_text()}schedule: {{nightly: {{at: '02:00'}}}}\n")
     on_site('schedule', '--install')
     on_site('schedule', '--remove')
-    said = command('status', f'--site={submits.folder}').out
-    assert ('profile nightly, not scheduled' in said, 'next run' in said) == (True, False)
+    output = command('status', f'--site={submits.folder}').out
+    assert ('profile nightly, not scheduled' in output, 'next run' in output) == (True, False)
     on_site('schedule', '--install')
     assert 'next run' in command('status', f'--site={submits.folder}').out
 
@@ -364,24 +363,24 @@ def test_what_is_in_force_without_a_record_is_taken_out_all_the_same(on_site, su
     on_site('schedule', '--install', AT)
     for file in series(submits).parent.iterdir():
         file.unlink()
-    said = on_site('schedule', '--remove')
-    assert ('it is disabled' in said.out, cluster['jobs'], cluster['crontab']) == (True, [], '# mine\n')
+    done = on_site('schedule', '--remove')
+    assert ('it is disabled' in done.out, cluster['jobs'], cluster['crontab']) == (True, [], '# mine\n')
 
 
 def test_without_slurm_nothing_is_in_force_and_nothing_can_be(on_site, submits, monkeypatch):
     monkeypatch.setenv('PATH', '/nowhere')
-    said = on_site('schedule', '--remove')
-    assert (said.status, 'nothing is enabled' in said.out) == (0, True)
-    said = on_site('schedule', '--install', AT)
-    assert (said.status, 'squeue is not on the PATH' in said.err) == (64, True)
+    done = on_site('schedule', '--remove')
+    assert (done.status, 'nothing is enabled' in done.out) == (0, True)
+    done = on_site('schedule', '--install', AT)
+    assert (done.status, 'squeue is not on the PATH' in done.err) == (64, True)
     assert on_site('schedule', '--as=scrontab').out.startswith('# BEGIN seatrial nightly of ')
     assert on_site('schedule', '--as=sbatch', '--at=2 am').status == 64
 
 
 def test_what_slurm_refuses_is_said_in_its_words_and_is_not_in_force(on_site, submits, cluster):
     cluster.set(fault='Invalid account')
-    said = on_site('schedule', '--install', '--as=sbatch')
-    assert (said.status, 'Invalid account' in said.err) == (64, True)
+    done = on_site('schedule', '--install', '--as=sbatch')
+    assert (done.status, 'Invalid account' in done.err) == (64, True)
     assert not (submits.folder / 'state' / 'schedule' / f'{TITLE}.json').exists()
 
 
@@ -432,8 +431,8 @@ def test_a_truncated_entry_is_refused(on_site, submits, cluster):
     on_site('schedule', '--install')
     truncated = ''.join(cluster['crontab'].splitlines(keepends=True)[:-1])
     cluster.set(crontab=truncated)
-    said = on_site('schedule', '--install')
-    assert (said.status, 'correct it with scrontab -e' in said.err) == (64, True)
+    done = on_site('schedule', '--install')
+    assert (done.status, 'correct it with scrontab -e' in done.err) == (64, True)
     assert cluster['crontab'] == truncated
 
 
@@ -650,8 +649,8 @@ def test_a_script_that_others_may_change_is_not_submitted_again(on_site, submits
     on_site('schedule', '--install')
     cluster.set(jobs=[])
     series(submits).parent.chmod(0o777)
-    said = on_site('schedule', *job(submits, next_due()[0]))
-    assert (said.status, cluster['jobs']) == (64, []), said
+    done = on_site('schedule', *job(submits, next_due()[0]))
+    assert (done.status, cluster['jobs']) == (64, []), done
 
 
 def test_a_log_that_is_full_ends_neither_the_series_nor_the_session(
@@ -722,8 +721,8 @@ def test_no_other_line_of_a_scrontab_is_ever_changed(before, after):
 @pytest.mark.parametrize('name', ['schedule', 'list', 'plan'])
 def test_a_time_limit_below_the_budgets_is_refused_with_one_that_suffices(on_site, submits, cluster, name):
     submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{time_limit: 8min}}}}\n')
-    said = on_site(name, '--profile=nightly')
-    assert said.status == 64
-    assert re.search('trial.yaml: schedule.nightly.time_limit: .* write time_limit: 30min', said.err), said.err
+    done = on_site(name, '--profile=nightly')
+    assert done.status == 64
+    assert re.search('trial.yaml: schedule.nightly.time_limit: .* write time_limit: 30min', done.err), done.err
     submits.change('time_limit: 8min', 'time_limit: 30min')
     assert on_site(name, '--profile=nightly').status == 0

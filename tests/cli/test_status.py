@@ -87,16 +87,26 @@ def said(out, word):
 
 
 def test_before_anything_has_run_the_exit_code_is_that_of_incomplete(status):
-    found = status()
-    assert (found.status, 'none has ended yet' in found.out) == (13, True)
+    done = status()
+    assert (done.status, 'none has ended yet' in done.out) == (13, True)
 
 
 @pytest.mark.parametrize('verdict', list(EXIT_CODES))
 def test_the_exit_code_is_that_of_the_last_run(status, night, verdict):
     night(NOW - 2 * DAY, 'FAIL' if verdict == 'PASS' else 'PASS')
     night(NOW - DAY, verdict)
+    done = status()
+    assert (done.status, f' {verdict}' in said(done.out, 'verdict')[0]) == (EXIT_CODES[verdict], True)
+
+
+def test_however_much_fails_the_screen_has_25_rows_of_100_columns(status, state):
+    why = 'write@1: it is 20 % less than its reference of 100 MiB/s, ' + 'and more of the same ' * 8
+    for days in (2, 1):
+        cases = {f'Check{days}{number}': ('FAIL', {'write@1': 'FAIL'}) for number in range(40)}
+        write(state / 'history', session(NOW - days * DAY), rows(NOW - days * DAY, 'FAIL', cases, why=why))
     found = status()
-    assert (found.status, f' {verdict}' in said(found.out, 'verdict')[0]) == (EXIT_CODES[verdict], True)
+    assert (found.rows <= 25, max(map(len, found.out.splitlines())) <= 100) == (True, True)
+    assert 'and 76 more' in found.out
 
 
 def test_the_last_session_if_it_cannot_be_read_is_no_pass_of_the_one_before(status, night, state):
@@ -104,10 +114,10 @@ def test_the_last_session_if_it_cannot_be_read_is_no_pass_of_the_one_before(stat
     night(NOW - DAY, 'FAIL')
     newest = max((state / 'history').iterdir())
     newest.write_bytes(newest.read_bytes()[:100])
-    found = status()
-    (line,) = said(found.out, 'unread')
-    assert (found.status, str(newest) in line) == (13, True)
-    assert 'INCOMPLETE: before it PASS' in found.out
+    done = status()
+    (line,) = said(done.out, 'unread')
+    assert (done.status, str(newest) in line) == (13, True)
+    assert 'INCOMPLETE: before it PASS' in done.out
     night(NOW, 'PASS')
     newest.write_bytes(b'')
     assert (status().status, said(status().out, 'unread')) == (0, [])  # it is not last night any more
@@ -141,9 +151,9 @@ def test_the_last_run_of_another_profile_is_another_one(status, night):
 def test_a_run_that_was_missed_gives_its_own_exit_code(status, night, in_force):
     in_force(3)
     night(NOW - DAY - 3 * HOURS, 'PASS')
-    found = status()
-    assert found.status == 13
-    assert '2 of the last 3 runs' in found.out
+    done = status()
+    assert done.status == 13
+    assert '2 of the last 3 runs' in done.out
 
 
 @pytest.mark.parametrize(
@@ -153,15 +163,15 @@ def test_a_run_is_missed_unless_a_session_of_the_profile_lives(status, night, in
     in_force(3)
     night(NOW - DAY - 3 * HOURS, 'PASS')
     begun(NOW - 3 * HOURS, silent, profile)
-    found = status()
-    assert (found.status, 'is running' in found.out) == (code, code == 0)
+    done = status()
+    assert (done.status, 'is running' in done.out) == (code, code == 0)
 
 
 def test_a_run_that_was_due_a_moment_ago_is_waited_for(status, night, in_force):
     in_force(1)
     night(NOW - DAY - HOURS, 'PASS')
-    found = status()
-    assert (found.status, 'is waited for' in found.out) == (0, True)
+    done = status()
+    assert (done.status, 'is waited for' in done.out) == (0, True)
 
 
 def test_a_session_of_named_checks_does_not_hide_a_missed_run(status, night, in_force, begun):
@@ -169,24 +179,24 @@ def test_a_session_of_named_checks_does_not_hide_a_missed_run(status, night, in_
     night(NOW - DAY - 3 * HOURS, 'PASS')
     night(NOW - 2 * HOURS, 'PASS', selection='access')
     begun(NOW - 3 * HOURS, silent=10, only=['access'])
-    found = status()
-    assert (found.status, '2 of the last 3 runs' in found.out) == (13, True)
+    done = status()
+    assert (done.status, '2 of the last 3 runs' in done.out) == (13, True)
 
 
 def test_a_schedule_of_the_site_counts_where_something_else_starts_it(status, night, site):
     moment = datetime.now() - 3 * HOURS
     site.trial.write_text(f'{site.trial.read_text()}schedule: {{nightly: {{at: {moment:%H:%M}}}}}\n')
     night(NOW - 2 * DAY - 3 * HOURS, 'PASS')
-    found = status()
-    assert found.status == 13
-    assert f'every day at {moment:%H:%M}' in found.out
+    done = status()
+    assert done.status == 13
+    assert f'every day at {moment:%H:%M}' in done.out
 
 
 def test_a_truncated_schedule_is_said_with_its_remedy(status, state):
     file = state / 'schedule' / f'{TITLE}.json'
     file.write_text('{')
-    found = status()
-    assert (found.status, f'{file} cannot be read; remove it' in found.err) == (64, True)
+    done = status()
+    assert (done.status, f'{file} cannot be read; remove it' in done.err) == (64, True)
 
 
 def test_an_enforced_expectation_is_named(status, state):
@@ -255,8 +265,8 @@ def test_a_series_that_is_broken_is_seen_before_the_next_run_is_missed(status, s
 
 def test_only_the_jobs_of_this_site_are_shown_with_what_slurm_says_of_them(status, squeue, state):
     name = job_name(state / 'schedule' / TITLE)
-    own = '12|PENDING|ReqNodeNotAvail, UnavailableNodes:n1\\n11|RUNNING|None'
-    squeue(f'case "$*" in *" --name={name} "*) printf "{own}\\n";; *) echo "9|PENDING|x";; esac')
+    jobs = '12|PENDING|ReqNodeNotAvail, UnavailableNodes:n1\\n11|RUNNING|None'
+    squeue(f'case "$*" in *" --name={name} "*) printf "{jobs}\\n";; *) echo "9|PENDING|x";; esac')
     assert said(status().out, 'Slurm') == [
         'job 12 is pending (ReqNodeNotAvail, UnavailableNodes:n1); job 11 is running'
     ]
@@ -265,13 +275,13 @@ def test_only_the_jobs_of_this_site_are_shown_with_what_slurm_says_of_them(statu
 def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(status, squeue, night):
     night(NOW, 'PASS')
     squeue('echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1')
-    found = status()
-    assert found.status == 0
-    assert 'unknown: squeue ended with 1: slurm_load_jobs error' in said(found.out, 'Slurm')[0]
+    done = status()
+    assert done.status == 0
+    assert 'unknown: squeue ended with 1: slurm_load_jobs error' in said(done.out, 'Slurm')[0]
 
 
 def test_a_page_of_the_nights_that_cannot_be_written_changes_no_exit_code(status, night, state):
     night(datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc), 'FAIL')
     (state / 'reports').touch()
-    found = status('--notify')
-    assert (found.status, 'the page of the nights was not written' in found.out) == (10, True)
+    done = status('--notify')
+    assert (done.status, 'the page of the nights was not written' in done.out) == (10, True)

@@ -15,8 +15,8 @@ def month(site):
     """Twenty nights, of which the second ten have half of the writes and another kernel."""
     for day in range(20):
         began, halved = BEGAN + timedelta(days=day), day >= 10
-        own = {'write@1MiB': [(50e6 if halved else 100e6) * (1 + 0.01 * (day % 3))] * 3}
-        rows = figures(began, own, kernel='6.2' if halved else '6.1')
+        values = {'write@1MiB': [(50e6 if halved else 100e6) * (1 + 0.01 * (day % 3))] * 3}
+        rows = figures(began, values, kernel='6.2' if halved else '6.1')
         write(site.folder / 'state' / 'history', session(began), rows)
 
 
@@ -45,8 +45,8 @@ def test_what_was_annotated_for_those_days_stands_beside_the_change(trend, month
 
 @pytest.mark.parametrize(('day', 'text'), [('2026-13-01', 'x'), ('yesterday', 'x'), ('2026-10-11', ' ')])
 def test_an_annotation_without_a_day_or_words_is_refused(command, site, day, text):
-    found = command('annotate', day, text, f'--site={site.folder}')
-    assert found.status == 64 and not (site.folder / 'state').exists()
+    done = command('annotate', day, text, f'--site={site.folder}')
+    assert done.status == 64 and not (site.folder / 'state').exists()
 
 
 def test_the_site_says_how_many_false_notifications_it_bears(trend, month, site):
@@ -68,5 +68,5 @@ def test_a_history_without_a_change_says_so(trend, site):
 
 
 def test_a_profile_without_sessions_is_refused(trend, month):
-    found = trend('--profile=acceptance')
-    assert (found.status, 'no session of the profile acceptance' in found.err) == (64, True)
+    done = trend('--profile=acceptance')
+    assert (done.status, 'no session of the profile acceptance' in done.err) == (64, True)

@@ -57,31 +57,31 @@ def enforced(site, past, judged):
 
 def edit(file, change):
     """The file as `change` leaves its data."""
-    said = json.loads(file.read_text())
-    change(said)
-    file.write_text(json.dumps(said))
+    content = json.loads(file.read_text())
+    change(content)
+    file.write_text(json.dumps(content))
 
 
 def reads(results):
     """The data of the case Reads."""
-    return next(each for each in results['cases'] if each['case']['check'] == 'Reads')
+    return next(result for result in results['cases'] if result['case']['check'] == 'Reads')
 
 
 def test_a_session_whose_output_was_not_kept_is_not_proved(past, verify):
     past(SESSION)
-    said = verify()
-    assert said.status == 13
+    done = verify()
+    assert done.status == 13
     assert (
-        ' not proved\n' in said.out and f'- INCOMPLETE  session {SESSION}: the chain of the records ends' in said.out
+        ' not proved\n' in done.out and f'- INCOMPLETE  session {SESSION}: the chain of the records ends' in done.out
     )
 
 
 def test_a_record_that_was_edited_is_a_contradiction(past, verify):
     samples = next(past(SESSION).glob(f'cases/Reads*/{SAMPLES}'))
     samples.write_text(samples.read_text().replace('"value":2', '"value":3', 1))
-    said = verify(SESSION[:12])
-    assert said.status == 11
-    assert 'R4: line 2 (warmup read@4KiB, repetition 1) of samples.jsonl' in said.out
+    done = verify(SESSION[:12])
+    assert done.status == 11
+    assert 'R4: line 2 (warmup read@4KiB, repetition 1) of samples.jsonl' in done.out
 
 
 def test_a_session_that_is_not_there_is_refused(past, verify):
@@ -91,15 +91,15 @@ def test_a_session_that_is_not_there_is_refused(past, verify):
 
 
 EDITS = {
-    'the session is PASS there, and MEASURED by': lambda said: said.update(verdict='PASS'),
-    f'{READS} is PASS there, and MEASURED by': lambda said: reads(said).update(verdict='PASS'),
-    f'{READS}: read@4KiB is PASS there': lambda said: reads(said)['metrics'][0].update(verdict='PASS'),
-    "the number of cases by verdict is {'PASS': 2} there": lambda said: said.update(counts={'PASS': 2}),
-    f'{READS} is missing': lambda said: said['cases'].remove(reads(said)),
-    f'{READS} is there 2 times': lambda said: said['cases'].append(reads(said)),
-    f'{READS}: read@4KiB is missing': lambda said: reads(said)['metrics'].pop(0),
-    f'{READS}: read@1MiB is MEASURED, and nothing of it': lambda said: reads(said)['metrics'].append(
-        {**reads(said)['metrics'][0], 'metric': 'read@1MiB'}
+    'the session is PASS there, and MEASURED by': lambda results: results.update(verdict='PASS'),
+    f'{READS} is PASS there, and MEASURED by': lambda results: reads(results).update(verdict='PASS'),
+    f'{READS}: read@4KiB is PASS there': lambda results: reads(results)['metrics'][0].update(verdict='PASS'),
+    "the number of cases by verdict is {'PASS': 2} there": lambda results: results.update(counts={'PASS': 2}),
+    f'{READS} is missing': lambda results: results['cases'].remove(reads(results)),
+    f'{READS} is there 2 times': lambda results: results['cases'].append(reads(results)),
+    f'{READS}: read@4KiB is missing': lambda results: reads(results)['metrics'].pop(0),
+    f'{READS}: read@1MiB is MEASURED, and nothing of it': lambda results: reads(results)['metrics'].append(
+        {**reads(results)['metrics'][0], 'metric': 'read@1MiB'}
     ),
 }
 
@@ -107,93 +107,95 @@ EDITS = {
 @pytest.mark.parametrize('contradiction', EDITS)
 def test_results_that_are_not_those_of_the_records_are_a_contradiction(results, verify, contradiction):
     edit(results, EDITS[contradiction])
-    said = verify()
-    assert (said.status, f'results.json: {contradiction}' in said.out) == (11, True), said.out
+    done = verify()
+    assert (done.status, f'results.json: {contradiction}' in done.out) == (11, True), done.out
 
 
 @pytest.mark.parametrize('key', ['engine', 'reasons', 'summary', 'unit'])
 def test_whatever_else_results_have_of_a_case_is_compared(results, verify, key):
-    edit(results, lambda said: next(each for each in (reads(said), *reads(said)['metrics']) if key in each).pop(key))
-    said = verify()
-    assert said.status == 11
-    assert f'{key} is not what the records come to\n' in said.out
+    edit(
+        results, lambda whole: next(part for part in (reads(whole), *reads(whole)['metrics']) if key in part).pop(key)
+    )
+    done = verify()
+    assert done.status == 11
+    assert f'{key} is not what the records come to\n' in done.out
 
 
 def test_results_of_another_form_are_not_compared(results, verify):
-    edit(results, lambda said: reads(said)['metrics'][0].pop('verdict'))
-    said = verify()
-    assert said.status == 13
-    assert 'results.json: it is not of this version of Seatrial, and is not compared\n' in said.out
+    edit(results, lambda results: reads(results)['metrics'][0].pop('verdict'))
+    done = verify()
+    assert done.status == 13
+    assert 'results.json: it is not of this version of Seatrial, and is not compared\n' in done.out
 
 
 def test_a_missed_reference_that_became_a_pass_is_a_contradiction(missed, verify):
     missed.write_text(missed.read_text().replace('"FAIL"', '"PASS"'))
-    said = verify()
-    assert said.status == 11
-    assert f'results.json: {READS}: read@64KiB is PASS there, and FAIL by the records\n' in said.out
-    assert 'results.json: the session is PASS there, and FAIL by the records\n' in said.out
+    done = verify()
+    assert done.status == 11
+    assert f'results.json: {READS}: read@64KiB is PASS there, and FAIL by the records\n' in done.out
+    assert 'results.json: the session is PASS there, and FAIL by the records\n' in done.out
 
 
 def test_a_session_is_judged_by_the_references_that_it_was_begun_with(missed, verify, site):
     site.change('900.0', '2.0', 'references.yaml')
-    said = verify()
-    assert said.status == 0, said.out
+    done = verify()
+    assert done.status == 0, done.out
 
 
 @pytest.mark.parametrize(
     'earlier',
     [
-        lambda key, own: [*key, *own[:9]],  # before it was known of what its bounds are
+        lambda key, row: [*key, *row[:9]],  # before it was known of what its bounds are
         # with the value as it was written, and which is better
-        lambda key, own: [*key, own[0], 0.0, *own[2:5], own[1], 'higher', *own[5:9]],
+        lambda key, row: [*key, row[0], 0.0, *row[2:5], row[1], 'higher', *row[5:9]],
     ],
 )
 def test_references_are_read_as_earlier_sessions_have_kept_them(missed, verify, earlier):
-    def as_earlier(said):
-        said['references'] = [earlier(row[:2], row[2:]) for row in said['references']]
+    def as_earlier(results):
+        results['references'] = [earlier(row[:2], row[2:]) for row in results['references']]
 
     edit(missed.with_name('session.json'), as_earlier)
-    said = verify()
-    assert said.status == 0, said.out
+    done = verify()
+    assert done.status == 0, done.out
 
 
 def test_references_of_a_session_that_are_damaged_are_refused_with_their_file(missed, verify):
     file = missed.with_name('session.json')
-    edit(file, lambda said: said.update(references=[[]]))
-    said = verify()
-    assert said.status == 64
-    assert f'{file}: its references cannot be read' in said.err
+    edit(file, lambda content: content.update(references=[[]]))
+    done = verify()
+    assert done.status == 64
+    assert f'{file}: its references cannot be read' in done.err
 
 
 @pytest.mark.parametrize(('session', 'verdict'), [('results', 'MEASURED'), ('missed', 'FAIL'), ('enforced', 'PASS')])
 def test_results_that_nobody_has_edited_are_verified_whatever_their_verdict(request, on_site, session, verdict):
     results = request.getfixturevalue(session)
     assert json.loads(results.read_text())['verdict'] == verdict
-    for said in (on_site('verify'), on_site('verify', str(results.parent))):
-        assert (said.status, f'verified  session {SESSION}' in said.out) == (0, True), said.out
+    for done in (on_site('verify'), on_site('verify', str(results.parent))):
+        assert (done.status, f'verified  session {SESSION}' in done.out) == (0, True), done.out
 
 
 def test_an_enforced_expectation_that_holds_does_not_hide_an_edited_verdict(enforced, on_site):
-    edit(enforced, lambda said: reads(said)['metrics'][0].update(verdict='PASS'))
-    said = on_site('verify')
-    assert said.status == 11
-    assert f'{READS}: read@4KiB is PASS there, and MEASURED by the records\n' in said.out
+    edit(enforced, lambda results: reads(results)['metrics'][0].update(verdict='PASS'))
+    done = on_site('verify')
+    assert done.status == 11
+    assert f'{READS}: read@4KiB is PASS there, and MEASURED by the records\n' in done.out
 
 
 def test_verdicts_are_not_compared_where_trial_yaml_has_other_criteria_today(enforced, on_site, site):
     site.change(ENFORCING, 'bytes_per_task: 1MiB')
-    said = on_site('verify')
-    assert said.status == 13
-    assert 'which proves nothing: other expectations were enforced on the day' in said.out
+    done = on_site('verify')
+    assert done.status == 13
+    assert 'which proves nothing: other expectations were enforced on the day' in done.out
 
 
 def test_verdicts_of_another_version_of_seatrial_are_not_compared(results, verify, monkeypatch):
     results.write_text(results.read_text().replace('"MEASURED"', '"PASS"'))
     written = seatrial.__version__
     monkeypatch.setattr(seatrial, '__version__', '99')
-    said = verify()
-    assert said.status == 13
-    assert f'its verdicts differ, which proves nothing: Seatrial {written} judged on the day' in said.out
+    done = verify()
+    assert done.status == 13
+    assert f'its verdicts differ, which proves nothing: Seatrial {written} judged on the day' in done.out
 
 
 @pytest.mark.slow
@@ -207,27 +209,27 @@ def test_a_session_is_proved_until_record_results_or_output_are_edited(on_site, 
     assert ' launches as their output says\n' in honest.out
     assert f'verified  session {folder.name}: the chain of the records ends with ' in honest.out
     results, page = folder / 'results.json', (folder / 'report' / 'index.html').read_bytes()
-    said = json.loads(results.read_text())
-    assert said['chain'] in honest.out
+    content = json.loads(results.read_text())
+    assert content['chain'] in honest.out
 
     def contradicted(file, edited):
         """What is said while a file is another one."""
         before = file.read_bytes()
         file.write_bytes(edited)
-        found, report = verify(), on_site('report')
+        done, report = verify(), on_site('report')
         file.write_bytes(before)
-        assert found.status == 11, found.out
+        assert done.status == 11, done.out
         if file != results:
-            assert report.status == 11 and all(line.strip() in report.out for line in found.out.splitlines()[1:2])
+            assert report.status == 11 and all(line.strip() in report.out for line in done.out.splitlines()[1:2])
             assert (folder / 'report' / 'index.html').read_bytes() == page
-        return found.out
+        return done.out
 
-    metric = said['cases'][0]['metrics'][0]
+    metric = content['cases'][0]['metrics'][0]
     metric['values'][0] *= 2
-    assert f': {metric["metric"]} is not as the record has it' in contradicted(results, json.dumps(said).encode())
+    assert f': {metric["metric"]} is not as the record has it' in contradicted(results, json.dumps(content).encode())
     (samples,) = folder.glob(f'cases/*/{SAMPLES}')
     lines = samples.read_text().splitlines(keepends=True)
-    number, line = next((n, each) for n, each in enumerate(lines) if '"stage":"measured"' in each)
+    number, line = next((n, line) for n, line in enumerate(lines) if '"stage":"measured"' in line)
     value = json.loads(line)['measurement']['metrics'][0]['value']
     lines[number] = line.replace(f'"value":{value!r}', f'"value":{2 * value!r}')
     out = contradicted(samples, chained(lines).encode())
@@ -250,6 +252,6 @@ def test_what_it_has_unpacked_does_not_outlive_a_request_to_end(command, tmp_pat
 def test_nothing_is_unpacked_where_others_may_replace_it(command, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))
     tmp_path.chmod(0o777)
-    said = command('verify', tmp_path)
-    assert (said.status, list(tmp_path.iterdir())) == (64, [])
-    assert f'others may write to {tmp_path} (mode 0777), and it has no sticky bit; set TMPDIR to a folder' in said.err
+    done = command('verify', tmp_path)
+    assert (done.status, list(tmp_path.iterdir())) == (64, [])
+    assert f'others may write to {tmp_path} (mode 0777), and it has no sticky bit; set TMPDIR to a folder' in done.err

@@ -117,7 +117,7 @@ def test_all_phases_together_last_no_longer_than_the_launch():
 
 
 @pytest.mark.parametrize(
-    ('name', 'words'), [('bad-option', 'parse config file'), ('no-space', 'No space left on device')]
+    ('name', 'words'), [('bad-option', 'unknown option "wrong"'), ('no-space', 'No space left on device')]
 )
 def test_a_failed_run_is_refused_in_the_words_of_io500(name, words):
     assert_refused(refusal(name), 'E1', words)

@@ -194,7 +194,7 @@ class TestTasksThatAreLost:
     def test_one_whose_interpreter_fails_is_quoted(self, disk):
         broken = {0: ('sh', '-c', 'echo "python3: no such module" >&2; exit 2')}
         refused = disk.refused('create', point(FILES), instead=broken, patience_s=2.0)
-        assert refused == ('E1', 'task 0 on here exited with 2: python3: no such module')
+        assert refused == ('E1', "task 0 on here exited with 2: 'python3: no such module'")
 
 
 @pytest.mark.parametrize('subtrees', ['private', 'shared'])

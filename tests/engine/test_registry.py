@@ -3,7 +3,8 @@
 import pytest
 
 from seatrial import __version__
-from seatrial.engine.base import EngineError
+from seatrial.check.declared import load
+from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.bonnie import BonnieEngine
 from seatrial.engine.dd import Dd
 from seatrial.engine.dlio.engine import Dlio
@@ -23,8 +24,9 @@ from seatrial.workload.access import data_access
 from seatrial.workload.interactive import GIT, interactive_use
 from seatrial.workload.operations import posix_operations
 from seatrial.workload.random import random_access
-from seatrial.workload.registry import KINDS, kind_of
+from seatrial.workload.registry import KINDS, kind_of, phases_of
 from seatrial.workload.semantics import posix_semantics
+from seatrial.workload.sweep import examples
 from seatrial.workload.tree import metadata_tree
 from transcript import transcripts
 
@@ -199,6 +201,31 @@ def test_one_that_is_for_several_kinds_names_all_of_them():
     assert why_none([EngineChoice('posixops', 'posixops')], ()).endswith(f', {words[-2]} and {words[-1]} alone')
 
 
+@pytest.fixture(scope='module')
+def points(repository):
+    """A point of each kind of workload that a check has, for two tasks on one node."""
+    checks = load(repository / 'checks').values()
+    found = {each.workload.kind: examples(each.sweep, each.workload)[0] for each in checks}
+    found['device'] = found['device'].changed(devices=('/dev/sdb', '/dev/sdc'))
+    return {kind: placed(point, point.label) for kind, point in found.items()}
+
+
+CAUSE = 'ERROR: the device is away'
+
+
+@pytest.mark.parametrize('engine', ENGINES, ids=lambda engine: f'{engine.name} {engine.kinds[0]}')
+def test_the_cause_of_a_failed_launch_is_chosen_by_the_same_words_from_every_engine(engine, points):
+    point = next(points[kind] for kind in engine.kinds if kind in points)
+    phase = phases_of(point)[-1].name
+    command = engine.command('/opt/program', phase, point, '/raw/1', 7)
+    said = f'WARNING: a network is slow\nnote: see the manual\n{CAUSE}\nthe rest was given up\n'
+    processes = tuple(ProcessTime('n1', 0.0, 9.0, 1) for _ in command.argvs)
+    nothing = tuple('' for _ in command.argvs)
+    outcome = Outcome(processes, nothing, (said,) * len(nothing), tuple('' for _ in command.outputs))
+    with pytest.raises(EngineError, match=f"E1: .* exited with 1: '{CAUSE}"):
+        engine.measure(phase, point, command, outcome)
+
+
 # Versions
 
 BANNER = 'IOR-{}: MPI Coordinated Test of Parallel I/O\n'
@@ -222,7 +249,7 @@ ELBENCHO = transcripts('elbencho')['version']['out']
         (Dlio(), 'dlio-benchmark 2.0.0 torch 2.15.0 mpi4py 4.1.2\n', '2.0.0, torch 2.15.0, mpi4py 4.1.2'),
         *(
             (Io500Engine(), f'io500-{v}\n', v)
-            for v in ('sc21', 'isc22_v1', 'dev-17-g0a1b2c3', 'isc26_v2-26-g02091cf2')
+            for v in ('isc25', 'sc25_v1', 'dev-17-g0a1b2c3', 'isc26_v2-26-g02091cf2')
         ),
         (Iozone(), transcripts('iozone')['version']['out'], '3.471'),
     ],
@@ -258,7 +285,7 @@ def test_the_version_is_read_from_what_the_program_says(engine, text, version):
         (Dlio(), '', 'its environment lacks dlio-benchmark, torch'),
         *(
             (Io500Engine(), f'io500-{v}\n', f'^T7: IO500 {v} has no ior-rnd4K')
-            for v in ('isc20_v4', 'sc20', 'isc21_v2')
+            for v in ('isc20_v4', 'isc21_v2', 'sc24_v1', 'scc21')
         ),
         (Io500Engine(), '', 'is not the version of io500'),
         (Iozone(), transcripts('iozone')['version-3.489']['out'], '^T7: IOzone 3.489 writes zeros into half of each'),

@@ -55,13 +55,25 @@ def test_only_posix_is_any_mount(driver):
 
 @pytest.mark.parametrize('driver', DRIVERS, ids=lambda driver: driver.name)
 def test_a_type_says_all_that_depends_on_it(driver):
-    assert driver.recovery_source and driver.sources and bool(driver.tried) == bool(driver.tried_on)
+    assert (
+        driver.recovery_source
+        and driver.recovery_limit_s > 0
+        and driver.sources
+        and bool(driver.tried) == bool(driver.tried_on)
+    )
     assert bool(driver.kernel_types) == (driver.name != 'posix')
-    assert (driver.recovery_limit_s > 0) != driver.recovery_source.endswith('no failover')
     for word, method in (('layouts', 'set_layout'), ('targets', 'targets'), ('request sizes', 'rpc_sizes')):
         assert (word in driver.can) == (getattr(type(driver), method) is not getattr(Driver, method))
     assert ('layouts' in driver.can) == (driver.no_layout == '')
     assert not driver.no_layout or driver.no_layout.startswith('no layout: ')
+
+
+@pytest.mark.parametrize(
+    ('mount', 'limit_s'),
+    [(ROOT, 0.0), (ROOT._replace(type='tmpfs'), 0.0), (None, 0.0), (ROOT._replace(type='wekafs'), 300.0)],
+)
+def test_a_type_that_nobody_knows_may_have_its_servers_elsewhere(mount, limit_s):
+    assert by_type('posix').may_block_s(mount) == limit_s
 
 
 def test_a_layout_of_another_type_is_refused():

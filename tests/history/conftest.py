@@ -44,7 +44,7 @@ def rows(plan):
     """Make the rows of a session with one case: metric -> samples, the others without a launch."""
 
     def make(session=plan.session, began=BEGAN, verdict='PASS', started=True, plan=plan, broken='', **samples):
-        counted = {metric(*name.rsplit('_', 1)): found for name, found in samples.items()}
+        counted = {metric(*name.rsplit('_', 1)): sample for name, sample in samples.items()}
         records = Records(start_of(plan) if started else None, Sized(1, SIZE, ''), [], None, None, 0, broken=broken)
         words = {name: ('PASS', '') if counted.get(name) else ('INCOMPLETE', 'why') for name in planned_metrics(plan)}
         return table(session, began, 'cluster', verdict, [Kept(plan, records, counted, verdict, words)])

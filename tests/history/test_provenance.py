@@ -5,7 +5,7 @@ import json
 import polars as pl
 import pytest
 
-from seatrial.history.provenance import FACTS, circumstances, differences, sentence
+from seatrial.history.provenance import FACTS, circumstances, differing, facts_of, sentence
 
 FIRST, SECOND, THIRD = '20261201T000000-a', '20261202T000000-b', '20261203T000000-c'
 
@@ -15,13 +15,17 @@ def frame(rows, sample):
     """The rows of a session, some columns of which have another value."""
 
     def make(session, **changes):
-        found = rows(session, write_16MiB=[sample()], read_16MiB=[sample(phase='read')])
+        result = rows(session, write_16MiB=[sample()], read_16MiB=[sample(phase='read')])
         for name, value in changes.items():
-            told = json.dumps(value) if isinstance(value, dict) else value
-            found = found.with_columns(pl.lit(told, pl.Int64 if isinstance(told, int) else pl.String).alias(name))
-        return found
+            known = json.dumps(value) if isinstance(value, dict) else value
+            result = result.with_columns(pl.lit(known, pl.Int64 if isinstance(known, int) else pl.String).alias(name))
+        return result
 
     return make
+
+
+def differences(before, after):
+    return differing(facts_of(before), facts_of(after))
 
 
 def test_sessions_that_measured_with_the_same_differ_in_nothing(frame):
@@ -46,9 +50,9 @@ def test_a_difference_is_said_once_however_many_cases_have_it(frame):
 
 
 def test_of_many_sessions_it_is_said_since_when(frame):
-    said = sentence([frame(FIRST), frame(SECOND, kernel='6.2'), frame(THIRD, kernel='6.2', mpi='a')])
+    text = sentence([frame(FIRST), frame(SECOND, kernel='6.2'), frame(THIRD, kernel='6.2', mpi='a')])
     changes = f'kernel: 6.1 against 6.2 (from {SECOND} on); MPI: none against a (from {THIRD} on)'
-    assert said == f'Not measured with the same: {changes}'
+    assert text == f'Not measured with the same: {changes}'
 
 
 # The file system
@@ -61,11 +65,11 @@ EXT4 = {
     'ext4 options': 'x',
 }
 BARE = {key: value for key, value in EXT4.items() if key != 'ext4 options'}
-OLD, NEW = ({'client_version': each, 'state': {**EXT4, 'client version': each}} for each in ('6.1', '6.2'))
+OLD, NEW = ({'client_version': version, 'state': {**EXT4, 'client version': version}} for version in ('6.1', '6.2'))
 
 
 @pytest.mark.parametrize(
-    ('one', 'other', 'said'),
+    ('one', 'other', 'text'),
     [
         ({'modules': 'gcc/12 a/1'}, {'modules': 'gcc/12 a/2 b/3'}, ['modules: a/1 against a/2 b/3']),
         ({'modules': ''}, {'modules': 'a'}, ['modules: none against a']),
@@ -104,8 +108,8 @@ OLD, NEW = ({'client_version': each, 'state': {**EXT4, 'client version': each}} 
         ({'state': None}, {'state': EXT4}, ['scratch: settings: not recorded against recorded']),
     ],
 )
-def test_what_differs_is_said_once_with_both_values(frame, one, other, said):
-    assert differences(frame(FIRST, **one), frame(SECOND, **other)) == said
+def test_what_differs_is_said_once_with_both_values(frame, one, other, text):
+    assert differences(frame(FIRST, **one), frame(SECOND, **other)) == text
 
 
 def test_another_mount_of_the_second_case_is_said_before_the_engine_of_the_first(frame):

@@ -55,8 +55,8 @@ def test_a_row_says_what_was_measured_where_and_how_it_was_judged(rows, sample):
         'case_verdict': 'FAIL',
         'metric_verdict': 'PASS',
     }
-    found = first(frame)
-    assert {name: found[name] for name in expected} == expected
+    row = first(frame)
+    assert {name: row[name] for name in expected} == expected
     assert frame.filter(pl.col('operation') == 'read')['cache'][0] == 'cold'
 
 
@@ -68,8 +68,8 @@ def test_a_row_says_with_what_it_was_measured(plan, sample):
     records = Records(start, None, [], None, None, 0)
     words = dict.fromkeys(planned_metrics(plan), ('INCOMPLETE', ''))
     kept = Kept(plan._replace(commit='437a3cb1a6c1', reframe='4.10.4'), records, {}, 'INCOMPLETE', words)
-    found = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [kept]))
-    assert {name: found[name] for name in SINCE[2]} == {
+    row = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [kept]))
+    assert {name: row[name] for name in SINCE[2]} == {
         'engine_build': 'spack:l7f4hbh',
         'mpi': 'MPICH 4.0.2',
         'launcher': 'Hydra 4.0.2',
@@ -86,9 +86,9 @@ def test_a_row_says_in_which_state_the_file_system_was(plan):
     start = start._replace(provenance=Provenance(environment=('LD_PRELOAD=/lib/x.so', 'ROMIO_HINTS=/h')))
     words = dict.fromkeys(planned_metrics(plan), ('INCOMPLETE', ''))
     kept = Kept(plan, Records(start, None, [], None, None, 0), {}, 'INCOMPLETE', words)
-    found = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [kept], label='before'))
-    assert json.loads(found['state']) == state
-    assert {name: found[name] for name in SINCE[5] if name != 'state'} == {
+    row = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [kept], label='before'))
+    assert json.loads(row['state']) == state
+    assert {name: row[name] for name in SINCE[5] if name != 'state'} == {
         'label': 'before',
         'used_percent': 62,
         'environment': 'LD_PRELOAD=/lib/x.so ROMIO_HINTS=/h',
@@ -106,29 +106,29 @@ def test_a_row_says_to_which_checks_its_session_was_restricted(plan, only, selec
 
 def test_a_row_has_the_figures_of_its_launch(rows, sample):
     elsewhere = BEGAN.astimezone(timezone(timedelta(hours=9)))
-    found = first(rows(began=elsewhere, write_16MiB=[sample()]))
-    assert (found['seconds'], found['bytes_moved'], found['value']) == (1.0, 2 * SIZE, 2.0 * SIZE)
-    assert (found['unit'], found['better'], found['files_per_task']) == ('B/s', 'higher', None)
-    assert (found['tasks'], found['tasks_per_node'], found['transfer_size'], found['bytes_per_task']) == (
+    row = first(rows(began=elsewhere, write_16MiB=[sample()]))
+    assert (row['seconds'], row['bytes_moved'], row['value']) == (1.0, 2 * SIZE, 2.0 * SIZE)
+    assert (row['unit'], row['better'], row['files_per_task']) == ('B/s', 'higher', None)
+    assert (row['tasks'], row['tasks_per_node'], row['transfer_size'], row['bytes_per_task']) == (
         2,
         2,
         16 * MIB,
         SIZE,
     )
-    assert (found['started'], found['session_started']) == (BEGAN, BEGAN)
+    assert (row['started'], row['session_started']) == (BEGAN, BEGAN)
     # The parameters are those of the point as it was launched.
     launched = sample()
     point = launched.point.changed(direct=True, queue_depth=8, working_set=4 * SIZE)
-    found = first(rows(write_16MiB=[launched._replace(point=point)]))
+    row = first(rows(write_16MiB=[launched._replace(point=point)]))
     names = ('direct', 'queue_depth', 'working_set', 'interface')
-    assert [found[name] for name in names] == [True, 8, 4 * SIZE, 'posix']
+    assert [row[name] for name in names] == [True, 8, 4 * SIZE, 'posix']
 
 
 def test_a_row_says_how_its_tasks_were_bound_as_far_as_they_said_so(rows, sample):
     alike, other = BoundTasks(('n1', 'n2'), ('0-1', '2-3')), BoundTasks(('n3',), ('4', '4'))
-    found = first(rows(write_16MiB=[sample()._replace(bound=(alike, other))]))
-    said = '2 tasks a node, each may use 2 of 4 cores; 2 tasks a node, each may use 1 of 1 core'
-    assert (found['binding'], first(rows(write_16MiB=[sample()]))['binding']) == (said, None)
+    row = first(rows(write_16MiB=[sample()._replace(bound=(alike, other))]))
+    text = '2 tasks a node, each may use 2 of 4 cores; 2 tasks a node, each may use 1 of 1 core'
+    assert (row['binding'], first(rows(write_16MiB=[sample()]))['binding']) == (text, None)
 
 
 def test_no_launch_of_a_record_that_was_edited_is_valid(rows, sample):
@@ -138,10 +138,10 @@ def test_no_launch_of_a_record_that_was_edited_is_valid(rows, sample):
 
 
 def test_a_launch_that_is_not_valid_is_kept_and_marked(rows, sample):
-    found = first(rows(write_16MiB=[sample('16MiB', 'write', 0, ('T18', 'invalid'), ('P2', 'label'))]))
-    assert (found['valid'], found['rules'], found['value']) == (False, 'T18 P2', 128.0 * MIB)
-    found = first(rows(write_16MiB=[sample('16MiB', 'write', 0, ('E1', 'invalid'), measured=False)]))
-    assert (found['seconds'], found['value'], found['valid']) == (None, None, False)
+    row = first(rows(write_16MiB=[sample('16MiB', 'write', 0, ('T18', 'invalid'), ('P2', 'label'))]))
+    assert (row['valid'], row['rules'], row['value']) == (False, 'T18 P2', 128.0 * MIB)
+    row = first(rows(write_16MiB=[sample('16MiB', 'write', 0, ('E1', 'invalid'), measured=False)]))
+    assert (row['seconds'], row['value'], row['valid']) == (None, None, False)
 
 
 def test_the_columns_and_their_version_are_the_declared_ones(rows, sample):
@@ -184,18 +184,18 @@ def test_a_launch_with_several_metrics_is_a_row_of_each(rows, tree_plan, create)
 
 
 def test_a_row_of_metadata_has_files_where_others_have_bytes(rows, tree_plan, create):
-    found = rows(plan=tree_plan, file_create_flat=[create]).row(by_predicate=pl.col('repetition') == 3, named=True)
-    assert (found['files_per_task'], found['tasks'], found['axis'], found['kind']) == (500, 2, 'tree', 'tree')
-    assert found['bytes_per_file'] == 0
+    result = rows(plan=tree_plan, file_create_flat=[create]).row(by_predicate=pl.col('repetition') == 3, named=True)
+    assert (result['files_per_task'], result['tasks'], result['axis'], result['kind']) == (500, 2, 'tree', 'tree')
+    assert result['bytes_per_file'] == 0
     empty = ('transfer_size', 'bytes_per_task', 'bytes_moved', 'direct', 'queue_depth', 'interface', 'working_set')
-    assert [found[name] for name in empty] == [None] * 7
+    assert [result[name] for name in empty] == [None] * 7
 
 
 def test_a_launch_that_took_no_time_has_no_figures(rows, sample):
     launch = sample('16MiB', 'write', 0, ('T12', 'invalid'))
     metric = launch.measurement.metrics[0]._replace(seconds=0.0)
-    found = first(rows(write_16MiB=[launch._replace(measurement=launch.measurement._replace(metrics=(metric,)))]))
-    assert (found['seconds'], found['value'], found['valid']) == (0.0, None, False)
+    row = first(rows(write_16MiB=[launch._replace(measurement=launch.measurement._replace(metrics=(metric,)))]))
+    assert (row['seconds'], row['value'], row['valid']) == (0.0, None, False)
 
 
 def test_what_was_listed_before_in_the_same_launch_is_not_cold(rows):

@@ -144,12 +144,12 @@ echo $status >>{home}/accept.out
 def test_from_init_to_the_verified_bundle_each_of_four_criteria_is_decided_by_two_allocations(tmp_path):
     folder = tmp_path / 'site'
     assert subprocess.run([SEATRIAL, 'init', folder], capture_output=True).returncode == 0
-    found = yaml.safe_load((folder / 'trial.yaml').read_text())
+    site_trial = yaml.safe_load((folder / 'trial.yaml').read_text())
     limits = {'limits': {'bytes': '3GiB', 'inodes': 100_000}, 'server_cache_bytes': 0, 'fast_tier_bytes': 0}
     systems = {name: {'type': 'posix', 'path': f'{tmp_path}/{name}/trials', **limits} for name in ('disk', 'memory')}
-    found['trials'][0]['file_systems'] = list(systems)
-    (folder / 'trial.yaml').write_text(yaml.safe_dump({**found, 'file_systems': systems}))
-    (folder / 'contract.yaml').write_text(CONTRACT + ''.join(OF_TWO % each for each in FOUR))
+    site_trial['trials'][0]['file_systems'] = list(systems)
+    (folder / 'trial.yaml').write_text(yaml.safe_dump({**site_trial, 'file_systems': systems}))
+    (folder / 'contract.yaml').write_text(CONTRACT + ''.join(OF_TWO % criterion for criterion in FOUR))
     with open(tmp_path / 'image', 'wb') as stream:
         stream.truncate(4 << 30)
     subprocess.run(['mkfs.ext4', '-q', '-F', tmp_path / 'image'], check=True)
@@ -160,9 +160,9 @@ def test_from_init_to_the_verified_bundle_each_of_four_criteria_is_decided_by_tw
     if done.returncode == 77:
         pytest.skip('this host lets nobody mount a file as a disk')
     assert done.returncode == 0, done.stderr
-    said, wanted = (tmp_path / 'accept.out').read_text(), {'1': 'PASS', '2': 'PASS', '3': 'PASS', '4': 'FAIL'}
-    assert (verdicts(said), said.split()[-1]) == (wanted, '10'), said
-    assert re.findall(r'^\S [A-Z]+ +\d +at .*?  (\d of \d)', said, re.MULTILINE) == ['2 of 2'] * 4, said
+    output, wanted = (tmp_path / 'accept.out').read_text(), {'1': 'PASS', '2': 'PASS', '3': 'PASS', '4': 'FAIL'}
+    assert (verdicts(output), output.split()[-1]) == (wanted, '10'), output
+    assert re.findall(r'^\S [A-Z]+ +\d +at .*?  (\d of \d)', output, re.MULTILINE) == ['2 of 2'] * 4, output
     assert (tmp_path / 'plan.out').read_text().count('with 2 allocations decided from') == 4
     shutil.rmtree(folder)
     argv = [SEATRIAL, 'verify', tmp_path / 'bundle.zip']
@@ -221,14 +221,14 @@ def test_a_part_that_is_lost_is_made_again_and_all_time_between_the_parts_is_sai
     begun = 'sessions/*/cases/*/raw/*.begun.json'
     wait_for('the second part has begun', lambda: first.poll() is not None or len(list(site.state.glob(begun))) > 1)
     plain_slurm.ask('scancel', *plain_slurm.jobs())
-    said, _ = first.communicate(timeout=200)
-    assert first.returncode == 13 and '1 of 3 allocations valid' in said, said
+    output, _ = first.communicate(timeout=200)
+    assert first.returncode == 13 and '1 of 3 allocations valid' in output, output
 
     done = site.seatrial(*words)
     assert '2 met' in done.stdout, done.stdout + done.stderr
-    cases = [records_in(str(each.parent)) for each in sorted(site.state.glob('sessions/*/cases/*/samples.jsonl'))]
-    assert len({each.start.job for each in cases}) == 4
-    valid = [each.samples[-1] for each in cases if each.samples and each.samples[-1].valid]
-    unseen_s = sum(then.started - each.started - PART_S for each, then in pairwise(valid))
+    cases = [records_in(str(file.parent)) for file in sorted(site.state.glob('sessions/*/cases/*/samples.jsonl'))]
+    assert len({case.start.job for case in cases}) == 4
+    valid = [case.samples[-1] for case in cases if case.samples and case.samples[-1].valid]
+    unseen_s = sum(then.started - before.started - PART_S for before, then in pairwise(valid))
     page = (site.state / 'acceptance' / 'protocol.html').read_text()
     assert f'{duration(3 * PART_S)} in 3 allocations' in page and f'the {unseen_s:.0f} s between them' in page

@@ -80,16 +80,16 @@ def site_on(volume, folder, start, undo, check, **course):
     checks = folder / 'checks' / 'scenarios'
     checks.mkdir(parents=True)
     (checks / 'away.py').write_text(CHECK.format(before_s=6, **course))
-    own = folder / 'site'
-    own.mkdir()
-    words = {'lab': GLUSTER.script, 'directory': volume.directory, 'volume': volume.name, 'folder': own}
+    home = folder / 'site'
+    home.mkdir()
+    words = {'lab': GLUSTER.script, 'directory': volume.directory, 'volume': volume.name, 'folder': home}
     for name, text in (('start', BRICK + start), ('undo', undo), ('check', check)):
-        (own / name).write_text(text.format(bricks=volume.directory / 'bricks', **words))
-    (own / 'contract.yaml').write_text(
+        (home / name).write_text(text.format(bricks=volume.directory / 'bricks', **words))
+    (home / 'contract.yaml').write_text(
         CONTRACT.format(shorter=course['action_s'] - 2, longer=course['action_s'] + 20, nodes=1)
     )
-    text = TRIAL.format(trials=volume.mount / 'trials', mount=volume.mount, folder=own)
-    return LocalSite(own, text, checks.parent)
+    text = TRIAL.format(trials=volume.mount / 'trials', mount=volume.mount, folder=home)
+    return LocalSite(home, text, checks.parent)
 
 
 def accepted(site, volume='volume'):
@@ -106,8 +106,8 @@ def probed(volume, folder):
 
     def ended():
         done.touch()
-        said, _ = process.communicate(timeout=100)
-        return float(said)
+        output, _ = process.communicate(timeout=100)
+        return float(output)
 
     try:
         yield ended
@@ -127,9 +127,9 @@ def test_a_brick_is_away_as_long_as_for_anybody_else_and_every_byte_is_there(dis
         done = accepted(site)
         truth_s = truth()
     assert ('1 met' in done.stdout, '1 missed' in done.stdout) == (True, True), done.stdout + done.stderr
-    found = {name: each.value for name, each in metrics_of(site.session).items()}
-    assert found['outage'] == pytest.approx(truth_s, abs=1.0) and truth_s > action_s - 1
-    assert found['verified'] > 50
+    figures = {name: metric.value for name, metric in metrics_of(site.session).items()}
+    assert figures['outage'] == pytest.approx(truth_s, abs=1.0) and truth_s > action_s - 1
+    assert figures['verified'] > 50
     errors = metrics_of(site.session)['errors'].figure
     assert errors == '0' if death == 'stands still' else 'ENOTCONN: ' in errors
 
@@ -157,9 +157,9 @@ def test_a_replica_that_dies_or_stands_still_for_good_costs_nobody_an_operation(
     finally:
         assert GLUSTER.run('up', replicated.directory).returncode == 0
     assert '2 met' in done.stdout, done.stdout + done.stderr
-    found = {name: each.value for name, each in metrics_of(site.session).items()}
-    assert (found['errors'], found['verified'] > 50) == (0, True)
-    assert outage_s[0] <= found['outage'] <= outage_s[1]
+    figures = {name: metric.value for name, metric in metrics_of(site.session).items()}
+    assert (figures['errors'], figures['verified'] > 50) == (0, True)
+    assert outage_s[0] <= figures['outage'] <= outage_s[1]
 
 
 def test_a_brick_that_a_killed_session_leaves_dead_is_brought_back_by_clean(distributed, tmp_path):

@@ -107,7 +107,7 @@ def test_an_osd_that_is_away_refuses_a_case_or_labels_it_and_is_named_by_doctor(
 def samples_of(folder, check):
     (case,) = (folder / 'cases').glob(f'{check}+*')
     plan = read_plan(str(case / 'plan.json'))
-    return plan, [sample for each in measured(plan, records_in(str(case))).values() for sample in each]
+    return plan, [sample for samples in measured(plan, records_in(str(case))).values() for sample in samples]
 
 
 def test_every_check_that_fits_ran_and_passed(session):

@@ -40,10 +40,10 @@ def compared(tmp_path_factory):
         stream.truncate(256 << 20)
     subprocess.run(['mkfs.ext4', '-q', '-F', image], check=True)
     # One device for all of them, or its name would differ too.
-    found = subprocess.run(['losetup', '--find', '--show', image], capture_output=True, text=True)
-    if found.returncode:
-        pytest.skip(f'this host has no loop device for us: {found.stderr.strip()}')
-    names = {'point': point, 'device': found.stdout.strip()}
+    loop = subprocess.run(['losetup', '--find', '--show', image], capture_output=True, text=True)
+    if loop.returncode:
+        pytest.skip(f'this host has no loop device for us: {loop.stderr.strip()}')
+    names = {'point': point, 'device': loop.stdout.strip()}
     measured = set()
 
     def measure(label):
@@ -87,10 +87,10 @@ def mounted(tmp_path_factory):
     for name, mount in MOUNTS.items():
         folder = home / name
         (folder / 'mount').mkdir(parents=True)
-        own = TRIAL.replace('state: state', 'state: ../state')
-        sites[name] = LocalSite(folder, own.replace('{path}', f'{folder}/mount/trials'))
-        own = mount.replace('-o loop', '-o loop,sync').format(point=folder / 'mount', image=image)
-        script += [own, f'mkdir -p {folder}/mount/trials']
+        text = TRIAL.replace('state: state', 'state: ../state')
+        sites[name] = LocalSite(folder, text.replace('{path}', f'{folder}/mount/trials'))
+        line = mount.replace('-o loop', '-o loop,sync').format(point=folder / 'mount', image=image)
+        script += [line, f'mkdir -p {folder}/mount/trials']
     script = '; '.join([*script, 'exec "$@"'])
     if os.geteuid() or subprocess.run(['unshare', '--mount', 'sh', '-c', script, 'sh', 'true']).returncode:
         pytest.skip('this host lets nobody mount a file as a disk')
@@ -115,13 +115,13 @@ def mounted(tmp_path_factory):
 @pytest.mark.needs('unshare', 'mkfs.ext4', 'losetup')
 class TestMounts:
     def test_a_move_to_another_type_of_file_system_is_said_first(self, compared):
-        found = compared('memory', 'disk')
-        first = found['differing'][0]
+        content = compared('memory', 'disk')
+        first = content['differing'][0]
         assert first.startswith('scratch: mounted: none on ') and ' type tmpfs against /dev/loop' in first
         assert first.endswith(' type ext4')
-        assert found['metrics'] and {each['family'] for each in found['metrics']} == {'metadata'}
-        assert any('% full against' in each for each in found['circumstances'])
-        assert 'One session a side' in found['notice']
+        assert content['metrics'] and {metric['family'] for metric in content['metrics']} == {'metadata'}
+        assert any('% full against' in line for line in content['circumstances'])
+        assert 'One session a side' in content['notice']
 
     @pytest.mark.long
     def test_another_mount_option_is_said_first(self, compared):
@@ -135,12 +135,12 @@ class TestMounts:
 
     @pytest.mark.long
     def test_measured_in_turn_a_synchronous_disk_is_worse_than_memory(self, mounted):
-        verdict, said = mounted('memory', 'disk')
+        verdict, output = mounted('memory', 'disk')
         assert verdict == 'worse'
-        assert ' type tmpfs against /dev/loop' in said
+        assert ' type tmpfs against /dev/loop' in output
 
     @pytest.mark.long
     def test_measured_in_turn_with_itself_it_is_neither_better_nor_worse(self, mounted):
-        verdict, said = mounted('memory', 'memory')
+        verdict, output = mounted('memory', 'memory')
         assert verdict in ('same', 'undecided')
-        assert 'Measured with the same' in said
+        assert 'Measured with the same' in output

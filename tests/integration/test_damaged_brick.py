@@ -85,16 +85,16 @@ def session(site, trials, bricks, program=FIO, check='MultipleFilesTransferSizes
     done = local.run(f'--engine={engine}', '--profile=smoke')
     (case,) = local.cases.values()
     (records,) = (local.session / 'cases').iterdir()
-    found = [each for sample in records_in(str(records)).samples for each in sample.findings]
-    return done.returncode, case, [each for each in found if each.effect != 'label']
+    findings = [finding for sample in records_in(str(records)).samples for finding in sample.findings]
+    return done.returncode, case, [finding for finding in findings if finding.effect != 'label']
 
 
 def test_one_bit_that_changed_on_a_brick_is_found_with_file_offset_and_both_bytes(lab, tmp_path):
     directory, trials = lab
-    status, case, (found,) = session(tmp_path, trials, str(directory / 'bricks'))
-    assert (status, case['verdict'], found.rule) == (10, 'FAIL', 'F2'), case['reasons']
-    assert (found.evidence['file'], found.evidence['offset']) == ('data.00000001', str(AT))
-    expected, seen = (int(found.evidence[each][:2], 16) for each in ('expected', 'found'))
+    status, case, (finding,) = session(tmp_path, trials, str(directory / 'bricks'))
+    assert (status, case['verdict'], finding.rule) == (10, 'FAIL', 'F2'), case['reasons']
+    assert (finding.evidence['file'], finding.evidence['offset']) == ('data.00000001', str(AT))
+    expected, seen = (int(finding.evidence[key][:2], 16) for key in ('expected', 'found'))
     assert expected ^ seen == 32
     (kept,) = trials.glob('*/data/data.00000001')
     assert kept.read_bytes()[AT] == seen
@@ -102,8 +102,8 @@ def test_one_bit_that_changed_on_a_brick_is_found_with_file_offset_and_both_byte
 
 def test_a_whole_volume_has_its_contents_verified(lab, tmp_path):
     _, trials = lab
-    status, case, found = session(tmp_path, trials, '')
-    assert (status, found) == (0, []), case['reasons']
+    status, case, findings = session(tmp_path, trials, '')
+    assert (status, findings) == (0, []), case['reasons']
     assert case['verified'].startswith('verified: 64 MiB of 64 MiB in 2 files')
 
 
@@ -113,6 +113,6 @@ def test_what_one_client_writes_in_every_way_another_reads_as_it_was(lab, other_
     program = tmp_path / 'posixops'
     program.write_text(OTHER_CLIENT.format(other=other_client, mount=trials.parent, python=sys.executable))
     program.chmod(0o755)
-    status, case, found = session(tmp_path, trials, '', program, 'Integrity')
-    assert (status, found) == (0, []), case['reasons']
-    assert [fact['name'] for fact in case['facts'] if fact['holds']] == [each.name for each in WAYS_TO_WRITE]
+    status, case, findings = session(tmp_path, trials, '', program, 'Integrity')
+    assert (status, findings) == (0, []), case['reasons']
+    assert [fact['name'] for fact in case['facts'] if fact['holds']] == [way.name for way in WAYS_TO_WRITE]

@@ -70,18 +70,18 @@ def library():
     """Path of libdarshan.so, or None."""
     named, config = os.environ.get('SEATRIAL_DARSHAN'), shutil.which('darshan-config')
     beside = Path(config).resolve().parents[1] / 'lib' / 'libdarshan.so' if config else None
-    found = Path(named) if named else beside
-    return found if found and found.is_file() else None
+    path = Path(named) if named else beside
+    return path if path and path.is_file() else None
 
 
 @pytest.fixture(scope='module', autouse=True)
 def darshan():
     """The library; PyDarshan is there too."""
     pytest.importorskip('darshan', reason='PyDarshan is not installed')
-    found = library()
-    if found is None:
+    file = library()
+    if file is None:
         pytest.skip('Darshan is not installed; name libdarshan.so in SEATRIAL_DARSHAN')
-    return found
+    return file
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_of_ior_everything_was_issued_as_it_was_meant(session):
     cases = session('ior', 'ior', BY_IOR)
     assert {name: case['verdict'] for name, case in cases.items()} == dict.fromkeys(BY_IOR, 'MEASURED')
     for case in cases.values():
-        assert aspects(case) and all(each['agrees'] for each in aspects(case)), aspects(case)
+        assert aspects(case) and all(aspect['agrees'] for aspect in aspects(case)), aspects(case)
         assert not any(label.startswith('P15a') for label in case['labels'])
 
 
@@ -124,13 +124,13 @@ def test_of_ior_everything_was_issued_as_it_was_meant(session):
 def test_of_fio_everything_was_issued_as_it_was_meant(session):
     cases = session('fio', 'fio', ['Strided', 'Random'])
     for name, case in cases.items():
-        assert aspects(case) and all(each['agrees'] for each in aspects(case)), (name, aspects(case))
+        assert aspects(case) and all(aspect['agrees'] for aspect in aspects(case)), (name, aspects(case))
 
 
 @pytest.mark.needs('dd')
 def test_of_dd_everything_was_issued_as_it_was_meant(session):
     case = session('dd', 'dd', ['Whole'])['Whole']
-    assert aspects(case) and all(each['agrees'] for each in aspects(case)), aspects(case)
+    assert aspects(case) and all(aspect['agrees'] for aspect in aspects(case)), aspects(case)
 
 
 @pytest.mark.needs('ior', 'mpiexec')
@@ -141,7 +141,7 @@ def test_a_check_that_declares_strided_and_runs_contiguous_is_invalid(session, t
     case = session('ior', liar, ['Strided'])['Strided']
     assert case['verdict'] == 'INVALID'
     assert case['reasons'][0].startswith('P15: by Darshan, write@1MiB: order: strided meant, contiguous (')
-    assert {each['what'] for each in aspects(case) if each['agrees'] is False} == {'order'}
+    assert {aspect['what'] for aspect in aspects(case) if aspect['agrees'] is False} == {'order'}
 
 
 @pytest.mark.needs('ior', 'mpiexec')
@@ -159,8 +159,8 @@ def test_the_doctor_tells_the_version_that_the_library_writes_into_its_logs(tmp_
     log = tmp_path / 'true.darshan'
     settings = ['env', f'LD_PRELOAD={darshan}', 'DARSHAN_ENABLE_NONMPI=1', f'DARSHAN_LOGFILE={log}']
     subprocess.run([*settings, 'true'], check=True, timeout=300)
-    said, faults = examined(str(darshan), [Program('dd', '/bin/dd', False, ('/bin/dd', '--version'))])
-    assert said.startswith(f'{read_logs([log])[0].version} at {darshan}, ')
+    described, faults = examined(str(darshan), [Program('dd', '/bin/dd', False, ('/bin/dd', '--version'))])
+    assert described.startswith(f'{read_logs([log])[0].version} at {darshan}, ')
     assert faults == []
 
 
@@ -224,7 +224,7 @@ def test_the_log_of_a_replay_resembles_that_of_the_application(tmp_path, darshan
     (folder / 'trial.yaml').write_text(f'{text.partition("trials:")[0]}trials:\n  - checks{entry}')
     site.run()
     (case,) = site.session.glob('cases/*')
-    said = site.ask('derive', str(log), f'--check={case}', *more)
-    assert said.returncode == 0, said.stdout + said.stderr
-    rows = said.stdout.splitlines()[1:]
-    assert len(rows) >= 8 and all(row.endswith('same') for row in rows), said.stdout
+    answer = site.ask('derive', str(log), f'--check={case}', *more)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    rows = answer.stdout.splitlines()[1:]
+    assert len(rows) >= 8 and all(row.endswith('same') for row in rows), answer.stdout

@@ -34,9 +34,9 @@ def site(slurm, hangs):
         return sites[-1]
 
     yield make
-    for each in sites:
-        said = each.seatrial('clean').stdout
-        assert [name for name in each.left() if name not in said] == []
+    for local in sites:
+        output = local.seatrial('clean').stdout
+        assert [name for name in local.left() if name not in output] == []
 
 
 def incomplete(ended):
@@ -54,7 +54,7 @@ def passed(ended):
 
 def measured(running):
     """How many samples of measured launches there are."""
-    return sum(each.get('stage') == 'measured' for each in running.recorded())
+    return sum(record.get('stage') == 'measured' for record in running.recorded())
 
 
 def test_a_job_is_cancelled_and_without_accounting_it_is_not_guessed_by_whom(site, slurm):
@@ -108,8 +108,8 @@ def test_the_slurmstepd_of_a_launch_is_killed_and_the_launch_ends_at_its_limit(s
 def test_the_slurmstepd_of_the_batch_script_is_killed(site, slurm, hangs):
     """Slurm calls that a failed node after three minutes; the script goes on, until the session gives up its lock."""
     order(hangs, ('measured', {'seconds': 45.0}))
-    own = site()
-    running = own.begin()
+    local = site()
+    running = local.begin()
     running.measuring()
     slurm.signal('KILL', 'n1:slurmstepd')
     reason = incomplete(running.ended(600.0))
@@ -119,7 +119,7 @@ def test_the_slurmstepd_of_the_batch_script_is_killed(site, slurm, hangs):
     assert slurm.jobs() == []
     wait_for('the runner has stopped', lambda: running.recorded()[-1].get('reason') == 'refused')
     assert 'the lock ' in running.recorded()[-1]['why']
-    wait_for('it has removed its files', lambda: own.left() == [])
+    wait_for('it has removed its files', lambda: local.left() == [])
 
 
 @pytest.mark.long
@@ -195,14 +195,14 @@ def test_a_second_session_on_the_same_file_system_measures_nothing(site, slurm):
     first = shared.begin()
     first.measuring()
     second = shared.run()
-    said = f'storage system scratch is held by session {first.folder.name}'
-    assert (second.status, said in second.output) == (INCOMPLETE, True), second.output
+    words = f'storage system scratch is held by session {first.folder.name}'
+    assert (second.status, words in second.output) == (INCOMPLETE, True), second.output
     plain = shared.begin_plain()
     output, _ = plain.communicate(timeout=WAIT_S)
     assert (plain.returncode, 'Reason: sanity error: INCOMPLETE: T15: ' in output) == (1, True), output
     files = shared.state.glob('sessions/*/cases/*/samples.jsonl')
     (record,) = [records_in(str(file.parent)) for file in files if first.folder not in file.parents]
-    assert said in next(each.sentence for each in record.start.findings if each.rule == 'P6')
+    assert words in next(finding.sentence for finding in record.start.findings if finding.rule == 'P6')
     assert (record.end.reason, list(record.samples)) == ('refused', [])
     assert first.process.poll() is None
     first.process.send_signal(signal.SIGTERM)
@@ -211,21 +211,21 @@ def test_a_second_session_on_the_same_file_system_measures_nothing(site, slurm):
 
 
 def test_a_session_that_is_told_to_stop_leaves_no_job_and_clean_leaves_a_living_one_alone(site, slurm):
-    own = site()
-    running = own.begin()
+    local = site()
+    running = local.begin()
     job = running.measuring()
-    said = own.seatrial('clean', '--yes').stdout
+    output = local.seatrial('clean', '--yes').stdout
     assert (
-        f'job {job} of session {running.folder.name}, running on n1: process {running.process.pid} on this ' in said
+        f'job {job} of session {running.folder.name}, running on n1: process {running.process.pid} on this ' in output
     )
     assert slurm.jobs() == [job]
     running.process.send_signal(signal.SIGINT)
     ended = running.ended()
     assert slurm.jobs() == []
     assert incomplete(ended).startswith('T15: interrupted by SIGTERM; ')
-    assert own.left() != []
-    done = own.seatrial('clean', '--yes')
-    assert (done.returncode, own.left()) == (0, []), done.stdout + done.stderr
+    assert local.left() != []
+    done = local.seatrial('clean', '--yes')
+    assert (done.returncode, local.left()) == (0, []), done.stdout + done.stderr
 
 
 def test_every_signal_is_answered_while_slurmctld_is_stopped(site, slurm):
@@ -255,22 +255,22 @@ def test_a_session_without_a_reader_whose_reframe_is_killed_leaves_no_job(site, 
 
 
 def test_after_a_crash_clean_cancels_the_sessions_job_and_nobody_elses(site, slurm):
-    own = site()
-    running = own.begin()
+    local = site()
+    running = local.begin()
     job = running.measuring()
     running.kill()
     others = [
         slurm.ask('sbatch', '--parsable', f'--comment={comment}', '--wrap=sleep 600', '--output=/dev/null').strip()
         for comment in ('seatrial:20200101T000000-abcdef', 'nobody', f'not-seatrial:{running.folder.name}')
     ]
-    shown = own.seatrial('clean')
+    shown = local.seatrial('clean')
     assert shown.returncode == 0, shown.stderr
     jobs = [line for line in shown.stdout.splitlines() if line.startswith('job ')]
     session = running.folder.name
     assert jobs == [f'job {job} of session {session}, running on n1: its session is dead: it can be cancelled']
     assert '1 job can be cancelled: seatrial clean --yes' in shown.stdout
     assert sorted(slurm.jobs()) == sorted([job, *others])
-    done = own.seatrial('clean', '--yes')
+    done = local.seatrial('clean', '--yes')
     assert (done.returncode, f'cancelled job {job}\n' in done.stdout) == (0, True), done.stdout + done.stderr
     assert sorted(slurm.jobs()) == sorted(others)
 

@@ -43,9 +43,9 @@ def test_a_job_that_is_cancelled_is_incomplete_and_it_is_said_by_whom(slurm, han
     running = slurm.site(hangs, scheduler=scheduler).begin()
     slurm.ask('scancel', running.measuring())
     who = slurm.ask('id', '-un').strip()
-    said = reason(running.ended())
-    assert said.startswith('T15: interrupted by SIGTERM; ')
-    assert f'; Slurm says: cancelled by {who} after ' in said
+    why = reason(running.ended())
+    assert why.startswith('T15: interrupted by SIGTERM; ')
+    assert f'; Slurm says: cancelled by {who} after ' in why
     assert slurm.jobs() == []
 
 
@@ -62,9 +62,9 @@ def test_a_job_whose_node_fails_is_incomplete_and_says_which(slurm, hangs):
     running = slurm.site(hangs).begin()
     running.measuring()
     slurm.ask('scontrol', 'update', 'nodename=n1', 'state=down', 'reason=trial')
-    said = reason(running.ended())
-    assert 'Slurm says: a node failed after ' in said
-    assert ': it is n1; ' in said
+    why = reason(running.ended())
+    assert 'Slurm says: a node failed after ' in why
+    assert ': it is n1; ' in why
     assert slurm.jobs() == []
 
 
@@ -77,9 +77,9 @@ def test_a_job_that_is_preempted_is_incomplete_and_says_so(slurm, hangs):
 
 
 def test_plain_reframe_ends_too_once_its_job_is_preempted(slurm, hangs):
-    own = slurm.site(hangs, scheduler='slurm')
-    plain = own.begin_plain()
-    wait_for('it measures', lambda: list(own.state.glob('sessions/*/cases/*/raw/*measured*.fio')))
+    local = slurm.site(hangs, scheduler='slurm')
+    plain = local.begin_plain()
+    wait_for('it measures', lambda: list(local.state.glob('sessions/*/cases/*/raw/*measured*.fio')))
     urgent = slurm.ask(*URGENT)
     output, _ = plain.communicate(timeout=WAIT_S)
     assert plain.returncode == 1
@@ -129,9 +129,9 @@ def test_a_job_in_an_unknown_state_is_waited_for_until_its_limits_and_cancelled(
     site = slurm.site(hangs, scheduler=scheduler, path=path_that_says('EXPEDITING'), queue_limit='10s')
     settings = site.folder / 'settings.py'
     settings.write_text(SHORT_LIMITS + settings.read_text())
-    said = reason(site.run())
-    assert 'it was not over when the queue_limit of trial.yaml (10 s) and its time limit (60 s) had passed; ' in said
-    assert 'Slurm says that the job is EXPEDITING, a state that Seatrial does not know' in said
+    why = reason(site.run())
+    assert 'it was not over when the queue_limit of trial.yaml (10 s) and its time limit (60 s) had passed; ' in why
+    assert 'Slurm says that the job is EXPEDITING, a state that Seatrial does not know' in why
     assert slurm.jobs() == []
 
 
@@ -139,9 +139,9 @@ def test_a_requeued_job_waits_no_longer_than_the_queue_limit(slurm, hangs):
     """Slurm lets a job that was requeued wait for two minutes before it may begin again."""
     running = slurm.site(hangs, '--requeue', queue_limit='30s').begin()
     slurm.ask('scontrol', 'requeue', running.measuring())
-    said = reason(running.ended())
-    assert '; it waited in the queue for longer than the queue_limit of trial.yaml, 30 s; ' in said
-    assert 'Slurm says: requeued and not started again: ' in said
+    why = reason(running.ended())
+    assert '; it waited in the queue for longer than the queue_limit of trial.yaml, 30 s; ' in why
+    assert 'Slurm says: requeued and not started again: ' in why
     assert slurm.jobs() == []
 
 
@@ -153,8 +153,8 @@ def test_a_job_that_slurm_begins_anew_is_incomplete_and_says_so(slurm, hangs):
         'it waits again', lambda: slurm.ask('squeue', '--noheader', f'--jobs={job}', '--format=%T') == 'PENDING\n'
     )
     slurm.ask('scontrol', 'update', f'JobId={job}', 'StartTime=now')
-    said = reason(running.ended())
-    assert re.search('; Slurm says: .*, after 1 requeue', said), said
+    why = reason(running.ended())
+    assert re.search('; Slurm says: .*, after 1 requeue', why), why
     assert slurm.jobs() == []
 
 

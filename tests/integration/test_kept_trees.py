@@ -63,7 +63,7 @@ def test_fresh_and_aged_are_compared_and_what_aged_it_goes_only_afterwards(tmp_p
 
     assert 'may measure beside it' in said('meanwhile') and 'removed' not in said('meanwhile')
     stayed = said('stayed').split()
-    assert 'precious' in stayed and any(each.startswith('seatrial-') for each in stayed)
+    assert 'precious' in stayed and any(name.startswith('seatrial-') for name in stayed)
     assert said('clean').count('removed ') == 2 and said('left').split() == ['precious']
     compared = site.ask('compare', 'fresh', 'aged')
     full = re.search(r'scratch: (\d+) % full against (\d+) %', compared.stdout)

@@ -97,11 +97,11 @@ def test_a_smoke_session_on_two_clients_passes_with_every_state_of_the_cache_rig
     assert smoke.status == 0, smoke.said
     assert {check: case['verdict'] for check, case in smoke.cases.items()} == dict.fromkeys(checks, 'MEASURED')
 
-    reads = [each for each in smoke.samples('MultipleFilesTransferSizes') if each['phase'] == 'read']
-    fetched = [(each['cache'], each['storage_read_bytes'] / each['measurement']['bytes_moved']) for each in reads]
+    reads = [sample for sample in smoke.samples('MultipleFilesTransferSizes') if sample['phase'] == 'read']
+    fetched = [(read['cache'], read['storage_read_bytes'] / read['measurement']['bytes_moved']) for read in reads]
     assert fetched and all(cache == 'cold' and 1 <= share < 1.2 for cache, share in fetched)
-    asked = [each for each in smoke.samples('SmallFiles') if each['phase'] in ('stat', 'read')]
-    assert {each['cache'] for each in asked} == {'cold'}
+    asked = [sample for sample in smoke.samples('SmallFiles') if sample['phase'] in ('stat', 'read')]
+    assert {sample['cache'] for sample in asked} == {'cold'}
 
     (sample,) = smoke.samples('PosixSemantics')
     holds = {fact['name']: fact['holds'] for fact in sample['measurement']['facts']}
@@ -128,7 +128,7 @@ CHANGES = {
 @pytest.mark.long
 @pytest.mark.parametrize('change', CHANGES)
 def test_what_was_changed_on_the_clients_is_the_first_that_a_comparison_says(kernels, change):
-    command, told = CHANGES[change]
+    command, sentence = CHANGES[change]
     running = kernels.begin('SmallFiles', files_per_task='50')
     before = running.ended()
     assert before.status == 0, before.said
@@ -143,8 +143,8 @@ def test_what_was_changed_on_the_clients_is_the_first_that_a_comparison_says(ker
     sides = [f'--site={running.site}', before.folder.name, after.folder.name]
     done = subprocess.run([SEATRIAL, 'compare', *sides, '--json'], capture_output=True, text=True)
     first, *others = json.loads(done.stdout)['differing']
-    assert re.fullmatch(f'nfs: .*{change}: {told}', first), first
-    assert all(each.startswith('nfs: nfs opts: ') for each in others), others  # the same, by the client's own count
+    assert re.fullmatch(f'nfs: .*{change}: {sentence}', first), first
+    assert all(line.startswith('nfs: nfs opts: ') for line in others), others  # the same, by the client's own count
 
 
 def program(kernels, name, text):
@@ -158,8 +158,8 @@ def program(kernels, name, text):
 def faults(ended):
     """What was found in the launches of its one case, labels left out."""
     (case,) = ended.folder.glob('cases/*')
-    found = [each for sample in records_in(str(case)).samples for each in sample.findings]
-    return [each for each in found if each.effect != 'label']
+    findings = [finding for sample in records_in(str(case)).samples for finding in sample.findings]
+    return [finding for finding in findings if finding.effect != 'label']
 
 
 @pytest.mark.long
@@ -174,7 +174,7 @@ def test_an_engine_that_has_the_server_copy_half_of_its_data_is_seen_by_what_lef
         ended = kernels.begin('MultipleFilesTransferSizes', nodes=1, engines=copying, bytes_per_task='128MiB').ended()
     finally:
         kernels.run('n2', 'rm', '/mnt/nfs/kept')
-    assert (ended.status, {each.rule for each in faults(ended)}) == (11, {'T25'}), ended.said
+    assert (ended.status, {fault.rule for fault in faults(ended)}) == (11, {'T25'}), ended.said
 
 
 @pytest.mark.long
@@ -188,11 +188,11 @@ def test_one_bit_that_changed_on_the_disk_of_the_server_is_found_by_another_clie
     kernels.run('n1', sys.executable, '-c', FLIP.format(file=file, at=AT))
     (kernels.shared / 'changed').touch()
     ended = running.ended()
-    assert (ended.status, [each.rule for each in faults(ended)]) == (10, ['F2']), ended.said
-    (evidence,) = (each.evidence for each in faults(ended))
+    assert (ended.status, [fault.rule for fault in faults(ended)]) == (10, ['F2']), ended.said
+    (evidence,) = (fault.evidence for fault in faults(ended))
     assert file.endswith(evidence['file']) and evidence['offset'] == str(AT)
     assert (evidence['writer'], evidence['reader']) == ('n2', 'n3')
-    expected, seen = (int(evidence[each][:2], 16) for each in ('expected', 'found'))
+    expected, seen = (int(evidence[key][:2], 16) for key in ('expected', 'found'))
     assert expected ^ seen == 32 and ended.cases['Integrity']['verdict'] == 'FAIL'
     kernels.run('n1', 'rm', '-r', file.partition('/data')[0])  # it was kept
 
@@ -240,7 +240,7 @@ class TestFailures:
         samples = records_in(str(case)).samples
         pauses = traffic(telemetry_in(str(case)), samples).pauses
         stalls = [pause.seconds for pause in pauses if pause.kind == STALL and pause.seconds > 10]
-        between = [each for sample in samples for each in sample.findings if each.rule == 'P17b']
+        between = [finding for sample in samples for finding in sample.findings if finding.rule == 'P17b']
         assert stalls or between  # in a launch, or between two
         assert all(seconds <= 45 for seconds in stalls), stalls  # a part of the 20 s can lie between two launches
 
@@ -259,13 +259,15 @@ class TestFailures:
         assert ended.status == 0 or (ended.status == 11 and 'T24: ' in ended.said), ended.said
 
     @pytest.mark.long
-    def test_a_server_that_is_started_again_has_lost_nothing(self, kernels):
+    def test_a_server_that_is_started_again_is_named_and_has_lost_nothing(self, kernels):
         """Its clients send again what it had not yet on its disk, after its grace period (RFC 8881, 8.4.2)."""
         running = writing(kernels)
         kernels.signal('KILL', 'n1')
         kernels.up()
         ended = running.ended()
-        assert ended.status == 0, ended.said
+        findings = [each for sample in ended.samples('MultipleFilesTasks') for each in sample['findings']]
+        assert {each['rule'] for each in findings if each['effect'] != 'label'} == {'P20'}, ended.said
+        assert ended.status == 11 and 'P20: the NFS server was lost: ' in ended.said, ended.said
 
     @pytest.mark.long
     def test_a_server_that_is_gone_for_good_ends_session_and_job_at_the_limit_of_the_launch(self, kernels):
@@ -386,7 +388,7 @@ class TestErrorsOfTheDevice:
     @pytest.mark.parametrize('fault', FAULTS)
     def test_what_the_kernel_says_is_said_and_no_figure_is_given(self, kernels, fault):
         """Of an aborted journal or read-only, ext4 keeps what is dirty: who waits for it to be less gets no error."""
-        check, made, goes_wrong, statuses, said = FAULTS[fault]
+        check, made, goes_wrong, statuses, words = FAULTS[fault]
         target = 'dust /dev/ubda 0 4096' if goes_wrong == BAD_BLOCKS else 'linear /dev/ubda 0'
         kernels.run('n2', 'sh', '-ec', DISK.format(target=target, **made))
         try:
@@ -395,7 +397,7 @@ class TestErrorsOfTheDevice:
             ended = running.ended()
         finally:
             new_disk(kernels, 'n2')
-        assert ended.status in statuses and re.search(said, ended.said), ended.said
+        assert ended.status in statuses and re.search(words, ended.said), ended.said
 
 
 LIMITED = """
@@ -498,13 +500,13 @@ class TestQuotas:
         at = {'place': '/mnt/limited', 'device': '/dev/ubda', 'options': ''}
         kernels.run('n3', 'sh', '-ec', f'{make} /dev/ubda\n{LIMITED.format(**at)}\n{project.format(**at)}')
         try:
-            found = seen_quotas(kernels, 'n3', 'posix', '/mnt/limited', ('user', 'group', 'project'))
+            quotas = seen_quotas(kernels, 'n3', 'posix', '/mnt/limited', ('user', 'group', 'project'))
             reached = json.loads(kernels.run('n3', sys.executable, '-c', REACHED.format(place='/mnt/limited')))
         finally:
             kernels.run('n3', 'umount', '/mnt/limited')
-        assert set(found) == {'user', 'group', 'project'}
+        assert set(quotas) == {'user', 'group', 'project'}
         for name, limit, inodes in (('user', 200_000, 100), ('group', 30_000, 50), ('project', 50_000, 20)):
-            before, after, error = found[name]
+            before, after, error = quotas[name]
             assert limit * 1024 - 16 * MIB < before[0] <= limit * 1024
             assert inodes - 4 < before[1] <= inodes
             assert (before[0] - after[0], before[1] - after[1]) == (8 * MIB, 1)
@@ -523,12 +525,12 @@ class TestQuotas:
         try:
             mount = f'mkdir -p /mnt/limited && mount -t nfs -o vers={version} n1:{export} /mnt/limited'
             kernels.run('n3', 'sh', '-c', mount)
-            found = seen_quotas(kernels, 'n3', 'nfs', '/mnt/limited', ('user', 'group'))
+            quotas = seen_quotas(kernels, 'n3', 'nfs', '/mnt/limited', ('user', 'group'))
         finally:
             kernels.lab('run', 'n3', '--', 'umount', '/mnt/limited')
             kernels.lab('run', 'n1', '--', 'sh', '-c', NOT_SERVED.format(**at))
         for name, limit in (('user', 200_000), ('group', 30_000)):
-            before, after, error = found[name]
+            before, after, error = quotas[name]
             assert limit * 1024 - MIB < before[0] <= limit * 1024
             assert (before[0] - after[0], before[1] - after[1], error) == (8 * MIB, 1, 'EDQUOT')
 

@@ -92,12 +92,12 @@ def test_every_check_ran_on_every_file_system_and_is_valid(session):
 
 def test_in_memory_no_listing_is_called_cold_and_on_glusterfs_the_first_one_is(session):
     folder, _ = session
-    found = {}
+    caches = {}
     for case in (folder / 'cases').glob('AttributeCache+*'):
         plan = read_plan(str(case / 'plan.json'))
         samples = measured(plan, records_in(str(case)))
-        found[case.name.split('+')[2]] = {sample.cache for each in samples.values() for sample in each}
-    assert found['memory'] == {'cached'} and found['gluster'] == {'cold'}
+        caches[case.name.split('+')[2]] = {sample.cache for of_metric in samples.values() for sample in of_metric}
+    assert caches['memory'] == {'cached'} and caches['gluster'] == {'cold'}
 
 
 NO_LAYOUT = {
@@ -160,14 +160,17 @@ def memory(tmp_path_factory):
 @pytest.mark.needs('fio')
 def test_no_read_of_files_in_memory_is_cold(memory):
     reads = [
-        each for case in memory.values() for each in case['metrics'] if each['name'] in ('randread', 'file_stat')
+        metric
+        for case in memory.values()
+        for metric in case['metrics']
+        if metric['name'] in ('randread', 'file_stat')
     ]
-    assert [each['cache'] for each in reads] == ['cached', 'cached']
+    assert [read['cache'] for read in reads] == ['cached', 'cached']
     assert any('tmpfs keeps its files in memory' in label for label in memory['Direct']['labels'])
 
 
 @pytest.mark.needs('fio')
 def test_a_count_of_clock_ticks_is_no_figure(memory):
-    (stat,) = [each for each in memory['Stats']['metrics'] if each['name'] == 'file_stat']
+    (stat,) = [metric for metric in memory['Stats']['metrics'] if metric['name'] == 'file_stat']
     assert (stat['verdict'], stat['values']) == ('MEASURED', [])
     assert stat['why'].startswith('no figure: it took ') and ' by a clock that counts 0.00' in stat['why']

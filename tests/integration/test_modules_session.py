@@ -67,8 +67,8 @@ def installed(tmp_path_factory, repository):
 
 
 def program_of(installed):
-    (found,) = installed.glob('opt/*/fio-*/bin/fio')
-    return str(found)
+    (program,) = installed.glob('opt/*/fio-*/bin/fio')
+    return str(program)
 
 
 @pytest.fixture(scope='module')
@@ -139,7 +139,7 @@ def test_a_module_that_reframe_would_not_find_is_shown_with_the_reason(
 ):
     settings = site / 'settings.py'
     text = settings.read_text()
-    old, new = (each.replace('PATH', repr(tree)) for each in (entry, mistaken))
+    old, new = (text.replace('PATH', repr(tree)) for text in (entry, mistaken))
     assert old in text
     settings.write_text(text.replace(old, new))
     try:

@@ -65,18 +65,18 @@ def daemons(tmp_path):
             until(lambda name=server: answers(tmp_path, name), 'sshd does not answer')
         yield daemons
     finally:
-        for each in daemons.values():
-            each.terminate()
-            each.wait()
+        for daemon in daemons.values():
+            daemon.terminate()
+            daemon.wait()
         if made:
             PRIVILEGES.rmdir()
 
 
 def free_ports(number):
     taken = [socket.create_server(('127.0.0.1', 0)) for _ in range(number)]
-    ports = [each.getsockname()[1] for each in taken]
-    for each in taken:
-        each.close()
+    ports = [listener.getsockname()[1] for listener in taken]
+    for listener in taken:
+        listener.close()
     return ports
 
 
@@ -99,10 +99,10 @@ def below(number):
             stats[int(file.parent.name)] = file.read_text().rpartition(')')[2].split()
         except OSError:  # it has ended
             continue
-    found = {number}
-    while more := {each for each, stat in stats.items() if int(stat[1]) in found} - found:
-        found |= more
-    return {each: stats[each] for each in found if each in stats}
+    pids = {number}
+    while more := {pid for pid, stat in stats.items() if int(stat[1]) in pids} - pids:
+        pids |= more
+    return {pid: stats[pid] for pid in pids if pid in stats}
 
 
 def used_s(number):
@@ -114,11 +114,11 @@ def test_servers_over_ssh_are_seen_every_second_and_one_that_is_cut_off_comes_ba
     kept = []
     before_s = {server: used_s(daemon.pid) for server, daemon in daemons.items()}
     ssh = ('ssh', '-F', str(tmp_path / 'config'))
-    monitoring = Monitoring([Monitor(each, (*ssh, each)) for each in SERVERS], kept.append)
+    monitoring = Monitoring([Monitor(server, (*ssh, server)) for server in SERVERS], kept.append)
     began_s = time.monotonic()
 
     def looks(server):
-        return [each for each in kept if isinstance(each, ServerLook) and each.server == server]
+        return [look for look in kept if isinstance(look, ServerLook) and look.server == server]
 
     try:
         until(lambda: len(looks('oss2')) >= WATCHED_S // 2, 'no answer', 2 * WATCHED_S)
@@ -131,10 +131,10 @@ def test_servers_over_ssh_are_seen_every_second_and_one_that_is_cut_off_comes_ba
         cost = {server: (used_s(daemons[server].pid) - before_s[server]) / lasted_s for server in ('mds1', 'oss1')}
     finally:
         assert monitoring.stop()
-    samples = {server: sum(each.samples for each in looks(server)) for server in SERVERS}
+    samples = {server: sum(look.samples for look in looks(server)) for server in SERVERS}
     print(f'{lasted_s:.1f} s, samples {samples}, share of a core {cost}')
     assert all(samples[server] >= 0.95 * lasted_s for server in ('mds1', 'oss1'))
     assert all(0 < share < 0.01 for share in cost.values())
-    (gap,) = (each for each in kept if isinstance(each, ServerGap))
+    (gap,) = (gap for gap in kept if isinstance(gap, ServerGap))
     assert gap.server == 'oss2' and gap.why
-    until(lambda: all(len(below(each.pid)) == 1 for each in daemons.values()), 'what ran on a server did not end')
+    until(lambda: all(len(below(daemon.pid)) == 1 for daemon in daemons.values()), 'what ran on a server did not end')

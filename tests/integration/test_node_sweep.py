@@ -91,8 +91,8 @@ def sweeps(slurm, tmp_path_factory):
         Sweep(slurm, folder / nodes[0], fio, target, nodes)
         for target, nodes in zip(targets, (HEALTHY, ILL), strict=True)
     ]
-    yield [each.ended() for each in both]
-    left = [each for target in targets for each in target.iterdir()]
+    yield [session.ended() for session in both]
+    left = [path for target in targets for path in target.iterdir()]
     for target in targets:
         shutil.rmtree(target)
     assert left == []
@@ -117,8 +117,8 @@ def test_a_healthy_system_passes_and_no_node_is_named(healthy):
 @pytest.mark.parametrize('hostlist', ['n[1-2,07-10],m4', 'rack[0-1]n[01-03]', 'nid[000998-001001]'])
 def test_scontrol_reads_a_list_of_nodes_as_the_runner_does(slurm, hostlist):
     argv = ['scontrol', 'show', 'hostnames', hostlist]
-    said = subprocess.run(argv, env=slurm, capture_output=True, text=True, check=True, timeout=60).stdout
-    assert tuple(said.split()) == expanded(hostlist)
+    output = subprocess.run(argv, env=slurm, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert tuple(output.split()) == expanded(hostlist)
 
 
 def test_every_launch_ran_on_the_nodes_that_were_meant(healthy):
@@ -135,7 +135,7 @@ def test_every_launch_ran_on_the_nodes_that_were_meant(healthy):
 
 def test_a_drained_node_is_listed_as_not_tested_with_the_reason(healthy):
     _, records, result = healthy
-    assert [each.node for each in records.start.not_tested] == [*ILL, 'n9']
+    assert [entry.node for entry in records.start.not_tested] == [*ILL, 'n9']
     assert records.start.not_tested[-1] == NotTested('n9', 'drained', 'bad disk')
     assert any(label.endswith('n9 (drained: bad disk)') for label in result.labels)
 

@@ -71,13 +71,13 @@ def asked(slurm, tmp_path):
     """What a job on both nodes finds of a program."""
 
     def ask(program):
-        said, script = tmp_path / 'said', tmp_path / 'job.sh'
+        output, script = tmp_path / 'said', tmp_path / 'job.sh'
         script.write_text(f'#!/bin/sh\nexec {sys.executable} -c "$ASK" {program}\n')
-        argv = ['sbatch', '--wait', '--nodes=2', '--exclusive', f'--output={said}', str(script)]
+        argv = ['sbatch', '--wait', '--nodes=2', '--exclusive', f'--output={output}', str(script)]
         subprocess.run(
             argv, check=True, env={**slurm.environment, 'ASK': ASK}, timeout=WAIT_S, stdout=subprocess.PIPE
         )
-        return said.read_text().strip()
+        return output.read_text().strip()
 
     return ask
 

@@ -80,7 +80,7 @@ def watched(tmp_path_factory):
     """The cases of a smoke session by their checks."""
     site = tmp_path_factory.mktemp('site')
     LocalSite(site, TRIAL)
-    found = {each['case'].partition('/')[0]: each for each in planned(site)['cases']}
+    by_check = {case['case'].partition('/')[0]: case for case in planned(site)['cases']}
     watch = Watch(site / 'state' / 'trials')
     watch.start()
     try:
@@ -93,7 +93,7 @@ def watched(tmp_path_factory):
     for folder in site.glob('state/sessions/*/cases/*'):
         plan, records = read_plan(str(folder / PLAN)), records_in(str(folder))
         most = watch.most[Path(records.start.run_directory).name]
-        cases[plan.case.check] = Watched(found[plan.case.check], plan, records, *most)
+        cases[plan.case.check] = Watched(by_check[plan.case.check], plan, records, *most)
     cases['after'] = planned(site)
     return cases
 
@@ -165,8 +165,8 @@ def test_from_nothing_to_a_smoke_test_through_slurm(plain_slurm, tmp_path, monke
         init.main([str(tmp_path / 'mine')], standalone_mode=False)
     partitions = load(tmp_path / 'mine').trial_file.partitions
     assert {name.partition(':')[2] for name in partitions} == {'compute', 'io'}
-    own = plain_slurm.environment
-    doctor = seatrial('doctor', tmp_path / 'mine', environment=own)
+    environment = plain_slurm.environment
+    doctor = seatrial('doctor', tmp_path / 'mine', environment=environment)
     assert doctor.returncode == 0, doctor.stdout
-    done = seatrial('run', tmp_path / 'mine', 'EmptyFiles', environment=own)
+    done = seatrial('run', tmp_path / 'mine', 'EmptyFiles', environment=environment)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -36,7 +36,7 @@ def session(tmp_path_factory):
 
 def cases_of(session):
     """The folders of the cases of random I/O."""
-    return [each for each in (session[2] / 'cases').iterdir() if each.name.split('+')[0] in RANDOM]
+    return [folder for folder in (session[2] / 'cases').iterdir() if folder.name.split('+')[0] in RANDOM]
 
 
 @pytest.mark.needs('fio')
@@ -45,30 +45,31 @@ class TestWithTheRealFio:
         done, cases, _ = session
         assert done.returncode == 0, done.stdout + done.stderr
         assert {check: case['verdict'] for check, case in cases.items()} == dict.fromkeys(CHECKS, 'MEASURED')
-        metrics = [each for case in cases.values() for each in case['metrics']]
+        metrics = [metric for case in cases.values() for metric in case['metrics']]
         # What its few bytes take less than 100 ticks of fio's clock for is no figure.
-        assert all(each['values'] or each['why'].startswith('no figure: ') for each in metrics)
+        assert all(metric['values'] or metric['why'].startswith('no figure: ') for metric in metrics)
 
     def test_a_rate_is_in_operations_a_second_and_a_tail_latency_in_seconds(self, session):
         _, cases, _ = session
-        told = {metric['name']: metric for check in RANDOM for metric in cases[check]['metrics']}
+        named = {metric['name']: metric for check in RANDOM for metric in cases[check]['metrics']}
         for way in ('randread', 'randwrite', 'randrw_read', 'randrw_write'):
-            assert [told[f'{way}{each}']['unit'] for each in ('', '_iops', '_p99')] == ['B/s', 'op/s', 's']
-            assert [told[f'{way}{each}']['better'] for each in ('', '_iops', '_p99')] == ['higher', 'higher', 'lower']
-            assert 0 < told[f'{way}_p50']['values'][0] <= told[f'{way}_p99']['values'][0] < 60
+            figures = [named[f'{way}{end}'] for end in ('', '_iops', '_p99')]
+            assert [figure['unit'] for figure in figures] == ['B/s', 'op/s', 's']
+            assert [figure['better'] for figure in figures] == ['higher', 'higher', 'lower']
+            assert 0 < named[f'{way}_p50']['values'][0] <= named[f'{way}_p99']['values'][0] < 60
 
     def test_a_working_set_that_is_read_over_and_over_through_the_page_cache_is_not_cold(self, session):
         metrics = session[1]['RandomReadCached']['metrics']
         # On a busy disk the time of a launch can end before its files were read once: then they are cold.
-        found = [each for each in metrics if each['cache'] in ('cached', 'unknown', 'mixed')]
-        assert found and all('says nothing about storage' in each['not_storage'] for each in found)
+        cached = [metric for metric in metrics if metric['cache'] in ('cached', 'unknown', 'mixed')]
+        assert cached and all('says nothing about storage' in metric['not_storage'] for metric in cached)
 
     def test_a_task_that_thinks_waits_for_a_part_of_the_time(self, session):
-        found = {each['metric']: each['values'] for each in session[1]['SkimReads']['metrics']}
+        by_metric = {metric['metric']: metric['values'] for metric in session[1]['SkimReads']['metrics']}
         for variant in ('own', 'several'):
-            assert all(0 < share < 1 for share in found[f'randread_waiting@{variant}'])
+            assert all(0 < share < 1 for share in by_metric[f'randread_waiting@{variant}'])
             # A transfer of 64 KiB every 5 ms and more.
-            assert all(each < 2 * 200 for each in found[f'randread_iops@{variant}'])
+            assert all(value < 2 * 200 for value in by_metric[f'randread_iops@{variant}'])
 
     def test_every_launch_has_its_point_in_full_and_lasted_its_time(self, session):
         for case in cases_of(session):
@@ -89,7 +90,7 @@ def test_ior_measures_every_metric_that_the_plan_has_and_nothing_is_wrong_with_t
         assert (case['engine'], case['verdict']) == ('ior', 'MEASURED')
         (folder,) = site.session.glob(f'cases/{case["case"]["check"]}+*')
         planned = planned_metrics(read_plan(str(folder / PLAN)))
-        assert [each['metric'] for each in case['metrics'] if each['values']] == planned
+        assert [metric['metric'] for metric in case['metrics'] if metric['values']] == planned
 
 
 LOAD = 'while :; do for n in 1 3 5; do dd if=/dev/zero of=load bs=16M count=$n conv=fsync; sleep 0.$n; done; done'
@@ -110,7 +111,7 @@ def test_of_seven_nights_beside_another_load_none_is_inconclusive_without_a_crit
         load.wait()
     assert [done.returncode for done in nights] == [0] * 7, nights[-1].stdout + nights[-1].stderr
     results = [json.loads(file.read_text()) for file in tmp_path.glob('state/sessions/*/results.json')]
-    metrics = [metric for found in results for case in found['cases'] for metric in case['metrics']]
+    metrics = [metric for result in results for case in result['cases'] for metric in case['metrics']]
     assert {metric['verdict'] for metric in metrics} == {'MEASURED'} and len(metrics) == 7
     # Or the load did nothing: an interval wider than the profile aims at was once INCONCLUSIVE.
     assert any('where 10 % was aimed at' in metric['why'] for metric in metrics), metrics

@@ -89,7 +89,7 @@ def plain(site):
 def session(local):
     """The process of `seatrial run`, its results, and the session's folder."""
     done = local.run('--profile=nightly')
-    (folder,) = [each.parent for each in local.folder.glob('state/sessions/*/results.json')]
+    (folder,) = [file.parent for file in local.folder.glob('state/sessions/*/results.json')]
     return done, json.loads((folder / 'results.json').read_text()), folder
 
 

@@ -67,7 +67,7 @@ def listed(done):
 
 
 @pytest.mark.parametrize(
-    ('words', 'found'),
+    ('words', 'names'),
     [
         (['-l'], [SMOKE, NIGHTLY, FILES]),
         (['-L'], [SMOKE, NIGHTLY, FILES]),
@@ -85,8 +85,8 @@ def listed(done):
     ],
     ids=lambda value: ' '.join(value),
 )
-def test_the_settings_alone_list_what_is_chosen_and_nothing_that_no_trial_asks_for(reframe, words, found):
-    assert listed(reframe(*words)) == found
+def test_the_settings_alone_list_what_is_chosen_and_nothing_that_no_trial_asks_for(reframe, words, names):
+    assert listed(reframe(*words)) == names
 
 
 def test_what_was_only_listed_has_left_nothing_and_variables_of_another_suite_are_left_alone(home, reframe):
@@ -112,26 +112,26 @@ def test_what_cannot_be_set_ends_reframe_with_a_sentence(reframe, words, sentenc
 
 
 def test_a_dry_run_writes_the_job_and_its_plan_beside_it(home, reframe):
-    given = [word for each in ('transfer_size=512KiB', 'budget=5s', 'engine=dd') for word in ('-S', each)]
+    given = [word for setting in ('transfer_size=512KiB', 'budget=5s', 'engine=dd') for word in ('-S', setting)]
     assert reframe('--dry-run', '-n', 'Writes', '--mode=smoke', *given).returncode == 0
     (file,) = (home / '.seatrial' / 'reframe' / 'smoke' / 'stage').rglob('plan.json')
     plan = json.loads(file.read_text())
-    assert ([each['label'] for each in plan['points']], plan['stopping']['budget_s']) == (['512KiB'], 5.0)
-    assert [each['name'] for each in plan['engines']] == ['dd']
+    assert ([point['label'] for point in plan['points']], plan['stopping']['budget_s']) == (['512KiB'], 5.0)
+    assert [engine['name'] for engine in plan['engines']] == ['dd']
     assert f'run {file}' in file.with_name('rfm_job.sh').read_text()
 
 
 def test_the_parts_and_the_tags_of_a_case_are_shown(reframe):
     assert "'1_node', 'access', 'all_nodes', 'metadata', 'smoke'" in reframe('--list-tags', '-n', 'Files').stdout
-    (found,) = json.loads(reframe('--describe', '-n', 'Files').stdout)
-    named = [found[key] for key in ('name', 'profile', 'file_system', 'layout', 'num_nodes')]
+    (case,) = json.loads(reframe('--describe', '-n', 'Files').stdout)
+    named = [case[key] for key in ('name', 'profile', 'file_system', 'layout', 'num_nodes')]
     assert named == ['Files %case=scratch/default/1n/smoke', 'smoke', 'scratch', 'default', 1]
 
 
 def test_a_job_of_a_generated_pipeline_has_one_case_of_the_mode(reframe, tmp_path):
     file = tmp_path / 'pipeline.yml'
     reframe('--mode=nightly', f'--ci-generate={file}')
-    (job,) = [each for each in yaml.safe_load(file.read_text()).values() if 'script' in each]
+    (job,) = [job for job in yaml.safe_load(file.read_text()).values() if 'script' in job]
     words = job['script'][0].split()
     assert listed(reframe(*words[words.index('-n') :][:2], '--mode=nightly', '-l')) == [NIGHTLY]
 
@@ -142,27 +142,27 @@ def ran(home, reframe):
     report = home / 'report.json'
     paths = [f'--checkpath={home / name}' for name in (f'{SITE}/checks', 'other')]
     values = [
-        word for each in ('profile=smoke', 'transfer_size=512KiB', 'bytes_per_task=1MiB') for word in ('-S', each)
+        word for value in ('profile=smoke', 'transfer_size=512KiB', 'bytes_per_task=1MiB') for word in ('-S', value)
     ]
     chosen = ['-n', 'Writes|Hello', '--repeat=2', '--performance-report']
     done = reframe(*paths, *values, *chosen, '-r', f'--report-file={report}')
     assert done.returncode == 0, done.stdout
-    found = {}
-    for each in json.loads(report.read_text())['runs'][0]['testcases']:
-        found.setdefault(each['name'].split()[0], []).append(each)
-    return done.stdout, found
+    runs = {}
+    for case in json.loads(report.read_text())['runs'][0]['testcases']:
+        runs.setdefault(case['name'].split()[0], []).append(case)
+    return done.stdout, runs
 
 
 def test_the_suite_runs_beside_another_in_one_call(ran):
-    assert {name: [each['result'] for each in own] for name, own in ran[1].items()} == {
+    assert {name: [run['result'] for run in runs] for name, runs in ran[1].items()} == {
         'Hello': ['pass', 'pass'],
         'Writes': ['pass', 'pass'],
     }
 
 
 def test_a_repeated_case_has_a_record_of_its_own(ran):
-    first, second = (Path(each['records']) for each in ran[1]['Writes'])
-    assert first != second and all((each / 'samples.jsonl').is_file() for each in (first, second))
+    first, second = (Path(run['records']) for run in ran[1]['Writes'])
+    assert first != second and all((folder / 'samples.jsonl').is_file() for folder in (first, second))
 
 
 def test_reframes_results_database_compares_figures_with_their_units(ran, reframe):
@@ -216,25 +216,25 @@ def sent(home, reframe):
         with (home / '.seatrial' / 'reframe' / '.db.lock').open('a') as held:
             fcntl.lockf(held, fcntl.LOCK_EX)
             values = ['-S', 'profile=smoke', '-S', 'Writes.undecided=fail', '-S', 'Files.undecided=skip']
-            own = ('Writes.transfer_size=512KiB', 'Writes.bytes_per_task=1MiB', 'Files.files_per_task=100')
-            sizes = [word for each in own for word in ('-S', each)]
+            options = ('Writes.transfer_size=512KiB', 'Writes.bytes_per_task=1MiB', 'Files.files_per_task=100')
+            sizes = [word for setting in options for word in ('-S', setting)]
             done = reframe('-n', 'Writes|Files', *values, *sizes, '-r', f'--report-file={report}')
         server.shutdown()
     settings.write_text(before)
     cases = json.loads(report.read_text())['runs'][0]['testcases']
-    return done.stdout, {each['name'].split()[0]: each for each in cases}, server.found
+    return done.stdout, {case['name'].split()[0]: case for case in cases}, server.found
 
 
 def test_what_is_undecided_is_a_skip_or_a_failure_as_the_site_says(sent):
     output, cases, _ = sent
-    assert {name: (each['result'], each['verdict']) for name, each in cases.items()} == {
+    assert {name: (case['result'], case['verdict']) for name, case in cases.items()} == {
         'Writes': ('fail', 'MEASURED'),
         'Files': ('skip', 'MEASURED'),
     }
-    said = 'MEASURED: valid, and without a pass criterion'
-    assert cases['Writes']['fail_reason'] == f'performance error: {said}'
-    assert f'[{said}]' in next(line for line in output.splitlines() if '[     SKIP ]' in line)
-    assert all(each['perfvalues'] for each in cases.values())
+    words = 'MEASURED: valid, and without a pass criterion'
+    assert cases['Writes']['fail_reason'] == f'performance error: {words}'
+    assert f'[{words}]' in next(line for line in output.splitlines() if '[     SKIP ]' in line)
+    assert all(case['perfvalues'] for case in cases.values())
 
 
 def test_its_handlers_send_what_was_measured_with_units(sent):

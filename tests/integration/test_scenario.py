@@ -67,9 +67,9 @@ def test_the_outage_is_that_of_the_action_and_decides_the_criteria(site):
     assert '1 met' in done.stdout and '1 missed' in done.stdout
     (file,) = site.session.glob('cases/*/raw/*.actions.jsonl')
     start, undo = transcript_of(file.read_text()).steps
-    found = metrics_of(site.session)
-    assert undo.begun_s - start.ended_s - 1 <= found['outage'].value <= undo.ended_s - start.begun_s + 1
-    assert found['errors'].value == 0 and found['verified'].value > 50
+    metrics = metrics_of(site.session)
+    assert undo.begun_s - start.ended_s - 1 <= metrics['outage'].value <= undo.ended_s - start.begun_s + 1
+    assert metrics['errors'].value == 0 and metrics['verified'].value > 50
     assert not list((site.folder / 'state' / 'actions').iterdir())
 
 
@@ -79,9 +79,9 @@ def test_half_an_hour_of_load_is_verified_and_every_second_of_it_is_known(site):
     argv = site.argv('accept', f'--checks={site.checks}', '--destructive=scratch')
     done = subprocess.run(argv, capture_output=True, text=True, timeout=3000)
     assert ('1 met' in done.stdout, '1 missed' in done.stdout) == (True, True), done.stdout + done.stderr
-    found = metrics_of(site.session)
-    assert found['outage'].value == pytest.approx(30, abs=2) and found['errors'].value == 0
-    assert found['verified'].value > 2 * 1800  # at least one a second and task
+    metrics = metrics_of(site.session)
+    assert metrics['outage'].value == pytest.approx(30, abs=2) and metrics['errors'].value == 0
+    assert metrics['verified'].value > 2 * 1800  # at least one a second and task
     tasks = sorted(site.session.glob('cases/*/raw/*measured-load*.out'))
     assert len(tasks) == 2
     for task in tasks:
@@ -116,8 +116,8 @@ def test_a_stop_in_the_middle_undoes_it(site):
     entry = site.folder / 'state' / 'actions' / 'scratch.json'
     until_acted(entry, session)
     session.send_signal(signal.SIGTERM)
-    said, _ = session.communicate(timeout=200)
-    assert not entry.exists() and session.returncode in (11, 13), said
+    output, _ = session.communicate(timeout=200)
+    assert not entry.exists() and session.returncode in (11, 13), output
     assert subprocess.run(['fsfreeze', '-u', site.folder.parent / 'mnt'], stderr=subprocess.DEVNULL).returncode
 
 

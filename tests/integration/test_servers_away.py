@@ -95,17 +95,17 @@ class Site:
 @pytest.fixture
 def probe(kernels):
     """Ends it, and says how long it was without an operation at most, in s."""
-    done, said = kernels.shared / 'probe.done', kernels.shared / 'probe.said'
-    for file in (done, said):
+    done, output = kernels.shared / 'probe.done', kernels.shared / 'probe.said'
+    for file in (done, output):
         file.unlink(missing_ok=True)
     script = kernels.shared / 'probe.py'
     script.write_text(PROBE)
-    kernels.run('n2', 'sh', '-c', f'setsid {sys.executable} {script} {done} /mnt/nfs 1 >{said} 2>&1 &')
+    kernels.run('n2', 'sh', '-c', f'setsid {sys.executable} {script} {done} /mnt/nfs 1 >{output} 2>&1 &')
 
     def ended():
         done.touch()
-        wait_for('the probe has ended', lambda: said.read_text().strip(), seconds=60)
-        return float(said.read_text())
+        wait_for('the probe has ended', lambda: output.read_text().strip(), seconds=60)
+        return float(output.read_text())
 
     yield ended
     done.touch()
@@ -118,11 +118,11 @@ def test_an_nfs_server_that_is_stopped_is_away_as_long_as_for_anybody_else(kerne
     )
     ended = site.begin().ended()
     assert ended.status == status, ended.said
-    found = {name: each.value for name, each in metrics_of(ended.folder).items()}
+    figures = {name: metric.value for name, metric in metrics_of(ended.folder).items()}
     truth_s = probe()
     assert action_s <= truth_s <= action_s + GRACE_S + 5
-    assert found['outage'] == pytest.approx(truth_s, abs=1.0)
-    assert found['errors'] == 0 and found['verified'] > 50
+    assert figures['outage'] == pytest.approx(truth_s, abs=1.0)
+    assert figures['errors'] == 0 and figures['verified'] > 50
 
 
 def test_an_nfs_server_that_a_killed_session_leaves_stopped_is_started_by_clean(kernels):
@@ -154,7 +154,7 @@ def test_a_mirror_that_loses_a_disk_and_rebuilds_it_loses_nothing_and_its_cost_i
         kernels.signal('KILL', 'n2')
         (kernels.place / 'lab' / 'state' / 'n2.disk').unlink()
         kernels.up()
-    found = {name: each.value for name, each in metrics_of(ended.folder).items()}
+    figures = {name: metric.value for name, metric in metrics_of(ended.folder).items()}
     assert '[UU]' in state
-    assert (found['errors'], found['verified'] > 50) == (0, True), ended.said
-    assert found['during_to_before'] > 0 and found['after_to_before'] > 0
+    assert (figures['errors'], figures['verified'] > 50) == (0, True), ended.said
+    assert figures['during_to_before'] > 0 and figures['after_to_before'] > 0

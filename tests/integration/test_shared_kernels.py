@@ -53,8 +53,8 @@ def osds(kernels):
     place = kernels.place / 'ceph'
 
     def read():
-        said = [CEPH.run('ceph', place, 'tell', f'osd.{number}', 'perf', 'dump', 'osd').stdout for number in range(3)]
-        return sum(json.loads(each)['osd']['op_r_out_bytes'] for each in said)
+        raw = [CEPH.run('ceph', place, 'tell', f'osd.{number}', 'perf', 'dump', 'osd').stdout for number in range(3)]
+        return sum(json.loads(output)['osd']['op_r_out_bytes'] for output in raw)
 
     with CEPH.made(place, '--kernels', str(kernels.place / 'lab')):
         try:
@@ -111,7 +111,7 @@ def passed(kernels, on):
 
 
 def states(smoke, check, *phases):
-    return {each['cache'] for each in smoke.samples(check) if each['phase'] in phases}
+    return {sample['cache'] for sample in smoke.samples(check) if sample['phase'] in phases}
 
 
 @pytest.mark.needs('ceph-osd', 'ceph-fuse')
@@ -145,8 +145,8 @@ class TestCephFs:
     def test_a_session_by_ceph_fuse_passes_and_its_counters_prove_that_reads_are_cold(self, kernels, osds):
         smoke, broken = passed(kernels, 'fuse')
         assert broken - {'append_at_once'} == {'sparse_files'}
-        reads = [each for each in smoke.samples(CHECKS[0]) if each['phase'] == 'read']
-        fetched = [(each['cache'], each['storage_read_bytes'] / each['measurement']['bytes_moved']) for each in reads]
+        reads = [sample for sample in smoke.samples(CHECKS[0]) if sample['phase'] == 'read']
+        fetched = [(read['cache'], read['storage_read_bytes'] / read['measurement']['bytes_moved']) for read in reads]
         assert fetched and all(cache == 'cold' and 0.95 <= share < 1.2 for cache, share in fetched)
         assert states(smoke, 'SmallFiles', 'stat', 'read') == {'cold'}
 
@@ -169,7 +169,7 @@ class TestOcfs2:
         kernels.run('n2', 'dd', 'if=/dev/zero', 'of=/mnt/ocfs2/cold', 'bs=1M', 'count=16', 'conv=fsync')
         empty = EMPTY.format(type='ocfs2', mount='/mnt/ocfs2')
         fetched = [int(kernels.run('n3', sys.executable, '-c', more + FETCH)) for more in ('', '', empty)]
-        assert [round(each / MIB) for each in fetched] == [16, 0, 16] and fetched[1] == 0
+        assert [round(size / MIB) for size in fetched] == [16, 0, 16] and fetched[1] == 0
 
     def test_a_session_passes_and_the_disks_counters_prove_that_reads_are_cold(self, kernels, ocfs2):
         smoke, broken = passed(kernels, 'ocfs2')

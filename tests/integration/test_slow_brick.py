@@ -141,6 +141,6 @@ def test_the_brick_on_the_slow_device_is_named(slow_volume):
 
 def test_the_drill_down_of_a_figure_that_is_too_low_names_it(slow_volume):
     ended = session(slow_volume, 'low', 'WrittenFiles', tasks=2)
-    said = set(re.findall(r'drill-down: (.*)', ended.said))
-    assert ended.status == 10 and len(said) == 1, ended.said
-    assert re.fullmatch(r'brick0002 of n3 is \d+ % slower', said.pop()), ended.said
+    lines = set(re.findall(r'drill-down: (.*)', ended.said))
+    assert ended.status == 10 and len(lines) == 1, ended.said
+    assert re.fullmatch(r'brick0002 of n3 is \d+ % slower', lines.pop()), ended.said

@@ -109,9 +109,9 @@ def repeated(sessions, environment):
             continue
         done.add((check, partition))
         argv = ['sbatch', '--wait', '-N2', '--ntasks-per-node=2', f'--partition={partition}']
-        script, said = f'#!/bin/sh\n{lines}\n', sessions.parent / 'said'
+        script, output = f'#!/bin/sh\n{lines}\n', sessions.parent / 'said'
         subprocess.run(
-            [*argv, f'--output={said}'],
+            [*argv, f'--output={output}'],
             input=script,
             env=environment,
             cwd=sessions.parent,
@@ -119,8 +119,8 @@ def repeated(sessions, environment):
             check=True,
             timeout=120,
         )
-        raw, made = re.search(r'Afterwards: rm -r (\S+) (\S+)', said.read_text()).groups()
-        yield (check, partition), (said.read_text(), sorted(os.listdir(raw)))
+        raw, made = re.search(r'Afterwards: rm -r (\S+) (\S+)', output.read_text()).groups()
+        yield (check, partition), (output.read_text(), sorted(os.listdir(raw)))
         shutil.rmtree(made)
 
 
@@ -145,7 +145,7 @@ def test_it_passes_on_one_two_and_four_nodes(session):
     ran = [(case['verdict'], *(case['case'][key] for key in CASE)) for case in cases_of(session.folder)]
     compute = [(check, 'lab:compute', 'disk', nodes) for check in CHECKS for nodes in (1, 2, 4)]
     others = [('PosixSemantics', 'lab:compute', 'disk', 2), ('EmptyDirectories', 'lab:io', 'memory', 2)]
-    assert sorted(ran) == sorted(('MEASURED', *each) for each in [*compute, *others])
+    assert sorted(ran) == sorted(('MEASURED', *row) for row in [*compute, *others])
 
 
 def test_every_node_of_the_allocation_took_part_with_all_its_tasks(session):
@@ -168,40 +168,40 @@ def test_the_launcher_of_each_partition_started_its_tasks(session):
 
 def test_every_figure_is_made_again_from_the_raw_output_to_the_last_bit(session):
     for file in session.folder.glob(f'cases/*/{PLAN}'):
-        found = verified(read_plan(str(file)), records_in(str(file.parent)), file.parent)
-        assert (found.launches > 1, found.contradictions, found.unproved) == (True, (), ())
+        result = verified(read_plan(str(file)), records_in(str(file.parent)), file.parent)
+        assert (result.launches > 1, result.contradictions, result.unproved) == (True, (), ())
 
 
 def test_what_one_node_has_written_another_one_has_verified(session):
     for case, records in samples_of(session.folder):
         proof = {sample.phase: sample for sample in records.samples if sample.stage == 'proof'}
         if case['check'] == 'MultipleFilesTransferSizes':
-            writers, readers = ([task.host for task in proof[each].measurement.tasks] for each in ('write', 'read'))
+            writers, readers = ([task.host for task in proof[way].measurement.tasks] for way in ('write', 'read'))
             assert len(set(writers)) == case['nodes']
             point = proof['read'].point
             read = [(host, writers[writer_of(point, rank)]) for rank, host in enumerate(readers)]
             assert all((reader != writer) == (case['nodes'] > 1) for reader, writer in read)
-    said = [case['verified'] for case in cases_of(session.folder) if case['verified']]
-    assert [each.rpartition(', ')[2] for each in said].count('each part by another than wrote it') == 2
+    sentences = [case['verified'] for case in cases_of(session.folder) if case['verified']]
+    assert [sentence.rpartition(', ')[2] for sentence in sentences].count('each part by another than wrote it') == 2
 
 
 def test_two_tasks_on_two_nodes_find_that_the_guarantees_hold_on_a_local_disk(session):
     (records,) = [records for case, records in samples_of(session.folder) if case['check'] == 'PosixSemantics']
     facts = [sample.measurement.facts for sample in records.samples if sample.stage == 'measured']
-    assert facts and all(fact.holds is not False for each in facts for fact in each)
+    assert facts and all(fact.holds is not False for of_task in facts for fact in of_task)
 
 
 def test_the_commands_that_the_report_shows_repeat_a_point_on_two_nodes(session):
     cases = [*((check, 'compute') for check in (*CHECKS, 'PosixSemantics')), ('EmptyDirectories', 'io')]
     assert sorted(session.again) == sorted(cases)
-    for said, reports in session.again.values():
-        assert not re.search('error|Traceback', said), said
+    for output, reports in session.again.values():
+        assert not re.search('error|Traceback', output), output
         # mdtest says its figures itself.
-        assert 'SUMMARY' in said or any('.0.' in name for name in reports), said
+        assert 'SUMMARY' in output or any('.0.' in name for name in reports), output
 
 
 def test_no_process_mount_namespace_or_file_of_the_lab_is_left(session):
-    assert any('mountinfo' in each for each in session.during), 'there was something to be found'
+    assert any('mountinfo' in trace for trace in session.during), 'there was something to be found'
     assert session.left == []
 
 

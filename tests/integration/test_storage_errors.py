@@ -67,10 +67,10 @@ def session(tmp_path, repository, library):
         done = site.run(f'--engine={engine}', '--profile=smoke', environment={**os.environ, **lies})
         (case,) = site.cases.values()
         (records,) = (site.session / 'cases').iterdir()
-        found = [each for sample in records_in(str(records)).samples for each in sample.findings]
-        damaged = any(each.rule == 'F2' for each in found)
+        findings = [finding for sample in records_in(str(records)).samples for finding in sample.findings]
+        damaged = any(finding.rule == 'F2' for finding in findings)
         assert bool(os.listdir(tmp_path / 'state' / 'trials')) == damaged, done.stdout
-        return done.returncode, case, [each for each in found if each.effect != 'label']
+        return done.returncode, case, [finding for finding in findings if finding.effect != 'label']
 
     return run
 
@@ -85,22 +85,22 @@ def session(tmp_path, repository, library):
     ],
 )
 def test_storage_that_fails_a_call_fails_the_trial_and_is_named(session, of, call, error, stage):
-    status, case, (found, *_) = session(of, call, error, stage)
+    status, case, (finding, *_) = session(of, call, error, stage)
     assert (status, case['verdict']) == (10, 'FAIL'), case['reasons']
-    assert (found.rule, found.evidence['errno'], found.evidence['node']) == ('F1', error, socket.gethostname())
-    assert re.fullmatch(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC', found.evidence['time'])
-    assert of is not FIO or found.evidence['file'].startswith('data.')
-    assert case['reasons'][0] == f'F1: {found.sentence}' and all(
-        value in found.sentence for value in found.evidence.values()
+    assert (finding.rule, finding.evidence['errno'], finding.evidence['node']) == ('F1', error, socket.gethostname())
+    assert re.fullmatch(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC', finding.evidence['time'])
+    assert of is not FIO or finding.evidence['file'].startswith('data.')
+    assert case['reasons'][0] == f'F1: {finding.sentence}' and all(
+        value in finding.sentence for value in finding.evidence.values()
     )
 
 
 def test_a_quota_that_is_used_up_leaves_the_trial_incomplete_with_the_arithmetic(session):
-    status, case, (found, *_) = session(FIO, 'write', 'EDQUOT', 'measured-write')
-    assert (status, case['verdict'], found.rule) == (13, 'INCOMPLETE', 'P9a'), case['reasons']
-    assert found.evidence['errno'] == 'EDQUOT'
-    assert re.search(r'; the case needs .*B, .*B are left free, .*B were before it began', found.sentence)
-    assert any(found.sentence in reason for reason in case['reasons'])
+    status, case, (finding, *_) = session(FIO, 'write', 'EDQUOT', 'measured-write')
+    assert (status, case['verdict'], finding.rule) == (13, 'INCOMPLETE', 'P9a'), case['reasons']
+    assert finding.evidence['errno'] == 'EDQUOT'
+    assert re.search(r'; the case needs .*B, .*B are left free, .*B were before it began', finding.sentence)
+    assert any(finding.sentence in reason for reason in case['reasons'])
 
 
 @pytest.mark.parametrize(
@@ -115,26 +115,27 @@ def test_a_quota_that_is_used_up_leaves_the_trial_incomplete_with_the_arithmetic
     ],
 )
 def test_what_was_not_written_after_an_honest_warm_up_is_seen_in_the_files(session, of, lie, file, rules):
-    status, case, found = session(of, lie, '', 'measured-write', file=file)
+    status, case, findings = session(of, lie, '', 'measured-write', file=file)
     assert (status, case['verdict']) == (11, 'INVALID'), case['reasons']
-    assert {each.rule for each in found} >= rules  # where a file is one block, its size tells too
+    assert {finding.rule for finding in findings} >= rules  # where a file is one block, its size tells too
 
 
 @pytest.mark.long
 @OF_BOTH
 def test_figures_that_are_doubled_in_all_their_fields_are_seen_by_the_life_of_the_launch(session, of):
     """In the warm-up too; the storage is slow and honest."""
-    status, case, found = session(of, 'slow', '', '/raw/', forging=True)
+    status, case, findings = session(of, 'slow', '', '/raw/', forging=True)
     assert (status, case['verdict']) == (11, 'INVALID'), case['reasons']
-    assert 'T24' in {each.rule for each in found}
+    assert 'T24' in {finding.rule for finding in findings}
 
 
 @OF_BOTH
 def test_what_was_not_synced_is_seen_by_the_sync_after_it(session, of, tmp_path):
     if mount_of(str(tmp_path)).type in ('tmpfs', 'overlay'):
         pytest.skip('in memory there is nothing to sync, and overlayfs has no dirty pages of its own to count')
-    status, case, found = session(of, 'unsynced', '', 'measured-write', '512MiB')
-    assert (status, case['verdict'], {each.rule for each in found}) == (11, 'INVALID', {'T23'}), case['reasons']
+    status, case, findings = session(of, 'unsynced', '', 'measured-write', '512MiB')
+    rules = {finding.rule for finding in findings}
+    assert (status, case['verdict'], rules) == (11, 'INVALID', {'T23'}), case['reasons']
 
 
 @pytest.mark.parametrize(
@@ -149,13 +150,13 @@ def test_what_was_not_synced_is_seen_by_the_sync_after_it(session, of, tmp_path)
     ],
 )
 def test_storage_that_loses_or_changes_data_fails_the_trial_and_the_file_is_kept(session, of, tmp_path, lie, files):
-    status, case, found = session(of, lie, '', 'none', everywhere=files)
+    status, case, findings = session(of, lie, '', 'none', everywhere=files)
     assert (status, case['verdict']) == (10, 'FAIL'), case['reasons']
-    evidence = next(each.evidence for each in found if each.rule == 'F2')
+    evidence = next(finding.evidence for finding in findings if finding.rule == 'F2')
     assert f'/data/{evidence["file"]}'.startswith(files)
     (kept,) = (tmp_path / 'state' / 'trials').glob(f'*/data/{evidence["file"]}')
     assert kept.stat().st_size == 32 * MIB and 0 <= int(evidence['offset']) < 32 * MIB
-    assert all(re.fullmatch('[0-9a-f]{32}', evidence[each]) for each in ('expected', 'found'))
+    assert all(re.fullmatch('[0-9a-f]{32}', evidence[key]) for key in ('expected', 'found'))
     assert evidence['expected'] != evidence['found']
     assert evidence['writer'] == evidence['reader'] == socket.gethostname()
     assert all(value in case['reasons'][0] for value in evidence.values())
@@ -164,16 +165,16 @@ def test_storage_that_loses_or_changes_data_fails_the_trial_and_the_file_is_kept
 
 @OF_BOTH
 def test_honest_storage_has_its_contents_verified(session, of):
-    status, case, found = session(of, '', '', 'none')
-    assert (status, found) == (0, []), case['reasons']
+    status, case, findings = session(of, '', '', 'none')
+    assert (status, findings) == (0, []), case['reasons']
     assert case['verified'].startswith(f'verified: 64 MiB of 64 MiB in 2 files, read by {socket.gethostname()}, ')
 
 
 @pytest.mark.parametrize('lie', ['misread', 'dropped'])
 def test_a_check_of_integrity_finds_the_lie_and_the_file_is_kept(session, tmp_path, lie):
-    status, case, found = session(INTEGRITY, lie, '', 'none', everywhere='/warmup/integrity.')
-    assert (status, case['verdict'], found[0].rule) == (10, 'FAIL', 'F2'), case['reasons']
-    evidence = found[0].evidence
+    status, case, findings = session(INTEGRITY, lie, '', 'none', everywhere='/warmup/integrity.')
+    assert (status, case['verdict'], findings[0].rule) == (10, 'FAIL', 'F2'), case['reasons']
+    evidence = findings[0].evidence
     (kept,) = (tmp_path / 'state' / 'trials').glob(f'*/*/{evidence["file"]}')
     assert kept.stat().st_size > 0 and evidence['expected'] != evidence['found']
     assert evidence['writer'] == evidence['reader'] == socket.gethostname()
@@ -181,20 +182,20 @@ def test_a_check_of_integrity_finds_the_lie_and_the_file_is_kept(session, tmp_pa
 
 
 def test_what_is_changed_after_an_honest_warm_up_is_kept_too(session, tmp_path):
-    status, case, found = session(INTEGRITY, 'flipped', '', 'none', everywhere='/data/integrity.')
-    assert (status, case['verdict'], found[0].rule) == (10, 'FAIL', 'F2'), case['reasons']
-    assert list((tmp_path / 'state' / 'trials').glob(f'*/data/{found[0].evidence["file"]}'))
+    status, case, findings = session(INTEGRITY, 'flipped', '', 'none', everywhere='/data/integrity.')
+    assert (status, case['verdict'], findings[0].rule) == (10, 'FAIL', 'F2'), case['reasons']
+    assert list((tmp_path / 'state' / 'trials').glob(f'*/data/{findings[0].evidence["file"]}'))
 
 
 def test_a_call_that_fails_in_a_check_of_integrity_is_named(session):
-    status, case, (found, *_) = session(INTEGRITY, 'fsync', 'EIO', 'measured-integrity')
-    assert (status, case['verdict'], found.rule) == (10, 'FAIL', 'F1'), case['reasons']
-    assert found.evidence['file'].startswith('integrity.') and found.evidence['node'] == socket.gethostname()
+    status, case, (finding, *_) = session(INTEGRITY, 'fsync', 'EIO', 'measured-integrity')
+    assert (status, case['verdict'], finding.rule) == (10, 'FAIL', 'F1'), case['reasons']
+    assert finding.evidence['file'].startswith('integrity.') and finding.evidence['node'] == socket.gethostname()
 
 
 def test_honest_storage_keeps_the_data_in_every_way(session):
-    status, case, found = session(INTEGRITY, '', '', 'none')
-    assert (status, found) == (0, []), case['reasons']
+    status, case, findings = session(INTEGRITY, '', '', 'none')
+    assert (status, findings) == (0, []), case['reasons']
     assert [fact['holds'] for fact in case['facts']] == [True] * len(WAYS_TO_WRITE)
 
 
@@ -233,9 +234,9 @@ def hung(stub_fio, gluster_mount, lab_gluster, tmp_path, repository):
 @pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
 def test_where_it_falls_silent_for_good_it_ends_with_what_it_knows_and_leaves_the_rest_to_clean(hung, seatrial):
     session, site = hung
-    said, _ = session.communicate(timeout=LATEST_S)
-    assert session.returncode == 11, said
-    assert 'E2: ' in said and 'left in' in said
+    output, _ = session.communicate(timeout=LATEST_S)
+    assert session.returncode == 11, output
+    assert 'E2: ' in output and 'left in' in output
     assert list(site.glob('state/sessions/*/report/index.html'))
     done = subprocess.run([seatrial, 'clean', f'--site={site}'], capture_output=True, text=True, timeout=LATEST_S)
     assert done.returncode == 13 and 'does not answer within' in done.stdout

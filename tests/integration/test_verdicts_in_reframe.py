@@ -252,9 +252,9 @@ def test_the_message_of_a_failure_begins_with_the_verdict_and_says_why(plain, ch
 
 @pytest.mark.parametrize('check', ['Steady', 'Noisy', 'Wrong'])
 def test_measured_values_are_in_reframes_report_whatever_the_verdict(cases, plain, inside, check):
-    (found,) = inside[check]['perfvalues'].items()
-    assert (found[0], found[1][4]) == ('local:default:write@512KiB', 'MiB/s')
-    assert found[1][0] == cases[check]['metrics'][0]['summary']['mean'] / MIB
+    (pair,) = inside[check]['perfvalues'].items()
+    assert (pair[0], pair[1][4]) == ('local:default:write@512KiB', 'MiB/s')
+    assert pair[1][0] == cases[check]['metrics'][0]['summary']['mean'] / MIB
     assert plain[check]['perfvalues'].keys() == inside[check]['perfvalues'].keys()
 
 
@@ -320,8 +320,8 @@ def test_a_session_that_is_told_to_stop_ends_its_launch_and_is_incomplete(make_s
 
 def still_running(folder):
     """Command lines that name the session's folder."""
-    found = []
+    processes = []
     for path in Path('/proc').glob('[0-9]*/cmdline'):
         with contextlib.suppress(OSError):
-            found.append(path.read_bytes().replace(b'\0', b' ').decode(errors='replace'))
-    return [line for line in found if str(folder) in line]
+            processes.append(path.read_bytes().replace(b'\0', b' ').decode(errors='replace'))
+    return [line for line in processes if str(folder) in line]

@@ -19,7 +19,7 @@ SHAPE = (-1.0, 0.5, -0.5, 0.5, -0.5, 1.0)
 
 def samples(mean: float, spread: float = 0.01) -> list[float]:
     """Six samples in B/s around so many MiB/s, whose 90 % interval is about as wide as the spread."""
-    return [mean * MIB * (1 + spread * each) for each in SHAPE]
+    return [mean * MIB * (1 + spread * step) for step in SHAPE]
 
 
 @pytest.fixture(scope='session')

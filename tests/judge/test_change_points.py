@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.judge.change_points import changes_between, steps
-from seatrial.judge.trend import MIN_NIGHTS, changes
+from seatrial.judge.change_points import MIN_NIGHTS, changes, changes_between, steps
 from seatrial.model.metric import LOWER
 
 KIB = 1024
@@ -21,7 +20,7 @@ SERIES = 300
 
 def curve(shape, spread=0.01):
     """Six samples round shape(size in KiB) at each size."""
-    return {f'{size}KiB': [shape(size) * (1 + spread * each) for each in SHAPE] for size in SIZES}
+    return {f'{size}KiB': [shape(size) * (1 + spread * step) for step in SHAPE] for size in SIZES}
 
 
 def stepping(times, at=128, before=lambda size: 100.0):
@@ -67,25 +66,25 @@ def test_among_more_places_one_is_found_no_more_often_where_there_is_none():
         steps({label: (1 + 0.05 * rng.standard_normal(6)).tolist() for label in values}, values)
         for _ in range(SERIES)
     ]
-    assert sum(found.likeliest.found for found in every) <= 0.05 * SERIES
+    assert sum(curve.likeliest.found for curve in every) <= 0.05 * SERIES
 
 
 @pytest.mark.parametrize('before', ['flat', 'a power law', 'saturating'])
 @pytest.mark.parametrize('times', [1.25, 1 / 1.25])
 def test_a_change_point_at_128_kib_is_found_at_its_place_in_95_of_100_sweeps(before, times):
-    found = [found_at(points) for points in simulated(stepping(times, before=NO_STEP[before]))]
-    assert found.count('128KiB') >= 0.95 * SERIES
+    results = [found_at(points) for points in simulated(stepping(times, before=NO_STEP[before]))]
+    assert results.count('128KiB') >= 0.95 * SERIES
 
 
 def test_a_change_point_beside_a_broken_slope_is_found_at_its_place_or_not_at_all():
-    found = [found_at(points) for points in simulated(stepping(1.5, before=NO_STEP['a broken slope']))]
-    assert found.count('128KiB') + found.count(None) >= 0.95 * SERIES
+    results = [found_at(points) for points in simulated(stepping(1.5, before=NO_STEP['a broken slope']))]
+    assert results.count('128KiB') + results.count(None) >= 0.95 * SERIES
 
 
 def test_the_interval_of_the_place_and_that_of_the_step_are_right_in_95_of_100_sweeps():
     every = [steps(points, VALUES) for points in simulated(stepping(1.1))]
-    true = [next(each for each in found.every if each.above == '128KiB') for found in every]
-    assert sum(step in found.places for step, found in zip(true, every, strict=True)) >= 0.95 * SERIES
+    true = [next(place for place in curve.every if place.above == '128KiB') for curve in every]
+    assert sum(step in curve.places for step, curve in zip(true, every, strict=True)) >= 0.95 * SERIES
     assert sum(step.low <= 1.1 <= step.high for step in true) >= 0.95 * SERIES
 
 
@@ -116,8 +115,8 @@ def test_it_is_expected_at_a_place_and_of_a_size(shape, expected):
 def test_a_step_whose_place_may_be_elsewhere_is_undecided():
     """A point half-way up stands between the two places."""
     halfway = curve(lambda size: 100.0 if size < 112 else 125.0 if size == 112 else 156.0, spread=0.001)
-    found = steps(halfway, VALUES)
-    assert found.likeliest.found and [each.above for each in found.places] == ['112KiB', '128KiB']
+    result = steps(halfway, VALUES)
+    assert result.likeliest.found and [place.above for place in result.places] == ['112KiB', '128KiB']
     assert verdict(halfway, times=1.01) == 'undecided'
 
 
@@ -165,11 +164,11 @@ def test_neither_units_nor_order_nor_the_direction_of_a_metric_matter(shape, uni
     shuffled = list(points)
     order.shuffle(shuffled)
     latencies = {
-        label: [unit / shape(VALUES[label] / KIB) * (1 + 0.01 * each) for each in SHAPE] for label in shuffled
+        label: [unit / shape(VALUES[label] / KIB) * (1 + 0.01 * step) for step in SHAPE] for label in shuffled
     }
-    found = steps(latencies, values, LOWER)
-    assert found.likeliest.found == expected.likeliest.found
-    for one, other in zip(found.every, expected.every, strict=True):
+    result = steps(latencies, values, LOWER)
+    assert result.likeliest.found == expected.likeliest.found
+    for one, other in zip(result.every, expected.every, strict=True):
         assert (one.below, one.above) == (other.below, other.above)
         assert (one.ratio, one.low, one.high) == pytest.approx((other.ratio, other.low, other.high))
 
@@ -187,17 +186,17 @@ def nights(*levels, noise=0.03, seed=3):
 
 
 def places(values):
-    return [each.first for each in changes(values, LEVEL)]
+    return [change.first for change in changes(values, LEVEL)]
 
 
 def test_a_drop_is_found_where_it_is():
-    (found,) = places(nights(1.0, 0.85))
-    assert abs(found - 30) <= 1
+    (result,) = places(nights(1.0, 0.85))
+    assert abs(result - 30) <= 1
 
 
 def test_every_change_is_found_in_its_order():
-    found = places(nights(1.0, 0.85, 1.0, 1.2))
-    assert [round(place / 30) for place in found] == [1, 2, 3]
+    result = places(nights(1.0, 0.85, 1.0, 1.2))
+    assert [round(place / 30) for place in result] == [1, 2, 3]
 
 
 def test_a_night_or_two_is_no_change_of_level():
@@ -219,8 +218,8 @@ def test_a_few_nights_show_none(count):
 
 def test_equal_nights_rarely_have_a_change():
     rng, many = random.Random(4), 300
-    found = sum(bool(places([rng.gauss(0, 0.03) for _ in range(60)])) for _ in range(many))
-    assert found <= LEVEL * many
+    result = sum(bool(places([rng.gauss(0, 0.03) for _ in range(60)])) for _ in range(many))
+    assert result <= LEVEL * many
 
 
 @given(st.lists(st.floats(-1.0, 1.0), min_size=6, max_size=40), st.floats(0.01, 100.0), st.floats(-5.0, 5.0))

@@ -28,7 +28,7 @@ def one(before, after, effect=0.05, **others):
 
 
 NIGHTS = [100.0, 101.0, 99.0, 100.5, 99.5]
-SLOWER = [0.9 * each for each in NIGHTS]
+SLOWER = [0.9 * value for value in NIGHTS]
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ SLOWER = [0.9 * each for each in NIGHTS]
         (NIGHTS, NIGHTS[::-1], {}, SAME),
         (NIGHTS, SLOWER, {}, WORSE),
         (NIGHTS, SLOWER, {'better': LOWER}, BETTER),
-        (NIGHTS, [0.98 * each for each in NIGHTS], {'effect': 0.05}, SAME),  # surely, but too little to matter
-        (NIGHTS, [0.98 * each for each in NIGHTS], {'effect': 0.01}, WORSE),
+        (NIGHTS, [0.98 * value for value in NIGHTS], {'effect': 0.05}, SAME),  # surely, but too little to matter
+        (NIGHTS, [0.98 * value for value in NIGHTS], {'effect': 0.01}, WORSE),
         ([80.0, 100.0, 120.0], [70.0, 90.0, 110.0], {}, UNDECIDED),
         ([100.0, 103.0, 97.0, 101.0, 99.0], [94.0], {}, UNDECIDED),  # one session, and the spread of those before
         ([100.0, 103.0, 97.0, 101.0, 99.0], [70.0], {}, WORSE),
@@ -57,27 +57,27 @@ def test_no_effect_and_a_metric_of_one_side_alone_are_refused():
 
 def test_the_interval_is_students_for_two_groups_of_sessions():
     after = SLOWER[:3]
-    found = one(NIGHTS, after)
-    logs = [[math.log(each) for each in side] for side in (NIGHTS, after)]
+    result = one(NIGHTS, after)
+    logs = [[math.log(value) for value in side] for side in (NIGHTS, after)]
     wanted = stats.ttest_ind(logs[1], logs[0]).confidence_interval(0.95)
-    assert (math.log(found.low), math.log(found.high)) == pytest.approx((wanted.low, wanted.high))
-    assert found.chance == pytest.approx(stats.ttest_ind(logs[1], logs[0]).pvalue)
-    assert found.between and found.sessions == (5, 3)
+    assert (math.log(result.low), math.log(result.high)) == pytest.approx((wanted.low, wanted.high))
+    assert result.chance == pytest.approx(stats.ttest_ind(logs[1], logs[0]).pvalue)
+    assert result.between and result.sessions == (5, 3)
 
 
 def paired(before, after):
     """Of two sides of rounds, the second of which may lack some."""
-    own = Series('scratch: data write', sessions('round', before), sessions('round', after))
-    return compared([own], paired=True)[1][0]
+    rounds = Series('scratch: data write', sessions('round', before), sessions('round', after))
+    return compared([rounds], paired=True)[1][0]
 
 
 def test_the_interval_of_pairs_is_students_for_the_differences_within_rounds():
     before, after = [100.0, 50.0, 25.0, 12.5], [91.0, 45.0, 22.3, 11.3]
-    logs = [[math.log(each) for each in side] for side in (before, after)]
-    wanted, found = stats.ttest_rel(logs[1], logs[0]), paired(before, after)
+    logs = [[math.log(value) for value in side] for side in (before, after)]
+    wanted, result = stats.ttest_rel(logs[1], logs[0]), paired(before, after)
     interval = wanted.confidence_interval(0.95)
-    assert (math.log(found.low), math.log(found.high)) == pytest.approx((interval.low, interval.high))
-    assert (found.verdict, found.chance) == (WORSE, pytest.approx(wanted.pvalue))
+    assert (math.log(result.low), math.log(result.high)) == pytest.approx((interval.low, interval.high))
+    assert (result.verdict, result.chance) == (WORSE, pytest.approx(wanted.pvalue))
 
 
 def test_a_round_of_one_side_alone_is_no_pair():
@@ -90,22 +90,22 @@ def test_one_round_decides_nothing():
 
 def test_one_session_a_side_has_an_interval_of_its_repetitions_and_decides_nothing():
     for after in (100.2, 50.0):
-        found = one([100.0], [after])
-        assert (found.verdict, found.between, found.chance) == (UNDECIDED, False, None)
-        assert found.low < after / 100 < found.high
+        result = one([100.0], [after])
+        assert (result.verdict, result.between, result.chance) == (UNDECIDED, False, None)
+        assert result.low < after / 100 < result.high
 
 
 def test_two_repetitions_of_one_session_a_side_have_no_interval():
-    found = compared([Series('g', {'a': [100.0, 101.0]}, {'b': [50.0, 51.0]})])[1][0]
-    assert (found.verdict, found.low, found.high, found.chance) == (UNDECIDED, None, None, None)
+    result = compared([Series('g', {'a': [100.0, 101.0]}, {'b': [50.0, 51.0]})])[1][0]
+    assert (result.verdict, result.low, result.high, result.chance) == (UNDECIDED, None, None, None)
 
 
 def test_a_count_is_another_one_however_little_it_differs():
     def counted(before, after):
         return compared([Series('g', {'a': [before] * 2}, {'b': [after] * 2}, counts=True)])
 
-    families, (found,) = counted(40.0, 39.0)
-    assert (families, found.verdict) == ({}, WORSE)
+    families, (result,) = counted(40.0, 39.0)
+    assert (families, result.verdict) == ({}, WORSE)
     assert counted(40.0, 40.0)[1][0].verdict == SAME
     varied = Series('g', {'a': [40.0, 39.0]}, {'b': [39.0]}, counts=True)
     assert compared([varied])[1][0].verdict == UNDECIDED
@@ -119,7 +119,7 @@ def test_a_family_finds_what_none_of_its_metrics_shows():
 
     families, metrics = compared([series(noisy(100), noisy(95)) for _ in range(20)])
     assert families['scratch: data write'].verdict == WORSE
-    assert sum(each.verdict == WORSE for each in metrics) < 10
+    assert sum(metric.verdict == WORSE for metric in metrics) < 10
 
 
 def test_what_moves_a_whole_family_in_one_night_widens_its_interval():
@@ -130,22 +130,22 @@ def test_what_moves_a_whole_family_in_one_night_widens_its_interval():
 
 
 def test_a_family_is_how_good_it_is_whatever_the_direction_of_its_metrics():
-    faster = [1.2 * each for each in NIGHTS]
-    found, _ = compared([series(NIGHTS, faster), series(faster, NIGHTS, better=LOWER)])
-    assert found['scratch: data write'].ratio == pytest.approx(1.2)
-    assert found['scratch: data write'].verdict == BETTER
+    faster = [1.2 * value for value in NIGHTS]
+    result, _ = compared([series(NIGHTS, faster), series(faster, NIGHTS, better=LOWER)])
+    assert result['scratch: data write'].ratio == pytest.approx(1.2)
+    assert result['scratch: data write'].verdict == BETTER
 
 
 def test_a_tail_latency_does_not_speak_for_its_family():
-    tail = series(NIGHTS, [2 * each for each in NIGHTS], better=LOWER, steers=False)
-    found, _ = compared([series(NIGHTS, NIGHTS), tail])
-    assert found['scratch: data write'].ratio == pytest.approx(1.0)
+    tail = series(NIGHTS, [2 * value for value in NIGHTS], better=LOWER, steers=False)
+    result, _ = compared([series(NIGHTS, NIGHTS), tail])
+    assert result['scratch: data write'].ratio == pytest.approx(1.0)
 
 
 def test_a_session_without_one_of_the_metrics_does_not_shift_its_family():
     large, small = series(NIGHTS, NIGHTS), series([1.0, 1.01, 0.99], [1.0, 0.99])
-    found, _ = compared([large, small])
-    assert found['scratch: data write'].ratio == pytest.approx(1.0, abs=0.005)
+    result, _ = compared([large, small])
+    assert result['scratch: data write'].ratio == pytest.approx(1.0, abs=0.005)
 
 
 def test_of_many_metrics_one_that_looks_changed_by_chance_is_not_named():
@@ -160,8 +160,8 @@ def test_of_many_families_one_that_looks_changed_by_chance_is_not_named():
     before, after = [100.0, 101.0, 99.0], [96.5, 97.5, 95.5]
     looks = series(before, after, group='a')
     assert compared([looks], 0.01)[0]['a'].verdict == WORSE
-    found = compared([looks, *[series(NIGHTS, NIGHTS, group=str(number)) for number in range(9)]], 0.01)[0]['a']
-    assert (found.verdict, found.chance < 0.025) == (UNDECIDED, True)
+    result = compared([looks, *[series(NIGHTS, NIGHTS, group=str(number)) for number in range(9)]], 0.01)[0]['a']
+    assert (result.verdict, result.chance < 0.025) == (UNDECIDED, True)
 
 
 FIGURES = st.lists(st.floats(50.0, 200.0), min_size=1, max_size=6)
@@ -170,23 +170,23 @@ OPPOSITE = {BETTER: WORSE, WORSE: BETTER, SAME: SAME, UNDECIDED: UNDECIDED}
 
 @given(FIGURES, FIGURES)
 def test_exchanging_the_sides_turns_every_word_round(before, after):
-    found, turned = one(before, after), one(after, before)
-    assert turned.verdict == OPPOSITE[found.verdict]
-    assert turned.ratio == pytest.approx(1 / found.ratio)
-    assert (turned.low, turned.high) == pytest.approx((1 / found.high, 1 / found.low))
+    result, turned = one(before, after), one(after, before)
+    assert turned.verdict == OPPOSITE[result.verdict]
+    assert turned.ratio == pytest.approx(1 / result.ratio)
+    assert (turned.low, turned.high) == pytest.approx((1 / result.high, 1 / result.low))
 
 
 @given(FIGURES, FIGURES, st.floats(1e-9, 1e9))
 def test_the_unit_does_not_matter(before, after, times):
-    found, scaled = one(before, after), one([times * each for each in before], [times * each for each in after])
-    assert scaled.ratio == pytest.approx(found.ratio)
-    assert (scaled.low, scaled.high) == pytest.approx((found.low, found.high))
+    result, scaled = one(before, after), one([times * value for value in before], [times * value for value in after])
+    assert scaled.ratio == pytest.approx(result.ratio)
+    assert (scaled.low, scaled.high) == pytest.approx((result.low, result.high))
 
 
 @given(FIGURES, st.floats(0.2, 5.0))
 def test_the_ratio_lies_in_its_interval(before, times):
-    found = one(before, [times * each for each in before])
-    assert found.low <= found.ratio * (1 + 1e-9) and found.ratio <= found.high * (1 + 1e-9)
+    result = one(before, [times * value for value in before])
+    assert result.low <= result.ratio * (1 + 1e-9) and result.ratio <= result.high * (1 + 1e-9)
 
 
 def test_equal_sides_rarely_have_a_difference_and_intervals_cover():
@@ -206,7 +206,7 @@ def test_equal_sides_rarely_have_a_difference_and_intervals_cover():
     for _ in range(many):
         pairs = zip(side('a', 3), side('b', 3), strict=True)
         families, metrics = compared([Series('g', *pair) for pair in pairs])
-        named += any(each.verdict in (BETTER, WORSE) for each in (*families.values(), *metrics))
+        named += any(change.verdict in (BETTER, WORSE) for change in (*families.values(), *metrics))
         covered += families['g'].low < 1 < families['g'].high
     assert named <= 0.05 * many + 2 * math.sqrt(0.05 * many)
     assert 0.91 * many <= covered <= 0.99 * many

@@ -34,8 +34,8 @@ def around(value, by=1.0):
     return [value - by, value + by] * 3
 
 
-def judged(criterion, found, *others):
-    return judge_contract([criterion, *others], {criterion.id: found})[criterion.id]
+def judged(criterion, result, *others):
+    return judge_contract([criterion, *others], {criterion.id: result})[criterion.id]
 
 
 @pytest.mark.parametrize(('value', 'verdict'), [(120, MET), (80, MISSED), (100.5, UNDECIDED), (99.5, UNDECIDED)])
@@ -68,19 +68,19 @@ def test_a_clear_margin_is_decided_by_two_allocations_that_differ():
 
 
 def test_what_is_asked_anew_with_each_further_allocation_has_to_be_surer():
-    found = attempts(around(101), around(103), around(105))
-    planned, further = (judged(replace(CRITERION, allocations=number), found) for number in (3, 2))
+    three = attempts(around(101), around(103), around(105))
+    planned, further = (judged(replace(CRITERION, allocations=number), three) for number in (3, 2))
     assert (planned.verdict, planned.confidence, further.confidence) == (UNDECIDED, 0.9, 0.95)
     assert further.low < planned.low
     # Another criterion has criterion for the third, and the contract counts the last ones whatever came before.
     for criterion in (replace(CRITERION, allocations=2, planned=3), replace(CRITERION, counts='last')):
-        assert judged(criterion, found).confidence == 0.9
+        assert judged(criterion, three).confidence == 0.9
 
 
 def test_of_a_percentage_both_are_asked_anew():
-    found, others = attempts(around(80), around(81), around(82)), attempts(around(100), around(101))
+    result, others = attempts(around(80), around(81), around(82)), attempts(around(100), around(101))
     criterion = Criterion('2', 0.7, of='1', allocations=3)
-    assert judge_contract([CRITERION, criterion], {'1': others, '2': found})['2'].confidence == 0.95
+    assert judge_contract([CRITERION, criterion], {'1': others, '2': result})['2'].confidence == 0.95
 
 
 def test_going_on_until_it_is_met_meets_little_that_is_not():
@@ -125,9 +125,9 @@ def test_fewer_allocations_than_the_contract_asks_for_are_undecided_and_say_how_
 
 
 def test_what_does_not_count_is_no_allocation():
-    found = [*attempts(around(120)), attempt(*around(1), number=2, why_not='cached')]
-    assert judged(CRITERION, found).figures == (pytest.approx(120),)
-    nothing = judged(CRITERION, found[1:])
+    results = [*attempts(around(120)), attempt(*around(1), number=2, why_not='cached')]
+    assert judged(CRITERION, results).figures == (pytest.approx(120),)
+    nothing = judged(CRITERION, results[1:])
     assert (nothing.verdict, nothing.figure) == (UNDECIDED, None)
     assert 'cached' in nothing.why
 
@@ -138,17 +138,17 @@ def test_two_repetitions_that_are_too_slow_are_no_miss():
 
 
 def test_the_last_allocations_count_where_the_contract_says_so():
-    found = attempts(around(80), around(81), around(120), around(121))
+    four = attempts(around(80), around(81), around(120), around(121))
     last = replace(CRITERION, counts='last', allocations=2)
-    assert [each.session for each in judged(last, found).counted] == ['s3', 's4']
-    assert judged(replace(last, counts='all'), found).verdict == UNDECIDED
+    assert [attempt.session for attempt in judged(last, four).counted] == ['s3', 's4']
+    assert judged(replace(last, counts='all'), four).verdict == UNDECIDED
 
 
 @pytest.mark.parametrize(('least', 'sessions'), [(True, ['s1', 's3']), (False, ['s2', 's4'])])
 def test_the_best_allocations_count_where_the_contract_says_so(least, sessions):
-    found = attempts(around(120), around(80), around(121), around(79))
+    four = attempts(around(120), around(80), around(121), around(79))
     criterion = replace(CRITERION, counts='best', allocations=2, least=least)
-    assert [each.session for each in judged(criterion, found).counted] == sessions
+    assert [attempt.session for attempt in judged(criterion, four).counted] == sessions
 
 
 def test_a_failure_of_the_storage_is_a_miss_until_later_allocations_count_instead():
@@ -180,17 +180,17 @@ def test_the_median_of_one_allocation_has_the_interval_of_its_order_and_what_peo
 
 def test_a_percentage_is_of_what_the_other_criterion_measured():
     half = Criterion('2', 0.5, of='1')
-    found = {'1': attempts(around(200)), '2': attempts(around(110))}
-    outcome = judge_contract([CRITERION, half], found)['2']
+    measured = {'1': attempts(around(200)), '2': attempts(around(110))}
+    outcome = judge_contract([CRITERION, half], measured)['2']
     assert (outcome.verdict, outcome.bound) == (MET, pytest.approx(100))
     assert outcome.margin == pytest.approx(0.1)
-    assert judge_contract([CRITERION, half], {**found, '2': attempts(around(90))})['2'].verdict == MISSED
+    assert judge_contract([CRITERION, half], {**measured, '2': attempts(around(90))})['2'].verdict == MISSED
 
 
 def test_both_intervals_of_a_percentage_count():
     half = Criterion('2', 0.5, of='1')
-    found = {'1': attempts(around(200, 40)), '2': attempts(around(110, 0.1))}
-    assert judge_contract([CRITERION, half], found)['2'].verdict == UNDECIDED
+    measured = {'1': attempts(around(200, 40)), '2': attempts(around(110, 0.1))}
+    assert judge_contract([CRITERION, half], measured)['2'].verdict == UNDECIDED
 
 
 def test_a_percentage_of_what_was_not_measured_is_undecided():
@@ -200,10 +200,10 @@ def test_a_percentage_of_what_was_not_measured_is_undecided():
 
 
 def test_among_many_criteria_chance_misses_none_that_it_would_miss_alone():
-    found = attempts(around(98, 2))
-    assert judged(CRITERION, found).verdict == MISSED
+    measured = attempts(around(98, 2))
+    assert judged(CRITERION, measured).verdict == MISSED
     many = [Criterion(str(number), 100.0) for number in range(2, 21)]
-    assert judged(CRITERION, found, *many).verdict == UNDECIDED
+    assert judged(CRITERION, measured, *many).verdict == UNDECIDED
     assert judged(CRITERION, attempts(around(80, 2)), *many).verdict == MISSED
 
 
@@ -212,11 +212,11 @@ def test_chance_misses_one_of_all_that_are_just_met_as_seldom_as_is_said():
     wrong, contracts = 0, 300
     criterion = [replace(CRITERION, id=str(number), allocations=3) for number in range(10)]
     for _ in range(contracts):
-        found = {}
-        for each in criterion:
+        measured = {}
+        for one in criterion:
             means = [rng.gauss(100, 5) for _ in range(3)]
-            found[each.id] = attempts(*([rng.gauss(mean, 5) for _ in range(6)] for mean in means))
-        wrong += any(outcome.verdict == MISSED for outcome in judge_contract(criterion, found).values())
+            measured[one.id] = attempts(*([rng.gauss(mean, 5) for _ in range(6)] for mean in means))
+        wrong += any(outcome.verdict == MISSED for outcome in judge_contract(criterion, measured).values())
     # 5 % of 300 are 15; three standard deviations are 11.
     assert 4 <= wrong <= 26
 
@@ -229,7 +229,7 @@ def test_the_clocks_widen_an_interval():
 def test_as_many_further_allocations_as_are_named_decide():
     figures = [120.0, 130.0]
     further = further_allocations(figures, 100.0)
-    logs = [math.log(each / 100) for each in figures]
+    logs = [math.log(figure / 100) for figure in figures]
     away, scatter, n = statistics.fmean(logs), statistics.stdev(logs), len(figures) + further
     assert half_width_between(scatter, n, 0.9) < away < half_width_between(scatter, n - 1, 0.9)
 
@@ -239,7 +239,7 @@ def test_no_number_of_allocations_decides_a_figure_at_its_bound():
 
 
 @pytest.mark.parametrize(
-    ('loads', 'said'),
+    ('loads', 'sentence'),
     [
         ([(0, 100), (150, 250), (250, 350)], '5 min in 3 allocations'),
         ([(0, 100), (150, 250), (250, 350)], 'the 50 s between them (14.3 % of the time)'),
@@ -249,8 +249,8 @@ def test_no_number_of_allocations_decides_a_figure_at_its_bound():
         ([None, None], None),  # what is no load
     ],
 )
-def test_of_a_load_in_several_allocations_it_is_said_what_nobody_saw(loads, said):
+def test_of_a_load_in_several_allocations_it_is_said_what_nobody_saw(loads, sentence):
     criterion = replace(CRITERION, statistic='minimum', allocations=len(loads), once=True)
-    found = [attempt(120, number=number, load=load) for number, load in enumerate(loads)]
-    text = judged(criterion, found).load
-    assert said in text if said else text == ''
+    results = [attempt(120, number=number, load=load) for number, load in enumerate(loads)]
+    text = judged(criterion, results).load
+    assert sentence in text if sentence else text == ''

@@ -1,6 +1,5 @@
 """What the literature expects of curves, on curves that were made up to be like it or not."""
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -27,7 +26,6 @@ from seatrial.judge.expectations import (
     judge_curves,
     judge_guarantee,
     judge_pair,
-    not_judged,
 )
 from seatrial.judge.relations import sustains
 from seatrial.model.metric import HIGHER, LOWER, Fact
@@ -41,14 +39,15 @@ NAMED = Shape(('file_create', 'file_stat'), 'tree', ('shared', 'private'))
 
 
 def samples(mean, spread=0.01, count=6):
-    return [mean * (1 + spread * each) for each in SHAPE[:count]]
+    return [mean * (1 + spread * step) for step in SHAPE[:count]]
 
 
 def curves(check='Check', engine='ior', axis='tasks', spread=0.01, better=HIGHER, **means):
     """A curve of each metric: read={1: 100.0, 2: 200.0} by the value on the axis."""
-    values = {f'p{value}': value for each in means.values() for value in each}
+    values = {f'p{value}': value for mean in means.values() for value in mean}
     by_metric = {
-        metric: {f'p{value}': samples(mean, spread) for value, mean in each.items()} for metric, each in means.items()
+        metric: {f'p{value}': samples(mean, spread) for value, mean in by_size.items()}
+        for metric, by_size in means.items()
     }
     return Curves(check, engine, AXES[axis], values, by_metric, dict.fromkeys(means, better))
 
@@ -116,9 +115,9 @@ OF_PAIRS = [
 class TestEveryKind:
     def test_is_undecided_by_five_samples(self, expectation):
         measured = curves(read=COLLAPSING, write=FLAT)
-        few = {metric: {p: each[:5] for p, each in points.items()} for metric, points in measured.samples.items()}
+        few = {metric: {p: point[:5] for p, point in points.items()} for metric, points in measured.samples.items()}
         results = judge_curves(expectation, replace(measured, samples=few))
-        assert {each.relation.verdict for each in results} == {'undecided'}
+        assert {result.relation.verdict for result in results} == {'undecided'}
 
     def test_never_holds_where_a_point_has_no_valid_samples(self, expectation):
         for curve in (FLAT, RISING, COLLAPSING, FALLING):
@@ -126,7 +125,7 @@ class TestEveryKind:
             for points in measured.samples.values():
                 points['p8'] = ()
             results = judge_curves(expectation, measured)
-            assert {each.relation.verdict for each in results} == {'undecided'}
+            assert {result.relation.verdict for result in results} == {'undecided'}
 
     def test_says_what_it_was_judged_on(self, expectation):
         for result in judge_curves(expectation, curves(read=FLAT, write=FLAT)):
@@ -134,13 +133,13 @@ class TestEveryKind:
 
     def test_decides_nothing_unless_it_is_enforced(self, expectation):
         measured = curves(read=FLAT, write=FLAT)
-        assert not any(each.enforced for each in judge_curves(expectation, measured))
-        assert all(each.enforced for each in judge_curves(expectation, measured, enforced=True))
+        assert not any(result.enforced for result in judge_curves(expectation, measured))
+        assert all(result.enforced for result in judge_curves(expectation, measured, enforced=True))
 
 
 def test_without_a_metric_every_one_is_judged_for_itself():
     results = judge_curves(Insensitive(to='tasks', **SOURCE), curves(write=FALLING, read=FLAT))
-    assert [(each.subject.split()[0], each.relation.verdict) for each in results] == [
+    assert [(result.subject.split()[0], result.relation.verdict) for result in results] == [
         ('write', 'fails'),
         ('read', 'holds'),
     ]
@@ -250,25 +249,15 @@ def test_a_criterion_that_fails_at_a_point_of_both_fails_whatever_is_missing():
     assert judge_pair(at_least, one, other, 'here', enforced=True)[0].relation.verdict == 'fails'
 
 
-def test_what_is_not_judged_is_undecided_and_enforced_by_nobody():
-    (result,) = judge_curves(Plateaus(**SOURCE), curves(read=COLLAPSING), enforced=True)
-    unjudged = not_judged(result, 'smoke: 4 repetitions, not judged')
-    assert (unjudged.relation.verdict, unjudged.relation.sentence) == (
-        'undecided',
-        'smoke: 4 repetitions, not judged',
-    )
-    assert not unjudged.enforced
-
-
 means = st.dictionaries(st.sampled_from([1, 2, 4, 8, 16]), st.floats(50.0, 200.0), min_size=1)
 
 
 @given(means, st.lists(st.floats(50.0, 200.0), min_size=5, max_size=5), st.floats(0.0, 0.2))
 def test_reading_is_never_judged_against_the_means(read, under, spread):
     write = dict(zip(read, under, strict=False))
-    found = verdict(CurveRatio(metric='read', than='write', **SOURCE), curves(read=read, write=write, spread=spread))
+    word = verdict(CurveRatio(metric='read', than='write', **SOURCE), curves(read=read, write=write, spread=spread))
     lowest = min(read[value] / write[value] for value in read)
-    assert found == 'undecided' or (found == 'holds') == (lowest >= 1)
+    assert word == 'undecided' or (word == 'holds') == (lowest >= 1)
 
 
 @given(st.dictionaries(st.sampled_from([1, 2, 4, 8, 16]), st.floats(50.0, 200.0), min_size=2), st.floats(0.0, 0.2))
@@ -285,14 +274,6 @@ def test_a_margin_that_is_wider_never_turns_what_holds_into_a_failure(read, spre
     narrow = verdict(Insensitive(to='tasks', margin=margin, **SOURCE), measured)
     wide = verdict(Insensitive(to='tasks', margin=margin * 1.1, **SOURCE), measured)
     assert rank[wide] >= rank[narrow]
-
-
-def test_the_figures_of_a_pair_are_those_of_the_comparison_itself():
-    (result,) = judge_curves(
-        CurveRatio(metric='read', than='write', **SOURCE), curves(read={1: 120.0}, write={1: 100.0})
-    )
-    assert result.relation.estimate == pytest.approx(1.2)
-    assert math.log(result.relation.high / 1.2) == pytest.approx(math.log(1.2 / result.relation.low))
 
 
 @pytest.mark.parametrize(
@@ -363,8 +344,8 @@ LAYOUTS = Shape(('write', 'read'), 'layout', ('default', 'c1'))
     ('expectation', 'shape', 'fault'),
     [
         *[
-            (each, SIZES, "'tasks' is not the axis of its sweep, which is 'transfer_size'")
-            for each in (
+            (unit, SIZES, "'tasks' is not the axis of its sweep, which is 'transfer_size'")
+            for unit in (
                 Insensitive(to='tasks', **SOURCE),
                 FallsWith(by='tasks', **SOURCE),
                 RisesWith(by='tasks', **SOURCE),
@@ -394,8 +375,8 @@ LAYOUTS = Shape(('write', 'read'), 'layout', ('default', 'c1'))
     ],
 )
 def test_a_check_declares_what_it_measures_and_nothing_else(expectation, shape, fault):
-    found = expectation.fault(shape)
-    assert found is None if fault is None else found.startswith(fault)
+    result = expectation.fault(shape)
+    assert result is None if fault is None else result.startswith(fault)
 
 
 # How far along a sweep a share is sustained, as of accelerators that wait for no data; or where it stays below
@@ -404,11 +385,11 @@ WORDS = Sustains(id='X', words='it works', source='Somebody', metric='share', le
 
 
 def about(mean, spread=0.005):
-    return [mean + spread * each for each in (-1.0, 0.0, 0.5, -0.5, 0.0, 1.0)]
+    return [mean + spread * step for step in (-1.0, 0.0, 0.5, -0.5, 0.0, 1.0)]
 
 
 @pytest.mark.parametrize(
-    ('means', 'word', 'said'),
+    ('means', 'word', 'text'),
     [
         ((0.99, 0.95, 0.7), 'holds', '0.9 is sustained up to 2tasks: 2tasks has 0.95'),
         ((0.99, 0.7, 0.95), 'holds', '0.9 is sustained up to 1task'),
@@ -417,11 +398,11 @@ def about(mean, spread=0.005):
         ((0.901, 0.7, 0.7), 'undecided', '0.9 is not sustained: 1task has 0.901'),
     ],
 )
-def test_the_last_point_up_to_which_every_one_surely_has_the_share_is_named(means, word, said):
-    found = sustains(
+def test_the_last_point_up_to_which_every_one_surely_has_the_share_is_named(means, word, text):
+    result = sustains(
         {label: about(mean) for label, mean in zip(('1task', '2tasks', '4tasks'), means, strict=True)}, 0.9
     )
-    assert (found.verdict, found.sentence[: len(said)]) == (word, said)
+    assert (result.verdict, result.sentence[: len(text)]) == (word, text)
 
 
 def test_too_few_samples_and_none_decide_nothing():
@@ -447,7 +428,7 @@ def test_points_without_an_order_and_a_metric_that_is_not_there_are_refused():
 )
 def test_a_share_of_opening_stays_below_its_limit_wherever_it_was_measured(shares, word):
     known = {label: about(share) if share else [share] * 6 for label, share in zip('ab', shares, strict=True)}
-    samples = {label: () if None in own else own for label, own in known.items()}
+    samples = {label: () if None in shares else shares for label, shares in known.items()}
     measured = Curves('Check', 'ior', AXES['variant'], {'a': 0, 'b': 1}, {'share': samples}, {'share': LOWER})
-    (found,) = judge_curves(StaysBelow(id='X', words='w', source='s', metric='share', limit=0.05), measured)
-    assert found.relation.verdict == word
+    (result,) = judge_curves(StaysBelow(id='X', words='w', source='s', metric='share', limit=0.05), measured)
+    assert result.relation.verdict == word

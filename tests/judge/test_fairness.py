@@ -22,13 +22,13 @@ SHAPE = (-1.0, 0.0, 0.5, -0.5, 0.0, 1.0)
 def fermilab():
     """49 times with the shortest, the longest and the mean of Fermilab's saturated run (FN-08)."""
     rest = (49 * MEAN_S - MIN_S - MAX_S) / 47
-    return [MIN_S, *(rest + (-1) ** each * 100 for each in range(46)), rest, MAX_S]
+    return [MIN_S, *(rest + (-1) ** number * 100 for number in range(46)), rest, MAX_S]
 
 
 def curves(*launches, metric='read', between='tasks', values=(1.0,) * 6):
     """One point with the fairness of each launch."""
-    found = [fairness([15_000_000_000] * len(times), times) for times in launches]
-    by_point = {('read', '49tasks'): {between: found}}
+    results = [fairness([15_000_000_000] * len(times), times) for times in launches]
+    by_point = {('read', '49tasks'): {between: results}}
     return Curves(
         'Check', 'ior', AXES['tasks'], {'49tasks': 49}, {metric: {'49tasks': values}}, {}, frozenset(), by_point
     )
@@ -40,9 +40,9 @@ def verdict(limit, measured, figure='time_ratio', **more):
 
 
 def test_the_49_clients_of_the_source_have_its_figures():
-    found = fairness([15_000_000_000] * 49, fermilab())
-    assert (found.tasks, round(found.time_ratio, 2), round(found.mean_ratio, 2)) == (49, 1.77, 1.41)
-    assert found.time_cv < 0.20
+    evenness = fairness([15_000_000_000] * 49, fermilab())
+    assert (evenness.tasks, round(evenness.time_ratio, 2), round(evenness.mean_ratio, 2)) == (49, 1.77, 1.41)
+    assert evenness.time_cv < 0.20
 
 
 @pytest.mark.parametrize(('limit', 'expected'), [(1.8, 'holds'), (1.77, 'holds'), (1.5, 'fails')])
@@ -51,7 +51,7 @@ def test_the_49_clients_of_the_source_pass_1_8_and_fail_1_5(limit, expected):
 
 
 def test_launches_that_differ_leave_a_limit_between_them_undecided():
-    launches = [[1.0, 1.5 + 0.2 * each] for each in SHAPE]
+    launches = [[1.0, 1.5 + 0.2 * step] for step in SHAPE]
     assert verdict(1.5, curves(*launches)) == 'undecided'
     assert verdict(1.9, curves(*launches)) == 'holds'
     assert verdict(1.2, curves(*launches)) == 'fails'
@@ -74,14 +74,14 @@ def test_jains_index_is_to_be_at_least_its_limit(limit, expected):
 
 
 def test_the_interval_of_jains_index_decides_and_stands_in_its_order():
-    launches = [[1.0, 3.0 + 0.5 * each] for each in SHAPE]
+    launches = [[1.0, 3.0 + 0.5 * step] for step in SHAPE]
     (result,) = judge_curves(Fair(figure='jain', limit=0.8, **SOURCE), curves(*launches))
     assert result.relation.verdict == 'undecided'
     assert result.relation.low < result.relation.estimate < result.relation.high < 1
 
 
 def test_one_of_many_points_that_may_be_above_by_chance_fails_only_with_the_doubt_shared():
-    launches = [2.0 + 0.5 * each for each in SHAPE]
+    launches = [2.0 + 0.5 * step for step in SHAPE]
     assert stays_below({'a': launches}, 1.5, 'time').verdict == 'fails'
     assert stays_below({'a': launches, **{str(n): [1.0] * 6 for n in range(30)}}, 1.5, 'time').verdict == 'undecided'
 
@@ -103,8 +103,8 @@ def test_what_was_not_measured_often_enough_or_not_by_several_is_undecided(measu
 @pytest.mark.parametrize('wrong', [{'figure': 'longest'}, {'between': 'racks'}])
 def test_a_figure_that_there_is_not_cannot_be_declared(wrong):
     declared = replace(Fair(figure='time_ratio', limit=1.5, **SOURCE), **wrong)
-    said = declared.fault(Shape(('read',), 'x'))
-    assert 'is none of time_ratio, mean_ratio, time_cv, jain between tasks or nodes or groups' in said
+    text = declared.fault(Shape(('read',), 'x'))
+    assert 'is none of time_ratio, mean_ratio, time_cv, jain between tasks or nodes or groups' in text
 
 
 def test_a_node_is_as_slow_as_the_slowest_of_its_tasks():
@@ -112,11 +112,11 @@ def test_a_node_is_as_slow_as_the_slowest_of_its_tasks():
     records = records_of(plan, 6 * [100.0])
     samples = []
     for sample in records.samples:
-        own = sample.measurement
-        first = own.tasks[0]
+        measurement = sample.measurement
+        first = measurement.tasks[0]
         times = [('node1', 1.0), ('node1', 2.0), ('node2', 3.0), ('node2', 4.0)]
         tasks = tuple(first._replace(rank=rank, host=host, end_s=end) for rank, (host, end) in enumerate(times))
-        samples.append(sample._replace(measurement=own._replace(tasks=tasks)))
+        samples.append(sample._replace(measurement=measurement._replace(tasks=tasks)))
     one = judge_case(plan, records._replace(samples=tuple(samples))).metrics[0]
     assert one.fairness['nodes'][0].time_ratio == 2.0
     assert one.median_fairness('time_ratio') == 4.0
@@ -131,13 +131,13 @@ def test_the_interval_covers_the_mean_of_launches_of_8_tasks_in_nine_of_ten_seri
         return times.max(axis=2) / times.min(axis=2)
 
     true = math.expm1(np.log1p(ratios(20_000, 1)).mean())
-    found = [stays_below({'a': list(each)}, 1.5, 'time') for each in ratios(500, 6)]
-    covered = sum(each.low <= true <= each.high for each in found)
+    results = [stays_below({'a': list(ratio)}, 1.5, 'time') for ratio in ratios(500, 6)]
+    covered = sum(relation.low <= true <= relation.high for relation in results)
     assert 0.86 <= covered / 500 <= 0.94
 
-    resampled = [rng.choice(each, (400, 6)).mean(axis=1) for each in ratios(500, 6)]
+    resampled = [rng.choice(ratio, (400, 6)).mean(axis=1) for ratio in ratios(500, 6)]
     mean = ratios(20_000, 1).mean()
-    by_bootstrap = sum(np.quantile(each, 0.05) <= mean <= np.quantile(each, 0.95) for each in resampled)
+    by_bootstrap = sum(np.quantile(means, 0.05) <= mean <= np.quantile(means, 0.95) for means in resampled)
     assert by_bootstrap < covered
 
 
@@ -178,16 +178,16 @@ def test_the_gain_of_stripes_at_fermilab_is_significant_and_below_6_per_cent(str
     its own interval ends at 5.8 %.
     """
     points = {'at': '4MiB-3', 'than': 'one', **SOURCE}
-    found = compared(PointRatio(**points), around(*striped), around(*plain))
-    assert found.verdict == 'holds' and found.low > 1.03
-    assert found.estimate == pytest.approx(gain, abs=0.0005) and found.estimate < 1.06
+    result = compared(PointRatio(**points), around(*striped), around(*plain))
+    assert result.verdict == 'holds' and result.low > 1.03
+    assert result.estimate == pytest.approx(gain, abs=0.0005) and result.estimate < 1.06
     assert (
         compared(PointRatio(lowest=1.0, highest=1.06, **points), around(*striped), around(*plain)).verdict == within
     )
-    own = lies_between(around(*striped), around(*plain), 1.0, 1.06, confidence=ONE_SIGMA)
-    assert own.verdict == 'holds'
-    error = gain * math.hypot(*(each / mean for mean, each in (striped, plain)))
-    assert own.high - own.estimate == pytest.approx(error, rel=0.05)
+    judged = lies_between(around(*striped), around(*plain), 1.0, 1.06, confidence=ONE_SIGMA)
+    assert judged.verdict == 'holds'
+    error = gain * math.hypot(*(error_of / mean for mean, error_of in (striped, plain)))
+    assert judged.high - judged.estimate == pytest.approx(error, rel=0.05)
 
 
 def test_the_listing_of_the_source_is_14_1_times_as_fast_from_the_cache():

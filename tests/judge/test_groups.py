@@ -23,15 +23,15 @@ SOURCE = {'words': 'it is so', 'source': 'Somebody'}
 
 def tasks(**seconds):
     """A launch: on each node a task for each of its times, of 120 bytes."""
-    each = [(host, own) for host, every in seconds.items() for own in every]
-    return [TaskTime(rank, host, 120, 0.0, own) for rank, (host, own) in enumerate(each)]
+    by_host = [(host, taken_s) for host, every in seconds.items() for taken_s in every]
+    return [TaskTime(rank, host, 120, 0.0, taken_s) for rank, (host, taken_s) in enumerate(by_host)]
 
 
 def launches(ratio=1.0, noise=0.0, common=0.0):
     """Six, in which tasks of `front` take 2 s and those of `back` so many times as long; all of a launch vary too."""
     return [
-        tasks(n1=[2.0 * (1 + common * each)], n3=[2.0 * ratio * (1 + common * each) * (1 + noise * other)])
-        for each, other in zip(SHAPE, SHAPE[::-1], strict=True)
+        tasks(n1=[2.0 * (1 + common * step)], n3=[2.0 * ratio * (1 + common * step) * (1 + noise * other)])
+        for step, other in zip(SHAPE, SHAPE[::-1], strict=True)
     ]
 
 
@@ -42,16 +42,16 @@ def case(every, *expectations, groups=GROUPS, enforced=True):
     number = {sample.launch: 0 for sample in records.samples}
     samples = []
     for sample in records.samples:
-        own = every[number[sample.launch] % len(every)]
+        seconds = every[number[sample.launch] % len(every)]
         number[sample.launch] += 1
-        samples.append(sample._replace(measurement=sample.measurement._replace(tasks=tuple(own))))
-    ids = frozenset(each.id for each in expectations) if enforced else frozenset()
+        samples.append(sample._replace(measurement=sample.measurement._replace(tasks=tuple(seconds))))
+    ids = frozenset(expectation.id for expectation in expectations) if enforced else frozenset()
     return judge_case(plan, records._replace(samples=tuple(samples)), Criteria(expectations, ids))
 
 
 def test_a_node_is_found_in_its_group_by_its_name_with_and_without_a_domain_and_one_of_none_is_left_out():
-    found = split(tasks(n4=[1.0], n3=[1.0], **{'n1.cluster': [1.0]}, n9=[1.0]), GROUPS)
-    assert {name: [task.host for task in own] for name, own in found.items()} == {
+    result = split(tasks(n4=[1.0], n3=[1.0], **{'n1.cluster': [1.0]}, n9=[1.0]), GROUPS)
+    assert {name: [task.host for task in members] for name, members in result.items()} == {
         'front': ['n1.cluster'],
         'back': ['n4', 'n3'],
     }
@@ -90,15 +90,15 @@ def test_a_group_that_has_moved_nothing_is_not_compared():
 
 
 def test_fairness_between_groups_is_that_of_their_mean_times():
-    found = between(tasks(n1=[1.0, 3.0], n3=[3.0]), GROUPS)
-    assert (found.tasks, found.time_ratio) == (2, 1.5)
+    result = between(tasks(n1=[1.0, 3.0], n3=[3.0]), GROUPS)
+    assert (result.tasks, result.time_ratio) == (2, 1.5)
     assert between(tasks(n1=[1.0, 3.0]), GROUPS) is None
 
 
 def test_every_metric_has_its_groups_and_their_fairness_and_without_groups_none():
-    found = case(launches(ratio=1.25)).metrics[0]
-    assert [each.name for each in found.groups] == ['front', 'back']
-    assert [each.time_ratio for each in found.fairness['groups']] == pytest.approx([1.25] * 6)
+    result = case(launches(ratio=1.25)).metrics[0]
+    assert [group.name for group in result.groups] == ['front', 'back']
+    assert [fairnes.time_ratio for fairnes in result.fairness['groups']] == pytest.approx([1.25] * 6)
     plain = case(launches(ratio=1.25), groups=()).metrics[0]
     assert plain.groups == () and 'groups' not in plain.fairness
 
@@ -113,10 +113,10 @@ def test_every_metric_has_its_groups_and_their_fairness_and_without_groups_none(
     ],
 )
 def test_an_enforced_limit_for_the_ratio_decides_by_its_interval(ratio, noise, expected):
-    found = case(launches(ratio, noise), GroupsAlike(id='FN-04', limit=1.15, **SOURCE))
-    assert found.verdict is expected
-    (said,) = {each.relation.sentence.partition(' (')[0] for each in found.expectations}
-    assert said.startswith('bandwidth of a task,')
+    result = case(launches(ratio, noise), GroupsAlike(id='FN-04', limit=1.15, **SOURCE))
+    assert result.verdict is expected
+    (text,) = {expectation.relation.sentence.partition(' (')[0] for expectation in result.expectations}
+    assert text.startswith('bandwidth of a task,')
 
 
 def test_fairness_between_groups_is_a_criterion_too():
@@ -127,9 +127,9 @@ def test_fairness_between_groups_is_a_criterion_too():
 
 
 def test_where_no_groups_worked_a_criterion_is_undecided_and_says_what_is_missing():
-    found = case(launches(), GroupsAlike(id='FN-04', limit=1.15, **SOURCE), groups=())
-    assert found.verdict is Verdict.INCONCLUSIVE
-    assert 'no launch on several groups of nodes (groups of a partition in trial.yaml)' in found.reasons[0]
+    result = case(launches(), GroupsAlike(id='FN-04', limit=1.15, **SOURCE), groups=())
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert 'no launch on several groups of nodes (groups of a partition in trial.yaml)' in result.reasons[0]
 
 
 def test_equal_groups_are_alike_in_nine_of_ten_series_and_never_unlike_in_more_than_one_of_twenty():
@@ -144,16 +144,16 @@ def test_equal_groups_are_alike_in_nine_of_ten_series_and_never_unlike_in_more_t
         alike({'a': {'front': [1.0] * 6, 'back': (0.8 * np.exp(0.04 * rng.standard_normal(6))).tolist()}}, 1.05, 'x')
         for _ in range(100)
     ]
-    assert all(each.verdict == 'fails' for each in far)
+    assert all(result.verdict == 'fails' for result in far)
 
 
 def test_the_groups_of_the_source_are_3_per_cent_apart_and_within_15():
     """FN-08 and FN-04: 9.0 +- 0.2 and 9.3 +- 0.1 MB/s a client, of launches in which nothing is common."""
     shape = np.array(SHAPE) / np.std(SHAPE, ddof=1) * math.sqrt(6)
     itb, fcl = 9.0 + 0.2 * shape, 9.3 + 0.1 * shape[::-1]
-    own = {'49tasks': {'ITB': itb.tolist(), 'FCL': fcl.tolist()}}
-    assert alike(own, 1.05, 'x').estimate == pytest.approx(9.0 / 9.3, rel=0.005)
-    assert alike(own, 1.05, 'x').verdict == 'undecided' and alike(own, 1.15, 'x').verdict == 'holds'
+    rates = {'49tasks': {'ITB': itb.tolist(), 'FCL': fcl.tolist()}}
+    assert alike(rates, 1.05, 'x').estimate == pytest.approx(9.0 / 9.3, rel=0.005)
+    assert alike(rates, 1.05, 'x').verdict == 'undecided' and alike(rates, 1.15, 'x').verdict == 'holds'
 
 
 def test_the_doubt_is_shared_between_all_pairs_and_points():

@@ -39,8 +39,8 @@ def case_of(check, samples, engine=None, nodes=4, **changes):
                 **changes.get(phase, {}),
             }
         )
-        for phase, (own, metric) in PHASES.items()
-        if own == check
+        for phase, (name, metric) in PHASES.items()
+        if name == check
         for label in POINTS.get(check, ('one',))
     )
     return CaseResult(
@@ -69,26 +69,27 @@ CHECKS = sorted({check for check, _ in PHASES.values()})
 
 def score(samples=None, without=(), **changes):
     samples = samples or noisy()
-    (found,) = scores_of([case_of(check, samples, **changes) for check in CHECKS if check not in without])
-    return found
+    (result,) = scores_of([case_of(check, samples, **changes) for check in CHECKS if check not in without])
+    return result
 
 
 def test_every_phase_of_the_score_is_a_metric_of_a_check(repository):
     assert set(PHASES) == {*BANDWIDTHS, *RATES}
     known = load(repository / 'checks')
     measured = {
-        check: {each.name for each in metrics_at(known[check].workload._replace(tasks=2))} for check in CHECKS
+        check: {metric_type.name for metric_type in metrics_at(known[check].workload._replace(tasks=2))}
+        for check in CHECKS
     }
     assert [metric in measured[check] for check, metric in PHASES.values()] == [True] * 12
 
 
 def test_the_score_is_that_of_the_formula():
     exact = {phase: [mean] * 6 for phase, mean in TRUE.items()}
-    found = score(exact)
-    assert found.score == pytest.approx(score_of(2.0 * GIB, 8000.0)) == pytest.approx(4.0)
-    assert (found.bandwidth, found.rate) == (pytest.approx(2.0 * GIB), pytest.approx(8000.0))
-    assert found.low == found.high == found.score
-    assert 'score 4,' in found.sentence and 'not a submission' in found.sentence
+    scored = score(exact)
+    assert scored.score == pytest.approx(score_of(2.0 * GIB, 8000.0)) == pytest.approx(4.0)
+    assert (scored.bandwidth, scored.rate) == (pytest.approx(2.0 * GIB), pytest.approx(8000.0))
+    assert scored.low == scored.high == scored.score
+    assert 'score 4,' in scored.sentence and 'not a submission' in scored.sentence
 
 
 def test_find_is_all_files_over_the_time_of_both_searches():
@@ -96,14 +97,14 @@ def test_find_is_all_files_over_the_time_of_both_searches():
     cases = [case_of(check, samples) for check in CHECKS if check != 'Io500Find']
     find = case_of('Io500Find', samples)
     slow = replace(find.metrics[1], summary=summary([4000.0] * 6))
-    (found,) = scores_of([*cases, replace(find, metrics=(find.metrics[0], slow))])
+    (result,) = scores_of([*cases, replace(find, metrics=(find.metrics[0], slow))])
     together = 2 / (1 / 8000.0 + 1 / 4000.0)
-    assert found.rate == pytest.approx(8000.0 * (together / 8000.0) ** (1 / 8))
+    assert result.rate == pytest.approx(8000.0 * (together / 8000.0) ** (1 / 8))
 
 
 def test_the_interval_has_the_true_score_in_nine_of_ten_sessions():
     rng = random.Random(7)
-    held = [found.low <= 4.0 <= found.high for found in (score(noisy(0.10, rng)) for _ in range(400))]
+    held = [result.low <= 4.0 <= result.high for result in (score(noisy(0.10, rng)) for _ in range(400))]
     assert 0.86 <= sum(held) / len(held) <= 0.95
 
 
@@ -124,10 +125,10 @@ def test_the_interval_has_the_true_score_in_nine_of_ten_sessions():
     ],
 )
 def test_without_a_phase_by_the_rules_there_is_no_score_and_it_is_named(changes, lack):
-    found = score(**changes)
-    assert found.score is None
-    assert [each.startswith(lack) for each in found.lacks] == [True]
-    assert f'no score: {lack}' in found.sentence
+    scored = score(**changes)
+    assert scored.score is None
+    assert [lack_.startswith(lack) for lack_ in scored.lacks] == [True]
+    assert f'no score: {lack}' in scored.sentence
 
 
 def test_a_read_or_a_stat_may_be_shorter_than_the_wall():
@@ -145,5 +146,8 @@ def test_checks_that_are_not_in_the_session_are_named_once_each():
 def test_each_place_has_a_score_of_its_own_and_other_checks_have_none():
     samples = noisy()
     cases = [case_of(check, samples, nodes=nodes) for check in CHECKS for nodes in (1, 4)]
-    assert [each.where for each in scores_of(cases)] == ['lab:io/scratch/default/1n', 'lab:io/scratch/default/4n']
+    assert [score_of_place.where for score_of_place in scores_of(cases)] == [
+        'lab:io/scratch/default/1n',
+        'lab:io/scratch/default/4n',
+    ]
     assert scores_of([case_of('SmallFiles', samples)]) == ()

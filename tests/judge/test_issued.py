@@ -19,12 +19,15 @@ BIG = {'big.00000000': 'big', 'big.00000001': 'big'}  # the links of the run beh
 
 def logs_of(name):
     """What the reader said of the log of this name, or of the logs of all processes."""
-    said = [json.loads(line) for line in (TRANSCRIPTS / f'{name}.json').read_text().splitlines()]
+    sentences = [json.loads(line) for line in (TRANSCRIPTS / f'{name}.json').read_text().splitlines()]
     return [
         DarshanLog(
-            each['version'], each['processes'], each['partial'], tuple(Record(*record) for record in each['records'])
+            counted['version'],
+            counted['processes'],
+            counted['partial'],
+            tuple(Record(*record) for record in counted['records']),
         )
-        for each in said
+        for counted in sentences
     ]
 
 
@@ -67,7 +70,7 @@ def test_a_genuine_log_gives_files_sizes_and_bytes(name, files, size, transfer, 
     seen = issued(name)
     assert (seen.files, seen.size) == (files, size)
     assert seen.sizes == (Share(transfer, 1.0),)
-    assert {each.operation: each.bytes_moved for each in seen.done} == done
+    assert {operation.operation: operation.bytes_moved for operation in seen.done} == done
     assert (seen.alignment, seen.misaligned) == (4096, 0.0)
 
 
@@ -75,7 +78,7 @@ def test_a_sync_by_another_process_counts_and_that_process_is_no_task():
     synced = {f'{RUN}/data': 3, f'{RUN}/other': 5}
     around = [Record('POSIX', name, 0, {'POSIX_FSYNCS': number}) for name, number in synced.items()]
     logs = logs_of('fio-sfsa-strided')
-    file = next(each.file for log in logs for each in log.records if each.file.startswith(f'{RUN}/'))
+    file = next(record.file for log in logs for record in log.records if record.file.startswith(f'{RUN}/'))
     around[0] = Record('POSIX', file, 0, {'POSIX_FSYNCS': 3})
     seen = issued_of([*logs, DarshanLog('3.4.7', 1, False, tuple(around))], RUN)
     assert (seen.syncs, seen.tasks, seen.processes) == (2 + 3, 2, 2)
@@ -119,21 +122,21 @@ def counters(offsets, size, word='WRIT'):
     }
 
 
-def added(each):
+def added(parts):
     """The record of rank -1 that Darshan makes of those of all processes."""
-    names = {name for one in each for name in one}
-    together = {name: sum(one.get(name, 0) for one in each) for name in names}
+    names = {name for one in parts for name in one}
+    together = {name: sum(one.get(name, 0) for one in parts) for name in names}
     for name in names:
         if 'MAX_BYTE' in name or name.endswith('ACCESS'):
-            together[name] = max(one.get(name, 0) for one in each)
+            together[name] = max(one.get(name, 0) for one in parts)
     return together
 
 
 def shared_log(offsets_of_each, size):
-    each = [counters(offsets, size) for offsets in offsets_of_each]
-    if len(each) == 1:
-        return DarshanLog('3.4.7', 1, False, (Record('POSIX', '/f', 0, each[0]),))
-    return DarshanLog('3.4.7', len(each), False, (Record('POSIX', '/f', ALL, added(each)),))
+    parts = [counters(offsets, size) for offsets in offsets_of_each]
+    if len(parts) == 1:
+        return DarshanLog('3.4.7', 1, False, (Record('POSIX', '/f', 0, parts[0]),))
+    return DarshanLog('3.4.7', len(parts), False, (Record('POSIX', '/f', ALL, added(parts)),))
 
 
 tasks = st.integers(2, 9)
@@ -157,8 +160,8 @@ def test_transfers_in_turn_are_strided(n, k, size):
 def test_a_random_order_is_random(n, k, size, seed):
     rng = random.Random(seed)
     offsets = [[(r * k + i) * size for i in range(k)] for r in range(n)]
-    for own in offsets:
-        rng.shuffle(own)
+    for offset in offsets:
+        rng.shuffle(offset)
     assert issued_of([shared_log(offsets, size)]).order == 'random'
 
 
@@ -171,7 +174,7 @@ def test_the_whole_of_one_file_by_all(n, k, size):
 @given(tasks, transfers, sizes)
 def test_logs_of_single_processes_say_together_what_one_log_of_all_says(n, k, size):
     offsets = [[(i * n + r) * size for i in range(k)] for r in range(n)]
-    alone = [DarshanLog('3.4.7', 1, False, (Record('POSIX', '/f', 0, counters(own, size)),)) for own in offsets]
+    alone = [DarshanLog('3.4.7', 1, False, (Record('POSIX', '/f', 0, counters(offset, size)),)) for offset in offsets]
     assert issued_of(alone) == issued_of([shared_log(offsets, size)])
 
 
@@ -220,5 +223,5 @@ def test_the_order_behind_mpi_io_that_merges_transfers_is_undecided():
     posix, mpiio = log.records
     fewer = {**posix.counters, 'POSIX_WRITES': 16, 'POSIX_CONSEC_WRITES': 15}
     merged = DarshanLog('3.4.7', 2, False, (Record('POSIX', posix.file, ALL, fewer), mpiio))
-    orders = {each.operation: each.order for each in issued_of([merged]).done}
+    orders = {operation.operation: operation.order for operation in issued_of([merged]).done}
     assert orders == {'write': '', 'read': 'strided'}

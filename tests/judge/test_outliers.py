@@ -26,8 +26,8 @@ BOTH = data_access('multiple', bytes_per_task=SIZE)
 
 def rates(factors=None, seed=1):
     """Noise of 1 %; factors: by node, or by (node, phase)."""
-    rng, own = random.Random(seed), factors or {}
-    return lambda node, phase: rng.gauss(100.0, 1.0) * MIB * own.get(node, own.get((node, phase), 1.0))
+    rng, by_place = random.Random(seed), factors or {}
+    return lambda node, phase: rng.gauss(100.0, 1.0) * MIB * by_place.get(node, by_place.get((node, phase), 1.0))
 
 
 def judged(plan, *args, **more):
@@ -175,7 +175,7 @@ def test_a_launch_on_other_nodes_is_invalid_and_what_the_others_prove_outranks_i
     ]
     ends = {**records.end.stopped, 'group01': 'invalid'}
     result = judge_case(plan, records._replace(samples=samples, end=records.end._replace(stopped=ends)))
-    assert Verdict.INVALID in {each.verdict for each in result.metrics}
+    assert Verdict.INVALID in {metric.verdict for metric in result.metrics}
     assert result.verdict is Verdict.FAIL  # what the other launches prove outranks it
 
 
@@ -188,10 +188,10 @@ def test_a_smoke_test_compares_and_names_nobody():
 
 
 def test_an_acceptance_says_that_how_fast_all_are_is_no_criterion():
-    said = 'the nodes are compared with each other only: how fast they are is no criterion here'
+    text = 'the nodes are compared with each other only: how fast they are is no criterion here'
     accepted = judged(node_plan(4, profile='acceptance'), rates())
-    assert any(label.startswith(said) for label in accepted.labels)
-    assert not any(label.startswith(said) for label in judged(node_plan(4), rates()).labels)
+    assert any(label.startswith(text) for label in accepted.labels)
+    assert not any(label.startswith(text) for label in judged(node_plan(4), rates()).labels)
 
 
 @pytest.mark.parametrize('cache', ['cached', 'unknown'])
@@ -199,7 +199,7 @@ def test_reads_that_are_not_cold_accept_no_node(cache):
     result = judged(node_plan(4, profile='acceptance', workload=BOTH), rates(), cache=cache)
     assert result.verdict is Verdict.INCONCLUSIVE
     assert any(f'the reads were {cache}, not cold' in reason for reason in result.reasons)
-    assert {each.verdict for each in result.metrics if each.name == 'write'} == {Verdict.MEASURED}
+    assert {metric.verdict for metric in result.metrics if metric.name == 'write'} == {Verdict.MEASURED}
     assert judged(node_plan(4, workload=BOTH), rates(), cache=cache).verdict is Verdict.PASS  # in a night
 
 
@@ -229,7 +229,7 @@ def of_targets(slow=(), again=True, closed=None, count=6, axis='ost', **start):
 
     figures = {name: series(name.partition('@')[2]) for name in planned_metrics(plan)}
     if closed:
-        figures = {name: own for name, own in figures.items() if not name.endswith(closed)}
+        figures = {name: figure for name, figure in figures.items() if not name.endswith(closed)}
     records = records_of(plan, figures, **start)
     more = [
         sample_of(plan, point, phase, n, moved(point, figure, phase), CONFIRM)
@@ -268,7 +268,7 @@ def test_a_target_that_is_closed_is_not_tested_and_the_others_are_judged():
     result = of_targets(slow=('ost0002',), closed='ost0005')
     assert result.isolation.not_tested == (NotTested('ost0005', 'it is not active; see what is wrong with it', ''),)
     assert by_verdict(result)['ost0002'] == SLOW and 'ost0005' not in by_verdict(result)
-    verdicts = {each.metric: each.verdict for each in result.metrics if each.point == 'ost0005'}
+    verdicts = {metric.metric: metric.verdict for metric in result.metrics if metric.point == 'ost0005'}
     assert verdicts == {'write@ost0005': Verdict.INCOMPLETE, 'read@ost0005': Verdict.INCOMPLETE}
     assert any('P5b: ost0005 cannot be tested: it is not active' in reason for reason in result.reasons)
     assert of_targets(closed='ost0005').verdict is Verdict.INCOMPLETE
@@ -332,11 +332,12 @@ def test_three_of_four_targets_at_a_quarter_of_the_speed_are_no_pass():
     assert reason.endswith('list those of one kind under osts in trial.yaml')
 
 
-def test_cached_reads_are_not_compared_with_a_cold_one():
-    def speed(label, phase):
-        return 0.3 if (label, phase) == ('ost0003', 'read') else 1.0
+def slow_read(label, phase):
+    return 0.3 if (label, phase) == ('ost0003', 'read') else 1.0
 
-    result = swept(speed, cache=lambda label: 'cold' if label == 'ost0003' else 'cached')
+
+def test_cached_reads_are_not_compared_with_a_cold_one():
+    result = swept(slow_read, cache=lambda label: 'cold' if label == 'ost0003' else 'cached')
     assert by_verdict(result)['ost0003'] == USUAL
     assert result.verdict is Verdict.INCONCLUSIVE
     (reason,) = result.reasons
@@ -344,10 +345,7 @@ def test_cached_reads_are_not_compared_with_a_cold_one():
 
 
 def test_a_target_that_is_slow_among_cached_reads_is_told_as_such():
-    def speed(label, phase):
-        return 0.3 if (label, phase) == ('ost0003', 'read') else 1.0
-
-    result = swept(speed, cache=lambda label: 'cold' if number(label) > 5 else 'cached')
+    result = swept(slow_read, cache=lambda label: 'cold' if number(label) > 5 else 'cached')
     assert [column.label for column in result.isolation.columns] == ['write', 'read', 'read (cached)']
     assert by_verdict(result)['ost0003'] == SLOW
     assert result.reasons[0].startswith('OST ost0003 is slow: read (cached) 30')
@@ -355,31 +353,27 @@ def test_a_target_that_is_slow_among_cached_reads_is_told_as_such():
 
 @pytest.mark.parametrize('cached', [8, 1])
 def test_cached_reads_of_targets_are_no_acceptance(cached):
-    declared = {'server_cache_bytes': 0, 'fast_tier_bytes': 0}
-
-    def cache(label):
-        return 'cached' if number(label) < cached else 'cold'
-
-    result = swept(cache=cache, profile='acceptance', target=declared)
+    accepted = {'profile': 'acceptance', 'target': {'server_cache_bytes': 0, 'fast_tier_bytes': 0}}
+    result = swept(cache=lambda label: 'cached' if number(label) < cached else 'cold', **accepted)
     assert result.verdict is Verdict.INCONCLUSIVE
-    assert swept(profile='acceptance', target=declared).verdict is Verdict.PASS
+    assert swept(**accepted).verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize(
-    ('declared', 'said'),
+    ('declared', 'text'),
     [
         ({}, 'server cache possible: '),
         ({'server_cache_bytes': SIZE * 80, 'fast_tier_bytes': 0}, 'a server may keep '),
         ({'server_cache_bytes': SIZE * 16, 'fast_tier_bytes': 0}, ''),  # of eight servers, two tasks' files each
     ],
 )
-def test_what_a_server_may_keep_hides_a_slow_target(declared, said):
+def test_what_a_server_may_keep_hides_a_slow_target(declared, text):
     servers = {f'ost{n:04d}': f'10.0.0.{n}@tcp' for n in range(8)}
     result = swept(profile='acceptance', target=declared, start={'servers': servers})
-    assert result.verdict is (Verdict.INCONCLUSIVE if said else Verdict.PASS)
-    assert len(result.reasons) == (1 if said else 0)  # sixteen metrics, one sentence
-    assert not said or said in result.reasons[0]
-    assert not said or result.reasons[0].startswith('write@ost0000 and 15 others: INCONCLUSIVE: ')
+    assert result.verdict is (Verdict.INCONCLUSIVE if text else Verdict.PASS)
+    assert len(result.reasons) == (1 if text else 0)  # sixteen metrics, one sentence
+    assert not text or text in result.reasons[0]
+    assert not text or result.reasons[0].startswith('write@ost0000 and 15 others: INCONCLUSIVE: ')
 
 
 def test_a_contract_is_not_met_by_the_short_launches_of_a_sweep_over_targets():
@@ -407,26 +401,25 @@ def test_targets_that_take_no_files_need_no_test():
     assert (result.verdict, result.reasons) == (Verdict.PASS, ())
 
 
-def test_flash_is_compared_with_flash_and_disks_with_disks():
-    def speed(label, _):
-        return 10.0 if number(label) < 4 else 1.0
+def of_two_kinds(slow=''):
+    """Four OSTs on flash, ten times as fast as four on disks; one of them has half the speed."""
 
-    result = swept(speed, start={'targets': rows(8, flash=range(4))})
+    def speed(label, _):
+        return (10.0 if number(label) < 4 else 1.0) * (0.5 if label == slow else 1.0)
+
+    return swept(speed, start={'targets': rows(8, flash=range(4))})
+
+
+def test_flash_is_compared_with_flash_and_disks_with_disks():
+    result = of_two_kinds()
     assert (result.verdict, result.reasons) == (Verdict.PASS, ())
-    assert [column.label for column in result.isolation.columns] == [
-        'write, flash',
-        'write, not flash',
-        'read, flash',
-        'read, not flash',
-    ]
+    labels = ['write, flash', 'write, not flash', 'read, flash', 'read, not flash']
+    assert [column.label for column in result.isolation.columns] == labels
 
 
 @pytest.mark.parametrize(('slow', 'kind'), [('ost0001', 'flash'), ('ost0006', 'not flash')])
 def test_a_slow_one_of_its_kind_is_named(slow, kind):
-    def speed(label, _):
-        return (10.0 if number(label) < 4 else 1.0) * (0.5 if label == slow else 1.0)
-
-    result = swept(speed, start={'targets': rows(8, flash=range(4))})
+    result = of_two_kinds(slow)
     assert (result.verdict, by_verdict(result)[slow]) == (Verdict.FAIL, SLOW)
     assert [place.name for place in result.isolation.of(SLOW)] == [slow]
     assert f'50 % less ({kind}); measured again' in result.reasons[0]

@@ -27,11 +27,11 @@ def session(make_plan, make_records, around):
             changed = dict(*changes)
             engine = changed.pop('engine', 'fio')
             plan = make_plan(check, profile=profile, **changed)
-            own = held if check == 'Contiguous' else Criteria()
+            asked = held if check == 'Contiguous' else Criteria()
             count = 4 if profile == 'smoke' else 6
             records = make_records(plan, around(mean)[:count], engine=engine) if mean else NOTHING
-            criteria[plan.case] = own
-            results.append(judge_case(plan, records, own))
+            criteria[plan.case] = asked
+            results.append(judge_case(plan, records, asked))
         return judge_session('s', profile, results, criteria)
 
     return judge
@@ -53,7 +53,9 @@ def test_an_enforced_relation_between_checks_decides(session, contiguous, verdic
 def test_a_relation_that_is_not_enforced_is_a_row_and_decides_nothing(session):
     result = session(('Contiguous', 50.0), ('Strided', 100.0), held=Criteria((FASTER,)))
     assert result.verdict is Verdict.MEASURED
-    assert [(each.id, each.relation.verdict, each.enforced) for each in result.relations] == [('X1', 'fails', False)]
+    assert [(relation.id, relation.relation.verdict, relation.enforced) for relation in result.relations] == [
+        ('X1', 'fails', False)
+    ]
     alone = Insensitive(to='transfer_size', id='X2', words='it is so', source='Somebody')
     assert session(('Contiguous', 50.0), ('Strided', 100.0), held=Criteria((alone,))).relations == ()
     assert session(('Contiguous', 100.0), held=Criteria((FASTER,))).relations == ()  # the other was left out
@@ -77,7 +79,7 @@ def test_cases_are_compared_with_those_of_the_same_layout(session):
     result = session(
         ('Contiguous', 150.0, wide), ('Contiguous', 50.0, narrow), ('Strided', 100.0, wide), ('Strided', 20.0, narrow)
     )
-    assert [(each.subject.split(', ')[1], each.relation.verdict) for each in result.relations] == [
+    assert [(relation.subject.split(', ')[1], relation.relation.verdict) for relation in result.relations] == [
         ('lab:io/scratch/wide/1n', 'holds'),
         ('lab:io/scratch/narrow/1n', 'holds'),
     ]
@@ -91,7 +93,7 @@ def test_cases_of_different_engines_are_not_compared(session):
 def test_a_smoke_test_enforces_no_relation(session):
     result = session(('Contiguous', 50.0), ('Strided', 100.0), profile='smoke')
     assert result.verdict is Verdict.MEASURED
-    assert [each.relation.sentence for each in result.relations] == ['smoke: 4 repetitions, not judged']
+    assert [relation.relation.sentence for relation in result.relations] == ['smoke: 4 repetitions, not judged']
 
 
 @pytest.mark.parametrize(('mean', 'verdict'), [(100.0, 'INCOMPLETE'), (50.0, 'FAIL')])
@@ -100,8 +102,8 @@ def test_a_session_that_is_not_the_whole_acceptance_is_no_pass(make_plan, make_r
     held = Criteria(references=(Reference('read@16MiB', 100.0 * MIB, -0.1, None, 'MiB/s', 'baseline', '2026-11-20'),))
     results = [judge_case(plan, make_records(plan, around(mean)), held)]
     left_out = ['narrowed to A: an acceptance of lab has 3 more cases']
-    found = judge_session('s', 'acceptance', results, left_out=left_out)
-    assert (found.verdict, found.left_out) == (verdict, tuple(left_out))
+    result = judge_session('s', 'acceptance', results, left_out=left_out)
+    assert (result.verdict, result.left_out) == (verdict, tuple(left_out))
     assert judge_session('s', 'acceptance', results).verdict == ('PASS' if mean == 100.0 else 'FAIL')
 
 
@@ -119,13 +121,13 @@ def holm_of_the_book(chances, count):
 @given(st.lists(st.floats(0.0, 0.05), max_size=12), st.integers(0, 50))
 def test_the_level_rejects_what_holm_rejects(chances, others):
     level = holm(chances, len(chances) + others)
-    assert sorted(each for each in chances if each <= level) == holm_of_the_book(chances, len(chances) + others)
+    assert sorted(chance for chance in chances if chance <= level) == holm_of_the_book(chances, len(chances) + others)
 
 
 @given(st.lists(st.floats(0.0, 0.05), min_size=1, max_size=12), st.floats(0.0, 1.0), st.integers(0, 50))
 def test_a_criterion_that_is_missed_by_more_takes_no_other_one_back(chances, factor, others):
     worse = [chances[0] * factor, *chances[1:]]
-    before, after = (holm(each, len(chances) + others) for each in (chances, worse))
+    before, after = (holm(drawn, len(chances) + others) for drawn in (chances, worse))
     for old, new in zip(chances, worse, strict=True):
         assert old > before or new <= after
 
@@ -187,19 +189,19 @@ def test_what_was_taken_back_says_why_with_its_interval(many):
 )
 def test_an_acceptance_of_a_slower_system_never_ends_better(many, first, factor, count, spread):
     rank = [Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL]
-    before, after = (many(each, count, spread=spread).verdict for each in (first, first * factor))
+    before, after = (many(means, count, spread=spread).verdict for means in (first, first * factor))
     assert rank.index(after) >= rank.index(before)
 
 
 @pytest.mark.parametrize(
-    ('profile', 'said'),
+    ('profile', 'text'),
     [
         ('nightly', 'at most 0.3 of them FAIL by chance, if every true value lies at its bound'),
         ('acceptance', 'the probability of a FAIL by chance is at most about 5 % (Holm)'),
     ],
 )
-def test_a_session_says_how_often_chance_fails_it(many, profile, said):
-    assert many(1.2, 3, profile).chance == said
+def test_a_session_says_how_often_chance_fails_it(many, profile, text):
+    assert many(1.2, 3, profile).chance == text
 
 
 def test_a_session_that_was_compared_with_nothing_says_nothing_of_chance(session):

@@ -25,8 +25,8 @@ def around(mean, error, count=21):
 
 
 def judged(over, under, lowest, highest=math.inf):
-    found = lies_between(around(*over), around(*under), lowest, highest)
-    return round(found.estimate, 3), found.verdict
+    relation = lies_between(around(*over), around(*under), lowest, highest)
+    return round(relation.estimate, 3), relation.verdict
 
 
 @pytest.mark.parametrize(
@@ -70,8 +70,8 @@ def test_each_of_21_clients_reads_less_than_one_alone(many, one, ratio):
 def test_files_read_0_31_times_as_fast_as_three_devices_together():
     """FN-18: 350 MB/s, and three times 376.94. The source has no errors: 5 % are assumed."""
     devices = around(3 * 376.94, 3 * 18.8)
-    found = lies_between(around(350.0, 17.5), devices, NO_LEAST, 1.0)
-    assert (round(found.estimate, 2), found.verdict) == (0.31, HOLDS)
+    relation = lies_between(around(350.0, 17.5), devices, NO_LEAST, 1.0)
+    assert (round(relation.estimate, 2), relation.verdict) == (0.31, HOLDS)
     assert lies_between(around(3 * 400.0, 1.0), around(3 * 376.94, 1.0), NO_LEAST, 1.0).verdict == FAILS
     assert lies_between(devices, devices, NO_LEAST, 1.0).verdict == UNDECIDED
 
@@ -106,29 +106,29 @@ ENOUGH = requirement('capacity>=2500TB', COLUMNS)
     ],
 )
 def test_the_extremes_differ_as_the_source_says(column, low, high, difference, percent, winner):
-    found = spread(column, POOLS)
-    assert (found.low[0], found.high[0], found.difference, found.winner) == (low, high, difference, winner)
-    assert percent is None or round(100 * found.share, 1) == percent
-    assert len(found.unknown) == 4
+    ends = spread(column, POOLS)
+    assert (ends.low[0], ends.high[0], ends.difference, ends.winner) == (low, high, difference, winner)
+    assert percent is None or round(100 * ends.share, 1) == percent
+    assert len(ends.unknown) == 4
 
 
 def test_the_share_of_the_capacity_is_of_another_base_in_the_source():
     """22.5 % are of all 4,000 TB; of the maximum, as the other shares are, 900 TB are 27.3 %."""
-    found = spread(CAPACITY, POOLS)
-    assert (round(100 * found.difference / (4000 * TB), 1), round(100 * found.share, 1)) == (22.5, 27.3)
+    ends = spread(CAPACITY, POOLS)
+    assert (round(100 * ends.difference / (4000 * TB), 1), round(100 * ends.share, 1)) == (22.5, 27.3)
 
 
 def test_the_pool_for_writing_is_chosen_and_its_unknown_capacity_said():
-    found = choice(WRITE, POOLS, [ENOUGH])
-    assert (found.chosen, found.unknown) == ('raidz1 4 vdev 8 disk', ('capacity>=2500TB',))
-    assert found.missed == {'draid2:4d:0s:32c': ('capacity>=2500TB',)}
-    assert len(found.unmeasured) == 3
+    winner = choice(WRITE, POOLS, [ENOUGH])
+    assert (winner.chosen, winner.unknown) == ('raidz1 4 vdev 8 disk', ('capacity>=2500TB',))
+    assert winner.missed == {'draid2:4d:0s:32c': ('capacity>=2500TB',)}
+    assert len(winner.unmeasured) == 3
 
 
 def test_a_requirement_that_is_known_to_be_missed_chooses_the_next():
     known = {**POOLS, 'raidz1 4 vdev 8 disk': {'write': 4549 * MB, 'capacity': 2499 * TB}}
-    found = choice(WRITE, known, [ENOUGH])
-    assert (found.chosen, found.unknown) == ('draid2:24d:0s:32c', ('capacity>=2500TB',))
+    winner = choice(WRITE, known, [ENOUGH])
+    assert (winner.chosen, winner.unknown) == ('draid2:24d:0s:32c', ('capacity>=2500TB',))
 
 
 def test_nothing_is_chosen_where_all_miss_or_none_is_measured():
@@ -137,14 +137,14 @@ def test_nothing_is_chosen_where_all_miss_or_none_is_measured():
 
 
 def test_the_front_has_those_that_nothing_else_beats_in_everything():
-    own = {
+    figures = {
         'fast': {'write': 9.0, 'read': 5.0},
         'wide': {'write': 5.0, 'read': 9.0},
         'worse': {'write': 5.0, 'read': 8.0},
         'unknown': {'write': 1.0},
         'twin': {'write': 9.0, 'read': 5.0},
     }
-    assert front((READ, WRITE), own) == ['fast', 'wide', 'unknown', 'twin']
+    assert front((READ, WRITE), figures) == ['fast', 'wide', 'unknown', 'twin']
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_the_front_has_those_that_nothing_else_beats_in_everything():
     ],
 )
 def test_a_requirement_has_a_column_a_relation_and_a_figure_with_its_unit(text, column, value):
-    found = requirement(text, COLUMNS)
-    assert (found.column, found.value) == (column, value)
+    result = requirement(text, COLUMNS)
+    assert (result.column, result.value) == (column, value)
 
 
 @pytest.mark.parametrize(
@@ -172,11 +172,11 @@ def test_what_is_no_requirement_is_refused(text):
 
 
 @given(st.floats(1, 100), st.floats(1e-4, 1e-2), st.lists(st.integers(1, 10**7), min_size=4, max_size=9, unique=True))
-def test_a_line_is_found_through_its_own_points(start, each, counts):
-    found = line(counts, [start + each * count for count in counts])
-    assert found is not None
-    assert found.seconds_each == pytest.approx(each, rel=1e-6)
-    assert found.low <= found.seconds_each <= found.high
+def test_a_line_is_found_through_its_own_points(start, slope, counts):
+    result = line(counts, [start + slope * count for count in counts])
+    assert result is not None
+    assert result.seconds_each == pytest.approx(slope, rel=1e-6)
+    assert result.low <= result.seconds_each <= result.high
 
 
 def test_the_source_s_sizes_at_a_steady_rate_are_linear():
@@ -218,10 +218,10 @@ SOURCE = {'mds': seen(16000.0, 8000.0), **{f'oss{number}': seen(1000.0, 2000.0) 
 
 
 def test_of_a_server_only_what_lies_in_the_run_counts():
-    found = watched([look(second, length_s=4.0, busy=second / 100) for second in (104, 108, 112, 116)], 106, 114)
-    assert (found.seen, found.packets_in, found.packets_out) == (1.0, 800.0, 400.0)
-    assert found.busy == pytest.approx((2 * 1.08 + 4 * 1.12 + 2 * 1.16) / 8)
-    assert found.network == 2e6
+    result = watched([look(second, length_s=4.0, busy=second / 100) for second in (104, 108, 112, 116)], 106, 114)
+    assert (result.seen, result.packets_in, result.packets_out) == (1.0, 800.0, 400.0)
+    assert result.busy == pytest.approx((2 * 1.08 + 4 * 1.12 + 2 * 1.16) / 8)
+    assert result.network == 2e6
     assert watched([look(104, length_s=4.0)], 102, 110).seen == 0.25
     assert watched([], 102, 110) == (0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -250,5 +250,5 @@ def test_other_packets_have_others(server, changed, verdicts):
 
 
 def test_one_disk_without_time_left_is_named():
-    found = unsaturated({**SOURCE, 'oss5': seen(1000.0, 2000.0, busy=0.97)})
-    assert found.verdict == FAILS and 'oss5, 97 %' in found.sentence
+    result = unsaturated({**SOURCE, 'oss5': seen(1000.0, 2000.0, busy=0.97)})
+    assert result.verdict == FAILS and 'oss5, 97 %' in result.sentence

@@ -30,17 +30,17 @@ rates = st.floats(1.0, 1e6)
 
 
 def test_a_summary_has_the_usual_statistics():
-    found = summary(VALUES)
-    assert (found.n, found.mean, found.median, found.minimum, found.maximum) == (6, 100.0, 100.0, 95.0, 104.0)
-    assert (found.stdev, found.cv) == pytest.approx((statistics.stdev(VALUES), statistics.stdev(VALUES) / 100))
-    assert summary([-value for value in VALUES]).cv == found.cv and summary([-1.0, 1.0]).cv is None
+    stats = summary(VALUES)
+    assert (stats.n, stats.mean, stats.median, stats.minimum, stats.maximum) == (6, 100.0, 100.0, 95.0, 104.0)
+    assert (stats.stdev, stats.cv) == pytest.approx((statistics.stdev(VALUES), statistics.stdev(VALUES) / 100))
+    assert summary([-value for value in VALUES]).cv == stats.cv and summary([-1.0, 1.0]).cv is None
     assert summary(VALUES, 0.95).interval == verdict_interval(VALUES, 0.95)
 
 
 @given(st.lists(rates, min_size=1, max_size=30))
 def test_the_quantiles_are_those_of_numpy(values):
-    found = summary(values)
-    assert (found.p5, found.p25, found.p75, found.p95) == pytest.approx(np.quantile(values, (0.05, 0.25, 0.75, 0.95)))
+    stats = summary(values)
+    assert (stats.p5, stats.p25, stats.p75, stats.p95) == pytest.approx(np.quantile(values, (0.05, 0.25, 0.75, 0.95)))
 
 
 @given(st.lists(rates, min_size=1, max_size=30), st.floats(0.0, 1.0))
@@ -58,9 +58,9 @@ def test_the_interval_of_a_verdict_gives_up_a_degree_of_freedom():
 
 
 def test_the_interval_of_a_mean_is_by_its_logarithm_and_no_end_is_negative():
-    found = verdict_interval(VALUES)
+    result = verdict_interval(VALUES)
     ends = [math.exp(way * student_interval(VALUES).half_width / 100.0) for way in (-1, 1)]
-    assert (found.low, found.high) == pytest.approx((100.0 * ends[0], 100.0 * ends[1]))
+    assert (result.low, result.high) == pytest.approx((100.0 * ends[0], 100.0 * ends[1]))
     for wild in ([1.0, 100.0, 10000.0], [0.0, 0.0, 3.0]):
         wide = verdict_interval(wild)
         assert student_interval(wild).low < 0.0 <= wide.low < wide.mean < wide.high
@@ -73,15 +73,15 @@ def test_the_interval_of_a_verdict_is_never_shorter_than_that_of_the_stop(values
 
 
 def test_one_value_has_no_spread_and_no_interval():
-    found = summary([7.0])
-    assert (found.stdev, found.cv, found.lag1, found.drifting) == (None, None, None, False)
-    assert (found.interval.low, found.interval.high) == (0.0, math.inf)
-    assert (found.p5, found.p95) == (7.0, 7.0)
+    stats = summary([7.0])
+    assert (stats.stdev, stats.cv, stats.lag1, stats.drifting) == (None, None, None, False)
+    assert (stats.interval.low, stats.interval.high) == (0.0, math.inf)
+    assert (stats.p5, stats.p95) == (7.0, 7.0)
 
 
 def test_equal_values_have_an_interval_without_width_and_no_autocorrelation():
-    found = summary([7.0] * 6)
-    assert (found.stdev, found.interval.log_half_width, found.lag1, found.drifting) == (0.0, 0.0, None, False)
+    stats = summary([7.0] * 6)
+    assert (stats.stdev, stats.interval.log_half_width, stats.lag1, stats.drifting) == (0.0, 0.0, None, False)
 
 
 def test_no_value_and_one_that_is_not_finite_have_no_summary():
@@ -120,8 +120,8 @@ def test_the_correlation_of_many_short_series_is_the_true_one(correlation):
 
 def test_independent_repetitions_have_no_correlation_in_eleven_cases_of_twelve():
     series = autoregression(0.0, 4000, 6)
-    found = [correlation_of(series[start : start + 10]) for start in range(0, len(series), 10)]
-    assert np.mean(np.array(found) > 0) == pytest.approx(1 / 12, abs=0.04)
+    results = [correlation_of(series[start : start + 10]) for start in range(0, len(series), 10)]
+    assert np.mean(np.array(results) > 0) == pytest.approx(1 / 12, abs=0.04)
 
 
 @pytest.mark.parametrize(
@@ -131,15 +131,18 @@ def test_correlated_repetitions_give_few_wrong_verdicts_and_independent_ones_pay
     correlation, plain, wrong, wider
 ):
     series = autoregression(correlation, 10000, 6)
-    found = [correlation_of(series[start : start + 10]) for start in range(0, len(series), 10)]
-    naive = [verdict_interval(each).high < 100 for each in series]
-    ours = [verdict_interval(each, correlation=found[place // 10]).high < 100 for place, each in enumerate(series)]
+    results = [correlation_of(series[start : start + 10]) for start in range(0, len(series), 10)]
+    naive = [verdict_interval(series_of).high < 100 for series_of in series]
+    ours = [
+        verdict_interval(series_of, correlation=results[place // 10]).high < 100
+        for place, series_of in enumerate(series)
+    ]
     assert np.mean(naive) > plain and np.mean(ours) < wrong
-    assert np.mean([widening(each, 6) for each in found]) < wider
+    assert np.mean([widening(correlation, 6) for correlation in results]) < wider
 
 
 def test_series_of_any_lengths_and_units_are_of_one_case():
-    series = autoregression(0.5, 300, 10) + [[1e6 * each for each in row] for row in autoregression(0.5, 300, 20)]
+    series = autoregression(0.5, 300, 10) + [[1e6 * value for value in row] for row in autoregression(0.5, 300, 20)]
     assert correlation_of([*series, [7.0] * 6, [1.0, 2.0]]) == pytest.approx(0.5, abs=0.1)
 
 
@@ -178,7 +181,7 @@ def test_the_ends_of_the_interval_for_a_quantile_are_the_closest_that_are_beyond
 def test_from_so_many_samples_on_the_interval_for_a_quantile_has_two_ends(share, needed):
     assert samples_for(share) == needed
     ends = [quantile_interval([1.0] * n, share) for n in (needed - 1, needed)]
-    assert [all(map(math.isfinite, each)) for each in ends] == [False, True]
+    assert [all(map(math.isfinite, end)) for end in ends] == [False, True]
 
 
 @given(st.integers(0, 40), st.floats(0.0, 1.0), st.integers(0, 40))
@@ -202,8 +205,8 @@ def test_a_launch_is_slow_if_it_is_a_quarter_worse_than_the_median():
     ],
 )
 def test_fairness_is_told_by_times_and_by_throughputs(bytes_moved, seconds, figures):
-    found = fairness(bytes_moved, seconds)
-    assert {name: getattr(found, name) for name in figures} == pytest.approx(figures)
+    evenness = fairness(bytes_moved, seconds)
+    assert {name: getattr(evenness, name) for name in figures} == pytest.approx(figures)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**12), st.floats(0.01, 1e4)), min_size=1, max_size=64))

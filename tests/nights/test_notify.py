@@ -162,9 +162,9 @@ def test_the_same_is_not_sent_by_two_at_once(site, tell, night, command, seatria
 def test_a_command_that_fails_is_said_in_its_words(tell, night, command, script, expected):
     command(script)
     night('FAIL')
-    said = tell()
-    assert 'no notification was sent: ' in said
-    assert expected in said
+    text = tell()
+    assert 'no notification was sent: ' in text
+    assert expected in text
 
 
 def test_what_the_command_was_given_is_not_said(site, tell, night):
@@ -172,15 +172,15 @@ def test_what_the_command_was_given_is_not_said(site, tell, night):
     script = 'echo cannot reach "$1" >&2; exit 3'
     site.trial.write_text(f"{site.trial.read_text()}notify: [sh, -c, '{script}', tell, '{url}']\n")
     night('FAIL')
-    said = tell()
-    assert ('sh exited with 3: cannot reach ...' in said, url in said) == (True, False), said
+    text = tell()
+    assert ('sh exited with 3: cannot reach ...' in text, url in text) == (True, False), text
 
 
 def test_a_site_without_a_command_or_whose_command_is_not_there_has_its_news_in_the_log(site, tell, night):
     night('FAIL')
-    said = tell()
-    assert 'Seatrial site nightly: FAIL: 1 new FAIL' in said
-    assert 'no notification was sent: trial.yaml names no command in notify' in said
+    text = tell()
+    assert 'Seatrial site nightly: FAIL: 1 new FAIL' in text
+    assert 'no notification was sent: trial.yaml names no command in notify' in text
     site.trial.write_text(f'{site.trial.read_text()}notify: [/nowhere/tell]\n')
     assert 'no notification was sent: /nowhere/tell: No such file' in tell()
 

@@ -44,14 +44,14 @@ def test_exactly_what_was_planted_is_sent(observed, tmp_path, monkeypatch, looks
     for number, due in enumerate(DUE):
         if number % looks == 0:
             until = pl.col('session') <= session(due)
-            own = Nights(whole.began.filter(until), whole.means.filter(until), whole.rows_of)
-            shown = Past(trend(own, observed.false_notifications, 0.05), (), (), own)
+            until_then = Nights(whole.began.filter(until), whole.means.filter(until), whole.rows_of)
+            shown = Past(trend(until_then, observed.false_notifications, 0.05), (), (), until_then)
             monkeypatch.setattr(notify, 'past_of', lambda site, profile, shown=shown: shown)
-        ended = [each for each in past if each.began <= due]
+        ended = [night for night in past if night.began <= due]
         seen = TrialWatch('site', 'nightly', due, ended[-20:], runs[max(0, number - 13) : number + 1])
         notify.send_notification(Console(quiet=True), observed, seen)
     sent = (tmp_path / 'sent').read_text().splitlines()
-    assert [re.sub(r'.*: (\w+) since [\d-]+: (scratch: [a-z ]+?) \d.*', r'\1 \2', each) for each in sent] == [
+    assert [re.sub(r'.*: (\w+) since [\d-]+: (scratch: [a-z ]+?) \d.*', r'\1 \2', line) for line in sent] == [
         'worse scratch: data write',
         'worse scratch: metadata',
         f'Seatrial site nightly: INCOMPLETE: 1 run missed: {DUE[DEAD[0]]:%Y-%m-%d %H:%M}',

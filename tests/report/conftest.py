@@ -143,8 +143,8 @@ def records_of(
     )
     samples = [as_launched(sample, facts) for sample in made.samples]
     last = {sample.launch: i for i, sample in enumerate(samples)}
-    for launch, found in (findings or {}).items():
-        samples[last[launch]] = samples[last[launch]]._replace(findings=tuple(found))
+    for launch, result in (findings or {}).items():
+        samples[last[launch]] = samples[last[launch]]._replace(findings=tuple(result))
     made = made._replace(samples=samples, start=made.start._replace(findings=tuple(labels)))
     if not ended:
         return made._replace(end=None)
@@ -199,6 +199,9 @@ def even_rates(plan, base=500.0, spread=0.02, count=6):
     }
 
 
+BOITO_2009 = 'Boito et al. 2009 (NFS on Gigabit Ethernet)'
+
+
 def varied():
     """A session with a case of every verdict, references, expectations, a relation and an odd name."""
     hurt = Finding(
@@ -215,29 +218,13 @@ def varied():
     references = tuple(
         Reference(name, 450.0 * MIB, -0.1, None, 'MiB/s', 'baseline', '2026-11-01', 'fio') for name in names[:4]
     )
+    flat = {'id': 'L09-02', 'words': 'writing does not depend on the transfer size', 'source': BOITO_2009}
+    faster = {'id': 'L09-03', 'words': 'reading is at least 1.2 times as fast as writing', 'source': BOITO_2009}
+    falling = {'id': 'L09-09', 'words': 'reading falls with the transfer size', 'source': BOITO_2009}
     expectations = (
-        Insensitive(
-            id='L09-02',
-            words='writing does not depend on the transfer size',
-            source='Boito et al. 2009 (NFS on Gigabit Ethernet)',
-            metric='write',
-            to='transfer_size',
-        ),
-        CurveRatio(
-            id='L09-03',
-            words='reading is at least 1.2 times as fast as writing',
-            source='Boito et al. 2009 (NFS on Gigabit Ethernet)',
-            metric='read',
-            than='write',
-            lowest=1.2,
-        ),
-        FallsWith(
-            id='L09-09',
-            words='reading falls with the transfer size',
-            source='Boito et al. 2009',
-            metric='read',
-            by='transfer_size',
-        ),
+        Insensitive(metric='write', to='transfer_size', **flat),
+        CurveRatio(metric='read', than='write', lowest=1.2, **faster),
+        FallsWith(metric='read', by='transfer_size', **falling),
     )
     met = Criteria(expectations, frozenset({'L09-03'}), references)
     passing = case_of(good, records_of(good, rates, labels=(cached,)), met)
@@ -359,61 +346,38 @@ def metadata_on(name, fixed, scatter):
     posixops = ('posixops', 'posixops 0.1.0, Python 3.11.2')
     cold, keeps_s = ('cold', 5.0) if name == 'scratch' else ('cached', 99.0)
     facts = [fact._replace(holds=True if fact.holds is False and kind == 'posix' else fact.holds) for fact in FACTS]
+    guarantees = [
+        GuaranteeHolds(id=f'FN-15.{fact.name}', words=f'what {fact.name} says', source='POSIX', fact=fact.name)
+        for fact in FACTS
+    ]
+    mdtest = ('mdtest', '4.0.0')
 
     def case(check, workload, sweep, rates, engine=posixops, cache=cold, facts=(), expectations=()):
         plan = plan_of(check, workload, sweep, 'nightly', 8, fixed, name=name, type=kind, path=f'/{name}/trials')
         records = records_of(plan, rates(plan), mount=mount, engine=engine, cache=cache, facts=tuple(facts))
         return case_of(plan, records, Criteria(tuple(expectations)))
 
+    def trees(private):
+        return lambda plan: tree_rates(plan, factor, private, **scatter)
+
+    def listings(cold, warm, expires_s=5.0):
+        return lambda plan: listing_rates(plan, cold * factor, warm * factor, expires_s, **scatter)
+
+    def calls(plan):
+        return call_rates(plan, factor, **scatter)
+
+    def counts(plan):
+        return dict.fromkeys(planned_metrics(plan), [2.0] * 6)
+
+    shared = trees(1.02 if name == 'fast' else 1.5)
+    again = listings(1913, 27000, keeps_s)
     return [
-        case(
-            'FileMetadata',
-            FILES,
-            TREES,
-            lambda plan: tree_rates(plan, factor, 1.02 if name == 'fast' else 1.5, **scatter),
-            ('mdtest', '4.0.0'),
-            'cached',
-            expectations=[GP_03],
-        ),
-        case(
-            'FdtreePrivate',
-            SMALL,
-            one('private'),
-            lambda plan: tree_rates(plan, factor, 1.0, **scatter),
-            ('mdtest', '4.0.0'),
-        ),
-        case(
-            'AttributeCache',
-            CACHE,
-            Sweep('entries', (891,)),
-            lambda plan: listing_rates(plan, 1913 * factor, 27000 * factor, keeps_s, **scatter),
-            expectations=[WARM],
-        ),
-        case(
-            'LargeDirectory',
-            listing(10_000),
-            LARGE,
-            lambda plan: listing_rates(plan, 150e3 * factor, 900e3 * factor, **scatter),
-        ),
-        case(
-            'PosixOperations',
-            posix_operations(1000, 4096),
-            one('shared'),
-            lambda plan: call_rates(plan, factor, **scatter),
-        ),
-        case(
-            'PosixSemantics',
-            posix_semantics(),
-            one('two-tasks'),
-            lambda plan: {each: [2.0] * 6 for each in planned_metrics(plan)},
-            facts=facts,
-            expectations=[
-                GuaranteeHolds(
-                    id=f'FN-15.{fact.name}', words=f'what {fact.name} says', source='POSIX', fact=fact.name
-                )
-                for fact in FACTS
-            ],
-        ),
+        case('FileMetadata', FILES, TREES, shared, mdtest, 'cached', expectations=[GP_03]),
+        case('FdtreePrivate', SMALL, one('private'), trees(1.0), mdtest),
+        case('AttributeCache', CACHE, Sweep('entries', (891,)), again, expectations=[WARM]),
+        case('LargeDirectory', listing(10_000), LARGE, listings(150e3, 900e3)),
+        case('PosixOperations', posix_operations(1000, 4096), one('shared'), calls),
+        case('PosixSemantics', posix_semantics(), one('two-tasks'), counts, facts=facts, expectations=guarantees),
     ]
 
 
@@ -433,7 +397,9 @@ def scenarios(*measurements):
     )
     records = records_of(plan, {name: [1.0] for name in planned_metrics(plan)})
     samples = [
-        sample._replace(measurement=next(found for point, found in measurements if point.label == sample.point.label))
+        sample._replace(
+            measurement=next(measurement for point, measurement in measurements if point.label == sample.point.label)
+        )
         for sample in records.samples
         if sample.stage == 'measured'
     ]

@@ -76,7 +76,7 @@ def requests_in(log):
     data = json.loads(log.read_text())
     kind = data['constants']['logEventTypes']['URL_REQUEST_START_JOB']
     asked = [event.get('params', {}) for event in data['events'] if event['type'] == kind]
-    return [each['url'] for each in asked if each.get('initiator', 'not an origin') != 'not an origin']
+    return [request['url'] for request in asked if request.get('initiator', 'not an origin') != 'not an origin']
 
 
 def first_pixel(picture):
@@ -102,14 +102,15 @@ def in_layouts(make):
     tree = metadata_tree(files_per_directory=1000, bytes_per_file=3901, scales=True)
     small = make.plan('Dom', tree, Sweep('layout', (Layout(), dom)), tasks=8)
     many = make.plan('Map', sweep=Sweep('layout', (Layout(), *plain)))
-    each = make.on_targets('Osts', 2)
+    osts = make.on_targets('Osts', 2)
     rates = {
-        name: [rate * (1 + n / 9) for rate in own] for n, (name, own) in enumerate(make.even_rates(many).items())
+        name: [rate * (1 + n / 9) for rate in even_rate]
+        for n, (name, even_rate) in enumerate(make.even_rates(many).items())
     }
     return make.session(
         make.case(many, make.records(many, rates)),
         make.case(small, make.records(small, make.tree_rates(small))),
-        make.case(each, make.records(each, make.even_rates(each))),
+        make.case(osts, make.records(osts, make.even_rates(osts))),
     )
 
 
@@ -157,17 +158,17 @@ def test_a_link_unfolds_the_case_that_it_leads_to(browse, make):
 def looked_at(browse, html, width):
     """What LOOK sees of the page, which is as wide as it was asked for."""
     free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', '', html)
-    found = json.loads(browse(free.replace('</head>', f'{LOOK}</head>'), width=width).console[-1].split('SEEN')[1])
-    assert (found['width'], found['scrolls']) == (width, width)
-    assert (found['touching'], found['outside']) == ([], [])
-    return found
+    result = json.loads(browse(free.replace('</head>', f'{LOOK}</head>'), width=width).console[-1].split('SEEN')[1])
+    assert (result['width'], result['scrolls']) == (width, width)
+    assert (result['touching'], result['outside']) == ([], [])
+    return result
 
 
 @pytest.mark.parametrize('width', WIDTHS)
 def test_nothing_overlaps_and_the_page_does_not_scroll_sideways(browse, session, html, width):
-    found = looked_at(browse, html, width)
+    result = looked_at(browse, html, width)
     measured = [case for case in session.cases if any(metric.summary for metric in case.result.metrics)]
-    assert found['drawings'] == sum(not case.result.facts for case in measured)
+    assert result['drawings'] == sum(not case.result.facts for case in measured)
 
 
 @pytest.mark.parametrize('width', WIDTHS)
@@ -182,5 +183,5 @@ def test_nothing_overlaps_in_the_throughput_over_time(browse, make, width, secon
 def test_nothing_overlaps_in_the_course_of_a_scenario(browse, make, width):
     points = scenario_of(60, 10, 120), scenario_of(3600, 120, 12 * 3600 - 3720, 6, 'mds-away')
     case = make.scenarios(*((point, measured_of(point, dead_s=6, errors=True)) for point in points))
-    found = looked_at(browse, page(make.session(case)), width)
-    assert found['drawings'] == len(points) + 3  # B/s, s, and what has no unit
+    result = looked_at(browse, page(make.session(case)), width)
+    assert result['drawings'] == len(points) + 3  # B/s, s, and what has no unit

@@ -61,17 +61,21 @@ def ask(served, repository):
     folder, port = served
     with socket.socket() as free:
         free.bind(('127.0.0.1', 0))
-        own = free.getsockname()[1]
+        free_port = free.getsockname()[1]
     shutil.copy(repository / 'reports' / 'grafana' / 'alerts.yaml', folder)
     target = {'job_name': 'seatrial', 'static_configs': [{'targets': [f'127.0.0.1:{port}']}]}
     every = {'scrape_interval': '1s', 'evaluation_interval': '1s'}
     config = folder / 'prometheus.yml'
     config.write_text(json.dumps({'global': every, 'rule_files': ['alerts.yaml'], 'scrape_configs': [target]}))
-    argv = [f'--config.file={config}', f'--storage.tsdb.path={folder}/data', f'--web.listen-address=127.0.0.1:{own}']
+    argv = [
+        f'--config.file={config}',
+        f'--storage.tsdb.path={folder}/data',
+        f'--web.listen-address=127.0.0.1:{free_port}',
+    ]
     process = subprocess.Popen(['prometheus', *argv], stderr=subprocess.DEVNULL)
 
     def asked(expression):
-        address = f'http://127.0.0.1:{own}/api/v1/query?{urllib.parse.urlencode({"query": expression})}'
+        address = f'http://127.0.0.1:{free_port}/api/v1/query?{urllib.parse.urlencode({"query": expression})}'
         with urllib.request.urlopen(address, timeout=30) as answer:
             return json.load(answer)['data']['result']
 
@@ -115,14 +119,16 @@ def test_every_panel_of_the_dashboard_is_answered(ask, repository):
 
 
 def test_every_variable_of_the_dashboard_has_values(ask, repository):
-    asked = [each['query'] for each in board(repository)['templating']['list'] if each['type'] == 'query']
+    asked = [variable['query'] for variable in board(repository)['templating']['list'] if variable['type'] == 'query']
     for query in asked:
         series, label = re.fullmatch(r'label_values\((.+), (\w+)\)', query).groups()
-        assert all(each['metric'][label] for each in ask(series.replace('$site', 'site')))
+        assert all(series_of['metric'][label] for series_of in ask(series.replace('$site', 'site')))
         assert ask(series.replace('$site', 'site'))
     assert len(asked) == 3
 
 
 def test_40_hours_after_the_last_session_the_silence_is_an_alert_and_nothing_else_is(ask):
     fired = ask('ALERTS{alertstate="firing"}')
-    assert [(each['metric']['alertname'], each['metric']['site']) for each in fired] == [('SeatrialSilent', 'site')]
+    assert [(alert['metric']['alertname'], alert['metric']['site']) for alert in fired] == [
+        ('SeatrialSilent', 'site')
+    ]

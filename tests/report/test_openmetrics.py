@@ -33,18 +33,18 @@ def samples(watch):
     """The samples of the file, by name and verdict; the file must be well formed."""
     *lines, end = openmetrics(watch).removesuffix('\n').split('\n')
     assert end == '# EOF'
-    found, family = {}, ''
+    result, family = {}, ''
     for line in lines:
         if heading := HELP.fullmatch(line):
-            assert heading.group(1) not in {name for name, _ in found}, 'a family stands together'
+            assert heading.group(1) not in {name for name, _ in result}, 'a family stands together'
             family = heading.group(1)
         elif kind := TYPE.fullmatch(line):
             assert kind.group(1) == family
         else:
             sample = SAMPLE.fullmatch(line)
             assert sample is not None and sample.group(1) == family, line
-            found[family, sample.group(2).partition('verdict=')[2].strip('"')] = int(sample.group(3))
-    return found
+            result[family, sample.group(2).partition('verdict=')[2].strip('"')] = int(sample.group(3))
+    return result
 
 
 def measured(**columns):
@@ -60,8 +60,8 @@ def measured(**columns):
 
 
 def test_each_metric_has_its_mean_and_interval_in_base_units_and_says_where_it_was_measured():
-    found = measured()
-    ((labels, mean),) = found['seatrial_bandwidth_bytes_per_second']
+    exported = measured()
+    ((labels, mean),) = exported['seatrial_bandwidth_bytes_per_second']
     assert mean == pytest.approx(1e8)
     assert labels == {
         'site': 'site',
@@ -71,18 +71,18 @@ def test_each_metric_has_its_mean_and_interval_in_base_units_and_says_where_it_w
         'better': 'higher',
         **{name: str(value) for name, value in CASE.items()},
     }
-    ((_, low),) = found['seatrial_bandwidth_low_bytes_per_second']
-    ((_, high),) = found['seatrial_bandwidth_high_bytes_per_second']
+    ((_, low),) = exported['seatrial_bandwidth_low_bytes_per_second']
+    ((_, high),) = exported['seatrial_bandwidth_high_bytes_per_second']
     assert low < mean < high
-    assert found['seatrial_rate_operations_per_second'][0][1] == pytest.approx(7250)
-    assert len(found['seatrial_case_began_timestamp_seconds']) == 2
-    assert {value for _, value in found['seatrial_case_began_timestamp_seconds']} == {FIRST.timestamp()}
+    assert exported['seatrial_rate_operations_per_second'][0][1] == pytest.approx(7250)
+    assert len(exported['seatrial_case_began_timestamp_seconds']) == 2
+    assert {value for _, value in exported['seatrial_case_began_timestamp_seconds']} == {FIRST.timestamp()}
 
 
 def test_what_is_invalid_has_its_verdict_and_no_figure():
-    found = measured(verdict='INVALID')
-    assert [labels['verdict'] for labels, _ in found['seatrial_metric_verdict']] == ['INVALID'] * 2
-    assert not any('bandwidth' in name for name in found)
+    exported = measured(verdict='INVALID')
+    assert [labels['verdict'] for labels, _ in exported['seatrial_metric_verdict']] == ['INVALID'] * 2
+    assert not any('bandwidth' in name for name in exported)
 
 
 def test_names_in_the_dashboard_and_the_alerts_are_exported(repository):
@@ -97,36 +97,36 @@ def test_names_in_the_dashboard_and_the_alerts_are_exported(repository):
 
 
 def test_the_time_of_the_last_run_in_which_all_was_measured_is_exported():
-    found = samples(watched(plain(FIRST, 'FAIL'), plain(FIRST + DAY, 'INCOMPLETE')))
-    assert found['seatrial_last_completed_timestamp_seconds', ''] == int(FIRST.timestamp()) + 150
-    assert found['seatrial_last_ended_timestamp_seconds', ''] == int((FIRST + DAY).timestamp())
+    exported = samples(watched(plain(FIRST, 'FAIL'), plain(FIRST + DAY, 'INCOMPLETE')))
+    assert exported['seatrial_last_completed_timestamp_seconds', ''] == int(FIRST.timestamp()) + 150
+    assert exported['seatrial_last_ended_timestamp_seconds', ''] == int((FIRST + DAY).timestamp())
 
 
 def test_what_never_was_has_no_time():
-    found = samples(TrialWatch('site', 'nightly', FIRST, []))
-    assert not any('timestamp' in name for name, _ in found)
-    assert found['seatrial_last_verdict', 'INCOMPLETE'] == 1
+    exported = samples(TrialWatch('site', 'nightly', FIRST, []))
+    assert not any('timestamp' in name for name, _ in exported)
+    assert exported['seatrial_last_verdict', 'INCOMPLETE'] == 1
 
 
 @pytest.mark.parametrize('verdict', list(Verdict))
 def test_exactly_one_verdict_is_the_last(verdict):
-    found = samples(watched(plain(FIRST, verdict.value)))
-    assert {each: found['seatrial_last_verdict', each.value] for each in Verdict} == {
-        each: int(each is verdict) for each in Verdict
+    exported = samples(watched(plain(FIRST, verdict.value)))
+    assert {verdict: exported['seatrial_last_verdict', verdict.value] for verdict in Verdict} == {
+        verdict_: int(verdict_ is verdict) for verdict_ in Verdict
     }
 
 
 def test_what_stands_is_counted():
     cases = {'One': ('FAIL', {'write@1': 'FAIL', 'write@2': 'FAIL'}), 'Two': ('PASS', {'write@1': 'PASS'})}
-    found = samples(watched(rows(FIRST, 'FAIL', cases), criteria=7, following=FIRST + 2 * DAY))
-    assert (found['seatrial_last_cases', 'FAIL'], found['seatrial_last_cases', 'PASS']) == (1, 1)
-    assert (found['seatrial_failing_criteria', ''], found['seatrial_judged_criteria', '']) == (2, 7)
-    assert found['seatrial_next_timestamp_seconds', ''] == int((FIRST + 2 * DAY).timestamp())
+    exported = samples(watched(rows(FIRST, 'FAIL', cases), criteria=7, following=FIRST + 2 * DAY))
+    assert (exported['seatrial_last_cases', 'FAIL'], exported['seatrial_last_cases', 'PASS']) == (1, 1)
+    assert (exported['seatrial_failing_criteria', ''], exported['seatrial_judged_criteria', '']) == (2, 7)
+    assert exported['seatrial_next_timestamp_seconds', ''] == int((FIRST + 2 * DAY).timestamp())
     passed = watched(plain(FIRST, 'PASS'), plain(FIRST + DAY, 'PASS'), runs=[DueRun(FIRST + 2 * DAY, MISSED)])
-    found = samples(passed)
-    assert (found['seatrial_nights_passed', ''], found['seatrial_missed_runs', '']) == (2, 1)
-    assert (found['seatrial_last_verdict', 'PASS'], found['seatrial_last_verdict', 'INCOMPLETE']) == (0, 1)
-    assert ('seatrial_judged_criteria', '') not in found, 'nobody knows of any'
+    exported = samples(passed)
+    assert (exported['seatrial_nights_passed', ''], exported['seatrial_missed_runs', '']) == (2, 1)
+    assert (exported['seatrial_last_verdict', 'PASS'], exported['seatrial_last_verdict', 'INCOMPLETE']) == (0, 1)
+    assert ('seatrial_judged_criteria', '') not in exported, 'nobody knows of any'
 
 
 @pytest.mark.parametrize(('site', 'shown'), [('a"b', r'a\"b'), ('a\\b', r'a\\b'), ('a\nb', r'a\nb')])
@@ -137,7 +137,7 @@ def test_a_label_is_escaped(site, shown):
 
 
 def test_every_figure_is_documented(repository):
-    found = samples(watched(plain(FIRST, 'PASS'), following=FIRST + DAY))
+    exported = samples(watched(plain(FIRST, 'PASS'), following=FIRST + DAY))
     documentation = (repository / 'docs' / 'how-to' / 'scheduled.md').read_text()
-    names = {*measured(), *(name for name, _ in found)}
+    names = {*measured(), *(name for name, _ in exported)}
     assert [name for name in names if not re.search(rf'^\|.*`{name}[`{{]', documentation, re.MULTILINE)] == []

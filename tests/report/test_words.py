@@ -44,9 +44,9 @@ def test_guarantees_are_counted_and_those_that_do_not_hold_named():
 @given(st.text())
 def test_clean_text_has_no_character_that_could_hide_or_reorder_text(text):
     forbidden = set('\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\x00\x1b\x7f\ufffe\uffff')
-    found = words.clean(text)
-    assert not forbidden & set(found)
-    found.encode('utf-8')
+    result = words.clean(text)
+    assert not forbidden & set(result)
+    result.encode('utf-8')
 
 
 @given(st.text(st.characters(whitelist_categories=('L', 'N', 'P', 'S'))))
@@ -55,11 +55,11 @@ def test_clean_text_keeps_letters_figures_and_signs(text):
 
 
 @pytest.mark.parametrize(
-    ('said', 'text'), [('abc', 'a, b, c'), ('abcd', 'a, b, c, d'), ('abcde', 'a, b, c and 2 more')]
+    ('items', 'text'), [('abc', 'a, b, c'), ('abcd', 'a, b, c, d'), ('abcde', 'a, b, c and 2 more')]
 )
-def test_a_list_names_three_and_counts_the_rest_but_never_a_single_one(said, text):
-    assert words.listed(list(said)) == text
-    assert words.cut(list(said), 3, ' there')[3:] == {3: [], 4: ['d'], 5: ['and 2 more there']}[len(said)]
+def test_a_list_names_three_and_counts_the_rest_but_never_a_single_one(items, text):
+    assert words.listed(list(items)) == text
+    assert words.cut(list(items), 3, ' there')[3:] == {3: [], 4: ['d'], 5: ['and 2 more there']}[len(items)]
 
 
 TRANSFERS = Sweep('transfer_size', (4096, MIB))
@@ -92,7 +92,7 @@ TRANSFERS = Sweep('transfer_size', (4096, MIB))
 def test_a_case_is_told_in_a_sentence(make, workload, sweep, sentence):
     plan = make.plan('Check', workload, sweep, tasks=8)
     assert (
-        words.sentence(make.case(plan, make.records(plan, {each: [] for each in planned_metrics(plan)}))) == sentence
+        words.sentence(make.case(plan, make.records(plan, {name: [] for name in planned_metrics(plan)}))) == sentence
     )
 
 
@@ -114,7 +114,7 @@ def test_what_is_on_disk_is_told_of_every_point_where_it_differs(make):
 
 
 @pytest.mark.parametrize(
-    ('workload', 'sweep', 'value', 'said'),
+    ('workload', 'sweep', 'value', 'text'),
     [
         (MFWA, TRANSFERS, '4 KiB', 'bytes per transfer: 4 KiB'),
         (MFWA, Sweep('tasks', (2,)), '2', 'tasks: 2'),
@@ -124,22 +124,22 @@ def test_what_is_on_disk_is_told_of_every_point_where_it_differs(make):
         (MFWA, Sweep('layout', (Layout('wide', 'lustre', ('c-1', 'S4M')),)), 'wide', 'wide (c-1.S4M)'),
     ],
 )
-def test_a_point_is_told_on_its_axis_and_by_itself(make, workload, sweep, value, said):
+def test_a_point_is_told_on_its_axis_and_by_itself(make, workload, sweep, value, text):
     plan = make.plan('Check', workload, sweep)
     assert words.point_value(plan.axis, plan.points[0]) == value
-    assert words.point_words(plan.axis, plan.points[0]) == said
+    assert words.point_words(plan.axis, plan.points[0]) == text
 
 
 @pytest.mark.parametrize(
-    ('sweep', 'changes', 'said'),
+    ('sweep', 'changes', 'text'),
     [
         (TRANSFERS, {}, 'layout default'),
         (TRANSFERS, {'layout': Layout('all', 'lustre', ('c-1',))}, 'layout c-1'),
         (Sweep('layout', (Layout(), Layout('wide', 'lustre', ('c-1', 'S4M')))), {}, '2 layouts'),
     ],
 )
-def test_the_layout_of_a_case_is_among_its_first_facts(make, sweep, changes, said):
-    assert said in words.facts(measured(make, make.plan('Check', MFWA._replace(**changes), sweep)))
+def test_the_layout_of_a_case_is_among_its_first_facts(make, sweep, changes, text):
+    assert text in words.facts(measured(make, make.plan('Check', MFWA._replace(**changes), sweep)))
 
 
 def test_a_pass_beside_cases_that_were_compared_with_nothing_counts_them(make):
@@ -160,7 +160,7 @@ def test_a_pass_with_references_and_criteria_counts_them(make):
     plan = make.plan()
     at_least = CurveRatio(id='L', words='w', source='s', metric='read', than='write', lowest=1.1)
     references = tuple(
-        Reference(each, 100.0 * MIB, 0.0, None, 'MiB/s', 'baseline', '2026-11-01') for each in planned_metrics(plan)
+        Reference(name, 100.0 * MIB, 0.0, None, 'MiB/s', 'baseline', '2026-11-01') for name in planned_metrics(plan)
     )
     session = make.session(measured(make, plan, criteria=Criteria((at_least,), frozenset({'L'}), references)))
     assert session.result.verdict is Verdict.PASS
@@ -173,12 +173,12 @@ def test_the_worst_verdict_of_a_session_is_told_with_its_number(make):
 
 def test_of_several_relations_that_one_is_named_which_decides(make):
     plan, other = make.plan('One'), make.plan('Other')
-    cases = [measured(make, each) for each in (plan, other)]
+    cases = [measured(make, plan_) for plan_ in (plan, other)]
     pair = CurveRatio(id='L', words='w', source='s', metric='write', of='Other')
     pairs = tuple(
         replace(pair, id=f'L{times}', words=f'one is {times} times the other', lowest=times) for times in (0.5, 2.0)
     )
-    held = Criteria(pairs, frozenset(each.id for each in pairs))
+    held = Criteria(pairs, frozenset(pair.id for pair in pairs))
     session = make.session(*cases, criteria={plan.case: held})
     assert words.verdict_sentence(session.result).endswith('fails: one is 2.0 times the other.')
 
@@ -204,7 +204,7 @@ def test_the_engine_that_measured_is_told_with_those_that_were_skipped(make):
 
 
 @pytest.mark.parametrize(
-    ('labels', 'said'),
+    ('labels', 'text'),
     [
         (('P2: cached', 'P16: short', 'P16: small', 'P16: short'), [('P16: short', 2, 1), ('P2: cached', 1, 0)]),
         (
@@ -214,14 +214,14 @@ def test_the_engine_that_measured_is_told_with_those_that_were_skipped(make):
         (('P2: only 81 % of file 3', 'P2: only 25 % of file 4'), [('P2: only 81 % of file 3', 1, 1)]),
     ],
 )
-def test_caveats_are_counted_by_their_rule_with_the_range_of_their_figures(make, labels, said):
+def test_caveats_are_counted_by_their_rule_with_the_range_of_their_figures(make, labels, text):
     session = make.varied()
     cases = [
-        replace(case, result=replace(case.result, labels=(own,)))
-        for case, own in zip(session.cases, labels, strict=False)
+        replace(case, result=replace(case.result, labels=(label,)))
+        for case, label in zip(session.cases, labels, strict=False)
     ]
-    found = words.caveats(make.session(*cases).result)
-    assert [(label, len(names), others) for label, names, others in found] == said
+    result = words.caveats(make.session(*cases).result)
+    assert [(label, len(names), others) for label, names, others in result] == text
 
 
 def test_of_an_engine_that_was_skipped_for_many_reasons_the_first_is_told(make):
@@ -249,9 +249,9 @@ def test_the_file_systems_of_a_session_are_told_with_what_is_mounted(make):
     ]
 
 
-@pytest.mark.parametrize(('tried', 'said'), [('', 'untried: nobody has measured a posix'), ('ext4', '')])
-def test_a_driver_that_nobody_has_tried_is_named(make, tried, said):
-    assert words.untried(make.plan(tried=tried).target).startswith(said) and bool(said) != bool(tried)
+@pytest.mark.parametrize(('tried', 'text'), [('', 'untried: nobody has measured a posix'), ('ext4', '')])
+def test_a_driver_that_nobody_has_tried_is_named(make, tried, text):
+    assert words.untried(make.plan(tried=tried).target).startswith(text) and bool(text) != bool(tried)
 
 
 def test_an_environment_that_several_checks_share_is_said_once():
@@ -275,7 +275,7 @@ def test_the_nodes_are_counted_and_named_in_their_order(make):
 
 
 @pytest.mark.parametrize(
-    ('unit', 'value', 'low', 'high', 'said', 'other'),
+    ('unit', 'value', 'low', 'high', 'text', 'other'),
     [
         ('GB/s', 500e9, -0.1, None, 'at least 450 GB/s', 'at least 419 GiB/s'),
         ('GiB/s', 2.0 * 1024 * MIB, None, 0.5, 'at most 3.00 GiB/s', 'at most 3.22 GB/s'),
@@ -284,23 +284,23 @@ def test_the_nodes_are_counted_and_named_in_their_order(make):
         ('ms', 0.002, None, 0.0, 'at most 2.00 ms', None),
     ],
 )
-def test_a_reference_is_shown_as_written_and_a_bandwidth_in_the_other_system_too(unit, value, low, high, said, other):
-    found = judge_reference(Reference('m@p', value, low, high, unit, 'contract', '2026-11-01'), (), 'fio')
-    assert words.bounds(found, Unit(unit)) == said
-    shown = words.other_unit(found)
-    assert (words.bounds(found, shown) if shown else None) == other
+def test_a_reference_is_shown_as_written_and_a_bandwidth_in_the_other_system_too(unit, value, low, high, text, other):
+    result = judge_reference(Reference('m@p', value, low, high, unit, 'contract', '2026-11-01'), (), 'fio')
+    assert words.bounds(result, Unit(unit)) == text
+    shown = words.other_unit(result)
+    assert (words.bounds(result, shown) if shown else None) == other
 
 
 def test_the_repetitions_that_were_done_are_told_beside_those_that_were_planned(make):
     plan = make.plan(fixed=True)
     figures = {name: (4 if name.endswith('2MiB') else 1) * [1e9] for name in planned_metrics(plan)}
-    said = words.repetitions(make.case(plan, make.records(plan, figures)))
-    assert said == f'{words.stopping(plan)}; done: 1 to 4 (time budget exhausted)'
+    text = words.repetitions(make.case(plan, make.records(plan, figures)))
+    assert text == f'{words.stopping(plan)}; done: 1 to 4 (time budget exhausted)'
 
 
 def test_cases_of_which_only_some_were_cut_short_share_no_number(make):
     one = measured(make, make.plan(fixed=True))
-    others = [replace(one, result=replace(one.result, unjudged=said)) for said in ('smoke: 4', 'smoke: 1 to 4 of 4')]
+    others = [replace(one, result=replace(one.result, unjudged=text)) for text in ('smoke: 4', 'smoke: 1 to 4 of 4')]
     assert (
         words.unjudged(make.session(*others).result) == f'{others[0].result.profile}: too few repetitions, not judged'
     )

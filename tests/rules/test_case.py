@@ -9,8 +9,7 @@ from seatrial.filesystem.lustre.layout import striped
 from seatrial.model.plan import digest
 from seatrial.model.record import BoundTasks, Finding, Records
 from seatrial.model.units import GIB, MIB
-from seatrial.rules.binding import binding
-from seatrial.rules.case import CaseSeen, in_random_order, measured, working_set
+from seatrial.rules.case import CaseSeen, binding, in_random_order, measured, working_set
 from seatrial.rules.registry import CASE, findings
 from seatrial.workload.listing import listing
 from seatrial.workload.registry import planned_metrics

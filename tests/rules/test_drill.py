@@ -12,12 +12,12 @@ from seatrial.rules.drill import (
     REPETITIONS,
     begin,
     breach,
+    components,
     conclusion,
     groups,
     learned,
     slow_components,
 )
-from seatrial.rules.servers import components
 
 NOISE = 0.03
 

@@ -8,11 +8,10 @@ from builders import plan_of, start_of
 from seatrial.job.sequence.recorder import records_in, write_job_state
 from seatrial.model.record import SAMPLES, line_of
 from seatrial.scheduler import reframe_report
-from seatrial.scheduler.job_state import JobState, SlurmState
+from seatrial.scheduler.job_state import SILENT, JobState
 from seatrial.scheduler.reframe_report import complete_job_states
 
-CANCELLED = JobState(SlurmState.CANCELLED, 0, 0, by='alice', restarts=0, reason='Licenses')
-SILENT = JobState(SlurmState.SILENT, reason='it sleeps')
+CANCELLED = JobState('CANCELLED', 0, 0, by='alice', restarts=0, reason='Licenses')
 SBATCH = (
     "spawned process error: command 'sbatch rfm_job.sh' failed with exit code 1:\n--- stdout ---\n--- stderr ---\n"
     'sbatch: error: Batch job submission failed: Invalid qos specification\n--- stderr ---'
@@ -76,8 +75,12 @@ def test_without_a_report_the_record_names_the_job(said_of, tmp_path):
 
 
 def test_a_slurm_that_does_not_answer_is_asked_once(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(reframe_report, 'job_state_of', lambda job, output: (asked.append(job), SILENT)[1])
+    asked, silent = [], JobState(SILENT, reason='it sleeps')
+    monkeypatch.setattr(
+        reframe_report,
+        'job_state_of',
+        lambda job, output: (asked.append(job), silent)[1],
+    )
     plans = []
     for number in (1, 2):
         plan = plan_of(records=str(tmp_path / str(number)))

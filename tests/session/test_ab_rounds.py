@@ -58,8 +58,8 @@ def done(sides, measured):
     return in_turn(sides, ROUNDS, 0.05, measured.opened, measured.carry_out)
 
 
-def families(said):
-    return [line.split()[1] for line in said.splitlines() if 'scratch: data write' in line]
+def families(output):
+    return [line.split()[1] for line in output.splitlines() if 'scratch: data write' in line]
 
 
 def test_what_is_the_same_is_the_same_however_fast_both_get_worse(sides, measured, capsys):
@@ -68,27 +68,27 @@ def test_what_is_the_same_is_the_same_however_fast_both_get_worse(sides, measure
 
 
 def test_each_round_has_both_in_random_order(sides, measured):
-    own = measured()
-    done(sides, own)
-    rounds = [tuple(own.labels[number : number + 2]) for number in range(0, 2 * ROUNDS, 2)]
-    assert len(rounds) == ROUNDS and {tuple(sorted(each)) for each in rounds} == {('a', 'b')}
+    sessions = measured()
+    done(sides, sessions)
+    rounds = [tuple(sessions.labels[number : number + 2]) for number in range(0, 2 * ROUNDS, 2)]
+    assert len(rounds) == ROUNDS and {tuple(sorted(pair)) for pair in rounds} == {('a', 'b')}
 
 
 def test_a_verdict_of_a_session_is_that_of_all(sides, measured):
-    own = measured(ends=lambda number: (Verdict.FAIL if number == 4 else Verdict.PASS, False))
-    assert done(sides, own) is Verdict.FAIL
+    sessions = measured(ends=lambda number: (Verdict.FAIL if number == 4 else Verdict.PASS, False))
+    assert done(sides, sessions) is Verdict.FAIL
 
 
 def test_a_stop_ends_the_rounds_and_compares_nothing(sides, measured, capsys):
-    own = measured(ends=lambda number: (Verdict.MEASURED, number == 4))
-    assert done(sides, own) is Verdict.INCOMPLETE
-    assert len(own.labels) == 5 and families(capsys.readouterr().out) == []
+    sessions = measured(ends=lambda number: (Verdict.MEASURED, number == 4))
+    assert done(sides, sessions) is Verdict.INCOMPLETE
+    assert len(sessions.labels) == 5 and families(capsys.readouterr().out) == []
 
 
 def test_a_round_without_one_of_its_sessions_is_left_out(sides, measured, capsys):
     assert done(sides, measured(lost=(2, 7))) is Verdict.MEASURED
-    said = capsys.readouterr().out
-    assert families(said) == ['same'] and ' 4, 4 ' in said
+    output = capsys.readouterr().out
+    assert families(output) == ['same'] and ' 4, 4 ' in output
 
 
 def test_a_side_without_a_session_is_not_compared(sides, measured, capsys):
@@ -103,7 +103,7 @@ def test_sides_are_read(site):
 @pytest.mark.parametrize('written', [('a', 'b={}'), ('=x', 'b={}'), ('a={}', 'a={}'), ('latest={}', 'b={}')])
 def test_what_is_no_side_is_refused(site, written):
     with pytest.raises(UsageError):
-        sides_of([each.format(site.folder) for each in written])
+        sides_of([side.format(site.folder) for side in written])
 
 
 def test_sides_with_other_histories_are_refused(site, tmp_path, command):
@@ -111,8 +111,8 @@ def test_sides_with_other_histories_are_refused(site, tmp_path, command):
     other.mkdir()
     for file in ('settings.py', 'trial.yaml'):
         (other / file).write_text((site.folder / file).read_text())
-    said = command('run', '--ab', f'a={site.folder}', f'b={other}')
-    assert said.status == 64 and 'write the same state' in said.err
+    answer = command('run', '--ab', f'a={site.folder}', f'b={other}')
+    assert answer.status == 64 and 'write the same state' in answer.err
 
 
 def test_rounds_that_were_measured_can_be_compared_again(site, sides, measured, command):
@@ -123,10 +123,10 @@ def test_rounds_that_were_measured_can_be_compared_again(site, sides, measured, 
 
 def test_sessions_that_do_not_alternate_are_not_paired(site, sides, measured, command):
     done(sides, measured(lost=[4]))
-    said = command('compare', 'a', 'b', '--paired', f'--site={site.folder}')
-    assert said.status == 64 and 'do not alternate' in said.err
+    answer = command('compare', 'a', 'b', '--paired', f'--site={site.folder}')
+    assert answer.status == 64 and 'do not alternate' in answer.err
 
 
 def test_what_ab_says_is_not_said_twice(on_site, site):
-    said = on_site('run', '--ab', f'a={site.folder}', f'b={site.folder}')
-    assert said.status == 64 and 'leave out --site, --label' in said.err
+    answer = on_site('run', '--ab', f'a={site.folder}', f'b={site.folder}')
+    assert answer.status == 64 and 'leave out --site, --label' in answer.err

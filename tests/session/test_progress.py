@@ -34,11 +34,11 @@ def so_far(plan, figures, launches=None):
     return records._replace(samples=records.samples[:launches], end=None)
 
 
-@pytest.mark.parametrize(('sized', 'said'), [(False, 'warm-up'), (True, 'first repetition')])
-def test_before_a_launch_is_measured_it_warms_up_and_then_begins(sized, said):
+@pytest.mark.parametrize(('sized', 'words'), [(False, 'warm-up'), (True, 'first repetition')])
+def test_before_a_launch_is_measured_it_warms_up_and_then_begins(sized, words):
     records = so_far(BOTH, [5000.0], 3)
     records = records if sized else records._replace(sized=None)
-    assert running_line(BOTH, records, 30.0).endswith(f'Check/lab:io/scratch/default/1n  {said}  30 s')
+    assert running_line(BOTH, records, 30.0).endswith(f'Check/lab:io/scratch/default/1n  {words}  30 s')
 
 
 def test_a_launch_of_data_is_shown_with_its_bandwidth():
@@ -87,9 +87,9 @@ def followed(tmp_path, monkeypatch):
 
     def follow(count, **changes):
         folders = [tmp_path / str(number) for number in range(count)]
-        plans = [plan_of(records=str(each), case={'check': each.name}, **changes) for each in folders]
-        for each in folders:
-            each.mkdir()
+        plans = [plan_of(records=str(folder), case={'check': folder.name}, **changes) for folder in folders]
+        for folder in folders:
+            folder.mkdir()
         return Cases(plans, {plan.case: Criteria() for plan in plans})
 
     follow.judged = judged
@@ -99,8 +99,8 @@ def followed(tmp_path, monkeypatch):
 def leave(plan, reason='finished', started=1.0, run_directory='/scratch/seatrial-s'):
     records = records_of(plan, [100.0 * MIB] * 6, started=started, run_directory=run_directory)
     recorder = Recorder(plan.records)
-    for each in (records.start, records.sized, *records.samples, records.end._replace(reason=reason)):
-        recorder.write(each)
+    for entry in (records.start, records.sized, *records.samples, records.end._replace(reason=reason)):
+        recorder.write(entry)
     recorder.close()
 
 

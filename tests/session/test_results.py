@@ -56,7 +56,7 @@ def shown(session):
 
 
 @pytest.fixture
-def said(session, shown):
+def output(session, shown):
     """Those with --verbose, and results.json."""
 
     def end(result):
@@ -67,26 +67,26 @@ def said(session, shown):
 
 
 @pytest.fixture
-def ended(said):
+def ended(output):
     """The same of a session with one case, which is judged."""
 
     def end(plan, figures, **changes):
-        return said(judge_session('s', 'nightly', [judge_case(plan, records_of(plan, figures, **changes))]))
+        return output(judge_session('s', 'nightly', [judge_case(plan, records_of(plan, figures, **changes))]))
 
     return end
 
 
 @pytest.fixture
-def of_cases(said):
+def of_cases(output):
     """The same of a session with a case for each check's name, changed so; all have the same figures."""
 
     def end(changes):
         plan = plan_of()
         judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
         cases = [
-            dataclasses.replace(judged, case=judged.case._replace(check=name), **own) for name, own in changes.items()
+            dataclasses.replace(judged, case=judged.case._replace(check=name), **new) for name, new in changes.items()
         ]
-        return said(judge_session('s', 'nightly', cases))
+        return output(judge_session('s', 'nightly', cases))
 
     return end
 
@@ -96,7 +96,7 @@ def noted(of_cases):
     """The notes of a session whose cases have these labels, a list for each check's name."""
 
     def note(labels):
-        lines, _ = of_cases({name: {'labels': tuple(own)} for name, own in labels.items()})
+        lines, _ = of_cases({name: {'labels': tuple(notes)} for name, notes in labels.items()})
         return [line for line in lines if line.startswith('note (')]
 
     return note
@@ -143,13 +143,13 @@ def test_what_a_job_could_not_remove_is_said(shown):
 
 
 def headlines(result):
-    return {each.figure.name: each for each in headline_of(result)}
+    return {figure.figure.name: figure for figure in headline_of(result)}
 
 
 def test_the_headline_has_the_best_valid_figure_and_of_reads_one_of_the_servers_before_a_cached_one():
     plan = plan_of()
     metrics = judge_case(plan, records_of(plan, 6 * [100.0 * MIB])).metrics
-    write, read = (next(each for each in metrics if each.name == name) for name in ('write', 'read'))
+    write, read = (next(metric for metric in metrics if metric.name == name) for name in ('write', 'read'))
 
     def figure(of, mean, **changes):
         return dataclasses.replace(of, summary=summary((mean,)), **changes)
@@ -165,11 +165,11 @@ def test_the_headline_has_the_best_valid_figure_and_of_reads_one_of_the_servers_
             figure(read, 8.0, cache='unknown', metric='read@3', point='3'),
         ),
     )
-    found = headlines(SessionResult('s', 'nightly', Verdict.MEASURED, (case,)))
-    assert [found[name].metric.metric for name in ('write', 'read')] == ['write@3', 'read@2']
-    assert (found['create'].value, found['create'].why) == (None, 'not measured')
-    assert found['read'].where({(case.case, '2'): 6}) == '1 node, 6 tasks, scratch/default, cold'
-    assert found['read'].changes({(case.case, 'read@2'): 10.0}) == '-30 % on the last session'
+    by_name = headlines(SessionResult('s', 'nightly', Verdict.MEASURED, (case,)))
+    assert [by_name[name].metric.metric for name in ('write', 'read')] == ['write@3', 'read@2']
+    assert (by_name['create'].value, by_name['create'].why) == (None, 'not measured')
+    assert by_name['read'].where({(case.case, '2'): 6}) == '1 node, 6 tasks, scratch/default, cold'
+    assert by_name['read'].changes({(case.case, 'read@2'): 10.0}) == '-30 % on the last session'
 
 
 def test_a_session_of_other_things_has_no_headline():
@@ -179,18 +179,20 @@ def test_a_session_of_other_things_has_no_headline():
 # With --verbose
 
 
-def test_a_suspected_target_is_the_first_line_of_its_case(said):
+def test_a_suspected_target_is_the_first_line_of_its_case(output):
     plan = node_plan(4)
     records = night(plan, lambda node, _: (60.0 if node == 'n3' else 100.0) * MIB)
     wrong = tuple(Finding(rule, 'invalid', 'it took 0.1 s') for rule in ('T19', 'T20', 'T21', 'T22'))
     judged = judge_case(plan, records._replace(end=records.end._replace(findings=wrong)))
-    lines = [line for line in said(judge_session('s', 'nightly', [judged]))[0] if line.startswith(plan.case.name)]
+    lines = [line for line in output(judge_session('s', 'nightly', [judged]))[0] if line.startswith(plan.case.name)]
     assert lines[0].startswith(f'{plan.case.name}: node n3 may be slow: write ') and len(lines) > 1
 
 
 def test_the_case_that_failed_is_spoken_of_before_one_that_could_not_decide(of_cases):
     verdicts = {'Nodes': Verdict.INCONCLUSIVE, 'Rates': Verdict.INVALID, 'Osts': Verdict.FAIL, 'More': Verdict.FAIL}
-    lines, _ = of_cases({name: {'verdict': own, 'reasons': (f'of {name}',)} for name, own in verdicts.items()})
+    lines, _ = of_cases(
+        {name: {'verdict': verdict, 'reasons': (f'of {name}',)} for name, verdict in verdicts.items()}
+    )
     assert re.findall(r'^\w+/\S+: of (\w+)$', '\n'.join(lines), re.MULTILINE) == ['Osts', 'More', 'Rates', 'Nodes']
 
 
@@ -225,8 +227,8 @@ def test_an_invalid_figure_is_not_shown(ended):
 def test_the_results_have_every_metric_of_a_launch_with_its_unit(ended):
     plan = plan_of(FLAT.changed(empties_per_directory=1000), FLAT_TREE)
     (case,) = ended(plan, 6 * [5000.0])[1]['cases']
-    assert [each['metric'] for each in case['metrics']] == planned_metrics(plan)
-    assert {each['unit'] for each in case['metrics']} == {'op/s'}
+    assert [metric['metric'] for metric in case['metrics']] == planned_metrics(plan)
+    assert {metric['unit'] for metric in case['metrics']} == {'op/s'}
     assert case['per_task'] == 1000
 
 
@@ -250,8 +252,8 @@ def test_what_all_cases_say_in_the_same_words_is_said_once(noted):
 
 def test_the_figures_of_one_case_are_not_said_of_another(noted):
     remedy = RULES['P2'].remedy
-    said = {'A': [f'P2: read@1MiB: only 7 %; {remedy}'], 'B': [f'P2: read@4KiB: only 9 %; {remedy}'], 'C': []}
-    assert noted(said) == [f'note (A, B): P2: A: read@1MiB: only 7 %; B: read@4KiB: only 9 %; {remedy}']
+    labels = {'A': [f'P2: read@1MiB: only 7 %; {remedy}'], 'B': [f'P2: read@4KiB: only 9 %; {remedy}'], 'C': []}
+    assert noted(labels) == [f'note (A, B): P2: A: read@1MiB: only 7 %; B: read@4KiB: only 9 %; {remedy}']
 
 
 def test_of_many_cases_with_figures_of_their_own_the_first_are_said(noted):
@@ -276,13 +278,13 @@ def test_a_figure_that_a_cache_may_have_answered_says_so(ended, cache, words):
     assert f'write 100 MiB/s, read 100 MiB/s{words}  ' in lines[1]
 
 
-def test_groups_of_nodes_have_their_figures_by_name_and_an_end_that_nothing_shows_is_null(said):
+def test_groups_of_nodes_have_their_figures_by_name_and_an_end_that_nothing_shows_is_null(output):
     plan = plan_of()
     judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
     launch = [TaskTime(0, 'n1', 200, 0.0, 2.0), TaskTime(1, 'n2', 100, 0.0, 2.0)]
     groups = rates([launch], (NodeGroup('a', ('n1',)), NodeGroup('b', ('n2',))))
     metrics = (dataclasses.replace(judged.metrics[0], groups=groups), *judged.metrics[1:])
-    written = said(judge_session('s', 'nightly', [dataclasses.replace(judged, metrics=metrics)]))[1]
+    written = output(judge_session('s', 'nightly', [dataclasses.replace(judged, metrics=metrics)]))[1]
     assert written['cases'][0]['metrics'][0]['groups'][1] == {
         'name': 'b',
         'nodes': 1,
@@ -301,18 +303,18 @@ CONTRACT = Reference('read@512KiB', 100.0 * MIB, -0.1, None, 'MiB/s', 'contract'
 
 
 @pytest.fixture
-def compared(said):
+def compared(output):
     """The same of a session with one case of one figure, which was compared with these."""
 
     def end(expectations=(), relations=(), left_out=(), verdict=Verdict.PASS, values=(100.0 * MIB,), **of_case):
         plan = plan_of()
         judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
-        read = next(each for each in judged.metrics if each.name == 'read')
+        read = next(metric for metric in judged.metrics if metric.name == 'read')
         figure = dataclasses.replace(read, values=values, summary=summary(values))
         case = dataclasses.replace(
             judged, metrics=(figure,), verdict=verdict, labels=(), expectations=expectations, **of_case
         )
-        return said(SessionResult('s', 'nightly', verdict, (case,), relations, left_out))
+        return output(SessionResult('s', 'nightly', verdict, (case,), relations, left_out))
 
     return end
 
@@ -357,10 +359,10 @@ def test_a_session_that_was_compared_with_nothing_says_what_that_means(compared)
 
 
 def test_references_are_counted(compared):
-    found = [judge_reference(CONTRACT, [mean * MIB] * 6, 'fio') for mean in (100.0, 50.0, 120.0)]
-    lines, written = compared(references=found)
-    assert [each for each in lines if each.startswith('references: 2 inside, 1 outside; at most 0.2 of them FAIL')]
-    assert [each['interval'] for each in written['cases'][0]['references']] == ['inside', 'outside', 'inside']
+    references = [judge_reference(CONTRACT, [mean * MIB] * 6, 'fio') for mean in (100.0, 50.0, 120.0)]
+    lines, written = compared(references=references)
+    assert [line for line in lines if line.startswith('references: 2 inside, 1 outside; at most 0.2 of them FAIL')]
+    assert [row['interval'] for row in written['cases'][0]['references']] == ['inside', 'outside', 'inside']
 
 
 def test_the_results_have_every_expectation_with_its_figures_and_sentence(compared):
@@ -379,11 +381,11 @@ def test_an_interval_without_ends_is_null_because_json_has_no_infinity(compared)
 
 def test_an_enforced_expectation_that_is_undecided_has_its_line_however_many_reasons_come_before(compared):
     one = expectation('undecided', enforced=True)
-    said = 'L09-01: INCONCLUSIVE: read over transfer sizes: it undecided'
-    line = f'Check/lab:io/scratch/default/1n: {said}'
+    words = 'L09-01: INCONCLUSIVE: read over transfer sizes: it undecided'
+    line = f'Check/lab:io/scratch/default/1n: {words}'
     assert compared([one])[0].count(line) == 1
-    assert compared([one], reasons=(said,))[0].count(line) == 1
-    assert compared([one], reasons=('T8: a', 'T8: b', 'T8: c', said))[0].count(line) == 1
+    assert compared([one], reasons=(words,))[0].count(line) == 1
+    assert compared([one], reasons=('T8: a', 'T8: b', 'T8: c', words))[0].count(line) == 1
 
 
 def test_what_an_acceptance_leaves_out_is_said_before_the_verdict_and_written(compared):
@@ -393,9 +395,9 @@ def test_what_an_acceptance_leaves_out_is_said_before_the_verdict_and_written(co
     assert compared()[1]['left_out'] == []
 
 
-@pytest.mark.parametrize(('value', 'shown'), [(300.0, 'read 300 B/s'), (52.34 * MIB, 'read 52.3 MiB/s')])
-def test_a_small_figure_is_not_shown_as_nothing(compared, value, shown):
-    assert shown in compared(values=(value,))[0][1]
+@pytest.mark.parametrize(('value', 'text'), [(300.0, 'read 300 B/s'), (52.34 * MIB, 'read 52.3 MiB/s')])
+def test_a_small_figure_is_not_shown_as_nothing(compared, value, text):
+    assert text in compared(values=(value,))[0][1]
 
 
 def test_a_setting_that_changed_in_mid_session_is_said_on_the_console(monkeypatch, tmp_path):

@@ -73,8 +73,8 @@ def test_quantities_are_read_as_people_write_them(load, written, value, unit):
 
 @pytest.mark.parametrize('written', ['fast', '500 Gb', '0.5,5 GB/s', '5,00 GB/s', '0 GB/s', '-1 GB/s', '1e9', 'null'])
 def test_what_is_no_quantity_is_refused(problems, written):
-    (said,) = problems(WRITE.replace('500 GB/s\n', f'{written}\n'))
-    assert said.startswith('contract.yaml: criteria[0]')
+    (problem,) = problems(WRITE.replace('500 GB/s\n', f'{written}\n'))
+    assert problem.startswith('contract.yaml: criteria[0]')
 
 
 def test_a_percentage_has_what_it_leaves_out_from_the_criterion_that_it_is_of(load):
@@ -89,12 +89,12 @@ def test_a_percentage_has_what_it_leaves_out_from_the_criterion_that_it_is_of(lo
 
 
 def test_numbers_of_criteria_are_text(load):
-    found = load(WRITE.replace('4.2.1', '4.10'), WRITE.replace('4.2.1', '4.1')).criteria
-    assert [each.id for each in found] == ['4.10', '4.1']
+    criteria = load(WRITE.replace('4.2.1', '4.10'), WRITE.replace('4.2.1', '4.1')).criteria
+    assert [criterion.id for criterion in criteria] == ['4.10', '4.1']
 
 
 @pytest.mark.parametrize(
-    ('change', 'place', 'said'),
+    ('change', 'place', 'words'),
     [
         (('id: 4.2.1', 'id: [4]'), 'criteria[0].id', 'not the number of a criterion'),
         (('nodes: 200', 'nodes: 0'), 'criteria[0].nodes', 'not a node count'),
@@ -120,30 +120,30 @@ def test_numbers_of_criteria_are_text(load):
         (('allocations: 3', 'repetitions: 3'), 'criteria[0].repetitions', 'no such key'),
     ],
 )
-def test_a_wrong_criterion_is_refused_at_its_place(problems, change, place, said):
+def test_a_wrong_criterion_is_refused_at_its_place(problems, change, place, words):
     assert change[0] in WRITE
-    (found,) = problems(WRITE.replace(*change))
-    assert found.startswith(f'contract.yaml: {place}: ')
-    assert said in found
+    (problem,) = problems(WRITE.replace(*change))
+    assert problem.startswith(f'contract.yaml: {place}: ')
+    assert words in problem
 
 
 def test_a_number_that_stands_twice_is_refused(problems):
-    (said,) = problems(WRITE, WRITE)
-    assert said.startswith('contract.yaml: criteria[1].id: ')
-    assert 'criteria[0]' in said
+    (problem,) = problems(WRITE, WRITE)
+    assert problem.startswith('contract.yaml: criteria[1].id: ')
+    assert 'criteria[0]' in problem
 
 
 def test_a_circle_of_percentages_is_refused(problems):
-    said = problems(WRITE.replace('500 GB/s\n', '80 % of 4.2.2\n'), DEGRADED)
-    assert len(said) == 2
-    assert '4.2.1 of 4.2.2 of 4.2.1' in said[0]
+    lines = problems(WRITE.replace('500 GB/s\n', '80 % of 4.2.2\n'), DEGRADED)
+    assert len(lines) == 2
+    assert '4.2.1 of 4.2.2 of 4.2.1' in lines[0]
 
 
 def test_a_percentage_of_what_nobody_measures_is_refused(problems):
-    (said,) = problems(WRITE.replace('nodes: 200', 'observed: true'), DEGRADED)
-    assert said.startswith('contract.yaml: criteria[1].at_least: ')
+    (problem,) = problems(WRITE.replace('nodes: 200', 'observed: true'), DEGRADED)
+    assert problem.startswith('contract.yaml: criteria[1].at_least: ')
 
 
 def test_the_parties_are_named(problems):
-    (said,) = problems(WRITE, head=HEAD.replace('parties: {customer: Pelagia, supplier: Tidewater}\n', ''))
-    assert said.startswith('contract.yaml: parties: is missing')
+    (problem,) = problems(WRITE, head=HEAD.replace('parties: {customer: Pelagia, supplier: Tidewater}\n', ''))
+    assert problem.startswith('contract.yaml: parties: is missing')

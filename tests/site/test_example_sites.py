@@ -112,9 +112,9 @@ def test_reframe_reads_the_example_with_the_partitions_that_the_trials_name() ->
 
 @pytest.mark.parametrize(('folder', 'system'), [(EXAMPLE, 'pelagia'), (LAB, 'lab')])
 def test_reframe_asks_slurm_for_whole_nodes_in_every_partition(folder: Path, system: str) -> None:
-    found = scripts(folder / 'settings.py', system)
-    assert list(found) == ['compute', 'io']
-    for text in found.values():
+    texts = scripts(folder / 'settings.py', system)
+    assert list(texts) == ['compute', 'io']
+    for text in texts.values():
         options = {line.removeprefix('#SBATCH ') for line in text.splitlines() if line.startswith('#SBATCH ')}
         assert {'--nodes=3', '--ntasks=12', '--ntasks-per-node=4', '--exclusive', '--no-requeue'} <= options
 
@@ -181,7 +181,7 @@ ACTIONS = {
     for name, entry in yaml.safe_load(block)['actions'].items()
 }
 COMMANDS = [' '.join(entry[key]) for entry in ACTIONS.values() for key in ('start', 'undo', 'check')]
-OF_LUSTRE = [each for each in COMMANDS if 'lctl ' in each or 'mount' in each]
+OF_LUSTRE = [command for command in COMMANDS if 'lctl ' in command or 'mount' in command]
 
 
 @pytest.mark.parametrize('name', ACTIONS)
@@ -191,17 +191,17 @@ def test_each_can_stand_in_a_trial_yaml(name):
 
 @pytest.mark.parametrize('command', OF_LUSTRE)
 def test_what_it_asks_of_lustre_is_in_the_usage_texts_or_was_seen_to_work(command):
-    found = re.search(r'lctl (\w+)((?: -\w+)*) (\S+)', command)
-    if found is None:
+    match = re.search(r'lctl (\w+)((?: -\w+)*) (\S+)', command)
+    if match is None:
         seen = ' '.join(LUSTRE['34_failover_during_ior'].values())
         verb = re.search(r'umount /mnt/ost3|mount -t lustre|mountpoint -q', command)
         assert verb is not None and (verb.group() in seen or verb.group().startswith('mountpoint'))
         return
-    verb, options, parameter = found.groups()
+    verb, options, parameter = match.groups()
     usage = next(text for name, text in LUSTRE['61_help_of_lctl'].items() if name.endswith(f'help_{verb}.err'))
     assert f'usage: {verb} ' in usage
     assert all(re.search(rf'[\[|]{option}\b', usage) for option in options.split())
     known = ' '.join(text for name in ('30_deactivated', '31_degraded', '46_state') for text in LUSTRE[name].values())
-    known += ' '.join(text for each in LUSTRE.values() for text in each.values() if 'health_check' in text)
+    known += ' '.join(text for step in LUSTRE.values() for text in step.values() if 'health_check' in text)
     last = parameter.partition('=')[0].rpartition('.')[2]
     assert re.search(rf'\b{last}\b', known)

@@ -34,9 +34,9 @@ CLUSTER = FoundMachine(
 def written(tmp_path):
     """The site with these files."""
 
-    def write(found):
-        (tmp_path / 'settings.py').write_text(settings_of(found))
-        (tmp_path / 'trial.yaml').write_text(trial_of(found))
+    def write(cluster):
+        (tmp_path / 'settings.py').write_text(settings_of(cluster))
+        (tmp_path / 'trial.yaml').write_text(trial_of(cluster))
         return load(tmp_path)
 
     return write
@@ -44,20 +44,20 @@ def written(tmp_path):
 
 def alone(**changes):
     """A machine without Slurm."""
-    own = FoundPartition('default', 1, 2, 8 * GIB)
+    only = FoundPartition('default', 1, 2, 8 * GIB)
     disk = replace(FoundFileSystem('scratch', 'posix', '/scratch/trials', '', 50 * GIB, 10**7), **changes)
-    return replace(CLUSTER, system='local', partitions=(own,), file_systems=(disk,), modules=(), modules_system='')
+    return replace(CLUSTER, system='local', partitions=(only,), file_systems=(disk,), modules=(), modules_system='')
 
 
 def test_a_cluster_is_a_site_with_its_partitions_file_systems_and_a_first_trial(written, tmp_path):
     site = written(CLUSTER)
-    assert {name: each.memory for name, each in site.trial_file.partitions.items()} == {
+    assert {name: entry.memory for name, entry in site.trial_file.partitions.items()} == {
         'pelagia:compute': 257_000 * MIB,
         'pelagia:debug': 7_000 * MIB,
     }
     assert settings_fault(site, 'pelagia') == ''
-    found = partitions_in(tmp_path / 'settings.py')['pelagia:debug']
-    assert (found['scheduler'], found['access']) == ('slurm', ['--partition=debug', '--exclusive', '--no-requeue'])
+    debug = partitions_in(tmp_path / 'settings.py')['pelagia:debug']
+    assert (debug['scheduler'], debug['access']) == ('slurm', ['--partition=debug', '--exclusive', '--no-requeue'])
     entry = site.file_system('scratch')
     assert (entry.type, entry.mount, entry.osts, entry.mdts) == ('lustre', '/lustre', 8, 2)
     assert (entry.limits.bytes, entry.limits.inodes) == (80 * GIB, 200_000)  # a tenth of what is free

@@ -87,22 +87,25 @@ def problems_of(read):
 def test_the_file_gives_every_reference_with_its_case_and_origin(read):
     case = Case('SharedFile', 'lab:io', 'scratch', 'default', 1)
     wide = Case('SharedFile', 'lab:io', 'scratch', 'wide', 16)
-    found = read(FILE)
-    assert list(found) == [('nightly', case), ('nightly', case._replace(nodes=16)), ('acceptance', wide)]
-    assert found['nightly', case] == (
+    references = read(FILE)
+    assert list(references) == [('nightly', case), ('nightly', case._replace(nodes=16)), ('acceptance', wide)]
+    assert references['nightly', case] == (
         Reference('read@1MiB', 100.0 * MIB, -0.1, 0.3, 'MiB/s', BASELINE, '2026-11-20', 'ior'),
         Reference('write@1MiB', 80.0 * MIB, -0.1, 0.2, 'MiB/s', BASELINE, '2026-11-20', 'ior'),
     )
-    (of_any_engine,) = found['acceptance', wide]
+    (of_any_engine,) = references['acceptance', wide]
     assert (of_any_engine.date, of_any_engine.engine) == ('2026-06-30', '')
 
 
-@pytest.mark.parametrize(('said', 'of_sessions'), [('', False), (', sessions: [20261120T021500-0a1b2c]', True)])
-def test_a_baseline_that_names_its_sessions_has_bounds_of_them(read, said, of_sessions):
-    found = read(FILE.replace('engine: ior}', f'engine: ior{said}}}'))
-    assert {each.of_sessions for (profile, _), own in found.items() if profile == 'nightly' for each in own} == {
-        of_sessions
-    }
+@pytest.mark.parametrize(('words', 'of_sessions'), [('', False), (', sessions: [20261120T021500-0a1b2c]', True)])
+def test_a_baseline_that_names_its_sessions_has_bounds_of_them(read, words, of_sessions):
+    references = read(FILE.replace('engine: ior}', f'engine: ior{words}}}'))
+    assert {
+        reference.of_sessions
+        for (profile, _), of_case in references.items()
+        if profile == 'nightly'
+        for reference in of_case
+    } == {of_sessions}
 
 
 def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
@@ -190,9 +193,9 @@ def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
     ],
 )  # fmt: skip
 def test_what_reframe_would_skip_is_refused(problems_of, old, new, problem):
-    found = problems_of(old, new)
-    assert any(problem in each for each in found), found
-    assert all(each.startswith('references.yaml: ') and each.isprintable() for each in found)
+    lines = problems_of(old, new)
+    assert any(problem in line for line in lines), lines
+    assert all(line.startswith('references.yaml: ') and line.isprintable() for line in lines)
 
 
 OTHERS = """
@@ -216,8 +219,8 @@ FileMetadata:
     ],
 )
 def test_a_reference_of_any_metric_is_in_a_unit_of_its_dimension(read, metric, written, base):
-    ((found,),) = read(OTHERS.format(metric=metric, parts=written)).values()
-    assert (found.metric, found.value, found.engine) == (metric, base, 'mdtest')
+    ((reference,),) = read(OTHERS.format(metric=metric, parts=written)).values()
+    assert (reference.metric, reference.value, reference.engine) == (metric, base, 'mdtest')
 
 
 @pytest.mark.parametrize(
@@ -232,8 +235,8 @@ def test_a_reference_of_any_metric_is_in_a_unit_of_its_dimension(read, metric, w
 def test_the_worse_end_counts_whichever_it_is(read, statistic, metric, means):
     name, _, parts = metric.partition(': ')
     text = OTHERS.format(metric=name, parts=parts.strip('[]')).replace('engine: mdtest', f'statistic: {statistic}')
-    ((found,),) = read(text).values()
-    assert found.statistic == means
+    ((reference,),) = read(text).values()
+    assert reference.statistic == means
 
 
 @given(st.integers(1, 10**4), st.sampled_from(sorted(unit for unit, (base, _) in UNITS.items() if base == 'B/s')))
@@ -241,8 +244,8 @@ def test_a_reference_in_any_unit_is_in_its_base_unit_to_the_digit(tmp_path_facto
     file = tmp_path_factory.mktemp('site') / REFERENCES_FILE
     text = f'{hundredths // 100}.{hundredths % 100:02d}'
     file.write_text(FILE.replace('[100.0, -0.1, 0.3, MiB/s]', f'[{text}, -0.1, 0.3, {unit}]'))
-    found, *_ = next(iter(load_references(file, MEASURED).values()))
-    assert (found.unit, found.value) == (unit, float(Fraction(text) * UNITS[unit][1]))
+    reference, *_ = next(iter(load_references(file, MEASURED).values()))
+    assert (reference.unit, reference.value) == (unit, float(Fraction(text) * UNITS[unit][1]))
 
 
 @pytest.mark.parametrize(
@@ -265,7 +268,7 @@ def test_a_unit_of_another_dimension_is_refused_with_the_right_ones(read, metric
 
 
 @pytest.mark.parametrize(
-    ('bounds', 'said'),
+    ('bounds', 'words'),
     [
         ('-0.1, null', '[2]: nothing can be too long; write 0.1 for at most 10 % more'),
         ('null, null', ': nothing can fail it: write 0.1 for at most 10 % more'),
@@ -273,10 +276,10 @@ def test_a_unit_of_another_dimension_is_refused_with_the_right_ones(read, metric
         ('null, -0.1', '[2]: -0.1 is no highest fraction; write 0.1 for 10 % more, or null'),
     ],
 )
-def test_where_lower_is_better_the_upper_bound_is_needed(read, bounds, said):
+def test_where_lower_is_better_the_upper_bound_is_needed(read, bounds, words):
     with pytest.raises(SiteError) as caught:
         read(OTHERS.format(metric='p99@4KiB', parts=f'2.0, {bounds}, ms'))
-    assert caught.value.problems[0].endswith(f'p99@4KiB{said}')
+    assert caught.value.problems[0].endswith(f'p99@4KiB{words}')
 
 
 @pytest.mark.parametrize('text', ['', '# nothing\n', '[]', 'text', 'null', '7'])
@@ -300,8 +303,8 @@ def test_a_place_that_holds_nothing_is_refused(read, text):
 
 
 def test_a_check_that_no_trial_measures_can_have_no_references(problems_of):
-    found = problems_of('SharedFile:\n  $index', 'Unused:\n  $index')
-    assert any('no trial of the profile nightly has this check' in each for each in found)
+    lines = problems_of('SharedFile:\n  $index', 'Unused:\n  $index')
+    assert any('no trial of the profile nightly has this check' in line for line in lines)
 
 
 def test_checks_that_are_not_loaded_are_skipped_where_not_all_are(read):
@@ -375,15 +378,15 @@ def test_whatever_is_done_to_the_file_every_reference_in_it_is_judged_or_a_probl
     file = tmp_path_factory.mktemp('site') / REFERENCES_FILE
     file.write_text(yaml.safe_dump(document, allow_unicode=True, sort_keys=False))
     try:
-        found = load_references(file, MEASURED)
+        references = load_references(file, MEASURED)
     except SiteError as error:
         assert 1 <= len(error.problems) <= SHOWN_PROBLEMS
-        assert all(each.isprintable() for each in error.problems)
+        assert all(problem.isprintable() for problem in error.problems)
         return
     seen = {
-        (case.check, profile, *case[1:], each.metric): [each.value, each.low, each.high, each.unit]
-        for (profile, case), own in found.items()
-        for each in own
+        (case.check, profile, *case[1:], entry.metric): [entry.value, entry.low, entry.high, entry.unit]
+        for (profile, case), of_case in references.items()
+        for entry in of_case
     }
     written = leaves(yaml.safe_load(file.read_text()))
     assert seen == {keys: [in_base(value, unit).value, *ends, unit] for keys, (value, *ends, unit) in written.items()}
@@ -401,7 +404,7 @@ def test_whatever_is_done_to_the_text_there_are_references_or_problems(tmp_path_
     try:
         load_references(file, MEASURED)
     except SiteError as error:
-        assert all(each.isprintable() for each in error.problems)
+        assert all(problem.isprintable() for problem in error.problems)
 
 
 def test_the_file_of_the_documentation_is_valid(tmp_path):
@@ -423,6 +426,6 @@ def test_the_file_of_the_documentation_is_valid(tmp_path):
 def test_a_profile_that_no_trial_has_for_a_check_hides_no_other_problem(read):
     with pytest.raises(SiteError) as caught:
         read(FILE.replace('  nightly:', '  paper:').replace('2000.0', '-5'))
-    said = caught.value.problems
-    assert [line for line in said if 'SharedFile.paper: no trial of the profile paper' in line]
-    assert [line for line in said if 'SharedFile.acceptance.' in line and '-5 is no reference' in line]
+    problems = caught.value.problems
+    assert [line for line in problems if 'SharedFile.paper: no trial of the profile paper' in line]
+    assert [line for line in problems if 'SharedFile.acceptance.' in line and '-5 is no reference' in line]

@@ -127,12 +127,12 @@ ONE_PROBLEM = [
 
 
 @pytest.mark.parametrize(
-    ('old', 'new', 'said'), ONE_PROBLEM, ids=[new[:40] or old[:40] for old, new, _ in ONE_PROBLEM]
+    ('old', 'new', 'words'), ONE_PROBLEM, ids=[new[:40] or old[:40] for old, new, _ in ONE_PROBLEM]
 )
 def test_a_wrong_value_is_named_with_its_file_key_and_remedy(
-    problems_with: Problems, old: str, new: str, said: str
+    problems_with: Problems, old: str, new: str, words: str
 ) -> None:
-    assert any(line.startswith('trial.yaml: ') and said in line for line in problems_with(old, new))
+    assert any(line.startswith('trial.yaml: ') and words in line for line in problems_with(old, new))
 
 
 def test_all_problems_are_said_at_once(problems_with: Problems) -> None:
@@ -159,8 +159,8 @@ def test_a_key_named_like_pydantics_mark_is_an_unknown_key(problems_with: Proble
 
 
 def test_a_file_system_named_like_a_key_is_no_confusion(problems_with: Problems) -> None:
-    said = problems_with('  home:\n    type: nfs', '  limits:\n    tpe: nfs')
-    assert "trial.yaml: file_systems.limits.tpe: there is no such key; did you mean 'type'?" in said
+    problems = problems_with('  home:\n    type: nfs', '  limits:\n    tpe: nfs')
+    assert "trial.yaml: file_systems.limits.tpe: there is no such key; did you mean 'type'?" in problems
 
 
 def test_records_beside_the_target_are_possible_where_the_site_says_so(site_with: Callable[..., Site]) -> None:
@@ -194,7 +194,7 @@ def test_a_missing_file_and_a_directory_in_its_place_are_named(folder: Path, nam
 
 
 @pytest.mark.parametrize(
-    ('text', 'said'),
+    ('text', 'words'),
     [
         ('a = 1\nb = (', 'settings.py: line 2: SyntaxError: '),
         ('a = 1\n\nb = c', "settings.py: line 3: NameError: name 'c' is not defined"),
@@ -210,11 +210,11 @@ def test_a_missing_file_and_a_directory_in_its_place_are_named(folder: Path, nam
         ('site_configuration = {"systems": [7, {"partitions": [7, {}]}]}', 'settings.py describes no such partition'),
     ],
 )
-def test_settings_that_do_not_work_are_one_line(folder: Path, text: str, said: str) -> None:
+def test_settings_that_do_not_work_are_one_line(folder: Path, text: str, words: str) -> None:
     (folder / 'settings.py').write_text(text)
     with pytest.raises(SiteError) as caught:
         load(folder)
-    assert said in caught.value.problems[0] and caught.value.problems[0].isprintable()
+    assert words in caught.value.problems[0] and caught.value.problems[0].isprintable()
 
 
 def test_settings_that_reframe_has_executed_are_not_executed_again(folder: Path) -> None:
@@ -279,7 +279,7 @@ def test_a_flood_of_problems_is_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ('word', 'known', 'said'),
+    ('word', 'known', 'words'),
     [
         ('lustr', ['posix', 'lustre'], "did you mean 'lustre'?"),
         ('zzz', ['posix', 'lustre'], 'write one of posix, lustre'),
@@ -287,5 +287,5 @@ def test_a_flood_of_problems_is_cut() -> None:
         ('x', [], 'there is none to choose from'),
     ],
 )
-def test_the_nearest_word_is_suggested_or_all_are_offered(word: object, known: list[str], said: str) -> None:
-    assert choice(word, known) == said
+def test_the_nearest_word_is_suggested_or_all_are_offered(word: object, known: list[str], words: str) -> None:
+    assert choice(word, known) == words

@@ -111,8 +111,8 @@ def test_two_trials_that_fix_a_case_differently_are_refused(site_with: Build, ke
     site = site_with('  - checks: [access]\n', f'{TWO_TRIALS}    {key}: {value}\n')
     with pytest.raises(SiteError) as caught:
         site.check_overrides({'SharedFile': 'access'})
-    (said,) = caught.value.problems
-    assert said.startswith(f'trial.yaml: trials[1].{key}: is not that of trials[0]')
+    (problem,) = caught.value.problems
+    assert problem.startswith(f'trial.yaml: trials[1].{key}: is not that of trials[0]')
 
 
 @pytest.mark.parametrize('line', ['budget: 20min', 'profiles: [smoke]\n    budget: 10min'])
@@ -127,8 +127,8 @@ def test_an_expectation_that_no_profile_of_its_trial_judges_is_refused(site_with
     smoke = 'nodes: [1, 2]\n    profiles: [smoke]\n    enforce: [{}]'
     with pytest.raises(SiteError) as caught:
         site_with('nodes: [1, 2]', smoke.format('X1')).check_enforced(known, ['P1'])
-    (said,) = caught.value.problems
-    assert said.startswith("trial.yaml: trials[0].enforce[0]: 'X1' decides nothing in smoke")
+    (problem,) = caught.value.problems
+    assert problem.startswith("trial.yaml: trials[0].enforce[0]: 'X1' decides nothing in smoke")
     site_with('nodes: [1, 2]', smoke.format('P1')).check_enforced(known, ['P1'])
     site_with('nodes: [1, 2]', smoke.format('X1').replace('[smoke]', '[smoke, nightly]')).check_enforced(known)
 
@@ -216,13 +216,13 @@ def test_engines_launchers_interpreters_and_units_are_the_usual_ones_unless_the_
         None,
         'binary',
     )
-    own = site_with('state:', 'units: decimal\nengines: [fio, {name: ior, program: /opt/ior/bin/ior}]\nstate:')
-    assert own.engine_choices() == (EngineChoice('fio', 'fio'), EngineChoice('ior', '/opt/ior/bin/ior'))
-    assert own.units == 'decimal'
+    chosen = site_with('state:', 'units: decimal\nengines: [fio, {name: ior, program: /opt/ior/bin/ior}]\nstate:')
+    assert chosen.engine_choices() == (EngineChoice('fio', 'fio'), EngineChoice('ior', '/opt/ior/bin/ior'))
+    assert chosen.units == 'decimal'
     keys = 'python: /usr/bin/python3.6, launcher: {kind: hydra, arguments: [-iface, ib0, -iface]}'
-    own = site_with('launcher: srun', keys)
-    assert own.launcher('lab:io') == Launcher('hydra', ('-iface', 'ib0', '-iface'))
-    assert own.partition('lab:io').python == '/usr/bin/python3.6'
+    chosen = site_with('launcher: srun', keys)
+    assert chosen.launcher('lab:io') == Launcher('hydra', ('-iface', 'ib0', '-iface'))
+    assert chosen.partition('lab:io').python == '/usr/bin/python3.6'
 
 
 def test_targets_are_counted_or_listed_by_their_numbers(site_with: Build) -> None:
@@ -248,8 +248,8 @@ def test_a_name_that_is_neither_check_nor_family_is_named_with_the_nearest(site_
     site = site_with('[access]', '[access, SharedFle]')
     with pytest.raises(SiteError) as caught:
         site.check_names({'SharedFile': 'access'})
-    (said,) = caught.value.problems
-    assert said.startswith("trial.yaml: trials[0].checks[1]: 'SharedFle' ") and "'SharedFile'?" in said
+    (problem,) = caught.value.problems
+    assert problem.startswith("trial.yaml: trials[0].checks[1]: 'SharedFle' ") and "'SharedFile'?" in problem
 
 
 def test_the_state_directory_is_made_and_trial_paths_inside_it(site_with: Build, folder: Path) -> None:
@@ -363,10 +363,12 @@ actions:
 
 def test_a_tunable_is_an_action_for_each_of_its_values(site_with: Build) -> None:
     site = site_with('state: state', TUNABLE.format(start='n={value}', values="[4, 8, 16], count: [c, '{value}']"))
-    assert [each.name for each in site.actions('scratch')] == ['away']
-    found = [(each.name, each.start, each.undo) for each in site.actions('scratch', tunable=True)]
-    assert found == [(f'threads-{value}', ('set', f'n={value}'), ('set', '8')) for value in (4, 8, 16)]
-    assert [each.counting for each in site.actions('scratch', tunable=True)] == [('c', str(n)) for n in (4, 8, 16)]
+    assert [action.name for action in site.actions('scratch')] == ['away']
+    tunable = site.actions('scratch', tunable=True)
+    assert [(action.name, action.start, action.undo) for action in tunable] == [
+        (f'threads-{value}', ('set', f'n={value}'), ('set', '8')) for value in (4, 8, 16)
+    ]
+    assert [action.counting for action in tunable] == [('c', str(n)) for n in (4, 8, 16)]
     assert site.actions('scratch')[0].counting == ()
 
 

@@ -79,7 +79,7 @@ def test_paper_uses_every_point_and_the_sources_bytes_as_they_are() -> None:
     ('name', 'largest'), [('smoke', 128 * MIB), ('nightly', 128 * MIB), ('acceptance', GIB), ('paper', GIB)]
 )
 def test_no_transfer_is_larger_than_what_a_task_moves_at_first(name: str, largest: int) -> None:
-    fitting = [each for each in expand(SIZES, MFWA, ALONE) if ACCESS.fits(each, PROFILES[name].effort, None)]
+    fitting = [point for point in expand(SIZES, MFWA, ALONE) if ACCESS.fits(point, PROFILES[name].effort, None)]
     assert fitting[-1].data.transfer_size == largest
 
 

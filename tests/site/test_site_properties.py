@@ -116,8 +116,8 @@ def test_any_text_and_any_bytes_give_problems(example: Path, raw: bytes) -> None
 @pytest.mark.parametrize('odd', ODD_TEXTS)
 def test_an_odd_text_in_place_of_any_one_value_gives_a_site_or_problems(folder: Path, odd: str) -> None:
     text = (folder / 'trial.yaml').read_text()
-    for found in re.finditer(r'(?<=: )[\w./-]+|(?<=\[)[\w:]+', text):
-        changed = text[: found.start()] + odd + text[found.end() :]
+    for place in re.finditer(r'(?<=: )[\w./-]+|(?<=\[)[\w:]+', text):
+        changed = text[: place.start()] + odd + text[place.end() :]
         check_outcome(folder, changed.encode('utf-8', 'surrogatepass'))
 
 
@@ -156,8 +156,8 @@ def test_those_of_the_system_come_before_the_partitions_and_the_environments(mod
 
 
 def test_an_entry_may_say_where_this_module_is_looked_for(modules):
-    found = modules(environments=[environment({'name': 'seatrial/ior', 'path': '/opt/modules'}, {'name': 'x'})])
-    assert found == Modules('lmod', (Module('seatrial/ior', '/opt/modules'), Module('x', '')))
+    loaded = modules(environments=[environment({'name': 'seatrial/ior', 'path': '/opt/modules'}, {'name': 'x'})])
+    assert loaded == Modules('lmod', (Module('seatrial/ior', '/opt/modules'), Module('x', '')))
 
 
 @pytest.mark.parametrize('mistake', ['7', "[{'path': '/x'}]", "'ior'", '[7]'])

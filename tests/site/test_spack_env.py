@@ -35,19 +35,19 @@ def database(repository):
 
 
 def spec_of(lock, name):
-    (found,) = [spec for spec in lock['concrete_specs'].values() if spec['name'] == name]
-    return found
+    (spec,) = [spec for spec in lock['concrete_specs'].values() if spec['name'] == name]
+    return spec
 
 
 def test_every_program_is_asked_for_in_one_exact_version(environment):
-    found = {each.name: each for each in asked(environment)}
-    assert set(found) == PROGRAMS
-    assert found['ior'].version == '4.0.0'
-    assert found['ior'].variants == {'hdf5': False, 'ncmpi': False}
+    programs = {program.name: program for program in asked(environment)}
+    assert set(programs) == PROGRAMS
+    assert programs['ior'].version == '4.0.0'
+    assert programs['ior'].variants == {'hdf5': False, 'ncmpi': False}
 
 
 @pytest.mark.parametrize(
-    ('specs', 'require', 'said'),
+    ('specs', 'require', 'words'),
     [
         ('ior@4.0.0', ['@=4.0.0'], 'ior: its version is not fixed'),
         ('ior', ['@=4.0.0'], 'ior: its version is not fixed'),
@@ -55,14 +55,14 @@ def test_every_program_is_asked_for_in_one_exact_version(environment):
         ('ior@=4.0.0', ['@=3.3.0'], 'ior: specs has @=4.0.0, and packages requires @=3.3.0'),
     ],
 )
-def test_a_version_that_is_not_exact_or_stands_there_differently_is_refused(specs, require, said):
-    with pytest.raises(ValueError, match=said):
+def test_a_version_that_is_not_exact_or_stands_there_differently_is_refused(specs, require, words):
+    with pytest.raises(ValueError, match=words):
         asked({'spack': {'specs': [specs], 'packages': {'ior': {'require': require}}}})
 
 
 def test_require_may_be_a_single_text_and_variants_have_values():
-    (found,) = asked({'spack': {'specs': ['a@=1_2 x=y'], 'packages': {'a': {'require': '@=1_2+b~c-d'}}}})
-    assert (found.version, found.variants) == ('1_2', {'x': 'y', 'b': True, 'c-d': False})
+    (program,) = asked({'spack': {'specs': ['a@=1_2 x=y'], 'packages': {'a': {'require': '@=1_2+b~c-d'}}}})
+    assert (program.version, program.variants) == ('1_2', {'x': 'y', 'b': True, 'c-d': False})
 
 
 def test_the_lock_of_the_reference_platform_is_what_is_asked_for(environment, lock):
@@ -149,7 +149,7 @@ def test_what_was_needed_for_building_alone_may_be_gone(lock, database):
 )
 def test_what_was_installed_otherwise_is_told(lock, database, key, value, words):
     records = copy.deepcopy(database)
-    (record,) = [each for each in records['database']['installs'].values() if each['spec']['name'] == 'ior']
+    (record,) = [record for record in records['database']['installs'].values() if record['spec']['name'] == 'ior']
     record['spec'][key] = value
     assert faults_of_installation(lock, records, ['ior']) == [
         f'ior@4.0.0/l7f4hbh: its {words} as installed is not that of the lock'
@@ -167,16 +167,16 @@ def test_a_program_that_the_lock_does_not_have_is_told(lock, database):
     assert fault.startswith('io500 is not in the lock; it has bonniepp, darshan-runtime,')
 
 
-@pytest.mark.parametrize(('symbols', 'told'), [(b'MPI_Init\0', 0), (b'open\0', 1)], ids=['with MPI', 'without'])
-def test_a_darshan_that_found_no_mpi_is_told_with_the_mend(lock, database, tmp_path, symbols, told):
+@pytest.mark.parametrize(('symbols', 'count'), [(b'MPI_Init\0', 0), (b'open\0', 1)], ids=['with MPI', 'without'])
+def test_a_darshan_that_found_no_mpi_is_told_with_the_mend(lock, database, tmp_path, symbols, count):
     (tmp_path / 'lib').mkdir()
     (tmp_path / 'lib' / 'libdarshan.so').write_bytes(b'\x7fELF' + symbols)
     (record,) = [
-        each for each in database['database']['installs'].values() if each['spec']['name'] == 'darshan-runtime'
+        record for record in database['database']['installs'].values() if record['spec']['name'] == 'darshan-runtime'
     ]
     record['path'] = str(tmp_path)
     faults = built_without_mpi(lock, database)
-    assert len(faults) == told
+    assert len(faults) == count
     assert all('packages.darshan-runtime.require' in fault for fault in faults)
 
 
@@ -189,15 +189,15 @@ def test_a_darshan_that_is_wanted_without_mpi_needs_none(lock, database, tmp_pat
     assert built_without_mpi(lock, database) == []
 
 
-@pytest.mark.parametrize(('said', 'faults'), [('sync psync libaio', 0), ('', 0), ('sync psync', 1)])
-def test_a_fio_that_was_built_without_libaio_is_told(lock, database, tmp_path, said, faults):
+@pytest.mark.parametrize(('output', 'faults'), [('sync psync libaio', 0), ('', 0), ('sync psync', 1)])
+def test_a_fio_that_was_built_without_libaio_is_told(lock, database, tmp_path, output, faults):
     (tmp_path / 'bin').mkdir()
     (tmp_path / 'bin' / 'fio').write_bytes(b'')
     for record in database['database']['installs'].values():
         record['path'] = str(tmp_path)
-    found = unable(lock, database, lambda program, option: said)
-    assert len(found) == faults
-    assert all('bin/fio was built without libaio; install the headers' in fault for fault in found)
+    problems = unable(lock, database, lambda program, option: output)
+    assert len(problems) == faults
+    assert all('bin/fio was built without libaio; install the headers' in fault for fault in problems)
 
 
 @pytest.mark.parametrize(('library', 'faults'), [('MPICH 4.0.2', 0), ('', 0), ('Open MPI 4.1.4', 2)])
@@ -215,10 +215,10 @@ def test_what_is_linked_with_another_mpi_than_the_locks_is_told(lock, database, 
     programs = [tmp_path / 'bin' / name for name in ('ior', 'mdtest')]
     for program in programs:
         program.write_bytes(b'')
-    found = another_mpi(lock, database, told)
+    problems = another_mpi(lock, database, told)
     assert asked_of == [str(program) for program in programs]
-    assert len(found) == faults
-    assert all(f'{library}, and the lock says mpich' in fault for fault in found)
+    assert len(problems) == faults
+    assert all(f'{library}, and the lock says mpich' in fault for fault in problems)
 
 
 # Spack itself
@@ -228,7 +228,7 @@ REPOSITORY = 'repo:\n  namespace: builtin\n  api: v2.0\n'
 
 
 @pytest.mark.parametrize(
-    ('core', 'repository', 'said'),
+    ('core', 'repository', 'words'),
     [
         (CORE, REPOSITORY, ''),
         (CORE.replace('1.0.0.dev0', '1.2.3').replace('(2, 0)', '(2, 4)'), REPOSITORY, ''),
@@ -244,5 +244,5 @@ REPOSITORY = 'repo:\n  namespace: builtin\n  api: v2.0\n'
         ('', REPOSITORY, 'it does not tell its version; is it Spack?'),
     ],
 )
-def test_a_spack_is_refused_for_its_version_or_package_api(core, repository, said):
-    assert core_fault(core, repository, (1, 0)) == said
+def test_a_spack_is_refused_for_its_version_or_package_api(core, repository, words):
+    assert core_fault(core, repository, (1, 0)) == words

@@ -60,7 +60,7 @@ def test_every_problem_of_the_document_is_collected() -> None:
 
 
 @pytest.mark.parametrize(
-    ('text', 'said'),
+    ('text', 'words'),
     [
         ('a: [1\nb: 2', "line 2, column 2: expected ',' or ']', but got ':'"),
         ('a:\n\t- b', 'a tab stands where spaces belong'),
@@ -87,8 +87,8 @@ def test_every_problem_of_the_document_is_collected() -> None:
         ('# nothing\n', 'the file is empty'),
     ],
 )
-def test_what_cannot_be_read_is_said_with_its_place(text: str, said: str) -> None:
-    assert said in problems_of(text)[0]
+def test_what_cannot_be_read_is_said_with_its_place(text: str, words: str) -> None:
+    assert words in problems_of(text)[0]
 
 
 def test_a_recursive_alias_ends() -> None:

@@ -33,14 +33,14 @@ KILLED_JOB = 'fio: pid=20899, got signal=9\n'
 
 def main(arguments):
     with open(os.path.abspath(__file__) + '.json') as stream:
-        told = json.load(stream)
+        content = json.load(stream)
     if arguments == ['--version']:
-        print(told['version'])
+        print(content['version'])
         return 0
     job_file = arguments[-1]
     report = next(a for a in arguments if a.startswith('--output='))[len('--output=') :]
     order = {}
-    for expression, more in told['orders']:
+    for expression, more in content['orders']:
         if re.search(expression, '/'.join(job_file.split('/')[-3:])):
             order.update(more)
     common, jobs = read_jobs(job_file)
@@ -54,7 +54,7 @@ def main(arguments):
     status = carry_out(common, jobs, order)
     fault = order.get('fault')
     if fault != 'no-report':
-        text = json.dumps(said(told['template'], common, jobs, order, number), indent=2) + '\n'
+        text = json.dumps(said(content['template'], common, jobs, order, number), indent=2) + '\n'
         with open(report, 'w') as stream:
             stream.write(text[: len(text) // 2] if fault == 'half-json' else text)
     return 1 if fault == 'exit-1' else status
@@ -162,14 +162,14 @@ def touch_anywhere(common, options, data):
 
 
 def touch_region(common, options, data):
-    offset, own, size = int(options['offset']), int(options['io_size']), int(common['bs'])
+    offset, extent, size = int(options['offset']), int(options['io_size']), int(common['bs'])
     operation, _, skip = options['rw'].partition(':')
     if 'read' in operation:
         with open(options['filename'], 'rb') as stream:
             stream.read(END)
         return
     step = size + int(skip or 0)
-    places = [(offset, own)] if step == size else [(offset + i * step, size) for i in range(own // size)]
+    places = [(offset, extent)] if step == size else [(offset + i * step, size) for i in range(extent // size)]
     with open(os.open(options['filename'], os.O_RDWR | os.O_CREAT, 0o644), 'r+b') as stream:
         for place, length in places:
             for start in range(place, place + length, CHUNK):
@@ -251,8 +251,8 @@ def at_random(form, common, order, number):
         times = {'min': latency, 'max': latency, 'mean': float(latency), 'N': count, 'bins': {str(latency): count}}
         moved, iops = count * size, 1000.0 * count / runtime
         rate = moved * 1000 // runtime
-        told = {'io_bytes': moved, 'bw_bytes': rate, 'bw': rate >> 10, 'iops': iops, 'total_ios': count}
-        done[direction] = dict(form[direction], runtime=runtime, lat_ns=times, **told)
+        totals = {'io_bytes': moved, 'bw_bytes': rate, 'bw': rate >> 10, 'iops': iops, 'total_ios': count}
+        done[direction] = dict(form[direction], runtime=runtime, lat_ns=times, **totals)
     return done
 
 

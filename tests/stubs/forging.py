@@ -56,8 +56,8 @@ def of_iors_ranks(text):
     forged = [head]
     for access, rank, *times_and_rates in (row.split(',') for row in rows):
         times, rates = (list(map(float, part)) for part in (times_and_rates[:2], times_and_rates[2:]))
-        figures = [each / FASTER for each in times] + [each * FASTER for each in rates]
-        forged.append(','.join([access, rank, *(f'{each:.10e}' for each in figures)]))
+        figures = [time / FASTER for time in times] + [rate * FASTER for rate in rates]
+        forged.append(','.join([access, rank, *(f'{figure:.10e}' for figure in figures)]))
     return '\n'.join(forged) + '\n'
 
 

@@ -43,39 +43,39 @@ def main(arguments, told_file):
     return play('lctl', arguments, told_file, ('set_param',), answer)
 
 
-def answer(arguments, told, told_file):
-    if told.get('unresponsive'):
+def answer(arguments, state, told_file):
+    if state.get('unresponsive'):
         time.sleep(3600)
     try:
         command, rest = (arguments[0], arguments[1:]) if arguments else ('', [])
-        options, operands = parse(command, rest, told) if command in COMMANDS else ([], [])
+        options, operands = parse(command, rest, state) if command in COMMANDS else ([], [])
         if options or not operands:
             raise Refusal(NOT_PLAYED, f'lctl {arguments} is not played\n')
-        return COMMANDS[command](operands, told)
+        return COMMANDS[command](operands, state)
     except Refusal as refusal:
         return say(refusal, told_file)
 
 
-def parameters(told):
+def parameters(state):
     """Every parameter that a transcript shows, with its value as it was printed."""
-    found = {}
+    values = {}
     for source in SOURCES:
         name = None
         for line in lustre_step(source).stdout.replace(OTHER_INSTANCE, INSTANCE).splitlines():
             match = NAME.match(line)
             if match is not None:
                 name = match.group(1)
-                found[name] = match.group(2) + '\n'
+                values[name] = match.group(2) + '\n'
             elif name is not None:
-                found[name] += line + '\n'
-    cached = f'users: 8\nmax_cached_mb: 3970\nused_mb: {told["cached_mb"]}\nunused_mb: 3921\n'
-    found['llite.lustre-ffff888105ab7000.max_cached_mb'] = f'\n{cached}unevict_mb: 0\nreclaim_count: 0\n'
-    found.update({name: value for name, value in told['params'].items() if value is not None})
-    hidden = {name for name, value in told['params'].items() if value is None}
+                values[name] += line + '\n'
+    cached = f'users: 8\nmax_cached_mb: 3970\nused_mb: {state["cached_mb"]}\nunused_mb: 3921\n'
+    values['llite.lustre-ffff888105ab7000.max_cached_mb'] = f'\n{cached}unevict_mb: 0\nreclaim_count: 0\n'
+    values.update({name: value for name, value in state['params'].items() if value is not None})
+    hidden = {name for name, value in state['params'].items() if value is None}
     return {
         name: value
-        for name, value in found.items()
-        if name not in hidden and not any(fnmatch.fnmatchcase(name, pattern) for pattern in told['unreadable'])
+        for name, value in values.items()
+        if name not in hidden and not any(fnmatch.fnmatchcase(name, pattern) for pattern in state['unreadable'])
     }
 
 
@@ -87,17 +87,17 @@ def matching(pattern, names):
             yield name
 
 
-def get_param(patterns, told):
-    status, known = 0, parameters(told)
+def get_param(patterns, state):
+    status, known = 0, parameters(state)
     for pattern in patterns:
         names = list(matching(pattern, known))
-        shifts = told.get('shifts') and not told['root'] and '*' in pattern and pattern.endswith('.stats')
+        shifts = state.get('shifts') and not state['root'] and '*' in pattern and pattern.endswith('.stats')
         for place, name in enumerate(names):
             value = shifted(known[name], known[names[(place + 1) % len(names)]]) if shifts else known[name]
             sys.stdout.write(f'{name}={value}')
         if not names:
             path = pattern.replace('.', '/')
-            if not told.get('closed'):
+            if not state.get('closed'):
                 sys.stderr.write(f"error: get_param: param_path '{path}': No such file or directory\n")
             status = 2
     return status
@@ -112,23 +112,23 @@ def shifted(value, other):
     return '\n'.join([*lines[:-1], lines[-1][:-1]]) + '\n'
 
 
-def set_param(settings, told):
+def set_param(settings, state):
     for setting in settings:
         pattern, _, value = setting.partition('=')
-        names = list(matching(pattern, parameters(told)))
+        names = list(matching(pattern, parameters(state)))
         path = pattern.replace('.', '/')
         if not pattern.endswith('.lru_size') or value != 'clear':
             raise Refusal(NOT_PLAYED, f'lctl set_param {setting} is not played\n')
         if not names:
             words = f"error: set_param: param_path '{path}': No such file or directory\n"
             raise Refusal(2, f"{words}error: set_param: setting '{path}'='{value}': No such file or directory\n")
-        if not told['root']:
+        if not state['root']:
             lines = [f"opening '/sys/fs/lustre/{name.replace('.', '/')}'" for name in names]
             lines.append(f"setting '{path}'='{value}'")
             raise Refusal(13, ''.join(f'error: set_param: {line}: Permission denied\n' for line in lines))
         for name in names:
             print(f'{name}={value}')
-    told['cached_mb'] = told.get('kept_mb', 0)
+    state['cached_mb'] = state.get('kept_mb', 0)
     return 0
 
 

@@ -76,10 +76,10 @@ def alone(told_file):
         yield
 
 
-def keep(told, told_file):
+def keep(state, told_file):
     """Whoever asks at the same time reads the old file or the new one."""
     with open(f'{told_file}.{os.getpid()}', 'w') as stream:
-        json.dump(told, stream)
+        json.dump(state, stream)
     os.replace(f'{told_file}.{os.getpid()}', told_file)
 
 
@@ -94,20 +94,20 @@ def play(program, arguments, told_file, changing, answer):
     if not arguments or arguments[0] not in changing:
         return answer(arguments, load(told_file), told_file)
     with alone(told_file):
-        told = load(told_file)
-        status = answer(arguments, told, told_file)
-        keep(told, told_file)
+        state = load(told_file)
+        status = answer(arguments, state, told_file)
+        keep(state, told_file)
     return status
 
 
-def answer(arguments, told, told_file):
+def answer(arguments, state, told_file):
     # The next file of that name is another one.
-    told['files'] = {path: layout for path, layout in told['files'].items() if os.path.exists(path)}
+    state['files'] = {path: layout for path, layout in state['files'].items() if os.path.exists(path)}
     try:
         command, rest = (arguments[0], arguments[1:]) if arguments else ('', [])
         if command not in COMMANDS:
             raise Refusal(NOT_PLAYED, f'lfs {command} is not played\n')
-        COMMANDS[command](rest, told)
+        COMMANDS[command](rest, state)
     except Refusal as refusal:
         return say(refusal, told_file)
     return 0
@@ -122,27 +122,27 @@ def say(refusal, told_file):
     return refusal.status
 
 
-def usage_of(command, told):
+def usage_of(command, state):
     """The genuine usage text, without what this version does not have yet."""
     text = lustre_step(HELP[command]).stderr
-    for option in told.get('lacks', []):
+    for option in state.get('lacks', []):
         text = re.sub(rf'\[[^][]*{re.escape(option)}[^][]*\]', '', text)
     return text
 
 
 def grammar(usage):
     """The options of a usage text: name -> 'none', 'required' or 'optional' value."""
-    found = {}
+    options = {}
     group = r'(?<![\w-])(-{1,2}[A-Za-z][\w-]*(?:\|-{1,2}[A-Za-z][\w-]*)*)\}?(\[|=| (?=[A-Za-z<(]))?'
     for names, value in re.findall(group, usage):
         for name in names.split('|'):
-            found.setdefault(name, {'[': 'optional', '': 'none'}.get(value, 'required'))
-    return found
+            options.setdefault(name, {'[': 'optional', '': 'none'}.get(value, 'required'))
+    return options
 
 
-def parse(command, arguments, told):
+def parse(command, arguments, state):
     """The options in their order as (name, value), and the operands; refused as getopt_long(3) and lfs do."""
-    known = grammar(usage_of(command, told))
+    known = grammar(usage_of(command, state))
     if command == 'df':
         known['-v'] = 'none'  # its usage text does not name it (transcripts 310, 311)
     options, operands = [], []
@@ -157,24 +157,24 @@ def parse(command, arguments, told):
         )
         rest = word[2:] if word[:2] != '--' else ''
         if name not in known:
-            refuse_usage(command, told, f"lfs: unrecognized option '{word}'\n")
+            refuse_usage(command, state, f"lfs: unrecognized option '{word}'\n")
         if known[name] == 'none':
             if value is not None:
-                refuse_usage(command, told, f"lfs: option '{name}' doesn't allow an argument\n")
+                refuse_usage(command, state, f"lfs: option '{name}' doesn't allow an argument\n")
             if rest:
                 words.insert(0, f'-{rest}')
             options.append((name, None))
             continue
         if known[name] == 'required' and value is None:
             if not rest and not words:
-                refuse_usage(command, told, f"lfs: option '{word}' requires an argument\n")
+                refuse_usage(command, state, f"lfs: option '{word}' requires an argument\n")
             value = rest or words.pop(0)
         options.append((name, rest or value))
     return options, operands
 
 
-def refuse_usage(command, told, words):
-    text = usage_of(command, told)
+def refuse_usage(command, state, words):
+    text = usage_of(command, state)
     raise Refusal(USAGE, words, text.partition(f'{command}: ')[2])
 
 
@@ -186,12 +186,12 @@ def size_of(text):
     return size * 1024 if size < 4096 else size  # lfs: values below 4096 are in KiB
 
 
-def inside(told, path):
-    path, mount = os.path.realpath(path), os.path.realpath(told['mount'])
+def inside(state, path):
+    path, mount = os.path.realpath(path), os.path.realpath(state['mount'])
     return path == mount or path.startswith(mount + os.sep)
 
 
-def wish_of(options, told):
+def wish_of(options, state):
     """What a command line of setstripe asks for: pieces and mirrors; refused where lfs itself does."""
     pieces = [{}]
     mirrors = 1
@@ -200,7 +200,7 @@ def wish_of(options, told):
         if name == '-E':
             end = -1 if value in ('-1', 'eof', 'EOF') else size_of(value)
             if end is None or (end != -1 and end % UNIT):
-                refuse_usage('setstripe', told, f"lfs setstripe setstripe: invalid component end '{value}'\n")
+                refuse_usage('setstripe', state, f"lfs setstripe setstripe: invalid component end '{value}'\n")
             if 'end' in piece:
                 before = piece
                 if before['end'] == -1 or (end != -1 and end <= before['end']):
@@ -214,23 +214,23 @@ def wish_of(options, told):
             piece['mdt'] = True
         elif name in ('-c', '-C'):
             if not re.match(r'-?\d+\Z', value) or not (-1 if name == '-c' else -32) <= int(value) <= 2000:
-                refuse_usage('setstripe', told, f"lfs setstripe setstripe: invalid stripe count '{value}'\n")
+                refuse_usage('setstripe', state, f"lfs setstripe setstripe: invalid stripe count '{value}'\n")
             piece['count'], piece['over'] = int(value), name == '-C'
         elif name == '-S':
             size = size_of(value)
             if size is None or size % UNIT or size >= 1 << 32:
-                refuse_usage('setstripe', told, f"lfs setstripe setstripe: invalid stripe size '{value}'\n")
+                refuse_usage('setstripe', state, f"lfs setstripe setstripe: invalid stripe size '{value}'\n")
             piece['size'] = size
         elif name == '-i':
             if not re.match(r'-?\d+\Z', value):
-                refuse_usage('setstripe', told, f"lfs setstripe setstripe: invalid stripe offset '{value}'\n")
+                refuse_usage('setstripe', state, f"lfs setstripe setstripe: invalid stripe offset '{value}'\n")
             piece['start'] = int(value)
         elif name == '-o':
             if not re.match(r'\d+(,\d+)*\Z', value):
-                refuse_usage('setstripe', told, f"lfs setstripe setstripe: invalid OST target(s) '{value}'\n")
+                refuse_usage('setstripe', state, f"lfs setstripe setstripe: invalid OST target(s) '{value}'\n")
             piece['osts'] = [int(ost) for ost in value.split(',')]
         elif name == '-p':
-            if value not in told['pools']:
+            if value not in state['pools']:
                 words = f"lfs setstripe: pool '{value} fsname lustre' does not exist: No such file or directory (2)\n"
                 raise Refusal(INVALID, words)
             piece['pool'] = value
@@ -244,17 +244,17 @@ def wish_of(options, told):
     return {'pieces': pieces, 'mirrors': mirrors}
 
 
-def setstripe(arguments, told):
-    options, operands = parse('setstripe', arguments, told)
-    wish = wish_of(options, told)
+def setstripe(arguments, state):
+    options, operands = parse('setstripe', arguments, state)
+    wish = wish_of(options, state)
     if not operands:
-        refuse_usage('setstripe', told, 'lfs setstripe setstripe: FILE must be specified\n')
+        refuse_usage('setstripe', state, 'lfs setstripe setstripe: FILE must be specified\n')
     for path in operands:
         key = os.path.realpath(path)
         error = f"lfs setstripe: setstripe error for '{path}': "
-        if not inside(told, path):
+        if not inside(state, path):
             raise Refusal(NOT_LUSTRE, f'{error}Inappropriate ioctl for device\n')
-        if told.get('restricted') and os.path.isdir(path):
+        if state.get('restricted') and os.path.isdir(path):
             os.rmdir(path)
             raise Refusal(2, f"lfs setstripe: unable to open '{path}': No such file or directory (2)\n")
         if os.path.isfile(path):
@@ -262,20 +262,20 @@ def setstripe(arguments, told):
         if not os.path.isdir(path):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
         named = [ost for piece in wish['pieces'] for ost in piece.get('osts', [piece.get('start', 0)])]
-        if any(ost >= told['osts'] for ost in named):  # what it has made by then stays
+        if any(ost >= state['osts'] for ost in named):  # what it has made by then stays
             raise Refusal(INVALID, f'{error}Invalid argument\n')
         pinned = {ost for piece in wish['pieces'] for ost in piece.get('osts', ())}
-        if os.path.isfile(path) and pinned & set(told['retired']):  # lod_alloc_ost_list in lod_qos.c
+        if os.path.isfile(path) and pinned & set(state['retired']):  # lod_alloc_ost_list in lod_qos.c
             raise Refusal(INVALID, f'{error}Invalid argument\n')
         if os.path.isdir(path):
-            told['directories'][key] = wish
-        elif any(set(piece.get('osts', ())) & set(told['full']) for piece in wish['pieces']):
+            state['directories'][key] = wish
+        elif any(set(piece.get('osts', ())) & set(state['full']) for piece in wish['pieces']):
             raise Refusal(28, f'{error}No space left on device\n')
         else:
-            told['files'][key] = allocate(wish, 0, told)
+            state['files'][key] = allocate(wish, 0, state)
 
 
-def allocate(wish, size, told):
+def allocate(wish, size, state):
     """The layout that the servers give a file of this size."""
     pieces = []
     for mirror in range(wish['mirrors']):
@@ -283,27 +283,27 @@ def allocate(wish, size, told):
         for asked in wish['pieces']:
             end = asked.get('end', -1)
             if asked.get('mdt'):
-                end = min(end, told['dom_limit'])
+                end = min(end, state['dom_limit'])
                 pieces.append({'start': 0, 'end': end, 'mirror': mirror, 'mdt': True, 'size': end})
             else:
                 reached = start == 0 or size > start
                 piece = {'start': start, 'end': end, 'mirror': mirror, 'size': asked.get('size') or 4 << 20}
-                others = {ost for each in pieces for ost in each.get('osts', ())}
-                piece.update(count_and_osts(asked, reached, told, others), pool=asked.get('pool'), init=reached)
+                others = {ost for piece in pieces for ost in piece.get('osts', ())}
+                piece.update(count_and_osts(asked, reached, state, others), pool=asked.get('pool'), init=reached)
                 pieces.append(piece)
             start = end
     return {'pieces': pieces, 'composite': bool(wish['pieces'][0].get('end')) or wish['mirrors'] > 1}
 
 
-def count_and_osts(asked, reached, told, others):
+def count_and_osts(asked, reached, state, others):
     """others: the OSTs of the components before, left out of all where three quarters remain (lod_ost_alloc_rr).
 
     Where the first one is named, lod_ost_alloc_specific takes all that there are.
     """
     if asked.get('osts'):
         return {'count': len(asked['osts']), 'osts': asked['osts'] if reached else []}
-    usable = told['pools'][asked['pool']] if asked.get('pool') else list(range(told['osts']))
-    usable = [ost for ost in usable if ost not in (*told['full'], *told['retired'])]
+    usable = state['pools'][asked['pool']] if asked.get('pool') else list(range(state['osts']))
+    usable = [ost for ost in usable if ost not in (*state['full'], *state['retired'])]
     if not reached:
         return {'count': asked.get('count') or 1, 'osts': []}
     wanted = asked.get('count') or 1
@@ -311,43 +311,43 @@ def count_and_osts(asked, reached, told, others):
     free = [ost for ost in usable if ost not in others]
     usable = free if (wanted, start) == (-1, -1) and len(free) >= len(usable) - len(usable) // 4 else usable
     count = len(usable) if wanted == -1 else wanted if asked.get('over') else min(wanted, len(usable))
-    first = usable.index(start) if start in usable else told['next'] % len(usable)
-    told['next'] += 1
+    first = usable.index(start) if start in usable else state['next'] % len(usable)
+    state['next'] += 1
     return {'count': count, 'osts': [usable[(first + place) % len(usable)] for place in range(count)]}
 
 
-def default_wish(path, told):
+def default_wish(path, state):
     """The layout of the nearest directory that has one; the root's own otherwise."""
-    while inside(told, path):
-        found = told['directories'].get(os.path.realpath(path))
-        if found is not None:
-            return found
+    while inside(state, path):
+        layout = state['directories'].get(os.path.realpath(path))
+        if layout is not None:
+            return layout
         path = os.path.dirname(os.path.realpath(path))
-    return wish_of([tuple(option) for option in told['default']], told) if told['default'] else None
+    return wish_of([tuple(option) for option in state['default']], state) if state['default'] else None
 
 
-def getstripe(arguments, told):
-    options, operands = parse('getstripe', arguments, told)
+def getstripe(arguments, state):
+    options, operands = parse('getstripe', arguments, state)
     names = {name for name, _ in options}
     if not operands:
-        refuse_usage('getstripe', told, 'lfs getstripe: FILE must be specified\n')
+        refuse_usage('getstripe', state, 'lfs getstripe: FILE must be specified\n')
     path = operands[0]
     if len(operands) > 1 or names not in ({'-y'}, {'-y', '-d'}) or os.path.isdir(path) != ('-d' in names):
         raise Refusal(NOT_PLAYED, f'lfs getstripe {arguments} is not played\n')
     if not os.path.exists(path):
         raise Refusal(2, f"lfs: getstripe for '{path}' failed: No such file or directory\n")
-    if not inside(told, path):
+    if not inside(state, path):
         words = "lfs getstripe: cb_getstripe: '{}' not on a Lustre fs?: Inappropriate ioctl for device (25)\n"
         raise Refusal(NOT_LUSTRE, words.format(path))
     if '-d' in names:
-        sys.stdout.write(shown_default(default_wish(path, told)))
+        sys.stdout.write(shown_default(default_wish(path, state)))
         return
     key = os.path.realpath(path)
-    if key not in told['files']:
-        wish = default_wish(os.path.dirname(key), told) or {'pieces': [{}], 'mirrors': 1}
-        told['files'][key] = allocate(wish, os.path.getsize(path), told)
-    on_mdt = 'stripe_offset' if before_217(told) else 'mdt_index'
-    sys.stdout.write(shown(told['files'][key], on_mdt))
+    if key not in state['files']:
+        wish = default_wish(os.path.dirname(key), state) or {'pieces': [{}], 'mirrors': 1}
+        state['files'][key] = allocate(wish, os.path.getsize(path), state)
+    on_mdt = 'stripe_offset' if before_217(state) else 'mdt_index'
+    sys.stdout.write(shown(state['files'][key], on_mdt))
 
 
 def shown_default(wish):
@@ -399,27 +399,27 @@ def shown_piece(piece, indent, dash, on_mdt):
     return text
 
 
-def mkdir(arguments, told):
-    options, operands = parse('mkdir', arguments, told)
+def mkdir(arguments, state):
+    options, operands = parse('mkdir', arguments, state)
     known = {'-c': 'count', '-i': 'first'}
     if any(name not in known for name, _ in options) or len(operands) != 1:
         raise Refusal(NOT_PLAYED, f'lfs mkdir {arguments} is not played\n')
     wish = {known[name]: int(value) for name, value in options}
     path = operands[0]
     errors = "lfs mkdir: dirstripe error on '{0}': {1}\nlfs setdirstripe: cannot create dir '{0}': {1}\n"
-    if not told['root']:
+    if not state['root']:
         raise Refusal(NOT_PERMITTED, errors.format(path, 'Operation not permitted'))
-    if wish.get('first', 0) >= told['mdts']:
+    if wish.get('first', 0) >= state['mdts']:
         raise Refusal(NO_DEVICE, errors.format(path, 'No such device'))
     os.mkdir(path)
     wanted = wish.get('count', 1)
-    count = told['mdts'] if wanted == -1 else min(wanted, told['mdts'])
-    told['shards'][os.path.realpath(path)] = [count if wanted != 1 else 0, wish.get('first', 0)]
+    count = state['mdts'] if wanted == -1 else min(wanted, state['mdts'])
+    state['shards'][os.path.realpath(path)] = [count if wanted != 1 else 0, wish.get('first', 0)]
 
 
-def setdirstripe(arguments, told):
+def setdirstripe(arguments, state):
     """Of an existing directory's default alone (transcript 063)."""
-    options, operands = parse('setdirstripe', arguments, told)
+    options, operands = parse('setdirstripe', arguments, state)
     known = {'-c': 'count', '-i': 'first', '-X': 'levels'}
     if ('-D', None) not in options or len(operands) != 1 or any(name not in ('-D', *known) for name, _ in options):
         raise Refusal(NOT_PLAYED, f'lfs setdirstripe {arguments} is not played\n')
@@ -429,46 +429,46 @@ def setdirstripe(arguments, told):
     if striped and wish['levels'] == -1:  # it says so and does it (lfs.c)
         words = f'unrecommended max-inherit=-1 when default stripe-count={wish["count"]}'
         sys.stderr.write(f'lfs setdirstripe: {words}\n')
-    told['defaults'][os.path.realpath(operands[0])] = wish
+    state['defaults'][os.path.realpath(operands[0])] = wish
 
 
-def lies_on(path, told):
+def lies_on(path, state):
     """The count of shards and the first MDT of a directory: its own, or what the nearest one above it hands down."""
-    mount, levels = os.path.realpath(told['mount']), 0
+    mount, levels = os.path.realpath(state['mount']), 0
     start = path
-    while path not in told['shards'] and path != mount:
+    while path not in state['shards'] and path != mount:
         path, levels = os.path.dirname(path), levels + 1
-        default = told['defaults'].get(path)
+        default = state['defaults'].get(path)
         if default is not None and (default['levels'] == -1 or levels <= default['levels']):
             wanted = default.get('count', 1)
-            count = told['mdts'] if wanted == -1 else min(wanted, told['mdts'])
+            count = state['mdts'] if wanted == -1 else min(wanted, state['mdts'])
             return [0 if wanted == 1 else count, default.get('first', 0)]
-    count, first = told['shards'].get(path, [0, 0])
-    if levels and told.get('spread'):  # the default of the root: -i -1, with -X above the depth
-        return [0, (first + 1) % told['mdts']]
+    count, first = state['shards'].get(path, [0, 0])
+    if levels and state.get('spread'):  # the default of the root: -i -1, with -X above the depth
+        return [0, (first + 1) % state['mdts']]
     return [count if path == start else 0, first]  # what mkdir(2) makes lies on the MDT of its parent
 
 
-def getdirstripe(arguments, told):
-    options, operands = parse('getdirstripe', arguments, told)
-    if options == [('-D', None)] and len(operands) == 1 and inside(told, operands[0]):
-        sys.stdout.write(shown_directory_default(os.path.realpath(operands[0]), told))
+def getdirstripe(arguments, state):
+    options, operands = parse('getdirstripe', arguments, state)
+    if options == [('-D', None)] and len(operands) == 1 and inside(state, operands[0]):
+        sys.stdout.write(shown_directory_default(os.path.realpath(operands[0]), state))
         return
     if options or len(operands) != 1:
         raise Refusal(NOT_PLAYED, f'lfs getdirstripe {arguments} is not played\n')
-    count, first = lies_on(os.path.realpath(operands[0]), told)
+    count, first = lies_on(os.path.realpath(operands[0]), state)
     kind = 'fnv_1a_64' if count else 'none'
     sys.stdout.write(f'lmv_stripe_count: {count} lmv_stripe_offset: {first} lmv_hash_type: {kind}\n')
     if count:
         sys.stdout.write('mdtidx\t\t FID[seq:oid:ver]\n')
     for place in range(count):
-        mdt = (first + place) % told['mdts']
+        mdt = (first + place) % state['mdts']
         sys.stdout.write(f'{mdt:6}\t\t [0x{0x200 + 0x40 * mdt:x}000400:0x4:0x0]\t\t\n')
 
 
-def shown_directory_default(path, told):
+def shown_directory_default(path, state):
     """As transcript 063 shows a directory's own; what has none shows the root's (066)."""
-    default = told['defaults'].get(path)
+    default = state['defaults'].get(path)
     if default is None:
         return re.search(r'^lmv_.*max_inherit_rr.*\n', lustre_step('066').stdout, re.MULTILINE).group(0)
     count, first, levels = default.get('count', 1), default.get('first', -1), default['levels']
@@ -476,21 +476,21 @@ def shown_directory_default(path, told):
     return f'{where} lmv_max_inherit: {levels} lmv_max_inherit_rr: 0\n'
 
 
-def df(arguments, told):
-    options, operands = parse('df', arguments, told)
+def df(arguments, state):
+    options, operands = parse('df', arguments, state)
     names = [name for name, _ in options]
-    if names not in ([], ['-i'], ['-v']) or len(operands) != 1 or not inside(told, operands[0]):
+    if names not in ([], ['-i'], ['-v']) or len(operands) != 1 or not inside(state, operands[0]):
         raise Refusal(NOT_PLAYED, f'lfs df {arguments} is not played\n')
-    text = lustre_step(told['df_i' if names == ['-i'] else 'df']).stdout
+    text = lustre_step(state['df_i' if names == ['-i'] else 'df']).stdout
     for line in text[text.index('UUID  ') :].splitlines(keepends=True):
         index = re.search(r'\[OST:(\d+)\]', line)
-        if line.startswith('Filesystem') or (index is not None and int(index.group(1)) in told['away']):
+        if line.startswith('Filesystem') or (index is not None and int(index.group(1)) in state['away']):
             sys.stdout.flush()  # here the genuine one blocked
             time.sleep(3600)
-        if index is None or int(index.group(1)) not in told['inactive']:
-            flash = '-v' in names and index is not None and int(index.group(1)) in told.get('flash', ())
+        if index is None or int(index.group(1)) not in state['inactive']:
+            flash = '-v' in names and index is not None and int(index.group(1)) in state.get('flash', ())
             mark = (' f' if line.rstrip().endswith(']') else 'f') if flash else ''
-            sys.stdout.write(f'{line.replace(GENUINE_MOUNT, told["mount"])[:-1]}{mark}\n')
+            sys.stdout.write(f'{line.replace(GENUINE_MOUNT, state["mount"])[:-1]}{mark}\n')
         elif '-v' in names:
             print(f'{line.split()[0]:<20}: inactive device')
         if line.startswith('filesystem_summary'):
@@ -498,14 +498,14 @@ def df(arguments, told):
             return
 
 
-def osts(arguments, told):
-    _, operands = parse('osts', arguments, told)
-    listed(operands, 'OBDS', 'OST', told['osts'], told['inactive'])
+def osts(arguments, state):
+    _, operands = parse('osts', arguments, state)
+    listed(operands, 'OBDS', 'OST', state['osts'], state['inactive'])
 
 
-def mdts(arguments, told):
-    _, operands = parse('mdts', arguments, told)
-    listed(operands, 'MDTS', 'MDT', told['mdts'], [])
+def mdts(arguments, state):
+    _, operands = parse('mdts', arguments, state)
+    listed(operands, 'MDTS', 'MDT', state['mdts'], [])
 
 
 def listed(operands, head, kind, count, inactive):
@@ -517,13 +517,13 @@ def listed(operands, head, kind, count, inactive):
         print(f'{index}: lustre-{kind}{index:04x}_UUID {"INACTIVE" if index in inactive else "ACTIVE"}')
 
 
-def check(arguments, told):
-    _, operands = parse('check', arguments, told)
-    kinds = re.search(r'\{([a-z|]+)\}', usage_of('check', told)).group(1).split('|')
+def check(arguments, state):
+    _, operands = parse('check', arguments, state)
+    kinds = re.search(r'\{([a-z|]+)\}', usage_of('check', state)).group(1).split('|')
     if not operands or operands[0] not in kinds:
-        refuse_usage('check', told, f"lfs check: unrecognized option '{''.join(operands[:1])}'\n")
+        refuse_usage('check', state, f"lfs check: unrecognized option '{''.join(operands[:1])}'\n")
     device = {'osts': '-osc-', 'mdts': '-mdc-', 'all': '-'}[operands[0]]
-    stdout, stderr = lustre_step(told['check'] if operands[0] == 'osts' else '014')
+    stdout, stderr = lustre_step(state['check'] if operands[0] == 'osts' else '014')
     for line in dict.fromkeys((stdout + stderr).splitlines(keepends=True)):
         if line.endswith(' active.\n') and device in line:
             sys.stdout.write(line)
@@ -531,65 +531,65 @@ def check(arguments, told):
             sys.stderr.write(line)
 
 
-def pool_list(arguments, told):
-    _, operands = parse('pool_list', arguments, told)
+def pool_list(arguments, state):
+    _, operands = parse('pool_list', arguments, state)
     fsname, _, pool = ''.join(operands).partition('.')
-    if len(operands) != 1 or fsname != 'lustre' or (pool and pool not in told['pools']):
+    if len(operands) != 1 or fsname != 'lustre' or (pool and pool not in state['pools']):
         raise Refusal(NOT_PLAYED, f'lfs pool_list {arguments} is not played\n')
     if pool:
         print(f'Pool: {fsname}.{pool}')
-        print(''.join(f'{fsname}-OST{index:04x}_UUID\n' for index in told['pools'][pool]), end='')
+        print(''.join(f'{fsname}-OST{index:04x}_UUID\n' for index in state['pools'][pool]), end='')
     else:
         print(f'Pools from {fsname}:')
-        print(''.join(f'{fsname}.{name}\n' for name in told['pools']), end='')
+        print(''.join(f'{fsname}.{name}\n' for name in state['pools']), end='')
 
 
-def quota(arguments, told):
-    options, operands = parse('quota', arguments, told)
-    if options == [('-p', str(told['project'][0]))] and operands == [told['mount']]:
+def quota(arguments, state):
+    options, operands = parse('quota', arguments, state)
+    if options == [('-p', str(state['project'][0]))] and operands == [state['mount']]:
         block = re.search(r'^Disk quotas for prj .*\n.*\n.*\n', lustre_step('118').stdout, re.M).group(0)
-        number, limit = told['project']
+        number, limit = state['project']
         block = block.replace('0       0       0       -', f'4       0 {limit:7} -', 1)
-        sys.stdout.write(block.replace('pid 100', f'pid {number}').replace(GENUINE_MOUNT, told['mount']))
+        sys.stdout.write(block.replace('pid 100', f'pid {number}').replace(GENUINE_MOUNT, state['mount']))
         return
-    if options or operands != [told['mount']]:
+    if options or operands != [state['mount']]:
         raise Refusal(NOT_PLAYED, f'lfs quota {arguments} is not played\n')
-    text = lustre_step(told['quota']).stdout
+    text = lustre_step(state['quota']).stdout
     blocks = re.findall(
         r'^Disk quotas for (?:usr|grp) tester .*\n +Filesystem +kbytes.*\n +/mnt/lustre.*\n', text, re.M
     )
     if not blocks:
         raise Refusal(1, 'Permission denied.\n')
-    sys.stdout.write(''.join(blocks[-2:]).replace(GENUINE_MOUNT, told['mount']))
+    sys.stdout.write(''.join(blocks[-2:]).replace(GENUINE_MOUNT, state['mount']))
 
 
-def project(arguments, told):
+def project(arguments, state):
     """As lfs_project.c prints it; the mount's root hands its project down."""
-    if len(arguments) != 2 or arguments[0] != '-d' or not inside(told, arguments[1]):
+    if len(arguments) != 2 or arguments[0] != '-d' or not inside(state, arguments[1]):
         raise Refusal(NOT_PLAYED, f'lfs project {arguments} is not played\n')
-    number = told['project'][0]
+    number = state['project'][0]
     print(f'{number:5} {"P" if number else "-"} {arguments[1]}')
 
 
-def getname(arguments, told):
+def getname(arguments, state):
     """Of one path, as lfs.c prints it: 2.12 to 2.16 with the path behind the name."""
-    if len(arguments) != 1 or arguments[0].startswith('-') or not inside(told, arguments[0]):
+    if len(arguments) != 1 or arguments[0].startswith('-') or not inside(state, arguments[0]):
         raise Refusal(NOT_PLAYED, f'lfs getname {arguments} is not played\n')
-    print(f'lustre-{INSTANCE} {arguments[0]}' if before_217(told) else f'lustre-{INSTANCE}')
+    print(f'lustre-{INSTANCE} {arguments[0]}' if before_217(state) else f'lustre-{INSTANCE}')
 
 
-def help_of(arguments, told):
+def help_of(arguments, state):
     if len(arguments) != 1 or arguments[0] not in HELP:
         raise Refusal(NOT_PLAYED, f'lfs help {arguments} is not played\n')
-    sys.stderr.write(usage_of(arguments[0], told))
+    sys.stderr.write(usage_of(arguments[0], state))
 
 
-def version(arguments, told):
-    print(f'lfs {told["version"]}')
+def version(arguments, state):
+    print(f'lfs {state["version"]}')
 
 
-def before_217(told):
-    return [int(number) for number in told['version'].split('.')[:2]] < [2, 17]
+def before_217(state):
+    return [int(number) for number in state['version'].split('.')[:2]] < [2, 17]
 
 
 COMMANDS = {

@@ -9,8 +9,8 @@ def main(arguments, told_file):
     return play('lnetctl', arguments, told_file, (), answer)
 
 
-def answer(arguments, told, told_file):
+def answer(arguments, state, told_file):
     if arguments != ['net', 'show', '-v']:
         return say(Refusal(NOT_PLAYED, f'lnetctl {arguments} is not played\n'), told_file)
-    shown = lustre_step('460_lnet' if told['root'] else '465_lnet')
-    return say(Refusal(0 if told['root'] else 234, shown.stderr, shown.stdout), told_file)
+    shown = lustre_step('460_lnet' if state['root'] else '465_lnet')
+    return say(Refusal(0 if state['root'] else 234, shown.stderr, shown.stdout), told_file)

@@ -46,10 +46,10 @@ def sbatch(cluster, arguments):
 
 
 def squeue(cluster, arguments):
-    header, *own, name, form = arguments
-    assert header == '--noheader' and own in ([], [f'--user={os.geteuid()}'])
-    assert form == '--format=%i|%T|%r' + ('|%o' if own else '')
-    shown = ('id', 'state', 'reason', 'command')[: 4 if own else 3]
+    header, *user, name, form = arguments
+    assert header == '--noheader' and user in ([], [f'--user={os.geteuid()}'])
+    assert form == '--format=%i|%T|%r' + ('|%o' if user else '')
+    shown = ('id', 'state', 'reason', 'command')[: 4 if user else 3]
     states = os.environ.get('SQUEUE_STATES')
     for job in cluster['jobs']:
         if f'--name={job["name"]}' == name and states in (None, job['state']):

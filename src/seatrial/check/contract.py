@@ -392,7 +392,7 @@ def _measured_by(here: _Here, entry: CriterionEntry) -> tuple[_Candidate, Proced
     """The point and the procedure that measure a criterion, whatever its bound."""
     trial, conditions = _trial(here.site, entry), entry.conditions or Conditions()
     setup = (entry.engine or '', entry.state or '', conditions.seconds or 0.0, conditions.caches == 'allowed')
-    key = f'{trial!r} {setup}'
+    key = f'{trial!r} {(setup[0], *setup[2:])}'  # what can be measured is the same in every state
     if key not in here.measured:
         here.measured[key] = [
             candidate
@@ -406,7 +406,7 @@ def _measured_by(here: _Here, entry: CriterionEntry) -> tuple[_Candidate, Proced
     ]
     if not named:
         known = {(candidate.point.kind, candidate.metric.name): candidate.metric.name for candidate in measured}
-        words = [*(word for word, own_ in METRICS.items() if own_ in known), *sorted(set(known.values()))]
+        words = [*(word for word, pair in METRICS.items() if pair in known), *sorted(set(known.values()))]
         remedy = 'write one of {} (docs/reference/contract.md), or observed: true for what people observe'
         fault = f'no check measures {show(metric_)} here' if metric_ else 'is missing'
         raise _Refused(['metric'], fault, remedy, words, metric_)

@@ -35,7 +35,7 @@ def with_references(
     file = file or references_file(session.site.folder)
     if file is None:
         return session
-    measured = {name: list(_measured(session, check)) for name, check in checks.items()}
+    measured = {name: _measured(session, check) for name, check in checks.items()}  # made only for those in the file
     references = load_references(file, measured, complete)
     raise_any(
         problem(

@@ -7,15 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
-
-import polars as pl
+from typing import TYPE_CHECKING, NamedTuple
 
 from seatrial.check.pace import CaseTime, Rate, Shown, case_time, shown
 from seatrial.filesystem.base import Capacity, type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type
-from seatrial.history.store import ended, folder_of, read
 from seatrial.job.sequence.sizing import MAX_SIZES, ROUNDS, bounds, calibration_points, first_share, step
 from seatrial.job.sequence.survey import capacity_for, filling, memory_bytes, min_per_task, to_fullness
 from seatrial.model.ask import unresponsive
@@ -31,6 +28,9 @@ from seatrial.site.model import TRIAL_FILE, Site, lies_in
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of, phase_of, resized, share_words
 from seatrial.workload.words import counted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SESSIONS = 20
 """Of the history, the newest: what a case took is the median of the newest EARLIER of them that measured it whole."""
@@ -132,14 +132,14 @@ class Earlier(NamedTuple):
         return Counter(label for label, phase, _ in self.launches if phase == first)
 
 
-def forecasts(site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping[str, Rate]] = ()) -> list[Forecast]:
+def forecasts(
+    site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping[str, Rate]] = (), history: bool = True
+) -> list[Forecast]:
     """The forecast of each case. Space that this host cannot see is unknown. Raises OSError. promised: for each case
-    the rates of a contract, which count until a session has measured others"""
-    history = folder_of(site.state)
-    rows = read(history, SESSIONS).rows
-    earlier = _earlier(rows, {name: ended(history, name) for name in rows['session'].unique()})
+    the rates of a contract, which count until a session has measured others; history: whether earlier sessions are
+    asked what is expected, of which nothing else here depends"""
+    earlier, speeds = _history(site, plans) if history else ({}, {})
     seen = {path: _seen(site, target) for path, target in {plan.target.path: plan.target for plan in plans}.items()}
-    by_case = rows.partition_by(_OF_CASE, as_dict=True)
     quotas = {path: by_type(target.type).quota(target.path) for path, target in seen.items() if target}
     cases = []
     for plan, rates in zip(plans, promised or [{}] * len(plans), strict=True):
@@ -151,9 +151,7 @@ def forecasts(site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping
             plan = filling(plan, room)
         like = earlier.get((plan.profile, plan.case), [])
         quota = quotas.get(plan.target.path, UNKNOWN)
-        of_case = by_case.get(plan.case)
-        seen_before = UNSEEN if of_case is None else shown(of_case, plan.profile)
-        expected = forecast(plan, like, free, quota, rates, seen_before)
+        expected = forecast(plan, like, free, quota, rates, speeds.get((plan.profile, plan.case), UNSEEN))
         least, most = (max(room, value or 0) for value in (expected.room.least, expected.room.most))
         cases.append(replace(expected, room=ForecastRange(least, expected.room.expected, most)))
     return cases
@@ -352,11 +350,29 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 _OF_CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 
+_Key = tuple[str, Case]
+"""Profile and case."""
 
-def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tuple[str, Case], list[Earlier]]:
+
+def _history(site: Site, plans: Sequence[TrialPlan]) -> tuple[Mapping[_Key, list[Earlier]], Mapping[_Key, Shown]]:
+    """What the newest sessions show of each case: their times and sizes, and its speed and noise. Raises OSError."""
+    from seatrial.history.store import ended, folder_of, read
+
+    history = folder_of(site.state)
+    rows = read(history, SESSIONS).rows
+    by_case = rows.partition_by(_OF_CASE, as_dict=True)
+    speeds = {
+        (plan.profile, plan.case): shown(by_case[plan.case], plan.profile) for plan in plans if plan.case in by_case
+    }
+    return _earlier(rows, {name: ended(history, name) for name in rows['session'].unique()}), speeds
+
+
+def _earlier(rows: 'pl.DataFrame', ends: Mapping[str, datetime | None]) -> dict[_Key, list[Earlier]]:
     """The time, sizes and launches of each case in every session that measured it whole, oldest first, by its
     profile. A case lasts from the end of the one before, or the beginning of the session, to the end of its last
     launch; the last case to the end of the session, where that is known. ends: of sessions, by name"""
+    import polars as pl
+
     by = ['session', 'session_started', 'profile', *_OF_CASE]
     launched = pl.col('started') + pl.duration(microseconds=pl.col('seconds').fill_null(0) * 1_000_000)
     whole = (
@@ -373,7 +389,7 @@ def _earlier(rows: pl.DataFrame, ends: Mapping[str, datetime | None]) -> dict[tu
         .with_columns(begin=pl.col('end').shift(1).over('session').fill_null(pl.col('session_started')))
     )
     last = {row['session']: Case(*(row[name] for name in _OF_CASE)) for row in whole.iter_rows(named=True)}
-    by_case = dict[tuple[str, Case], list[Earlier]]()
+    by_case = dict[_Key, list[Earlier]]()
     for row in whole.filter('whole').iter_rows(named=True):
         launches = tuple((launch['point'], launch['phase'], launch['bytes_moved']) for launch in row['launches'])
         case = Case(*(row[name] for name in _OF_CASE))
@@ -452,6 +468,6 @@ def _too_long(cases: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[
 
 def refuse(site: Site, plans: Sequence[TrialPlan], more: Sequence[str] = ()) -> list[str]:
     """Raises SiteError if the cases do not fit, or for `more` problems; else notes on what could not be checked."""
-    problems, notes = shortfalls(site, forecasts(site, plans))
+    problems, notes = shortfalls(site, forecasts(site, plans, history=False))
     raise_any([*problems, *more])
     return notes

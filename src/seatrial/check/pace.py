@@ -3,9 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
-
-import polars as pl
+from typing import TYPE_CHECKING, NamedTuple
 
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
@@ -13,6 +11,9 @@ from seatrial.model.units import approximate_size, duration, quantity
 from seatrial.rules.stopping import expected_repetitions
 from seatrial.workload.registry import kind_of, metrics_of, resized
 from seatrial.workload.words import counted
+
+if TYPE_CHECKING:
+    import polars as pl
 
 NOISE = 0.10
 """Between repetitions, as a share of their mean, where no session has shown it."""
@@ -129,8 +130,10 @@ def _launch(
     return (size, rate, taken_s) if sizing.fixed or taken_s >= least_s else (None, None, least_s)
 
 
-def shown(rows: pl.DataFrame, profile: str) -> Shown:
+def shown(rows: 'pl.DataFrame', profile: str) -> Shown:
     """Speed and noise of a case by its rows of the history."""
+    import polars as pl
+
     valid = rows.filter(pl.col('valid').fill_null(False), pl.col('value') > 0)
     by = valid.group_by('session', 'profile', 'metric', 'operation', 'unit').agg(
         pl.col('value').mean().alias('mean'), pl.col('value').std().alias('std'), pl.len().alias('n')

@@ -13,7 +13,6 @@ from seatrial.engine.registry import ENGINES
 from seatrial.filesystem.base import pinned
 from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
-from seatrial.history.noise import night_noise
 from seatrial.job.sequence.confirm import needed
 from seatrial.judge.references import QUANTILES
 from seatrial.judge.statistics import MIN_FOR_INTERVAL, MIN_SAMPLES, samples_for
@@ -345,6 +344,8 @@ def _stopping(session: Session, full: ResolvedCase, case: Case) -> StoppingRule:
 
 def _of_a_night(session: Session, declared: Declared, case: Case, rule: StoppingRule) -> StoppingRule:
     """The rule with the noise between nights; only as many repetitions as an interval, or a criterion, needs."""
+    from seatrial.history.noise import night_noise  # Polars, which no other profile needs
+
     site, profile = session.site, session.profile
     seen = night_noise(site.state, site.name, profile.name).get(case)
     rule = rule._replace(between=profile.between if seen is None else round(seen, 3))

@@ -23,11 +23,11 @@ from seatrial.check.settings import settings_fault
 from seatrial.cli.options import checks_option, destructive_option, fit_option, site_option
 from seatrial.job.directory import lock
 from seatrial.judge.criteria import UNDECIDED
-from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
+from seatrial.judge.verdict import EXIT_CODES, WORST_FIRST, Verdict, worst
 from seatrial.model.quoted_value import choice
 from seatrial.model.units import duration
 from seatrial.report.acceptance.protocol import ProtocolRow, counts
-from seatrial.report.terminal import console, marked, table_of
+from seatrial.report.terminal import LINES, console, fitting, marked, table_of
 from seatrial.scheduler.partitions import nodes_to_leave_out
 from seatrial.session.carry_out import carried_out
 from seatrial.session.from_options import check_destructive, state_fault
@@ -207,14 +207,25 @@ def _judged(site: Site, contract: Contract, campaign: Campaign, chosen: Sequence
     file = write_protocol(campaign.state, page, campaign.tests, site.units)
     rows = [row for row in page.rows if row.criterion.id in {one.criterion.id for one in chosen}]
     screen = console()
-    screen.print(_table(rows))
     verdict = worst(row.verdict for row in rows)
     screen.print(Text.assemble(marked(verdict), f'  {counts(rows)}'))
+    shown = rows
+    if len(rows) > CRITERIA_SHOWN:
+        shown = sorted(rows, key=lambda row: WORST_FIRST.index(row.verdict))[:CRITERIA_SHOWN]
+    screen.print(_table(shown))
+    if len(shown) < len(rows):
+        screen.print(f'and {counted(len(rows) - len(shown), "more criterion", "more criteria")}, in the protocol')
+    whys = [f'  {row.criterion.id}: {row.outcome.why}' for row in shown if row.outcome.why]
+    for line in fitting(whys, LINES - 5 - len(shown)):
+        screen.print(line, soft_wrap=True)
     for name, why in campaign.unread.items():
         screen.print(f'session {name} is left out: {why}', soft_wrap=True)
     screen.print(f'  protocol: {file}', soft_wrap=True)
     screen.print(f'  next:     {_next(rows, campaign.tests)} --site {site.folder}', soft_wrap=True)
     return verdict
+
+
+CRITERIA_SHOWN = 9
 
 
 def _next(rows: Sequence[ProtocolRow], tests: Sequence[AcceptanceTest]) -> str:
@@ -234,7 +245,7 @@ def _next(rows: Sequence[ProtocolRow], tests: Sequence[AcceptanceTest]) -> str:
 
 
 def _table(rows: Sequence[ProtocolRow]) -> Table:
-    table = table_of('verdict', 'criterion', 'wanted', 'measured', 'margin', 'allocations', 'why')
+    table = table_of('verdict', 'criterion', 'wanted', 'measured', 'margin', 'allocations')
     for row in rows:
         mark = marked(row.verdict)
         table.add_row(
@@ -244,6 +255,5 @@ def _table(rows: Sequence[ProtocolRow]) -> Table:
             row.measured,
             row.margin,
             row.allocations,
-            row.outcome.why,
         )
     return table

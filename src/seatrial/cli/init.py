@@ -146,6 +146,9 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
     for mount in {mount.point: mount for mount in mounts}.values():
         type = type_of(mount)
         if type is None:
+            if mount.type.startswith('fuse.') or ':' in mount.source or mount.source.startswith('//'):
+                how = 'no type of its own; if it is meant, write an entry with type: posix and its path'
+                unused.append(f'{mount.type} at {mount.point}: {how}')
             continue
         transient = next((folder for folder in TRANSIENT if mount.point.startswith(f'{folder}/')), None)
         if transient is not None:

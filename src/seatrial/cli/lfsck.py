@@ -32,6 +32,7 @@ _ADVICE = {
     'partial': 'a target took no part; see that all are up, and start it again with `-A -r`',
 }
 """What to do about a status (lfsck_status2name), which `co-` begins where another target is the cause."""
+_KEPT = 'without `-c on` and `-C on` it keeps files and names whose objects are lost, and with them makes empty ones'
 _WAIT = 'wait for `lctl lfsck_query -w`, and save it again'
 _UNKNOWN = 'Seatrial does not know this counter; look it up in the Lustre manual, for it may count damage'
 
@@ -154,7 +155,8 @@ def _reasons(file: _LfsckOutput) -> Iterator[str]:
         yield f'{sentence}; see that all targets are up, and save what all servers say when it has ended'
     yield from file.run.left_out
     if not file.run.dry:
-        yield 'not a dry run: what it found it has repaired; start it with `-n on` to look only'
+        left = f', but not {" and ".join(file.run.kept)}: {_KEPT}' if file.run.kept else ''
+        yield f'not a dry run: what it found it has repaired{left}; start it with `-n on` to look only'
 
 
 def _relations(files: Sequence[_LfsckOutput]) -> Iterator[ExpectationResult]:

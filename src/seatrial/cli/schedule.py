@@ -18,7 +18,7 @@ from seatrial.nights.scheduled_job import night
 from seatrial.report.terminal import console
 from seatrial.scheduler.order import FORMS, beyond_schedule, install, order_of, remove
 from seatrial.scheduler.queue import QueueError
-from seatrial.scheduler.successors import Successors, see_to_successors
+from seatrial.scheduler.series import Successors, see_to_successors
 from seatrial.session.from_options import installed, no_more_systems, open_session
 from seatrial.site.load import answering, check_folders
 from seatrial.site.model import parse_duration

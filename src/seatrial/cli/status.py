@@ -14,7 +14,7 @@ from seatrial.nights.past import write_year
 from seatrial.nights.standing import watch_of
 from seatrial.report.nights.notification import aligned
 from seatrial.report.nights.notification import screen as lines_of
-from seatrial.report.terminal import STYLES, console
+from seatrial.report.terminal import LINES, STYLES, console, fitting
 from seatrial.report.words import SIGNS
 from seatrial.scheduler.series import alone
 from seatrial.session.from_options import no_more_systems, one_system
@@ -48,12 +48,14 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
         fault = unsent(site, watch.profile)
         if fault:
             lines.append(('news', f'the last could not be sent: {fault}'))
+        room = max(1, LINES // (len(lines) + 2))  # the two that are not cut may be wrapped
         for (word, text), line in zip(lines, aligned(lines), strict=True):
             if word == 'verdict':
                 marked = f'{SIGNS[watch.verdict.value]} {text}'
                 screen.print(Text(line.removesuffix(text)).append(marked, STYLES[watch.verdict]), soft_wrap=True)
             else:
-                screen.print(line, soft_wrap=True)
+                whole = word in ('records', 'report')
+                screen.print(line if whole else fitting([line], room)[0], soft_wrap=True)
         if notify:
             past = send_notification(screen, site, watch)
             try:

@@ -4,6 +4,7 @@ import math
 import re
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Pattern, Sequence, Tuple, TypeVar
 
+from seatrial.engine.failed_call import failed_calls
 from seatrial.model.metric import PERCENTILES, Measurement, percentile_name
 from seatrial.model.point import Point
 from seatrial.workload.access import FILE_NAMES, LIBRARIES
@@ -219,6 +220,12 @@ def without_mpi(text: str) -> str:
     return _OF_MPI.sub('', text)
 
 
+def first_of_mpi(outcome: Outcome) -> str:
+    """The first line of such a message in any stream of a launch; empty without one."""
+    messages = (found.group() for text in (*outcome.stderrs, *outcome.stdouts) for found in _OF_MPI.finditer(text))
+    return next((line.strip() for each in messages for line in each.splitlines() if re.search(r'\w', line)), '')
+
+
 _OF_MPI = re.compile(
     r'^-{74}\n(?:(?!-{74}$).*\n)*?-{74}\n?|'
     r'^.*\b(?:OpenFabrics|more than one active ports|No preset parameters|MVAPICH2?|UCX|PSM2|libfabric)\b.*\n?',
@@ -227,21 +234,29 @@ _OF_MPI = re.compile(
 
 
 def cause_in(errs: Sequence[str], others: Sequence[str] = ()) -> str:
-    """The line that best explains a failed launch, judged by its words and not by its place: an error of any stream;
-    else the first line of stderr that is no warning, note, retry or ruler, and does not follow from an end; else the
-    first that is no ruler. Empty without one. others: further streams, of which only errors count."""
+    """The line that best explains a failed launch; empty without one. others: further streams, of which only failed
+    calls and errors count."""
+    return next(iter(causes_in(errs, others)), '')
+
+
+def causes_in(errs: Sequence[str], others: Sequence[str] = ()) -> List[str]:
+    """The lines that explain a failed launch, the best first, judged by their words and not by their place: failed
+    calls in any stream, errors in any stream, then lines of stderr that are no warning, note, retry or ruler and do
+    not follow from an end. Where there are none of these, all lines that are no rulers."""
     lines = [line.strip() for text in errs for line in text.splitlines() if re.search(r'\w', line)]
-    more = [line.strip() for text in others for line in text.splitlines() if _ERROR.search(line)]
-    errors = [line for line in lines if _ERROR.search(line)] + more
-    causes = [line for line in errors if not _LESSER.search(line)]
-    plain = [line for line in lines if not _LESSER.search(line)]
-    return next(iter(causes + plain + errors + lines), '')
+    more = [line.strip() for text in others for line in text.splitlines()]
+    calls = [line for line in lines + more if _CALL.search(line) or any(failed_calls(line))]
+    errors = [line for line in lines + more if _ERROR.search(line)]
+    best = calls + [line for line in errors + lines if not _LESSER.search(line)]
+    return list(dict.fromkeys(best or errors + lines))
 
 
-_ERROR = re.compile(r'(?:^|[\s:\[(])(?:fatal|error)\b', re.IGNORECASE)
+_CALL = re.compile(r'^\w+: \[Errno ')  # as Python says it
+_ERROR = re.compile(r'(?:^|[\s:\[(])(?:fatal|error)\b|^[\w.]+(?:Error|Exception)(?::|$)', re.IGNORECASE)
 _LESSER = re.compile(
     r'\bwarn(?:ing)?\b|\bnote:|\bretrying\b|\blua:|^srun: error: \S+: tasks? \S+: |\bJob step aborted\b|'
-    r'\bhelp message\b|^slurmstepd: error: \*\*\* |\bforcing job termination\b',
+    r'\bhelp message\b|^slurmstepd: error: \*\*\* |\bforcing job termination\b|\bERROR INVALID\b|'
+    r'^Traceback \(most|^File "|^Error executing job with overrides|\bCaught \w+ in DataLoader\b',
     re.IGNORECASE,
 )
 
@@ -253,11 +268,16 @@ def only_process(program: str, outcome: Outcome) -> ProcessTime:
     return outcome.processes[0]
 
 
-def refuse_failure(program: str, status: int, complaint: str) -> None:
-    """Raises EngineError where a program failed (E1), or complained and exited with 0 (T8)."""
-    if status or complaint:
-        why = f": '{complaint}'" if complaint else ''
-        raise EngineError('E1' if status else 'T8', f'{program} {ending(status)}{why}')
+def ended(status: int, errs: Sequence[str], others: Sequence[str] = ()) -> str:
+    """The end of a process and its cause, as in cause_in: "exited with 1: 'No such file'"."""
+    cause = cause_in(errs, others)
+    return ending(status) + (f": '{cause}'" if cause else '')
+
+
+def refuse_failure(program: str, status: int, said: Sequence[str]) -> None:
+    """Raises EngineError where a program failed (E1), or complained and exited with 0 (T8). said: its complaints."""
+    if status or cause_in(said):
+        raise EngineError('E1' if status else 'T8', f'{program} {ended(status, said)}')
 
 
 def check_life(program: str, seconds: float, process: ProcessTime) -> None:

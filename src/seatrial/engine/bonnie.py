@@ -87,7 +87,7 @@ class BonnieEngine(Engine):
         seeks, than planned; T1 more time than its process had. The figure: its number, share of a CPU and longest
         latency; a bandwidth counts the bytes of the file once, in an update too."""
         process = only_process('Bonnie++', outcome)
-        refuse_failure('Bonnie++', outcome.exit_status, outcome.stderrs[0].strip().partition('\n')[0])
+        refuse_failure('Bonnie++', outcome.exit_status, outcome.stderrs)
         fields = parse_run(outcome.stdouts[0])
         size = point.data.bytes_per_task // MIB
         meant = (f'{size // 1024}G' if size % 1024 == 0 else f'{size}M', str(seeks_of(point)), str(SEEKERS))

@@ -4,7 +4,7 @@ write is refused, for its data come no faster than from /dev/urandom (rule P4); 
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, beyond_calls, ending, immovable
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, beyond_calls, ended, immovable
 from seatrial.model.metric import Measurement, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.access import file_name
@@ -98,9 +98,9 @@ class _Said(NamedTuple):
 
 def _said(rank: int, process: ProcessTime, stderr: str, point: Point) -> _Said:
     lines = stderr.splitlines()
-    complaint = next((f": '{line}'" for line in lines if not _RECORDS.match(line) and not _COPIED.match(line)), '')
-    if process.exit_status or complaint:
-        raise EngineError('E1', f'the dd of task {rank} {ending(process.exit_status)}{complaint}')
+    complaints = [line for line in lines if not _RECORDS.match(line) and not _COPIED.match(line)]
+    if process.exit_status or complaints:
+        raise EngineError('E1', f'the dd of task {rank} {ended(process.exit_status, complaints)}')
     records = [match for match in map(_RECORDS.match, lines[:2]) if match]
     copied = _COPIED.match(lines[2]) if len(lines) == 3 else None
     if [match.group(3) for match in records] != ['in', 'out'] or copied is None:

@@ -9,8 +9,7 @@ included. Its data are random; with the default packet type they compress.
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, cause_in, check_life, ending
-from seatrial.engine.failed_call import failed_calls
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, ended
 from seatrial.model.metric import UNNAMED, Measurement, Metric, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import GIB
@@ -30,7 +29,7 @@ FOLDER = 'io500'
 CLOCK_S = 1e-4  # the last digit of t_delta
 PRINTED = 1e-6  # of a score
 SLACK = 2e-3  # of a score that is made of seven digits each: 0.4 kIOPS have only six
-_COMPLAINT = re.compile(r'^(?:FATAL|WARNING|ERROR(?! INVALID)).*\S', re.MULTILINE)
+
 _SHORT = ('Runtime is smaller than expected minimum runtime', 'stonewall-time')
 _NAMES = {name: name.replace('_', '-').replace('rnd4k', 'rnd4K') for name in (*BANDWIDTHS, BESIDE, *RATES)}
 
@@ -60,11 +59,12 @@ class Io500Engine(Engine):
         return None
 
     def parse_version(self, text: str) -> str:
-        """The version; EngineError T7 for a release without phases whose figures are read (IO500 before 2021)."""
+        """The version; EngineError T7 for a release without a phase whose figure is read, as all before 2025."""
         version = super().parse_version(text)
-        release = re.match(r'(isc|sc)(\d\d)(?!\d)', version)
-        if release and (int(release.group(2)), release.group(1) == 'sc') < (21, True):
-            raise EngineError('T7', f'IO500 {version} has no ior-rnd4K; install sc21 or later ({self.how_to_get})')
+        release = re.match(r'(?:isc|scc?)(\d\d)(?!\d)', version)
+        if release and int(release.group(1)) < 25:
+            lacks = f'{version} has no {_NAMES[BESIDE]}'
+            raise EngineError('T7', f'IO500 {lacks}; install isc25 or later ({self.how_to_get})')
         return version
 
     def version_argv(self, program: str) -> List[str]:
@@ -100,11 +100,8 @@ class Io500Engine(Engine):
         another plan; T19 a phase that it calls invalid; T1 a score that does not follow from its phases."""
         if outcome.exit_status:
             # What a call of the storage said stands in the log of its phase alone.
-            texts = (*outcome.stdouts, *outcome.stderrs, *filter(None, outcome.outputs[1:]))
-            complaints = _COMPLAINT.findall('\n'.join(texts))
-            calls = [line for line in complaints if any(failed_calls(line)) or ') failed ' in line]
-            best = next(iter(calls + complaints[-1:] + [cause_in(outcome.stderrs)]))
-            raise EngineError('E1', f'IO500 {ending(outcome.exit_status)}' + (f": '{best}'" if best else ''))
+            logs = [*outcome.stdouts, *filter(None, outcome.outputs[1:])]
+            raise EngineError('E1', f'IO500 {ended(outcome.exit_status, outcome.stderrs, logs)}')
         result, log = (text or '' for text in outcome.outputs[:2])
         sections = parse_result(result)
         _check_plan(sections, point)

@@ -94,8 +94,7 @@ class Iozone(Engine):
         lie inside it."""
         text, process = outcome.stdouts[0], only_process('IOzone', outcome)
         # On stderr stands perror(3) alone.
-        complaints = [*filter(None, map(str.strip, outcome.stderrs[0].splitlines())), *_COMPLAINT.findall(text)]
-        refuse_failure('IOzone', outcome.exit_status, complaints[0].strip() if complaints else '')
+        refuse_failure('IOzone', outcome.exit_status, (outcome.stderrs[0], *_COMPLAINT.findall(text)))
         run = parse_run(text)
         _check_run(run, phase, point, command)
         task_s = [moved / throughput for moved, throughput in run.children]

@@ -17,7 +17,7 @@ import time
 from fcntl import F_GETFL, F_SETFL, fcntl
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import DIRECT_BYTES, Command, Engine, EngineError, Outcome, ending, reads_of_next_node
+from seatrial.engine.base import DIRECT_BYTES, Command, Engine, EngineError, Outcome, ended, reads_of_next_node
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.work import opened, write_all
 from seatrial.model.codec import from_json, to_json
@@ -103,8 +103,8 @@ class Proof(Engine):
                 raise EngineError('E1', f'task {report.rank} on {report.host}: {report.failed}')
         for rank, process in enumerate(outcome.processes):
             if process.exit_status:
-                last = outcome.stderrs[rank].strip().split('\n')[-1]
-                raise EngineError('E1', f'task {rank} on {process.host} {ending(process.exit_status)}: {last}')
+                how = ended(process.exit_status, [outcome.stderrs[rank]])
+                raise EngineError('E1', f'task {rank} on {process.host} {how}')
         if [report.rank for report in reports] != list(range(point.tasks)):
             raise EngineError('T9', f'{len(reports)} tasks reported, not {point.tasks}')
         for report in reports:

@@ -128,7 +128,7 @@ class Driver:
     # takes any_mount
     kernel_types: Tuple[str, ...] = ()
     any_mount = False
-    recovery_limit_s = 0.0  # seconds for which a healthy failover may block I/O
+    recovery_limit_s = 300.0  # seconds for which a healthy failover may block I/O
     recovery_source = ''  # where that is written
     can: Tuple[
         str, ...
@@ -145,6 +145,18 @@ class Driver:
     watches = False  # whether reading its targets asks no server, so that it can be done around every launch
     # the layout in which the files of all tasks lie on the same targets, where any user may give it
     alike: Optional[Layout] = None
+
+    def may_block_s(self, mount: Optional[Mount]) -> float:
+        """Seconds for which a healthy failover may block I/O of this mount; None: it is not seen from here."""
+        return self.recovery_limit_s
+
+    def mounts(self, mount: Mount) -> bool:
+        """True if the kernel's word for a mount shows that it is of this type."""
+        return mount.type in self.kernel_types
+
+    def keeps_inodes(self, mount: Mount) -> bool:
+        """False where a file may have another inode number later, so that none is an identity."""
+        return True
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
         """True if two mounts of the type have one storage, by their sources; one such as tmpfs's names nothing."""
@@ -262,7 +274,7 @@ class Driver:
 
 def type_fault(driver: Driver, mount: Optional[Mount]) -> Optional[str]:
     """The reason why a mount cannot be a file system of the driver's type, as a sentence, or None."""
-    if driver.any_mount or (mount is not None and mount.type in driver.kernel_types):
+    if driver.any_mount or (mount is not None and driver.mounts(mount)):
         return None
     what = 'nothing is mounted there that can be seen' if mount is None else f'it lies on {mount.said()}'
     return f'the site says type {driver.name}, but {what}'

@@ -35,12 +35,13 @@ KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2'
 """Kernel types that cache in the page, dentry and inode caches alone, which drop_caches empties."""
 
 IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')  # kernel types whose pages are the files
+LOCAL = (*KERNEL_CACHED, *IN_MEMORY, 'zfs', 'bcachefs')  # kernel types without a server
 ONE_DEVICE = ('ext2', 'ext3', 'ext4', 'xfs', 'vfat', 'exfat')
 UNCOMPRESSED = ('ext2', 'ext3', 'ext4', 'xfs')  # kernel types whose data lie on the device of the mount
 ANSWER_S = 10.0
 
 BLOCK_DEVICES = '/sys/dev/block'
-ALL_ONES = (-1, (1 << 64) - 1)  # how Python shows f_favail of a file system that does not know it, as CephFS
+COUNTABLE = range(1 << 62)  # f_favail beyond it is of one that does not know: CephFS all ones, OrangeFS 2^63
 SECTOR = 512  # Documentation/block/stat.rst of the kernel: sectors of 512 B, whatever the device's own are
 
 DEVICE_SETTINGS = ('rotational', 'scheduler', 'nr_requests', 'write_cache', 'max_sectors_kb')
@@ -51,9 +52,9 @@ class Mounted(Driver):
     """A mount as the kernel describes it."""
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
-        """statvfs(3) gives f_bavail and f_favail; no limit where it counts no inodes, or all ones are free."""
+        """statvfs(3) gives f_bavail and f_favail; no limit where it counts no inodes, or too many."""
         seen = os.statvfs(path)
-        counted = seen.f_files and seen.f_favail not in ALL_ONES
+        counted = seen.f_files and seen.f_favail in COUNTABLE
         return Capacity(seen.f_bavail * seen.f_frsize, seen.f_favail if counted else None)
 
     def quota(self, path: str) -> Capacity:
@@ -146,12 +147,20 @@ class Posix(Mounted):
 
     name = 'posix'
     any_mount = True
-    recovery_source = 'a local file system has no failover'
+    recovery_source = 'of a mount that is not local; a local file system has no failover'
     can = ('cold reads', 'traffic')
     tried = 'ext4, xfs and tmpfs, Linux 6.18 and 6.1, one node'
     tried_on = '2026-11-22'
     sources = 'proc(5), statvfs(3), quota(1)'
     no_layout = 'no layout: this file-system type has no layouts to set'
+
+    def may_block_s(self, mount: Optional[Mount]) -> float:
+        """A local file system has no failover; what is not known as one may have its servers elsewhere."""
+        return 0.0 if mount is None or mount.type in LOCAL else self.recovery_limit_s
+
+    def keeps_inodes(self, mount: Mount) -> bool:
+        """libfuse numbers files anew unless its file system says otherwise (use_ino of fuse_config)."""
+        return not mount.type.startswith('fuse')
 
     def exchanged(self, path: str) -> Exchanged:
         """Known where all data go to the mount's one device: others have several, and XFS perhaps a real-time one."""

@@ -12,6 +12,7 @@ from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.nfs import Nfs
 from seatrial.filesystem.ocfs2 import Ocfs2
+from seatrial.filesystem.orangefs import OrangeFs
 from seatrial.filesystem.posix import Posix
 
 DRIVERS: Tuple[Driver, ...] = (
@@ -19,6 +20,7 @@ DRIVERS: Tuple[Driver, ...] = (
     Lustre(),
     Gpfs(),
     BeeGfs(),
+    OrangeFs(),
     Nfs(),
     GlusterFS(),
     CephFs(),
@@ -39,10 +41,15 @@ def by_type(type: str) -> Driver:
 
 def type_of(mount: Mount) -> Optional[str]:
     """The type whose driver knows such a mount better than posix does, or None."""
-    return next((driver.name for driver in DRIVERS if mount.type in driver.kernel_types), None)
+    return next((driver.name for driver in DRIVERS if driver.mounts(mount)), None)
 
 
 def same_storage(one: Optional[Mount], other: Optional[Mount]) -> bool:
-    if one is None or other is None or one.type != other.type:
+    if one is None or other is None or type_of(one) != type_of(other):
         return False
-    return by_type(type_of(one) or 'posix').same_storage(one, other)
+    return driver_of(one).same_storage(one, other)
+
+
+def driver_of(mount: Mount) -> Driver:
+    """The driver that knows a mount best."""
+    return by_type(type_of(mount) or 'posix')

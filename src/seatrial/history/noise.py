@@ -38,7 +38,7 @@ def night_noise(state: str | Path, site: str, profile: str) -> dict[Case, float]
     if not tables:
         return {}
     counts = (pl.col('site') == site) & (pl.col('profile') == profile) & (pl.col('metric_verdict') != 'INVALID')
-    found = (
+    noise = (
         pl.concat(tables)
         .filter(counts, pl.col('steers').fill_null(True), pl.col('value') > 0)
         .sort('session')
@@ -48,4 +48,4 @@ def night_noise(state: str | Path, site: str, profile: str) -> dict[Case, float]
         .group_by(CASE)
         .agg(pl.col('steps').list.median().median().mul(OF_MEDIAN).alias('noise'))
     )
-    return {Case(*(row[name] for name in CASE)): row['noise'] for row in found.iter_rows(named=True)}
+    return {Case(*(row[name] for name in CASE)): row['noise'] for row in noise.iter_rows(named=True)}

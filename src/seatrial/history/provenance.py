@@ -29,14 +29,12 @@ SAID = (*FACTS, 'file_system_type', 'state')
 
 CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 UNKNOWN = 'not recorded'
-NO_OTHERS = 'no others'  # of a list that has nothing which the other has not
 BUILD_SHOWN = 19  # letters of a build: 'sha256:' and twelve of the checksum
 _TYPE, _MOUNT, _OPTIONS, _SETTINGS = 'type in trial.yaml', 'mounted', 'mount options', 'settings'
 _FIRST = (_TYPE, _MOUNT, _OPTIONS)  # of the file system's state, by their keys: they say the most of a figure
 _LISTS = {'modules': None, 'environment': None, _OPTIONS: ','}
 """What is a list, of which only the parts that the other has not are shown, by what separates them."""
 
-_SAID_ELSEWHERE = 'client version'
 
 _Values = tuple[str | None, ...]
 _Facts = Mapping[str, _Values]
@@ -45,48 +43,39 @@ _Facts = Mapping[str, _Values]
 Facts = Mapping[tuple[object, ...], _Facts]  # by case
 
 
-def differences(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """Differences like 'kernel: 5.14.0 against 5.15.0', the file system's first; only of cases begun in both."""
-    return differing(facts_of(before), facts_of(after))
-
-
 def differing(earlier: Facts, later: Facts) -> list[str]:
-    """As `differences`, from the results of facts_of."""
-    found = {
-        said: place for case in earlier if case in later for place, said in _differing(earlier[case], later[case])
+    """Differences like 'kernel: 5.14.0 against 5.15.0', the file system's first; only of cases begun in both. From
+    the results of facts_of."""
+    places = {
+        line: place for case in earlier if case in later for place, line in _differing(earlier[case], later[case])
     }
-    return sorted(found, key=lambda said: found[said])
+    return sorted(places, key=places.__getitem__)
 
 
 def sentence(sessions: Sequence[pl.DataFrame]) -> str:
     """One line on all changes over the sessions, oldest first, with the session of each; empty if there are none."""
     changes = [
-        f'{"; ".join(found)} (from {later["session"][0]} on)'
+        f'{"; ".join(lines)} (from {later["session"][0]} on)'
         for earlier, later in pairwise(sessions)
-        if (found := differences(earlier, later))
+        if (lines := differing(facts_of(earlier), facts_of(later)))
     ]
     return f'Not measured with the same: {"; ".join(changes)}' if changes else ''
 
 
 def circumstances(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
     """Differences that vary from night to night by themselves: nodes, and how full the file systems were."""
-    nodes = [_nodes(rows) for rows in (before, after)]
-    said = (
-        [f'nodes: {" against ".join(_only(*pair) for pair in (nodes, nodes[::-1]))}'] if nodes[0] != nodes[1] else []
-    )
+    lines = []
+    nodes = [
+        {host for hosts in rows['hosts'].drop_nulls().unique() for host in hosts.split()} for rows in (before, after)
+    ]
+    if nodes[0] != nodes[1]:
+        only = [' '.join(sorted(side)) or 'none besides' for side in (nodes[0] - nodes[1], nodes[1] - nodes[0])]
+        lines.append(f'nodes: {only[0]} against {only[1]}')
     for name in sorted(set(before['file_system'].unique()) & set(after['file_system'].unique())):
         sides = (rows.filter(pl.col('file_system') == name) for rows in (before, after))
         full = [percent_words(percent_full(rows)) for rows in sides]
-        said += [f'{name}: {full[0]} full against {full[1]}'] if full[0] != full[1] else []
-    return said
-
-
-def _nodes(rows: pl.DataFrame) -> list[str]:
-    return sorted({host for hosts in rows['hosts'].drop_nulls().unique() for host in hosts.split()})
-
-
-def _only(own: Sequence[str], other: Sequence[str]) -> str:
-    return ' '.join(each for each in own if each not in other) or 'none besides'
+        lines += [f'{name}: {full[0]} full against {full[1]}'] if full[0] != full[1] else []
+    return lines
 
 
 def percent_full(rows: pl.DataFrame) -> tuple[int, ...]:
@@ -102,47 +91,50 @@ def percent_words(full: Sequence[int]) -> str:
 
 def facts_of(rows: pl.DataFrame) -> Facts:
     """Software, settings and file system of the cases in these sessions."""
-    told = [name for name in SAID if name != 'tasks']
+    facts = [name for name in SAID if name != 'tasks']
     began = (
         rows.lazy()
         .group_by(*CASE, 'session', maintain_order=True)
         # Of a sweep over tasks the largest point counts.
-        .agg(pl.col('tasks').max().cast(pl.String), pl.col(told).filter(pl.col('engine').fill_null('') != '').first())
+        .agg(
+            pl.col('tasks').max().cast(pl.String), pl.col(facts).filter(pl.col('engine').fill_null('') != '').first()
+        )
         .filter(pl.col('engine').is_not_null())
         .drop('session')
         .unique(maintain_order=True)
         .collect()
     )
-    found: dict[tuple[object, ...], dict[str, dict[str | None, None]]] = {}
+    by_case: dict[tuple[object, ...], dict[str, dict[str | None, None]]] = {}
     for row in began.rows(named=True):
-        own = found.setdefault(tuple(row[name] for name in CASE), {})
+        of_case = by_case.setdefault(tuple(row[name] for name in CASE), {})
         for name, value in (*_state(row).items(), *((name, row[name]) for name in FACTS)):
-            own.setdefault(name, {})[value] = None
-    return {case: {name: tuple(values) for name, values in own.items()} for case, own in found.items()}
+            of_case.setdefault(name, {})[value] = None
+    return {case: {name: tuple(values) for name, values in of_case.items()} for case, of_case in by_case.items()}
 
 
 def _state(row: Mapping[str, str | None]) -> dict[str, str | None]:
     name, state = row['file_system'], row['state']
-    found = {_TYPE: row['file_system_type'], _SETTINGS: state and 'recorded', **(_parsed(state) if state else {})}
-    return {f'{name}: {key}': value for key, value in found.items() if key != _SAID_ELSEWHERE}
+    settings = {_TYPE: row['file_system_type'], _SETTINGS: state and 'recorded', **(_parsed(state) if state else {})}
+    settings.pop('client version', None)  # one of FACTS
+    return {f'{name}: {key}': value for key, value in settings.items()}
 
 
 @lru_cache(maxsize=1024)
 def _parsed(state: str) -> dict[str, str]:
-    found: dict[str, str] = json.loads(state)
-    return found
+    settings: dict[str, str] = json.loads(state)
+    return settings
 
 
 def _differing(one: _Facts, other: _Facts) -> Iterator[tuple[int, str]]:
     """The differences, each with its place in the order."""
-    found = {
+    unlike = {
         name: (one.get(name, (None,)), other.get(name, (None,)))
         for name in dict.fromkeys((*one, *other))
         if set(one.get(name, ())) != set(other.get(name, ()))
     }
     # Of what only one side has nothing is said where that follows from another kind of mount, or from no record.
-    follows = any(_key(name) in (_SETTINGS, _MOUNT) for name in found)
-    for name, values in found.items():
+    follows = any(_key(name) in (_SETTINGS, _MOUNT) for name in unlike)
+    for name, values in unlike.items():
         if follows and (name in one) != (name in other):
             continue
         place = _FIRST.index(_key(name)) if _key(name) in _FIRST else len(_FIRST) + (name in FACTS)
@@ -155,15 +147,14 @@ def _key(name: str) -> str:
 
 
 def _shown(name: str, values: _Values, others: _Values) -> str:
-    key, said = _key(name), []
+    key, shown = _key(name), []
     for value in values:
-        if value is None:
-            said.append(UNKNOWN)
-            continue
-        if key in _LISTS:
+        if value and key in _LISTS:
             separator = _LISTS[key]
             theirs = {part for other in others for part in (other or '').split(separator)}
-            own = (separator or ' ').join(part for part in value.split(separator) if part not in theirs)
-            value = own or (value and NO_OTHERS)
-        said.append((value[:BUILD_SHOWN] if name == 'engine_build' else value) or 'none')
-    return ' and '.join(dict.fromkeys(said))
+            rest = (separator or ' ').join(part for part in value.split(separator) if part not in theirs)
+            value = rest or 'no others'
+        if value and name == 'engine_build':
+            value = value[:BUILD_SHOWN]
+        shown.append(UNKNOWN if value is None else value or 'none')
+    return ' and '.join(dict.fromkeys(shown))

@@ -91,9 +91,9 @@ def fault_in(rows: pl.DataFrame) -> str:
     words = dict.fromkeys(('session_verdict', 'case_verdict', 'metric_verdict'), VERDICTS)
     words |= {'unit': tuple(base for base, _ in UNITS.values()), 'better': (HIGHER, LOWER)}
     runs = (pl.col(name).filter(pl.col(name).ne_missing(pl.col(name).shift())) for name in words)
-    said = rows.select(each.drop_nulls().unique().implode() for each in runs).row(0)
-    for (name, known), own in zip(words.items(), said, strict=True):
-        for word in own:
+    held = rows.select(run.drop_nulls().unique().implode() for run in runs).row(0)
+    for (name, known), values in zip(words.items(), held, strict=True):
+        for word in values:
             if word not in known:
                 return f'{name} is {show(word)}, which this Seatrial does not know; use a newer one'
     return ''
@@ -102,15 +102,13 @@ def fault_in(rows: pl.DataFrame) -> str:
 def columns_of(version: int) -> dict[str, Any]:
     """The columns of a version of the schema, in their order, with their types."""
     later = {name for since, names in SINCE.items() if since > version for name in names}
-    found = {name: kind for name, kind in COLUMNS.items() if name not in later}
-    if version >= BASE_UNITS_SINCE:
-        return found
-    old: dict[str, Any] = {}
-    for name, kind in found.items():
-        if name == 'value':
-            old['bandwidth_mib_s'] = kind  # said again what the value says
-        old[_RENAMED.get(name, name)] = kind
-    return old
+    columns: dict[str, Any] = {}
+    for name, kind in COLUMNS.items():
+        if name == 'value' and version < BASE_UNITS_SINCE:
+            columns['bandwidth_mib_s'] = kind  # said again what the value says
+        if name not in later:
+            columns[_RENAMED.get(name, name) if version < BASE_UNITS_SINCE else name] = kind
+    return columns
 
 
 def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
@@ -168,7 +166,7 @@ def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.D
     """One row for each metric of each session. columns: only these; rows alike in all of them are one"""
     usable = pl.col('valid') & (pl.col('value') > 0) & pl.col('value').is_finite()
     alike = [name for name in columns if name not in ('value', 'launches')]
-    found, of = alike_in(rows, [name for name in ('session', *OF_METRIC) if name in columns], alike)
+    firsts, of = alike_in(rows, [name for name in ('session', *OF_METRIC) if name in columns], alike)
     launches = rows.lazy().with_columns(_of=of)
     figures = {
         # Filtered first: a filter in each group takes four times as long.
@@ -176,8 +174,8 @@ def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.D
         'launches': launches.group_by('_of').agg(launches=pl.col('started').count().cast(pl.Int64)),
     }
     for name in figures.keys() & set(columns):
-        found = found.join(figures[name].collect(), on='_of', how='left', maintain_order='left')
-    return found.select(columns)
+        firsts = firsts.join(figures[name].collect(), on='_of', how='left', maintain_order='left')
+    return firsts.select(columns)
 
 
 def alike_in(rows: pl.DataFrame, key: Sequence[str], columns: Sequence[str]) -> tuple[pl.DataFrame, pl.Series]:
@@ -258,38 +256,38 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
         }
     for point in plan.points:
         for phase in point.phases:
-            for each in metrics_of(point, phase):
-                name = metric(each.name, point.label)
+            for metric_type in metrics_of(point, phase):
+                name = metric(metric_type.name, point.label)
                 verdict, why = kept.metrics[name]
-                own = {
+                common = {
                     **case,
                     'metric': name,
                     'metric_verdict': verdict,
                     'metric_why': why,
-                    'operation': each.name,
+                    'operation': metric_type.name,
                     'phase': phase,
                     'point': point.label,
                     'tasks': point.tasks,
-                    'unit': each.unit,
-                    'better': each.better,
-                    'steers': each.steers,
+                    'unit': metric_type.unit,
+                    'better': metric_type.better,
+                    'steers': metric_type.steers,
                 }
-                launches = [_launch(sample, each) for sample in kept.samples.get(name, ())]
-                if kept.records.broken:  # R4: nobody knows which of them are as they were measured
-                    launches = [{**launch, 'valid': False} for launch in launches]
-                yield from ({**own, **launch} for launch in launches or [{'valid': False, 'rules': ''}])
+                launches = [_launch(sample, metric_type) for sample in kept.samples.get(name, ())]
+                # R4: nobody knows which of them are as they were measured
+                broken = {'valid': False} if kept.records.broken else {}
+                yield from ({**common, **row, **broken} for row in launches or [{'valid': False, 'rules': ''}])
 
 
 def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
     measurement = sample.measurement
-    found = measurement.metric(what.name) if measurement else None
+    figure = measurement.metric(what.name) if measurement else None
     sharp = measurement is None or measurement.sharp(what.name)
     return {
         **_parameters(sample.point),
         'repetition': sample.repetition,
         'block': sample.block,
         'started': datetime.fromtimestamp(sample.started, timezone.utc),
-        'seconds': found.seconds if found and found.unit else None,
+        'seconds': figure.seconds if figure and figure.unit else None,
         'bytes_moved': (measurement.bytes_moved or None) if measurement else None,
         'value': sample.figures.get(what.name) if sharp else None,
         'hosts': ' '.join(measurement.hosts) if measurement else None,
@@ -297,22 +295,22 @@ def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
         'valid': sample.valid_for(what.name),
         'rules': ' '.join(dict.fromkeys(finding.rule for finding in sample.findings)),
         'directory_bytes': sample.directory_bytes,
-        'binding': '; '.join(dict.fromkeys(binding_words(each.cores) for each in sample.bound)) or None,
+        'binding': '; '.join(dict.fromkeys(binding_words(process.cores) for process in sample.bound)) or None,
     }
 
 
 def _parameters(point: Point) -> dict[str, Any]:
     """The parameters of the point as it was launched; None for those its kind does not have."""
     is_data, data = kind_of(point.kind).moves_data, point.data or DataPart()
-    own = levels_total(point, 1) if point.tree else Entries(0, 0, 0)
+    entries = levels_total(point, 1) if point.tree else Entries(0, 0, 0)
     return {
         'tasks_per_node': point.tasks_per_node,
         'transfer_size': data.transfer_size or None,
         'bytes_per_task': data.bytes_per_task or None,
-        'files_per_task': own.files or own.empties or None,
+        'files_per_task': entries.files or entries.empties or None,
         'interface': data.interface or None,
         'direct': data.direct if is_data else None,
         'queue_depth': data.queue_depth if is_data else None,
         'working_set': data.working_set or None,
-        'bytes_per_file': point.tree.bytes_per_file if own.files else None,
+        'bytes_per_file': point.tree.bytes_per_file if entries.files else None,
     }

@@ -99,9 +99,9 @@ def remove(folder: Path, sessions: Collection[str]) -> None:
         for rows in _of_archive(file, sorted(held.difference(sessions, gone))):
             if isinstance(rows, Skipped):
                 raise OSError(f'{file}: {rows.why}')
-            for (session,), own in rows.group_by('session', maintain_order=True):
+            for (session,), table in rows.group_by('session', maintain_order=True):
                 if isinstance(table_in(folder / f'{session}{SUFFIX}'), str):
-                    write(folder, str(session), own)
+                    write(folder, str(session), table)
         file.unlink()
         file.with_suffix('.summary').unlink(missing_ok=True)
 
@@ -116,15 +116,15 @@ def _removed_from(folder: Path) -> set[str]:
 def ended(folder: Path, session: str) -> datetime | None:
     """When a session ended, if its own file says so. Raises OSError."""
     file = folder / f'{session}{SUFFIX}'
-    said = pl.read_parquet_metadata(io.BytesIO(file.read_bytes())).get(_ENDED) if file.is_file() else None
-    return datetime.fromisoformat(said) if said else None
+    moment = pl.read_parquet_metadata(io.BytesIO(file.read_bytes())).get(_ENDED) if file.is_file() else None
+    return datetime.fromisoformat(moment) if moment else None
 
 
 def files_in(folder: Path) -> list[Path]:
     """The files of the history, in their order. Raises OSError if the folder is not readable."""
     # Not glob(), which skips a folder that may not be read.
-    found = [file for file in folder.iterdir() if file.suffix == SUFFIX] if folder.is_dir() else []
-    return sorted(found, key=lambda file: file.name)
+    files = [file for file in folder.iterdir() if file.suffix == SUFFIX] if folder.is_dir() else []
+    return sorted(files, key=lambda file: file.name)
 
 
 def is_archive(file: Path) -> bool:
@@ -155,13 +155,13 @@ def read(
     return History(pl.concat(tables) if tables else kept(pl.DataFrame(schema=COLUMNS)), tuple(skipped))
 
 
-def readable(found: Iterable[pl.DataFrame | Skipped], skipped: list[Skipped]) -> Iterator[pl.DataFrame]:
+def readable(tables: Iterable[pl.DataFrame | Skipped], skipped: list[Skipped]) -> Iterator[pl.DataFrame]:
     """The tables among these; the files that could not be read are appended to `skipped`."""
-    for each in found:
-        if isinstance(each, Skipped):
-            skipped.append(each)
+    for table in tables:
+        if isinstance(table, Skipped):
+            skipped.append(table)
         else:
-            yield each
+            yield table
 
 
 def one_by_one(
@@ -187,16 +187,16 @@ def _several(
     """As `read`, a few sessions at a time."""
     places, skipped = _places(folder)
     yield from skipped
-    wanted = [each for each in list(places)[-newest:] if named is None or each in named]
+    wanted = [session for session in list(places)[-newest:] if named is None or session in named]
     archives = {session: file for session, file in places.items() if is_archive(file)}
     at_once = AT_ONCE if columns is None else TOGETHER
-    for archive, own in groupby(wanted, archives.get):
-        sessions = list(own)
+    for archive, of_archive in groupby(wanted, archives.get):
+        sessions = list(of_archive)
         if archive:
             yield from _of_archive(archive, sessions, columns)
             continue
         for at in range(0, len(sessions), at_once):
-            yield from _of_files([places[each] for each in sessions[at : at + at_once]], columns)
+            yield from _of_files([places[session] for session in sessions[at : at + at_once]], columns)
 
 
 class Annotation(NamedTuple):
@@ -206,14 +206,14 @@ class Annotation(NamedTuple):
     text: str
 
 
-def annotate(state: str | Path, own: Annotation) -> Path:
+def annotate(state: str | Path, annotation: Annotation) -> Path:
     """Appends a line of JSON to the annotations of a site; returns the file. Raises OSError."""
     file = folder_of(state) / ANNOTATIONS
     file.parent.mkdir(parents=True, exist_ok=True)
     # One write at the end of the file: two people at once lose nothing.
     opened = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
     try:
-        os.write(opened, (json.dumps({'day': own.day.isoformat(), 'text': own.text}) + '\n').encode())
+        os.write(opened, (json.dumps({'day': annotation.day.isoformat(), 'text': annotation.text}) + '\n').encode())
     finally:
         os.close(opened)
     return file
@@ -222,14 +222,14 @@ def annotate(state: str | Path, own: Annotation) -> Path:
 def annotations(state: str | Path) -> tuple[list[Annotation], list[Skipped]]:
     """The annotations of a site by day, and the invalid lines. Raises NotReadable, OSError."""
     file = folder_of(state) / ANNOTATIONS
-    found, skipped = [], []
+    notes, skipped = [], []
     for number, line in enumerate(read_bytes(file).splitlines() if file.is_file() else [], 1):
         try:
             data = parsed(line)
-            found.append(Annotation(date.fromisoformat(data['day']), str(data['text'])))
+            notes.append(Annotation(date.fromisoformat(data['day']), str(data['text'])))
         except (ValueError, KeyError, TypeError):
             skipped.append(Skipped(file, f'line {number} is no annotation'))
-    return sorted(found, key=lambda each: each.day), skipped
+    return sorted(notes, key=lambda note: note.day), skipped
 
 
 def _sessions_of(archive: Path) -> set[str] | str:
@@ -263,13 +263,13 @@ def _of_archive(
 
 def _of_files(files: Sequence[Path], columns: Sequence[str] | None) -> list[pl.DataFrame | Skipped]:
     """The rows of files of sessions, read together unless one of them is faulty. columns: only these"""
-    whole = [each for each in map(content_of, files) if isinstance(each, bytes) and _SEAL in each]
+    whole = [content for content in map(content_of, files) if isinstance(content, bytes) and _SEAL in content]
     with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
         if len(whole) == len(files) and not _rows_are_too_many(whole):
-            read_in: list[IO[bytes]] = [io.BytesIO(each) for each in whole]
+            read_in: list[IO[bytes]] = [io.BytesIO(content) for content in whole]
             rows = pl.scan_parquet(read_in, schema=_schema_of(SCHEMA)).select(columns or list(COLUMNS)).collect()
             held = rows['session'].unique(maintain_order=True).to_list()
-            if held == [each.stem for each in files] and not fault_in(rows) and (rows['schema'] == SCHEMA).all():
+            if held == [file.stem for file in files] and not fault_in(rows) and (rows['schema'] == SCHEMA).all():
                 return [rows]
     tables = [(file, table_in(file, columns)) for file in files]
     return [Skipped(file, table) if isinstance(table, str) else table for file, table in tables]
@@ -277,14 +277,14 @@ def _of_files(files: Sequence[Path], columns: Sequence[str] | None) -> list[pl.D
 
 def _rows_are_too_many(contents: Sequence[bytes]) -> bool:
     """True if files claim more rows than fit into them. Raises PolarsError."""
-    files: list[IO[bytes]] = [io.BytesIO(each) for each in contents]
+    files: list[IO[bytes]] = [io.BytesIO(content) for content in contents]
     rows = pl.scan_parquet(files).select(pl.len()).collect().item()
     return bool(rows > max(MANY_ROWS, sum(map(len, contents)) // MIN_ROW_BYTES))
 
 
 def _places(folder: Path) -> tuple[dict[str, Path], list[Skipped]]:
     """The file of each session, oldest first; and the archives that cannot be read."""
-    found: dict[str, Path] = {}
+    by_session: dict[str, Path] = {}
     skipped = []
     files = files_in(folder)
     archives = list(filter(is_archive, files))
@@ -295,9 +295,9 @@ def _places(folder: Path) -> tuple[dict[str, Path], list[Skipped]]:
             skipped.append(Skipped(file, held))
             continue
         for session in held - gone:
-            found.setdefault(session, file)
-    found.update({file.stem: file for file in files if not is_archive(file)})
-    return dict(sorted(found.items())), skipped
+            by_session.setdefault(session, file)
+    by_session.update({file.stem: file for file in files if not is_archive(file)})
+    return dict(sorted(by_session.items())), skipped
 
 
 def table_in(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame | str:
@@ -334,14 +334,14 @@ def rows_in(
             return 'it is not of Seatrial'
         if _rows_are_too_many([content]):
             return TOO_MANY
-        found = pl.read_parquet(io.BytesIO(content), columns=['schema'])['schema']
-        if not found.len():
+        versions = pl.read_parquet(io.BytesIO(content), columns=['schema'])['schema']
+        if not versions.len():
             return 'it is not of Seatrial'
-        if found.null_count():
+        if versions.null_count():
             return 'rows have no schema'
-        version = found[0]
-        if (found != version).any() or version > SCHEMA:
-            return f'it has schema {max(found.to_list())}, and this Seatrial knows {SCHEMA}; use a newer one'
+        version = versions[0]
+        if (versions != version).any() or version > SCHEMA:
+            return f'it has schema {max(versions.to_list())}, and this Seatrial knows {SCHEMA}; use a newer one'
         if schema != _schema_of(version):
             return f'its columns are not those of schema {version}'
         if version >= SEALED_SINCE and _SEAL not in content:
@@ -374,7 +374,7 @@ def sealed(content: bytes) -> bytes:
 
 def _digest(content: bytes, place: int) -> bytes:
     """The digest for this place. Archives are large: nothing is copied."""
-    view, found = memoryview(content), hashlib.sha256()
+    view, digest = memoryview(content), hashlib.sha256()
     for part in (view[:place], _NO_DIGEST, view[place + len(_NO_DIGEST) :]):
-        found.update(part)
-    return found.hexdigest().encode()
+        digest.update(part)
+    return digest.hexdigest().encode()

@@ -37,8 +37,7 @@ from seatrial.judge.verdict import (
 from seatrial.model.metric import LOWER, Fact
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Drill, Finding, Records, Sample
-from seatrial.rules.binding import binding
-from seatrial.rules.case import CaseSeen, measured
+from seatrial.rules.case import CaseSeen, binding, measured
 from seatrial.rules.contents import verified
 from seatrial.rules.issued import comparisons, issued_findings
 from seatrial.rules.registry import CASE, findings
@@ -57,37 +56,43 @@ _OF_INTERVAL = {INSIDE: Verdict.PASS, OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.
 def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITERIA) -> CaseResult:
     """The verdict of one case from its plan and its records. A case without records is INCOMPLETE. A smoke test has
     too few repetitions to be compared with anything: its expectations are listed, not judged."""
-    found = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
-    found += issued_findings(plan, records)
+    rule_findings = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
+    rule_findings += issued_findings(plan, records)
     # Whatever the launch was for: a warm-up has met the same storage.
-    found += [each for sample in records.samples for each in sample.findings if each.effect == 'fail']
+    rule_findings += [
+        finding for sample in records.samples for finding in sample.findings if finding.effect == 'fail'
+    ]
     start, end = records.start, records.end
-    found += end.findings if end else ()
+    rule_findings += end.findings if end else ()
     by_metric = measured(plan, records)
     engine = start.engine if start else ''
     correlation = correlation_of_case(plan, by_metric)
     metrics = tuple(
-        judge_metric(plan, records, by_metric, point, each, found, correlation)
+        judge_metric(plan, records, by_metric, point, metric_type, rule_findings, correlation)
         for point in plan.points
-        for each in metrics_at(point)
+        for metric_type in metrics_at(point)
     )
     unjudged = _unjudged(plan, records, by_metric) if plan.stopping.fixed and not plan.stopping.once else ''
     references: tuple[ReferenceResult, ...] = ()
     if not unjudged:
         references = tuple(
-            _judge_reference(each, metrics, engine, plan, correlation, criteria.level) for each in criteria.references
+            _judge_reference(reference, metrics, engine, plan, correlation, criteria.level)
+            for reference in criteria.references
         )
-        metrics = tuple(_with_reference(each, references, records.drill) for each in metrics)
+        metrics = tuple(_with_reference(metric, references, records.drill) for metric in metrics)
     curves = _curves(plan, metrics, engine)
     facts = _facts(by_metric.values())
     expectations = _judge_expectations(curves, facts, criteria, unjudged)
     isolated = isolation(plan, records, unjudged)
-    against = [*_of_places(isolated), *_against(found, metrics, references, expectations)]
-    suspects = {said for verdict, said in isolated.sentences if verdict == SUSPECTED} if isolated else set()
+    against = [*_of_places(isolated), *_against(rule_findings, metrics, references, expectations)]
+    suspects = {sentence for verdict, sentence in isolated.sentences if verdict == SUSPECTED} if isolated else set()
     # A sweep over places is run for their names: only a failure stands before a suspect.
     against.sort(key=lambda r: (r[0] is not Verdict.FAIL, r[1] not in suspects, WORST_FIRST.index(r[0])))
     # What could have failed the case beside its references; whatever is not met is among what speaks against it.
-    judged = [*(each for each in expectations if each.enforced), *([isolated] if isolated and not unjudged else [])]
+    judged = [
+        *(expectation for expectation in expectations if expectation.enforced),
+        *([isolated] if isolated and not unjudged else []),
+    ]
     met = [Verdict.PASS for _ in judged]
     # Its own baseline is a criterion after an upgrade, and of a new system it is none: a label says what it is.
     asked = criteria.references or criteria.enforced_expectations
@@ -96,9 +101,9 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     return CaseResult(
         case=plan.case,
         profile=plan.profile,
-        verdict=worst([*(verdict for verdict, _ in against), *(each.verdict for each in metrics), *met]),
-        reasons=tuple(said for _, said in against),
-        labels=caveats(plan, records, found, by_metric, metrics, criteria, isolated, correlation),
+        verdict=worst([*(verdict for verdict, _ in against), *(metric.verdict for metric in metrics), *met]),
+        reasons=tuple(reason for _, reason in against),
+        labels=caveats(plan, records, rule_findings, by_metric, metrics, criteria, isolated, correlation),
         engine=engine,
         version=start.version if start else '',
         skipped=start.skipped if start else (),
@@ -116,7 +121,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         correlation=correlation,
         chain=records.chain or '',
         verified=verified(records),
-        binding=binding([each for samples in by_metric.values() for each in samples]),
+        binding=binding([sample for samples in by_metric.values() for sample in samples]),
     )
 
 
@@ -136,7 +141,7 @@ def _judge_reference(
     correlation: float,
     level: float,
 ) -> ReferenceResult:
-    one = next((each for each in metrics if each.metric == reference.metric), None)
+    one = next((metric for metric in metrics if metric.metric == reference.metric), None)
     if one is None:
         return judge_reference(reference, (), engine)
     if one.more_than is not None and reference.high is not None:
@@ -172,20 +177,20 @@ def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Cu
     """The samples that expectations are judged on: valid and, in acceptance, of storage and no cache."""
     lists = kind_of(plan.kind).compares_in_launch
     # A first listing that was none compares nothing.
-    warm = {each.point for each in metrics if lists and not as_meant(plan, each.cache)}
+    warm = {metric.point for metric in metrics if lists and not as_meant(plan, metric.cache)}
 
     def usable(one: MetricResult) -> tuple[float, ...]:
         elsewhere = plan.profile == 'acceptance' and one.not_storage and not as_meant(plan, one.cache)
         return () if one.verdict is Verdict.INVALID or one.point in warm or elsewhere else one.values
 
     values = {point.label: point.at for point in sorted(plan.points, key=lambda point: point.at)}
-    known = {(each.name, each.point): usable(each) for each in metrics}
-    names = {each.name: each.better for each in metrics}
+    known = {(metric.name, metric.point): usable(metric) for metric in metrics}
+    names = {metric.name: metric.better for metric in metrics}
     samples = {name: {label: known[name, label] for label in values if (name, label) in known} for name in names}
-    cached = frozenset((each.name, each.point) for each in metrics if each.cache in ('cached', 'mixed'))
-    fairness = {(each.name, each.point): each.fairness for each in metrics}
+    cached = frozenset((metric.name, metric.point) for metric in metrics if metric.cache in ('cached', 'mixed'))
+    fairness = {(metric.name, metric.point): metric.fairness for metric in metrics}
     decides = frozenset() if lists else cached
-    groups = {(each.name, each.point): each.groups for each in metrics}
+    groups = {(metric.name, metric.point): metric.groups for metric in metrics}
     return Curves(plan.case.check, engine, plan.axis, values, samples, names, decides, fairness, groups)
 
 
@@ -194,29 +199,29 @@ def _judge_expectations(
 ) -> tuple[ExpectationResult, ...]:
     """Judges first the expectations of curves, then the guarantees of POSIX, which every profile can judge."""
     of_curves, guarantees = [], []
-    for each in criteria.expectations:
-        enforced = each.id in criteria.enforced
-        if isinstance(each, GuaranteeHolds):
-            guarantees.append(judge_guarantee(each, facts, enforced))
-        of_curves += judge_curves(each, curves, enforced)
-    return (*(not_judged(each, unjudged) if unjudged else each for each in of_curves), *guarantees)
+    for expectation in criteria.expectations:
+        enforced = expectation.id in criteria.enforced
+        if isinstance(expectation, GuaranteeHolds):
+            guarantees.append(judge_guarantee(expectation, facts, enforced))
+        of_curves += judge_curves(expectation, curves, enforced)
+    return (*(not_judged(result, unjudged) if unjudged else result for result in of_curves), *guarantees)
 
 
 def _against(
-    found: Sequence[Finding],
+    rule_findings: Sequence[Finding],
     metrics: Sequence[MetricResult],
     references: Sequence[ReferenceResult],
     expectations: Sequence[ExpectationResult],
 ) -> list[tuple[Verdict, str]]:
-    rules = [(OF_EFFECT[f.effect], f'{f.rule}: {f.sentence}') for f in found if f.effect in OF_EFFECT]
+    rules = [(OF_EFFECT[f.effect], f'{f.rule}: {f.sentence}') for f in rule_findings if f.effect in OF_EFFECT]
     reasons = list(dict.fromkeys(rules))
-    known = {said for _, said in reasons}
-    planned = {each.metric for each in metrics}
+    known = {sentence for _, sentence in reasons}
+    planned = {metric.metric for metric in metrics}
     alike: dict[tuple[Verdict, str], list[str]] = {}
-    for each in metrics:
-        follows = each.why in known or (each.verdict is Verdict.INCOMPLETE and known)
-        if not each.verdict.unopposed and not follows:
-            alike.setdefault((each.verdict, each.why), []).append(each.metric)
+    for metric in metrics:
+        follows = metric.why in known or (metric.verdict is Verdict.INCOMPLETE and known)
+        if not metric.verdict.unopposed and not follows:
+            alike.setdefault((metric.verdict, metric.why), []).append(metric.metric)
     for (verdict, why), names in alike.items():
         named = ', '.join(names) if len(names) <= NAMED else f'{names[0]} and {len(names) - 1} others'
         reasons.append((verdict, f'{named}: {verdict.value}: {why}'))

@@ -11,25 +11,30 @@ from seatrial.judge.verdict import Criteria, MetricResult
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Finding, Records, Sample
 from seatrial.rules.registry import RULES
-from seatrial.workload.words import counted, listed
+from seatrial.workload.words import by_key, counted, listed
 
 
 def caveats(
     plan: TrialPlan,
     records: Records,
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
     by_metric: Mapping[str, Sequence[Sample]],
     metrics: Sequence[MetricResult],
     criteria: Criteria,
     isolated: Isolation | None,
     correlation: float,
 ) -> tuple[str, ...]:
-    """All labels of a case, without duplicates. found: findings of the rules over the case; criteria: what the case
-    was judged by; correlation: as in CaseResult"""
+    """All labels of a case, without duplicates. findings: over the case; criteria: what the case was judged by;
+    correlation: as in CaseResult"""
     before = records.start.findings if records.start else ()
-    labels = [f'{each.rule}: {each.sentence}' for each in (*before, *found) if each.effect == 'label']
+    labels = [f'{finding.rule}: {finding.sentence}' for finding in (*before, *findings) if finding.effect == 'label']
     labels += _of_launches(by_metric.values())
-    labels += _of_places(isolated) if isolated else []
+    if isolated:
+        labels += [sentence for verdict, sentence in isolated.sentences if verdict == CLEARED]
+        lost = [
+            f'{place.node} ({place.state}{place.reason and f": {place.reason}"})' for place in isolated.not_tested
+        ]
+        labels += [f'not tested: {listed(lost)}'] if lost else []
     labels += left_behind(records)
     if isolated and plan.profile == 'acceptance' and not criteria.references:
         labels.append(
@@ -46,11 +51,11 @@ def caveats(
 def _of_launches(samples: Iterable[Sequence[Sample]]) -> list[str]:
     """The labels of launch rules, one for each rule, naming the launches concerned."""
     concerned: dict[str, dict[tuple[str, str], None]] = {}
-    for sample in (sample for each in samples for sample in each):
+    for sample in (sample for repetitions in samples for sample in repetitions):
         for finding in sample.findings:
             if finding.effect == 'label':
                 concerned.setdefault(finding.rule, {})[sample.launch, finding.sentence] = None
-    return [_label(rule, list(said)) for rule, said in concerned.items()]
+    return [_label(rule, list(sentences)) for rule, sentences in concerned.items()]
 
 
 PARTS = 3  # of a label, each with its own figures; where it would have more, all launches share a range
@@ -58,14 +63,14 @@ FIGURE = re.compile(r'(?<![\w.])\d+(?:\.\d+)?(?= (?:%|(?:m?s|[KMGTP]iB|B)\b))')
 """In a sentence, with its unit behind it: a number without one may be a name, of a task say."""
 
 
-def _label(rule: str, said: Sequence[tuple[str, str]]) -> str:
-    """One label. said: (launch, sentence) of each repetition concerned; the sentences end with the rule's remedy."""
+def _label(rule: str, concerned: Sequence[tuple[str, str]]) -> str:
+    """One label. concerned: (launch, sentence) of each repetition; the sentences end with the rule's remedy."""
     launches: dict[str, list[str]] = {}
-    for launch in dict.fromkeys(launch for launch, _ in said):
-        for sentence in ranged([each for each in said if each[0] == launch]):
+    for launch in dict.fromkeys(launch for launch, _ in concerned):
+        for sentence in ranged([pair for pair in concerned if pair[0] == launch]):
             launches.setdefault(sentence, []).append(launch)
     if len(launches) > PARTS:
-        launches = ranged(said)
+        launches = ranged(concerned)
     remedy = f'; {RULES[rule].remedy}'
     parts = [
         f'{", ".join(names[:3])}{" and others" if len(names) > 3 else ""}: {sentence.removesuffix(remedy)}'
@@ -75,24 +80,16 @@ def _label(rule: str, said: Sequence[tuple[str, str]]) -> str:
     return f'{rule}: {"; ".join(parts[:PARTS])}{"; and others" if len(parts) > PARTS else ""}{shared}'
 
 
-def ranged(said: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+def ranged(sentences: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     """The sentences with their subjects; sentences that differ only in figures become one, with the range."""
-    alike: dict[tuple[str, ...], list[tuple[str, str]]] = {}
-    for whom, sentence in said:
-        alike.setdefault(tuple(FIGURE.split(sentence)), []).append((whom, sentence))
-    found = {}
-    for texts, own in alike.items():
-        columns = zip(*(FIGURE.findall(sentence) for _, sentence in own), strict=True)
-        spans = [' to '.join(dict.fromkeys((min(each, key=float), max(each, key=float)))) for each in columns]
+    alike = by_key((tuple(FIGURE.split(pair[1])), pair) for pair in sentences)
+    ranges = {}
+    for texts, pairs in alike.items():
+        columns = zip(*(FIGURE.findall(sentence) for _, sentence in pairs), strict=True)
+        spans = [' to '.join(dict.fromkeys((min(column, key=float), max(column, key=float)))) for column in columns]
         merged = ''.join(text + figure for text, figure in zip(texts, (*spans, ''), strict=True))
-        found[merged] = list(dict.fromkeys(whom for whom, _ in own))
-    return found
-
-
-def _of_places(isolated: Isolation) -> list[str]:
-    labels = [sentence for verdict, sentence in isolated.sentences if verdict == CLEARED]
-    lost = [f'{each.node} ({each.state}{each.reason and f": {each.reason}"})' for each in isolated.not_tested]
-    return [*labels, f'not tested: {listed(lost)}'] if lost else labels
+        ranges[merged] = list(dict.fromkeys(whom for whom, _ in pairs))
+    return ranges
 
 
 def left_behind(records: Records) -> list[str]:
@@ -109,16 +106,16 @@ def left_behind(records: Records) -> list[str]:
 
 def _of_repetitions(metrics: Sequence[MetricResult], correlation: float) -> list[str]:
     labels = []
-    slow = [f'{each.slow} of {len(each.values)} at {each.metric}' for each in metrics if each.slow]
+    slow = [f'{metric.slow} of {len(metric.values)} at {metric.metric}' for metric in metrics if metric.slow]
     if slow:
         labels.append(f'slow launches: {listed(slow)}; their figure is a quarter worse than the median')
     if correlation:
-        times = max(widening(correlation, len(each.values)) for each in metrics)
+        times = max(widening(correlation, len(metric.values)) for metric in metrics)
         labels.append(
             f'correlated: neighbouring repetitions resemble each other ({correlation:.2f} over all points); '
             f'the intervals are up to {times:.1f} times as wide for it'
         )
-    drifting = [each.metric for each in metrics if each.summary and each.summary.drifting]
+    drifting = [metric.metric for metric in metrics if metric.summary and metric.summary.drifting]
     if drifting:
         labels.append(
             f'drifting: {listed(drifting)}: neighbouring repetitions resemble each other, so the interval is too '
@@ -131,21 +128,21 @@ def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared
     """Caveats about what an acceptance leaves open. compared: the metrics are compared with each other; once: one
     launch decides. An event that befalls a share p of all launches shows in none of n with probability (1 - p)^n."""
     enforced = criteria.enforced_expectations
-    known = {each.metric for each in criteria.references}
-    open_ = [each for each in metrics if each.metric not in known and not _is_of(each.name, enforced)]
+    known = {reference.metric for reference in criteria.references}
+    open_ = [metric for metric in metrics if metric.metric not in known and not _is_of(metric.name, enforced)]
     labels = []
     if open_ and not compared and (criteria.references or enforced):
         labels.append(
             f'no criterion: {len(open_)} of {len(metrics)} metrics have no pass criterion; '
             'a baseline in references.yaml or a contract.yaml changes that'
         )
-    dates = sorted({each.date for each in criteria.references})
-    if dates and not enforced and all(each.origin != CONTRACT for each in criteria.references):
+    dates = sorted({reference.date for reference in criteria.references})
+    if dates and not enforced and all(reference.origin != CONTRACT for reference in criteria.references):
         labels.append(
             f'compared with its own baseline of {", ".join(dates)} alone: this shows that it is not slower than it '
             'was then, and nothing of what was agreed; that takes a contract.yaml and seatrial accept'
         )
-    counts = [len(each.values) for each in metrics if each.values]
+    counts = [len(metric.values) for metric in metrics if metric.values]
     if counts and not once:
         n = min(counts)
         share, missed = 1 - 0.05 ** (1 / n), 0.9**n
@@ -158,6 +155,7 @@ def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared
 
 def _is_of(metric: str, expectations: Sequence[Expectation]) -> bool:
     return any(
-        each.metric in ('', metric) or (isinstance(each, CurveRatio) and not each.of and each.than == metric)
-        for each in expectations
+        expectation.metric in ('', metric)
+        or (isinstance(expectation, CurveRatio) and not expectation.of and expectation.than == metric)
+        for expectation in expectations
     )

@@ -1,10 +1,11 @@
-"""Finds the step in a curve over sizes: its place, the certainty of that, and its height.
+"""Finds the step in a curve over sizes, and the changes of level in a series of nights: where, how surely, how high.
 
-The model is two straight lines on logarithmic axes with a step between two neighbouring points; a line is a power
-law. A step between two levels would be found in every curve that rises, as bandwidth does with the transfer size. A
-broken slope without a step is where latency ceases to matter, at which no algorithm changes either. So only the step
-counts, and both lines are free. It counts only as far as the lines are apart all the way between the two points:
-where they cross there, it is a broken slope. One change is looked for: a broken slope beside a step can hide it.
+Of a curve, the model is two straight lines on logarithmic axes with a step between two neighbouring points; a line is
+a power law. A step between two levels would be found in every curve that rises, as bandwidth does with the transfer
+size. A broken slope without a step is where latency ceases to matter, at which no algorithm changes either. So only
+the step counts, and both lines are free. It counts only as far as the lines are apart all the way between the two
+points: where they cross there, it is a broken slope. One change is looked for: a broken slope beside a step can hide
+it.
 
 The place is the one with the smallest sum of squares round the lines (Quandt, JASA 53, 1958). An observation is the
 logarithm of a point's mean: a step has to stand out against the scatter of the points round the lines, since a point
@@ -15,22 +16,29 @@ The interval of a step is Student's for the difference of two lines (Draper and 
 1998), with the error probability shared between all places (Bonferroni), because the place was picked after the fact.
 The interval of the place holds all places that the likelihood ratio does not reject (Siegmund, International
 Statistical Review 56, 1988). docs/explanation/statistics.md says how often both are right.
+
+Of a series of nights, the place is the one with the largest Student's t between the nights before and after it; then
+both parts are searched in the same way until none is left (binary segmentation: Vostrikova, Soviet Mathematics
+Doklady 24, 1981). The chance is that of the t, times the number of places in the whole series (Bonferroni), for the
+place was picked after the fact. This holds for nights that are independent: a level that drifts, as on a file system
+that fills up, is reported as one or several steps. docs/explanation/statistics.md says how often it is right.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import fmean, linear_regression
 from typing import NamedTuple
 
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, Points, Relation, log_mean, missing
 from seatrial.model.metric import HIGHER
-from seatrial.rules.stopping import t_quantile
+from seatrial.rules.stopping import t_quantile, t_within
 
 CONFIDENCE = 0.95
 MIN_SIDE = 3  # points on each side of a step: any two are on a line
 MIN_POINTS = 2 * MIN_SIDE + 1  # two lines are four figures: three points are left to show the scatter
+MIN_NIGHTS = 3  # on each side of a change: fewer are a bad night or two
 _ROUNDING = 1e-9
 
 
@@ -155,3 +163,43 @@ def _line(sizes: Sequence[float], logs: Sequence[float]) -> _Line:
     spread = math.fsum((size - centre[0]) ** 2 for size in sizes)
     squares = math.fsum((log - intercept - slope * size) ** 2 for size, log in zip(sizes, logs, strict=True))
     return _Line(slope, centre, len(sizes), spread, squares)
+
+
+class LevelChange(NamedTuple):
+    first: int  # number of the first value on the new level
+    chance: float  # probability of such a change in a series without one
+
+
+def changes(values: Sequence[float], level: float) -> list[LevelChange]:
+    """The changes in a series of logarithms, in its order, that chance produces with probability `level` at most."""
+    level_changes: list[LevelChange] = []
+    places, parts = len(values) - 2 * MIN_NIGHTS + 1, [(0, len(values))]
+    while parts:
+        start, end = parts.pop()
+        place = _likeliest(values[start:end], places)
+        if place is not None and place.chance <= level:
+            first = start + place.first
+            level_changes.append(LevelChange(first, place.chance))
+            parts += [(start, first), (first, end)]
+    return sorted(level_changes)
+
+
+def _likeliest(values: Sequence[float], among: int) -> LevelChange | None:
+    """The most likely change, however likely; None for too few values. among: places in the whole series"""
+    n = len(values)
+    places = range(MIN_NIGHTS, n - MIN_NIGHTS + 1)
+    if not places:
+        return None
+    middle = math.fsum(values) / n
+    sums = list(accumulate(value - middle for value in values))
+    whole = math.fsum((value - middle) ** 2 for value in values)
+    # The sum of squares that a step explains; what it leaves is the spread.
+    explained = {place: sums[place - 1] ** 2 * n / (place * (n - place)) for place in places}
+    first = max(explained, key=explained.__getitem__)
+    left = whole - explained[first]
+    if explained[first] <= _ROUNDING**2 * n:
+        return LevelChange(first, 1.0)
+    if left <= _ROUNDING**2 * n:
+        return LevelChange(first, 0.0)
+    t = math.sqrt(explained[first] * (n - 2) / left)
+    return LevelChange(first, min(1.0, among * (1 - t_within(t, n - 2))))

@@ -50,8 +50,6 @@ class Requirement(NamedTuple):
 
 
 class Winner(NamedTuple):
-    """The configuration that the requirements choose."""
-
     chosen: str | None  # None if no configuration is left
     unknown: tuple[str, ...]  # requirements for which its figure is unknown
     missed: Mapping[str, tuple[str, ...]]  # by configuration
@@ -60,7 +58,7 @@ class Winner(NamedTuple):
 
 def requirement(text: str, columns: Sequence[FigureColumn]) -> Requirement:
     """Parses a requirement such as 'capacity>=2500TB'. Raises ValueError that names the valid form."""
-    match, units = _FORM.fullmatch(text), {each.name: each.unit for each in columns}
+    match, units = _FORM.fullmatch(text), {column.name: column.unit for column in columns}
     if match is None or match[1] not in units:
         raise ValueError(
             f"'{text}' is no requirement; write one of {', '.join(units)}, >= or <=, a figure and its unit"
@@ -73,15 +71,17 @@ def requirement(text: str, columns: Sequence[FigureColumn]) -> Requirement:
 def quantity_of(figure: str, unit: str, base: str) -> float:
     """The figure in the base unit. Raises ValueError for a unit of another dimension."""
     # Sizes have the units of bandwidths, without the second.
-    found = in_base(float(figure), f'{unit}/s' if base == 'B' else unit)
-    if found.unit != ('B/s' if base == 'B' else base):
+    converted = in_base(float(figure), f'{unit}/s' if base == 'B' else unit)
+    if converted.unit != ('B/s' if base == 'B' else base):
         raise ValueError(f"'{figure}{unit}' is not in a unit of {base}")
-    return found.value
+    return converted.value
 
 
 def spread(column: FigureColumn, configurations: Mapping[str, Figures]) -> Spread | None:
     """The range of the known figures of a column; None if none is known."""
-    known = {name: value for name, own in configurations.items() if (value := own.get(column.name)) is not None}
+    known = {
+        name: value for name, figures in configurations.items() if (value := figures.get(column.name)) is not None
+    }
     if not known:
         return None
     low, high = (pick(known.items(), key=lambda item: item[1]) for pick in (min, max))
@@ -94,8 +94,8 @@ def front(columns: Sequence[FigureColumn], configurations: Mapping[str, Figures]
     lacks a figure neither beats another nor is beaten, since that figure might be the best."""
     return [
         name
-        for name, own in configurations.items()
-        if not any(_beats(other, own, columns) for rival, other in configurations.items() if rival != name)
+        for name, figures in configurations.items()
+        if not any(_beats(other, figures, columns) for rival, other in configurations.items() if rival != name)
     ]
 
 
@@ -114,19 +114,19 @@ def choice(
 ) -> Winner:
     """The best of the column among the configurations that miss no requirement."""
     missed = {
-        name: tuple(each.text for each in requirements if each.met(own.get(each.column)) is False)
-        for name, own in configurations.items()
+        name: tuple(wanted.text for wanted in requirements if wanted.met(figures.get(wanted.column)) is False)
+        for name, figures in configurations.items()
     }
-    left = {name: own for name, own in configurations.items() if not missed[name]}
+    left = {name: figures for name, figures in configurations.items() if not missed[name]}
     best = spread(column, left)
     unknown = (
-        tuple(each.text for each in requirements if each.met(left[best.winner].get(each.column)) is None)
+        tuple(wanted.text for wanted in requirements if wanted.met(left[best.winner].get(wanted.column)) is None)
         if best
         else ()
     )
     return Winner(
         best.winner if best else None,
         unknown,
-        {name: own for name, own in missed.items() if own},
+        {name: texts for name, texts in missed.items() if texts},
         best.unknown if best else tuple(left),
     )

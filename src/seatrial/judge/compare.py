@@ -62,9 +62,11 @@ class Series:
     def logs(self) -> tuple[Mapping[str, float], ...]:
         """The logarithm of each session's mean on both sides, centred, and signed so that more is better."""
         sign = _sign(self)
-        sides = [{name: sign * math.log(_mean(own)) for name, own in it.items()} for it in (self.before, self.after)]
-        centre = fmean(_mean(own.values()) for own in sides)
-        return tuple({name: value - centre for name, value in own.items()} for own in sides)
+        sides = [
+            {name: sign * math.log(_mean(values)) for name, values in it.items()} for it in (self.before, self.after)
+        ]
+        centre = fmean(_mean(side.values()) for side in sides)
+        return tuple({name: value - centre for name, value in side.items()} for side in sides)
 
 
 @dataclass(frozen=True)
@@ -101,34 +103,29 @@ def compared(
     if effect <= 0:
         raise ValueError(f'the smallest effect that matters is above 0: {effect}')
     margin = math.log1p(effect)
-    groups: dict[str, list[Series]] = {}
-    for each in series:
-        if each.steers and not each.counts:
-            groups.setdefault(each.group, []).append(each)
+    groups = by_key((metric.group, metric) for metric in series if metric.steers and not metric.counts)
     families = {group: _difference(members, paired) for group, members in groups.items()}
-    drift_of = {group: each.drift for group, each in families.items() if drifts}
-    of_families = dict(zip(families, _holm([_chance(each) for each in families.values()]), strict=True))
-    metrics = [_difference([each], paired) for each in series]
-    tested = [number for number, each in enumerate(series) if not each.counts]
+    drift_of = {group: difference.drift for group, difference in families.items() if drifts}
+    of_families = dict(zip(families, _holm([_chance(difference) for difference in families.values()]), strict=True))
+    metrics = [_difference([metric], paired) for metric in series]
+    tested = [number for number, metric in enumerate(series) if not metric.counts]
     named = _benjamini_hochberg([_chance(metrics[number]) for number in tested])
     of_metrics = dict(zip(tested, named, strict=True))
     return (
         {
-            group: _change(each, margin, of_families[group], 1, drift_of.get(group, 0.0))
-            for group, each in families.items()
+            group: _change(difference, margin, of_families[group], 1, drift_of.get(group, 0.0))
+            for group, difference in families.items()
         },
         [
-            _counted(each, found)
-            if each.counts
-            else _change(found, margin, of_metrics[number], _sign(each), drift_of.get(each.group, 0.0))
-            for number, (each, found) in enumerate(zip(series, metrics, strict=True))
+            _counted(metric, difference)
+            if metric.counts
+            else _change(difference, margin, of_metrics[number], _sign(metric), drift_of.get(metric.group, 0.0))
+            for number, (metric, difference) in enumerate(zip(series, metrics, strict=True))
         ],
     )
 
 
 class _Difference(NamedTuple):
-    """The difference of the metrics between before and after."""
-
     log: float  # logarithm of the ratio
     error: float  # its standard error, infinite if unknown
     df: int
@@ -142,11 +139,11 @@ class _Difference(NamedTuple):
 
 def _difference(members: Sequence[Series], paired: bool) -> _Difference:
     """The difference of these metrics' mean; each is centred first, so a session may lack some of them."""
-    if not all(each.before and each.after for each in members):
+    if not all(metric.before and metric.after for metric in members):
         raise ValueError('a metric is compared where both sides have it')
-    earlier, later = (_of_sessions([each.logs[side] for each in members]) for side in (0, 1))
+    earlier, later = (_of_sessions([metric.logs[side] for metric in members]) for side in (0, 1))
     if paired:
-        return _of_pairs({name: later[name] - own for name, own in earlier.items() if name in later})
+        return _of_pairs({name: later[name] - value for name, value in earlier.items() if name in later})
     sides = [(side.values(), fmean(side.values())) for side in (earlier, later)]
     log, sessions = sides[1][1] - sides[0][1], (len(earlier), len(later))
     df = sum(sessions) - 2
@@ -162,8 +159,8 @@ def _of_sessions(logs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
     """The mean of these metrics in each session that has at least one of them."""
     if len(logs) == 1:
         return logs[0]
-    found = by_key(pair for own in logs for pair in own.items())
-    return {name: _mean(values) for name, values in found.items()}
+    by_session = by_key(pair for of_metric in logs for pair in of_metric.items())
+    return {name: _mean(values) for name, values in by_session.items()}
 
 
 def _drift(before: Mapping[str, float], after: Mapping[str, float]) -> float:
@@ -193,12 +190,13 @@ def _of_repetitions(members: Sequence[Series]) -> tuple[float, int]:
     """The standard error of the mean difference by the repetitions, and its degrees of freedom (Satterthwaite): for
     each series one fewer than Student has, as in verdicts (judge/statistics.py)."""
     parts = []
-    for values in (own for each in members for side in (each.before, each.after) for own in side.values()):
+    sides = [side for metric in members for side in (metric.before, metric.after)]
+    for values in (samples for side in sides for samples in side.values()):
         if len(values) < 3:
             return math.inf, 1
-        found = t_interval(values, CONFIDENCE)
-        error = found.half_width / t_quantile(CONFIDENCE, found.n - 1) / found.mean / len(members)
-        parts.append((error * error, found.n - 2))
+        interval = t_interval(values, CONFIDENCE)
+        error = interval.half_width / t_quantile(CONFIDENCE, interval.n - 1) / interval.mean / len(members)
+        parts.append((error * error, interval.n - 2))
     total = math.fsum(variance for variance, _ in parts)
     weight = math.fsum(variance**2 / df for variance, df in parts)
     return math.sqrt(total), int(total**2 / weight + _ROUNDING) if weight else 1
@@ -216,21 +214,21 @@ def _sign(series: Series) -> int:
     return 1 if series.better == HIGHER else -1
 
 
-def _chance(found: _Difference) -> float:
+def _chance(difference: _Difference) -> float:
     """The probability of a difference this large by chance; 1 where the spread between sessions is unknown."""
-    if not found.between or abs(found.log) <= _ROUNDING:
+    if not difference.between or abs(difference.log) <= _ROUNDING:
         return 1.0
-    return 1 - t_within(abs(found.log) / found.error, found.df) if found.error else 0.0
+    return 1 - t_within(abs(difference.log) / difference.error, difference.df) if difference.error else 0.0
 
 
 def _holm(chances: Sequence[float], level: float = LEVEL / 2) -> list[bool]:
     """The differences named by Holm's method: a false one is among them with probability `level` at most."""
-    found = [False] * len(chances)
+    named = [False] * len(chances)
     for place, number in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
         if chances[number] > level / (len(chances) - place):
             break
-        found[number] = True
-    return found
+        named[number] = True
+    return named
 
 
 def _benjamini_hochberg(chances: Sequence[float], level: float = LEVEL / 2) -> list[bool]:
@@ -240,34 +238,36 @@ def _benjamini_hochberg(chances: Sequence[float], level: float = LEVEL / 2) -> l
     return [bool(within) and chance <= within[-1] for chance in chances]
 
 
-def _change(found: _Difference, margin: float, named: bool, sign: int, drift: float) -> MetricChange:
+def _change(difference: _Difference, margin: float, named: bool, sign: int, drift: float) -> MetricChange:
     """The change as a ratio after / before. sign: 1 if more is better, -1 if less is; drift: as a logarithm"""
     verdict, low, high, explained = UNDECIDED, None, None, None
-    if math.isfinite(found.error):
-        half = t_quantile(CONFIDENCE, found.df) * found.error
-        if found.between and max(abs(found.log - half), abs(found.log + half)) <= margin + _ROUNDING:
+    if math.isfinite(difference.error):
+        half = t_quantile(CONFIDENCE, difference.df) * difference.error
+        if difference.between and max(abs(difference.log - half), abs(difference.log + half)) <= margin + _ROUNDING:
             verdict = SAME
-        elif named and drift / found.log >= EXPLAINS:
+        elif named and drift / difference.log >= EXPLAINS:
             explained = _ratio(sign * drift)
         elif named:
-            verdict = BETTER if found.log > 0 else WORSE
-        low, high = sorted(_ratio(sign * (found.log + side)) for side in (-half, half))
-    chance = _chance(found) if found.between else None
+            verdict = BETTER if difference.log > 0 else WORSE
+        low, high = sorted(_ratio(sign * (difference.log + side)) for side in (-half, half))
+    chance = _chance(difference) if difference.between else None
     return MetricChange(
-        verdict, _ratio(sign * found.log), low, high, chance, found.sessions, found.between, explained
+        verdict, _ratio(sign * difference.log), low, high, chance, difference.sessions, difference.between, explained
     )
 
 
-def _counted(series: Series, found: _Difference) -> MetricChange:
+def _counted(series: Series, difference: _Difference) -> MetricChange:
     """The change of a count: every difference is one, unless the count varied on one side already."""
-    before, after = ({value for own in side.values() for value in own} for side in (series.before, series.after))
-    ratio = _ratio(_sign(series) * found.log)
+    before, after = (
+        {value for samples in side.values() for value in samples} for side in (series.before, series.after)
+    )
+    ratio = _ratio(_sign(series) * difference.log)
     verdict = UNDECIDED
     if before == after:
         verdict = SAME
     elif len(before) == len(after) == 1:
-        verdict = BETTER if found.log > 0 else WORSE
-    return MetricChange(verdict, ratio, None, None, None, found.sessions, found.between)
+        verdict = BETTER if difference.log > 0 else WORSE
+    return MetricChange(verdict, ratio, None, None, None, difference.sessions, difference.between)
 
 
 def _ratio(log: float) -> float:

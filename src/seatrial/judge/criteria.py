@@ -108,7 +108,7 @@ class CriterionOutcome:
     @property
     def load(self) -> str:
         """The duration of a load that ran in several allocations, and the time that no load covered; else empty."""
-        loads = sorted(each.load for each in self.counted if each.load)
+        loads = sorted(attempt.load for attempt in self.counted if attempt.load)
         if len(loads) < 2:
             return ''
         loaded_s = sum(end - start for start, end in loads)
@@ -132,13 +132,16 @@ def judge_contract(
     figures are left out only where a criterion would be met without them: whoever loses the raw output of an
     allocation must not lose what speaks against him.
     """
-    by_id = {each.id: each for each in criteria}
-    count = sum(not each.observed for each in criteria)
+    by_id = {criterion.id: criterion for criterion in criteria}
+    count = sum(not criterion.observed for criterion in criteria)
     proved = {
-        id: [replace(each, why_not=each.why_not or each.unproved) for each in own] for id, own in attempts.items()
+        id: [replace(attempt, why_not=attempt.why_not or attempt.unproved) for attempt in measured]
+        for id, measured in attempts.items()
     }
-    found = {each.id: _judge(each, by_id, attempts, count) for each in criteria}
-    return {id: _judge(by_id[id], by_id, proved, count) if one.verdict == MET else one for id, one in found.items()}
+    outcomes = {criterion.id: _judge(criterion, by_id, attempts, count) for criterion in criteria}
+    return {
+        id: _judge(by_id[id], by_id, proved, count) if one.verdict == MET else one for id, one in outcomes.items()
+    }
 
 
 def _judge(
@@ -148,73 +151,58 @@ def _judge(
         return CriterionOutcome(
             UNDECIDED, why='no check measures it: people observe it, and remark what they have seen'
         )
-    own = attempts.get(criterion.id, ())
-    counted_ = _counting(criterion, own)
-    failed = _failure(criterion, own)
+    measured = attempts.get(criterion.id, ())
+    deciding = _counting(criterion, measured)
+    outcome = CriterionOutcome(UNDECIDED, deciding, _figures(criterion, deciding))
+    failed = _failure(criterion, measured)
     if failed:
-        return CriterionOutcome(
-            MISSED, counted_, _figures(criterion, counted_), why=f'the storage failed: {failed.why_not}'
-        )
-    figures = _figures(criterion, counted_)
-    if not figures:
-        return CriterionOutcome(UNDECIDED, why=_none_valid(own))
+        return replace(outcome, verdict=MISSED, why=f'the storage failed: {failed.why_not}')
+    if not deciding:
+        return replace(outcome, why=_none_valid(measured))
     base = by_id.get(criterion.of)
     others = _counting(base, attempts.get(base.id, ())) if base else ()
-    looks = criterion.looks(len(counted_)) + (base.looks(len(others)) - 1 if base else 0)
+    looks = criterion.looks(len(deciding)) + (base.looks(len(others)) - 1 if base else 0)
     confidence, strict = 1 - (1 - CONFIDENCE) / looks, 1 - min(1 - CONFIDENCE, 2 * FAMILY / max(1, count)) / looks
-    usual, sure = _Estimate.of(criterion, counted_, confidence), _Estimate.of(criterion, counted_, strict)
-    bound = usual_bound = sure_bound = _Estimate(criterion.bound, criterion.bound, criterion.bound)
+    usual, sure = _Estimate.of(criterion, deciding, confidence), _Estimate.of(criterion, deciding, strict)
+    outcome = replace(outcome, figure=usual.figure, low=usual.low, high=usual.high, confidence=confidence)
+    bound = sure_bound = _Estimate(criterion.bound, criterion.bound, criterion.bound)
+    if base and not others:
+        return replace(outcome, why=f'{base.id}, of which it is a percentage, has no valid allocation')
     if base:
-        if not _figures(base, others):
-            why = f'{base.id}, of which it is a percentage, has no valid allocation'
-            return CriterionOutcome(
-                UNDECIDED, counted_, figures, usual.figure, usual.low, usual.high, why=why, confidence=confidence
-            )
-        usual_bound = _Estimate.of(base, others, confidence).times(criterion.bound)
+        bound = _Estimate.of(base, others, confidence).times(criterion.bound)
         sure_bound = _Estimate.of(base, others, strict).times(criterion.bound)
-        bound = usual_bound
     sign = 1 if criterion.least else -1
-    found = CriterionOutcome(
-        UNDECIDED,
-        counted_,
-        figures,
-        usual.figure,
-        usual.low,
-        usual.high,
-        sign * (usual.figure / bound.figure - 1) if bound.figure else None,
-        bound.figure,
-        confidence=confidence,
-    )
-    return _decided(criterion, found, _side(usual, usual_bound, sign) > 0, _side(sure, sure_bound, sign) < 0, strict)
+    margin = sign * (usual.figure / bound.figure - 1) if bound.figure else None
+    outcome = replace(outcome, margin=margin, bound=bound.figure)
+    return _decided(criterion, outcome, _side(usual, bound, sign) > 0, _side(sure, sure_bound, sign) < 0, strict)
 
 
 def _decided(
-    criterion: Criterion, found: CriterionOutcome, clears: bool, falls_short: bool, strict: float
+    criterion: Criterion, outcome: CriterionOutcome, clears: bool, falls_short: bool, strict: float
 ) -> CriterionOutcome:
-    n = len(found.counted)
+    n = len(outcome.counted)
     worst_decides = criterion.statistic == MINIMUM and criterion.counts == 'all' and not criterion.of
     if falls_short and (n >= criterion.allocations or worst_decides):
-        return replace(found, verdict=MISSED)
+        return replace(outcome, verdict=MISSED)
     if n < criterion.allocations:
         missing = criterion.allocations - n
         why = f'{n} of {counted(criterion.allocations, "allocation")} valid; {missing} more needed'
-        return replace(found, why=why, further=missing)
+        return replace(outcome, why=why, further=missing)
     if clears:
-        return replace(found, verdict=MET)
+        return replace(outcome, verdict=MET)
     if criterion.of:
-        return replace(found, why='the two intervals overlap the bound; measure more allocations of both')
+        return replace(outcome, why='the two intervals overlap the bound; measure more allocations of both')
     if n == 1:
         why = 'the bound lies inside the interval of its one allocation; a second one shows how allocations differ'
-        return replace(found, why=why, further=1)
-    assert found.margin is not None and found.bound is not None
-    chance = (1 - (found.confidence if found.margin > 0 else strict)) * criterion.looks(n)
-    further = further_allocations(found.figures, found.bound, lambda total: 1 - chance / criterion.looks(total))
+        return replace(outcome, why=why, further=1)
+    assert outcome.margin is not None and outcome.bound is not None
+    chance = (1 - (outcome.confidence if outcome.margin > 0 else strict)) * criterion.looks(n)
+    further = further_allocations(outcome.figures, outcome.bound, lambda total: 1 - chance / criterion.looks(total))
     if further is None:
-        return replace(
-            found, why=f'its figure is too close to the bound: {MOST_FURTHER} more allocations leave it open'
-        )
+        why = f'its figure is too close to the bound: {MOST_FURTHER} more allocations leave it open'
+        return replace(outcome, why=why)
     why = f'as allocations differ so far, {counted(further, "more allocation")} would decide it'
-    return replace(found, why=f'the bound lies inside its interval; {why}', further=further)
+    return replace(outcome, why=f'the bound lies inside its interval; {why}', further=further)
 
 
 def further_allocations(
@@ -230,7 +218,7 @@ def further_allocations(
     """
     if min(*figures, bound) <= 0:
         return None
-    logs = [math.log(each / bound) for each in figures]
+    logs = [math.log(figure / bound) for figure in figures]
     away, scatter, n = abs(statistics.fmean(logs)), statistics.stdev(logs), len(figures)
     for total in range(n + 1, n + MOST_FURTHER + 1):
         if half_width_between(scatter, total, confidence(total)) < away:
@@ -248,21 +236,21 @@ class _Estimate:
     def of(cls, criterion: Criterion, attempts: Sequence[Attempt], confidence: float) -> '_Estimate':
         """The figure of these allocations with its interval; the figure of a single worst launch has no width."""
         figures = _figures(criterion, attempts)
-        error = max(each.clock_error for each in attempts)
+        error = max(attempt.clock_error for attempt in attempts)
         if criterion.statistic == MINIMUM:
-            found = min(figures) if criterion.least else max(figures)
-            return cls(found, found * (1 - error), found * (1 + error))
+            figure = min(figures) if criterion.least else max(figures)
+            return cls(figure, figure * (1 - error), figure * (1 + error))
         if len(figures) > 1:
-            found, low, high = between_allocations(figures, confidence)
-            return cls(found, low * (1 - error), high * (1 + error))
-        one, found = attempts[0], figures[0]
-        low, high = found, found
+            figure, low, high = between_allocations(figures, confidence)
+            return cls(figure, low * (1 - error), high * (1 + error))
+        one, figure = attempts[0], figures[0]
+        low, high = figure, figure
         if criterion.statistic == MEAN:
             interval = verdict_interval(one.values, confidence, one.correlation)
             low, high = interval.low, interval.high
         elif criterion.statistic == MEDIAN:
             low, high = quantile_interval(one.values, 0.5, confidence)
-        return cls(found, low * (1 - error), high * (1 + error))
+        return cls(figure, low * (1 - error), high * (1 + error))
 
     def times(self, share: float) -> '_Estimate':
         return _Estimate(share * self.figure, share * self.low, share * self.high)
@@ -279,12 +267,14 @@ def _side(figure: _Estimate, bound: _Estimate, sign: int) -> int:
 
 
 def _counting(criterion: Criterion, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    valid = sorted((each for each in attempts if _counts(criterion, each)), key=lambda each: each.session)
+    valid = sorted(
+        (attempt for attempt in attempts if _counts(criterion, attempt)), key=lambda attempt: attempt.session
+    )
     if criterion.counts == LAST:
         return tuple(valid[-criterion.allocations :])
     if criterion.counts == BEST:
-        ranked = sorted(valid, key=lambda each: _figure(criterion, each), reverse=criterion.least)
-        return tuple(sorted(ranked[: criterion.allocations], key=lambda each: each.session))
+        ranked = sorted(valid, key=lambda attempt: _figure(criterion, attempt), reverse=criterion.least)
+        return tuple(sorted(ranked[: criterion.allocations], key=lambda attempt: attempt.session))
     return tuple(valid)
 
 
@@ -294,20 +284,22 @@ def _counts(criterion: Criterion, attempt: Attempt) -> bool:
 
 def _failure(criterion: Criterion, attempts: Sequence[Attempt]) -> Attempt | None:
     """The allocation in which the storage failed, unless the contract counts later or better ones in its place."""
-    failed = [each for each in attempts if each.failed]
+    failed = [attempt for attempt in attempts if attempt.failed]
     if not failed:
         return None
-    valid = [each.session for each in attempts if _counts(criterion, each)]
+    valid = [attempt.session for attempt in attempts if _counts(criterion, attempt)]
     if criterion.counts == 'all':
         return failed[-1]
     later = [
-        session for session in valid if criterion.counts == BEST or session > max(each.session for each in failed)
+        session
+        for session in valid
+        if criterion.counts == BEST or session > max(attempt.session for attempt in failed)
     ]
     return None if len(later) >= criterion.allocations else failed[-1]
 
 
 def _figures(criterion: Criterion, attempts: Sequence[Attempt]) -> tuple[float, ...]:
-    return tuple(_figure(criterion, each) for each in attempts)
+    return tuple(_figure(criterion, attempt) for attempt in attempts)
 
 
 def _figure(criterion: Criterion, attempt: Attempt) -> float:
@@ -322,6 +314,6 @@ def _figure(criterion: Criterion, attempt: Attempt) -> float:
 def _none_valid(attempts: Sequence[Attempt]) -> str:
     if not attempts:
         return 'it was not measured'
-    last = max(attempts, key=lambda each: each.session)
+    last = max(attempts, key=lambda attempt: attempt.session)
     few = f'{len(last.values)} valid repetitions are too few'
     return f'none of {counted(len(attempts), "allocation")} is valid; of the last one: {last.why_not or few}'

@@ -27,6 +27,7 @@ _TOPS = (
 """The bins by their names, and the largest size in each; the next one begins a byte above it."""
 
 _WORDS = {'write': ('WRITE', 'WRITES', 'WRITTEN'), 'read': ('READ', 'READS', 'READ')}
+_USED = ('BYTES_', 'MAX_BYTE_', 'SEQ_', 'CONSEC_', 'SIZE_', 'ACCESS', '_READS', '_WRITES')  # parts of counters
 
 
 def contradiction(log: DarshanLog) -> str:
@@ -41,13 +42,13 @@ def weighed(records: Sequence[Record], operation: str) -> Counter[int]:
     operation if the other one has nothing in its bin, or if the table covers all transfers of both in that bin; else
     the smallest possible number of its transfers is counted.
     """
-    other, found = 'read' if operation == 'write' else 'write', Counter[int]()
+    other, moved = 'read' if operation == 'write' else 'write', Counter[int]()
     for record in records:
-        own, others = _histogram(record, operation), _histogram(record, other)
+        histogram, others = _histogram(record, operation), _histogram(record, other)
         for size, count, _ in _table(record):
             name = _bin(size)
-            found[size] += size * max(0, min(own[name], count - others[name]))
-    return found
+            moved[size] += size * max(0, min(histogram[name], count - others[name]))
+    return moved
 
 
 def _contradictions(log: DarshanLog) -> Iterator[str]:
@@ -59,7 +60,7 @@ def _contradictions(log: DarshanLog) -> Iterator[str]:
         yield from _of_record(record)
     for records in by_file.values():
         for module in ('POSIX', 'MPI-IO'):
-            ranks = {each.rank for each in records if each.module == module}
+            ranks = {entry.rank for entry in records if entry.module == module}
             if ALL in ranks and len(ranks) > 1:
                 yield f'{module} has a file both in the record of all ranks (-1) and in one of rank {max(ranks)}'
         yield from _of_layers(records)
@@ -67,7 +68,7 @@ def _contradictions(log: DarshanLog) -> Iterator[str]:
 
 def _of_record(record: Record) -> Iterator[str]:
     prefix, counters = prefix_of(record), record.counters
-    negative = [name for name, value in counters.items() if value < 0 and _is_used(name)]
+    negative = [name for name, value in counters.items() if value < 0 and any(part in name for part in _USED)]
     if negative:
         beside = ', '.join(
             f'{n} {counters[n]}' for n in counters if counters[n] > 0 and n.endswith(('READS', 'WRITES'))
@@ -79,16 +80,16 @@ def _of_record(record: Record) -> Iterator[str]:
         if sum(histogram.values()) != calls:
             yield f'{prefix} counts {calls} {plural}, and {bins} {sum(histogram.values())} of them'
         low, high = (
-            sum(number * _bounds(each)[end] for each, number in histogram.items() if number) for end in (0, 1)
+            sum(number * _bounds(bin_name)[end] for bin_name, number in histogram.items() if number) for end in (0, 1)
         )
         if not low <= moved_bytes <= high:
             how = 'it has wrapped' if moved_bytes < low else 'one of them is wrong'
             yield f'{name} is {moved_bytes}, and the calls in {bins} move {low} to {high} bytes: {how}'
         last = f'{prefix}_MAX_BYTE_{moved}'
-        largest = max((_bounds(each)[0] for each, number in histogram.items() if number), default=0)
+        largest = max((_bounds(bin_name)[0] for bin_name, number in histogram.items() if number), default=0)
         if prefix == 'POSIX' and moved_bytes and counters.get(last, 0) + 1 < largest:
             yield f'{last} is {counters.get(last, 0)}, and a call in {bins} moves {largest} bytes or more'
-        ordered = [f'POSIX_{each}{plural}' for each in ('CONSEC_', 'SEQ_', '')]
+        ordered = [f'POSIX_{kind}{plural}' for kind in ('CONSEC_', 'SEQ_', '')]
         for less, more in pairwise(ordered):  # what begins right behind begins behind, and is one of all
             if counters.get(less, 0) > counters.get(more, 0):
                 yield f'{less} is {counters[less]}, and {more} is {counters.get(more, 0)}'
@@ -96,7 +97,7 @@ def _of_record(record: Record) -> Iterator[str]:
         there = sum(_histogram(record, operation)[_bin(size)] for operation in _WORDS)
         if count > there:
             yield f'{prefix}_ACCESS{number}_COUNT is {count}, and {prefix}_SIZE_*_{_bin(size)} has {there} such calls'
-    both = sum(counters.get(f'{prefix}_BYTES_{each}', 0) for each in ('WRITTEN', 'READ'))
+    both = sum(counters.get(f'{prefix}_BYTES_{way}', 0) for way in ('WRITTEN', 'READ'))
     for name in (f'{prefix}_FASTEST_RANK_BYTES', f'{prefix}_SLOWEST_RANK_BYTES'):
         if counters.get(name, 0) > both:
             yield f'{name} is {counters[name]}, more than the {both} of {prefix}_BYTES_WRITTEN and _READ of all ranks'
@@ -104,18 +105,13 @@ def _of_record(record: Record) -> Iterator[str]:
 
 def _of_layers(records: Sequence[Record]) -> Iterator[str]:
     """Contradictions of MPI-IO and POSIX, which moves all bytes of independent calls; collective ones can share."""
-    mpiio, posix = ([each for each in records if each.module == module] for module in ('MPI-IO', 'POSIX'))
+    mpiio, posix = ([record for record in records if record.module == module] for module in ('MPI-IO', 'POSIX'))
     for _, plural, moved in _WORDS.values():
-        above = sum(each.counters.get(f'MPIIO_BYTES_{moved}', 0) for each in mpiio)
-        below = sum(each.counters.get(f'POSIX_BYTES_{moved}', 0) for each in posix)
-        shared = any(each.counters.get(f'MPIIO_{kind}_{plural}') for each in mpiio for kind in ('COLL', 'SPLIT'))
+        above = sum(record.counters.get(f'MPIIO_BYTES_{moved}', 0) for record in mpiio)
+        below = sum(record.counters.get(f'POSIX_BYTES_{moved}', 0) for record in posix)
+        shared = any(record.counters.get(f'MPIIO_{kind}_{plural}') for record in mpiio for kind in ('COLL', 'SPLIT'))
         if posix and not shared and below < above * (1 - SAME_BYTES):
             yield f'MPIIO_BYTES_{moved} is {above}, and POSIX_BYTES_{moved} of the same file {below}'
-
-
-def _is_used(name: str) -> bool:
-    parts = ('BYTES_', 'MAX_BYTE_', 'SEQ_', 'CONSEC_', 'SIZE_', 'ACCESS', '_READS', '_WRITES')
-    return any(part in name for part in parts)
 
 
 def _histogram(record: Record, operation: str) -> dict[str, int]:
@@ -137,5 +133,5 @@ def _bin(size: int) -> str:
 
 def _bounds(name: str) -> tuple[int, float]:
     """The smallest and the largest size of a bin, in bytes."""
-    place = [each for each, _ in _TOPS].index(name)
+    place = [bin_name for bin_name, _ in _TOPS].index(name)
     return int(_TOPS[place - 1][1]) + 1 if place else 0, _TOPS[place][1]

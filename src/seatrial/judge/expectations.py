@@ -60,8 +60,6 @@ class ExpectationResult:
 
 @dataclass(frozen=True)
 class Shape:
-    """The metrics and the sweep of a check."""
-
     metrics: tuple[str, ...]
     axis: str  # name of the sweep's axis
     points: tuple[str, ...] = ()  # their labels where they have names, else empty
@@ -69,8 +67,6 @@ class Shape:
 
 @dataclass(frozen=True)
 class Curves:
-    """The figures of one case."""
-
     check: str
     engine: str
     axis: Axis

@@ -28,21 +28,21 @@ class GroupRate:
 def split(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> dict[str, list[TaskTime]]:
     """The tasks by group, in the order of the groups; empty groups and nodes outside any group are left out."""
     of = {short(host): group.name for group in groups for host in group.hosts}
-    found: dict[str, list[TaskTime]] = {group.name: [] for group in groups}
+    by_group: dict[str, list[TaskTime]] = {group.name: [] for group in groups}
     for task in tasks:
         if short(task.host) in of:
-            found[of[short(task.host)]].append(task)
-    return {name: own for name, own in found.items() if own}
+            by_group[of[short(task.host)]].append(task)
+    return {name: members for name, members in by_group.items() if members}
 
 
 def between(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> Fairness | None:
     """The fairness between the groups of one launch; None if fewer than two worked. A group counts with the mean
     bytes and the mean time of its tasks, since groups may differ in size."""
-    own = split(tasks, groups)
-    if len(own) < 2:
+    by_group = split(tasks, groups)
+    if len(by_group) < 2:
         return None
-    moved = [round(statistics.fmean(task.bytes_moved for task in each)) for each in own.values()]
-    return fairness(moved, [statistics.fmean(task.seconds for task in each) for each in own.values()])
+    moved = [round(statistics.fmean(task.bytes_moved for task in members)) for members in by_group.values()]
+    return fairness(moved, [statistics.fmean(task.seconds for task in members) for members in by_group.values()])
 
 
 def rates(
@@ -57,10 +57,10 @@ def rates(
     """
     every = [split(tasks, groups) for tasks in launches]
     names = list(every[0]) if every else []
-    if len(names) < 2 or any(list(own) != names for own in every):
+    if len(names) < 2 or any(list(by_group) != names for by_group in every):
         return ()
     series = {
-        name: [statistics.fmean(task.bytes_moved / task.seconds for task in own[name]) for own in every]
+        name: [statistics.fmean(task.bytes_moved / task.seconds for task in by_group[name]) for by_group in every]
         for name in names
     }
     if min(map(min, series.values())) <= 0:

@@ -74,7 +74,7 @@ def scores_of(cases: Sequence[CaseResult]) -> tuple[Io500Score, ...]:
     for case in cases:
         if case.case.check in names:
             places.setdefault(case.case.name.partition('/')[2], {})[case.case.check] = case
-    return tuple(_score(where, own) for where, own in places.items())
+    return tuple(_score(where, of_place) for where, of_place in places.items())
 
 
 def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
@@ -84,12 +84,13 @@ def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
     for phase, (check, metric) in PHASES.items():
         if check not in cases:
             continue
-        own = [each for each in cases[check].metrics if each.name == metric]
-        lack = next(filter(None, (_lack(phase, cases[check].engine, each) for each in own)), '' if own else 'lacks')
+        metrics = [result for result in cases[check].metrics if result.name == metric]
+        lacking = filter(None, (_lack(phase, cases[check].engine, result) for result in metrics))
+        lack = next(lacking, '' if metrics else 'lacks')
         if lack:
             lacks.append(f'{phase} {lack}')
         else:
-            means[phase] = _together([each.summary.interval for each in own if each.summary])
+            means[phase] = _together([result.summary.interval for result in metrics if result.summary])
     if lacks:
         return Io500Score(where, None, None, None, None, None, tuple(lacks))
     weighted = [(means[name], 0.5 / len(names)) for names in (BANDWIDTHS, RATES) for name in names]
@@ -128,7 +129,7 @@ def _together(rates: Sequence[MeanInterval]) -> LogMean:
 
 def _variance(weighted: Iterable[tuple[LogMean, float]]) -> tuple[float, int]:
     """The variance of a weighted sum, and its degrees of freedom (Satterthwaite)."""
-    parts = [(weight**2 * each.variance, each.df) for each, weight in weighted]
+    parts = [(weight**2 * mean.variance, mean.df) for mean, weight in weighted]
     variance = math.fsum(part for part, _ in parts)
     if not variance:
         return 0.0, min(df for _, df in parts)

@@ -73,14 +73,16 @@ def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, 
     syncs: Counter[str] = Counter()
     processes = 0
     for log in logs:
-        own = [(name, each) for each in log.records if (name := _name(each.file, within, links or {})) is not None]
-        opened.update(name for name, _ in own)
-        for name, record in own:
-            syncs[name] += sum(record.counters.get(each, 0) for each in _SYNCS)
-        if len(logs) > 1 and not any(_moved(record) for _, record in own):
+        records = [
+            (name, record) for record in log.records if (name := _name(record.file, within, links or {})) is not None
+        ]
+        opened.update(name for name, _ in records)
+        for name, record in records:
+            syncs[name] += sum(record.counters.get(counter, 0) for counter in _SYNCS)
+        if len(logs) > 1 and not any(_moved(record) for _, record in records):
             continue
         everyone = frozenset(range(processes, processes + log.processes))
-        for name, record in own:
+        for name, record in records:
             tasks = everyone if record.rank == ALL else frozenset((processes + record.rank,))
             files.setdefault(name, _DarshanFile([])).parts.append(_Part(tasks, record))
         processes += log.processes
@@ -156,8 +158,8 @@ class _DarshanFile:
 
 
 def _summed(files: list[_DarshanFile], processes: int, opened: int, partial: bool, syncs: int) -> Issued:
-    operations = [each for each in _WORDS if any(file.calls(each) for file in files)]
-    tasks = [frozenset[int]().union(*(file.tasks(each) for each in operations)) for file in files]
+    operations = [operation for operation in _WORDS if any(file.calls(operation) for file in files)]
+    tasks = [frozenset[int]().union(*(file.tasks(operation) for operation in operations)) for file in files]
     sharing = _sharing(tasks)
     extent = _extent(files, operations, sharing)
     by_mpiio = any(file.by_mpiio for file in files)
@@ -174,7 +176,7 @@ def _summed(files: list[_DarshanFile], processes: int, opened: int, partial: boo
         interface='mpiio' if by_mpiio else 'posix',
         collective=by_mpiio and _is_collective(files),
         size=sum(file.size for file in files),
-        done=tuple(_done(files, each, extent) for each in operations),
+        done=tuple(_done(files, operation, extent) for operation in operations),
         sizes=_sizes(files, operations),
         alignment=max([0, *units]),
         misaligned=misaligned / transfers if transfers else 0.0,
@@ -187,23 +189,23 @@ def _sharing(tasks: list[frozenset[int]]) -> str:
     """The sharing of files: each used by one task, or one by all."""
     if not tasks:
         return ''
-    if all(len(each) == 1 for each in tasks):
+    if all(len(of_file) == 1 for of_file in tasks):
         return 'multiple'
     return 'single' if len(tasks) == 1 else MIXED
 
 
 def _extent(files: list[_DarshanFile], operations: list[str], sharing: str) -> str:
     """The extent by bytes moved: every task moves the whole of its file, or all together move it once."""
-    found = set()
+    extents = set()
     for operation in operations:
         size = sum(file.size for file in files if file.calls(operation))
         moved = sum(file.bytes_moved(operation) for file in files)
         tasks = max(len(file.tasks(operation)) for file in files)
         if sharing == 'single' and tasks > 1 and _near(moved, size):
-            found.add('segment')
+            extents.add('segment')
         else:
-            found.add('whole' if _near(moved, size * tasks) else '')
-    return found.pop() if len(found) == 1 else ''
+            extents.add('whole' if _near(moved, size * tasks) else '')
+    return extents.pop() if len(extents) == 1 else ''
 
 
 def _near(one: int, other: int) -> bool:
@@ -237,15 +239,15 @@ def _sizes(files: list[_DarshanFile], operations: list[str]) -> tuple[Share, ...
     """Transfer sizes, the most frequent first, from the four most frequent of every record (POSIX_ACCESS1 to 4, or
     MPIIO_ACCESS1 to 4). Darshan keeps one table for reads and writes together."""
     total = sum(file.calls(operation) for file in files for operation in operations)
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for file in files:
         module, prefix = ('MPI-IO', 'MPIIO') if file.by_mpiio else ('POSIX', 'POSIX')
         for counters in (part.record.counters for part in file.parts if part.record.module == module):
             for n in range(1, 5):
                 count = counters.get(f'{prefix}_ACCESS{n}_COUNT', 0)
                 if count > 0:
-                    found[counters[f'{prefix}_ACCESS{n}_ACCESS']] += count
-    return tuple(Share(size, count / total) for size, count in sorted(found.items(), key=lambda x: (-x[1], -x[0])))
+                    counts[counters[f'{prefix}_ACCESS{n}_ACCESS']] += count
+    return tuple(Share(size, count / total) for size, count in sorted(counts.items(), key=lambda x: (-x[1], -x[0])))
 
 
 def _is_collective(files: list[_DarshanFile]) -> bool:
@@ -267,11 +269,10 @@ def _moved(record: Record) -> bool:
 
 def calls_of(record: Record, operation: str) -> int:
     prefix, word = prefix_of(record), _WORDS[operation][0]
-    return sum(record.counters.get(f'{prefix}_{kind}{word}', 0) for kind in ('', *(f'{each}_' for each in _KINDS)))
+    return sum(record.counters.get(f'{prefix}_{kind}{word}', 0) for kind in ('', *(f'{name}_' for name in _KINDS)))
 
 
 def prefix_of(record: Record) -> str:
-    """The prefix of the record's counter names."""
     return 'MPIIO' if record.module == 'MPI-IO' else record.module
 
 

@@ -63,10 +63,10 @@ def linear(counts: Sequence[float], seconds: Sequence[float], least: float = 0.9
     reach = statistics.NormalDist().inv_cdf((1 + CONFIDENCE) / 2) / math.sqrt(len(counts) - 3)
     bound = min(abs(r), 1 - 1e-12)
     low, high = (max(0.0, math.tanh(math.atanh(bound) + side * reach)) ** 2 if r > 0 else 0.0 for side in (-1, 1))
-    each, *ends = (1e6 * slope for slope in (fit.seconds_each, fit.low, fit.high))
+    million_s, *ends = (1e6 * slope for slope in (fit.seconds_each, fit.low, fit.high))
     sentence = (
         f'R2 {max(r, 0.0) ** 2:.3f} ({low:.3f} to {high:.3f}) of {len(counts)} runs; '
-        f'a million takes {each:.4g} s ({ends[0]:.4g} to {ends[1]:.4g})'
+        f'a million takes {million_s:.4g} s ({ends[0]:.4g} to {ends[1]:.4g})'
     )
     return _judged(low >= least, high < least, max(r, 0.0) ** 2, (low, high), sentence)
 
@@ -84,19 +84,19 @@ def share(part_s: float, whole_s: float, least: float = 0.0, most: float = math.
 def watched(looks: Sequence[ServerLook], began_s: float, ended_s: float) -> Watched:
     """The load of one server between two Unix times. A sample that reaches beyond them counts in part. A sample of
     several seconds has the value of its busiest one, so `busy` is then too high rather than too low."""
-    parts = [(each, min(ended_s, each.time) - max(began_s, each.time - each.length_s)) for each in looks]
-    parts = [(each, part_s) for each, part_s in parts if part_s > 0]
+    parts = [(look, min(ended_s, look.time) - max(began_s, look.time - look.length_s)) for look in looks]
+    parts = [(look, part_s) for look, part_s in parts if part_s > 0]
     seen_s = math.fsum(part_s for _, part_s in parts)
 
     def total(name: str) -> float:
-        return math.fsum(getattr(each, name) * part_s for each, part_s in parts)
+        return math.fsum(getattr(look, name) * part_s for look, part_s in parts)
 
     return Watched(
         seen=seen_s / (ended_s - began_s),
         busy=total('busy') / seen_s if seen_s else 0.0,
         packets_in=total('packets_in'),
         packets_out=total('packets_out'),
-        network=max((max(each.received, each.sent) for each, _ in parts), default=0.0),
+        network=max((max(look.received, look.sent) for look, _ in parts), default=0.0),
     )
 
 
@@ -105,8 +105,8 @@ def unsaturated(servers: Mapping[str, Watched]) -> Relation:
     lacking = _unseen(servers)
     if lacking:
         return _undecided(lacking)
-    name = max(servers, key=lambda each: servers[each].busy)
-    fastest = max(servers, key=lambda each: servers[each].network)
+    name = max(servers, key=lambda server: servers[server].busy)
+    fastest = max(servers, key=lambda server: servers[server].network)
     busy = servers[name].busy
     sentence = (
         f'the busiest disk is that of {name}, {100 * busy:.0f} % of the time; '
@@ -120,7 +120,7 @@ def fan_out(mds: str, servers: Mapping[str, Watched], least: float = 0.8, most: 
     one. least, most: factors of N (chosen; the source has "around eight times" for eight). The interval is from the
     OSS that receives most to the one that receives least."""
     lacking = _unseen(servers)
-    received = [each.packets_in for name, each in servers.items() if name != mds]
+    received = [server.packets_in for name, server in servers.items() if name != mds]
     if lacking or not received or not all(received):
         return _undecided(lacking or 'no packets of an OSS were seen')
     sent, count = servers[mds].packets_out, len(received)
@@ -133,17 +133,17 @@ def fan_out(mds: str, servers: Mapping[str, Watched], least: float = 0.8, most: 
 
 def fan_in(mds: str, servers: Mapping[str, Watched], most: float = 2.2) -> Relation:
     """The relation that the MDS receives more packets than it sends, and up to twice as many (2.2, chosen)."""
-    own = servers[mds]
-    lacking = _unseen({mds: own})
-    if lacking or not own.packets_out:
+    server = servers[mds]
+    lacking = _unseen({mds: server})
+    if lacking or not server.packets_out:
         return _undecided(lacking or f'{mds} sent no packet')
-    ratio = own.packets_in / own.packets_out
+    ratio = server.packets_in / server.packets_out
     holds = 1 < ratio <= most
     return _judged(holds, not holds, ratio, (ratio, ratio), f'{mds} receives {ratio:.3g} times what it sends', 1.0)
 
 
 def _unseen(servers: Mapping[str, Watched]) -> str:
-    name = min(servers, key=lambda each: servers[each].seen)
+    name = min(servers, key=lambda server: servers[server].seen)
     seen = servers[name].seen
     return (
         '' if seen >= LOOKED else f'of {name} {100 * seen:.0f} % of the run was seen; it takes {100 * LOOKED:.0f} %'

@@ -14,7 +14,7 @@ from seatrial.judge.statistics import (
     verdict_interval,
 )
 from seatrial.judge.verdict import OF_EFFECT, MetricResult, Verdict
-from seatrial.model.metric import MetricType, TaskTime
+from seatrial.model.metric import MetricType
 from seatrial.model.plan import NodeGroup, StoppingRule, TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Finding, Records, Sample
@@ -23,7 +23,7 @@ from seatrial.rules.registry import finding
 from seatrial.rules.stopping import converged
 from seatrial.workload.base import LISTED_BEFORE
 from seatrial.workload.registry import kind_of, metrics_at
-from seatrial.workload.words import counted
+from seatrial.workload.words import by_key, counted
 
 GIVEN_UP = ('fail', 'incomplete')  # effects of what ends a point before its figures
 
@@ -34,33 +34,33 @@ def judge_metric(
     by_metric: Mapping[str, Sequence[Sample]],
     point: Point,
     what: MetricType,
-    found: Sequence[Finding],
+    findings: Sequence[Finding],
     correlation: float,
 ) -> MetricResult:
-    """The metric before any reference. found: by rules over the case; correlation: of neighbouring repetitions"""
+    """The metric before any reference. findings: over the case; correlation: of neighbouring repetitions"""
     name, kind = metric(what.name, point.label), kind_of(plan.kind)
     samples = by_metric.get(name, ())
     valid = [sample for sample in samples if sample.valid_for(what.name)]
-    launches = [each.measurement for each in valid if each.measurement]
-    blurred = next((each for each in launches if not each.sharp(what.name)), None)
-    values = () if blurred else tuple(each.figures[what.name] for each in valid if what.name in each.figures)
+    launches = [sample.measurement for sample in valid if sample.measurement]
+    blurred = next((launch for launch in launches if not launch.sharp(what.name)), None)
+    values = () if blurred else tuple(sample.figures[what.name] for sample in valid if what.name in sample.figures)
     censored = [sample.censored[what.name] for sample in valid if what.name in sample.censored]
     stopped = records.end.stopped.get(point.label, '') if records.end else ''
     cache = kind.cache_of(what.name, _cache(valid))
-    not_storage = _not_storage(plan, cache, found)
+    not_storage = _not_storage(plan, cache, findings)
     doubt = ''
     if plan.axis.equals and plan.profile == 'acceptance':  # its regions are short, because they are many
         doubt = (hidden_by_servers(plan, records) or '') if cache in ('', 'cold') else not_storage
     beside = [
-        (sample.phase, each)
+        (sample.phase, problem)
         for other in metrics_at(point)
         for sample in by_metric.get(metric(other.name, point.label), ())
-        for each in sample.findings
-        if each.effect in GIVEN_UP
+        for problem in sample.findings
+        if problem.effect in GIVEN_UP
     ]
     ended = _why_ended(plan, what, values, stopped)
-    wrong = [each for sample in samples for each in sample.faults(what.name)]
-    wrong += [each for each in found if each.effect == 'invalid']
+    wrong = [problem for sample in samples for problem in sample.faults(what.name)]
+    wrong += [problem for problem in findings if problem.effect == 'invalid']
     verdict, why = _decide(plan, len(samples), values, stopped, ended, wrong, doubt, beside)
     timed = [
         (launch.clock_s, seconds)
@@ -106,7 +106,9 @@ def correlation_of_case(plan: TrialPlan, by_metric: Mapping[str, Sequence[Sample
         for what in metrics_at(point):
             samples = by_metric.get(metric(what.name, point.label), ())
             values = [
-                each.figures[what.name] for each in samples if each.valid_for(what.name) and what.name in each.figures
+                sample.figures[what.name]
+                for sample in samples
+                if sample.valid_for(what.name) and what.name in sample.figures
             ]
             if what.steers and values:
                 series.setdefault((samples[0].phase, point.label), values)
@@ -118,12 +120,12 @@ def as_meant(plan: TrialPlan, cache: str) -> bool:
     return kind_of(plan.kind).compares_in_launch and cache in ('cold', LISTED_BEFORE)
 
 
-def _not_storage(plan: TrialPlan, cache: str, found: Sequence[Finding]) -> str:
+def _not_storage(plan: TrialPlan, cache: str, findings: Sequence[Finding]) -> str:
     if cache == LISTED_BEFORE:
         return 'the same launch had listed the directory before: this says nothing about storage'
     if cache not in ('', 'cold'):
         return f'the reads were {cache}, not cold: this says nothing about storage'
-    return next((each.sentence for each in found if each.rule == 'P16'), '')
+    return next((problem.sentence for problem in findings if problem.rule == 'P16'), '')
 
 
 def _decide(
@@ -142,7 +144,7 @@ def _decide(
     if not launches:
         return Verdict.INCOMPLETE, 'it was not measured'
     if wrong:
-        first = next((each for each in wrong if each.effect == 'fail'), wrong[0])
+        first = next((problem for problem in wrong if problem.effect == 'fail'), wrong[0])
         return OF_EFFECT.get(first.effect, Verdict.INVALID), f'{first.rule}: {first.sentence}'
     if stopped == 'invalid' and beside:
         phase, first = beside[0]
@@ -194,26 +196,24 @@ def _cache(samples: Sequence[Sample]) -> str:
 
 def _percentiles(samples: Sequence[Sample], name: str) -> dict[str, float]:
     measured = (sample.measurement.metric(name) for sample in samples if sample.measurement)
-    columns = [each.percentiles_s for each in measured if each and each.percentiles_s]
+    columns = [figure.percentiles_s for figure in measured if figure and figure.percentiles_s]
     return {share: statistics.median(column[share] for column in columns) for share in columns[0]} if columns else {}
 
 
 def _fairness(samples: Sequence[Sample], groups: Sequence[NodeGroup]) -> dict[str, list[Fairness]]:
     """The fairness of each launch between tasks, nodes and groups of nodes. A node has the bytes of its tasks, and
     the longest of their times."""
-    found: dict[str, list[Fairness]] = {}
+    by_kind: dict[str, list[Fairness]] = {}
     for tasks in (sample.measurement.tasks for sample in samples if sample.measurement):
-        nodes: dict[str, list[TaskTime]] = {}
-        for task in tasks:
-            nodes.setdefault(task.host, []).append(task)
+        nodes = by_key((task.host, task) for task in tasks)
         if tasks:
             alone = fairness([task.bytes_moved for task in tasks], [task.seconds for task in tasks])
-            found.setdefault('tasks', []).append(alone)
+            by_kind.setdefault('tasks', []).append(alone)
         if len(nodes) > 1:
-            moved = [sum(task.bytes_moved for task in each) for each in nodes.values()]
-            longest = [max(task.seconds for task in each) for each in nodes.values()]
-            found.setdefault('nodes', []).append(fairness(moved, longest))
+            moved = [sum(task.bytes_moved for task in of_node) for of_node in nodes.values()]
+            longest = [max(task.seconds for task in of_node) for of_node in nodes.values()]
+            by_kind.setdefault('nodes', []).append(fairness(moved, longest))
         of_groups = between(tasks, groups)
         if of_groups is not None:
-            found.setdefault('groups', []).append(of_groups)
-    return found
+            by_kind.setdefault('groups', []).append(of_groups)
+    return by_kind

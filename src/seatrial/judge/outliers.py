@@ -8,6 +8,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.record import NotTested, Records
 from seatrial.model.units import in_unit, unit_for
 from seatrial.rules.case import left_untested
+from seatrial.rules.drill import components
 from seatrial.rules.outliers import MIN_EFFECT, Groups, Score, again, scores, split
 from seatrial.rules.places import (
     CONFIRM,
@@ -21,7 +22,6 @@ from seatrial.rules.places import (
     second,
     suspected,
 )
-from seatrial.rules.servers import components
 from seatrial.workload.registry import metrics_at
 from seatrial.workload.words import listed
 
@@ -54,13 +54,11 @@ class PlaceVerdict:
     @property
     def effect(self) -> float:
         """The largest share by which the place was slower in the first measurement; negative if it was faster."""
-        return max((each.effect for each in self.scores.values()), default=0.0)
+        return max((score.effect for score in self.scores.values()), default=0.0)
 
 
 @dataclass(frozen=True)
 class Isolation:
-    """The result of an isolation sweep."""
-
     kind: str  # 'node', 'OST', 'MDT' or 'brick'
     columns: tuple[ScoreColumn, ...]
     places: tuple[PlaceVerdict, ...]  # slow ones first, then suspected ones, the slowest of each first
@@ -81,18 +79,18 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
     if not plan.axis.equals:
         return None
     comparisons = first(plan, records)
-    compared = {_column(plan, each): scores(each.figures) for each in comparisons}
+    compared = {_column(plan, comparison): scores(comparison.figures) for comparison in comparisons}
     by_metric = {} if unjudged else suspected(plan, records)
     twice = _twice(plan, records, by_metric)
     by_name: dict[str, dict[str, Score]] = {}
-    for column, found in compared.items():
-        for each in found:
-            by_name.setdefault(each.name, {})[column.label] = each
+    for column, column_scores in compared.items():
+        for score in column_scores:
+            by_name.setdefault(score.name, {})[column.label] = score
     worst_first = (SLOW, SUSPECTED, CLEARED, USUAL)
     places = sorted(
         (
-            PlaceVerdict(name, _verdict(name, by_metric, twice.get(name, {})), own, twice.get(name, {}))
-            for name, own in by_name.items()
+            PlaceVerdict(name, _verdict(name, by_metric, twice.get(name, {})), by_column, twice.get(name, {}))
+            for name, by_column in by_name.items()
         ),
         key=lambda place: (worst_first.index(place.verdict), -place.effect, place.name),
     )
@@ -101,7 +99,7 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
     known = records.start.servers if records.start else {}
     grouped = components(slow, [place.name for place in places], known)
     servers = tuple(component.words for component in grouped if component.is_server)
-    order = [*plan.phases, *(each.name for point in plan.points for each in metrics_at(point))]
+    order = [*plan.phases, *(metric.name for point in plan.points for metric in metrics_at(point))]
     columns = tuple(sorted(compared, key=lambda column: (order.index(operation_of(column.metric)), column.label)))
     equals = 'reads of one state of the cache' + (' and targets of one kind' if kinds(plan, records) else '')
     uncompared = (
@@ -129,7 +127,7 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
 
 def _column(plan: TrialPlan, comparison: PlaceComparison) -> ScoreColumn:
     """The column of a comparison: nodes are compared by bandwidth, targets by the metrics of the plan."""
-    units = {each.name: each.unit for point in plan.points for each in metrics_at(point)}
+    units = {metric.name: metric.unit for point in plan.points for metric in metrics_at(point)}
     unit = 'B/s' if plan.axis.equals == 'node' else units[operation_of(comparison.metric)]
     return ScoreColumn(comparison.metric, comparison.how, unit)
 
@@ -184,13 +182,13 @@ def _not_tested(plan: TrialPlan, records: Records) -> Iterator[NotTested]:
 def _twice(plan: TrialPlan, records: Records, by_metric: dict[str, tuple[str, ...]]) -> dict[str, dict[str, Score]]:
     """The scores of each suspect in the second measurement, by metric, where it has enough repetitions."""
     everyone = all_of(by_metric)
-    found: dict[str, dict[str, Score]] = {}
-    for each in second(plan, records):
-        suspects = by_metric.get(each.metric, ())
-        enough = [name for name in suspects if len(each.figures.get(name, ())) >= plan.stopping.minimum]
-        for one in again(enough, controlled(each, enough, everyone)):
-            found.setdefault(one.name, {})[each.metric] = one
-    return found
+    later: dict[str, dict[str, Score]] = {}
+    for comparison in second(plan, records):
+        suspects = by_metric.get(comparison.metric, ())
+        enough = [name for name in suspects if len(comparison.figures.get(name, ())) >= plan.stopping.minimum]
+        for one in again(enough, controlled(comparison, enough, everyone)):
+            later.setdefault(one.name, {})[comparison.metric] = one
+    return later
 
 
 def _verdict(name: str, by_metric: dict[str, tuple[str, ...]], later: Mapping[str, Score]) -> str:
@@ -219,8 +217,8 @@ def _hindrance(records: Records) -> str:
 def _named(plan: TrialPlan, place: PlaceVerdict, records: Records) -> str:
     """'OST ost0003', with the file system's own name if it differs: 'brick brick0001 (node2:/data/b1)'."""
     rows = records.start.targets if records.start else ()
-    own = [f' ({row.name})' for row in rows if target_name(row.kind, row.number) == place.name]
-    return f'{plan.axis.equals} {place.name}{"".join(own)}'
+    alias = [f' ({row.name})' for row in rows if target_name(row.kind, row.number) == place.name]
+    return f'{plan.axis.equals} {place.name}{"".join(alias)}'
 
 
 def _sentence(

@@ -110,11 +110,11 @@ def baseline_of(sessions: Sequence[Sequence[float]], among: int) -> Baseline:
     """
     if len(sessions) < 2:
         raise ValueError('one session shows no spread between sessions')
-    means, n = [statistics.fmean(own) for own in sessions], len(sessions)
+    means, n = [statistics.fmean(values) for values in sessions], len(sessions)
     value, spread = statistics.fmean(means), statistics.stdev(means)
-    several = [own for own in sessions if len(own) > 1]
-    within = statistics.fmean(statistics.variance(own) for own in several) if several else 0.0
-    of_means = statistics.fmean(within / len(own) for own in sessions)
+    several = [values for values in sessions if len(values) > 1]
+    within = statistics.fmean(statistics.variance(values) for values in several) if several else 0.0
+    of_means = statistics.fmean(within / len(values) for values in sessions)
     width = t_quantile(1 - FALSE_ALARM / among, n - 1) * spread * math.sqrt(1 + 1 / n)
     between = math.sqrt(max(0.0, spread**2 - of_means))
     return Baseline(value, width / value, math.sqrt(within) / value, between / value)
@@ -147,26 +147,26 @@ def judge_reference(
         wanted = _wanted(reference, low, high, MIN_DIGITS)
         return _result(reference, None, UNDECIDED, f'{wanted}: {doubt or "it was not measured"}')
     name = reference.statistic
-    found, lowest, highest = _estimate(values, name, correlation)
+    estimate, lowest, highest = _estimate(values, name, correlation)
     ends = lowest * (1 - clock_error), highest * (1 + clock_error)
     bounds = [bound for bound in (low, high) if bound is not None]
-    digits = _digits(bounds, [found, *ends], reference.unit)
+    digits = _digits(bounds, [estimate, *ends], reference.unit)
 
     def shown(*figures: float) -> str:
-        return ' to '.join(_figure(figure, reference.unit, digits) for figure in figures)
+        return ' to '.join(in_digits(figure, reference.unit, digits) for figure in figures)
 
-    point = _where(found, found, low, high)
-    said = f'{_wanted(reference, low, high, digits)}: the {name} {shown(found)} is {point}'
+    point = _where(estimate, estimate, low, high)
+    sentence = f'{_wanted(reference, low, high, digits)}: the {name} {shown(estimate)} is {point}'
 
     if engine and reference.engine not in ('', engine):
-        why = f'measured with {engine}, and the reference is for {reference.engine}: undecided; {said}'
-        return _result(reference, found, UNDECIDED, why)
+        why = f'measured with {engine}, and the reference is for {reference.engine}: undecided; {sentence}'
+        return _result(reference, estimate, UNDECIDED, why)
     if doubt:
-        return _result(reference, found, UNDECIDED, f'{said}, but cannot decide: {doubt}')
+        return _result(reference, estimate, UNDECIDED, f'{sentence}, but cannot decide: {doubt}')
     n = len(values)
     if n < least:
-        why = f'{said}, but {n} samples are fewer than the {least} that an interval needs'
-        return _result(reference, found, UNDECIDED, why)
+        why = f'{sentence}, but {n} samples are fewer than the {least} that an interval needs'
+        return _result(reference, estimate, UNDECIDED, why)
     interval = f'its {100 * CONFIDENCE:g} % interval'
     if name in EXTREMES:
         interval = f'what the clocks leave open, {shown(*ends)},'
@@ -178,34 +178,34 @@ def judge_reference(
         interval += f' ({100 * clock_error:.1f} % of it for the clocks)'
     where = _where(*ends, low, high)
     if drifting and where != _where(min(ends[0], *values), max(ends[1], *values), low, high):
-        why = f'{said}, but its samples drift, from {shown(min(values), max(values))}: {interval} is too short'
-        return _result(reference, found, UNDECIDED, why)
+        why = f'{sentence}, but its samples drift, from {shown(min(values), max(values))}: {interval} is too short'
+        return _result(reference, estimate, UNDECIDED, why)
     if where == UNDECIDED and not all(map(math.isfinite, ends)):
-        why = f'{said}, but {n} samples cannot show it: a {name} needs {samples_for(QUANTILES[name])}'
-        return _result(reference, found, UNDECIDED, why)
+        why = f'{sentence}, but {n} samples cannot show it: a {name} needs {samples_for(QUANTILES[name])}'
+        return _result(reference, estimate, UNDECIDED, why)
     if where == UNDECIDED and reference.of_sessions and name == MEAN and point == INSIDE:
         # The noise of its repetitions is in the bounds already, and would count twice.
-        return _result(reference, found, INSIDE, f'{said}, as far as those sessions differ; {interval}')
+        return _result(reference, estimate, INSIDE, f'{sentence}, as far as those sessions differ; {interval}')
     if where == UNDECIDED:
-        return _result(reference, found, where, f'{said}, but {interval} crosses the bound')
-    said += f' ({n} launches)' if name in EXTREMES else f', and so is {interval}'
+        return _result(reference, estimate, where, f'{sentence}, but {interval} crosses the bound')
+    sentence += f' ({n} launches)' if name in EXTREMES else f', and so is {interval}'
     if where == INSIDE:
-        return _result(reference, found, where, said)
-    chance = _chance(values, reference, (low, high), clock_error, correlation)
+        return _result(reference, estimate, where, sentence)
+    chance = _chance(values, reference, clock_error, correlation)
     if chance <= level:
-        return _result(reference, found, where, said, chance)
+        return _result(reference, estimate, where, sentence, chance)
     why = (
-        f'{said}, but with this many criteria one may miss by chance '
+        f'{sentence}, but with this many criteria one may miss by chance '
         f'({100 * chance:.2g} %, where at most {100 * level:.2g} % is a FAIL; Holm)'
     )
-    return _result(reference, found, UNDECIDED, why, chance)
+    return _result(reference, estimate, UNDECIDED, why, chance)
 
 
 def _estimate(values: Sequence[float], statistic: str, correlation: float) -> tuple[float, float, float]:
     """The statistic of these samples and the ends of its interval, which has no width for an extreme."""
     if statistic in EXTREMES:
-        found = EXTREMES[statistic](values)
-        return found, found, found
+        extreme = EXTREMES[statistic](values)
+        return extreme, extreme, extreme
     if statistic in QUANTILES:
         share = QUANTILES[statistic]
         return quantile(sorted(values), share), *quantile_interval(values, share)
@@ -213,16 +213,10 @@ def _estimate(values: Sequence[float], statistic: str, correlation: float) -> tu
     return interval.mean, interval.low, interval.high
 
 
-def _chance(
-    values: Sequence[float],
-    reference: Reference,
-    bounds: tuple[float | None, float | None],
-    clock_error: float,
-    correlation: float,
-) -> float:
+def _chance(values: Sequence[float], reference: Reference, clock_error: float, correlation: float) -> float:
     """The probability of samples this far outside if the true value lay at the missed bound: Student's for a mean,
     the binomial for a quantile. A single launch that missed its bound has missed it."""
-    low, high = bounds
+    low, high = _bound(reference, reference.low), _bound(reference, reference.high)
     if reference.statistic in EXTREMES:
         return 0.0
     if reference.statistic in QUANTILES:
@@ -264,25 +258,26 @@ def _digits(bounds: Sequence[float], figures: Sequence[float], unit: str) -> int
     pairs = [(bound, figure) for bound in bounds for figure in figures if math.isfinite(figure)]
     apart = [pair for pair in pairs if not math.isclose(*pair, rel_tol=EQUAL)]
     for digits in range(MIN_DIGITS, MAX_DIGITS):
-        if all(_figure(bound, unit, digits) != _figure(figure, unit, digits) for bound, figure in apart):
+        if all(in_digits(bound, unit, digits) != in_digits(figure, unit, digits) for bound, figure in apart):
             return digits
     return MAX_DIGITS
 
 
 def _wanted(reference: Reference, low: float | None, high: float | None, digits: int) -> str:
-    ends = [_figure(end, reference.unit, digits) for end in (low, high) if end is not None]
+    ends = [in_digits(end, reference.unit, digits) for end in (low, high) if end is not None]
     side = f'at {"least" if high is None else "most"} ' if len(ends) == 1 else ''
     unit = f' {reference.unit}' if reference.unit else ''
     return f'wanted {side}{" to ".join(ends)}{unit} ({reference.origin} of {reference.date})'
 
 
-def _figure(value: float, unit: str, digits: int) -> str:
+def in_digits(value: float, unit: str, digits: int) -> str:
+    """The value in this unit with so many significant digits, or all before the point."""
     shown = in_unit(value, unit)
     return f'{shown:.0f}' if abs(shown) >= 10**digits else f'{shown:.{digits}g}'
 
 
 def _result(
-    reference: Reference, found: float | None, interval: str, words: str, chance: float | None = None
+    reference: Reference, estimate: float | None, interval: str, words: str, chance: float | None = None
 ) -> ReferenceResult:
     low, high = _bound(reference, reference.low), _bound(reference, reference.high)
     return ReferenceResult(
@@ -293,9 +288,9 @@ def _result(
         unit=reference.unit,
         origin=reference.origin,
         date=reference.date,
-        point='' if found is None else _where(found, found, low, high),
+        point='' if estimate is None else _where(estimate, estimate, low, high),
         interval=interval,
         words=words,
         chance=chance,
-        found=found,
+        found=estimate,
     )

@@ -59,10 +59,10 @@ def does_not_degrade(points: Points, margin: float, among: str = 'points', bette
 
 def degrades(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
     """Some point is more than `margin` times better than the last one: the opposite of `does_not_degrade`."""
-    found = does_not_degrade(points, margin, among, better)
-    verdict = {HOLDS: FAILS, FAILS: HOLDS}.get(found.verdict, UNDECIDED)
-    said = found.sentence.rpartition(': ')[0]
-    return replace(found, verdict=verdict, sentence=f'{said}, a {_WORSENING[better]} is expected: {verdict}')
+    opposite = does_not_degrade(points, margin, among, better)
+    verdict = {HOLDS: FAILS, FAILS: HOLDS}.get(opposite.verdict, UNDECIDED)
+    sentence = opposite.sentence.rpartition(': ')[0]
+    return replace(opposite, verdict=verdict, sentence=f'{sentence}, a {_WORSENING[better]} is expected: {verdict}')
 
 
 def reaches(points: Points, at: str, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:

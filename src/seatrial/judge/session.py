@@ -49,7 +49,7 @@ class SessionResult:
     @property
     def chance(self) -> str:
         """A sentence on how many references miss by chance alone; empty if none was compared."""
-        count = sum(each.point != '' for case in self.cases for each in case.references)
+        count = sum(reference.point != '' for case in self.cases for reference in case.references)
         if not count:
             return ''
         if self.profile == 'acceptance':
@@ -69,15 +69,15 @@ def judge_cases(
     judge: Callable[[TrialPlan, Records, Criteria], CaseResult] = judge_case,
 ) -> list[CaseResult]:
     """The verdicts of the cases of one session; the references of an acceptance are judged together."""
-    own = [(plan, records, criteria.get(plan.case, Criteria())) for plan, records in cases]
-    results = [judge(*each) for each in own]
-    references = [each for case in results if case.profile == 'acceptance' for each in case.references]
-    level = holm([each.chance for each in references if each.chance is not None], len(references))
+    asked = [(plan, records, criteria.get(plan.case, Criteria())) for plan, records in cases]
+    results = [judge(*case) for case in asked]
+    references = [reference for case in results if case.profile == 'acceptance' for reference in case.references]
+    level = holm([reference.chance for reference in references if reference.chance is not None], len(references))
     return [
-        judge_case(plan, records, replace(each, level=level))
+        judge_case(plan, records, replace(held, level=level))
         if any(one.chance is not None and one.chance > level for one in result.references)
         else result
-        for (plan, records, each), result in zip(own, results, strict=True)
+        for (plan, records, held), result in zip(asked, results, strict=True)
     ]
 
 
@@ -99,10 +99,10 @@ def judge_session(
     criteria: those that the cases were judged by; comparisons of two checks among them are judged here, between cases
     of the same partition, file system, layout and node count. left_out: as in SessionResult; INCOMPLETE at best.
     """
-    by_case = {each.case: each for each in cases}
-    relations = [result for each in cases if each.case in criteria for result in _beside(each, by_case, criteria)]
-    verdicts = [each.verdict for each in cases]
-    verdicts += [of_relation(each.relation) for each in relations if each.enforced]
+    by_case = {case.case: case for case in cases}
+    relations = [result for case in cases if case.case in criteria for result in _beside(case, by_case, criteria)]
+    verdicts = [case.verdict for case in cases]
+    verdicts += [of_relation(result.relation) for result in relations if result.enforced]
     verdicts += [Verdict.INCOMPLETE] if left_out else []
     return SessionResult(
         session,
@@ -112,7 +112,7 @@ def judge_session(
         tuple(relations),
         tuple(left_out),
         scores_of(cases),
-        any(each.of_contract for each in criteria.values()),
+        any(held.of_contract for held in criteria.values()),
     )
 
 

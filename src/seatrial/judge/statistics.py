@@ -162,7 +162,7 @@ def between_allocations(figures: Sequence[float], confidence: float = CONFIDENCE
         plain = t_interval(figures, confidence)
         return plain.mean, plain.low, plain.high
     # Of ratios, so that the unit of the figures changes not a bit of what is decided.
-    logs = [math.log(each / figures[0]) for each in figures]
+    logs = [math.log(figure / figures[0]) for figure in figures]
     mean = figures[0] * math.exp(statistics.fmean(logs))
     factor = math.exp(half_width_between(statistics.stdev(logs), len(logs), confidence))
     return mean, mean / factor, mean * factor
@@ -209,13 +209,15 @@ def correlation_of(series: Iterable[Sequence[float]]) -> float:
     samples, 0.5 looks like 0. The result is 0 unless it is CLEARLY above what independent repetitions give. Series
     that are too short for a verdict, or of equal samples, do not count.
     """
-    found = [(len(each), lag1) for each in series if len(each) >= MIN_SAMPLES and (lag1 := _lag1(each)) is not None]
-    if len(found) < MIN_SERIES:
+    coefficients = [
+        (len(values), lag1) for values in series if len(values) >= MIN_SAMPLES and (lag1 := _lag1(values)) is not None
+    ]
+    if len(coefficients) < MIN_SERIES:
         return 0.0
-    total = sum(n for n, _ in found)
-    above = (math.fsum(n * lag1 for n, lag1 in found) + len(found)) / total
-    error = math.sqrt(math.fsum((n * _moran_error(n)) ** 2 for n, _ in found)) / total
-    return min(above / (1 - 4 * len(found) / total), MAX_CORRELATION) if above > CLEARLY * error else 0.0
+    total = sum(n for n, _ in coefficients)
+    above = (math.fsum(n * lag1 for n, lag1 in coefficients) + len(coefficients)) / total
+    error = math.sqrt(math.fsum((n * _moran_error(n)) ** 2 for n, _ in coefficients)) / total
+    return min(above / (1 - 4 * len(coefficients) / total), MAX_CORRELATION) if above > CLEARLY * error else 0.0
 
 
 def widening(correlation: float, n: int) -> float:

@@ -10,6 +10,7 @@ from itertools import pairwise
 from seatrial.model.record import Sample
 from seatrial.model.telemetry import AFTER, BEFORE, READ, WRITTEN, Look, RpcSize, Served, Telemetry
 from seatrial.workload.registry import phase_of
+from seatrial.workload.words import by_key
 
 STALL_S, EARLY_S = 2.0, 0.1
 """A stall is at least so long: between three readings a second apart, so that one that came late makes none. By so
@@ -75,12 +76,9 @@ class Traffic:
 
 def traffic(telemetry: Telemetry, samples: Iterable[Sample]) -> Traffic:
     """The counted throughput of a case, and the pauses in its measured launches."""
-    found = pieces(telemetry)
-    by_launch: dict[str, list[Sample]] = {}
-    for sample in samples:
-        if sample.stage == 'measured':
-            by_launch.setdefault(sample.launch, []).append(sample)
-    return Traffic(found, [_flow(found, own) for own in by_launch.values()])
+    spans = pieces(telemetry)
+    by_launch = by_key((sample.launch, sample) for sample in samples if sample.stage == 'measured')
+    return Traffic(spans, [_flow(spans, launches) for launches in by_launch.values()])
 
 
 def pieces(telemetry: Telemetry) -> list[ThroughputSpan]:
@@ -124,7 +122,7 @@ def certain(sample: Sample) -> tuple[float, float] | None:
     return (start, end) if start < end else None
 
 
-def _flow(found: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
+def _flow(spans: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
     pauses: list[Pause] = []
     rates, seen = [], 0
     for sample in samples:
@@ -137,17 +135,17 @@ def _flow(found: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
         start, end = inside
         parts = [
             (max(start, piece.start), min(end, piece.end), piece.read if reads else piece.write)
-            for piece in found
+            for piece in spans
             if piece.end > start and piece.start < end
         ]
         usual = usual_rate(parts)
         rates += [usual] * (usual > 0)
         # What memory answers or takes is not counted here: then nothing moves, and nothing stands still.
         found_stalls = [] if sample.cache == 'cached' else stalls(parts, fills_memory)
-        pauses += [Pause(STALL, *each, sample, _rate(parts, *each), usual) for each in found_stalls]
-        pauses += [Pause(GAP, *each, sample) for each in gaps(parts, *inside)]
+        pauses += [Pause(STALL, *stall, sample, _rate(parts, *stall), usual) for stall in found_stalls]
+        pauses += [Pause(GAP, *gap, sample) for gap in gaps(parts, *inside)]
     median = sorted(rates)[len(rates) // 2] if rates else None
-    first, in_order = samples[0], sorted(pauses, key=lambda each: each.start)
+    first, in_order = samples[0], sorted(pauses, key=lambda pause: pause.start)
     return Flow(first.phase, first.point.label, len(samples), seen, median, in_order)
 
 
@@ -195,32 +193,32 @@ def gaps(parts: Sequence[Part], start: float, end: float) -> list[tuple[float, f
 
 def _rate(parts: Sequence[Part], start: float, end: float) -> float:
     """The mean rate between two times that are edges of parts."""
-    own = [part for part in parts if start <= part[0] and part[1] <= end]
-    return sum((part[1] - part[0]) * part[2] for part in own) / (end - start)
+    inside = [part for part in parts if start <= part[0] and part[1] <= end]
+    return sum((part[1] - part[0]) * part[2] for part in inside) / (end - start)
 
 
 def rpc_sizes(telemetry: Telemetry) -> list[RpcSize]:
     """The requests during the case by size, after less before. Empty if one reading is missing or was cleared."""
-    known = {each.when: each.sizes for each in telemetry.rpc_sizes if not each.why_not}
+    known = {reading.when: reading.sizes for reading in telemetry.rpc_sizes if not reading.why_not}
     if set(known) != {BEFORE, AFTER}:
         return []
-    before = {each.pages: each for each in known[BEFORE]}
-    found = []
-    for each in known[AFTER]:
-        was = before.get(each.pages, RpcSize(each.pages, 0, 0))
-        found.append(RpcSize(each.pages, each.reads - was.reads, each.writes - was.writes))
-    return found if all(each.reads >= 0 and each.writes >= 0 for each in found) else []
+    before = {size.pages: size for size in known[BEFORE]}
+    requests = []
+    for size in known[AFTER]:
+        was = before.get(size.pages, RpcSize(size.pages, 0, 0))
+        requests.append(RpcSize(size.pages, size.reads - was.reads, size.writes - was.writes))
+    return requests if all(size.reads >= 0 and size.writes >= 0 for size in requests) else []
 
 
 def served(telemetry: Telemetry) -> list[Served]:
     """The servers' counts for the job during this case, after less before, without counters cleared in between."""
-    known = {each.when: each.own for each in telemetry.servers if not each.why_not}
+    known = {reading.when: reading.own for reading in telemetry.servers if not reading.why_not}
     if set(known) != {BEFORE, AFTER}:
         return []
-    before = {(each.target, each.name): each for each in known[BEFORE]}
-    found = []
-    for each in known[AFTER]:
-        was = before.get((each.target, each.name), each._replace(samples=0, total=0))
-        own = each._replace(samples=each.samples - was.samples, total=each.total - was.total)
-        found += [own] * (own.samples > 0 and own.total >= 0)
-    return found
+    before = {(row.target, row.name): row for row in known[BEFORE]}
+    rows = []
+    for row in known[AFTER]:
+        was = before.get((row.target, row.name), row._replace(samples=0, total=0))
+        difference = row._replace(samples=row.samples - was.samples, total=row.total - was.total)
+        rows += [difference] * (difference.samples > 0 and difference.total >= 0)
+    return rows

@@ -59,8 +59,6 @@ OF_EFFECT = {'fail': Verdict.FAIL, 'invalid': Verdict.INVALID, 'incomplete': Ver
 
 @dataclass(frozen=True)
 class Criteria:
-    """The criteria with which the figures of a case are compared."""
-
     expectations: tuple[Expectation, ...] = ()
     enforced: frozenset[str] = frozenset()  # ids of expectations that the site has made criteria
     references: tuple[Reference, ...] = ()
@@ -70,7 +68,7 @@ class Criteria:
 
     @property
     def enforced_expectations(self) -> tuple[Expectation, ...]:
-        return tuple(each for each in self.expectations if each.id in self.enforced)
+        return tuple(expectation for expectation in self.expectations if expectation.id in self.enforced)
 
 
 OF_CONTRACT = Criteria(of_contract=True)
@@ -79,8 +77,6 @@ OF_CONTRACT = Criteria(of_contract=True)
 
 @dataclass(frozen=True)
 class MetricResult:
-    """One metric at one point."""
-
     metric: str  # 'read@64KiB'
     name: str  # 'read'
     point: str  # '64KiB'
@@ -105,7 +101,7 @@ class MetricResult:
 
     def median_fairness(self, figure: str) -> float:
         """The median over the repetitions of the fairness between tasks; `figure` is a field of Fairness."""
-        return float(statistics.median(getattr(each, figure) for each in self.fairness['tasks']))
+        return float(statistics.median(getattr(repetition, figure) for repetition in self.fairness['tasks']))
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def quantity(value: float, base: str, system: str = BINARY) -> str:
 
 
 def _rounded(value: float) -> str:
-    return f'{value:.3g}' if abs(value) < 999.5 else f'{value:.0f}'
+    return f'{value:.3g}' if abs(value) < 999.5 else f'{float(f"{value:.3g}"):.0f}'
 
 
 def _unit(unit: str) -> Tuple[str, Fraction]:

@@ -41,15 +41,15 @@ def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Se
         screen.print(f'changes of level are not known: {error!r}', soft_wrap=True)
         past = None
     patience = site.schedule(watch.profile).inconclusive_nights
-    found = news(watch, notified, patience, faults, past.trend.turns if past and past.trend else ())
+    message = news(watch, notified, patience, faults, past.trend.turns if past and past.trend else ())
     fault = None
-    if found is not None:
-        screen.print(found.subject, soft_wrap=True)
-        fault = _send(site.trial_file.notify, found, facts(watch, found))
+    if message is not None:
+        screen.print(message.subject, soft_wrap=True)
+        fault = _send(site.trial_file.notify, message, facts(watch, message))
         if fault:
             screen.print(f'no notification was sent: {fault}', soft_wrap=True)
-    told = [*notified.changes, *(found.changes if found and not fault else ())]
-    _remember(screen, site, watch, notified._replace(changes=told), bool(faults), fault)
+    changes = [*notified.changes, *(message.changes if message and not fault else ())]
+    _remember(screen, site, watch, notified._replace(changes=changes), bool(faults), fault)
     return past
 
 
@@ -70,8 +70,8 @@ def notified_of(site: Site, profile: str) -> Notified:
     data = _kept(site, profile)
     with suppress(KeyError, TypeError, ValueError):
         changes = [
-            ToldChange(datetime.fromisoformat(began), datetime.fromisoformat(told), *words)
-            for began, told, *words in data.get('changes', ())
+            ToldChange(datetime.fromisoformat(began), datetime.fromisoformat(when), *words)
+            for began, when, *words in data.get('changes', ())
         ]
         missed = datetime.fromisoformat(data['missed']) if data['missed'] else None
         return Notified(data['session'], missed, changes)
@@ -82,17 +82,17 @@ def unsent(site: Site, profile: str) -> str:
     return str(_kept(site, profile).get('fault') or '')
 
 
-def facts(watch: TrialWatch, found: News) -> dict[str, str]:
-    standing = [each.verdict for each in watch.standing.values()]
+def facts(watch: TrialWatch, message: News) -> dict[str, str]:
+    verdicts = [standing.verdict for standing in watch.standing.values()]
     return {
-        'SEATRIAL_EVENTS': ' '.join(found.events),
-        'SEATRIAL_SUBJECT': found.subject,
+        'SEATRIAL_EVENTS': ' '.join(message.events),
+        'SEATRIAL_SUBJECT': message.subject,
         'SEATRIAL_SITE': watch.site,
         'SEATRIAL_PROFILE': watch.profile,
         'SEATRIAL_VERDICT': watch.verdict.value,
         'SEATRIAL_EXIT_CODE': str(EXIT_CODES[watch.verdict]),
         'SEATRIAL_SESSION_ID': watch.last.session if watch.last else '',
-        'SEATRIAL_FAILING': str(standing.count(Verdict.FAIL)),
+        'SEATRIAL_FAILING': str(verdicts.count(Verdict.FAIL)),
         'SEATRIAL_MISSED': str(len(watch.missed)),
         'SEATRIAL_REPORT': watch.report,
     }
@@ -106,13 +106,13 @@ def _kept(site: Site, profile: str) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> str | None:
+def _send(command: Sequence[str], message: News, environment: dict[str, str]) -> str | None:
     """Runs the site's command; why no notification went out, or None. Text and output go through files: a grandchild
     that keeps a pipe open would keep this process waiting."""
     if not command:
         return 'trial.yaml names no command in notify'
     with tempfile.TemporaryFile('w+') as text, tempfile.TemporaryFile('w+', errors='replace') as output:
-        text.write(found.text)
+        text.write(message.text)
         text.seek(0)
         try:
             process = subprocess.Popen(
@@ -136,10 +136,10 @@ def _send(command: Sequence[str], found: News, environment: dict[str, str]) -> s
             return None
         output.seek(0)
         lines = [line.strip() for line in output.read().splitlines() if line.strip()]
-        said = '; '.join(lines[-SHOWN_LINES:])
+        shown = '; '.join(lines[-SHOWN_LINES:])
         for word in filter(lambda word: len(word) > 3, command[1:]):  # an address can be a secret, and is repeated
-            said = said.replace(word, '...')
-        return f'{command[0]} {ending(status)}: {said or "it said nothing"}'
+            shown = shown.replace(word, '...')
+        return f'{command[0]} {ending(status)}: {shown or "it said nothing"}'
 
 
 def _remember(
@@ -154,7 +154,7 @@ def _remember(
     data = {
         'session': known,
         'missed': missed.isoformat() if missed else None,
-        'changes': [(each.began.isoformat(), each.told.isoformat(), *each[2:]) for each in changes],
+        'changes': [(change.began.isoformat(), change.told.isoformat(), *change[2:]) for change in changes],
         'fault': fault,
     }
     try:

@@ -36,19 +36,19 @@ def past_of(site: Site, profile: str, effect: float = EFFECT) -> Past:
     folder, skipped = folder_of(site.state), list[Skipped]()
 
     def tables() -> Iterator[pl.DataFrame]:
-        for each in readable(summaries(folder, columns=(*OF_WHOLE, *GATHERED)), skipped):
-            if (rows := whole(each, site.name, profile)).height:
+        for table in readable(summaries(folder, columns=(*OF_WHOLE, *GATHERED)), skipped):
+            if (rows := whole(table, site.name, profile)).height:
                 yield rows.select(GATHERED)
 
     def rows_of(names: Sequence[str]) -> pl.DataFrame:
-        found = read(folder, named=names, kept=compact, columns=COMPARED)
-        skipped.extend(each for each in found.skipped if each not in skipped)
-        return found.rows
+        history = read(folder, named=names, kept=compact, columns=COMPARED)
+        skipped.extend(file for file in history.skipped if file not in skipped)
+        return history.rows
 
     past = gathered(tables(), rows_of)
-    own, no_lines = annotations(site.state)
-    found = trend_of(past, site.false_notifications, effect, site.units, own) if past.began.height else None
-    return Past(found, own, [*skipped, *no_lines], past)
+    notes, no_lines = annotations(site.state)
+    trend = trend_of(past, site.false_notifications, effect, site.units, notes) if past.began.height else None
+    return Past(trend, notes, [*skipped, *no_lines], past)
 
 
 def write_year(site: Site, profile: str, watch: TrialWatch | None = None, past: Past | None = None) -> Path:
@@ -56,7 +56,7 @@ def write_year(site: Site, profile: str, watch: TrialWatch | None = None, past: 
     past = past or past_of(site, profile)
     ended = dict(past.nights.began.select('session', 'session_started').iter_rows())
     folder = Path(site.state) / 'sessions'
-    reported = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    reported = [session.name for session in folder.iterdir()] if folder.is_dir() else []
     watch, missed = watch or watch_of(site, profile), missed_of(site, profile, ended)
     text = year_page(watch, past.nights, past.trend, past.annotations, missed, reported, site.units)
     file = page_file(site, profile)

@@ -18,8 +18,7 @@ from seatrial.nights.notify import news_lock, send_notification
 from seatrial.nights.past import LATER, write_year
 from seatrial.nights.standing import watch_of
 from seatrial.scheduler.partitions import partitions_of
-from seatrial.scheduler.series import alone, series_of
-from seatrial.scheduler.successors import Successors, superseded
+from seatrial.scheduler.series import Successors, alone, series_of, superseded
 from seatrial.site.model import Site
 
 STOP_S = 480.0
@@ -42,8 +41,8 @@ def night(
     argument of the batch script; deadline_s: seconds after which the session is asked to end"""
     with _end_requests() as requested:
         screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(command)}', soft_wrap=True)
-        for said in (*successors.done, *successors.faults):
-            screen.print(said, soft_wrap=True)
+        for line in (*successors.done, *successors.faults):
+            screen.print(line, soft_wrap=True)
         series = series_of(site, profile)
         if due and superseded(series, due):
             screen.print(f'due {due}, and so late that the next run is due too; this one is left to it')
@@ -68,14 +67,14 @@ def night(
 
 def _environment(submits: bool) -> dict[str, str]:
     """The environment without variables of this job that would act as options of the jobs and steps it starts."""
-    own = {
+    environment = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith('SLURM_')
         or name in _WITHIN_A_JOB
         or (not submits and name not in ('SLURM_EXPORT_ENV', 'SLURM_GET_USER_ENV'))
     }
-    return {**own, LATER: '1'}
+    return {**environment, LATER: '1'}
 
 
 @contextmanager

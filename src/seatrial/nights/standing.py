@@ -48,7 +48,7 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     results = _results(site, last) if past else {}
     # Whose they are is not known: names of sessions sort by time.
     begun, damaged = _unfinished(site, profile, ended, system)
-    unread = [f'{each.file}: {each.why}' for each in skipped if each.file.stem > last]
+    unread = [f'{file.file}: {file.why}' for file in skipped if file.file.stem > last]
     unread += [why for session, why in damaged if session > last]
     page = site.session_folder(past[-1].session) / REPORT / PAGE if past else None
     criteria = None
@@ -79,8 +79,8 @@ def missed_of(site: Site, profile: str, ended: Mapping[str, datetime]) -> list[d
     if calendar is None:
         return []
     due = calendar.between(since, now)
-    found = runs(due, calendar.after(now)[0], now, ended.values(), _unfinished(site, profile, ended, None)[0])
-    return [run.due for run in found if run.state == MISSED]
+    due_runs = runs(due, calendar.after(now)[0], now, ended.values(), _unfinished(site, profile, ended, None)[0])
+    return [run.due for run in due_runs if run.state == MISSED]
 
 
 def _calendar(
@@ -117,17 +117,17 @@ def _enforced(site: Site, session: str) -> dict[VerdictKey, Judged]:
 
 def _results(site: Site, session: str) -> Mapping[str, Any]:
     try:
-        found = read_json(site.session_folder(session) / RESULTS)
+        results = read_json(site.session_folder(session) / RESULTS)
     except (OSError, NotReadable):
         return {}
-    return found if isinstance(found, dict) else {}
+    return results if isinstance(results, dict) else {}
 
 
 def _unfinished(
     site: Site, profile: str, ended: Collection[str], system: str | None
 ) -> tuple[list[Unfinished], list[tuple[str, str]]]:
     """Unfinished sessions, and unreadable ones with the reason. ended: the sessions that ended, oldest first"""
-    found, unread = [], []
+    unfinished, unread = [], []
     first = next(iter(ended), '')
     for folder in session_folders(site.state):
         session = folder.name
@@ -137,14 +137,14 @@ def _unfinished(
             data = read_json(folder / FILE)
             asked = (data['profile'], Path(data['site']), data['only'])
             if asked == (profile, site.folder, []) and system in (None, data.get('system')):
-                found.append(Unfinished(session, began(session), _beats(site, session)))
+                unfinished.append(Unfinished(session, began(session), _beats(site, session)))
         except FileNotFoundError:
             continue  # it is being made
         except (OSError, NotReadable) as error:
             unread.append((session, str(error)))
         except (KeyError, TypeError):
             unread.append((session, f'{folder / FILE} is no session'))
-    return found, unread
+    return unfinished, unread
 
 
 def _beats(site: Site, session: str) -> bool:

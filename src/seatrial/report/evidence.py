@@ -32,7 +32,7 @@ class CaseEvidence:
     @property
     def points(self) -> list[Point]:
         """The points of the plan, as they were launched if they were."""
-        launched = {sample.point.label: sample.point for own in self.samples.values() for sample in own}
+        launched = {sample.point.label: sample.point for samples in self.samples.values() for sample in samples}
         return [launched.get(point.label, point) for point in self.plan.points]
 
 
@@ -55,4 +55,4 @@ class SessionEvidence:
     @property
     def tasks(self) -> dict[tuple[Case, str], int]:
         """Number of tasks by case and label of the point."""
-        return {(each.plan.case, point.label): point.tasks for each in self.cases for point in each.plan.points}
+        return {(case.plan.case, point.label): point.tasks for case in self.cases for point in case.plan.points}

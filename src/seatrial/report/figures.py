@@ -13,7 +13,7 @@ NARROW_SPACE = '\u202f'
 GROUPED = 9999.5
 """From here on the digits of a figure are grouped; where another unit would do, that is read better."""
 
-_LETTERS = ((1e9, 1e9, 'G'), (1e6, 1e6, 'M'), (1e4, 1e3, 'k'))
+_LETTERS = ((1e9, 1e9, 'G'), (1e6, 1e6, 'M'), (1e4, 1e3, 'k'), (1e3, 1.0, ''))
 
 
 @dataclass(frozen=True)
@@ -74,17 +74,18 @@ def cache_words(metrics: Iterable[MetricResult]) -> str:
 
 
 def figure(value: float) -> str:
-    """A figure with three significant digits, or all before the point: 0.523, 5.23, 52.3, 523, 5234, 52 340."""
+    """A figure with three significant digits: 0.523, 5.23, 52.3, 523, 5230, 52 300."""
     if not math.isfinite(value):
         return '\u2013'
-    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
-    text = f'{value:.{min(digits, 6)}f}'
-    return f'{value:,.0f}'.replace(',', NARROW_SPACE) if abs(value) >= GROUPED else text
+    digits = 2 - math.floor(math.log10(abs(value))) if value else 0
+    if abs(value) >= GROUPED:
+        return f'{round(value, digits):,.0f}'.replace(',', NARROW_SPACE)
+    return f'{round(value, digits):.{min(max(0, digits), 6)}f}'
 
 
 def compact(value: float) -> str:
     """A round figure in a narrow place: 500, 20k, 1M."""
-    least, factor, letter = next((each for each in _LETTERS if value >= each[0]), (0.0, 1.0, ''))
+    least, factor, letter = next((row for row in _LETTERS if value >= row[0]), (0.0, 1.0, ''))
     return f'{value / factor:g}{letter}' if least else figure(value)
 
 

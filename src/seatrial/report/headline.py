@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from seatrial.judge.session import SessionResult
-from seatrial.judge.verdict import MetricResult
+from seatrial.judge.verdict import CaseResult, MetricResult
 from seatrial.model.plan import Case
 from seatrial.report.figures import brief, cache_words, is_valid, percent
 from seatrial.workload.base import COLD, UNKNOWN
@@ -37,8 +37,6 @@ Figures = Mapping[tuple[Case, str], float]
 
 @dataclass(frozen=True)
 class Headline:
-    """A figure with the one beside it."""
-
     figure: HeadlineFigure
     case: Case | None = None
     metric: MetricResult | None = None
@@ -54,9 +52,9 @@ class Headline:
         """'1.23 GiB/s', followed by 'p99 1.20 ms' if there is one; a dash without a figure."""
         if self.value is None:
             return '-'
-        said = brief(self.value, self.figure.unit, system)
+        text = brief(self.value, self.figure.unit, system)
         summary = self.beside.summary if self.beside else None
-        return f'{said}, {self.figure.beside[1]} {brief(summary.mean)}' if summary else said
+        return f'{text}, {self.figure.beside[1]} {brief(summary.mean)}' if summary else text
 
     def where(self, tasks: Mapping[tuple[Case, str], int]) -> str:
         """'1 node, 2 tasks, scratch/default, cold'; without a figure why there is none."""
@@ -80,48 +78,50 @@ class Headline:
 def headline_of(result: SessionResult) -> tuple[Headline, ...]:
     """The best valid figure for each of HEADLINE, or why there is none; empty if none was measured."""
     lines = tuple(_best(figure, result) for figure in HEADLINE)
-    return lines if any(each.metric for each in lines) else ()
+    return lines if any(line.metric for line in lines) else ()
 
 
 def _best(figure: HeadlineFigure, result: SessionResult) -> Headline:
     # Of equal figures the first by name: a session that is read again has its cases in another order.
     measured = [
-        (case, each)
+        (case, metric)
         for case in sorted(result.cases, key=lambda one: one.case.name)
-        for each in case.metrics
-        if (each.name, each.unit) == (figure.metric, figure.unit)
+        for metric in case.metrics
+        if (metric.name, metric.unit) == (figure.metric, figure.unit)
     ]
-    valid = [(case, each) for case, each in measured if is_valid(each)]
+    valid = [(case, metric) for case, metric in measured if is_valid(metric)]
     if not valid:
         return Headline(figure, why=measured[0][1].why if measured else 'not measured')
-    case, best = max(valid, key=lambda found: _worth(found[1]))
+
+    def worth(pair: tuple[CaseResult, MetricResult]) -> tuple[int, float]:
+        metric = pair[1]
+        return -_RANKS.get(metric.cache, len(_RANKS)), metric.summary.mean if metric.summary else 0.0
+
+    case, best = max(valid, key=worth)
     name, _ = figure.beside
-    beside = [each for each in case.metrics if (each.name, each.point) == (name, best.point) and is_valid(each)]
-    references = [each.reference for each in case.references if each.metric == best.metric]
+    beside = [
+        metric for metric in case.metrics if (metric.name, metric.point) == (name, best.point) and is_valid(metric)
+    ]
+    references = [reference.reference for reference in case.references if reference.metric == best.metric]
     return Headline(figure, case.case, best, beside[0] if beside else None, references[0] if references else None)
-
-
-def _worth(metric: MetricResult) -> tuple[int, float]:
-    return -_RANKS.get(metric.cache, len(_RANKS)), metric.summary.mean if metric.summary else 0.0
 
 
 def plain(lines: tuple[Headline, ...]) -> dict[str, Any]:
     """The headline for JSON: case, metric, value in the base unit, and the metric beside it, by name."""
-    return {each.figure.name: _plain(each) for each in lines}
-
-
-def _plain(line: Headline) -> dict[str, Any]:
-    if line.case is None or line.metric is None:
-        return {'why': line.why}
-    beside = line.beside.summary.mean if line.beside and line.beside.summary else None
-    return {
-        'case': line.case.name,
-        'metric': line.metric.metric,
-        'value': line.value,
-        'unit': line.metric.unit,
-        'cache': line.metric.cache,
-        **({line.beside.metric: beside} if line.beside else {}),
-    }
+    figures: dict[str, Any] = {}
+    for line in lines:
+        figures[line.figure.name] = {'why': line.why}
+        if line.case and line.metric:
+            figures[line.figure.name] = {
+                'case': line.case.name,
+                'metric': line.metric.metric,
+                'value': line.value,
+                'unit': line.metric.unit,
+                'cache': line.metric.cache,
+            }
+            if line.beside and line.beside.summary:
+                figures[line.figure.name][line.beside.metric] = line.beside.summary.mean
+    return figures
 
 
 def _signed(share: float) -> str:

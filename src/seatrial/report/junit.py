@@ -25,9 +25,9 @@ def junit(evidence: SessionEvidence) -> str:
     """The XML of a session. Times in seconds; figures of the metrics are properties of their test case."""
     result = evidence.result
     cases = [_case(case, evidence.units) for case in evidence.cases]
-    for each in (own for own in result.relations if own.enforced):
-        cases.append(_testcase(f'{each.id}: {each.subject}', 'relations', None))
-        _outcome(cases[-1], of_relation(each.relation), (each.relation.sentence,))
+    for relation in (relation for relation in result.relations if relation.enforced):
+        cases.append(_testcase(f'{relation.id}: {relation.subject}', 'relations', None))
+        _outcome(cases[-1], of_relation(relation.relation), (relation.relation.sentence,))
     shown = any(case.find(kind) is not None for case in cases for kind in _BAD)
     if result.left_out or not (result.verdict.unopposed or shown):
         cases.append(_testcase('session', 'session', None))
@@ -42,9 +42,9 @@ def junit(evidence: SessionEvidence) -> str:
         ('seatrial', evidence.seatrial),
         *(('notice', notice) for notice in evidence.notices),
         *(
-            ('relation', f'{each.id}: {each.subject}: {each.relation.sentence}')
-            for each in result.relations
-            if not each.enforced
+            ('relation', f'{relation.id}: {relation.subject}: {relation.relation.sentence}')
+            for relation in result.relations
+            if not relation.enforced
         ),
     ]
     return _suite(cases, evidence.site, evidence.began, lasted.total_seconds() if lasted else 0, properties)
@@ -55,13 +55,13 @@ def junit_of_criteria(page: Protocol) -> str:
     cases = []
     for row in page.rows:
         element = _testcase(f'{row.criterion.id}: {row.criterion.text}', row.criterion.milestone or 'contract', None)
-        found = (('wanted', row.criterion.wanted), ('measured', row.measured), ('margin', row.margin))
-        _properties(element, found)
+        figures = (('wanted', row.criterion.wanted), ('measured', row.measured), ('margin', row.margin))
+        _properties(element, figures)
         why = row.outcome.why or f'{row.measured}, and {row.criterion.wanted} is asked for'
-        _outcome(element, row.verdict, (why, *(f'waived by {each.by}' for each in row.remarks if each.waives)))
+        _outcome(element, row.verdict, (why, *(f'waived by {remark.by}' for remark in row.remarks if remark.waives)))
         cases.append(element)
-    said = [('title', page.title), ('verdict', page.verdict.value), ('counts', page.counts())]
-    return _suite(cases, page.site, page.made, 0, [*said, ('seatrial', page.seatrial)])
+    properties = [('title', page.title), ('verdict', page.verdict.value), ('counts', page.counts())]
+    return _suite(cases, page.site, page.made, 0, [*properties, ('seatrial', page.seatrial)])
 
 
 def _suite(
@@ -93,12 +93,12 @@ def _suite(
 def _case(evidence: CaseEvidence, system: str) -> ElementTree.Element:
     case = evidence.result
     element = _testcase(case.case.name, case.case.check, case.duration_s)
-    said = [('verdict', case.verdict.value), ('engine', words.engine(case)), ('host', case.host)]
-    said += [(metric.metric, _figures(metric, system)) for metric in case.metrics]
+    properties = [('verdict', case.verdict.value), ('engine', words.engine(case)), ('host', case.host)]
+    properties += [(metric.metric, _figures(metric, system)) for metric in case.metrics]
     for pair in contentions(evidence.plan, case):
-        said += [(f'{name}, {pair.over} / {pair.under}', ratio.words) for name, ratio in pair.ratios.items()]
-    said += [(fact.name, f'{_HOLDS[fact.holds]}: {fact.seen}') for fact in case.facts]
-    _properties(element, said)
+        properties += [(f'{name}, {pair.over} / {pair.under}', ratio.words) for name, ratio in pair.ratios.items()]
+    properties += [(fact.name, f'{_HOLDS[fact.holds]}: {fact.seen}') for fact in case.facts]
+    _properties(element, properties)
     _outcome(element, case.verdict, case.reasons)
     lines = [*case.labels, *([f'contents {case.verified}'] if case.verified else [])]
     if lines:
@@ -113,17 +113,17 @@ def _testcase(name: str, classname: str, duration_s: float | None) -> ElementTre
     )
 
 
-def _properties(element: ElementTree.Element, said: Iterable[tuple[str, str]]) -> None:
-    own = ElementTree.SubElement(element, 'properties')
-    for name, value in said:
-        ElementTree.SubElement(own, 'property', {'name': words.clean(name), 'value': words.clean(value)})
+def _properties(element: ElementTree.Element, rows: Iterable[tuple[str, str]]) -> None:
+    properties = ElementTree.SubElement(element, 'properties')
+    for name, value in rows:
+        ElementTree.SubElement(properties, 'property', {'name': words.clean(name), 'value': words.clean(value)})
 
 
 def _figures(metric: MetricResult, system: str) -> str:
     summary = metric.summary
     if summary is None:
         return f'{metric.verdict.value}: not measured'
-    latencies = ''.join(f', {name} {brief(each)}' for name, each in metric.percentiles_s.items())
+    latencies = ''.join(f', {name} {brief(seconds)}' for name, seconds in metric.percentiles_s.items())
     mean = brief(summary.mean, metric.unit, system)
     return f'{metric.verdict.value}: mean {mean}, n = {summary.n}{latencies}'
 
@@ -135,5 +135,5 @@ def _outcome(element: ElementTree.Element, verdict: Verdict, reasons: tuple[str,
         ElementTree.SubElement(element, 'skipped', {'message': f'{verdict.value}: {words.NOTHING_COMPARED}'})
         return
     kind = 'error' if verdict in _ERRORS else 'failure'
-    said = {'type': verdict.value, 'message': words.clean(reasons[0] if reasons else verdict.value)}
-    ElementTree.SubElement(element, kind, said).text = words.clean('\n'.join(reasons))
+    attributes = {'type': verdict.value, 'message': words.clean(reasons[0] if reasons else verdict.value)}
+    ElementTree.SubElement(element, kind, attributes).text = words.clean('\n'.join(reasons))

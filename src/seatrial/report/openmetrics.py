@@ -7,7 +7,7 @@ base units, which stand at the end of the name.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -19,6 +19,7 @@ from seatrial.report.acceptance.protocol import Protocol
 from seatrial.report.nights.nights import in_a_row, passed
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.words import clean
+from seatrial.workload.words import by_key
 
 PREFIX = 'seatrial'
 
@@ -49,18 +50,18 @@ def openmetrics_of_criteria(page: Protocol) -> str:
     verdicts = [
         ({**labels, 'verdict': row.verdict.value, 'waived': str(row.waived).lower()}, 1.0) for labels, row in criteria
     ]
-    found = [*_samples('criterion_verdict', 'Verdict of each criterion, with the value 1.', verdicts)]
-    figures: dict[tuple[str, str, str], list[tuple[Mapping[str, str], float]]] = {}
+    figures = []
     for labels, row in criteria:
-        outcome, (quantity, unit) = row.outcome, QUANTITIES.get(row.base, QUANTITIES[''])
+        outcome = row.outcome
         for end, value in zip((*ENDS, '_bound'), (outcome.figure, outcome.low, outcome.high, row.bound), strict=True):
             if value is not None and math.isfinite(value):
-                figures.setdefault((quantity, end, unit), []).append((labels, value))
-    for (quantity, end, unit), samples in figures.items():
-        name = '_'.join(filter(None, (f'criterion_{quantity}{end}', unit)))
-        says = 'by the statistic of the contract' if not end else ENDS.get(end, 'as the contract has it')
-        found += _samples(name, f'Figures of criteria: {says}.', samples, unit)
-    return '\n'.join([*found, '# EOF', ''])
+                figures.append((row.base, end, labels, value))
+    says = {**ENDS, '': 'by the statistic of the contract', '_bound': 'as the contract has it'}
+    lines = [
+        *_samples('criterion_verdict', 'Verdict of each criterion, with the value 1.', verdicts),
+        *_of_figures('criterion_', 'Figures of criteria', says, figures),
+    ]
+    return '\n'.join([*lines, '# EOF', ''])
 
 
 def _lines(watch: TrialWatch) -> Iterator[str]:
@@ -79,8 +80,10 @@ def _lines(watch: TrialWatch) -> Iterator[str]:
         'last_verdict': ({verdict: int(watch.verdict is verdict) for verdict in Verdict}, 'Verdict of the last run.'),
         'last_cases': ({verdict: cases.count(verdict) for verdict in Verdict}, 'Cases of the last run.'),
     }
-    for name, (found, says) in by_verdict.items():
-        yield from _samples(name, says, [({**labels, 'verdict': each.value}, str(n)) for each, n in found.items()])
+    for name, (numbers, says) in by_verdict.items():
+        yield from _samples(
+            name, says, [({**labels, 'verdict': verdict.value}, str(n)) for verdict, n in numbers.items()]
+        )
     failing = sum(standing.verdict is Verdict.FAIL for standing in watch.standing.values())
     counts = {
         'failing_criteria': (failing, 'Criteria that failed and have not passed since.'),
@@ -98,32 +101,42 @@ def _lines(watch: TrialWatch) -> Iterator[str]:
 def _measured(rows: pl.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
     """The metrics of the last session: mean and interval if valid, all verdicts, and when each case began. Groups of
     a node sweep are left out: they are other nodes in every session."""
-    figures: dict[str, list[tuple[Mapping[str, str], float]]] = {}
+    figures: list[tuple[str, str, Mapping[str, str], float]] = []
     verdicts, times = [], {}
-    for key, own in rows.group_by(*CASE, 'metric', maintain_order=True):
+    for key, launches in rows.group_by(*CASE, 'metric', maintain_order=True):
         case = {name: str(value) for name, value in zip(CASE, key, strict=False)}
-        first = own.row(0, named=True)
+        first = launches.row(0, named=True)
         metric = {**labels, **case, 'metric': first['metric'], 'better': first['better'] or ''}
         verdict = first['metric_verdict']
         verdicts.append(({**metric, 'verdict': verdict}, 1.0))
-        began = own['started'].drop_nulls()
+        began = launches['started'].drop_nulls()
         if len(began):
             times[key[:-1]] = ({**labels, **case}, began.to_list()[0].timestamp())
-        values = own.filter(pl.col('valid') & pl.col('value').is_finite())['value'].to_list()
+        values = launches.filter(pl.col('valid') & pl.col('value').is_finite())['value'].to_list()
         if verdict == Verdict.INVALID.value or not values:
             continue
-        quantity, unit = QUANTITIES.get(first['unit'] or '', QUANTITIES[''])
-        found = summary(values)
-        for end, value in zip(ENDS, (found.mean, found.interval.low, found.interval.high), strict=True):
-            if not end or math.isfinite(found.interval.high):
-                name = '_'.join(filter(None, (f'{quantity}{end}', unit)))
-                figures.setdefault(name, []).append((metric, value))
-    for name, samples in figures.items():
-        quantity, unit = next(each for each in QUANTITIES.values() if name.startswith(each[0]))
-        end = name[len(quantity) :].removesuffix(unit).rstrip('_')
-        yield from _samples(name, f'Metrics of the last session: {ENDS[end]}.', samples, unit)
+        interval = summary(values).interval
+        for end, value in zip(ENDS, (interval.mean, interval.low, interval.high), strict=True):
+            if not end or math.isfinite(interval.high):
+                figures.append((first['unit'] or '', end, metric, value))
+    yield from _of_figures('', 'Metrics of the last session', ENDS, figures)
     yield from _samples('metric_verdict', 'Verdict of each metric of the last session, with the value 1.', verdicts)
     yield from _samples('case_began_timestamp_seconds', 'When the last session measured.', list(times.values()))
+
+
+def _of_figures(
+    prefix: str,
+    what: str,
+    says: Mapping[str, str],
+    figures: Iterable[tuple[str, str, Mapping[str, str], float]],
+) -> Iterator[str]:
+    """A family for each quantity and end of an interval. figures: base unit, end as in `says`, labels, value"""
+    families = by_key(
+        ((*QUANTITIES.get(base, QUANTITIES['']), end), (labels, value)) for base, end, labels, value in figures
+    )
+    for (quantity, unit, end), samples in families.items():
+        name = '_'.join(filter(None, (f'{prefix}{quantity}{end}', unit)))
+        yield from _samples(name, f'{what}: {says[end]}.', samples, unit)
 
 
 def _samples(

@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, Any, cast
 
 from rich.console import Console
@@ -24,6 +24,9 @@ STYLES = {
     Verdict.INCONCLUSIVE: 'cyan',
 }
 SILENT_S = 1.5
+WIDE, LINES = 100, 25
+"""What a command prints of a session, a comparison or a contract fits a terminal of this size."""
+
 PLAIN_WIDTH = 200  # of tables that go to a file or a pipe; a path is longer than it should be
 
 
@@ -49,6 +52,18 @@ def table_of(*headings: str) -> Table:
             heading.removeprefix('#'), justify='right' if heading.startswith('#') else 'left', overflow='fold'
         )
     return made
+
+
+def rows_of(said: Sequence[str]) -> int:
+    """The rows of a terminal that these lines take."""
+    return sum(max(1, -(-len(line) // WIDE)) for line in said)
+
+
+def fitting(said: Sequence[str], rows: int) -> list[str]:
+    """The lines, each cut to its share of so many rows of a terminal, at a blank. A line stays in one piece, which
+    the terminal may wrap: the output can be searched for it."""
+    length = max(1, rows // max(1, len(said))) * WIDE
+    return [line if len(line) <= length else f'{line[: length - 4].rpartition(" ")[0]} ...' for line in said]
 
 
 def say_loudly(screen: Console, line: str) -> None:

@@ -58,10 +58,10 @@ def clean(text: str) -> str:
     return text if text.isascii() and text.isprintable() else ''.join(map(_visible, text))
 
 
-def cut(said: Sequence[str], maximum: int, where: str = '') -> list[str]:
+def cut(items: Sequence[str], maximum: int, where: str = '') -> list[str]:
     """All items, or the first ones and 'and 4 more, in the table'. A single further item is listed, not counted."""
-    more = len(said) - maximum
-    return list(said) if more < 2 else [*said[:maximum], f'and {more} more{where}']
+    more = len(items) - maximum
+    return list(items) if more < 2 else [*items[:maximum], f'and {more} more{where}']
 
 
 def listed(words: Sequence[str], maximum: int = 3) -> str:
@@ -79,7 +79,7 @@ def banded(keys: Sequence[str], maximum: int) -> list[Sequence[str]]:
 def by_environment(cases: Sequence[str]) -> list[str]:
     """Names of cases, each environment once: 'OstBandwidth, MdtRates on cluster:compute/scratch/default/1n'."""
     checks = by_key(name.partition('/')[::-2] for name in cases)
-    return [f'{", ".join(own)} on {where}' for where, own in checks.items()]
+    return [f'{", ".join(names)} on {where}' for where, names in checks.items()]
 
 
 def point_value(axis: Axis, point: Point) -> str:
@@ -99,8 +99,8 @@ def point_words(axis: Axis, point: Point) -> str:
 
 def metric_words(kind: str, metric: MetricResult, units: Mapping[str, Unit]) -> str:
     """The name of a metric, with its unit if the table has several."""
-    said = kind_of(kind).metric_words(metric.name)
-    return f'{said}, {units[metric.unit].name}' if len(units) > 1 and metric.unit else said
+    name = kind_of(kind).metric_words(metric.name)
+    return f'{name}, {units[metric.unit].name}' if len(units) > 1 and metric.unit else name
 
 
 def sentence(case: CaseEvidence) -> str:
@@ -118,8 +118,8 @@ def share(case: CaseEvidence) -> str:
 
 def totals(case: CaseEvidence) -> list[tuple[str, str]]:
     """(label, data on disk) of each point; only once, without label, if all are the same."""
-    found = [(point.label, kind_of(point.kind).totals(point)) for point in case.points]
-    return found if len({said for _, said in found}) > 1 else [('', found[0][1])]
+    on_disk = [(point.label, kind_of(point.kind).totals(point)) for point in case.points]
+    return on_disk if len({total for _, total in on_disk}) > 1 else [('', on_disk[0][1])]
 
 
 def where(cases: Sequence[CaseEvidence]) -> tuple[str, dict[Case, str]]:
@@ -139,7 +139,7 @@ def file_system_type(case: CaseEvidence) -> str:
 
 def only_counts(plan: TrialPlan) -> bool:
     """True if its metrics have no unit: guarantees of POSIX are counted, and no figure is drawn or compared."""
-    return not any(each.unit for each in metrics_at(plan.points[0]))
+    return not any(metric.unit for metric in metrics_at(plan.points[0]))
 
 
 def held(facts: Sequence[Fact]) -> str:
@@ -149,12 +149,11 @@ def held(facts: Sequence[Fact]) -> str:
 
 def not_held(facts: Sequence[Fact], maximum: int = 8) -> str:
     """The guarantees that do not hold, as an appendix: '; flock does not; direct_io was not tried'."""
-    groups = ((False, 'does not', 'do not'), (None, 'was not tried', 'were not tried'))
-    said = ''
-    for holds, one, many in groups:
+    appendix = ''
+    for holds, one, many in ((False, 'does not', 'do not'), (None, 'was not tried', 'were not tried')):
         names = [fact.name for fact in facts if fact.holds is holds]
-        said += f'; {listed(names, maximum)} {one if len(names) == 1 else many}' if names else ''
-    return said
+        appendix += f'; {listed(names, maximum)} {one if len(names) == 1 else many}' if names else ''
+    return appendix
 
 
 def verdict_sentence(session: SessionResult) -> str:
@@ -172,7 +171,11 @@ def verdict_sentence(session: SessionResult) -> str:
         return f'{counted(total, "case")} {NOTHING_COMPARED} for the profile {session.profile}.'
     if not total:
         return 'No case was planned, so nothing is proved.'
-    decisive = [each for each in session.relations if each.enforced and of_relation(each.relation) is session.verdict]
+    decisive = [
+        relation
+        for relation in session.relations
+        if relation.enforced and of_relation(relation.relation) is session.verdict
+    ]
     if not hit and decisive:
         how = 'fails' if session.verdict is Verdict.FAIL else 'is undecided'
         return f'A relation between checks, which the site has made a criterion, {how}: {decisive[0].words}.'
@@ -188,7 +191,7 @@ def verdict_sentence(session: SessionResult) -> str:
 
 def slow_places(session: SessionResult) -> list[str]:
     """Slow or suspected nodes and targets, with their figures: 'OST ost0002 (lustre-OST0002) is slow: ...'."""
-    every = [said for case in session.cases if case.isolation for said in case.isolation.sentences]
+    every = [sentence for case in session.cases if case.isolation for sentence in case.isolation.sentences]
     return cut([sentence for verdict, sentence in every if verdict in (SLOW, SUSPECTED)], PLACES_SHOWN)
 
 
@@ -203,8 +206,8 @@ def chain_words(chain: str) -> str:
 
 def engine(case: CaseResult) -> str:
     """The engine that measured a case, once by name: 'fio 3.33'."""
-    said = case.version if case.version.startswith(case.engine) else f'{case.engine} {case.version}'.strip()
-    return said or 'no engine'
+    name = case.version if case.version.startswith(case.engine) else f'{case.engine} {case.version}'.strip()
+    return name or 'no engine'
 
 
 def engines(session: SessionResult) -> list[tuple[str, str]]:
@@ -217,22 +220,19 @@ def skipped(session: SessionResult) -> list[str]:
     """The first reason why each preferred engine did not measure, and the number of others."""
     reasons = dict.fromkeys(reason for case in session.cases for reason in case.skipped)
     return [
-        f'{own[0]}; and {counted(len(own) - 1, "reason")} more, in the cases' if len(own) > 1 else own[0]
-        for own in by_key((reason.partition(':')[0], reason) for reason in reasons).values()
+        f'{of_engine[0]}; and {counted(len(of_engine) - 1, "reason")} more, in the cases'
+        if len(of_engine) > 1
+        else of_engine[0]
+        for of_engine in by_key((reason.partition(':')[0], reason) for reason in reasons).values()
     ]
 
 
 def machines(evidence: SessionEvidence) -> str:
     """Number and names of the hosts that ran a job or a task; only the name if it is one; empty if none began."""
     hosts = {start.host for start in _starts(evidence)}
-    hosts |= {
-        host
-        for case in evidence.cases
-        for samples in case.samples.values()
-        for sample in samples
-        for host in (sample.measurement.hosts if sample.measurement else ())
-        if not host.startswith(UNNAMED)
-    }
+    for sample in (sample for case in evidence.cases for samples in case.samples.values() for sample in samples):
+        if sample.measurement:
+            hosts |= {host for host in sample.measurement.hosts if not host.startswith(UNNAMED)}
     named = listed(sorted(hosts, key=_numbered), 4)
     return f'{counted(len(hosts), "node")}: {named}' if len(hosts) > 1 else named
 
@@ -274,16 +274,16 @@ def facts(case: CaseEvidence) -> list[str]:
     points = case.points
     transfers = {point.value('transfer_size') for point in points} - {0, None}
     sizes = {file.size for point in points for file in kind_of(point.kind).files(point)}
-    on_disk = dict.fromkeys(said for _, said in totals(case))
-    said = [f'transfers of {_sizes(transfers)}'] if transfers else []
-    said += [f'files of {_sizes(sizes)}'] if sizes else [listed(list(on_disk), 2)]
+    on_disk = dict.fromkeys(total for _, total in totals(case))
+    texts = [f'transfers of {_sizes(transfers)}'] if transfers else []
+    texts += [f'files of {_sizes(sizes)}'] if sizes else [listed(list(on_disk), 2)]
     layouts = {point.layout.name: point.layout.canonical for point in points if point.layout}
-    own = next(iter(layouts.values()), case.plan.case.layout)
-    said.append(counted(len(layouts), 'layout') if len(layouts) > 1 else f'layout {own}')
+    layout = next(iter(layouts.values()), case.plan.case.layout)
+    texts.append(counted(len(layouts), 'layout') if len(layouts) > 1 else f'layout {layout}')
     tasks = {-(-point.tasks // point.nodes) for point in points}
-    said.append(f'{_span({point.nodes for point in points}, "node")} \u00d7 {_span(tasks, "task")}')
+    texts.append(f'{_span({point.nodes for point in points}, "node")} \u00d7 {_span(tasks, "task")}')
     caches = dict.fromkeys(metric.cache for metric in case.result.metrics if metric.cache)
-    return [*said, *([f'cache: {", ".join(caches)}'] if caches else []), engine(case.result)]
+    return [*texts, *([f'cache: {", ".join(caches)}'] if caches else []), engine(case.result)]
 
 
 def stopping(plan: TrialPlan) -> str:
@@ -341,11 +341,11 @@ def caveats(session: SessionResult) -> list[tuple[str, Collection[str], int]]:
     """The caveats, each rule once: the sentence of most of its cases, the names of these, and the number of cases
     with other sentences. Most cases first. If sentences differ only in figures, they become one, with the range."""
     labels = [(case.case.name, label) for case in session.cases for label in case.labels]
-    found = []
-    for said in by_key((own[1].partition(':')[0], own) for own in labels).values():
-        label, cases = max(ranged(said).items(), key=lambda own: len(own[1]))
-        found.append((label, cases, len({name for name, _ in said} - set(cases))))
-    return sorted(found, key=lambda own: -len(own[1]) - own[2])
+    rows = []
+    for pairs in by_key((pair[1].partition(':')[0], pair) for pair in labels).values():
+        label, cases = max(ranged(pairs).items(), key=lambda item: len(item[1]))
+        rows.append((label, cases, len({name for name, _ in pairs} - set(cases))))
+    return sorted(rows, key=lambda row: -len(row[1]) - row[2])
 
 
 def _sizes(sizes: Collection[int]) -> str:
@@ -376,22 +376,22 @@ def _visible(character: str) -> str:
 
 
 def _environment(case: CaseEvidence) -> tuple[str, ...]:
-    own = case.plan.case
-    kind = f'{own.file_system} ({file_system_type(case)})'
-    return f'partition {own.partition}', kind, f'layout {own.layout}', counted(own.nodes, 'node')
+    planned = case.plan.case
+    kind = f'{planned.file_system} ({file_system_type(case)})'
+    return f'partition {planned.partition}', kind, f'layout {planned.layout}', counted(planned.nodes, 'node')
 
 
 def _compared(session: SessionResult) -> str:
     met = sum(len(case.references) for case in session.cases)
-    expectations = [*(each for case in session.cases for each in case.expectations), *session.relations]
-    enforced = sum(each.enforced for each in expectations)
+    expectations = [*(expectation for case in session.cases for expectation in case.expectations), *session.relations]
+    enforced = sum(expectation.enforced for expectation in expectations)
     parts = [counted(met, 'reference')] * bool(met) + [counted(enforced, 'criterion', 'criteria')] * bool(enforced)
-    said = [f'{"It meets" if len(session.cases) == 1 else "They meet"} {" and ".join(parts)}.'] if parts else []
+    sentences = [f'{"It meets" if len(session.cases) == 1 else "They meet"} {" and ".join(parts)}.'] if parts else []
     swept = [case.isolation for case in session.cases if case.isolation and not case.isolation.unjudged]
-    said += [f'No {kind} is slower than the others.' for kind in dict.fromkeys(each.kind for each in swept)]
+    sentences += [f'No {kind} is slower than the others.' for kind in dict.fromkeys(sweep.kind for sweep in swept)]
     open_ = sum(case.verdict is Verdict.MEASURED for case in session.cases)
-    said += [f'{open_} of them {"has" if open_ == 1 else "have"} no pass criterion.'] if open_ else []
-    return ' '.join(said)
+    sentences += [f'{open_} of them {"has" if open_ == 1 else "have"} no pass criterion.'] if open_ else []
+    return ' '.join(sentences)
 
 
 def glossary() -> dict[str, str]:

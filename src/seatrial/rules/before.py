@@ -166,7 +166,7 @@ def limit_within_the_sites(environment: Environment) -> Optional[str]:
     if not what:
         return None
     seen = environment._asdict()
-    lefts = [each for each in (seen[f'free_{what}'], seen[f'quota_{what}']) if each is not None]
+    lefts = [room for room in (seen[f'free_{what}'], seen[f'quota_{what}']) if room is not None]
     most, limit = min(lefts, default=0) + OVER[what], plan.target.limits._asdict()[what]
     if not lefts:
         return f'no limit of {what} is seen on {plan.target.path}'
@@ -182,8 +182,8 @@ def limit_within_the_sites(environment: Environment) -> Optional[str]:
         return f'how many {what} the whole file system of {plan.target.path} has is not seen'
     free, whole = environment.beneath[what]
     if whole and free - most < FLOOR * whole:  # none of file systems that make inodes as they need them
-        said = f'no quota keeps {FLOOR:.0%} of the file system free'
-        return f'{said}: {min(lefts)} of {free} free {what} are left on {plan.target.path}'
+        why = f'no quota keeps {FLOOR:.0%} of the file system free'
+        return f'{why}: {min(lefts)} of {free} free {what} are left on {plan.target.path}'
     return None
 
 
@@ -209,10 +209,10 @@ def not_full_yet(environment: Environment) -> Optional[str]:
     "rule P16 measures with twice the node's own memory, whatever the site says",
 )
 def memory_as_declared(environment: Environment) -> Optional[str]:
-    declared, found = environment.plan.node_memory, environment.memory_bytes
-    if not declared or abs(found - declared) <= MEMORY_TOLERANCE * declared:
+    declared, actual = environment.plan.node_memory, environment.memory_bytes
+    if not declared or abs(actual - declared) <= MEMORY_TOLERANCE * declared:
         return None
-    return f'the node has {approximate_size(found)} of memory, and the site says {approximate_size(declared)}'
+    return f'the node has {approximate_size(actual)} of memory, and the site says {approximate_size(declared)}'
 
 
 @_refuse(
@@ -309,9 +309,9 @@ def targets_are_there(environment: Environment) -> Optional[str]:
 )
 def targets_are_whole(environment: Environment) -> Optional[str]:
     rows = environment.targets
-    found = [f'{row.name}: {each}' for row in rows for each in row.troubles]
+    troubles = [f'{row.name}: {trouble}' for row in rows for trouble in row.troubles]
     allowed = away(rows) if _goes_without(environment.plan) else ''
-    return '; '.join(filter(None, [allowed, listed(found) if found else ''])) or None
+    return '; '.join(filter(None, [allowed, listed(troubles) if troubles else ''])) or None
 
 
 def _goes_without(plan: TrialPlan) -> bool:
@@ -321,9 +321,9 @@ def _goes_without(plan: TrialPlan) -> bool:
 
 def away(rows: Sequence[TargetRow]) -> str:
     """The targets that are away, with the reasons, as a clause; empty where none is."""
-    found = [f'{row.name}: {row.fault}' for row in rows if row.fault]
-    are = 'is' if len(found) == 1 else 'are'
-    return f'{len(found)} of {len(rows)} targets {are} away: {listed(found)}' if found else ''
+    faults = [f'{row.name}: {row.fault}' for row in rows if row.fault]
+    are = 'is' if len(faults) == 1 else 'are'
+    return f'{len(faults)} of {len(rows)} targets {are} away: {listed(faults)}' if faults else ''
 
 
 class Offer(NamedTuple):
@@ -336,15 +336,15 @@ class Offer(NamedTuple):
 
 def offers(limits: Limits, free: Dict[str, Optional[int]], quota: Dict[str, Optional[int]]) -> List[Offer]:
     """Every known bound of bytes and inodes. The site may keep some of the free room for others."""
-    found = []
+    known = []
     for what, room, prefix in (('bytes', 'free space', ''), ('inodes', 'free inodes', 'inode ')):
         keep, spare = limits._asdict()[f'keep_{what}'], free[what]
         if keep and spare is not None:
             room, spare = f'{room} less limits.keep_{what}', spare - keep
         bounds = ((room, spare), (f'the {prefix}quota of user and group', quota[what]))
-        found += [Offer(what, name, offered) for name, offered in bounds if offered is not None]
-        found.append(Offer(what, f'limits.{what}', limits._asdict()[what]))
-    return found
+        known += [Offer(what, name, offered) for name, offered in bounds if offered is not None]
+        known.append(Offer(what, f'limits.{what}', limits._asdict()[what]))
+    return known
 
 
 def held(plan: TrialPlan, per_task: int) -> Dict[str, int]:
@@ -355,5 +355,5 @@ def held(plan: TrialPlan, per_task: int) -> Dict[str, int]:
 
 def peak(plan: TrialPlan, per_task: int) -> Dict[str, int]:
     """The room that must be free: `held`, and what is kept for directories and for other files of engines."""
-    found = held(plan, per_task)
-    return {'bytes': found['bytes'] + KEPT_BYTES, 'inodes': found['inodes'] + KEPT_INODES}
+    needed = held(plan, per_task)
+    return {'bytes': needed['bytes'] + KEPT_BYTES, 'inodes': needed['inodes'] + KEPT_INODES}

@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+from collections import Counter
 from functools import partial
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -13,7 +14,7 @@ from seatrial.model.units import approximate_size
 from seatrial.rules.registry import CASE, finding, rule
 from seatrial.rules.stopping import state
 from seatrial.workload.registry import kind_of, metrics_at, metrics_of, planned_metrics
-from seatrial.workload.words import counted, joined, listed
+from seatrial.workload.words import binding_words, by_key, counted, joined, listed
 
 _incomplete, _invalid, _label = (partial(rule, CASE, effect) for effect in ('incomplete', 'invalid', 'label'))
 
@@ -33,8 +34,8 @@ def measured(plan: TrialPlan, records: Records) -> Dict[str, List[Sample]]:
     for sample in records.samples:
         counts = sample.stage == 'measured' and records.sized and sample.sizing == records.sized.number
         if counts and sample.point.label in labels and sample.phase in plan.phases:
-            for each in metrics_of(sample.point, sample.phase):
-                by_metric.setdefault(metric(each.name, sample.point.label), []).append(sample)
+            for metric_type in metrics_of(sample.point, sample.phase):
+                by_metric.setdefault(metric(metric_type.name, sample.point.label), []).append(sample)
     return by_metric
 
 
@@ -63,17 +64,17 @@ def job_ended(seen: CaseSeen) -> Optional[str]:
         if end is None or end.reason == 'finished' or end.findings:
             return None
         # What is said of a measured launch is a reason of its metric already.
-        told = itertools.chain.from_iterable(measured(seen.plan, seen.records).values())
-        given_up = any(each.rule == 'E2' for sample in told for each in sample.findings)
+        samples = itertools.chain.from_iterable(measured(seen.plan, seen.records).values())
+        given_up = any(breach.rule == 'E2' for sample in samples for breach in sample.findings)
         return 'a launch was given up: E2 says why' if given_up else end.why
     if end is not None:
-        said = end.why
+        why = end.why
     elif seen.records.start is not None:
-        said = 'the job died: it left no end record'
+        why = 'the job died: it left no end record'
     else:
         # A job that Slurm has started may have left no record all the same: its node lacks Python, say.
-        said = 'the job left no record' if job_state else 'the job never started: no record of it'
-    return f'{said}; {job_state}' if job_state else said
+        why = 'the job left no record' if job_state else 'the job never started: no record of it'
+    return f'{why}; {job_state}' if job_state else why
 
 
 @_invalid(
@@ -135,7 +136,8 @@ def consistent(seen: CaseSeen) -> Optional[str]:
         return None
     by_metric = measured(seen.plan, seen.records)
     for point in seen.plan.points:
-        columns = {each.name: by_metric.get(metric(each.name, point.label), []) for each in metrics_at(point)}
+        names = [metric_type.name for metric_type in metrics_at(point)]
+        columns = {name: by_metric.get(metric(name, point.label), []) for name in names}
         decided = _with_share(point, sized.per_task)
         for name, samples in columns.items():
             where = metric(name, point.label)
@@ -146,7 +148,7 @@ def consistent(seen: CaseSeen) -> Optional[str]:
             if any(sample.valid_for(name) and sample.exit_status != 0 for sample in samples):
                 return f'{where}: a sample is said to be valid although the engine failed'
             given = [{**sample.figures, **sample.censored} for sample in samples if sample.valid_for(name)]
-            if any(name not in each for each in given):
+            if any(name not in figures for figures in given):
                 return f'{where}: a sample is said to be valid and lacks the figure'
         fault = _stop_fault(seen.plan, point, columns, end.stopped.get(point.label, ''))
         if fault is not None:
@@ -162,27 +164,27 @@ def _with_share(point: Point, per_task: int) -> Optional[Point]:
         return None
 
 
-def _stop_fault(plan: TrialPlan, point: Point, columns: Dict[str, List[Sample]], said: str) -> Optional[str]:
+def _stop_fault(plan: TrialPlan, point: Point, columns: Dict[str, List[Sample]], reason: str) -> Optional[str]:
     samples = [sample for column in columns.values() for sample in column]
     if not all(columns.values()):
         return None  # a phase that was never measured is T5's
-    if said == 'invalid':
+    if reason == 'invalid':
         return 'it is said to be invalid, and every sample is valid' if all(s.valid for s in samples) else None
-    steering = [each.name for each in metrics_at(point) if each.steers]
+    steering = [metric_type.name for metric_type in metrics_at(point) if metric_type.steers]
     values = {
         name: [sample.figures[name] for sample in columns[name]]
         for name in steering
         if all(sample.valid_for(name) for sample in columns[name])
     }
     if not values:
-        return f'no figure is valid, and the point is said to be {said or "unfinished"}'
+        return f'no figure is valid, and the point is said to be {reason or "unfinished"}'
     now = state(values, plan.stopping)
-    if said == 'budget':
+    if reason == 'budget':
         return None if now.action != 'done' else 'it was done, and is said to have run out of time'
-    if (now.action, now.reason) == ('done', said):
+    if (now.action, now.reason) == ('done', reason):
         return None
-    found = now.reason if now.action == 'done' else 'not done'
-    return f'by the stopping rule it is {found}, and it is said to be {said or "unfinished"}'
+    actual = now.reason if now.action == 'done' else 'not done'
+    return f'by the stopping rule it is {actual}, and it is said to be {reason or "unfinished"}'
 
 
 def in_random_order(labels: Iterable[str], seed: int, sizing: int, block: int) -> List[str]:
@@ -201,12 +203,12 @@ def randomised(seen: CaseSeen) -> Optional[str]:
     if of_this_plan(seen) or seen.records.chain == '':
         return None  # another plan has another seed, and a record of before the chain another way to draw
     launches = [(s.sizing, s.block, s.point.label) for s in seen.records.samples if s.stage == 'measured']
-    blocks = [(key, list(own)) for key, own in itertools.groupby(launches, lambda each: each[:2])]
+    blocks = [(key, list(members)) for key, members in itertools.groupby(launches, lambda launch: launch[:2])]
     keys = [key for key, _ in blocks]
     if keys != sorted(set(keys)):
         return 'the blocks of repetitions do not follow each other'
-    for (sizing, block), own in blocks:
-        labels = [label for label, _ in itertools.groupby(label for _, _, label in own)]
+    for (sizing, block), members in blocks:
+        labels = [label for label, _ in itertools.groupby(label for _, _, label in members)]
         if labels != in_random_order(set(labels), seen.plan.seed, sizing, block):
             return f'block {block + 1} has the points in another order: {listed(labels)}'
     return None
@@ -226,9 +228,11 @@ def little_background(seen: CaseSeen) -> Optional[str]:
         why = 'the command prints no number' if plan.target.telemetry else 'trial.yaml names no source'
         return f'background load unknown: {why}'
     most = max(end.background.values())
-    samples = [sample for each in measured(plan, seen.records).values() for sample in each if sample.measurement]
-    own = min((m.bytes_moved / m.seconds for m in (s.measurement for s in samples) if m and m.seconds), default=0.0)
-    if most <= plan.stopping.max_relative_error * own:
+    launches = [sample.measurement for of_metric in measured(plan, seen.records).values() for sample in of_metric]
+    slowest = min(
+        (launch.bytes_moved / launch.seconds for launch in launches if launch and launch.seconds), default=0.0
+    )
+    if most <= plan.stopping.max_relative_error * slowest:
         return None
     return f'the servers moved {approximate_size(int(most))}/s while nothing of the case ran'
 
@@ -249,7 +253,7 @@ def complete(seen: CaseSeen) -> Optional[str]:
         sample.point.label
         for samples in by_metric.values()
         for sample in samples
-        if any(each.effect == 'incomplete' for each in sample.findings)
+        if any(breach.effect == 'incomplete' for breach in sample.findings)
     }
     planned = planned_metrics(seen.plan)
     tested = [name for name in planned if name.partition('@')[2] not in untested]
@@ -337,7 +341,7 @@ def storage_figure(seen: CaseSeen) -> Optional[str]:
     plan, records = seen.plan, seen.records
     if not kind_of(plan.kind).moves_data:
         return None  # no cache of data answers for metadata servers: T4 says what a client's did, P16a the rest
-    samples = [sample for each in measured(plan, records).values() for sample in each]
+    samples = [sample for of_metric in measured(plan, records).values() for sample in of_metric]
     seconds = [sample.measurement.seconds for sample in samples if sample.measurement]
     if not seconds or records.start is None:
         return None
@@ -385,7 +389,7 @@ def hidden_by_servers(plan: TrialPlan, records: Records) -> Optional[str]:
     """The reason why a slow OST or brick may hide behind the cache of its server (P16), or None; None for other
     sweeps. The declared server caches are assumed to be shared evenly by the servers that are seen."""
     target = plan.target
-    samples = [sample for each in measured(plan, records).values() for sample in each]
+    samples = [sample for of_metric in measured(plan, records).values() for sample in of_metric]
     if plan.axis.equals not in ('OST', 'brick') or not kind_of(plan.kind).moves_data or not samples:
         return None
     if target.server_cache_bytes is None or target.fast_tier_bytes is None:
@@ -404,7 +408,8 @@ def hidden_by_servers(plan: TrialPlan, records: Records) -> Optional[str]:
 
 def short_phase(samples: Sequence[Sample], name: str) -> Optional[str]:
     """The reason why a metadata rate was timed too briefly for a contract (P16a), or None."""
-    seconds = [each for each in (seconds_of(sample, name) for sample in samples) if each is not None]
+    known = (seconds_of(sample, name) for sample in samples)
+    seconds = [duration_s for duration_s in known if duration_s is not None]
     if not seconds or min(seconds) >= PHASE_MIN_S:
         return None
     return finding('P16a', f'the shortest {name} lasted {min(seconds):.2g} s, less than {PHASE_MIN_S:g} s').sentence
@@ -412,8 +417,8 @@ def short_phase(samples: Sequence[Sample], name: str) -> Optional[str]:
 
 def seconds_of(sample: Sample, name: str) -> Optional[float]:
     """Seconds of the timed region of a metric; None for one that was not timed."""
-    found = sample.measurement.metric(name) if sample.measurement else None
-    return found.seconds if found and found.unit else None
+    figure = sample.measurement.metric(name) if sample.measurement else None
+    return figure.seconds if figure and figure.unit else None
 
 
 STORAGE_MIN_S = 60.0
@@ -429,3 +434,38 @@ def working_set(plan: TrialPlan, point: Point, memory_bytes: int) -> int:
     tiers. memory_bytes is one node's. Undeclared tiers count as nothing, and P16 says so."""
     tiers = (plan.target.server_cache_bytes or 0) + (plan.target.fast_tier_bytes or 0)
     return 2 * point.nodes * memory_bytes + tiers
+
+
+BIND = 'have the launcher bind tasks in its arguments in trial.yaml: srun --cpu-bind=cores, mpirun --bind-to core'
+
+
+@_label(
+    'P23a',
+    'Tasks may use as many cores on every node, and in every launch of a point',
+    BIND,
+    'a task that moves between cores, or shares one, is slower in some launches than in others',
+)
+def bound_alike(seen: CaseSeen) -> Optional[str]:
+    samples = {id(sample): sample for launches in measured(seen.plan, seen.records).values() for sample in launches}
+    for label, launches in by_key((sample.point.label, sample) for sample in samples.values()).items():
+        for sample in launches:
+            if len(_ways(sample)) > 1:
+                places = '; '.join(f'{listed(nodes)}: {way}' for way, nodes in _ways(sample).items())
+                return f'{sample.launch}: not all nodes are alike: {places}'
+        ways = Counter(way for sample in launches for way in _ways(sample))
+        if len(ways) > 1:
+            counts = '; '.join(f'{way} in {counted(number, "launch", "launches")}' for way, number in ways.items())
+            return f'{label}: not all launches are alike: {counts}'
+    return None
+
+
+def binding(samples: Sequence[Sample]) -> Tuple[str, ...]:
+    """A sentence for each way in which the tasks of these launches were bound, with the nodes."""
+    nodes_by_way: Dict[str, List[str]] = {}
+    for way, nodes in (item for sample in samples for item in _ways(sample).items()):
+        nodes_by_way.setdefault(way, []).extend(nodes)
+    return tuple(f'{way} ({listed(list(dict.fromkeys(nodes)))})' for way, nodes in nodes_by_way.items())
+
+
+def _ways(sample: Sample) -> Dict[str, List[str]]:
+    return by_key((binding_words(tasks.cores), node) for tasks in sample.bound for node in tasks.nodes)

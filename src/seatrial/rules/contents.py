@@ -119,7 +119,7 @@ def incompressible(written: Written) -> Optional[str]:
         return None
     for file, blocks in itertools.groupby(written.contents.blocks, key=lambda block: block.file):
         data = [block.data for block in blocks if block.data]
-        ratio = sum(len(zlib.compress(each, 1)) for each in data) / float(sum(map(len, data)) or 1)
+        ratio = sum(len(zlib.compress(piece, 1)) for piece in data) / float(sum(map(len, data)) or 1)
         if data and ratio < INCOMPRESSIBLE:
             return f'the data of {file} compress to {100 * ratio:.0f} %, looked at in {len(data)} places'
     return None
@@ -155,7 +155,7 @@ def verified(records: Records) -> str:
     if not launches:
         return ''
     last = launches[-1]
-    wrong = [each for each in last.findings if each.effect != 'label']
+    wrong = [finding for finding in last.findings if finding.effect != 'label']
     if wrong:
         return '' if wrong[0].rule == 'F2' else f'not verified: {wrong[0].rule}: {wrong[0].sentence}'
     if not phase_of(last.point, last.phase).reads or last.measurement is None:
@@ -180,6 +180,6 @@ def _repeated(written: Written) -> Optional[str]:
     for block in written.contents.blocks:
         twin = seen.setdefault(block.data, block)
         if twin is not block and len(block.data) >= TELLING:
-            one, other = (f'{each.offset} B of {each.file}' for each in (twin, block))
+            one, other = (f'{place.offset} B of {place.file}' for place in (twin, block))
             return f'the same data lie at {one} and at {other}'
     return None

@@ -9,11 +9,12 @@ All groups of a round have one size, since a file over more targets is faster. T
 a figure: it names a component, the verdict stands without it.
 """
 
+import statistics
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from seatrial.model.layout import target_kind
 from seatrial.model.plan import metric
 from seatrial.rules.outliers import again, alike, scores
-from seatrial.rules.servers import Component, components
 from seatrial.rules.stopping import t_interval
 from seatrial.workload.words import counted, listed
 
@@ -21,6 +22,8 @@ REPETITIONS = 4  # of each group in a round: they show twice the smallest effect
 
 MAX_PARTS = 8
 MAX_SUSPECTS = 2  # the most suspects that one round divides (the slowest), and of the parts of one suspect
+
+MIN_TARGETS = 2  # of a server, all slow, before it is named in their place; one alone says nothing of it
 
 Members = Tuple[str, ...]
 
@@ -57,19 +60,40 @@ class DrillSearch(NamedTuple):
     whole: int = 0
 
 
+class Component(NamedTuple):
+    """A slow server with all of its targets that were tested, or one slow target."""
+
+    server: str  # empty where unknown
+    targets: Tuple[str, ...]
+    effect: float  # share that it is slower than its equals; of a server the median of its targets
+
+    @property
+    def is_server(self) -> bool:
+        return len(self.targets) >= MIN_TARGETS
+
+    @property
+    def words(self) -> str:
+        """'all 4 OSTs of 10.0.0.5@o2ib are 22 % slower', 'ost0003 of 10.0.0.5@o2ib is 35 % slower'."""
+        of = f' of {self.server}' if self.server else ''
+        if self.is_server:
+            every = 'both' if len(self.targets) == MIN_TARGETS else f'all {len(self.targets)}'
+            return f'{every} {target_kind(self.targets[0])}s{of} are {100 * self.effect:.0f} % slower'
+        return f'{self.targets[0]}{of} is {100 * self.effect:.0f} % slower'
+
+
 def breach(
     values: Mapping[str, Mapping[str, Sequence[float]]], floors: Mapping[str, float], confidence: float
 ) -> Optional[Breach]:
     """The metric that lies furthest below its bound, or None where all may meet theirs. values: by point and metric.
     An interval needs at least two of them."""
-    found = [
-        Breach(name, point, floors[metric(name, point)], t_interval(own, confidence).high)
+    intervals = [
+        Breach(name, point, floors[metric(name, point)], t_interval(figures, confidence).high)
         for point, by_name in values.items()
-        for name, own in by_name.items()
-        if len(own) > 1 and metric(name, point) in floors
+        for name, figures in by_name.items()
+        if len(figures) > 1 and metric(name, point) in floors
     ]
-    below = [each for each in found if each.high < each.bound]
-    return min(below, key=lambda each: each.high / each.bound) if below else None
+    below = [candidate for candidate in intervals if candidate.high < candidate.bound]
+    return min(below, key=lambda candidate: candidate.high / candidate.bound) if below else None
 
 
 def begin(targets: Sequence[str], servers: Mapping[str, str], whole: int = 0) -> DrillSearch:
@@ -83,44 +107,44 @@ def groups(search: DrillSearch) -> Tuple[Group, ...]:
     parts = [part for suspect, _ in search.suspects for part in _parts(suspect, search.servers)]
     if not parts:
         return ()
-    size = next(each for each in range(min(map(len, parts)), 0, -1) if search.whole % each == 0)
+    size = next(number for number in range(min(map(len, parts)), 0, -1) if search.whole % number == 0)
     covered = list(dict.fromkeys(chunk for part in parts for chunk in _chunks(part, size)))
     control = search.cleared[:size]
-    found = [Group(_label(place), part, False) for place, part in enumerate(covered)]
+    chosen = [Group(_label(place), part, False) for place, part in enumerate(covered)]
     if len(control) == size:
-        found.append(Group('control', control, True))
-    return tuple(found)
+        chosen.append(Group('control', control, True))
+    return tuple(chosen)
 
 
 def learned(search: DrillSearch, measured: Sequence[Group], figures: Mapping[str, Sequence[float]]) -> DrillSearch:
     """The search after a round: figures of each group by its label, empty where it could not be measured."""
-    usable = {label: own for label, own in figures.items() if own}
-    suspected = [each.label for each in measured if not each.is_control]
-    by_control = any(each.is_control and each.label in usable for each in measured)
+    usable = {label: repetitions for label, repetitions in figures.items() if repetitions}
+    suspected = [group.label for group in measured if not group.is_control]
+    by_control = any(group.is_control and group.label in usable for group in measured)
     scored = again(suspected, usable) if by_control else scores(usable)
-    slow = {each.name: each.effect for each in scored if each.slow}
-    as_fast = {each.name for each in scored if not each.slow}
-    fast = {name for each in measured if each.label in as_fast for name in each.targets}
+    slow = {score.name: score.effect for score in scored if score.slow}
+    as_fast = {score.name for score in scored if not score.slow}
+    fast = {name for group in measured if group.label in as_fast for name in group.targets}
     next_: Dict[Members, float] = {}
-    found, lost = list(search.found), list(search.lost)
+    slow_targets, lost = list(search.found), list(search.lost)
     for suspect, _ in search.suspects:
-        own = [each for each in measured if not each.is_control and set(each.targets) <= set(suspect)]
-        bad = [each for each in own if each.label in slow]
-        if by_control and bad == own:
-            found.append((suspect, min(slow[each.label] for each in own)))
+        parts = [group for group in measured if not group.is_control and set(group.targets) <= set(suspect)]
+        bad = [group for group in parts if group.label in slow]
+        if by_control and bad == parts:
+            slow_targets.append((suspect, min(slow[group.label] for group in parts)))
             continue
         if not bad and search.rounds:
             lost.append(suspect)
-        for each in bad:
-            if len(each.targets) == 1:
-                found.append((each.targets, slow[each.label]))
+        for group in bad:
+            if len(group.targets) == 1:
+                slow_targets.append((group.targets, slow[group.label]))
             else:
-                next_[each.targets] = slow[each.label]
+                next_[group.targets] = slow[group.label]
     slowest = sorted(next_.items(), key=lambda item: -item[1])
     return search._replace(
         suspects=tuple(slowest[:MAX_SUSPECTS]),
         cleared=tuple(dict.fromkeys([*search.cleared, *sorted(fast)])),
-        found=tuple(dict.fromkeys(found)),
+        found=tuple(dict.fromkeys(slow_targets)),
         lost=tuple(lost),
         rounds=search.rounds + 1,
         unfollowed=search.unfollowed + len(slowest[MAX_SUSPECTS:]),
@@ -137,19 +161,37 @@ def slow_components(search: DrillSearch, targets: Sequence[str]) -> Tuple[Compon
     return components(slow, targets, search.servers)
 
 
+def components(slow: Mapping[str, float], tested: Sequence[str], servers: Mapping[str, str]) -> Tuple[Component, ...]:
+    """The slow components, the slowest first; an only server has no equals and is never named. slow: the share by
+    which each slow target is slower, by name; tested: all targets measured; servers: of each target, where known."""
+    by_server: Dict[str, List[str]] = {}
+    for name in tested:
+        if servers.get(name):
+            by_server.setdefault(servers[name], []).append(name)
+    culprits: List[Component] = []
+    named: List[str] = []
+    for server, members in by_server.items():
+        if len(by_server) > 1 and len(members) >= MIN_TARGETS and all(name in slow for name in members):
+            culprits.append(Component(server, tuple(members), statistics.median(slow[name] for name in members)))
+            named += members
+    others = [name for name in slow if name not in named]
+    culprits += [Component(servers.get(name, ''), (name,), slow[name]) for name in others]
+    return tuple(sorted(culprits, key=lambda component: -component.effect))
+
+
 def conclusion(search: DrillSearch, targets: Sequence[str], out_of_time: bool) -> str:
     """The result of the search, as a sentence without its end mark."""
-    said = [each.words for each in slow_components(search, targets)]
+    clauses = [component.words for component in slow_components(search, targets)]
     if search.rounds:
-        said += [
+        clauses += [
             f'one or more of {listed(members)} are {100 * effect:.0f} % slower' for members, effect in search.suspects
         ]
     if search.unfollowed:
-        said.append(f'and {counted(search.unfollowed, "more slow group")} not followed')
+        clauses.append(f'and {counted(search.unfollowed, "more slow group")} not followed')
     if out_of_time:
-        return '; '.join([*said, 'time budget exhausted before the search was done'])
-    if said:
-        return '; '.join(said)
+        return '; '.join([*clauses, 'time budget exhausted before the search was done'])
+    if clauses:
+        return '; '.join(clauses)
     if search.lost:
         return 'a group of targets seemed slow, and none of its parts did: no target is named'
     if not search.rounds:
@@ -166,7 +208,7 @@ def _parts(suspect: Members, servers: Mapping[str, str]) -> List[Members]:
     by_server: Dict[str, List[str]] = {}
     for name in suspect:
         by_server.setdefault(servers.get(name, ''), []).append(name)
-    parts = [tuple(own) for own in by_server.values()]
+    parts = [tuple(members) for members in by_server.values()]
     if len(parts) > 1:
         size = min(map(len, parts))
         if sum(len(_chunks(part, size)) for part in parts) <= MAX_PARTS:

@@ -39,7 +39,7 @@ class Comparison(NamedTuple):
 def compare(phase: str, point: Point, issued: Issued) -> Tuple[Aspect, ...]:
     """The meaning of this phase of the point, beside the issued I/O. With one task a file is shared and its own,
     whole and a segment, strided and contiguous at the same time."""
-    operations = ' and '.join(each.operation for each in issued.done)
+    operations = ' and '.join(done.operation for done in issued.done)
     aspects = [
         Aspect('tasks', str(point.tasks), str(issued.tasks), point.tasks == issued.tasks),
         _files(point, issued),
@@ -66,13 +66,13 @@ def comparisons(plan: TrialPlan, records: Records) -> Tuple[Comparison, ...]:
 
 def issued_findings(plan: TrialPlan, records: Records) -> List[Finding]:
     """P15 with all issued I/O that differs from its meaning, or nothing."""
-    said = [
-        f'{each.launch}: {aspect.what}: {aspect.meant} meant, {aspect.issued} issued'
-        for each in comparisons(plan, records)
-        for aspect in each.aspects
+    differences = [
+        f'{comparison.launch}: {aspect.what}: {aspect.meant} meant, {aspect.issued} issued'
+        for comparison in comparisons(plan, records)
+        for aspect in comparison.aspects
         if aspect.agrees is False
     ]
-    return [finding('P15', f'by Darshan, {"; ".join(said)}')] if said else []
+    return [finding('P15', f'by Darshan, {"; ".join(differences)}')] if differences else []
 
 
 @rule(
@@ -96,7 +96,9 @@ def traced(seen: CaseSeen) -> Optional[str]:
     compared = comparisons(plan, records)
     if not compared:
         return 'not traced: the logs of Darshan have not been read'
-    return next((f'not traced: {each.launch}: {each.why}' for each in compared if each.why), None)
+    return next(
+        (f'not traced: {comparison.launch}: {comparison.why}' for comparison in compared if comparison.why), None
+    )
 
 
 DARSHAN = 'darshan'  # stage of samples of the Darshan run, which are no figures
@@ -158,8 +160,8 @@ def _is_random(point: Point, done: Done) -> Optional[bool]:
 
 
 def _transfer_size(point: Point, issued: Issued) -> Aspect:
-    share = sum(each.share for each in issued.sizes if each.size == point.data.transfer_size)
-    shown = ', '.join(f'{format_size(each.size)} ({100 * each.share:.0f} %)' for each in issued.sizes[:2]) or 'none'
+    share = sum(part.share for part in issued.sizes if part.size == point.data.transfer_size)
+    shown = ', '.join(f'{format_size(part.size)} ({100 * part.share:.0f} %)' for part in issued.sizes[:2]) or 'none'
     agrees = share >= NEARLY_ALL if point.data.transfer_size <= MAX_BYTES_A_CALL else None
     return Aspect('transfer size', format_size(point.data.transfer_size), shown, agrees)
 

@@ -3,16 +3,18 @@
 from functools import partial
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
+from seatrial.model.hostlist import cores_of
 from seatrial.model.metric import LONG_S, QUANTA, Measurement, Metric
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import BoundTasks, Finding
 from seatrial.model.units import approximate_size
-from seatrial.rules.binding import BIND, shared_cores
+from seatrial.rules.case import BIND
 from seatrial.rules.registry import BEFORE, DATA_LAUNCH, LAUNCH, METADATA_LAUNCH, OfMetrics, findings, rule
 from seatrial.workload.base import CACHED, COLD, UNKNOWN, Entries, FileSpec, Kind, Phase
 from seatrial.workload.random import WAITING
 from seatrial.workload.registry import exact_bytes, kind_of
+from seatrial.workload.words import counted, listed
 
 _invalid, _label, _incomplete = (partial(rule, LAUNCH, effect) for effect in ('invalid', 'label', 'incomplete'))
 _invalid_data, _label_data = (partial(rule, DATA_LAUNCH, effect) for effect in ('invalid', 'label'))
@@ -80,8 +82,8 @@ class Launched(NamedTuple):
 
 
 def launch_findings(launched: Launched) -> List[Finding]:
-    own = DATA_LAUNCH if launched.kind.moves_data else METADATA_LAUNCH
-    return findings(LAUNCH, launched) + findings(own, launched)
+    when = DATA_LAUNCH if launched.kind.moves_data else METADATA_LAUNCH
+    return findings(LAUNCH, launched) + findings(when, launched)
 
 
 _invalid(
@@ -156,7 +158,7 @@ def reached_the_load(launched: Launched) -> Optional[str]:
         return None
     if launched.plan.axis.name == 'tunable':
         return None  # nothing is taken away
-    lasted_s = sum(each.end_s - each.start_s for each in measurement.course.windows)
+    lasted_s = sum(window.end_s - window.start_s for window in measurement.course.windows)
     if not lasted_s or outage.value >= REACHED * lasted_s:
         return None
     return (
@@ -259,6 +261,12 @@ _invalid(
 )
 
 
+_label(
+    'P24',
+    'The MPI library of the engine says nothing of its network',
+    'see its raw output in the records; a slow transport slows collective I/O and barriers',
+    'Open MPI: "No preset parameters", "more than one active ports", "error initializing an OpenFabrics device"',
+)
 _label(
     'P23',
     'The tasks of a node share cores only where it has fewer cores than tasks',
@@ -538,10 +546,10 @@ def entries_in_full(launched: Launched) -> Optional[str]:
     if counted.directories != directories:
         return f'{after} there are {counted.directories} directories, not {directories}'
     sizes = launched.kind.file_sizes(launched.point)
-    others = {each: number for each, number in (counted.sizes or {}).items() if each not in sizes}
+    others = {size: number for size, number in (counted.sizes or {}).items() if size not in sizes}
     if others:
-        said = f'{sizes[0]} B' if len(sizes) == 1 else f'one of {len(sizes)} sizes'
-        return f'{after} {sum(others.values())} files have {next(iter(others))} B, not {said}'
+        planned = f'{sizes[0]} B' if len(sizes) == 1 else f'one of {len(sizes)} sizes'
+        return f'{after} {sum(others.values())} files have {next(iter(others))} B, not {planned}'
     return None
 
 
@@ -585,15 +593,14 @@ def _may_be_short(launched: Launched) -> bool:
 
 
 def _idle(launched: Launched) -> OfMetrics:
+    def lasted(metric: Metric) -> str:
+        return f'{1e3 * metric.seconds:.3g} ms' if metric.seconds < 1 else f'{metric.seconds:.3g} s'
+
     return [
-        (each.name, f'{each.name}: phase too short ({_short(each.seconds)}): {100 * each.idle_share:.0f} % idle')
-        for each in _timed(launched)
-        if each.idle_share > MAX_IDLE
+        (metric.name, f'{metric.name}: phase too short ({lasted(metric)}): {100 * metric.idle_share:.0f} % idle')
+        for metric in _timed(launched)
+        if metric.idle_share > MAX_IDLE
     ]
-
-
-def _short(seconds: float) -> str:
-    return f'{1e3 * seconds:.3g} ms' if seconds < 1 else f'{seconds:.3g} s'
 
 
 def cache_state(launched: Launched) -> str:
@@ -610,14 +617,16 @@ def _declare(launched: Launched) -> str:
 
 
 def _as_seen(launched: Launched) -> str:
-    """The state as this node shows it, without caches below the device that it reads from."""
-    return _state_of_data(launched) if launched.kind.moves_data else _state_of_metadata(launched)
-
-
-def _state_of_data(launched: Launched) -> str:
-    """Cold if O_DIRECT was in effect, or if the block layer fetched at least COLD_SHARE of the bytes claimed (rule
-    P2), and at most FOREIGN_SHARE: more are those of others, or read ahead and never used. A file that several tasks
-    of one node read is fetched once, so only the first of them reads it cold."""
+    """The state as this node shows it, without caches below the device that it reads from. Data are cold if O_DIRECT
+    was in effect, or if the block layer fetched at least COLD_SHARE of the bytes claimed (rule P2), and at most
+    FOREIGN_SHARE: more are those of others, or read ahead and never used. A file that several tasks of one node read
+    is fetched once, so only the first of them reads it cold."""
+    if not launched.kind.moves_data:
+        if launched.elsewhere:
+            return COLD
+        if not launched.emptied:
+            return CACHED
+        return UNKNOWN if launched.kept or launched.warmed else COLD
     if launched.measurement.direct:
         return COLD
     if launched.storage_read_bytes is None:
@@ -626,14 +635,6 @@ def _state_of_data(launched: Launched) -> str:
     if launched.storage_read_bytes < low:
         return CACHED
     return COLD if launched.storage_read_bytes <= high else UNKNOWN
-
-
-def _state_of_metadata(launched: Launched) -> str:
-    if launched.elsewhere:
-        return COLD
-    if launched.emptied:
-        return UNKNOWN if launched.kept or launched.warmed else COLD
-    return CACHED
 
 
 def files_fault(expected: Sequence[FileSpec], seen: Dict[str, int]) -> Optional[str]:
@@ -663,3 +664,18 @@ def _apart(launched: Launched) -> Optional[str]:
     if skew_s <= share * shortest_s:
         return None
     return f'start skew {skew_s:.3f} s, and the shortest task ran for {shortest_s:.3f} s'
+
+
+def shared_cores(places: Sequence[BoundTasks], of_job: int) -> Optional[str]:
+    """Tasks of a launch that share cores though others have no task (P23). of_job: the number of cores of the job on
+    its first node, assumed for each; 0: unknown."""
+    for bound in places if of_job else ():
+        allowed = [cores_of(task_cores) for task_cores in bound.cores]
+        tasks, cores = len(allowed), max(of_job, len(frozenset().union(*allowed)))
+        for shared in sorted(set(allowed), key=len) if all(allowed) else ():
+            sharing = sum(task_cores <= shared for task_cores in allowed)
+            busy = tasks - max(sharing - len(shared), 0)
+            if busy < min(tasks, cores):
+                where = f'on {listed(bound.nodes)} {sharing} tasks share {counted(len(shared), "core")}'
+                return f'{where}, and {cores - busy} of {cores} have no task'
+    return None

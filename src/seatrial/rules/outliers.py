@@ -75,7 +75,7 @@ def scores(figures: Figures) -> Tuple[Score, ...]:
 
 def suspects(figures: Figures) -> Tuple[Score, ...]:
     """The components that seem slow, the slowest first. A second measurement has to confirm them."""
-    return _slowest_first(scores(figures))
+    return tuple(sorted((score for score in scores(figures) if score.slow), key=lambda score: -score.effect))
 
 
 def again(suspected: Sequence[str], figures: Figures) -> Tuple[Score, ...]:
@@ -93,18 +93,13 @@ def again(suspected: Sequence[str], figures: Figures) -> Tuple[Score, ...]:
     bound = threshold(len(controls), len(tested))
 
     def score(name: str) -> Score:
-        found = _among_many(name, typical[name], usual, scatter, bound)
-        if enough and found.slow:
-            return found
+        among_many = _among_many(name, typical[name], usual, scatter, bound)
+        if enough and among_many.slow:
+            return among_many
         in_pairs = _in_pairs(name, typical[name], usual, figures, {**controls, name: 0.0})
-        return in_pairs._replace(z=found.z) if enough else in_pairs
+        return in_pairs._replace(z=among_many.z) if enough else in_pairs
 
     return tuple(map(score, tested))
-
-
-def confirmed(suspected: Sequence[str], figures: Figures) -> Tuple[Score, ...]:
-    """The suspects that the second measurement finds slow again, the slowest first."""
-    return _slowest_first(again(suspected, figures))
 
 
 class Groups(NamedTuple):
@@ -138,7 +133,9 @@ def split(figures: Figures) -> Optional[Groups]:
 def alike(figures: Figures) -> bool:
     """True if surely no component is MIN_EFFECT slower than another: Welch's interval of each pair is above it."""
     known = [values for values in figures.values() if values]
-    return len(known) > 1 and all(_as_fast(own, other) for own in known for other in known if own is not other)
+    pairs = [(one, other) for one in known for other in known if one is not other]
+    share = (1 - MIN_EFFECT) ** 2
+    return bool(pairs) and all(_slower([share * value for value in other], one) for one, other in pairs)
 
 
 def threshold(known: int, tested: int) -> float:
@@ -202,22 +199,17 @@ def _between(cut: Tuple[Tuple[str, ...], Tuple[str, ...]], typical: Mapping[str,
     return Groups(cut[0], cut[1], slow, fast)
 
 
-def _as_fast(own: Sequence[float], other: Sequence[float]) -> bool:
-    """True if the mean of `own` is surely not MIN_EFFECT below the mean of `other`."""
-    return _slower([(1 - MIN_EFFECT) ** 2 * value for value in other], own)
-
-
-def _slower(own: Sequence[float], other: Sequence[float]) -> bool:
-    """True if the mean of `own` is surely MIN_EFFECT below that of `other` (Welch's interval for the difference)."""
-    if min(len(own), len(other)) < 2:
+def _slower(values: Sequence[float], other: Sequence[float]) -> bool:
+    """True if the mean of `values` is surely MIN_EFFECT below that of `other`, by Welch's interval."""
+    if min(len(values), len(other)) < 2:
         return False
     share = 1 - MIN_EFFECT
-    mean, error = _mean_and_error(own)
+    mean, error = _mean_and_error(values)
     other_mean, other_error = _mean_and_error([share * value for value in other])
     both = error + other_error
     if both == 0:
         return mean < other_mean
-    degrees = both**2 / (error**2 / (len(own) - 1) + other_error**2 / (len(other) - 1))
+    degrees = both**2 / (error**2 / (len(values) - 1) + other_error**2 / (len(other) - 1))
     return other_mean - mean > t_quantile(CONFIDENCE, max(1, int(degrees))) * math.sqrt(both)
 
 
@@ -240,7 +232,3 @@ def _median_without(ordered: Sequence[float], one: float) -> float:
         return ordered[rank if rank < place else rank + 1]
 
     return at(left // 2) if left % 2 else (at(left // 2 - 1) + at(left // 2)) / 2
-
-
-def _slowest_first(found: Sequence[Score]) -> Tuple[Score, ...]:
-    return tuple(sorted((each for each in found if each.slow), key=lambda each: -each.effect))

@@ -38,7 +38,8 @@ def by_node(measurement: Measurement) -> Measurement:
     tasks: Dict[str, List[TaskTime]] = {}
     for task in measurement.tasks:
         tasks.setdefault(short(task.host), []).append(task)
-    return measurement._replace(tasks=(), nodes=tuple(_node_time(host, own) for host, own in sorted(tasks.items())))
+    rows = tuple(_node_time(host, times) for host, times in sorted(tasks.items()))
+    return measurement._replace(tasks=(), nodes=rows)
 
 
 def short(host: str) -> str:
@@ -54,26 +55,26 @@ def first(plan: TrialPlan, records: Records) -> Tuple[PlaceComparison, ...]:
 
 def second(plan: TrialPlan, records: Records) -> Tuple[PlaceComparison, ...]:
     """The comparisons of the second measurement, if any, in its last size; a node sweep has only one way of it."""
-    own = [sample for sample in records.samples if sample.stage == CONFIRM]
-    last = max((sample.sizing for sample in own), default=0)
-    return _comparisons(plan, records, [sample for sample in own if sample.sizing == last])
+    confirming = [sample for sample in records.samples if sample.stage == CONFIRM]
+    last = max((sample.sizing for sample in confirming), default=0)
+    return _comparisons(plan, records, [sample for sample in confirming if sample.sizing == last])
 
 
 def suspected(plan: TrialPlan, records: Records) -> Dict[str, Tuple[str, ...]]:
     """The components that the first measurement suspects, by metric, the slowest first; in any way it was made."""
-    found: Dict[str, Dict[str, float]] = {}
-    for each in first(plan, records):
-        for one in suspects(each.figures):
-            own = found.setdefault(each.metric, {})
-            own[one.name] = max(one.effect, own.get(one.name, 0.0))
-    return {metric: tuple(sorted(own, key=lambda name: -own[name])) for metric, own in found.items()}
+    by_metric: Dict[str, Dict[str, float]] = {}
+    for comparison in first(plan, records):
+        for one in suspects(comparison.figures):
+            effects = by_metric.setdefault(comparison.metric, {})
+            effects[one.name] = max(one.effect, effects.get(one.name, 0.0))
+    return {metric: tuple(sorted(effects, key=lambda name: -effects[name])) for metric, effects in by_metric.items()}
 
 
 def phases_again(plan: TrialPlan, suspicious: Iterable[str]) -> Tuple[str, ...]:
     """The launches of a repetition up to the last that gives a suspicious metric: later ones read earlier data."""
     metrics = {operation_of(metric) for metric in suspicious}
     shown = [metrics & {phase, *(m.name for p in plan.points for m in metrics_of(p, phase))} for phase in plan.phases]
-    last = max((place for place, found in enumerate(shown) if found), default=-1)
+    last = max((place for place, given in enumerate(shown) if given), default=-1)
     return plan.phases[: last + 1]
 
 
@@ -82,16 +83,16 @@ def alone(plan: TrialPlan, compared: Sequence[PlaceComparison]) -> Dict[str, Tup
     minimum = plan.stopping.minimum
     made: Dict[Tuple[str, str, str], int] = {}
     beside: Set[Tuple[str, str, str]] = set()
-    for each in compared:
-        keys = {name: (operation_of(each.metric), each.how, name) for name in each.figures}
-        often = {keys[name] for name, figures in each.figures.items() if len(figures) >= minimum}
+    for comparison in compared:
+        keys = {name: (operation_of(comparison.metric), comparison.how, name) for name in comparison.figures}
+        often = {keys[name] for name, figures in comparison.figures.items() if len(figures) >= minimum}
         beside |= often if len(often) > 1 else set()
-        for name, figures in each.figures.items():
+        for name, figures in comparison.figures.items():
             made[keys[name]] = made.get(keys[name], 0) + len(figures)
-    found: Dict[str, List[str]] = {}
+    by_metric: Dict[str, List[str]] = {}
     for metric, _, name in sorted(key for key, count in made.items() if count >= minimum and key not in beside):
-        found.setdefault(metric, []).append(name)
-    return {metric: tuple(dict.fromkeys(names)) for metric, names in found.items()}
+        by_metric.setdefault(metric, []).append(name)
+    return {metric: tuple(dict.fromkeys(names)) for metric, names in by_metric.items()}
 
 
 def operation_of(metric: str) -> str:
@@ -103,10 +104,10 @@ def kinds(plan: TrialPlan, records: Records) -> Mapping[str, str]:
     """The kind of each target by its name, if only some of them are flash; else NO_KINDS: they are equals."""
     rows = records.start.targets if records.start else ()
     flash = {target_name(row.kind, row.number) for row in rows if FLASH in row.flags}
-    own = [point.label for point in plan.points]
-    if plan.axis.equals == 'node' or not 0 < sum(label in flash for label in own) < len(own):
+    labels = [point.label for point in plan.points]
+    if plan.axis.equals == 'node' or not 0 < sum(label in flash for label in labels) < len(labels):
         return NO_KINDS
-    return {label: FLASH if label in flash else f'not {FLASH}' for label in own}
+    return {label: FLASH if label in flash else f'not {FLASH}' for label in labels}
 
 
 def all_of(by_metric: Dict[str, Tuple[str, ...]]) -> Tuple[str, ...]:
@@ -122,7 +123,7 @@ def controlled(
 
 
 def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -> Tuple[PlaceComparison, ...]:
-    found: Dict[Tuple[str, str], Dict[str, List[float]]] = {}
+    by_key: Dict[Tuple[str, str], Dict[str, List[float]]] = {}
     kind, mixed = kinds(plan, records), _mixed(records)
     for sample in samples:
         if not sample.valid or sample.measurement is None:
@@ -132,15 +133,16 @@ def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -
         if plan.axis.equals == 'node':
             how = '' if sample.stage == CONFIRM else TOGETHER_WORDS if label == ALL_NODES else ALONE_WORDS
             for node in sample.measurement.nodes:
-                own = found.setdefault((f'{sample.phase}{state}', how), {})
-                own.setdefault(node.host, []).append(node.bandwidth)
+                by_name = by_key.setdefault((f'{sample.phase}{state}', how), {})
+                by_name.setdefault(node.host, []).append(node.bandwidth)
         else:
             figures = sample.figures
-            for each in metrics_of(sample.point, sample.phase):
-                if each.better == HIGHER and each.name in figures:  # what is slow has a rate that is low
-                    own = found.setdefault((f'{each.name}{state}', kind.get(label, '')), {})
-                    own.setdefault(label, []).append(figures[each.name])
-    return tuple(PlaceComparison(metric, how, figures) for (metric, how), figures in found.items())
+            for metric_type in metrics_of(sample.point, sample.phase):
+                # What is slow has a rate that is low.
+                if metric_type.better == HIGHER and metric_type.name in figures:
+                    by_name = by_key.setdefault((f'{metric_type.name}{state}', kind.get(label, '')), {})
+                    by_name.setdefault(label, []).append(figures[metric_type.name])
+    return tuple(PlaceComparison(metric, how, figures) for (metric, how), figures in by_key.items())
 
 
 _STATES = {'': '', COLD: '', CACHED: ' (cached)', UNKNOWN: ' (cache unknown)'}

@@ -58,15 +58,15 @@ def rule(when: str, effect: str, id: str, title: str, remedy: str, source: str) 
 
 def findings(when: str, evidence: Any) -> List[Finding]:
     """The findings of the rules of one moment, in the order of the register."""
-    checks = [(each.id, each.check) for each in RULES.values() if each.when == when and each.check is not None]
-    found = []
+    checks = [(row.id, row.check) for row in RULES.values() if row.when == when and row.check is not None]
+    breaches = []
     for id, check in checks:
-        said = check(evidence) or []
-        of_metrics = [('', said)] if isinstance(said, str) else said
-        found += [finding(id, sentence)._replace(metric=metric) for metric, sentence in of_metrics]
-    return found
+        breach = check(evidence) or []
+        of_metrics = [('', breach)] if isinstance(breach, str) else breach
+        breaches += [finding(id, sentence)._replace(metric=metric) for metric, sentence in of_metrics]
+    return breaches
 
 
-def finding(id: str, said: str, evidence: Optional[Dict[str, str]] = None) -> Finding:
+def finding(id: str, sentence: str, evidence: Optional[Dict[str, str]] = None) -> Finding:
     """A finding of a rule that was seen elsewhere (an engine, the lock), with the rule's effect and remedy."""
-    return Finding(id, RULES[id].effect, f'{said}; {RULES[id].remedy}', evidence or {})
+    return Finding(id, RULES[id].effect, f'{sentence}; {RULES[id].remedy}', evidence or {})

@@ -68,7 +68,9 @@ def state(values_by_metric: Mapping[str, Values], rule: StoppingRule) -> State:
     counted = min(len(_valid(values[converged_at:cap])) for values in values_by_metric.values())
     if counted >= rule.extra:
         seen = [_valid(values[:converged_at]) for values in values_by_metric.values()]
-        return State('done', 'converged' if all(converged(each, rule) for each in seen) else 'settled', converged_at)
+        return State(
+            'done', 'converged' if all(converged(values, rule) for values in seen) else 'settled', converged_at
+        )
     if cap == rule.maximum + rule.extra:
         return State('done', 'exhausted', converged_at)
     return State('extra', '', converged_at, rule.extra - counted)
@@ -114,7 +116,7 @@ def t_within(t: float, df: int) -> float:
 def _converged_at(values_by_metric: Mapping[str, Values], rule: StoppingRule, made: int) -> Optional[int]:
     for count in range(rule.minimum, made + 1):
         seen = [_valid(values[:count]) for values in values_by_metric.values()]
-        if all(converged(each, rule) or settled(each, rule) for each in seen):
+        if all(converged(valid, rule) or settled(valid, rule) for valid in seen):
             return count
     return None
 

@@ -11,15 +11,7 @@ from seatrial.model.record import SAMPLES, Start
 from seatrial.model.telemetry import TELEMETRY
 from seatrial.model.units import duration
 from seatrial.rules.case import cut_off
-from seatrial.scheduler.job_state import (
-    NO_ANSWER,
-    WAITING,
-    JobState,
-    SlurmState,
-    job_state_of,
-    may_go_on,
-    sentence,
-)
+from seatrial.scheduler.job_state import NO_ANSWER, SILENT, WAITING, JobState, job_state_of, may_go_on, sentence
 from seatrial.scheduler.partitions import SLURM
 
 TAIL_BYTES = 65536
@@ -100,14 +92,14 @@ def ask_job_state(
             return None
         job_state = job_state_of(job, tail(output))
         now = time.time()
-        if job_state.state is not SlurmState.SILENT:
+        if job_state.state != SILENT:
             answered = now
         silent = max(answered, _last_written(record.directory)) + SILENT_S
         latest = min(_latest(record.read().start, job_state, asked, patience), silent)
         if not may_go_on(job_state) or now >= latest:
             break
         time.sleep(ASK_AGAIN_S)
-    write_job_state(record.directory, '; '.join(said for said in (known, said_by_slurm(job_state)) if said), job)
+    write_job_state(record.directory, '; '.join(words for words in (known, said_by_slurm(job_state)) if words), job)
     return job_state
 
 

@@ -8,7 +8,6 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
 from typing import NamedTuple
 
 from seatrial.model.ask import ask
@@ -20,47 +19,17 @@ SETTLE_S = 8.0  # how long a job that is about to end, and accounting that has n
 SACCT_FIELDS = ('JobID', 'State', 'ExitCode', 'Reason', 'ElapsedRaw', 'TimelimitRaw', 'NodeList')
 
 
-class SlurmState(str, Enum):
-    """The states of a job in Slurm, and other possible answers."""
-
-    PENDING = 'PENDING'
-    RUNNING = 'RUNNING'
-    SUSPENDED = 'SUSPENDED'
-    COMPLETING = 'COMPLETING'
-    RESIZING = 'RESIZING'
-    SIGNALING = 'SIGNALING'
-    STAGE_OUT = 'STAGE_OUT'
-    STOPPED = 'STOPPED'
-    UPDATE_DB = 'UPDATE_DB'
-    CONFIGURING = 'CONFIGURING'
-    POWER_UP_NODE = 'POWER_UP_NODE'
-    REQUEUED = 'REQUEUED'
-    REQUEUE_FED = 'REQUEUE_FED'
-    REQUEUE_HOLD = 'REQUEUE_HOLD'
-    RESV_DEL_HOLD = 'RESV_DEL_HOLD'
-    SPECIAL_EXIT = 'SPECIAL_EXIT'
-    LAUNCH_FAILED = 'LAUNCH_FAILED'
-    RECONFIG_FAIL = 'RECONFIG_FAIL'
-    COMPLETED = 'COMPLETED'
-    FAILED = 'FAILED'
-    CANCELLED = 'CANCELLED'
-    TIMEOUT = 'TIMEOUT'
-    DEADLINE = 'DEADLINE'
-    NODE_FAIL = 'NODE_FAIL'
-    BOOT_FAIL = 'BOOT_FAIL'
-    OUT_OF_MEMORY = 'OUT_OF_MEMORY'
-    PREEMPTED = 'PREEMPTED'
-    REVOKED = 'REVOKED'
-    UNKNOWN = 'unknown'  # it said something that cannot be read
-    NO_SUCH_JOB = 'no such job'  # it knows no such job
-    SILENT = 'silent'  # it did not answer
-    REFUSED = 'refused'  # sbatch did not take the job
+# Of JobState.state, where it is no word of Slurm's.
+UNKNOWN = 'unknown'  # Slurm said something that cannot be read
+NO_SUCH_JOB = 'no such job'  # it knows no such job
+SILENT = 'silent'  # it did not answer
+REFUSED = 'refused'  # sbatch did not take the job
 
 
 class JobState(NamedTuple):
     """The known facts about a job. exit_code and signal: of its script; by: who cancelled it; node: that failed."""
 
-    state: SlurmState
+    state: str  # Slurm's word, or one of those above
     exit_code: int | None = None
     signal: int | None = None
     by: str = ''
@@ -75,8 +44,8 @@ class JobState(NamedTuple):
     down: str = ''  # of them, those that are down now, where it is not said which one failed
 
 
-UNREADABLE = JobState(SlurmState.UNKNOWN)
-NO_ANSWER = (SlurmState.UNKNOWN, SlurmState.NO_SUCH_JOB, SlurmState.SILENT)
+UNREADABLE = JobState(UNKNOWN)
+NO_ANSWER = (UNKNOWN, NO_SUCH_JOB, SILENT)
 """States without any word of Slurm on the job; their sentences are about Slurm."""
 Names = Callable[[int], str]
 
@@ -100,26 +69,26 @@ def job_state_of(job: str, output: str = '') -> JobState:
 
 def may_go_on(known: JobState) -> bool:
     """True if a job may still run or begin: Slurm says so, or Slurm is away and may come back."""
-    return known.state in _GOING_ON or (known.state is SlurmState.SILENT and known.reason != _MISSING)
+    return known.state in _GOING_ON or (known.state == SILENT and known.reason != _MISSING)
 
 
 def of_scontrol(text: str) -> JobState:
     """The output of `scontrol show job`; UNKNOWN if it was cut short before all fields that are read."""
-    found = _pairs(text)
-    state = _state(found.get('JobState', ''))
-    code = _code(found.get('ExitCode', ''))
-    if code is None or not found.keys() >= _SCONTROL_NEEDS:
+    fields = _pairs(text)
+    state = _state(fields.get('JobState', ''))
+    code = _code(fields.get('ExitCode', ''))
+    if code is None or not fields.keys() >= _SCONTROL_NEEDS:
         return UNREADABLE
-    if state is SlurmState.UNKNOWN:
-        return _named(found.get('JobState', ''))
-    nodes, restarts = found['NodeList'], found['Restarts']
+    if state == UNKNOWN:
+        return _named(fields.get('JobState', ''))
+    nodes, restarts = fields['NodeList'], fields['Restarts']
     return JobState(
         state,
         *code,
-        reason=_reason(found['Reason']),
+        reason=_reason(fields['Reason']),
         nodes='' if nodes == '(null)' else nodes,
-        elapsed_s=_seconds(found['RunTime']),
-        limit_s=_seconds(found['TimeLimit']),
+        elapsed_s=_seconds(fields['RunTime']),
+        limit_s=_seconds(fields['TimeLimit']),
         restarts=int(restarts) if restarts.isdecimal() else None,
     )
 
@@ -131,14 +100,14 @@ def of_sacct(text: str, job: str, names: Names = name_of) -> JobState:
     if not set(columns) >= set(SACCT_FIELDS):
         return UNREADABLE
     rows = [dict(zip(columns, line.split('|'), strict=False)) for line in lines[1:]]
-    row = next((each for each in reversed(rows) if each['JobID'] == job), None)
+    row = next((candidate for candidate in reversed(rows) if candidate['JobID'] == job), None)
     if row is None:
-        return JobState(SlurmState.NO_SUCH_JOB)
+        return JobState(NO_SUCH_JOB)
     state = _state(row.get('State', ''))
     code = _code(row.get('ExitCode', ''))
     if code is None or len(row) < len(columns):
         return UNREADABLE
-    if state is SlurmState.UNKNOWN:
+    if state == UNKNOWN:
         return _named(row['State'])
     by = re.fullmatch(r'CANCELLED by (\d+)', row['State'])
     limit = row['TimelimitRaw']
@@ -157,37 +126,37 @@ def of_sacct(text: str, job: str, names: Names = name_of) -> JobState:
 def of_sbatch(text: str) -> JobState | None:
     """The reason of sbatch for refusing a job, or None if sbatch says nothing here. Its last message may be no more
     than "Unspecified error", and those before it name the limit, or are a plugin's own words."""
-    said = [match.groups() for match in re.finditer(r'^sbatch: (error: )?(.+)$', text, re.MULTILINE)]
-    if not said:
+    messages = [match.groups() for match in re.finditer(r'^sbatch: (error: )?(.+)$', text, re.MULTILINE)]
+    if not messages:
         return None
-    *before, failure = [words.strip().removeprefix('Batch job submission failed: ') for _, words in said]
+    *before, failure = [words.strip().removeprefix('Batch job submission failed: ') for _, words in messages]
     if failure.startswith(_NO_CONTACT):
-        return JobState(SlurmState.SILENT, reason=_munge([*before, failure]) or failure)
-    errors = [words for (mark, _), words in zip(said, before, strict=False) if mark]
-    return JobState(SlurmState.REFUSED, reason='; '.join(dict.fromkeys([failure, *(errors or before)])))
+        return JobState(SILENT, reason=_munge([*before, failure]) or failure)
+    errors = [words for (mark, _), words in zip(messages, before, strict=False) if mark]
+    return JobState(REFUSED, reason='; '.join(dict.fromkeys([failure, *(errors or before)])))
 
 
 def of_silence(text: str) -> JobState:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if any(line.endswith('Invalid job id specified') for line in lines):
-        return JobState(SlurmState.NO_SUCH_JOB)
-    said = lines[-1] if lines else 'it said nothing'
-    return JobState(SlurmState.SILENT, reason=_munge(lines) or re.sub(r'^\w+:? (?:error|fatal): ', '', said))
+        return JobState(NO_SUCH_JOB)
+    last = lines[-1] if lines else 'it said nothing'
+    return JobState(SILENT, reason=_munge(lines) or re.sub(r'^\w+:? (?:error|fatal): ', '', last))
 
 
 def with_output(known: JobState, output: str) -> JobState:
     """Adds Slurm's messages to the job: memory exceeded (without cgroups only signal 9), or the node that failed."""
-    if known.state is SlurmState.FAILED and _MEMORY.search(output):
-        return known._replace(state=SlurmState.OUT_OF_MEMORY)
+    if known.state == 'FAILED' and _MEMORY.search(output):
+        return known._replace(state='OUT_OF_MEMORY')
     node = _NODE_FAILURE.search(output)
-    if known.state is SlurmState.NODE_FAIL and not known.node and node:
+    if known.state == 'NODE_FAIL' and not known.node and node:
         return known._replace(node=node.group(1))
     return known
 
 
 def _with_down(known: JobState) -> JobState:
     """Slurm says only that a node of the job failed; sinfo shows which of its nodes are down now."""
-    if known.state is not SlurmState.NODE_FAIL or known.node or not re.search(r'[\[,]', known.nodes):
+    if known.state != 'NODE_FAIL' or known.node or not re.search(r'[\[,]', known.nodes):
         return known
     answer = ask(['sinfo', '--noheader', f'--nodes={known.nodes}', '--states=down', '--format=%N'], DEADLINE_S)
     return known if answer is None or answer.exit_status != 0 else known._replace(down=answer.stdout.strip())
@@ -199,19 +168,19 @@ def merged(young: JobState, accounted: JobState) -> JobState:
         return young
     if young.state in NO_ANSWER:
         # Some states are of slurmctld alone, and to accounting such a job waits or runs.
-        return young if young.state is SlurmState.UNKNOWN and young.reason and may_go_on(accounted) else accounted
+        return young if young.state == UNKNOWN and young.reason and may_go_on(accounted) else accounted
     if young.state in _ABOUT_TO_END and accounted.state not in _GOING_ON:
         return accounted._replace(restarts=young.restarts, nodes=young.nodes or accounted.nodes)
-    if young.state is not accounted.state:
+    if young.state != accounted.state:
         return young  # accounting has not heard of the end
     return young._replace(by=accounted.by)
 
 
 def sentence(known: JobState) -> str:
     """The end of a job in a sentence without its full stop; nothing in it is guessed."""
-    said = _WORDS[known.state] + _after(known) if known.state in _WORDS else _SENTENCES[known.state](known)
+    words = _WORDS[known.state] + _after(known) if known.state in _WORDS else _SENTENCES[known.state](known)
     started_again = known.restarts and known.nodes and known.state not in WAITING
-    return f'{said}, after {known.restarts} requeue{"s" if known.restarts != 1 else ""}' if started_again else said
+    return f'{words}, after {known.restarts} requeue{"s" if known.restarts != 1 else ""}' if started_again else words
 
 
 def _asked(job: str) -> JobState:
@@ -221,7 +190,7 @@ def _asked(job: str) -> JobState:
     if young.reason == _MISSING:
         return young  # nor is there a sacct without Slurm
     accounted = _accounted(job)
-    if young.state is SlurmState.CANCELLED and accounted.state in _ABOUT_TO_END:
+    if young.state == 'CANCELLED' and accounted.state in _ABOUT_TO_END:
         time.sleep(2.0)  # accounting learns it within 2 s (seen)
         accounted = _accounted(job)
     return merged(young, accounted)
@@ -236,11 +205,11 @@ def _answer(argv: list[str], read: Callable[[str], JobState]) -> JobState:
     answer = ask(argv, DEADLINE_S)
     if answer is None:
         missing = _MISSING if argv[0] == 'scontrol' else f'{argv[0]} is not installed'
-        return JobState(SlurmState.SILENT, reason=missing)
+        return JobState(SILENT, reason=missing)
     if answer.exit_status is None:
         # Without munge scontrol says why and tries again for minutes.
         reason = _munge(answer.stderr.splitlines()) or f'{argv[0]} has not answered for {DEADLINE_S:.0f} s'
-        return JobState(SlurmState.SILENT, reason=reason)
+        return JobState(SILENT, reason=reason)
     if answer.exit_status != 0:
         return of_silence(answer.stderr + answer.stdout)
     return read(answer.stdout)
@@ -253,28 +222,14 @@ _NO_CONTACT = (
     'Socket timed out',
     'Zero Bytes were transmitted',
 )
-_WHOLE = (SlurmState.COMPLETED, SlurmState.FAILED, SlurmState.TIMEOUT, SlurmState.OUT_OF_MEMORY, SlurmState.PENDING)
+_WHOLE = ('COMPLETED', 'FAILED', 'TIMEOUT', 'OUT_OF_MEMORY', 'PENDING')
 _ABOUT_TO_END = (
-    SlurmState.RUNNING,
-    SlurmState.COMPLETING,
-    SlurmState.SUSPENDED,
-    SlurmState.RESIZING,
-    SlurmState.SIGNALING,
-    SlurmState.STAGE_OUT,
-    SlurmState.STOPPED,
-    SlurmState.UPDATE_DB,
+    *('RUNNING', 'COMPLETING', 'SUSPENDED', 'RESIZING', 'SIGNALING'),
+    *('STAGE_OUT', 'STOPPED', 'UPDATE_DB'),
 )
 WAITING = (
-    SlurmState.PENDING,
-    SlurmState.CONFIGURING,
-    SlurmState.POWER_UP_NODE,
-    SlurmState.REQUEUED,
-    SlurmState.REQUEUE_FED,
-    SlurmState.REQUEUE_HOLD,
-    SlurmState.RESV_DEL_HOLD,
-    SlurmState.SPECIAL_EXIT,
-    SlurmState.LAUNCH_FAILED,
-    SlurmState.RECONFIG_FAIL,
+    *('PENDING', 'CONFIGURING', 'POWER_UP_NODE', 'REQUEUED', 'REQUEUE_FED', 'REQUEUE_HOLD'),
+    *('RESV_DEL_HOLD', 'SPECIAL_EXIT', 'LAUNCH_FAILED', 'RECONFIG_FAIL'),
 )
 """States before a job begins, or begins anew."""
 _GOING_ON = (*_ABOUT_TO_END, *WAITING)
@@ -286,8 +241,10 @@ _NODE_FAILURE = re.compile(r'^srun: error: Node failure on (\S+)', re.M)
 
 def _munge(lines: Iterable[str]) -> str:
     """The message of Slurm's programs about a munge that does not serve them; its last words are the reason."""
-    said = next((line.partition('Munge encode failed: ')[2] for line in lines if 'Munge encode failed: ' in line), '')
-    return f'munge does not serve this host: {said.strip()}' if said else ''
+    reason = next(
+        (line.partition('Munge encode failed: ')[2] for line in lines if 'Munge encode failed: ' in line), ''
+    )
+    return f'munge does not serve this host: {reason.strip()}' if reason else ''
 
 
 def _whole_lines(text: str) -> list[str]:
@@ -296,25 +253,23 @@ def _whole_lines(text: str) -> list[str]:
 
 def _pairs(text: str) -> dict[str, str]:
     """The first value of each key; not of the first line, which has the job's name, and that may hold anything."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for line in _whole_lines(text)[1:]:
         for key, value in re.findall(r'(?:^|\s)([\w/:]+)=(\S*)', line):
-            found.setdefault(key, value)
-    return found
+            values.setdefault(key, value)
+    return values
 
 
-def _state(word: str) -> SlurmState:
+def _state(word: str) -> str:
     """The state by its first word: 'CANCELLED by 1001', 'CANCELLED+' in a narrow column."""
     match = re.match(r'[A-Z_]+', word)
-    try:
-        return SlurmState(match.group()) if match else SlurmState.UNKNOWN
-    except ValueError:
-        return SlurmState.UNKNOWN
+    state = match.group() if match else ''
+    return state if state in _WORDS or state in _SENTENCES else UNKNOWN
 
 
 def _named(word: str) -> JobState:
     """The state of a Slurm that has more states than are known here."""
-    return JobState(SlurmState.UNKNOWN, reason=printable(word)) if word else UNREADABLE
+    return JobState(UNKNOWN, reason=printable(word)) if word else UNREADABLE
 
 
 def _code(text: str) -> tuple[int, int] | None:
@@ -327,8 +282,8 @@ def _reason(text: str) -> str:
 
 
 def _seconds(text: str) -> int | None:
-    found = seconds_in(text)
-    return None if found is None else int(found)
+    seconds = seconds_in(text)
+    return None if seconds is None else int(seconds)
 
 
 def _after(known: JobState) -> str:
@@ -398,10 +353,10 @@ def _node_failed(known: JobState) -> str:
 
 
 def _refused(known: JobState) -> str:
-    meaning = next((words for said, words in _REFUSALS.items() if known.reason.startswith(said)), '')
+    meaning = next((words for beginning, words in _REFUSALS.items() if known.reason.startswith(beginning)), '')
     failure, *before = known.reason.split('; ')
-    said = '; '.join([f'{failure}{f" ({meaning})" if meaning else ""}', *before])
-    return f'never started: sbatch refused it: {said}'
+    refusal = '; '.join([f'{failure}{f" ({meaning})" if meaning else ""}', *before])
+    return f'never started: sbatch refused it: {refusal}'
 
 
 def _why_waiting(known: JobState) -> str:
@@ -416,46 +371,46 @@ def _why_waiting(known: JobState) -> str:
     return f'{words} ({rest})' if rest.strip('()') else words
 
 
-_WORDS: Mapping[SlurmState, str] = {
-    SlurmState.COMPLETED: 'completed with exit code 0',
-    SlurmState.DEADLINE: 'ended by Slurm because its deadline had come',
-    SlurmState.BOOT_FAIL: 'a node did not boot for it',
-    SlurmState.OUT_OF_MEMORY: 'ran out of memory',
-    SlurmState.PREEMPTED: 'preempted by another job',
-    SlurmState.REVOKED: 'taken by another cluster of the federation',
-    SlurmState.RUNNING: 'it still runs',
-    SlurmState.SUSPENDED: 'it is suspended',
-    SlurmState.RESIZING: 'it still runs, and gets another number of nodes',
-    SlurmState.SIGNALING: 'a signal is being sent to it',
-    SlurmState.STAGE_OUT: 'it has ended, and its burst buffer is being written back',
-    SlurmState.STOPPED: 'it was stopped by a signal and keeps its nodes',
-    SlurmState.UPDATE_DB: 'accounting is being told of it',
-    SlurmState.COMPLETING: 'it is ending, and how is not said yet',
+_WORDS: Mapping[str, str] = {
+    'COMPLETED': 'completed with exit code 0',
+    'DEADLINE': 'ended by Slurm because its deadline had come',
+    'BOOT_FAIL': 'a node did not boot for it',
+    'OUT_OF_MEMORY': 'ran out of memory',
+    'PREEMPTED': 'preempted by another job',
+    'REVOKED': 'taken by another cluster of the federation',
+    'RUNNING': 'it still runs',
+    'SUSPENDED': 'it is suspended',
+    'RESIZING': 'it still runs, and gets another number of nodes',
+    'SIGNALING': 'a signal is being sent to it',
+    'STAGE_OUT': 'it has ended, and its burst buffer is being written back',
+    'STOPPED': 'it was stopped by a signal and keeps its nodes',
+    'UPDATE_DB': 'accounting is being told of it',
+    'COMPLETING': 'it is ending, and how is not said yet',
 }
-_SENTENCES: Mapping[SlurmState, Callable[[JobState], str]] = {
-    SlurmState.FAILED: _failed,
-    SlurmState.CANCELLED: _cancelled,
-    SlurmState.TIMEOUT: _timed_out,
-    SlurmState.NODE_FAIL: _node_failed,
+_SENTENCES: Mapping[str, Callable[[JobState], str]] = {
+    'FAILED': _failed,
+    'CANCELLED': _cancelled,
+    'TIMEOUT': _timed_out,
+    'NODE_FAIL': _node_failed,
     **dict.fromkeys(WAITING, _pending),
-    SlurmState.REFUSED: _refused,
-    SlurmState.UNKNOWN: lambda known: (
+    REFUSED: _refused,
+    UNKNOWN: lambda known: (
         f'Slurm says that the job is {known.reason}, a state that Seatrial does not know'
         if known.reason
         else 'what Slurm says of the job cannot be read'
     ),
-    SlurmState.NO_SUCH_JOB: lambda known: 'Slurm does not know the job',
-    SlurmState.SILENT: lambda known: f'Slurm does not answer: {known.reason}',
+    NO_SUCH_JOB: lambda known: 'Slurm does not know the job',
+    SILENT: lambda known: f'Slurm does not answer: {known.reason}',
 }
-_HELD: Mapping[SlurmState, str] = {
-    SlurmState.CONFIGURING: 'its nodes are being made ready',
-    SlurmState.POWER_UP_NODE: 'its nodes are being powered up',
-    SlurmState.REQUEUE_FED: 'another cluster of the federation is to begin it anew',
-    SlurmState.REQUEUE_HOLD: 'held after it was requeued',
-    SlurmState.RESV_DEL_HOLD: 'held, as its reservation was deleted',
-    SlurmState.SPECIAL_EXIT: 'held after it ended with an exit code that asks for it',
-    SlurmState.LAUNCH_FAILED: 'its launch failed',
-    SlurmState.RECONFIG_FAIL: 'its nodes could not be configured',
+_HELD: Mapping[str, str] = {
+    'CONFIGURING': 'its nodes are being made ready',
+    'POWER_UP_NODE': 'its nodes are being powered up',
+    'REQUEUE_FED': 'another cluster of the federation is to begin it anew',
+    'REQUEUE_HOLD': 'held after it was requeued',
+    'RESV_DEL_HOLD': 'held, as its reservation was deleted',
+    'SPECIAL_EXIT': 'held after it ended with an exit code that asks for it',
+    'LAUNCH_FAILED': 'its launch failed',
+    'RECONFIG_FAIL': 'its nodes could not be configured',
 }
 """Reasons why a job waits, by states that say more than the reason beside them."""
 _DOWN = 'Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs_in_higher_priority_partitions'

@@ -18,8 +18,21 @@ from seatrial.model.units import duration
 from seatrial.scheduler import queue
 from seatrial.scheduler.job_end import job_limit_s
 from seatrial.scheduler.partitions import Partitions, partitions_of
-from seatrial.scheduler.series import REMOVED, alone, file_of, job_name, metrics_file, put, scheduled, series_of
-from seatrial.scheduler.successors import AHEAD, keep_in_queue, queue_lock, script_of, waiting
+from seatrial.scheduler.series import (
+    AHEAD,
+    REMOVED,
+    alone,
+    file_of,
+    job_name,
+    keep_in_queue,
+    metrics_file,
+    put,
+    queue_lock,
+    scheduled,
+    script_of,
+    series_of,
+    waiting,
+)
 from seatrial.site.calendar import Calendar
 from seatrial.site.error import problem
 from seatrial.site.model import TRIAL_FILE, Site, calendar_of
@@ -44,14 +57,14 @@ class Order:
 def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
     """The crontab with this block (empty: without it) where it was, else last. ValueError: unpaired marks."""
     lines = crontab.splitlines(keepends=True)
-    found = [number for number, line in enumerate(lines) if line.rstrip('\n') in marks]
-    if not found:
+    marked = [number for number, line in enumerate(lines) if line.rstrip('\n') in marks]
+    if not marked:
         if lines and not lines[-1].endswith('\n') and block:
             lines[-1] += '\n'
         return ''.join([*lines, block])
-    if [lines[number].rstrip('\n') for number in found] != list(marks):
+    if [lines[number].rstrip('\n') for number in marked] != list(marks):
         raise ValueError(f"the scrontab has '{marks[0]}' or its END twice or alone; correct it with scrontab -e")
-    return ''.join([*lines[: found[0]], block, *lines[found[1] + 1 :]])
+    return ''.join([*lines[: marked[0]], block, *lines[marked[1] + 1 :]])
 
 
 def order_of(
@@ -153,9 +166,9 @@ def _notes(
             f'the job holds the licence {entry.licence}, so its cases would wait for it in vain; take it out of '
             'access in settings.py'
         )
-    own = Partitions.of(entry.access)
-    shared = sorted(partitions.names & own.names)
-    if partitions.exclusive and (shared or not own.names):
+    of_job = Partitions.of(entry.access)
+    shared = sorted(partitions.names & of_job.names)
+    if partitions.exclusive and (shared or not of_job.names):
         where = f'partition {shared[0]}' if shared else 'the default partition'
         notes.append(
             f'the job has a core of {where}: a case that asks for all of its nodes, exclusively, would wait in vain; '
@@ -200,8 +213,8 @@ def install(screen: Console, site: Site, profile: str, order: Order) -> None:
             record = {'calendar': order.calendar, 'since': time.time(), 'form': order.form}
             put(file_of(series, '.json'), json.dumps(record) + '\n')
         file_of(series, REMOVED).unlink(missing_ok=True)
-    for said in changed or [f'it is enabled already, by {order.form}; nothing was changed']:
-        screen.print(said, soft_wrap=True)
+    for line in changed or [f'it is enabled already, by {order.form}; nothing was changed']:
+        screen.print(line, soft_wrap=True)
     screen.print(f'  next run: {order.calendar.after(datetime.now().astimezone())[0]:%Y-%m-%d %H:%M}')
     screen.print(f'  log:      {file_of(series, ".log")}', soft_wrap=True)
     screen.print(f'  metrics:  {metrics_file(site, profile)}', soft_wrap=True)

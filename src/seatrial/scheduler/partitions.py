@@ -57,7 +57,7 @@ def slurm_partitions() -> list[SlurmPartition]:
 
 def parse_sinfo(text: str) -> list[SlurmPartition]:
     """The partitions in these lines, one for each sort of nodes: 'compute*|64|128|257000|1-00:00:00'. QueueError."""
-    found = dict[str, SlurmPartition]()
+    partitions = dict[str, SlurmPartition]()
     for line in sorted(filter(None, text.splitlines()), key=lambda line: '*|' not in line):
         match = _SINFO.fullmatch(line)
         if match is None:
@@ -65,26 +65,26 @@ def parse_sinfo(text: str) -> list[SlurmPartition]:
         name, limit = match.group(1), match.group(5)
         nodes, cpus = int(match.group(2)), int(match.group(3))
         memory = int(match.group(4)) * MIB if int(match.group(4)) > 1 else None
-        before = found.get(name, SlurmPartition(name, 0, cpus, memory, seconds_in(limit)))
+        before = partitions.get(name, SlurmPartition(name, 0, cpus, memory, seconds_in(limit)))
         known = memory and before.memory and min(before.memory, memory)
-        found[name] = before._replace(nodes=before.nodes + nodes, cpus=min(before.cpus, cpus), memory=known)
-    return list(found.values())
+        partitions[name] = before._replace(nodes=before.nodes + nodes, cpus=min(before.cpus, cpus), memory=known)
+    return list(partitions.values())
 
 
 def cluster() -> tuple[str, str]:
     """The name of the cluster, and ReFrame's scheduler for it: 'slurm' with accounting, else 'squeue'. QueueError."""
-    said = asked('scontrol', 'show', 'config')
-    name = re.search(r'^ClusterName\s*=\s*(\S+)', said, re.MULTILINE)
-    accounting = re.search(r'^AccountingStorageType\s*=\s*accounting_storage/slurmdbd', said, re.MULTILINE)
+    config = asked('scontrol', 'show', 'config')
+    name = re.search(r'^ClusterName\s*=\s*(\S+)', config, re.MULTILINE)
+    accounting = re.search(r'^AccountingStorageType\s*=\s*accounting_storage/slurmdbd', config, re.MULTILINE)
     return name.group(1) if name else 'cluster', 'slurm' if accounting else 'squeue'
 
 
 def partitions_of(site: Site, profile: str) -> Partitions:
     """The options of sbatch in all partitions that the trials of a profile name."""
     ours = named(site, profile)
-    found = [said for name, said in partitions_in(site.folder / SETTINGS_FILE).items() if name in ours]
-    submit = any(partition.get('scheduler') not in ON_THE_SPOT for partition in found)
-    return Partitions.of([str(option) for partition in found for option in partition.get('access') or ()], submit)
+    settings = [partition for name, partition in partitions_in(site.folder / SETTINGS_FILE).items() if name in ours]
+    submit = any(partition.get('scheduler') not in ON_THE_SPOT for partition in settings)
+    return Partitions.of([str(option) for partition in settings for option in partition.get('access') or ()], submit)
 
 
 def submits(site: Site, partition: str) -> bool:
@@ -99,26 +99,26 @@ def is_slurm(site: Site, partition: str) -> bool:
 def time_limits_s(site: Site, partitions: Iterable[str]) -> dict[str, float]:
     """Seconds after which Slurm ends a job in each of these, the longest of several. Raises QueueError."""
     settings = partitions_in(site.folder / SETTINGS_FILE)
-    found = dict[str, float]()
+    longest_s = dict[str, float]()
     wanted = {name: settings[name] for name in partitions if settings[name].get('scheduler') in SLURM}
-    limits = {each.name: each.limit_s for each in slurm_partitions()} if wanted else {}
+    limits = {row.name: row.limit_s for row in slurm_partitions()} if wanted else {}
     for name, partition in wanted.items():
-        names = [each for said in _asked(_PARTITION, partition.get('access') or ()) for each in said.split(',')]
-        own = [limits.get(each) for each in names]
-        ends = [limit_s for limit_s in own if limit_s is not None]
-        if own and len(ends) == len(own):
-            found[name] = max(ends)
-    return found
+        names = [name for words in _asked(_PARTITION, partition.get('access') or ()) for name in words.split(',')]
+        known = [limits.get(name) for name in names]
+        ends = [limit_s for limit_s in known if limit_s is not None]
+        if known and len(ends) == len(known):
+            longest_s[name] = max(ends)
+    return longest_s
 
 
 def missing_options(site: Site, profile: str) -> list[str]:
     """Options that the jobs of a profile's cases should have for Slurm and lack, a sentence for each partition."""
-    found = partitions_in(site.folder / SETTINGS_FILE)
+    settings = partitions_in(site.folder / SETTINGS_FILE)
     return [
         f'{SETTINGS_FILE}: access of {name} lacks {" and ".join(missing)}: {"; ".join(missing.values())}'
-        for name in sorted(named(site, profile) & found.keys())
-        if found[name].get('scheduler') in SLURM
-        and (missing := {each: why for each, why in WANTED.items() if each not in (found[name].get('access') or ())})
+        for name in sorted(named(site, profile) & settings.keys())
+        if settings[name].get('scheduler') in SLURM
+        and (missing := {key: why for key, why in WANTED.items() if key not in (settings[name].get('access') or ())})
     ]
 
 
@@ -132,8 +132,8 @@ def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]]
     that are down or drained are not counted. None where Slurm does not answer: other nodes are no condition."""
     if not used or not is_slurm(site, partition):
         return ()
-    said = partitions_in(site.folder / SETTINGS_FILE)[partition]
-    names = Partitions.of(map(str, said.get('access') or ())).names
+    settings = partitions_in(site.folder / SETTINGS_FILE)[partition]
+    names = Partitions.of(map(str, settings.get('access') or ())).names
     options = [f'--partition={",".join(sorted(names))}'] if names else []
     try:
         text = asked(
@@ -144,7 +144,7 @@ def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]]
     rows = [line.split() for line in text.splitlines()]
     # Without a name the job goes to Slurm's default partition, which has a star.
     nodes = {row[0] for row in rows if len(row) == 2 and (names or row[1].endswith('*'))}
-    latest = dict.fromkeys(node for each in reversed(used) for node in each if node in nodes)
+    latest = dict.fromkeys(node for allocation in reversed(used) for node in allocation if node in nodes)
     return tuple(latest)[: max(0, len(nodes) - wanted)]
 
 

@@ -54,8 +54,8 @@ def own_jobs(name: str) -> list[QueuedJob]:
 
 
 def _jobs(*options: str) -> list[QueuedJob]:
-    found = map(_JOB.fullmatch, asked('squeue', '--noheader', *options).split('\n'))
-    return [QueuedJob(*match.groups(default='')) for match in found if match]
+    rows = map(_JOB.fullmatch, asked('squeue', '--noheader', *options).split('\n'))
+    return [QueuedJob(*match.groups(default='')) for match in rows if match]
 
 
 def cancel_pending(jobs: Sequence[QueuedJob]) -> None:
@@ -102,22 +102,24 @@ def seconds_in(span: str) -> float | None:
 
 def asked(*argv: str, text: str = '') -> str:
     """A Slurm program's output, without the cluster's line (SLURM_CLUSTERS). Raises QueueError, also for several."""
-    said = _checked(argv[0], _run(argv, text))
-    clusters = _CLUSTER.findall(said)
+    output = _checked(argv[0], _run(argv, text))
+    clusters = _CLUSTER.findall(output)
     if len(clusters) > 1:
         sentence = f'{argv[0]} shows the clusters {", ".join(clusters)}; name one in SLURM_CLUSTERS'
         raise QueueError(printable(sentence))
-    return _CLUSTER.sub('', said)
+    return _CLUSTER.sub('', output)
 
 
 def _run(argv: Sequence[str], text: str = '') -> subprocess.CompletedProcess[str]:
-    own = {name: value for name, value in os.environ.items() if not name.startswith(_OPTIONS) or name in _WHICH_SLURM}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(_OPTIONS) or name in _WHICH_SLURM
+    }
     try:
         # Comments and crontabs are bytes; what is no UTF-8 comes back as it was.
         return subprocess.run(
             argv,
             input=text,
-            env=own,
+            env=environment,
             capture_output=True,
             encoding='utf-8',
             errors='surrogateescape',
@@ -132,5 +134,7 @@ def _run(argv: Sequence[str], text: str = '') -> subprocess.CompletedProcess[str
 def _checked(program: str, done: subprocess.CompletedProcess[str]) -> str:
     if done.returncode == 0:
         return done.stdout
-    said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-    raise QueueError(printable(f'{program} ended with {done.returncode}: {"; ".join(said[:3]) or "it said nothing"}'))
+    lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+    raise QueueError(
+        printable(f'{program} ended with {done.returncode}: {"; ".join(lines[:3]) or "it said nothing"}')
+    )

@@ -11,7 +11,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.record import PLAN, Records
 from seatrial.rules.case import cut_off
 from seatrial.scheduler.job_end import said_by_slurm, tail
-from seatrial.scheduler.job_state import SlurmState, job_state_of, of_sbatch
+from seatrial.scheduler.job_state import SILENT, job_state_of, of_sbatch
 from seatrial.scheduler.partitions import SLURM
 
 REFRAME, REPORT = 'reframe', 'report.json'  # the folder of ReFrame in that of the session, and its report in it
@@ -30,16 +30,16 @@ def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]
         if not cut_off(records) or records.job_state:
             continue
         test = tests.get(plan.case.name, {})
-        said = [_said_by_reframe(test) or stopped]
+        reasons = [_said_by_reframe(test) or stopped]
         # Where ReFrame was ended, and left no report, the record itself names the job.
         job = str(test.get('jobid') or '') if test else records.start.job if records.start else ''
         if job and (not test or test.get('scheduler') in SLURM):
             if not silence:
                 output = Path(str(test.get('stagedir') or '')) / str(test.get('job_stderr') or '')
                 job_state = job_state_of(job, tail(output))
-                silence = said_by_slurm(job_state) if job_state.state is SlurmState.SILENT else ''
-            said.append(silence or said_by_slurm(job_state))
-        whole = '; '.join(each for each in said if each)
+                silence = said_by_slurm(job_state) if job_state.state == SILENT else ''
+            reasons.append(silence or said_by_slurm(job_state))
+        whole = '; '.join(reason for reason in reasons if reason)
         if whole:
             write_job_state(plan.records, whole, job)
 

@@ -74,14 +74,14 @@ def jobs_of_sessions(site: Site) -> list[SessionJob]:
 
 def read_jobs(text: str, user: int, alive: Callable[[str], str | None]) -> list[SessionJob]:
     """Jobs in squeue's output in _FORMAT; those of other users and without a session's mark are left out."""
-    found = []
+    jobs = []
     for line in text.splitlines():
         fields = line.split('|', 4)
         mark = _SESSION.search(fields[-1])
         if len(fields) == 5 and fields[1] == str(user) and mark:
             number, _, state, nodes, _ = fields
-            found.append(SessionJob(number, mark.group(1), state, nodes, alive(mark.group(1))))
-    return found
+            jobs.append(SessionJob(number, mark.group(1), state, nodes, alive(mark.group(1))))
+    return jobs
 
 
 def cancel(
@@ -115,12 +115,12 @@ def cancel_all(screen: Console, site: Site, session: str) -> None:
     if not has_queue(site):
         return
     end = time.monotonic() + ASK_S
-    said: set[str] = set()
+    announced: set[str] = set()
 
     def say(jobs: Sequence[SessionJob]) -> None:
         for job in jobs:
-            if job.id not in said:
-                said.add(job.id)
+            if job.id not in announced:
+                announced.add(job.id)
                 screen.print(f'cancelled at the end of its session: {job.words}', soft_wrap=True)
 
     while True:

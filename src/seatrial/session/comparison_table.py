@@ -1,18 +1,14 @@
 """A comparison of sessions on a terminal."""
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from seatrial.judge.compare import BETTER, SAME, WORSE
-from seatrial.report.comparison.before_after import (
-    BeforeAfter,
-    interval_words,
-    means_words,
-    ratio_words,
-    sessions_words,
-)
-from seatrial.report.terminal import table_of
+from seatrial.judge.compare import BETTER, ORDER, SAME, WORSE
+from seatrial.report.comparison.before_after import BeforeAfter, ComparedMetric, FamilyRow, change_words, means_words
+from seatrial.report.terminal import LINES, fitting, rows_of, table_of
 from seatrial.report.words import cut
 from seatrial.workload.words import counted
 
@@ -20,67 +16,62 @@ STYLES = {WORSE: 'bold red', BETTER: 'green', SAME: ''}
 
 MARKS = {WORSE: 'x', BETTER: '+', SAME: '='}
 
-SHOWN = 20
-"""Metrics of each verdict, and what is left out."""
+SHOWN = 3
+"""Differences in circumstances, and reasons why something is not compared."""
+
+FAMILIES_SHOWN = 8
+
+REST = ', in --json and --html'
 
 
 def show_comparison(compared: BeforeAfter, screen: Console) -> None:
-    """Prints tables: differences in circumstances, families, metrics, what is not compared, and the counts."""
-    for name, side in (('before', compared.before), ('after', compared.after)):
-        screen.print(f'{name:<7} {side.words}', soft_wrap=True)
-    if compared.differing:
-        screen.print(Text('Not measured with the same:', 'yellow'))
-        for line in compared.differing:
-            screen.print(Text(f'  {line}', 'yellow'), soft_wrap=True)
-    else:
-        screen.print('Measured with the same, as far as it is recorded')
-    for line in compared.circumstances:
-        screen.print(f'  {line}', soft_wrap=True)
-    if compared.notice and compared.metrics:
-        screen.print(Text(compared.notice, 'yellow'), soft_wrap=True)
-    screen.print(_families(compared))
-    if any(compared.counts[verdict] for verdict in compared.counts if verdict != SAME):
-        screen.print(_metrics(compared))
-    for line in cut(compared.left_out, SHOWN, ', in --json and --html'):
-        screen.print(f'not compared: {line}', soft_wrap=True)
+    """Prints what else differs, the families, and as many of the metrics that changed as fit a terminal, the worst
+    first."""
+    sides = [f'{name:<7} {side.words}' for name, side in (('before', compared.before), ('after', compared.after))]
+    differing = fitting([f'  {line}' for line in cut(compared.differing, SHOWN, REST)], SHOWN)
+    heading = 'Not measured with the same:' if differing else 'Measured with the same, as far as it is recorded'
+    beside = fitting([f'  {line}' for line in cut(compared.circumstances, SHOWN, REST)], SHOWN)
+    notice = [compared.notice] if compared.notice and compared.metrics else []
     counts = ', '.join(f'{number} {verdict}' for verdict, number in compared.counts.items() if number)
-    screen.print(f'{counted(len(compared.metrics), "metric")}: {counts or "nothing to compare"}')
+    last = fitting([f'not compared: {line}' for line in cut(compared.left_out, SHOWN, REST)], SHOWN)
+    last.append(f'{counted(len(compared.metrics), "metric")}: {counts or "nothing to compare"}')
+    families = sorted(compared.families, key=_importance)[:FAMILIES_SHOWN]
+    taken = rows_of([*sides, heading, *differing, *beside, *notice, *last]) + 1 + len(families)
+    changed = [row for row in compared.metrics if row.change.verdict != SAME]
+    lines = cut([_metric(row, compared.units) for row in changed], max(SHOWN, LINES - 1 - taken), REST)
+    for side in sides:
+        screen.print(side, soft_wrap=True)
+    screen.print(Text(heading, 'yellow' if differing else ''))
+    for style, block in (('yellow', differing), ('', beside), ('yellow', notice)):
+        for line in block:
+            screen.print(Text(line, style), soft_wrap=True)
+    screen.print(_families(families))
+    for line in (*fitting(lines, len(lines)), *last):
+        screen.print(line, soft_wrap=True)
 
 
-def _families(compared: BeforeAfter) -> Table:
+def _importance(row: FamilyRow) -> int:
+    return ORDER.index(row.change.verdict) if row.change else len(ORDER)
+
+
+def _families(rows: Sequence[FamilyRow]) -> Table:
     table = table_of('verdict', 'family', 'after / before', '95 % interval', 'sessions', 'metrics')
-    for row in compared.families:
+    for row in rows:
         counts = ', '.join(f'{number} {verdict}' for verdict, number in row.metrics.items() if number)
         change = row.change
         table.add_row(
             _marked(change.verdict) if change else '',
             f'{row.file_system}: {row.family}',
-            ratio_words(change) if change else '-',
-            interval_words(change) if change else '-',
-            sessions_words(change) if change else '-',
+            *change_words(change),
             counts,
         )
     return table
 
 
-def _metrics(compared: BeforeAfter) -> Table:
-    """The metrics that are not the same."""
-    table = table_of('verdict', 'case', 'metric', '#before', '#after', 'after / before', '95 % interval', 'sessions')
-    for verdict in compared.counts:
-        rows = [row for row in compared.metrics if row.change.verdict == verdict and verdict != SAME]
-        for row in rows[:SHOWN]:
-            table.add_row(
-                _marked(verdict),
-                row.case,
-                row.metric,
-                *means_words(row, compared.units),
-                ratio_words(row.change),
-                interval_words(row.change),
-                sessions_words(row.change),
-            )
-        if len(rows) > SHOWN:
-            table.add_row('', f'and {len(rows) - SHOWN} more {verdict}, in --json and --html')
-    return table
+def _metric(row: ComparedMetric, units: str) -> str:
+    verdict, (before, after) = row.change.verdict, means_words(row, units)
+    ratio, interval, _ = change_words(row.change)
+    return f'{MARKS.get(verdict, "?")} {verdict}  {ratio} ({interval})  {row.case} {row.metric}: {before} to {after}'
 
 
 def _marked(verdict: str) -> Text:

@@ -27,7 +27,7 @@ from seatrial.model.record import Records
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.figures import cache_words, figure, is_valid
 from seatrial.report.headline import headline_of, plain
-from seatrial.report.terminal import marked
+from seatrial.report.terminal import WIDE, fitting, marked
 from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, listed, slow_places, unjudged, verdict_sentence
 from seatrial.rules.registry import RULES
 from seatrial.session.evidence import figures_before
@@ -94,7 +94,6 @@ def _wrapped(text: str, indent: str = '  ') -> list[str]:
     return textwrap.wrap(text, WIDE, initial_indent=indent, subsequent_indent='  ', break_long_words=False)
 
 
-WIDE = 100
 WORST_SHOWN = 10
 LINES_OF_WORST = 12
 
@@ -106,9 +105,12 @@ def _headline_lines(session: Session, cases: Sequence[tuple[TrialPlan, Records]]
     system = session.site.units
     rows = [(line.figure.words, line.words(system), line.where(tasks), line.changes(before)) for line in lines]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(2)]
-    return [
-        f'  {name:<{widths[0]}}  {value:>{widths[1]}}  {"; ".join(filter(None, rest))}' for name, value, *rest in rows
-    ]
+    below = ' ' * (6 + sum(widths))
+    wrapped = list[str]()
+    for name, value, *rest in rows:
+        line = f'  {name:<{widths[0]}}  {value:>{widths[1]}}  {"; ".join(filter(None, rest))}'
+        wrapped += textwrap.wrap(line, WIDE, subsequent_indent=below)
+    return wrapped
 
 
 def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
@@ -124,13 +126,7 @@ def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
     lines += [(Verdict.INCOMPLETE, f'incomplete: {line}') for line in result.left_out]
     places = [place for place in slow_places(result) if not any(place in line for _, line in lines)]
     shown = cut([f'{SIGNS[verdict.value]} {verdict.value}  {line}' for verdict, line in lines], WORST_SHOWN)
-    room = max(1, LINES_OF_WORST // max(1, len(shown)))
-    return [_shortened(line, room * WIDE) for line in (*places, *shown, *cut(left, PLACES_SHOWN))]
-
-
-def _shortened(text: str, length: int) -> str:
-    """The text in one line, which a terminal may wrap: the output can be searched for it."""
-    return text if len(text) <= length else f'{text[: length - 4].rpartition(" ")[0]} ...'
+    return fitting([*places, *shown, *cut(left, PLACES_SHOWN)], LINES_OF_WORST)
 
 
 def _context(session: Session, result: SessionResult) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from seatrial.engine.registry import NAMES
+from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
@@ -396,7 +397,7 @@ class Entry(BaseModel):
     The text below each field, and what its reader says of itself, are in site-config.md (docs/generate.py).
     """
 
-    model_config = ConfigDict(frozen=True, extra='forbid', use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra='forbid')
 
 
 class EngineEntry(Entry):
@@ -804,7 +805,9 @@ class Site:
         return Target(
             name=file_system,
             layout=Layout() if layout == DEFAULT_LAYOUT else driver.layout(layout, entry.layouts[layout]),
-            recovery_limit_s=driver.recovery_limit_s if entry.recovery_limit is None else entry.recovery_limit,
+            recovery_limit_s=driver.may_block_s(mount_of(entry.path))
+            if entry.recovery_limit is None
+            else entry.recovery_limit,
             listed=tuple(kind for kind in TARGETS if isinstance(getattr(entry, f'{kind.lower()}s'), tuple)),
             no_layout=driver.no_layout,
             tried=driver.tried,

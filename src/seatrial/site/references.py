@@ -9,7 +9,7 @@ import datetime
 import math
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -108,7 +108,7 @@ def references_file(folder: Path) -> Path | None:
     return file if os.path.lexists(file) else None
 
 
-def load_references(file: Path, measured: Mapping[str, Collection[Measured]], complete: bool = True) -> References:
+def load_references(file: Path, measured: Mapping[str, Iterable[Measured]], complete: bool = True) -> References:
     """The references in a file. Raises SiteError with every problem found. measured: by the class name of each check;
     complete: whether these are all checks; if not, references of others are skipped"""
     reading = _ReferencesReading(measured, complete)
@@ -120,7 +120,7 @@ def load_references(file: Path, measured: Mapping[str, Collection[Measured]], co
 class _ReferencesReading:
     """One walk over the file, which collects the references and the problems."""
 
-    def __init__(self, measured: Mapping[str, Collection[Measured]], complete: bool) -> None:
+    def __init__(self, measured: Mapping[str, Iterable[Measured]], complete: bool) -> None:
         self.measured = measured
         self.complete = complete
         self.problems: list[str] = []

@@ -72,11 +72,25 @@ def test_a_report_that_contradicts_what_was_asked_or_itself_is_refused(figures, 
     assert refused(changed(**figures), REPORTS[1]).rule == rule
 
 
-def test_a_failure_is_explained_by_its_last_exception():
-    text = TEXTS['no-tracer']
-    error = refused(status=int(text['rc']), err=text['err'])
-    assert (error.rule, error.sentence[:17]) == ('E1', 'DLIO exited with ')
-    assert error.sentence.endswith('TypeError: Profile.__init__() takes 1 positional argument but 2 were given')
+IO_ERROR = "OSError: [Errno 5] Input/output error: '/data/data.00000003'"
+OF_HYDRA = "Error executing job with overrides: ['++workload.model=seatrial']\nTraceback (most recent call last):\n"
+OF_LOADER = 'OSError: Caught OSError in DataLoader worker process 0.\nOriginal Traceback (most recent call last):\n'
+
+
+@pytest.mark.parametrize(
+    ('err', 'cause'),
+    [
+        (
+            TEXTS['no-tracer']['err'],
+            'TypeError: Profile.__init__() takes 1 positional argument but 2 were given',
+        ),
+        (f'{OF_HYDRA}{OF_LOADER}  File "a.py", line 3, in read\n    open(name)\n{IO_ERROR}\n', IO_ERROR),
+        (f'{IO_ERROR}\n\nDuring handling of the above:\n\nRuntimeError: a worker exited unexpectedly\n', IO_ERROR),
+    ],
+)
+def test_a_failure_is_explained_by_the_exception_that_was_first(err, cause):
+    found = refused(status=1, err=err)
+    assert (found.rule, found.sentence) == ('E1', f"DLIO exited with 1: '{cause}'")
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def alone(does):
 def test_a_program_that_fails_is_quoted(disk, monkeypatch):
     monkeypatch.setattr(interactive, '_make_sources', lambda root, at: os.mkdir(root))
     with pytest.raises(
-        EngineError, match=r'E1: make exited with 2: make: \*\*\* No targets specified and no makefile found'
+        EngineError, match=r"E1: make exited with 2: 'make: \*\*\* No targets specified and no makefile found"
     ):
         alone(BUILD)
 

@@ -343,7 +343,7 @@ class TestATaskThatFailed:
     def test_one_that_broke_is_quoted(self):
         stderrs = ('', 'Traceback (most recent call last):\n  x\nMemoryError\n')
         refused = refusal([GOOD[0], '{"rank": 1, '], statuses=(0, 1), stderrs=stderrs)
-        assert refused == ('E1', 'task 1 on n1 exited with 1: MemoryError')
+        assert refused == ('E1', "task 1 on n1 exited with 1: 'MemoryError'")
 
     def test_where_all_were_aborted_that_is_told(self):
         reports = [{**report, 'failed': self.ABORTED} for report in GOOD]

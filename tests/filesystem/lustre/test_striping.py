@@ -287,6 +287,12 @@ def test_layouts_of_2_13_and_2_14_are_read(flags, sized, nosync):
     assert [(piece.end, piece.stripe_size) for piece in got.pieces] == [(1048576, 1048576), (None, 67108864)]
 
 
+def test_of_a_component_that_clients_compress_it_is_said():
+    flags = ('0', 'compress')
+    plain_, compressed = (COMPOSITE.format(flags=each, sized='stripe_size', nosync='') for each in flags)
+    assert parse_getstripe(compressed).words == f'{parse_getstripe(plain_).words}, compressed by its clients'
+
+
 def test_a_foreign_layout_is_said_by_its_kind():
     text = (
         '/mnt/lustre/f\n  lfm_magic:         0x0BD70BD0\n  lfm_length:          8\n  lfm_type:            symlink\n'

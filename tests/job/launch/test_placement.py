@@ -12,7 +12,7 @@ from seatrial.job.launch.processes import carry_out, processes_of
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
 from seatrial.model.record import NotTested
-from seatrial.rules.binding import shared_cores
+from seatrial.rules.launch import shared_cores
 from stand_in import program
 from transcript import transcripts
 

@@ -17,7 +17,7 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice
 from seatrial.model.record import SAMPLES, BoundTasks
 from seatrial.model.units import KIB
-from seatrial.rules.binding import binding
+from seatrial.rules.case import binding
 from seatrial.workload.access import data_access
 
 pytestmark = pytest.mark.usefixtures('short_launches')

@@ -8,8 +8,10 @@ from builders import plan_of, sample_of
 from seatrial.engine.fio.access import Fio
 from seatrial.filesystem.base import Lost
 from seatrial.filesystem.posix import Posix
+from seatrial.job.launch import processes as launching
 from seatrial.job.launch.processes import LaunchGivenUp
 from seatrial.job.sequence import sampling
+from seatrial.judge.verdict import Verdict
 from seatrial.model.record import Finding
 from seatrial.model.units import MIB
 from seatrial.workload.random import random_access
@@ -130,3 +132,42 @@ def test_connections_that_could_not_be_checked_once_are_said_of_that_launch(lab,
     labels, at_start, samples = p20a(lab.run(lab.plan(stub_fio())))
     assert at_start == [] and len(labels) == len(samples) == 1
     assert samples[0].valid and 'lost: lctl did not answer; ' in labels[0]
+
+
+OF_MPI = 'WARNING: There are more than one active ports on host n1, but the default subnet GID prefix was detected'
+MPIEXEC = f"""#!/bin/sh
+shift 2
+"$@" || exit
+echo '{OF_MPI}'
+case "$*" in *HANGS*) exec sleep 600 ;; esac
+"""
+
+
+@pytest.fixture
+def mpi(lab, stub_fio, tmp_path, monkeypatch):
+    """Runs fio as if it were an MPI program. hangs: a part of the name of launches that do their work, and stay."""
+    command = Fio.command
+
+    def run(hangs):
+        file = tmp_path / 'bin' / 'mpiexec'
+        file.parent.mkdir()
+        file.write_text(MPIEXEC.replace('HANGS', hangs))
+        file.chmod(0o755)
+        monkeypatch.setenv('PATH', str(file.parent), prepend=os.pathsep)
+        monkeypatch.setattr(Fio, 'command', lambda *words: command(*words)._replace(scope='mpi'))
+        monkeypatch.setattr(launching, 'GRACE_S', 0.5)
+        return lab.run(lab.plan(stub_fio(), launch_limit_s=2.0))
+
+    return run
+
+
+def test_what_the_mpi_library_says_of_its_network_is_a_label_and_fails_nothing(mpi):
+    result = mpi('nothing').result
+    assert result.verdict is Verdict.MEASURED
+    (label,) = (each for each in result.labels if each.startswith('P24: '))
+    assert f": the MPI library says: '{OF_MPI}'; " in label
+
+
+def test_of_a_launch_that_hangs_at_its_end_it_is_said_that_all_its_work_was_done(mpi):
+    why, *_ = mpi('measured-read').result.reasons
+    assert 'all its work was done, and its results are whole: only its end did not come, as in MPI_Finalize' in why

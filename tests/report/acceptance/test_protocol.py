@@ -56,24 +56,24 @@ def text_of(page):
 def test_a_criterion_is_met_with_its_margin_and_the_nodes_of_every_allocation():
     page = text_of(protocol(made(row())))
     assert 'At least 500 GB/s write.' in page
-    assert '522.3 GB/s' in page
+    assert '522 GB/s' in page
     assert '+4.5 %' in page
     assert all(f'node{number}, node9' in page for number in (1, 2, 3, 4))
 
 
 @pytest.mark.parametrize('figures', [[5000e9], [499e9, 501e9, 500e9], [100e9, 900e9, 5000e9], []])
 def test_what_is_undecided_has_no_margin(figures):
-    one = row(attempts=[attempt(n, each) for n, each in enumerate(figures)])
+    one = row(attempts=[attempt(n, figure) for n, figure in enumerate(figures)])
     assert (one.verdict, one.margin) == (Verdict.INCONCLUSIVE, '\u2013')
 
 
 def test_no_interval_reaches_below_nothing():
-    assert row(attempts=[attempt(n, each) for n, each in enumerate((100e9, 900e9, 5000e9))]).outcome.low > 0
+    assert row(attempts=[attempt(n, figure) for n, figure in enumerate((100e9, 900e9, 5000e9))]).outcome.low > 0
 
 
 def test_a_margin_of_many_times_the_bound_is_said_so():
     assert [row(attempts=[attempt(n, rate) for n in range(3)]).margin for rate in (4e12, 10.5e12)] == [
-        '+700.0 %',
+        '+700 %',
         '21 times',
     ]
 
@@ -114,10 +114,10 @@ def test_caveats_that_differ_in_figures_alone_are_one_with_their_range():
 
 def test_of_a_percentage_it_is_said_what_it_comes_to():
     of = Criterion('4.2.4', 0.7, of='4.2.1', written='70 % of 4.2.1', unit='%')
-    found = {'4.2.1': ATTEMPTS, '4.2.4': [attempt(5, 400e9)]}
-    outcome = judge_contract([CRITERION, of], found)['4.2.4']
+    measured = {'4.2.1': ATTEMPTS, '4.2.4': [attempt(5, 400e9)]}
+    outcome = judge_contract([CRITERION, of], measured)['4.2.4']
     one = ProtocolRow(of, outcome, 'GB/s', 'B/s')
-    assert one.wanted_in_full == 'at least 70 % of 4.2.1, which is 365.6 GB/s'
+    assert one.wanted_in_full == 'at least 70 % of 4.2.1, which is 366 GB/s'
 
 
 def test_a_figure_never_looks_like_the_bound_that_it_misses():
@@ -148,8 +148,8 @@ def test_no_text_changes_the_structure_of_the_protocol(text):
         remark = Remark(True, word, word, AT)
         one = Attempt(word, AT, (word,), ATTEMPTS[0].values, word, why_not=word, caveat=word)
         criterion = replace(CRITERION, text=word, written=word, milestone='M1')
-        own = row(criterion, [one], remarks=[remark], setup=[(word, word)])
-        page = protocol(made(own, title=word, parties={word: word}, site=word, milestones={'M1': word}))
+        hostile = row(criterion, [one], remarks=[remark], setup=[(word, word)])
+        page = protocol(made(hostile, title=word, parties={word: word}, site=word, milestones={'M1': word}))
         return re.findall(r'</?[a-z0-9]+', page)
 
     assert structure(text) == structure('plain')

@@ -37,34 +37,34 @@ def page():
     outcomes = judge_contract(CRITERIA, ATTEMPTS)
     rows = [
         ProtocolRow(
-            criterion=replace(each, text=f'Criterion | {each.id}.', written='100 B/s'),
-            outcome=outcomes[each.id],
+            criterion=replace(criterion, text=f'Criterion | {criterion.id}.', written='100 B/s'),
+            outcome=outcomes[criterion.id],
             unit='B/s',
             base='B/s',
-            attempts=ATTEMPTS.get(each.id, ()),
-            remarks=[REMARK] if each.id == '2' else [],
+            attempts=ATTEMPTS.get(criterion.id, ()),
+            remarks=[REMARK] if criterion.id == '2' else [],
         )
-        for each in CRITERIA
+        for criterion in CRITERIA
     ]
     parties = {'customer': 'Pelagia'}
     return Protocol('Scratch <b>', '2026-06-30', parties, 'every', 'site', '1.0', AT, Verdict.FAIL, rows, {})
 
 
 def test_results_are_of_the_schema_and_have_every_allocation_with_its_reason(repository):
-    found = json.loads(results(page()))
-    jsonschema.validate(found, json.loads((repository / 'docs' / 'reference' / 'results.schema.json').read_text()))
-    assert (found['schema'], found['verdict']) == (1, 'FAIL')
-    one, two, three, four = found['criteria']
-    assert [each['verdict'] for each in found['criteria']] == ['met', 'missed', 'undecided', 'undecided']
+    result = json.loads(results(page()))
+    jsonschema.validate(result, json.loads((repository / 'docs' / 'reference' / 'results.schema.json').read_text()))
+    assert (result['schema'], result['verdict']) == (1, 'FAIL')
+    one, two, three, four = result['criteria']
+    assert [criterion['verdict'] for criterion in result['criteria']] == ['met', 'missed', 'undecided', 'undecided']
     assert (one['figure'], one['allocations'][0]['nodes']) == (201.0, ['node1'])
-    assert [each['why_not'] for each in two['allocations']] == ['P16: too small', '']
+    assert [allocation['why_not'] for allocation in two['allocations']] == ['P16: too small', '']
     assert (two['remarks'][0]['waives'], three['further'], four['figure']) == (True, 1, None)
 
 
 def test_the_summary_has_a_row_a_criterion_and_escapes_what_people_wrote():
-    said = summary(page())
-    assert said.startswith('# FAIL: Scratch \\<b\\>\n')
-    rows = [line for line in said.splitlines() if line.startswith('| ')][1:]
+    text = summary(page())
+    assert text.startswith('# FAIL: Scratch \\<b\\>\n')
+    rows = [line for line in text.splitlines() if line.startswith('| ')][1:]
     assert [row.split(' | ')[0] for row in rows] == [
         '| PASS',
         '| FAIL (waived)',
@@ -84,16 +84,16 @@ def test_junit_is_green_for_what_is_met_alone():
 def test_figures_for_monitoring_have_every_criterion_with_its_verdict_interval_and_bound():
     text = openmetrics_of_criteria(page())
     families = list(text_string_to_metric_families(text))
-    samples = [each for family in families for each in family.samples]
-    verdicts = {each.labels['criterion']: each.labels for each in samples if 'verdict' in each.name}
-    assert {id: own['verdict'] for id, own in verdicts.items()} == {
+    samples = [sample for family in families for sample in family.samples]
+    verdicts = {sample.labels['criterion']: sample.labels for sample in samples if 'verdict' in sample.name}
+    assert {id: verdict['verdict'] for id, verdict in verdicts.items()} == {
         '1': 'PASS',
         '2': 'FAIL',
         '3': 'INCONCLUSIVE',
         '4': 'INCONCLUSIVE',
     }
     assert verdicts['2']['waived'] == 'true'
-    of_first = {each.name: each.value for each in samples if each.labels['criterion'] == '1'}
+    of_first = {sample.name: sample.value for sample in samples if sample.labels['criterion'] == '1'}
     assert of_first['seatrial_criterion_bandwidth_bytes_per_second'] == 201.0
     assert of_first['seatrial_criterion_bandwidth_bound_bytes_per_second'] == 100.0
     low, high = (of_first[f'seatrial_criterion_bandwidth_{end}_bytes_per_second'] for end in ('low', 'high'))
@@ -101,8 +101,8 @@ def test_figures_for_monitoring_have_every_criterion_with_its_verdict_interval_a
 
 
 def test_the_first_page_escapes_what_comes_from_elsewhere():
-    said = {'measured': '<b>Check', 'state': '<i>worn', 'why': 'P16: <u>too short', 'report': '"x'}
-    one = {'session': 's1', 'began': AT, 'verdict': Verdict.INVALID, 'criteria': page().rows[:1], **said}
+    texts = {'measured': '<b>Check', 'state': '<i>worn', 'why': 'P16: <u>too short', 'report': '"x'}
+    one = {'session': 's1', 'began': AT, 'verdict': Verdict.INVALID, 'criteria': page().rows[:1], **texts}
     text = front(page(), [one], {'a<.csv': 'rows'}, 'protocol.html')
     assert not any(tag in text for tag in ('<b>', '<i>', '<u>', 'a<.csv', 'href=""x'))
     assert 'INVALID' in text and 'too short' in text

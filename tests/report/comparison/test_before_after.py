@@ -12,9 +12,9 @@ from nights import WHERE, figures
 from seatrial.judge.compare import BETTER, SAME, WORSE
 from seatrial.report.comparison.before_after import (
     GROUPS_LEFT_OUT,
+    change_words,
     comparison,
     comparison_page,
-    interval_words,
     means_words,
     to_json,
 )
@@ -38,38 +38,38 @@ def nights(count=3, first=0, times=1.0, metrics=('write@1MiB', 'read@1MiB'), **c
     )
 
 
-def verdicts(found):
-    return {row.metric: row.change.verdict for row in found.metrics}
+def verdicts(result):
+    return {row.metric: row.change.verdict for row in result.metrics}
 
 
 def test_a_metric_is_compared_with_itself_on_the_same_case():
     after = pl.concat([nights(first=5, metrics=('read@1MiB',)), nights(first=5, times=0.5, metrics=('write@1MiB',))])
-    found = comparison(nights(), after)
-    assert verdicts(found) == {'write@1MiB': WORSE, 'read@1MiB': SAME}
-    assert {(row.file_system, row.family): row.change.verdict for row in found.families} == {
+    compared = comparison(nights(), after)
+    assert verdicts(compared) == {'write@1MiB': WORSE, 'read@1MiB': SAME}
+    assert {(row.file_system, row.family): row.change.verdict for row in compared.families} == {
         ('scratch', 'data write'): WORSE,
         ('scratch', 'data read'): SAME,
     }
 
 
 def test_a_metric_that_has_changed_its_unit_is_not_compared():
-    found = comparison(nights(), nights(first=5, unit='s', better='lower'))
-    assert (found.metrics, len(found.left_out)) == ([], 1)
-    assert 'in B/s, higher is better, before; in s, lower is better, after' in found.left_out[0]
+    compared = comparison(nights(), nights(first=5, unit='s', better='lower'))
+    assert (compared.metrics, len(compared.left_out)) == ([], 1)
+    assert 'in B/s, higher is better, before; in s, lower is better, after' in compared.left_out[0]
 
 
 @pytest.mark.parametrize('value', [math.nan, math.inf])
 def test_what_is_no_number_is_no_valid_figure(value):
     after = nights(first=5).with_columns(value=pl.lit(value))
-    found = comparison(nights(), after)
-    assert (found.metrics, found.left_out[-1].endswith('no valid figures after')) == ([], True)
+    compared = comparison(nights(), after)
+    assert (compared.metrics, compared.left_out[-1].endswith('no valid figures after')) == ([], True)
 
 
 def test_the_worst_metric_stands_first_and_the_same_ones_last():
     times = {'write@1': 1.0, 'write@2': 0.8, 'write@3': 0.5, 'write@4': 1.9}
-    after = pl.concat([nights(first=5, times=each, metrics=(name,)) for name, each in times.items()])
-    found = comparison(nights(metrics=tuple(times)), after)
-    assert [row.metric for row in found.metrics] == ['write@3', 'write@2', 'write@4', 'write@1']
+    after = pl.concat([nights(first=5, times=factor, metrics=(name,)) for name, factor in times.items()])
+    compared = comparison(nights(metrics=tuple(times)), after)
+    assert [row.metric for row in compared.metrics] == ['write@3', 'write@2', 'write@4', 'write@1']
 
 
 @pytest.mark.parametrize(
@@ -90,8 +90,8 @@ def test_the_worst_metric_stands_first_and_the_same_ones_last():
 )
 def test_every_metric_has_its_family(columns, operation, family):
     named = (f'{operation}@{columns.pop("point", "1")}',)
-    found = comparison(nights(metrics=named, **columns), nights(first=5, metrics=named, **columns))
-    assert [row.family for row in found.metrics] == [row.family for row in found.families] == [family]
+    compared = comparison(nights(metrics=named, **columns), nights(first=5, metrics=named, **columns))
+    assert [row.family for row in compared.metrics] == [row.family for row in compared.families] == [family]
 
 
 def test_guarantees_that_do_not_hold_any_more_are_worse():
@@ -102,15 +102,15 @@ def test_guarantees_that_do_not_hold_any_more_are_worse():
 
 
 def test_what_only_one_side_has_is_listed():
-    found = comparison(nights(), nights(first=5, metrics=('write@1MiB', 'write@2MiB')))
-    assert found.left_out == [f'{CASE}: read@1MiB: only before', f'{CASE}: write@2MiB: only after']
+    compared = comparison(nights(), nights(first=5, metrics=('write@1MiB', 'write@2MiB')))
+    assert compared.left_out == [f'{CASE}: read@1MiB: only before', f'{CASE}: write@2MiB: only after']
 
 
 def test_what_is_invalid_is_named_and_never_compared():
     broken = nights(1, first=9, times=0.1, metrics=('write@1MiB',), verdict='INVALID')
-    found = comparison(nights(), pl.concat([nights(first=5), broken]))
-    assert verdicts(found)['write@1MiB'] == SAME
-    assert found.left_out == [f'{CASE}: write@1MiB: INVALID in 20261010T020000-00000a']
+    compared = comparison(nights(), pl.concat([nights(first=5), broken]))
+    assert verdicts(compared)['write@1MiB'] == SAME
+    assert compared.left_out == [f'{CASE}: write@1MiB: INVALID in 20261010T020000-00000a']
     alone = comparison(nights(), broken)
     assert alone.metrics == []
     assert f'{CASE}: write@1MiB: no valid figures after' in alone.left_out
@@ -125,29 +125,29 @@ def test_launches_that_are_not_valid_do_not_count():
 
 
 def test_cold_reads_are_not_compared_with_cached_ones():
-    found = comparison(nights(cache='cold'), nights(first=5, cache='cached'))
-    assert found.metrics == []
-    assert found.left_out == [
+    compared = comparison(nights(cache='cold'), nights(first=5, cache='cached'))
+    assert compared.metrics == []
+    assert compared.left_out == [
         f'{CASE}: write@1MiB, read@1MiB: cold before and cached after, which is no comparison of the storage'
     ]
 
 
 def test_the_cache_of_an_invalid_session_does_not_matter():
     broken = nights(1, first=9, verdict='INVALID', cache='cached')
-    found = comparison(nights(cache='cold'), pl.concat([nights(first=5, cache='cold'), broken]))
-    assert set(verdicts(found).values()) == {SAME}
+    compared = comparison(nights(cache='cold'), pl.concat([nights(first=5, cache='cold'), broken]))
+    assert set(verdicts(compared).values()) == {SAME}
 
 
 def test_groups_of_a_node_sweep_are_left_out():
-    found = comparison(*(nights(first=each, axis='node', metrics=('write@group01', 'write@all')) for each in (0, 5)))
-    assert list(verdicts(found)) == ['write@all']
-    assert found.left_out == [GROUPS_LEFT_OUT]
+    compared = comparison(*(nights(first=day, axis='node', metrics=('write@group01', 'write@all')) for day in (0, 5)))
+    assert list(verdicts(compared)) == ['write@all']
+    assert compared.left_out == [GROUPS_LEFT_OUT]
 
 
 def test_a_family_is_one_of_a_file_system():
-    home = [nights(first=each, file_system='home') for each in (0, 5)]
-    found = comparison(pl.concat([nights(), home[0]]), pl.concat([nights(first=5, times=0.5), home[1]]))
-    assert {(row.file_system, row.family, row.change.verdict) for row in found.families} == {
+    home = [nights(first=day, file_system='home') for day in (0, 5)]
+    compared = comparison(pl.concat([nights(), home[0]]), pl.concat([nights(first=5, times=0.5), home[1]]))
+    assert {(row.file_system, row.family, row.change.verdict) for row in compared.families} == {
         ('home', 'data write', SAME),
         ('home', 'data read', SAME),
         ('scratch', 'data write', WORSE),
@@ -157,20 +157,22 @@ def test_a_family_is_one_of_a_file_system():
 
 def test_one_session_a_side_says_what_its_interval_does_not_contain():
     one = comparison(nights(1), nights(1, first=5))
-    assert 'One session a side' in one.notice and interval_words(one.metrics[0].change).endswith('*')
+    assert 'One session a side' in one.notice and change_words(one.metrics[0].change)[1].endswith('*')
     assert comparison(nights(), nights(1, first=5)).notice == ''
 
 
 def test_both_means_are_shown_in_one_unit():
-    found = comparison(nights(metrics=('write@1',)), nights(first=5, times=20.0, metrics=('write@1',)))
-    assert found.metrics[0].change.verdict == BETTER
-    assert means_words(found.metrics[0], 'binary') == ('96.1', '1922 MiB/s')
+    compared = comparison(nights(metrics=('write@1',)), nights(first=5, times=20.0, metrics=('write@1',)))
+    assert compared.metrics[0].change.verdict == BETTER
+    assert means_words(compared.metrics[0], 'binary') == ('96.1', '1920 MiB/s')
 
 
 def test_json_has_everything():
     state = json.dumps({'mounted': 'tmpfs on /t type tmpfs'})
-    found = comparison(nights(state=state), nights(first=5, state=json.dumps({'mounted': '/dev/x on /t type ext4'})))
-    plain = json.loads(json.dumps(to_json(found), allow_nan=False))
+    compared = comparison(
+        nights(state=state), nights(first=5, state=json.dumps({'mounted': '/dev/x on /t type ext4'}))
+    )
+    plain = json.loads(json.dumps(to_json(compared), allow_nan=False))
     assert plain['differing'] == ['scratch: mounted: tmpfs on /t type tmpfs against /dev/x on /t type ext4']
     assert plain['metrics'][0]['change']['verdict'] == SAME
     assert plain['counts'] == {'worse': 0, 'better': 0, 'undecided': 0, 'same': 2}
@@ -191,8 +193,8 @@ class _Texts(HTMLParser):
 
 def test_the_page_says_what_differs_before_any_figure_and_needs_no_other_file():
     state = json.dumps({'mounted': 'tmpfs on /<t> type tmpfs'})
-    found = comparison(nights(state=state), nights(first=5, times=0.5, state=json.dumps({'mounted': 'x'})))
-    page = _Texts(comparison_page(found, 'site'))
+    compared = comparison(nights(state=state), nights(first=5, times=0.5, state=json.dumps({'mounted': 'x'})))
+    page = _Texts(comparison_page(compared, 'site'))
     differing = page.texts.index('scratch: mounted: tmpfs on /<t> type tmpfs against x')
     assert differing < page.texts.index('Families') < page.texts.index('write@1MiB')
     assert page.links == ['data:,']

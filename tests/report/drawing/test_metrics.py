@@ -55,21 +55,21 @@ def lines_of(chart):
 
 
 def test_every_metric_has_a_line_and_a_mark_at_every_point(make, plan):
-    found = drawn(make, plan)
-    assert [(line.label, line.style) for line in lines_of(found)] == [('write', 'write'), ('read', 'read')]
-    marks = marks_of(found)
+    drawing = drawn(make, plan)
+    assert [(line.label, line.style) for line in lines_of(drawing)] == [('write', 'write'), ('read', 'read')]
+    marks = marks_of(drawing)
     assert set(marks) == set(planned_metrics(plan))
     assert marks['read@8MiB'].aside - marks['write@8MiB'].aside == 10.0
-    assert 'read@2MiB: mean 1000 MiB/s, 90 % interval' in found.words
+    assert 'read@2MiB: mean 1000 MiB/s, 90 % interval' in drawing.words
 
 
 @pytest.mark.parametrize(('system', 'unit'), [(BINARY, 'MiB/s'), (DECIMAL, 'MB/s')])
 def test_the_axes_say_what_they_measure_in_the_units_of_the_site(make, plan, system, unit):
-    found = drawn(make, plan, system=system)
-    assert (found.x.label, found.x.logarithmic, found.y.label) == ('bytes per transfer (log scale)', True, unit)
-    assert [tick.label for tick in found.x.ticks] == ['2 MiB', '8 MiB', '32 MiB']
-    assert found.x.low < 2 * MIB and found.x.high > 32 * MIB
-    assert marks_of(found)['write@2MiB'].figure == pytest.approx(500 * MIB)
+    drawing = drawn(make, plan, system=system)
+    assert (drawing.x.label, drawing.x.logarithmic, drawing.y.label) == ('bytes per transfer (log scale)', True, unit)
+    assert [tick.label for tick in drawing.x.ticks] == ['2 MiB', '8 MiB', '32 MiB']
+    assert drawing.x.low < 2 * MIB and drawing.x.high > 32 * MIB
+    assert marks_of(drawing)['write@2MiB'].figure == pytest.approx(500 * MIB)
 
 
 def test_the_interval_is_that_of_the_verdict_and_the_samples_stand_in_their_order(make, plan):
@@ -84,23 +84,23 @@ def test_the_interval_is_that_of_the_verdict_and_the_samples_stand_in_their_orde
 
 
 def test_a_single_sample_has_no_interval(make, plan):
-    found = drawn(make, plan, {name: [100.0 * MIB] for name in planned_metrics(plan)})
-    assert {mark.low for mark in marks_of(found).values()} == {None}
+    drawing = drawn(make, plan, {name: [100.0 * MIB] for name in planned_metrics(plan)})
+    assert {mark.low for mark in marks_of(drawing).values()} == {None}
 
 
 def test_the_axis_need_not_hold_all_of_an_interval_of_few_samples(make, plan):
     rates = make.even_rates(plan) | {'read@2MiB': [10.0 * MIB, 1000.0 * MIB, 1200.0 * MIB]}
-    found = drawn(make, plan, rates)
-    assert marks_of(found)['read@2MiB'].high > found.y.high > 1200 * MIB
+    drawing = drawn(make, plan, rates)
+    assert marks_of(drawing)['read@2MiB'].high > drawing.y.high > 1200 * MIB
 
 
 def test_what_is_invalid_is_struck_and_no_line_leads_to_it(make):
     plan = make.plan(sweep=Sweep('transfer_size', powers_of_two('2MiB', '32MiB')))
-    found = drawn(make, plan, findings={'write@8MiB': [WRONG]})
-    struck = {name: mark for name, mark in marks_of(found).items() if mark.form == STRUCK}
+    drawing = drawn(make, plan, findings={'write@8MiB': [WRONG]})
+    struck = {name: mark for name, mark in marks_of(drawing).items() if mark.form == STRUCK}
     assert set(struck) == {'write@8MiB'}
     assert all((mark.low, mark.samples) == (None, ()) for mark in struck.values())
-    assert sorted(len(stroke) for line in lines_of(found) for stroke in line.strokes) == [2, 2, 5]
+    assert sorted(len(stroke) for line in lines_of(drawing) for stroke in line.strokes) == [2, 2, 5]
 
 
 @pytest.mark.parametrize('kind', ['curve', 'dots'])
@@ -108,7 +108,7 @@ def test_what_cannot_decide_is_open_and_its_bound_has_the_side_that_is_allowed(m
     plan, name = (plan, 'read@2MiB') if kind == 'curve' else (trees, 'file_stat@private')
     even = make.even_rates(plan) if kind == 'curve' else make.tree_rates(plan)
     scattered = [1e5 * (1 + 0.9 * (i % 2)) for i in range(20)]
-    rates = {each: scattered if each.endswith(name.partition('@')[2]) else own for each, own in even.items()}
+    rates = {name_: scattered if name_.endswith(name.partition('@')[2]) else values for name_, values in even.items()}
     unit = 'B/s' if kind == 'curve' else 'op/s'
     reference = Reference(name, 1.4e5, 0.0, None, unit, 'baseline', '2026-11-01')
     mark = marks_of(drawn(make, plan, rates, Criteria(references=(reference,))))[name]
@@ -122,32 +122,32 @@ def test_nothing_measured_draws_nothing(make, plan):
 
 def test_repeated_listings_are_the_curve_of_the_cache_broken_before_the_pauses(make):
     plan = make.plan('Check', CACHE, ONE)
-    found = drawn(make, plan, make.listing_rates(plan, noise=0.0))
-    (line,) = lines_of(found)
+    drawing = drawn(make, plan, make.listing_rates(plan, noise=0.0))
+    (line,) = lines_of(drawing)
     assert [len(stroke) for stroke in line.strokes] == [4, 5]
-    assert [tick.label for tick in found.x.ticks] == [
+    assert [tick.label for tick in drawing.x.ticks] == [
         '1st', '2nd', '3rd', '4th', '0.5 s', '1 s', '2 s', '5 s', '10 s',
     ]  # fmt: skip
-    (between,) = (part.at for part in found.parts if isinstance(part, Guide))
+    (between,) = (part.at for part in drawing.parts if isinstance(part, Guide))
     assert line.strokes[0][-1][0] < between < line.strokes[1][0][0]
-    times = {tick.label: tick.value for tick in found.again.ticks}
+    times = {tick.label: tick.value for tick in drawing.again.ticks}
     assert times['500 ms'] == pytest.approx(1782), '891 entries in half a second'
 
 
 def test_two_directories_of_other_sizes_have_no_axis_of_time(make):
     plan = make.plan('Check', CACHE, Sweep('entries', (891, 2)))
-    found = drawn(make, plan, make.listing_rates(plan))
-    assert (found.again, [line.label for line in lines_of(found)]) == (None, ['891', '2'])
+    drawing = drawn(make, plan, make.listing_rates(plan))
+    assert (drawing.again, [line.label for line in lines_of(drawing)]) == (None, ['891', '2'])
 
 
 def test_sizes_of_a_directory_make_a_curve_with_a_line_a_metric(make):
     plan = make.plan('Check', listing(10), SIZES)
-    found = drawn(make, plan, make.listing_rates(plan))
-    assert [line.label for line in lines_of(found)] == [
+    drawing = drawn(make, plan, make.listing_rates(plan))
+    assert [line.label for line in lines_of(drawing)] == [
         f'{what}, {time} time' for time in ('1st', '2nd') for what in ('names', 'attributes')
     ]
-    assert [line.aside for line in lines_of(found)] == [-15.0, -5.0, 5.0, 15.0]
-    assert [tick.label for tick in found.x.ticks] == ['10k', '100k', '1M']
+    assert [line.aside for line in lines_of(drawing)] == [-15.0, -5.0, 5.0, 15.0]
+    assert [tick.label for tick in drawing.x.ticks] == ['10k', '100k', '1M']
 
 
 @pytest.mark.parametrize(
@@ -176,35 +176,35 @@ def test_more_metrics_than_styles_are_shared_out_evenly_between_drawings(make):
 
 def test_metrics_of_another_dimension_are_drawn_apart(make, plan):
     metrics = make.case(plan, make.records(plan, make.even_rates(plan))).result.metrics
-    mixed = [replace(each, unit='s') if each.name == 'read' else each for each in metrics]
-    assert [{each.name for each in sheet} for sheet in sheets(plan, mixed)] == [{'write'}, {'read'}]
+    mixed = [replace(metric, unit='s') if metric.name == 'read' else metric for metric in metrics]
+    assert [{metric.name for metric in sheet} for sheet in sheets(plan, mixed)] == [{'write'}, {'read'}]
 
 
 def test_dots_of_every_metric_stand_below_its_name_one_a_point(make, trees):
-    found = drawn(make, trees, make.tree_rates(trees))
+    drawing = drawn(make, trees, make.tree_rates(trees))
     names = ['file_create', 'file_stat', 'file_read', 'file_remove']
-    assert [tick.label for tick in found.y.ticks] == [
+    assert [tick.label for tick in drawing.y.ticks] == [
         label for name in names for label in (name, 'shared', 'private')
     ]
-    places = {tick.value: tick.label for tick in found.y.ticks}
-    marks = marks_of(found)
+    places = {tick.value: tick.label for tick in drawing.y.ticks}
+    marks = marks_of(drawing)
     assert all(places[mark.at] == name.partition('@')[2] for name, mark in marks.items())
     assert {mark.style for name, mark in marks.items() if name.endswith('private')} == {STYLES[5]}
     assert marks['file_create@private'].figure / marks['file_create@shared'].figure == pytest.approx(1.5)
-    assert 'file_stat@shared: mean 80\u202f000 op/s, 90 % interval' in found.words
+    assert 'file_stat@shared: mean 80\u202f000 op/s, 90 % interval' in drawing.words
 
 
 def test_dots_of_a_single_point_stand_beside_the_names_of_their_metrics(make):
     plan = make.plan('Check', posix_operations(1000, 4096), Sweep('tree', (('shared', {}),)))
-    found = drawn(make, plan, make.call_rates(plan))
-    assert (len(found.y.ticks), found.y.ticks[0].label) == (15, 'mkdir')
-    assert found.x.label == 'op/s (log scale)'
+    drawing = drawn(make, plan, make.call_rates(plan))
+    assert (len(drawing.y.ticks), drawing.y.ticks[0].label) == (15, 'mkdir')
+    assert drawing.x.label == 'op/s (log scale)'
 
 
 def test_a_metric_that_was_not_measured_keeps_its_lane(make, trees):
-    rates = {name: [] if name.startswith('file_read') else own for name, own in make.tree_rates(trees).items()}
-    found = drawn(make, trees, rates)
-    assert (len(found.y.ticks), len(marks_of(found))) == (12, 6)
+    rates = {name: [] if name.startswith('file_read') else values for name, values in make.tree_rates(trees).items()}
+    drawing = drawn(make, trees, rates)
+    assert (len(drawing.y.ticks), len(marks_of(drawing))) == (12, 6)
 
 
 def test_a_label_too_long_for_the_paper_is_cut(make):
@@ -225,16 +225,18 @@ ONE_TASK = file_reuse(('write',), tasks=1, scales=False)
 def case(make, means, sweep=SURFACE, workload=ONE_TASK, **changes):
     plan = make.plan('Surface', workload, sweep, **changes)
     rates = {
-        f'write@{label}': [mean * MIB * (1 + 0.001 * each) for each in range(6)] for label, mean in means.items()
+        f'write@{label}': [mean * MIB * (1 + 0.001 * number) for number in range(6)] for label, mean in means.items()
     }
     return make.case(plan, make.records(plan, rates))
 
 
 def test_rows_are_file_sizes_and_columns_transfer_sizes_and_the_largest_mean_is_the_darkest(make):
-    (found,) = surfaces([case(make, MEANS)], BINARY)
-    (drawn,) = found['maps']
+    (result,) = surfaces([case(make, MEANS)], BINARY)
+    (drawn,) = result['maps']
     assert (drawn.name, drawn.columns) == ('write', ('64KiB', '1MiB'))
-    assert [(row, [(round(each.summary.mean / MIB), each.shade) for each in own]) for row, own in drawn.rows] == [
+    assert [
+        (row, [(round(field.summary.mean / MIB), field.shade) for field in fields]) for row, fields in drawn.rows
+    ] == [
         ('16MiB', [(100, 1), (200, 2)]),
         ('64MiB', [(401, SHADES - 1), (301, 3)]),
     ]
@@ -248,16 +250,21 @@ def test_rows_are_file_sizes_and_columns_transfer_sizes_and_the_largest_mean_is_
     ],
 )
 def test_it_says_where_larger_transfers_are_slower(make, last, note):
-    (found,) = surfaces([case(make, {**MEANS, '64MiB-1MiB': last})], BINARY)
-    assert found['maps'][0].notes == (note,)
+    (result,) = surfaces([case(make, {**MEANS, '64MiB-1MiB': last})], BINARY)
+    assert result['maps'][0].notes == (note,)
 
 
 def test_what_was_not_measured_is_an_empty_field_and_a_smoke_test_says_nothing(make):
     known = {label: mean for label, mean in MEANS.items() if label != '16MiB-1MiB'}
     one = case(make, known, fixed=True)
-    (found,) = surfaces([one], BINARY)
-    assert [each.summary is None for _, own in found['maps'][0].rows for each in own] == [False, True, False, False]
-    assert found['maps'][0].notes == ()
+    (result,) = surfaces([one], BINARY)
+    assert [field.summary is None for _, row in result['maps'][0].rows for field in row] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert result['maps'][0].notes == ()
     assert 'by file size and transfer size' in page(make.session(one))
 
 
@@ -270,8 +277,8 @@ def test_where_one_of_them_does_not_vary_there_is_no_map(make, sizes):
 def test_numbers_of_tasks_are_columns_too(make):
     means = {'1task-16MiB': 100.0, '1task-64MiB': 200.0, '2tasks-16MiB': 150.0, '2tasks-64MiB': 120.0}
     sweep, workload = tasks_by_sizes((1, 2), ('16MiB', '64MiB')), data_access('multiple', operations=('write',))
-    (found,) = surfaces([case(make, means, sweep, workload)], BINARY)
-    drawn = found['maps'][0]
+    (result,) = surfaces([case(make, means, sweep, workload)], BINARY)
+    drawn = result['maps'][0]
     assert drawn.columns == ('1 task', '2 tasks') and [row for row, _ in drawn.rows] == ['16MiB', '64MiB']
     assert drawn.by == 'by file size and number of tasks'
     assert drawn.notes == ('files of 64MiB: slower with 2 tasks than with 1 task (120 MiB/s and 200 MiB/s)',)

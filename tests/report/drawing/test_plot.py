@@ -106,7 +106,7 @@ def test_what_lies_outside_is_put_at_the_end_and_nothing_above_zero_still_makes_
 )
 def test_ticks_are_round_in_the_unit_which_stands_on_the_axis(means, labels):
     axis = figures_scale([mean * MIB for mean in means], unit=Unit('MiB/s'), notes=['lower is better'])
-    assert [(tick.value, tick.label) for tick in axis.ticks] == [(float(each) * MIB, each) for each in labels]
+    assert [(tick.value, tick.label) for tick in axis.ticks] == [(float(label) * MIB, label) for label in labels]
     assert axis.label == f'MiB/s ({"log scale, " if axis.logarithmic else ""}lower is better)'
 
 
@@ -124,16 +124,16 @@ def test_an_axis_of_time_counts_from_its_beginning_in_a_unit_that_fits(seconds, 
 
 @given(st.lists(st.tuples(st.floats(0, 300), st.text('0', min_size=1, max_size=9)), max_size=12))
 def test_labels_stand_clear_of_each_other_and_inside(given):
-    found = clear_labels(sorted(given), 10.0, 300.0)
-    assert bool(found) == bool(given)
-    ends = [(at - 3.2 * len(label), at + 3.2 * len(label)) for at, label in found]
+    placed = clear_labels(sorted(given), 10.0, 300.0)
+    assert bool(placed) == bool(given)
+    ends = [(at - 3.2 * len(label), at + 3.2 * len(label)) for at, label in placed]
     assert all(start >= -1e-9 and end <= 300.0 + 1e-9 for start, end in ends)
     assert all(before[1] < after[0] for before, after in pairwise(ends))
 
 
 def test_labels_that_would_touch_are_left_out_evenly():
     given = [(25.0 * n, f'{2**n} KiB') for n in range(13)]
-    shown = [given.index(each) for each in clear_labels(given, 12.0, 330.0) if each in given]
+    shown = [given.index(clear_label) for clear_label in clear_labels(given, 12.0, 330.0) if clear_label in given]
     assert 3 <= len(shown) < 13 and len({after - before for before, after in pairwise(shown)}) == 1
 
 
@@ -145,16 +145,16 @@ def test_steps_that_follow_each_other_are_one_stroke():
 def test_a_mark_has_its_interval_its_samples_and_the_open_side_of_its_bounds(lying):
     mark = Mark(5.0, 50.0, 'read', low=40.0, high=70.0, samples=[45.0, 55.0, 50.0], bounds=[(30.0, 1), (80.0, -1)])
     axes = {'x': UP, 'y': ACROSS} if lying else {}
-    found = {
+    results = {
         kind: [[(y, x) if lying else (x, -y) for x, y in stroke] for stroke in strokes]
         for kind, strokes in paths(mark, lying=lying, **axes).items()
     }  # as if figures grew upwards
-    (_, low), (_, high) = found['interval'][0]
-    samples = [point for (point,) in found['dot']]
+    (_, low), (_, high) = results['interval'][0]
+    samples = [point for (point,) in results['dot']]
     assert [x for x, _ in samples] == sorted(x for x, _ in samples)
     scale = (high - low) / 30
     assert [y for _, y in samples] == pytest.approx([low + scale * more for more in (5, 15, 10)], abs=0.2)
-    (below, above) = found['bound']
+    (below, above) = results['bound']
     assert below[1][1] < low and below[0][1] > below[1][1]
     assert above[1][1] > high and above[0][1] < above[1][1]
 
@@ -188,17 +188,17 @@ def test_everything_lies_on_the_paper(paper):
         Box(2.0, 20.0, 'pause', number='1'),
         Box(0.0, 3.0, 'launch', lane=1),
     ]
-    found = drawn(chart(*parts, lanes=('write', 'read'), again=UP), paper)
+    drawing = drawn(chart(*parts, lanes=('write', 'read'), again=UP), paper)
     places = [
         tuple(map(float, pair.groups()))
-        for glyph in found.glyphs
+        for glyph in drawing.glyphs
         for _, path in glyph.paths
         for pair in re.finditer(r'[ML](-?[\d.]+) (-?[\d.]+)', path)
     ]
-    assert all(0 <= x <= paper.width and 0 <= y <= found.height for x, y in places)
-    assert all(0 <= text.x <= paper.width and 0 <= text.y <= found.height for text in found.texts)
-    lanes = [text.y for text in found.texts if text.said in ('write', 'read')]
-    assert lanes == sorted(lanes) and lanes[0] > max(text.y for text in found.texts if text.said == '10.0')
+    assert all(0 <= x <= paper.width and 0 <= y <= drawing.height for x, y in places)
+    assert all(0 <= text.x <= paper.width and 0 <= text.y <= drawing.height for text in drawing.texts)
+    lanes = [text.y for text in drawing.texts if text.said in ('write', 'read')]
+    assert lanes == sorted(lanes) and lanes[0] > max(text.y for text in drawing.texts if text.said == '10.0')
 
 
 def test_numbers_of_boxes_that_would_touch_are_left_out():

@@ -81,7 +81,7 @@ def test_times_in_which_calls_failed_are_marked_in_the_action(make):
 
 def test_every_scenario_of_a_case_is_in_the_page(make):
     other = SHORT.changed(label='mds-away', actions=tuple(e._replace(name='mds-away') for e in SHORT.actions))
-    case = make.scenarios(*((each, measured_of(each)) for each in (SHORT, other)))
+    case = make.scenarios(*((point, measured_of(point)) for point in (SHORT, other)))
     html = page(make.session(case))
     assert re.findall(r'throughput of ([\w-]+):', html) == ['oss3-away'] * 2 + ['mds-away'] * 2
 

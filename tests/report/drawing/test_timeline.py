@@ -42,27 +42,27 @@ def test_where_nothing_was_counted_it_says_why(make, case):
     silent = make.counted([])._replace(looks=[])
     refused = silent._replace(watch=silent.watch._replace(why_not='tmpfs is memory'))
     assert drawn(case, silent) is drawn(case, refused) is None
-    found = [why_none(replace(case, telemetry=each)) for each in (silent, refused)]
-    assert found == ['none: the counters never answered', 'none: tmpfs is memory']
+    results = [why_none(replace(case, telemetry=telemetry)) for telemetry in (silent, refused)]
+    assert results == ['none: the counters never answered', 'none: tmpfs is memory']
 
 
-def lines_of(found):
-    return {part.style: part.strokes for part in found['chart'].parts if isinstance(part, Curve)}
+def lines_of(result):
+    return {part.style: part.strokes for part in result['chart'].parts if isinstance(part, Curve)}
 
 
-def boxes_of(found, *kinds):
-    return [part for part in found['chart'].parts if isinstance(part, Box) and part.kind in kinds]
+def boxes_of(result, *kinds):
+    return [part for part in result['chart'].parts if isinstance(part, Box) and part.kind in kinds]
 
 
 def test_the_lines_step_from_look_to_look_on_an_axis_from_zero(make, case):
-    found = drawn(case, make.counted([100.0, 50.0] * 15, [300.0] * 30))
-    assert lines_of(found)['read'][0][:3] == [
+    drawing = drawn(case, make.counted([100.0, 50.0] * 15, [300.0] * 30))
+    assert lines_of(drawing)['read'][0][:3] == [
         (BEGIN, 100 * MIB),
         (BEGIN + 1, 100 * MIB),
         (BEGIN + 1, 50 * MIB),
     ]
-    assert (found['chart'].y.low, found['chart'].y.label, found['step_s']) == (0.0, 'MiB/s', 0.0)
-    assert found['chart'].y.high > 300 * MIB and not why_none(replace(case, telemetry=make.counted([1.0])))
+    assert (drawing['chart'].y.low, drawing['chart'].y.label, drawing['step_s']) == (0.0, 'MiB/s', 0.0)
+    assert drawing['chart'].y.high > 300 * MIB and not why_none(replace(case, telemetry=make.counted([1.0])))
 
 
 def test_a_line_is_broken_where_nothing_is_known(make, case):
@@ -72,38 +72,38 @@ def test_a_line_is_broken_where_nothing_is_known(make, case):
 
 
 def test_every_launch_has_a_band_on_the_lane_of_its_phase(make, case):
-    found = drawn(case, make.counted([100.0] * 30))
-    assert found['chart'].lanes == ['write', 'read']
-    launches = boxes_of(found, 'launch', 'launch other')
+    drawing = drawn(case, make.counted([100.0] * 30))
+    assert drawing['chart'].lanes == ['write', 'read']
+    launches = boxes_of(drawing, 'launch', 'launch other')
     assert [(box.start - BEGIN, box.end - BEGIN, box.lane, box.label) for box in launches] == [
         (0.0, 10.0, 0, 'warm-up, preparation'),
         (10.0, 20.0, 0, 'a measured launch'),
         (20.0, 30.0, 1, 'a measured launch'),
     ]
     assert 'warm-up' in launches[0].words and 'repetition 1' in launches[1].words
-    assert [(box.start, box.end) for box in boxes_of(found, 'timed')] == [(b.start, b.end) for b in launches[1:]]
+    assert [(box.start, box.end) for box in boxes_of(drawing, 'timed')] == [(b.start, b.end) for b in launches[1:]]
 
 
 def test_a_stall_is_marked_and_named_in_words(make, case):
-    found = drawn(case, make.counted(STALLED))
-    assert found['pauses'] == [
+    drawing = drawn(case, make.counted(STALLED))
+    assert drawing['pauses'] == [
         'Stall of 3.00 s, 23 s after the beginning, in read@2MiB, repetition 1: 0 MiB/s moved; usual is 100 MiB/s.'
     ]
-    (box,) = boxes_of(found, 'pause stall')
+    (box,) = boxes_of(drawing, 'pause stall')
     assert (box.start - BEGIN, box.end - BEGIN, box.number, box.label) == (23.0, 26.0, '1', 'stall')
-    assert '1 stall and 0 gaps' in found['chart'].words
+    assert '1 stall and 0 gaps' in drawing['chart'].words
 
 
 def test_a_site_that_shows_decimal_units_has_them_on_the_axis(make, case):
-    found = drawn(case, make.counted([100.0] * 30), DECIMAL)
-    assert (found['unit'].name, found['chart'].y.label) == ('MB/s', 'MB/s')
+    drawing = drawn(case, make.counted([100.0] * 30), DECIMAL)
+    assert (drawing['unit'].name, drawing['chart'].y.label) == ('MB/s', 'MB/s')
 
 
 def test_a_gap_is_told_from_a_stall(make, case):
     telemetry = make.counted([100.0] * 30)
-    found = drawn(case, telemetry._replace(looks=telemetry.looks[:23] + telemetry.looks[27:]))
-    assert [box.label for box in boxes_of(found, 'pause gap')] == ['nothing known']
-    assert found['pauses'] == [
+    drawing = drawn(case, telemetry._replace(looks=telemetry.looks[:23] + telemetry.looks[27:]))
+    assert [box.label for box in boxes_of(drawing, 'pause gap')] == ['nothing known']
+    assert drawing['pauses'] == [
         'Gap of 5.00 s, 22 s after the beginning, in read@2MiB, repetition 1: the counters did not answer.'
     ]
 
@@ -121,9 +121,9 @@ def test_many_looks_are_drawn_as_fewer_steps_that_moved_as_much(make, number, fa
     plan = make.plan()
     rates = [float(i * factor % 211) for i in range(number)]
     evidence = replace(make.case(plan, make.records(plan, make.even_rates(plan))), telemetry=make.counted(rates))
-    found = timeline(evidence, BINARY)
-    (stroke,) = lines_of(found)['read']
-    assert len(stroke) == 2 * MAX_STEPS and found['step_s'] == pytest.approx(number / MAX_STEPS)
+    result = timeline(evidence, BINARY)
+    (stroke,) = lines_of(result)['read']
+    assert len(stroke) == 2 * MAX_STEPS and result['step_s'] == pytest.approx(number / MAX_STEPS)
     moved = [rate * (end - start) for (start, rate), (end, _) in zip(stroke[::2], stroke[1::2], strict=True)]
     assert sum(moved) == pytest.approx(sum(rates) * MIB, rel=1e-6)
 
@@ -132,9 +132,9 @@ def test_launches_of_metadata_share_one_lane_and_have_no_stalls(make):
     plan = make.plan('Check', metadata_tree(files_per_directory=1000, scales=True), Sweep('tree', (('shared', {}),)))
     records = make.records(plan, make.tree_rates(plan))
     evidence = replace(make.case(plan, records), telemetry=make.counted([0.0, 50.0] * 10))
-    found = timeline(evidence, BINARY)
-    assert found['chart'].lanes == ['launches']
-    assert not found['flows'] and not found['pauses']
+    result = timeline(evidence, BINARY)
+    assert result['chart'].lanes == ['launches']
+    assert not result['flows'] and not result['pauses']
 
 
 def test_the_page_folds_it_unless_something_stood_still(make, case, page_of):

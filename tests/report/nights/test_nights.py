@@ -17,7 +17,6 @@ from seatrial.report.nights.nights import (
     RUNNING,
     START_GRACE,
     Judged,
-    Night,
     Unfinished,
     VerdictKey,
     criteria_in,
@@ -36,13 +35,13 @@ DAY = timedelta(days=1)
 WRITE = VerdictKey(f'Check/{WHERE}', 'write@1')
 
 
-def judged(*verdicts, **others):
+def of(*tables, **others):
+    return nights(tables, 'site', 'nightly', **others)
+
+
+def judged(*verdicts):
     """The nights of one metric, a day apart."""
-    return nights(
-        [plain(FIRST + number * DAY, verdict, **others) for number, verdict in enumerate(verdicts)],
-        'site',
-        'nightly',
-    )
+    return of(*(plain(FIRST + number * DAY, verdict) for number, verdict in enumerate(verdicts)))
 
 
 def standing(*verdicts):
@@ -52,11 +51,8 @@ def standing(*verdicts):
 
 def test_a_night_has_the_verdicts_of_session_case_and_metric():
     (night,) = judged('FAIL')
-    assert (night.session, night.verdict, night.cases) == (
-        session(FIRST),
-        Verdict.FAIL,
-        {f'Check/{WHERE}': Verdict.FAIL},
-    )
+    cases = {f'Check/{WHERE}': Verdict.FAIL}
+    assert (night.session, night.verdict, night.cases) == (session(FIRST), Verdict.FAIL, cases)
     assert night.criteria[WRITE] == Judged(Verdict.FAIL, 'because')
 
 
@@ -71,79 +67,54 @@ def test_a_night_in_which_nothing_was_launched_ends_as_it_began():
 
 
 def test_other_sites_and_profiles_are_other_nights():
-    everything = pl.concat(
-        [
-            plain(FIRST, 'PASS'),
-            plain(FIRST + DAY, 'FAIL', site='other'),
-            plain(FIRST + 2 * DAY, 'FAIL', profile='paper'),
-        ]
-    )
-    assert [night.session for night in nights([everything], 'site', 'nightly')] == [session(FIRST)]
+    others = plain(FIRST + DAY, 'FAIL', site='other'), plain(FIRST + 2 * DAY, 'FAIL', profile='paper')
+    assert [night.session for night in of(pl.concat([plain(FIRST, 'PASS'), *others]))] == [session(FIRST)]
 
 
 def test_of_several_systems_each_has_its_own_nights():
     table = pl.concat([plain(FIRST, 'FAIL'), plain(FIRST + DAY, 'PASS').with_columns(partition=pl.lit('other:io'))])
-    found = {system: nights([table], 'site', 'nightly', system=system) for system in (None, 'lab', 'other')}
-    assert {system: [night.verdict.value for night in each] for system, each in found.items()} == {
-        None: ['FAIL', 'PASS'],
-        'lab': ['FAIL'],
-        'other': ['PASS'],
-    }
+    verdicts = {None: ['FAIL', 'PASS'], 'lab': ['FAIL'], 'other': ['PASS']}
+    assert {name: [night.verdict.value for night in of(table, system=name)] for name in verdicts} == verdicts
 
 
 def test_a_session_of_named_checks_is_no_night():
     monday = rows(FIRST, 'FAIL', {'A': ('FAIL', {'write@1': 'FAIL'}), 'B': ('PASS', {'write@1': 'PASS'})})
     by_hand = rows(FIRST + DAY, 'PASS', {'B': ('PASS', {'write@1': 'PASS'})}, selection='B')
-    past = nights([monday, by_hand], 'site', 'nightly')
+    past = of(monday, by_hand)
     assert [night.session for night in past] == [session(FIRST)]
     assert list(standings(past)[-1]) == [VerdictKey(f'A/{WHERE}', 'write@1')]
 
 
 def test_nights_are_in_the_order_of_their_beginning():
-    found = nights([pl.concat([plain(FIRST + DAY, 'PASS'), plain(FIRST, 'PASS')])], 'site', 'nightly')
-    assert [night.began for night in found] == [FIRST, FIRST + DAY]
+    both = pl.concat([plain(FIRST + DAY, 'PASS'), plain(FIRST, 'PASS')])
+    assert [night.began for night in of(both)] == [FIRST, FIRST + DAY]
 
 
 def test_a_case_that_no_metric_explains_is_a_criterion_of_its_own():
-    (night,) = nights([rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})})], 'site', 'nightly')
+    (night,) = of(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}))
     assert night.criteria[VerdictKey(f'Check/{WHERE}', '')].verdict is Verdict.FAIL
     assert night.criteria[VerdictKey('', '')].verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_session_that_no_case_explains_is_a_criterion_of_its_own():
-    (night,) = nights([rows(FIRST, 'FAIL', {'Check': ('PASS', {'write@1': 'PASS'})})], 'site', 'nightly')
+    (night,) = of(rows(FIRST, 'FAIL', {'Check': ('PASS', {'write@1': 'PASS'})}))
     assert night.criteria[VerdictKey('', '')].verdict is Verdict.FAIL
 
 
 def test_an_enforced_expectation_is_named_and_explains_its_case():
     known = {VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes'): Judged(Verdict.FAIL, 'it falls')}
-    past = nights([rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})})], 'site', 'nightly', lambda _: known)
+    past = of(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}), enforced=lambda _: known)
     assert list(standings(past)[-1]) == [VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes')]
 
 
 def test_only_enforced_expectations_of_the_results_are_criteria():
     def expectation(id, enforced, verdict):
-        return {
-            'id': id,
-            'subject': 'write',
-            'enforced': enforced,
-            'relation': {'verdict': verdict, 'sentence': 'so it is'},
-        }
+        relation = {'verdict': verdict, 'sentence': 'so it is'}
+        return {'id': id, 'subject': 'write', 'enforced': enforced, 'relation': relation}
 
-    results = {
-        'relations': [expectation('L09-09', True, 'undecided')],
-        'cases': [
-            {
-                'case': {'name': 'C'},
-                'expectations': [
-                    expectation('L09-01', True, 'fails'),
-                    expectation('L09-02', False, 'fails'),
-                    expectation('L09-03', True, 'holds'),
-                ],
-            }
-        ],
-    }
-    assert enforced_in(results) == {
+    of_case = [('L09-01', True, 'fails'), ('L09-02', False, 'fails'), ('L09-03', True, 'holds')]
+    case = {'case': {'name': 'C'}, 'expectations': [expectation(*arguments) for arguments in of_case]}
+    assert enforced_in({'relations': [expectation('L09-09', True, 'undecided')], 'cases': [case]}) == {
         VerdictKey('', 'L09-09 write'): Judged(Verdict.INCONCLUSIVE, 'so it is'),
         VerdictKey('C', 'L09-01 write'): Judged(Verdict.FAIL, 'so it is'),
         VerdictKey('C', 'L09-03 write'): Judged(Verdict.PASS, 'so it is'),
@@ -153,26 +124,22 @@ def test_only_enforced_expectations_of_the_results_are_criteria():
 @pytest.mark.parametrize(
     ('verdicts', 'stands'),
     [
-        *((('FAIL', each, each), ('FAIL', 0, False)) for each in ('INCONCLUSIVE', 'INVALID', 'INCOMPLETE')),
-        *((('FAIL', 'INCONCLUSIVE', each), None) for each in ('PASS', 'MEASURED')),
+        *((('FAIL', verdict, verdict), ('FAIL', 0, False)) for verdict in ('INCONCLUSIVE', 'INVALID', 'INCOMPLETE')),
+        *((('FAIL', 'INCONCLUSIVE', verdict), None) for verdict in ('PASS', 'MEASURED')),
         (('PASS', 'FAIL', 'INVALID', 'FAIL'), ('FAIL', 1, True)),
-        *((('PASS', each), (each, 1, True)) for each in ('INVALID', 'INCOMPLETE')),
-        *((('PASS', each, 'INCONCLUSIVE'), None) for each in ('INVALID', 'INCOMPLETE')),
+        *((('PASS', verdict), (verdict, 1, True)) for verdict in ('INVALID', 'INCOMPLETE')),
+        *((('PASS', verdict, 'INCONCLUSIVE'), None) for verdict in ('INVALID', 'INCOMPLETE')),
         (('INCONCLUSIVE',), None),
         (('INVALID', 'INCOMPLETE'), ('INCOMPLETE', 1, True)),
     ],
 )
 def test_a_criterion_stands_since_a_night_until_one_decides_otherwise(verdicts, stands):
-    found = standing(*verdicts)
-    assert (found and (found.verdict.value, (found.since - FIRST).days, found.seen)) == stands
+    current = standing(*verdicts)
+    assert (current and (current.verdict.value, (current.since - FIRST).days, current.seen)) == stands
 
 
 def test_a_criterion_that_is_not_tested_any_more_is_forgotten():
-    past = nights(
-        [plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', {'Other': ('PASS', {'read@1': 'PASS'})})],
-        'site',
-        'nightly',
-    )
+    past = of(plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', {'Other': ('PASS', {'read@1': 'PASS'})}))
     assert standings(past)[-1] == {}
 
 
@@ -181,8 +148,8 @@ def test_a_failing_criterion_fails_until_it_passes_or_is_none_any_more(verdicts)
     fails = False
     for verdict in verdicts:
         fails = verdict == 'FAIL' or (fails and verdict not in ('PASS', 'MEASURED'))
-    found = standing(*verdicts)
-    assert (found is not None and found.verdict is Verdict.FAIL) == fails
+    current = standing(*verdicts)
+    assert (current is not None and current.verdict is Verdict.FAIL) == fails
 
 
 @pytest.mark.parametrize(
@@ -218,12 +185,8 @@ MORNING = DUE[-1] + START_GRACE
 
 
 def became(*, ended=(), alive=(), dead=(), now=MORNING):
-    past = [Night(session(began), began, began, Verdict.PASS, {}, {}) for began in ended]
-    begun = [
-        *(Unfinished(session(began), began, True) for began in alive),
-        *(Unfinished(session(began), began, False) for began in dead),
-    ]
-    return [run.state for run in runs(DUE, FOLLOWING, now, [night.began for night in past], begun)]
+    begun = [Unfinished(session(began), began, began in alive) for began in (*alive, *dead)]
+    return [run.state for run in runs(DUE, FOLLOWING, now, ended, begun)]
 
 
 LATE, SLOW_CLOCK = timedelta(hours=20), -timedelta(minutes=1)
@@ -263,7 +226,7 @@ def test_where_nothing_was_due_nothing_was_missed():
 def swept(began, **verdicts):
     """A night of a node sweep: the verdicts of its points."""
     metrics = {f'write@{point}': verdict for point, verdict in verdicts.items()}
-    worst = next((each for each in ('FAIL', 'INVALID') if each in verdicts.values()), 'PASS')
+    worst = next((verdict for verdict in ('FAIL', 'INVALID') if verdict in verdicts.values()), 'PASS')
     points = pl.col('metric').str.split('@').list.get(1)
     return rows(began, worst, {'Nodes': (worst, metrics)}).with_columns(
         axis=pl.lit('node'), operation=pl.lit('write'), point=points
@@ -274,7 +237,7 @@ def test_the_groups_of_a_node_sweep_are_one_criterion_for_they_are_other_nodes_e
     first = swept(FIRST, all='PASS', group01='INVALID', group02='PASS')
     second = swept(FIRST + DAY, all='PASS', group01='PASS', group02='INVALID')
     third = swept(FIRST + 2 * DAY, all='INVALID', group01='PASS', group02='PASS')
-    past = nights([first, second, third], 'site', 'nightly')
+    past = of(first, second, third)
     groups, everyone = (VerdictKey(f'Nodes/{WHERE}', name) for name in ('write@groups', 'write@all'))
     assert [set(night.criteria) - {groups, everyone} for night in past] == [
         {VerdictKey(f'Nodes/{WHERE}', ''), VerdictKey('', '')}
@@ -287,30 +250,21 @@ def test_the_groups_of_a_node_sweep_are_one_criterion_for_they_are_other_nodes_e
 
 def test_the_worst_group_is_told_whichever_comes_first():
     for verdicts in ({'group01': 'FAIL', 'group02': 'INVALID'}, {'group01': 'INVALID', 'group02': 'FAIL'}):
-        (night,) = nights([swept(FIRST, all='PASS', **verdicts)], 'site', 'nightly')
+        (night,) = of(swept(FIRST, all='PASS', **verdicts))
         failed = next(point for point, verdict in verdicts.items() if verdict == 'FAIL')
-        told = night.criteria[VerdictKey(f'Nodes/{WHERE}', 'write@groups')]
-        assert told == Judged(Verdict.FAIL, f'{failed}: because')
+        known = night.criteria[VerdictKey(f'Nodes/{WHERE}', 'write@groups')]
+        assert known == Judged(Verdict.FAIL, f'{failed}: because')
 
 
 def test_the_criteria_of_a_session_are_counted():
     criterion = {'id': 'L', 'subject': 's', 'relation': {'verdict': HOLDS, 'sentence': ''}}
+    enforced, context = {**criterion, 'enforced': True}, {**criterion, 'enforced': False}
+    plain_case = {'references': [], 'isolation': None, 'unjudged': '', 'expectations': []}
     cases = [
-        {'case': {'name': 'A'}, 'references': [{}, {}], 'isolation': None, 'expectations': []},
-        {
-            'case': {'name': 'B'},
-            'references': [],
-            'isolation': {},
-            'unjudged': '',
-            'expectations': [{**criterion, 'enforced': True}],
-        },
-        {'case': {'name': 'S'}, 'references': [], 'isolation': {}, 'unjudged': 'smoke', 'expectations': []},
-        {
-            'case': {'name': 'C'},
-            'references': [],
-            'isolation': None,
-            'expectations': [{**criterion, 'enforced': False}],
-        },
+        {**plain_case, 'case': {'name': 'A'}, 'references': [{}, {}]},
+        {**plain_case, 'case': {'name': 'B'}, 'isolation': {}, 'expectations': [enforced]},
+        {**plain_case, 'case': {'name': 'S'}, 'isolation': {}, 'unjudged': 'smoke'},
+        {**plain_case, 'case': {'name': 'C'}, 'expectations': [context]},
     ]
     assert criteria_in({'cases': cases, 'relations': []}) == 4
     assert criteria_in({'cases': cases[2:], 'relations': []}) == 0

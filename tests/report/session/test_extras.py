@@ -32,9 +32,11 @@ def rows_of(make):
 
     def rows(case, heading):
         _, there, after = page(make.session(case)).partition(f'<h4>{heading}</h4>')
-        found = re.findall('<tr>(.*?)</tr>', after.partition('</table>')[0].partition('<tbody>')[2], re.DOTALL)
+        result = re.findall('<tr>(.*?)</tr>', after.partition('</table>')[0].partition('<tbody>')[2], re.DOTALL)
         return (
-            [' '.join(re.sub('<[^>]*>', ' ', row).replace('\u2013', '-').split()) for row in found] if there else None
+            [' '.join(re.sub('<[^>]*>', ' ', row).replace('\u2013', '-').split()) for row in result]
+            if there
+            else None
         )
 
     return rows
@@ -49,8 +51,8 @@ def test_every_group_of_nodes_has_a_row_with_the_ratio_to_the_first(make, rows_o
     plan, records = even(make)
     samples = []
     for sample in records.samples:
-        own = sample.measurement.tasks[0]._replace(start_s=0.0, end_s=2.0, bytes_moved=400 * MIB)
-        tasks = (own._replace(rank=0, host='n1'), own._replace(rank=1, host='n2', bytes_moved=200 * MIB))
+        task = sample.measurement.tasks[0]._replace(start_s=0.0, end_s=2.0, bytes_moved=400 * MIB)
+        tasks = (task._replace(rank=0, host='n1'), task._replace(rank=1, host='n2', bytes_moved=200 * MIB))
         samples.append(sample._replace(measurement=sample.measurement._replace(tasks=tasks)))
     plan = plan._replace(groups=(NodeGroup('rack1', ('n1',)), NodeGroup('rack2', ('n2',))))
     records = records._replace(samples=samples)
@@ -63,7 +65,7 @@ def test_every_group_of_nodes_has_a_row_with_the_ratio_to_the_first(make, rows_o
 def test_each_class_that_was_filled_in_has_its_share_beside_the_target(make, rows_of):
     def case(*histograms):
         plan, records = even(make)
-        made = [(each, each.measurement._replace(histograms=histograms)) for each in records.samples]
+        made = [(sample, sample.measurement._replace(histograms=histograms)) for sample in records.samples]
         filled = [sample._replace(measurement=measurement) for sample, measurement in made]
         return make.case(plan, records._replace(samples=filled))
 
@@ -97,17 +99,17 @@ def test_every_group_of_every_round_of_a_drill_down_has_a_row(make, drilled, row
 
 
 def test_the_component_stands_in_the_reason_of_the_fail_alone(make, drilled):
-    (failing,) = [each for each in drilled.result.metrics if each.metric == 'write@2MiB']
+    (failing,) = [metric for metric in drilled.result.metrics if metric.metric == 'write@2MiB']
     assert failing.verdict is Verdict.FAIL
     assert failing.why.endswith('; drill-down: all 2 OSTs of oss2@o2ib are 49 % slower')
     met = make.case(drilled.plan, drilled.records)
-    assert not any('drill-down' in each.why for each in met.result.metrics)
+    assert not any('drill-down' in metric.why for metric in met.result.metrics)
 
 
 def issued(make, *launches):
     plan, records = even(make)
-    point = next(each.point for each in records.samples if each.point.label == '32MiB')
-    return make.case(plan, records._replace(issued=tuple(each._replace(point=point) for each in launches)))
+    point = next(sample.point for sample in records.samples if sample.point.label == '32MiB')
+    return make.case(plan, records._replace(issued=tuple(launch._replace(point=point) for launch in launches)))
 
 
 def darshan(order):

@@ -57,9 +57,9 @@ def test_a_change_is_said_in_a_line_with_both_values(case):
 
 def test_where_the_run_directories_lay_is_no_change_of_a_setting(case):
     cases = [case(BEFORE, BEFORE, started=float(n)) for n in range(3)]
-    for each, where in zip(cases, ('MDT 0', 'MDT 1', 'MDT 0'), strict=True):
-        end = each.records.end._replace(placed=where)
-        object.__setattr__(each, 'records', each.records._replace(end=end))
+    for one, where in zip(cases, ('MDT 0', 'MDT 1', 'MDT 0'), strict=True):
+        end = one.records.end._replace(placed=where)
+        object.__setattr__(one, 'records', one.records._replace(end=end))
     (state,) = states(cases)
     assert state['settings']['run directories'] == 'MDT 0 (2 cases); MDT 1 (1 case)' and list(state['changed']) == []
 
@@ -73,12 +73,12 @@ def test_every_file_system_has_its_own(case):
 
 def test_full_and_silent_targets_are_noted(case):
     (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE))])
-    assert [(each['row'].number, each['note']) for each in state['targets']] == [
+    assert [(target['row'].number, target['note']) for target in state['targets']] == [
         (0, ''),
         (1, 'nearly full: figures on it are lower'),
         (2, 'does not answer'),
     ]
-    assert [None if each['share'] is None else round(each['share'], 2) for each in state['targets']] == [
+    assert [None if target['share'] is None else round(target['share'], 2) for target in state['targets']] == [
         0.4,
         0.9,
         None,
@@ -86,7 +86,7 @@ def test_full_and_silent_targets_are_noted(case):
 
 
 @pytest.mark.parametrize(
-    ('listed', 'said'),
+    ('listed', 'text'),
     [
         ({'osts': 3}, ''),
         ({'osts': 4}, 'the site has 4 OSTs, and 3 are seen'),
@@ -94,9 +94,9 @@ def test_full_and_silent_targets_are_noted(case):
         ({'osts': 2, 'listed': ('OST',)}, ''),
     ],
 )
-def test_a_target_that_is_not_there_at_all_is_missed(case, listed, said):
+def test_a_target_that_is_not_there_at_all_is_missed(case, listed, text):
     (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE), **listed)])
-    assert state['missing'] == said
+    assert state['missing'] == text
 
 
 def test_the_page_shows_them(make, case):
@@ -160,7 +160,7 @@ def test_more_than_a_twentieth_of_the_samples_missing_is_said(seen, there, lacki
 
 def test_a_server_that_never_answered_is_there_with_the_reason(seen, make):
     case = seen([look(n) for n in range(1, 101)], [ServerGap(BEGIN + 1, 'mds1', 'no route')])
-    (row,) = (each for each in monitored(case, BINARY)['rows'] if each['server'] == 'mds1')
+    (row,) = (server_row for server_row in monitored(case, BINARY)['rows'] if server_row['server'] == 'mds1')
     assert (row['missing'], row['lacking']) == (1.0, True)
     assert 'no route' in page(make.session(case))
 

@@ -21,8 +21,8 @@ BOTH = data_access('multiple', bytes_per_task=SIZE)
 
 
 def rates(factors=None, seed=1):
-    rng, own = random.Random(seed), factors or {}
-    return lambda node, phase: rng.gauss(100.0, 1.0) * MIB * own.get(node, 1.0)
+    rng, by_place = random.Random(seed), factors or {}
+    return lambda node, phase: rng.gauss(100.0, 1.0) * MIB * by_place.get(node, 1.0)
 
 
 def shown(nodes=4, factors=None, again=True, **plan):
@@ -32,7 +32,7 @@ def shown(nodes=4, factors=None, again=True, **plan):
 
 
 @pytest.mark.parametrize(
-    ('factors', 'again', 'said'),
+    ('factors', 'again', 'text'),
     [
         ({}, True, 'none of 4 nodes is slow'),
         ({'n3': 0.6}, True, '1 of 4 nodes is slow: n3'),
@@ -40,8 +40,8 @@ def shown(nodes=4, factors=None, again=True, **plan):
         ({'n3': 0.6, 'n1': 0.5}, True, '2 of 4 nodes are slow: n1, n3'),
     ],
 )
-def test_the_summary_counts_what_is_named(factors, again, said):
-    assert shown(factors=factors, again=again)['summary'] == said
+def test_the_summary_counts_what_is_named(factors, again, text):
+    assert shown(factors=factors, again=again)['summary'] == text
 
 
 def test_a_healthy_system_has_no_mark_and_another_sweep_shows_nothing():
@@ -49,8 +49,8 @@ def test_a_healthy_system_has_no_mark_and_another_sweep_shows_nothing():
 
 
 def test_the_summary_says_that_the_places_fall_into_groups():
-    said = shown(factors={'n1': 0.5, 'n2': 0.5, 'n3': 0.5})['summary']
-    assert 'the nodes fall into groups: 3 (n1, n2, n3) have ' in said and 'none of' not in said
+    text = shown(factors={'n1': 0.5, 'n2': 0.5, 'n3': 0.5})['summary']
+    assert 'the nodes fall into groups: 3 (n1, n2, n3) have ' in text and 'none of' not in text
 
 
 def test_a_smoke_test_says_why_it_names_nobody():
@@ -136,12 +136,12 @@ def test_a_suspected_target_is_what_the_head_of_the_page_says_of_its_case(make):
 
 def test_the_head_of_page_and_summary_names_the_slow_and_nobody_who_was_cleared(make):
     plan = node_plan(4)
-    found = {}
+    kinds = {}
     for again in (0.6, 1.0):
         session = make.session(make.case(plan, night(plan, rates({'n3': 0.6}), rates({'n3': again}, 2))))
         heads = page(session).partition('</header>')[0], markdown(session).partition('- Site')[0]
-        found[again] = ['node n3' in head for head in heads]
-    assert found == {0.6: [True, True], 1.0: [False, False]}
+        kinds[again] = ['node n3' in head for head in heads]
+    assert kinds == {0.6: [True, True], 1.0: [False, False]}
 
 
 def test_junit_fails_with_the_sentence(make):

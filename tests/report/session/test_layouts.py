@@ -41,26 +41,26 @@ def chosen(one):
 
 
 def test_the_best_layout_is_named_with_its_figure_and_what_the_default_loses(make):
-    found = chosen(case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0}))
-    assert (found['best'].label, found['best'].words, found['alike']) == ('wide', 'wide (c-1.S4M)', ())
-    assert found['sentence'].startswith(
+    result = chosen(case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0}))
+    assert (result['best'].label, result['best'].words, result['alike']) == ('wide', 'wide (c-1.S4M)', ())
+    assert result['sentence'].startswith(
         'write: wide (c-1.S4M) is the best with 1000 MiB/s; the default has 40 % less ('
     )
-    assert found['default_words'].startswith('40 % less (')
+    assert result['default_words'].startswith('40 % less (')
 
 
 def test_the_name_and_the_pool_of_a_layout_keep_their_case(make):
     """A pool is found by its name as it is."""
     layouts = (Layout(), striped('WiDe', ALL, '4MiB', pool='FlasH'))
     session = make.session(case(make, {'default': 600.0, 'WiDe': 1000.0}, layouts))
-    for said in (chosen(session.cases[0])['best'].words, page(session), markdown(session)):
-        assert 'WiDe (c-1.S4M.pFlasH)' in said
+    for text in (chosen(session.cases[0])['best'].words, page(session), markdown(session)):
+        assert 'WiDe (c-1.S4M.pFlasH)' in text
 
 
 def test_layouts_whose_intervals_overlap_are_not_told_apart(make):
-    found = chosen(case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 999.0}))
-    assert [option.label for option in found['alike']] == ['pfl']
-    assert 'wide (c-1.S4M) has the best mean with 1000 MiB/s; pfl is not told apart from it' in found['sentence']
+    result = chosen(case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 999.0}))
+    assert [option.label for option in result['alike']] == ['pfl']
+    assert 'wide (c-1.S4M) has the best mean with 1000 MiB/s; pfl is not told apart from it' in result['sentence']
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,14 @@ def test_layouts_whose_intervals_overlap_are_not_told_apart(make):
     ],
 )
 def test_no_layout_is_called_better_than_a_default_that_it_is_not(make, means, layouts, sentence, default):
-    found = chosen(case(make, means, layouts))
-    assert found['sentence'].startswith(f'write: {sentence}') and found['default_words'] == default
+    result = chosen(case(make, means, layouts))
+    assert result['sentence'].startswith(f'write: {sentence}') and result['default_words'] == default
 
 
 def test_a_layout_that_is_invalid_is_not_chosen(make):
     means = {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0}
-    found = chosen(case(make, means, findings={'write@wide': [WRONG]}))
-    assert found['best'].label == 'pfl' and found['best'].metric.verdict is not Verdict.INVALID
+    result = chosen(case(make, means, findings={'write@wide': [WRONG]}))
+    assert result['best'].label == 'pfl' and result['best'].metric.verdict is not Verdict.INVALID
 
 
 @pytest.mark.parametrize('means', [{}, {'wide': 1000.0}])
@@ -100,16 +100,16 @@ def test_one_layout_alone_is_no_choice(make, means):
 
 def test_a_smoke_test_recommends_nothing(make):
     one = case(make, {'default': 600.0, 'wide': 1000.0}, fixed=True)
-    (found,) = recommendations([one], BINARY)
-    assert found['unjudged']
+    (result,) = recommendations([one], BINARY)
+    assert result['unjudged']
     assert 'is the best' not in markdown(make.session(one))
     assert 'No layout is recommended' in page(make.session(one))
 
 
 def test_stripe_counts_and_sizes_make_a_map(make):
     means = {layout.name: 100.0 * (place + 1) for place, layout in enumerate(MAP)}
-    (found,) = recommendations([case(make, {'default': 50.0, **means}, (Layout(), *MAP))], BINARY)
-    (writes, _) = found['maps']
+    (result,) = recommendations([case(make, {'default': 50.0, **means}, (Layout(), *MAP))], BINARY)
+    (writes, _) = result['maps']
     assert (writes.name, writes.columns) == ('write', ('S64k', 'S1M'))
     assert [count for count, _ in writes.rows] == ['c1', 'c4', 'c-1']
     fields = [field for _, row in writes.rows for field in row]
@@ -123,9 +123,11 @@ def test_metadata_in_layouts_is_recommended_by_rates(make):
     plan = make.plan('Dom', tree, Sweep('layout', (Layout(), dom)))
     rates = {name: samples(3000.0 if name.endswith('@dom') else 1000.0) for name in planned_metrics(plan)}
     one = make.case(plan, make.records(plan, rates))
-    (found,) = recommendations([one], BINARY)
-    assert {each['best'].label for each in found['choices']} == {'dom'}
-    assert 'in each layout' in found['sentence'] and {each['unit'].name for each in found['choices']} == {'op/s'}
+    (result,) = recommendations([one], BINARY)
+    assert {choice['best'].label for choice in result['choices']} == {'dom'}
+    assert 'in each layout' in result['sentence'] and {choice['unit'].name for choice in result['choices']} == {
+        'op/s'
+    }
 
 
 def test_the_page_has_the_table_and_the_sentences_and_the_markdown_too(make):
@@ -139,5 +141,5 @@ def test_the_page_has_the_table_and_the_sentences_and_the_markdown_too(make):
 def test_of_a_metric_that_is_better_lower_the_lowest_is_the_best(make):
     one = case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})
     lower = tuple(replace(metric, better=LOWER) for metric in one.result.metrics)
-    found = choices(one.plan, replace(one.result, metrics=lower), BINARY)[0]
-    assert found['best'].label == 'narrow' and found['default_words'].startswith('100 % more (')
+    result = choices(one.plan, replace(one.result, metrics=lower), BINARY)[0]
+    assert result['best'].label == 'narrow' and result['default_words'].startswith('100 % more (')

@@ -19,8 +19,8 @@ def cases_of(make, *bases, **more):
 
 
 def data_of(cases, system=BINARY):
-    (found,) = overviews(cases, system)
-    return found
+    (result,) = overviews(cases, system)
+    return result
 
 
 def role_of(overview, name):
@@ -28,15 +28,15 @@ def role_of(overview, name):
 
 
 def test_all_checks_share_one_scale_and_one_unit(make):
-    found = data_of(cases_of(make, 100.0, 400.0))
-    slow, fast = found.lanes['rows']
+    result = data_of(cases_of(make, 100.0, 400.0))
+    slow, fast = result.lanes['rows']
     # 100, 200, 400 and 800 MiB/s on an axis from zero: writes, then reads.
     zero = 2 * slow[0]['low'] - slow[1]['low']
-    assert [each['low'] - zero for each in fast] == pytest.approx(
+    assert [lane['low'] - zero for lane in fast] == pytest.approx(
         [4 * (slow[0]['low'] - zero), 8 * (slow[0]['low'] - zero)]
     )
-    assert [(role.name, role.unit.name) for role in found.roles] == [('write', 'MiB/s'), ('read', 'MiB/s')]
-    assert [role.style for role in found.roles] == ['write', 'read']
+    assert [(role.name, role.unit.name) for role in result.roles] == [('write', 'MiB/s'), ('read', 'MiB/s')]
+    assert [role.style for role in result.roles] == ['write', 'read']
 
 
 def test_the_site_chooses_the_system_of_the_units(make):
@@ -48,26 +48,26 @@ def test_a_lane_reaches_from_the_smallest_to_the_largest_mean(make):
     plan = make.plan()
     rates = make.even_rates(plan)
     rates['write@32MiB'] = [2 * rate for rate in rates['write@32MiB']]
-    found = data_of([make.case(plan, make.records(plan, rates))])
-    write = found.lanes['rows'][0][0]
+    result = data_of([make.case(plan, make.records(plan, rates))])
+    write = result.lanes['rows'][0][0]
     assert write['high'] > write['low']
-    assert role_of(found, 'write').range(found.cases[0].result) == '500 \u2013 1000'
+    assert role_of(result, 'write').range(result.cases[0].result) == '500 \u2013 1000'
 
 
 def test_what_is_invalid_takes_no_part(make):
     plan = make.plan()
     wrong = {'read@8MiB': [Finding('T18', 'invalid', 'too little')]}
     rates = make.even_rates(plan) | {'read@8MiB': [9999.0 * MIB] * 6}
-    found = data_of([make.case(plan, make.records(plan, rates, wrong))])
-    means = role_of(found, 'read').means(found.cases[0].result)
+    result = data_of([make.case(plan, make.records(plan, rates, wrong))])
+    means = role_of(result, 'read').means(result.cases[0].result)
     assert len(means) == 2 and max(means) < 1100 * MIB
 
 
 def test_without_a_figure_there_are_columns_and_no_lanes(make):
     plan = make.plan()
-    found = data_of([make.case(plan, make.records(plan, {name: [] for name in planned_metrics(plan)}))])
-    assert found.lanes is None
-    assert [role.range(found.cases[0].result) for role in found.roles] == ['', '']
+    result = data_of([make.case(plan, make.records(plan, {name: [] for name in planned_metrics(plan)}))])
+    assert result.lanes is None
+    assert [role.range(result.cases[0].result) for role in result.roles] == ['', '']
 
 
 @pytest.fixture(scope='module')
@@ -118,24 +118,25 @@ def test_lanes_share_no_scale_between_two_dimensions(make):
     metrics = tuple(
         replace(metric, unit='op/s') if metric.name == 'read' else metric for metric in case.result.metrics
     )
-    found = data_of([replace(case, result=replace(case.result, metrics=metrics))])
-    assert [role.unit.name for role in found.roles] == ['MiB/s', 'op/s']
-    assert [lane['style'] for lane in found.lanes['rows'][0]] == ['write']
+    result = data_of([replace(case, result=replace(case.result, metrics=metrics))])
+    assert [role.unit.name for role in result.roles] == ['MiB/s', 'op/s']
+    assert [lane['style'] for lane in result.lanes['rows'][0]] == ['write']
 
 
-@pytest.mark.parametrize(('cache', 'said'), [('cold', ''), ('cached', 'cached'), ('unknown', 'cache unknown')])
-def test_the_reads_that_a_cache_may_have_answered_are_told_beside_their_figures(make, cache, said):
+@pytest.mark.parametrize(('cache', 'text'), [('cold', ''), ('cached', 'cached'), ('unknown', 'cache unknown')])
+def test_the_reads_that_a_cache_may_have_answered_are_told_beside_their_figures(make, cache, text):
     plan = make.plan()
-    found = data_of([make.case(plan, make.records(plan, make.even_rates(plan), cache=cache))])
-    result = found.cases[0].result
-    assert (role_of(found, 'read').cache(result), role_of(found, 'write').cache(result)) == (said, '')
+    outcome = data_of([make.case(plan, make.records(plan, make.even_rates(plan), cache=cache))])
+    result = outcome.cases[0].result
+    assert (role_of(outcome, 'read').cache(result), role_of(outcome, 'write').cache(result)) == (text, '')
 
 
 def test_reads_of_which_some_were_cached_are_partly_cached(make):
     plan = make.plan()
-    found = data_of([make.case(plan, make.records(plan, make.even_rates(plan), cache='cached'))])
-    result = found.cases[0].result
+    outcome = data_of([make.case(plan, make.records(plan, make.even_rates(plan), cache='cached'))])
+    result = outcome.cases[0].result
     metrics = [
-        replace(each, cache='cold') if each.point == '8MiB' and each.cache else each for each in result.metrics
+        replace(metric, cache='cold') if metric.point == '8MiB' and metric.cache else metric
+        for metric in result.metrics
     ]
-    assert role_of(found, 'read').cache(replace(result, metrics=tuple(metrics))) == 'partly cached'
+    assert role_of(outcome, 'read').cache(replace(result, metrics=tuple(metrics))) == 'partly cached'

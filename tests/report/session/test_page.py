@@ -112,10 +112,10 @@ def test_the_page_says_what_chance_does_to_the_references(seen, plain):
 @example(LONG)
 def test_no_text_changes_the_structure_of_the_page(make, plain, text):
     html = page(holding(make, text))
-    found = Seen(html)
-    assert found.elements == plain['data'].elements
-    assert found.faults == found.open == []
-    assert f'Note: {" ".join(words.clean(text).split())}' in found.said
+    seen_page = Seen(html)
+    assert seen_page.elements == plain['data'].elements
+    assert seen_page.faults == seen_page.open == []
+    assert f'Note: {" ".join(words.clean(text).split())}' in seen_page.said
     html.encode('utf-8')
 
 
@@ -131,7 +131,7 @@ def holding_metadata(make, text):
         cases.append(make.case(plan, records))
         plan = make.plan(f'Guarantees{text}', posix_semantics(), Sweep('tree', ((text, {}),)), name=name)
         facts = (Fact(text, False, text), Fact(f'{text}2', None, text))
-        records = make.records(plan, {each: [1.0] * 6 for each in planned_metrics(plan)}, facts=facts)
+        records = make.records(plan, {name: [1.0] * 6 for name in planned_metrics(plan)}, facts=facts)
         cases.append(make.case(plan, records))
     return make.session(*cases)
 
@@ -143,9 +143,9 @@ def holding_metadata(make, text):
 @example('\x00\x1b[31m\ud800\u202e')
 @example(LONG)
 def test_no_text_of_metadata_changes_the_structure_of_the_page(make, plain, text):
-    found = Seen(page(holding_metadata(make, text)))
-    assert found.elements == plain['metadata'].elements
-    assert found.faults == found.open == []
+    seen_page = Seen(page(holding_metadata(make, text)))
+    assert seen_page.elements == plain['metadata'].elements
+    assert seen_page.faults == seen_page.open == []
 
 
 def test_the_page_says_how_tasks_were_bound_and_which_cores_a_numa_node_has(plain):
@@ -160,8 +160,8 @@ def test_ids_are_unique_and_every_link_leads_to_one(seen):
 
 
 def test_no_level_of_headings_is_left_out(seen, plain):
-    for each in (seen, *plain.values()):
-        levels = [int(tag[1]) for tag, _ in each.elements if re.fullmatch('h[1-6]', tag)]
+    for seen_page in (seen, *plain.values()):
+        levels = [int(tag[1]) for tag, _ in seen_page.elements if re.fullmatch('h[1-6]', tag)]
         assert levels[0] == 1
         assert all(deeper <= level + 1 for level, deeper in pairwise(levels))
 
@@ -169,7 +169,7 @@ def test_no_level_of_headings_is_left_out(seen, plain):
 def test_what_scrolls_can_be_reached_by_the_keyboard(varied, metadata):
     for html in (page(varied), metadata):
         boxes = re.findall(r'<div class="scroll"[^>]*>', html)
-        assert boxes and all(' tabindex="0" role=' in each for each in boxes)
+        assert boxes and all(' tabindex="0" role=' in boxe for boxe in boxes)
 
 
 def test_the_first_page_has_the_criteria_that_are_not_met_first_and_then_those_with_the_least_margin(seen):
@@ -202,10 +202,10 @@ def test_the_first_page_has_the_three_caveats_of_most_cases_and_folds_the_others
 
 
 def test_the_contents_lead_to_every_family_and_the_glossary(metadata):
-    said = Seen(metadata).said
+    text = Seen(metadata).said
     assert (
         'Contents Data : 1 case Metadata : 9 cases Listings of directories : 6 cases POSIX semantics : 3 cases'
-        in said
+        in text
     )
     contents = metadata.partition('<nav')[2].partition('</nav>')[0]
     assert re.findall(r'href="#([\w-]+)"', contents) == [f'family-{n}' for n in (1, 2, 3, 4)] + ['beside', 'words']
@@ -223,7 +223,7 @@ def test_every_word_of_the_glossary_is_in_the_page(seen):
     text = (REPOSITORY / 'docs' / 'reference' / 'glossary.md').read_text()
     rows = text.partition('|---|---|')[2].replace('`', '').splitlines()[1:]
     assert len(rows) > 40
-    assert all(' '.join(each.strip('| ').split(' | ')) in seen.said for each in rows)
+    assert all(' '.join(row.strip('| ').split(' | ')) in seen.said for row in rows)
 
 
 def test_nothing_is_fetched_and_no_script_runs(varied, seen):
@@ -242,7 +242,7 @@ def test_the_verdict_is_the_first_heading_and_the_title(make, varied, seen):
 
 
 @pytest.mark.parametrize(
-    'said',
+    'text',
     [
         'Profile nightly: comparable with other nights of this system.',
         'On node1 Linux 6.1.0 16 GiB memory',
@@ -257,8 +257,8 @@ def test_the_verdict_is_the_first_heading_and_the_title(make, varied, seen):
         'host node1, Linux 6.1.0 16 GiB memory, Python 3.11.2',
     ],
 )
-def test_the_page_says(seen, said):
-    assert said in seen.said
+def test_the_page_says(seen, text):
+    assert text in seen.said
 
 
 def test_every_verdict_has_a_mark_of_its_own_and_its_word(make, varied):
@@ -280,9 +280,9 @@ def test_a_smoke_test_lists_the_literature_and_is_compared_with_nothing(make, va
     plan = make.plan(profile='smoke', fixed=True)
     case = make.case(plan, make.records(plan, {name: [100.0 * MIB] * 4 for name in planned_metrics(plan)}))
     result = replace(case.result, expectations=expectations)
-    unjudged = tuple(not_judged(each, result.unjudged) for each in expectations)
-    said = Seen(page(make.session(replace(case, result=replace(result, expectations=unjudged))))).said
-    assert 'L09-02 writing does not depend on the transfer size: undecided here' in said and 'hold here' not in said
+    unjudged = tuple(not_judged(expectation, result.unjudged) for expectation in expectations)
+    text = Seen(page(make.session(replace(case, result=replace(result, expectations=unjudged))))).said
+    assert 'L09-02 writing does not depend on the transfer size: undecided here' in text and 'hold here' not in text
 
 
 @pytest.fixture(scope='module')
@@ -291,7 +291,7 @@ def metadata(make):
 
 
 @pytest.mark.parametrize(
-    'said',
+    'text',
     [
         'File system scratch (ext4) /scratch/trials fast (tmpfs) /fast/trials vol0 (glusterfs) /vol0/trials',
         'Metadata verdict check where',
@@ -307,16 +307,16 @@ def metadata(make):
         'guarantee scratch ext4 fast tmpfs vol0 glusterfs flock holds holds does not hold',
     ],
 )
-def test_the_page_of_metadata_says(metadata, said):
-    assert said.replace(' :', ':').replace(' .', '.') in Seen(metadata).said
+def test_the_page_of_metadata_says(metadata, text):
+    assert text.replace(' :', ':').replace(' .', '.') in Seen(metadata).said
 
 
 def test_points_of_which_only_one_was_cold_are_named(make):
     case = next(case for case in make.metadata().cases if case.plan.case.check == 'FileMetadata')
     metrics = tuple(replace(m, cache='cold') if m.metric == 'file_stat@shared' else m for m in case.result.metrics)
     case = replace(case, result=replace(case.result, metrics=metrics))
-    said = Seen(page(make.session(case))).said
-    assert 'Not compared, because only one of the two was cold: file_stat.' in said
+    text = Seen(page(make.session(case))).said
+    assert 'Not compared, because only one of the two was cold: file_stat.' in text
 
 
 def section_of(html, check):
@@ -324,10 +324,10 @@ def section_of(html, check):
 
 
 def test_a_listing_has_its_time_and_its_ratio_to_the_first(metadata):
-    said = Seen(section_of(metadata, 'AttributeCache')).said
-    assert re.search(r'1st listing MEASURED 1913 .* 466 \u2013 6 precise enough cold 2nd', said)
+    text = Seen(section_of(metadata, 'AttributeCache')).said
+    assert re.search(r'1st listing MEASURED 1910 .* 466 \u2013 6 precise enough cold 2nd', text)
     assert re.search(
-        r'4th listing MEASURED 27 000 .* 33\.0 14\.1 14\.0 \u2013 14\.2 6 precise enough listed before', said
+        r'4th listing MEASURED 27 000 .* 33\.0 14\.1 14\.0 \u2013 14\.2 6 precise enough listed before', text
     )
 
 
@@ -345,11 +345,13 @@ def test_what_does_not_hold_stands_first(make, metadata):
 
 def test_a_guarantee_that_the_site_has_made_a_criterion_is_marked(make):
     case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixSemantics')
-    expectations = tuple(replace(each, enforced=each.subject == 'flock') for each in case.result.expectations)
+    expectations = tuple(
+        replace(expectation, enforced=expectation.subject == 'flock') for expectation in case.result.expectations
+    )
     case = replace(case, result=replace(case.result, expectations=expectations))
-    said = Seen(page(make.session(case))).said
-    assert said.count('criterion of this site') == 1
-    assert 'what flock says criterion of this site holds' in said
+    text = Seen(page(make.session(case))).said
+    assert text.count('criterion of this site') == 1
+    assert 'what flock says criterion of this site holds' in text
 
 
 @pytest.mark.parametrize(
@@ -370,7 +372,7 @@ def test_the_styles_of_series_differ_by_marker_or_dashes():
         style: re.search(rf'[^}}]*\.o-{style}\b[^{{]*\.line \{{ stroke-dasharray: ([^;]+);', STYLE.read_text())
         for style in STYLES
     }
-    looks = {(MARKERS[style], found.group(1) if found else '') for style, found in dashes.items()}
+    looks = {(MARKERS[style], result.group(1) if result else '') for style, result in dashes.items()}
     assert len(looks) == len(STYLES)
 
 
@@ -419,14 +421,14 @@ def test_metrics_of_two_dimensions_have_a_drawing_each_and_their_units_beside_th
     plan = make.plan()
     case = make.case(plan, make.records(plan, make.even_rates(plan)))
     metrics = tuple(
-        replace(each, unit='s', better=LOWER) if each.name == 'read' else each for each in case.result.metrics
+        replace(metric, unit='s', better=LOWER) if metric.name == 'read' else metric for metric in case.result.metrics
     )
     html = page(make.session(replace(case, result=replace(case.result, metrics=metrics))))
     section = section_of(html, 'Check')
     assert section.count('<svg class="curve wide"') == 2
-    said = Seen(section).said
-    assert 's (lower is better)' in said and 'MiB/s (lower is better)' not in said
-    assert re.search(r'write, MiB/s 2 MiB MEASURED 500 .* read, s 2 MiB MEASURED 1 048 576 000', said)
+    text = Seen(section).said
+    assert 's (lower is better)' in text and 'MiB/s (lower is better)' not in text
+    assert re.search(r'write, MiB/s 2 MiB MEASURED 500 .* read, s 2 MiB MEASURED 1 050 000 000', text)
     assert {'write, MiB/s', 'read, s'} <= set(re.findall(r'data-label="([^"]+)"', html))
 
 
@@ -437,10 +439,10 @@ def test_a_session_without_cases_has_a_page(make):
 def test_a_rate_stands_in_its_column_though_guarantees_were_tried_as_well(make):
     case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixOperations')
     tried = replace(case, result=replace(case.result, facts=(Fact('appends_whole', True, 'all are whole'),)))
-    plain, own = (
-        page(make.session(each)).split('<table class="cases">')[1].split('</tbody>')[0] for each in (case, tried)
+    plain, shown = (
+        page(make.session(one)).split('<table class="cases">')[1].split('</tbody>')[0] for one in (case, tried)
     )
-    assert own == plain
+    assert shown == plain
 
 
 def test_what_calls_broke_while_they_were_timed_stands_beside_their_figures(make):

@@ -1,5 +1,7 @@
-"""How much there is to read on a page, unfolded and in all: of sessions that were measured, and of made-up ones."""
+"""How much there is to read on a page, unfolded and in all, and on the terminal: of a session that was measured, and
+of made-up ones."""
 
+import io
 import re
 import tarfile
 import zipfile
@@ -9,13 +11,18 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from seatrial.check.declared import load
-from seatrial.check.session import not_applicable_of
+from seatrial.check.session import Session, not_applicable_of
 from seatrial.judge.session import judge_cases, judge_session
 from seatrial.judge.verdict import Criteria
 from seatrial.report.session.page import page
+from seatrial.report.terminal import rows_of
 from seatrial.session.evidence import evidence_in, read_case
+from seatrial.session.results import show
+from seatrial.site.load import load as load_site
+from seatrial.site.profile import PROFILES
 from seatrial.workload.words import by_key
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -43,15 +50,17 @@ class Words(HTMLParser):
 
     def handle_data(self, data):
         if not {'svg', 'style', 'head'} & {tag for tag, _ in self.inside}:
-            found = len(re.findall(r'\w\S*', data.replace('\u202f', '')))
-            folded = any(own == ('details', False) and inner[0] != 'summary' for own, inner in pairwise(self.inside))
-            self.all += found
-            self.unfolded += 0 if folded else found
+            result = len(re.findall(r'\w\S*', data.replace('\u202f', '')))
+            folded = any(
+                outer == ('details', False) and inner[0] != 'summary' for outer, inner in pairwise(self.inside)
+            )
+            self.all += result
+            self.unfolded += 0 if folded else result
 
 
 @pytest.fixture(scope='module')
 def smoke(tmp_path_factory):
-    """The page of a smoke test of 30 cases, as it was measured in a virtual machine."""
+    """The evidence of a smoke test of 30 cases, as it was measured in a virtual machine."""
     folder = tmp_path_factory.mktemp('sessions') / '20261128T071623-a45262'
     with tarfile.open(SMOKE) as archive:
         archive.extractall(folder, filter='data')
@@ -59,40 +68,52 @@ def smoke(tmp_path_factory):
     checks = load(REPOSITORY / 'checks')
     criteria = {plan.case: Criteria(tuple(checks[plan.case.check].expectations)) for plan, _ in cases}
     result = judge_session(folder.name, 'smoke', judge_cases(cases, criteria), criteria, [])
-    return page(
-        evidence_in(folder, cases, result, site='local', label='smoke', not_applicable=not_applicable_of(folder))
-    )
+    return evidence_in(folder, cases, result, site='local', label='smoke', not_applicable=not_applicable_of(folder))
 
 
 def failing(make, number):
     """A session of so many cases that miss their references."""
-    case = next(each for each in make.varied().cases if each.result.verdict.value == 'FAIL')
+    case = next(case for case in make.varied().cases if case.result.verdict.value == 'FAIL')
     named = [f'SharedFileStridedTasks{number}' for number in range(number)]
     plans = [case.plan._replace(case=case.plan.case._replace(check=name)) for name in named]
     return make.session(*(replace(case, plan=plan, result=replace(case.result, case=plan.case)) for plan in plans))
 
 
 def test_a_smoke_test_of_30_cases_is_a_page_of_1200_words_unfolded_and_of_12000_in_all(smoke):
-    found = Words(smoke)
-    assert '30 cases' in smoke
-    assert found.unfolded <= 1200 and found.all <= 12_000, (found.unfolded, found.all)
+    html = page(smoke)
+    words = Words(html)
+    assert '30 cases' in html
+    assert words.unfolded <= 1200 and words.all <= 12_000, (words.unfolded, words.all)
 
 
 def test_however_much_fails_a_page_has_1200_words_unfolded(make):
     sessions = {'40 FAIL': failing(make, 40), 'INVALID and INCOMPLETE': make.varied()}
-    assert {name for name, each in sessions.items() if Words(page(each)).unfolded > 1200} == set()
+    assert {name for name, session in sessions.items() if Words(page(session)).unfolded > 1200} == set()
+
+
+def test_the_end_of_a_session_takes_25_rows_of_a_terminal_of_which_the_first_is_the_verdict(smoke, make):
+    for evidence in (smoke, failing(make, 40), make.varied()):
+        screen = Console(file=io.StringIO(), width=200, highlight=False, markup=False)
+        session = Session('s', Path('s'), load_site(REPOSITORY / 'site-config' / 'local'), PROFILES['smoke'], ())
+        show(screen, session, [(each.plan, each.records) for each in evidence.cases], evidence.result)
+        lines = screen.file.getvalue().splitlines()
+        assert evidence.result.verdict.value in lines[0]
+        assert rows_of(lines) <= 25 and len(' '.join(lines).split()) <= 400, lines
 
 
 def test_the_pages_of_the_sample_are_as_short():
     with zipfile.ZipFile(REPOSITORY / 'reports' / 'sample.zip') as bundle:
         pages = {name: Words(bundle.read(name).decode()) for name in bundle.namelist() if name.endswith('index.html')}
     assert len(pages) > 5
-    assert {name: found.unfolded for name, found in pages.items() if found.unfolded > 600 or found.all > 2400} == {}
+    assert {
+        name: result.unfolded for name, result in pages.items() if result.unfolded > 600 or result.all > 2400
+    } == {}
 
 
 def test_a_metric_has_one_sign_on_the_whole_page(smoke):
+    html = page(smoke)
     sign = r'<svg class="swatch o-(\w+)"[^>]*>(?:<path[^>]*>)*</svg>\s*([\w ]+)'
-    columns = {name for _, name in re.findall(f'<th scope="col" class="n"><span class="both">{sign}', smoke)}
-    found = by_key((name, style) for style, name in re.findall(sign, smoke) if name in columns)
-    assert len(columns) > 15 and found['read'].count('read') > 10
-    assert {name: own for name, own in found.items() if len(set(own)) > 1} == {}
+    columns = {name for _, name in re.findall(f'<th scope="col" class="n"><span class="both">{sign}', html)}
+    result = by_key((name, style) for style, name in re.findall(sign, html) if name in columns)
+    assert len(columns) > 15 and result['read'].count('read') > 10
+    assert {name: styles for name, styles in result.items() if len(set(styles)) > 1} == {}

@@ -29,25 +29,25 @@ def repeated(make, cache='cold', **rates):
 def test_the_contention_factor_is_the_ratio_that_the_judge_gives(make):
     plan = make.plan('Check', FILES, TREES, tasks=8)
     rates = make.tree_rates(plan, noise=0.3)
-    (found,) = contended(make, rates)
+    (result,) = contended(make, rates)
     wanted = lies_between(rates['file_create@private'], rates['file_create@shared'], 1.1)
-    assert (found.over, found.under) == ('private', 'shared')
-    assert list(found.ratios) == ['file_create', 'file_stat', 'file_read', 'file_remove']
-    own = found.ratios['file_create']
-    assert (own.estimate, own.low, own.high) == (wanted.estimate, wanted.low, wanted.high)
-    assert own.low < 1.5 < own.high
+    assert (result.over, result.under) == ('private', 'shared')
+    assert list(result.ratios) == ['file_create', 'file_stat', 'file_read', 'file_remove']
+    ratio_ = result.ratios['file_create']
+    assert (ratio_.estimate, ratio_.low, ratio_.high) == (wanted.estimate, wanted.low, wanted.high)
+    assert ratio_.low < 1.5 < ratio_.high
 
 
 def test_too_few_repetitions_give_a_ratio_without_an_interval(make):
     plan = make.plan('Check', FILES, TREES, tasks=8)
-    (found,) = contended(make, make.tree_rates(plan, count=4))
-    assert found.ratios['file_stat'].estimate == pytest.approx(1.5)
-    assert found.ratios['file_stat'].low is None
+    (result,) = contended(make, make.tree_rates(plan, count=4))
+    assert result.ratios['file_stat'].estimate == pytest.approx(1.5)
+    assert result.ratios['file_stat'].low is None
 
 
 def test_what_is_invalid_has_no_ratio(make):
-    (found,) = contended(make, findings={'create@private': [WRONG]})
-    assert found.ratios['file_create'].estimate is None
+    (result,) = contended(make, findings={'create@private': [WRONG]})
+    assert result.ratios['file_create'].estimate is None
 
 
 def test_trees_that_differ_in_more_than_what_is_shared_make_no_pair(make):
@@ -58,10 +58,10 @@ def test_trees_that_differ_in_more_than_what_is_shared_make_no_pair(make):
 def test_a_cold_point_is_not_compared_with_a_cached_one(make):
     plan = make.plan('Check', FILES, TREES, tasks=8)
     records = make.records(plan, make.tree_rates(plan), cache='cached')
-    cold = [each._replace(cache='cold') if each.launch == 'stat@shared' else each for each in records.samples]
-    (found,) = contentions(plan, judge_case(plan, records._replace(samples=cold)))
-    assert found.unlike == ('file_stat',)
-    assert [name for name, each in found.ratios.items() if each.estimate is None] == ['file_stat']
+    cold = [sample._replace(cache='cold') if sample.launch == 'stat@shared' else sample for sample in records.samples]
+    (result,) = contentions(plan, judge_case(plan, records._replace(samples=cold)))
+    assert result.unlike == ('file_stat',)
+    assert [name for name, ratio in result.ratios.items() if ratio.estimate is None] == ['file_stat']
 
 
 def test_a_ratio_needs_samples_above_zero():
@@ -71,35 +71,35 @@ def test_a_ratio_needs_samples_above_zero():
 
 
 def test_a_listing_takes_what_its_mean_rate_says(make):
-    found = listings(*repeated(make, noise=0.9))
-    assert found['ls_first@891'].seconds == pytest.approx(891 / 1913)
-    assert found['ls_fourth@891'].seconds == pytest.approx(0.033)
+    result = listings(*repeated(make, noise=0.9))
+    assert result['ls_first@891'].seconds == pytest.approx(891 / 1913)
+    assert result['ls_fourth@891'].seconds == pytest.approx(0.033)
 
 
 def test_listings_are_compared_with_the_first_which_is_compared_with_nothing(make):
-    found = listings(*repeated(make))
-    assert found['ls_first@891'].faster is None
-    assert found['ls_third@891'].faster.estimate == pytest.approx(14.1, rel=0.01)
-    assert found['ls_after_10s@891'].faster.estimate == pytest.approx(1.0, rel=0.01)
+    result = listings(*repeated(make))
+    assert result['ls_first@891'].faster is None
+    assert result['ls_third@891'].faster.estimate == pytest.approx(14.1, rel=0.01)
+    assert result['ls_after_10s@891'].faster.estimate == pytest.approx(1.0, rel=0.01)
 
 
 def test_the_cold_and_the_warm_listing_tell_what_the_cache_gives(make):
-    found = cached(*repeated(make), '891')
-    assert (found.entries, found.cache) == (891, 'cold')
-    assert found.faster.low < 14.11 < found.faster.high
-    assert (found.first_s, found.fourth_s) == (pytest.approx(0.466, rel=0.01), pytest.approx(0.033, rel=0.01))
+    result = cached(*repeated(make), '891')
+    assert (result.entries, result.cache) == (891, 'cold')
+    assert result.faster.low < 14.11 < result.faster.high
+    assert (result.first_s, result.fourth_s) == (pytest.approx(0.466, rel=0.01), pytest.approx(0.033, rel=0.01))
 
 
 @pytest.mark.parametrize(
-    ('expires_s', 'said'),
+    ('expires_s', 'text'),
     [
         (5.0, 'Still cached after 2 s without a call, and lost after 5 s.'),
         (0.5, 'Lost after 0.5 s.'),
         (99.0, 'Still cached after 10 s without a call, the longest pause.'),
     ],
 )
-def test_the_pause_after_which_the_cache_is_lost_is_found(make, expires_s, said):
-    assert cached(*repeated(make, expires_s=expires_s), '891').kept == said
+def test_the_pause_after_which_the_cache_is_lost_is_found(make, expires_s, text):
+    assert cached(*repeated(make, expires_s=expires_s), '891').kept == text
 
 
 def test_a_listing_between_cold_and_warm_is_no_proof(make):
@@ -113,14 +113,14 @@ def test_a_listing_between_cold_and_warm_is_no_proof(make):
 
 
 def test_where_listing_again_is_no_faster_nothing_is_said_of_a_cache(make):
-    found = cached(*repeated(make, cold=26000.0, warm=27000.0, noise=0.5), '891')
-    assert found.kept.startswith('The fourth is not proved to be faster')
+    result = cached(*repeated(make, cold=26000.0, warm=27000.0, noise=0.5), '891')
+    assert result.kept.startswith('The fourth is not proved to be faster')
 
 
 def test_a_first_listing_that_was_not_cold_says_nothing_of_a_cache(make):
-    found = cached(*repeated(make, cache='cached'), '891')
-    assert found.faster.estimate is None
-    assert found.kept.startswith('The first is not proved to be cold')
+    result = cached(*repeated(make, cache='cached'), '891')
+    assert result.faster.estimate is None
+    assert result.kept.startswith('The first is not proved to be cold')
 
 
 def test_listings_that_are_invalid_tell_nothing(make):
@@ -130,8 +130,8 @@ def test_listings_that_are_invalid_tell_nothing(make):
 
 
 @pytest.mark.parametrize(
-    ('found', 'text'),
+    ('result', 'text'),
     [(Ratio(1.487, 1.31, 1.674), '1.49 (1.31 - 1.67)'), (Ratio(1.487), '1.49'), (Ratio(None), 'undecided')],
 )
-def test_a_ratio_is_told_with_its_interval(found, text):
-    assert found.words == text
+def test_a_ratio_is_told_with_its_interval(result, text):
+    assert result.words == text

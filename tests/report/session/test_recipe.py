@@ -69,20 +69,20 @@ def test_the_engine_writes_its_reports_elsewhere_than_into_the_records(make):
 
 
 def test_several_processes_run_at_once_and_are_waited_for(make):
-    found = lines_of(make, step(make, ('dd if=a', 'dd if=b')))
-    at = found.index('dd if=a &')
-    assert found[at : at + 3] == ['dd if=a &', 'dd if=b &', 'wait']
+    result = lines_of(make, step(make, ('dd if=a', 'dd if=b')))
+    at = result.index('dd if=a &')
+    assert result[at : at + 3] == ['dd if=a &', 'dd if=b &', 'wait']
 
 
-@pytest.mark.parametrize(('system', 'said'), [(BINARY, '512 MiB/s'), (DECIMAL, '537 MB/s')])
-def test_the_figure_that_was_measured_stands_beside_the_launch(make, system, said):
-    assert f'# write@2MiB; it gave {said}' in lines_of(make, step(make, ('true',)), system=system)
+@pytest.mark.parametrize(('system', 'text'), [(BINARY, '512 MiB/s'), (DECIMAL, '537 MB/s')])
+def test_the_figure_that_was_measured_stands_beside_the_launch(make, system, text):
+    assert f'# write@2MiB; it gave {text}' in lines_of(make, step(make, ('true',)), system=system)
 
 
 def test_what_was_recorded_of_the_environment_is_set(make, tmp_path):
-    own = step(make, ('env',), environment=('LC_ALL=C', "A=it's $here"))
+    launch = step(make, ('env',), environment=('LC_ALL=C', "A=it's $here"))
     again = step(make, ('true',), phase='read', environment=('LC_ALL=C', "A=it's $here"))
-    text = text_of(make, own, again, path=str(tmp_path))
+    text = text_of(make, launch, again, path=str(tmp_path))
     assert text.count('export LC_ALL=C') == 1
     assert "A=it's $here" in ran(text, tmp_path).stdout.splitlines()
 
@@ -112,9 +112,9 @@ def test_a_file_that_names_the_folder_of_the_reports_names_the_new_one(make, tmp
     text = json.dumps([[f'{RAW}/a.json', 'x'], [f'--output={RAW}/b.json']])
     made = step(make, (f'cat {RAW}/ranks.json',), {'ranks.json': text})
     done = ran(text_of(make, made, path=str(tmp_path)), tmp_path)
-    said, _, after = done.stdout.partition('\nThe reports are in ')
+    printed, _, after = done.stdout.partition('\nThe reports are in ')
     raw = after.partition('. ')[0]
-    assert json.loads(said) == [[f'{raw}/a.json', 'x'], [f'--output={raw}/b.json']]
+    assert json.loads(printed) == [[f'{raw}/a.json', 'x'], [f'--output={raw}/b.json']]
 
 
 def test_nothing_runs_where_the_directory_is_there_already(make, tmp_path):
@@ -142,9 +142,9 @@ def test_a_real_engine_repeats_a_point_from_these_lines(make, tmp_path):
 
 
 def test_a_command_that_is_damaged_in_the_record_is_not_run(make):
-    found = lines_of(make, step(make, (f"fio '{RAW}/a.json",)))
-    assert '# this command is damaged in the record' in found
-    assert not any('a.json' in line for line in found)
+    result = lines_of(make, step(make, (f"fio '{RAW}/a.json",)))
+    assert '# this command is damaged in the record' in result
+    assert not any('a.json' in line for line in result)
 
 
 @pytest.fixture
@@ -158,8 +158,8 @@ def trees(make, tmp_path):
 def test_directories_are_made_with_all_above_them_before_the_launch(make, trees, tmp_path):
     directories = ("it's", "it's/$a", "it's/$a/b c", 'other')
     touch = f'touch {shlex.quote(directories[2])}/done'
-    own = step(make, (touch,), phase='create', plan=trees, directories=directories)
-    done = ran(text_of(make, own, plan=trees), tmp_path)
+    launch = step(make, (touch,), phase='create', plan=trees, directories=directories)
+    done = ran(text_of(make, launch, plan=trees), tmp_path)
     assert done.stderr == ''
     made = tmp_path / 'target' / DIRECTORY
     assert (made / "it's" / '$a' / 'b c' / 'done').exists() and (made / 'other').is_dir()
@@ -167,10 +167,10 @@ def test_directories_are_made_with_all_above_them_before_the_launch(make, trees,
 
 def test_all_rates_of_a_launch_stand_beside_it(make, trees):
     figures = {'tree_create': 12345.6, 'file_create': 99.5, 'a': 1.0, 'b': 2.0}
-    own = step(make, ('true',), phase='create', plan=trees, figures=figures)
+    launch = step(make, ('true',), phase='create', plan=trees, figures=figures)
     assert (
-        '# create@shared; it gave tree_create 12\u202f346 op/s, file_create 99.5 op/s, a 1.00 op/s, b 2.00 op/s'
-        in lines_of(make, own, plan=trees)
+        '# create@shared; it gave tree_create 12\u202f300 op/s, file_create 99.5 op/s, a 1.00 op/s, b 2.00 op/s'
+        in lines_of(make, launch, plan=trees)
     )
 
 
@@ -188,8 +188,8 @@ def carried(rank):
 
 
 def test_a_program_of_the_runner_is_looked_for_before_anything_is_made(make, trees, tmp_path):
-    own = step(make, (carried('0'),), phase='stat', plan=trees)
-    assert ran(text_of(make, own, plan=trees), tmp_path).stdout == (
+    launch = step(make, (carried('0'),), phase='stat', plan=trees)
+    assert ran(text_of(make, launch, plan=trees), tmp_path).stdout == (
         f'{RUNNER} is gone, and with it the program that ran\n'
     )
     assert os.listdir(tmp_path / 'target') == []
@@ -233,9 +233,9 @@ def test_a_launch_on_two_nodes_is_the_line_of_the_launcher_with_its_barrier(make
     argv = module_argv('python3', 'seatrial.engine.dispatch', (f'{RAW}/x.ranks.json', f'{RAW}/x'))
     line = shell_line([str(launcher), *argv[:5], runner, *argv[6:]])
     plan = make.plan(path=str(target))
-    own = step(make, (line,), {'x.ranks.json': ranks}, barrier=2)
-    own = LaunchEvidence(own.sample._replace(point=own.sample.point._replace(nodes=2)), own.inputs)
-    text = text_of(make, own, plan=plan)
+    launch = step(make, (line,), {'x.ranks.json': ranks}, barrier=2)
+    launch = LaunchEvidence(launch.sample._replace(point=launch.sample.point._replace(nodes=2)), launch.inputs)
+    text = text_of(make, launch, plan=plan)
     assert text.startswith('# In an allocation of 2 nodes, on one of them:\n')
     assert '# The runner let 2 tasks begin together: each waits at a barrier until all have' in text
     assert '# To start without it: run what stands behind the number of each task and that of all of them.' in text
@@ -248,22 +248,22 @@ def test_a_launch_on_two_nodes_is_the_line_of_the_launcher_with_its_barrier(make
 
 def test_a_launch_that_begins_with_a_flood_of_directories_is_not_repeated_by_hand(make, trees):
     directories = tuple(map(str, range(MAX_LINES + 1)))
-    own = step(make, ('fio',), phase='create', plan=trees, directories=directories)
-    found = text_of(make, own, plan=trees)
-    assert found.startswith('# This cannot be repeated by hand: 2001 lines')
-    assert all(line.startswith('#') for line in found.splitlines())
+    launch = step(make, ('fio',), phase='create', plan=trees, directories=directories)
+    result = text_of(make, launch, plan=trees)
+    assert result.startswith('# This cannot be repeated by hand: 2001 lines')
+    assert all(line.startswith('#') for line in result.splitlines())
 
 
 def test_a_layout_is_asked_for_before_the_launch(make, tmp_path):
     asked = 'echo "It had the layout c-1.S4M. Give it to $PWD, then press return"; read -r _'
     wide = Layout('wide', 'lustre', ('c-1', 'S4M'))
-    found = lines_of(make, step(make, ('true',)), layout=wide, path=str(tmp_path))
-    assert found.index(asked) < found.index('true')
-    assert 'The reports are in' in ran('\n'.join(found), tmp_path).stdout
+    result = lines_of(make, step(make, ('true',)), layout=wide, path=str(tmp_path))
+    assert result.index(asked) < result.index('true')
+    assert 'The reports are in' in ran('\n'.join(result), tmp_path).stdout
     plan = make.plan(sweep=Sweep('layout', (Layout(), wide)))
     for point, lines in zip(plan.points, (0, 1), strict=True):
-        own = step(make, ('true',), plan=plan._replace(points=(point,)))
-        assert text_of(make, own, plan=plan).count(asked) == lines
+        launch = step(make, ('true',), plan=plan._replace(points=(point,)))
+        assert text_of(make, launch, plan=plan).count(asked) == lines
 
 
 def test_a_workload_that_only_reads_says_what_prepares_its_files(make):

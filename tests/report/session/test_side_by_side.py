@@ -41,20 +41,20 @@ def cells_of(band, group=0):
 
 
 def test_only_checks_that_ran_on_several_file_systems_are_compared(make, session):
-    assert [each['check'] for each in beside(session.cases, BINARY)] == [
+    assert [view['check'] for view in beside(session.cases, BINARY)] == [
         'FileMetadata', 'FdtreePrivate', 'AttributeCache', 'LargeDirectory', 'PosixOperations',
     ]  # fmt: skip
     assert beside(trees_on(make, {'scratch': 1.0}), BINARY) == []
 
 
 def test_every_metric_of_every_point_has_a_cell_for_every_file_system(session):
-    found = beside(session.cases, BINARY)[0]
-    (band,) = found['bands']
+    result = beside(session.cases, BINARY)[0]
+    (band,) = result['bands']
     assert band['columns'] == ('file_create', 'file_stat', 'file_read', 'file_remove')
     assert [group['label'] for group in band['groups']] == ['shared', 'private']
     assert [place['name'] for place, _ in band['groups'][0]['rows']] == ['scratch', 'fast', 'vol0']
     assert [place['kind'] for place, _ in band['groups'][0]['rows']] == ['ext4', 'tmpfs', 'glusterfs']
-    assert (found['common'], {place['detail'] for place, _ in band['groups'][0]['rows']}) == ('mdtest 4.0.0', {''})
+    assert (result['common'], {place['detail'] for place, _ in band['groups'][0]['rows']}) == ('mdtest 4.0.0', {''})
     metric = cells_of(band, 1)['vol0', 'file_read']['metric']
     assert (metric.metric, round(metric.summary.mean)) == ('file_read@private', 1800)
 
@@ -91,8 +91,8 @@ def test_cold_and_cached_figures_are_named_where_they_stand_in_one_column(make):
 
 
 def test_of_repeated_listings_only_the_first_is_called_cold(session):
-    found = next(each for each in beside(session.cases, BINARY) if each['check'] == 'AttributeCache')
-    cells = cells_of(found['bands'][0])
+    result = next(view for view in beside(session.cases, BINARY) if view['check'] == 'AttributeCache')
+    cells = cells_of(result['bands'][0])
     assert [cells[name, '1st listing']['cache'] for name in ('scratch', 'fast', 'vol0')] == [
         'cold',
         'cached',
@@ -110,10 +110,10 @@ def test_a_case_that_never_ran_keeps_its_row(make):
 
 
 def test_many_metrics_stand_in_bands_of_about_equal_width(session):
-    found = next(each for each in beside(session.cases, BINARY) if each['check'] == 'PosixOperations')
-    assert [len(band['columns']) for band in found['bands']] == [8, 7]
+    result = next(view for view in beside(session.cases, BINARY) if view['check'] == 'PosixOperations')
+    assert [len(band['columns']) for band in result['bands']] == [8, 7]
     assert (
-        max(len(band['columns']) for each in beside(session.cases, BINARY) for band in each['bands']) <= MAX_COLUMNS
+        max(len(band['columns']) for view in beside(session.cases, BINARY) for band in view['bands']) <= MAX_COLUMNS
     )
 
 
@@ -123,26 +123,26 @@ def test_the_points_of_a_sweep_are_the_columns_and_its_metrics_the_groups(make):
         plan = make.plan(sweep=Sweep('transfer_size', powers_of_two('2MiB', '32MiB')), name=name)
         plan = plan._replace(case=plan.case._replace(file_system=name))
         cases.append(make.case(plan, make.records(plan, make.even_rates(plan))))
-    (found,) = beside(cases, BINARY)
-    assert found['unit'] == 'MiB/s' and beside(cases, DECIMAL)[0]['unit'] == 'MB/s'
-    assert found['bands'][0]['columns'] == ('2 MiB', '4 MiB', '8 MiB', '16 MiB', '32 MiB')
-    assert [group['label'] for group in found['bands'][0]['groups']] == ['write', 'read']
+    (views,) = beside(cases, BINARY)
+    assert views['unit'] == 'MiB/s' and beside(cases, DECIMAL)[0]['unit'] == 'MB/s'
+    assert views['bands'][0]['columns'] == ('2 MiB', '4 MiB', '8 MiB', '16 MiB', '32 MiB')
+    assert [group['label'] for group in views['bands'][0]['groups']] == ['write', 'read']
 
 
 def test_a_layout_is_an_environment_of_its_own(make):
     (one,) = trees_on(make, {'scratch': 1.0})
     plan = one.plan._replace(case=one.plan.case._replace(layout='wide'))
     other = make.case(plan, make.records(plan, make.tree_rates(plan)))
-    (found,) = beside([one, other], BINARY)
-    assert [place['kind'] for place, _ in found['bands'][0]['groups'][0]['rows']] == ['ext4', 'ext4, wide']
+    (views,) = beside([one, other], BINARY)
+    assert [place['kind'] for place, _ in views['bands'][0]['groups'][0]['rows']] == ['ext4', 'ext4, wide']
 
 
 def test_another_engine_is_said_before_it_is_compared(make):
     one, other = trees_on(make, {'scratch': 1.0}), trees_on(make, {'fast': 1.0}, engine=('mdtest', '4.0.0'))
-    (found,) = beside([*one, *other], BINARY)
-    assert found['common'] == ''
-    assert found['differing'].startswith('Measured with fio 3.33, mdtest 4.0.0')
-    details = [place['detail'] for place, _ in found['bands'][0]['groups'][0]['rows']]
+    (views,) = beside([*one, *other], BINARY)
+    assert views['common'] == ''
+    assert views['differing'].startswith('Measured with fio 3.33, mdtest 4.0.0')
+    details = [place['detail'] for place, _ in views['bands'][0]['groups'][0]['rows']]
     assert details == ['fio 3.33', 'mdtest 4.0.0']
 
 
@@ -162,29 +162,31 @@ def test_the_build_of_another_engine_is_no_news(make):
 
 
 def test_guarantees_that_do_not_hold_everywhere_are_beside_each_other(session):
-    (found,) = guarantees_beside(session.cases)
-    assert [place['name'] for place in found['environments']] == ['scratch', 'fast', 'vol0']
-    assert [(name, [fact.holds for fact in facts]) for name, facts in found['rows']] == [
+    (result,) = guarantees_beside(session.cases)
+    assert [place['name'] for place in result['environments']] == ['scratch', 'fast', 'vol0']
+    assert [(name, [fact.holds for fact in facts]) for name, facts in result['rows']] == [
         ('flock', [True, True, False]),
         ('direct_io', [None, None, None]),
     ]
-    assert found['alike'] == 1
+    assert result['alike'] == 1
 
 
 def test_what_calls_break_while_they_are_timed_is_beside_what_they_keep_elsewhere(make):
     facts = [(Fact('appends_whole', holds, ''),) for holds in (True, False)]
     cases = trees_on(make, {'scratch': 1.0, 'fast': 4.0})
-    told = [replace(case, result=replace(case.result, facts=own)) for case, own in zip(cases, facts, strict=True)]
-    (found,) = guarantees_beside(told)
-    assert [(name, [fact.holds for fact in own]) for name, own in found['rows']] == [('appends_whole', [True, False])]
+    known = [replace(case, result=replace(case.result, facts=fact)) for case, fact in zip(cases, facts, strict=True)]
+    (result,) = guarantees_beside(known)
+    assert [(name, [fact.holds for fact in facts]) for name, facts in result['rows']] == [
+        ('appends_whole', [True, False])
+    ]
     assert guarantees_beside(cases) == []
 
 
 def test_where_no_guarantee_was_tried_makes_no_difference(session):
-    own = [case for case in session.cases if case.plan.case.check == 'PosixSemantics'][:2]
-    never = replace(own[1], result=replace(own[1].result, facts=()))
-    (found,) = guarantees_beside([own[0], never])
-    assert [(name, facts[1]) for name, facts in found['rows']] == [('direct_io', None)]
+    two = [case for case in session.cases if case.plan.case.check == 'PosixSemantics'][:2]
+    never = replace(two[1], result=replace(two[1].result, facts=()))
+    (result,) = guarantees_beside([two[0], never])
+    assert [(name, facts[1]) for name, facts in result['rows']] == [('direct_io', None)]
 
 
 def test_of_a_metric_that_is_better_lower_the_lowest_is_the_best(make):

@@ -17,7 +17,7 @@ def text(make):
 
 
 @pytest.mark.parametrize(
-    'said',
+    'line',
     [
         '**Note:** results.json of this session says PASS',
         '- Measured with fio 3.33 (5 cases), no engine (1 case); skipped: ior: not installed (ior)',
@@ -29,8 +29,8 @@ def text(make):
         '- context, which decides no verdict: what the literature found, here: holds 1, fails 2, undecided 0',
     ],
 )
-def test_the_summary_says(text, said):
-    assert said in text
+def test_the_summary_says(text, line):
+    assert line in text
 
 
 def test_the_verdict_is_the_first_line_and_every_planned_case_a_row(text):
@@ -41,8 +41,8 @@ def test_the_verdict_is_the_first_line_and_every_planned_case_a_row(text):
 
 
 def test_the_reasons_of_the_worst_verdict_are_the_first(text):
-    said = dict.fromkeys(re.findall(r'^- ([A-Z]\w+): ', text, re.MULTILINE))
-    assert list(said) == [
+    checks = dict.fromkeys(re.findall(r'^- ([A-Z]\w+): ', text, re.MULTILINE))
+    assert list(checks) == [
         'SharedFileStridedTasks',
         'SharedFileContiguousSizes',
         'MultipleFilesTasks',
@@ -65,10 +65,10 @@ def test_no_text_makes_a_row_or_a_tag_or_a_link(make, text):
         result=replace(hostile.result, cases=(result,)),
         cases=[replace(hostile.cases[0], result=result)],
     )
-    found = markdown(hostile)
-    assert len(found.splitlines()) == len(markdown(plain).splitlines()) + 2
-    assert not re.search(r'(?<!\\)(?:\\\\)*[<\[`]', found)
-    row = next(line for line in found.splitlines() if line.startswith('| FAIL'))
+    outcome = markdown(hostile)
+    assert len(outcome.splitlines()) == len(markdown(plain).splitlines()) + 2
+    assert not re.search(r'(?<!\\)(?:\\\\)*[<\[`]', outcome)
+    row = next(line for line in outcome.splitlines() if line.startswith('| FAIL'))
     assert len(re.findall(r'(?<!\\)(?:\\\\)*\|', row)) == 5
 
 
@@ -78,19 +78,19 @@ def metadata(make):
 
 
 @pytest.mark.parametrize(
-    'said',
+    'line',
     [
         '| verdict | case | create op/s | stat op/s | read op/s | remove op/s |\n|---|---|---:|---:|---:|---:|',
         '| MEASURED | FileMetadata/cluster:compute/vol0/default/1n | 270 \u2013 405 | 2400 \u2013 3600 cached | ',
-        '| MEASURED | AttributeCache/cluster:compute/scratch/default/1n | 1913 | 27\u202f000 |',
+        '| MEASURED | AttributeCache/cluster:compute/scratch/default/1n | 1910 | 27\u202f000 |',
         '| MEASURED | PosixSemantics/cluster:compute/vol0/default/1n | 1 of 3 |',
         '- FileMetadata/cluster:compute/scratch/default/1n: private / shared: file\\_create 1.50 (1.49 - 1.51), ',
         'listing again, 33.0 ms: 14.1 (14.0 - 14.2) times as fast. Still cached after 2 s without a call, and lost',
         '1 of 3 guarantees hold; flock does not; direct\\_io was not tried',
     ],
 )
-def test_the_summary_of_metadata_says(metadata, said):
-    assert said in metadata
+def test_the_summary_of_metadata_says(metadata, line):
+    assert line in metadata
 
 
 def test_no_table_has_two_units(metadata):
@@ -101,8 +101,8 @@ def test_no_table_has_two_units(metadata):
 def test_every_form_of_the_report_says_how_much_content_was_verified(make):
     plan = make.plan('MultipleFilesWholeAccess')
     case = make.case(plan, make.records(plan, make.even_rates(plan)))
-    said = 'verified: 64 MiB of 64 MiB in 2 files, read by n2, past its cache'
-    evidence = make.session(replace(case, result=replace(case.result, verified=said)))
-    assert f'contents {said}' in markdown(evidence)
-    assert f'contents {said}' in junit(evidence)
-    assert said in page(evidence)
+    text = 'verified: 64 MiB of 64 MiB in 2 files, read by n2, past its cache'
+    evidence = make.session(replace(case, result=replace(case.result, verified=text)))
+    assert f'contents {text}' in markdown(evidence)
+    assert f'contents {text}' in junit(evidence)
+    assert text in page(evidence)

@@ -13,7 +13,7 @@ import re
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-from seatrial.engine.base import Command, EngineError, Outcome, ending
+from seatrial.engine.base import Command, EngineError, Outcome, ended
 from seatrial.engine.dlio.task import DatasetLayout
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.engine import PosixOps
@@ -87,9 +87,7 @@ class Dlio(PosixOps):
         if phase_of(point, phase).makes:
             return super().measure(phase, point, command, outcome)
         if outcome.exit_status:
-            lines = [line for text in outcome.stderrs for line in text.splitlines() if line.strip()]
-            exception = next((line for line in reversed(lines) if re.match(r'\w*(Error|Exception)\b', line)), '')
-            raise EngineError('E1', f'DLIO {ending(outcome.exit_status)}: {exception or "".join(lines[-1:])}')
+            raise EngineError('E1', f'DLIO {ended(outcome.exit_status, outcome.stderrs, outcome.stdouts)}')
         ranks = [_rank(text, rank, point) for rank, text in enumerate(outcome.outputs)]
         if len(ranks) != point.tasks:
             raise EngineError('T9', f'{len(ranks)} ranks of DLIO reported, not {point.tasks}')

@@ -263,8 +263,8 @@ def _processes(command: Command, outcome: Outcome, name: str, planned: int) -> L
     def read(rank: int) -> _Process:
         time, stdout = outcome.processes[rank], outcome.stdouts[rank]
         complaints = _COMPLAINT.findall(outcome.stderrs[rank])
-        complaint = next((line for line in complaints if _CAUSE.search(line)), complaints[-1] if complaints else '')
-        refuse_failure('elbencho', time.exit_status, complaint)
+        causes = [line for line in complaints if _CAUSE.search(line)]
+        refuse_failure('elbencho', time.exit_status, causes or complaints)
         return _process(command.argvs[rank], name, time, stdout, parse_phase(outcome.outputs[rank] or ''))
 
     return of_all(outcome.processes, read, lambda sentence: _CAUSE.search(sentence) is None)

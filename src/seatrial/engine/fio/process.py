@@ -7,7 +7,7 @@ import os
 import re
 from typing import Any, Dict, List, Optional, Tuple, Type, TypeVar
 
-from seatrial.engine.base import Engine, EngineError, Outcome, ProcessTime, ending, only_process
+from seatrial.engine.base import Engine, EngineError, Outcome, ProcessTime, causes_in, ending, only_process
 
 T = TypeVar('T')
 CLOCK_S = 0.001  # fio reports whole milliseconds, rounded up
@@ -180,5 +180,5 @@ def _in_report(text: str, messages: List[str]) -> str:
 
 
 def _quoted(messages: List[str]) -> str:
-    lines = [line for i, line in enumerate(messages) if line.strip() and line not in messages[:i]]
-    return f": '{' / '.join(lines[:3])}'" if lines else ''
+    lines = causes_in(messages)[:3]
+    return f": '{' / '.join(lines)}'" if lines else ''

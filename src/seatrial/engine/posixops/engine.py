@@ -10,7 +10,7 @@ import re
 from typing import Dict, List, Optional, Tuple
 
 from seatrial import __version__
-from seatrial.engine.base import Command, Engine, EngineError, Outcome, ending, percentiles_of, release_of
+from seatrial.engine.base import Command, Engine, EngineError, Outcome, ended, percentiles_of, release_of
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.part import ROW
 from seatrial.engine.posixops.table import PARTS
@@ -127,8 +127,7 @@ def _check_ends(outcome: Outcome, reports: List[List[Report]]) -> None:
             raise EngineError(why.rule, f'{name}: {why.sentence}', why.evidence)
     for rank, process in enumerate(outcome.processes):
         if process.exit_status and not any(report.failed for report in reports[rank]):
-            last = outcome.stderrs[rank].strip().split('\n')[-1]
-            how = f'{ending(process.exit_status)}{": " if last else ""}{last}'
+            how = ended(process.exit_status, [outcome.stderrs[rank]])
             raise EngineError('E1', f'task {rank} on {process.host} {how}')
     for why, name in failed:
         raise EngineError(why.rule, f'{name}: {why.sentence}')

@@ -38,7 +38,7 @@ import zipfile
 from functools import partial
 from typing import Callable, Dict, List, Optional, Tuple
 
-from seatrial.engine.base import EngineError, ending
+from seatrial.engine.base import EngineError, ended
 from seatrial.engine.posixops.part import Part
 from seatrial.engine.posixops.tree import owner, share
 from seatrial.engine.posixops.work import Data, Spec, Work
@@ -322,8 +322,8 @@ def _run(home: str, *argv: str, feed: bytes = b'') -> str:
         argv, cwd=home, env=environment, input=feed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False
     )
     if done.returncode:
-        last = (done.stderr.decode('utf-8', 'replace').strip().splitlines() or [''])[-1]
-        raise EngineError('E1', f'{os.path.basename(argv[0])} {ending(done.returncode)}: {last[:200]}')
+        how = ended(done.returncode, [done.stderr.decode('utf-8', 'replace')])
+        raise EngineError('E1', f'{os.path.basename(argv[0])} {how[:200]}')
     return done.stdout.decode('utf-8', 'replace')
 
 

@@ -147,7 +147,7 @@ class Lustre(Mounted):
 
         def said() -> str:
             got = striping.parse_getdirstripe(_output(['lfs', 'getdirstripe', directory]))
-            return f'MDT {spelled(got.mdts)}, new files {_default_of(directory).layout.canonical}'
+            return f'MDT {spelled(got.mdts)}, new files {_default_of(directory).words}'
 
         return _told(said)
 
@@ -155,7 +155,7 @@ class Lustre(Mounted):
         """Versions, default layout, and the parameters of this mount."""
         found = {
             'client version': _told(lambda: f'lustre {targets.parse_version(_output(["lfs", "--version"]))}'),
-            'default layout': _told(lambda: _default_of(path).layout.canonical),
+            'default layout': _told(lambda: _default_of(path).words),
             'default directory layout': _told(lambda: _directory_default_of(path)),
         }
         found['LNet'] = _told(_interfaces)

@@ -25,6 +25,8 @@ _HARMLESS = re.compile(
     r'|directories|multiple_linked_checked|\w+_scanned)\Z'
 )
 """Numbers that say when a run was, how far it came, how fast, and what it looked at."""
+_KEPT = {'repaired_dangling': 'create_ostobj', 'dangling_repaired': 'create_mdtobj'}
+"""Counters of damage that is counted as repaired and stays, unless the run has this option (2.17, seen)."""
 _DAMAGED = ('inconsistent', 'crashed_lastid')  # flags of a target with damage (lfsck_flags_names in lfsck_lib.c)
 _COUNT = re.compile(r'\d+')
 _SECONDS = re.compile(r'(\d+) seconds\Z')
@@ -107,6 +109,12 @@ class LfsckRun(NamedTuple):
     @property
     def found(self) -> Dict[str, int]:
         return _sums(scan.found for scan in self.scans)
+
+    @property
+    def kept(self) -> Tuple[str, ...]:
+        """The counters of damage that was counted as repaired and left as it was."""
+        lacking = {name for scan in self.scans for name, option in _KEPT.items() if option not in scan.options}
+        return tuple(name for name in self.found if name in lacking)
 
     @property
     def unclear(self) -> Dict[str, int]:

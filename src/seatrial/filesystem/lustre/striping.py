@@ -68,6 +68,12 @@ class Striping(NamedTuple):
             return LustreLayout(*components[0][2:7])
         return LustreLayout(components=components, mirrors=self.mirrors)
 
+    @property
+    def words(self) -> str:
+        """The layout as one string, and whether clients compress what they write to a piece of it."""
+        compressed = any('compress' in (*piece.pattern, *piece.flags) for piece in self.pieces)
+        return self.layout.canonical + (', compressed by its clients' if compressed else '')
+
 
 class DirectoryStriping(NamedTuple):
     """The metadata targets that a directory lies on (lfs getdirstripe)."""

@@ -17,6 +17,8 @@ import zlib
 from collections import Counter
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.registry import driver_of
 from seatrial.job.directory.owner import Owner, this_owner
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.owned import user_name
@@ -625,13 +627,20 @@ def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
     if named and not walk.levels[-1].names:
         return _not_yet_marked(named.group(1), directory), directory
     marker, status = _read_marker(walk.descriptor())
-    if (marker.inode, marker.marker_inode) != (directory.st_ino, status.st_ino):
+    same = (marker.inode, marker.marker_inode) == (directory.st_ino, status.st_ino)
+    if not same and _keeps_inodes(walk.descriptor()):
         raise _Left(f'its {MARKER} was copied or moved from another directory')
     if _name_of(marker.maker.session, marker.case) != walk.levels[-1].name:
         raise _Left('it was renamed after it was made; give it its name back, or remove it by hand')
     if not marker.maker.uid == status.st_uid == directory.st_uid:
         raise _Left(f'its {MARKER} was made by another user')
     return marker, status
+
+
+def _keeps_inodes(descriptor: int) -> bool:
+    """False where the numbers prove nothing: then owner, name, session and contents show that a directory is ours."""
+    mount = mount_of(os.readlink(f'/proc/self/fd/{descriptor}'))
+    return mount is None or driver_of(mount).keeps_inodes(mount)
 
 
 def _not_yet_marked(session: str, status: os.stat_result) -> Marker:

@@ -7,7 +7,7 @@ import socket
 import time
 from typing import Any, List, Optional, Tuple
 
-from seatrial.engine.base import Command, EngineError, Outcome, measured
+from seatrial.engine.base import Command, EngineError, Outcome, first_of_mpi, measured
 from seatrial.engine.failed_call import FailedCall, failed_calls
 from seatrial.filesystem.base import Lost
 from seatrial.filesystem.mounts import mount_of
@@ -262,6 +262,9 @@ class _Attempt:
             left_out.update(OF_TIME)  # the time beside the engine's region may be that of the outage
         # What the storage did comes before what may follow from it: a verdict names its first reason.
         self.findings = after + [each for each in self.seen.findings if each.rule not in left_out]
+        of_mpi = first_of_mpi(finished.outcome) if command.scope == 'mpi' else ''
+        if of_mpi:
+            self.findings.append(finding('P24', f"the MPI library says: '{of_mpi}'"))
         if self.named and self.stage != PROOF:  # its read asks what each task has written
             self.measurement = places.by_node(self.measurement)
 

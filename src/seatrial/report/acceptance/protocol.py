@@ -11,12 +11,13 @@ from typing import Any
 
 from seatrial.judge.caveats import ranged
 from seatrial.judge.criteria import UNDECIDED, VERDICTS, Attempt, Criterion, CriterionOutcome
+from seatrial.judge.references import MAX_DIGITS, in_digits
 from seatrial.judge.statistics import CONFIDENCE
 from seatrial.judge.verdict import Verdict
-from seatrial.model.units import BINARY, DECIMAL, in_unit, quantity
+from seatrial.model.units import BINARY, DECIMAL, quantity
 from seatrial.report.session.page import jinja
 
-DIGITS, MOST_DIGITS = 4, 12
+MIN_DIGITS = 3
 MANY = 9.0
 """A margin of ten times the bound: per cent of that are hard to read."""
 
@@ -33,8 +34,6 @@ class Remark:
 
 @dataclass(frozen=True)
 class ProtocolRow:
-    """One criterion of the contract with its outcome."""
-
     criterion: Criterion
     outcome: CriterionOutcome
     unit: str  # in which figures are shown
@@ -50,7 +49,7 @@ class ProtocolRow:
 
     @property
     def waived(self) -> bool:
-        return any(each.waives for each in self.remarks)
+        return any(remark.waives for remark in self.remarks)
 
     @property
     def bound(self) -> float | None:
@@ -82,10 +81,13 @@ class ProtocolRow:
     def margin(self) -> str:
         """'+3.1 %': positive is on the right side of the bound; '21 times' the bound from ten on. A dash if
         undecided: then the distance from the bound decides nothing."""
-        found = self.outcome
-        if found.margin is None or found.verdict == UNDECIDED:
+        outcome = self.outcome
+        if outcome.margin is None or outcome.verdict == UNDECIDED:
             return '\u2013'
-        return f'{1 + found.margin:.3g} times' if found.margin >= MANY else f'{100 * found.margin:+.1f} %'
+        decimals = int(abs(outcome.margin) < 0.9995)
+        if outcome.margin >= MANY:
+            return f'{1 + outcome.margin:.3g} times'
+        return f'{100 * outcome.margin:+.{decimals}f} %'
 
     @property
     def interval(self) -> str:
@@ -102,14 +104,11 @@ class ProtocolRow:
         if value is None or not math.isfinite(value):
             return '\u2013'
         bound = self.outcome.bound or self.criterion.bound
-        digits = DIGITS
-        while digits < MOST_DIGITS and value != bound and self._text(value, digits) == self._text(bound, digits):
-            digits += 1
-        return f'{self._text(value, digits)} {self.unit}'.strip()
-
-    def _text(self, value: float, digits: int) -> str:
-        figure = in_unit(value, self.unit)
-        return f'{figure:.0f}' if abs(figure) >= 10**digits else f'{figure:.{digits}g}'
+        for digits in range(MIN_DIGITS, MAX_DIGITS + 1):
+            text = in_digits(value, self.unit, digits)
+            if value == bound or text != in_digits(bound, self.unit, digits):
+                break
+        return f'{text} {self.unit}'.strip()
 
     def figure_of(self, attempt: Attempt) -> str:
         """The figure of an allocation that decides; a dash for others."""
@@ -140,9 +139,9 @@ class Protocol:
     def caveats(self) -> list[tuple[str, list[str]]]:
         """The caveats of the figures that decide, each with its criteria; that of the most criteria first. Caveats
         that differ only in figures, such as seconds, become one, with the range."""
-        counted = [(row.criterion.id, each.caveat) for row in self.rows for each in row.outcome.counted]
-        said = [(criterion, caveat) for criterion, caveat in counted if caveat]
-        return sorted(ranged(said).items(), key=lambda own: -len(own[1]))
+        counted = [(row.criterion.id, attempt.caveat) for row in self.rows for attempt in row.outcome.counted]
+        pairs = [(criterion, caveat) for criterion, caveat in counted if caveat]
+        return sorted(ranged(pairs).items(), key=lambda item: -len(item[1]))
 
     def counts(self) -> str:
         return counts(self.rows)
@@ -150,12 +149,12 @@ class Protocol:
 
 def counts(rows: Sequence[ProtocolRow]) -> str:
     """'2 met, 1 missed (1 waived), 1 undecided'."""
-    said = []
+    parts = []
     for word in VERDICTS:
-        own = [each for each in rows if each.outcome.verdict == word]
-        waived = sum(each.waived for each in own)
-        said += [f'{len(own)} {word}{f" ({waived} waived)" if waived else ""}'] if own else []
-    return ', '.join(said)
+        alike = [row for row in rows if row.outcome.verdict == word]
+        waived = sum(row.waived for row in alike)
+        parts += [f'{len(alike)} {word}{f" ({waived} waived)" if waived else ""}'] if alike else []
+    return ', '.join(parts)
 
 
 def protocol(what: Protocol) -> str:

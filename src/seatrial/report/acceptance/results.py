@@ -71,14 +71,14 @@ class Results(_Strict):
     parties: dict[str, str]
     milestones: dict[str, str]
     counts: str = Field(description='Which allocations decide.')
-    verdict: str = Field(json_schema_extra={'enum': [each.value for each in VERDICTS.values()]})
+    verdict: str = Field(json_schema_extra={'enum': [verdict.value for verdict in VERDICTS.values()]})
     criteria: list[CriterionJson]
 
 
 def results(page: Protocol) -> str:
     """The text of results.json: the contents of the protocol, in base units."""
     same = {name: getattr(page, name) for name in ('seatrial', 'site', 'made', 'title', 'date')}
-    found = Results(
+    document = Results(
         **same,
         schema=SCHEMA,
         parties=dict(page.parties),
@@ -87,7 +87,7 @@ def results(page: Protocol) -> str:
         verdict=page.verdict.value,
         criteria=[_criterion(row) for row in page.rows],
     )
-    return found.model_dump_json(indent=1, by_alias=True) + '\n'
+    return document.model_dump_json(indent=1, by_alias=True) + '\n'
 
 
 def results_schema() -> str:
@@ -107,9 +107,9 @@ def summary(page: Protocol) -> str:
     ]
     for row in page.rows:
         criterion, why = row.criterion, row.outcome.why
-        said = (criterion.id, criterion.wanted, row.measured, row.interval, row.margin, row.allocations, why)
+        cells = (criterion.id, criterion.wanted, row.measured, row.interval, row.margin, row.allocations, why)
         verdict = f'{row.verdict.value}{" (waived)" if row.waived else ""}'
-        lines.append(f'| {" | ".join([verdict, *map(escaped, said)])} |')
+        lines.append(f'| {" | ".join([verdict, *map(escaped, cells)])} |')
     return '\n'.join(lines) + '\n'
 
 
@@ -132,15 +132,15 @@ def _criterion(row: ProtocolRow) -> CriterionJson:
         setup=dict(row.setup),
         allocations=[
             AllocationJson(
-                session=each.session,
-                began=each.began,
-                nodes=list(each.nodes),
-                engine=each.engine,
-                figure=_finite(counted.get(each)),
-                why_not=row.standing(each),
-                chain=each.chain,
+                session=attempt.session,
+                began=attempt.began,
+                nodes=list(attempt.nodes),
+                engine=attempt.engine,
+                figure=_finite(counted.get(attempt)),
+                why_not=row.standing(attempt),
+                chain=attempt.chain,
             )
-            for each in row.attempts
+            for attempt in row.attempts
         ],
         remarks=list(row.remarks),
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from seatrial.history.provenance import CASE, SAID, circumstances, differences
+from seatrial.history.provenance import CASE, SAID, circumstances, differing, facts_of
 from seatrial.history.rows import NEEDED, OF_ONE_SESSION, alike_in
 from seatrial.judge.compare import CONFIDENCE, EFFECT, ORDER, MetricChange, Series, compared
 from seatrial.judge.verdict import Verdict
@@ -84,15 +84,15 @@ class BeforeAfter:
     @property
     def notice(self) -> str:
         """A notice on spread missing in the intervals, or on a drift that explains a difference; or empty."""
-        drifts = [f'{each.file_system}: {each.family}' for each in self.families if each.change and each.change.drift]
-        drifts = drifts or [f'{each.case} {each.metric}' for each in self.metrics if each.change.drift]
+        drifts = [f'{row.file_system}: {row.family}' for row in self.families if row.change and row.change.drift]
+        drifts = drifts or [f'{row.case} {row.metric}' for row in self.metrics if row.change.drift]
         if drifts:
             return (
                 f'Drift: {listed(drifts)} changed from session to session within the sides too, and that explains '
                 'the difference; nothing shows that it came with the upgrade. Where both sides can be had, measure '
                 'them in turn: seatrial run --ab'
             )
-        if any(each.change.between for each in self.metrics):
+        if any(row.change.between for row in self.metrics):
             return ''
         return (
             'One session a side: the intervals have the spread of its repetitions alone, not what sessions differ by '
@@ -101,12 +101,12 @@ class BeforeAfter:
 
     @property
     def counts(self) -> dict[str, int]:
-        verdicts = [each.change.verdict for each in self.metrics]
+        verdicts = [row.change.verdict for row in self.metrics]
         return {verdict: verdicts.count(verdict) for verdict in ORDER}
 
     def has(self, verdict: str) -> bool:
         return bool(self.counts[verdict]) or any(
-            each.change is not None and each.change.verdict == verdict for each in self.families
+            row.change is not None and row.change.verdict == verdict for row in self.families
         )
 
 
@@ -126,15 +126,15 @@ def comparison(
     series, shown, left_out = _series(before, after, rounds)
     families, changes = compared(series, effect, paired=rounds is not None, drifts=drifts)
     rows = [
-        ComparedMetric(*names, before=_mean(own.before), after=_mean(own.after), change=change)
-        for names, own, change in zip(shown, series, changes, strict=True)
+        ComparedMetric(*names, before=_mean(one.before), after=_mean(one.after), change=change)
+        for names, one, change in zip(shown, series, changes, strict=True)
     ]
     rows.sort(key=lambda row: (ORDER.index(row.change.verdict), -row.change.size))
     return BeforeAfter(
         before=_side(before, asked[0]),
         after=_side(after, asked[1]),
         effect=effect,
-        differing=differences(before, after),
+        differing=differing(facts_of(before), facts_of(after)),
         circumstances=circumstances(before, after),
         families=_families(rows, families),
         metrics=rows,
@@ -148,14 +148,7 @@ _FACTS = ('axis', 'kind', 'unit', 'operation', 'better', 'steers')
 _OF_VALUES = ('session', *CASE, 'metric', 'metric_verdict', 'cache', 'hosts')
 """What the values of a metric in one session can differ in."""
 
-
-_ALIKE = tuple(
-    dict.fromkeys(
-        name
-        for name in (*_FACTS, *SAID, 'point', 'label', 'profile', 'session_started', 'used_percent')
-        if name not in _OF_VALUES
-    )
-)
+_ALIKE = (*_FACTS, *SAID, 'point', 'label', 'profile', 'session_started', 'used_percent')
 
 _LITTLE = [name for name in SAID if name not in ('engine', 'tasks')]  # of it are few values, and many copies
 
@@ -169,10 +162,10 @@ def compact(rows: pl.DataFrame) -> pl.DataFrame:
     if rows.schema['value'] == pl.List(pl.Float64):
         return rows
     usable = pl.col('valid') & pl.col('value').is_finite()
-    found, of = alike_in(rows, _OF_VALUES, (*_OF_VALUES, *_ALIKE))
+    firsts, of = alike_in(rows, _OF_VALUES, (*_OF_VALUES, *_ALIKE))
     launches = rows.select('value', _of=of, usable=usable).group_by('_of', maintain_order=True)
     values = launches.agg(pl.col('value').filter('usable'))['value']
-    return found.select(*_OF_VALUES, *_ALIKE).with_columns(pl.col(_LITTLE).cast(pl.Categorical), value=values)
+    return firsts.select(*_OF_VALUES, *_ALIKE).with_columns(pl.col(_LITTLE).cast(pl.Categorical), value=values)
 
 
 def rounds_of(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, str]:
@@ -186,25 +179,25 @@ def rounds_of(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, str]:
     return {name: str(number) for number, pair in enumerate(pairs, 1) for name in pair}
 
 
-def to_json(found: BeforeAfter) -> dict[str, Any]:
+def to_json(result: BeforeAfter) -> dict[str, Any]:
     """The comparison as plain values; figures in base units."""
     return {
-        **dataclasses.asdict(found),
+        **dataclasses.asdict(result),
         'confidence': CONFIDENCE,
-        'notice': found.notice,
-        'counts': found.counts,
+        'notice': result.notice,
+        'counts': result.counts,
     }
 
 
-def ratio_words(change: MetricChange) -> str:
-    return figure(change.ratio)
-
-
-def interval_words(change: MetricChange) -> str:
-    """'0.93 to 0.97', with a mark if it does not contain the spread between sessions."""
-    if change.low is None or change.high is None:
-        return '-'
-    return f'{figure(change.low)} to {figure(change.high)}{"" if change.between else " *"}'
+def change_words(change: MetricChange | None) -> tuple[str, str, str]:
+    """The ratio, its interval and the numbers of sessions: '0.95', '0.93 to 0.97', '3, 3'; a dash for what there is
+    not. An interval that does not contain the spread between sessions has a mark."""
+    if change is None:
+        return '-', '-', '-'
+    interval = '-'
+    if change.low is not None and change.high is not None:
+        interval = f'{figure(change.low)} to {figure(change.high)}{"" if change.between else " *"}'
+    return figure(change.ratio), interval, ', '.join(map(str, change.sessions))
 
 
 def means_words(row: ComparedMetric, units: str) -> tuple[str, str]:
@@ -212,26 +205,20 @@ def means_words(row: ComparedMetric, units: str) -> tuple[str, str]:
     return unit.figure(row.before), unit.words(row.after)
 
 
-def sessions_words(change: MetricChange) -> str:
-    return ', '.join(map(str, change.sessions))
-
-
-def comparison_page(found: BeforeAfter, site: str) -> str:
+def comparison_page(result: BeforeAfter, site: str) -> str:
     """The comparison as one HTML file that needs no script, no network and no other file."""
-    ends = [abs(math.log(end)) for row in found.metrics for end in (row.change.low, row.change.high) if end]
-    span = min(max([LEAST_DRAWN * math.log1p(found.effect), *ends]), MOST_DRAWN)
+    ends = [abs(math.log(end)) for row in result.metrics for end in (row.change.low, row.change.high) if end]
+    span = min(max([LEAST_DRAWN * math.log1p(result.effect), *ends]), MOST_DRAWN)
 
     axis = Scale(low=math.exp(-span), high=math.exp(span), logarithmic=True)
     template = jinja().get_template('comparison.html')
     return template.render(
-        found=found,
+        found=result,
         site=site,
         across=lambda ratio: 2 + 96 * axis.share(ratio),  # on a line of 100
         confidence=f'{100 * CONFIDENCE:g}',
-        ratio=ratio_words,
-        interval=interval_words,
+        change_words=change_words,
         means=means_words,
-        sessions=sessions_words,
     )
 
 
@@ -246,15 +233,15 @@ def _side(rows: pl.DataFrame, asked: str) -> Side:
 
 def _families(rows: Sequence[ComparedMetric], changes: Mapping[str, MetricChange]) -> list[FamilyRow]:
     """The families of each file system, in the order of FAMILIES."""
-    own = by_key(((row.file_system, row.family), row.change.verdict) for row in rows)
+    verdicts = by_key(((row.file_system, row.family), row.change.verdict) for row in rows)
     return [
         FamilyRow(
             file_system,
             family,
             changes.get(f'{file_system}: {family}'),
-            {verdict: own[file_system, family].count(verdict) for verdict in ORDER},
+            {verdict: verdicts[file_system, family].count(verdict) for verdict in ORDER},
         )
-        for file_system, family in sorted(own, key=lambda key: (key[0], FAMILIES.index(key[1])))
+        for file_system, family in sorted(verdicts, key=lambda key: (key[0], FAMILIES.index(key[1])))
     ]
 
 
@@ -269,39 +256,28 @@ def _series(
         reasons['', GROUPS_LEFT_OUT] = []
     for key in dict.fromkeys((*sides[0], *sides[1])):
         case, name = key
-        own = [side.get(key) for side in sides]
-        for reason in (why for each in own if each for why in each.without):
-            reasons.setdefault((case, reason), []).append(name)
-        one, other = own
+        one, other = (side.get(key) for side in sides)
+        whys = [why for metric in (one, other) if metric for why in metric.without]
         why = _uncomparable(one, other)
-        before_it, after_it = (
-            {rounds[name] if rounds else name: own for name, own in each.sessions.items()} if each else {}
-            for each in (one, other)
-        )
-        if not why and rounds is not None and not before_it.keys() & after_it.keys():
-            why = 'no round has valid figures of both sides'
-        if why:
-            reasons.setdefault((case, why), []).append(name)
-        elif one and other:
-            series.append(
-                Series(
-                    f'{one.file_system}: {one.family}',
-                    before_it,
-                    after_it,
-                    one.better,
-                    one.steers,
-                    not one.unit,
-                )
+        if not why and one and other:
+            before_it, after_it = (
+                {rounds[session] if rounds else session: values for session, values in metric.sessions.items()}
+                for metric in (one, other)
             )
-            shown.append((case, name, one.family, one.file_system, one.unit, one.better))
-    said = [f'{case}: {listed(names, 8)}: {why}' if case else why for (case, why), names in reasons.items()]
-    return series, shown, said
+            if rounds is not None and not before_it.keys() & after_it.keys():
+                why = 'no round has valid figures of both sides'
+            else:
+                family = f'{one.file_system}: {one.family}'
+                series.append(Series(family, before_it, after_it, one.better, one.steers, counts=not one.unit))
+                shown.append((case, name, one.family, one.file_system, one.unit, one.better))
+        for reason in [*whys, *([why] if why else [])]:
+            reasons.setdefault((case, reason), []).append(name)
+    left_out = [f'{case}: {listed(names, 8)}: {why}' if case else why for (case, why), names in reasons.items()]
+    return series, shown, left_out
 
 
 @dataclass(frozen=True)
 class _Metric:
-    """One metric of one side."""
-
     family: str
     file_system: str
     unit: str
@@ -319,13 +295,13 @@ def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
     if one is None or other is None:
         return f'only {"after" if one is None else "before"}'
     if not (one.sessions and other.sessions):
-        sides = [name for name, each in (('before', one), ('after', other)) if not each.sessions]
+        sides = [name for name, metric in (('before', one), ('after', other)) if not metric.sessions]
         return f'no valid figures {" and ".join(sides)}'
     if (one.unit, one.better) != (other.unit, other.better):
-        words = [f'in {each.unit or "counts"}, {each.better} is better' for each in (one, other)]
+        words = [f'in {metric.unit or "counts"}, {metric.better} is better' for metric in (one, other)]
         return f'{words[0]}, before; {words[1]}, after'
     if one.caches != other.caches:
-        words = [' or '.join(sorted(each.caches - {''})) or 'nothing' for each in (one, other)]
+        words = [' or '.join(sorted(metric.caches - {''})) or 'nothing' for metric in (one, other)]
         return f'{words[0]} before and {words[1]} after, which is no comparison of the storage'
     if min(one.least, other.least) <= 0:
         return 'a figure of 0 has no ratio'
@@ -388,9 +364,9 @@ def family_of(row: Mapping[str, Any]) -> str:
     if not row['unit']:
         return GUARANTEES
     if kind.moves_data if kind else row['unit'] == 'B/s':
-        return WRITE if any(each in row['operation'] for each in ('write', 'update')) else READ
+        return WRITE if any(word in row['operation'] for word in ('write', 'update')) else READ
     return METADATA
 
 
 def _mean(sessions: Mapping[str, Sequence[float]]) -> float:
-    return fmean([fmean(own) for own in sessions.values()])
+    return fmean([fmean(values) for values in sessions.values()])

@@ -39,7 +39,11 @@ class Configurations(NamedTuple):
     @property
     def front(self) -> list[str]:
         """The configurations that no other beats in every column known for all; empty without such a column."""
-        common = [each for each in COLUMNS if all(own.get(each.name) is not None for own in self.figures.values())]
+        common = [
+            column
+            for column in COLUMNS
+            if all(figures.get(column.name) is not None for figures in self.figures.values())
+        ]
         return front(common, self.figures) if common else []
 
 
@@ -50,20 +54,20 @@ def configurations(sides: Mapping[str, pl.DataFrame], capacities: Mapping[str, f
     read, write: the geometric mean of the metrics that exist for all configurations which have any
     Names of layouts or file systems do not matter if each configuration has only one.
     """
-    alone = [each for each in _CONFIGURED if all(rows[each].n_unique() == 1 for rows in sides.values())]
-    sides = {name: rows.with_columns(pl.lit('').alias(each) for each in alone) for name, rows in sides.items()}
-    found: dict[str, dict[str, float | None]] = {
+    alone = [name for name in _CONFIGURED if all(rows[name].n_unique() == 1 for rows in sides.values())]
+    sides = {name: rows.with_columns(pl.lit('').alias(field) for field in alone) for name, rows in sides.items()}
+    by_name: dict[str, dict[str, float | None]] = {
         name: {CAPACITY: capacities.get(name), 'duration': _duration_s(rows)} for name, rows in sides.items()
     }
     metrics: dict[str, int] = {}
     for column, family in _FAMILIES.items():
-        means = {name: own for name, rows in sides.items() if (own := _means(rows, family))}
-        common = set.intersection(*(set(own) for own in means.values())) if means else set()
+        means = {name: of_family for name, rows in sides.items() if (of_family := _means(rows, family))}
+        common = set.intersection(*map(set, means.values())) if means else set()
         metrics[column] = len(common)
         for name in sides:
             logarithms = [math.log(means[name][key]) for key in common] if name in means else []
-            found[name][column] = math.exp(fmean(logarithms)) if logarithms else None
-    return Configurations(found, metrics, {name: percent_full(rows) for name, rows in sides.items()})
+            by_name[name][column] = math.exp(fmean(logarithms)) if logarithms else None
+    return Configurations(by_name, metrics, {name: percent_full(rows) for name, rows in sides.items()})
 
 
 def _duration_s(rows: pl.DataFrame) -> float | None:
@@ -78,17 +82,12 @@ def _duration_s(rows: pl.DataFrame) -> float | None:
 
 def _means(rows: pl.DataFrame, family: str) -> dict[tuple[Any, ...], float]:
     """The mean over sessions of the session means, for each metric of a family."""
-    usable = rows.filter(
-        ~OF_ONE_SESSION
-        & pl.col('valid')
-        & (pl.col('metric_verdict') != 'INVALID')
-        & (pl.col('value') > 0)
-        & (pl.col('unit') == 'B/s')
-        & (pl.col('better') == HIGHER)
-    ).with_columns(pl.col('cache').fill_null(''))
     kinds = ('axis', 'kind', 'unit', 'operation')
+    valid = pl.col('valid') & (pl.col('metric_verdict') != 'INVALID') & (pl.col('value') > 0)
     means = (
-        usable.group_by(*_KEY, 'session')
+        rows.filter(~OF_ONE_SESSION, valid, unit='B/s', better=HIGHER)
+        .with_columns(pl.col('cache').fill_null(''))
+        .group_by(*_KEY, 'session')
         .agg(pl.col(*kinds).first(), pl.col('value').mean())
         .group_by(_KEY)
         .agg(pl.col(*kinds).first(), pl.col('value').mean())
@@ -102,7 +101,7 @@ def _means(rows: pl.DataFrame, family: str) -> dict[tuple[Any, ...], float]:
 
 def unit_of(column: FigureColumn, figures: Mapping[str, Figures], system: str = BINARY) -> Unit:
     """The unit in which a column is shown. Sizes have the units of bandwidths, without the second."""
-    known = [value for own in figures.values() if (value := own.get(column.name)) is not None]
+    known = [value for one in figures.values() if (value := one.get(column.name)) is not None]
     return common_unit(known, 'B/s' if column.unit == 'B' else column.unit, system)
 
 
@@ -110,57 +109,62 @@ def words(column: FigureColumn, value: float | None, unit: Unit) -> str:
     """'4.24 GiB/s', or 'unknown'."""
     if value is None:
         return 'unknown'
-    said = unit.words(value)
-    return said.removesuffix('/s') if column.unit == 'B' else said
+    text = unit.words(value)
+    return text.removesuffix('/s') if column.unit == 'B' else text
 
 
-def sentences(found: Configurations, chosen: Winner | None, column: FigureColumn | None, system: str) -> list[str]:
+def sentences(choices: Configurations, chosen: Winner | None, column: FigureColumn | None, system: str) -> list[str]:
     """The table in sentences: for each column its ends, their difference and its winner; then the choice."""
-    said = []
-    for each, own in found.spreads:
-        unit = unit_of(each, found.figures, system)
-        if own is None:
-            said.append(f'{each.name}: unknown of all')
+    lines = []
+    for shown, ends in choices.spreads:
+        unit = unit_of(shown, choices.figures, system)
+        if ends is None:
+            lines.append(f'{shown.name}: unknown of all')
             continue
+        low, high, apart = (words(shown, end, unit) for end in (ends.low[1], ends.high[1], ends.difference))
         line = (
-            f'{each.name}: min {words(each, own.low[1], unit)} ({own.low[0]}), max {words(each, own.high[1], unit)} '
-            f'({own.high[0]}), difference {words(each, own.difference, unit)}, {100 * own.share:.1f} % of the maximum'
+            f'{shown.name}: min {low} ({ends.low[0]}), max {high} ({ends.high[0]}), difference {apart}, '
+            f'{100 * ends.share:.1f} % of the maximum'
         )
-        unknown = f'; unknown of {", ".join(own.unknown)}' if own.unknown else ''
-        said.append(f'{line}; winner {own.winner}{unknown}')
-    if found.front:
-        said.append(f'no other is better in every figure that all have: {", ".join(found.front)}')
+        unknown = f'; unknown of {", ".join(ends.unknown)}' if ends.unknown else ''
+        lines.append(f'{line}; winner {ends.winner}{unknown}')
+    if choices.front:
+        lines.append(f'no other is better in every figure that all have: {", ".join(choices.front)}')
     if chosen is None or column is None:
-        return said
+        return lines
     for name, missed in chosen.missed.items():
-        said.append(f'{name} misses {", ".join(missed)}')
+        lines.append(f'{name} misses {", ".join(missed)}')
     if chosen.unmeasured:
-        said.append(f'{column.name} is unknown of {", ".join(chosen.unmeasured)}: it cannot be chosen')
-    said.append(f'chosen for {column.name}: {chosen.chosen or "none"}')
+        lines.append(f'{column.name} is unknown of {", ".join(chosen.unmeasured)}: it cannot be chosen')
+    lines.append(f'chosen for {column.name}: {chosen.chosen or "none"}')
     for text in chosen.unknown:
-        said.append(f'BUT it is unknown whether it meets {text}: {chosen.chosen} has no such figure')
-    return said
+        lines.append(f'BUT it is unknown whether it meets {text}: {chosen.chosen} has no such figure')
+    return lines
 
 
-def to_json(found: Configurations, chosen: Winner | None, column: FigureColumn | None) -> Mapping[str, Any]:
+def to_json(choices: Configurations, chosen: Winner | None, column: FigureColumn | None) -> Mapping[str, Any]:
     """The table and the choice as plain values, in base units."""
     return {
-        'configurations': found.figures,
-        'metrics': found.metrics,
-        'used_percent': found.full,
+        'configurations': choices.figures,
+        'metrics': choices.metrics,
+        'used_percent': choices.full,
         'columns': {
-            each.name: own and {**own._asdict(), 'difference': own.difference, 'share_of_maximum': own.share}
-            for each, own in found.spreads
+            shown.name: ends and {**ends._asdict(), 'difference': ends.difference, 'share_of_maximum': ends.share}
+            for shown, ends in choices.spreads
         },
-        'front': found.front,
+        'front': choices.front,
         'choice': chosen and column and {'by': column.name, **chosen._asdict()},
     }
 
 
-def table(found: Configurations, system: str) -> Sequence[tuple[str, ...]]:
+def table(choices: Configurations, system: str) -> Sequence[tuple[str, ...]]:
     """A row for each configuration: name, figures in words, and fullness."""
-    units = {each: unit_of(each, found.figures, system) for each in COLUMNS}
+    units = {column: unit_of(column, choices.figures, system) for column in COLUMNS}
     return [
-        (name, *(words(each, own.get(each.name), units[each]) for each in COLUMNS), percent_words(found.full[name]))
-        for name, own in found.figures.items()
+        (
+            name,
+            *(words(column, figures.get(column.name), units[column]) for column in COLUMNS),
+            percent_words(choices.full[name]),
+        )
+        for name, figures in choices.figures.items()
     ]

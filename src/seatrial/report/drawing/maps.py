@@ -17,7 +17,7 @@ from seatrial.report import words
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, is_valid, units_of
 from seatrial.workload.registry import kind_of
-from seatrial.workload.words import counted
+from seatrial.workload.words import by_key, counted
 
 SHADES = 5
 """Of a field, from none to that of the map's largest mean; style.css has them."""
@@ -25,8 +25,6 @@ SHADES = 5
 
 @dataclass(frozen=True)
 class Field:
-    """One point on a map."""
-
     summary: SampleSummary | None  # None if not measured or invalid
     shade: int = 0  # 0 to SHADES - 1
     best: bool = False
@@ -49,8 +47,8 @@ def fields(
 ) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[Field, ...]], ...]]:
     """The columns, and each row with its fields. places: labels of points by (row, column); metrics: one figure for
     each point; best, alike: labels of points"""
-    rows, columns = (tuple(dict.fromkeys(place[each] for place in places)) for each in (0, 1))
-    known = {each.point: each.summary for each in metrics if is_valid(each)}
+    rows, columns = (tuple(dict.fromkeys(place[end] for place in places)) for end in (0, 1))
+    known = {metric.point: metric.summary for metric in metrics if is_valid(metric)}
     largest = max((summary.mean for summary in known.values() if summary is not None), default=0.0)
 
     def field(label: str) -> Field:
@@ -65,29 +63,15 @@ def fields(
 
 def surfaces(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]:
     """The maps of every case over file sizes and transfer sizes or numbers of tasks, with a sentence on the case."""
-    drawn = ((each, _maps(each, system)) for each in cases)
-    return [
-        {'case': each.plan.case, 'sentence': words.sentence(each), 'maps': maps}
-        for each, maps in drawn
-        if maps is not None
-    ]
-
-
-def _maps(evidence: CaseEvidence, system: str) -> list[Map] | None:
-    plan, result = evidence.plan, evidence.result
-    grid = next((found for found in (_grid(plan, *each) for each in _COLUMNS) if found), None)
-    if grid is None:
-        return None
-    by, more, places = grid
-    units, named = units_of(result.metrics, system), kind_of(plan.kind).metric_words
-    maps = []
-    for name in dict.fromkeys(each.name for each in result.metrics):
-        own = [each for each in result.metrics if each.name == name]
-        unit = units[own[0].unit]
-        columns, rows = fields(places, own)
-        notes = () if result.unjudged or own[0].better != HIGHER else _falls(unit.words, more, columns, rows)
-        maps.append(Map(named(name), unit, f'by file size and {by}', 'file', columns, rows, notes))
-    return maps
+    drawn = []
+    for case in cases:
+        for field, by, more, shown in _COLUMNS:
+            places = _grid(case.plan, field, shown)
+            if places:
+                maps = _maps(case, system, by, more, places)
+                drawn.append({'case': case.plan.case, 'sentence': words.sentence(case), 'maps': maps})
+                break
+    return drawn
 
 
 _COLUMNS: tuple[tuple[str, str, str, Callable[[int], str]], ...] = (
@@ -97,15 +81,27 @@ _COLUMNS: tuple[tuple[str, str, str, Callable[[int], str]], ...] = (
 """Parameters beside the file size: of a point, as people read it, what more of it is, and a value of it."""
 
 
-def _grid(
-    plan: TrialPlan, field: str, by: str, more: str, shown: Callable[[int], str]
-) -> tuple[str, str, dict[tuple[str, str], str]] | None:
-    """The labels of the points by file size and the given field; None unless exactly these two vary."""
-    own = sorted((point.value('bytes_per_task'), point.value(field), point.label) for point in plan.points)
-    varied = [len({each[place] for each in own}) for place in (0, 1)]
-    if plan.axis.name != 'variant' or min(varied) < 2 or len({each[:2] for each in own}) < len(own):
-        return None
-    return by, more, {(format_size(size), shown(other)): label for size, other, label in own}
+def _maps(
+    evidence: CaseEvidence, system: str, by: str, more: str, places: Mapping[tuple[str, str], str]
+) -> list[Map]:
+    plan, result = evidence.plan, evidence.result
+    units, named = units_of(result.metrics, system), kind_of(plan.kind).metric_words
+    maps = []
+    for name, metrics in by_key((metric.name, metric) for metric in result.metrics).items():
+        unit = units[metrics[0].unit]
+        columns, rows = fields(places, metrics)
+        notes = () if result.unjudged or metrics[0].better != HIGHER else _falls(unit.words, more, columns, rows)
+        maps.append(Map(named(name), unit, f'by file size and {by}', 'file', columns, rows, notes))
+    return maps
+
+
+def _grid(plan: TrialPlan, field: str, shown: Callable[[int], str]) -> dict[tuple[str, str], str]:
+    """The labels of the points by file size and the given field; empty unless exactly these two vary."""
+    points = sorted((point.value('bytes_per_task'), point.value(field), point.label) for point in plan.points)
+    varied = [len({point[place] for point in points}) for place in (0, 1)]
+    if plan.axis.name != 'variant' or min(varied) < 2 or len({point[:2] for point in points}) < len(points):
+        return {}
+    return {(format_size(size), shown(value)): label for size, value, label in points}
 
 
 def _falls(
@@ -115,14 +111,14 @@ def _falls(
     rows: Sequence[tuple[str, Sequence[Field]]],
 ) -> tuple[str, ...]:
     """Sentences on where a larger column value is slower, by separate intervals; or that it is nowhere."""
-    found = []
-    for row, own in rows:
+    slower = []
+    for row, fields_of_row in rows:
         there = [
-            (column, each.summary) for column, each in zip(columns, own, strict=True) if each.summary is not None
+            (column, field.summary) for column, field in zip(columns, fields_of_row, strict=True) if field.summary
         ]
-        found += [
-            f'files of {row}: slower with {column} than with {before} ({figure(own_.mean)} and {figure(last.mean)})'
-            for (before, last), (column, own_) in pairwise(there)
-            if own_.interval.high < last.interval.low
+        slower += [
+            f'files of {row}: slower with {column} than with {before} ({figure(this.mean)} and {figure(last.mean)})'
+            for (before, last), (column, this) in pairwise(there)
+            if this.interval.high < last.interval.low
         ]
-    return tuple(found) or (f'{more} are nowhere slower',)
+    return tuple(slower) or (f'{more} are nowhere slower',)

@@ -9,25 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from seatrial.judge.references import ReferenceResult
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
 from seatrial.model.metric import LOWER
 from seatrial.model.plan import TrialPlan
 from seatrial.report import words
-from seatrial.report.drawing.plot import (
-    FULL,
-    OPEN,
-    STRUCK,
-    STYLES,
-    Chart,
-    Curve,
-    Guide,
-    Mark,
-    Scale,
-    Tick,
-    figures_scale,
-    round_values,
-)
+from seatrial.report.drawing import plot
 from seatrial.report.figures import Unit, compact, tick_time
 from seatrial.workload.listing import pause_of
 from seatrial.workload.registry import KINDS, kind_of
@@ -41,7 +27,7 @@ ASIDE = 5.0
 LANE, LONGEST_LABEL = 21.0, 26
 """px of the height of a lane of dots, and characters of its label."""
 
-_FORMS = {Verdict.INVALID: STRUCK, Verdict.INCONCLUSIVE: OPEN, Verdict.INCOMPLETE: OPEN}
+_FORMS = {Verdict.INVALID: plot.STRUCK, Verdict.INCONCLUSIVE: plot.OPEN, Verdict.INCOMPLETE: plot.OPEN}
 
 
 def is_repeated_listing(plan: TrialPlan) -> bool:
@@ -68,15 +54,15 @@ def has_metric_lines(plan: TrialPlan) -> bool:
 def _usual_signs() -> dict[str, str]:
     """The styles of all columns and metrics of workload kinds: different within a kind as far as styles suffice;
     reads are blue circles, and writes orange squares."""
-    given = dict(zip(('read', 'write'), STYLES, strict=False))
+    given = dict(zip(('read', 'write'), plot.STYLES, strict=False))
     for kind in KINDS.values():
         metrics = (metric.name for phase in kind.phases for metric in phase.metrics)
         names = dict.fromkeys([*(name for name, _ in kind.columns), *metrics])
         taken = {given[name] for name in names if name in given}
         for name in names:
             if name not in given:
-                liked = given.get(name.partition(' ')[0], STYLES[2])
-                free = [style for style in (liked, *STYLES[2:], *STYLES[:2]) if style not in taken]
+                liked = given.get(name.partition(' ')[0], plot.STYLES[2])
+                free = [style for style in (liked, *plot.STYLES[2:], *plot.STYLES[:2]) if style not in taken]
                 given[name] = free[0] if free else liked
                 taken.add(given[name])
     return given
@@ -84,68 +70,71 @@ def _usual_signs() -> dict[str, str]:
 
 def signs(kind: str, metrics: Iterable[str]) -> dict[str, str]:
     """The style of each of these metrics or columns: that of its column, in every drawing."""
-    column = {metric: name for name, own in kind_of(kind).columns for metric in own}
+    column = {metric: name for name, names in kind_of(kind).columns for metric in names}
     given: dict[str, str] = {}
     for name in dict.fromkeys(metrics):
-        usual = _usual_signs().get(column.get(name, name), STYLES[2])
-        free = [style for style in (usual, *STYLES) if style not in given.values()]
+        usual = _usual_signs().get(column.get(name, name), plot.STYLES[2])
+        free = [style for style in (usual, *plot.STYLES) if style not in given.values()]
         given[name] = free[0] if free else usual
     return given
 
 
 def styles_of(plan: TrialPlan, metrics: Iterable[MetricResult]) -> dict[str, str]:
     """The style of each line of a drawing. Points and metrics use different styles as far as these suffice."""
-    names = [styled_by(plan, each) for each in metrics]
+    names = [styled_by(plan, metric) for metric in metrics]
     if has_metric_lines(plan):
         return signs(plan.kind, names)
-    return {name: STYLES[(i + len(STYLES) // 2) % len(STYLES)] for i, name in enumerate(dict.fromkeys(names))}
+    half = len(plot.STYLES) // 2
+    of_points = (*plot.STYLES[half:], *plot.STYLES[:half])
+    return {name: of_points[i % len(of_points)] for i, name in enumerate(dict.fromkeys(names))}
 
 
 def sheets(plan: TrialPlan, metrics: Sequence[MetricResult]) -> list[list[MetricResult]]:
     """The metrics of each drawing: of one dimension, and no more lines than there are styles."""
-    found = []
-    for base in dict.fromkeys(each.unit for each in metrics):
-        own = [each for each in metrics if each.unit == base]
-        lines = list(dict.fromkeys(styled_by(plan, each) for each in own))
-        for names in words.banded(lines, len(STYLES)) if has_curve(plan) else [lines]:
-            found.append([each for each in own if styled_by(plan, each) in names])
-    return found
+    drawings = []
+    for base in dict.fromkeys(metric.unit for metric in metrics):
+        of_unit = [metric for metric in metrics if metric.unit == base]
+        lines = list(dict.fromkeys(styled_by(plan, metric) for metric in of_unit))
+        for names in words.banded(lines, len(plot.STYLES)) if has_curve(plan) else [lines]:
+            drawings.append([metric for metric in of_unit if styled_by(plan, metric) in names])
+    return drawings
 
 
-def charts(plan: TrialPlan, case: CaseResult, units: Mapping[str, Unit]) -> list[Chart]:
+def charts(plan: TrialPlan, case: CaseResult, units: Mapping[str, Unit]) -> list[plot.Chart]:
     """The charts of everything measured in a case. units: by the base unit"""
     draw = _curve if has_curve(plan) else _dots
-    drawn = [sheet for sheet in sheets(plan, case.metrics) if any(each.summary for each in sheet)]
+    drawn = [sheet for sheet in sheets(plan, case.metrics) if any(metric.summary for metric in sheet)]
     return [draw(plan, case, sheet, units[sheet[0].unit]) for sheet in drawn]
 
 
 class _Points(NamedTuple):
-    """An axis of points."""
-
-    axis: Scale
+    axis: plot.Scale
     places: Mapping[str, float]  # by key
     breaks: Sequence[float] = ()  # places between two kinds of points
 
 
-def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> Chart:
+def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> plot.Chart:
     repeated = is_repeated_listing(plan)
     points = _listings(plan, case) if repeated else _sweep(plan)
     figures = _figures(case, metrics, unit)
     style = styles_of(plan, metrics)
-    names = list(dict.fromkeys(styled_by(plan, each) for each in metrics if each.summary))
-    parts: list[Curve | Mark | Guide] = [Guide(each, 'axis break', upright=True) for each in points.breaks]
+    names = list(dict.fromkeys(styled_by(plan, metric) for metric in metrics if metric.summary))
+    parts: list[plot.Curve | plot.Mark | plot.Guide] = []
+    parts += [plot.Guide(at, 'axis break', upright=True) for at in points.breaks]
     for i, name in enumerate(names):
-        own = {each.name if repeated else each.point: each for each in metrics if styled_by(plan, each) == name}
+        of_line = {
+            metric.name if repeated else metric.point: metric for metric in metrics if styled_by(plan, metric) == name
+        }
         # Intervals of several lines at one point would hide each other: each stands a little to its side.
         aside = ASIDE * (2 * i - len(names) + 1)
         marks = {
-            key: _mark(own[key], at, style[name], unit, case.references, aside)
+            key: _mark(of_line[key], at, style[name], unit, case, aside)
             for key, at in points.places.items()
-            if key in own and own[key].summary
+            if key in of_line and of_line[key].summary
         }
         label = kind_of(plan.kind).metric_words(name) if not repeated else name if len(plan.points) > 1 else ''
-        parts += [Curve(style[name], _strokes(points, marks), label, aside=aside), *marks.values()]
-    return Chart(
+        parts += [plot.Curve(style[name], _strokes(points, marks), label, aside=aside), *marks.values()]
+    return plot.Chart(
         x=points.axis,
         y=figures,
         again=_listing_times(plan, figures) if repeated else None,
@@ -160,14 +149,14 @@ def _sweep(plan: TrialPlan) -> _Points:
     """The logarithmic axis of a sweep, whose values double, or nearly so, or grow tenfold."""
     values = {point.label: point.at for point in plan.points}
     low, high = min(values.values()), max(values.values())
-    is_long = high >= 1e4 and not plan.axis.unit
-    ticks = [
-        Tick(point.at, compact(point.at) if is_long else words.point_value(plan.axis, point)) for point in plan.points
-    ]
+    if high >= 1e4 and not plan.axis.unit:
+        ticks = [plot.Tick(point.at, compact(point.at)) for point in plan.points]
+    else:
+        ticks = [plot.Tick(point.at, words.point_value(plan.axis, point)) for point in plan.points]
     margin = (high / low) ** MARGIN
     label = f'{plan.axis.label} (log scale)'
-    axis = Scale(low=low / margin, high=high * margin, ticks=sorted(ticks), label=label, logarithmic=True)
-    return _Points(axis, dict(sorted(values.items(), key=lambda each: each[1])))
+    axis = plot.Scale(low=low / margin, high=high * margin, ticks=sorted(ticks), label=label, logarithmic=True)
+    return _Points(axis, dict(sorted(values.items(), key=lambda item: item[1])))
 
 
 def _listings(plan: TrialPlan, case: CaseResult) -> _Points:
@@ -181,32 +170,32 @@ def _listings(plan: TrialPlan, case: CaseResult) -> _Points:
         for name, pause in zip(names, pauses, strict=True)
     ]
     last = max(1.0, *places.values())
-    axis = Scale(
+    axis = plot.Scale(
         low=-MARGIN * last,
         high=(1 + MARGIN) * last,
-        ticks=[Tick(at, label) for at, label in zip(places.values(), labels, strict=True)],
+        ticks=[plot.Tick(at, label) for at, label in zip(places.values(), labels, strict=True)],
         label='listing in a row, then after a pause of',
     )
     in_a_row = pauses.count(None)
     return _Points(axis, places, [float(in_a_row)] if 0 < in_a_row < len(names) else [])
 
 
-def _listing_times(plan: TrialPlan, figures: Scale) -> Scale | None:
+def _listing_times(plan: TrialPlan, figures: plot.Scale) -> plot.Scale | None:
     """A second axis with the time of one listing; None if the directories differ in size."""
     sizes = {point.tree.files_per_directory for point in plan.points}
     if len(sizes) != 1:
         return None
     entries = sizes.pop()
-    ticks: list[Tick] = []
-    for time_s in round_values(entries / figures.high, entries / max(figures.low, figures.high / 50)):
-        tick = Tick(entries / time_s, tick_time(time_s))
+    ticks: list[plot.Tick] = []
+    for time_s in plot.round_values(entries / figures.high, entries / max(figures.low, figures.high / 50)):
+        tick = plot.Tick(entries / time_s, tick_time(time_s))
         # From the shortest time, at the top, downwards: the times of a linear axis crowd at its foot.
         if not ticks or figures.share(ticks[-1].value) - figures.share(tick.value) > 0.07:
             ticks.append(tick)
-    return Scale(low=figures.low, high=figures.high, ticks=ticks, label='for one listing')
+    return plot.Scale(low=figures.low, high=figures.high, ticks=ticks, label='for one listing')
 
 
-def _strokes(points: _Points, marks: Mapping[str, Mark]) -> list[list[tuple[float, float]]]:
+def _strokes(points: _Points, marks: Mapping[str, plot.Mark]) -> list[list[tuple[float, float]]]:
     """Lines through the valid marks in their order, interrupted at breaks."""
     strokes: list[list[tuple[float, float]]] = [[]]
     breaks = list(points.breaks)
@@ -214,30 +203,30 @@ def _strokes(points: _Points, marks: Mapping[str, Mark]) -> list[list[tuple[floa
         if breaks and at > breaks[0]:
             strokes.append([])
             breaks.pop(0)
-        if key in marks and marks[key].form != STRUCK:
+        if key in marks and marks[key].form != plot.STRUCK:
             strokes[-1].append((at, marks[key].figure))
         else:
             strokes.append([])
     return [stroke for stroke in strokes if len(stroke) > 1]
 
 
-def _dots(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> Chart:
+def _dots(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> plot.Chart:
     """A dot with its interval for every metric at every point, one below the other on one scale."""
     one = len(plan.points) == 1
     style = styles_of(plan, case.metrics)
-    ticks: list[Tick] = []
+    ticks: list[plot.Tick] = []
     marks = []
-    for name in dict.fromkeys(each.name for each in metrics):
+    for name in dict.fromkeys(metric.name for metric in metrics):
         head = _short(kind_of(plan.kind).metric_words(name))
-        ticks += [] if one else [Tick(len(ticks) + 0.5, head, heads=True)]
-        for metric in (each for each in metrics if each.name == name):
+        ticks += [] if one else [plot.Tick(len(ticks) + 0.5, head, heads=True)]
+        for metric in (one for one in metrics if one.name == name):
             at = len(ticks) + 0.5
-            ticks.append(Tick(at, head, heads=True) if one else Tick(at, _short(metric.point)))
+            ticks.append(plot.Tick(at, head, heads=True) if one else plot.Tick(at, _short(metric.point)))
             if metric.summary:
-                marks.append(_mark(metric, at, style[metric.point], unit, case.references))
-    return Chart(
+                marks.append(_mark(metric, at, style[metric.point], unit, case))
+    return plot.Chart(
         x=_figures(case, metrics, unit),
-        y=Scale(low=len(ticks), high=0.0, ticks=ticks),
+        y=plot.Scale(low=len(ticks), high=0.0, ticks=ticks),
         parts=marks,
         height=LANE * len(ticks),
         words=_told(marks),
@@ -250,49 +239,44 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST_LABEL else f'{text[: LONGEST_LABEL - 1]}\u2026'
 
 
-def _told(parts: Sequence[Curve | Mark | Guide]) -> str:
-    return '; '.join(part.words for part in parts if isinstance(part, Mark))
+def _told(parts: Sequence[plot.Curve | plot.Mark | plot.Guide]) -> str:
+    return '; '.join(part.words for part in parts if isinstance(part, plot.Mark))
 
 
 def _interval(metrics: Sequence[MetricResult]) -> str:
-    confidence = next(each.summary.interval.confidence for each in metrics if each.summary)
+    confidence = next(metric.summary.interval.confidence for metric in metrics if metric.summary)
     return f'{100 * confidence:g} % interval of the mean'
 
 
-def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> Scale:
+def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> plot.Scale:
     """The axis of the figures. It may cut an interval of three samples, or a reference far above."""
     summaries = [metric.summary for metric in metrics if metric.summary]
-    greatest = max(each.maximum for each in summaries)
-    bounds = [bound for metric in metrics for bound, _ in _bounds(metric, case.references)]
+    greatest = max(summary.maximum for summary in summaries)
+    bounds = [bound for metric in metrics for bound, _ in _bounds(metric, case)]
     others = [
-        *(each.minimum for each in summaries),
-        *(each.maximum for each in summaries),
+        *(summary.minimum for summary in summaries),
+        *(summary.maximum for summary in summaries),
         *(
-            min(each.interval.high, 1.25 * greatest)
-            for each in summaries
-            if math.isfinite(each.interval.log_half_width)
+            min(summary.interval.high, 1.25 * greatest)
+            for summary in summaries
+            if math.isfinite(summary.interval.log_half_width)
         ),
         *(bound for bound in bounds if bound <= 3 * greatest),
     ]
     lower = all(metric.better == LOWER for metric in metrics if metric.summary)
-    return figures_scale([each.mean for each in summaries], others, unit, ['lower is better'] if lower else [])
+    return plot.figures_scale(
+        [summary.mean for summary in summaries], others, unit, ['lower is better'] if lower else []
+    )
 
 
-def _mark(
-    metric: MetricResult,
-    at: float,
-    style: str,
-    unit: Unit,
-    references: Sequence[ReferenceResult],
-    aside: float = 0.0,
-) -> Mark:
+def _mark(metric: MetricResult, at: float, style: str, unit: Unit, case: CaseResult, aside: float = 0.0) -> plot.Mark:
     summary = metric.summary
     assert summary, 'it was measured'
-    form, interval = _FORMS.get(metric.verdict, FULL), summary.interval
-    has_interval = form != STRUCK and math.isfinite(interval.high)
-    invalid = 'invalid, ' if form == STRUCK else ''
+    form, interval = _FORMS.get(metric.verdict, plot.FULL), summary.interval
+    has_interval = form != plot.STRUCK and math.isfinite(interval.high)
+    invalid = 'invalid, ' if form == plot.STRUCK else ''
     span = f', {100 * interval.confidence:g} % interval {unit.figure(interval.low)} to {unit.figure(interval.high)}'
-    return Mark(
+    return plot.Mark(
         at=at,
         figure=summary.mean,
         style=style,
@@ -302,13 +286,14 @@ def _mark(
         f'n = {summary.n}, {metric.verdict.value}',
         low=interval.low if has_interval else None,
         high=interval.high if has_interval else None,
-        samples=() if form == STRUCK else metric.values,
-        bounds=_bounds(metric, references),
+        samples=() if form == plot.STRUCK else metric.values,
+        bounds=_bounds(metric, case),
         aside=aside,
-        label={STRUCK: 'invalid', OPEN: 'cannot decide'}.get(form, ''),
+        label={plot.STRUCK: 'invalid', plot.OPEN: 'cannot decide'}.get(form, ''),
     )
 
 
-def _bounds(metric: MetricResult, references: Sequence[ReferenceResult]) -> list[tuple[float, int]]:
-    ends = [end for each in references if each.metric == metric.metric for end in ((each.low, 1), (each.high, -1))]
+def _bounds(metric: MetricResult, case: CaseResult) -> list[tuple[float, int]]:
+    compared = [reference for reference in case.references if reference.metric == metric.metric]
+    ends = [end for reference in compared for end in ((reference.low, 1), (reference.high, -1))]
     return [(bound, side) for bound, side in ends if bound is not None]

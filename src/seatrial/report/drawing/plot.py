@@ -47,8 +47,6 @@ class Tick(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Scale:
-    """An axis from `low` to `high`."""
-
     low: float
     high: float
     ticks: Sequence[Tick] = ()
@@ -58,10 +56,10 @@ class Scale:
     def share(self, value: float) -> float:
         """The position of a value, from 0 to 1; values outside lie at the nearer end."""
         if not self.logarithmic:
-            found = (value - self.low) / (self.high - self.low)
+            share = (value - self.low) / (self.high - self.low)
         else:
-            found = math.log(value / self.low) / math.log(self.high / self.low) if value > 0 else 0.0
-        return max(0.0, min(1.0, found))
+            share = math.log(value / self.low) / math.log(self.high / self.low) if value > 0 else 0.0
+        return max(0.0, min(1.0, share))
 
 
 @dataclass(frozen=True)
@@ -132,11 +130,11 @@ class Chart:
         """The entries of the legend, each once; those of marks come last."""
         marks = [part for part in self.parts if isinstance(part, Mark)]
         marked = {mark.style for mark in marks}
-        found: dict[str, Sign] = {}
+        by_label: dict[str, Sign] = {}
         for part in sorted(self.parts, key=lambda part: isinstance(part, Mark)):
             if part.label:
-                found.setdefault(part.label, _sign(part, marked))
-        signs = list(found.values())
+                by_label.setdefault(part.label, _sign(part, marked))
+        signs = list(by_label.values())
         if any(mark.low is not None for mark in marks):
             signs.append(Sign(16, Glyph('', [('interval', 'M8 1V15M4 1h8M4 15h8')]), self.interval))
         if any(len(mark.samples) > 1 for mark in marks):
@@ -205,7 +203,7 @@ def round_scale(
     high: float,
     unit: Unit = NUMBER,
     label: str = '',
-    said: Callable[[float], str] = figure,
+    shown: Callable[[float], str] = figure,
     *,
     logarithmic: bool = False,
     count: int = 5,
@@ -213,7 +211,7 @@ def round_scale(
     """An axis with ticks at about `count` round values in the unit. low, high: in the base unit"""
     ends = unit.of(low), unit.of(high)
     values = log_ticks(*ends) if logarithmic else nice_ticks(*ends, count)
-    ticks = [Tick(value * unit.size, said(value)) for value in values]
+    ticks = [Tick(value * unit.size, shown(value)) for value in values]
     return Scale(low=low, high=high, ticks=ticks, label=label or unit.name, logarithmic=logarithmic)
 
 
@@ -222,7 +220,7 @@ def figures_scale(
     others: Iterable[float] = (),
     unit: Unit = NUMBER,
     notes: Sequence[str] = (),
-    said: Callable[[float], str] = figure,
+    shown: Callable[[float], str] = figure,
 ) -> Scale:
     """The axis for these values: linear from zero, or logarithmic if a mean would be too small to see."""
     values = [value for value in (*means, *others) if value > 0]
@@ -233,7 +231,7 @@ def figures_scale(
         max(values) * HEADROOM if values else unit.size,
         unit,
         f'{unit.name} ({", ".join(notes)})' if notes else '',
-        said,
+        shown,
         logarithmic=logarithmic,
     )
 

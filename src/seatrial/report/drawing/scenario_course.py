@@ -12,16 +12,17 @@ from seatrial.workload.words import counted
 
 def courses(evidence: CaseEvidence, system: str) -> list[dict[str, Any]]:
     """The course of the last measured launch at each point, in the order of the plan, with its actions in words."""
-    found: dict[str, dict[int, Course]] = {}
-    for sample in (sample for own in evidence.samples.values() for sample in own):
+    by_point: dict[str, dict[int, Course]] = {point.label: {} for point in evidence.plan.points}
+    for sample in (sample for samples in evidence.samples.values() for sample in samples):
         if sample.measurement and sample.measurement.course and sample.valid:
-            found.setdefault(sample.point.label, {})[sample.repetition] = sample.measurement.course
+            by_point[sample.point.label][sample.repetition] = sample.measurement.course
     views = []
-    for label in (point.label for point in evidence.plan.points if point.label in found):
-        launches = [course for _, course in sorted(found[label].items())]
-        unit = common_unit((max(launches[-1].mean),), 'B/s', system)
-        actions = [_action_words(each) for each in zip(*(launch.windows for launch in launches), strict=True)]
-        views.append({'point': label, 'chart': _chart(launches[-1], unit), 'actions': actions})
+    for label, by_repetition in by_point.items():
+        if by_repetition:
+            launches = [course for _, course in sorted(by_repetition.items())]
+            unit = common_unit((max(launches[-1].mean),), 'B/s', system)
+            actions = [_action_words(windows) for windows in zip(*(run.windows for run in launches), strict=True)]
+            views.append({'point': label, 'chart': _chart(launches[-1], unit), 'actions': actions})
     return views
 
 
@@ -29,15 +30,15 @@ def _action_words(launches: Sequence[Window]) -> str:
     """An action in the last launch; its count in each launch."""
     window = launches[-1]
     length = seconds(window.end_s - window.start_s)
-    said = f'{window.name}: {length}, from {seconds(window.start_s)} on'
+    text = f'{window.name}: {length}, from {seconds(window.start_s)} on'
     if window.back_s is None:
-        said += '; not back at 90 % before the next one or the end.'
+        text += '; not back at 90 % before the next one or the end.'
     else:
-        said += f'; back at 90 % {seconds(window.back_s - window.end_s)} after its undo.'
-    if not any(each.uncounted or each.counted is not None for each in launches):
-        return said
-    rose = (f'unknown (it {each.uncounted})' if each.uncounted else str(each.counted) for each in launches)
-    return f'{said} Its count rose, launch by launch, by: {", ".join(rose)}.'
+        text += f'; back at 90 % {seconds(window.back_s - window.end_s)} after its undo.'
+    if not any(launch.uncounted or launch.counted is not None for launch in launches):
+        return text
+    rose = (f'unknown (it {launch.uncounted})' if launch.uncounted else str(launch.counted) for launch in launches)
+    return f'{text} Its count rose, launch by launch, by: {", ".join(rose)}.'
 
 
 def _chart(course: Course, unit: Unit) -> Chart:
@@ -49,13 +50,13 @@ def _chart(course: Course, unit: Unit) -> Chart:
         y=figures_scale([max(*course.mean, course.wanted)], unit=unit),
         parts=[
             *(
-                Box(each.end_s, each.back_s, 'timed', label='until it is back')
-                for each in course.windows
-                if each.back_s is not None
+                Box(action.end_s, action.back_s, 'timed', label='until it is back')
+                for action in course.windows
+                if action.back_s is not None
             ),
             *(
-                Box(each.start_s, each.end_s, 'pause stall', number=str(number), label='action')
-                for number, each in enumerate(course.windows, 1)
+                Box(action.start_s, action.end_s, 'pause stall', number=str(number), label='action')
+                for number, action in enumerate(course.windows, 1)
             ),
             Guide(course.wanted, 'least', label='90 % of before'),
             Curve('read', _steps(course.mean, step_s), mean),

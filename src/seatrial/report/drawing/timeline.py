@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from seatrial.judge.throughput import STALL, Pause, ThroughputSpan, Traffic, rpc_sizes, served, traffic
-from seatrial.model.plan import TrialPlan
-from seatrial.model.record import Sample
 from seatrial.report.drawing.plot import Box, Chart, Curve, figures_scale, steps_line, styles, time_scale
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit, seconds
@@ -28,26 +26,26 @@ def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
     if telemetry is None or telemetry.watch is None:
         return None
     plan, samples = evidence.plan, evidence.records.samples
-    found = traffic(telemetry, samples if kind_of(plan.kind).moves_data else [])
-    sizes, own = rpc_sizes(telemetry), served(telemetry)
-    if not found.pieces and not sizes and not telemetry.servers:
+    moved = traffic(telemetry, samples if kind_of(plan.kind).moves_data else [])
+    sizes, job_counts = rpc_sizes(telemetry), served(telemetry)
+    if not moved.pieces and not sizes and not telemetry.servers:
         return None
-    begin = min([piece.start for piece in found.pieces[:1]] + [sample.started for sample in samples[:1]], default=0.0)
-    steps = _together(found.pieces)
-    highest = max((rate for piece in found.pieces for rate in (piece.read, piece.write)), default=0.0)
+    begin = min([piece.start for piece in moved.pieces[:1]] + [sample.started for sample in samples[:1]], default=0.0)
+    steps = _together(moved.pieces)
+    highest = max((rate for piece in moved.pieces for rate in (piece.read, piece.write)), default=0.0)
     unit = common_unit((highest,), 'B/s', system)
     return {
         'host': telemetry.watch.host,
         'what': telemetry.watch.what,
         'interval_s': max([telemetry.watch.interval_s, *(pace.interval_s for pace in telemetry.paces)]),
-        'step_s': 0.0 if len(steps) == len(found.pieces) else steps[0].end - steps[0].start,
+        'step_s': 0.0 if len(steps) == len(moved.pieces) else steps[0].end - steps[0].start,
         'truncated': telemetry.truncated,
         'unit': unit,
-        'chart': _chart(plan, samples, found, steps, begin, unit) if steps else None,
-        'flows': found.flows,
-        'pauses': [_pause_words(pause, begin, unit) for pause in found.pauses],
-        'sizes': [each for each in sizes if each.reads or each.writes],
-        'own': own,
+        'chart': _chart(evidence, moved, steps, begin, unit) if steps else None,
+        'flows': moved.flows,
+        'pauses': [_pause_words(pause, begin, unit) for pause in moved.pauses],
+        'sizes': [size for size in sizes if size.reads or size.writes],
+        'own': job_counts,
         'servers': telemetry.servers,
     }
 
@@ -62,13 +60,13 @@ def why_none(evidence: CaseEvidence) -> str:
     return '' if telemetry.looks else 'none: the counters never answered'
 
 
-def _together(found: Sequence[ThroughputSpan]) -> Sequence[ThroughputSpan]:
+def _together(pieces: Sequence[ThroughputSpan]) -> Sequence[ThroughputSpan]:
     """The pieces; if they are too many to be drawn, the means of steps of equal length."""
-    if len(found) <= MAX_STEPS:
-        return found
-    start, length = found[0].start, (found[-1].end - found[0].start) / MAX_STEPS
+    if len(pieces) <= MAX_STEPS:
+        return pieces
+    start, length = pieces[0].start, (pieces[-1].end - pieces[0].start) / MAX_STEPS
     sums: dict[int, tuple[float, float, float]] = {}
-    for piece in found:
+    for piece in pieces:
         first, last = int((piece.start - start) / length), int((piece.end - start) / length)
         for step in range(first, min(last, MAX_STEPS - 1) + 1):
             inside = min(piece.end, start + (step + 1) * length) - max(piece.start, start + step * length)
@@ -82,57 +80,43 @@ def _together(found: Sequence[ThroughputSpan]) -> Sequence[ThroughputSpan]:
 
 
 def _chart(
-    plan: TrialPlan,
-    samples: Sequence[Sample],
-    found: Traffic,
-    steps: Sequence[ThroughputSpan],
-    begin: float,
-    unit: Unit,
+    evidence: CaseEvidence, moved: Traffic, steps: Sequence[ThroughputSpan], begin: float, unit: Unit
 ) -> Chart:
+    plan, samples = evidence.plan, evidence.records.samples
     # A lane a phase of a case that moves data, or one for all.
     phases = styles(plan.phases) if kind_of(plan.kind).moves_data and len(plan.phases) < 3 else {}
     lanes = list(phases) or ['launches']
     launches, timed = [], []
     for sample in samples:
         measured = sample.stage == 'measured'
-        stage = {'measured': f'repetition {sample.repetition + 1}', 'warmup': 'warm-up'}.get(
-            sample.stage, sample.stage
-        )
+        stages = {'measured': f'repetition {sample.repetition + 1}', 'warmup': 'warm-up'}
+        text = f'{sample.launch}, {stages.get(sample.stage, sample.stage)}, {seconds(sample.elapsed_s)}'
         start, end = sample.started, sample.started + sample.elapsed_s
         timed += [Box(start, end, 'timed')] if measured else []
-        launches.append(
-            Box(
-                start,
-                end,
-                'launch' if measured else 'launch other',
-                phases.get(sample.phase, 'third'),
-                lane=lanes.index(sample.phase) if sample.phase in lanes else 0,
-                words=f'{sample.launch}, {stage}, {seconds(sample.elapsed_s)}',
-                label='a measured launch' if measured else 'warm-up, preparation',
-            )
-        )
+        kind, label = ('launch', 'a measured launch') if measured else ('launch other', 'warm-up, preparation')
+        lane = lanes.index(sample.phase) if sample.phase in lanes else 0
+        style = phases.get(sample.phase, 'third')
+        launches.append(Box(start, end, kind, style, lane=lane, words=text, label=label))
+    read, written = (unit.words(max(getattr(piece, way) for piece in moved.pieces)) for way in ('read', 'write'))
+    stalls = sum(pause.kind == STALL for pause in moved.pauses)
+    counts = f'{counted(stalls, "stall")} and {counted(len(moved.pauses) - stalls, "gap")}'
+    pauses = []
+    for number, pause in enumerate(moved.pauses, 1):
+        label = 'stall' if pause.kind == STALL else 'nothing known'
+        pauses.append(Box(pause.start, pause.end, f'pause {pause.kind}', number=str(number), label=label))
     return Chart(
-        x=time_scale(begin, max([steps[-1].end, *(each.end for each in launches)]), 'the beginning'),
+        x=time_scale(begin, max([steps[-1].end, *(launch.end for launch in launches)]), 'the beginning'),
         y=figures_scale([max(max(step.read, step.write) for step in steps)], unit=unit),
         parts=[
             *timed,
             Curve('read', steps_line([(step.start, step.end, step.read) for step in steps]), 'read'),
             Curve('write', steps_line([(step.start, step.end, step.write) for step in steps]), 'written'),
-            *(
-                Box(
-                    pause.start,
-                    pause.end,
-                    f'pause {pause.kind}',
-                    number=str(number),
-                    label='stall' if pause.kind == STALL else 'nothing known',
-                )
-                for number, pause in enumerate(found.pauses, 1)
-            ),
+            *pauses,
             *launches,
         ],
         height=194,
         lanes=lanes,
-        words=_summary(found.pieces, found.pauses, unit),
+        words=f'at most {read} read and {written} written; {counts} while launches were timed',
     )
 
 
@@ -143,12 +127,3 @@ def _pause_words(pause: Pause, begin: float, unit: Unit) -> str:
     if pause.kind != STALL:
         return f'Gap of {at}: the counters did not answer.'
     return f'Stall of {at}: {unit.words(pause.rate)} moved; usual is {unit.words(pause.usual)}.'
-
-
-def _summary(found: Sequence[ThroughputSpan], pauses: Sequence[Pause], unit: Unit) -> str:
-    if not found:
-        return 'no throughput'
-    read, written = (unit.words(max(getattr(piece, way) for piece in found)) for way in ('read', 'write'))
-    stalls = sum(pause.kind == STALL for pause in pauses)
-    said = f'{counted(stalls, "stall")} and {counted(len(pauses) - stalls, "gap")}'
-    return f'at most {read} read and {written} written; {said} while launches were timed'

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from seatrial.history.provenance import differing, facts_of
+from seatrial.history.provenance import CASE, differing, facts_of
 from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.relations import FAILS, HOLDS
 from seatrial.judge.verdict import Verdict, worst
@@ -27,8 +27,6 @@ EARLY = timedelta(minutes=2)
 
 
 class VerdictKey(NamedTuple):
-    """The subject of a verdict."""
-
     case: str  # its name, or empty for what belongs to the session
     name: str  # metric or enforced expectation; empty for everything else that the case (the session) was judged by
 
@@ -39,8 +37,6 @@ class VerdictKey(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """The verdict of a criterion in one night."""
-
     verdict: Verdict
     why: str = ''
 
@@ -104,16 +100,16 @@ def nights(
     system: only its rows, if a site has several
     """
     of_system = pl.lit(True) if system is None else pl.col('partition').str.starts_with(f'{system}:')
-    found: list[Night] = []
+    past: list[Night] = []
     before = None
     for rows in tables:
-        own = whole(rows, site, profile).filter(of_system).sort('session_started', 'session', maintain_order=True)
-        for (session,), table in own.group_by('session', maintain_order=True):
+        chosen = whole(rows, site, profile).filter(of_system).sort('session_started', 'session', maintain_order=True)
+        for (session,), table in chosen.group_by('session', maintain_order=True):
             facts = facts_of(table)
             unlike = differing(before, facts) if before is not None else ()
-            found.append(_night(str(session), table, enforced(str(session)), tuple(unlike)))
+            past.append(_night(str(session), table, enforced(str(session)), tuple(unlike)))
             before = facts
-    return found
+    return past
 
 
 OF_WHOLE = ('site', 'profile', 'selection')
@@ -129,15 +125,15 @@ def whole(rows: pl.DataFrame, site: str, profile: str) -> pl.DataFrame:
 def enforced_in(results: Mapping[str, Any]) -> dict[VerdictKey, Judged]:
     """The expectations that were criteria of a session, by its results.json. Raises KeyError or TypeError if that is
     not the results of a session."""
-    owned = [('', results['relations']), *((each['case']['name'], each['expectations']) for each in results['cases'])]
+    owned = [('', results['relations']), *((case['case']['name'], case['expectations']) for case in results['cases'])]
     return {
-        VerdictKey(case, f'{each["id"]} {each["subject"]}'): Judged(
-            {HOLDS: Verdict.PASS, FAILS: Verdict.FAIL}.get(each['relation']['verdict'], Verdict.INCONCLUSIVE),
-            each['relation']['sentence'],
+        VerdictKey(case, f'{expectation["id"]} {expectation["subject"]}'): Judged(
+            {HOLDS: Verdict.PASS, FAILS: Verdict.FAIL}.get(expectation['relation']['verdict'], Verdict.INCONCLUSIVE),
+            expectation['relation']['sentence'],
         )
         for case, expectations in owned
-        for each in expectations
-        if each['enforced']
+        for expectation in expectations
+        if expectation['enforced']
     }
 
 
@@ -145,28 +141,28 @@ def criteria_in(results: Mapping[str, Any]) -> int:
     """The number of criteria of a session: references, expectations, and sweeps whose places are compared. Raises
     KeyError or TypeError if that is not the results of a session."""
     judged = sum(
-        len(each['references']) + (each['isolation'] is not None and not each['unjudged'])
-        for each in results['cases']
+        len(case['references']) + (case['isolation'] is not None and not case['unjudged'])
+        for case in results['cases']
     )
     return judged + len(enforced_in(results))
 
 
 def standings(past: Iterable[Night]) -> list[dict[VerdictKey, Standing]]:
     """The criteria that are not well after each of the nights."""
-    found: list[dict[VerdictKey, Standing]] = []
+    after_each: list[dict[VerdictKey, Standing]] = []
     before: dict[VerdictKey, Standing] = {}
     for night in past:
         now = {key: _standing(judged, night.began, before.get(key)) for key, judged in night.criteria.items()}
         before = {key: standing for key, standing in now.items() if standing is not None}
-        found.append(before)
-    return found
+        after_each.append(before)
+    return after_each
 
 
-def lasting(found: Standings, past: Sequence[Night], patience: int) -> dict[VerdictKey, Standing]:
+def lasting(current: Standings, past: Sequence[Night], patience: int) -> dict[VerdictKey, Standing]:
     """The standings to notify people of after the last night: INVALID only after `patience` nights in a row."""
     return {
         key: standing
-        for key, standing in found.items()
+        for key, standing in current.items()
         if standing.verdict is not Verdict.INVALID or sum(night.began >= standing.since for night in past) >= patience
     }
 
@@ -201,8 +197,8 @@ def runs(
     """The state of each due run. due: ascending, all past; following: the next one; ended: begin of sessions that
     ended. A session belongs to the run that was due last when it began, whoever started it. While any session runs,
     the last run is not missed yet."""
-    alive = [each.began for each in begun if each.alive]
-    found = []
+    alive = [session.began for session in begun if session.alive]
+    due_runs = []
     for this, after in pairwise([*due, following]):
         first, last = this - EARLY, after - EARLY
         if any(first <= began < last for began in ended):
@@ -211,8 +207,8 @@ def runs(
             state = RUNNING
         else:
             state = AWAITED if after == following and now < this + START_GRACE else MISSED
-        found.append(DueRun(this, state))
-    return found
+        due_runs.append(DueRun(this, state))
+    return due_runs
 
 
 def _night(session: str, rows: pl.DataFrame, enforced: Mapping[VerdictKey, Judged], unlike: Sequence[str]) -> Night:
@@ -230,7 +226,7 @@ def _night(session: str, rows: pl.DataFrame, enforced: Mapping[VerdictKey, Judge
     by_case = by_key((key.case, judged.verdict) for key, judged in criteria.items())
     criteria.update((VerdictKey(name, ''), _rest(of_case, by_case[name])) for name, of_case in cases.items())
     criteria[VerdictKey('', '')] = _rest(
-        verdict, [*cases.values(), *(each.verdict for key, each in enforced.items() if not key.case)]
+        verdict, [*cases.values(), *(judged.verdict for key, judged in enforced.items() if not key.case)]
     )
     lasted = pl.duration(microseconds=(pl.col('seconds').fill_null(0.0) * 1e6).cast(pl.Int64))
     ends = rows.select((pl.col('started') + lasted).max()).item()
@@ -242,11 +238,7 @@ def _judged(rows: pl.DataFrame) -> pl.DataFrame:
     other nodes every night: only all of them together are one criterion."""
     why = pl.col('metric_why').fill_null('')
     return rows.select(
-        'check',
-        'partition',
-        'file_system',
-        'layout',
-        'nodes',
+        *CASE,
         'case_verdict',
         pl.when(OF_ONE_SESSION).then(pl.col('operation') + '@groups').otherwise('metric').alias('criterion'),
         'metric_verdict',

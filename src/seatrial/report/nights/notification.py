@@ -36,7 +36,7 @@ UNLIKE = 'not the same'
 
 UNCOMPARED = 'none: what is valid is MEASURED, however slow; see docs/reference/references.md'
 
-SHOWN = 12
+SHOWN = 4
 """Lines of one kind at most; the report has the rest."""
 
 
@@ -124,7 +124,9 @@ def news(
     if index + 1 < len(known):
         new, ended = difference(before, lasting(watch.standing, watch.nights, patience))
         if new or ended:
-            heads.append(('changed', _change_in_short(watch, new, ended)))
+            verdicts = [watch.standing[key].verdict.value for key in new]
+            parts = [f'{verdicts.count(verdict)} new {verdict}' for verdict in dict.fromkeys(verdicts)]
+            heads.append(('changed', ', '.join([*parts, *([f'{len(ended)} cleared'] if ended else [])])))
         without = in_a_row(watch.nights, without_result)
         if without >= patience > without - (len(known) - 1 - index):
             heads.append(('undecided', f'{counted(without, "night")} in a row without a valid result'))
@@ -134,11 +136,11 @@ def news(
     heads += [('trend', f'{turn.change.verdict} since {turn.began:%Y-%m-%d}: {turn.subject}') for turn in moved]
     if not heads:
         return None
-    subject = f'Seatrial {watch.site} {watch.profile}: {watch.verdict.value}: {"; ".join(said for _, said in heads)}'
-    unlike = dict.fromkeys(said for night in watch.nights[index + 1 :] for said in night.unlike)
+    subject = f'Seatrial {watch.site} {watch.profile}: {watch.verdict.value}: {"; ".join(head for _, head in heads)}'
+    unlike = dict.fromkeys(difference for night in watch.nights[index + 1 :] for difference in night.unlike)
     first = [clean(f'{UNLIKE}: {"; ".join(unlike)}')] if unlike else []
-    beside = [clean(f'{turn.file_system}: {turn.family}: {said}') for turn in moved for said in turn.beside]
-    text = '\n'.join([*first, *(said for _, said in heads), *beside, '', *aligned(screen(watch, before))])
+    beside = [clean(f'{turn.file_system}: {turn.family}: {line}') for turn in moved for line in turn.beside]
+    text = '\n'.join([*first, *(head for _, head in heads), *beside, '', *aligned(screen(watch, before))])
     return News(
         tuple(dict.fromkeys(event for event, _ in heads)),
         clean(' '.join(subject.split())),
@@ -147,33 +149,35 @@ def news(
     )
 
 
-def _is_told(turn: Turn, told: Sequence[ToldChange]) -> bool:
+def _is_told(turn: Turn, known: Sequence[ToldChange]) -> bool:
     """True if people know of this change. Each further night may move its apparent first night; for a small change by
     weeks, but never beyond the night on which it was told. After a change to the other side it is a new one."""
-    own = [each for each in told if (each.file_system, each.family) == (turn.file_system, turn.family)]
+    of_family = [change for change in known if (change.file_system, change.family) == (turn.file_system, turn.family)]
     return any(
-        each.verdict == turn.change.verdict
-        and turn.began < max(each.told, each.began + timedelta(days=NEAR))
-        and not any(each.began < other.began <= turn.began for other in own if other.verdict != each.verdict)
-        for each in own
+        change.verdict == turn.change.verdict
+        and turn.began < max(change.told, change.began + timedelta(days=NEAR))
+        and not any(
+            change.began < other.began <= turn.began for other in of_family if other.verdict != change.verdict
+        )
+        for change in of_family
     )
 
 
-def _silence(runs: Sequence[DueRun], told: datetime | None) -> list[datetime]:
+def _silence(runs: Sequence[DueRun], notified: datetime | None) -> list[datetime]:
     """The runs missed since the last notification of misses; one silence is told once."""
-    found, known = [], False
+    missed, known = [], False
     for run in runs:
-        known = run.state == MISSED and (known or (told is not None and run.due <= told))
+        known = run.state == MISSED and (known or (notified is not None and run.due <= notified))
         if run.state == MISSED and not known:
-            found.append(run.due)
-    return found
+            missed.append(run.due)
+    return missed
 
 
 def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str, str]]:
     """The state as lines of (word, text); the word is empty if the previous line continues. before: standings to
     compare with; None: those of the night before the last one"""
     night = watch.last
-    lines = [('unread', f'{each}; what it says may be later than the last run below') for each in watch.unread]
+    lines = [('unread', f'{file}; what it says may be later than the last run below') for file in watch.unread]
     lines += [(UNLIKE, '; '.join(night.unlike))] if night and night.unlike else []
     lines.append(('trial', f'{watch.site}, profile {watch.profile}, {watch.calendar or "not scheduled"}'))
     if night is None:
@@ -183,13 +187,13 @@ def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str
             before = watch.standings[-2] if len(watch.nights) > 1 else {}
         later = f'{watch.verdict.value}: before it ' if watch.unread else ''
         verdicts, began = list(night.cases.values()), _moment(night.began)
-        counts = [f'{verdicts.count(each)} {each.value}' for each in Verdict if each in verdicts]
+        counts = [f'{verdicts.count(verdict)} {verdict.value}' for verdict in Verdict if verdict in verdicts]
         lines += [
             ('last run', f'{began} to {_moment(night.ended).removeprefix(began[:11])}, session {night.session}'),
             ('verdict', f'{later}{night.verdict.value}: {", ".join(counts)}'),
             *([('criteria', UNCOMPARED)] * (watch.criteria == 0)),
             *_list('changed', _changes(watch.nights, before, watch.standing), 'nothing'),
-            *_list('stands', [_standing(*each) for each in _by_case(watch.standing)], 'nothing fails'),
+            *_list('stands', [_standing(*group) for group in _by_case(watch.standing)], 'nothing fails'),
             ('in a row', _streak(watch.nights)),
             *([('records', chain_words(watch.chain))] * bool(watch.chain)),
         ]
@@ -201,24 +205,18 @@ def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str
             lines.append(('now', f'the run of {_moment(watch.runs[-1].due)} is {watch.runs[-1].state}'))
     if watch.following is not None:
         lines.append(('next run', _moment(watch.following)))
-    lines += [(word, said) for word, said in (('Slurm', watch.queue), ('report', watch.report)) if said]
-    return [(word, clean(said)) for word, said in lines]
+    lines += [(word, text) for word, text in (('Slurm', watch.queue), ('report', watch.report)) if text]
+    return [(word, clean(text)) for word, text in lines]
 
 
 def aligned(lines: Sequence[tuple[str, str]]) -> list[str]:
     width = max(len(word) for word, _ in lines)
-    return [f'{word:<{width}}  {said}' for word, said in lines]
+    return [f'{word:<{width}}  {text}' for word, text in lines]
 
 
 def _moment(moment: datetime) -> str:
     """The moment in this host's time zone."""
     return f'{moment.astimezone():%Y-%m-%d %H:%M}'
-
-
-def _change_in_short(watch: TrialWatch, new: Sequence[VerdictKey], ended: Sequence[VerdictKey]) -> str:
-    words = [watch.standing[key].verdict.value for key in new]
-    parts = [f'{words.count(word)} new {word}' for word in dict.fromkeys(words)]
-    return ', '.join([*parts, f'{len(ended)} cleared'] if ended else parts)
 
 
 def _changes(nights: Sequence[Night], before: Standings, after: Standings) -> list[str]:
@@ -235,10 +233,12 @@ def _changes(nights: Sequence[Night], before: Standings, after: Standings) -> li
     return lines
 
 
-def _by_case(found: Standings) -> list[tuple[str, Sequence[VerdictKey], Standing]]:
+def _by_case(current: Standings) -> list[tuple[str, Sequence[VerdictKey], Standing]]:
     """Criteria of one case with the same standing since the same night, with the standing of the first."""
-    groups = by_key(((key.case, own.verdict, own.since, own.seen), key) for key, own in found.items())
-    return [(case, keys, found[keys[0]]) for (case, *_), keys in groups.items()]
+    groups = by_key(
+        ((key.case, standing.verdict, standing.since, standing.seen), key) for key, standing in current.items()
+    )
+    return [(case, keys, current[keys[0]]) for (case, *_), keys in groups.items()]
 
 
 def _standing(case: str, keys: Sequence[VerdictKey], standing: Standing) -> str:
@@ -270,6 +270,6 @@ def _streak(nights: Sequence[Night]) -> str:
     return f'{counted(failed, "night")} FAIL, after {counted(len(good), "night")} {words}'
 
 
-def _list(word: str, said: Sequence[str], otherwise: str) -> list[tuple[str, str]]:
-    shown = cut(said, SHOWN) or [otherwise]
+def _list(word: str, lines: Sequence[str], otherwise: str) -> list[tuple[str, str]]:
+    shown = cut(lines, SHOWN) or [otherwise]
     return [(word if number == 0 else '', line) for number, line in enumerate(shown)]

@@ -17,16 +17,10 @@ from seatrial.history.store import Annotation
 from seatrial.judge.compare import WORSE
 from seatrial.judge.verdict import Verdict
 from seatrial.model.units import BINARY
-from seatrial.report.comparison.before_after import (
-    BeforeAfter,
-    comparison,
-    interval_words,
-    means_words,
-    ratio_words,
-    sessions_words,
-)
+from seatrial.report.comparison.before_after import change_words, comparison, means_words
 from seatrial.report.drawing.plot import Chart, Curve, Guide, Scale, Tick, round_scale
 from seatrial.report.figures import figure
+from seatrial.report.nights.nights import MISSED
 from seatrial.report.nights.notification import TrialWatch, screen
 from seatrial.report.nights.trend import NEAR, Nights, Trend
 from seatrial.report.session.page import jinja
@@ -41,16 +35,12 @@ WORST = 10
 APART = 3
 """Days: what is invalid again within so many belongs to one spell."""
 
-MISSED = 'missed'
-
 WITHOUT = (Verdict.INVALID.value, Verdict.INCOMPLETE.value, Verdict.INCONCLUSIVE.value)
 """Nights without a valid result."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A day of the calendar."""
-
     state: str  # verdict of its last session, or MISSED
     session: str = ''  # its name, or empty
 
@@ -62,13 +52,13 @@ class Cell:
 def year_page(
     watch: TrialWatch,
     history: Nights,
-    found: Trend | None,
+    trend: Trend | None,
     annotations: Sequence[Annotation] = (),
     missed: Sequence[datetime] = (),
     reported: Collection[str] = (),
     units: str = BINARY,
 ) -> str:
-    """The page of a profile of a site. history: all its sessions; found: their trend; missed: all missed runs;
+    """The page of a profile of a site. history: all its sessions; trend: of these; missed: all missed runs;
     reported: sessions that have a report beside the page's folder, where its links lead"""
     nights = history.began
     days = {began.astimezone().date(): Cell(verdict, session) for session, began, verdict in nights.iter_rows()}
@@ -76,7 +66,11 @@ def year_page(
     days = {**dict.fromkeys(missed_days, Cell(MISSED)), **days}
     # By nights: the calendar has the last of each day alone.
     without = by_key((verdict, began.astimezone().date()) for _, began, verdict in nights.iter_rows())
-    worst = _worst(history, units) if nights.height else None
+    recent = nights.filter(pl.col('session_started') >= pl.col('session_started').max() - YEAR)['session'].to_list()
+    side = min(NEAR, len(recent) // 2)  # nights a year ago, or the first ones, and as many of the last
+    worst = None
+    if side:
+        worst = comparison(history.rows_of(recent[:side]), history.rows_of(recent[-side:]), units=units)
     states = [cell.state for cell in days.values()]
     return (
         jinja()
@@ -92,20 +86,18 @@ def year_page(
             counts={state: states.count(state) for state in (*SIGNS, MISSED) if state in states},
             signs={**SIGNS, MISSED: '0'},
             spells=[
-                *(('missed', said) for said in _spells(missed_days, 1, 'run')),
-                *((state, said) for state in WITHOUT for said in _spells(without.get(state, ()), APART, 'night')),
+                *(('missed', spell) for spell in _spells(missed_days, 1, 'run')),
+                *((state, spell) for state in WITHOUT for spell in _spells(without.get(state, ()), APART, 'night')),
             ],
-            turns=found.turns if found else (),
-            rate=f'{found.rate:.2g}' if found else '',
-            charts=_charts(found, nights, annotations) if found else {},
+            turns=trend.turns if trend else (),
+            rate=f'{trend.rate:.2g}' if trend else '',
+            charts=_charts(trend, nights, annotations) if trend else {},
             annotations=annotations,
             worst=worst,
             verdicts=Counter(row.change.verdict for row in worst.metrics) if worst else {},
             worse=[row for row in worst.metrics if row.change.verdict == WORSE][:WORST] if worst else (),
-            ratio=ratio_words,
-            interval=interval_words,
+            change_words=change_words,
             means=means_words,
-            sessions=sessions_words,
             units=units,
         )
     )
@@ -120,25 +112,23 @@ def _turning(nights: pl.DataFrame) -> list[tuple[str, str, str]]:
     bad = list(takewhile(lambda row: not row[2].unopposed, reversed(rows)))
     if not bad:
         return []
-    (session, day, verdict), good = bad[-1], rows[: len(rows) - len(bad)][-1:]
-    of_good = [(f'{day}: {verdict.value}', session) for session, day, verdict in good] or [('none', '')]
-    return [
-        ('first bad night', f'{day}: {verdict.value}', session),
-        *(('last good night', *each) for each in of_good),
-    ]
+    (first, day, verdict), good = bad[-1], rows[: len(rows) - len(bad)][-1:]
+    turning = [('first bad night', f'{day}: {verdict.value}', first)]
+    turning += [('last good night', f'{day}: {verdict.value}', session) for session, day, verdict in good]
+    return turning if good else [*turning, ('last good night', 'none', '')]
 
 
 def _months(days: Mapping[date, Cell]) -> list[tuple[str, list[Cell | None]]]:
     """Each month from the first to the last day, newest first, with its days."""
     if not days:
         return []
-    found, month = [], min(days).replace(day=1)
+    months, month = [], min(days).replace(day=1)
     while month <= max(days):
         following = (month + timedelta(days=31)).replace(day=1)
         number = (following - month).days
-        found.append((f'{month:%Y-%m}', [days.get(month + timedelta(days=day)) for day in range(number)]))
+        months.append((f'{month:%Y-%m}', [days.get(month + timedelta(days=day)) for day in range(number)]))
         month = following
-    return found[::-1]
+    return months[::-1]
 
 
 def _spells(days: Collection[date], apart: int, what: str) -> list[str]:
@@ -154,38 +144,33 @@ def _spells(days: Collection[date], apart: int, what: str) -> list[str]:
     ]
 
 
-def _charts(found: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation]) -> dict[str, Chart]:
+def _charts(trend: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation]) -> dict[str, Chart]:
     """The nights of each family, as ratios to the mean of all nights, with their levels."""
     began = {name: moment.timestamp() for name, moment in nights.select('session', 'session_started').iter_rows()}
     zone = nights['session_started'][0].tzinfo
-    noon = {each: datetime(each.day.year, each.day.month, each.day.day, 12, tzinfo=zone) for each in annotations}
+    noon = {note: datetime(note.day.year, note.day.month, note.day.day, 12, tzinfo=zone) for note in annotations}
     # Whole days: what is annotated on the first or the last one is drawn.
     first, last = (_midnight(date.fromtimestamp(end)) for end in (min(began.values()), max(began.values()) + 86400))
     across = Scale(low=first, high=last, ticks=_days(first, last), label='night')
     noted = [
-        Guide(moment.timestamp(), 'noted', upright=True, words=f'{each.day}: {each.text}', label='annotation')
-        for each, moment in noon.items()
+        Guide(moment.timestamp(), 'noted', upright=True, words=f'{note.day}: {note.text}', label='annotation')
+        for note, moment in noon.items()
         if first <= moment.timestamp() <= last
     ]
     charts = {}
-    for (file_system, family), own in found.levels.items():
-        dots = [[(began[session], exp(value))] for session, value in own]
+    for (file_system, family), series in trend.levels.items():
+        dots = [[(began[session], exp(value))] for session, value in series]
         levels = []
-        for start, end in pairwise([0, *found.places[file_system, family], len(own)]):
-            level = exp(fmean(value for _, value in own[start:end]))
-            levels.append([(began[own[start][0]], level), (began[own[end - 1][0]], level)])
-        turns = [
-            Guide(
-                began[turn.session],
-                f'turn c-{turn.change.verdict}',
-                upright=True,
-                words=f'{turn.began:%Y-%m-%d}: {turn.change.verdict}',
-                label=turn.change.verdict,
-            )
-            for turn in found.turns
-            if (turn.file_system, turn.family) == (file_system, family)
-        ]
-        shares = [exp(value) for _, value in own]
+        for start, end in pairwise([0, *trend.places[file_system, family], len(series)]):
+            level = exp(fmean(value for _, value in series[start:end]))
+            levels.append([(began[series[start][0]], level), (began[series[end - 1][0]], level)])
+        turns = []
+        for turn in trend.turns:
+            if (turn.file_system, turn.family) == (file_system, family):
+                at, verdict = began[turn.session], turn.change.verdict
+                words = f'{turn.began:%Y-%m-%d}: {verdict}'
+                turns.append(Guide(at, f'turn c-{verdict}', upright=True, words=words, label=verdict))
+        shares = [exp(value) for _, value in series]
         margin = 0.05 * (max(shares) - min(shares)) or 0.05
         charts[f'{file_system}: {family}'] = Chart(
             x=across,
@@ -206,13 +191,3 @@ def _days(first: float, last: float) -> list[Tick]:
 
 def _midnight(day: date) -> float:
     return datetime(day.year, day.month, day.day).timestamp()
-
-
-def _worst(history: Nights, units: str) -> BeforeAfter | None:
-    """The last nights compared with those a year ago, or with the first ones; None for too few."""
-    recent = pl.col('session_started') >= pl.col('session_started').max() - YEAR
-    names = history.began.filter(recent)['session'].to_list()
-    side = min(NEAR, len(names) // 2)
-    if not side:
-        return None
-    return comparison(history.rows_of(names[:side]), history.rows_of(names[-side:]), units=units)

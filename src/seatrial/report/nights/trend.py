@@ -11,17 +11,16 @@ import polars as pl
 from seatrial.history.provenance import differing, facts_of
 from seatrial.history.rows import OF_METRIC, OF_ONE_SESSION, SUMMARY
 from seatrial.history.store import Annotation
+from seatrial.judge.change_points import changes
 from seatrial.judge.compare import SAME, MetricChange
-from seatrial.judge.trend import changes
 from seatrial.model.metric import HIGHER
 from seatrial.model.units import BINARY
 from seatrial.report.comparison.before_after import (
     FAMILIES,
     BeforeAfter,
+    change_words,
     comparison,
     family_of,
-    interval_words,
-    ratio_words,
 )
 from seatrial.report.words import cut
 from seatrial.workload.words import by_key
@@ -51,8 +50,6 @@ GATHERED = (
 
 @dataclass(frozen=True)
 class Turn:
-    """One change of one family."""
-
     began: datetime  # of the first night on the new level
     session: str  # of that night
     file_system: str
@@ -65,27 +62,27 @@ class Turn:
 
     @property
     def subject(self) -> str:
-        return f'{self.file_system}: {self.family}  {ratio_words(self.change)} ({interval_words(self.change)})'
+        ratio, interval, _ = change_words(self.change)
+        return f'{self.file_system}: {self.family}  {ratio} ({interval})'
 
     @property
     def beside(self) -> list[str]:
         """Lines with the metrics that changed most, the suspects, the annotations, and possible explanations."""
-        metrics = [row for row in self.found.metrics if row.family == self.family and row.change.verdict != SAME]
+        lines = []
+        for row in self.found.metrics:
+            if row.family == self.family and row.change.verdict != SAME:
+                ratio, interval, _ = change_words(row.change)
+                lines.append(f'{row.case} {row.metric}: {ratio} ({interval})')
         return [
-            *(
-                f'{row.case} {row.metric}: {ratio_words(row.change)} ({interval_words(row.change)})'
-                for row in metrics[:SHOWN]
-            ),
-            *(f'not measured with the same: {said}' for said in cut(self.suspects, SHOWN)),
-            *(f'annotated {own.day}: {own.text}' for own in self.annotations),
-            *(f'may explain it: {said}' for said in self.found.circumstances),
+            *lines[:SHOWN],
+            *(f'not measured with the same: {line}' for line in cut(self.suspects, SHOWN)),
+            *(f'annotated {note.day}: {note.text}' for note in self.annotations),
+            *(f'may explain it: {line}' for line in self.found.circumstances),
         ]
 
 
 @dataclass(frozen=True)
 class Trend:
-    """The changes in a history."""
-
     sessions: Sequence[str]
     # by file system and family: how good each session was, as a logarithm, 0 on average
     levels: Mapping[tuple[str, str], Sequence[tuple[str, float]]]
@@ -112,7 +109,7 @@ def gathered(summaries: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]
         for rows in chain([pl.DataFrame(schema=SUMMARY)], summaries)
     ]
     # As one piece each: a filter would go through a piece for each session.
-    began, means = (pl.concat(each, rechunk=True) for each in zip(*parts, strict=True))
+    began, means = (pl.concat(tables, rechunk=True) for tables in zip(*parts, strict=True))
     return Nights(began.sort('session'), means, rows_of)
 
 
@@ -138,9 +135,9 @@ def trend(
     rows_near = lru_cache(maxsize=1)(history.rows_of)
     places_of = {}
     turns = []
-    for (file_system, family), own in nights.items():
-        names = [name for name, _ in own]
-        places = [each.first for each in changes([value for _, value in own], level / len(nights))]
+    for (file_system, family), of_family in nights.items():
+        names = [name for name, _ in of_family]
+        places = [change.first for change in changes([value for _, value in of_family], level / len(nights))]
         places_of[file_system, family] = places
         ends = [0, *places, len(names)]
         for start, place, end in zip(ends, places, ends[2:], strict=False):
@@ -151,8 +148,8 @@ def trend(
             before, after, near = (own_rows.filter(pl.col('session').is_in(part)) for part in (*sides, around))
             if not (before.height and after.height):
                 continue  # of an archive that cannot be read, though its summary can
-            found = comparison(before, after, ('before', 'after'), effect, units, drifts=False)  # is told as steps
-            change = next((each.change for each in found.families if each.family == family), None)
+            compared = comparison(before, after, ('before', 'after'), effect, units, drifts=False)  # is told as steps
+            change = next((row.change for row in compared.families if row.family == family), None)
             if change is None or change.verdict == SAME:
                 continue
             days = near['session_started'].dt.date().to_list()
@@ -163,9 +160,9 @@ def trend(
                     file_system=file_system,
                     family=family,
                     change=change,
-                    found=found,
+                    found=compared,
                     suspects=_suspects(near, around, around.index(names[place])),
-                    annotations=[each for each in annotations if min(days) <= each.day <= max(days)],
+                    annotations=[note for note in annotations if min(days) <= note.day <= max(days)],
                 )
             )
     turns.sort(key=lambda turn: turn.session, reverse=True)
@@ -211,16 +208,16 @@ def _levels(means: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]
         .with_columns(pl.col('file_system', 'family', 'session').cast(pl.String))
         .sort('session')
     )
-    found = by_key((row[:2], row[2:]) for row in nights.iter_rows())
-    return dict(sorted(found.items(), key=lambda item: (item[0][0], FAMILIES.index(item[0][1]))))
+    levels = by_key((row[:2], row[2:]) for row in nights.iter_rows())
+    return dict(sorted(levels.items(), key=lambda item: (item[0][0], FAMILIES.index(item[0][1]))))
 
 
 def _suspects(nights: pl.DataFrame, names: Sequence[str], place: int) -> list[str]:
     """Differences between successive nights, each with its first night; the nearest to the place first."""
     tables = [facts_of(nights.filter(pl.col('session') == name)) for name in names]
-    found = [
-        (abs(number - place), f'{said} (from {names[number]} on)')
+    differences = [
+        (abs(number - place), f'{line} (from {names[number]} on)')
         for number, (one, later) in enumerate(pairwise(tables), 1)
-        for said in differing(one, later)
+        for line in differing(one, later)
     ]
-    return [said for _, said in sorted(found, key=lambda each: each[0])]
+    return [line for _, line in sorted(differences, key=lambda pair: pair[0])]

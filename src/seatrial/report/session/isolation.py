@@ -10,20 +10,7 @@ from typing import Any
 
 from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Isolation, PlaceVerdict
 from seatrial.judge.statistics import quantile
-from seatrial.report.drawing.plot import (
-    DOT,
-    FULL,
-    HEADROOM,
-    OPEN,
-    Chart,
-    Curve,
-    Guide,
-    Mark,
-    Scale,
-    Tick,
-    round_scale,
-    styles,
-)
+from seatrial.report.drawing import plot
 from seatrial.report.figures import Unit, common_unit, percent
 from seatrial.report.words import cut
 from seatrial.workload.words import counted
@@ -40,14 +27,12 @@ SLOWEST = 12
 """Places that are drawn by themselves where the others are quantiles."""
 
 _QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
-_FORMS = {SLOW: FULL, SUSPECTED: OPEN, CLEARED: OPEN}
+_FORMS = {SLOW: plot.FULL, SUSPECTED: plot.OPEN, CLEARED: plot.OPEN}
 _SAID = {SLOW: 'slow', SUSPECTED: 'may be slow', CLEARED: 'slow only once', USUAL: 'usual'}
 
 
 @dataclass(frozen=True)
 class ComparedColumn:
-    """A comparison, with its style in the drawing and the unit of its figures."""
-
     label: str
     style: str
     unit: Unit
@@ -58,13 +43,13 @@ def view(isolation: Isolation | None, system: str) -> dict[str, Any] | None:
     have a row; said: their verdicts in words"""
     if isolation is None or not isolation.places:
         return None
-    style = styles(column.label for column in isolation.columns)
+    style = plot.styles(column.label for column in isolation.columns)
     columns = tuple(
-        ComparedColumn(each.label, style[each.label], _unit(each.unit, isolation, system))
-        for each in isolation.columns
+        ComparedColumn(column.label, style[column.label], _unit(column.unit, isolation, system))
+        for column in isolation.columns
     )
     named = sum(place.verdict != USUAL for place in isolation.places)
-    lost = [f'{each.node}: {", ".join(filter(None, (each.state, each.reason)))}' for each in isolation.not_tested]
+    lost = [f'{place.node}: {", ".join(filter(None, (place.state, place.reason)))}' for place in isolation.not_tested]
     return {
         'isolation': isolation,
         'columns': columns,
@@ -81,11 +66,13 @@ def summary(isolation: Isolation) -> str:
     many = counted(len(isolation.places), isolation.kind)
     if isolation.unjudged:
         return f'{many} compared, none named: {isolation.unjudged}'
-    said = []
+    sentences = []
     for places, what in ((isolation.of(SLOW), 'slow'), (isolation.of(SUSPECTED), 'perhaps slow')):
         names = ', '.join(place.name for place in places[:MAX_ROWS])
-        said += [f'{len(places)} of {many} {"is" if len(places) == 1 else "are"} {what}: {names}'] if places else []
-    return '; '.join([*said, *isolation.undecided, *isolation.servers]) or f'none of {many} is slow'
+        sentences += (
+            [f'{len(places)} of {many} {"is" if len(places) == 1 else "are"} {what}: {names}'] if places else []
+        )
+    return '; '.join([*sentences, *isolation.undecided, *isolation.servers]) or f'none of {many} is slow'
 
 
 def _unit(base: str, isolation: Isolation, system: str) -> Unit:
@@ -95,25 +82,19 @@ def _unit(base: str, isolation: Isolation, system: str) -> Unit:
     return common_unit(figures, base, system)
 
 
-def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> Chart:
+def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> plot.Chart:
     shares = {column: _shares(isolation, column.label) for column in columns}
-    highest = max(share for own in shares.values() for share, _ in own)
+    top = plot.HEADROOM * max(1.0, *(share for points in shares.values() for share, _ in points))
     least = f'{percent(isolation.min_effect)} less: no {isolation.kind} above it is named'
-    parts: list[Curve | Mark | Guide] = [Guide(1 - isolation.min_effect, 'least', label=least)]
-    for column, own in shares.items():
-        parts += _line(column, own) if own else []
-    named = [part.words for part in parts if isinstance(part, Mark) and part.form != DOT]
-    ends = [Tick(0.0, 'slowest'), Tick(0.5, 'median'), Tick(1.0, 'fastest')]
+    parts: list[plot.Curve | plot.Mark | plot.Guide] = [plot.Guide(1 - isolation.min_effect, 'least', label=least)]
+    for column, points in shares.items():
+        parts += _line(column, points) if points else []
+    named = [part.words for part in parts if isinstance(part, plot.Mark) and part.form != plot.DOT]
+    ends = [plot.Tick(0.0, 'slowest'), plot.Tick(0.5, 'median'), plot.Tick(1.0, 'fastest')]
     places = counted(len(isolation.places), isolation.kind)
-    return Chart(
-        x=Scale(low=-0.03, high=1.03, ticks=ends, label=f'{places}, sorted'),
-        y=round_scale(
-            0.0,
-            max(highest, 1.0) * HEADROOM,
-            label='of the median',
-            said=lambda share: f'{100 * share:.0f} %',
-            count=4,
-        ),
+    return plot.Chart(
+        x=plot.Scale(low=-0.03, high=1.03, ticks=ends, label=f'{places}, sorted'),
+        y=plot.round_scale(0.0, top, label='of the median', shown=lambda share: f'{100 * share:.0f} %', count=4),
         parts=parts,
         height=242,
         words='; '.join(named) or 'no place stands out',
@@ -122,32 +103,25 @@ def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> Chart:
 
 def _shares(isolation: Isolation, label: str) -> list[tuple[float, PlaceVerdict]]:
     """The places of one curve with their share of the median, the slowest first."""
-    own = [(place.scores[label].figure, place) for place in isolation.places if label in place.scores]
-    own.sort(key=lambda pair: pair[0])
-    median = quantile([figure for figure, _ in own], 0.5) if own else 1.0
-    return [(figure / median, place) for figure, place in own]
+    figures = [(place.scores[label].figure, place) for place in isolation.places if label in place.scores]
+    figures.sort(key=lambda pair: pair[0])
+    median = quantile([figure for figure, _ in figures], 0.5) if figures else 1.0
+    return [(figure / median, place) for figure, place in figures]
 
 
-def _line(column: ComparedColumn, own: Sequence[tuple[float, PlaceVerdict]]) -> list[Curve | Mark]:
+def _line(column: ComparedColumn, points: Sequence[tuple[float, PlaceVerdict]]) -> list[plot.Curve | plot.Mark]:
     """The curve from the slowest to the fastest place with its marks; those of named places on top."""
-    ordered = [share for share, _ in own]
-    last = max(1, len(own) - 1)
+    ordered = [share for share, _ in points]
+    last = max(1, len(points) - 1)
     stroke = [(part, quantile(ordered, part)) for part in _QUANTILES]
-    if len(own) <= MAX_DOTS:
+    if len(points) <= MAX_DOTS:
         stroke = [(rank / last, share) for rank, share in enumerate(ordered)]
     marks = []
-    for rank, (share, place) in enumerate(own):
-        if len(own) <= MAX_DOTS or rank < SLOWEST or place.verdict != USUAL:
-            said = f'{place.name}, {column.label}: {column.unit.words(place.scores[column.label].figure)}'
+    for rank, (share, place) in enumerate(points):
+        if len(points) <= MAX_DOTS or rank < SLOWEST or place.verdict != USUAL:
+            text = f'{place.name}, {column.label}: {column.unit.words(place.scores[column.label].figure)}'
             named = _SAID[place.verdict] if place.verdict != USUAL else ''
-            marks.append(
-                Mark(
-                    rank / last,
-                    share,
-                    column.style,
-                    _FORMS.get(place.verdict, DOT),
-                    f'{said}, {percent(share)}{", " if named else ""}{named}',
-                    label=named,
-                )
-            )
-    return [Curve(column.style, [stroke], column.label), *sorted(marks, key=lambda mark: mark.form != DOT)]
+            text += f', {percent(share)}{", " if named else ""}{named}'
+            form = _FORMS.get(place.verdict, plot.DOT)
+            marks.append(plot.Mark(rank / last, share, column.style, form, text, label=named))
+    return [plot.Curve(column.style, [stroke], column.label), *sorted(marks, key=lambda mark: mark.form != plot.DOT)]

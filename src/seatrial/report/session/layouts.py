@@ -22,7 +22,6 @@ from seatrial.report.figures import Unit, is_valid, percent, units_of
 from seatrial.report.session import ratios
 from seatrial.report.session.ratios import Ratio
 from seatrial.workload.registry import kind_of
-from seatrial.workload.words import by_key
 
 
 @dataclass(frozen=True)
@@ -36,21 +35,18 @@ class LayoutOption:
 def recommendations(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]:
     """Every case that sweeps layouts and has a choice, in their order. choices: for each metric; maps: of metrics
     that have one; unjudged: why nothing is recommended, or empty"""
-    recommended = []
-    for each in cases:
-        swept = not each.plan.axis.equals and any(point.layout is not None for point in each.plan.points)
-        found = choices(each.plan, each.result, system) if swept else []
-        if found:
-            recommended.append(
-                {
-                    'case': each.plan.case,
-                    'sentence': words.sentence(each),
-                    'choices': found,
-                    'maps': [drawn for own in found if (drawn := _map(each.plan, each.result, own)) is not None],
-                    'unjudged': each.result.unjudged,
-                }
-            )
-    return recommended
+    return [
+        {
+            'case': case.plan.case,
+            'sentence': words.sentence(case),
+            'choices': of_case,
+            'maps': [drawn for choice in of_case if (drawn := _map(case.plan, case.result, choice)) is not None],
+            'unjudged': case.result.unjudged,
+        }
+        for case in cases
+        if not case.plan.axis.equals and any(point.layout is not None for point in case.plan.points)
+        if (of_case := choices(case.plan, case.result, system))
+    ]
 
 
 def choices(plan: TrialPlan, result: CaseResult, system: str) -> list[dict[str, Any]]:
@@ -59,11 +55,11 @@ def choices(plan: TrialPlan, result: CaseResult, system: str) -> list[dict[str, 
     points = {point.label: point for point in plan.points}
     default = next((label for label, point in points.items() if _layout(point).is_default), None)
     units = units_of(result.metrics, system)
-    by_name = by_key(
-        (each.name, LayoutOption(each.point, words.point_words(plan.axis, points[each.point]), each, each.summary))
-        for each in result.metrics
-        if each.summary is not None and each.summary.mean > 0 and is_valid(each)
-    )
+    by_name: dict[str, list[LayoutOption]] = {}
+    for metric in result.metrics:
+        if metric.summary is not None and metric.summary.mean > 0 and is_valid(metric):
+            text = words.point_words(plan.axis, points[metric.point])
+            by_name.setdefault(metric.name, []).append(LayoutOption(metric.point, text, metric, metric.summary))
     return [
         _choice(kind_of(plan.kind).metric_words(name), units[options[0].metric.unit], options, default)
         for name, options in by_name.items()
@@ -79,45 +75,36 @@ def _choice(name: str, unit: Unit, options: Sequence[LayoutOption], default: str
     higher = options[0].metric.better == HIGHER
     ordered = sorted(options, key=lambda option: option.summary.mean, reverse=higher)
     best = ordered[0]
-    own = best.summary.interval
+    interval = best.summary.interval
     alike = tuple(
         option
         for option in ordered[1:]
-        if option.summary.interval.high >= own.low and option.summary.interval.low <= own.high
+        if option.summary.interval.high >= interval.low and option.summary.interval.low <= interval.high
     )
     plain = next((option for option in options if option.label == default), None)
-    loss = ''
-    if plain is None:
-        default_words = 'not measured'
-    elif plain is best:
+    figure = unit.words(best.summary.mean)
+    default_words, loss = 'not measured', ''
+    sentence = f'{best.words} {"has the best mean" if alike else "is the best"} with {figure}'
+    if plain is best:
         default_words = 'is the best'
+        sentence = f'no layout is better than the default with {figure}'
     elif plain in alike:
         default_words = 'not told apart'
-    else:
-        default_words = loss = _loss(ratios.ratio(plain.metric.values, best.metric.values))
+        sentence = f'no layout is proved to be better than the default; {best.words} has the best mean, {figure}'
+    elif plain is not None:
+        default_words = _loss(ratios.ratio(plain.metric.values, best.metric.values))
+        loss = f'; the default has {default_words}'
+    others = [option.label for option in alike if option is not plain]
+    if others:
+        sentence += f'; {", ".join(others)} {"is" if len(others) == 1 else "are"} not told apart from it'
     return {
         'name': name,
         'unit': unit,
         'best': best,
         'alike': alike,
         'default_words': default_words,
-        'sentence': f'{name}: {_said(unit, best, alike, plain)}{loss and f"; the default has {loss}"}',
+        'sentence': f'{name}: {sentence}{loss}',
     }
-
-
-def _said(unit: Unit, best: LayoutOption, alike: Sequence[LayoutOption], default: LayoutOption | None) -> str:
-    """'wide (c-1.S4M) is the best with 1.2 GiB/s'."""
-    figure = unit.words(best.summary.mean)
-    if default is best:
-        said = f'no layout is better than the default with {figure}'
-    elif default in alike:
-        said = f'no layout is proved to be better than the default; {best.words} has the best mean, {figure}'
-    else:
-        said = f'{best.words} {"has the best mean" if alike else "is the best"} with {figure}'
-    others = [option.label for option in alike if option is not default]
-    if others:
-        said += f'; {", ".join(others)} {"is" if len(others) == 1 else "are"} not told apart from it'
-    return said
 
 
 def _loss(kept: Ratio) -> str:
@@ -136,6 +123,6 @@ def _map(plan: TrialPlan, result: CaseResult, choice: Mapping[str, Any]) -> Map 
     rows, columns = (tuple(dict.fromkeys(asks[place] for asks in plain)) for place in (0, 1))
     if len(plain) < len(layouts) or len(rows) < 2 or len(columns) < 2:
         return None
-    own = [each for each in result.metrics if each.name == choice['best'].metric.name]
-    columns, drawn = fields(plain, own, choice['best'].label, [option.label for option in choice['alike']])
+    metrics = [metric for metric in result.metrics if metric.name == choice['best'].metric.name]
+    columns, drawn = fields(plain, metrics, choice['best'].label, [option.label for option in choice['alike']])
     return Map(choice['name'], choice['unit'], 'by what the layouts ask for', 'layout', columns, drawn)

@@ -13,7 +13,7 @@ from seatrial.report.drawing.plot import clear_labels, figures_scale
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, cache_words, compact, is_valid, units_of
 from seatrial.workload.registry import KINDS, kind_of, metrics_at
-from seatrial.workload.words import joined
+from seatrial.workload.words import by_key, joined
 
 WIDTH, NARROWER, LANE, MIN_HEIGHT, EDGE = 300, 190, 15, 34, 14
 TICK_FONT = 12.0
@@ -21,8 +21,6 @@ TICK_FONT = 12.0
 
 @dataclass(frozen=True)
 class Role:
-    """A column."""
-
     name: str
     metrics: tuple[str, ...]  # a case shows the first of these that it has
     style: str  # of its marks
@@ -50,8 +48,6 @@ class Role:
 
 @dataclass(frozen=True)
 class Overview:
-    """One table."""
-
     title: str
     roles: tuple[Role, ...]
     cases: tuple[CaseEvidence, ...]
@@ -62,41 +58,35 @@ class Overview:
 
 def overviews(cases: Sequence[CaseEvidence], system: str) -> list[Overview]:
     """All tables, in the order of the kinds; cases keep their order."""
-    by_title: dict[str, list[CaseEvidence]] = {kind.title: [] for kind in KINDS.values()}
-    for case in cases:
-        by_title[kind_of(case.plan.kind).title].append(case)
-    return [_overview(title, own, system) for title, own in by_title.items() if own]
-
-
-def _overview(title: str, cases: Sequence[CaseEvidence], system: str) -> Overview:
-    roles = _roles(cases, system)
-    checks = [case.plan.case.check for case in cases]
-    several = [f'{role.name} is {joined(role.metrics, "or")}' for role in roles if len(role.metrics) > 1]
-    return Overview(
-        title=title,
-        roles=tuple(roles),
-        cases=tuple(cases),
-        first=tuple(checks.index(check) == i for i, check in enumerate(checks)),
-        lanes=_lanes([case.result for case in cases], roles),
-        hint='; '.join(several),
-    )
+    by_title = by_key((kind_of(case.plan.kind).title, case) for case in cases)
+    tables = []
+    for title in dict.fromkeys(kind.title for kind in KINDS.values() if kind.title in by_title):
+        alike = by_title[title]
+        roles, checks = _roles(alike, system), [case.plan.case.check for case in alike]
+        several = [f'{role.name} is {joined(role.metrics, "or")}' for role in roles if len(role.metrics) > 1]
+        first = tuple(checks.index(check) == i for i, check in enumerate(checks))
+        lanes = _lanes([case.result for case in alike], roles)
+        tables.append(Overview(title, tuple(roles), tuple(alike), first, lanes, hint='; '.join(several)))
+    return tables
 
 
 def _roles(cases: Sequence[CaseEvidence], system: str) -> list[Role]:
     columns: dict[str, tuple[str, ...]] = {}
     for case in cases:
         kind = kind_of(case.plan.kind)
-        own = tuple((kind.metric_words(each.name), (each.name,)) for each in metrics_at(case.plan.points[0]))
-        columns.update(kind.columns or own)
+        of_kind = tuple(
+            (kind.metric_words(metric.name), (metric.name,)) for metric in metrics_at(case.plan.points[0])
+        )
+        columns.update(kind.columns or of_kind)
     plain = [Role(name, metrics, '', Unit()) for name, metrics in columns.items()]
     there = {
-        role: found for role in plain if (found := [metric for case in cases for metric in role.of(case.result)])
+        role: metrics for role in plain if (metrics := [metric for case in cases for metric in role.of(case.result)])
     }
-    units = units_of([metric for found in there.values() for metric in found if is_valid(metric)], system)
+    units = units_of([metric for metrics in there.values() for metric in metrics if is_valid(metric)], system)
     style = signs(cases[0].plan.kind, [role.metrics[0] for role in there])
     return [
-        Role(role.name, role.metrics, style[role.metrics[0]], units.get(found[0].unit, Unit(found[0].unit)))
-        for role, found in there.items()
+        Role(role.name, role.metrics, style[role.metrics[0]], units.get(metrics[0].unit, Unit(metrics[0].unit)))
+        for role, metrics in there.items()
     ]
 
 
@@ -108,7 +98,7 @@ def _lanes(cases: Sequence[CaseResult], roles: Sequence[Role]) -> dict[str, Any]
     if not means:
         return None
     width = WIDTH if len(roles) < 3 else NARROWER  # more columns of figures stand beside
-    axis = figures_scale(means, unit=drawn[0].unit, said=compact)
+    axis = figures_scale(means, unit=drawn[0].unit, shown=compact)
 
     def across(value: float) -> float:
         return EDGE + (width - 2 * EDGE) * axis.share(value)
@@ -121,7 +111,7 @@ def _lanes(cases: Sequence[CaseResult], roles: Sequence[Role]) -> dict[str, Any]
     ticks = clear_labels([(across(tick.value), tick.label) for tick in axis.ticks], TICK_FONT, width)
     return {
         'rows': [
-            [lane(role, own, place) for place, role in enumerate(drawn) if (own := role.means(case))]
+            [lane(role, role_means, place) for place, role in enumerate(drawn) if (role_means := role.means(case))]
             for case in cases
         ],
         'ticks': ticks,

@@ -15,7 +15,7 @@ from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.references import INSIDE, OUTSIDE
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
-from seatrial.judge.verdict import CaseResult, Verdict, worst
+from seatrial.judge.verdict import WORST_FIRST, CaseResult
 from seatrial.model.metric import Fact, Histogram
 from seatrial.model.units import approximate_size
 from seatrial.report import figures, words
@@ -48,19 +48,19 @@ DIMENSIONS = {'B/s': 'bandwidth', 'op/s': 'rate', 's': 'time'}
 
 def page(evidence: SessionEvidence) -> str:
     template = jinja().get_template('page.html')
-    cases = [_case(each, f'case-{number}', evidence.units) for number, each in enumerate(evidence.cases, 1)]
+    cases = [_case(case, f'case-{number}', evidence.units) for number, case in enumerate(evidence.cases, 1)]
     caveats = words.caveats(evidence.result)
     engines = [name for name, _ in words.engines(evidence.result)]
-    alike = _alike([each['rows'] for each in cases if 'host' in each['rows']], engines)
-    for each in cases:
-        each['rows'] = {name: lines for name, lines in each['rows'].items() if alike.get(name) != lines}
-        each['labels'] = _apart(each['evidence'].result, caveats)
+    alike = _alike([case['rows'] for case in cases if 'host' in case['rows']], engines)
+    for case in cases:
+        case['rows'] = {name: lines for name, lines in case['rows'].items() if alike.get(name) != lines}
+        case['labels'] = _apart(case['evidence'].result, caveats)
     common, where = words.where(evidence.cases)
-    environments = {each.result.case.name.partition('/')[2] for each in evidence.cases}
+    environments = {case.result.case.name.partition('/')[2] for case in evidence.cases}
     return template.render(
         evidence=evidence,
         result=evidence.result,
-        views={each['evidence'].plan.case: each for each in cases},
+        views={case['evidence'].plan.case: case for case in cases},
         one_environment=environments.pop() if len(environments) == 1 else '',
         everywhere=common,
         where=where,
@@ -86,16 +86,16 @@ Rows = Mapping[str, Sequence[str]]
 
 def _alike(cases: Sequence[Rows], engines: Sequence[str]) -> Rows:
     """The rows that several cases share: all that began, or all of an engine."""
-    found = by_key(row for each in cases for row in each.items())
-    shared = {name: said[0] for name, said in found.items() if len(said) > 1 and len(set(said)) == 1}
-    return {name: said for name, said in shared.items() if name in engines or len(found[name]) == len(cases)}
+    by_name = by_key(row for rows in cases for row in rows.items())
+    shared = {name: lines[0] for name, lines in by_name.items() if len(lines) > 1 and len(set(lines)) == 1}
+    return {name: lines for name, lines in shared.items() if name in engines or len(by_name[name]) == len(cases)}
 
 
 def _apart(result: CaseResult, caveats: Sequence[tuple[str, Collection[str], int]]) -> tuple[list[str], list[str]]:
     """The caveats of a case without those at the top of the page in the same words, and the rules of the latter."""
     rules = [label.partition(':')[0] for label in result.labels]
-    found = [label.partition(':')[0] for label, cases, _ in caveats if result.case.name in cases]
-    above = [rule for rule in found if rules.count(rule) == 1]
+    rules_above = [label.partition(':')[0] for label, cases, _ in caveats if result.case.name in cases]
+    above = [rule for rule in rules_above if rules.count(rule) == 1]
     return [label for label, rule in zip(result.labels, rules, strict=True) if rule not in above], above
 
 
@@ -144,19 +144,19 @@ def _rows(evidence: CaseEvidence) -> Rows:
             'telemetry': (why_none(evidence),),
             'records': (f'{counted(records.truncated, "line")} cut short or foreign' if records.truncated else '',),
         }
-    return {name: said for name, lines in rows.items() if (said := tuple(filter(None, lines)))}
+    return {name: filled for name, lines in rows.items() if (filled := tuple(filter(None, lines)))}
 
 
 def _literature(evidence: SessionEvidence) -> list[dict[str, Any]]:
     """Expectations that are no criteria here. where: the case, or the compared checks"""
-    found = [(case.plan.case.check, each) for case in evidence.cases for each in case.result.expectations]
     guaranteed = {case.plan.case.check for case in evidence.cases if _is_of_guarantees(case)}
-    found = [(where, each) for where, each in found if where not in guaranteed]
-    found += [('between checks', each) for each in evidence.result.relations]
+    cases = [case for case in evidence.cases if case.plan.case.check not in guaranteed]
+    expected = [(case.plan.case.check, one) for case in cases for one in case.result.expectations]
+    expected += [('between checks', one) for one in evidence.result.relations]
     return [
-        {'source': each.source, 'where': where, 'one': each, 'undecided': each.relation.verdict == UNDECIDED}
-        for where, each in found
-        if not each.enforced
+        {'source': one.source, 'where': where, 'one': one, 'undecided': one.relation.verdict == UNDECIDED}
+        for where, one in expected
+        if not one.enforced
     ]
 
 
@@ -168,20 +168,23 @@ def _is_of_guarantees(case: CaseEvidence) -> bool:
 def _criteria(session: SessionResult) -> list[dict[str, Any]]:
     """References and enforced expectations of all cases and between them: missed ones first, then by the margin.
     case: None between checks; margin: distance on the right side of the bound, as a share of it; None if undecided"""
-    rows: list[tuple[Any, ...]] = []
-    for own, each in ((case.case, each) for case in session.cases for each in case.references):
-        unit, mark = Unit(each.unit), {INSIDE: HOLDS, OUTSIDE: FAILS}.get(each.interval, UNDECIDED)
-        measured = '' if each.found is None else unit.words(each.found)
+    rows: list[dict[str, Any]] = []
+    row: dict[str, Any]
+    compared = [(result.case, reference) for result in session.cases for reference in result.references]
+    for of_case, reference in compared:
+        unit, mark = Unit(reference.unit), {INSIDE: HOLDS, OUTSIDE: FAILS}.get(reference.interval, UNDECIDED)
+        measured = '' if reference.found is None else unit.words(reference.found)
         # Of reads from a cache it would be a startling one, beside a figure that decides nothing.
-        margin = None if mark == UNDECIDED else each.margin
-        rows.append((each.metric, own, mark, words.bounds(each, unit), measured, margin))
-    expected = [(case.case, each) for case in session.cases for each in case.expectations]
-    between = [(None, each) for each in session.relations]
-    enforced = [(case, each) for case, each in (*expected, *between) if each.enforced]
-    rows += [(each.words, case, each.relation.verdict, '', '', None) for case, each in enforced]
-    names = ('what', 'case', 'mark', 'wanted', 'measured', 'margin')
-    rows.sort(key=lambda row: (list(_MET).index(row[2]), math.inf if row[5] is None else row[5]))
-    return [dict(zip(names, row, strict=True)) for row in rows]
+        margin = None if mark == UNDECIDED else reference.margin
+        row = {'what': reference.metric, 'case': of_case, 'mark': mark, 'measured': measured, 'margin': margin}
+        rows.append({**row, 'wanted': words.bounds(reference, unit)})
+    expected = [(result.case, one) for result in session.cases for one in result.expectations]
+    for case, one in (*expected, *((None, one) for one in session.relations)):
+        if one.enforced:
+            row = {'what': one.words, 'case': case, 'mark': one.relation.verdict, 'margin': None}
+            rows.append({**row, 'wanted': '', 'measured': ''})
+    rows.sort(key=lambda row: (list(_MET).index(row['mark']), math.inf if row['margin'] is None else row['margin']))
+    return rows
 
 
 _MET = {FAILS: 'missed', UNDECIDED: 'undecided', HOLDS: 'met'}
@@ -202,11 +205,11 @@ def _case(evidence: CaseEvidence, anchor: str, system: str) -> dict[str, Any]:
         'table': _table(evidence, units, system),
         'rows': _rows(evidence),
         'contentions': contentions(plan, result),
-        'cached': [each for point in plan.points if (each := cached(plan, result, point.label))],
+        'cached': [times for point in plan.points if (times := cached(plan, result, point.label))],
         'guarantees': guarantees,
-        'enforced': [each for each in result.expectations if each.enforced and not guarantees],
-        'grouped': [each for each in result.metrics if each.groups],
-        'summaries': {each.metric: each.summary for each in result.metrics if each.summary},
+        'enforced': [expectation for expectation in result.expectations if expectation.enforced and not guarantees],
+        'grouped': [metric for metric in result.metrics if metric.groups],
+        'summaries': {metric.metric: metric.summary for metric in result.metrics if metric.summary},
         'courses': courses(evidence, system),
         'histograms': _histograms(evidence),
         'timeline': timeline(evidence, system),
@@ -219,89 +222,78 @@ def _histograms(evidence: CaseEvidence) -> list[tuple[str, Histogram]]:
     """Histograms of an ageing's files, from the last valid launch at each point: every launch creates the same."""
     last = {
         sample.point.label: sample.measurement.histograms
-        for own in evidence.samples.values()
-        for sample in own
+        for samples in evidence.samples.values()
+        for sample in samples
         if sample.valid and sample.measurement
     }
-    return [(point.label, each) for point in evidence.plan.points for each in last.get(point.label, ())]
+    return [(point.label, histogram) for point in evidence.plan.points for histogram in last.get(point.label, ())]
 
 
 def _worst_first(cases: Sequence[CaseEvidence]) -> list[CaseEvidence]:
     """The cases by verdict, the worst first; those of one check stay together."""
-    ranks: dict[str, int] = {}
-    for case in cases:
-        check, rank = case.plan.case.check, _outranking(case.result.verdict)
-        ranks[check] = min(rank, ranks.get(check, rank))
-    checks = list(ranks)
-
-    def key(case: CaseEvidence) -> tuple[int, int, int]:
-        check = case.plan.case.check
-        return ranks[check], checks.index(check), _outranking(case.result.verdict)
-
-    return sorted(cases, key=key)
-
-
-def _outranking(verdict: Verdict) -> int:
-    return sum(worst([verdict, other]) is not verdict for other in Verdict)
+    rank = {verdict: number for number, verdict in enumerate(WORST_FIRST)}
+    by_check = by_key((case.plan.case.check, case) for case in cases)
+    groups = [sorted(alike, key=lambda case: rank[case.result.verdict]) for alike in by_check.values()]
+    groups.sort(key=lambda alike: rank[alike[0].result.verdict])
+    return [case for alike in groups for case in alike]
 
 
 def _table(evidence: CaseEvidence, units: Mapping[str, Unit], system: str) -> dict[str, Any]:
     metrics = evidence.result.metrics
     took = listings(evidence.plan, evidence.result)
-    timed = [seconds for each in metrics for seconds in each.percentiles_s.values()]
+    timed = [seconds for metric in metrics for seconds in metric.percentiles_s.values()]
     one = next(iter(units), '')
     # The rows stand by point where there are many metrics of few points; those of a sweep stand by metric.
-    by_point = len(evidence.plan.points) < min(len({each.name for each in metrics}), 3)
+    by_point = len(evidence.plan.points) < min(len({metric.name for metric in metrics}), 3)
     groups = _groups(evidence, units, took, by_point)
-    names = dict.fromkeys(name for each in metrics for name in each.percentiles_s)
+    names = dict.fromkeys(name for metric in metrics for name in metric.percentiles_s)
     return {
         'head': 'metric' if by_point else 'point',
         'figures': f'{DIMENSIONS.get(one, "figure")}, {units[one].name}' if len(units) == 1 else 'figure',
         'styled_rows': by_point == has_metric_lines(evidence.plan),  # the rows of a group differ in their style
         'groups': groups,
         # Those that are metrics themselves have rows.
-        'percentiles': [name for name in names if not any(each.name.endswith(f'_{name}') for each in metrics)],
+        'percentiles': [name for name in names if not any(metric.name.endswith(f'_{name}') for metric in metrics)],
         'percentile_unit': common_unit(timed, 's', system),
-        'listing_unit': common_unit([each.seconds for each in took.values()], 's', system) if took else NUMBER,
-        'fair': any(each.fairness for each in metrics),
-        'spread': any(each.summary and each.summary.n > 1 for each in metrics),
+        'listing_unit': common_unit([listing.seconds for listing in took.values()], 's', system) if took else NUMBER,
+        'fair': any(metric.fairness for metric in metrics),
+        'spread': any(metric.summary and metric.summary.n > 1 for metric in metrics),
         'ended': bool({row['stopped'] for _, rows in groups for row in rows} - {'', words.STOPPED['fixed']}),
-        'cache': len({each.cache for each in metrics if each.cache}) > 1,  # else the line of the case says it
+        'cache': len({metric.cache for metric in metrics if metric.cache}) > 1,  # else the line of the case says it
     }
 
 
 def _groups(
     evidence: CaseEvidence, units: Mapping[str, Unit], took: Mapping[str, ListingTime], by_point: bool
 ) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The rows of the table, under their headings."""
     plan, metrics, end = evidence.plan, evidence.result.metrics, evidence.records.end
-    names = {each.name: words.metric_words(plan.kind, each, units) for each in metrics}
-    said = words.point_words if by_point else words.point_value
-    points = {point.label: said(plan.axis, point) for point in plan.points}
+    names = {metric.name: words.metric_words(plan.kind, metric, units) for metric in metrics}
+    in_words = words.point_words if by_point else words.point_value
+    points = {point.label: in_words(plan.axis, point) for point in plan.points}
     style: dict[str, str] = {}
     for sheet in sheets(plan, metrics):
-        own = styles_of(plan, sheet)
-        style.update({each.metric: own[styled_by(plan, each)] for each in sheet})
+        of_sheet = styles_of(plan, sheet)
+        style.update({metric.metric: of_sheet[styled_by(plan, metric)] for metric in sheet})
     rows = [
         {
-            'metric': each,
-            'label': names[each.name] if by_point else points[each.point],
-            'style': style[each.metric],
-            'unit': units[each.unit],
-            'stopped': words.STOPPED.get(end.stopped.get(each.point, ''), '') if end else '',
-            'listing': took.get(each.metric),
+            'metric': metric,
+            'label': names[metric.name] if by_point else points[metric.point],
+            'style': style[metric.metric],
+            'unit': units[metric.unit],
+            'stopped': words.STOPPED.get(end.stopped.get(metric.point, ''), '') if end else '',
+            'listing': took.get(metric.metric),
         }
-        for each in metrics
+        for metric in metrics
     ]
-    headings = (points[each.point] if by_point else names[each.name] for each in metrics)
+    headings = (points[metric.point] if by_point else names[metric.name] for metric in metrics)
     return list(by_key(zip(headings, rows, strict=True)).items())
 
 
 def _guarantees(evidence: CaseEvidence) -> list[tuple[str, Fact | None, ExpectationResult | None]]:
     """Each guarantee with its fact and its expectation: first those that do not hold, then untried ones."""
-    found = {fact.name: fact for fact in evidence.result.facts}
-    expected = {each.subject: each for each in evidence.result.expectations}
-    rows = [(name, found.get(name), expected.get(name)) for name in dict.fromkeys([*found, *expected])]
+    tried = {fact.name: fact for fact in evidence.result.facts}
+    expected = {expectation.subject: expectation for expectation in evidence.result.expectations}
+    rows = [(name, tried.get(name), expected.get(name)) for name in dict.fromkeys([*tried, *expected])]
     return sorted(rows, key=lambda row: (False, None, True).index(row[1].holds if row[1] else None))
 
 
@@ -314,7 +306,7 @@ def jinja() -> Jinja:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_finalize,
+        finalize=lambda value: words.clean(value) if type(value) is str else value,
     )
     environment.filters.update(
         figure=figures.figure,
@@ -343,7 +335,3 @@ def _humps(name: str) -> Markup:
 
 
 _HERE = {HOLDS: 'it holds here', FAILS: 'it does not hold here', UNDECIDED: 'it is undecided here'}
-
-
-def _finalize(value: Any) -> Any:
-    return words.clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value

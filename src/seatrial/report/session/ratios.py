@@ -85,19 +85,19 @@ def listings(plan: TrialPlan, case: CaseResult) -> dict[str, ListingTime]:
     if not kind_of(plan.kind).compares_in_launch:
         return {}
     samples = case.curves.samples
-    found = {}
+    times = {}
     for one in case.metrics:
         if one.summary and one.summary.mean:
             part, _, which = one.name.partition('_')
-            own, first = (samples[name].get(one.point, ()) for name in (one.name, f'{part}_{PASSES[0]}'))
-            faster = None if which == PASSES[0] else ratio(own, first)
-            found[one.metric] = ListingTime(plan.point(one.point).tree.files_per_directory / one.summary.mean, faster)
-    return found
+            rates, first = (samples[name].get(one.point, ()) for name in (one.name, f'{part}_{PASSES[0]}'))
+            faster = None if which == PASSES[0] else ratio(rates, first)
+            times[one.metric] = ListingTime(plan.point(one.point).tree.files_per_directory / one.summary.mean, faster)
+    return times
 
 
 def cached(plan: TrialPlan, case: CaseResult, point: str) -> Cached | None:
     """The client's cache by the listings of one point; None if they are invalid."""
-    by_name = {each.name: each for each in case.metrics if each.point == point}
+    by_name = {metric.name: metric for metric in case.metrics if metric.point == point}
     took = listings(plan, case)
     first, fourth = by_name.get(FIRST), by_name.get(FOURTH)
     if first is None or fourth is None or not (is_valid(first) and is_valid(fourth)):
@@ -108,7 +108,7 @@ def cached(plan: TrialPlan, case: CaseResult, point: str) -> Cached | None:
         first_s=took[first.metric].seconds,
         fourth_s=took[fourth.metric].seconds,
         faster=took[fourth.metric].faster or Ratio(None),
-        kept=_kept(first, fourth, [each for each in by_name.values() if pause_of(each.name) is not None]),
+        kept=_kept(first, fourth, [metric for metric in by_name.values() if pause_of(metric.name) is not None]),
     )
 
 
@@ -116,22 +116,23 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
     """The ratio of the means of two series of samples above 0."""
     if not over or not under or min(*over, *under) <= 0:
         return Ratio(None)
-    found = lies_between(over, under, 1.0)
-    if found.estimate is None:
+    relation = lies_between(over, under, 1.0)
+    if relation.estimate is None:
         return Ratio(statistics.fmean(over) / statistics.fmean(under))
-    return Ratio(found.estimate, found.low, found.high)
+    return Ratio(relation.estimate, relation.low, relation.high)
 
 
 def _contention(case: CaseResult, over: str, under: str) -> ContentionRatios:
-    caches = {(each.name, each.point): each.cache for each in case.metrics}
-    rates = dict.fromkeys(each.name for each in case.metrics if each.better == HIGHER)
-    samples = {name: own for name, own in case.curves.samples.items() if name in rates}
-    unlike = tuple(name for name in samples if caches.get((name, over)) != caches.get((name, under)))
-    ratios = {
-        name: Ratio(None) if name in unlike else ratio(own.get(over, ()), own.get(under, ()))
-        for name, own in samples.items()
-    }
-    return ContentionRatios(over, under, ratios, unlike)
+    caches = {(metric.name, metric.point): metric.cache for metric in case.metrics}
+    rates = {metric.name for metric in case.metrics if metric.better == HIGHER}
+    ratios, unlike = {}, []
+    for name, points in case.curves.samples.items():
+        if name in rates and caches.get((name, over)) == caches.get((name, under)):
+            ratios[name] = ratio(points.get(over, ()), points.get(under, ()))
+        elif name in rates:
+            ratios[name] = Ratio(None)
+            unlike.append(name)
+    return ContentionRatios(over, under, ratios, tuple(unlike))
 
 
 def _kept(first: MetricResult, fourth: MetricResult, after: Sequence[MetricResult]) -> str:
@@ -143,16 +144,15 @@ def _kept(first: MetricResult, fourth: MetricResult, after: Sequence[MetricResul
     if first.summary.interval.high >= fourth.summary.interval.low:
         return 'The fourth is not proved to be faster than the first, so nothing is said of how long a cache lasts.'
     line = math.sqrt(first.summary.mean * fourth.summary.mean)
-    kept = 0.0
-    for each in sorted(after, key=lambda each: pause_of(each.name) or 0.0):
-        pause = pause_of(each.name) or 0.0
-        interval = each.summary.interval if each.summary and is_valid(each) else None
+    still = ''
+    for metric in sorted(after, key=lambda metric: pause_of(metric.name) or 0.0):
+        pause = pause_of(metric.name) or 0.0
+        interval = metric.summary.interval if metric.summary and is_valid(metric) else None
         if interval and interval.low > line:
-            kept = pause
+            still = f'Still cached after {pause:g} s without a call'
             continue
-        still = f'Still cached after {kept:g} s without a call' if kept else ''
         if interval and interval.high < line:
-            return f'{still}, and lost after {pause:g} s.' if kept else f'Lost after {pause:g} s.'
-        whether = f'after {pause:g} s is undecided'
-        return f'{still}; whether {whether}.' if kept else f'Whether {whether}.'
-    return f'Still cached after {kept:g} s without a call, the longest pause.' if kept else ''
+            return f'{still}, and lost after {pause:g} s.' if still else f'Lost after {pause:g} s.'
+        whether = f'whether after {pause:g} s is undecided.'
+        return f'{still}; {whether}' if still else whether.capitalize()
+    return still and f'{still}, the longest pause.'

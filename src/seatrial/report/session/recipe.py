@@ -24,11 +24,11 @@ MAX_LINES = 2000
 
 def commands(cases: Sequence[CaseEvidence], system: str) -> str:
     """The text of commands.txt: for each measured point its launches as they ran, and how to repeat them."""
-    said = []
+    lines = []
     for case in cases:
         for point in case.plan.points:
             if steps := case.steps.get(point.label):
-                said += [
+                lines += [
                     f'#### {case.plan.case.name}: {point_words(case.plan.axis, point)}',
                     f'## as it ran, in {steps[-1].sample.directory}',
                     *(line for step in steps for line in step.sample.command),
@@ -37,22 +37,25 @@ def commands(cases: Sequence[CaseEvidence], system: str) -> str:
                     recipe(case.plan, steps, case.raw, system),
                     '',
                 ]
-    return clean('\n'.join(said))
+    return clean('\n'.join(lines))
 
 
 def recipe(plan: TrialPlan, steps: Sequence[LaunchEvidence], raw: str, system: str) -> str:
-    """The lines for one repetition of a point, without a line end. raw: the folder that the commands name"""
+    """The lines for one repetition of a point, without a line end. steps: its launches, at least one; raw: the folder
+    that the commands name"""
     why_not = next((why for step in steps if (why := _why_not(step))), '')
     if why_not:
-        said = [f'# {_said(step, system)}' for step in steps]
-        return '\n'.join([f'# This cannot be repeated by hand: {why_not}.', *said])
-    nodes = max((step.sample.point.nodes for step in steps), default=1)
+        launches = [f'# {_said(step, system)}' for step in steps]
+        return '\n'.join([f'# This cannot be repeated by hand: {why_not}.', *launches])
+    nodes = max(step.sample.point.nodes for step in steps)
+    homes = dict.fromkeys(shlex.quote(runner.home) for runner in map(_runner, steps) if runner)
+    layout = steps[-1].sample.point.layout or plan.target.layout
     lines = [
         *([f'# In an allocation of {counted(nodes, "node")}, on one of them:'] if nodes > 1 else []),
         '(  # in a shell of its own, which ends if the directory cannot be made',
-        *_runners(steps),
+        *(f'[ -e {home} ] || {{ echo {home} is gone, and with it the program that ran; exit; }}' for home in homes),
         f'cd {shlex.quote(plan.target.path)} && mkdir {DIRECTORY} && cd {DIRECTORY} || exit',
-        *_layout(plan, steps),
+        *([] if layout.is_default else [_LAYOUT.format(layout.canonical)]),
         'raw=$(mktemp -d -p "$HOME")  # reports of the engine: not on the file system under test, seen by all nodes',
     ]
     exported: tuple[str, ...] = ()
@@ -60,11 +63,14 @@ def recipe(plan: TrialPlan, steps: Sequence[LaunchEvidence], raw: str, system: s
         lines += ['', f'# {_said(step, system)}']
         if step.sample.environment != exported:
             exported = step.sample.environment
-            lines += [f'export {shlex.quote(each)}' for each in exported]
+            lines += [f'export {shlex.quote(setting)}' for setting in exported]
         lines += [*_inputs(step, raw), *_directories(step)]
         lines += [f'ln -s {shlex.quote(leads_to)} {shlex.quote(name)}' for name, leads_to in step.sample.links]
         lines += [*_cold(step), *_commands(step, raw)]
     return '\n'.join([*lines, '', 'echo "The reports are in $raw. Afterwards: rm -r $raw $PWD"', ')'])
+
+
+_LAYOUT = 'echo "It had the layout {}. Give it to $PWD, then press return"; read -r _'
 
 
 class _Runner(NamedTuple):
@@ -93,30 +99,14 @@ def _why_not(step: LaunchEvidence) -> str:
     return f'{lines} lines name the directories and files that it begins with' if lines > MAX_LINES else ''
 
 
-def _runners(steps: Sequence[LaunchEvidence]) -> list[str]:
-    """A line that looks for the runner's file, if a launch is one of its own programs."""
-    homes = dict.fromkeys(found.home for found in map(_runner, steps) if found)
-    return [
-        f'[ -e {home} ] || {{ echo {home} is gone, and with it the program that ran; exit; }}'
-        for home in map(shlex.quote, homes)
-    ]
-
-
-def _layout(plan: TrialPlan, steps: Sequence[LaunchEvidence]) -> list[str]:
-    """A line that waits until the directory has the layout of the point, if that is not the default."""
-    layout = (steps[-1].sample.point.layout if steps else None) or plan.target.layout
-    if layout.is_default:
-        return []
-    return [f'echo "It had the layout {layout.canonical}. Give it to $PWD, then press return"; read -r _']
-
-
 def _said(step: LaunchEvidence, system: str) -> str:
     sample = step.sample
     if sample.stage == 'prepare':
         return 'prepare what is read or listed'
     metrics = sample.measurement.metrics if sample.measurement else ()
     gave = [
-        f'{f"{each.name} " if len(metrics) > 1 else ""}{brief(each.value, each.unit, system)}' for each in metrics
+        f'{f"{metric.name} " if len(metrics) > 1 else ""}{brief(metric.value, metric.unit, system)}'
+        for metric in metrics
     ]
     return f'{sample.launch}{"; it gave " if gave else ""}{", ".join(gave)}'.replace('\n', ' ')
 

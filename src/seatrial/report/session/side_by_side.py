@@ -20,18 +20,18 @@ MAX_COLUMNS = 8
 
 def beside(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]:
     """Every check with figures that was planned on several file systems or layouts, in the order of the session."""
-    return [_beside(own, system) for own in _several(cases) if not words.only_counts(own[0].plan)]
+    return [_beside(alike, system) for alike in _several(cases) if not words.only_counts(alike[0].plan)]
 
 
 def guarantees_beside(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
     """The same for checks of guarantees, and for those whose calls show guarantees while they are timed."""
-    return [_guarantees(own) for own in _several(cases) if any(case.result.facts for case in own)]
+    return [_guarantees(alike) for alike in _several(cases) if any(case.result.facts for case in alike)]
 
 
 def _several(cases: Sequence[CaseEvidence]) -> Iterator[list[CaseEvidence]]:
-    for own in by_key((case.plan.case.check, case) for case in cases).values():
-        if len({(case.plan.case.file_system, case.plan.case.layout) for case in own}) > 1:
-            yield own
+    for alike in by_key((case.plan.case.check, case) for case in cases).values():
+        if len({(case.plan.case.file_system, case.plan.case.layout) for case in alike}) > 1:
+            yield alike
 
 
 def _beside(cases: Sequence[CaseEvidence], system: str) -> dict[str, Any]:
@@ -41,12 +41,12 @@ def _beside(cases: Sequence[CaseEvidence], system: str) -> dict[str, Any]:
     metrics = [metric for case in cases for metric in case.result.metrics]
     units = units_of(metrics, system)
     lower = {metric.name: ', lower is better' if metric.better == LOWER else '' for metric in metrics}
-    names = {each.name: words.metric_words(plan.kind, each, units) + lower[each.name] for each in metrics}
+    names = {metric.name: words.metric_words(plan.kind, metric, units) + lower[metric.name] for metric in metrics}
     places = {point.label: point for case in cases for point in case.plan.points}
     # The many points of a sweep make the columns, else metrics do.
     swept = len(places) >= len(names)
-    said = words.point_value if swept else words.point_words
-    points = {label: said(plan.axis, point) for label, point in places.items()}
+    in_words = words.point_value if swept else words.point_words
+    points = {label: in_words(plan.axis, point) for label, point in places.items()}
     columns, headings = (points, names) if swept else (names, points)
     environments = _environments(cases)
     engines = list(dict.fromkeys(words.engine(case.result) for case in cases))
@@ -67,14 +67,14 @@ def _beside(cases: Sequence[CaseEvidence], system: str) -> dict[str, Any]:
 def _unlike(cases: Sequence[CaseEvidence]) -> str:
     """Other differences in software and settings; the client of a file system belongs to that."""
     starts = [case.records.start for case in cases if case.records.start and case.records.start.engine]
-    found = {
+    settings = {
         'kernel': [start.kernel for start in starts],
         'MPI': [start.provenance.mpi for start in starts],
         'launcher': [start.provenance.launcher for start in starts],
         'modules': [' '.join(start.provenance.modules) for start in starts],
         "engine's build": [start.provenance.build for start in starts if start.engine == starts[0].engine],
     }
-    names = [name for name, values in found.items() if len(set(values)) > 1]
+    names = [name for name, values in settings.items() if len(set(values)) > 1]
     return f'Not measured with the same {", ".join(names)}.' if names else ''
 
 
@@ -88,12 +88,12 @@ def _band(
     units: Mapping[str, Unit],
 ) -> dict[str, Any]:
     """As many columns as fit beside each other; below each heading a row of cells for each environment."""
-    found = [{(each.name, each.point): each for each in case.result.metrics} for case in cases]
+    by_case = [{(metric.name, metric.point): metric for metric in case.result.metrics} for case in cases]
     groups = []
     for heading, label in headings.items():
         pairs = [(heading, key) if swept else (key, heading) for key in keys]
-        by_key = [_column([case.get(pair) for case in found], units) for pair in pairs]
-        rows = [(each, [column[i] for column in by_key]) for i, each in enumerate(environments)]
+        by_key = [_column([case.get(pair) for case in by_case], units) for pair in pairs]
+        rows = [(environment, [column[i] for column in by_key]) for i, environment in enumerate(environments)]
         groups.append({'label': label if len(headings) > 1 else '', 'rows': rows})
     return {'columns': tuple(columns[key] for key in keys), 'groups': groups}
 
@@ -101,23 +101,19 @@ def _band(
 def _column(metrics: Sequence[MetricResult | None], units: Mapping[str, Unit]) -> list[dict[str, Any]]:
     """A cell for each metric. share: of the best in the column, None if invalid; like_best: not the best, but the
     intervals overlap; cache: of reads or stats, if they differ"""
-    valid = [each for each in metrics if each and is_valid(each) and _mean(each)]
-    best = max(valid, key=lambda each: _mean(each) if each.better == HIGHER else -_mean(each), default=None)
-    unlike = len({each.cache for each in valid if each.cache != LISTED_BEFORE}) > 1
+    valid = [metric for metric in metrics if metric and is_valid(metric) and _mean(metric)]
+    best = max(valid, key=lambda metric: _mean(metric) if metric.better == HIGHER else -_mean(metric), default=None)
+    unlike = len({metric.cache for metric in valid if metric.cache != LISTED_BEFORE}) > 1
     cells = []
-    for each in metrics:
-        cell: dict[str, Any] = {'metric': each, 'unit': units[each.unit] if each else Unit(), 'share': None}
-        if each and best and each in valid:
-            share = min(_mean(each) / _mean(best), _mean(best) / _mean(each))
-            cell |= {'share': share, 'best': each is best, 'like_best': each is not best and _overlap(each, best)}
-        cells.append({**cell, 'cache': each.cache if each and unlike else ''})
+    for metric in metrics:
+        cell: dict[str, Any] = {'metric': metric, 'unit': units[metric.unit] if metric else Unit(), 'share': None}
+        if metric and best and metric in valid and metric.summary and best.summary:
+            share = min(_mean(metric) / _mean(best), _mean(best) / _mean(metric))
+            one, other = metric.summary.interval, best.summary.interval
+            overlap = one.high >= other.low and other.high >= one.low
+            cell |= {'share': share, 'best': metric is best, 'like_best': metric is not best and overlap}
+        cells.append({**cell, 'cache': metric.cache if metric and unlike else ''})
     return cells
-
-
-def _overlap(one: MetricResult, other: MetricResult) -> bool:
-    assert one.summary and other.summary, 'both are valid'
-    mine, its = one.summary.interval, other.summary.interval
-    return mine.high >= its.low and its.high >= mine.low
 
 
 def _mean(metric: MetricResult) -> float:
@@ -152,12 +148,12 @@ def _environments(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
 def _guarantees(cases: Sequence[CaseEvidence]) -> dict[str, Any]:
     """The guarantees that fail somewhere, with the result in each environment; alike: how many hold in all."""
     by_case = [{fact.name: fact for fact in case.result.facts} for case in cases]
-    names = list(dict.fromkeys(name for own in by_case for name in own))
+    names = list(dict.fromkeys(name for facts in by_case for name in facts))
     # One where nothing ran makes no difference between the others.
-    holding = [name for name in names if all(name in own and own[name].holds for own in by_case if own)]
+    holding = [name for name in names if all(name in facts and facts[name].holds for facts in by_case if facts)]
     return {
         'check': cases[0].plan.case.check,
         'environments': _environments(cases),
-        'rows': [(name, [own.get(name) for own in by_case]) for name in names if name not in holding],
+        'rows': [(name, [facts.get(name) for facts in by_case]) for name in names if name not in holding],
         'alike': len(holding),
     }

@@ -39,17 +39,17 @@ def markdown(evidence: SessionEvidence) -> str:
         f'- {words.counts(result)}; judged by Seatrial {escaped(evidence.seatrial)}',
         f'- {words.chain_words(result.chain)}',
         '',
-        *(line for each in overviews(evidence.cases, evidence.units) for line in _table(each)),
+        *(line for overview in overviews(evidence.cases, evidence.units) for line in _table(overview)),
         *_listed([line for case in evidence.cases for line in _metadata(case)]),
         *_listed(
             [f'- {escaped(f"{case.case.check}: contents {case.verified}")}' for case in result.cases if case.verified]
         ),
         *_listed(
             [
-                f'- {escaped(each["case"].name)}: {escaped(choice["sentence"])}'
-                for each in recommendations(evidence.cases, evidence.units)
-                for choice in each['choices']
-                if not each['unjudged']
+                f'- {escaped(recommended["case"].name)}: {escaped(choice["sentence"])}'
+                for recommended in recommendations(evidence.cases, evidence.units)
+                for choice in recommended['choices']
+                if not recommended['unjudged']
             ]
         ),
         *_listed(
@@ -65,17 +65,12 @@ def markdown(evidence: SessionEvidence) -> str:
 
 
 def _headline(evidence: SessionEvidence) -> list[str]:
-    rows = [
-        (
-            each.figure.words,
-            each.words(evidence.units),
-            each.where(evidence.tasks),
-            each.changes(evidence.before) or '-',
-        )
-        for each in headline_of(evidence.result)
-    ]
-    lines = [f'| {" | ".join(map(escaped, row))} |' for row in rows]
-    return ['| figure | value | where | change |', '|---|---:|---|---|', *lines, ''] if lines else []
+    lines = []
+    for line in headline_of(evidence.result):
+        where, changes = line.where(evidence.tasks), line.changes(evidence.before) or '-'
+        row = map(escaped, (line.figure.words, line.words(evidence.units), where, changes))
+        lines.append(f'| {" | ".join(row)} |')
+    return _listed(['| figure | value | where | change |', '|---|---:|---|---|', *lines]) if lines else []
 
 
 def _table(overview: Overview) -> list[str]:
@@ -99,30 +94,34 @@ def _table(overview: Overview) -> list[str]:
 
 def _metadata(case: CaseEvidence) -> list[str]:
     """The main ratios and facts of a metadata check, a line each."""
-    said = []
+    lines = []
     for pair in contentions(case.plan, case.result):
-        ratios = ', '.join(f'{name} {each.words}' for name, each in pair.ratios.items() if each.estimate)
-        said += [f'{pair.over} / {pair.under}: {ratios}'] * bool(ratios)
+        ratios = ', '.join(f'{name} {ratio.words}' for name, ratio in pair.ratios.items() if ratio.estimate)
+        lines += [f'{pair.over} / {pair.under}: {ratios}'] * bool(ratios)
     for point in case.plan.points:
-        found = cached(case.plan, case.result, point.label)
-        if found:
-            times = f'{found.faster.words} times as fast' if found.faster.estimate else 'not compared'
-            said.append(f'listing again, {brief(found.fourth_s)}: {times}. {found.kept}')
+        listing = cached(case.plan, case.result, point.label)
+        if listing:
+            times = f'{listing.faster.words} times as fast' if listing.faster.estimate else 'not compared'
+            lines.append(f'listing again, {brief(listing.fourth_s)}: {times}. {listing.kept}')
     if words.not_held(case.result.facts):
-        said.append(f'{words.held(case.result.facts)} guarantees hold{words.not_held(case.result.facts)}')
-    return [f'- {escaped(case.plan.case.name)}: {escaped(each)}' for each in said]
+        lines.append(f'{words.held(case.result.facts)} guarantees hold{words.not_held(case.result.facts)}')
+    return [f'- {escaped(case.plan.case.name)}: {escaped(line)}' for line in lines]
 
 
 def _criteria(result: SessionResult) -> list[str]:
     """The site's criteria, one by one; other expectations as a count."""
-    references = [each for case in result.cases for each in case.references]
-    every = [*(each for case in result.cases for each in case.expectations), *result.relations]
-    lines = [f'- criterion {escaped(each.id)}: {escaped(each.relation.sentence)}' for each in every if each.enforced]
+    references = [reference for case in result.cases for reference in case.references]
+    every = [*(expectation for case in result.cases for expectation in case.expectations), *result.relations]
+    lines = [
+        f'- criterion {escaped(expectation.id)}: {escaped(expectation.relation.sentence)}'
+        for expectation in every
+        if expectation.enforced
+    ]
     if references:
-        found = [each.interval for each in references]
-        counts = ', '.join(f'{found.count(word)} {word}' for word in dict.fromkeys(found))
+        intervals = [reference.interval for reference in references]
+        counts = ', '.join(f'{intervals.count(word)} {word}' for word in dict.fromkeys(intervals))
         lines.append(f'- references: {counts}{result.chance and f"; {result.chance}"}')
-    context = [each.relation.verdict for each in every if not each.enforced]
+    context = [expectation.relation.verdict for expectation in every if not expectation.enforced]
     if context and not any(case.unjudged for case in result.cases):
         lines.append(
             f'- context, which decides no verdict: what the literature found, here: holds {context.count(HOLDS)}, '

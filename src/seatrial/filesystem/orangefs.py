@@ -1,0 +1,212 @@
+"""OrangeFS (PVFS2) by the kernel's client (type pvfs2) or by FUSE (type fuse, source pvfs2fuse#...), by outputs of a
+real 2.10 with three servers.
+
+Asked is not got: new files follow a directory's attribute dist_params. Its num_dfiles is stored and ignored, so that
+every file lies on all servers, and under an unknown dist_name no file can be made. So its layouts have a stripe size
+and nothing else, and what a file has is read from pvfs2-viewdist."""
+
+import contextlib
+import os
+import re
+from typing import Any, Callable, Dict, List, Optional
+
+from seatrial.filesystem.base import (
+    Behaviour,
+    Cold,
+    Granted,
+    Meter,
+    NoAnswer,
+    Targets,
+    no_meter,
+)
+from seatrial.filesystem.layout_words import ALL, binary, bytes_of, plain_stripes, read_keys, stripe_size
+from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.posix import Mounted, look, read_settings, unknown
+from seatrial.model.ask import ask
+from seatrial.model.layout import Layout
+from seatrial.model.record import TargetRow
+
+NAME = 'orangefs'
+FUSE_SOURCE = 'pvfs2fuse#'
+CLIENT = '/sys/fs/orangefs'
+CLIENT_SETTINGS = ('op_timeout_secs', 'slot_timeout_secs', 'dcache_timeout_msecs', 'getattr_timeout_msecs')
+ANSWER_S = 20.0  # pvfs2-ping tries a server that is away for some seconds, one after the other
+STRIPE = 'user.pvfs2.dist_params'
+
+_SERVER = re.compile(r'^   (\S+://\S+) (Ok|Failure!)$', flags=re.MULTILINE)
+_STRIP = re.compile(r'\bstrip_size:(\d+)')
+
+
+class OrangeFs(Mounted):
+    name = NAME
+    kernel_types = ('pvfs2',)
+    recovery_source = 'chosen as for the other network types'
+    can = ('layouts', 'targets')
+    sources = 'outputs of a real 2.10: three servers, FUSE and the kernel client of Linux 6.1'
+    no_layout = ''
+    no_pinning = 'no target of choice: a file lies on all servers'
+
+    def mounts(self, mount: Mount) -> bool:
+        of_fuse = mount.type.startswith('fuse') and mount.source.startswith(FUSE_SOURCE)
+        return of_fuse or super().mounts(mount)
+
+    def keeps_inodes(self, mount: Mount) -> bool:
+        """pvfs2fuse gives the same file another number later (seen)."""
+        return not mount.source.startswith(FUSE_SOURCE)
+
+    def same_storage(self, one: Mount, other: Mount) -> bool:
+        return _volume(one) == _volume(other)
+
+    def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
+        try:
+            stripe = _stripe_of_new_files(path)
+        except NoAnswer as error:
+            stripe = unknown(str(error))
+        settings = {} if mount.source.startswith(FUSE_SOURCE) else read_settings('orangefs', CLIENT, CLIENT_SETTINGS)
+        return {**settings, 'file system': _volume(mount), 'default layout': stripe}
+
+    def behaviour(self, path: str) -> Behaviour:
+        """I/O to a server that is away ends with ECONNREFUSED after about 10 s (2.10, seen)."""
+        return (
+            super()
+            .behaviour(path)
+            ._replace(gives_up='the client fails I/O about 10 s after it lost a server', reads_are_counted=False)
+        )
+
+    def cold(self, path: str) -> Cold:
+        return Cold(
+            '', 'neither client shows how many bytes it read from the servers, so that no read is known to be cold'
+        )
+
+    def _meter(self, path: str, mount: Mount) -> Meter:
+        return no_meter(f'{CLIENT}/stats counts requests and not bytes')
+
+    def targets(self, path: str) -> Targets:
+        """The servers, each asked by pvfs2-ping, which needs the mount in pvfs2tab or mtab."""
+        mount, why_not = look(path)
+        if mount is None:
+            return Targets((), {}, why_not)
+        try:
+            servers = servers_of(_said('pvfs2-ping', '-m', mount.point))
+        except NoAnswer as error:
+            return Targets((), {}, str(error))
+        rows = [
+            TargetRow('server', number, address, True, fault='' if well else 'it does not answer')
+            for number, (address, well) in enumerate(servers.items())
+        ]
+        return Targets(tuple(rows), {}, '' if rows else 'pvfs2-ping names no server')
+
+    def layout(self, name: str, settings: Any) -> Layout:
+        stripe = read_keys(settings, _KEYS).get('stripe_size')
+        return Layout(name, NAME, (f'S{binary(stripe)}',), places_file=True) if stripe else Layout(name)
+
+    def adopted(self, layout: Layout) -> Optional[Layout]:
+        """Plain stripes over all servers: a file has no others."""
+        stripes = None if layout.is_default or layout.type == self.name else plain_stripes(layout)
+        if stripes is None:
+            return super().adopted(layout)
+        if stripes.stripe_count not in (None, ALL) or stripes.stripe_size is None:
+            return None
+        return self.layout(layout.name, {'stripe_size': stripes.stripe_size})
+
+    def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
+        if layout.is_default or layout.type != self.name:
+            return super().layout_fault(layout, path)
+        try:
+            _stripe_of_new_files(path)
+        except NoAnswer as error:
+            return f"the layout '{layout.name}' could not be proved: {error}"
+        return None
+
+    def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
+        if layout.is_default:
+            return None
+        wanted = f'strip_size:{_asked(layout)}'
+        try:
+            _set(directory, wanted)
+            found = _stripe_of_new_files(directory)
+        except NoAnswer as error:
+            return str(error)
+        return None if found == wanted else f'{wanted} was asked for, and {directory} has {found}'
+
+    def granted(self, file: str, layout: Layout) -> Granted:
+        if layout.type != self.name:
+            return super().granted(file, layout)
+        try:
+            found = strip_of(_said('pvfs2-viewdist', '-f', file))
+        except NoAnswer as error:
+            return Granted(differs=f'{layout.canonical} was asked for, and what {file} has is not known: {error}')
+        if found == _asked(layout):
+            return Granted()
+        return Granted(differs=f'{layout.canonical} was asked for, and the file has S{binary(found)}')
+
+
+_KEYS: Dict[str, Callable[[Any], Any]] = {'stripe_size': stripe_size('a stripe size')}
+
+
+def servers_of(text: str) -> Dict[str, bool]:
+    """The servers of `pvfs2-ping -m`, metadata servers first, and whether each answered."""
+    found: Dict[str, bool] = {}
+    for address, said in _SERVER.findall(text):
+        found[address] = found.get(address, True) and said == 'Ok'
+    return found
+
+
+def strip_of(text: str) -> int:
+    """Bytes on one server before the next, as pvfs2-viewdist shows them of a file. Raises NoAnswer."""
+    match = _STRIP.search(text)
+    if match is None or 'dist_name = simple_stripe' not in text:
+        raise NoAnswer('pvfs2-viewdist shows no simple_stripe')
+    return int(match.group(1))
+
+
+def _volume(mount: Mount) -> str:
+    return mount.source[len(FUSE_SOURCE) :] if mount.source.startswith(FUSE_SOURCE) else mount.source
+
+
+def _asked(layout: Layout) -> int:
+    return bytes_of(layout.asks[0][1:])
+
+
+def _stripe_of_new_files(directory: str) -> str:
+    """dist_params of a directory, or 'unset'. Raises NoAnswer."""
+    if not _by_fuse(directory):
+        with contextlib.suppress(OSError):
+            return os.getxattr(directory, STRIPE).decode('ascii', 'replace')
+        return 'unset'
+    match = re.search(r'Value : "([^"]*)"', _said('pvfs2-xattr', '-k', STRIPE, '-t', directory))
+    return match.group(1) if match else 'unset'
+
+
+def _set(directory: str, wanted: str) -> None:
+    """FUSE has no extended attributes, and after pvfs2-xattr has set dist_name no file could be made (2.10, seen).
+    Raises NoAnswer."""
+    if _by_fuse(directory):
+        _said('pvfs2-xattr', '-s', '-k', STRIPE, '-v', wanted, directory)
+        return
+    try:
+        os.setxattr(directory, 'user.pvfs2.dist_name', b'simple_stripe')
+        os.setxattr(directory, STRIPE, wanted.encode())
+    except OSError as error:
+        raise NoAnswer(f'{directory} takes no {STRIPE}: {error.strerror}') from None
+
+
+def _by_fuse(path: str) -> bool:
+    """Raises NoAnswer."""
+    mount, why_not = look(path)
+    if mount is None:
+        raise NoAnswer(why_not)
+    return mount.source.startswith(FUSE_SOURCE)
+
+
+def _said(*argv: str) -> str:
+    """The output of a program, whatever its exit code: pvfs2-ping has 253 where a server is away. Raises NoAnswer."""
+    answer = ask(list(argv), ANSWER_S)
+    if answer is None:
+        raise NoAnswer(f'{argv[0]} is not installed on this node')
+    if answer.exit_status is None:
+        raise NoAnswer(f'{argv[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
+    if not answer.stdout.strip() and answer.exit_status:
+        said: List[str] = answer.stderr.strip().splitlines()
+        raise NoAnswer(f'{argv[0]} fails: {said[-1] if said else "without a word"}')
+    return answer.stdout
