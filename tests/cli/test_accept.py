@@ -127,9 +127,9 @@ def test_however_many_criteria_are_missed_25_rows_of_a_terminal_say_the_worst_an
     rest = ' conditions: {caches: allowed}, milestone: M2}\n'
     contract.write_text(CONTRACT + ''.join(more.format(number) + rest for number in range(1, 31)))
     allocation(FIRST, '1.1', 200.0)
-    said = on_site('accept', '--judge')
-    lines = said.out.splitlines()
-    assert (said.status, said.rows <= 25, max(len(line) for line in lines[:-2]) <= 100) == (10, True, True)
+    done = on_site('accept', '--judge')
+    lines = done.out.splitlines()
+    assert (done.status, done.rows <= 25, max(len(line) for line in lines[:-2]) <= 100) == (10, True, True)
     assert lines[0] == 'x FAIL  1 met, 30 missed, 3 undecided'
     assert [line.split()[:3] for line in lines[2:11]] == [['x', 'FAIL', f'2.{number}'] for number in range(1, 10)]
     assert lines[11] == 'and 25 more criteria, in the protocol'
