@@ -14,7 +14,12 @@ from seatrial.model.units import KIB
 from seatrial.workload.access import data_access
 from seatrial.workload.base import Entries
 
-MFWA = data_access('multiple')
+# Files of each task and one of all, in segments or as a whole: the classes of data access and their orders
+MFWA, MFWA_RANDOM = data_access('multiple'), data_access('multiple', order='random')
+SFSA, SFSA_STRIDED, SFSA_RANDOM = (
+    data_access('single', 'segment', order) for order in ('contiguous', 'strided', 'random')
+)
+SFWA = data_access('single', operations=('read',))
 
 
 def access_point(workload=MFWA, tasks=2, transfers=4, transfer_size=64 * KIB, nodes=1):

@@ -1,3 +1,3 @@
 """Seatrial: acceptance and regression trials for HPC file systems."""
 
-__version__ = '0.2.0'
+__version__ = '1.0.0'

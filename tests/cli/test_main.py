@@ -570,6 +570,7 @@ def test_a_state_directory_that_is_hung_keeps_no_command(ended, site):
         (['accept', '--judge'], 0, 'PASS +1 met'),
         (['status', '--profile=nightly'], 13, 'every day at 02:00'),
         (['clean'], 0, 'Nothing is left behind'),
+        (['doctor'], 0, 'session 20261128T081139-d2921f had 0.1.0, .*; CHANGELOG.md says what changed'),
     ],
     ids=lambda words: words[0] if isinstance(words, list) else '',
 )

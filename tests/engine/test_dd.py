@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import access_point, assert_refused, refused_by
+from measuring import SFWA, access_point, assert_refused, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.dd import Dd
 from seatrial.model.units import GIB, KIB, MIB
@@ -16,7 +16,6 @@ TRANSCRIPTS = transcripts('dd')
 
 FILES = data_access('multiple', operations=('read',))
 SEGMENTS = data_access('single', 'segment', operations=('read',))
-WHOLE = data_access('single', operations=('read',))
 
 
 def point(workload=FILES, *sizes, **more):
@@ -26,7 +25,7 @@ def point(workload=FILES, *sizes, **more):
 GOOD = {
     'read-files': ('read', point(transfers=64, transfer_size=MIB)),
     'read-segments': ('read', point(SEGMENTS, transfers=64, transfer_size=MIB)),
-    'read-whole': ('read', point(WHOLE, transfers=128, transfer_size=MIB)),
+    'read-whole': ('read', point(SFWA, transfers=128, transfer_size=MIB)),
     'write-files': ('write', point(transfers=64, transfer_size=MIB)),
     'write-segments': ('write', point(SEGMENTS, transfers=64, transfer_size=MIB)),
 }
@@ -70,7 +69,7 @@ class TestCommand:
         assert ends == {spec.name: spec.size for spec in kind_of('access').files(at)}
 
     def test_every_reader_of_a_whole_file_begins_at_its_start(self):
-        argvs = Dd().command('/bin/dd', 'read', point(WHOLE), '/raw/1', 7).argvs
+        argvs = Dd().command('/bin/dd', 'read', point(SFWA), '/raw/1', 7).argvs
         assert argvs == (('/bin/dd', 'if=data', 'of=/dev/null', 'skip=0', 'bs=65536', 'count=4'),) * 2
 
     def test_a_preparation_writes_where_the_reads_will_be(self):
@@ -100,7 +99,7 @@ class TestDirectAccess:
 
 
 class TestWhatItCannot:
-    @pytest.mark.parametrize('workload', [FILES, SEGMENTS, WHOLE])
+    @pytest.mark.parametrize('workload', [FILES, SEGMENTS, SFWA])
     def test_it_can_do_contiguous_reads_on_one_node(self, workload):
         assert Dd().cannot(point(workload)) is None
 

@@ -16,22 +16,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import MFWA, access_point, assert_refused, cuts, option, refused_by
+from measuring import (
+    MFWA,
+    MFWA_RANDOM,
+    SFSA,
+    SFSA_RANDOM,
+    SFSA_STRIDED,
+    SFWA,
+    access_point,
+    assert_refused,
+    cuts,
+    option,
+    refused_by,
+)
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError, Outcome, ProcessTime
 from seatrial.engine.ior import Ior, complaints, parse_summary
 from seatrial.model.units import GIB, KIB, MIB
-from seatrial.workload.access import data_access, file_name
+from seatrial.workload.access import file_name
 from seatrial.workload.registry import kind_of
 from seatrial.workload.reuse import file_reuse
 from transcript import transcripts
 
 TRANSCRIPTS = transcripts('ior')
 
-MFWA_RANDOM = data_access('multiple', order='random')
-SFSA = data_access('single', 'segment')
-SFSA_STRIDED = data_access('single', 'segment', 'strided')
-SFSA_RANDOM = data_access('single', 'segment', 'random')
-SFWA = data_access('single', operations=('read',))
 SFWA_RANDOM = SFWA.changed(order='random')
 DIRECT = '--posix.odirect'
 
@@ -256,7 +263,7 @@ def test_the_seeds_are_numbers_that_ior_takes_as_they_are(seed, phase):
 
 
 def opened(name='one-mfwa-write', **fields):
-    how = 'write', point(data_access('multiple', opening=True))
+    how = 'write', point(MFWA.changed(opening=True))
     return measure(name, how, summary=changed(name, **fields) if fields else None)
 
 
@@ -270,7 +277,7 @@ def test_the_share_of_opening_is_that_of_the_time_from_the_first_open_to_the_las
 
 @pytest.mark.parametrize('open_s', ['0.1000', '-0.0010'])
 def test_opening_takes_no_longer_than_all_of_it(open_s):
-    how = 'write', point(data_access('multiple', opening=True))
+    how = 'write', point(MFWA.changed(opening=True))
     refused = refusal('one-mfwa-write', how, summary=changed('one-mfwa-write', openTime=open_s))
     assert refused.rule == 'T1' and f'{open_s} s of opening' in refused.sentence
 

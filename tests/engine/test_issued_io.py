@@ -10,21 +10,16 @@ from typing import NamedTuple
 
 import pytest
 
+from measuring import MFWA, MFWA_RANDOM, SFSA, SFSA_RANDOM, SFSA_STRIDED, SFWA
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.dd import Dd
 from seatrial.engine.fio.access import Fio
-from seatrial.workload.access import data_access, file_name, name_of, writers
+from seatrial.workload.access import file_name, name_of, writers
 from seatrial.workload.registry import kind_of
 
 pytestmark = pytest.mark.slow
 
 TRANSFER, TRANSFERS = 12288, 5  # neither a power of two, so that a wrong rule shows
-
-MFWA, MFWA_RANDOM = data_access('multiple'), data_access('multiple', order='random')
-SFSA, SFSA_STRIDED, SFSA_RANDOM = (
-    data_access('single', 'segment', order) for order in ('contiguous', 'strided', 'random')
-)
-SFWA = data_access('single', operations=('read',))
 
 CALLS = (
     'pread64,pwrite64,preadv,pwritev,read,write,openat,close,dup2,lseek,fsync,fdatasync,unlink,unlinkat,'

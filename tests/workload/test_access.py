@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from measuring import MFWA, SFSA, SFSA_STRIDED, SFWA
 from seatrial.model.metric import Measurement, MetricType, bandwidth
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Allocation
@@ -13,11 +14,7 @@ from seatrial.workload.base import Effort, FileSpec, Launch
 from seatrial.workload.registry import exact_bytes, fault_of, kind_of, share_for, weight
 from seatrial.workload.sweep import Sweep, expand, powers_of_two
 
-SFWA = data_access('single', operations=('read',))
-MFWA = data_access('multiple')
-CONTIGUOUS = data_access('single', 'segment')
-STRIDED = data_access('single', 'segment', 'strided')
-CLASSES = (SFWA, MFWA, CONTIGUOUS, STRIDED)
+CLASSES = (SFWA, MFWA, SFSA, SFSA_STRIDED)
 ACCESS = kind_of('access')
 HERE = Allocation(2, 3)
 
@@ -101,20 +98,20 @@ def test_where_opening_is_asked_for_its_share_is_a_metric_and_so_is_the_bandwidt
 def test_files_of_hdf5_and_netcdf_have_its_metadata_before_their_data():
     at = placed(MFWA, bytes_per_task=MIB).changed(interface='hdf5')
     assert {spec.size for spec in ACCESS.files(at)} == {MIB + 2048}
-    shared = placed(CONTIGUOUS, bytes_per_task=MIB).changed(interface='hdf5')
+    shared = placed(SFSA, bytes_per_task=MIB).changed(interface='hdf5')
     assert ACCESS.files(shared) == (FileSpec('data', 6 * MIB + 2048),)
     assert ACCESS.files(shared.changed(interface='netcdf')) == (FileSpec('data', 6 * MIB + 512),)
 
 
 @pytest.mark.parametrize('interface', ['hdf5', 'netcdf'])
 def test_contents_are_proved_without_a_format(interface):
-    at = placed(CONTIGUOUS).changed(interface=interface, collective=True)
+    at = placed(SFSA).changed(interface=interface, collective=True)
     assert (ACCESS.as_access(at).data.interface, ACCESS.as_access(at).data.collective) == ('posix', False)
 
 
 def test_files_on_disk_are_those_of_the_class():
     assert ACCESS.files(placed(MFWA, bytes_per_task=MIB)) == tuple(FileSpec(f'data.{n:08d}', MIB) for n in range(6))
-    assert ACCESS.files(placed(STRIDED, bytes_per_task=MIB)) == (FileSpec('data', 6 * MIB),)
+    assert ACCESS.files(placed(SFSA_STRIDED, bytes_per_task=MIB)) == (FileSpec('data', 6 * MIB),)
     assert ACCESS.files(placed(SFWA, bytes_per_task=MIB)) == (FileSpec('data', MIB),)
 
 
@@ -149,12 +146,12 @@ def test_a_file_that_all_tasks_read_may_have_a_name_for_each_of_them():
 # What is made before
 
 
-@pytest.mark.parametrize('template', [MFWA, CONTIGUOUS, STRIDED])
+@pytest.mark.parametrize('template', [MFWA, SFSA, SFSA_STRIDED])
 def test_what_writes_makes_its_own_files(template):
     assert ACCESS.preparations([placed(template)]) == []
 
 
-@given(points([SFWA, *(workload._replace(phases=('read',)) for workload in (MFWA, CONTIGUOUS, STRIDED))]))
+@given(points([SFWA, *(workload._replace(phases=('read',)) for workload in (MFWA, SFSA, SFSA_STRIDED))]))
 def test_the_preparation_writes_exactly_the_files_that_the_read_needs(point):
     (launch,) = ACCESS.preparations([point])
     assert launch == Launch('write', writers(point))

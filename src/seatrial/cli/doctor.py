@@ -24,6 +24,7 @@ from seatrial.engine.registry import ENGINES, by_name, engines_called, program_o
 from seatrial.filesystem.base import Targets, conditions, type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type, type_of
+from seatrial.history.store import folder_of, read
 from seatrial.job.directory.rundir import inside
 from seatrial.job.launch.processes import launch_argv
 from seatrial.job.sequence.provenance import (
@@ -83,12 +84,13 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
     engines = [row for partitions, modules in _by_modules(site) for row in _engines(site, partitions, modules)]
     file_systems = {name: _file_system_rows(site, name) for name in site.trial_file.file_systems}
     state, commit = _state(site), commit_of()
-    own_version = f'{seatrial.__version__}{", commit " if commit else ""}{commit}, ReFrame {reframe_version()}'
+    own_version = _version(seatrial.__version__, commit, reframe_version())
     systems = dict.fromkeys(name.partition(':')[0] for name in site.trial_file.partitions)
     faults = dict.fromkeys(settings_fault(site, system) for system in systems)
     settings: list[Row] = [(WRONG, 'settings', fault) for fault in faults if fault]
     rows = [
         (True, 'seatrial', own_version),
+        *_upgraded(site, own_version, engines),
         (True, 'python', platform.python_version()),
         (True, 'host', f'{platform.node()}, {platform.release()}, {approximate_size(memory_bytes())} memory'),
         (None, 'user', user_name(os.geteuid())),
@@ -128,6 +130,29 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
     there = [state, *settings, *(file_systems[name][0] for name in used)]
     unlike = any(fine is WRONG for rows in (engines, *(file_systems[name] for name in used)) for fine, *_ in rows)
     return 64 if lacking or unlike or any(fine is not True for fine, *_ in there) else 0
+
+
+def _version(seatrial: str, commit: str | None, reframe: str | None) -> str:
+    return f'{seatrial}{", commit " if commit else ""}{commit or ""}, ReFrame {reframe or "unknown"}'
+
+
+def _upgraded(site: Site, own_version: str, engines: Sequence[Row]) -> list[Row]:
+    """What has another version than in the newest session of the history, with the version that it had there."""
+    columns = ['session', 'seatrial', 'commit', 'reframe', 'engine', 'engine_version']
+    try:
+        measured = read(folder_of(site.state), newest=1, columns=columns).rows
+    except OSError:
+        return []
+    changes = []
+    for session, version, commit, reframe, engine, engine_version in measured.unique(maintain_order=True).rows():
+        if _version(version, commit, reframe) != own_version:
+            changes.append(
+                f'session {session} had {_version(version, commit, reframe)}; CHANGELOG.md says what changed'
+            )
+        texts = [text for _, what, text in engines if what.split()[:2] == ['engine', engine] and ' at ' in text]
+        if engine_version and texts and not any(text.startswith(f'{engine_version} at ') for text in texts):
+            changes.append(f'{engine} was {engine_version} in session {session}')
+    return [(None, '', change) for change in dict.fromkeys(changes)]
 
 
 def _place(site: Site) -> list[Row]:

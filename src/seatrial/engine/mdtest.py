@@ -35,7 +35,7 @@ CUT_AT = 1023  # and prints lines through a buffer of 1024 bytes
 
 
 class MdtestRow(NamedTuple):
-    """One row of a table, verbatim: of a rate operations a second, of a time seconds, whatever its head says."""
+    """One row of a table, verbatim: operations a second where it is one of rates."""
 
     operation: str
     maximum: Decimal
@@ -49,14 +49,6 @@ class MdtestRow(NamedTuple):
         return any(figure != 0 for figure in (self.maximum, self.minimum, self.mean))
 
 
-class Table(NamedTuple):
-    """One table over all iterations of a test; quantity is 'rate' or 'time'."""
-
-    quantity: str
-    iterations: int
-    rows: Tuple[MdtestRow, ...]
-
-
 class MdtestSummary(NamedTuple):
     """The output of one launch of mdtest. nodemap has a 1 for every rank on the first rank's node, else a 0."""
 
@@ -68,7 +60,8 @@ class MdtestSummary(NamedTuple):
     shifted_by: Optional[int]  # ranks, by -N
     opens_only: bool  # whether the read phase was told to read no bytes
     runs: Tuple[Tuple[int, int, str], ...]  # with how many tasks, on how many entries of them all, and of which kinds
-    tables: Tuple[Table, ...]
+    titles: Tuple[Tuple[str, str], ...]  # of the tables: 'rate' or 'time', and over how many iterations
+    rows: Tuple[MdtestRow, ...]  # of all tables
 
 
 class RankRow(NamedTuple):
@@ -166,8 +159,8 @@ class Mdtest(Engine):
         program = output.command_line.partition(" '")[0]
         if output.command_line != (program + arguments)[: CUT_AT - len('Command line used: ')]:
             raise EngineError('P15', f'mdtest was told {output.command_line[len(program) :].strip() or "nothing"}')
-        table = _only_table(output, phase, point)
-        rates = _rates(table, _ranks(command, outcome, point), phase, point)
+        _check_table(output, phase, point)
+        rates = _rates(output.rows, _ranks(command, outcome, point), phase, point)
         for metric in rates:
             check_life('mdtest', metric.seconds, outcome.processes[0])
         return Measurement(
@@ -215,7 +208,8 @@ def parse_output(stdout: str) -> MdtestSummary:
     if finished is None:
         raise EngineError('T8', "mdtest's output has no 'finished': the run did not come to its end")
     whole = stdout[: finished.start()]
-    tables = _TITLE.split(whole)
+    parts = _TITLE.split(whole)
+    lines = [line for body in parts[3::3] for line in body.splitlines() if line.startswith('   ')]
     shifted = re.search(r'Shifting ranks by (\d+) for each phase', stdout)
     return MdtestSummary(
         version=version,
@@ -226,7 +220,8 @@ def parse_output(stdout: str) -> MdtestSummary:
         shifted_by=int(shifted.group(1)) if shifted else None,
         opens_only=_OPENS_ONLY in stdout,
         runs=tuple((int(ran_by), int(entries), kinds) for ran_by, entries, kinds in _RUN.findall(whole)),
-        tables=tuple(map(_table, tables[1::3], tables[2::3], tables[3::3])),
+        titles=tuple(zip(parts[1::3], parts[2::3])),
+        rows=tuple(_row(line) for line in lines if not _HEAD.match(line)),
     )
 
 
@@ -315,17 +310,6 @@ def _field(name: str, stdout: str) -> str:
     return match.group(1)
 
 
-def _table(quantity: str, iterations: str, body: str) -> Table:
-    lines = [line for line in body.splitlines() if line.startswith('   ') and not _HEAD.match(line)]
-    table = Table(quantity, int(iterations), tuple(_row(line) for line in lines))
-    operations_in_order = [row.operation for row in table.rows]
-    if operations_in_order != [name for name in _OPERATIONS if name in operations_in_order]:
-        raise EngineError('T13', f"mdtest's table has other rows than its own: {', '.join(operations_in_order)}")
-    if operations_in_order[-2:] != list(_TREE.values()):
-        raise EngineError('T13', f"mdtest's table of the {table.quantity} does not end with the trees")
-    return table
-
-
 def _row(line: str) -> MdtestRow:
     words = line.replace(':', ' ', 1).split()
     operation, figures = ' '.join(words[:2]), words[2:]
@@ -349,21 +333,25 @@ def _check_shift(output: MdtestSummary, phase: str, point: Point) -> None:
         raise EngineError('P15', f'mdtest shifted the ranks by {output.shifted_by or 0} instead of {planned or 0}')
 
 
-def _only_table(output: MdtestSummary, phase: str, point: Point) -> Table:
-    if len(output.runs) != 1 or [(table.quantity, table.iterations) for table in output.tables] != [('rate', 1)]:
-        raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(output.tables)} others')
+def _check_table(output: MdtestSummary, phase: str, point: Point) -> None:
+    if len(output.runs) != 1 or output.titles != (('rate', '1'),):
+        raise EngineError('P15', f'one table of rates was planned, and mdtest printed {len(output.titles)} others')
+    in_order = [row.operation for row in output.rows]
+    if in_order != [name for name in _OPERATIONS if name in in_order]:
+        raise EngineError('T13', f"mdtest's table has other rows than its own: {', '.join(in_order)}")
+    if in_order[-2:] != list(_TREE.values()):
+        raise EngineError('T13', "mdtest's table of the rate does not end with the trees")
     _check_run(output.runs[0], point)
     reads = READ in phase_of(point, phase).does
     if output.opens_only != (reads and not point.tree.bytes_per_file):
         raise EngineError('P15', 'mdtest read nothing' if output.opens_only else 'mdtest read what was to be opened')
     planned = {_operation(metric) for metric in operations(point, phase)}
-    ran = {row.operation for row in output.tables[0].rows if row.ran}
+    ran = {row.operation for row in output.rows if row.ran}
     for operation in _OPERATIONS:
         if operation in planned - ran:
             raise EngineError('P15', f'{operation} was planned, and did not run: its rate is 0.000')
         if operation in ran - planned - {_TREE.get(phase)}:
             raise EngineError('P15', f'{operation} was not planned, and mdtest reports its rate')
-    return output.tables[0]
 
 
 def _check_run(run: Tuple[int, int, str], point: Point) -> None:
@@ -387,8 +375,8 @@ def _ranks(command: Command, outcome: Outcome, point: Point) -> Tuple[RankRow, .
     return ranks
 
 
-def _rates(table: Table, ranks: Tuple[RankRow, ...], phase: str, point: Point) -> Tuple[Metric, ...]:
-    rows = {row.operation: row for row in table.rows}
+def _rates(table: Tuple[MdtestRow, ...], ranks: Tuple[RankRow, ...], phase: str, point: Point) -> Tuple[Metric, ...]:
+    rows = {row.operation: row for row in table}
     rates = []
     for metric, number in operations(point, phase).items():
         operation = _operation(metric)

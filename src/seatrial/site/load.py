@@ -211,8 +211,8 @@ def _run(settings: str, content: bytes) -> dict[str, Any]:
     and schedulers twice. Inside ReFrame, ReFrame itself has executed it."""
     path = Path(settings).resolve()
     for module in list(sys.modules.values()):
-        file = Path(getattr(module, '__dict__', {}).get('__file__') or '')
-        if file.name == SETTINGS_FILE and file.resolve() == path:
+        file = str(getattr(module, '__dict__', {}).get('__file__') or '')
+        if file.endswith(SETTINGS_FILE) and Path(file).resolve() == path:
             return vars(module)
     return runpy.run_path(settings)
 

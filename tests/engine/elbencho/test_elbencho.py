@@ -7,26 +7,20 @@ import sys
 
 import pytest
 
-from measuring import access_point, assert_refused, cuts, option, refused_by
+from measuring import MFWA, SFSA, SFSA_STRIDED, SFWA, access_point, assert_refused, cuts, option, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.elbencho.engine import Elbencho, ElbenchoFiles, parse_phase
 from seatrial.engine.elbencho.task import main
 from seatrial.engine.failed_call import failed_calls
 from seatrial.model.units import GIB, KIB, MIB
-from seatrial.workload.access import data_access
 from seatrial.workload.base import Entries
 from seatrial.workload.tree import metadata_tree
 from transcript import transcripts
 
 TRANSCRIPTS = transcripts('elbencho')
 
-FILES = data_access('multiple')
-SEGMENTS = data_access('single', 'segment')
-STRIDED = data_access('single', 'segment', 'strided')
-WHOLE = data_access('single', operations=('read',))
 
-
-def point(workload=FILES, transfers=64, transfer_size=MIB, **more):
+def point(workload=MFWA, transfers=64, transfer_size=MIB, **more):
     return access_point(workload, transfers=transfers, transfer_size=transfer_size, **more)
 
 
@@ -39,12 +33,12 @@ SHARED, PRIVATE = tree(), tree(phases=('create', 'stat', 'remove'), bytes_per_fi
 DATA = {
     'files-write': ('write', point()),
     'files-read': ('read', point()),
-    'files-direct-write': ('write', point(FILES.changed(direct=True))),
-    'segments-write': ('write', point(SEGMENTS)),
-    'segments-read': ('read', point(SEGMENTS)),
-    'strided-write': ('write', point(STRIDED)),
-    'strided-read': ('read', point(STRIDED)),
-    'whole-read': ('read', point(WHOLE, transfers=128)),
+    'files-direct-write': ('write', point(MFWA.changed(direct=True))),
+    'segments-write': ('write', point(SFSA)),
+    'segments-read': ('read', point(SFSA)),
+    'strided-write': ('write', point(SFSA_STRIDED)),
+    'strided-read': ('read', point(SFSA_STRIDED)),
+    'whole-read': ('read', point(SFWA, transfers=128)),
     'nodes-write': ('write', point(nodes=2)),
     'nodes-read': ('read', point(nodes=2)),
 }
@@ -181,7 +175,7 @@ class TestEntries:
 class TestCommand:
     def test_files_are_each_of_a_process_and_segments_of_threads_of_one(self):
         assert [
-            (command_of('read', at).scope, len(command_of('read', at).argvs)) for at in (point(), point(SEGMENTS))
+            (command_of('read', at).scope, len(command_of('read', at).argvs)) for at in (point(), point(SFSA))
         ] == [('task', 2), ('node', 1)]
 
     def test_on_two_nodes_a_task_reads_the_file_of_the_next_node(self):
@@ -213,11 +207,11 @@ class TestWhatItCannot:
     @pytest.mark.parametrize(
         ('at', 'why'),
         [
-            (point(FILES.changed(interface='mpiio')), 'cannot do MPI-IO'),
-            (point(FILES.changed(order='random')), 'cannot go through a file once in random order'),
-            (point(SEGMENTS, nodes=2), 'cannot share one file between 2 nodes without its service'),
-            (point(WHOLE, nodes=2), 'cannot share one file between 2 nodes without its service'),
-            (point(FILES.changed(direct=True), transfer_size=6 * KIB), 'cannot move 6144 bytes at a time'),
+            (point(MFWA.changed(interface='mpiio')), 'cannot do MPI-IO'),
+            (point(MFWA.changed(order='random')), 'cannot go through a file once in random order'),
+            (point(SFSA, nodes=2), 'cannot share one file between 2 nodes without its service'),
+            (point(SFWA, nodes=2), 'cannot share one file between 2 nodes without its service'),
+            (point(MFWA.changed(direct=True), transfer_size=6 * KIB), 'cannot move 6144 bytes at a time'),
             (point(transfers=1, transfer_size=2 * GIB), 'cannot move 2147483648 bytes in one call'),
             (tree(depth=2, branching=2), 'cannot make a tree of directories'),
             (tree(empties_per_directory=5), 'cannot stat directories'),

@@ -7,22 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fio_runs import changed, inputs_of_two, jobs_in, outcome, outcome_on_two, sections, text
-from measuring import MFWA, assert_refused, cuts, refused_by
+from measuring import MFWA, MFWA_RANDOM, SFSA, SFSA_RANDOM, SFSA_STRIDED, SFWA, assert_refused, cuts, refused_by
 from measuring import access_point as point
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.failed_call import failed_calls
 from seatrial.engine.fio.access import LEAD_S, Fio
 from seatrial.engine.fio.process import CLOCK_S
 from seatrial.model.units import GIB, KIB
-from seatrial.workload.access import data_access
 from seatrial.workload.registry import kind_of
 from transcript import run_for
-
-MFWA_RANDOM = data_access('multiple', order='random')
-SFSA, SFSA_STRIDED, SFSA_RANDOM = (
-    data_access('single', 'segment', order) for order in ('contiguous', 'strided', 'random')
-)
-SFWA = data_access('single', operations=('read',))
 
 GOOD = {
     'mfwa-write': ('write', point()),
@@ -481,6 +474,23 @@ class TestFailuresOnTwoNodes:
 
     def test_a_task_that_was_killed_is_named_and_not_the_one_that_was_ended_for_it(self):
         assert refusal_on_two('nodes-killed').sentence == 'task 1 on node2: fio died of signal 9'
+
+    def test_a_task_that_the_storage_failed_is_named_and_not_the_one_that_srun_ended_for_it(self):
+        """What srun 22.05 and fio 3.33 said of a Lustre 2.17 that had lost the second file's objects."""
+        seen = outcome_on_two('nodes-missing-file')
+        ended = seen._replace(
+            processes=tuple(
+                each._replace(exit_status=status) for each, status in zip(seen.processes, (143, 1), strict=True)
+            ),
+            stderrs=(
+                'srun: error: n3: task 1: Exited with exit code 1\n'
+                'srun: launch/slurm: _step_signal: Terminating StepId=4.10\n'
+                'slurmstepd-n2: error: *** STEP 4.10 ON n2 CANCELLED AT 2026-11-28T12:11:59 ***\n',
+                'fio: io_u error on file data.00000001: Input/output error: write offset=0, buflen=134217728\n',
+            ),
+            outputs=('fio: terminating on signal 15\n', seen.outputs[1]),
+        )
+        assert refusal_on_two('nodes-missing-file', ended).sentence.startswith('task 1 on node2: fio exited with 1: ')
 
     def test_where_the_launcher_has_one_status_for_all_the_task_that_said_something_is_named(self):
         seen = outcome_on_two('nodes-missing-file')

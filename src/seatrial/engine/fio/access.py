@@ -23,6 +23,7 @@ from seatrial.engine.base import (
     of_all,
     reads_of_next_node,
 )
+from seatrial.engine.failed_call import failed_calls
 from seatrial.engine.fio.process import (
     CLOCK_S,
     FioProcess,
@@ -144,7 +145,12 @@ class Fio(FioProcess):
             reports = of_all(
                 outcome.processes,
                 lambda rank: report_of(outcome.of(rank)),
-                lambda sentence: ('fio: terminating on signal' in sentence, "'" not in sentence),
+                # A failed call is the cause. srun tells of it in the output of the tasks that it ends then.
+                lambda sentence: (
+                    not any(failed_calls(sentence)),
+                    'fio: terminating on signal' in sentence,
+                    "'" not in sentence,
+                ),
             )
             jobs = [jobs_of(report, text)[0] for report, text in zip(reports, texts)]
             times = _windows(self._moved_by(jobs, phase, point), outcome.processes)
