@@ -187,11 +187,8 @@ def _judged(
     stamps if a job has not ended. Raises NotReadable, OSError."""
     stamps = {path: _stamp(path) for path in (folder / FILE, folder / 'cases')}
     kept = contract_of(folder)
+    noise = noise_of(kept) or NOISE
     procedure = {key: value for key, value in kept.items() if key != NIGHTS_NOISE}
-    try:
-        noise = noise_of(kept) or NOISE
-    except ValueError as error:
-        raise NotReadable(f'{folder / FILE}: {error}') from None
     own_tests = [test for test in tests if test.procedure and test.procedure.as_json() == procedure]
     attempts, ended = list[tuple[str, Attempt]](), True
     for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own_tests else ():

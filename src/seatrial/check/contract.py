@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, plan_of, resolved, why_not
 from seatrial.check.session import Session
-from seatrial.history.noise import noise_bound
 from seatrial.judge.criteria import MEAN, MINIMUM, Criterion
 from seatrial.model.metric import HIGHER, MetricType
 from seatrial.model.plan import Case, EngineChoice, TrialPlan, metric
@@ -257,6 +256,8 @@ def _otherwise(number: int, keys: Sequence[str], asked: str, done: str) -> str:
 def contract_session(session_id: str, site: Site, procedure: Procedure) -> Session:
     """The session of one more allocation for all criteria of a procedure; the protocol judges them. It keeps how much
     the nights of the case differ at most, for whoever judges it without the history."""
+    from seatrial.history.noise import noise_bound  # Polars, which no command without a contract needs
+
     noise = noise_bound(site.state, site.name, NIGHTLY.name).get(procedure.case)
     known = {NIGHTS_NOISE: round(noise, 3)} if noise else {}
     return replace(_session(session_id, site, procedure), contract={**procedure.as_json(), **known})
