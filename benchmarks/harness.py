@@ -145,9 +145,11 @@ def _unwind(number: int, frame: object) -> None:
 def _end_descendants() -> None:
     """Kill all processes below this one; returns when none is left."""
     while True:
-        children = [
-            int(pid) for task in Path('/proc/self/task').glob('*/children') for pid in task.read_text().split()
-        ]
+        try:
+            tasks = [task.read_text() for task in Path('/proc/self/task').glob('*/children')]
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # a thread has ended: its children are another one's now
+        children = [int(pid) for task in tasks for pid in task.split()]
         if not children:
             return
         for pid in children:
