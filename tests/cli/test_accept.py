@@ -193,11 +193,11 @@ def test_allocations_are_taken_to_differ_by_what_the_nights_before_them_have_sho
 
 def test_a_noise_that_no_history_shows_is_named_and_its_allocation_left_out(on_site, contract, allocation):
     folder = allocation(FIRST, '1.1', 200.0)
-    said = json.loads((folder / 'session.json').read_text())
-    said['contract']['noise'] = -0.1
-    (folder / 'session.json').write_text(json.dumps(said))
-    found = on_site('accept', '--judge', '--criterion=1.1')
-    assert (found.status, f"{folder}/session.json: noise is '-0.1'" in found.out) == (12, True)
+    content = json.loads((folder / 'session.json').read_text())
+    content['contract']['noise'] = -0.1
+    (folder / 'session.json').write_text(json.dumps(content))
+    done = on_site('accept', '--judge', '--criterion=1.1')
+    assert (done.status, f"{folder}/session.json: noise is '-0.1'" in done.out) == (12, True)
 
 
 def test_a_percentage_is_judged_in_its_own_state_alone(on_site, contract, allocation):
