@@ -4,6 +4,10 @@ import re
 
 import pytest
 
+from seatrial.engine.fio.access import Fio
+from seatrial.filesystem.base import Behaviour
+from seatrial.filesystem.posix import Posix
+
 
 @pytest.fixture
 def row(on_site):
@@ -98,7 +102,8 @@ def test_a_check_of_metadata_is_shown_with_its_trees_and_what_they_hold(site, ro
 
 
 def test_an_engine_that_the_run_does_not_take_on_this_type_is_not_shown(row, on_site, monkeypatch):
-    monkeypatch.setattr('seatrial.job.sequence.survey._loses_errors', lambda plan, engine: engine.name == 'fio')
+    monkeypatch.setattr(Fio, 'checks_close', False)
+    monkeypatch.setattr(Posix, 'behaviour', lambda driver, path: Behaviour())
     assert 'none here' in row('Writes')
     assert 'fio: ignores what close(2) says, and a write may fail only then' in ' '.join(on_site('list').out.split())
 

@@ -36,7 +36,7 @@ def test_a_layout_is_carried_in_words_and_read_back():
 
 
 @pytest.mark.parametrize(
-    ('settings', 'said'),
+    ('settings', 'words'),
     [
         ({'stripe_unit': '100000B'}, "stripe_unit: '100000B' is not a stripe unit; write a multiple of 64KiB below"),
         ({'stripe_unit': '16MiB'}, 'stripe_unit: 16M does not divide objects of 4M; write another object_size'),
@@ -48,10 +48,10 @@ def test_a_layout_is_carried_in_words_and_read_back():
         ({'stripe_size': '1MiB'}, 'stripe_size: there is no such key'),
     ],
 )
-def test_a_layout_that_no_cephfs_has_is_refused_in_words(settings, said):
+def test_a_layout_that_no_cephfs_has_is_refused_in_words(settings, words):
     with pytest.raises(LayoutError) as error:
         CEPH.layout('wrong', settings)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(words)
 
 
 def test_plain_stripes_of_a_check_are_adopted_and_nothing_else_is():
@@ -70,9 +70,9 @@ def test_a_file_with_another_layout_is_a_difference_that_says_both():
 
 
 def test_the_tightest_quota_of_all_directories_above_counts():
-    own = {'quota.max_bytes': '100', 'quota.max_files': '0', 'dir.rbytes': '30', 'dir.rentries': '2'}
+    lowest = {'quota.max_bytes': '100', 'quota.max_files': '0', 'dir.rbytes': '30', 'dir.rentries': '2'}
     above = {'quota.max_bytes': '1000', 'quota.max_files': '10', 'dir.rbytes': '950', 'dir.rentries': '12'}
-    assert left([own, {}, above]) == Capacity(50, 0)
+    assert left([lowest, {}, above]) == Capacity(50, 0)
     assert left([{}, {'dir.rbytes': '5'}]) == Capacity(None, None)
 
 
@@ -136,8 +136,8 @@ def test_a_layout_is_set_on_a_directory_and_proved_on_a_file(ceph_mount):
     (directory / 'file').write_bytes(b'x')
     assert CEPH.granted(str(directory / 'file'), layout).differs is None
     (ceph_mount / 'plain').write_bytes(b'x')
-    said = CEPH.granted(str(ceph_mount / 'plain'), layout).differs
-    assert said is not None and said.endswith(f'the file has {DEFAULT}')
+    differs = CEPH.granted(str(ceph_mount / 'plain'), layout).differs
+    assert differs is not None and differs.endswith(f'the file has {DEFAULT}')
     assert 'stripe_count=2' in CEPH.state(str(directory))['default layout']
 
 
@@ -145,8 +145,8 @@ def test_a_layout_is_set_on_a_directory_and_proved_on_a_file(ceph_mount):
 def test_a_pool_that_is_none_is_refused_by_the_file_system(ceph_mount):
     directory = ceph_mount / 'poolless'
     directory.mkdir()
-    said = CEPH.set_layout(str(directory), CEPH.layout('none', {'pool': 'none'}))
-    assert said == f'pool=none: {directory}: Invalid argument'
+    fault = CEPH.set_layout(str(directory), CEPH.layout('none', {'pool': 'none'}))
+    assert fault == f'pool=none: {directory}: Invalid argument'
 
 
 @needs_ceph

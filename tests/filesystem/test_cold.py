@@ -34,7 +34,7 @@ def mounted(monkeypatch):
 @pytest.mark.parametrize(
     ('type', 'kernel_type', 'options', 'kept'),
     [
-        *(('posix', each, 'rw', '') for each in ('ext4', 'xfs', 'btrfs', 'overlay')),
+        *(('posix', kernel_type, 'rw', '') for kernel_type in ('ext4', 'xfs', 'btrfs', 'overlay')),
         ('ocfs2', 'ocfs2', 'rw', ''),
         ('nfs', 'nfs4', 'rw,vers=4.2', ''),
         ('nfs', 'nfs4', 'rw,vers=4.2,fsc', 'fsc'),

@@ -111,8 +111,8 @@ class TestNfs:
 
 class TestGlusterFs:
     def test_the_bytes_are_those_of_all_connections(self):
-        found = traffic_of((TRANSCRIPTS / 'glusterfs' / 'state-tuned.txt').read_text())
-        assert found[READ] == 2720 + 2188 + 4597540 + 2188 and found[WRITTEN] > 0
+        counted = traffic_of((TRANSCRIPTS / 'glusterfs' / 'state-tuned.txt').read_text())
+        assert counted[READ] == 2720 + 2188 + 4597540 + 2188 and counted[WRITTEN] > 0
 
     def test_a_real_client_counts_what_it_writes_and_reads(self, gluster_mount):
         meter = by_type('glusterfs').meter(str(gluster_mount))
@@ -125,10 +125,10 @@ class TestGlusterFs:
         assert meter.look(10.0)[WRITTEN] - before[WRITTEN] >= 1 << 20
 
 
-@pytest.mark.parametrize('type', [each for each in TYPES if each != 'lustre'])
+@pytest.mark.parametrize('type', [name for name in TYPES if name != 'lustre'])
 def test_a_type_without_sizes_of_requests_says_so(type, tmp_path):
-    found = by_type(type).rpc_sizes(str(tmp_path), BEFORE)
-    assert (found.when, found.sizes) == (BEFORE, ()) and type in found.why_not
+    answer = by_type(type).rpc_sizes(str(tmp_path), BEFORE)
+    assert (answer.when, answer.sizes) == (BEFORE, ()) and type in answer.why_not
 
 
 @pytest.mark.parametrize('type', TYPES)

@@ -33,10 +33,10 @@ def test_a_brick_that_is_down_is_not_connected():
 
 
 def test_the_bricks_stand_in_the_order_of_the_distribution_with_what_reaches_each():
-    found = subvolumes_of(parse_files(TEXTS['bricks-distributed']))
-    assert [each.key for each in found] == [f'@lab-dht:lab-client-{n}' for n in range(4)]
-    assert [each.name for each in found] == [f'n2:/srv/{n}/b' for n in range(1, 5)]
-    assert {each.connected for each in found} == {(True,)}
+    subvolumes = subvolumes_of(parse_files(TEXTS['bricks-distributed']))
+    assert [subvolume.key for subvolume in subvolumes] == [f'@lab-dht:lab-client-{n}' for n in range(4)]
+    assert [subvolume.name for subvolume in subvolumes] == [f'n2:/srv/{n}/b' for n in range(1, 5)]
+    assert {subvolume.connected for subvolume in subvolumes} == {(True,)}
 
 
 def test_replicas_are_one_target():
@@ -62,7 +62,7 @@ HOSTS = [(('node1', '/b'),), (('node2.site', '/b'),), (('node1', '/c'),)]
 def test_the_brick_of_a_file_is_known_by_its_directory_and_then_by_its_host(monkeypatch, host, place, number):
     known = [glusterfs.Subvolume('', bricks, (True,)) for bricks in HOSTS]
     monkeypatch.setattr(glusterfs, '_addresses', lambda host: set())
-    holds = [at for at, each in enumerate(known) if glusterfs._is_one_of(host, place, each, known)]
+    holds = [at for at, subvolume in enumerate(known) if glusterfs._is_one_of(host, place, subvolume, known)]
     assert holds == ([] if number is None else [number])
 
 
@@ -139,7 +139,7 @@ def test_a_brick_that_dies_is_a_change_of_the_state(gluster_mount, lab_gluster):
     while after['bricks'] == before['bricks']:  # the client has not noticed yet
         after = GLUSTER.state(str(gluster_mount))
     lab_gluster('up')
-    (change,) = [each for each in changes(before, after) if each.key == 'bricks']
+    (change,) = [change for change in changes(before, after) if change.key == 'bricks']
     assert change.before == '4: 0-3' and re.fullmatch(r'4: 0-3; brick \d \S+/bricks/4 not connected', change.after)
 
 
@@ -198,15 +198,15 @@ def test_files_lie_on_the_brick_of_choice_and_the_client_shows_it(gluster_mount)
         assert [(on_it / file.name).read_bytes() for file in files] == [b'x'] * 6
         assert {GLUSTER.granted(str(file), layout).differs for file in files} == {None}
         other = pinned(GLUSTER, 'brick', (row.number + 1) % 4)
-        said = GLUSTER.granted(str(files[0]), other).differs or ''
-        assert said.startswith(f'{other.name} (10.77.0.1:') and f'/bricks/{brick}' in said.partition('lies on')[2]
+        why = GLUSTER.granted(str(files[0]), other).differs or ''
+        assert why.startswith(f'{other.name} (10.77.0.1:') and f'/bricks/{brick}' in why.partition('lies on')[2]
         for file in files:
             file.unlink()
     both = GLUSTER.on_targets('both', 'brick', [1, 3])
     assert GLUSTER.place_files(list(map(str, files)), both) is None
     for file in files:
         file.write_bytes(b'x')
-    on_it = [[each.stat().st_size for each in gluster_mount.parent.glob(f'bricks/{n}/chosen/data.*')] for n in '24']
+    on_it = [[part.stat().st_size for part in gluster_mount.parent.glob(f'bricks/{n}/chosen/data.*')] for n in '24']
     assert [sum(sizes) for sizes in on_it] == [3, 3]
     assert {GLUSTER.granted(str(file), both).differs for file in files} == {None}
     fault = GLUSTER.layout_fault(pinned(GLUSTER, 'brick', 4), str(directory))

@@ -106,8 +106,8 @@ def test_a_target_of_beegfs_is_as_its_client_was_told(text, fault, troubles):
 @given(st.integers(0, 600))
 def test_the_states_of_a_beegfs_cut_short_anywhere_give_fewer_targets(length):
     whole = list(beegfs.rows_of(GOOD, 'storage target', {}))
-    found = list(beegfs.rows_of(GOOD[:length], 'storage target', {}))
-    assert len(whole) == 3 and found[:-1] == whole[: len(found)][:-1]
+    rows = list(beegfs.rows_of(GOOD[:length], 'storage target', {}))
+    assert len(whole) == 3 and rows[:-1] == whole[: len(rows)][:-1]
 
 
 def test_the_route_to_a_server_of_beegfs_is_that_of_its_connections():
@@ -126,7 +126,7 @@ Stripe pattern details:
 
 
 @pytest.mark.parametrize(
-    ('read', 'text', 'found'),
+    ('read', 'text', 'expected'),
     [
         (beegfs.entry_of, ENTRY['entry-info-file-json.out'] + ENTRY['entry-info-file-json.err'], (2, 1 << 20, None)),
         (
@@ -147,8 +147,8 @@ Stripe pattern details:
         ),
     ],
 )
-def test_the_layout_of_an_entry_is_what_a_file_has_or_a_directory_asks_for(read, text, found):
-    assert read(text) == found
+def test_the_layout_of_an_entry_is_what_a_file_has_or_a_directory_asks_for(read, text, expected):
+    assert read(text) == expected
 
 
 @pytest.mark.parametrize('read', [beegfs.entry_of, beegfs.ctl_entry_of])
@@ -159,17 +159,17 @@ def test_an_answer_of_another_form_is_no_layout(read, text):
 
 
 @pytest.mark.parametrize(
-    ('settings', 'said'),
+    ('settings', 'words'),
     [
         ({'stripe_size': '96KiB'}, "stripe_size: '96KiB' is not a chunk size; write a power of two from 64KiB"),
         ({'stripe_count': 0}, 'stripe_count: 0 is not a number of storage targets'),
         ({'pool': 'flash'}, "pool: 'flash' is not a storage pool's number"),
     ],
 )
-def test_a_layout_that_no_beegfs_has_is_refused_in_words(settings, said):
+def test_a_layout_that_no_beegfs_has_is_refused_in_words(settings, words):
     with pytest.raises(LayoutError) as error:
         by_type('beegfs').layout('wrong', settings)
-    assert str(error.value).startswith(said)
+    assert str(error.value).startswith(words)
 
 
 def test_stripes_that_a_check_declares_are_those_of_beegfs_where_it_can_have_them():
@@ -304,14 +304,14 @@ def test_attempts_to_connect_and_calls_that_were_sent_again_tell_of_a_server_tha
     attempts, sent, lost, worse
 ):
     before, after = (
-        nfs.trouble_of(CALLS.format(attempts=each[0], sent=each[1], late=0)) for each in ((1, 100), (attempts, sent))
+        nfs.trouble_of(CALLS.format(attempts=pair[0], sent=pair[1], late=0)) for pair in ((1, 100), (attempts, sent))
     )
-    found = by_type('nfs').lost(before, after)
-    assert (found.said, found.worse) == (lost, worse)
+    answer = by_type('nfs').lost(before, after)
+    assert (answer.said, answer.worse) == (lost, worse)
 
 
 @pytest.mark.parametrize(
-    ('options', 'said'),
+    ('options', 'why'),
     [
         ('rw,vers=4.2,hard,timeo=600,retrans=2', ''),
         ('rw,vers=4.2,softreval,hard,timeo=600', ''),
@@ -319,8 +319,8 @@ def test_attempts_to_connect_and_calls_that_were_sent_again_tell_of_a_server_tha
         ('rw,vers=4.2,softerr,timeo=50,retrans=1', 'filer:/home is mounted softerr (timeo=50, retrans=1)'),
     ],
 )
-def test_an_nfs_mount_that_gives_up_is_seen_by_its_options(options, said):
-    assert gives_up(HOME._replace(options=options)) == said
+def test_an_nfs_mount_that_gives_up_is_seen_by_its_options(options, why):
+    assert gives_up(HOME._replace(options=options)) == why
 
 
 def test_no_free_inode_of_rclone_is_no_full_file_system(monkeypatch):

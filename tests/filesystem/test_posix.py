@@ -89,12 +89,12 @@ def test_a_type_without_layouts_refuses_them_before_during_and_after_with_its_re
     driver, wide = by_type(type), striped('wide', stripe_count=-1)
     assert driver.layout_fault(Layout(), str(tmp_path)) is driver.set_layout(str(tmp_path), Layout()) is None
     assert driver.granted(str(tmp_path), Layout()).differs is None
-    for said in (
+    for refusal in (
         driver.layout_fault(wide, str(tmp_path)),
         driver.set_layout(str(tmp_path), wide),
         driver.granted('', wide).differs,
     ):
-        assert said is not None and 'wide' in said and type in said and driver.no_layout in said
+        assert refusal is not None and 'wide' in refusal and type in refusal and driver.no_layout in refusal
 
 
 def test_reads_are_counted_on_block_devices_only(tmp_path):

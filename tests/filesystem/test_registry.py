@@ -20,7 +20,7 @@ LUSTRE = Mount('/lustre/scratch', 'lustre', '10.0.0.1@tcp:/scratch', 'rw,flock')
 def test_an_unknown_type_is_refused_with_the_known_ones():
     with pytest.raises(ValueError, match="'ext5' is not a file-system type; it can be posix, lustre, gpfs, beegfs, "):
         by_type('ext5')
-    assert [by_type(name).name for name in TYPES] == list(dict.fromkeys(TYPES)) == [each.name for each in DRIVERS]
+    assert [by_type(name).name for name in TYPES] == list(dict.fromkeys(TYPES)) == [driver.name for driver in DRIVERS]
 
 
 class Weka(Mounted):
@@ -78,8 +78,8 @@ def test_a_type_that_nobody_knows_may_have_its_servers_elsewhere(mount, limit_s)
 
 def test_a_layout_of_another_type_is_refused():
     foreign = striped('wide', 2)._replace(type='cephfs')
-    said = by_type('lustre').layout_fault(foreign, '/lustre')
-    assert said == "the layout 'wide' cannot be set on a file system of type lustre: it is one of cephfs"
+    fault = by_type('lustre').layout_fault(foreign, '/lustre')
+    assert fault == "the layout 'wide' cannot be set on a file system of type lustre: it is one of cephfs"
 
 
 FSID = 'b3acfc0d-575f-41d3-9c91-0e7ed3dbb3fa'

@@ -79,7 +79,7 @@ class Laboratory:
         """Two tasks with a file each, two points, two fixed repetitions; `values`: transfer sizes in KiB."""
         values, workload = changes.pop('values', (32, 16)), changes.pop('workload', MFWA)
         tasks, size = changes.pop('tasks', 2), changes.pop('size', SIZE)
-        sweep = changes.pop('sweep', Sweep('transfer_size', tuple(each * KIB for each in values)))
+        sweep = changes.pop('sweep', Sweep('transfer_size', tuple(value * KIB for value in values)))
         target = {
             'path': str(self.target),
             'limits': Limits(GIB, 10000),
@@ -111,8 +111,8 @@ class Laboratory:
             (EngineChoice('posixops', sys.executable),),
             Sizing(files, 1, 0.0, 0.0, pinned=files or None),
         )
-        own = {'check': 'Metadata', 'engines': engines, 'sizing': sizing, 'size': 0, **changes}
-        return self.plan('', workload=workload, sweep=sweep, **own)
+        fields = {'check': 'Metadata', 'engines': engines, 'sizing': sizing, 'size': 0, **changes}
+        return self.plan('', workload=workload, sweep=sweep, **fields)
 
     def run(self, plan: TrialPlan, proves: bool = False) -> Ran:
         """Carry the plan out in this process; without the proof of contents unless a test wants it."""

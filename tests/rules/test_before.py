@@ -31,7 +31,7 @@ def environment(plan):
 
 
 def broken(environment):
-    return [(each.rule, each.effect) for each in findings(BEFORE, environment)]
+    return [(finding.rule, finding.effect) for finding in findings(BEFORE, environment)]
 
 
 def test_a_good_environment_breaks_no_rule(environment):
@@ -41,7 +41,7 @@ def test_a_good_environment_breaks_no_rule(environment):
 
 @pytest.mark.parametrize(('used', 'refused'), [(69, False), (70, True), (None, True)])
 def test_a_fullness_that_is_there_already_is_refused(environment, used, refused):
-    points = tuple(each.changed(fullness=0.7) for each in environment.plan.points)
+    points = tuple(point.changed(fullness=0.7) for point in environment.plan.points)
     meant = environment._replace(plan=environment.plan._replace(points=points), used_percent=used)
     assert broken(meant) == [('P9c', 'refuse')] * refused
 
@@ -72,8 +72,8 @@ def test_each_fault_refuses_the_run(environment, change, rule):
 
 def test_a_layout_over_a_dead_target_is_not_remedied_by_the_default_one(environment):
     """Whose files may lie on it as well."""
-    (found,) = findings(BEFORE, environment._replace(layout_fault='OST 2 is away'))
-    remedy = found.sentence.partition('; ')[2]
+    (finding,) = findings(BEFORE, environment._replace(layout_fault='OST 2 is away'))
+    remedy = finding.sentence.partition('; ')[2]
     assert 'default' not in remedy and 'see to the target that is away' in remedy
 
 
@@ -83,12 +83,12 @@ def test_records_on_the_target_by_permission_are_labelled(environment):
 
 
 def test_the_arithmetic_of_space_is_shown_with_the_remedy(environment):
-    said = findings(BEFORE, environment._replace(free_bytes=MIB))[0].sentence
-    assert '129 MiB (135266304 B)' in said and 'free space: 1 MiB (1048576 B)' in said and 'smaller sizes' in said
+    text = findings(BEFORE, environment._replace(free_bytes=MIB))[0].sentence
+    assert '129 MiB (135266304 B)' in text and 'free space: 1 MiB (1048576 B)' in text and 'smaller sizes' in text
 
 
 @pytest.mark.parametrize(
-    ('free', 'keep', 'said'),
+    ('free', 'keep', 'words'),
     [
         (
             {'free_bytes': 200 * MIB},
@@ -101,10 +101,10 @@ def test_the_arithmetic_of_space_is_shown_with_the_remedy(environment):
         ({'free_bytes': None}, Limits(GIB, 100, keep_bytes=GIB), None),
     ],
 )
-def test_what_is_kept_for_others_is_not_offered(environment, free, keep, said):
+def test_what_is_kept_for_others_is_not_offered(environment, free, keep, words):
     plan = environment.plan._replace(target=environment.plan.target._replace(limits=keep))
-    found = [each.sentence for each in findings(BEFORE, environment._replace(plan=plan, **free))]
-    assert [said in each for each in found] == [True] * (said is not None)
+    sentences = [finding.sentence for finding in findings(BEFORE, environment._replace(plan=plan, **free))]
+    assert [words in sentence for sentence in sentences] == [True] * (words is not None)
 
 
 def test_the_peak_of_a_file_a_task_is_all_of_them_and_of_one_that_all_read_is_one(plan):
@@ -115,45 +115,46 @@ def test_the_peak_of_a_file_a_task_is_all_of_them_and_of_one_that_all_read_is_on
 
 
 def labels(environment):
-    return [each.sentence for each in findings(BEFORE, environment) if (each.rule, each.effect) == ('P20a', 'label')]
+    raised = findings(BEFORE, environment)
+    return [finding.sentence for finding in raised if (finding.rule, finding.effect) == ('P20a', 'label')]
 
 
 def test_connections_that_are_not_seen_are_a_label(environment):
     assert labels(environment) == [] and labels(environment._replace(unseen='')) == []
-    (said,) = labels(environment._replace(unseen='osc/*/state: Permission denied'))
-    assert said.startswith('not seen whether a connection to a server was lost: osc/*/state: Permission denied; ')
+    (label,) = labels(environment._replace(unseen='osc/*/state: Permission denied'))
+    assert label.startswith('not seen whether a connection to a server was lost: osc/*/state: Permission denied; ')
 
 
 def test_room_that_could_not_be_asked_is_a_label(environment):
-    found = findings(BEFORE, environment._replace(room_unseen='the quota (lfs: Connection timed out)'))
-    assert [each.effect for each in found if 'not known: the quota (lfs: Conn' in each.sentence] == ['label']
+    raised = findings(BEFORE, environment._replace(room_unseen='the quota (lfs: Connection timed out)'))
+    assert [label.effect for label in raised if 'not known: the quota (lfs: Conn' in label.sentence] == ['label']
 
 
-@pytest.mark.parametrize(('unseen', 'told'), [(None, False), ('', True)])
-def test_of_several_nodes_the_connections_of_one_are_seen_and_every_case_says_so(environment, unseen, told):
+@pytest.mark.parametrize(('unseen', 'is_said'), [(None, False), ('', True)])
+def test_of_several_nodes_the_connections_of_one_are_seen_and_every_case_says_so(environment, unseen, is_said):
     def on(nodes):
         plan = environment.plan
         return labels(environment._replace(unseen=unseen, plan=plan._replace(case=plan.case._replace(nodes=nodes))))
 
     assert on(1) == []
-    assert on(2) == on(64) and [('first node' in said) for said in on(2)] == [True] * told
+    assert on(2) == on(64) and [('first node' in label) for label in on(2)] == [True] * is_said
 
 
 def test_a_target_that_limits_the_space_is_named(environment):
     tight = environment._replace(free_bytes=MIB, narrowest='OST 7 has 1 MiB free')
-    (said,) = [each.sentence for each in findings(BEFORE, tight)]
-    assert 'more than free space: 1 MiB (1048576 B), for OST 7 has 1 MiB free; ' in said
-    (said,) = [each.sentence for each in findings(BEFORE, tight._replace(free_bytes=None, quota_bytes=MIB))]
-    assert 'OST 7' not in said
+    (sentence,) = [finding.sentence for finding in findings(BEFORE, tight)]
+    assert 'more than free space: 1 MiB (1048576 B), for OST 7 has 1 MiB free; ' in sentence
+    (sentence,) = [finding.sentence for finding in findings(BEFORE, tight._replace(free_bytes=None, quota_bytes=MIB))]
+    assert 'OST 7' not in sentence
 
 
 @pytest.mark.parametrize(
-    ('declared', 'found', 'labels'),
+    ('declared', 'memory', 'labels'),
     [(0, 64 * GIB, []), (64 * GIB, 62 * GIB, []), (64 * GIB, 128 * GIB, ['P16c']), (64 * GIB, 32 * GIB, ['P16c'])],
 )
-def test_memory_that_the_site_declares_otherwise_is_labelled(environment, declared, found, labels):
-    seen = environment._replace(plan=environment.plan._replace(node_memory=declared), memory_bytes=found)
-    assert [each.rule for each in findings(BEFORE, seen) if each.effect == 'label'] == labels
+def test_memory_that_the_site_declares_otherwise_is_labelled(environment, declared, memory, labels):
+    seen = environment._replace(plan=environment.plan._replace(node_memory=declared), memory_bytes=memory)
+    assert [finding.rule for finding in findings(BEFORE, seen) if finding.effect == 'label'] == labels
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ from seatrial.workload.tree import metadata_tree
 
 
 def broken(plan, records):
-    return [each.rule for each in findings(CASE, CaseSeen(plan, records)) if each.effect != 'label']
+    return [finding.rule for finding in findings(CASE, CaseSeen(plan, records)) if finding.effect != 'label']
 
 
 def labels(plan, records):
-    found = findings(CASE, CaseSeen(plan, records))
-    return [each.sentence for each in found if each.effect == 'label']
+    raised = findings(CASE, CaseSeen(plan, records))
+    return [finding.sentence for finding in raised if finding.effect == 'label']
 
 
 def test_a_complete_record_breaks_no_rule(plan, records):
@@ -35,7 +35,7 @@ EACH_ITS_OWN, EACH_ALL = ('0', '1'), ('0-1', '0-1')
 
 
 @pytest.mark.parametrize(
-    ('bound', 'said'),
+    ('bound', 'why'),
     [
         (lambda n: [BoundTasks(('n1',), EACH_ITS_OWN), BoundTasks(('n2',), ('4', '7'))], None),
         (lambda n: [BoundTasks(('n1',), EACH_ALL)] if n else [], None),  # nobody knows of the first
@@ -52,18 +52,18 @@ EACH_ITS_OWN, EACH_ALL = ('0', '1'), ('0-1', '0-1')
     ],
 )
 def test_p22a_tasks_that_are_bound_otherwise_on_another_node_or_in_another_repetition_are_labelled(
-    plan, records, bound, said
+    plan, records, bound, why
 ):
-    samples = [each._replace(bound=tuple(bound(each.repetition))) for each in records.samples]
-    found = [
-        each for each in findings(CASE, CaseSeen(plan, records._replace(samples=samples))) if each.rule == 'P23a'
+    samples = [sample._replace(bound=tuple(bound(sample.repetition))) for sample in records.samples]
+    raised = [
+        label for label in findings(CASE, CaseSeen(plan, records._replace(samples=samples))) if label.rule == 'P23a'
     ]
-    assert [(each.effect, each.sentence.startswith(said or '')) for each in found] == [('label', True)] * bool(said)
+    assert [(label.effect, label.sentence.startswith(why or '')) for label in raised] == [('label', True)] * bool(why)
 
 
 def test_each_way_of_binding_is_said_once_with_its_nodes(records):
     bound = (BoundTasks(('n1', 'n2'), EACH_ITS_OWN), BoundTasks(('n3',), EACH_ALL))
-    assert binding([each._replace(bound=bound) for each in records.samples]) == (
+    assert binding([sample._replace(bound=bound) for sample in records.samples]) == (
         '2 tasks a node, each may use 1 of 2 cores (n1, n2)',
         '2 tasks a node, each may use 2 of 2 cores (n3)',
     )
@@ -71,25 +71,26 @@ def test_each_way_of_binding_is_said_once_with_its_nodes(records):
 
 def test_r4_a_record_that_was_edited_is_invalid_and_one_without_a_chain_says_so(plan, records):
     edited = records._replace(chain='0' * 64, broken='line 3')
-    found = findings(CASE, CaseSeen(plan, edited))
-    assert [(each.rule, each.effect) for each in found if each.effect != 'label'] == [('R4', 'invalid')]
-    assert found[0].sentence.startswith('line 3 of samples.jsonl, or what stood before it, was changed')
+    raised = findings(CASE, CaseSeen(plan, edited))
+    assert [(finding.rule, finding.effect) for finding in raised if finding.effect != 'label'] == [('R4', 'invalid')]
+    assert raised[0].sentence.startswith('line 3 of samples.jsonl, or what stood before it, was changed')
     assert broken(plan, edited._replace(broken='')) == []
-    said = 'no line of the record has a link'
-    assert any(said in each for each in labels(plan, records._replace(chain='')))
-    assert not any(said in each for each in labels(plan, records._replace(chain='0' * 64)))
+    words = 'no line of the record has a link'
+    assert any(words in label for label in labels(plan, records._replace(chain='')))
+    assert not any(words in label for label in labels(plan, records._replace(chain='0' * 64)))
 
 
 def test_p7_samples_in_another_order_than_the_seed_gives_are_no_record_of_the_runner(plan, records):
-    warm = [each for each in records.samples if each.stage == 'warmup']
-    own = [each for each in records.samples if each.stage == 'measured']
-    by_point = sorted(own, key=lambda each: each.point.label)
+    warm = [sample for sample in records.samples if sample.stage == 'warmup']
+    counted = [sample for sample in records.samples if sample.stage == 'measured']
+    by_point = sorted(counted, key=lambda sample: sample.point.label)
     assert broken(plan, records._replace(samples=[*warm, *by_point])) == ['P7']
-    swapped = [each for _, block in itertools.groupby(own, lambda each: each.block) for each in reversed(list(block))]
+    blocks = [list(block) for _, block in itertools.groupby(counted, lambda sample: sample.block)]
+    swapped = [sample for block in blocks for sample in reversed(block)]
     assert broken(plan, records._replace(samples=[*warm, *swapped])) == ['P7']
-    backwards = sorted(own, key=lambda each: -each.block)
+    backwards = sorted(counted, key=lambda sample: -sample.block)
     assert 'P7' in broken(plan, records._replace(samples=[*warm, *backwards]))
-    assert broken(plan, records._replace(samples=[*warm, *own])) == []
+    assert broken(plan, records._replace(samples=[*warm, *counted])) == []
     of_before_the_chain = records._replace(samples=[*warm, *by_point], chain='')
     assert broken(plan, of_before_the_chain) == []
 
@@ -99,13 +100,13 @@ def test_p7_the_order_of_a_block_is_that_of_the_points_that_are_left():
     orders = [in_random_order(labels, 7, 1, block) for block in range(50)]
     for order in orders:
         assert sorted(order) == sorted(labels)
-    assert in_random_order(labels[::2], 7, 1, 3) == [each for each in orders[3] if each in labels[::2]]
+    assert in_random_order(labels[::2], 7, 1, 3) == [label for label in orders[3] if label in labels[::2]]
     # Each point comes first about as often as another one: 50 blocks of 9 are 5.6 on average.
     assert {order[0] for order in orders} == set(labels) and len(set(map(tuple, orders))) == 50
 
 
 def p8(plan, records):
-    return [each.partition('; ')[0] for each in labels(plan, records) if 'background load' in each or 'moved' in each]
+    return [text.partition('; ')[0] for text in labels(plan, records) if 'background load' in text or 'moved' in text]
 
 
 def test_p8_a_load_that_nobody_names_is_unknown(plan, records):
@@ -120,14 +121,14 @@ def test_p8_a_load_that_nobody_names_is_unknown(plan, records):
     assert p8(smoke, unknown) == []
 
 
-@pytest.mark.parametrize(('share', 'said'), [(0.99, []), (1.01, 1)])
-def test_p8_a_load_above_the_precision_of_the_slowest_launch_is_said(plan, records, share, said):
+@pytest.mark.parametrize(('share', 'is_said'), [(0.99, []), (1.01, 1)])
+def test_p8_a_load_above_the_precision_of_the_slowest_launch_is_said(plan, records, share, is_said):
     slowest = min(s.measurement.metrics[0].value for s in records.samples if s.stage == 'measured')
     load = share * plan.stopping.max_relative_error * slowest
     loaded = records._replace(end=records.end._replace(background={'before': 0.0, 'after': load}))
-    found = p8(plan, loaded)
-    assert len(found) == bool(said)
-    assert all(each.startswith('the servers moved ') for each in found)
+    sentences = p8(plan, loaded)
+    assert len(sentences) == bool(is_said)
+    assert all(label.startswith('the servers moved ') for label in sentences)
 
 
 JOB_STATE = 'Slurm says: cancelled by alice after 12 s'
@@ -146,7 +147,7 @@ def interrupted(records):
 
 
 @pytest.mark.parametrize(
-    ('happened', 'state', 'said'),
+    ('happened', 'state', 'words'),
     [
         (never, '', 'never started'),
         (never, JOB_STATE, f'the job left no record; {JOB_STATE}; '),
@@ -156,34 +157,34 @@ def interrupted(records):
         (lambda records: records, JOB_STATE, None),
     ],
 )
-def test_t15_a_job_without_a_good_end_says_what_ended_it(plan, records, happened, state, said):
-    found = findings(CASE, CaseSeen(plan, happened(records)._replace(job_state=state)))
-    sentences = [each.sentence for each in found if each.rule == 'T15']
-    assert sentences == [] if said is None else said in sentences[0]
+def test_t15_a_job_without_a_good_end_says_what_ended_it(plan, records, happened, state, words):
+    raised = findings(CASE, CaseSeen(plan, happened(records)._replace(job_state=state)))
+    sentences = [finding.sentence for finding in raised if finding.rule == 'T15']
+    assert sentences == [] if words is None else words in sentences[0]
 
 
 @pytest.mark.parametrize('reason', ['refused', 'interrupted', 'failed'])
 def test_t15_a_job_that_did_not_finish_says_why(plan, records, reason):
     ended = records._replace(end=records.end._replace(reason=reason, why='because of x'))
-    assert any('because of x' in each.sentence for each in findings(CASE, CaseSeen(plan, ended)))
+    assert any('because of x' in finding.sentence for finding in findings(CASE, CaseSeen(plan, ended)))
 
 
 @pytest.mark.parametrize(
-    ('told', 'changed'), [(True, {}), (False, {'sizing': 0}), (False, {'stage': 'prepare'})], ids=str
+    ('has_metric', 'changed'), [(True, {}), (False, {'sizing': 0}), (False, {'stage': 'prepare'})], ids=str
 )
-def test_t15_leaves_to_e2_a_launch_of_which_a_metric_tells_and_no_other(plan, records, told, changed):
+def test_t15_leaves_to_e2_a_launch_of_which_a_metric_tells_and_no_other(plan, records, has_metric, changed):
     why = 'a launch was given up: it hangs'
     given_up = first_changed(records, findings=(Finding('E2', 'invalid', 'it hangs'),), **changed)
     ended = given_up._replace(end=records.end._replace(reason='failed', why=why))
-    (said,) = (each.sentence for each in findings(CASE, CaseSeen(plan, ended)) if each.rule == 'T15')
-    assert said.startswith('a launch was given up: E2 says why; ' if told else f'{why}; ')
+    (sentence,) = (finding.sentence for finding in findings(CASE, CaseSeen(plan, ended)) if finding.rule == 'T15')
+    assert sentence.startswith('a launch was given up: E2 says why; ' if has_metric else f'{why}; ')
 
 
 def test_t5_a_missing_metric_is_named(plan, records):
     fewer = [s for s in records.samples if (s.point.label, s.phase) != ('32MiB', 'read')]
-    found = findings(CASE, CaseSeen(plan, records._replace(samples=fewer)))
-    assert [each.rule for each in found if each.effect != 'label'] == ['T5']
-    assert 'read@32MiB' in found[0].sentence
+    raised = findings(CASE, CaseSeen(plan, records._replace(samples=fewer)))
+    assert [finding.rule for finding in raised if finding.effect != 'label'] == ['T5']
+    assert 'read@32MiB' in raised[0].sentence
 
 
 def test_t14_a_measured_launch_without_a_warm_up_before_it_is_invalid(plan, records):
@@ -197,8 +198,8 @@ def test_r1_a_record_of_another_plan_is_invalid(plan, records):
     assert broken(plan._replace(seed=2), records) == ['R1']
     assert broken(plan._replace(target=plan.target._replace(path='/other')), records) == ['R1']
     assert broken(plan, records._replace(start=None)) == ['R1']
-    (found, *_) = findings(CASE, CaseSeen(plan, records._replace(truncated=2)))
-    assert (found.rule, found.effect) == ('R2', 'incomplete'), 'a damaged line'
+    (finding, *_) = findings(CASE, CaseSeen(plan, records._replace(truncated=2)))
+    assert (finding.rule, finding.effect) == ('R2', 'incomplete'), 'a damaged line'
 
 
 def first_changed(records, **fields):
@@ -219,9 +220,9 @@ def test_r3_a_sample_that_does_not_fit_the_others_is_invalid(plan, records, tree
     assert broken(plan, records._replace(samples=records.samples[:-1])) == ['R3']
 
 
-@pytest.mark.parametrize('said', ['', 'foo', 'exhausted', 'fixed', 'budget', 'invalid'])
-def test_r3_why_a_point_ended_is_computed_from_the_samples(plan, records, said):
-    ended = records._replace(end=records.end._replace(stopped={**records.end.stopped, '16MiB': said}))
+@pytest.mark.parametrize('reason', ['', 'foo', 'exhausted', 'fixed', 'budget', 'invalid'])
+def test_r3_why_a_point_ended_is_computed_from_the_samples(plan, records, reason):
+    ended = records._replace(end=records.end._replace(stopped={**records.end.stopped, '16MiB': reason}))
     assert broken(plan, ended) == ['R3']
 
 
@@ -235,21 +236,21 @@ def test_r3_scattered_samples_are_not_converged_because_the_job_says_so(plan, re
 
 def labelled(plan, records):
     again = records._replace(start=records.start._replace(plan=digest(plan)))
-    return {each.rule: each.sentence for each in findings(CASE, CaseSeen(plan, again)) if each.effect == 'label'}
+    return {label.rule: label.sentence for label in findings(CASE, CaseSeen(plan, again)) if label.effect == 'label'}
 
 
 def test_c1_a_sweep_without_all_of_its_points_is_labelled(plan, records):
-    said = labelled(plan._replace(axis=AXES['tasks'], left_out=('8tasks', '64tasks')), records)
-    assert said['C1'].startswith('not all numbers of tasks fit; left out: 8tasks, 64tasks; ')
-    assert 'C1a' not in said
+    sentences = labelled(plan._replace(axis=AXES['tasks'], left_out=('8tasks', '64tasks')), records)
+    assert sentences['C1'].startswith('not all numbers of tasks fit; left out: 8tasks, 64tasks; ')
+    assert 'C1a' not in sentences
 
 
 def test_c1a_layouts_that_lack_targets_are_labelled_with_how_many_there_are(plan, records):
     points = tuple(point._replace(layout=striped(point.label, 2)) for point in plan.points)
     fewer = plan._replace(points=points, left_out=('c4',), target=plan.target._replace(osts=2))
-    said = labelled(fewer, records)
-    assert said['C1a'].startswith('2 OSTs are too few for c4, left out; ')
-    assert 'C1' not in said
+    sentences = labelled(fewer, records)
+    assert sentences['C1a'].startswith('2 OSTs are too few for c4, left out; ')
+    assert 'C1' not in sentences
     other = fewer._replace(left_out=('all',), target=plan.target._replace(type='cephfs', osts=None))
     assert labelled(other, records)['C1a'].startswith('cephfs has no such layout: all, left out; ')
 
@@ -257,7 +258,7 @@ def test_c1a_layouts_that_lack_targets_are_labelled_with_how_many_there_are(plan
 def test_samples_of_an_earlier_size_do_not_count(plan, records):
     later = records._replace(sized=records.sized._replace(number=2))
     assert measured(plan, later) == {}
-    assert {len(each) for each in measured(plan, records).values()} == {6}
+    assert {len(samples) for samples in measured(plan, records).values()} == {6}
 
 
 def long(records, seconds=400.0):
@@ -268,16 +269,16 @@ def long(records, seconds=400.0):
 
 
 @pytest.mark.parametrize(
-    ('declared', 'said'),
+    ('declared', 'keys'),
     [
         ({}, 'server_cache_bytes and fast_tier_bytes are'),
         ({'server_cache_bytes': 0}, 'fast_tier_bytes is'),
         ({'fast_tier_bytes': 0}, 'server_cache_bytes is'),
     ],
 )
-def test_p16_undeclared_server_caches_are_labelled_and_asked_for_alone(plan, records, declared, said):
+def test_p16_undeclared_server_caches_are_labelled_and_asked_for_alone(plan, records, declared, keys):
     plan = plan._replace(profile='acceptance', target=plan.target._replace(**declared))
-    assert labels(plan, long(records))[0] == f'server cache possible: {said} not in trial.yaml; not a storage figure'
+    assert labels(plan, long(records))[0] == f'server cache possible: {keys} not in trial.yaml; not a storage figure'
 
 
 @pytest.mark.parametrize(
@@ -350,9 +351,9 @@ def without(records, phase, name):
 
 def test_r3_a_valid_sample_that_lacks_a_figure_is_invalid(both_plan):
     records = records_of(both_plan, 6 * [5000.0])
-    found = findings(CASE, CaseSeen(both_plan, without(records, 'create', 'file_create')))
-    assert [(each.rule, each.effect) for each in found] == [('R3', 'invalid')]
-    assert found[0].sentence.startswith('file_create@flat: a sample is said to be valid and lacks the figure')
+    raised = findings(CASE, CaseSeen(both_plan, without(records, 'create', 'file_create')))
+    assert [(finding.rule, finding.effect) for finding in raised] == [('R3', 'invalid')]
+    assert raised[0].sentence.startswith('file_create@flat: a sample is said to be valid and lacks the figure')
 
 
 NOISY = [1000.0, 4000.0] * 11  # never within 10 %
@@ -372,20 +373,20 @@ def test_r3_a_point_ends_when_every_metric_of_its_launches_is_known(both_plan):
 
 def test_t5_says_that_the_time_was_too_short(plan, records):
     fewer = [s for s in records.samples if s.point.label != '32MiB']
-    for stopped, said in (({'32MiB': 'budget'}, True), ({'32MiB': 'invalid'}, False)):
+    for stopped, is_said in (({'32MiB': 'budget'}, True), ({'32MiB': 'invalid'}, False)):
         end = records.end._replace(stopped={**records.end.stopped, **stopped})
         sentences = [
-            each.sentence for each in findings(CASE, CaseSeen(plan, records._replace(samples=fewer, end=end)))
+            finding.sentence for finding in findings(CASE, CaseSeen(plan, records._replace(samples=fewer, end=end)))
         ]
-        assert ('were not measured before the time budget was exhausted (' in sentences[0]) is said
+        assert ('were not measured before the time budget was exhausted (' in sentences[0]) is is_said
 
 
 def test_t5_a_phase_that_was_never_measured_is_named_by_its_metrics(both_plan):
     records = records_of(both_plan, 6 * [5000.0])
     fewer = [sample for sample in records.samples if sample.phase != 'remove']
-    (found,) = findings(CASE, CaseSeen(both_plan, records._replace(samples=fewer)))
-    assert (found.rule, found.effect) == ('T5', 'incomplete')
-    assert '2 of 7 metrics were not measured (directory_remove@flat, file_remove@flat)' in found.sentence
+    (finding,) = findings(CASE, CaseSeen(both_plan, records._replace(samples=fewer)))
+    assert (finding.rule, finding.effect) == ('T5', 'incomplete')
+    assert '2 of 7 metrics were not measured (directory_remove@flat, file_remove@flat)' in finding.sentence
 
 
 def test_r1_and_r3_a_record_of_a_tree_with_other_files_is_invalid(tree_plan, tree_records):
@@ -410,8 +411,8 @@ def test_a_case_of_which_no_guarantee_holds_has_converged():
 
 def test_t5_what_a_target_that_was_not_tested_lacks_is_not_said_twice(plan, records):
     closed = Finding('P5b', 'incomplete', 'it cannot be tested')
-    own = [sample for sample in records.samples if sample.point.label != '32MiB' or sample.stage != 'measured']
+    kept = [sample for sample in records.samples if sample.point.label != '32MiB' or sample.stage != 'measured']
     only = [sample_of(plan, plan.points[1], 'write', findings=(closed,))]
     ends = records.end._replace(stopped={**records.end.stopped, '32MiB': 'invalid'})
-    assert broken(plan, records._replace(samples=in_blocks(plan, [*own, *only]), end=ends)) == []
-    assert broken(plan, records._replace(samples=own)) == ['T5']
+    assert broken(plan, records._replace(samples=in_blocks(plan, [*kept, *only]), end=ends)) == []
+    assert broken(plan, records._replace(samples=kept)) == ['T5']

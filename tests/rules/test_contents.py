@@ -19,7 +19,7 @@ def broken(
 ):
     lie = tuple(Block('data', BLOCK * number, block) for number, block in enumerate(blocks))
     lies = Contents(lie, sync_s, again_s, unsynced, missing or {}, counted)
-    return [each.rule for each in findings(WRITTEN, Written(plan, lies, seconds, repeats))]
+    return [finding.rule for finding in findings(WRITTEN, Written(plan, lies, seconds, repeats))]
 
 
 def declared(plan, **of_target):
@@ -99,9 +99,9 @@ def test_how_much_content_was_verified_is_said_with_who_read_it_and_how(plan):
     assert proof(plan, share=0.25, cache='cold').startswith('verified: 32 MiB of 128 MiB (25 %) in 2 files')
 
 
-@pytest.mark.parametrize(('rule', 'said'), [('E1', 'not verified: E1: why'), ('F2', '')])
-def test_a_proof_that_was_none_says_why_unless_a_reason_of_the_case_does(plan, rule, said):
-    assert proof(plan, findings=[Finding(rule, 'invalid', 'why')]) == said
+@pytest.mark.parametrize(('rule', 'words'), [('E1', 'not verified: E1: why'), ('F2', '')])
+def test_a_proof_that_was_none_says_why_unless_a_reason_of_the_case_does(plan, rule, words):
+    assert proof(plan, findings=[Finding(rule, 'invalid', 'why')]) == words
 
 
 def test_a_record_without_a_proof_says_nothing(plan):
@@ -111,6 +111,6 @@ def test_a_record_without_a_proof_says_nothing(plan):
 @pytest.mark.parametrize(('sent', 'rules'), [(None, []), (100, []), (95, []), (94, ['T25']), (10**6, [])])
 def test_what_is_said_to_be_written_has_left_the_node(plan, sent, rules):
     written = Written(plan, Contents((), 0.0, 0.0), 2.0, '', 100, sent)
-    found = findings(WRITTEN, written)
-    assert [each.rule for each in found] == rules
-    assert not found or '100 B are said to be written on this node, and 94 B left it' in found[0].sentence
+    raised = findings(WRITTEN, written)
+    assert [finding.rule for finding in raised] == rules
+    assert not raised or '100 B are said to be written on this node, and 94 B left it' in raised[0].sentence

@@ -26,8 +26,8 @@ def names(count):
     return [f'ost{n:04d}' for n in range(count)]
 
 
-def on_servers(count, each):
-    return {name: f'10.0.0.{n // each + 1}@o2ib' for n, name in enumerate(names(count))}
+def on_servers(count, per_server):
+    return {name: f'10.0.0.{n // per_server + 1}@o2ib' for n, name in enumerate(names(count))}
 
 
 def search(targets, servers, speeds, seed=1, noise=NOISE, rounds=None, whole=0):
@@ -48,7 +48,7 @@ def search(targets, servers, speeds, seed=1, noise=NOISE, rounds=None, whole=0):
 
 def found(targets, servers, speeds, **how):
     now, _, _ = search(targets, servers, speeds, **how)
-    return [each.words for each in slow_components(now, targets)]
+    return [component.words for component in slow_components(now, targets)]
 
 
 # What it finds
@@ -58,7 +58,7 @@ def found(targets, servers, speeds, **how):
 def test_files_that_lie_on_one_target_each_go_evenly_into_a_group(whole, largest):
     targets = names(12)
     now, _, asked = search(targets, {}, {'ost0009': 0.6}, whole=whole)
-    sizes = [len(group.targets) for each in asked for group in each]
+    sizes = [len(group.targets) for measured in asked for group in measured]
     assert max(sizes) == largest and not any(whole % size for size in sizes)
     (one,) = slow_components(now, targets)
     assert one.targets == ('ost0009',)
@@ -66,20 +66,20 @@ def test_files_that_lie_on_one_target_each_go_evenly_into_a_group(whole, largest
 
 def test_a_slow_server_is_named_as_such():
     slow = dict.fromkeys(names(16)[4:8], 0.75)
-    said = found(names(16), on_servers(16, 4), slow)
-    assert len(said) == 1 and said[0].startswith('all 4 OSTs of 10.0.0.2@o2ib are ')
+    named = found(names(16), on_servers(16, 4), slow)
+    assert len(named) == 1 and named[0].startswith('all 4 OSTs of 10.0.0.2@o2ib are ')
 
 
 @pytest.mark.parametrize('count', [2, 3, 5, 7, 8, 31])
 def test_one_slow_target_is_found_by_halves_where_no_server_is_known(count):
     # Of two alone nobody knows which is usual; the slower one is named, with the share.
-    said = found(names(count), {}, {f'ost{count - 1:04d}': 0.5})
-    assert len(said) == 1 and said[0].startswith(f'ost{count - 1:04d} is ')
+    named = found(names(count), {}, {f'ost{count - 1:04d}': 0.5})
+    assert len(named) == 1 and named[0].startswith(f'ost{count - 1:04d} is ')
 
 
 def test_two_slow_targets_of_different_servers_are_both_found():
-    said = found(names(16), on_servers(16, 4), {'ost0002': 0.5, 'ost0013': 0.6})
-    assert sorted(word.split(' ')[0] for word in said) == ['ost0002', 'ost0013']
+    named = found(names(16), on_servers(16, 4), {'ost0002': 0.5, 'ost0013': 0.6})
+    assert sorted(word.split(' ')[0] for word in named) == ['ost0002', 'ost0013']
 
 
 def test_servers_of_unequal_size_are_compared_over_as_many_targets():
@@ -100,10 +100,10 @@ def test_a_healthy_system_is_said_to_be_one():
 def test_where_half_or_more_of_the_servers_are_slow_it_stays_undecided(servers):
     slow = dict.fromkeys(names(32)[: 4 * servers], 0.5)
     now, _, _ = search(names(32), on_servers(32, 4), slow)
-    said = conclusion(now, names(32), False)
-    assert 'check the network' not in said
+    summary = conclusion(now, names(32), False)
+    assert 'check the network' not in summary
     if servers > 4:
-        assert said.startswith('undecided: ')
+        assert summary.startswith('undecided: ')
 
 
 def test_groups_that_scatter_too_much_are_not_said_to_be_alike():
@@ -114,18 +114,18 @@ def test_groups_that_scatter_too_much_are_not_said_to_be_alike():
 def test_slow_groups_that_are_not_followed_are_counted():
     slow = {'ost0000': 0.5, 'ost0009': 0.55, 'ost0018': 0.6}
     now, _, _ = search(names(32), on_servers(32, 4), slow)
-    said = conclusion(now, names(32), False)
-    assert 'ost0000 of ' in said and 'ost0009 of ' in said
-    assert said.endswith('and 1 more slow group not followed')
+    summary = conclusion(now, names(32), False)
+    assert 'ost0000 of ' in summary and 'ost0009 of ' in summary
+    assert summary.endswith('and 1 more slow group not followed')
 
 
 def test_the_simulated_searches_find_nearly_all_and_name_nothing_healthy():
     hits = wrong = 0
     for seed in range(200):
         slow = f'ost{seed % 32:04d}'
-        said = found(names(32), on_servers(32, 4), {slow: 0.7}, seed=seed, noise=0.05)
-        hits += any(word.startswith(slow) for word in said)
-        wrong += sum(not word.startswith(slow) for word in said)
+        named = found(names(32), on_servers(32, 4), {slow: 0.7}, seed=seed, noise=0.05)
+        hits += any(word.startswith(slow) for word in named)
+        wrong += sum(not word.startswith(slow) for word in named)
         wrong += len(found(names(32), on_servers(32, 4), {}, seed=seed, noise=0.05))
     assert (hits, wrong) == (200, 0)  # as docs/explanation/isolation.md says
 
@@ -134,10 +134,10 @@ def test_the_simulated_searches_find_nearly_all_and_name_nothing_healthy():
 
 
 @settings(max_examples=60)
-@given(count=st.integers(2, 300), each=st.integers(1, 9), slow=st.sets(st.integers(0, 299), max_size=4))
-def test_every_search_ends_and_its_rounds_are_small_and_of_one_size(count, each, slow):
+@given(count=st.integers(2, 300), per_server=st.integers(1, 9), slow=st.sets(st.integers(0, 299), max_size=4))
+def test_every_search_ends_and_its_rounds_are_small_and_of_one_size(count, per_server, slow):
     speeds = {f'ost{n:04d}': 0.5 for n in slow}
-    now, _, asked = search(names(count), on_servers(count, each), speeds, noise=0.001)
+    now, _, asked = search(names(count), on_servers(count, per_server), speeds, noise=0.001)
     assert len(asked) <= 16
     assert {name for group in asked[0] for name in group.targets} == set(names(count))
     for measured in asked:
@@ -166,9 +166,9 @@ def test_one_target_alone_has_nothing_to_be_compared_with():
 
 def test_a_search_that_runs_out_of_time_says_how_far_it_came():
     now, _, _ = search(names(16), on_servers(16, 4), {'ost0009': 0.5}, rounds=1)
-    said = conclusion(now, names(16), True)
-    assert said.startswith('one or more of ost0008, ost0009, ost0010, ost0011 are ')
-    assert said.endswith('time budget exhausted before the search was done')
+    summary = conclusion(now, names(16), True)
+    assert summary.startswith('one or more of ost0008, ost0009, ost0010, ost0011 are ')
+    assert summary.endswith('time budget exhausted before the search was done')
 
 
 # Which metric begins it
@@ -194,14 +194,14 @@ TARGETS = list(SERVERS)
 
 
 def words(slow, tested=TARGETS, servers=SERVERS):
-    return [each.words for each in components(slow, tested, servers)]
+    return [component.words for component in components(slow, tested, servers)]
 
 
 MDTS = {'mdt0000': 'a', 'mdt0001': 'a', 'mdt0002': 'b'}
 
 
 @pytest.mark.parametrize(
-    ('slow', 'tested', 'servers', 'said'),
+    ('slow', 'tested', 'servers', 'expected'),
     [
         (
             {'ost0004': 0.20, 'ost0005': 0.25, 'ost0006': 0.22, 'ost0007': 0.22},
@@ -224,9 +224,9 @@ MDTS = {'mdt0000': 'a', 'mdt0001': 'a', 'mdt0002': 'b'}
     ids=['all', 'some', 'one of one', 'not tested', 'unknown', 'MDTs', 'none'],
 )
 def test_a_server_is_named_in_the_place_of_its_targets_where_all_that_were_tested_are_slow(
-    slow, tested, servers, said
+    slow, tested, servers, expected
 ):
-    assert words(slow, tested, servers) == said
+    assert words(slow, tested, servers) == expected
 
 
 def test_the_only_server_is_not_named_because_it_has_no_equals():

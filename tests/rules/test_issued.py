@@ -59,7 +59,7 @@ def just_so(point, phase='read', **changes):
 
 
 def wrong(point, issued, phase='read'):
-    return [each.what for each in compare(phase, point, issued) if each.agrees is False]
+    return [comparison.what for comparison in compare(phase, point, issued) if comparison.agrees is False]
 
 
 @pytest.mark.parametrize(('syncs', 'disagree'), [(0, ['fsync']), (1, ['fsync']), (2, []), (None, [])])
@@ -70,7 +70,7 @@ def test_a_write_that_not_every_task_has_synced_disagrees_and_a_read_needs_none(
 
 @pytest.mark.parametrize('point', POINTS, ids=NAMES)
 def test_what_was_meant_and_issued_agrees(point):
-    assert all(each.agrees for each in compare('read', point, just_so(point)))
+    assert all(comparison.agrees for comparison in compare('read', point, just_so(point)))
 
 
 @pytest.mark.parametrize('meant', POINTS, ids=NAMES)
@@ -119,7 +119,7 @@ def test_what_is_read_several_times_over_is_no_larger_file():
     (file,) = kind_of(point.kind).files(point)
     assert (file.size, point.bytes_moved) == (4 * MIB, 12 * MIB)
     seen = just_so(point, extent='', done=(done('read', point)._replace(order=MIXED),))
-    verdicts = {each.what: each.agrees for each in compare('read', point, seen)}
+    verdicts = {comparison.what: comparison.agrees for comparison in compare('read', point, seen)}
     assert verdicts.pop('order') is None and all(verdicts.values())
 
 
@@ -127,28 +127,28 @@ def test_of_one_transfer_there_is_no_order():
     one = STRIDED.changed(transfer_size=2 * MIB)
     nothing = done('read', one)._replace(order='', transitions=0)
     seen = just_so(one, done=(nothing,))
-    assert [each.agrees for each in compare('read', one, seen) if each.what == 'order'] == [None]
+    assert [comparison.agrees for comparison in compare('read', one, seen) if comparison.what == 'order'] == [None]
     assert wrong(one, seen) == []
 
 
 def test_a_few_random_accesses_may_look_like_any_order_and_many_may_not():
     few = RANDOM.changed(transfer_size=512 * KIB)
     contiguous = just_so(few.changed(order='contiguous'))
-    assert [each.agrees for each in compare('read', few, contiguous) if each.what == 'order'] == [None]
+    assert [compared.agrees for compared in compare('read', few, contiguous) if compared.what == 'order'] == [None]
     assert wrong(RANDOM, just_so(CONTIGUOUS)) == ['order']
 
 
-@pytest.mark.parametrize(('forward', 'said'), [(0.5, []), (0.52, []), (0.53, ['order']), (0.47, ['order'])])
-def test_a_random_order_goes_forward_half_of_the_time(forward, said):
+@pytest.mark.parametrize(('forward', 'expected'), [(0.5, []), (0.52, []), (0.53, ['order']), (0.47, ['order'])])
+def test_a_random_order_goes_forward_half_of_the_time(forward, expected):
     # 4094 transitions: five sigma of 2 permutations of 2048 are 0.023 of them.
     seen = done('read', RANDOM)._replace(forward=forward, order=MIXED)
-    assert wrong(RANDOM, just_so(RANDOM, done=(seen,))) == said
+    assert wrong(RANDOM, just_so(RANDOM, done=(seen,))) == expected
 
 
 def test_a_transfer_that_linux_makes_in_several_calls_is_not_compared_in_size_and_order():
     large = STRIDED.changed(transfer_size=4096 * MIB, bytes_per_task=8192 * MIB)
     seen = just_so(large, sizes=(Share(0x7FFFF000, 0.5), Share(4096, 0.5)))
-    seen = seen._replace(done=tuple(each._replace(order=MIXED) for each in seen.done))
+    seen = seen._replace(done=tuple(access._replace(order=MIXED) for access in seen.done))
     assert wrong(large, seen) == []
 
 
@@ -157,7 +157,7 @@ def test_a_transfer_that_linux_makes_in_several_calls_is_not_compared_in_size_an
 
 def traced_records(plan, *launches):
     records = records_of(plan, [100.0, 101.0, 100.5, 99.5, 100.2, 100.1])
-    traced = [sample_of(plan, plan.points[-1], each.phase, stage=DARSHAN) for each in launches]
+    traced = [sample_of(plan, plan.points[-1], run.phase, stage=DARSHAN) for run in launches]
     return records._replace(samples=[*records.samples, *traced], issued=tuple(launches))
 
 
@@ -171,24 +171,24 @@ def plan():
 
 
 def said(plan, records):
-    return [each.sentence for each in findings(CASE, CaseSeen(plan, records)) if each.rule == 'P15a']
+    return [finding.sentence for finding in findings(CASE, CaseSeen(plan, records)) if finding.rule == 'P15a']
 
 
 @pytest.fixture
 def records(plan):
-    return traced_records(plan, *(launch(each, just_so(STRIDED, each)) for each in ('write', 'read')))
+    return traced_records(plan, *(launch(phase, just_so(STRIDED, phase)) for phase in ('write', 'read')))
 
 
 def test_p15_holds_where_every_launch_did_what_was_meant(plan, records):
     assert issued_findings(plan, records) == [] and said(plan, records) == []
-    assert [each.launch for each in comparisons(plan, records)] == ['write@1KiB', 'read@1KiB']
+    assert [comparison.launch for comparison in comparisons(plan, records)] == ['write@1KiB', 'read@1KiB']
 
 
 def test_p15_strided_was_declared_and_contiguous_issued(plan):
     contiguous = just_so(CONTIGUOUS, 'write')
-    (found,) = issued_findings(plan, traced_records(plan, launch('write', contiguous)))
-    assert (found.rule, found.effect) == ('P15', 'invalid')
-    assert found.sentence.startswith(
+    (finding,) = issued_findings(plan, traced_records(plan, launch('write', contiguous)))
+    assert (finding.rule, finding.effect) == ('P15', 'invalid')
+    assert finding.sentence.startswith(
         'by Darshan, write@1KiB: order: strided meant, contiguous (100 % right behind the one before, '
         '100 % anywhere behind it) issued; '
     )

@@ -1,14 +1,29 @@
-"""Rules after each launch of data access: what makes a figure INVALID, what only labels it."""
+"""Rules after each launch: what makes a figure INVALID, what only labels it."""
 
 import pytest
 
 from seatrial.model.action import Course, Window
-from seatrial.model.metric import Metric, TaskTime
+from seatrial.model.metric import Fact, Measurement, Metric, TaskTime, rate
+from seatrial.model.plan import StoppingRule
 from seatrial.model.record import BoundTasks
 from seatrial.model.units import MIB
-from seatrial.rules.launch import NO_ROOM, Launched, cache_state, files_fault, launch_findings, rule_of_errno
+from seatrial.rules.launch import (
+    MAX_IDLE,
+    NO_ROOM,
+    QUANTA,
+    FileCount,
+    Launched,
+    cache_state,
+    files_fault,
+    launch_findings,
+    rule_of_errno,
+)
 from seatrial.rules.registry import RULES, finding
-from seatrial.workload.base import FileSpec
+from seatrial.workload.ageing import ageing
+from seatrial.workload.base import Entries, FileSpec
+from seatrial.workload.listing import listing
+from seatrial.workload.operations import posix_operations
+from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import AXES
 
 SIZE = 64 * MIB
@@ -27,7 +42,7 @@ def read(write):
 
 
 def broken(launched):
-    return [each.rule for each in launch_findings(launched)]
+    return [fault.rule for fault in launch_findings(launched)]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +98,7 @@ def test_an_action_that_no_node_waited_for_may_not_have_reached_the_load(write, 
 
 
 @pytest.mark.parametrize(
-    ('cores', 'of_job', 'said'),
+    ('cores', 'of_job', 'words'),
     [
         (('0', '0', '0', '0'), 4, 'on n1 4 tasks share 1 core, and 3 of 4 have no task; '),
         (('0-1', '0-1', '0', '1'), 8, 'on n1 4 tasks share 2 cores, and 6 of 8 have no task; '),
@@ -96,11 +111,11 @@ def test_an_action_that_no_node_waited_for_may_not_have_reached_the_load(write, 
         (('0', '7\x1b['), 4, None),
     ],
 )
-def test_tasks_that_share_cores_are_labelled_where_others_have_no_task(write, cores, of_job, said):
+def test_tasks_that_share_cores_are_labelled_where_others_have_no_task(write, cores, of_job, words):
     launched = write._replace(bound=(BoundTasks(('n1',), cores),), cores=of_job)
-    found = [each for each in launch_findings(launched) if each.rule == 'P23']
-    assert [each.effect for each in found] == ['label'] * (said is not None)
-    assert all(each.sentence.startswith(said) for each in found)
+    shared = [fault for fault in launch_findings(launched) if fault.rule == 'P23']
+    assert [fault.effect for fault in shared] == ['label'] * (words is not None)
+    assert all(fault.sentence.startswith(words) for fault in shared)
 
 
 def test_a_good_write_and_a_cold_read_break_no_rule(write, read):
@@ -130,12 +145,12 @@ def test_t3_a_read_without_counters_is_labelled_unknown(read):
 
 def test_what_a_counter_shows_is_cold_only_where_the_device_is_the_storage(read):
     direct = changed(read, direct=True)
-    for each in (read, direct):
+    for launched in (read, direct):
         virtual, in_memory = (
-            each._replace(below='vda is a virtual disk'),
-            each._replace(memory='tmpfs keeps its files'),
+            launched._replace(below='vda is a virtual disk'),
+            launched._replace(memory='tmpfs keeps its files'),
         )
-        assert (cache_state(each), cache_state(virtual), cache_state(in_memory)) == ('cold', 'unknown', 'cached')
+        assert (cache_state(launched), cache_state(virtual), cache_state(in_memory)) == ('cold', 'unknown', 'cached')
         assert (broken(virtual), broken(in_memory)) == (['T3'], ['P2'])
     assert RULES['T3'].check(virtual).startswith('vda is a virtual disk; server_cache_bytes in trial.yaml says')
 
@@ -174,7 +189,7 @@ def test_t21_tasks_began_together_or_in_a_node_sweep_nearly_so(write, axis, apar
     two = two._replace(plan=two.plan._replace(axis=AXES[axis]), point=two.point._replace(nodes=2, tasks_per_node=1))
     assert broken(two) == rules
     smoke = two._replace(plan=two.plan._replace(stopping=two.plan.stopping._replace(fixed=True)))
-    assert [each.rule for each in launch_findings(smoke) if each.rule.startswith('T21')] == ['T21a'] * len(rules)
+    assert [fault.rule for fault in launch_findings(smoke) if fault.rule.startswith('T21')] == ['T21a'] * len(rules)
 
 
 @pytest.mark.parametrize(
@@ -222,8 +237,8 @@ def test_t18_the_bytes_of_each_task_count_and_not_only_their_sum(write):
 
 
 def test_a_finding_that_an_engine_raises_has_the_remedy_of_its_rule():
-    said = finding('T8', 'IOR complained')
-    assert said.effect == 'invalid' and said.sentence.startswith('IOR complained; ')
+    raised = finding('T8', 'IOR complained')
+    assert raised.effect == 'invalid' and raised.sentence.startswith('IOR complained; ')
 
 
 @pytest.mark.parametrize(
@@ -236,8 +251,222 @@ def test_an_engine_times_its_launch_but_for_the_start_up(write, lived_s, beside_
 
 @pytest.mark.parametrize(('share', 'rules'), [(0.099, ['P16b']), (0.1, []), (0.9, [])])
 def test_p16b_tasks_that_mostly_think_are_labelled_to_test_no_storage(write, share, rules):
-    (own,) = write.measurement.metrics
-    waiting = Metric('randread_waiting', share, '', 'lower', own.seconds)
-    thinking = changed(write, metrics=(own, waiting))
+    (metric,) = write.measurement.metrics
+    waiting = Metric('randread_waiting', share, '', 'lower', metric.seconds)
+    thinking = changed(write, metrics=(metric, waiting))
     assert broken(thinking) == rules
     assert RULES['P16b'].effect == 'label'
+
+
+# Metadata: are the entries there, was it work, and from whose memory was it answered?
+
+CLOCK_S = 1e-3
+SECONDS = 2.0
+THERE = Entries(1, 2000, 0)
+
+
+@pytest.fixture
+def create(tree_plan):
+    made = rate('file_create', 2000, SECONDS, '1000.0', (1.9, SECONDS))
+    measurement = Measurement((made,), 2, ('node1',), CLOCK_S)
+    launched = Launched(tree_plan, tree_plan.points[0], 'create', measurement)
+    return launched._replace(expected=THERE, counted=FileCount(1, 2000, {0: 2000}))
+
+
+@pytest.fixture
+def stat(create):
+    """Statted at the servers: this node has forgotten what it made."""
+    return create._replace(phase='stat', counted=create.counted._replace(sizes=None), emptied=True)
+
+
+def said(launched):
+    (fault,) = launch_findings(launched)
+    return fault.sentence
+
+
+def rated(launched, **fields):
+    (metric,) = launched.measurement.metrics
+    return changed(launched, metrics=(metric._replace(**fields),))
+
+
+def test_a_good_creation_and_a_cold_stat_break_no_rule(create, stat):
+    assert broken(create) == broken(stat) == []
+    assert broken(create._replace(expected=None, counted=None)) == [], 'it was not counted'
+    assert broken(create._replace(counted=FileCount(1, 2000, None))) == [], 'sizes were not asked for'
+    assert broken(changed(create, metrics=(), facts=(Fact('f', True, 'so'),))) == [], 'it times nothing'
+    assert broken(rated(create, task_seconds=())) == [], 'its engine does not tell the times of tasks'
+
+
+def test_the_rules_of_every_launch_are_those_of_metadata_too(create):
+    assert broken(changed(create, world_size=1)) == ['T9']
+    assert broken(changed(create, hosts=('a', 'b'))) == ['T10']
+    assert broken(rated(create, seconds=0.0, task_seconds=())) == ['T12']
+
+
+# T4: where names and attributes come from
+
+
+@pytest.mark.parametrize(
+    ('point', 'phase'),
+    [(None, 'create'), (None, 'remove'), (posix_operations(10, 0), 'fileop'), (posix_semantics(), 'probe')],
+)
+def test_what_looks_nothing_up_has_no_cache_state(create, point, phase):
+    assert cache_state(create._replace(point=point or create.point, phase=phase)) == ''
+
+
+@pytest.mark.parametrize(('point', 'phase'), [(None, 'stat'), (None, 'read'), (listing(10), 'list')])
+@pytest.mark.parametrize(
+    ('emptied', 'kept', 'elsewhere', 'expected'),
+    [
+        (True, '', False, 'cold'),
+        (True, 'files in the cache on a local disk', False, 'unknown'),
+        (False, '', False, 'cached'),
+        (False, 'files in the cache on a local disk', False, 'cached'),
+        (False, '', True, 'cold'),
+        (True, '', True, 'cold'),
+    ],
+)
+def test_a_lookup_is_as_cold_as_the_memory_of_the_node(create, point, phase, emptied, kept, elsewhere, expected):
+    asked = create._replace(point=point or create.point, phase=phase)
+    assert cache_state(asked._replace(emptied=emptied, kept=kept, elsewhere=elsewhere)) == expected
+
+
+def test_t4_a_cached_stat_is_labelled_and_valid(stat):
+    cached = stat._replace(emptied=False)
+    assert broken(cached) == ['T4'] and RULES['T4'].effect == 'label'
+    assert said(cached).startswith('labelled cached: the node that asks has made the entries')
+
+
+def test_t4_what_keeps_names_all_the_same_is_said(stat):
+    kept = stat._replace(kept='files in the cache on a local disk')
+    assert broken(kept) == ['T4']
+    assert said(kept).startswith('labelled unknown: files in the cache on a local disk; ')
+
+
+@pytest.mark.parametrize(
+    ('allowed', 'kept', 'why'),
+    [
+        (False, '', 'trial.yaml does not allow drop_caches'),
+        (True, 'only root may', 'only root may'),
+        (True, '', None),
+    ],
+)
+def test_t4_names_what_stands_in_the_way_and_asks_for_nothing_that_is_so_already(stat, allowed, kept, why):
+    plan = stat.plan._replace(target=stat.plan.target._replace(drop_caches=allowed))
+    because = f' ({why})' if why else ''
+    made = f'labelled cached: the node that asks has made the entries{because}'
+    assert said(stat._replace(plan=plan, emptied=False, kept=kept)) == f'{made}; use more nodes, 4 are always enough'
+
+
+def test_t4a_an_engine_that_looks_names_up_first_is_what_is_to_be_replaced(stat):
+    warmed = stat._replace(warmed='fio looks every name up before its clock starts')
+    assert cache_state(warmed) == 'unknown'
+    assert broken(warmed) == ['T4a'] and RULES['T4a'].effect == 'label'
+    assert said(warmed) == 'labelled unknown: fio looks every name up before its clock starts; use mdtest or posixops'
+
+
+def test_t4_without_drop_caches_the_engine_is_not_the_first_to_be_replaced(stat):
+    assert broken(stat._replace(emptied=False, warmed='fio looks every name up')) == ['T4']
+
+
+# T17a: the entries
+
+
+@pytest.mark.parametrize(
+    ('counted', 'sentence'),
+    [
+        (FileCount(1, 1999, {0: 1999}), 'after create there are 1999 files, not 2000'),
+        (FileCount(1, 2001, {0: 2001}), 'after create there are 2001 files, not 2000'),
+        (FileCount(2, 2000, {0: 2000}), 'after create there are 2 directories, not 1'),
+        (FileCount(0, 2000, {0: 2000}), 'after create there are 0 directories, not 1'),
+        (FileCount(1, 2000, {0: 1998, 7: 2}), 'after create 2 files have 7 B, not 0 B'),
+    ],
+)
+def test_t17a_entries_that_are_not_all_there_are_invalid(create, counted, sentence):
+    assert broken(create._replace(counted=counted)) == ['T17a'] and RULES['T17a'].effect == 'invalid'
+    assert said(create._replace(counted=counted)).startswith(sentence)
+
+
+def test_t17a_empty_directories_count_with_those_of_the_tree(create):
+    both = create._replace(expected=Entries(1, 2000, 40))
+    assert broken(both) == ['T17a']
+    assert broken(both._replace(counted=FileCount(41, 2000, {0: 2000}))) == []
+    filled = create._replace(point=create.point.changed(bytes_per_file=3901))
+    assert broken(filled) == ['T17a']
+    assert broken(filled._replace(counted=FileCount(1, 2000, {3901: 2000}))) == []
+
+
+def test_t17a_files_of_an_ageing_have_one_of_its_sizes(create):
+    old = create.point
+    point = ageing(2001, sizes=(5, 700))._replace(label=old.label, tasks=old.tasks, tasks_per_node=old.tasks_per_node)
+    filled = create._replace(point=point, phase='fill')
+    assert broken(filled._replace(counted=FileCount(1, 2000, {5: 1500, 700: 500}))) == []
+    assert 'not one of 2 sizes' in said(filled._replace(counted=FileCount(1, 2000, {5: 1999, 6: 1})))
+
+
+def test_t17a_nothing_is_left_after_a_removal(create):
+    removed = create._replace(phase='remove', expected=Entries(0, 0, 0))
+    assert broken(removed._replace(counted=FileCount(0, 0, None))) == []
+    assert broken(removed._replace(counted=FileCount(0, 1, None))) == ['T17a']
+    assert broken(removed._replace(counted=FileCount(1, 0, None))) == ['T17a']
+
+
+# T19a: the clock
+
+
+@pytest.mark.parametrize(('ticks', 'rules'), [(QUANTA - 1, ['T19a']), (QUANTA, []), (QUANTA + 1, [])])
+def test_t19a_a_phase_is_a_hundred_ticks_of_its_clock(create, ticks, rules):
+    seconds = ticks * CLOCK_S
+    assert broken(rated(create, seconds=seconds, task_seconds=(seconds,))) == rules
+
+
+def test_t19a_any_of_the_phases_of_a_launch_can_be_too_short(create):
+    (made,) = create.measurement.metrics
+    short = made._replace(name='directory_create', seconds=0.01, task_seconds=())
+    both = changed(create, metrics=(made, short))
+    assert 'directory_create took 0.0100 s by a clock that counts 0.001 s' in said(both)
+
+
+# T20: work, not waiting
+
+
+@pytest.mark.parametrize(('share', 'rules'), [(MAX_IDLE - 0.001, []), (MAX_IDLE + 0.001, ['T20'])])
+def test_t20_a_tenth_of_the_time_may_be_waiting_and_no_more(create, share, rules):
+    slowest = SECONDS * (1 - share)
+    assert broken(rated(create, task_seconds=(slowest / 2, slowest))) == rules
+
+
+def test_t20_the_wait_is_said_with_its_metric(create):
+    waiting = rated(create, task_seconds=(0.2, 0.5))
+    assert said(waiting).startswith('file_create: phase too short (2 s): 75 % idle; ')
+
+
+@pytest.fixture(params=['smoke', 'operations'])
+def lenient(request, create):
+    """Where a phase may be short: in a smoke test, and where each operation is timed by itself."""
+    if request.param == 'operations':
+        return create._replace(point=posix_operations(1000, 0)._replace(tasks=2), phase='fileop')
+    fixed = StoppingRule(0.1, minimum=4, maximum=4, extra=0, fixed=True)
+    return create._replace(plan=create.plan._replace(stopping=fixed))
+
+
+def test_t20a_what_may_be_short_is_labelled_and_valid(lenient):
+    short = rated(lenient, seconds=0.01, task_seconds=(0.01,))
+    waiting = rated(lenient, task_seconds=(0.2, 0.5))
+    assert broken(lenient) == []
+    assert broken(short) == broken(waiting) == ['T20a'] and RULES['T20a'].effect == 'label'
+    assert said(short).startswith('file_create took 0.0100 s by a clock that counts 0.001 s; ')
+    assert said(waiting).startswith('file_create: phase too short (2 s): 75 % idle; ')
+
+
+def test_t26_a_guarantee_that_calls_break_while_they_are_timed_is_labelled_with_what_was_seen(create):
+    lost = changed(create, facts=(Fact('appends_whole', False, '3 of 20 records were lost or cut'),))
+    assert broken(lost) == ['T26'] and RULES['T26'].effect == 'label'
+    assert said(lost).startswith('appends_whole does not hold: 3 of 20 records were lost or cut')
+    for holds in (True, None):
+        assert broken(changed(create, facts=(Fact('appends_whole', holds, ''),))) == []
+
+
+def test_t26_where_guarantees_are_all_that_is_asked_for_they_are_no_label(create):
+    asked = create._replace(point=posix_semantics(2)._replace(tasks=2), phase='probe', expected=None, counted=None)
+    assert broken(changed(asked, metrics=(), facts=(Fact('flock', False, 'no'),))) == []

@@ -23,22 +23,22 @@ figure = st.floats(1.0, 1e5)
 systems = st.dictionaries(st.text('abcdef', min_size=1, max_size=4), st.lists(figure, max_size=6), max_size=40)
 
 
-def system(dice, places, repetitions=4, noise=0.02, own=0.01, slow=()):
-    """Places that differ by `own`, measured with `noise`; `slow` are the factors of the first of them."""
+def system(dice, places, repetitions=4, noise=0.02, spread=0.01, slow=()):
+    """Places that differ by `spread`, measured with `noise`; `slow` are the factors of the first of them."""
     figures = {}
     for number in range(places):
-        usual = 100 * dice.gauss(1, own) * (slow[number] if number < len(slow) else 1)
+        usual = 100 * dice.gauss(1, spread) * (slow[number] if number < len(slow) else 1)
         figures[f'n{number}'] = [max(1.0, usual * dice.gauss(1, noise)) for _ in range(repetitions)]
     return figures
 
 
 def steady(*figures):
     """Places n0, n1, ... with hardly any noise."""
-    return {f'n{number}': [each, each * 1.001, each * 0.999] for number, each in enumerate(figures)}
+    return {f'n{number}': [figure, figure * 1.001, figure * 0.999] for number, figure in enumerate(figures)}
 
 
-def names(found):
-    return [each.name for each in found]
+def names(suspected):
+    return [score.name for score in suspected]
 
 
 def confirmed(suspected, second):
@@ -61,16 +61,16 @@ def test_slow_ones_of_few_are_suspected_and_do_not_hide_each_other(figures, slow
 
 
 def test_a_slow_one_of_few_is_suspected():
-    (found,) = suspects(steady(100, 100, 70, 100))
-    assert found.name == 'n2'
-    assert found.effect == pytest.approx(0.3)
-    assert (found.figure, found.of_the_others, found.z) == (70, 100, None)
+    (suspect,) = suspects(steady(100, 100, 70, 100))
+    assert suspect.name == 'n2'
+    assert suspect.effect == pytest.approx(0.3)
+    assert (suspect.figure, suspect.of_the_others, suspect.z) == (70, 100, None)
 
 
 def test_a_slow_one_of_many_is_suspected_with_its_z_score():
-    (found,) = suspects(system(random.Random(1), 60, slow=(0.7,)))
-    assert found.name == 'n0'
-    assert found.z < -threshold(60, 60)
+    (suspect,) = suspects(system(random.Random(1), 60, slow=(0.7,)))
+    assert suspect.name == 'n0'
+    assert suspect.z < -threshold(60, 60)
 
 
 @pytest.mark.parametrize('places', [4, 40])
@@ -108,8 +108,8 @@ def test_one_place_has_none_to_be_compared_with():
 def test_equal_figures_have_no_scatter_and_still_need_the_effect():
     equal = {f'n{n}': [100.0] for n in range(FEW)}
     assert suspects(equal) == ()
-    (found,) = suspects({**equal, 'slow': [80.0]})
-    assert found.z is None
+    (suspect,) = suspects({**equal, 'slow': [80.0]})
+    assert suspect.z is None
     assert suspects({**equal, 'slow': [95.0]}) == ()
 
 
@@ -122,18 +122,18 @@ def test_a_figure_that_is_none_is_refused(wrong):
 @given(systems)
 def test_the_others_are_those_without_the_place_itself(figures):
     typical = {name: statistics.median_high(values) for name, values in figures.items() if values}
-    for each in scores(figures):
-        others = [value for name, value in typical.items() if name != each.name]
-        assert each.figure == typical[each.name]
-        assert each.of_the_others == pytest.approx(statistics.median(others))
-        assert each.effect == pytest.approx(1 - each.figure / each.of_the_others)
+    for score in scores(figures):
+        others = [value for name, value in typical.items() if name != score.name]
+        assert score.figure == typical[score.name]
+        assert score.of_the_others == pytest.approx(statistics.median(others))
+        assert score.effect == pytest.approx(1 - score.figure / score.of_the_others)
 
 
 @given(systems)
 def test_a_suspect_is_slower_by_the_effect_and_the_slowest_comes_first(figures):
-    found = suspects(figures)
-    assert all(each.effect >= MIN_EFFECT for each in found)
-    assert [each.effect for each in found] == sorted((each.effect for each in found), reverse=True)
+    suspected = suspects(figures)
+    assert all(score.effect >= MIN_EFFECT for score in suspected)
+    assert [score.effect for score in suspected] == sorted((score.effect for score in suspected), reverse=True)
 
 
 @given(systems, st.sampled_from([2.0, 0.5, 1024.0]))
@@ -152,8 +152,8 @@ def test_the_order_of_the_places_does_not_matter(figures, dice):
 @given(systems)
 def test_the_fastest_is_never_suspected(figures):
     typical = {name: statistics.median_high(values) for name, values in figures.items() if values}
-    found = names(suspects(figures))
-    assert not typical or all(typical[name] < max(typical.values()) for name in found)
+    suspected = names(suspects(figures))
+    assert not typical or all(typical[name] < max(typical.values()) for name in suspected)
 
 
 @pytest.mark.parametrize('controls', [3, 40])
@@ -183,9 +183,9 @@ def test_a_healthy_system_is_seldom_suspected(places, nights):
     dice = random.Random(2009)
     false = twice = 0
     for _ in range(nights):
-        found = names(suspects(system(dice, places, noise=0.05, own=0.02)))
-        false += len(found)
-        twice += len(confirmed(found, system(dice, places, noise=0.05, own=0.02))) if found else 0
+        suspected = names(suspects(system(dice, places, noise=0.05, spread=0.02)))
+        false += len(suspected)
+        twice += len(confirmed(suspected, system(dice, places, noise=0.05, spread=0.02))) if suspected else 0
     assert false <= 0.05 * nights
     assert twice == 0
 
@@ -194,18 +194,18 @@ def test_a_healthy_system_is_seldom_suspected(places, nights):
 def test_a_place_that_is_a_fifth_slower_is_found_twice(places):
     """Seeded. Noise of 2 % and places 1 % apart, four repetitions: in 95 of 100 nights."""
     dice = random.Random(2010)
-    found = 0
+    hits = 0
     for _ in range(100):
         first, second = (system(dice, places, slow=(0.8,)) for _ in range(2))
-        found += confirmed(names(suspects(first)), second) == ['n0']
-    assert found >= 95
+        hits += confirmed(names(suspects(first)), second) == ['n0']
+    assert hits >= 95
 
 
 # Groups
 
 
 @pytest.mark.parametrize(
-    ('places', 'slow', 'share', 'own'),
+    ('places', 'slow', 'share', 'spread'),
     [
         (3, 2, 0.5, 0.01),
         (4, 3, 0.25, 0.01),
@@ -217,13 +217,13 @@ def test_a_place_that_is_a_fifth_slower_is_found_twice(places):
         (5000, 2500, 0.85, 0.02),
     ],
 )
-def test_places_of_which_many_are_slow_part_into_groups(places, slow, share, own):
+def test_places_of_which_many_are_slow_part_into_groups(places, slow, share, spread):
     """Seeded. Neither rule can name them: most are slow, or the scatter is that of the groups."""
-    figures = system(random.Random(4), places, 6, own=own, slow=[share] * slow)
-    found = split(figures)
-    assert found is not None
-    assert abs(len(found.slow) - slow) <= places // 100
-    assert found.effect == pytest.approx(1 - share, abs=0.05)
+    figures = system(random.Random(4), places, 6, spread=spread, slow=[share] * slow)
+    groups = split(figures)
+    assert groups is not None
+    assert abs(len(groups.slow) - slow) <= places // 100
+    assert groups.effect == pytest.approx(1 - share, abs=0.05)
     assert 2 * len(suspects(figures)) < slow
 
 
@@ -255,35 +255,35 @@ def test_what_has_no_repetitions_is_in_no_group():
     assert split({}) is None
     assert split({'n0': [1.0, 1.0]}) is None
     assert split({'n0': [100.0], 'n1': [50.0], 'n2': []}) is None
-    found = split({**steady(100, 50), 'n2': [1.0]})
-    assert found is not None and (found.slow, found.fast) == (('n1',), ('n0',))
+    groups = split({**steady(100, 50), 'n2': [1.0]})
+    assert groups is not None and (groups.slow, groups.fast) == (('n1',), ('n0',))
 
 
 @given(systems, st.sampled_from([0.5, 1024.0]))
 def test_groups_are_all_places_once_and_do_not_depend_on_the_unit(figures, factor):
-    found, other = split(figures), split({name: [factor * v for v in own] for name, own in figures.items()})
-    assert (found is None) == (other is None)
-    if found is not None and other is not None:
-        assert sorted(found.slow + found.fast) == sorted(name for name, own in figures.items() if len(own) > 1)
-        assert found.slow and found.fast and found.effect >= MIN_EFFECT
-        assert (found.slow, found.fast) == (other.slow, other.fast)
+    groups, other = split(figures), split({name: [factor * v for v in values] for name, values in figures.items()})
+    assert (groups is None) == (other is None)
+    if groups is not None and other is not None:
+        assert sorted(groups.slow + groups.fast) == sorted(name for name, runs in figures.items() if len(runs) > 1)
+        assert groups.slow and groups.fast and groups.effect >= MIN_EFFECT
+        assert (groups.slow, groups.fast) == (other.slow, other.fast)
 
 
 @pytest.mark.parametrize(
     ('places', 'nights'), [(2, 600), (4, 600), (8, 400), (16, 300), (64, 100), (512, 20), (5000, 2)]
 )
-@pytest.mark.parametrize(('own', 'noise'), [(0.01, 0.01), (0.02, 0.05), (0.03, 0.03), (0.0, 0.15)])
-def test_a_healthy_system_hardly_ever_parts(places, nights, own, noise):
+@pytest.mark.parametrize(('spread', 'noise'), [(0.01, 0.01), (0.02, 0.05), (0.03, 0.03), (0.0, 0.15)])
+def test_a_healthy_system_hardly_ever_parts(places, nights, spread, noise):
     """Seeded. As the table in docs/isolation.md."""
     dice = random.Random(2011)
-    false = sum(split(system(dice, places, 6, noise, own)) is not None for _ in range(nights))
+    false = sum(split(system(dice, places, 6, noise, spread)) is not None for _ in range(nights))
     assert false <= 0.02 * nights
 
 
 @pytest.mark.parametrize('places', [512, 5000])
 def test_noise_alone_parts_no_places_however_loud(places):
     """A best cut of the whole would find groups here: of thousands the mean of each side is known to a hair."""
-    assert split(system(random.Random(2012), places, 6, noise=0.25, own=0.0)) is None
+    assert split(system(random.Random(2012), places, 6, noise=0.25, spread=0.0)) is None
 
 
 def test_what_is_surely_less_than_the_effect_apart_is_alike():
@@ -304,8 +304,8 @@ def figures(rng, speeds, names, noise=0.05, disturbed=0.0):
     """Six launches of each; `disturbed` is the share of those that run at 70 % of their speed."""
     drawn = {}
     for name in names:
-        own = [speeds[name] * rng.gauss(1.0, noise) for _ in range(REPETITIONS)]
-        drawn[name] = [0.7 * each if rng.random() < disturbed else each for each in own] if disturbed else own
+        runs = [speeds[name] * rng.gauss(1.0, noise) for _ in range(REPETITIONS)]
+        drawn[name] = [0.7 * value if rng.random() < disturbed else value for value in runs] if disturbed else runs
     return drawn
 
 
@@ -317,7 +317,7 @@ def speeds_of(rng, slow=()):
 def night(rng, slow=(), **more):
     """Who is suspected by one comparison, and who is named after the second measurement."""
     speeds = speeds_of(rng, slow)
-    suspected = [each.name for each in suspects(figures(rng, speeds, NAMES, **more))]
+    suspected = [score.name for score in suspects(figures(rng, speeds, NAMES, **more))]
     groups = regrouped(suspected, NAMES, rng) if suspected else []
     measured = {name for group in groups for name in group}
     return suspected, confirmed(suspected, figures(rng, speeds, sorted(measured), **more))
@@ -336,6 +336,6 @@ def test_nodes_that_are_15_percent_slower_are_found_among_5000(noise, power):
     """By one comparison; a sweep makes four, of which any suffices to suspect."""
     rng = random.Random(15)
     slow = NAMES[::500]
-    found = [set(night(rng, slow, noise=noise)[1]) for _ in range(5)]
-    assert all(each <= set(slow) for each in found)
-    assert sum(len(each) for each in found) >= power * 5 * len(slow)
+    by_night = [set(night(rng, slow, noise=noise)[1]) for _ in range(5)]
+    assert all(named <= set(slow) for named in by_night)
+    assert sum(len(named) for named in by_night) >= power * 5 * len(slow)

@@ -57,13 +57,13 @@ def test_the_median_of_an_even_number_of_tasks_lies_between_two():
 
 def test_a_node_sweep_compares_each_phase_together_and_in_groups():
     plan = node_plan(3, workload=MFWA)
-    found = first(plan, night(plan, steady))
-    assert {(each.metric, each.how) for each in found} == {
+    compared = first(plan, night(plan, steady))
+    assert {(comparison.metric, comparison.how) for comparison in compared} == {
         (phase, how) for phase in ('write', 'read') for how in (TOGETHER_WORDS, ALONE_WORDS)
     }
-    for each in found:
-        assert {name: len(values) for name, values in each.figures.items()} == {'n1': 6, 'n2': 6, 'n3': 6}
-        assert all(abs(value - 100.0) < 1e-6 for values in each.figures.values() for value in values)
+    for comparison in compared:
+        assert {name: len(values) for name, values in comparison.figures.items()} == {'n1': 6, 'n2': 6, 'n3': 6}
+        assert all(abs(value - 100.0) < 1e-6 for values in comparison.figures.values() for value in values)
 
 
 def of_osts(count=4, figures=6 * [100.0], **start):
@@ -75,12 +75,12 @@ def of_osts(count=4, figures=6 * [100.0], **start):
 
 def test_a_sweep_over_targets_compares_them_by_their_names():
     figures = {f'{phase}@ost{n:04d}': [100.0 + n] * 6 for phase in ('write', 'read') for n in range(3)}
-    found = first(*of_osts(3, figures))
-    assert [(each.metric, each.how, sorted(each.figures)) for each in found] == [
+    compared = first(*of_osts(3, figures))
+    assert [(comparison.metric, comparison.how, sorted(comparison.figures)) for comparison in compared] == [
         ('write', '', ['ost0000', 'ost0001', 'ost0002']),
         ('read', '', ['ost0000', 'ost0001', 'ost0002']),
     ]
-    assert all(abs(value - 102.0) < 1e-6 for value in found[0].figures['ost0002'])
+    assert all(abs(value - 102.0) < 1e-6 for value in compared[0].figures['ost0002'])
 
 
 def test_reads_are_compared_with_those_of_the_same_state_of_the_cache_only():
@@ -90,7 +90,7 @@ def test_reads_are_compared_with_those_of_the_same_state_of_the_cache_only():
         return 'cached' if sample.phase == 'read' and sample.point.label in ('ost0000', 'ost0001') else sample.cache
 
     mixed = records._replace(samples=[s._replace(cache=cache(s)) for s in records.samples])
-    compared = {each.metric: sorted(each.figures) for each in first(plan, mixed)}
+    compared = {comparison.metric: sorted(comparison.figures) for comparison in first(plan, mixed)}
     assert compared == {
         'write': ['ost0000', 'ost0001', 'ost0002', 'ost0003'],
         'read (cached)': ['ost0000', 'ost0001'],
@@ -98,7 +98,7 @@ def test_reads_are_compared_with_those_of_the_same_state_of_the_cache_only():
     }
     assert alone(plan, first(plan, mixed)) == {}
     alike = records._replace(samples=[s._replace(cache='cached') for s in records.samples])
-    assert [each.metric for each in first(plan, alike)] == ['write', 'read']
+    assert [comparison.metric for comparison in first(plan, alike)] == ['write', 'read']
 
 
 def test_one_read_that_was_cached_leaves_its_target_beside_the_others():
@@ -156,10 +156,10 @@ def test_a_healthy_night_suspects_nobody_and_has_no_second_measurement():
 
 def test_what_is_slow_in_another_metric_is_no_control():
     plan = node_plan(4)
-    (found,) = second(plan, night(plan, slow('n3'), slow('n3')))
-    assert found.how == ''
-    assert set(found.figures) == set(names(4))
-    assert set(controlled(found, ['n3'], ['n3', 'n1'])) == {'n2', 'n3', 'n4'}
+    (comparison,) = second(plan, night(plan, slow('n3'), slow('n3')))
+    assert comparison.how == ''
+    assert set(comparison.figures) == set(names(4))
+    assert set(controlled(comparison, ['n3'], ['n3', 'n1'])) == {'n2', 'n3', 'n4'}
 
 
 @pytest.mark.parametrize(

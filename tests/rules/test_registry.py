@@ -29,15 +29,15 @@ DESIGNS = {
 
 
 def test_what_no_measurement_can_break_is_tried(repository):
-    assert {each.id for each in RULES.values() if each.when == BY_DESIGN} == set(DESIGNS)
+    assert {known.id for known in RULES.values() if known.when == BY_DESIGN} == set(DESIGNS)
     for place in DESIGNS.values():
         file, _, name = place.partition('::')
         assert f'def {name}(' in (repository / 'tests' / file).read_text(), place
 
 
 @pytest.mark.parametrize(
-    'each', [each for each in RULES.values() if each.when != BY_DESIGN], ids=lambda each: each.id
+    'known', [known for known in RULES.values() if known.when != BY_DESIGN], ids=lambda known: known.id
 )
-def test_every_rule_says_what_must_hold_its_remedy_and_its_source(each):
-    assert all([each.title, each.remedy, each.source])
-    assert each.effect in ('refuse', 'fail', 'invalid', 'incomplete', 'label')
+def test_every_rule_says_what_must_hold_its_remedy_and_its_source(known):
+    assert all([known.title, known.remedy, known.source])
+    assert known.effect in ('refuse', 'fail', 'invalid', 'incomplete', 'label')

@@ -21,7 +21,6 @@ from seatrial.rules.stopping import (
 )
 
 TEN = StoppingRule(max_relative_error=0.10)
-FIVE = StoppingRule(max_relative_error=0.05)
 QUIET = [100.0, 101.0, 99.0, 100.0]
 NOISY = [60.0, 140.0] * 20
 
@@ -29,7 +28,7 @@ rates = st.floats(1.0, 1e6)
 # As many repetitions as any rule here allows, and some more: the tests ask after each of them.
 series = st.lists(rates, min_size=26, max_size=26)
 spread_series = st.tuples(st.floats(0.0, 0.4), st.lists(st.floats(-1.0, 1.0), min_size=26, max_size=26)).map(
-    lambda drawn: [100.0 * (1 + drawn[0] * each) for each in drawn[1]]
+    lambda drawn: [100.0 * (1 + drawn[0] * deviation) for deviation in drawn[1]]
 )
 partly_valid = st.lists(st.one_of(st.none(), st.floats(90.0, 110.0)), min_size=26, max_size=26)
 rules = st.tuples(st.floats(0.01, 0.3), st.integers(0, 3)).map(lambda drawn: StoppingRule(drawn[0], extra=drawn[1]))
@@ -49,11 +48,6 @@ def test_the_quantile_is_that_of_scipy(df):
         assert t_quantile(confidence, df) == pytest.approx(stats.t.ppf((1 + confidence) / 2, df), abs=1e-6)
 
 
-@pytest.mark.parametrize(('df', 'printed'), [(3, 2.353), (4, 2.132), (5, 2.015), (9, 1.833)])
-def test_the_quantile_is_that_of_the_printed_tables(df, printed):
-    assert round(t_quantile(0.90, df), 3) == printed
-
-
 @pytest.mark.parametrize(('confidence', 'df'), [(0.0, 5), (1.0, 5), (0.9, 0), (0.9, 2.5), (math.nan, 5)])
 def test_a_quantile_that_does_not_exist_is_refused(confidence, df):
     with pytest.raises(ValueError, match='no quantile of t'):
@@ -63,9 +57,9 @@ def test_a_quantile_that_does_not_exist_is_refused(confidence, df):
 @given(st.lists(rates, min_size=2, max_size=30))
 def test_the_interval_is_that_of_scipy(values):
     half_width = float(stats.t.ppf(0.95, len(values) - 1) * stats.sem(values))
-    found = t_interval(values, 0.90)
-    assert found.mean == pytest.approx(statistics.fmean(values))
-    assert found.half_width == pytest.approx(half_width, abs=1e-9 * found.mean)
+    interval = t_interval(values, 0.90)
+    assert interval.mean == pytest.approx(statistics.fmean(values))
+    assert interval.half_width == pytest.approx(half_width, abs=1e-9 * interval.mean)
 
 
 @given(st.floats(0.0, 50.0), st.integers(1, 30))
@@ -81,6 +75,7 @@ def test_the_interval_says_what_it_was_made_of():
 @pytest.mark.parametrize(
     ('values', 'rule', 'expected'),
     [
+        (QUIET[:3], TEN, State('more')),
         (QUIET, TEN, State('extra', '', 4, 2)),
         ([*QUIET, 500.0], TEN, State('extra', '', 4, 1)),
         ([*QUIET, 500.0, 1.0], TEN, State('done', 'converged', 4)),
@@ -89,6 +84,8 @@ def test_the_interval_says_what_it_was_made_of():
         ([100.0, None, 101.0, 99.0], TEN, State('more')),
         ([100.0, None, 101.0, 99.0, 100.0], TEN, State('extra', '', 5, 2)),
         ([*QUIET, None, 100.0], TEN, State('extra', '', 4, 1)),
+        (NOISY[:19], TEN, State('more')),
+        (NOISY[:20], TEN, State('done', 'exhausted')),
         ([None] * 20, TEN, State('done', 'exhausted')),
         (QUIET + [None] * 17, TEN, State('extra', '', 4, 2)),
         (QUIET + [None] * 18, TEN, State('done', 'exhausted', 4)),
@@ -105,24 +102,10 @@ def test_an_interval_of_nothing_or_of_no_numbers_is_refused(values):
         t_interval(values, 0.90)
 
 
-def test_a_quiet_point_converges_at_four_and_is_repeated_twice_more():
-    assert actions([*QUIET, 500.0, 1.0], TEN) == ['more'] * 4 + ['extra'] * 2 + ['done']
-
-
-def test_a_point_that_does_not_converge_is_exhausted_at_the_maximum():
-    assert actions(NOISY[:20], TEN) == ['more'] * 20 + ['done']
-    assert state(rates_at(*NOISY[:20]), TEN) == State('done', 'exhausted')
-
-
 def test_a_repetition_counts_once_all_metrics_have_their_entry():
     rule = TEN._replace(fixed=True)
     assert state({'write': QUIET, 'read': QUIET[:3]}, rule) == State('more')
     assert state({'write': QUIET, 'read': QUIET}, rule) == State('done', 'fixed')
-
-
-def test_a_tighter_error_takes_longer():
-    values = [94.0, 106.0, 94.0, 106.0] * 5
-    assert state(rates_at(*values), TEN).converged_at < state(rates_at(*values), FIVE).converged_at
 
 
 def test_a_fixed_point_is_repeated_exactly_the_minimum_times():
@@ -187,7 +170,7 @@ def test_exactly_the_extra_repetitions_follow_convergence(values, rule):
 @given(spread_series, spread_series, rules)
 def test_the_last_metric_to_converge_decides(write, read, rule):
     both = state({'write': write, 'read': read}, rule).converged_at
-    alone = [state({'read': each}, rule).converged_at for each in (write, read)]
+    alone = [state({'read': values}, rule).converged_at for values in (write, read)]
     assert both is None or (None not in alone and both >= max(alone))
 
 
@@ -209,20 +192,20 @@ def standard_error(share):
 @pytest.mark.parametrize('error', [0.10, 0.05])
 @pytest.mark.parametrize('noise', [0.02, 0.05, 0.08])
 def test_the_interval_of_a_stopped_normal_point_covers_its_mean(noise, error):
-    found = benchmark.coverage(benchmark.normal, noise, StoppingRule(error), COUNT, np.random.default_rng(1))
-    assert found.covered >= 0.88 - 3 * standard_error(0.88)
+    result = benchmark.coverage(benchmark.normal, noise, StoppingRule(error), COUNT, np.random.default_rng(1))
+    assert result.covered >= 0.88 - 3 * standard_error(0.88)
 
 
 @pytest.mark.parametrize('series', ['lognormal', 'gamma'])
 def test_skewed_noise_is_covered_as_well(series):
-    found = benchmark.coverage(benchmark.SERIES[series], 0.08, StoppingRule(0.10), COUNT, np.random.default_rng(2))
-    assert found.covered >= 0.88 - 3 * standard_error(0.88)
+    result = benchmark.coverage(benchmark.SERIES[series], 0.08, StoppingRule(0.10), COUNT, np.random.default_rng(2))
+    assert result.covered >= 0.88 - 3 * standard_error(0.88)
 
 
 def test_samples_that_depend_on_each_other_are_covered_much_less():
     series = benchmark.SERIES['AR(1) 0.6']
-    found = benchmark.coverage(series, 0.05, StoppingRule(0.10), COUNT, np.random.default_rng(3))
-    assert found.covered < 0.75
+    result = benchmark.coverage(series, 0.05, StoppingRule(0.10), COUNT, np.random.default_rng(3))
+    assert result.covered < 0.75
 
 
 @pytest.mark.parametrize('error', [0.10, 0.05])
@@ -249,9 +232,9 @@ def test_what_is_expected_of_a_scatter_is_what_values_that_scatter_so_come_to(no
 
     def scattered(number):
         """Values with exactly this standard deviation as a share of their mean."""
-        values = np.array([(-1.0) ** each for each in range(number)])
+        values = np.array([(-1.0) ** index for index in range(number)])
         values = (values - values.mean()) / values.std(ddof=1)
-        return [100.0 * (1 + noise * float(each)) for each in values]
+        return [100.0 * (1 + noise * float(value)) for value in values]
 
     # Each number of repetitions has its own values: one of them ends the rule, and no smaller one does.
     ended = [n for n in range(rule.minimum, rule.maximum) if state({'rate': scattered(n)}, rule).action != 'more']

@@ -218,7 +218,7 @@ def test_scontrol_cut_short_at_any_line_is_unknown_or_the_whole(name):
     lines = said(f'{name}-scontrol').splitlines(keepends=True)
     whole = of_scontrol(''.join(lines))
     cut = [of_scontrol(''.join(lines[:count])) for count in range(len(lines))]
-    assert {each for each in cut if each.state != UNKNOWN} <= {whole}
+    assert {answer for answer in cut if answer.state != UNKNOWN} <= {whole}
     assert not cut or cut[0].state == UNKNOWN
 
 
@@ -237,8 +237,8 @@ def test_cut_short_inside_a_line_nothing_false_is_read(name):
     assert {of_scontrol(text[:count]) for count in range(len(text))} <= {job_state.UNREADABLE, of_scontrol(text)}
     text, job = said(f'{name}-sacct'), number(name)
     nothing = {job_state.UNREADABLE, JobState(NO_SUCH_JOB)}
-    found = {of_sacct(text[:count], job, str) for count in range(len(text))}
-    assert found <= {*nothing, of_sacct(text, job, str)}
+    answers = {of_sacct(text[:count], job, str) for count in range(len(text))}
+    assert answers <= {*nothing, of_sacct(text, job, str)}
 
 
 @pytest.mark.parametrize('text', ['', '\n', 'a\n', '|\n|\n', 'JobId=1\n JobState=SOMETHING_NEW\n', '\0\n'])

@@ -85,14 +85,14 @@ def test_a_time_limit_is_in_seconds_or_there_is_none(limit, seconds):
 
 
 def test_the_default_partition_comes_first_and_what_is_the_least_of_several_is_read():
-    assert [(each.name, each.cpus) for each in parse_sinfo(SAID)] == [('debug', 128), ('compute', 64), ('long', 64)]
+    assert [(row.name, row.cpus) for row in parse_sinfo(SAID)] == [('debug', 128), ('compute', 64), ('long', 64)]
 
 
 @pytest.mark.parametrize(
-    'said', ['p|1|2|1|30:00\n', 'p|1|2|1|30:00\np|3|2|3000|30:00\n', 'p|3|2|3000|1\np|1|2|1|1\n']
+    'listing', ['p|1|2|1|30:00\n', 'p|1|2|1|30:00\np|3|2|3000|30:00\n', 'p|3|2|3000|1\np|1|2|1|1\n']
 )
-def test_memory_that_slurm_was_not_given_is_unknown_and_not_1_mib(said):
-    assert parse_sinfo(said)[0].memory is None
+def test_memory_that_slurm_was_not_given_is_unknown_and_not_1_mib(listing):
+    assert parse_sinfo(listing)[0].memory is None
 
 
 def test_what_is_no_line_of_sinfo_is_quoted():
@@ -122,10 +122,10 @@ FOUR = 'n1 compute*\nn2 compute*\nn3 compute*\nn4 compute*\nn5 io\n'
 def left_out(tmp_path, monkeypatch):
     """What is left out where sinfo says this, after allocations on these nodes."""
 
-    def ask(said, used, wanted, scheduler='slurm', access='', status=0):
+    def ask(shown, used, wanted, scheduler='slurm', access='', status=0):
         (tmp_path / 'trial.yaml').write_text(TRIAL)
         (tmp_path / 'settings.py').write_text(SETTINGS.replace('SCHEDULER', scheduler).replace('ACCESS', access))
-        (tmp_path / 'sinfo').write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\nprintf "{said}"\nexit {status}\n')
+        (tmp_path / 'sinfo').write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\nprintf "{shown}"\nexit {status}\n')
         (tmp_path / 'sinfo').chmod(0o755)
         monkeypatch.setenv('PATH', f'{tmp_path}:{os.environ["PATH"]}')
         return nodes_to_leave_out(load(tmp_path), 'lab:compute', used, wanted)

@@ -60,8 +60,8 @@ def test_a_reframe_that_was_asked_to_stop_is_no_reason(said_of, tmp_path, why):
 
 def test_a_report_is_read_that_names_the_case_as_before_its_profile_was_part_of_it(said_of):
     name = said_of.plan.case.name
-    said = said_of(name=f'Check %case={name}', case=name, fail_reason=BLOCKED, jobid='12')
-    assert said.startswith('ReFrame says: job b')
+    sentence = said_of(name=f'Check %case={name}', case=name, fail_reason=BLOCKED, jobid='12')
+    assert sentence.startswith('ReFrame says: job b')
 
 
 def test_what_the_check_has_asked_already_stays(said_of):
@@ -95,7 +95,7 @@ def test_a_slurm_that_does_not_answer_is_asked_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ('entry', 'said'),
+    ('entry', 'sentence'),
     [
         (
             {'fail_reason': SBATCH, 'jobid': None},
@@ -118,8 +118,8 @@ def test_a_slurm_that_does_not_answer_is_asked_once(tmp_path, monkeypatch):
         ({}, ''),
     ],
 )
-def test_reframes_reason_comes_first_and_then_slurms(said_of, entry, said):
-    assert said_of(**entry) == said
+def test_reframes_reason_comes_first_and_then_slurms(said_of, entry, sentence):
+    assert said_of(**entry) == sentence
 
 
 def test_a_damaged_report_is_none(said_of, tmp_path):

@@ -135,8 +135,8 @@ def test_what_is_left_is_cancelled_said_and_waited_for(queue, session, screen, t
     queue.answers = [running(3, 4) + others, running(4, state='COMPLETING') + others, others]
     session_jobs.cancel_all(screen, session.site, session.id)
     assert (queue.cancelled, queue.answers) == (['3', '4'], [])
-    said = screen.export_text().splitlines()
-    assert said == [f'cancelled at the end of its session: job {n} of session {SESSION}, running on n1' for n in '34']
+    log = screen.export_text().splitlines()
+    assert log == [f'cancelled at the end of its session: job {n} of session {SESSION}, running on n1' for n in '34']
 
 
 def test_what_is_left_is_cancelled_before_anything_is_said(queue, session):

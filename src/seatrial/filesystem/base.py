@@ -36,8 +36,8 @@ class Capacity(NamedTuple):
 
 def tightest(*left: Capacity) -> Capacity:
     """The fewest bytes and inodes that any of these leaves; None where none of them has a limit or knows."""
-    free_bytes = (each.bytes for each in left if each.bytes is not None)
-    free_inodes = (each.inodes for each in left if each.inodes is not None)
+    free_bytes = (room.bytes for room in left if room.bytes is not None)
+    free_inodes = (room.inodes for room in left if room.inodes is not None)
     return Capacity(min(free_bytes, default=None), min(free_inodes, default=None))
 
 
@@ -285,13 +285,15 @@ def worsened(before: Sequence[TargetRow], after: Sequence[TargetRow]) -> Lost:
     known = {row.name: row for row in before}
     both = [(known[row.name], row) for row in after if row.name in known]
     lost = [f'{row.name}: {row.fault}' for then, row in both if row.fault and not then.fault]
-    worse = [f'{row.name}: {each}' for then, row in both for each in row.troubles if each not in then.troubles]
+    worse = [
+        f'{row.name}: {trouble}' for then, row in both for trouble in row.troubles if trouble not in then.troubles
+    ]
     return Lost('; '.join(lost), worse='; '.join(worse))
 
 
 def conditions(targets: Targets) -> Dict[str, str]:
     """The state of targets as settings (Driver.state): by kind their numbers, and those with faults; the routes."""
-    found: Dict[str, str] = {'targets': f'unknown: {targets.unseen}'} if targets.unseen else {}
+    settings: Dict[str, str] = {'targets': f'unknown: {targets.unseen}'} if targets.unseen else {}
     for kind in dict.fromkeys(row.kind for row in targets.rows):
         rows = [row for row in targets.rows if row.kind == kind]
         attention: Dict[str, List[int]] = {}
@@ -299,9 +301,11 @@ def conditions(targets: Targets) -> Dict[str, str]:
             for word in (*(() if row.active or row.fault else ('inactive',)), *row.flags, *filter(None, [row.fault])):
                 attention.setdefault(word, []).append(row.number)
         words = [f'{len(rows)}: {spelled([row.number for row in rows])}']
-        found[f'{kind}s'] = '; '.join(words + [f'{kind} {spelled(own)} {word}' for word, own in attention.items()])
+        settings[f'{kind}s'] = '; '.join(
+            words + [f'{kind} {spelled(numbers)} {word}' for word, numbers in attention.items()]
+        )
     routes = sorted({row.route for row in targets.rows if row.route})
-    return {**found, 'route': '; '.join(routes)} if routes else found
+    return {**settings, 'route': '; '.join(routes)} if routes else settings
 
 
 def spelled(indices: Sequence[int]) -> str:

@@ -76,8 +76,8 @@ class BeeGfsLayout(NamedTuple):
 
 
 def asked(layout: Layout) -> BeeGfsLayout:
-    found = {word[0]: bytes_of(word[1:]) for word in layout.asks}
-    return BeeGfsLayout(found.get('c'), found.get('S'), found.get('p'))
+    values = {word[0]: bytes_of(word[1:]) for word in layout.asks}
+    return BeeGfsLayout(values.get('c'), values.get('S'), values.get('p'))
 
 
 class BeeGfs(Mounted):
@@ -99,7 +99,7 @@ class BeeGfs(Mounted):
             return False
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
-        found = {
+        settings = {
             'client version': _told(lambda: f'beegfs {_text(VERSION).strip()}'),
             'file system': _told(lambda: _read(_client(mount), 'fs_uuid').strip()),
             'default layout': _told(lambda: '.'.join(_layout_of(path).words)),
@@ -107,20 +107,20 @@ class BeeGfs(Mounted):
         try:
             config = _config(_client(mount))
         except NoAnswer as error:
-            return {**found, 'beegfs client': unknown(str(error))}
-        return {**found, **{f'beegfs {key}': value for key, value in config.items()}}
+            return {**settings, 'beegfs client': unknown(str(error))}
+        return {**settings, **{f'beegfs {key}': value for key, value in config.items()}}
 
     def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
         """If all storage is away, statvfs(3) succeeds and gives 0 B (8.3.1, seen): then bytes are unknown."""
-        found = super().capacity(path, layout, files)
-        return found if os.statvfs(path).f_blocks else found._replace(bytes=None)
+        room = super().capacity(path, layout, files)
+        return room if os.statvfs(path).f_blocks else room._replace(bytes=None)
 
     def behaviour(self, path: str) -> Behaviour:
         """The client gives up after connCommRetrySecs; its default is longer than a failover."""
-        found, retries = super().behaviour(path), self._setting(path, 'connCommRetrySecs')
+        behaviour, retries = super().behaviour(path), self._setting(path, 'connCommRetrySecs')
         if not retries.isdigit() or int(retries) >= RETRIES_S:
-            return found
-        return found._replace(gives_up=f'the client fails I/O after {retries} s (connCommRetrySecs)')
+            return behaviour
+        return behaviour._replace(gives_up=f'the client fails I/O after {retries} s (connCommRetrySecs)')
 
     def layout(self, name: str, settings: Any) -> Layout:
         return BeeGfsLayout(**read_keys(settings, _KEYS)).named(name)
@@ -155,26 +155,26 @@ class BeeGfs(Mounted):
             return None
         wanted = asked(layout)
         try:
-            said = _first_answer(_set_argvs(wanted, directory))[1]
-            found = _layout_of(directory)
+            output = _first_answer(_set_argvs(wanted, directory))[1]
+            got = _layout_of(directory)
         except NoAnswer as error:
             return str(error)
-        if _has(found, wanted):
+        if _has(got, wanted):
             return None
-        said = ' '.join(said.split())
-        return f'{layout.canonical} was asked for, and {directory} has {".".join(found.words)}: {said}'
+        output = ' '.join(output.split())
+        return f'{layout.canonical} was asked for, and {directory} has {".".join(got.words)}: {output}'
 
     def granted(self, file: str, layout: Layout) -> Granted:
         """Compares the targets that the file lies on, and its chunk size; a file does not show its pool."""
         if layout.type != self.name:
             return super().granted(file, layout)
         try:
-            found, wanted = _layout_of(file), asked(layout)._replace(pool=None)
+            got, wanted = _layout_of(file), asked(layout)._replace(pool=None)
         except NoAnswer as error:
             return Granted(differs=f'{layout.canonical} was asked for, and what {file} has is not known: {error}')
-        if _has(found, wanted):
+        if _has(got, wanted):
             return Granted()
-        return Granted(differs=f'{layout.canonical} was asked for, and the file has {".".join(found.words)}')
+        return Granted(differs=f'{layout.canonical} was asked for, and the file has {".".join(got.words)}')
 
     def targets(self, path: str) -> Targets:
         """The states that the client gets from the management service every 30 s (sysUpdateTargetStatesSecs)."""
@@ -217,13 +217,13 @@ def entry_of(text: str) -> BeeGfsLayout:
         pool, targets = _POOL.search(entry['storage_pool']), entry['storage_targets'].split(',')
     except (ValueError, KeyError, TypeError, AttributeError):
         raise NoAnswer(f'beegfs entry info says {show(text.strip()[:80])}') from None
-    found = BeeGfsLayout(int(count), int(chunk), int(pool.group(1)) if pool else None)
-    return found._replace(stripe_count=len(targets)) if ':' in targets[0] else found
+    layout = BeeGfsLayout(int(count), int(chunk), int(pool.group(1)) if pool else None)
+    return layout._replace(stripe_count=len(targets)) if ':' in targets[0] else layout
 
 
 def ctl_entry_of(text: str) -> BeeGfsLayout:
     """As entry_of, of `beegfs-ctl --getentryinfo`. Raises NoAnswer."""
-    chunk, targets, pool = (each.search(text) for each in (_CTL_CHUNK, _CTL_TARGETS, _CTL_POOL))
+    chunk, targets, pool = (form.search(text) for form in (_CTL_CHUNK, _CTL_TARGETS, _CTL_POOL))
     if chunk is None or targets is None:
         raise NoAnswer(f'beegfs-ctl says {show(text.strip()[:80])}')
     count = int(targets.group(2) or targets.group(1))
@@ -248,25 +248,25 @@ def rows_of(text: str, kind: str, routes: Dict[str, str]) -> Iterator[TargetRow]
 
 def routes_of(text: str) -> Dict[str, str]:
     """The kinds of connections of each server in storage_nodes or meta_nodes: 'RDMA', 'TCP [fallback route]'."""
-    found: Dict[str, str] = {}
+    routes: Dict[str, str] = {}
     server = ''
     for line in text.splitlines():
         match = _NODE.match(line)
         server = match.group(1) if match else server
         if not match and line.strip().startswith('Connections:'):
             kinds = ' and '.join(dict.fromkeys(_ROUTE.findall(line)))
-            found[server] = kinds + (f' {FALLBACK}' if FALLBACK in line else '')
-    return found
+            routes[server] = kinds + (f' {FALLBACK}' if FALLBACK in line else '')
+    return routes
 
 
 def _client(mount: Mount) -> str:
     """The folder of the mount's client: with its configuration file (cfgFile), or the only one. Raises NoAnswer."""
-    found = sorted(glob.glob(os.path.join(CLIENTS, '*', 'config')))
-    folders = [os.path.dirname(name) for name in found]
+    configs = sorted(glob.glob(os.path.join(CLIENTS, '*', 'config')))
+    folders = [os.path.dirname(name) for name in configs]
     options = mount.options.split(',')
-    own = [each for each in folders if f'cfgFile={_config(each).get("cfgFile")}' in options]
-    if own or len(folders) == 1:
-        return (own or folders)[0]
+    named = [folder for folder in folders if f'cfgFile={_config(folder).get("cfgFile")}' in options]
+    if named or len(folders) == 1:
+        return (named or folders)[0]
     raise NoAnswer(f'{len(folders)} clients show themselves in {CLIENTS}')
 
 
@@ -279,8 +279,8 @@ def _read(client: str, name: str) -> str:
     return _text(os.path.join(client, name))
 
 
-def _has(found: BeeGfsLayout, wanted: BeeGfsLayout) -> bool:
-    return all(value in (None, getattr(found, key)) for key, value in wanted._asdict().items())
+def _has(got: BeeGfsLayout, wanted: BeeGfsLayout) -> bool:
+    return all(value in (None, getattr(got, key)) for key, value in wanted._asdict().items())
 
 
 def _told(question: Callable[[], str]) -> str:
@@ -291,10 +291,10 @@ def _told(question: Callable[[], str]) -> str:
 
 
 def _chunk(value: Any) -> int:
-    found = size(value)
-    if found < STRIPE_UNIT or found >= 1 << 32 or found & (found - 1):
+    chunk = size(value)
+    if chunk < STRIPE_UNIT or chunk >= 1 << 32 or chunk & (chunk - 1):
         raise ValueError(f'{show(value)} is not a chunk size; write a power of two from 64KiB, below 4GiB')
-    return found
+    return chunk
 
 
 _KEYS: Dict[str, Callable[[Any], Any]] = {
@@ -319,8 +319,8 @@ def _set_argvs(wanted: BeeGfsLayout, directory: str) -> Tuple[List[str], List[st
 
 def _layout_of(path: str) -> BeeGfsLayout:
     new = ['beegfs', 'entry', 'info', '--output', 'json', '--raw', path]
-    program, said = _first_answer((new, ['beegfs-ctl', '--getentryinfo', path]))
-    return entry_of(said) if program == 'beegfs' else ctl_entry_of(said)
+    program, output = _first_answer((new, ['beegfs-ctl', '--getentryinfo', path]))
+    return entry_of(output) if program == 'beegfs' else ctl_entry_of(output)
 
 
 def _first_answer(argvs: Tuple[List[str], ...]) -> Tuple[str, str]:

@@ -108,7 +108,7 @@ class CephLayout(NamedTuple):
     @property
     def words(self) -> Tuple[str, ...]:
         """The words of plans and records, stripes as every type writes them: ('c4', 'S1M', 'O8M', 'pflash')."""
-        sizes = ('' if each is None else binary(each) for each in (self.stripe_unit, self.object_size))
+        sizes = ('' if size is None else binary(size) for size in (self.stripe_unit, self.object_size))
         values = (str(self.stripe_count or ''), *sizes, self.pool or '')
         return tuple(letter + value for letter, value in zip('cSOp', values) if value)
 
@@ -121,11 +121,11 @@ class CephLayout(NamedTuple):
 
 
 def asked(layout: Layout) -> CephLayout:
-    found: Dict[str, Any] = {}
+    fields: Dict[str, Any] = {}
     for word in layout.asks:
         key, read = _WORDS[word[0]]
-        found[key] = read(word[1:])
-    return CephLayout(**found)
+        fields[key] = read(word[1:])
+    return CephLayout(**fields)
 
 
 def from_settings(settings: Any) -> CephLayout:
@@ -188,15 +188,15 @@ class CephFs(Mounted):
             (seen,) = _attributes(('dir.layout', 'cluster_fsid'), path)
         except NoAnswer as error:
             return {'default layout': unknown(str(error))}
-        found = {'cluster': seen.get('cluster_fsid', unknown('this client does not show it'))}
-        found['default layout'] = seen.get('dir.layout', 'that of the directory above')
+        settings = {'cluster': seen.get('cluster_fsid', unknown('this client does not show it'))}
+        settings['default layout'] = seen.get('dir.layout', 'that of the directory above')
         if mount.type == FUSE:
             try:
                 place = _socket_of(path)
-                found.update(state_of(*(_told(place, words, ANSWER_S) for words in ('status', 'config show'))))
+                settings.update(state_of(*(_told(place, words, ANSWER_S) for words in ('status', 'config show'))))
             except NoAnswer as error:
-                found['client'] = unknown(str(error))
-        return found
+                settings['client'] = unknown(str(error))
+        return settings
 
     def layout(self, name: str, settings: Any) -> Layout:
         return from_settings(settings).named(name)
@@ -232,8 +232,8 @@ class CephFs(Mounted):
         try:
             (seen,) = _attributes(('file.layout',), file)
         except NoAnswer as error:
-            said = f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
-            return Granted(differs=said)
+            why = f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
+            return Granted(differs=why)
         return Granted(differs=difference(asked(layout), seen.get('file.layout', 'nothing')))
 
     def _cold(self, path: str, mount: Mount) -> Cold:
@@ -262,34 +262,34 @@ class CephFs(Mounted):
         """Bytes from all servers, names and attributes included; the kernel's client: from OSDs. Bytes that ceph-fuse
         has sent to OSDs; those of the kernel's client are untried."""
         mount, _ = look(path)
-        found = self.meter(path).look(ANSWER_S)
-        return Exchanged(found.get(READ), found.get(WRITTEN) if mount and mount.type == FUSE else None)
+        counters = self.meter(path).look(ANSWER_S)
+        return Exchanged(counters.get(READ), counters.get(WRITTEN) if mount and mount.type == FUSE else None)
 
     def _meter(self, path: str, mount: Mount) -> Meter:
         """Counters of this mount: ceph-fuse's messages, or bytes that the kernel's client has read and written."""
         try:
             if mount.type == FUSE:
                 place = _socket_of(path)
-                said = "this node's ceph-fuse: all that it receives, data that it sends"
-                return Meter(said, '', lambda deadline_s: _messages(place, deadline_s))
-            own = _client(path)
+                whose = "this node's ceph-fuse: all that it receives, data that it sends"
+                return Meter(whose, '', lambda deadline_s: _messages(place, deadline_s))
+            client = _client(path)
         except NoAnswer as error:
             return no_meter(str(error))
-        file = os.path.join(DEBUGFS, f'{own["cluster_fsid"]}.{own["client_id"]}', 'metrics', 'size')
+        file = os.path.join(DEBUGFS, f'{client["cluster_fsid"]}.{client["client_id"]}', 'metrics', 'size')
         if not _kernel_counters(file):
             return no_meter(f'{file} cannot be read, or has no bytes')
-        said = f"this node's CephFS client of {mount.source}, data alone"
-        return Meter(said, '', lambda deadline_s: _kernel_counters(file))
+        whose = f"this node's CephFS client of {mount.source}, data alone"
+        return Meter(whose, '', lambda deadline_s: _kernel_counters(file))
 
 
 def rows_of(osds: Dict[str, Any], health: Dict[str, Any]) -> Tuple[TargetRow, ...]:
     """Rows of `ceph osd dump` and `ceph health`. An OSD that is out was taken out; one in and down is away."""
     rows = []
-    for each in osds.get('osds', ()):
-        states = each.get('state', ())
-        fault = 'down' if each['in'] and not each['up'] else ''
+    for osd in osds.get('osds', ()):
+        states = osd.get('state', ())
+        fault = 'down' if osd['in'] and not osd['up'] else ''
         flags = tuple(state for state in ('nearfull', 'backfillfull', 'full') if state in states)
-        rows.append(TargetRow('OSD', each['osd'], f'osd.{each["osd"]}', bool(each['in']), flags=flags, fault=fault))
+        rows.append(TargetRow('OSD', osd['osd'], f'osd.{osd["osd"]}', bool(osd['in']), flags=flags, fault=fault))
     named = (name for name in health.get('checks', {}) if not name.startswith('OSD_'))
     flags = tuple(name for name in named if any(word in name for word in DAMAGE))
     return (*rows, TargetRow('cluster', 0, 'the cluster', True, flags=flags))
@@ -304,7 +304,7 @@ def difference(wanted: CephLayout, seen: str) -> Optional[str]:
 
 def left(seen: List[Dict[str, str]]) -> Capacity:
     """The room that the quotas of some directories leave, by the tightest. A directory is an entry of its own."""
-    rows = [{key: int(value) for key, value in each.items() if value.isdigit()} for each in seen]
+    rows = [{key: int(value) for key, value in attributes.items() if value.isdigit()} for attributes in seen]
 
     def tightest(limit: str, used: str) -> Optional[int]:
         return min((max(0, row[limit] - row.get(used, 0)) for row in rows if row.get(limit)), default=None)
@@ -314,17 +314,17 @@ def left(seen: List[Dict[str, str]]) -> Capacity:
 
 def state_of(status: Dict[str, Any], settings: Dict[str, Any]) -> Dict[str, str]:
     version = status.get('metadata', {}).get('ceph_version', unknown('ceph-fuse does not show it'))
-    found = {'client version': str(version), 'file system': str(status.get('fs_name', ''))}
-    found.update({name: str(settings[name]) for name in SETTINGS if name in settings})
-    return found
+    shown = {'client version': str(version), 'file system': str(status.get('fs_name', ''))}
+    shown.update({name: str(settings[name]) for name in SETTINGS if name in settings})
+    return shown
 
 
 def traffic_of(counters: Dict[str, Any]) -> Dict[str, int]:
     """The bytes of all messages received, and of data sent to OSDs, in `perf dump`; empty if it has another form. The
     messages' own counter of bytes sent leaves out data that wait for a full socket (seen)."""
-    workers = [each for name, each in counters.items() if name.startswith('AsyncMessenger::Worker')]
+    workers = [worker for name, worker in counters.items() if name.startswith('AsyncMessenger::Worker')]
     try:
-        received = sum(int(each['msgr_recv_bytes']) for each in workers)
+        received = sum(int(worker['msgr_recv_bytes']) for worker in workers)
         return {READ: received, WRITTEN: int(counters['objecter']['op_send_bytes'])} if workers else {}
     except (KeyError, TypeError):
         return {}
@@ -370,8 +370,8 @@ def _attributes(names: Tuple[str, ...], *paths: str) -> List[Dict[str, str]]:
         raise NoAnswer(f'{paths[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
     if answer.exit_status != 0:
         raise NoAnswer(answer.stderr.strip())
-    found: List[Dict[str, str]] = json.loads(answer.stdout)
-    return found
+    values: List[Dict[str, str]] = json.loads(answer.stdout)
+    return values
 
 
 def _asked_monitors(*words: str) -> Dict[str, Any]:
@@ -379,14 +379,14 @@ def _asked_monitors(*words: str) -> Dict[str, Any]:
         raise NoAnswer(_UNTOLD[0])
     answer = ask(['ceph', '--connect-timeout', str(CONNECTING_S), *words, '--format', 'json'], ANSWER_S)
     if answer is None or answer.exit_status != 0:
-        said = answer.stderr.strip().splitlines() if answer else ['ceph is not installed on this node']
-        _UNTOLD.append(f'the monitors do not tell this user: {said[-1] if said else "no answer"}')
+        complaint = answer.stderr.strip().splitlines() if answer else ['ceph is not installed on this node']
+        _UNTOLD.append(f'the monitors do not tell this user: {complaint[-1] if complaint else "no answer"}')
         raise NoAnswer(_UNTOLD[0])
     try:
-        found: Dict[str, Any] = json.loads(answer.stdout[answer.stdout.index('{') :])
+        facts: Dict[str, Any] = json.loads(answer.stdout[answer.stdout.index('{') :])
     except ValueError:
         raise NoAnswer(f'ceph {" ".join(words)} is not understood') from None
-    return found
+    return facts
 
 
 _UNTOLD: List[str] = []  # the reason why the monitors do not answer; a process asks them in vain only once
@@ -402,7 +402,7 @@ def _client(path: str) -> Dict[str, str]:
 
 def _socket_of(path: str) -> str:
     """The admin socket of the ceph-fuse with the mount's number; two of one number are told apart by their mounts."""
-    own = _client(path)['client_id'].replace('client', '')
+    client_id = _client(path)['client_id'].replace('client', '')
     folder = os.path.dirname(SOCKETS)
     if not os.access(folder, os.R_OK | os.X_OK):
         raise NoAnswer(f'only root and the group ceph may ask the admin socket of ceph-fuse ({folder})')
@@ -411,14 +411,14 @@ def _socket_of(path: str) -> str:
     for place in glob.glob(SOCKETS):
         try:
             status = _told(place, 'status', ANSWER_S)
-            if str(status.get('id')) == own:
+            if str(status.get('id')) == client_id:
                 points[place] = status.get('metadata', {}).get('mount_point')
         except NoAnswer as error:
             why = str(error)
     if len(points) > 1:
         mount, why = look(path)
         points = {place: point for place, point in points.items() if mount is not None and point == mount.point}
-        why = why or f'several ceph-fuse have number {own}, and not one of them says that it is mounted here'
+        why = why or f'several ceph-fuse have number {client_id}, and not one of them says that it is mounted here'
     if len(points) == 1:
         return next(iter(points))
     raise NoAnswer(why)
@@ -427,19 +427,19 @@ def _socket_of(path: str) -> str:
 def _told(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str, Any]:
     """The answer of an admin socket: a length of four bytes, then JSON."""
     end = time.monotonic() + deadline_s
-    said = b''
+    received = b''
     try:
         with socket.socket(socket.AF_UNIX) as channel:
             channel.settimeout(deadline_s)
             channel.connect(place)
             channel.sendall(json.dumps(dict(words, prefix=command, format='json')).encode() + b'\0')
-            while len(said) < 4 or len(said) < 4 + struct.unpack('>I', said[:4])[0]:
+            while len(received) < 4 or len(received) < 4 + struct.unpack('>I', received[:4])[0]:
                 channel.settimeout(max(0.001, end - time.monotonic()))
                 piece = channel.recv(1 << 16)
                 if not piece:
                     break
-                said += piece
-        answer = json.loads(said[4:].decode())
+                received += piece
+        answer = json.loads(received[4:].decode())
     except (OSError, ValueError) as error:
         raise NoAnswer(f'{place}: {error}') from None
     if not isinstance(answer, dict):

@@ -106,12 +106,12 @@ class GlusterFS(Mounted):
     def targets(self, path: str) -> Targets:
         """The bricks, in the distribution's order, with their hosts as servers; how full they are is not shown."""
         rows, servers = [], {}
-        for number, each in enumerate(_subvolumes(path)):
-            away = [':'.join(brick) for brick, there in zip(each.bricks, each.connected) if not there]
+        for number, subvolume in enumerate(_subvolumes(path)):
+            away = [':'.join(brick) for brick, there in zip(subvolume.bricks, subvolume.connected) if not there]
             fault = f'{", ".join(away)} not connected' if away else ''
-            rows.append(TargetRow('brick', number, each.name, any(each.connected), fault=fault))
-            if len(each.bricks) == 1:
-                servers[target_name('brick', number)] = each.bricks[0][0]
+            rows.append(TargetRow('brick', number, subvolume.name, any(subvolume.connected), fault=fault))
+            if len(subvolume.bricks) == 1:
+                servers[target_name('brick', number)] = subvolume.bricks[0][0]
         return Targets(tuple(rows), servers)
 
     def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = AS_IT_IS) -> Layout:
@@ -133,8 +133,8 @@ class GlusterFS(Mounted):
         wanted, fault = _asked(layout, _subvolumes(os.path.dirname(files[0])))
         if fault is not None:
             return fault
-        names = ', '.join(each.name for each in wanted)
-        pairs = [word for each, file in zip(cycle(wanted), files) for word in (each.key, file)]
+        names = ', '.join(subvolume.name for subvolume in wanted)
+        pairs = [word for subvolume, file in zip(cycle(wanted), files) for word in (subvolume.key, file)]
         answer = ask([sys.executable, '-IS', '-c', _PLACE, *pairs], PLACING_S)
         if answer is None or answer.exit_status is None:
             return f'{names}: no answer within {PLACING_S:.0f} s; is a server down?'
@@ -142,8 +142,8 @@ class GlusterFS(Mounted):
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
         """Reads glusterfs.pathinfo of the file, and the connections of the client to its bricks."""
-        said = [f'brick {host}:{place}' for place, host in (_lies_on(file) if file else ())]
-        return '; '.join(said + [row.fault for row in self.targets(path).rows if row.fault])
+        bricks = [f'brick {host}:{place}' for place, host in (_lies_on(file) if file else ())]
+        return '; '.join(bricks + [row.fault for row in self.targets(path).rows if row.fault])
 
     def granted(self, file: str, layout: Layout) -> Granted:
         """Reads glusterfs.pathinfo of the file, which any user may read."""
@@ -155,17 +155,17 @@ class GlusterFS(Mounted):
         if fault is not None or not lies_on:
             why = fault or 'it has no glusterfs.pathinfo'
             return Granted(differs=f'{layout.name} was asked for, and where {file} lies is not known: {why}')
-        if any(all(_is_one_of(host, place, each, known) for place, host in lies_on) for each in wanted):
+        if any(all(_is_one_of(host, place, subvolume, known) for place, host in lies_on) for subvolume in wanted):
             return Granted()
-        names = ', '.join(each.name for each in wanted)
-        found = ' + '.join(f'{host}:{place}' for place, host in lies_on)
-        return Granted(differs=f'{layout.name} ({names}) was asked for, and {file} lies on {found}')
+        names = ', '.join(subvolume.name for subvolume in wanted)
+        where = ' + '.join(f'{host}:{place}' for place, host in lies_on)
+        return Granted(differs=f'{layout.name} ({names}) was asked for, and {file} lies on {where}')
 
     def exchanged(self, path: str) -> Exchanged:
         """Traffic between all bricks and the client; the counters of a new connection begin at 0."""
         mount, _ = look(path)
-        found = _traffic(mount, ANSWER_S) if mount else {}
-        return Exchanged(found.get(READ), found.get(WRITTEN))
+        counters = _traffic(mount, ANSWER_S) if mount else {}
+        return Exchanged(counters.get(READ), counters.get(WRITTEN))
 
     def _meter(self, path: str, mount: Mount) -> Meter:
         """As `exchanged`."""
@@ -179,28 +179,28 @@ def state_of(files: Dict[str, str]) -> Dict[str, str]:
     """The settings in these files of .meta: version, command line, connections, translators with their options."""
     bricks = connections_of(files)
     types = {name[: -len('/type')]: text.strip() for name, text in files.items() if name.endswith('/type')}
-    found = {
+    settings = {
         'client version': f'glusterfs {_quoted(files, "../../version")}',
         'client command': _quoted(files, '../../cmdline'),
         'translators': ', '.join(sorted(set(types.values()) - {'protocol/client', 'meta'})),
     }
     for name, connected in bricks.items():
         host, place = (files.get(f'{name}/options/remote-{word}', '?').strip() for word in ('host', 'subvolume'))
-        found[f'brick {name}'] = f'{host}:{place}{"" if connected else ", not connected"}'
+        settings[f'brick {name}'] = f'{host}:{place}{"" if connected else ", not connected"}'
     for name, type in types.items():
         if type.startswith(SHOWN):
-            found.update({f'{name} {key}': value for key, value in _options(files, name)})
-    return found
+            settings.update({f'{name} {key}': value for key, value in _options(files, name)})
+    return settings
 
 
 def connections_of(files: Dict[str, str]) -> Dict[str, bool]:
     """True for each brick that the client reaches, by the name of the brick's protocol/client translator."""
-    found = {}
+    reached = {}
     for name, text in files.items():
         values = dict(_values(text))
         if 'xlator.protocol.client' in text and 'connected' in values:
-            found[name[: -len('/private')]] = values['connected'] == '1'
-    return found
+            reached[name[: -len('/private')]] = values['connected'] == '1'
+    return reached
 
 
 def subvolumes_of(files: Dict[str, str]) -> Tuple[Subvolume, ...]:
@@ -227,7 +227,7 @@ def subvolumes_of(files: Dict[str, str]) -> Tuple[Subvolume, ...]:
         Subvolume(
             f'@{whole[0]}:{name}',
             tuple(map(brick, clients(name))),
-            tuple(reached.get(each, False) for each in clients(name)),
+            tuple(reached.get(client, False) for client in clients(name)),
         )
         for _, name in sorted(below[whole[0]].items())
     )
@@ -288,13 +288,13 @@ def _asked(layout: Layout, known: Sequence[Subvolume]) -> Tuple[List[Subvolume],
 
 def _is_one_of(host: str, place: str, wanted: Subvolume, known: Sequence[Subvolume]) -> bool:
     """True if a brick's directory and host are among the wanted ones; the host may have another name there."""
-    hosts = [own for own, directory in wanted.bricks if directory == place]
-    if not any(directory == place for each in known if each != wanted for _, directory in each.bricks):
+    hosts = [name for name, directory in wanted.bricks if directory == place]
+    if not any(directory == place for subvolume in known if subvolume != wanted for _, directory in subvolume.bricks):
         return bool(hosts)
-    if host.partition('.')[0] in [own.partition('.')[0] for own in hosts]:
+    if host.partition('.')[0] in [name.partition('.')[0] for name in hosts]:
         return True
     addresses = _addresses(host)
-    return any(addresses & _addresses(own) for own in hosts)
+    return any(addresses & _addresses(name) for name in hosts)
 
 
 def _addresses(host: str) -> Set[str]:

@@ -57,18 +57,18 @@ class Gpfs(Mounted):
             return Capacity(None, None)
         device, fileset = os.path.basename(mount.source), _attributes(path).get('fileset name', '')
         whose = [('-u', str(os.geteuid())), ('-g', str(os.getegid())), *([('-j', fileset)] if fileset else [])]
-        answers = [ask([os.path.join(MM, 'mmlsquota'), *each, device], MM_S) for each in whose]
+        answers = [ask([os.path.join(MM, 'mmlsquota'), *option, device], MM_S) for option in whose]
         return tightest(*(left for answer in answers if answer for left in quotas_of(answer.stdout, fileset)))
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
-        found = {f'gpfs {key}': value for key, value in _attributes(path).items() if key in ATTRIBUTES}
+        settings = {f'gpfs {key}': value for key, value in _attributes(path).items() if key in ATTRIBUTES}
         with contextlib.suppress(OSError):
-            found['block size'] = str(os.stat(path).st_blksize)
+            settings['block size'] = str(os.stat(path).st_blksize)
         for argv in PACKAGE_QUERIES:
             answer = ask(argv, ANSWER_S)
             if answer is not None and answer.exit_status == 0:
-                return {**found, 'client version': answer.stdout.strip()}
-        return {**found, 'client version': unknown('no package gpfs.base; mmdiag --version is for root')}
+                return {**settings, 'client version': answer.stdout.strip()}
+        return {**settings, 'client version': unknown('no package gpfs.base; mmdiag --version is for root')}
 
     def targets(self, path: str) -> Targets:
         """The disks by mmlsdisk, and the health of this node by mmhealth, both for root alone."""
@@ -89,8 +89,8 @@ class Gpfs(Mounted):
 def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
     """The room that each row of `mmlsquota` leaves to this fileset: the hard limit, or the soft one where there is no
     other, less the blocks in use or in doubt."""
-    for own, *row in _QUOTA.findall(text):
-        if own not in ('', fileset):
+    for of_fileset, *row in _QUOTA.findall(text):
+        if of_fileset not in ('', fileset):
             continue
         used, soft, hard, doubt, files, files_soft, files_hard, files_doubt = map(int, row)
         limit, files_limit = hard or soft, files_hard or files_soft
@@ -117,15 +117,15 @@ def node_of(text: str, device: str) -> Iterator[TargetRow]:
         )
         if row['component'] == 'NODE' or of_others or row['status'] in WELL:
             continue
-        said = f'{row["component"]} of {row["entityname"]} {row["status"]}'
-        (faults if row['status'] in AWAY else flags).append(said)
+        component = f'{row["component"]} of {row["entityname"]} {row["status"]}'
+        (faults if row['status'] in AWAY else flags).append(component)
     yield TargetRow('node', 0, 'this node', True, flags=tuple(flags), fault=', '.join(faults))
 
 
 def records_of(text: str, section: str = '') -> List[Dict[str, str]]:
     """The lines of a -Y output, by the names of its heading: 'COMMAND:SECTION:HEADER:...', percent-encoded."""
     names: Optional[List[str]] = None
-    found = []
+    records = []
     for line in text.splitlines():
         fields = [unquote(field) for field in line.split(':')]
         if len(fields) < 3 or fields[1] != section:
@@ -133,8 +133,8 @@ def records_of(text: str, section: str = '') -> List[Dict[str, str]]:
         if fields[2] == 'HEADER':
             names = fields
         elif names is not None:
-            found.append(dict(zip(names, fields)))
-    return found
+            records.append(dict(zip(names, fields)))
+    return records
 
 
 def _attributes(path: str) -> Dict[str, str]:
@@ -150,6 +150,6 @@ def _told(program: str, *words: str) -> str:
     if answer is None:
         raise NoAnswer(f'{MM}/{program} is not installed on this node')
     if ':HEADER:' not in answer.stdout:
-        said = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
-        raise NoAnswer(f'{program} does not tell this user: {said[-1] if said else "no answer"}')
+        lines = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
+        raise NoAnswer(f'{program} does not tell this user: {lines[-1] if lines else "no answer"}')
     return answer.stdout

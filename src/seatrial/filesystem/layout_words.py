@@ -22,14 +22,16 @@ class Stripes(NamedTuple):
 
 def plain_stripes(layout: Layout) -> Optional[Stripes]:
     """The plain stripes that a layout of any type asks for; None if it asks for anything else."""
-    found = Stripes()
+    stripes = Stripes()
     for word in layout.asks:
         match = _STRIPES.match(word)
         if match is None:
             return None
         count, size_ = match.groups()
-        found = found._replace(stripe_count=int(count)) if count else found._replace(stripe_size=bytes_of(size_))
-    return found
+        stripes = (
+            stripes._replace(stripe_count=int(count)) if count else stripes._replace(stripe_size=bytes_of(size_))
+        )
+    return stripes
 
 
 def binary(size: int) -> str:
@@ -48,17 +50,17 @@ def read_keys(settings: Any, keys: Dict[str, Callable[[Any], Any]]) -> Dict[str,
     """The values of a mapping, each by the reader of its key, which raises ValueError with a sentence."""
     if not isinstance(settings, dict):
         raise LayoutError([], f'{show(settings)} stands where a mapping is expected; write {{stripe_count: 4}}')
-    found = {}
+    values = {}
     for key, value in settings.items():
         if key not in keys:
             raise LayoutError([key], f'there is no such key; {choice(key, keys)}')
         try:
-            found[key] = keys[key](value)
+            values[key] = keys[key](value)
         except LayoutError as error:
             raise LayoutError([key, *error.keys], error.sentence) from None
         except ValueError as error:
             raise LayoutError([key], str(error)) from None
-    return found
+    return values
 
 
 def number(what: str, first: int, last: int, or_all: bool = False) -> Callable[[Any], int]:
@@ -81,17 +83,17 @@ def stripe_size(what: str) -> Callable[[Any], int]:
     """A reader of sizes in bytes that a stripe can have."""
 
     def read(value: Any) -> int:
-        found = size(value)
-        if found % STRIPE_UNIT or found >= 1 << 32:
+        stripe = size(value)
+        if stripe % STRIPE_UNIT or stripe >= 1 << 32:
             raise ValueError(f'{show(value)} is not {what}; write a multiple of 64KiB below 4GiB')
-        return found
+        return stripe
 
     return read
 
 
 def size(value: Any) -> int:
     """A size in bytes, as a site writes it. Raises ValueError."""
-    found = parse_size(value) if isinstance(value, str) and len(value) <= 40 else value
-    if type(found) is not int or not 0 < found < 1 << 63:
+    in_bytes = parse_size(value) if isinstance(value, str) and len(value) <= 40 else value
+    if type(in_bytes) is not int or not 0 < in_bytes < 1 << 63:
         raise ValueError(f'{show(value)} is not a size; write a number from 1 and a unit: 64KiB, 1.5GiB')
-    return found
+    return in_bytes

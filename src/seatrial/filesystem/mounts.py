@@ -40,15 +40,15 @@ def read_mounts() -> Iterable[Mount]:
 
 def parse_mountinfo(text: str) -> Iterable[Mount]:
     """The mounts in this text. Other lines than in proc(5) are skipped; some kernels give no file-system options."""
-    found = []
+    mounts = []
     for line in text.splitlines():
         before, dash, after = line.partition(' - ')
         fields, rest = before.split(' '), after.split(' ')
         if dash and len(fields) >= 6 and len(rest) >= 2:
-            own = ''.join(rest[2:3]).split(',')
-            options = ','.join(filter(None, dict.fromkeys(fields[5].split(',') + own)))
-            found.append(Mount(_unescaped(fields[4]), rest[0], _unescaped(rest[1]), options))
-    return found
+            of_type = ''.join(rest[2:3]).split(',')
+            options = ','.join(filter(None, dict.fromkeys(fields[5].split(',') + of_type)))
+            mounts.append(Mount(_unescaped(fields[4]), rest[0], _unescaped(rest[1]), options))
+    return mounts
 
 
 def _unescaped(text: str) -> str:

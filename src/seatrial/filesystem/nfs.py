@@ -59,11 +59,11 @@ class Nfs(Mounted):
         """A server that was stopped for 5 s took five attempts, and no call was sent again (Linux 6.1, seen). After 5
         minutes without work a client closes a transport, which then takes one attempt and no more."""
         again, attempts = after.sent_again - before.sent_again, after.attempts - before.attempts
-        said = f'{again} calls were sent again to the NFS server' if again > 0 else ''
+        repeats = f'{again} calls were sent again to the NFS server' if again > 0 else ''
         if before.transports and attempts > (0 if again > 0 else after.transports):
             tried = f'the NFS server was lost: {attempts} attempts to connect'
-            return Lost(said=f'{tried}, and {said}' if said else tried)
-        return Lost(worse=said)
+            return Lost(said=f'{tried}, and {repeats}' if repeats else tried)
+        return Lost(worse=repeats)
 
     def behaviour(self, path: str) -> Behaviour:
         mount, _ = look(path)
@@ -71,12 +71,12 @@ class Nfs(Mounted):
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         section = section_of(_mountstats(), mount.point)
-        found = read_settings('rpc', '/proc/sys/sunrpc', RPC_SETTINGS)
+        settings = read_settings('rpc', '/proc/sys/sunrpc', RPC_SETTINGS)
         for key in ('opts', 'caps', 'nfsv4', 'sec'):
             match = re.search(rf'^\s*{key}:\s*(.*)$', section, flags=re.MULTILINE)
             if match:
-                found[f'nfs {key}'] = re.sub(r'lease_expired=\d+', 'lease_expired', match.group(1).strip())
-        return found
+                settings[f'nfs {key}'] = re.sub(r'lease_expired=\d+', 'lease_expired', match.group(1).strip())
+        return settings
 
     def _cold(self, path: str, mount: Mount) -> Cold:
         local = 'fsc' in re.split('[,=]', mount.options)
@@ -85,8 +85,8 @@ class Nfs(Mounted):
     def exchanged(self, path: str) -> Exchanged:
         """All mounts of this export are counted as one client, with pNFS too (nfs_writeback_done, fs/nfs/write.c)."""
         mount, _ = look(path)
-        found = traffic(section_of(_mountstats(), mount.point)) if mount else {}
-        return Exchanged(found.get(READ), found.get(WRITTEN))
+        counters = traffic(section_of(_mountstats(), mount.point)) if mount else {}
+        return Exchanged(counters.get(READ), counters.get(WRITTEN))
 
     def _meter(self, path: str, mount: Mount) -> Meter:
         """Counters of all mounts of this export in mountstats, which asks no server."""
@@ -100,15 +100,15 @@ class Nfs(Mounted):
 def gives_up(mount: Mount) -> str:
     """The options of a soft mount, on which I/O fails, as a clause; empty where I/O waits."""
     options = mount.options.split(',')
-    how = [each for each in options if each in ('soft', 'softerr')]
-    after = [each for each in options if each.startswith(('timeo=', 'retrans='))]
+    how = [option for option in options if option in ('soft', 'softerr')]
+    after = [option for option in options if option.startswith(('timeo=', 'retrans='))]
     return f'{mount.source} is mounted {how[0]} ({", ".join(after)})' if how else ''
 
 
 def trouble_of(section: str) -> Trouble:
     calls = _CALL.findall(section)
     transports = [numbers.split() for kind, numbers in _TRANSPORT.findall(section) if kind != 'udp']
-    attempts = sum(int(each[ATTEMPTS]) for each in transports if len(each) > ATTEMPTS)
+    attempts = sum(int(fields[ATTEMPTS]) for fields in transports if len(fields) > ATTEMPTS)
     return Trouble(sum(int(sent) - int(made) for made, sent, _ in calls), attempts, len(transports))
 
 
@@ -116,7 +116,7 @@ def section_of(text: str, mount_point: str) -> str:
     """The section of this mount in mountstats; '' without one. Escapes are those of mountinfo."""
     place = re.sub(r'[ \t\n\\]', lambda match: f'\\{ord(match.group()):03o}', mount_point)
     sections = ('\n' + text).split('\ndevice ')
-    return next((each for each in reversed(sections) if f' mounted on {place} with fstype nfs' in each), '')
+    return next((section for section in reversed(sections) if f' mounted on {place} with fstype nfs' in section), '')
 
 
 def traffic(section: str) -> Dict[str, int]:
@@ -126,12 +126,12 @@ def traffic(section: str) -> Dict[str, int]:
     if match is None:
         return {}
     moved = match.group(1).split()
-    found = {READ: int(moved[SERVER_READ]), WRITTEN: int(moved[SERVER_WRITTEN])}
+    counters = {READ: int(moved[SERVER_READ]), WRITTEN: int(moved[SERVER_WRITTEN])}
     for call, name in (('READ(?:_PLUS)?', 'read_rpcs'), ('WRITE', 'write_rpcs')):
         made = re.findall(rf'^\s*{call}:\s+(\d+)\s', section, flags=re.MULTILINE)
         if made:
-            found[name] = sum(map(int, made))
-    return found
+            counters[name] = sum(map(int, made))
+    return counters
 
 
 def _mountstats() -> str:

@@ -35,5 +35,5 @@ class Ocfs2(Mounted):
         return super().behaviour(path)._replace(reads_are_counted=False)
 
     def exchanged(self, path: str) -> Exchanged:
-        found = self.meter(path).look(ANSWER_S)
-        return Exchanged(found.get(READ), found.get(WRITTEN))
+        counters = self.meter(path).look(ANSWER_S)
+        return Exchanged(counters.get(READ), counters.get(WRITTEN))

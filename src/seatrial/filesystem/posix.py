@@ -63,32 +63,32 @@ class Mounted(Driver):
         user, mount = os.geteuid(), mount_of(os.path.realpath(path))
         if mount is None or (user == 0 and mount.type != 'xfs'):
             return Capacity(None, None)
-        directory, said, unseen = os.stat(path), '', ''
+        directory, output, unseen = os.stat(path), '', ''
         # New files get the group of a directory with the set-group-ID bit, else this process's (open(2)).
         group = directory.st_gid if directory.st_mode & stat.S_ISGID else os.getegid()
         for kind, whose in (('--user', user), ('--group', group)):
             rows = ['--verbose', '--no-wrap', '--raw-grace', f'--filesystem={mount.point}']
             answer = ask(['quota', kind, *rows, str(whose)], QUOTA_DEADLINE_S)
-            said += answer.stdout if answer else ''
+            output += answer.stdout if answer else ''
             if (answer is None or answer.exit_status is None) and _QUOTA_OPTION.search(mount.options):
                 unseen = f'the quota that {mount.point} is mounted with: quota(1) does not answer'
-        return parse_quota(said, user, group)._replace(unseen=unseen)
+        return parse_quota(output, user, group)._replace(unseen=unseen)
 
     def state(self, path: str) -> Dict[str, str]:
         """Kernel, mount, read-ahead, block device, write-back settings; and the type's own."""
         mount, why_not = look(path)
         if mount is None:
             return {'mounted': unknown(why_not)}
-        found = {
+        settings = {
             'client version': f'Linux {os.uname().release}',
             'mounted': f'{mount.source} on {mount.point} type {mount.type}',
             'mount options': mount.options,
         }
         for more in (_device_state(path, mount), read_settings('vm', '/proc/sys/vm', DIRTY_SETTINGS)):
-            found.update(more)
-        found.update(conditions(self.targets(path)))
-        found.update(self._own_state(path, mount))
-        return found
+            settings.update(more)
+        settings.update(conditions(self.targets(path)))
+        settings.update(self._own_state(path, mount))
+        return settings
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         return {}
@@ -152,7 +152,6 @@ class Posix(Mounted):
     tried = 'ext4, xfs and tmpfs, Linux 6.18 and 6.1, one node'
     tried_on = '2026-11-22'
     sources = 'proc(5), statvfs(3), quota(1)'
-    no_layout = 'no layout: this file-system type has no layouts to set'
 
     def may_block_s(self, mount: Optional[Mount]) -> float:
         """A local file system has no failover; what is not known as one may have its servers elsewhere."""
@@ -196,16 +195,16 @@ def unknown(why: str) -> str:
 
 def read_settings(prefix: str, directory: str, names: Iterable[str]) -> Dict[str, str]:
     """The values by 'prefix name'. A name that this kernel lacks is left out."""
-    found = {}
+    settings = {}
     for name in names:
         try:
             with open(f'{directory}/{name}', encoding='utf-8', errors='replace') as stream:
-                found[f'{prefix} {name}'] = ','.join(stream.read().split('\n')).strip(', ')
+                settings[f'{prefix} {name}'] = ','.join(stream.read().split('\n')).strip(', ')
         except FileNotFoundError:
             continue
         except OSError as error:
-            found[f'{prefix} {name}'] = unknown(error.strerror or 'it cannot be read')
-    return found
+            settings[f'{prefix} {name}'] = unknown(error.strerror or 'it cannot be read')
+    return settings
 
 
 def parse_quota(text: str, user: int, group: int) -> Capacity:
@@ -213,15 +212,15 @@ def parse_quota(text: str, user: int, group: int) -> Capacity:
     A row is: file system, blocks, quota, limit, grace, files, quota, limit, grace; 0 is no limit, an asterisk an
     exceeded one. Past its grace, seconds since 1970, a soft limit is a hard one (quotactl(2), dqb_btime)."""
     wanted, of, now = {('user', user), ('group', group)} - UNLIMITED, ('', -1), time.time()
-    found = []
+    rooms = []
     for line in text.splitlines():
         title, fields = _QUOTA_TITLE.match(line), line.split()
         of = (title.group(1), int(title.group(2))) if title else of
         numbers = [field.rstrip('*') for field in fields[1:]]
         if of in wanted and len(numbers) == 8 and all(number.isdigit() for number in numbers):
             values = [int(number) for number in numbers]
-            found.append(Capacity(_left(values[:4], QUOTA_BLOCK, now), _left(values[4:], 1, now)))
-    return tightest(*found)
+            rooms.append(Capacity(_left(values[:4], QUOTA_BLOCK, now), _left(values[4:], 1, now)))
+    return tightest(*rooms)
 
 
 def _left(row: List[int], unit: int, now: float) -> Optional[int]:
@@ -263,11 +262,10 @@ def _block_device(path: str, mount: Mount) -> Optional[str]:
 def below_device(place: str) -> str:
     """Parts below a block device, by its folder in sysfs, that may answer its reads from a cache; or empty. A device
     made of others (dm, md) is as they are. No guest sees if the host caches the disk that it offers."""
-    disk = os.path.realpath(place)
-    disk = disk if os.path.isdir(os.path.join(disk, 'queue')) else os.path.dirname(disk)
+    disk = _disk_of(place)
     name, slaves = os.path.basename(disk), os.path.join(disk, 'slaves')
-    for each in sorted(os.listdir(slaves)) if os.path.isdir(slaves) else ():
-        below = below_device(os.path.join(slaves, each))
+    for slave in sorted(os.listdir(slaves)) if os.path.isdir(slaves) else ():
+        below = below_device(os.path.join(slaves, slave))
         if below:
             return below
     if name.startswith('loop'):
@@ -280,22 +278,26 @@ def below_device(place: str) -> str:
     return ''
 
 
+def _disk_of(place: str) -> str:
+    """The folder in sysfs of the disk that a device is, or is a partition of: a partition has no queue of its own."""
+    device = os.path.realpath(place)
+    return device if os.path.isdir(os.path.join(device, 'queue')) else os.path.dirname(device)
+
+
 _VIRTUAL = ('vd', 'xvd')  # virtio-blk, Xen
 _VIRTUAL_MODELS = ('QEMU', 'VBOX', 'Virtual', 'VMware')
 
 
 def _device_state(path: str, mount: Mount) -> Dict[str, str]:
-    """Read-ahead, and settings of the disk below the file system, if it is one; a partition's queue is its disk's."""
+    """Read-ahead, and settings of the disk below the file system, if it is one."""
     try:
-        seen = os.stat(path).st_dev
-        source = os.stat(mount.source) if mount.source.startswith('/dev/') else None
+        seen, place = os.stat(path).st_dev, _block_device(path, mount)
     except OSError as error:
         return {'device': unknown(error.strerror or 'it cannot be seen')}
-    found = read_settings('device', f'/sys/class/bdi/{os.major(seen)}:{os.minor(seen)}', ['read_ahead_kb'])
-    if source is None or not stat.S_ISBLK(source.st_mode):
-        return found
-    place = os.path.realpath(f'/sys/dev/block/{os.major(source.st_rdev)}:{os.minor(source.st_rdev)}')
-    disk = place if os.path.isdir(os.path.join(place, 'queue')) else os.path.dirname(place)
-    found.update(read_settings('device', os.path.join(disk, 'device'), ['model']))
-    found.update(read_settings('device', os.path.join(disk, 'queue'), DEVICE_SETTINGS))
-    return found
+    settings = read_settings('device', f'/sys/class/bdi/{os.major(seen)}:{os.minor(seen)}', ['read_ahead_kb'])
+    if place is None:
+        return settings
+    disk = _disk_of(place)
+    settings.update(read_settings('device', os.path.join(disk, 'device'), ['model']))
+    settings.update(read_settings('device', os.path.join(disk, 'queue'), DEVICE_SETTINGS))
+    return settings

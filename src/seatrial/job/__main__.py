@@ -44,7 +44,7 @@ def check_names(plan: TrialPlan) -> None:
     names: List[Tuple[str, Callable[[str], object], str]] = [
         ('target.type', by_type, plan.target.type),
         *((f'points[{n}].kind', kind_of, point.kind) for n, point in enumerate(plan.points)),
-        *((f'engines[{n}].name', engines_called, each.name) for n, each in enumerate(plan.engines)),
+        *((f'engines[{n}].name', engines_called, engine.name) for n, engine in enumerate(plan.engines)),
     ]
     for key, registered, name in names:
         try:
@@ -62,8 +62,8 @@ def _watched(plan: TrialPlan) -> int:
     known = records_in(plan.records).end
     if known is not None:  # only its open directories keep it
         return EXITS[known.reason]
-    said = f'{plan.target.path} has not answered for {ended.seconds:.0f} s: a call of it does not return'
-    end = End(runner.REFUSED, finding('P17a', said).sentence, time.time(), {})
+    silence = f'{plan.target.path} has not answered for {ended.seconds:.0f} s: a call of it does not return'
+    end = End(runner.REFUSED, finding('P17a', silence).sentence, time.time(), {})
     return _kept(plan, lambda plan: _ended(plan, end))
 
 
@@ -102,7 +102,7 @@ def _remove(plan: TrialPlan) -> int:
     if kept(plan) and records.end.reason == runner.FINISHED:
         _say(f'{made} is kept for other sessions; `seatrial clean` shows and removes it')
         return 0
-    damaged = [each for sample in records.samples for each in sample.findings if each.rule == 'F2']
+    damaged = [breach for sample in records.samples for breach in sample.findings if breach.rule == 'F2']
     if damaged:
         removal = Removal(0, 0, (f'all of it, for {damaged[0].sentence}',), time.time())
     else:

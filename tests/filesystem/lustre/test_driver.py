@@ -102,9 +102,9 @@ def possible_layouts(draw):
     mirrors, is_plain = draw(st.integers(1, 3)), draw(st.booleans())
     if is_plain:
         return LustreLayout(*draw(plain)[2:8], mirrors=mirrors)
-    found = [draw(plain)._replace(end=end) for end in [*draw(ends), None]]
+    rest = [draw(plain)._replace(end=end) for end in [*draw(ends), None]]
     dom = [LayoutComponent(MIB, True)] if draw(st.booleans()) else []
-    return LustreLayout(components=tuple(dom + found), mirrors=mirrors)
+    return LustreLayout(components=tuple(dom + rest), mirrors=mirrors)
 
 
 class TestLayouts:
@@ -112,9 +112,9 @@ class TestLayouts:
     @given(layout=possible_layouts(), size=st.sampled_from([0, 1, 5 * MIB, 65 * MIB]))
     def test_any_possible_layout_comes_back_from_the_genuine_form(self, stand, layout, size):
         assume(impossible(layout, THERE) is None)
-        told = json.loads(stand.file.read_text())
-        options, _ = lfs.parse('setstripe', setstripe_argv(layout, 'F')[2:], told)
-        shown = lfs.shown(lfs.allocate(lfs.wish_of(options, told), size, told))
+        state = json.loads(stand.file.read_text())
+        options, _ = lfs.parse('setstripe', setstripe_argv(layout, 'F')[2:], state)
+        shown = lfs.shown(lfs.allocate(lfs.wish_of(options, state), size, state))
         assert difference(layout, parse_getstripe(shown), THERE) is None
         more = THERE._replace(osts=(0, 1, 2, 3, 4), pools={'flash': (0, 1, 2)})
         fewer = granted(layout, parse_getstripe(shown), more).said
@@ -228,7 +228,7 @@ class TestLayouts:
         assert ['lfs', 'setdirstripe', '-D', '-c', '2', directory] in stand.asked()
 
     @pytest.mark.parametrize(
-        ('told', 'asked', 'made', 'said'),
+        ('state', 'asked', 'made', 'words'),
         [
             ({}, striped('five', 5), None, 'asked for c5, and the file has c4.S4M'),
             ({'full': [3]}, striped('hint', 1, start_ost=3), None, 'instead of 3'),
@@ -237,14 +237,14 @@ class TestLayouts:
         ],
         ids=['too many', 'full', 'less on the MDT', 'another'],
     )
-    def test_what_lfs_accepts_and_the_file_does_not_have_is_found(self, stand, told, asked, made, said):
-        stand.now(**told)
+    def test_what_lfs_accepts_and_the_file_does_not_have_is_found(self, stand, state, asked, made, words):
+        stand.now(**state)
         directory = stand.directory()
         assert DRIVER.set_layout(directory, made or asked) is None
-        assert said in (DRIVER.granted(stand.written(directory), asked).differs or '')
+        assert words in (DRIVER.granted(stand.written(directory), asked).differs or '')
 
     @pytest.mark.parametrize(
-        ('layout', 'said'),
+        ('layout', 'words'),
         [
             (striped('x', mdt_count=5), '2 MDTs instead of 5'),
             (striped('x', pool='nopool'), 'does not exist'),
@@ -252,8 +252,8 @@ class TestLayouts:
         ],
         ids=['MDTs', 'pool', 'MDT'],
     )
-    def test_what_lfs_refuses_is_said_in_its_words(self, stand, layout, said):
-        assert said in (DRIVER.set_layout(stand.directory(), layout) or '')
+    def test_what_lfs_refuses_is_said_in_its_words(self, stand, layout, words):
+        assert words in (DRIVER.set_layout(stand.directory(), layout) or '')
 
     def test_the_default_needs_no_call(self, stand):
         directory = stand.directory()
@@ -262,21 +262,21 @@ class TestLayouts:
         assert DRIVER.granted(stand.written(directory), Layout()).differs is None
         assert stand.asked() == []
 
-    @pytest.mark.parametrize('told', [{'df': '311'}, {'inactive': [3]}, {'df': '320'}], ids=str)
+    @pytest.mark.parametrize('state', [{'df': '311'}, {'inactive': [3]}, {'df': '320'}], ids=str)
     @pytest.mark.parametrize(
-        'layout', [striped('wide', ALL), striped('pinned', osts=(3,))], ids=lambda each: each.name
+        'layout', [striped('wide', ALL), striped('pinned', osts=(3,))], ids=lambda layout: layout.name
     )
-    def test_a_layout_that_needs_a_target_without_new_objects_is_refused(self, stand, monkeypatch, told, layout):
+    def test_a_layout_that_needs_a_target_without_new_objects_is_refused(self, stand, monkeypatch, state, layout):
         monkeypatch.setattr(lustre, 'DF_S', 0.3)
-        stand.now(**told)
-        said = DRIVER.layout_fault(layout, str(stand.mount))
-        assert said is not None and 'no new object can be made on OST 3' in said
+        stand.now(**state)
+        fault = DRIVER.layout_fault(layout, str(stand.mount))
+        assert fault is not None and 'no new object can be made on OST 3' in fault
         assert DRIVER.layout_fault(striped('narrow', 2), str(stand.mount)) is None
 
     def test_an_option_that_this_version_lacks_is_said(self, stand):
         stand.now(lacks=['--overstripe-count'])
-        said = DRIVER.layout_fault(striped('over', overstripe_count=8), str(stand.mount))
-        assert said is not None and 'lfs setstripe has no --overstripe-count in this version' in said
+        fault = DRIVER.layout_fault(striped('over', overstripe_count=8), str(stand.mount))
+        assert fault is not None and 'lfs setstripe has no --overstripe-count in this version' in fault
 
     def test_it_is_not_set_on_what_is_no_directory(self, stand):
         file = stand.written(str(stand.mount))
@@ -295,8 +295,8 @@ class TestLayouts:
         stand.now(root=False)
         directory = stand.directory()
         os.chmod(directory, 0o700)
-        said = DRIVER.set_layout(directory, striped('x', mdt_index=1))
-        assert said is not None and 'Operation not permitted' in said and 'enable_remote_dir_gid' in said
+        fault = DRIVER.set_layout(directory, striped('x', mdt_index=1))
+        assert fault is not None and 'Operation not permitted' in fault and 'enable_remote_dir_gid' in fault
         assert stat.S_IMODE(os.stat(directory).st_mode) == 0o700
         stand.now(root=True)
         assert DRIVER.set_layout(directory, striped('x', mdt_index=1)) is None
@@ -309,19 +309,19 @@ class TestLayouts:
         assert os.path.isdir(directory)
 
     def test_a_file_without_a_readable_layout_is_not_proved(self, stand):
-        said = DRIVER.granted(str(stand.mount / 'missing'), striped('x', 2)).differs
-        assert said is not None and 'what' in said and 'is not known' in said
+        differs = DRIVER.granted(str(stand.mount / 'missing'), striped('x', 2)).differs
+        assert differs is not None and 'what' in differs and 'is not known' in differs
 
 
 class TestWhereAnErrorComesFrom:
     @pytest.mark.parametrize(
-        ('offset', 'said'), [(0, 'OST 2'), (65536, 'OST 0'), (131072 + 7, 'OST 2'), (None, 'OST 0, 2')]
+        ('offset', 'target'), [(0, 'OST 2'), (65536, 'OST 0'), (131072 + 7, 'OST 2'), (None, 'OST 0, 2')]
     )
-    def test_it_is_the_target_of_the_offset_or_all_of_the_file(self, stand, offset, said):
+    def test_it_is_the_target_of_the_offset_or_all_of_the_file(self, stand, offset, target):
         directory = stand.directory()
         layout = striped('two', osts=(2, 0), stripe_size='64KiB')
         assert DRIVER.set_layout(directory, layout) is None
-        assert DRIVER.behind(str(stand.mount), stand.written(directory), offset) == said
+        assert DRIVER.behind(str(stand.mount), stand.written(directory), offset) == target
 
     def test_a_piece_of_a_composite_file_has_its_own_targets_on_every_mirror(self):
         first, second = (
@@ -371,7 +371,7 @@ class TestRoom:
     TIB = 1 << 40
 
     def spaces(self, *free):
-        return [Space(f'x-OST{ost:04x}_UUID', 'OST', ost, 200 * self.TIB, each) for ost, each in enumerate(free)]
+        return [Space(f'x-OST{ost:04x}_UUID', 'OST', ost, 200 * self.TIB, left) for ost, left in enumerate(free)]
 
     def room(self, layout, files, *free):
         return room(layout, files, self.spaces(*free), Inventory(tuple(range(len(free))), (), {}))
@@ -417,8 +417,8 @@ class TestRoom:
         for name, width in (('310', 4), ('311', 3)):
             text = lustre_step(name).stdout
             spaces = parse_df(text[text.index('UUID') : text.index('filesystem_summary')])
-            found = room(LustreLayout(ALL), 1, spaces.rows, Inventory((0, 1, 2, 3), (0,), {}))
-            assert found == width * 5428224 * 1024
+            size = room(LustreLayout(ALL), 1, spaces.rows, Inventory((0, 1, 2, 3), (0,), {}))
+            assert size == width * 5428224 * 1024
             nothing = room(LustreLayout(osts=(3,)), 1, spaces.rows, Inventory((0, 1, 2, 3), (0,), {}))
             assert nothing == (0 if name == '311' else 5479424 * 1024)
 
@@ -491,7 +491,7 @@ class TestState:
         first = DRIVER.state(path)
         assert first['default directory layout'].startswith('stripe_count: 1 stripe_offset: -1 ')
         assert run(['lfs', 'setdirstripe', '-D', '-c', '2', path]).returncode == 0
-        assert [each for each in changes(first, DRIVER.state(path)) if 'directory layout' in str(each)] != []
+        assert [change for change in changes(first, DRIVER.state(path)) if 'directory layout' in str(change)] != []
 
     def test_what_only_an_mds_knows_is_told_there_and_unknown_elsewhere(self, stand):
         state = DRIVER.state(str(stand.mount))
@@ -503,8 +503,8 @@ class TestState:
         assert state['osp.*.active'] == state['lod.*.qos_threshold_rr'] == 'unknown: no MDT on this node'
 
     def test_the_interfaces_of_lnet_are_told_to_root_with_their_limits_and_what_they_have_dropped(self, stand):
-        said = '10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0'
-        assert DRIVER.state(str(stand.mount))['LNet'] == said
+        shown = '10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0'
+        assert DRIVER.state(str(stand.mount))['LNet'] == shown
         stand.now(root=False)
         assert DRIVER.state(str(stand.mount))['LNet'] == 'unknown: only root may read it'
 
@@ -533,18 +533,18 @@ class TestState:
         assert DRIVER.state(str(stand.mount))['osc.max_rpcs_in_flight'] == '64 on OST 3; 8 on OST 0-2'
 
     @pytest.mark.parametrize(
-        ('told', 'said'),
+        ('state', 'words'),
         [
             ({'df': '310'}, 'OST 3 degraded'),
             ({'df': '311'}, 'OST 3 no new objects'),
             ({'inactive': [3]}, 'OST 3 inactive'),
         ],
     )
-    def test_what_is_wrong_with_a_target_is_a_change(self, stand, told, said):
+    def test_what_is_wrong_with_a_target_is_a_change(self, stand, state, words):
         before = DRIVER.state(str(stand.mount))
-        stand.now(**told)
-        found = {change.key: change.after for change in changes(before, DRIVER.state(str(stand.mount)))}
-        assert said in (found['OSTs'] or '')
+        stand.now(**state)
+        changed = {change.key: change.after for change in changes(before, DRIVER.state(str(stand.mount)))}
+        assert words in (changed['OSTs'] or '')
 
     def test_a_target_that_is_away_ends_lfs_df_at_its_deadline_and_is_told(self, stand, monkeypatch):
         monkeypatch.setattr(lustre, 'DF_S', 0.3)
@@ -614,11 +614,11 @@ class TestConnections:
 
     def test_an_eviction_between_two_looks_is_told_with_its_time(self):
         before = self.states_of(self.EVICTED.partition(' - [ 1795221515, EVICTED')[0])
-        found = incidents(before, self.states_of(self.EVICTED))
-        assert [(each.time_s, each.device, each.state) for each in found] == [(1795221515, 'OST0003', 'EVICTED')]
+        evictions = incidents(before, self.states_of(self.EVICTED))
+        assert [(lost.time_s, lost.device, lost.state) for lost in evictions] == [(1795221515, 'OST0003', 'EVICTED')]
 
     @pytest.mark.parametrize(
-        ('history', 'said'),
+        ('history', 'pattern'),
         [
             (
                 [(time, state) for time in range(7) for state in ('CONNECTING', 'DISCONN')],
@@ -632,11 +632,11 @@ class TestConnections:
         ],
         ids=['it stays away', 'an eviction comes first', 'in one second'],
     )
-    def test_what_was_lost_is_said_once_with_its_times(self, history, said):
+    def test_what_was_lost_is_said_once_with_its_times(self, history, pattern):
         lines = ''.join(f' - [ {time}, {state} ]\n' for time, state in history)
         after = self.states_of(f'current_state: FULL\nstate_history:\n{lines}')
-        found = DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), lustre.Connections(after)).said
-        assert re.fullmatch(said.replace('{}', r'[\d:]{8}'), found)
+        sentence = DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), lustre.Connections(after)).said
+        assert re.fullmatch(pattern.replace('{}', r'[\d:]{8}'), sentence)
         assert incidents(after, after) == ()
 
     def test_what_happened_to_several_targets_at_once_is_said_once_with_their_names(self):
@@ -685,9 +685,9 @@ class TestConnections:
         assert 'changed state so often' in DRIVER.lost(before, other).said and DRIVER.lost(before, other).unseen == ''
 
     def test_the_driver_reads_them_for_its_own_mount(self, stand):
-        found = DRIVER.connections(str(stand.mount))
-        assert sorted(found.states) == [f'lustre-OST000{n}-osc-ffff888105ab7000' for n in range(4)]
-        assert {states.current for states in found.states.values()} == {'FULL'} and found.unknown == ''
+        seen = DRIVER.connections(str(stand.mount))
+        assert sorted(seen.states) == [f'lustre-OST000{n}-osc-ffff888105ab7000' for n in range(4)]
+        assert {states.current for states in seen.states.values()} == {'FULL'} and seen.unknown == ''
 
     def test_they_are_read_too_while_the_path_itself_lies_on_a_server_that_is_away(self, stand, monkeypatch):
         seen = DRIVER.connections(str(stand.mount))
@@ -713,12 +713,12 @@ class TestConnections:
         stand.now(unreadable=['*.state'])
         assert DRIVER.connections(str(stand.mount)).states == {}
         stand.now(unreadable=['osc.*.state'], params={'mdc.lustre-MDT0000-mdc-ffff888105ab7000.state': f'\n{state}'})
-        found = DRIVER.connections(str(stand.mount))
-        assert len(found.states) == 1 and 'osc/*' in found.unknown
+        partly = DRIVER.connections(str(stand.mount))
+        assert len(partly.states) == 1 and 'osc/*' in partly.unknown
 
     def test_a_target_that_is_added_has_lost_nothing(self):
         added = {**self.states_of(self.EVICTED), 'OST0004': States('FULL', parse_states(self.EVICTED).changes[:1])}
-        before, after = (lustre.Connections(each) for each in (self.states_of(self.EVICTED), added))
+        before, after = (lustre.Connections(states) for states in (self.states_of(self.EVICTED), added))
         assert len(added['OST0004'].changes) == 1 and DRIVER.lost(before, after) == Lost('', '')
 
     def test_a_device_that_is_gone_has_taken_its_history_with_it(self, stand):
@@ -764,14 +764,14 @@ class TestCaches:
             for line in lustre_step(step).stdout.splitlines()
             if re.match(f'osc|mdc|{counter}', line)
         ]
-        own = [
+        counts = [
             int(after.split()[6])
             for before, after in itertools.pairwise(counters)
             if before.endswith('ffff888105ab7000.stats=') and after.startswith(counter)
         ]
         monkeypatch.setattr(os, 'geteuid', lambda: 0)
         seen = DRIVER.exchanged(str(stand.mount))
-        assert (seen.fetched if counter == 'read_bytes' else seen.sent) == sum(own) > 0
+        assert (seen.fetched if counter == 'read_bytes' else seen.sent) == sum(counts) > 0
         monkeypatch.setattr(os, 'geteuid', lambda: 1000)
         assert DRIVER.exchanged(str(stand.mount)).sent is None
 
@@ -791,7 +791,7 @@ class TestCaches:
         assert DRIVER.exchanged(path).fetched is None
         wrong = f"{device} contradicts itself: '8 read_bytes in bytes of 0 ost_read'"
         assert DRIVER.meter(path).why_not == wrong
-        (proof,) = [each for each in DRIVER.capabilities(path) if 'proof' in each.name]
+        (proof,) = [capability for capability in DRIVER.capabilities(path) if 'proof' in capability.name]
         assert (proof.available, proof.detail) == (False, wrong)
         assert DRIVER.exchanged(path).contradiction == wrong
 
@@ -807,9 +807,9 @@ class TestCaches:
 
 class TestCapabilities:
     def test_what_a_version_or_a_user_lacks_is_named_with_the_reason(self, stand):
-        assert [each for each in DRIVER.capabilities(str(stand.mount)) if not each.available] == []
+        assert [capability for capability in DRIVER.capabilities(str(stand.mount)) if not capability.available] == []
         stand.now(root=False, lacks=['--overstripe-count'], unreadable=['*.state', '*.rpc_stats'])
-        lacking = {each.name: each.detail for each in DRIVER.capabilities(str(stand.mount)) if not each.available}
+        lacking = {row.name: row.detail for row in DRIVER.capabilities(str(stand.mount)) if not row.available}
         assert sorted(lacking) == [
             'emptying the cache of this client',
             'evictions during a run (osc.*.state)',
@@ -824,29 +824,29 @@ class TestCounters:
 
     def own(self, name: str, counter: str, column: int) -> int:
         """The sum of a counter over the client's own devices in a transcript, taken word for word."""
-        found, device = [], ''
+        counts, device = [], ''
         for line in lustre_step(name).stdout.splitlines():
             if line.endswith('stats='):
                 device = line
             elif line.startswith(f'{counter} ') and device.endswith('ffff888105ab7000.stats='):
-                found.append(int(line.split()[column]))
-        return sum(found)
+                counts.append(int(line.split()[column]))
+        return sum(counts)
 
     def test_the_bytes_are_those_with_all_servers_and_requests_are_counted(self, stand):
         meter = DRIVER.meter(str(stand.mount))
-        found = meter.look(30.0)
+        totals = meter.look(30.0)
         assert meter.why_not == '' and 'servers' in meter.what
-        assert found['read_bytes'] == self.own('101', 'read_bytes', 6) > 0
-        assert found['write_bytes'] == self.own('101', 'write_bytes', 6) + self.own('102', 'write_bytes', 6)
-        assert found['read_rpcs'] == self.own('101', 'ost_read', 1) > 0
-        assert found['rpcs'] == self.own('101', 'req_waittime', 1) + self.own('102', 'req_waittime', 1)
+        assert totals['read_bytes'] == self.own('101', 'read_bytes', 6) > 0
+        assert totals['write_bytes'] == self.own('101', 'write_bytes', 6) + self.own('102', 'write_bytes', 6)
+        assert totals['read_rpcs'] == self.own('101', 'ost_read', 1) > 0
+        assert totals['rpcs'] == self.own('101', 'req_waittime', 1) + self.own('102', 'req_waittime', 1)
 
     def test_what_programs_read_and_wrote_stands_beside(self, stand):
         line = 'write_bytes               3 samples [bytes] 1 9 21 99'
         stats = f'\nsnapshot_time             1795220833.621947640 secs.nsecs\n{line}\n'
         stand.now(params={'llite.lustre-ffff888105ab7000.stats': stats})
-        found = DRIVER.meter(str(stand.mount)).look(30.0)
-        assert (found['called_read_bytes'], found['called_write_bytes']) == (0, 21)
+        totals = DRIVER.meter(str(stand.mount)).look(30.0)
+        assert (totals['called_read_bytes'], totals['called_write_bytes']) == (0, 21)
 
     def test_they_are_never_cleared(self, stand):
         meter = DRIVER.meter(str(stand.mount))
@@ -863,8 +863,8 @@ class TestCounters:
     @pytest.mark.parametrize(('root', 'why'), [(False, 'only root may read it'), (True, 'lctl says nothing')])
     def test_where_debugfs_is_closed_lctl_says_nothing_and_it_is_said_who_may(self, stand, root, why):
         stand.now(root=root, unreadable=['*.rpc_stats', '*.stats'], closed=True)
-        found, meter = DRIVER.rpc_sizes(str(stand.mount), BEFORE), DRIVER.meter(str(stand.mount))
-        assert found.sizes == () and found.why_not.endswith(f'/rpc_stats: {why}')
+        answer, meter = DRIVER.rpc_sizes(str(stand.mount), BEFORE), DRIVER.meter(str(stand.mount))
+        assert answer.sizes == () and answer.why_not.endswith(f'/rpc_stats: {why}')
         assert meter.why_not and meter.look(1.0) == {}
 
     def test_a_client_that_does_not_answer_in_time_gives_nothing(self, stand):
@@ -874,7 +874,7 @@ class TestCounters:
         stand.now(unresponsive=False)
 
     def test_the_sizes_of_the_requests_are_those_of_all_targets(self, stand):
-        found = DRIVER.rpc_sizes(str(stand.mount), BEFORE)
+        answer = DRIVER.rpc_sizes(str(stand.mount), BEFORE)
         rows: dict[str, list[int]] = {}
         tables = lustre_step('105').stdout.partition('osc.')[2].split('pages per rpc')[1:]
         for table in tables:
@@ -882,19 +882,19 @@ class TestCounters:
                 label, reads, writes = re.split(r'[:\s|]+', line)[0], *(line.split()[i] for i in (1, 5))
                 sums = rows.setdefault(label, [0, 0])
                 sums[0], sums[1] = sums[0] + int(reads), sums[1] + int(writes)
-        assert {size.pages: [size.reads, size.writes] for size in found.sizes} == rows
-        assert (found.when, found.why_not, len(tables)) == (BEFORE, '', 4) and rows['256'][1] > 38
+        assert {size.pages: [size.reads, size.writes] for size in answer.sizes} == rows
+        assert (answer.when, answer.why_not, len(tables)) == (BEFORE, '', 4) and rows['256'][1] > 38
 
     def test_of_job_statistics_the_jobs_own_are_taken(self):
         """The transcript shows three jobs, and then the statistics after they were cleared."""
         text = lustre_step('114').stdout.partition('obdfilter.lustre-OST0000.job_stats=\n- ')[0]
-        found, why_not = DRIVER.served(text, '4242')
+        rows, why_not = DRIVER.served(text, '4242')
         assert why_not == ''
-        assert ('lustre-OST0001', 'write_bytes', 4, 4194304, 'bytes') in found
-        assert all(each.samples for each in found)
+        assert ('lustre-OST0001', 'write_bytes', 4, 4194304, 'bytes') in rows
+        assert all(row.samples for row in rows)
         assert DRIVER.served(text, '4711') == ((), '')
-        found, why_not = DRIVER.served('obdfilter.lustre-OST0000.job_stats=\nConnection closed\n', '4242')
-        assert found == () and 'Connection closed' in why_not
+        rows, why_not = DRIVER.served('obdfilter.lustre-OST0000.job_stats=\nConnection closed\n', '4242')
+        assert rows == () and 'Connection closed' in why_not
 
     @pytest.mark.parametrize('text', ['', 'ssh: connect to host oss1: refused\n', 'jobid_var=disable\n'])
     def test_an_output_without_job_statistics_has_none(self, text):
@@ -902,10 +902,10 @@ class TestCounters:
 
     def test_cut_short_after_any_line_they_are_numbers_or_an_error(self):
         lines = lustre_step('114').stdout.splitlines(keepends=True)
-        whole = {each[:2] for each in DRIVER.served(''.join(lines), '4242')[0]}
+        whole = {row[:2] for row in DRIVER.served(''.join(lines), '4242')[0]}
         for length in range(len(lines)):
-            found, why_not = DRIVER.served(''.join(lines[:length]), '4242')
-            assert not why_not and {each[:2] for each in found} <= whole
+            rows, why_not = DRIVER.served(''.join(lines[:length]), '4242')
+            assert not why_not and {row[:2] for row in rows} <= whole
 
 
 # Which server each target hangs on, as this node's imports tell
@@ -928,10 +928,10 @@ def test_a_target_that_is_not_connected_has_no_server(stand):
     assert DRIVER.targets(str(stand.mount)).servers == {'ost0001': '10.0.0.1@o2ib'}
 
 
-@pytest.mark.parametrize('told', [{'unreadable': ['*.import']}, {'unresponsive': True}], ids=str)
-def test_where_they_cannot_be_read_nothing_is_known_and_nothing_hangs(stand, monkeypatch, told):
+@pytest.mark.parametrize('state', [{'unreadable': ['*.import']}, {'unresponsive': True}], ids=str)
+def test_where_they_cannot_be_read_nothing_is_known_and_nothing_hangs(stand, monkeypatch, state):
     monkeypatch.setattr(lustre._params, '__defaults__', (0.3,))
-    stand.now(**told)
+    stand.now(**state)
     assert DRIVER.targets(str(stand.mount)).servers == {}
 
 

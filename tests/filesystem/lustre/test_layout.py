@@ -143,7 +143,7 @@ def test_a_check_declares_the_same_in_fewer_words():
 
 
 @pytest.mark.parametrize(
-    ('settings', 'key', 'said'),
+    ('settings', 'key', 'words'),
     [
         (4, '', '4 stands where a mapping is expected; write {stripe_count: 4}'),
         ({'stripecount': 4}, 'stripecount', "there is no such key; did you mean 'stripe_count'?"),
@@ -187,10 +187,10 @@ def test_a_check_declares_the_same_in_fewer_words():
     ],
     ids=str,
 )
-def test_what_no_lustre_takes_is_said_with_its_key(settings, key, said):
+def test_what_no_lustre_takes_is_said_with_its_key(settings, key, words):
     with pytest.raises(LayoutError) as caught:
         from_settings(settings)
-    assert str(caught.value).startswith(f'{key}: ' if key else said) and said in caught.value.sentence
+    assert str(caught.value).startswith(f'{key}: ' if key else words) and words in caught.value.sentence
 
 
 def test_a_target_alone_is_named_as_records_name_it():

@@ -75,7 +75,7 @@ def test_the_command_line_of_a_directory_on_metadata_targets():
 
 
 @pytest.mark.parametrize(
-    ('layout', 'said'),
+    ('layout', 'words'),
     [
         (LustreLayout(stripe_count=5), '5 OSTs are asked for, and the file system has 4; lfs gives fewer in silence'),
         (LustreLayout(stripe_count=3, pool='flash'), "3 OSTs are asked for, and the pool 'flash' has 2"),
@@ -92,8 +92,8 @@ def test_the_command_line_of_a_directory_on_metadata_targets():
         ),
     ],
 )
-def test_what_this_file_system_cannot_give_is_refused_before_the_run(layout, said):
-    assert said in (impossible(layout, THERE) or '')
+def test_what_this_file_system_cannot_give_is_refused_before_the_run(layout, words):
+    assert words in (impossible(layout, THERE) or '')
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,8 @@ def test_what_it_can_give_is_not_refused(layout):
     ],
 )
 def test_a_target_that_takes_no_new_objects_is_reckoned_with(layout, is_possible):
-    said = impossible(layout, THERE._replace(closed=(2,)))
-    assert said is None if is_possible else 'no new object can be made on OST 2' in (said or '')
+    fault = impossible(layout, THERE._replace(closed=(2,)))
+    assert fault is None if is_possible else 'no new object can be made on OST 2' in (fault or '')
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_asked_is_got(asked, got):
 
 
 @pytest.mark.parametrize(
-    ('asked', 'got', 'said'),
+    ('asked', 'got', 'words'),
     [
         (LustreLayout(stripe_count=5), plain(1, 2, 3, 0), 'stripe count 4 instead of 5'),
         (LustreLayout(stripe_count=ALL), plain(0, 1, 2, 3, 4), 'stripe count 5 instead of 4'),
@@ -177,14 +177,14 @@ def test_asked_is_got(asked, got):
         ),
     ],
 )
-def test_asked_is_not_got(asked, got, said):
+def test_asked_is_not_got(asked, got, words):
     sentence = difference(asked, got, THERE)
-    assert sentence is not None and said in sentence
+    assert sentence is not None and words in sentence
     assert f'asked for {asked.canonical}, and the file has {got.layout.canonical}: ' in sentence
 
 
 @pytest.mark.parametrize(
-    ('asked', 'got', 'said'),
+    ('asked', 'got', 'words'),
     [
         (LustreLayout(stripe_count=ALL), plain(2, 3, 0, 1), ''),
         (LustreLayout(stripe_count=ALL), plain(0, 1, 2), f'all = 3 of 4 OSTs ({RETIRED})'),
@@ -197,15 +197,15 @@ def test_asked_is_not_got(asked, got, said):
         (PROGRESSIVE, progressive((2,), (0, 1), (3, 2)), f'all = 2 of 4 OSTs ({RETIRED})'),
     ],
 )
-def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, said):
+def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, words):
     assert difference(asked, got, THERE) is None
-    assert (granted(asked, got, THERE).said, granted(asked, got, THERE).everywhere) == (said, RETIRED not in said)
+    assert (granted(asked, got, THERE).said, granted(asked, got, THERE).everywhere) == (words, RETIRED not in words)
     unknown = difference(asked, got, Inventory((), (), {}))
-    assert not said or 'not known how many' in unknown or asked.pool
+    assert not words or 'not known how many' in unknown or asked.pool
 
 
 @pytest.mark.parametrize(
-    ('asked', 'got', 'said'),
+    ('asked', 'got', 'words'),
     [
         (LustreLayout(mdt_count=2), DirectoryStriping(2, 0, (0, 1)), None),
         (LustreLayout(mdt_count=ALL), DirectoryStriping(2, 1, (1, 0)), None),
@@ -219,9 +219,9 @@ def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, s
         ),
     ],
 )
-def test_the_metadata_targets_of_a_directory(asked, got, said):
+def test_the_metadata_targets_of_a_directory(asked, got, words):
     sentence = directory_difference(asked, got, THERE)
-    assert sentence is None if said is None else said in (sentence or '')
+    assert sentence is None if words is None else words in (sentence or '')
 
 
 @pytest.mark.parametrize('where', ['mdt_index:     0', 'stripe_offset: -1'], ids=['2.17', 'before'])

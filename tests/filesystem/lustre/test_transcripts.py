@@ -108,17 +108,17 @@ def second(parse: Callable[[str], Any], first: str) -> Callable[[str], Any]:
 
 def refused_calls(text: str) -> list[FailedCall]:
     """What failed, in each complaint of IOR."""
-    return [call for each in ior.complaints(text) for call in failed_calls(each.line)]
+    return [call for complaint in ior.complaints(text) for call in failed_calls(complaint.line)]
 
 
 def times(state: str) -> Callable[[Any], int]:
     """As a fact: how often all connections were in this state."""
-    return lambda found: [change.state for each in found.values() for change in each.changes].count(state)
+    return lambda seen: [change.state for states in seen.values() for change in states.changes].count(state)
 
 
 def field(name: str, key: str) -> Callable[[Any], Any]:
     """As a fact: one field of one parameter."""
-    return lambda found: found[name][key]
+    return lambda params: params[name][key]
 
 
 def values(text: str) -> dict[str, str]:

@@ -142,15 +142,15 @@ def test_a_missing_state_directory_is_not_made(state):
 
 
 @pytest.mark.parametrize(
-    ('call', 'error', 'said'),
+    ('call', 'error', 'words'),
     [('link', errno.EPERM, 'not permitted.*link there'), ('fsync', errno.ENOSPC, 'No space left')],
 )
-def test_where_no_lock_can_be_made_no_draft_is_left_behind(state, monkeypatch, call, error, said):
+def test_where_no_lock_can_be_made_no_draft_is_left_behind(state, monkeypatch, call, error, words):
     def fail(*_):
         raise OSError(error, os.strerror(error))
 
     monkeypatch.setattr(lock, 'os', Os(**{call: fail}))
-    with pytest.raises(LockError, match=said):
+    with pytest.raises(LockError, match=words):
         acquire(state, STORAGE, 'a')
     assert os.listdir(os.path.join(state, 'locks')) == []
 
@@ -288,7 +288,7 @@ def test_a_state_directory_that_is_away_does_not_spoil_the_end_of_a_job(state, m
     held = acquire(state, STORAGE, 'a')
     monkeypatch.setattr(lock, 'os', Os(rename=rename))
     held.release()
-    assert [each.storage_system for each in list_locks(state)] == [STORAGE]
+    assert [held.storage_system for held in list_locks(state)] == [STORAGE]
 
 
 # Cleaning
@@ -331,7 +331,7 @@ def test_a_lock_is_stale_after_three_missed_beats_or_the_longest_recovery_and_re
     aged(abandoned(state, os.getpid() if runs else ended), silent_s)
     if not removed:
         monkeypatch.setattr(lock, 'os', Os(rename=no_rename))
-    assert [each.stale for each in list_locks(state)] == [stale]
+    assert [held.stale for held in list_locks(state)] == [stale]
     assert len(break_stale(state)) == removed
     assert len(list_locks(state)) == 1 - removed
 
@@ -447,19 +447,19 @@ def test_of_two_processes_that_race_for_a_lock_exactly_one_wins_every_time(state
         for racer in racers.values():
             racer.stdin.write(f'{start}\n')
             racer.stdin.flush()
-        said = {session: racer.stdout.readline().strip() for session, racer in racers.items()}
+        answer = {session: racer.stdout.readline().strip() for session, racer in racers.items()}
         for session, racer in racers.items():
             racer.stdin.write('go on\n')
             racer.stdin.flush()
-            if said[session] == 'won':
+            if answer[session] == 'won':
                 assert racer.stdout.readline() == 'released\n'
-        answers.append(said)
+        answers.append(answer)
     for racer in racers.values():
         racer.stdin.close()
         racer.stdout.close()
         assert racer.wait() == 0
     assert [
-        said for said in answers if said not in ({'a': 'won', 'b': 'held by a'}, {'a': 'held by b', 'b': 'won'})
+        answer for answer in answers if answer not in ({'a': 'won', 'b': 'held by a'}, {'a': 'held by b', 'b': 'won'})
     ] == []
 
 

@@ -82,7 +82,7 @@ def test_a_marker_that_no_server_gives_is_said_not_to_be_read_and_hides_no_other
         search = orphans.look([parent], state)
         with pytest.raises(RunDirectoryError, match='could not be read within 5 s; is a server down'):
             orphans.look([parent], state, session=SESSION)
-    assert {(each.path, each.files) for each in search.found} == {(paths[0], 3), (paths[2], 3)}
+    assert {(orphan.path, orphan.files) for orphan in search.found} == {(paths[0], 3), (paths[2], 3)}
     assert search.unread == (f'{paths[1]}: what lies in it could not be read within 5 s; is a server down?',)
 
 
@@ -109,8 +109,8 @@ def test_a_process_lives_that_is_seen_here_or_whose_session_is_heard_of(parent, 
     made(parent, **owner)
     if heard_s is not None:
         beat(state, heard_s)
-    found = the_one(parent, state).alive
-    assert found is None if alive is None else alive.format(os.getpid()) in found
+    reason = the_one(parent, state).alive
+    assert reason is None if alive is None else alive.format(os.getpid()) in reason
 
 
 def test_a_session_of_another_machine_without_a_heartbeat_is_taken_to_be_alive(parent, state):
@@ -141,8 +141,8 @@ def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_even_opened(
     made(os.path.join(parent, 'seatrial-x'))
     opened, marker_at = [], orphans.marker_at
     monkeypatch.setattr(orphans, 'marker_at', lambda path: (opened.append(path), marker_at(path))[1])
-    found = orphans.find([parent], state)
-    assert ([orphan.path for orphan in found.found], found.unread) == ([path], ())
+    search = orphans.find([parent], state)
+    assert ([orphan.path for orphan in search.found], search.unread) == ([path], ())
     assert os.path.join(parent, 'keep') not in opened
 
 
@@ -172,11 +172,11 @@ def test_a_parent_that_is_configured_under_two_names_is_looked_at_once(parent, s
 
 
 def test_into_those_of_other_sessions_nobody_looks_for_the_ones_of_a_session(parent, state, monkeypatch):
-    own, other = made(parent), made(parent, session=f'{SESSION}0')
+    ours, other = made(parent), made(parent, session=f'{SESSION}0')
     opened, marker_at = [], orphans.marker_at
     monkeypatch.setattr(orphans, 'marker_at', lambda path: (opened.append(path), marker_at(path))[1])
     assert [orphan.path for orphan in orphans.find([parent], state, session=f'{SESSION}0').found] == [other] == opened
-    assert [orphan.path for orphan in orphans.find([parent], state, session=SESSION).found] == [own]
+    assert [orphan.path for orphan in orphans.find([parent], state, session=SESSION).found] == [ours]
 
 
 def test_where_one_may_write_but_not_list_none_of_a_session_is_found(parent, state, monkeypatch):

@@ -82,10 +82,10 @@ class Surroundings:
 
     def manifest(self, run_path):
         """Of all but the run directory, and but for the time of the parent, in which it is made and removed."""
-        found = manifest(self.outside, self.parent)
+        entries = manifest(self.outside, self.parent)
         ours = os.fsencode(run_path)
-        found[os.fsencode(self.parent)] = found[os.fsencode(self.parent)][:3]
-        return {path: value for path, value in found.items() if path != ours and not path.startswith(ours + b'/')}
+        entries[os.fsencode(self.parent)] = entries[os.fsencode(self.parent)][:3]
+        return {path: value for path, value in entries.items() if path != ours and not path.startswith(ours + b'/')}
 
 
 @pytest.fixture

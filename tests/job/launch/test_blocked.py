@@ -60,15 +60,6 @@ def test_a_wait_that_looks_once_a_second_for_a_server_is_one_call_and_that_for_a
     assert isinstance(watched(looks, Blocked(), 4.0), LeftBehind) is is_left
 
 
-def test_a_job_that_wakes_now_and_then_is_never_left():
-    def wakes():
-        for _ in range(60):
-            time.sleep(0.02)
-        return 0
-
-    assert watched(wakes, Blocked(), 0.5) == 0
-
-
 def test_a_job_that_computes_is_never_left():
     assert watched(lambda: sum(range(30_000_000)) and 0, Blocked(), 0.3) == 0
 

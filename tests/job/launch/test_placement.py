@@ -34,7 +34,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize(
-    ('places', 'tasks', 'found'),
+    ('places', 'tasks', 'expected'),
     [
         (PLACES, 6, ((('n1', 'n2'), ('0', '1')), (('n3',), ('0', '0')))),
         (PLACES[:1], 2, ((('n1',), ('0', '0')),)),  # one process makes both tasks
@@ -42,8 +42,8 @@ PLACES = [
         ([], 2, ()),
     ],
 )
-def test_nodes_whose_tasks_may_use_the_same_cores_are_one_row(places, tasks, found):
-    assert placement.bound([RankPlace(*each) for each in places], tasks) == found
+def test_nodes_whose_tasks_may_use_the_same_cores_are_one_row(places, tasks, expected):
+    assert placement.bound([RankPlace(*place) for place in places], tasks) == expected
 
 
 @pytest.mark.needs('mpiexec')
@@ -54,9 +54,9 @@ def test_where_a_real_launcher_binds_two_tasks_to_one_core_both_say_so(tmp_path,
     started = processes_of(command, Launcher('hydra', ('-bind-to', to)), point(1, 2), str(tmp_path / 'raw'))
     with rundir.closed_after(os.open(tmp_path, os.O_RDONLY)) as where:
         finished = carry_out(command, started, str(tmp_path / 'raw'), where, 60.0, bool)
-    (found,) = placement.bound(finished.places, 2)
-    assert found.cores == cores
-    assert (shared_cores([found], 2) is None) == (cores[0] != cores[1])
+    (row,) = placement.bound(finished.places, 2)
+    assert row.cores == cores
+    assert (shared_cores([row], 2) is None) == (cores[0] != cores[1])
 
 
 def test_the_cores_of_each_numa_node_are_listed_by_its_number(tmp_path):
@@ -112,9 +112,9 @@ def test_a_launcher_that_places_nothing_is_said_and_not_waited_for(srun, monkeyp
 def test_a_geometry_is_tried_once_and_the_smallest_first(monkeypatch):
     tried = []
 
-    def said(launcher, each, argv):
-        tried.append((each.nodes, each.tasks))
-        return ''.join(f'seatrial-task {rank} n{rank % each.nodes}\n' for rank in range(each.tasks)), None
+    def said(launcher, placed, argv):
+        tried.append((placed.nodes, placed.tasks))
+        return ''.join(f'seatrial-task {rank} n{rank % placed.nodes}\n' for rank in range(placed.tasks)), None
 
     monkeypatch.setattr(placement, 'said_by_tasks', said)
     assert placement.misplaced(Launcher('srun'), [point(4, 4), point(1, 2), point(4, 4), point(2, 2)]) is None
@@ -133,9 +133,9 @@ def test_a_geometry_is_tried_once_and_the_smallest_first(monkeypatch):
     ],
 )
 def test_what_tasks_say_of_where_they_are(nodes, tasks, hosts, fault):
-    said = 'motd\n' + ''.join(f'seatrial-task {rank} {host}\n' for rank, host in hosts.items())
-    assert placement._misplaced(said, point(nodes, tasks)) == fault
-    twice = placement._misplaced(said.replace('task 1', 'task 0'), point(nodes, tasks))
+    output = 'motd\n' + ''.join(f'seatrial-task {rank} {host}\n' for rank, host in hosts.items())
+    assert placement._misplaced(output, point(nodes, tasks)) == fault
+    twice = placement._misplaced(output.replace('task 1', 'task 0'), point(nodes, tasks))
     assert len(hosts) < 2 or twice == '2 tasks were asked for, and the ranks 0, 0 were there'
 
 
@@ -161,25 +161,25 @@ def test_the_rows_of_sinfo_are_read_and_what_is_none_is_skipped():
 def test_what_the_job_was_not_given_is_not_tested(tmp_path, monkeypatch):
     (tmp_path / 'said').write_text(SINFO)
     program(tmp_path, monkeypatch, 'sinfo', f'cat {tmp_path}/said')
-    found = placement.not_tested(('n1.cluster', 'n2'), {'SLURM_JOB_PARTITION': 'compute'})
-    assert [each.node for each in found] == ['n3', 'n4']
+    left_out = placement.not_tested(('n1.cluster', 'n2'), {'SLURM_JOB_PARTITION': 'compute'})
+    assert [untested.node for untested in left_out] == ['n3', 'n4']
     assert placement.not_tested(('n1',), {}) == ()
 
 
 @pytest.mark.parametrize(
-    ('script', 'said'),
+    ('script', 'words'),
     [
         ('exec sleep 60', 'sinfo does not answer within'),
         ('echo "sinfo: error: Unable to contact slurm controller" >&2; exit 1', 'Unable to contact slurm controller'),
     ],
 )
-def test_a_slurm_that_does_not_answer_is_said_and_hangs_nothing(tmp_path, monkeypatch, script, said):
+def test_a_slurm_that_does_not_answer_is_said_and_hangs_nothing(tmp_path, monkeypatch, script, words):
     if 'sleep' in script:
         monkeypatch.setattr(placement, 'ANSWER_S', 1.0)
     program(tmp_path, monkeypatch, 'sinfo', script)
-    (found,) = placement.not_tested(('n1',), {'SLURM_JOB_PARTITION': 'compute'})
-    assert found.node == 'others of compute'
-    assert said in found.reason
+    (untested,) = placement.not_tested(('n1',), {'SLURM_JOB_PARTITION': 'compute'})
+    assert untested.node == 'others of compute'
+    assert words in untested.reason
 
 
 @pytest.mark.parametrize(
@@ -187,10 +187,10 @@ def test_a_slurm_that_does_not_answer_is_said_and_hangs_nothing(tmp_path, monkey
 )
 def test_whether_a_job_shares_its_nodes_is_asked_of_slurm(tmp_path, monkeypatch, transcript, section, word):
     lines = transcripts('slurm')[transcript][f'{section}-scontrol.out'].splitlines()
-    said = tmp_path / 'said'
-    program(tmp_path, monkeypatch, 'scontrol', f'[ "$*" = "show job 7" ] && cat {said}')
-    found = set()
+    shown = tmp_path / 'said'
+    program(tmp_path, monkeypatch, 'scontrol', f'[ "$*" = "show job 7" ] && cat {shown}')
+    words = set()
     for number in range(len(lines) + 1):
-        said.write_text('\n'.join(lines[:number]))
-        found.add(placement.oversubscribe({'SLURM_JOB_ID': '7'}))
-    assert (found, placement.oversubscribe({})) == ({'', word}, '')
+        shown.write_text('\n'.join(lines[:number]))
+        words.add(placement.oversubscribe({'SLURM_JOB_ID': '7'}))
+    assert (words, placement.oversubscribe({})) == ({'', word}, '')

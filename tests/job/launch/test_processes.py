@@ -59,7 +59,7 @@ def test_of_a_stream_without_end_its_two_ends_are_read_in_whole_lines(place, mon
     # A line is 'line 00001', eleven bytes; one that is cut is left out.
     monkeypatch.setattr(processes, 'MAX_STREAM', 60)
     ran = run(place, f'for n in $(seq {lines}); do printf "line %05d\\n" $n; printf "line %05d\\n" $n >&2; done')
-    wanted = ''.join(f'line {each:05}\n' if isinstance(each, int) else f'{each}\n' for each in kept)
+    wanted = ''.join(f'line {part:05}\n' if isinstance(part, int) else f'{part}\n' for part in kept)
     wanted = wanted.replace('99 bytes', f'{11 * lines - 60} bytes')
     assert (ran.outcome.stdouts, ran.outcome.stderrs) == ((wanted,), (wanted,))
     assert (place / 'raw.out').stat().st_size == 11 * lines
@@ -146,15 +146,15 @@ def test_where_a_launcher_finds_another_directory_by_the_path_nothing_is_started
     right = place / ('data.away' if swapped else 'data')
     wrong = place / ('data' if swapped else 'data.copy')
     assert (len(os.listdir(right)), os.listdir(wrong)) == (0 if swapped else 2, [])
-    said = f'seatrial: {wrong} was replaced by another on '
-    assert (outcome.exit_status != 0, said in outcome.stderrs[0]) == (swapped, swapped)
+    words = f'seatrial: {wrong} was replaced by another on '
+    assert (outcome.exit_status != 0, words in outcome.stderrs[0]) == (swapped, swapped)
 
 
 def test_it_has_its_inputs_no_terminal_no_language_of_the_user_and_a_session_of_its_own(place, monkeypatch):
     monkeypatch.setenv('LC_ALL', 'de_DE.UTF-8')
     script = 'cat; cat ../job; echo $LC_ALL; pwd -P; cat /proc/$$/stat'
-    (said,) = run(place, script, inputs={str(place / 'job'): 'text\n'}).outcome.stdouts
-    *lines, stat = said.splitlines()
+    (output,) = run(place, script, inputs={str(place / 'job'): 'text\n'}).outcome.stdouts
+    *lines, stat = output.splitlines()
     assert lines == ['text', 'C', f'{place}/data']
     fields = stat.rpartition(')')[2].split()
     assert int(fields[3]) != os.getsid(0)

@@ -23,8 +23,8 @@ def asked(monkeypatch):
     """What is found where the nodes print these lines, or where the launcher fails with this."""
 
     def make(nodes, *lines, fault=None, mpi=True):
-        said = ''.join(f'{line}\n' for line in lines)
-        monkeypatch.setattr(placement, 'said_by_tasks', lambda *arguments: (said, fault))
+        output = ''.join(f'{line}\n' for line in lines)
+        monkeypatch.setattr(placement, 'said_by_tasks', lambda *arguments: (output, fault))
         return disagreement(Launcher('srun'), nodes, '/apps/ior', mpi, OWN if mpi else OWN._replace(mpi=''))
 
     return make
@@ -35,8 +35,8 @@ def test_nodes_that_all_have_the_same_are_no_finding(asked):
 
 
 def test_a_node_with_another_mpi_is_named_with_both(asked):
-    found = asked(3, f'{MARK} n1 {SAME}', f'{MARK} n2 Spack l7f4hbh with Open MPI 4.1.4', f'{MARK} n3 {SAME}')
-    assert found == Finding(
+    finding = asked(3, f'{MARK} n1 {SAME}', f'{MARK} n2 Spack l7f4hbh with Open MPI 4.1.4', f'{MARK} n3 {SAME}')
+    assert finding == Finding(
         'P21',
         'refuse',
         f'/apps/ior is Spack l7f4hbh with MPICH 4.0.2 on {HERE}, and Spack l7f4hbh with Open MPI 4.1.4 on n2; '
@@ -66,9 +66,9 @@ def test_of_thousands_of_nodes_some_are_named_and_the_others_counted(asked):
     ],
 )
 def test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees(asked, lines, there):
-    found = asked(2, *lines)
-    assert (found.rule, found.effect) == ('P17', 'refuse')
-    assert found.sentence.startswith(f'2 nodes were asked for, one task on each, and {there} answered; ')
+    finding = asked(2, *lines)
+    assert (finding.rule, finding.effect) == ('P17', 'refuse')
+    assert finding.sentence.startswith(f'2 nodes were asked for, one task on each, and {there} answered; ')
 
 
 def test_a_launcher_that_fails_is_said_as_it_is(asked):
@@ -79,13 +79,13 @@ def test_a_node_says_what_it_has_where_that_is_not_expected(tmp_path, capsys):
     program = tmp_path / 'fio'
     program.write_bytes(b'mine')
     checksum = hashlib.sha256(b'mine').hexdigest()
-    for expected, said in (
+    for expected, answer in (
         (Provenance(f'sha256:{checksum}'), SAME),
         (Provenance(f'sha256:{checksum}', 'MPICH 4.0.2'), f'SHA-256 {checksum[:12]}'),
         (Provenance('sha256:other'), f'SHA-256 {checksum[:12]}'),
     ):
         assert main([str(program), NO_MPI, provenance._digest(expected)]) == 0
-        assert capsys.readouterr().out == f'{MARK} {platform.node()} {said}\n'
+        assert capsys.readouterr().out == f'{MARK} {platform.node()} {answer}\n'
     main([str(tmp_path / 'none'), MPI, provenance._digest(OWN)])
     assert capsys.readouterr().out.startswith(f'{MARK} {platform.node()} no file that can be read with an MPI ')
 
@@ -101,9 +101,9 @@ printf other > {fio}
 "$@" | sed 's/{MARK} [^ ]*/{MARK} n2/'
 """
     program(tmp_path, monkeypatch, 'srun', script)
-    own = Provenance(f'sha256:{hashlib.sha256(b"mine").hexdigest()}')
-    found = disagreement(Launcher('srun'), 2, str(fio), False, own)
-    assert found.sentence.startswith(
+    expected = Provenance(f'sha256:{hashlib.sha256(b"mine").hexdigest()}')
+    finding = disagreement(Launcher('srun'), 2, str(fio), False, expected)
+    assert finding.sentence.startswith(
         f'{fio} is SHA-256 {hashlib.sha256(b"mine").hexdigest()[:12]} on {HERE}, '
         f'and SHA-256 {hashlib.sha256(b"other").hexdigest()[:12]} on n2; '
     )
@@ -120,9 +120,9 @@ def of_two_nodes(lab, stub_fio, monkeypatch):
 
 def test_a_case_is_refused_before_anything_is_written(lab, of_two_nodes, monkeypatch):
     asked = []
-    said = {'n1': SAME, 'n2': 'SHA-256 0a0a0a0a0a0a'}
+    answers = {'n1': SAME, 'n2': 'SHA-256 0a0a0a0a0a0a'}
     monkeypatch.setattr(
-        provenance, 'said_by_nodes', lambda launcher, nodes, *rest: (asked.append(nodes), (said, None))[1]
+        provenance, 'said_by_nodes', lambda launcher, nodes, *rest: (asked.append(nodes), (answers, None))[1]
     )
     before = lab.surroundings()
     ran = lab.run(of_two_nodes)

@@ -49,7 +49,7 @@ def test_a_block_holds_every_unfinished_point_once(lab, stub_fio):
     fio = stub_fio(('', {'seconds': 0.04}), ('measured-write@16KiB', NOISY))
     ran = lab.run(lab.plan(fio, workload=WRITES, values=(32, 16, 8), stopping=UNTIL_SHORT))
     assert [sorted(block) for block in blocks_of(ran)] == 6 * [['16KiB', '32KiB', '8KiB']] + 2 * [['16KiB']]
-    assert all(len(each) == len(set(each)) for each in blocks_of(ran))
+    assert all(len(block) == len(set(block)) for block in blocks_of(ran))
 
 
 def test_the_order_of_the_points_comes_from_the_seed_of_the_plan(lab, stub_fio):
@@ -84,7 +84,7 @@ def test_a_read_that_fails_is_not_repeated_and_the_write_of_its_point_is(lab, st
     fio = stub_fio(('', {'seconds': 0.04}), ('measured-read', {'fault': 'error-lines'}))
     ran = lab.run(lab.plan(fio, values=(32,), stopping=UNTIL_SHORT))
     assert (ran.counts, ran.end.stopped) == ({'write@32KiB': 6, 'read@32KiB': 1}, {'32KiB': 'converged'})
-    assert [each.verdict for each in ran.result.metrics] == [Verdict.MEASURED, Verdict.INVALID]
+    assert [metric.verdict for metric in ran.result.metrics] == [Verdict.MEASURED, Verdict.INVALID]
 
 
 def test_a_write_that_is_too_short_is_made_for_its_read_until_that_is_known(lab, stub_fio, monkeypatch):
@@ -92,8 +92,8 @@ def test_a_write_that_is_too_short_is_made_for_its_read_until_that_is_known(lab,
     fio = stub_fio(('', {'seconds': 0.04}), ('measured-read', {'seconds': 0.2}))
     ran = lab.run(lab.plan(fio, values=(32,), stopping=UNTIL_SHORT))
     assert (ran.counts, ran.end.stopped) == ({'write@32KiB': 6, 'read@32KiB': 6}, {'32KiB': 'converged'})
-    assert [each.verdict for each in ran.result.metrics] == [Verdict.INVALID, Verdict.MEASURED]
-    assert [each[:29] for each in ran.result.reasons] == ['write@32KiB: INVALID: T19: th']
+    assert [metric.verdict for metric in ran.result.metrics] == [Verdict.INVALID, Verdict.MEASURED]
+    assert [reason[:29] for reason in ran.result.reasons] == ['write@32KiB: INVALID: T19: th']
 
 
 def test_a_point_that_never_converges_is_measured_and_keeps_all_its_samples(lab, stub_fio):

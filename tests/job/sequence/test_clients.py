@@ -73,13 +73,13 @@ def test_a_task_forgets_every_file_and_follows_no_link(data, task):
 @pytest.mark.parametrize('fault', [None, 'drop_caches failed'])
 def test_the_caches_of_a_node_are_emptied_where_that_is_allowed(data, task, fault):
     emptied = []
-    own = {
+    options = {
         'cold': lambda *_: Cold('by a word'),
         'empty_client_cache': lambda _, path: (emptied.append(path), fault)[1],
     }
-    task(FORGET, **own)
+    task(FORGET, **options)
     assert emptied == []
-    assert task(EMPTY, **own)[0]['fault'] == fault
+    assert task(EMPTY, **options)[0]['fault'] == fault
     assert emptied == [str(data)]
 
 
@@ -101,11 +101,11 @@ def test_every_node_of_the_case_is_asked_once(asked):
     ids=['of two kernels', 'of one kernel', 'where one does not count'],
 )
 def test_what_all_clients_have_fetched_is_added(monkeypatch, answers, fetched):
-    said = {
+    by_node = {
         f'n{number}': json.dumps({'fault': None, 'fetched': count, 'kernel': kernel})
         for number, (kernel, count) in enumerate(answers)
     }
-    monkeypatch.setattr('seatrial.job.sequence.clients.said_by_nodes', lambda *_: (said, None))
+    monkeypatch.setattr('seatrial.job.sequence.clients.said_by_nodes', lambda *_: (by_node, None))
     assert clients(plan_of(case={'nodes': 2}), '/data', forget=False) == Clients(None, fetched)
 
 

@@ -55,7 +55,7 @@ def test_there_are_controls_enough_or_all_there_are(drawn):
 @given(st.integers(0, 1000))
 def test_the_others_are_of_other_groups_than_before(seed):
     nodes = names(64)
-    group = next(each for each in regrouped(['n9'], nodes, random.Random(seed)) if 'n9' in each)
+    group = next(candidate for candidate in regrouped(['n9'], nodes, random.Random(seed)) if 'n9' in candidate)
     old = {node: place // group_size(64) for place, node in enumerate(nodes)}
     assert [node for node in group if old[node] == old['n9']] == ['n9']
 
@@ -81,7 +81,7 @@ def test_the_points_of_a_node_sweep_name_the_nodes_in_their_new_order():
     assert repetitions(plan) == 6 and kept_share(plan_of(points=(MFWA,))) == 0
     for point in again.points:
         assert (point.tasks, point.tasks_per_node) == (2 * point.nodes, 2)
-        assert point.label not in [each.label for each in plan.points]
+        assert point.label not in [planned.label for planned in plan.points]
     placed = [again.nodes[point.first_node : point.first_node + point.nodes] for point in again.points]
     assert tuple(node for group in placed for node in group) == again.nodes
     assert 'n3' in placed[0]

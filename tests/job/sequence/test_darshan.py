@@ -38,7 +38,7 @@ def started(scope, places, argvs=(('engine', '-x'),)):
 
 
 def settings_of(argv):
-    return dict(each.split('=', 1) for each in argv if '=' in each)
+    return dict(word.split('=', 1) for word in argv if '=' in word)
 
 
 # How the engine is started
@@ -138,12 +138,12 @@ class TestRunner:
     def test_the_darshan_run_comes_last_once_for_every_phase(self, lab, stub_fio):
         ran = lab.run(lab.plan(stub_fio(), darshan=LIBRARY))
         assert stages(ran)[-2:] == ['darshan', 'darshan'] and stages(ran).count('darshan') == 2
-        last = [(each.point.label, each.phase) for each in ran.records.samples[-2:]]
+        last = [(sample.point.label, sample.phase) for sample in ran.records.samples[-2:]]
         assert last == [('16KiB', 'write'), ('16KiB', 'read')]
         assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.MEASURED)
-        assert all(len(each.values) == 2 for each in ran.result.metrics), 'its figures count nowhere'
+        assert all(len(metric.values) == 2 for metric in ran.result.metrics), 'its figures count nowhere'
         assert os.listdir(Path(ran.records.start.run_directory, DATA)) == []
-        commands = {each.stage: each.command[0] for each in ran.records.samples}
+        commands = {sample.stage: sample.command[0] for sample in ran.records.samples}
         assert f'LD_PRELOAD={LIBRARY}' in commands['darshan'] and 'env' not in commands['measured'].split()
         raw = Path(ran.plan.records, 'raw')
         assert json.loads((raw / f'{ran.records.samples[-1].raw}{FOLDER}' / PLACE).read_text())

@@ -17,7 +17,7 @@ from seatrial.workload.access import data_access
 from seatrial.workload.sweep import AXES, Sweep
 
 FLOORS = {'write@16MiB': 200.0 * MIB}
-STEADY = [each * MIB for each in (100.0, 101.0, 99.0, 100.0, 101.0, 99.0)]
+STEADY = [value * MIB for value in (100.0, 101.0, 99.0, 100.0, 101.0, 99.0)]
 
 
 class Targets(Lustre):
@@ -47,12 +47,12 @@ def start(driver=TWO, figures=STEADY, floors=None, **changes):
 
 
 def test_it_starts_from_the_metric_below_its_bound_and_the_targets_that_take_files():
-    found = start(Targets(row(0), row(1), row(2, active=False), row(3, takes_objects=False), row(4, fault='silent')))
-    assert found is not None
-    assert (found.breach.metric, found.breach.point, found.breach.bound) == ('write', '16MiB', 200.0 * MIB)
-    assert found.numbers == {'ost0000': 0, 'ost0001': 1}
-    assert found.servers == {'ost0000': 'a', 'ost0001': 'b'}
-    assert found.point.data.bytes_per_task == SIZE, 'a task moves no more than in the case'
+    search = start(Targets(row(0), row(1), row(2, active=False), row(3, takes_objects=False), row(4, fault='silent')))
+    assert search is not None
+    assert (search.breach.metric, search.breach.point, search.breach.bound) == ('write', '16MiB', 200.0 * MIB)
+    assert search.numbers == {'ost0000': 0, 'ost0001': 1}
+    assert search.servers == {'ost0000': 'a', 'ost0001': 'b'}
+    assert search.point.data.bytes_per_task == SIZE, 'a task moves no more than in the case'
     plan = plan_of(floors=FLOORS)
     assert begun(plan, records_of(plan, STEADY)._replace(sized=None), TWO) is None
 
@@ -66,18 +66,18 @@ FOUR = [row(n) for n in range(4)]
 )
 def test_it_searches_only_where_the_files_of_the_case_may_lie(layout, reached):
     driver = Targets(*FOUR)
-    found = start(driver, target={'layout': layout})
-    assert set(found.numbers.values()) == reached
+    search = start(driver, target={'layout': layout})
+    assert set(search.numbers.values()) == reached
     assert driver.asked == (layout, SIZE)
 
 
 def test_the_layout_of_the_point_counts_before_that_of_the_case():
     plan = plan_of(floors=FLOORS, target={'layout': striped('f', pool='flash')})
-    own = striped('own', stripe_size=MIB, osts=(2, 3))
-    plan = plan._replace(points=tuple(point._replace(layout=own) for point in plan.points))
-    found = begun(plan, records_of(plan, STEADY), Targets(*FOUR))
-    assert set(found.numbers.values()) == {2, 3}
-    drill = carry_out(found, lambda point, _: 100.0, lambda: 1e6, random.Random(1))
+    of_point = striped('own', stripe_size=MIB, osts=(2, 3))
+    plan = plan._replace(points=tuple(point._replace(layout=of_point) for point in plan.points))
+    search = begun(plan, records_of(plan, STEADY), Targets(*FOUR))
+    assert set(search.numbers.values()) == {2, 3}
+    drill = carry_out(search, lambda point, _: 100.0, lambda: 1e6, random.Random(1))
     assert {name for group in drill.rounds[0] for name in group.targets} == {'ost0002', 'ost0003'}
 
 
@@ -86,8 +86,8 @@ def test_where_it_is_not_known_where_files_may_lie_nothing_is_searched():
 
 
 def test_flash_and_disks_are_not_compared():
-    found = start(Targets(row(0, flags=('flash',)), row(1), row(2)))
-    drill = carry_out(found, lambda point, _: 1 / 0, lambda: 1e6, random.Random(1))
+    search = start(Targets(row(0, flags=('flash',)), row(1), row(2)))
+    drill = carry_out(search, lambda point, _: 1 / 0, lambda: 1e6, random.Random(1))
     assert (drill.metric, drill.bound, drill.rounds) == ('write@16MiB', 200.0 * MIB, ())
     assert drill.sentence.startswith('undecided: its files lie on flash and on other targets')
 
@@ -115,28 +115,28 @@ def test_of_a_case_of_long_launches_only_a_part_is_moved():
         data_access('multiple', bytes_per_task=SIZE), Sweep('transfer_size', (64 * KIB,)), floors={'write@64KiB': MIB}
     )
     plan = plan._replace(sizing=plan.sizing._replace(granule=64 * KIB))
-    found = begun(plan, records_of(plan, [each / 500 for each in STEADY]), TWO)
-    share = found.point.data.bytes_per_task
+    search = begun(plan, records_of(plan, [value / 500 for value in STEADY]), TWO)
+    share = search.point.data.bytes_per_task
     seconds = share / (0.1 * MIB)
     assert share % (64 * KIB) == 0 and 0.8 * LAUNCH_S < seconds < 1.1 * LAUNCH_S
-    assert found.point.label == '64KiB'
+    assert search.point.label == '64KiB'
 
 
 def test_all_tasks_together_leave_room_on_the_fullest_target():
     roomy = Targets(row(0, bytes_free=GIB), row(1, bytes_free=100 * MIB))
-    found = start(roomy, sizing=plan_of().sizing._replace(granule=16 * MIB))
-    assert found.point.data.bytes_per_task == 32 * MIB  # 2 of 45 MiB are 90 %
+    search = start(roomy, sizing=plan_of().sizing._replace(granule=16 * MIB))
+    assert search.point.data.bytes_per_task == 32 * MIB  # 2 of 45 MiB are 90 %
 
 
 def test_groups_are_pinned_in_the_stripes_of_the_case():
-    found = start(target={'layout': striped('wide', stripe_count=-1, stripe_size=4 * MIB, pool='disk')})
+    search = start(target={'layout': striped('wide', stripe_count=-1, stripe_size=4 * MIB, pool='disk')})
     asked = []
 
     def measure(point, repetition):
         asked.append(point)
         return 100.0
 
-    drill = carry_out(found, measure, lambda: 1e6, random.Random(1))
+    drill = carry_out(search, measure, lambda: 1e6, random.Random(1))
     assert {point.layout.canonical for point in asked} == {'S4M.o0', 'S4M.o1'}
     assert {point.label for point in asked} == {'drill1a', 'drill1b'}
     assert len(asked) == 8 and drill.rounds[0][0].figures == (100.0,) * 4
@@ -151,15 +151,15 @@ class Bricks(GlusterFS):
 
 
 def test_bricks_are_searched_in_groups_that_the_files_of_a_launch_fill():
-    found = start(Bricks())
-    tasks, asked = found.point.tasks, []
-    assert (found.numbers['brick0003'], found.whole, tasks) == (3, 2, 2)
+    search = start(Bricks())
+    tasks, asked = search.point.tasks, []
+    assert (search.numbers['brick0003'], search.whole, tasks) == (3, 2, 2)
 
     def measure(point, repetition):
         asked.append(point.layout.asks)
         return 60.0 if '3' in point.layout.asks[0] else 100.0
 
-    drill = carry_out(found, measure, lambda: 1e6, random.Random(1))
+    drill = carry_out(search, measure, lambda: 1e6, random.Random(1))
     assert set(asked) == {('brick0_1',), ('brick2_3',), ('brick0',), ('brick2',), ('brick3',)}
     assert drill.sentence == 'brick0003 of node1 is 40 % slower'
 

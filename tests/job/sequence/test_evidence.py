@@ -110,7 +110,7 @@ def lay(run, point):
 
 
 def rules(seen):
-    return [each.rule for each in seen.findings if each.effect != 'label']
+    return [finding.rule for finding in seen.findings if finding.effect != 'label']
 
 
 def test_nothing_is_written_where_files_are_nor_read_where_they_are_not_in_full(run):
@@ -179,8 +179,8 @@ def test_files_that_were_made_once_are_forgotten_on_all_nodes_before_every_read(
     assert [(plan.case.check, *rest) for plan, *rest in asked] == [('Check', run.path_of('data'), True, ())]
     assert seen.cache == 'unknown'
     seen, _ = read(READS, engine, 'n2: data: Permission denied')
-    (said,) = [each.sentence for each in seen.findings if each.rule == 'P2']
-    assert seen.cache == 'cached' and 'n2: data: Permission denied; ' in said
+    (sentence,) = [finding.sentence for finding in seen.findings if finding.rule == 'P2']
+    assert seen.cache == 'cached' and 'n2: data: Permission denied; ' in sentence
 
 
 def test_on_one_node_that_is_named_it_is_that_one_which_forgets(read):
@@ -206,7 +206,7 @@ def test_what_another_node_has_just_written_need_not_be_forgotten(read, engine):
 def test_the_counters_of_all_clients_tell_where_a_read_came_from(read, workload, forget, share, state):
     seen, asked = read(workload, Ior(), share=share)
     assert seen.cache == state
-    assert [each[2] for each in asked] == [forget, False]
+    assert [question[2] for question in asked] == [forget, False]
 
 
 def test_counters_that_contradict_themselves_make_a_read_unknown_with_the_reason(run):
@@ -217,15 +217,15 @@ def test_counters_that_contradict_themselves_make_a_read_unknown_with_the_reason
     of.make_ready(NOTHING)
     seen = of.seen(moved(plan.points[0], 1e8, 'read'), 0)
     assert (seen.cache, seen.storage_read_bytes) == ('unknown', None)
-    (said,) = [each.sentence for each in seen.findings if each.rule == 'T3']
-    assert 'whether the bytes came from storage: those of /scratch contradict themselves; ' in said
+    (sentence,) = [finding.sentence for finding in seen.findings if finding.rule == 'T3']
+    assert 'whether the bytes came from storage: those of /scratch contradict themselves; ' in sentence
 
 
 def test_tasks_that_go_round_the_nodes_read_what_their_own_node_wrote_and_are_labelled_so(read):
     seen, _ = read(MFWA, Fio(), hosts=('n1.site', 'n2.site', 'n1.site', 'n2.site'))
     assert seen.cache == 'cached'
-    (said,) = [each for each in seen.findings if each.rule == 'P2']
-    assert 'task 0 read on n1 what was written there; have the launcher fill node after node' in said.sentence
+    (label,) = [finding for finding in seen.findings if finding.rule == 'P2']
+    assert 'task 0 read on n1 what was written there; have the launcher fill node after node' in label.sentence
 
 
 # The entries
@@ -277,13 +277,13 @@ def test_one_node_counts_after_every_phase_and_asks_for_sizes_after_creation(wat
 def test_of_several_nodes_none_counts_before_the_last_phase_that_asks_because_counting_fills_its_cache(
     watch, phases, counted
 ):
-    found = []
+    counted_in = []
     for phase in phases:
         watched = watch(TREE._replace(phases=phases), phase, nodes=2)
         watched.seen()
-        found += [phase] * len(watched.counts)
+        counted_in += [phase] * len(watched.counts)
         assert True not in watched.counts, 'sizes are attributes'
-    assert found == counted
+    assert counted_in == counted
 
 
 def test_one_directory_to_list_is_counted_when_it_was_made_and_several_are_not(watch):
@@ -323,14 +323,14 @@ def test_a_site_that_does_not_allow_it_has_its_caches_left_alone_and_its_stats_l
     watched = watch(TREE, 'stat')
     seen = watched.seen()
     assert (seen.cache, watched.driver.emptied) == ('cached', [])
-    assert 'T4' in [each.rule for each in seen.findings]
+    assert 'T4' in [finding.rule for finding in seen.findings]
 
 
 def test_caches_that_could_not_be_emptied_leave_a_stat_cached_with_the_reason(watch):
     seen = watch(TREE, 'stat', cold=True, driver=Driver('sync did not end in time')).seen()
     assert seen.cache == 'cached'
-    (said,) = [each.sentence for each in seen.findings if each.rule == 'T4']
-    assert 'sync did not end in time' in said
+    (sentence,) = [finding.sentence for finding in seen.findings if finding.rule == 'T4']
+    assert 'sync did not end in time' in sentence
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_caches_that_could_not_be_emptied_leave_a_stat_cached_with_the_reason(wa
 def test_a_stat_that_something_answers_all_the_same_is_unknown(watch, keeper, rule):
     seen = watch(TREE, 'stat', cold=True, **keeper).seen()
     assert seen.cache == 'unknown'
-    assert [each.rule for each in seen.findings if each.rule.startswith('T4')] == [rule]
+    assert [finding.rule for finding in seen.findings if finding.rule.startswith('T4')] == [rule]
 
 
 def test_a_stat_of_what_other_nodes_have_made_is_cold(watch):

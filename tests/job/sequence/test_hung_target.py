@@ -44,8 +44,8 @@ def step(name, path):
 
 @pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
 def test_its_launch_is_given_up_and_its_directory_left_within_deadlines(lab, hung):
-    plan, said = hung
-    assert 'failed: a launch was given up: it did not end within' in said
+    plan, output = hung
+    assert 'failed: a launch was given up: it did not end within' in output
     done = subprocess.run(step('remove', lab.write(plan)), timeout=LATEST_S, capture_output=True, text=True)
     records = lab.records(plan)
     (left,) = records.removal.left
@@ -81,12 +81,12 @@ def test_a_run_directory_on_a_server_that_is_away_holds_nobody_while_the_directo
             assert running.poll() is None
             time.sleep(0.01)
         with dead(lab.target / lab.left()[0]):
-            said = running.communicate(timeout=LATEST_S)[0]
+            output = running.communicate(timeout=LATEST_S)[0]
     finally:
         running.kill()
         running.wait()
     ran = lab.ran(plan)
-    assert f'refused: {lab.target} has not answered for 3 s' in said and running.returncode == 13
+    assert f'refused: {lab.target} has not answered for 3 s' in output and running.returncode == 13
     assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
     assert [sample.stage for sample in ran.records.samples].count('measured') < 2
 

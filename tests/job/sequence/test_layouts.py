@@ -107,10 +107,10 @@ def test_a_file_that_was_made_is_read_back(lab, run, point, phase, made):
     layouts = layouts_of(lab, run, driver, WIDE)
     os.mkdir(os.path.join(run.path_of('data'), 'below'))
     (lab.target / run.path_of('data') / 'below' / 'f').write_text('x')
-    found = layouts.findings('data', Launch(phase, point._replace(layout=ONE)))
+    raised = layouts.findings('data', Launch(phase, point._replace(layout=ONE)))
     assert driver.read_back == ([('f', 'one')] if made else [])
-    assert [(each.rule, each.effect) for each in found] == ([('P5a', 'invalid')] if made else [])
-    assert not made or 'not the layout that was asked for: 2 stripes, not 4' in found[0].sentence
+    assert [(finding.rule, finding.effect) for finding in raised] == ([('P5a', 'invalid')] if made else [])
+    assert not made or 'not the layout that was asked for: 2 stripes, not 4' in raised[0].sentence
 
 
 BOTH_TASKS = POINT._replace(tasks=2, tasks_per_node=2)
@@ -134,8 +134,8 @@ def test_files_that_cannot_be_placed_are_a_finding(lab, run, axis, rule):
 
 
 def written(run, number):
-    for each in range(number):
-        with open(os.path.join(run.path_of('data'), f'f{each:02}'), 'w'):
+    for index in range(number):
+        with open(os.path.join(run.path_of('data'), f'f{index:02}'), 'w'):
             pass
 
 
@@ -163,14 +163,14 @@ def test_fewer_targets_than_all_are_a_label_of_every_launch_with_them(lab, run):
     layouts = layouts_of(lab, run, driver, WIDE)
     written(run, 2)
     for phase in ('write', 'read'):
-        found = layouts.findings('data', Launch(phase, POINT))
-        assert [(each.rule, each.effect) for each in found] == [('P5c', 'label')]
-        assert 'c-1: all = 7 of 8 OSTs' in found[0].sentence
+        raised = layouts.findings('data', Launch(phase, POINT))
+        assert [(finding.rule, finding.effect) for finding in raised] == [('P5c', 'label')]
+        assert 'c-1: all = 7 of 8 OSTs' in raised[0].sentence
     assert layouts.findings('data', Launch('read', POINT._replace(layout=ONE))) == []
 
 
 @pytest.mark.parametrize(
-    ('grants', 'finding', 'said'),
+    ('grants', 'finding', 'words'),
     [
         ((Granted(), FEWER), ('P5a', 'invalid'), ', and in a file before all'),
         ((FEWER, Granted()), ('P5a', 'invalid'), ', and in a file before all'),
@@ -180,13 +180,13 @@ def test_fewer_targets_than_all_are_a_label_of_every_launch_with_them(lab, run):
     ],
 )
 def test_all_targets_that_are_now_more_and_now_fewer_are_invalid_but_where_components_share_them(
-    lab, run, grants, finding, said
+    lab, run, grants, finding, words
 ):
     driver = Recording()
     driver.grants = iter(grants)
     written(run, 2)
-    (found,) = layouts_of(lab, run, driver, WIDE).findings('data', Launch('write', POINT))
-    assert (found.rule, found.effect) == finding and said in found.sentence
+    (raised,) = layouts_of(lab, run, driver, WIDE).findings('data', Launch('write', POINT))
+    assert (raised.rule, raised.effect) == finding and words in raised.sentence
 
 
 def on_target(lab, run, driver):

@@ -40,18 +40,18 @@ def gone(number):
 
 
 def test_a_round_has_the_sums_of_whole_disks_and_real_cards():
-    found = counters_of(ROUNDS[0])
-    assert (found.uptime_s, found.ticks) == (3016.65, {'vda': 387736})
-    assert (found.read, found.written) == (SECTOR * 237566098, SECTOR * 412582408)
-    assert (found.received, found.sent) == (4834110183, 4125853)  # of eth0, and not of lo
-    assert (found.packets_in, found.packets_out) == (93523, 50046)
+    counters = counters_of(ROUNDS[0])
+    assert (counters.uptime_s, counters.ticks) == (3016.65, {'vda': 387736})
+    assert (counters.read, counters.written) == (SECTOR * 237566098, SECTOR * 412582408)
+    assert (counters.received, counters.sent) == (4834110183, 4125853)  # of eth0, and not of lo
+    assert (counters.packets_in, counters.packets_out) == (93523, 50046)
 
 
 def test_of_a_round_that_is_cut_short_the_sums_that_there_are_are_whole():
     whole = counters_of(ROUNDS[1])
-    found = [counters_of(ROUNDS[1][:end]) for end in range(len(ROUNDS[1]))]
-    assert found[:14] == [None] * 14  # without a card it has not come to its end
-    assert {(each.read, each.ticks['vda']) for each in found[14:]} == {(whole.read, whole.ticks['vda'])}
+    cut = [counters_of(ROUNDS[1][:end]) for end in range(len(ROUNDS[1]))]
+    assert cut[:14] == [None] * 14  # without a card it has not come to its end
+    assert {(counters.read, counters.ticks['vda']) for counters in cut[14:]} == {(whole.read, whole.ticks['vda'])}
     assert counters_of([*ROUNDS[1][:-1], ROUNDS[1][-1][:30]]) is None
 
 
@@ -62,12 +62,12 @@ def test_rates_are_those_between_two_rounds_by_the_clock_of_the_server():
 
 
 def test_a_server_that_was_booted_meanwhile_begins_anew():
-    assert [each.read for each in said([SECOND, FIRST, SECOND], [500, 20, 21])] == [100.0]
+    assert [look.read for look in said([SECOND, FIRST, SECOND], [500, 20, 21])] == [100.0]
 
 
 def test_after_an_hour_a_line_sums_up_ten_seconds(monkeypatch):
     monkeypatch.setattr(monitors, 'STEPS', ((0.0, 1.0), (float('inf'), 10.0)))
-    assert [each.samples for each in said([SECOND] * 22, range(22))] == [9, 9]
+    assert [look.samples for look in said([SECOND] * 22, range(22))] == [9, 9]
 
 
 def test_this_machine_is_asked_until_it_is_stopped():
@@ -75,8 +75,8 @@ def test_this_machine_is_asked_until_it_is_stopped():
     monitoring = Monitoring((Monitor('here', ('sh', '-c')),), kept.write)
     looks = kept.wait_for(ServerLook, 2)
     assert monitoring.stop()
-    assert {each.server for each in looks} == {'here'} and not kept.of(ServerGap)
-    assert all(each.samples == 1 and 0 <= each.busy <= 1 for each in looks)
+    assert {look.server for look in looks} == {'here'} and not kept.of(ServerGap)
+    assert all(look.samples == 1 and 0 <= look.busy <= 1 for look in looks)
 
 
 def test_a_server_that_refuses_is_a_gap_with_its_words_and_the_others_go_on(monkeypatch):
@@ -87,7 +87,7 @@ def test_a_server_that_refuses_is_a_gap_with_its_words_and_the_others_go_on(monk
     kept.wait_for(ServerLook, 1)
     kept.wait_for(ServerGap, 4)
     assert monitoring.stop()
-    assert {(each.server, each.why) for each in kept.of(ServerGap)} == {
+    assert {(gap.server, gap.why) for gap in kept.of(ServerGap)} == {
         ('oss1', 'ssh: no route to host'),
         ('oss2', '/no/such: No such file or directory'),
     }

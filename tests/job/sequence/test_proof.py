@@ -34,7 +34,7 @@ def test_it_is_written_and_read_at_the_end_as_the_largest_point_is(lab, stub_fio
     ran = lab.run(lab.plan(stub_fio(), workload=workload, tasks=2), proves=True)
     launches = proved(ran)
     assert ran.records.samples[-2:] == launches
-    assert [(each.phase, each.point.tasks, each.findings) for each in launches] == [('write', 2, ()), ('read', 2, ())]
+    assert [(run.phase, run.point.tasks, run.findings) for run in launches] == [('write', 2, ()), ('read', 2, ())]
     files = '1 file' if workload.data.files == 'single' else '2 files'
     size = '64 KiB' if workload is SFWA else '128 KiB'
     assert ran.result.verified.startswith(f'verified: {size} of {size} in {files}, read by {os.uname().nodename}, ')
@@ -56,7 +56,7 @@ def test_in_a_sweep_over_nodes_whose_tasks_are_not_kept_it_knows_what_each_has_w
     program(tmp_path, monkeypatch, 'srun', SRUN)
     monkeypatch.setattr(start, 'named_nodes', lambda plan: (os.uname().nodename,))
     ran = lab.run(lab.plan(stub_fio(), tasks=2, launcher=Launcher('srun')), proves=True)
-    assert {each.measurement.tasks for each in ran.records.samples if each.stage == 'measured'} == {()}
+    assert {sample.measurement.tasks for sample in ran.records.samples if sample.stage == 'measured'} == {()}
     assert ran.result.verified.startswith('verified: 128 KiB of 128 KiB in 2 files'), ran.result.verified
 
 

@@ -47,8 +47,8 @@ def test_every_mpi_and_launcher_is_told_by_its_own_words(transcript, name, versi
 @pytest.mark.parametrize('name', SAID)
 def test_a_transcript_that_is_cut_short_is_never_another_version(transcript, name):
     lines = transcript(name).splitlines(keepends=True)
-    said = {version_said(''.join(lines[:number])) for number in range(len(lines) + 1)}
-    assert {each for each in said if any(letter.isdigit() for letter in each)} == {SAID[name]}
+    versions = {version_said(''.join(lines[:number])) for number in range(len(lines) + 1)}
+    assert {version for version in versions if any(letter.isdigit() for letter in version)} == {SAID[name]}
 
 
 @given(st.text())
@@ -58,11 +58,11 @@ def test_no_text_is_too_strange(text):
 
 
 @pytest.mark.parametrize(
-    ('said', 'version'),
+    ('output', 'version'),
     [('\n  prterun (PRRTE) 3.0.2 \nReport bugs\n', 'prterun (PRRTE) 3.0.2'), ('', '')],
 )
-def test_what_is_not_known_is_kept_in_its_own_words(said, version):
-    assert version_said(said) == version
+def test_what_is_not_known_is_kept_in_its_own_words(output, version):
+    assert version_said(output) == version
 
 
 def test_of_the_environment_what_changes_io_is_kept_and_nothing_else():
@@ -135,8 +135,8 @@ def test_the_modules_are_those_that_are_loaded_in_their_order(prefix, monkeypatc
 
 
 def test_a_launcher_is_asked_by_the_name_that_starts_the_ranks(tmp_path, monkeypatch, transcript):
-    for name, said in (('mpirun', 'mpirun-openmpi-4.1.4.out'), ('srun', 'srun-22.05.8.out')):
-        (tmp_path / f'{name}.said').write_text(transcript(said))
+    for name, file in (('mpirun', 'mpirun-openmpi-4.1.4.out'), ('srun', 'srun-22.05.8.out')):
+        (tmp_path / f'{name}.said').write_text(transcript(file))
         (tmp_path / name).write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec cat {tmp_path}/{name}.said\n')
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv('PATH', f'{tmp_path}{os.pathsep}{os.environ["PATH"]}')

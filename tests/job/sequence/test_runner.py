@@ -42,7 +42,7 @@ def test_every_launch_is_one_line_of_the_record_and_the_first_are_warm_ups_on_ot
     stages = [sample.stage for sample in ran.records.samples]
     log = [line.split() for line in Path(f'{fio}.log').read_text().splitlines()]
     where = [os.path.basename(words[2]) for words in log]
-    assert [os.path.basename(words[-1]) for words in log] == [f'{each.raw}.fio' for each in ran.records.samples]
+    assert [os.path.basename(words[-1]) for words in log] == [f'{sample.raw}.fio' for sample in ran.records.samples]
     lines = Path(ran.plan.records, SAMPLES).read_text().splitlines()
     kinds = [json.loads(line)['record'] for line in lines]
     assert (kinds[0], kinds[-1], kinds.count('start'), kinds.count('end')) == ('start', 'end', 1, 1)
@@ -122,7 +122,7 @@ def test_a_plan_that_others_may_change_is_not_carried_out(lab, capsys, name):
 
 
 @pytest.mark.parametrize(
-    ('text', 'said'),
+    ('text', 'words'),
     [
         (None, 'No such file'),
         ('{', 'Expecting'),
@@ -131,17 +131,17 @@ def test_a_plan_that_others_may_change_is_not_carried_out(lab, capsys, name):
         ('{"schema": 2}', 'missing from TrialPlan'),
     ],
 )
-def test_a_plan_of_another_form_is_refused_in_one_line(tmp_path, capsys, text, said):
+def test_a_plan_of_another_form_is_refused_in_one_line(tmp_path, capsys, text, words):
     if text is not None:
         (tmp_path / 'plan.json').write_text(text)
     assert command.main(['run', str(tmp_path / 'plan.json')]) == 64
     error = capsys.readouterr().err
-    assert said in error
+    assert words in error
     assert len(error.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
-    ('change', 'said'),
+    ('change', 'words'),
     [
         (lambda plan: {'points': ()}, 'points: there are none'),
         (
@@ -154,11 +154,11 @@ def test_a_plan_of_another_form_is_refused_in_one_line(tmp_path, capsys, text, s
     ids=['points', 'kind', 'engine', 'type'],
 )
 @pytest.mark.parametrize('step', ['run', 'remove'])
-def test_a_plan_with_a_name_that_is_not_registered_is_refused(lab, capsys, change, said, step):
+def test_a_plan_with_a_name_that_is_not_registered_is_refused(lab, capsys, change, words, step):
     plan = lab.plan('fio')
     path, before = lab.write(plan._replace(**change(plan))), lab.surroundings()
     assert command.main([step, path]) == 64
-    assert capsys.readouterr().err.startswith(f'seatrial: {path}: {said}')
+    assert capsys.readouterr().err.startswith(f'seatrial: {path}: {words}')
     assert lab.surroundings() == before
 
 
@@ -170,6 +170,6 @@ def test_the_zipapp_carries_a_plan_out_without_seatrial_being_installed(lab, stu
     zipapp, path = str(write_runner(tmp_path)), lab.write(plan)
     clean = {'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '/')}
     done = [subprocess.run([python, '-sE', zipapp, step, path], env=clean) for step in ('run', 'remove')]
-    assert [each.returncode for each in done] == [0, 0]
+    assert [process.returncode for process in done] == [0, 0]
     assert lab.ran(plan).result.verdict is Verdict.MEASURED
     assert lab.left() == []

@@ -109,6 +109,16 @@ def check_aftermath(lab, plan, before):
     assert lab.surroundings() == before
 
 
+def check_end(lab, plan, reason, expression):
+    """The run of a case that ends like this, INCOMPLETE, whatever went wrong."""
+    before = lab.surroundings()
+    ran = lab.run(plan)
+    assert (ran.end.reason, ran.result.verdict) == (reason, Verdict.INCOMPLETE)
+    assert_matches(expression, said(ran))
+    check_aftermath(lab, plan, before)
+    return ran
+
+
 # The engine fails in a measured launch
 
 BAD_LAUNCHES = {
@@ -157,7 +167,7 @@ def test_a_point_that_is_not_valid_is_neither_repeated_nor_read_and_the_others_a
     assert [sample.valid for sample in bad.ran.measured if sample.point.label == '32KiB'] == [False]
     assert 'measured-read@32KiB' not in Path(f'{bad.fio}.log').read_text()
     assert bad.ran.end.stopped == {'32KiB': 'invalid', '16KiB': 'fixed'}
-    assert [each.verdict for each in bad.ran.result.metrics if each.point == '16KiB'] == [Verdict.MEASURED] * 2
+    assert [metric.verdict for metric in bad.ran.result.metrics if metric.point == '16KiB'] == [Verdict.MEASURED] * 2
 
 
 def test_the_raw_output_of_a_bad_launch_is_kept(bad):
@@ -206,28 +216,19 @@ def test_a_warm_up_or_a_preparation_that_fails_ends_the_case_before_anything_is_
     lab, stub_fio, launch, fault
 ):
     workload, stage = (SFWA, 'prepare') if 'prepare' in launch else (MFWA, 'warmup')
-    plan, before = lab.plan(stub_fio((launch, {'fault': fault})), workload=workload), lab.surroundings()
-    ran = lab.run(plan)
-    assert (ran.end.reason, ran.measured, ran.result.verdict) == ('refused', [], Verdict.INCOMPLETE)
-    assert_matches(f'the {stage} failed: {BAD_LAUNCHES[fault][0]}', said(ran))
-    check_aftermath(lab, plan, before)
+    plan = lab.plan(stub_fio((launch, {'fault': fault})), workload=workload)
+    assert check_end(lab, plan, 'refused', f'the {stage} failed: {BAD_LAUNCHES[fault][0]}').measured == []
 
 
 def test_an_engine_that_is_not_installed_refuses_the_run(lab):
-    plan, before = lab.plan(str(lab.base / 'no' / 'fio')), lab.surroundings()
-    ran = lab.run(plan)
-    assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
-    assert_matches(
-        'E0: no engine can measure data access here .*no/fio.*; install one of them or name another', said(ran)
-    )
-    check_aftermath(lab, plan, before)
+    why = 'E0: no engine can measure data access here .*no/fio.*; install one of them or name another'
+    check_end(lab, lab.plan(str(lab.base / 'no' / 'fio')), 'refused', why)
 
 
 @pytest.mark.parametrize('version', ['fio-', 'dd (coreutils) 9.1', ''])
 def test_a_program_that_is_not_what_it_should_be_refuses_the_run(lab, stub_fio, version):
-    ran = lab.run(lab.plan(stub_fio(version=version)))
-    assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
-    assert_matches(f"fio: '{re.escape(version)}' is not the version of fio", said(ran))
+    why = f"fio: '{re.escape(version)}' is not the version of fio"
+    check_end(lab, lab.plan(stub_fio(version=version)), 'refused', why)
 
 
 def test_a_program_that_does_not_say_its_version_in_time_is_skipped(lab, tmp_path, monkeypatch):
@@ -247,21 +248,14 @@ def test_the_next_engine_measures_where_the_preferred_one_is_broken(lab, stub_fi
 
 def test_a_program_that_vanishes_during_the_run_ends_it(lab, stub_fio):
     fio = stub_fio(('0002', {'fault': 'vanish'}))
-    plan, before = lab.plan(fio), lab.surroundings()
-    ran = lab.run(plan)
-    assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
-    assert_matches(f"the job could not go on: .*No such file or directory: '{fio}'", said(ran))
-    check_aftermath(lab, plan, before)
+    check_end(lab, lab.plan(fio), 'failed', f"the job could not go on: .*No such file or directory: '{fio}'")
 
 
 def test_an_error_of_our_own_is_said_to_be_one_and_kept(lab, stub_fio, monkeypatch):
     monkeypatch.setattr(Fio, 'measure', lambda *_: 1 / 0)
-    plan, before = lab.plan(stub_fio()), lab.surroundings()
-    ran = lab.run(plan)
-    assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
-    assert_matches('an error of Seatrial itself: ZeroDivisionError.*raw/runner-error.txt', said(ran))
+    plan = lab.plan(stub_fio())
+    check_end(lab, plan, 'failed', 'an error of Seatrial itself: ZeroDivisionError.*raw/runner-error.txt')
     assert 'Traceback' in Path(plan.records, 'raw', 'runner-error.txt').read_text()
-    check_aftermath(lab, plan, before)
 
 
 # A launch hangs
@@ -270,14 +264,10 @@ def test_an_error_of_our_own_is_said_to_be_one_and_kept(lab, stub_fio, monkeypat
 @pytest.mark.parametrize('fault', ['hang', 'hang-hard', 'hang-with-client'])
 def test_a_launch_that_hangs_is_ended_at_its_limit_and_ends_the_case(lab, stub_fio, soon, fault):
     # Each job of fio is a session of its own, which a signal to fio's process group does not reach (seen).
-    plan, before = lab.plan(stub_fio(('warmup-read', {'fault': fault})), launch_limit_s=1.0), lab.surroundings()
-    ran = lab.run(plan)
-    assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)
-    assert_matches(
-        'a launch was given up: it did not end within [0-9]+ s; it was ended.*; does the file system', said(ran)
-    )
+    plan = lab.plan(stub_fio(('warmup-read', {'fault': fault})), launch_limit_s=1.0)
+    why = 'a launch was given up: it did not end within [0-9]+ s; it was ended.*; does the file system'
+    check_end(lab, plan, 'failed', why)
     assert working_in(lab.target) == []
-    check_aftermath(lab, plan, before)
 
 
 def test_a_measured_launch_that_was_given_up_is_in_the_record_as_what_it_is(lab, stub_fio, soon):
@@ -285,7 +275,7 @@ def test_a_measured_launch_that_was_given_up_is_in_the_record_as_what_it_is(lab,
     last = ran.records.samples[-1]
     assert (last.phase, last.measurement, last.findings[0].rule) == ('read', None, 'E2')
     assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INVALID)
-    assert sum('it did not end within' in each for each in ran.result.reasons) == 1
+    assert sum('it did not end within' in reason for reason in ran.result.reasons) == 1
 
 
 def test_of_a_launch_that_was_given_up_on_a_file_system_that_became_read_only_this_is_said(
@@ -308,8 +298,8 @@ def test_a_data_directory_that_fails_as_a_launch_begins_is_the_storages_failure(
 
     monkeypatch.setattr(launching, 'inodes_of', fails_later)
     ran = lab.run(lab.plan(stub_fio()))
-    (found,) = ran.end.findings
-    assert (ran.result.verdict, found.rule, found.evidence['errno']) == (Verdict.FAIL, 'F1', 'EIO')
+    (finding,) = ran.end.findings
+    assert (ran.result.verdict, finding.rule, finding.evidence['errno']) == (Verdict.FAIL, 'F1', 'EIO')
     assert_matches('F1: EIO of .*/data on ', said(ran))
 
 
@@ -347,11 +337,9 @@ def test_nothing_is_written_where_a_rule_forbids_the_run(lab, stub_fio, case):
 
 def test_a_lock_that_is_taken_away_ends_the_case_before_its_next_block(lab, stub_fio):
     taken = str(lab.state / 'locks' / 'scratch.json')
-    plan, before = lab.plan(stub_fio(('0003', {'unlink': taken}))), lab.surroundings()
-    ran = lab.run(plan)
-    assert (ran.end.reason, {sample.block for sample in ran.measured}) == ('refused', {0})
-    assert_matches('the lock .* was removed or replaced by another session', said(ran))
-    check_aftermath(lab, plan, before)
+    plan = lab.plan(stub_fio(('0003', {'unlink': taken})))
+    ran = check_end(lab, plan, 'refused', 'the lock .* was removed or replaced by another session')
+    assert {sample.block for sample in ran.measured} == {0}
 
 
 def test_a_job_that_cannot_beat_does_not_leave_the_storage_system_locked(lab, stub_fio):
@@ -409,12 +397,12 @@ def test_one_that_becomes_read_only_between_two_launches_is_the_storages_failure
     plan = lab.plan(stub_fio(('measured-write', {'read_only': str(lab.target)})))
     mounted(lab.write(plan), tmpfs(lab.target, 'size=4m'))
     ran = lab.ran(plan)
-    (found,) = ran.end.findings
-    assert (ran.result.verdict, found.rule) == (Verdict.FAIL, 'F1')
+    (finding,) = ran.end.findings
+    assert (ran.result.verdict, finding.rule) == (Verdict.FAIL, 'F1')
     evidence = {'errno': 'EROFS', 'node': socket.gethostname(), 'file': f'{ran.records.start.run_directory}/data'}
-    assert evidence.items() <= found.evidence.items()
-    assert ran.result.reasons[0] == f'F1: {found.sentence}'
-    assert all(value in found.sentence for value in found.evidence.values())
+    assert evidence.items() <= finding.evidence.items()
+    assert ran.result.reasons[0] == f'F1: {finding.sentence}'
+    assert all(value in finding.sentence for value in finding.evidence.values())
 
 
 @pytest.mark.parametrize(
@@ -446,7 +434,7 @@ def test_so_is_an_error_of_the_storage_in_what_the_runner_does_itself(
     monkeypatch.setattr(blocks, 'take', take)
     ran = lab.run(plan)
     assert (ran.end.reason, ran.result.verdict) == ('refused', verdict)
-    assert [each.evidence['errno'] for each in ran.end.findings] == (
+    assert [finding.evidence['errno'] for finding in ran.end.findings] == (
         [errno.errorcode[code]] if verdict is Verdict.FAIL else []
     )
 
@@ -616,7 +604,7 @@ def test_kill_nine_at_any_instant_costs_no_more_than_the_launch_in_hand(
         assert ended() == -signal.SIGKILL
         latest = time.monotonic() + 60.0
         # Of one that died before it was marked nobody knows its process: it counts as dead after a while only.
-        while working_in(lab.target) or any(each.alive for each in left_in(lab) if os.listdir(each.path)):
+        while working_in(lab.target) or any(orphan.alive for orphan in left_in(lab) if os.listdir(orphan.path)):
             assert time.monotonic() < latest, instant
             time.sleep(0.001)  # the launch in hand ends by itself, and the job with the process that watches it
         check_whole_lines(plan)
@@ -658,7 +646,7 @@ def stalls(monkeypatch, looks):
 def test_a_stall_between_launches_is_waited_for_and_recorded(lab, stub_fio, monkeypatch):
     stalls(monkeypatch, range(5, 9))
     ran = lab.run(lab.plan(stub_fio()))
-    labelled = [sample for sample in ran.records.samples if any(each.rule == 'P17b' for each in sample.findings)]
+    labelled = [sample for sample in ran.records.samples if any(label.rule == 'P17b' for label in sample.findings)]
     assert ran.end.reason == 'finished' and len(labelled) == 1
     assert labelled[0].valid and 'it did not answer for' in labelled[0].findings[-1].sentence
 
@@ -683,8 +671,8 @@ def test_a_call_between_launches_that_was_long_in_returning_is_a_stall_too(lab, 
     seconds = iter([0.0, 0.0, 33.0])
     monkeypatch.setattr(Blocked, 'since', lambda self: next(seconds, 0.0))
     ran = lab.run(lab.plan(stub_fio()))
-    said = [each.sentence for sample in ran.records.samples for each in sample.findings if each.rule == 'P17b']
-    assert ran.end.reason == 'finished' and len(said) == 1 and 'it did not answer for 33 s' in said[0]
+    stalls = [label.sentence for sample in ran.records.samples for label in sample.findings if label.rule == 'P17b']
+    assert ran.end.reason == 'finished' and len(stalls) == 1 and 'it did not answer for 33 s' in stalls[0]
 
 
 def test_a_lost_connection_makes_its_point_invalid(lab, stub_fio, monkeypatch):
@@ -693,7 +681,7 @@ def test_a_lost_connection_makes_its_point_invalid(lab, stub_fio, monkeypatch):
     monkeypatch.setattr(Posix, 'lost', lambda self, before, after: Lost('OST0003 was EVICTED' if before == 9 else ''))
     ran = lab.run(lab.plan(stub_fio()))
     broken = [sample for sample in ran.measured if not sample.valid]
-    assert [each.rule for sample in broken for each in sample.findings if each.effect == 'invalid'] == ['P20']
+    assert [fault.rule for sample in broken for fault in sample.findings if fault.effect == 'invalid'] == ['P20']
     assert ran.result.verdict is Verdict.INVALID and 'OST0003 was EVICTED' in '; '.join(ran.result.reasons)
 
 
@@ -764,8 +752,8 @@ def test_figures_of_a_shorter_time_than_the_launch_took_are_invalid_unless_it_is
     fio = stub_fio(('measured-write', {'seconds': 3.0, 'runtime_ms': [500], 'stderr': stderr}))
     plan = lab.plan(fio, values=(32,))
     result = lab.run(evicting(plan) if explained == 'by an outage' else plan).result
-    found = [reason for reason in result.reasons if 'T24: 0.50 s were timed of a launch of 3.' in reason]
-    assert bool(found) is not bool(explained), result.reasons
+    reasons = [reason for reason in result.reasons if 'T24: 0.50 s were timed of a launch of 3.' in reason]
+    assert bool(reasons) is not bool(explained), result.reasons
     assert explained or result.verdict is Verdict.INVALID
     assert explained != 'by an outage' or EVICTED in result.reasons[0]
 

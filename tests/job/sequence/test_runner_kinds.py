@@ -136,8 +136,8 @@ def test_every_metric_of_a_kind_is_measured_and_nothing_is_left_or_touched(lab, 
     before = lab.surroundings()
     ran = lab.run(lab.plan_of_metadata(*CASES[kind]))
     assert ran.result.verdict is Verdict.MEASURED and set(ran.counts) == set(planned_metrics(ran.plan))
-    assert kind != 'operations' or all(len(each.percentiles_s) == 3 for each in ran.result.metrics)
-    guarantees = [each.name for each in GUARANTEES] if kind == 'semantics' else []
+    assert kind != 'operations' or all(len(metric.percentiles_s) == 3 for metric in ran.result.metrics)
+    guarantees = [guarantee.name for guarantee in GUARANTEES] if kind == 'semantics' else []
     assert [fact.name for fact in ran.result.facts] == guarantees
     for name in ('data', 'warmup'):
         assert os.listdir(os.path.join(ran.records.start.run_directory, name)) == []
@@ -295,7 +295,7 @@ class TestARun:
 
     def test_its_preparation_is_no_figure_and_its_points_have_all_of_theirs(self, lab, stub_fio):
         ran = lab.run(random_plan(lab, stub_fio(), ('randrw',), read_share=0.7))
-        ways = [f'randrw_{way}{each}' for way in ('read', 'write') for each in ('', '_iops', '_latency', '_p99')]
+        ways = [f'randrw_{way}{suffix}' for way in ('read', 'write') for suffix in ('', '_iops', '_latency', '_p99')]
         assert set(ran.counts) > {f'{metric}@{label}' for metric in ways for label in ('qd1', 'qd4')}
         assert set(ran.counts.values()) == {2}
 
@@ -331,9 +331,9 @@ class TestARun:
         fio = stub_fio(('measured-randread@qd1', {'fault': 'cut-file'}))
         ran = lab.run(random_plan(lab, fio))
         after = next(sample for sample in ran.measured if sample.point.label == 'qd1')
-        assert [each.rule for each in after.findings if each.effect == 'invalid'] == ['T17']
-        (said,) = [each.sentence for each in after.findings if each.rule == 'T17']
-        assert 'after the randread data.00000001 has 1048575 B, not 1048576 B' in said
+        assert [finding.rule for finding in after.findings if finding.effect == 'invalid'] == ['T17']
+        (sentence,) = [finding.sentence for finding in after.findings if finding.rule == 'T17']
+        assert 'after the randread data.00000001 has 1048575 B, not 1048576 B' in sentence
         for sample in ran.measured[ran.measured.index(after) + 1 :]:
             assert (sample.measurement, sample.findings[0].rule) == (None, 'T17')
             assert sample.findings[0].sentence.startswith('before the randread ')
@@ -344,7 +344,7 @@ def test_a_launch_that_is_too_short_for_its_clock_is_invalid(lab, stub_fio):
     """T19: fio counts whole milliseconds."""
     plan = random_plan(lab, stub_fio())
     ran = lab.run(plan._replace(stopping=plan.stopping._replace(fixed=False)))
-    assert {each.rule for sample in ran.measured for each in sample.findings if each.effect == 'invalid'} == {'T19'}
+    assert {flaw.rule for sample in ran.measured for flaw in sample.findings if flaw.effect == 'invalid'} == {'T19'}
     assert ran.result.verdict is Verdict.INVALID
 
 

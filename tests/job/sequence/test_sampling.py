@@ -112,8 +112,8 @@ def test_what_is_not_valid_ends_the_run_with_the_first_reason():
 def p20a(ran):
     """The labels of the case, what the start record says, and the samples that say it."""
     labels = [label for label in ran.result.labels if label.startswith('P20a: ')]
-    said = [sample for sample in ran.records.samples if any(each.rule == 'P20a' for each in sample.findings)]
-    return labels, [each for each in ran.records.start.findings if each.rule == 'P20a'], said
+    samples = [sample for sample in ran.records.samples if any(finding.rule == 'P20a' for finding in sample.findings)]
+    return labels, [finding for finding in ran.records.start.findings if finding.rule == 'P20a'], samples
 
 
 def test_connections_that_are_never_seen_are_said_once_a_case(lab, stub_fio, monkeypatch):

@@ -57,7 +57,7 @@ def test_a_measured_launch_that_is_too_short_leads_to_a_second_size_and_samples_
     assert [sample.sizing for sample in ran.measured] == [1, 2, 2, 2, 2]
     assert ran.counts == {'write@32KiB': 2, 'write@16KiB': 2}
     assert {
-        sample.point.data.bytes_per_task for each in measured(ran.plan, ran.records).values() for sample in each
+        sample.point.data.bytes_per_task for samples in measured(ran.plan, ran.records).values() for sample in samples
     } == {7 * SIZE}
 
 
@@ -65,9 +65,9 @@ def test_a_short_budget_bounds_the_warm_up_which_is_labelled_and_so_the_measured
     plan = lab.plan(stub_fio(('', {'rate': 64 * MIB})), values=(64,), workload=WRITES)
     sizing = Sizing(128 * MIB, 16 * MIB, target_s=0.8, min_s=0.5)
     ran = lab.run(plan._replace(sizing=sizing, stopping=plan.stopping._replace(budget_s=0.2)))
-    assert [each.point.data.bytes_per_task for each in ran.records.samples if each.stage == 'warmup'] == [8 * MIB]
+    assert [made.point.data.bytes_per_task for made in ran.records.samples if made.stage == 'warmup'] == [8 * MIB]
     assert 0.7 * 64 * MIB < ran.records.sized.per_task < 64 * MIB
-    (label,) = [each for each in ran.result.labels if each.startswith('T14a')]
+    (label,) = [label for label in ran.result.labels if label.startswith('T14a')]
     assert 'the time budget of 0.2 s allowed no more than 8 MiB a task' in label
     assert ran.counts == {'write@64KiB': 1}
 
@@ -76,7 +76,7 @@ def test_a_short_budget_bounds_the_warm_up_of_a_share_that_the_site_has_fixed_to
     plan = lab.plan(stub_fio(('', {'rate': 1024 * MIB})), values=(64,), workload=WRITES)
     sizing = Sizing(128 * MIB, 64 * KIB, target_s=0.8, min_s=0.0, pinned=128 * MIB)
     ran = lab.run(plan._replace(sizing=sizing, stopping=plan.stopping._replace(budget_s=1.0)))
-    warm_up, *measured_ = [each.point.data.bytes_per_task for each in ran.records.samples]
+    warm_up, *measured_ = [sample.point.data.bytes_per_task for sample in ran.records.samples]
     assert (warm_up, set(measured_)) == (8 * MIB, {128 * MIB})
 
 
@@ -84,7 +84,7 @@ def test_a_fixed_share_that_the_sizes_do_not_divide_is_never_exceeded(lab, stub_
     plan = lab.plan(stub_fio(('', {'rate': 1024 * MIB})), values=(48, 80), size=240 * KIB, workload=WRITES)
     sizing = Sizing(4 * MIB, 80 * KIB, target_s=0.8, min_s=0.0, pinned=4 * MIB)
     ran = lab.run(plan._replace(sizing=sizing))
-    warm_up, *measured_ = [each.point.data.bytes_per_task for each in ran.records.samples if each.stage != 'proof']
+    warm_up, *measured_ = [made.point.data.bytes_per_task for made in ran.records.samples if made.stage != 'proof']
     assert (warm_up, set(measured_)) == (4080 * KIB, {4080 * KIB})
 
 
@@ -148,8 +148,8 @@ def placed(axis, number):
 
 
 def test_the_warm_up_of_a_sweep_over_targets_is_made_on_the_first_that_works():
-    found = calibration_points(placed('ost', 9))
-    assert [point.layout and point.layout.name for point in found] == ['ost0', 'ost1', 'ost2', 'ost3', None]
+    points = calibration_points(placed('ost', 9))
+    assert [point.layout and point.layout.name for point in points] == ['ost0', 'ost1', 'ost2', 'ost3', None]
     assert [point.layout.name for point in calibration_points(placed('layout', 9))] == ['ost0']
     plan = placed('node', 3)
     plan = plan._replace(points=tuple(point._replace(layout=None) for point in plan.points))
@@ -188,7 +188,7 @@ def asked(monkeypatch):
 
 def labelled(ran):
     """The stages in whose launches data were found to be there twice."""
-    return {sample.stage for sample in ran.records.samples if 'P4b' in {each.rule for each in sample.findings}}
+    return {sample.stage for sample in ran.records.samples if 'P4b' in {finding.rule for finding in sample.findings}}
 
 
 def test_data_that_repeat_beyond_the_warm_up_are_found_at_the_size_that_was_decided(lab, stub_fio, asked):

@@ -67,7 +67,7 @@ def test_trees_are_sized_to_the_fullness_that_is_meant(lab, monkeypatch):
     few = plan._replace(target=plan.target._replace(limits=Limits(MIB, 10_000)))
     seen = survey(few, None)
     assert seen.share == 128 and seen.environment.needed_bytes == 3000 * 4096
-    assert 'P9' in [each.rule for each in findings(BEFORE, seen.environment)]
+    assert 'P9' in [finding.rule for finding in findings(BEFORE, seen.environment)]
     assert filling(few, 0).sizing.pinned == LEAST
     assert survey(lab.plan(sys.executable, values=(32,)), None).share == 0
 
@@ -81,21 +81,21 @@ def preloaded(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ('rule', 'so', 'changes', 'said'),
+    ('rule', 'so', 'changes', 'words'),
     [
         ('P17c', soft, {}, 'filer:/home is mounted soft'),
         ('P21a', preloaded, {}, 'LD_PRELOAD is /opt/libtrace.so'),
         ('P16c', lambda monkeypatch: None, {'node_memory': 1 << 60}, 'and the site says 1024 PiB'),
     ],
 )
-def test_what_a_node_has_beside_the_plan_is_labelled(lab, stub_fio, monkeypatch, rule, so, changes, said):
+def test_what_a_node_has_beside_the_plan_is_labelled(lab, stub_fio, monkeypatch, rule, so, changes, words):
     monkeypatch.delenv('LD_PRELOAD', raising=False)
     plan = lab.plan(stub_fio())
-    assert rule not in [each.rule for each in findings(BEFORE, survey(plan, None).environment)]
+    assert rule not in [finding.rule for finding in findings(BEFORE, survey(plan, None).environment)]
     so(monkeypatch)
     seen = findings(BEFORE, survey(plan._replace(**changes), None).environment)
-    (found,) = [each for each in seen if each.rule == rule]
-    assert found.effect == 'label' and said in found.sentence
+    (label,) = [finding for finding in seen if finding.rule == rule]
+    assert label.effect == 'label' and words in label.sentence
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_program_before_that_of_its_module_is_refused(
     monkeypatch.setenv('PATH', str(tmp_path / 'stubs'), prepend=os.pathsep)
     for named, expected in (('fio', rules), (program, [])):
         seen = findings(BEFORE, survey(lab.plan(named), None).environment)
-        assert [each.rule for each in seen if each.rule == 'P21b'] == expected
+        assert [finding.rule for finding in seen if finding.rule == 'P21b'] == expected
 
 
 def test_ior_which_removes_what_is_there_does_not_measure_bricks(lab, stub_fio):
@@ -154,10 +154,10 @@ def disks(tmp_path, monkeypatch):
         return paths
 
     def like_a_device(path, **how):
-        found = real(path, **how)
+        status = real(path, **how)
         if not str(path).startswith(str(tmp_path)):
-            return found
-        return os.stat_result([stat.S_IFBLK | 0o660, *found[1:10]], {'st_rdev': found.st_ino})
+            return status
+        return os.stat_result([stat.S_IFBLK | 0o660, *status[1:10]], {'st_rdev': status.st_ino})
 
     def watched(path, flags, *more):
         opened.append((path, flags))
@@ -230,7 +230,7 @@ def on_beegfs(lab, fio, **target):
 
 
 @pytest.mark.parametrize(
-    ('settings', 'targets', 'rules', 'said'),
+    ('settings', 'targets', 'rules', 'why'),
     [
         ({'stripe_count': 2, 'stripe_size': '1MiB'}, 3, [], ''),
         ({'stripe_size': '64KiB', 'pool': 1}, 3, [], ''),
@@ -238,13 +238,13 @@ def on_beegfs(lab, fio, **target):
         ({'stripe_count': 9}, 3, ['P5'], 'asks for 9 storage targets, and there are 3'),
     ],
 )
-def test_a_layout_of_beegfs_is_proved_by_the_targets_of_a_file(lab, stub_fio, beegfs, settings, targets, rules, said):
+def test_a_layout_of_beegfs_is_proved_by_the_targets_of_a_file(lab, stub_fio, beegfs, settings, targets, rules, why):
     beegfs.takes_files(targets)
     ran = lab.run(on_beegfs(lab, stub_fio(), layout=by_type('beegfs').layout('own', settings)))
-    found = [each for sample in ran.records.samples for each in sample.findings] + list(ran.records.start.findings)
-    broken = [each for each in found if each.rule.startswith('P5')]
-    assert sorted({each.rule for each in broken}) == rules
-    assert not said or said in broken[0].sentence
+    raised = [fault for sample in ran.records.samples for fault in sample.findings] + list(ran.records.start.findings)
+    broken = [finding for finding in raised if finding.rule.startswith('P5')]
+    assert sorted({finding.rule for finding in broken}) == rules
+    assert not why or why in broken[0].sentence
 
 
 AWAY = '1 of 4 targets is away: storage target 2 of node_storage_1: offline'
@@ -271,24 +271,24 @@ def test_a_case_is_refused_while_a_target_is_away_and_names_it(lab, stub_fio, be
 def test_a_storage_that_is_not_whole_or_a_target_that_may_be_away_is_a_label(lab, stub_fio, beegfs, shown, label):
     beegfs.now(**shown)
     ran = lab.run(on_beegfs(lab, stub_fio(), targets_may_be_away=True))
-    (said,) = [each for each in ran.result.labels if each.startswith('P22a: ')]
-    assert ran.end.reason == 'finished' and label in said
+    (sentence,) = [text for text in ran.result.labels if text.startswith('P22a: ')]
+    assert ran.end.reason == 'finished' and label in sentence
 
 
 def test_a_storage_that_is_whole_has_no_label(lab, stub_fio, beegfs):
     ran = lab.run(on_beegfs(lab, stub_fio()))
-    assert ran.end.reason == 'finished' and not any('P22' in each for each in ran.result.labels)
+    assert ran.end.reason == 'finished' and not any('P22' in label for label in ran.result.labels)
     assert ran.records.start.state['route'] == 'TCP'
 
 
 @pytest.mark.parametrize(
-    ('shown', 'rule', 'said'),
+    ('shown', 'rule', 'words'),
     [
         ({'storage_target_state': state(2, 'Offline / Good')}, 'P20', 'storage target 2 of node_storage_1: offline'),
         ({'storage_nodes': FALLBACK}, 'P22a', 'meanwhile storage target 1 of node_storage_1: reached over'),
     ],
 )
-def test_what_changes_in_a_launch_is_said_of_that_launch(lab, stub_fio, beegfs, monkeypatch, shown, rule, said):
+def test_what_changes_in_a_launch_is_said_of_that_launch(lab, stub_fio, beegfs, monkeypatch, shown, rule, words):
     launched = []
 
     def carry_out(*arguments):
@@ -299,6 +299,6 @@ def test_what_changes_in_a_launch_is_said_of_that_launch(lab, stub_fio, beegfs, 
     sampling_carry_out = sampling.carry_out
     monkeypatch.setattr(sampling, 'carry_out', carry_out)
     ran = lab.run(on_beegfs(lab, stub_fio()))
-    found = [each for sample in ran.records.samples for each in sample.findings if each.rule == rule]
-    assert len(found) == 1 and found[0].sentence.startswith(said)
+    raised = [finding for sample in ran.records.samples for finding in sample.findings if finding.rule == rule]
+    assert len(raised) == 1 and raised[0].sentence.startswith(words)
     assert changes(ran.records.start.state, ran.records.end.state)

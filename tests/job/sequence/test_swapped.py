@@ -11,6 +11,7 @@ import pytest
 
 from seatrial.job.directory import rundir
 from seatrial.job.launch import processes
+from stand_in import Altered
 
 STRANGER = 65533  # neither root nor nobody, whose session it is
 
@@ -73,21 +74,21 @@ def victim(lab):
 
 
 def test_an_engine_that_starts_while_it_is_swapped_works_in_the_right_one(lab, stub_fio, victim, monkeypatch):
-    plan, start, copy = lab.plan(stub_fio()), processes._process, str(lab.base / 'copy')
+    plan, start, copy = lab.plan(stub_fio()), subprocess.Popen, str(lab.base / 'copy')
     run = rundir.path_of(plan.target.path, plan.session, plan.case.name)
     before, swaps = lab.surroundings(), []
 
-    def swapped(*arguments):
+    def swapped(*arguments, **options):
         if not swaps:
             imitate(run, copy, victim)
         exchange(run, copy)
         swaps.append(arguments)
         try:
-            return start(*arguments)
+            return start(*arguments, **options)
         finally:
             exchange(run, copy)
 
-    monkeypatch.setattr(processes, '_process', swapped)
+    monkeypatch.setattr(processes, 'subprocess', Altered(subprocess, Popen=swapped))
     ran = lab.run(plan)
     assert lab.surroundings() == before
     assert (ran.end.reason, len(swaps)) == ('finished', len(ran.records.samples))
@@ -95,17 +96,17 @@ def test_an_engine_that_starts_while_it_is_swapped_works_in_the_right_one(lab, s
 
 
 def test_one_that_is_swapped_while_an_engine_works_ends_the_session(lab, stub_fio, victim, monkeypatch):
-    plan, start = lab.plan(stub_fio()), processes._process
+    plan, start = lab.plan(stub_fio()), subprocess.Popen
     run = rundir.path_of(plan.target.path, plan.session, plan.case.name)
     before = lab.surroundings()
 
-    def swapped(*arguments):
-        process = start(*arguments)
+    def swapped(*arguments, **options):
+        process = start(*arguments, **options)
         imitate(run, str(lab.base / 'copy'), victim)
         exchange(run, str(lab.base / 'copy'))
         return process
 
-    monkeypatch.setattr(processes, '_process', swapped)
+    monkeypatch.setattr(processes, 'subprocess', Altered(subprocess, Popen=swapped))
     ran = lab.run(plan)
     assert lab.surroundings() == before
     assert (ran.end.reason, list(ran.records.samples)) == ('refused', [])

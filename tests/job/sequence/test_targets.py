@@ -58,8 +58,8 @@ def lustre(lab, tmp_path, monkeypatch):
 
 def on(lab, fio, sweep, **changes):
     """The plan of a sweep over targets or layouts, with two tasks."""
-    each = tuple(pinned(by_type('lustre'), 'OST', number) for number in range(4))
-    points = tuple(expand(sweep, changes.pop('workload', WRITES), Allocation(1, 2), SweepSite(each)))
+    layouts = tuple(pinned(by_type('lustre'), 'OST', number) for number in range(4))
+    points = tuple(expand(sweep, changes.pop('workload', WRITES), Allocation(1, 2), SweepSite(layouts)))
     target = {'type': 'lustre', 'path': str(lab.target), 'osts': 4, **changes.pop('target', {})}
     return lab.plan(fio, target=target, stopping=REPEATED, axis=AXES[sweep.axis], points=points, **changes)
 
@@ -113,8 +113,8 @@ def test_a_second_look_that_is_too_short_is_made_longer_and_not_given_up(lustre,
     monkeypatch.setattr(confirm, 'enlarged', twice)
     ran = lustre.run(plan)
     again = [sample for sample in ran.records.samples if sample.stage == CONFIRM]
-    assert {(each.sizing, each.point.data.bytes_per_task) for each in again} == {(1, SIZE), (2, 2 * SIZE)}
-    assert [each.sizing for each in again].count(1) == 1
+    assert {(sample.sizing, sample.point.data.bytes_per_task) for sample in again} == {(1, SIZE), (2, 2 * SIZE)}
+    assert [sample.sizing for sample in again].count(1) == 1
     assert [place.name for place in ran.result.isolation.of(SLOW)] == ['ost0002']
 
 
@@ -141,16 +141,16 @@ def test_targets_that_take_no_files_are_not_tested_and_the_first_of_the_others_d
     others = [f'ost{number:04d}' for number in range(4) if number not in dead]
     assert {sample.point.label for sample in ran.measured if sample.valid} == set(others)
     closed = {sample.point.label: sample.findings for sample in ran.measured if sample.point.label not in others}
-    assert sorted(closed) == sorted(each.node for each in ran.result.isolation.not_tested) == names
+    assert sorted(closed) == sorted(untested.node for untested in ran.result.isolation.not_tested) == names
     for name, findings in closed.items():
-        assert [(each.rule, each.effect) for each in findings] == [('P5b', 'incomplete')]
+        assert [(finding.rule, finding.effect) for finding in findings] == [('P5b', 'incomplete')]
         assert f'{name} cannot be tested: ' in findings[0].sentence
     assert dead != [3] or '-o 3' not in set_on_directories(lustre)
     assert warmed_up_on(ran) == others[:1]
 
 
 @pytest.mark.parametrize(
-    ('may_be_away', 'told', 'rules'),
+    ('may_be_away', 'state', 'rules'),
     [
         (False, {'away': [1]}, ['P22', 'P22a']),
         (True, {'away': [1]}, ['P22a']),
@@ -159,23 +159,23 @@ def test_targets_that_take_no_files_are_not_tested_and_the_first_of_the_others_d
     ],
 )
 def test_a_target_that_is_away_refuses_a_case_unless_the_site_allows_it(
-    lustre, stub_fio, monkeypatch, may_be_away, told, rules
+    lustre, stub_fio, monkeypatch, may_be_away, state, rules
 ):
     monkeypatch.setattr(driver, 'DF_S', 0.3)
-    lustre.stand.now(**told)
+    lustre.stand.now(**state)
     target = {'type': 'lustre', 'path': str(lustre.target), 'osts': 4, 'targets_may_be_away': may_be_away}
     start = lustre.run(lustre.plan(stub_fio(('', FAST)), target=target, stopping=REPEATED)).records.start
-    found = [each for each in start.findings if each.rule.startswith('P22')]
-    assert [each.rule for each in found] == rules
-    assert not rules or 'lustre-OST000' in found[0].sentence
+    raised = [finding for finding in start.findings if finding.rule.startswith('P22')]
+    assert [finding.rule for finding in raised] == rules
+    assert not rules or 'lustre-OST000' in raised[0].sentence
 
 
 def test_an_error_of_the_storage_names_the_target_that_the_file_lies_on(lustre, stub_fio):
     failed = 'fio: io_u error on file data.00000000: No such file or directory: write offset=4096, buflen=65536\n'
     ran = lustre.run(osts(lustre, stub_fio(('measured-write@ost0002', {'fault': 'exit-1', 'stderr': failed}))))
-    (found,) = [each for sample in ran.measured for each in sample.findings if each.rule == 'F1']
-    assert (ran.result.verdict, found.evidence['target']) == (Verdict.FAIL, 'OST 2')
-    assert 'ENOENT of data.00000000 of OST 2 on ' in found.sentence
+    (failure,) = [finding for sample in ran.measured for finding in sample.findings if finding.rule == 'F1']
+    assert (ran.result.verdict, failure.evidence['target']) == (Verdict.FAIL, 'OST 2')
+    assert 'ENOENT of data.00000000 of OST 2 on ' in failure.sentence
 
 
 def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre, stub_fio, monkeypatch):
@@ -185,14 +185,14 @@ def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre
     monkeypatch.setattr(Lustre, 'capacity', capacity)
     full = 'fio: io_u error on file data.00000000: No space left on device: write offset=0, buflen=65536\n'
     ran = lustre.run(osts(lustre, stub_fio(('', FAST), ('@ost0002', {'fault': 'exit-1', 'stderr': full}))))
-    (reason,) = [each for each in ran.result.reasons if 'P9a' in each]
+    (reason,) = [reason for reason in ran.result.reasons if 'P9a' in reason]
     assert '; 7 B are left where its files lie' in reason and 'GiB' not in reason
 
 
 def mdts(lab):
     """The plan of a sweep over both MDTs."""
-    each = tuple(pinned(by_type('lustre'), 'MDT', number) for number in range(2))
-    points = tuple(expand(Sweep('mdt'), TREE, Allocation(1, 2), SweepSite(each)))
+    layouts = tuple(pinned(by_type('lustre'), 'MDT', number) for number in range(2))
+    points = tuple(expand(Sweep('mdt'), TREE, Allocation(1, 2), SweepSite(layouts)))
     target = {'type': 'lustre', 'path': str(lab.target), 'mdts': 2}
     return lab.plan_of_metadata(TREE, Sweep('mdt'), 20, target=target, points=points)
 
@@ -245,7 +245,7 @@ def test_every_layout_of_a_sweep_is_set_proved_and_measured(lustre, stub_fio):
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.MEASURED), ran.result.reasons
     assert ran.end.placed == 'MDT 0, new files c1.S4M'
     assert {'-c -1 -S 1M', '-E 1M -c 1 -E -1 -c -1'} <= set(set_on_directories(lustre))
-    means = {each.point: each.summary.mean for each in ran.result.metrics}
+    means = {metric.point: metric.summary.mean for metric in ran.result.metrics}
     assert means['wide'] == pytest.approx(2 * means['default']) == pytest.approx(2 * means['pfl'])
 
 
@@ -253,7 +253,7 @@ def test_a_layout_that_the_file_does_not_have_is_invalid_and_the_others_go_on(lu
     lustre.stand.now(full=[3])
     plan = on(lustre, stub_fio(('', FAST)), Sweep('layout', (striped('c1', 1), striped('c4', 4))))
     ran = lustre.run(plan)
-    verdicts = {each.metric: each.verdict for each in ran.result.metrics if each.name == 'write'}
+    verdicts = {metric.metric: metric.verdict for metric in ran.result.metrics if metric.name == 'write'}
     assert verdicts == {'write@c1': Verdict.MEASURED, 'write@c4': Verdict.INVALID}, ran.result.reasons
 
 
@@ -312,8 +312,8 @@ def test_a_case_that_meets_its_bounds_or_has_no_targets_is_not_drilled_into(lust
 
 def test_the_read_is_drilled_into_after_a_write_of_its_own(lustre, stub_fio):
     ran = drilled(lustre, stub_fio, floors={'read@32KiB': 1e6 * MIB})
-    own = [sample.phase for sample in ran.records.samples if sample.stage == 'drill']
-    assert own[:4] == ['write', 'read', 'write', 'read']
+    phases = [sample.phase for sample in ran.records.samples if sample.stage == 'drill']
+    assert phases[:4] == ['write', 'read', 'write', 'read']
 
 
 # A node sweep that cannot be made is refused, and an engine that does not say it is skipped
@@ -335,20 +335,20 @@ def sweep(lab, stub_fio):
 
 
 @pytest.mark.parametrize(
-    ('nodelist', 'said'),
+    ('nodelist', 'words'),
     [
         (None, 'SLURM_JOB_NODELIST has 0 of 2; submit it to a Slurm partition'),
         ('n1', 'SLURM_JOB_NODELIST has 1 of 2'),
         ('n[1-', "'n[1-' is no list of nodes"),
     ],
 )
-def test_without_the_names_of_its_nodes_it_is_refused(lab, sweep, monkeypatch, nodelist, said):
+def test_without_the_names_of_its_nodes_it_is_refused(lab, sweep, monkeypatch, nodelist, words):
     monkeypatch.delenv('SLURM_JOB_NODELIST', raising=False)
     if nodelist is not None:
         monkeypatch.setenv('SLURM_JOB_NODELIST', nodelist)
     ran = lab.run(sweep())
     assert ran.end.reason == runner.REFUSED
-    assert said in ran.end.why
+    assert words in ran.end.why
     assert ran.result.verdict is Verdict.INCOMPLETE
     assert ran.records.samples == []
 

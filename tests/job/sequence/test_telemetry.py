@@ -168,10 +168,10 @@ def test_a_counter_that_never_answers_is_left_behind(monkeypatch, target, record
     ran = []
     with observed(target, records, Counting(counting(lambda: for_ever.wait() and {})), {}):
         ran.append(1)
-    found = telemetry_in(records)
+    watched = telemetry_in(records)
     for_ever.set()
-    assert ran and (found.looks, found.gaps, found.ended) == ([], [], None)
-    assert [each.when for each in found.rpc_sizes] == [BEFORE]  # nothing more is asked of what does not answer
+    assert ran and (watched.looks, watched.gaps, watched.ended) == ([], [], None)
+    assert [sizes.when for sizes in watched.rpc_sizes] == [BEFORE]  # nothing more is asked of what does not answer
 
 
 def test_records_that_cannot_be_written_stop_nothing(target, tmp_path):
@@ -187,9 +187,9 @@ def test_what_the_body_raises_goes_through_and_nothing_is_asked_after_it(target,
         observed(target._replace(telemetry=('true',)), records, Counting(), {}),
     ):
         raise KeyError('the run')
-    found = telemetry_in(records)
-    assert found.ended is not None
-    assert [each.when for each in (*found.rpc_sizes, *found.servers)] == [BEFORE, BEFORE]
+    watched = telemetry_in(records)
+    assert watched.ended is not None
+    assert [output.when for output in (*watched.rpc_sizes, *watched.servers)] == [BEFORE, BEFORE]
 
 
 class TestTheCommandToTheServers:
@@ -200,13 +200,13 @@ class TestTheCommandToTheServers:
 
     def test_it_runs_before_and_after_and_its_output_is_kept_as_it_came(self, target, records):
         before, after = self.run(target, records, 'sh', '-c', 'echo counted; echo said >&2')
-        assert [(each.when, each.exit_status, each.why_not) for each in (before, after)] == [
+        assert [(output.when, output.exit_status, output.why_not) for output in (before, after)] == [
             (BEFORE, 0, ''),
             (AFTER, 0, ''),
         ]
-        for each in (before, after):
-            assert Path(records, 'raw', f'{each.raw}.out').read_text() == 'counted\n'
-            assert Path(records, 'raw', f'{each.raw}.err').read_text() == 'said\n'
+        for output in (before, after):
+            assert Path(records, 'raw', f'{output.raw}.out').read_text() == 'counted\n'
+            assert Path(records, 'raw', f'{output.raw}.err').read_text() == 'said\n'
 
     @pytest.mark.parametrize(
         ('command', 'status', 'why'),
@@ -219,13 +219,13 @@ class TestTheCommandToTheServers:
     def test_one_that_fails_says_how_and_fails_no_run(self, target, records, monkeypatch, command, status, why):
         if 'sleep' in command[-1]:
             monkeypatch.setattr(telemetry, 'SERVERS_S', 0.5)
-        for each in self.run(target, records, *command):
-            assert each.exit_status == status and why in each.why_not
+        for output in self.run(target, records, *command):
+            assert output.exit_status == status and why in output.why_not
             if status:  # one that is ended may not have come to it on a busy machine
-                assert Path(records, 'raw', f'{each.raw}.out').read_text() == 'part\n'
+                assert Path(records, 'raw', f'{output.raw}.out').read_text() == 'part\n'
 
     @pytest.mark.parametrize(
-        ('said', 'background'),
+        ('script', 'background'),
         [
             ('echo 2.5e6', {BEFORE: 2.5e6, AFTER: 2.5e6}),
             ('echo; echo " 0 "', {BEFORE: 0.0, AFTER: 0.0}),
@@ -235,19 +235,19 @@ class TestTheCommandToTheServers:
             ('echo 7; exit 1', {}),
         ],
     )
-    def test_one_number_and_nothing_else_is_the_background_load(self, target, records, said, background):
-        found = {}
-        with observed(target._replace(telemetry=('sh', '-c', said)), records, Counting(), found):
+    def test_one_number_and_nothing_else_is_the_background_load(self, target, records, script, background):
+        loads = {}
+        with observed(target._replace(telemetry=('sh', '-c', script)), records, Counting(), loads):
             pass
-        assert found == background
+        assert loads == background
 
     def test_what_is_of_the_jobs_own_is_asked_of_the_type(self, target, records, monkeypatch):
         monkeypatch.setenv('SLURM_JOB_ID', '4242')
         assert self.run(target, records) == [], 'without a command nothing is run'
-        for each in self.run(target, records, 'echo', 'abc'):
-            assert (each.job, each.own) == ('4242', (Served('OST0', 'write_bytes', 1, 4, '4242'),))
+        for output in self.run(target, records, 'echo', 'abc'):
+            assert (output.job, output.own) == ('4242', (Served('OST0', 'write_bytes', 1, 4, '4242'),))
         monkeypatch.delenv('SLURM_JOB_ID')
-        assert [(each.job, each.own) for each in self.run(target, records, 'echo')[-2:]] == [('', ()), ('', ())]
+        assert [(output.job, output.own) for output in self.run(target, records, 'echo')[-2:]] == [('', ()), ('', ())]
 
 
 class TestInARun:
@@ -259,12 +259,12 @@ class TestInARun:
         monkeypatch.setattr(Posix, 'meter', lambda self, path: READY)
         monkeypatch.setattr(Posix, 'exchanged', lambda self, path: Exchanged())  # rule T25 would see what it counts
         ran = lab.run(lab.plan(stub_fio()))
-        found = telemetry_in(ran.plan.records)
+        watched = telemetry_in(ran.plan.records)
         launches = ran.records.samples
-        assert ran.end.reason == 'finished' and found.truncated == 0
-        assert found.watch.time <= min(sample.started for sample in launches)
-        assert found.ended.time >= max(sample.started + sample.elapsed_s for sample in launches) - 0.01
-        assert found.looks[-1].clock_s > found.looks[0].clock_s
+        assert ran.end.reason == 'finished' and watched.truncated == 0
+        assert watched.watch.time <= min(sample.started for sample in launches)
+        assert watched.ended.time >= max(sample.started + sample.elapsed_s for sample in launches) - 0.01
+        assert watched.looks[-1].clock_s > watched.looks[0].clock_s
 
     def test_a_probe_that_hangs_changes_nothing_of_the_run(self, lab, stub_fio, often, monkeypatch):
         monkeypatch.setattr(telemetry, 'PATIENCE_S', 0.05)
@@ -283,8 +283,8 @@ class TestInARun:
         ran = lab.run(lab.plan(fio))
         assert [ran.end.reason, ran.result.verdict] == ['finished', alone.result.verdict]
         assert len(ran.records.samples) == len(alone.records.samples)
-        found = telemetry_in(ran.plan.records)
-        assert found.gaps and not found.looks
+        watched = telemetry_in(ran.plan.records)
+        assert watched.gaps and not watched.looks
 
 
 def test_a_truncated_file_is_read_as_far_as_it_goes(target, records):

@@ -86,7 +86,7 @@ class Lustre(Mounted):
         'Lustre 2.17.0, 2 MDTs and 4 OSTs on ZFS, emulated or in user mode: all checks of a nightly session, most of '
         'them briefly, layouts, faults, targets away, a quota'
     )
-    tried_on = '2026-11-26'
+    tried_on = '2026-11-28'
     sources = 'genuine outputs of 2.17, the sources of 2.12 to 2.17'
     no_layout = ''
     pins = ('OST', 'MDT')
@@ -145,25 +145,25 @@ class Lustre(Mounted):
     def placed(self, directory: str) -> str:
         """The directory's MDTs, over which a default of the root may spread new ones, and new files' layout."""
 
-        def said() -> str:
+        def where() -> str:
             got = striping.parse_getdirstripe(_output(['lfs', 'getdirstripe', directory]))
             return f'MDT {spelled(got.mdts)}, new files {_default_of(directory).words}'
 
-        return _told(said)
+        return _told(where)
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         """Versions, default layout, and the parameters of this mount."""
-        found = {
+        settings = {
             'client version': _told(lambda: f'lustre {targets.parse_version(_output(["lfs", "--version"]))}'),
             'default layout': _told(lambda: _default_of(path).words),
             'default directory layout': _told(lambda: _directory_default_of(path)),
         }
-        found['LNet'] = _told(_interfaces)
+        settings['LNet'] = _told(_interfaces)
         try:
-            found.update(_client_state(_mounted(path).instance, mount.options))
+            settings.update(_client_state(_mounted(path).instance, mount.options))
         except (NoAnswer, NotUnderstood) as error:
-            found['client parameters'] = unknown(str(error))
-        return found
+            settings['client parameters'] = unknown(str(error))
+        return settings
 
     def connections(self, path: str) -> Connections:
         return _connections(path)
@@ -178,37 +178,39 @@ class Lustre(Mounted):
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
         """Reads lfs getstripe of the file, which asks its MDT alone, and the imports of this mount."""
         states = _connections(path).states.items()
-        said = [
-            f'{_target(device)}, whose import is {told.current}'
-            for device, told in states
-            if told.current not in IN_ORDER
+        clauses = [
+            f'{_target(device)}, whose import is {state.current}'
+            for device, state in states
+            if state.current not in IN_ORDER
         ]
         with contextlib.suppress(NoAnswer, NotUnderstood):
             got = striping.parse_getstripe(_output(['lfs', 'getstripe', '-y', file])) if file else None
             osts = striping.osts_at(got, offset) if got else ()
-            said[:0] = [f'OST {spelled(osts)}'] if osts else []
-        return '; '.join(said)
+            clauses[:0] = [f'OST {spelled(osts)}'] if osts else []
+        return '; '.join(clauses)
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
         """Features of this version and this user, found by asking and not by the version's number."""
-        found = []
+        capabilities = []
         for command, option, what in _OPTIONS:
             try:
                 has = option in _options_of(command)
                 why = '' if has else f'lfs {command} has no {option} in this version'
             except (NoAnswer, NotUnderstood) as error:
                 has, why = False, str(error)
-            found.append(Capability(what, has, why))
+            capabilities.append(Capability(what, has, why))
         try:
             instance = _mounted(path).instance
             for pattern, what in _READABLE:
                 values, errors = _params([pattern.format(instance=instance)])
-                found.append(Capability(what, bool(values), '' if values else _why_none(errors)))
-            found.append(_proof(path))
+                capabilities.append(Capability(what, bool(values), '' if values else _why_none(errors)))
+            capabilities.append(_proof(path))
         except (NoAnswer, NotUnderstood) as error:
-            found += [Capability(what, False, str(error)) for what in (*(each for _, each in _READABLE), PROOF)]
+            capabilities += [
+                Capability(what, False, str(error)) for what in (*(what for _, what in _READABLE), PROOF)
+            ]
         cold = self.cold(path)
-        return (*found, Capability('emptying the cache of this client', cold.possible, cold.why_not))
+        return (*capabilities, Capability('emptying the cache of this client', cold.possible, cold.why_not))
 
     def layout(self, name: str, settings: Any) -> Layout:
         return from_settings(settings).named(name)
@@ -217,23 +219,23 @@ class Lustre(Mounted):
         """Plain stripes, whose size is the other's where that has no components; of MDTs a directory on one."""
         if kind == 'MDT':
             return LustreLayout(mdt_index=numbers[0]).named(name)
-        own = asked(like)
-        size = None if own.components else own.stripe_size
+        wished = asked(like)
+        size = None if wished.components else wished.stripe_size
         return LustreLayout(stripe_size=size, osts=tuple(numbers)).named(name)
 
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
         if layout.is_default or layout.type != self.name:
             return super().layout_fault(layout, path)
-        own = asked(layout)
+        wished = asked(layout)
         try:
-            why = _missing_option(own) or striping.impossible(own, _open_inventory(path, own))
+            why = _missing_option(wished) or striping.impossible(wished, _open_inventory(path, wished))
         except (NoAnswer, NotUnderstood) as error:
             why = f'it could not be proved: {error}'
         return f"the layout '{layout.name}' ({layout.canonical}) is not possible here: {why}" if why else None
 
     def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         """Calls lfs setstripe; for MDTs of its own the directory is made anew, with them as its default."""
-        own = asked(layout)
+        wished = asked(layout)
         if layout.is_default:
             return None
         try:
@@ -241,16 +243,16 @@ class Lustre(Mounted):
             if not stat.S_ISDIR(status.st_mode):  # setstripe would make a file where there is nothing
                 return f'{directory} is not a directory'
             mode = stat.S_IMODE(status.st_mode)
-            if own.places_directory:
+            if wished.places_directory:
                 os.rmdir(directory)
-                _make_directory(directory, own, mode)
-                difference = _directory_difference(directory, own)
+                _make_directory(directory, wished, mode)
+                difference = _directory_difference(directory, wished)
                 if difference is not None:
                     return difference
-                deep = own.mdt_count not in (None, 1) and '--max-inherit' in _options_of('setdirstripe')
-                _output(striping.setdirstripe_argv(own, directory, deep), SETTING_S)
-            if own.places_file:
-                _set_striping(directory, own, mode)
+                deep = wished.mdt_count not in (None, 1) and '--max-inherit' in _options_of('setdirstripe')
+                _output(striping.setdirstripe_argv(wished, directory, deep), SETTING_S)
+            if wished.places_file:
+                _set_striping(directory, wished, mode)
         except OSError as error:
             return f'{directory}: {error.strerror or error}'
         except (NoAnswer, NotUnderstood) as error:
@@ -259,28 +261,28 @@ class Lustre(Mounted):
 
     def granted(self, file: str, layout: Layout) -> Granted:
         """Reads lfs getstripe -y of the file, and lfs getdirstripe of its directory."""
-        own, found = asked(layout), Granted()
+        wished, granted = asked(layout), Granted()
         if layout.is_default:
-            return found
+            return granted
         try:
-            if own.places_file:
+            if wished.places_file:
                 got = striping.parse_getstripe(_asked_again(['lfs', 'getstripe', '-y', file]))
-                there = _inventory(file, own)
-                found = found._replace(differs=striping.difference(own, got, there))
-                if found.differs is None and any(piece.stripe_count == ALL for piece in own.pieces):
-                    found = striping.granted(own, got, there)
-            if found.differs is None and own.places_directory:
-                found = found._replace(differs=_directory_difference(os.path.dirname(file), own))
+                there = _inventory(file, wished)
+                granted = granted._replace(differs=striping.difference(wished, got, there))
+                if granted.differs is None and any(piece.stripe_count == ALL for piece in wished.pieces):
+                    granted = striping.granted(wished, got, there)
+            if granted.differs is None and wished.places_directory:
+                granted = granted._replace(differs=_directory_difference(os.path.dirname(file), wished))
         except (NoAnswer, NotUnderstood) as error:
-            said = f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
-            return Granted(differs=said)
-        return found
+            unseen = f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
+            return Granted(differs=unseen)
+        return granted
 
     def reach(self, path: str, layout: Layout, size: int) -> Optional[Tuple[int, ...]]:
         """The pool or OSTs of the piece in which the file ends; without any, those of the directory."""
         try:
             wished = _wished(path, layout)
-            piece = next(each for each in wished.pieces if each.end is None or size <= each.end)
+            piece = next(piece for piece in wished.pieces if piece.end is None or size <= piece.end)
             if piece.osts or piece.on_mdt:
                 return piece.osts
             return None if piece.pool is None else _inventory(path, wished).reach(piece.pool)
@@ -339,8 +341,8 @@ class Lustre(Mounted):
         sent equalled the servers' counters (2.17, to the byte), and are for root alone: for others lctl mixes up
         names. Counters that contradict themselves (params.check) are not used."""
         try:
-            found, _ = _stats(_stats_names(path))
-            seen = params.traffic(found) if any(param.name.startswith('osc.') for param in found) else {}
+            counters, _ = _stats(_stats_names(path))
+            seen = params.traffic(counters) if any(param.name.startswith('osc.') for param in counters) else {}
         except NotUnderstood as error:
             return Exchanged(contradiction=str(error))
         except NoAnswer:
@@ -352,10 +354,10 @@ class Lustre(Mounted):
         try:
             mount = _mounted(path)
             names = [f'llite.{mount.fsname}-{mount.instance}.stats', *_stats_names(path)]
-            found, errors = _stats(names)
+            counters, errors = _stats(names)
         except (NoAnswer, NotUnderstood) as error:
             return no_meter(str(error))
-        kinds = {param.name.partition('.')[0] for param in found}
+        kinds = {param.name.partition('.')[0] for param in counters}
         if not kinds & {'osc', 'llite'}:
             return no_meter(_why_none(errors))
         whose = 'with its servers' if 'osc' in kinds else 'with its programs, what the cache answers included'
@@ -371,11 +373,11 @@ class Lustre(Mounted):
     def rpc_sizes(self, path: str, when: str) -> RpcSizes:
         """The table 'pages per rpc' of osc.*.rpc_stats, of all object targets together."""
         try:
-            found, errors = _params([f'osc.*-{_mounted(path).instance}.rpc_stats'])
-            sizes = params.rpc_sizes(found)
+            histograms, errors = _params([f'osc.*-{_mounted(path).instance}.rpc_stats'])
+            sizes = params.rpc_sizes(histograms)
         except (NoAnswer, NotUnderstood) as error:
             return RpcSizes(when, (), str(error))
-        return RpcSizes(when, sizes, '' if found else _why_none(errors))
+        return RpcSizes(when, sizes, '' if histograms else _why_none(errors))
 
     def served(self, text: str, job: str) -> Tuple[Tuple[Served, ...], str]:
         """Reads obdfilter.*.job_stats and mdt.*.job_stats, where the output of the command has them."""
@@ -419,18 +421,18 @@ def _servers(path: str) -> Dict[str, str]:
     except (NoAnswer, NotUnderstood):
         return {}
     return {
-        target_name(target[:3], int(target[3:], 16)): each.connection
-        for each, target in ((each, _target(each.name)) for each in known)
-        if _TARGET.match(target) and each.connection not in ('', NO_CONNECTION)
+        target_name(target[:3], int(target[3:], 16)): import_.connection
+        for import_, target in ((import_, _target(import_.name)) for import_ in known)
+        if _TARGET.match(target) and import_.connection not in ('', NO_CONNECTION)
     }
 
 
 def _lost(before: Connections, after: Connections) -> str:
     """Imports that went to DISCONN or EVICTED meanwhile, and those whose history may have lost such a state."""
     times: Dict[Tuple[str, str], List[str]] = {}
-    for each in params.incidents(before.states, after.states):
-        time_of_day = time.strftime('%H:%M:%S', time.localtime(each.time_s))
-        times.setdefault((each.device, each.state), []).append(time_of_day)
+    for incident in params.incidents(before.states, after.states):
+        time_of_day = time.strftime('%H:%M:%S', time.localtime(incident.time_s))
+        times.setdefault((incident.device, incident.state), []).append(time_of_day)
     turned = params.turned_over(before.states, after.states)
     forgotten = {device for device in turned if not params.only_idled(after.states[device])}
     # What an eviction lost is gone; a connection that only broke off goes on where it was.
@@ -441,13 +443,13 @@ def _lost(before: Connections, after: Connections) -> str:
         how = f'{state} at {at}' + (f' and {often} more until {later[-1]}' if later else '')
         how += ', and maybe earlier' if device in forgotten else ''
         alike.setdefault(how, []).append(device)
-    found = [
+    clauses = [
         f'{_targets_of(devices)} {"was" if len(devices) == 1 else "were"} {how}' for how, devices in alike.items()
     ]
     silent = sorted(forgotten - {device for device, _ in times})
     if silent:
-        found.append(f'{_targets_of(silent)} changed state so often that it is not known how')
-    return '; '.join(found)
+        clauses.append(f'{_targets_of(silent)} changed state so often that it is not known how')
+    return '; '.join(clauses)
 
 
 def _unseen(before: Connections, after: Connections) -> str:
@@ -469,8 +471,8 @@ def _targets_of(devices: Sequence[str]) -> str:
 def _parts_of(source: str) -> Tuple[FrozenSet[str], str]:
     """NIDs of the MGS and the fsname in '10.0.0.1@o2ib,10.0.0.1@tcp:10.0.0.2@tcp:/lustre/home' (mount.lustre(8))."""
     nids, _, path = source.partition(':/')
-    found = _NID.findall(nids)
-    return frozenset(nid[:-1] if re.search(r'@\w*[a-z]0\Z', nid) else nid for nid in found), path.split('/')[0]
+    matches = _NID.findall(nids)
+    return frozenset(nid[:-1] if re.search(r'@\w*[a-z]0\Z', nid) else nid for nid in matches), path.split('/')[0]
 
 
 def _is_root() -> bool:
@@ -506,19 +508,21 @@ def _output(argv: List[str], deadline_s: float = ANSWER_S) -> str:
 def _params(patterns: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[params.Param, ...], Dict[str, str]]:
     """The parameters that could be read, and the errors of the others."""
     answer = _ended(['lctl', 'get_param', *patterns], deadline_s)
-    found, errors = params.parse_params(answer.stdout), params.parse_param_errors(answer.stderr)
+    values, errors = params.parse_params(answer.stdout), params.parse_param_errors(answer.stderr)
     if answer.exit_status:  # without a word where debugfs is closed to this user (seen)
         why = 'lctl says nothing' if _is_root() else 'only root may read it'
-        missing = (each for each in patterns if not any(fnmatch.fnmatchcase(param.name, each) for param in found))
-        errors = {**{each.replace('.', '/'): why for each in missing}, **errors}
-    return found, errors
+        missing = (
+            pattern for pattern in patterns if not any(fnmatch.fnmatchcase(param.name, pattern) for param in values)
+        )
+        errors = {**{pattern.replace('.', '/'): why for pattern in missing}, **errors}
+    return values, errors
 
 
 def _stats(names: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[params.Param, ...], Dict[str, str]]:
     """Counters, as _params. Raises NotUnderstood where they contradict themselves."""
-    found, errors = _params(names, deadline_s)
-    params.check(found)
-    return found, errors
+    counters, errors = _params(names, deadline_s)
+    params.check(counters)
+    return counters, errors
 
 
 def _stats_names(path: str) -> List[str]:
@@ -528,9 +532,9 @@ def _stats_names(path: str) -> List[str]:
         targets_of = [(kind, targets.parse_targets(_output(['lfs', f'{kind}s', path]))) for kind in ('ost', 'mdt')]
         client = {'ost': 'osc', 'mdt': 'mdc'}
         _DEVICES[mount] = [
-            f'{client[kind]}.{each.uuid.replace("_UUID", "")}-{client[kind]}-{mount.instance}.stats'
+            f'{client[kind]}.{target.uuid.replace("_UUID", "")}-{client[kind]}-{mount.instance}.stats'
             for kind, listed in targets_of
-            for each in listed
+            for target in listed
         ]
     return _DEVICES[mount]
 
@@ -596,15 +600,15 @@ def _project_quota(path: str) -> Tuple[targets.QuotaRow, ...]:
 def _connections(path: str) -> Connections:
     try:
         instance = _instance_of(path)
-        found, errors = _params([f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')])
-        states = {_device(param.name): params.parse_states(param.value) for param in found}
+        values, errors = _params([f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')])
+        states = {_device(param.name): params.parse_states(param.value) for param in values}
     except (NoAnswer, NotUnderstood) as error:
         return Connections({}, str(error))
     return Connections(states, '' if any('-osc-' in device for device in states) else _why_none(errors))
 
 
 def _standing(path: str) -> FrozenSet[str]:
-    return frozenset(device for device, told in _connections(path).states.items() if told.current in IN_ORDER)
+    return frozenset(device for device, state in _connections(path).states.items() if state.current in IN_ORDER)
 
 
 _BLOCKED: Dict[str, Tuple[FrozenSet[str], targets.Spaces]] = {}
@@ -633,8 +637,8 @@ def _directory_default_of(path: str) -> str:
 
 
 def _wished(path: str, layout: Layout) -> LustreLayout:
-    own = asked(layout)
-    return own if own.places_file else _default_of(path).layout
+    wished = asked(layout)
+    return wished if wished.places_file else _default_of(path).layout
 
 
 def _asked_again(argv: List[str]) -> str:
@@ -762,13 +766,13 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
     wished = {name: f'.*-{instance}.'.join(name.rsplit('.', 1)) for name in CLIENT_PARAMETERS}
     imports = [f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')]
     history = [f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')]
-    found, errors = _params([*wished.values(), *imports, *history, *SERVER_PARAMETERS, 'jobid_var'])
+    parameters, errors = _params([*wished.values(), *imports, *history, *SERVER_PARAMETERS, 'jobid_var'])
     state = {}
     for name, pattern in wished.items():
         kind, key = name.rsplit('.', 1)
         values = {
             _device(param.name): params.parse_fields(param.value).get(key, '') if '\n' in param.value else param.value
-            for param in found
+            for param in parameters
             if param.name.startswith(f'{kind}.') and param.name.endswith(f'.{key}')
         }
         reason = errors.get(pattern.replace('.', '/'), 'nothing was reported')
@@ -776,17 +780,26 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
     if 'lruresize' in options.split(','):
         state['ldlm.namespaces.lru_size'] = 'dynamic'  # the number then is that of the locks of the moment
     for pattern in SERVER_PARAMETERS:
-        values = {_device(each.name): each.value for each in found if fnmatch.fnmatchcase(each.name, pattern)}
+        values = {
+            _device(param.name): param.value for param in parameters if fnmatch.fnmatchcase(param.name, pattern)
+        }
         state[pattern] = _agreed(values) or unknown('no MDT on this node')
-    states = {_device(each.name): params.parse_states(each.value) for each in found if each.name.endswith('.state')}
+    states = {
+        _device(param.name): params.parse_states(param.value) for param in parameters if param.name.endswith('.state')
+    }
     why = errors.get(history[0].replace('.', '/'), 'nothing was reported')
-    lost = [each for each in params.incidents({}, states) if each.state == 'EVICTED']
-    said = [f'{_target(each.device)} at {time.strftime("%F %T", time.localtime(each.time_s))}' for each in lost]
-    state[REMEMBERED] = '; '.join(said) or (NONE_REMEMBERED if states else unknown(why))
-    state['jobid_var'] = next((param.value for param in found if param.name == 'jobid_var'), unknown('not reported'))
-    known = [params.parse_import(param.value) for param in found if param.name.endswith('.import')]
+    lost = [incident for incident in params.incidents({}, states) if incident.state == 'EVICTED']
+    evictions = [
+        f'{_target(incident.device)} at {time.strftime("%F %T", time.localtime(incident.time_s))}'
+        for incident in lost
+    ]
+    state[REMEMBERED] = '; '.join(evictions) or (NONE_REMEMBERED if states else unknown(why))
+    state['jobid_var'] = next(
+        (param.value for param in parameters if param.name == 'jobid_var'), unknown('not reported')
+    )
+    known = [params.parse_import(param.value) for param in parameters if param.name.endswith('.import')]
     why = errors.get(imports[0].replace('.', '/'), 'nothing was reported')
-    versions = {_target(each.name): each.server_version for each in known}
+    versions = {_target(import_.name): import_.server_version for import_ in known}
     state['server versions'] = _agreed(versions) or unknown(why)
     state['imports'] = _imports(known) if known else _checked(instance)
     return state
@@ -807,11 +820,11 @@ def _places(devices: List[str]) -> str:
     for device in devices:
         target = _target(device)
         numbers.setdefault(target[:3], []).append(int(target[3:], 16) if _TARGET.match(target) else 0)
-    return ', '.join(f'{kind} {spelled(each)}' for kind, each in sorted(numbers.items()))
+    return ', '.join(f'{kind} {spelled(of_kind)}' for kind, of_kind in sorted(numbers.items()))
 
 
 def _imports(known: List[params.Import]) -> str:
-    lost = [f'{_target(each.name)} is {each.state}' for each in known if each.state not in IN_ORDER]
+    lost = [f'{_target(import_.name)} is {import_.state}' for import_ in known if import_.state not in IN_ORDER]
     return '; '.join(sorted(lost)) or 'all in order'
 
 

@@ -70,10 +70,10 @@ class LustreLayout(NamedTuple):
     @property
     def pieces(self) -> Tuple[LayoutComponent, ...]:
         """The file's pieces from front to back, each with settings of the one before; a plain file has one."""
-        found: List[LayoutComponent] = []
+        pieces: List[LayoutComponent] = []
         for piece in self.components or (LayoutComponent(None, False, *self[:6]),):
-            found.append(_inherited(piece, found[-1]) if found and not piece.on_mdt else piece)
-        return tuple(found)
+            pieces.append(_inherited(piece, pieces[-1]) if pieces and not piece.on_mdt else piece)
+        return tuple(pieces)
 
     @property
     def targets_needed(self) -> int:
@@ -212,20 +212,20 @@ def _list(value: Any) -> List[Any]:
 
 
 def _osts(value: Any) -> Tuple[int, ...]:
-    osts = tuple(_target(each) for each in _list(value))
+    osts = tuple(_target(number) for number in _list(value))
     if len(set(osts)) < len(osts):
         raise ValueError('each OST once, by its index from 0; for several stripes on one use overstripe_count')
     return osts
 
 
 def _components(value: Any) -> Tuple[LayoutComponent, ...]:
-    found = []
-    for place, each in enumerate(_list(value)):
+    components = []
+    for place, settings in enumerate(_list(value)):
         try:
-            found.append(LayoutComponent(**read_keys(each, _COMPONENT_KEYS)))
+            components.append(LayoutComponent(**read_keys(settings, _COMPONENT_KEYS)))
         except LayoutError as error:
             raise LayoutError([place, *error.keys], error.sentence) from None
-    return tuple(found)
+    return tuple(components)
 
 
 _target = number('the number of a target', 0, MOST_STRIPES - 1)

@@ -65,7 +65,7 @@ class LfsckRun(NamedTuple):
 
     @property
     def types(self) -> Tuple[str, ...]:
-        return tuple(each for each in TYPES if any(scan.type == each for scan in self.scans))
+        return tuple(kind for kind in TYPES if any(scan.type == kind for scan in self.scans))
 
     @property
     def dry(self) -> bool:
@@ -123,13 +123,13 @@ class LfsckRun(NamedTuple):
 
 
 def _is_earlier(scan: Scan, scans: Sequence[Scan]) -> bool:
-    newest = max(each.began_s or 0 for each in scans)
+    newest = max(other.began_s or 0 for other in scans)
     return scan.status == COMPLETED and scan.ended_s is not None and scan.ended_s + CLOCKS_S < newest
 
 
 def _sums(counters: Iterable[Sequence[Tuple[str, int]]]) -> Dict[str, int]:
     sums: Dict[str, int] = {}
-    for name, count in (each for own in counters for each in own):
+    for name, count in (pair for pairs in counters for pair in pairs):
         sums[name] = sums.get(name, 0) + count
     return sums
 
@@ -143,9 +143,9 @@ def parse_lfsck(text: str) -> LfsckRun:
             room, target, kind = matched(_PARAM, param.name, 'not a parameter of LFSCK').groups()
             scans.append(_scan(param, room == 'mdd', target, kind))
     named = [(scan.target, scan.type) for scan in scans]
-    for each in named:
-        if named.count(each) > 1:
-            raise NotUnderstood(f'{each[1]} of {each[0]} stands twice; a file holds one run')
+    for target_and_type in named:
+        if named.count(target_and_type) > 1:
+            raise NotUnderstood(f'{target_and_type[1]} of {target_and_type[0]} stands twice; a file holds one run')
     for kind in {scan.type for scan in scans}:
         if not any(scan.mdt for scan in scans if scan.type == kind):
             raise NotUnderstood(f'no MDT says how its {kind} scan went; ask the MDS for mdd.*.lfsck_{kind}')
@@ -177,23 +177,24 @@ def _of_last_run(scans: List[Scan]) -> Tuple[Tuple[Scan, ...], Tuple[str, ...]]:
     had = {scan.type for scan in scans if scan.began_s is not None and not _is_earlier(scan, scans)}
     kept = tuple(scan for scan in scans if not had or scan.type in had)
     others = {scan.type: scan.began_s is not None for scan in scans if scan not in kept}
-    said = (
+    sentences = (
         f'{kind} is not judged: {"its scans are of an earlier run" if ran else "it has never run"}'
         for kind, ran in others.items()
     )
-    return kept, tuple(said)
+    return kept, tuple(sentences)
 
 
 def _missing(scans: Sequence[Scan], query: Dict[str, Dict[str, int]], names: Sequence[str]) -> Iterator[str]:
     for kind in dict.fromkeys(scan.type for scan in scans):
         for role, mdt in (('mdts', True), ('osts', False)):
-            told = query.get(f'{kind}_{role}', {})
+            counts = query.get(f'{kind}_{role}', {})
+            whole = sum(counts.values())
             here = sum(scan.type == kind and scan.mdt == mdt for scan in scans)
-            if sum(told.values()) > here:
-                yield f'lfsck_query counts {sum(told.values())} {role[:3].upper()}s in {kind}, and {here} are here'
-            for status, count in told.items():
+            if whole > here:
+                yield f'lfsck_query counts {whole} {role[:3].upper()}s in {kind}, and {here} are here'
+            for status, count in counts.items():
                 if count and status != COMPLETED:
-                    yield f'by lfsck_query {kind} is {status} on {count} of {sum(told.values())} {role[:3].upper()}s'
+                    yield f'by lfsck_query {kind} is {status} on {count} of {whole} {role[:3].upper()}s'
     seen = {scan.target for scan in scans}
     osts = any(not scan.mdt for scan in scans) or any(scan.type == 'layout' for scan in scans)
     for name in names:
@@ -207,15 +208,15 @@ def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
     for name in (*_LEAST, 'current_position'):
         if name not in fields:
             raise NotUnderstood(f'{param.name} has no {name}; was the output cut short?')
-    found, unclear = [], []
+    damage, unclear = [], []
     for name, value in fields.items():
         count = _COUNT.match(value)
         if _FAULT.match(name) and value != '0':
-            found.append((name, number(value, f'{name}: {value}')))
+            damage.append((name, number(value, f'{name}: {value}')))
         elif count and int(count.group()) and not _FAULT.match(name) and not _HARMLESS.match(name):
             unclear.append((name, int(count.group())))
     flags = fields.get('flags', '').split(',')
-    found += [(flag, 1) for flag in _DAMAGED if flag in flags]
+    damage += [(flag, 1) for flag in _DAMAGED if flag in flags]
     return Scan(
         target,
         kind,
@@ -226,7 +227,7 @@ def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
         (_whole_seconds(fields, 'run_time_phase1'), _whole_seconds(fields, 'run_time_phase2')),
         _time(fields, 'latest_start_time'),
         _time(fields, 'last_completed_time'),
-        tuple(found),
+        tuple(damage),
         tuple(unclear),
     )
 

@@ -94,26 +94,26 @@ class Incident(NamedTuple):
 
 def parse_params(text: str) -> Tuple[Param, ...]:
     """`lctl get_param` without -n: every parameter that could be read, in the order of the output."""
-    found: List[Param] = []
+    parameters: List[Param] = []
     for line in whole_lines(text):
         match = _PARAM.match(line)
         if match is not None:
-            found.append(Param(match.group(1), match.group(2)))
-        elif found:
-            name, value = found[-1]
-            found[-1] = Param(name, f'{value}\n{line}' if value else line)
+            parameters.append(Param(match.group(1), match.group(2)))
+        elif parameters:
+            name, value = parameters[-1]
+            parameters[-1] = Param(name, f'{value}\n{line}' if value else line)
         elif line.strip():
             raise NotUnderstood('not a parameter', line)
-    return tuple(found)
+    return tuple(parameters)
 
 
 def parse_param_errors(stderr: str) -> Dict[str, str]:
     """Messages of lctl on parameters that it could not read or set, by path: 'osc/*/nosuch', '/sys/fs/...'."""
-    found = {}
+    errors = {}
     for line in whole_lines(stderr):
         match = matched(_PARAM_ERROR, line, 'not an error of a parameter')
-        found[match.group(1).strip("'")] = match.group(2)
-    return found
+        errors[match.group(1).strip("'")] = match.group(2)
+    return errors
 
 
 def parse_stats(value: str) -> Dict[str, Counter]:
@@ -161,13 +161,13 @@ def parse_histograms(value: str) -> Dict[str, Tuple[RpcSize, ...]]:
 
 
 def parse_import(value: str) -> Import:
-    told: Dict[str, str] = {}
+    fields: Dict[str, str] = {}
     for line in value.split('\n'):
         match = _FIELD.match(line)
         if match is not None:
-            told.setdefault(match.group(1), match.group(2) or '')
-    connection = told.get('current_connection', '').strip('"')
-    return Import(needed(told, 'name'), needed(told, 'state'), told.get('target_version', ''), connection)
+            fields.setdefault(match.group(1), match.group(2) or '')
+    connection = fields.get('current_connection', '').strip('"')
+    return Import(needed(fields, 'name'), needed(fields, 'state'), fields.get('target_version', ''), connection)
 
 
 def parse_states(value: str) -> States:
@@ -187,16 +187,16 @@ def parse_states(value: str) -> States:
 
 def parse_fields(value: str) -> Dict[str, str]:
     """A value of 'name: value' lines: max_cached_mb, recovery_status, lfsck_layout, lfsck_namespace, oi_scrub."""
-    found = {}
+    fields = {}
     for line in value.split('\n'):
         match = _FIELD.match(line)
         if match is None and line.strip():
             raise NotUnderstood('not a field', line)
         if match is not None:
-            found[match.group(1)] = match.group(2) or ''
-    if not found:
+            fields[match.group(1)] = match.group(2) or ''
+    if not fields:
         raise NotUnderstood('no field is shown', value)
-    return found
+    return fields
 
 
 def parse_job_stats(value: str) -> Dict[str, Dict[str, Counter]]:
@@ -218,25 +218,25 @@ def parse_job_stats(value: str) -> Dict[str, Dict[str, Counter]]:
 
 def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Incident, ...]:
     """Connections that were lost between two readings of the same imports, earliest first; idling loses nothing."""
-    found = []
+    losses = []
     for device, states in after.items():
         known = list(before[device].changes) if device in before else []
         for change in states.changes:
             if change in known:
                 known.remove(change)
             elif change.state in LOST:
-                found.append(Incident(change.time_s, device, change.state))
-    return tuple(sorted(found))
+                losses.append(Incident(change.time_s, device, change.state))
+    return tuple(sorted(losses))
 
 
 def turned_over(before: Dict[str, States], after: Dict[str, States]) -> Tuple[str, ...]:
     """Imports that changed so often between two readings that earlier changes are forgotten."""
-    found = []
+    devices = []
     for device, states in after.items():
         known = before[device].changes if device in before else ()
         if len(states.changes) >= HISTORY_MOST and not set(known) & set(states.changes):
-            found.append(device)
-    return tuple(found)
+            devices.append(device)
+    return tuple(devices)
 
 
 def only_idled(states: States) -> bool:
@@ -244,25 +244,25 @@ def only_idled(states: States) -> bool:
     return all(change.state in IDLING for change in states.changes)
 
 
-def check(found: Iterable[Param]) -> None:
+def check(parameters: Iterable[Param]) -> None:
     """Raises NotUnderstood where a device counts bytes without requests, as lctl of 2.17 shows an ordinary user
     counters under names of other devices (seen with wildcards). Requests that failed moved no bytes."""
-    for param in found:
+    for param in parameters:
         counted = parse_stats(param.value) if param.name.startswith(('osc.', 'mdc.')) else {}
         for name, requests in BULK.items():
             moved, asked = counted.get(name), counted.get(requests)
             few = asked.samples if asked else 0
             if moved and (moved.unit != 'bytes' or not few or moved.samples > few + IN_FLIGHT):
-                said = f'{moved.samples} {name} in {moved.unit} of {few} {requests}'
-                raise NotUnderstood(f'{param.name} contradicts itself', said)
+                contradiction = f'{moved.samples} {name} in {moved.unit} of {few} {requests}'
+                raise NotUnderstood(f'{param.name} contradicts itself', contradiction)
 
 
-def traffic(found: Iterable[Param]) -> Dict[str, int]:
+def traffic(parameters: Iterable[Param]) -> Dict[str, int]:
     """The counters in these parameters, summed over targets: those of osc and mdc, or of llite where osc cannot be
     read. A counter before its first event is not shown: it is 0 if its parameter is there. Raises NotUnderstood."""
     wire: Dict[str, int] = {}
     calls: Dict[str, int] = {}
-    for param in found:
+    for param in parameters:
         counters = parse_stats(param.value)
         if param.name.startswith('llite.'):
             _add(calls, CALLS, counters, 'total')
@@ -275,20 +275,20 @@ def traffic(found: Iterable[Param]) -> Dict[str, int]:
 
 
 def _add(sums: Dict[str, int], names: Dict[str, str], counters: Dict[str, Counter], field: str) -> None:
-    for name, own in names.items():
+    for name, name_of_sum in names.items():
         seen = int(getattr(counters[name], field)) if name in counters else 0
-        sums[own] = sums.get(own, 0) + seen
+        sums[name_of_sum] = sums.get(name_of_sum, 0) + seen
 
 
-def rpc_sizes(found: Iterable[Param]) -> Tuple[RpcSize, ...]:
+def rpc_sizes(parameters: Iterable[Param]) -> Tuple[RpcSize, ...]:
     """The sizes of the requests in these osc.*.rpc_stats, summed over targets. Raises NotUnderstood."""
     sizes: Dict[str, List[int]] = {}
-    for param in found:
+    for param in parameters:
         for label, reads, writes in parse_histograms(param.value).get(RPC_SIZES, ()):
-            own = sizes.setdefault(label, [0, 0])
-            own[0] += reads
-            own[1] += writes
-    return tuple(RpcSize(label, *own) for label, own in sizes.items())
+            counts = sizes.setdefault(label, [0, 0])
+            counts[0] += reads
+            counts[1] += writes
+    return tuple(RpcSize(label, *counts) for label, counts in sizes.items())
 
 
 def served(text: str, job: str) -> Tuple[Served, ...]:
@@ -297,11 +297,11 @@ def served(text: str, job: str) -> Tuple[Served, ...]:
     begin = next((i for i, line in enumerate(lines) if JOB_STATS + '=' in line), None)
     if begin is None:
         return ()
-    found = []
+    counters = []
     for param in parse_params('\n'.join(lines[begin:])):
         if param.name.endswith(JOB_STATS):
             target = param.name[: -len(JOB_STATS)].rpartition('.')[2]
             for name, counter in parse_job_stats(param.value).get(job, {}).items():
                 if counter.samples:
-                    found.append(Served(target, name, counter.samples, counter.total, counter.unit))
-    return tuple(found)
+                    counters.append(Served(target, name, counter.samples, counter.total, counter.unit))
+    return tuple(counters)

@@ -135,38 +135,38 @@ def parse_getstripe(text: str) -> Striping:
     if foreign is not None:
         raise NotUnderstood(f'a foreign layout of the type {foreign.group(1)}, whose data no OST holds')
     header: Dict[str, str] = {}
-    told: List[Tuple[Dict[str, str], List[int]]] = []
+    components: List[Tuple[Dict[str, str], List[int]]] = []
     for place, line in enumerate(whole_lines(text)):
         if _IGNORED.match(line):
             continue
         match = _OBJECT.match(line) or _OBJECT_ROW.match(line)
         if match is not None:
-            if not told:
+            if not components:
                 raise NotUnderstood('an object of no component', line)
-            told[-1][1].append(int(match.group(1)))
+            components[-1][1].append(int(match.group(1)))
             continue
         for key, value in _pairs(line, place):
-            if key == 'lcme_id' or (key in ('lmm_stripe_count', 'stripe_count') and not told):
-                told.append(({}, []))
-            keys = told[-1][0] if told else header
+            if key == 'lcme_id' or (key in ('lmm_stripe_count', 'stripe_count') and not components):
+                components.append(({}, []))
+            keys = components[-1][0] if components else header
             if key in keys:
                 raise NotUnderstood('the same key twice: several files are shown', line)
             keys[key] = value
-    if not told:
+    if not components:
         raise NotUnderstood('no layout is shown', text)
-    return _striping(header, told)
+    return _striping(header, components)
 
 
 def osts_at(got: Striping, offset: Optional[int]) -> Tuple[int, ...]:
     """The OSTs with the byte at this offset of a file, one a mirror; all of the file where the offset is None."""
-    found: List[int] = []
+    osts: List[int] = []
     for piece in got.pieces:
         within = offset is None or (piece.start <= offset and (piece.end is None or offset < piece.end))
         if within and offset is not None and piece.osts:
-            found.append(piece.osts[offset // piece.stripe_size % len(piece.osts)])
+            osts.append(piece.osts[offset // piece.stripe_size % len(piece.osts)])
         elif within:
-            found += piece.osts
-    return tuple(sorted(set(found)))
+            osts += piece.osts
+    return tuple(sorted(set(osts)))
 
 
 def parse_getdirstripe(text: str) -> DirectoryStriping:
@@ -194,41 +194,41 @@ def parse_getdirstripe(text: str) -> DirectoryStriping:
 def difference(asked: LustreLayout, got: Striping, there: Inventory) -> Optional[str]:
     """The difference between the layout of a file and the one that was asked for, with both; or None. A piece without
     objects yet is compared by its numbers. If all targets are asked for, any number of them is right (granted)."""
-    found = _differences(asked, got, there)
-    if not found:
+    differences = _differences(asked, got, there)
+    if not differences:
         return None
-    return f'asked for {asked.canonical}, and the file has {got.layout.canonical}: {"; ".join(found)}'
+    return f'asked for {asked.canonical}, and the file has {got.layout.canonical}: {"; ".join(differences)}'
 
 
 def granted(asked: LustreLayout, got: Striping, there: Inventory) -> Granted:
     """Number of targets of a file that asks for all: the servers can use at most lod.*.max_stripecount, and 160 with
     small MDT attributes (lod_get_stripe_count in lod_qos.c). Targets of other components are left out where three
     quarters remain (lod_ost_alloc_rr), and not in every file (seen)."""
-    found, everywhere = [], True
+    fewer, everywhere = [], True
     for wish, piece in zip(asked.pieces * got.mirrors, got.pieces):
         reach = there.reach(wish.pool)
         if wish.stripe_count != ALL or wish.osts or not 0 < len(piece.osts) < len(reach):
             continue
-        others = {ost for each in got.pieces if each is not piece for ost in each.osts}
+        others = {ost for other in got.pieces if other is not piece for ost in other.osts}
         by_design = set(reach) - set(piece.osts) <= others and len(piece.osts) >= len(reach) - len(reach) // 4
         everywhere &= by_design
         why = BY_DESIGN if by_design else RETIRED
-        found.append(f'all = {len(piece.osts)} of {_many(len(reach), "OST")} ({why})')
-    return Granted('; '.join(dict.fromkeys(found)), everywhere)
+        fewer.append(f'all = {len(piece.osts)} of {_many(len(reach), "OST")} ({why})')
+    return Granted('; '.join(dict.fromkeys(fewer)), everywhere)
 
 
 def directory_difference(asked: LustreLayout, got: DirectoryStriping, there: Inventory) -> Optional[str]:
     """The difference between a directory's metadata targets and those asked for, as a sentence, or None."""
-    found = []
+    differences = []
     wished, count = len(there.mdts) if asked.mdt_count == ALL else asked.mdt_count, max(got.mdt_count, 1)
     if wished is not None and count != wished:
-        found.append(f'{_many(count, "MDT")} instead of {wished}')
+        differences.append(f'{_many(count, "MDT")} instead of {wished}')
     if asked.mdt_index is not None and got.first_mdt != asked.mdt_index:
-        found.append(f'MDT {got.first_mdt} instead of {asked.mdt_index}')
-    if not found:
+        differences.append(f'MDT {got.first_mdt} instead of {asked.mdt_index}')
+    if not differences:
         return None
     has = LustreLayout(mdt_count=count, mdt_index=got.first_mdt).canonical
-    return f'asked for {asked.canonical}, and the directory has {has}: {"; ".join(found)}'
+    return f'asked for {asked.canonical}, and the directory has {has}: {"; ".join(differences)}'
 
 
 def _directory_options(layout: LustreLayout) -> List[str]:
@@ -270,16 +270,16 @@ def _pairs(line: str, place: int) -> List[Tuple[str, str]]:
     raise NotUnderstood('not a line of a layout', line)
 
 
-def _striping(header: Dict[str, str], told: List[Tuple[Dict[str, str], List[int]]]) -> Striping:
+def _striping(header: Dict[str, str], components: List[Tuple[Dict[str, str], List[int]]]) -> Striping:
     if 'lcm_entry_count' not in header:
-        if len(told) != 1 or 'lcme_id' in told[0][0]:
+        if len(components) != 1 or 'lcme_id' in components[0][0]:
             raise NotUnderstood('components without a count of them', str(header))
-        return Striping((_piece(*told[0]),))
+        return Striping((_piece(*components[0]),))
     announced = number(header['lcm_entry_count'], str(header))
-    if announced != len(told):
-        raise NotUnderstood(f'{announced} components are announced, and {len(told)} shown', str(header))
+    if announced != len(components):
+        raise NotUnderstood(f'{announced} components are announced, and {len(components)} shown', str(header))
     mirrors = number(header.get('lcm_mirror_count', '1'), str(header))
-    pieces = tuple(_piece(keys, osts) for keys, osts in told)
+    pieces = tuple(_piece(keys, osts) for keys, osts in components)
     for before, after in zip((None, *pieces), pieces):
         continues = before is not None and before.mirror == after.mirror
         if after.start != (before.end if before is not None and continues else 0):
@@ -323,53 +323,53 @@ def _differences(asked: LustreLayout, got: Striping, there: Inventory) -> List[s
         return []
     if got.mirrors != asked.mirrors:
         return [f'{_many(got.mirrors, "mirror")} instead of {asked.mirrors}']
-    found: List[str] = []
+    differences: List[str] = []
     for mirror in sorted({piece.mirror for piece in got.pieces}):
         pieces = [piece for piece in got.pieces if piece.mirror == mirror]
         if len(pieces) != len(asked.pieces):
             return [f'{_many(len(pieces), "component")} instead of {len(asked.pieces)}']
         for place, (wish, piece) in enumerate(zip(asked.pieces, pieces)):
             where = f'component {place + 1}: ' if asked.components else ''
-            found += [where + words for words in _piece_differences(wish, piece, there)]
-    return found
+            differences += [where + words for words in _piece_differences(wish, piece, there)]
+    return differences
 
 
 def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventory) -> List[str]:
-    found = []
+    differences = []
     if piece.end != wish.end:
-        found.append(f'it ends at {_end_word(piece.end)} instead of {_end_word(wish.end)}')
+        differences.append(f'it ends at {_end_word(piece.end)} instead of {_end_word(wish.end)}')
     if piece.on_mdt != wish.on_mdt:
-        found.append(f'it lies on {"the MDT" if piece.on_mdt else "OSTs"}')
-        return found
+        differences.append(f'it lies on {"the MDT" if piece.on_mdt else "OSTs"}')
+        return differences
     if wish.on_mdt:
-        return found
+        return differences
     reach = there.reach(wish.pool)
     count = len(wish.osts) or wish.overstripe_count or wish.stripe_count
     if count == ALL and not reach:
-        found.append('it is not known how many OSTs all of them are')
+        differences.append('it is not known how many OSTs all of them are')
     elif count == ALL and not _may_be_all(piece, len(reach)):
-        found.append(f'stripe count {piece.stripe_count} instead of {len(reach)}')
+        differences.append(f'stripe count {piece.stripe_count} instead of {len(reach)}')
     elif count not in (None, ALL, piece.stripe_count):
-        found.append(f'stripe count {piece.stripe_count} instead of {count}')
+        differences.append(f'stripe count {piece.stripe_count} instead of {count}')
     if wish.stripe_size is not None and piece.stripe_size != wish.stripe_size:
-        found.append(f'stripe size {binary(piece.stripe_size)} instead of {binary(wish.stripe_size)}')
+        differences.append(f'stripe size {binary(piece.stripe_size)} instead of {binary(wish.stripe_size)}')
     if wish.pool is not None and piece.pool != wish.pool:
-        found.append(f'pool {piece.pool or "none"} instead of {wish.pool}')
+        differences.append(f'pool {piece.pool or "none"} instead of {wish.pool}')
     elsewhere = set(piece.osts) - set(reach) if wish.pool is not None else ()
     if elsewhere:
-        found.append(f'OST {spelled(sorted(elsewhere))}, which the pool {wish.pool} does not have')
+        differences.append(f'OST {spelled(sorted(elsewhere))}, which the pool {wish.pool} does not have')
     if 'raid0' not in piece.pattern:
-        found.append(f'its pattern is {",".join(piece.pattern)}')
+        differences.append(f'its pattern is {",".join(piece.pattern)}')
     if not piece.osts:
-        return found
+        return differences
     if wish.osts and piece.osts != wish.osts:
         had, asked = (', '.join(map(str, osts)) for osts in (piece.osts, wish.osts))
-        found.append(f'OST {had} instead of {asked}')
+        differences.append(f'OST {had} instead of {asked}')
     if wish.start_ost is not None and piece.osts[0] != wish.start_ost:
-        found.append(f'it begins on OST {piece.osts[0]} instead of {wish.start_ost}')
+        differences.append(f'it begins on OST {piece.osts[0]} instead of {wish.start_ost}')
     if wish.overstripe_count is None and len(set(piece.osts)) < len(piece.osts):
-        found.append('several stripes lie on one OST')
-    return found
+        differences.append('several stripes lie on one OST')
+    return differences
 
 
 def _may_be_all(piece: FoundPiece, most: int) -> bool:

@@ -131,26 +131,26 @@ def parse_targets(text: str) -> Tuple[TargetState, ...]:
     lines = whole_lines(text)
     if not lines or lines[0].strip() not in ('OBDS:', 'MDTS:'):
         raise NotUnderstood('not the heading of a list of targets', lines[0] if lines else text)
-    found = []
+    states = []
     for line in lines[1:]:
         match = matched(_TARGET, line, 'not a target')
-        found.append(TargetState(int(match.group(1)), match.group(2), match.group(3) == 'ACTIVE'))
-    return tuple(found)
+        states.append(TargetState(int(match.group(1)), match.group(2), match.group(3) == 'ACTIVE'))
+    return tuple(states)
 
 
 def parse_check(stdout: str, stderr: str) -> Dict[str, str]:
     """`lfs check`, which exits with 0: the error of each device on stderr, 'Transport endpoint is not connected
     (107)'; 'inactive' for one that is not connected; else empty."""
-    found = {}
+    faults = {}
     for line in whole_lines(stdout):
         match = matched(_ACTIVE, line, 'not a connection')
-        found[match.group(1)] = 'inactive' if match.group(2) else ''
+        faults[match.group(1)] = 'inactive' if match.group(2) else ''
     for line in whole_lines(stderr):
         match = matched(_CHECK_ERROR, line, 'not the fault of a connection')
-        found[match.group(1)] = f'{match.group(2)} ({match.group(3)})'
-    if not found:
+        faults[match.group(1)] = f'{match.group(2)} ({match.group(3)})'
+    if not faults:
         raise NotUnderstood('no connection is shown', stdout)
-    return found
+    return faults
 
 
 def parse_pools(text: str) -> Tuple[str, ...]:
@@ -159,12 +159,12 @@ def parse_pools(text: str) -> Tuple[str, ...]:
     if not lines or not lines[0].startswith('Pools from '):
         raise NotUnderstood('not the heading of a list of pools', lines[0] if lines else text)
     fsname = lines[0][len('Pools from ') :].rstrip(':')
-    found = []
+    pools = []
     for line in lines[1:]:
         if not line.startswith(f'{fsname}.'):
             raise NotUnderstood(f'not a pool of {fsname}', line)
-        found.append(line[len(fsname) + 1 :])
-    return tuple(found)
+        pools.append(line[len(fsname) + 1 :])
+    return tuple(pools)
 
 
 def parse_pool(text: str) -> Tuple[int, ...]:
@@ -177,7 +177,7 @@ def parse_pool(text: str) -> Tuple[int, ...]:
 
 def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
     """`lfs quota MOUNT`, with -u, -g or -p; lines of -v and titles without a row (nothing to see) are left out."""
-    found: List[QuotaRow] = []
+    rows: List[QuotaRow] = []
     who = ''  # of the title above
     lines = whole_lines(text)
     for place, line in enumerate(lines):
@@ -195,11 +195,11 @@ def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
                 limit = blocks if values[3] == 'none' else hard or soft
                 inodes_limit = inodes if values[7] == 'none' else inodes_hard or inodes_soft
                 exact = not any(value.startswith('[') for value in values)
-                found.append(QuotaRow(who, blocks * KIB, limit * KIB, inodes, inodes_limit, exact))
+                rows.append(QuotaRow(who, blocks * KIB, limit * KIB, inodes, inodes_limit, exact))
                 who = ''
-    if not found:
+    if not rows:
         raise NotUnderstood('no quota is shown', text)
-    return tuple(found)
+    return tuple(rows)
 
 
 def parse_project(text: str) -> int:
@@ -222,19 +222,19 @@ def parse_mounted(text: str) -> ClientMount:
 
 def parse_interfaces(text: str) -> Tuple[str, ...]:
     """`lnetctl net show -v`, without loopback: '10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0'."""
-    found: List[Dict[str, str]] = []
+    interfaces: List[Dict[str, str]] = []
     for line in whole_lines(text):
         match = _LNET_KEY.match(line)
         if match is not None and match.group(1) == 'nid':
-            found.append({})
-        if match is not None and found:
-            found[-1].setdefault(match.group(1), match.group(2))
-    if not found or any(key not in each for each in found for key in ('status', *LNET_KEYS)):
+            interfaces.append({})
+        if match is not None and interfaces:
+            interfaces[-1].setdefault(match.group(1), match.group(2))
+    if not interfaces or any(key not in interface for interface in interfaces for key in ('status', *LNET_KEYS)):
         raise NotUnderstood(f'no interface of LNet with {", ".join(LNET_KEYS)} is shown', text)
     return tuple(
-        ', '.join([f'{each["nid"]} {each["status"]}', *(f'{key} {each[key]}' for key in LNET_KEYS)])
-        for each in found
-        if not each['nid'].endswith('@lo')
+        ', '.join([f'{interface["nid"]} {interface["status"]}', *(f'{key} {interface[key]}' for key in LNET_KEYS)])
+        for interface in interfaces
+        if not interface['nid'].endswith('@lo')
     )
 
 

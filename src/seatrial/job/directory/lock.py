@@ -64,8 +64,8 @@ class Held(NamedTuple):
 
     def said(self) -> str:
         heartbeat = f'its last heartbeat was {_span(self.heartbeat_age_s)} ago'
-        said = f'storage system {self.storage_system} is held by {self._by()}; {heartbeat}'
-        return printable(said).encode('ascii', 'backslashreplace').decode('ascii')
+        sentence = f'storage system {self.storage_system} is held by {self._by()}; {heartbeat}'
+        return printable(sentence).encode('ascii', 'backslashreplace').decode('ascii')
 
     def sentence(self) -> str:
         remedy = '; wait until it ends'
@@ -152,12 +152,12 @@ def acquire(state: str, storage_system: str, session: str, interval_s: float = H
         if _publish(path, content):
             return Lock(path, content, True, interval_s)
         try:
-            found, there = _held(path)
+            held, there = _held(path)
         except FileNotFoundError:
             continue  # it was released in between
-        if found.holder is not None and (found.holder.session, found.holder.uid) == (session, os.geteuid()):
+        if held.holder is not None and (held.holder.session, held.holder.uid) == (session, os.geteuid()):
             return Lock(path, there, False, interval_s)
-        raise LockHeld(found._replace(storage_system=storage_system))
+        raise LockHeld(held._replace(storage_system=storage_system))
     raise LockError(f'{path}: the lock changes hands all the time; try again')
 
 
@@ -187,12 +187,12 @@ def _all(state: str) -> List[Tuple[Held, bytes]]:
         return []
     except OSError as error:
         raise LockError(f'{directory}: {error.strerror}') from error
-    found = []
+    locks = []
     for name in names:
         if name.endswith(_SUFFIX) and not name.startswith('.'):
             with contextlib.suppress(FileNotFoundError):  # released in between
-                found.append(_held(os.path.join(directory, name)))
-    return found
+                locks.append(_held(os.path.join(directory, name)))
+    return locks
 
 
 def _made(state: str) -> str:

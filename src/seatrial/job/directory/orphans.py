@@ -40,6 +40,7 @@ class Orphan(NamedTuple):
     files: Optional[int]
     alive: Optional[str]  # why its session is taken to be still at work, or None
     over: bool  # whether nobody is known to lead its session any more: it is alive only in that a job may still run
+    foreign: str = ''  # the name of a file in it that the session did not make
 
 
 class Search(NamedTuple):
@@ -103,9 +104,9 @@ def _leader(state: str, session: str) -> _Leader:
         with open(file, encoding='ascii') as stream:
             leader = from_json(Owner, json.loads(stream.read(MAX_BYTES)))
     except (OSError, ValueError) as error:
-        said = getattr(error, 'strerror', None) or 'it cannot be read'
+        why = getattr(error, 'strerror', None) or 'it cannot be read'
         is_named = not isinstance(error, FileNotFoundError)
-        return _Leader(f'who leads its session is not known ({file}: {said})', False, is_named)
+        return _Leader(f'who leads its session is not known ({file}: {why})', False, is_named)
     runs = running(leader)
     if runs is not None:
         return _Leader(f'process {leader.pid} on this host leads its session' if runs else None, runs)
@@ -114,8 +115,8 @@ def _leader(state: str, session: str) -> _Leader:
         return _Leader(None, False)
     heard = f'was heard of {max(0.0, heard_s):.0f} s ago'
     is_known = heard_s <= MISSED_S and not is_of_another_boot(leader)
-    said = f'process {leader.pid} on {leader.host}, which leads its session, {heard}'
-    return _Leader(said, is_known, left_s=left_s)
+    why = f'process {leader.pid} on {leader.host}, which leads its session, {heard}'
+    return _Leader(why, is_known, left_s=left_s)
 
 
 def _patience_s(owner: Owner) -> float:
@@ -133,13 +134,15 @@ def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] =
     last = ((answer.stderr if answer else '').strip().splitlines() or [''])[-1]
     silence = last or f'what lies in it could not be read within {LOOK_S:.0f} s; is a server down?'
     try:
-        said = [json.loads(line) for line in (answer.stdout if answer else '').split('\n')[:-1]]
-        paths = said[0] if said else {'why': silence}
+        lines = [json.loads(line) for line in (answer.stdout if answer else '').split('\n')[:-1]]
+        paths = lines[0] if lines else {'why': silence}
         if isinstance(paths, dict):
             raise RunDirectoryError(paths.get('path', parents[0]), paths['why'])
-        read = {path: from_json(Search, more[0]) for path, *more in said[1:] if len(more) == 1}
+        read = {path: from_json(Search, more[0]) for path, *more in lines[1:] if len(more) == 1}
         sizes: Dict[str, Dict[str, Any]] = {
-            path: {'files': more[0], 'size_bytes': more[1]} for path, *more in said[1:] if len(more) == 2
+            path: {'files': more[0], 'size_bytes': more[1], 'foreign': more[2]}
+            for path, *more in lines[1:]
+            if len(more) == 3
         }
     except (ValueError, FormError) as error:
         raise RunDirectoryError(parents[0], f'what lies in it cannot be read: {error}') from error
@@ -148,11 +151,11 @@ def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] =
         raise RunDirectoryError(silent[0], silence)
     unread = Search((), tuple(f'{printable(path)}: {silence}' for path in silent), ())
     search = _together([*read.values(), unread])
-    return search._replace(found=tuple(each._replace(**sizes.get(each.path, {})) for each in search.found))
+    return search._replace(found=tuple(orphan._replace(**sizes.get(orphan.path, {})) for orphan in search.found))
 
 
 def main(arguments: List[str]) -> int:
-    """The searching process. It prints all paths, then for each a Search without sizes, and its files and bytes."""
+    """The searching process. It prints all paths, then for each a Search without sizes, and what found_at says."""
     parents, state, queued, session = json.loads(arguments[0])
     try:
         paths = _candidates(parents, session)
@@ -172,9 +175,9 @@ def main(arguments: List[str]) -> int:
 def _look_into(path: str, state: str, queued: Optional[Container[str]], session: str) -> None:
     search = _found([path], state, queued, session)
     _print([path, to_json(search)])
-    for each in search.found:
+    for orphan in search.found:
         try:
-            _print([path, *found_at(each.path)])
+            _print([path, *found_at(orphan.path)])
         except (RunDirectoryError, OSError):  # it goes while it is looked at
             continue
 
@@ -192,7 +195,7 @@ def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = 
 
 
 def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]], session: str) -> Search:
-    found: List[Orphan] = []
+    orphans: List[Orphan] = []
     unread: List[str] = []
     others: Set[str] = set()
     for path in paths:
@@ -202,7 +205,7 @@ def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]], s
                 continue
             if status.st_uid == os.geteuid():
                 orphan = _orphan(path, state, queued)
-                found += [orphan] if session in ('', orphan.session) else []
+                orphans += [orphan] if session in ('', orphan.session) else []
             else:
                 others.add(user_name(status.st_uid))
         except FileNotFoundError:
@@ -212,14 +215,14 @@ def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]], s
                 unread.append(str(error))
         except OSError as error:
             unread.append(f'{printable(path)}: {error.strerror}')
-    return _together([Search(tuple(found), tuple(unread), tuple(others))])
+    return _together([Search(tuple(orphans), tuple(unread), tuple(others))])
 
 
 def _together(several: Sequence[Search]) -> Search:
     """All searches as one, the oldest run directory first."""
-    found = sorted((orphan for each in several for orphan in each.found), key=lambda orphan: -orphan.age_s)
-    others = {user for each in several for user in each.others}
-    return Search(tuple(found), tuple(why for each in several for why in each.unread), tuple(sorted(others)))
+    orphans = sorted((orphan for search in several for orphan in search.found), key=lambda orphan: -orphan.age_s)
+    others = {user for search in several for user in search.others}
+    return Search(tuple(orphans), tuple(why for search in several for why in search.unread), tuple(sorted(others)))
 
 
 def _candidates(parents: Sequence[str], session: str) -> List[str]:
@@ -290,7 +293,7 @@ def _counts_as_dead(left_s: float) -> str:
 def _beside(state: str) -> Optional[str]:
     """The reason why a session may still measure beside kept files, or None: they must stay until its end."""
     try:
-        at_work = [each.holder.session for each in list_locks(state) if each.holder and not each.stale]
+        at_work = [lock.holder.session for lock in list_locks(state) if lock.holder and not lock.stale]
     except LockError as error:
         return f'it is kept, and whether a session measures beside it is not known ({error})'
     for leader in sorted(Path(state, 'sessions').glob('*/leader.json')):

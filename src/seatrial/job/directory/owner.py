@@ -51,18 +51,18 @@ def running(owner: Owner) -> Optional[bool]:
     """True if the process runs; None where that is invisible from here: another host, boot or pid namespace."""
     if not owner.machine or not on_this_machine(owner):
         return None
-    found = _process(owner.pid)
-    if found is None:
+    process = _process(owner.pid)
+    if process is None:
         # Another user's processes may be hidden from /proc (hidepid); one's own never are.
         return False if os.geteuid() in (0, owner.uid) else None
-    state, start = found
+    state, start = process
     return start == owner.pid_start and state != 'Z'
 
 
 def process_start(pid: int) -> Optional[int]:
     """The start of a process that runs here, in clock ticks after boot; None where there is none."""
-    found = _process(pid)
-    return None if found is None or found[0] == 'Z' else found[1]
+    process = _process(pid)
+    return None if process is None or process[0] == 'Z' else process[1]
 
 
 def _machine() -> str:

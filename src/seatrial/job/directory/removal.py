@@ -37,8 +37,8 @@ def removed(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) 
     try:
         return from_json(Removal, json.loads(answer.stdout))
     except (ValueError, FormError):
-        said = (answer.stderr.strip().splitlines() or [f'it ended with {answer.exit_status}'])[-1]
-        return _left(f'its removal failed: {said}')
+        fault = (answer.stderr.strip().splitlines() or [f'it ended with {answer.exit_status}'])[-1]
+        return _left(f'its removal failed: {fault}')
 
 
 def main(arguments: List[str]) -> int:
@@ -51,8 +51,8 @@ def main(arguments: List[str]) -> int:
     parent = os.path.dirname(path)
     with contextlib.suppress(OSError), rundir.closed_after(os.open(parent, os.O_RDONLY | os.O_DIRECTORY)) as opened:
         os.fsync(opened)  # the removal has then reached the storage, as far as the file system tells
-    files = sum(each.removed_files for each in [*parts, last])
-    directories = sum(each.removed_directories for each in [*parts, last])
+    files = sum(removal.removed_files for removal in [*parts, last])
+    directories = sum(removal.removed_directories for removal in [*parts, last])
     print(json.dumps(to_json(last._replace(removed_files=files, removed_directories=directories))))
     return 0
 

@@ -17,7 +17,7 @@ import zlib
 from collections import Counter
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.mounts import mount_of, read_mounts
 from seatrial.filesystem.registry import driver_of
 from seatrial.job.directory.owner import Owner, this_owner
 from seatrial.model.codec import from_json, to_json
@@ -117,8 +117,8 @@ class RunDirectory(NamedTuple):
     def any_file(self, name: str) -> Optional[str]:
         """The path of one of the regular files below the directory, or None if there is none."""
         with self._walk_to(name, name) as walk:
-            found = next((path for path, _ in _files(walk)), None)
-        return None if found is None else os.path.join(self.path_of(name), found)
+            file = next((path for path, _ in _files(walk)), None)
+        return None if file is None else os.path.join(self.path_of(name), file)
 
     def file_list(self, name: str) -> Dict[str, int]:
         """Size in bytes of every regular file below the directory, by its name relative to it; links are no files."""
@@ -128,11 +128,11 @@ class RunDirectory(NamedTuple):
     def file_count(self, name: str, with_sizes: bool) -> FileCount:
         """Directories, files and, if asked for, sizes below a directory; without them no attribute gets cached."""
         with self._walk_to(os.path.dirname(name), name) as walk:
-            found = _file_count(walk, os.path.basename(name), with_sizes)
-            beside = [each for each in os.listdir(f'/proc/self/fd/{self.descriptor}') if each != name]
-            own = [os.stat(each, dir_fd=self.descriptor, follow_symlinks=False) for each in beside]
-            own.append(os.fstat(self.descriptor))
-            return found._replace(directory_bytes=found.directory_bytes + sum(map(_allocated, own)))
+            count = _file_count(walk, os.path.basename(name), with_sizes)
+            beside = [entry for entry in os.listdir(f'/proc/self/fd/{self.descriptor}') if entry != name]
+            statuses = [os.stat(entry, dir_fd=self.descriptor, follow_symlinks=False) for entry in beside]
+            statuses.append(os.fstat(self.descriptor))
+            return count._replace(directory_bytes=count.directory_bytes + sum(map(_allocated, statuses)))
 
     def empty(self, name: str) -> Removal:
         """Remove everything below the directory, which stays with its layout. RunDirectoryError as for verify, and if
@@ -217,9 +217,8 @@ def create(
             if status.st_uid != os.geteuid():
                 given_to = user_name(status.st_uid)
                 raise _Left(f'the file system gave it to {given_to} (root squash?); run as an ordinary user')
-            own = status.st_dev, status.st_ino
             marker = Marker(
-                FORMAT, case, this_owner(session), *own, 0, tuple(entries), tuple(names), kept=kept, state=state
+                FORMAT, case, this_owner(session), *made, 0, tuple(entries), tuple(names), kept=kept, state=state
             )
             marker = _write_marker(descriptor, marker)
         undo.pop_all()
@@ -232,10 +231,10 @@ def inside(path: str, mount: str) -> Optional[str]:
         with closed_after(_open_parent(path)) as descriptor:
             device = os.fstat(descriptor).st_dev
         real, real_mount = os.path.realpath(path), os.path.realpath(mount)
-        if real_mount not in _mount_points():
+        if real_mount not in [mount.point for mount in read_mounts()]:
             return f'nothing is mounted at {mount}; mount the file system first'
-        if not _is_below(real, real_mount):
-            way = 'a symbolic link leads from it' if _is_below(path, mount) else 'it is'
+        if not is_below(real, real_mount):
+            way = 'a symbolic link leads from it' if is_below(path, mount) else 'it is'
             return f'{path} does not lie under the mount point {mount}: {way} to {real}'
         if device != os.stat(real_mount).st_dev:
             return f'{path} lies under the mount point {mount}, but another file system is mounted in between'
@@ -255,17 +254,22 @@ def marker_at(path: str) -> Marker:
         return _claim(walk)[0]
 
 
-def found_at(path: str) -> Tuple[int, int]:
-    """Number and bytes of a run directory's files, without its marker, by stat(2). RunDirectoryError as marker_at."""
-    files = size_bytes = 0
+def found_at(path: str) -> Tuple[int, int, str]:
+    """Number and bytes of a run directory's files, without its marker, by stat(2); and the name of one that the
+    session did not make, so that a removal would leave it, or empty. RunDirectoryError as marker_at."""
+    files, size_bytes, foreign = 0, 0, ''
     with explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
         walk.enter(_split(path)[1])
-        _claim(walk)
+        marker, _ = _claim(walk)
+        is_made = _Account(marker.names).is_made
         walk.levels[-1].names = [name for name in walk.levels[-1].names if name != MARKER]
-        for _, status in _files(walk):
+        for name, status in _files(walk):
             files += 1
             size_bytes += status.st_size
-    return files, size_bytes
+            entry, _, below = name.partition('/')
+            own = entry in marker.entries and (not below or is_made(os.path.basename(name)) or is_made(name))
+            foreign = foreign or ('' if own else _said(name))
+    return files, size_bytes, foreign
 
 
 def remove(
@@ -378,9 +382,9 @@ class _Walk:
         if self.levels[-1].descriptor is None:
             for depth in range(2, len(self.levels)):
                 self._reopen(depth)
-        found = self.levels[-1].descriptor
-        assert found is not None
-        return found
+        descriptor = self.levels[-1].descriptor
+        assert descriptor is not None
+        return descriptor
 
     def enter(
         self, name: str, expected: Optional[os.stat_result] = None, names_in: Optional[_Listing] = None
@@ -526,8 +530,8 @@ def _file_count(walk: _Walk, name: str, with_sizes: bool) -> FileCount:
             walk.enter(names.pop(), names_in=directories_in)
         else:
             walk.leave()
-    found = FileCount(count['directories'], count['files'], None, count['directory_bytes'])
-    return found._replace(sizes=dict(sizes)) if with_sizes else found
+    counted = FileCount(count['directories'], count['files'], None, count['directory_bytes'])
+    return counted._replace(sizes=dict(sizes)) if with_sizes else counted
 
 
 def _allocated(status: os.stat_result) -> int:
@@ -571,7 +575,7 @@ def _remove_entry(walk: _Walk, name: str, account: _Account) -> None:
             level, (number, of) = walk.levels[-1], account.part
             level.kept = True  # for the removal without a part
             if len(walk.levels) == _PARTED:
-                level.names = [each for each in level.names if zlib.crc32(os.fsencode(each)) % of == number]
+                level.names = [entry for entry in level.names if zlib.crc32(os.fsencode(entry)) % of == number]
         return
     if account.part is not None and len(walk.levels) < _PARTED:
         return
@@ -747,14 +751,7 @@ def _mount_of(descriptor: int) -> str:
         return ''
 
 
-def _mount_points() -> List[str]:
-    """The mount points of this host (proc(5), mountinfo, field 5)."""
-    with open('/proc/self/mountinfo', 'rb') as stream:
-        fields = [line.split()[4] for line in stream]
-    return [os.fsdecode(re.sub(rb'\\([0-7]{3})', lambda match: bytes([int(match.group(1), 8)]), f)) for f in fields]
-
-
-def _is_below(path: str, parent: str) -> bool:
+def is_below(path: str, parent: str) -> bool:
     return path == parent or path.startswith(parent.rstrip('/') + '/')
 
 

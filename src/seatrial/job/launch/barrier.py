@@ -119,7 +119,7 @@ class Barrier:
         return bool(ready)
 
     def _check(self, now: float, open_s: float) -> None:
-        for guest in [each for each in self._strangers if now - each.since > STRANGER_S]:
+        for guest in [stranger for stranger in self._strangers if now - stranger.since > STRANGER_S]:
             self._drop(guest)
         if len(self._members) < self._tasks and open_s > self._patience_s:
             missing = next(number for number in range(self._tasks) if number not in self._members)
@@ -182,10 +182,10 @@ class Barrier:
             self._finish(f"{first.name} is about to '{first.comes[0]}', {guest.name} to '{guest.comes[0]}'")
         elif len(self._coming) == self._tasks:
             everyone, self._coming = self._coming, []
-            trip_s = max(each.trip_s for each in everyone)
+            trip_s = max(member.trip_s for member in everyone)
             at_s = time.monotonic() + AHEAD_S + self._tasks * AHEAD_A_TASK_S + trip_s
-            said = {str(each.rank): each.says for each in everyone if each.says}
-            self._send(everyone, {'said': said, 'at': at_s})
+            words = {str(member.rank): member.says for member in everyone if member.says}
+            self._send(everyone, {'said': words, 'at': at_s})
 
     def _send(self, guests: List['_Guest'], message: Dict[str, Any]) -> None:
         line = line_of(message)

@@ -132,10 +132,10 @@ def _wakes(pid: int) -> Optional[int]:
     """Number of times the main thread has come to wait, as between launches; None where unknown or not waiting."""
     try:
         with open(f'/proc/{pid}/task/{pid}/status', encoding='ascii', errors='replace') as stream:
-            told = dict(line.rstrip('\n').split(':', 1) for line in stream)
-        if told['State'].strip()[0] in _AT_WORK:
+            fields = dict(line.rstrip('\n').split(':', 1) for line in stream)
+        if fields['State'].strip()[0] in _AT_WORK:
             return None
-        return int(told['voluntary_ctxt_switches']) + int(told['nonvoluntary_ctxt_switches'])
+        return int(fields['voluntary_ctxt_switches']) + int(fields['nonvoluntary_ctxt_switches'])
     except (OSError, ValueError, KeyError):
         return None
 

@@ -44,8 +44,8 @@ def misplaced(launcher: Launcher, points: Sequence[Point]) -> Optional[str]:
         tried.setdefault(geometry, point)
     # From the smallest, whose fault is the simplest.
     for point in sorted(tried.values(), key=lambda point: (point.nodes, point.tasks)):
-        said, fault = said_by_tasks(launcher, point, module_argv(sys.executable, __name__, ()))
-        fault = fault or _misplaced(said, point)
+        output, fault = said_by_tasks(launcher, point, module_argv(sys.executable, __name__, ()))
+        fault = fault or _misplaced(output, point)
         if fault is not None:
             return fault
     return None
@@ -75,8 +75,8 @@ def said_by_nodes(
 ) -> Tuple[Dict[str, str], Optional[str]]:
     """The output of one task on each node behind the mark, by host; and the fault, silence included, or None."""
     point = Point('', (), nodes=nodes, tasks=nodes, tasks_per_node=1)
-    said, fault = said_by_tasks(launcher, point, argv, work_s, named)
-    lines = (line.split(None, 2) for line in said.splitlines() if line.startswith(mark))
+    output, fault = said_by_tasks(launcher, point, argv, work_s, named)
+    lines = (line.split(None, 2) for line in output.splitlines() if line.startswith(mark))
     answers = {short(words[1]): words[2] for words in lines if len(words) == 3}
     if fault is None and len(answers) != nodes:
         there = ', '.join(sorted(answers)[:LISTED]) or 'none'
@@ -86,15 +86,15 @@ def said_by_nodes(
 
 def bound(places: Sequence[RankPlace], tasks: int) -> Tuple[BoundTasks, ...]:
     """The cores of a launch's tasks by its processes' reports, each for as many tasks; empty if one is missing."""
-    if not all(each.cores for each in places):
+    if not all(place.cores for place in places):
         return ()
-    of_nodes = by_key((short(each.host), each.cores) for each in places for _ in range(tasks // len(places)))
+    of_nodes = by_key((short(place.host), place.cores) for place in places for _ in range(tasks // len(places)))
     alike = by_key((tuple(cores), node) for node, cores in of_nodes.items())
     return tuple(BoundTasks(tuple(nodes), cores) for cores, nodes in alike.items())
 
 
-def _misplaced(said: str, point: Point) -> Optional[str]:
-    words = [line.split() for line in said.splitlines() if line.startswith(MARK)]
+def _misplaced(output: str, point: Point) -> Optional[str]:
+    words = [line.split() for line in output.splitlines() if line.startswith(MARK)]
     hosts = Counter(host for _, _, host in (line for line in words if len(line) == 3))
     ranks = sorted(line[1] for line in words)
     if ranks != sorted(str(rank) for rank in range(point.tasks)):
@@ -123,28 +123,28 @@ def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.en
     argv = ['sinfo', '--Node', '--noheader', f'--partition={partition}', '--format=%N|%T|%E']
     answer = ask(argv, ANSWER_S)
     if answer is None or answer.exit_status != 0:
-        said = answer.stderr.strip().splitlines()[:1] if answer else ['sinfo is not installed']
-        why = said[0] if said else f'sinfo does not answer within {ANSWER_S:.0f} s'
+        complaint = answer.stderr.strip().splitlines()[:1] if answer else ['sinfo is not installed']
+        why = complaint[0] if complaint else f'sinfo does not answer within {ANSWER_S:.0f} s'
         return (NotTested(f'others of {partition}', UNKNOWN, why),)
-    own = {short(name) for name in allocation}
-    return tuple(each for each in of_sinfo(answer.stdout) if short(each.node) not in own)
+    allocated_names = {short(name) for name in allocation}
+    return tuple(row for row in of_sinfo(answer.stdout) if short(row.node) not in allocated_names)
 
 
 def oversubscribe(environment: Mapping[str, str] = os.environ) -> str:
     """Slurm's word of this job (scontrol show job): NO, OK, YES or USER; empty without Slurm or an answer."""
     job = environment.get('SLURM_JOB_ID', '')
     answer = ask(['scontrol', 'show', 'job', job], ANSWER_S) if job else None
-    said = re.search(r'(?<!\S)OverSubscribe=(\S+)', answer.stdout) if answer and answer.exit_status == 0 else None
-    return said.group(1) if said else ''
+    match = re.search(r'(?<!\S)OverSubscribe=(\S+)', answer.stdout) if answer and answer.exit_status == 0 else None
+    return match.group(1) if match else ''
 
 
 def numa(devices: str = '/sys/devices/system/node') -> Tuple[str, ...]:
     """The cores of each NUMA node of this host, as the kernel lists them; nothing where it has none to tell."""
-    found = {}
+    cores = {}
     for path in glob.glob(f'{devices}/node[0-9]*/cpulist'):
         with open(path) as stream:
-            found[int(path.split('/node')[-1].partition('/')[0])] = stream.read().strip()
-    return tuple(found[number] for number in sorted(found))
+            cores[int(path.split('/node')[-1].partition('/')[0])] = stream.read().strip()
+    return tuple(cores[number] for number in sorted(cores))
 
 
 def of_sinfo(text: str) -> Tuple[NotTested, ...]:

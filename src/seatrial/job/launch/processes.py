@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from typing import IO, Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
 from seatrial.engine.dispatch import PLACE, RankPlace, inodes_of, only_in, place_here, places_said
@@ -108,8 +108,8 @@ def carry_out(
         inodes = inodes_of(directory)
     if processes.words:
         (argv,) = processes.argvs
-        own = only_in(inodes, tuple(argv[-processes.words :]))
-        processes = processes._replace(argvs=[[*argv[: -processes.words], *own]])
+        checked = only_in(inodes, tuple(argv[-processes.words :]))
+        processes = processes._replace(argvs=[[*argv[: -processes.words], *checked]])
     if not processes.barrier:
         finished = _run(processes, raw, directory, {}, limit_s, stopping)
         reports: Dict[int, Any] = {}
@@ -125,7 +125,7 @@ def carry_out(
     if not processes.words and not processes.ranks:
         return finished._replace(outcome=outcome, places=tuple(map(place_here, range(len(processes.argvs)))))
     stdouts, places = places_said(outcome.stdouts)
-    hosts = tuple(each.host for each in places) if processes.words else ()
+    hosts = tuple(place.host for place in places) if processes.words else ()
     return finished._replace(outcome=outcome._replace(stdouts=stdouts, hosts=hosts), places=places)
 
 
@@ -134,22 +134,22 @@ def left_by_mpi(command: Command, raw: str, lived_s: float) -> Outcome:
     stdouts, places = places_said((_stream(f'{raw}.out') or '',))
     process = ProcessTime(socket.gethostname(), 0.0, lived_s, 0)
     outputs = tuple(_text(path) for path in command.outputs)
-    return Outcome((process,), stdouts, ('',), outputs, tuple(each.host for each in places))
+    return Outcome((process,), stdouts, ('',), outputs, tuple(place.host for place in places))
 
 
 def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) -> Outcome:
     """The outcome of ranks that a launcher has started; their times as they report them, else the launcher's."""
     launcher = outcome.processes[0]
-    said = ran(reports)
-    first = min((each.called_s - each.uncertainty_s for each in said.values()), default=0.0)
+    reported = ran(reports)
+    first = min((report.called_s - report.uncertainty_s for report in reported.values()), default=0.0)
     times, errs = [], []
     for rank in range(ranks):
         err = _stream(f'{raw}.{rank}.err') or ''
-        each, status = said.get(rank), launcher.exit_status
-        if each is not None:
+        report, status = reported.get(rank), launcher.exit_status
+        if report is not None:
             # What clocks of two nodes can be apart makes the process longer, never shorter.
-            start_s, end_s = each.called_s - each.uncertainty_s - first, each.ended_s + each.uncertainty_s - first
-            times.append(ProcessTime(each.host, start_s, end_s, status))
+            start_s, end_s = report.called_s - report.uncertainty_s, report.ended_s + report.uncertainty_s
+            times.append(ProcessTime(report.host, start_s - first, end_s - first, status))
         elif reports and not status:
             times.append(launcher._replace(exit_status=ALONE))
             err += f'seatrial: rank {rank} has not said when it ran\n'
@@ -165,13 +165,13 @@ def _run(
     processes: Processes,
     raw: str,
     place: int,
-    own: Dict[str, str],
+    variables: Dict[str, str],
     limit_s: float,
     stopping: Callable[[], bool],
     abort: Callable[[str], None] = lambda why: None,
 ) -> Finished:
     started = time.monotonic()
-    running = _start(processes.argvs, raw, place, own, started)
+    running = _start(processes.argvs, raw, place, variables, started)
     ended = running.ended
     while len(ended) < len(running.processes):
         try:
@@ -203,13 +203,13 @@ def _run(
     for path in running.outs + running.errs:
         if os.path.getsize(path) == 0:
             os.unlink(path)
-    return Finished(outcome, sum(each.read_bytes for each in ended.values()))
+    return Finished(outcome, sum(end.read_bytes for end in ended.values()))
 
 
 def _asked_to_end(running: '_Running', stopping: Callable[[], bool]) -> bool:
     """True if the signal that ended a process also asks this job to end: scancel sends it to each in turn."""
     until = time.monotonic() + ASKED_TOO_S
-    if not any(each.status in (-signal.SIGTERM, -signal.SIGINT) for each in running.ended.values()):
+    if not any(end.status in (-signal.SIGTERM, -signal.SIGINT) for end in running.ended.values()):
         return False
     while not stopping() and time.monotonic() < until:
         time.sleep(WAKE_S)
@@ -234,8 +234,8 @@ class _Running(NamedTuple):
     errs: List[str]
 
 
-def _start(argvs: List[List[str]], raw: str, place: int, own: Dict[str, str], zero: float) -> _Running:
-    environment = {**os.environ, **ENVIRONMENT, **own}
+def _start(argvs: List[List[str]], raw: str, place: int, variables: Dict[str, str], zero: float) -> _Running:
+    environment = {**os.environ, **ENVIRONMENT, **variables}
     running = _Running(place, [], [], queue.Queue(), {}, [], [])
     try:
         for rank, argv in enumerate(argvs):
@@ -243,7 +243,15 @@ def _start(argvs: List[List[str]], raw: str, place: int, own: Dict[str, str], ze
             out, err = f'{raw}{suffix}.out', f'{raw}{suffix}.err'
             with open(out, 'wb') as stdout, open(err, 'wb') as stderr:
                 running.starts.append(time.monotonic() - zero)
-                process = _process(argv, place, environment, stdout, stderr)
+                process = subprocess.Popen(
+                    argv,
+                    cwd=_link(place),  # chdir(2) follows it to the directory itself, before descriptors are closed
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=stdout,
+                    stderr=stderr,
+                    start_new_session=True,
+                )
             running.processes.append(process)
             running.outs.append(out)
             running.errs.append(err)
@@ -252,20 +260,6 @@ def _start(argvs: List[List[str]], raw: str, place: int, own: Dict[str, str], ze
         _end_by_force(running)
         raise
     return running
-
-
-def _process(
-    argv: List[str], directory: int, environment: Dict[str, str], stdout: IO[bytes], stderr: IO[bytes]
-) -> 'subprocess.Popen[bytes]':
-    return subprocess.Popen(
-        argv,
-        cwd=_link(directory),  # chdir(2) follows it to the directory itself, before descriptors are closed
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,
-    )
 
 
 def _wait(pid: int, rank: int, zero: float, ends: 'queue.Queue[Tuple[int, _End]]') -> None:
@@ -315,8 +309,8 @@ def still_working(target: str) -> Optional[str]:
 
 def _working_in(place: int) -> List[int]:
     """This user's processes that work in `place`, the run's own data directory."""
-    own = os.readlink(_link(place))  # asks nothing of a file system that may be dead
-    return [pid for pid, where in _places() if where == own]
+    directory = os.readlink(_link(place))  # asks nothing of a file system that may be dead
+    return [pid for pid, where in _places() if where == directory]
 
 
 def _link(descriptor: int) -> str:

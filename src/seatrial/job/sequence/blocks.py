@@ -34,7 +34,9 @@ def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: D
     plan = trial.plan
     stopped.clear()
     prepared = prepare(trial, points)
-    values: Dict[str, Figures] = {point.label: {each.name: [] for each in metrics_at(point)} for point in points}
+    values: Dict[str, Figures] = {
+        point.label: {metric_type.name: [] for metric_type in metrics_at(point)} for point in points
+    }
     for block in itertools.count():
         left = {point.label: point for point in points if point.label not in stopped}
         if not left:
@@ -75,31 +77,32 @@ def _repeat(trial: Trial, point: Point, current: Sized, block: int, values: Figu
     for phase in _phases_left(point, values):
         sample = take(trial, 'measured', Launch(phase, point), block, block, current)
         shortest = min(shortest, seconds_of(sample))
-        faults = [each for each in sample.findings if each.effect != 'label']
-        damaged = [each.sentence for each in faults if each.rule == 'F2']
+        faults = [finding for finding in sample.findings if finding.effect != 'label']
+        damaged = [finding.sentence for finding in faults if finding.rule == 'F2']
         if damaged:  # the next launch would empty the directory
             raise Refused(f'the file is kept: {damaged[0]}')
-        if any(each.effect != 'invalid' for each in faults):
+        if any(finding.effect != 'invalid' for finding in faults):
             return 'invalid', shortest
-        for each in metrics_of(point, phase):
-            valid = sample.valid_for(each.name)
-            values[each.name].append(sample.figures.get(each.name) if valid else None)
-        in_order = sample.measurement and all(each.rule in (*TOO_SHORT, *OF_TIME) for each in faults)
+        for metric_type in metrics_of(point, phase):
+            valid = sample.valid_for(metric_type.name)
+            values[metric_type.name].append(sample.figures.get(metric_type.name) if valid else None)
+        in_order = sample.measurement and all(finding.rule in (*TOO_SHORT, *OF_TIME) for finding in faults)
         if not in_order and not phase_of(point, phase).leaves:
             for later in point.phases[point.phases.index(phase) + 1 :]:
-                for each in metrics_of(point, later):
-                    values[each.name].append(None)
+                for metric_type in metrics_of(point, later):
+                    values[metric_type.name].append(None)
             break
-    steering = {each.name: values[each.name] for each in metrics_at(point) if each.steers}
-    known = {name: own for name, own in steering.items() if None not in own}
+    steering = {metric_type.name: values[metric_type.name] for metric_type in metrics_at(point) if metric_type.steers}
+    known = {name: figures for name, figures in steering.items() if None not in figures}
     progress = state(known, trial.plan.stopping) if known else State('done', 'invalid')
     return progress.reason if progress.action == 'done' else '', shortest
 
 
 def _phases_left(point: Point, values: Figures) -> List[str]:
     """The phases that still have a figure to give, and those before them that make or change the files."""
-    wanted = [any(None not in values[each.name] for each in metrics_of(point, phase)) for phase in point.phases]
-    last = max((place for place, own in enumerate(wanted) if own), default=-1)
+    names = [[metric_type.name for metric_type in metrics_of(point, phase)] for phase in point.phases]
+    wanted = [any(None not in values[name] for name in of_phase) for of_phase in names]
+    last = max((place for place, is_wanted in enumerate(wanted) if is_wanted), default=-1)
     return [
         phase
         for place, phase in enumerate(point.phases[: last + 1])

@@ -41,13 +41,13 @@ def clients(plan: TrialPlan, directory: str, forget: bool, named: Tuple[str, ...
     nodes = len(named) or plan.case.nodes
     order = (EMPTY if plan.target.drop_caches else FORGET) if forget else KEEP
     argv = module_argv(sys.executable, __name__, (plan.target.type, directory, order))
-    said, fault = said_by_nodes(plan.launcher, nodes, MARK, argv, plan.launch_limit_s, named)
+    by_host, fault = said_by_nodes(plan.launcher, nodes, MARK, argv, plan.launch_limit_s, named)
     if fault is not None:
         return Clients(fault, None)
-    answers = {host: json.loads(text) for host, text in sorted(said.items())}
+    answers = {host: json.loads(text) for host, text in sorted(by_host.items())}
     # Hosts that are namespaces of one kernel have one client.
-    fetched = {each['kernel']: each['fetched'] for each in answers.values()}.values()
-    faults = (f'{host}: {each["fault"]}' for host, each in answers.items() if each['fault'])
+    fetched = {answer['kernel']: answer['fetched'] for answer in answers.values()}.values()
+    faults = (f'{host}: {answer["fault"]}' for host, answer in answers.items() if answer['fault'])
     return Clients(next(faults, None), None if None in fetched else sum(fetched))
 
 

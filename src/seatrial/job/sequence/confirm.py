@@ -86,10 +86,10 @@ def measured_again(
         return _groups(plan, suspects, nodes, rng)
     chosen = set(suspects)
     for kind in sorted({kinds.get(name, '') for name in suspects}):
-        own = [name for name in suspects if kinds.get(name, '') == kind]
+        of_kind = [name for name in suspects if kinds.get(name, '') == kind]
         labels = [point.label for point in plan.points]
         equals = [label for label in labels if label not in suspects and kinds.get(label, '') == kind]
-        chosen.update(rng.sample(equals, min(len(equals), max(CONTROLS, len(own)))))
+        chosen.update(rng.sample(equals, min(len(equals), max(CONTROLS, len(of_kind)))))
     return Again(tuple(nodes), tuple(point for point in plan.points if point.label in chosen))
 
 
@@ -122,11 +122,11 @@ def regrouped(suspects: Sequence[str], nodes: Sequence[str], rng: random.Random)
     rng.shuffle(healthy)
     spare, groups = list(healthy), []
     for at in range(0, len(slow), size // 2):
-        own = slow[at : at + size // 2]
-        neighbours = {old[node] for node in own}
+        members = slow[at : at + size // 2]
+        neighbours = {old[node] for node in members}
         # Sorted is stable: the order stays random among those of other groups, and those of the same come last.
         spare.sort(key=lambda node: old[node] in neighbours)
-        groups.append(own + _taken(spare, healthy, size - len(own)))
+        groups.append(members + _taken(spare, healthy, size - len(members)))
     used = len(healthy) - len(spare)
     while spare and used < CONTROLS:
         used += min(len(spare), size)
@@ -136,10 +136,10 @@ def regrouped(suspects: Sequence[str], nodes: Sequence[str], rng: random.Random)
 
 def _taken(spare: List[str], healthy: Sequence[str], count: int) -> List[str]:
     """Takes `count` of the spare nodes from the list; if there are too few, others are used once again."""
-    own = spare[:count]
+    taken = spare[:count]
     del spare[:count]
-    more = [node for node in healthy if node not in own]
-    return own + more[: count - len(own)]
+    more = [node for node in healthy if node not in taken]
+    return taken + more[: count - len(taken)]
 
 
 def _groups(plan: TrialPlan, suspects: Sequence[str], nodes: Sequence[str], rng: random.Random) -> Again:

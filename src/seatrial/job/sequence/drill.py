@@ -69,9 +69,9 @@ def begun(plan: TrialPlan, records: Records, driver: Driver) -> Optional[DrillBe
     values: Dict[str, Dict[str, List[float]]] = {}
     launched: Dict[str, List[Sample]] = {}
     for name, samples in measured(plan, records).items():
-        own, _, label = name.partition('@')
-        valid = [sample for sample in samples if sample.valid and own in sample.figures]
-        values.setdefault(label, {})[own] = [sample.figures[own] for sample in valid]
+        metric_name, _, label = name.partition('@')
+        valid = [sample for sample in samples if sample.valid and metric_name in sample.figures]
+        values.setdefault(label, {})[metric_name] = [sample.figures[metric_name] for sample in valid]
         launched.setdefault(label, []).extend(valid)
     worst = breach(values, plan.floors, plan.stopping.confidence)
     if worst is None:
@@ -115,7 +115,7 @@ def carry_out(begun: DrillBegun, measure: Measure, left_s: Callable[[], float], 
         figures = _round(begun, search, asked, measure, left_s, rng)
         if figures is None:
             break
-        rounds.append(tuple(DrillGroup(each.label, each.targets, tuple(figures[each.label])) for each in asked))
+        rounds.append(tuple(DrillGroup(group.label, group.targets, tuple(figures[group.label])) for group in asked))
         search = learned(search, asked, figures)
         asked = groups(search)
     return Drill(*about, tuple(rounds), conclusion(search, targets, out_of_time=bool(asked)))
@@ -130,7 +130,7 @@ def _round(
     rng: random.Random,
 ) -> Optional[Dict[str, List[float]]]:
     """The figures of each group, interleaved in random order; None if there is not enough time for all."""
-    figures: Dict[str, List[float]] = {each.label: [] for each in asked}
+    figures: Dict[str, List[float]] = {group.label: [] for group in asked}
     began_with = left_s()
     for repetition in range(REPETITIONS):
         for group in rng.sample(list(asked), len(asked)):

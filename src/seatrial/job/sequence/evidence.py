@@ -57,8 +57,8 @@ class Evidence:
         self._path = setup.run.path_of(directory)
         # A node that is named need not be the one that the runner is on, whose caches and counters it sees.
         self._here = self._point.nodes == 1 and not nodes
-        own = any(each.makes for each in phases_of(self._point))
-        self._elsewhere = own and setup.engine.reads_elsewhere(self._point, launch.phase)
+        makes_files = any(phase.makes for phase in phases_of(self._point))
+        self._elsewhere = makes_files and setup.engine.reads_elsewhere(self._point, launch.phase)
         self._before: Dict[str, int] = {}
         self._fetched: Optional[int] = None
         self._emptied, self._kept, self._warmed = False, '', ''
@@ -90,7 +90,7 @@ class Evidence:
     ) -> Seen:
         """The findings now that it has ended. read_bytes: that the block layer fetched for its processes."""
         setup = self._setup
-        found: List[Finding] = []
+        breaches: List[Finding] = []
         launched = Launched(setup.plan, self._point, self._phase.name, measurement, self._nodes, self._kept)
         cores = len(os.sched_getaffinity(0))
         launched = launched._replace(memory=setup.memory, below=setup.below, bound=bound, cores=cores)
@@ -108,7 +108,7 @@ class Evidence:
                 beside_s=beside_s,
             )
             if self._phase.writes and not setup.engine.verifies:
-                found = self._contents(measurement, launched.after)
+                breaches = self._contents(measurement, launched.after)
         else:
             launched = launched._replace(emptied=self._emptied, elsewhere=self._elsewhere, warmed=self._warmed)
             if self._may_count():
@@ -118,17 +118,17 @@ class Evidence:
                     counted=setup.run.file_count(self._directory, sizes),
                 )
         if not setup.engine.verifies:  # its launches are no figures
-            found = [*launch_findings(launched), *found]
+            breaches = [*launch_findings(launched), *breaches]
         held = launched.counted.directory_bytes if launched.counted else None
-        return Seen(tuple(found), cache_state(launched), launched.storage_read_bytes, held)
+        return Seen(tuple(breaches), cache_state(launched), launched.storage_read_bytes, held)
 
     def _contents(self, measurement: Measurement, files: Dict[str, int]) -> List[Finding]:
         setup = self._setup
         try:
             lies = contents(self._path, files, setup.driver.behaviour(setup.plan.target.path).allocates)
         except OSError as error:
-            said = f'{self._phase.name}@{self._point.label}: the data cannot be synced and read back: {error}'
-            return [finding('F1', said)]
+            why = f'{self._phase.name}@{self._point.label}: the data cannot be synced and read back: {error}'
+            return [finding('F1', why)]
         written = Written(setup.plan, lies, measurement.seconds, setup.engine.repeats(self._point))
         here = short(platform.node()) in map(short, measurement.hosts)
         now = None if self._sent is None else self._exchanged().sent
@@ -187,9 +187,9 @@ class Evidence:
 
     def _from_storage(self, read_bytes: int) -> Optional[int]:
         """Bytes fetched for this launch, by the block layer or, as of srun's tasks, by the client's counters."""
-        own = self._command.scope != 'mpi' or self._setup.plan.launcher.kind != 'srun'
+        are_children = self._command.scope != 'mpi' or self._setup.plan.launcher.kind != 'srun'
         if self._setup.counted:
-            return read_bytes if own and self._here else None
+            return read_bytes if are_children and self._here else None
         if self._fetched is None:
             return None
         if self._here:

@@ -29,8 +29,8 @@ def without_closed(plan: TrialPlan, driver: Driver) -> TrialPlan:
     numbers = [row.number for row in rows if row.takes_files]
     if len(numbers) in (0, len(rows)):
         return plan
-    own = driver.on_targets(layout.name, 'OST', numbers, layout)
-    return plan._replace(points=tuple(point._replace(layout=own) for point in plan.points))
+    open_layout = driver.on_targets(layout.name, 'OST', numbers, layout)
+    return plan._replace(points=tuple(point._replace(layout=open_layout) for point in plan.points))
 
 
 class Layouts:
@@ -110,7 +110,7 @@ class Layouts:
         # Targets are tested in great numbers, each with a layout of its own.
         number = min(len(names), 1 if before or self._of_targets else MAX_PROVED)
         self._proved[wanted.canonical] = before + number
-        chosen = [names[(before + each * len(names) // number) % len(names)] for each in range(number)]
+        chosen = [names[(before + place * len(names) // number) % len(names)] for place in range(number)]
         return [os.path.join(self._run.path_of(directory), name) for name in chosen]
 
     def _other_than_before(self, wanted: Layout, granted: Granted) -> Optional[str]:
@@ -119,8 +119,8 @@ class Layouts:
         if before.everywhere and granted.everywhere:  # how its components share the targets is the servers' choice
             self._granted[wanted.canonical] = max(before, granted)
             return None
-        said = f'{granted.said or "all OSTs"}, and in a file before {before.said or "all OSTs"}'
-        return None if before == granted else said
+        difference = f'{granted.said or "all OSTs"}, and in a file before {before.said or "all OSTs"}'
+        return None if before == granted else difference
 
     def _try(self, directory: str, point: Point, wanted: Layout) -> None:
         """Make a file on the target, once, and remove it: a directory can be given one that is retired on its MDS."""

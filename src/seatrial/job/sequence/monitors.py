@@ -57,7 +57,7 @@ def counters_of(lines: Sequence[str]) -> Optional[Counters]:
         words = line.split()
         try:
             if colon:
-                fields = [int(each) for each in rest.split()]
+                fields = [int(word) for word in rest.split()]
                 cards += 1
                 if not _NOT_A_CARD.match(card.strip()):
                     for place, field in ((2, 0), (3, 8), (4, 1), (5, 9)):
@@ -193,11 +193,11 @@ class Monitoring:
     """The servers are asked until it is stopped. write: is given a ServerLook or ServerGap, by any thread."""
 
     def __init__(self, monitors: Sequence[Monitor], write: Callable[[Any], None]) -> None:
-        self._connections = [_Connection(each, write) for each in monitors]
+        self._connections = [_Connection(monitor, write) for monitor in monitors]
 
     def stop(self) -> bool:
         """End all connections; returns whether all writing has ended."""
-        for each in self._connections:
-            each.stop()
-        ended = [each.join() for each in self._connections]  # each is waited for
+        for connection in self._connections:
+            connection.stop()
+        ended = [connection.join() for connection in self._connections]  # each is waited for
         return all(ended)

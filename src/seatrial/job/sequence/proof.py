@@ -39,7 +39,7 @@ def prove(trial: Trial) -> None:
     launches = [_take(trial, proof, Launch('write', point))]
     if launches[0].measurement is not None:
         launches.append(_take(trial, proof.reads_back(launches[0].measurement, point), Launch('read', point)))
-    if not any(each.rule == 'F2' for sample in launches for each in sample.findings):
+    if not any(finding.rule == 'F2' for sample in launches for finding in sample.findings):
         trial.setup.run.empty(DATA)
 
 
@@ -59,6 +59,9 @@ def _point(plan: TrialPlan, records: Records, per_task: int) -> Point:
 def _slowest(records: Records) -> float:
     """B/s of the slowest launch that moved data; 0 without one."""
     moved = [
-        each.measurement for each in records.samples if each.stage in ('prepare', 'measured') and each.measurement
+        sample.measurement
+        for sample in records.samples
+        if sample.stage in ('prepare', 'measured') and sample.measurement
     ]
-    return min((each.bytes_moved / each.seconds for each in moved if each.bytes_moved and each.seconds), default=0.0)
+    rates = (launch.bytes_moved / launch.seconds for launch in moved if launch.bytes_moved and launch.seconds)
+    return min(rates, default=0.0)

@@ -71,8 +71,8 @@ def provenance(program: str, mpi: bool, launcher: Optional[Launcher]) -> Provena
 
 def inherited(environment: Mapping[str, str]) -> Tuple[str, ...]:
     """Variables of an environment that change the I/O of ranks which inherit it, beyond the plan."""
-    found = sorted(item for item in environment.items() if _CHANGES_IO.match(item[0]))
-    return tuple(f'{name}={value}' if len(value) <= LONGEST_VALUE else name for name, value in found)
+    variables = sorted(item for item in environment.items() if _CHANGES_IO.match(item[0]))
+    return tuple(f'{name}={value}' if len(value) <= LONGEST_VALUE else name for name, value in variables)
 
 
 def module_of(program: str, environment: Mapping[str, str]) -> Tuple[str, str]:
@@ -88,8 +88,8 @@ def module_of(program: str, environment: Mapping[str, str]) -> Tuple[str, str]:
 
 def package_of(program: str) -> str:
     """The package in Spack and EasyBuild that has a program."""
-    own = os.path.basename(program)
-    return _PACKAGES.get(own, own)
+    name = os.path.basename(program)
+    return _PACKAGES.get(name, name)
 
 
 def beside_module(program: str, environment: Mapping[str, str]) -> str:
@@ -135,15 +135,15 @@ def launcher_of(launcher: Launcher) -> str:
 
 
 def linked_library(text: str) -> Optional[str]:
-    found = _LIBRARY.search(text)
-    return found.group(1) if found else None
+    match = _LIBRARY.search(text)
+    return match.group(1) if match else None
 
 
 def version_said(text: str) -> str:
     """'Open MPI 4.1.4', from the text of an MPI library or a launcher; else its first line, or empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    found = ((name, pattern.search(text)) for name, pattern in _SAID)
-    first = next((f'{name} {match.group(1)}' for name, match in found if match), None)
+    matches = ((name, pattern.search(text)) for name, pattern in _SAID)
+    first = next((f'{name} {match.group(1)}' for name, match in matches if match), None)
     return first or (lines[0] if lines else '')
 
 
@@ -158,15 +158,15 @@ def words(build: str) -> str:
 def main(arguments: List[str]) -> int:
     """A node's task with program, kind (MPI or not), expected digest: prints a provenance that differs."""
     program, kind, expected = arguments
-    own = Provenance(build_of(program), library_of(program) if kind == MPI else '')
-    said = SAME if _digest(own) == expected else _words(own, kind == MPI)
-    print(f'{MARK} {platform.node()} {said}', flush=True)
+    here = Provenance(build_of(program), library_of(program) if kind == MPI else '')
+    answer = SAME if _digest(here) == expected else _words(here, kind == MPI)
+    print(f'{MARK} {platform.node()} {answer}', flush=True)
     return 0
 
 
-def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, own: Provenance) -> Optional[Finding]:
-    """A finding if a node has another build or MPI than this one's `own`, or None; each node is asked once."""
-    argv = module_argv(sys.executable, __name__, (program, MPI if mpi else NO_MPI, _digest(own)))
+def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, software: Provenance) -> Optional[Finding]:
+    """A finding if a node has another build or MPI than this one's `software`, or None; each node is asked once."""
+    argv = module_argv(sys.executable, __name__, (program, MPI if mpi else NO_MPI, _digest(software)))
     # A program is read whole, and ldd and the library are asked in turn.
     answers, fault = said_by_nodes(launcher, nodes, MARK, argv, 2 * ANSWER_S)
     if fault is not None:
@@ -177,18 +177,18 @@ def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, own: P
             others.setdefault(answer, []).append(host)
     if not others:
         return None
-    commonest = sorted(others.items(), key=lambda each: -len(each[1]))
+    commonest = sorted(others.items(), key=lambda item: -len(item[1]))
     shown = [f'{answer} on {listed(hosts)}' for answer, hosts in commonest[:SHOWN_ANSWERS]]
     left = [host for _, hosts in commonest[SHOWN_ANSWERS:] for host in hosts]
     rest = [f'still others on {listed(left)}'] if left else []
-    here = f'{program} is {_words(own, mpi)} on {short(platform.node())}'
+    here = f'{program} is {_words(software, mpi)} on {short(platform.node())}'
     return finding('P21', f'{here}, and {", ".join([*shown, *rest])}')
 
 
-def _words(own: Provenance, mpi: bool) -> str:
-    build = words(own.build) or 'no file that can be read'
-    return f'{build} with {own.mpi or "an MPI that is not known"}' if mpi else build
+def _words(software: Provenance, mpi: bool) -> str:
+    build = words(software.build) or 'no file that can be read'
+    return f'{build} with {software.mpi or "an MPI that is not known"}' if mpi else build
 
 
-def _digest(own: Provenance) -> str:
-    return hashlib.sha256(f'{own.build} {own.mpi}'.encode('utf-8')).hexdigest()
+def _digest(software: Provenance) -> str:
+    return hashlib.sha256(f'{software.build} {software.mpi}'.encode('utf-8')).hexdigest()

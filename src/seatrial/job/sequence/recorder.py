@@ -91,10 +91,10 @@ class RecordReader:
 
     def read(self) -> Records:
         """The record so far; the very same value if nothing is new. Raises OSError, NotReadable."""
-        found = self._read_on()
-        found = found._replace(job_state=_job_state_in(self.directory), issued=_issued_in(self.directory))
-        if found != self._records:
-            self._records = found
+        records = self._read_on()
+        records = records._replace(job_state=_job_state_in(self.directory), issued=_issued_in(self.directory))
+        if records != self._records:
+            self._records = records
         return self._records
 
     def _read_on(self) -> Records:
@@ -128,7 +128,7 @@ def _records(data: bytes, known: Records) -> Records:
 def _never_launched(point: Point, phase: str) -> bool:
     if form_fault(point) or not point.tasks:
         return True
-    return phase not in [each.name for each in kind_of(point.kind).phases]
+    return phase not in [known.name for known in kind_of(point.kind).phases]
 
 
 def records_in(directory: str) -> Records:

@@ -93,7 +93,7 @@ def take(
         bound=attempt.bound,
     )
     trial.recorder.write(sample)
-    if any(each.rule == 'E2' for each in sample.findings):
+    if any(breach.rule == 'E2' for breach in sample.findings):
         raise LaunchGivenUp(sample.findings[0].sentence)
     return sample
 
@@ -108,10 +108,12 @@ def prepare(trial: Trial, points: List[Point]) -> bool:
 
 def valid(sample: Sample) -> Measurement:
     """The measurement of a sample. Raises NotValid."""
-    wrong = [each for each in sample.findings if each.effect != 'label']
+    wrong = [breach for breach in sample.findings if breach.effect != 'label']
     if wrong or sample.measurement is None:
         # An engine that fails says what it could not do, and a lost connection beside it says why.
-        raise NotValid(f'the {sample.stage} failed: ' + '; '.join(f'{each.rule}: {each.sentence}' for each in wrong))
+        raise NotValid(
+            f'the {sample.stage} failed: ' + '; '.join(f'{breach.rule}: {breach.sentence}' for breach in wrong)
+        )
     return sample.measurement
 
 
@@ -166,24 +168,24 @@ class _Attempt:
             if self.trial.signals.stopping():
                 raise
             lost = self._lost().said
-            said = self._where(str(error)) + self._whole() + self._read_only() + (f'; {lost}' if lost else '')
-            self.findings = [finding('E2', said)]
+            why = self._where(str(error)) + self._whole() + self._read_only() + (f'; {lost}' if lost else '')
+            self.findings = [finding('E2', why)]
 
     def _of_engine(self, error: EngineError) -> List[Finding]:
         """The findings of an engine's error; a lost connection or a failed call of the storage comes before it."""
         calls = failed_calls(error.sentence)
-        blamed = (each for each in calls if rule_of_errno(each.errno, each.on_descriptor, each.sync))
+        blamed = (call for call in calls if rule_of_errno(call.errno, call.on_descriptor, call.sync))
         failed, lost = next(blamed, None), self._lost().said
         if failed is None:
-            own = [self._of_lost(lost)] if lost else []
-            return [*own, finding(error.rule, self._where(error.sentence), error.evidence)]
+            before = [self._of_lost(lost)] if lost else []
+            return [*before, finding(error.rule, self._where(error.sentence), error.evidence)]
         phase, point = self.launch
         room = self._room() if failed.errno in NO_ROOM else ''
         failed = failed._replace(node=failed.node or self._node())
-        said = (f'{lost}; ' if lost else '') + error.sentence + room
+        why = (f'{lost}; ' if lost else '') + error.sentence + room
         file = os.path.join(self.place, failed.file) if failed.file else ''
         target = self.trial.setup.driver.behind(self.trial.plan.target.path, file, failed.offset)
-        return [of_failed_call(failed, said, target, f'{phase}@{point.label}: ')]
+        return [of_failed_call(failed, why, target, f'{phase}@{point.label}: ')]
 
     def _whole(self) -> str:
         """A clause that says if a launch that was given up had done all its work: one can hang in MPI_Finalize."""
@@ -201,10 +203,10 @@ class _Attempt:
         plan, point = self.trial.plan, self.launch.point
         driver, path, before = self.trial.setup.driver, plan.target.path, self.trial.seen.environment
         free, quota = capacity_for(plan, driver), driver.quota(path)
-        own = None if point.layout is None else driver.capacity(path, point.layout, point.tasks).bytes
-        told = ''
-        if own is not None and free.bytes is not None and own < free.bytes:  # room on other targets is of no use
-            told, free = f'; {approximate_size(own)} are left where its files lie', free._replace(bytes=None)
+        room = None if point.layout is None else driver.capacity(path, point.layout, point.tasks).bytes
+        elsewhere = ''
+        if room is not None and free.bytes is not None and room < free.bytes:  # room on other targets is of no use
+            elsewhere, free = f'; {approximate_size(room)} are left where its files lie', free._replace(bytes=None)
         inodes = functools.partial(counted, one='inode')
         rows = (
             (approximate_size, before.needed_bytes, 'free', free.bytes, before.free_bytes),
@@ -215,13 +217,13 @@ class _Attempt:
         known = [
             (
                 left < needed,
-                f'; the case needs {said(needed)}, {said(left)} are left {whose}, {said(first)} were before it began',
+                f'; the case needs {text(needed)}, {text(left)} are left {whose}, {text(first)} were before it began',
             )
-            for said, needed, whose, left, first in rows
+            for text, needed, whose, left, first in rows
             if left is not None and first is not None
         ]
         is_short = any(short for short, _ in known)
-        return told + ''.join(sentence for short, sentence in known if short or not is_short)
+        return elsewhere + ''.join(sentence for short, sentence in known if short or not is_short)
 
     def _carry_out(self, seed: int) -> None:
         trial, (phase, point) = self.trial, self.launch
@@ -248,7 +250,7 @@ class _Attempt:
         self.measurement = measured(setup.engine, phase, point, command, finished.outcome)
         setup.run.verify()  # behind what the engine says: storage that fails fails this too
         times = finished.outcome.processes
-        lived_s = max(each.end_s for each in times) - min(each.start_s for each in times)
+        lived_s = max(process.end_s for process in times) - min(process.start_s for process in times)
         if self.stage == 'warmup':
             timed_s = phase_of(point, phase).timed_s(self.measurement)
             trial.beside_s.setdefault(command.scope, []).append(max(lived_s - timed_s, 0.0))
@@ -258,10 +260,10 @@ class _Attempt:
         self.seen = self.evidence.seen(self.measurement, finished.read_bytes, lived_s, beside_s, self.bound)
         after = self._after()
         left_out = set() if self.stage in ('measured', places.CONFIRM) else {*TOO_SHORT, *OF_TIME}
-        if any(each.rule == 'P20' for each in after):
+        if any(breach.rule == 'P20' for breach in after):
             left_out.update(OF_TIME)  # the time beside the engine's region may be that of the outage
         # What the storage did comes before what may follow from it: a verdict names its first reason.
-        self.findings = after + [each for each in self.seen.findings if each.rule not in left_out]
+        self.findings = after + [breach for breach in self.seen.findings if breach.rule not in left_out]
         of_mpi = first_of_mpi(finished.outcome) if command.scope == 'mpi' else ''
         if of_mpi:
             self.findings.append(finding('P24', f"the MPI library says: '{of_mpi}'"))
@@ -314,14 +316,14 @@ class _Attempt:
     def _after(self) -> List[Finding]:
         """The findings on file system and layout after a launch. A warm-up's layout decides nothing."""
         lost, unseen, worse = self._lost()
-        found = [self._of_lost(lost)] if lost else []
+        breaches = [self._of_lost(lost)] if lost else []
         if worse:
-            found.append(finding('P22a', f'meanwhile {worse}'))
+            breaches.append(finding('P22a', f'meanwhile {worse}'))
         if unseen and not self.trial.seen.environment.unseen:  # the start record has what was never seen
-            found.append(finding('P20a', f'not seen whether a connection to a server was lost: {unseen}'))
+            breaches.append(finding('P20a', f'not seen whether a connection to a server was lost: {unseen}'))
         if self.stage == 'warmup':
-            return found
-        return found + self.trial.layouts.findings(self.directory, self.launch)
+            return breaches
+        return breaches + self.trial.layouts.findings(self.directory, self.launch)
 
 
 def _stalled_s(trial: Trial) -> float:
@@ -344,8 +346,8 @@ def _check_room(trial: Trial) -> None:
     first = (before.free_bytes, before.free_inodes)
     for unit, left, least, then in zip(('B', 'inodes'), free or (), keep, first):
         if left < least:
-            said = f'{left} {unit} are free on {target.path}, fewer than the {least} to be kept; {then} were before'
-            raise Refused(finding('P9a', said).sentence)
+            why = f'{left} {unit} are free on {target.path}, fewer than the {least} to be kept; {then} were before'
+            raise Refused(finding('P9a', why).sentence)
 
 
 def _limit_s(trial: Trial, point: Point) -> float:

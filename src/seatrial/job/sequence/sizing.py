@@ -146,10 +146,10 @@ def _warm_up(trial: Trial, points: List[Point], size: int, round_: int) -> float
     """One discarded repetition of the first point: its shortest region in seconds. An invalid point is taken out."""
     while True:
         trial.setup.run.empty(WARM)
-        own = [_brief(each, trial.plan.sizing) for each in resized(points[:1], size)]
-        launches = [Launch(phase, own[0]) for phase in trial.plan.phases]
+        sized = [_brief(point, trial.plan.sizing) for point in resized(points[:1], size)]
+        launches = [Launch(phase, sized[0]) for phase in trial.plan.phases]
         try:
-            prepare(trial, own)
+            prepare(trial, sized)
             return min(valid(take(trial, 'warmup', launch, round_)).seconds for launch in launches)
         except NotValid:
             if len(points) == 1:

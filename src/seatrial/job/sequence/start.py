@@ -30,7 +30,7 @@ def examined(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
 
 def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str) -> Chosen:
     """Write the start record; returns the engine. Raises Refused with the first rule that forbids the run."""
-    found = findings(BEFORE, seen.environment)
+    breaches = findings(BEFORE, seen.environment)
     chosen = seen.chosen
     free, inodes = seen.capacity.bytes, seen.capacity.inodes
     capacity = {'bytes': free, 'inodes': inodes, 'used_percent': seen.environment.used_percent}
@@ -56,7 +56,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             run_directory=run_directory,
             memory_bytes=seen.memory_bytes,
             capacity={name: size for name, size in capacity.items() if size is not None},
-            findings=tuple(found),
+            findings=tuple(breaches),
             state=driver.state(plan.target.path),
             targets=seen.targets.rows,
             not_tested=not_tested(named_nodes(plan)) if plan.axis.equals == 'node' else (),
@@ -66,9 +66,9 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             numa=numa(),
         )
     )
-    for each in found:
-        if each.effect == 'refuse':
-            raise Refused(f'{each.rule}: {each.sentence}')
+    for breach in breaches:
+        if breach.effect == 'refuse':
+            raise Refused(f'{breach.rule}: {breach.sentence}')
     assert chosen is not None, 'a run without an engine is refused'
     return chosen
 
@@ -84,10 +84,10 @@ def prove_agreement(plan: TrialPlan, chosen: Chosen) -> None:
     """Raises Refused (P21) if a node of the case has another build of the program, or another MPI, than this one."""
     if plan.case.nodes == 1 or plan.launcher.kind == 'local' or not _launched(plan, chosen):
         return
-    own = provenance(chosen.program, chosen.engine.mpi, None)
-    found = disagreement(plan.launcher, plan.case.nodes, chosen.program, chosen.engine.mpi, own)
-    if found is not None:
-        raise Refused(found.sentence)
+    here = provenance(chosen.program, chosen.engine.mpi, None)
+    breach = disagreement(plan.launcher, plan.case.nodes, chosen.program, chosen.engine.mpi, here)
+    if breach is not None:
+        raise Refused(breach.sentence)
 
 
 def setup_of(plan: TrialPlan, chosen: Chosen, run_directory: RunDirectory) -> Setup:
@@ -109,15 +109,15 @@ def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:
     if plan.axis.equals != 'node':
         return ()
     try:
-        found = allocated()
+        nodes = allocated()
     except ValueError as error:
         raise Refused(f'SLURM_JOB_NODELIST: {error}') from error
-    if len(found) < plan.case.nodes:
+    if len(nodes) < plan.case.nodes:
         raise Refused(
-            f'a node sweep names its nodes, and SLURM_JOB_NODELIST has {len(found)} of {plan.case.nodes}; '
+            f'a node sweep names its nodes, and SLURM_JOB_NODELIST has {len(nodes)} of {plan.case.nodes}; '
             'submit it to a Slurm partition'
         )
-    return found
+    return nodes
 
 
 def _launched(plan: TrialPlan, chosen: Chosen) -> List[Point]:

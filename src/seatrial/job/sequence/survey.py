@@ -82,7 +82,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         needed_bytes=needed['bytes'] + sum(orphan.size_bytes or 0 for orphan in earlier),
         needed_inodes=needed['inodes'] + sum(orphan.files or 0 for orphan in earlier),
         same_device=os.stat(plan.records).st_dev == os.stat(target.path).st_dev or same_storage(*mounts),
-        raw_inside=_is_under(plan.records, target.path),
+        raw_inside=rundir.is_below(os.path.realpath(plan.records), os.path.realpath(target.path)),
         layout_fault=_layout_fault(plan, driver),
         wrong_type=type_fault(driver, mount),
         still_working=still_working(target.path),
@@ -97,7 +97,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         used_percent=used_percent(os.statvfs(target.path)),
         targets=targets.rows,
         beside_module=beside_module(chosen.program, os.environ)
-        if chosen and chosen.program not in [each.program for each in plan.engines]  # in full by the site
+        if chosen and chosen.program not in [engine.program for engine in plan.engines]  # in full by the site
         else '',
         device_fault=devices_fault(devices_of(plan.points[0]), max(map(bytes_of_each, sized.points))),
         no_engine=None
@@ -105,9 +105,9 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
     )
     left = tightest(capacity, quota)
-    said = mount.said() if mount else ''
+    mounted = mount.said() if mount else ''
     share = sized.sizing.pinned if plan.points[0].fullness else None
-    return Survey(environment, chosen, skipped, memory, left, said, targets, share or 0)
+    return Survey(environment, chosen, skipped, memory, left, mounted, targets, share or 0)
 
 
 def used_percent(seen: os.statvfs_result) -> Optional[int]:
@@ -146,8 +146,8 @@ def _beneath(place: str) -> Dict[str, Tuple[int, int]]:
 
 def _layouts(plan: TrialPlan) -> List[Layout]:
     """The layouts of the case and its points, unless points are targets, of which one may be dead."""
-    own = () if plan.axis.equals in TARGETS else tuple(point.layout for point in plan.points)
-    return list(dict.fromkeys(layout for layout in (plan.target.layout, *own) if layout is not None))
+    of_points = () if plan.axis.equals in TARGETS else tuple(point.layout for point in plan.points)
+    return list(dict.fromkeys(layout for layout in (plan.target.layout, *of_points) if layout is not None))
 
 
 def _layout_fault(plan: TrialPlan, driver: Driver) -> Optional[str]:
@@ -162,8 +162,8 @@ def capacity_for(plan: TrialPlan, driver: Driver) -> Capacity:
     files = kind_of(plan.kind).footprint(resized(plan.points, plan.sizing.first)).inodes
     seen = [driver.capacity(plan.target.path, layout, files) for layout in _layouts(plan)]
     least = tightest(*seen)
-    unseen = next((each.unseen for each in seen if each.unseen), '')
-    return least._replace(narrowest=next(each.narrowest for each in seen if each.bytes == least.bytes), unseen=unseen)
+    unseen = next((room.unseen for room in seen if room.unseen), '')
+    return least._replace(narrowest=next(room.narrowest for room in seen if room.bytes == least.bytes), unseen=unseen)
 
 
 def min_per_task(plan: TrialPlan, memory: int) -> int:
@@ -188,14 +188,14 @@ def devices_fault(paths: Sequence[str], needed: int) -> Optional[str]:
     seen: Dict[int, str] = {}
     for path in paths:
         try:
-            found = os.stat(path)
+            status = os.stat(path)
         except OSError as error:
             return f'{path} is not there: {error.strerror}'
-        if not stat.S_ISBLK(found.st_mode):
+        if not stat.S_ISBLK(status.st_mode):
             return f'{path} is not a block device'
-        if found.st_rdev in seen:
-            return f'{path} and {seen[found.st_rdev]} are one device'
-        seen[found.st_rdev] = path
+        if status.st_rdev in seen:
+            return f'{path} and {seen[status.st_rdev]} are one device'
+        seen[status.st_rdev] = path
         try:
             device = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
@@ -203,8 +203,8 @@ def devices_fault(paths: Sequence[str], needed: int) -> Optional[str]:
         with rundir.closed_after(device):
             size = os.lseek(device, 0, os.SEEK_END)
         if size < needed:
-            said = f'{path} has {approximate_size(size)}, and {approximate_size(needed)} are to be read of it'
-            return f'{said}: write less for bytes_per_task in its trial'
+            why = f'{path} has {approximate_size(size)}, and {approximate_size(needed)} are to be read of it'
+            return f'{why}: write less for bytes_per_task in its trial'
     return None
 
 
@@ -235,17 +235,11 @@ def unfit(plan: TrialPlan, engine: Engine) -> Optional[str]:
         return 'removes the empty files that lie on the brick, and makes others'
     if engine.compressible and plan.target.compresses is not False:
         return f'{engine.compressible}, and trial.yaml does not say compresses: false'
-    if _loses_errors(plan, engine):
-        return 'ignores what close(2) says, and a write may fail only then'
-    return None
-
-
-def _loses_errors(plan: TrialPlan, engine: Engine) -> bool:
-    if engine.checks_close:
-        return False
     moved = kind_of(plan.kind).moved
     writes = any(moved(point, phase)[0] != 0 for point in plan.points for phase in point.phases)
-    return writes and by_type(plan.target.type).behaviour(plan.target.path).close_can_fail
+    if writes and not engine.checks_close and by_type(plan.target.type).behaviour(plan.target.path).close_can_fail:
+        return 'ignores what close(2) says, and a write may fail only then'
+    return None
 
 
 def version_of(engine: Engine, program: str) -> str:
@@ -256,8 +250,3 @@ def version_of(engine: Engine, program: str) -> str:
         # The signal that ends a job may reach its programs first; until the second answer the job has it too.
         answer = ask(argv, VERSION_DEADLINE_S)
     return engine.parse_version(answer.stdout if answer else '')
-
-
-def _is_under(path: str, parent: str) -> bool:
-    parent = os.path.realpath(parent)
-    return os.path.commonpath([os.path.realpath(path), parent]) == parent

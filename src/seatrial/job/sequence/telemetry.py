@@ -184,7 +184,7 @@ def _servers(target: Target, records: str, driver: Driver, when: str, background
             load = float(answer.stdout)
             if 0.0 <= load < float('inf'):
                 background[when] = load
-    own, why_not = driver.served(answer.stdout, job) if job else ((), '')
+    served, why_not = driver.served(answer.stdout, job) if job else ((), '')
     if answer.exit_status:
         why_not = why_not or f'it ended with {answer.exit_status}'
-    return empty._replace(exit_status=answer.exit_status, own=own, why_not=why_not)
+    return empty._replace(exit_status=answer.exit_status, own=served, why_not=why_not)

@@ -364,4 +364,4 @@ def family_of(row: Mapping[str, Any]) -> str:
 
 
 def _mean(sessions: Mapping[str, Sequence[float]]) -> float:
-    return fmean([fmean(values) for values in sessions.values()])
+    return fmean(math.fsum(values) / len(values) for values in sessions.values())
