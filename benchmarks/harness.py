@@ -145,9 +145,11 @@ def _unwind(number: int, frame: object) -> None:
 def _end_descendants() -> None:
     """Kill all processes below this one; returns when none is left."""
     while True:
-        children = [
-            int(pid) for task in Path('/proc/self/task').glob('*/children') for pid in task.read_text().split()
-        ]
+        try:
+            tasks = [task.read_text() for task in Path('/proc/self/task').glob('*/children')]
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # a thread has ended: its children are another one's now
+        children = [int(pid) for task in tasks for pid in task.split()]
         if not children:
             return
         for pid in children:
@@ -242,12 +244,7 @@ def real_session(
     of_python = [{'name': 'posixops'}] if 'posixops' in engines else []
     text = REAL_TRIAL.format(folder=folder, engines=json.dumps(listed + of_python), checks=checks, sizes=sizes)
     (folder / 'trial.yaml').write_text(text)
-    argv = [
-        SEATRIAL,
-        'run',
-        f'--site={folder}',
-        f'--checks={REPOSITORY / "checks"}',
-    ]
+    argv = [SEATRIAL, 'run', f'--site={folder}', f'--checks={REPOSITORY / "checks"}']
     environment = {**os.environ, 'TMPDIR': str(folder)}  # where ReFrame leaves a log
     answer = subprocess.run(
         [*argv, f'--profile={profile}'], env=environment, capture_output=True, text=True, check=False

@@ -12,19 +12,11 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 import numpy as np
-from coverage import (
-    Ends,
-    autocorrelated,
-    check_against_the_rule,
-    gamma,
-    half_width,
-    lognormal,
-    normal,
-    stopped,
-)
+from coverage import Ends, autocorrelated, check_against_the_rule, gamma, half_width, lognormal, normal, stopped
 from harness import run
 from scipy import stats
 
+from seatrial.history.noise import SURE
 from seatrial.judge.criteria import MET, MISSED, UNDECIDED, Attempt, Criterion, judge_contract
 from seatrial.judge.references import INSIDE, LEVEL, OUTSIDE, QUANTILES, Reference, judge_reference
 from seatrial.judge.session import FAMILY, holm
@@ -36,6 +28,7 @@ from seatrial.judge.statistics import (
     slow_launches,
     widening,
 )
+from seatrial.judge.statistics import NOISE as ASSUMED
 from seatrial.model.plan import StoppingRule
 
 RULE = StoppingRule(0.10)
@@ -182,27 +175,41 @@ def print_campaigns(count: int, rng) -> None:
             print(f'| {planned} | {further} | {" | ".join(map(_percent, cells))} | {made:.1f} |', flush=True)
 
 
-def print_margins(count: int, rng) -> None:
-    """Contracts at their bound, and beyond it by a factor, by how much allocations differ."""
+def print_margins(count: int, rng, known=((2, 0), (3, 0), (5, 0))) -> None:
+    """Contracts at their bound, and beyond it by a factor, by how much allocations differ. known: numbers of
+    allocations, each with that of the nights that have shown before by how much"""
     counts, factors = (1, 4, 20), (1.1, 1.5, 2, 3)
-    headings = ['allocations', 'noise', 'met at the bound', *(f'missed there, of {count}' for count in counts)]
+    headings = ['allocations', 'nights before', 'noise', 'met at the bound']
+    headings += [f'missed there, of {number}' for number in counts]
     headings += [f'{factor:g} times as fast: met' for factor in factors]
     headings += [f'{factor:g} times as slow: missed, of 4' for factor in factors]
     print(f'| {" | ".join(headings)} |')
-    print('|---' * 14 + '|')
-    for allocations in (2, 3, 5):
+    print('|---' * 15 + '|')
+    for allocations, nights in known:
         for noise in (0.03, 0.10, 0.15, 0.30, 0.40):
             logs = rng.normal(0, noise, (count, allocations))
             mean, scatter = logs.mean(axis=1), logs.std(axis=1, ddof=1)
 
-            def half(confidence, scatter=scatter, allocations=allocations):
-                return np.array([half_width_between(spread, allocations, confidence) for spread in scatter])
+            assumed = np.full(count, ASSUMED)
+            if nights:
+                factor = np.sqrt((nights - 1) / stats.chi2.ppf(1 - SURE, nights - 1))
+                assumed = factor * rng.normal(0, noise, (count, nights)).std(axis=1, ddof=1)
+            seen_and_known = list(zip(scatter, assumed, strict=True))
+
+            def half(confidence, pairs=seen_and_known, allocations=allocations):
+                return np.array([half_width_between(seen, allocations, confidence, known) for seen, known in pairs])
 
             usual, strict = half(CONFIDENCE), [half(1 - 2 * FAMILY / n) for n in counts]
             cells = [np.mean(mean >= usual), *(np.mean(mean < -width) for width in strict)]
             cells += [np.mean(mean + np.log(factor) >= usual) for factor in factors]
             cells += [np.mean(mean - np.log(factor) < -strict[1]) for factor in factors]
-            print(f'| {allocations} | {100 * noise:g} % | {" | ".join(map(_percent, cells))} |', flush=True)
+            row = [str(allocations), str(nights), f'{100 * noise:g} %', *map(_percent, cells)]
+            print(f'| {" | ".join(row)} |', flush=True)
+
+
+def print_margins_after_nights(count: int, rng) -> None:
+    """The same where a history has shown the noise: what allocations are then taken to differ by is its bound."""
+    print_margins(count, rng, ((2, 8), (2, 30)))
 
 
 def _campaign(figures: np.ndarray, criterion: Criterion) -> 'tuple[str, int]':
@@ -253,6 +260,7 @@ def main() -> int:
         print_campaigns,
         print_margins,
         print_slow,
+        print_margins_after_nights,
     ):
         table(10 if options.quick else options.cases, rng)
         print()

@@ -25,7 +25,20 @@ LAB_FIXTURES = {'lab_gluster', 'plain_slurm', 'accounting_slurm', 'kernels'}
 NOT_FAST = 'lab', 'browser', 'slow'
 LONGEST = ('test_scenario.py', 'test_node_sweep.py', 'test_kernels.py', 'test_shared_kernels.py')
 SLOW_FIXTURES = {'pydarshan', 'stand', 'cluster'}  # pandas is imported; each command to a stand-in is a Python
-SLOW_FOLDERS = {REPOSITORY / 'tests' / name for name in ('benchmarks', 'ci', 'integration')}
+# In the files of cli each test starts processes of Python, or makes a session with its bundle.
+SLOW_PLACES = {
+    REPOSITORY / 'tests' / name
+    for name in (
+        'benchmarks',
+        'ci',
+        'integration',
+        'cli/test_derive.py',
+        'cli/test_foreign_files.py',
+        'cli/test_fuzz.py',
+        'cli/test_schedule.py',
+        'job/sequence/test_swapped.py',
+    )
+}
 LEFT_OUT = pytest.StashKey[dict[str, int]]()
 
 
@@ -54,7 +67,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker('lab')
         if 'chromium' in needed:
             item.add_marker('browser')
-        slow = SLOW_FOLDERS.intersection(item.path.parents) or fixtures & SLOW_FIXTURES
+        slow = SLOW_PLACES.intersection((item.path, *item.path.parents)) or fixtures & SLOW_FIXTURES
         if slow or item.get_closest_marker('long'):
             item.add_marker('slow')
         if item.get_closest_marker('long') and not config.getoption('--long'):

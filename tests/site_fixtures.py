@@ -155,18 +155,24 @@ def on_site(command: Callable[..., Said], site: SmallSite) -> Callable[..., Said
 def past(site: SmallSite) -> Callable[..., Path]:
     """Leave the folder of a session that measured `figure` MiB/s everywhere; returns it.
 
-    proved: with the raw output of its launches
+    proved: with the raw output of its launches; noise: of its repetitions, as a share of the figure
     """
 
     def make(
-        session_id: str, *, profile: str = 'nightly', figure: float = 2.0, ended: bool = True, proved: bool = False
+        session_id: str,
+        *,
+        profile: str = 'nightly',
+        figure: float = 2.0,
+        ended: bool = True,
+        proved: bool = False,
+        noise: float = 0.02,
     ) -> Path:
         loaded = load_site(site.folder)
         session = Session(
             session_id, loaded.session_folder(session_id), loaded, PROFILES[profile], loaded.engine_choices()
         )
         for declared in load_checks(site.checks).values():
-            leave_all_records(session, declared, figure, ended, proved)
+            leave_all_records(session, declared, figure, ended, proved, noise)
         return session.folder
 
     return make
@@ -188,7 +194,12 @@ def judged(site: SmallSite) -> Callable[[Path], Path]:
 
 
 def leave_all_records(
-    session: Session, declared: Declared, figure: float, ended: bool = True, proved: bool = False
+    session: Session,
+    declared: Declared,
+    figure: float,
+    ended: bool = True,
+    proved: bool = False,
+    noise: float = 0.02,
 ) -> None:
     """Leave what the jobs of a check would have, had they measured `figure` MiB/s everywhere."""
     for case in cases_of(session, declared):
@@ -197,7 +208,7 @@ def leave_all_records(
         plan = plan._replace(stopping=session.profile.stopping(declared.max_relative_error, plan.stopping.budget_s))
         write_plan(plan)
         recorder = Recorder(plan.records)
-        for record in _records(plan, figure, ended):
+        for record in _records(plan, figure, ended, noise):
             is_proved = (session.contract or proved) and isinstance(record, (Start, Sample))
             recorder.write(_proved(recorder, record) if is_proved else record)
         recorder.close()
@@ -244,8 +255,8 @@ def allocation(site: SmallSite) -> Callable[..., Path]:
     return make
 
 
-def _records(plan: TrialPlan, figure: float, ended: bool) -> Iterator[Any]:
-    """A warm-up, six repetitions of everything, and the end; 2 % more and 2 % less in turn."""
+def _records(plan: TrialPlan, figure: float, ended: bool, noise: float) -> Iterator[Any]:
+    """A warm-up, six repetitions of everything, and the end; by the noise more and less in turn."""
     yield start_of(
         plan,
         host='node1',
@@ -262,10 +273,10 @@ def _records(plan: TrialPlan, figure: float, ended: bool) -> Iterator[Any]:
         labels = [point.label for point in plan.points]
         for point in map(plan.point, in_random_order(labels, plan.seed, 1, repetition)):
             for phase in plan.phases:
-                rate = figure * (1 + 0.02 * (-1) ** repetition)
+                rate = figure * (1 + noise * (-1) ** repetition)
                 yield _sample(plan, 'measured', phase, point, repetition, rate)
     if ended:
-        reason = 'fixed' if plan.stopping.fixed else 'converged'
+        reason = 'fixed' if plan.stopping.fixed else 'converged' if noise < 0.1 else 'budget'
         yield End('finished', 'done', 1795230554.0, {point.label: reason for point in plan.points})
 
 

@@ -36,14 +36,14 @@ FILES = sorted(SOURCE.rglob('*.py'))
 
 def imported(file: Path) -> set[str]:
     """The modules that a file imports, by their full dotted names."""
-    found = set()
+    modules = set()
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            modules |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f'{file}: relative import'
-            found |= {node.module or ''} | {f'{node.module}.{alias.name}' for alias in node.names}
-    return found
+            modules |= {node.module or ''} | {f'{node.module}.{alias.name}' for alias in node.names}
+    return modules
 
 
 def test_the_table_names_every_room_and_no_other():
@@ -86,7 +86,7 @@ def test_a_module_of_the_job_imports_only_those_before_it():
     files = {'.'.join(file.relative_to(job).with_suffix('').parts): file for file in job.rglob('[!_]*.py')}
     assert sorted(order) == sorted(files)
     for number, name in enumerate(order):
-        used = {each.removeprefix('seatrial.job.') for each in imported(files[name])} & set(order)
+        used = {module.removeprefix('seatrial.job.') for module in imported(files[name])} & set(order)
         assert used <= set(order[:number]), name
 
 
@@ -153,36 +153,36 @@ def value_of(node: ast.expr, scope: dict[str, object]) -> object:
 def has_names(node: ast.expr, scope: dict[str, object]) -> bool:
     """Whether a constant is the name of a kind or a phase, or has one in it."""
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
-        return any(has_names(each, scope) for each in node.elts)
+        return any(has_names(element, scope) for element in node.elts)
     value = value_of(node, scope)
     several = value if isinstance(value, (tuple, list, set, frozenset, dict)) else (value,)
-    return any(isinstance(each, str) and each in NAMES for each in several)
+    return any(isinstance(item, str) and item in NAMES for item in several)
 
 
 def compared_with_names(tree: ast.Module, scope: dict[str, object]) -> list[int]:
     """The lines in which the kind of a point, or a phase, is compared with a name, whatever variable has it."""
-    nodes, own = list(ast.walk(tree)), set(OF_A_POINT)
+    nodes, known = list(ast.walk(tree)), set(OF_A_POINT)
 
     def is_own(node: ast.expr) -> bool:
         if isinstance(node, (ast.Subscript, ast.Starred)):
             return is_own(node.value)
         if isinstance(node, ast.Tuple):
             return any(map(is_own, node.elts))
-        return getattr(node, 'attr', '') in OF_A_POINT or getattr(node, 'id', '') in own
+        return getattr(node, 'attr', '') in OF_A_POINT or getattr(node, 'id', '') in known
 
-    given = [(target, each.value) for each in nodes if isinstance(each, ast.Assign) for target in each.targets]
-    given += [(each.target, each.value) for each in nodes if isinstance(each, (ast.NamedExpr, ast.AnnAssign))]
-    given += [(each.target, each.iter) for each in nodes if isinstance(each, (ast.For, ast.comprehension))]
-    while aliases := {target.id for target, value in given if isinstance(target, ast.Name) and is_own(value)} - own:
-        own |= aliases
+    given = [(target, node.value) for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
+    given += [(node.target, node.value) for node in nodes if isinstance(node, (ast.NamedExpr, ast.AnnAssign))]
+    given += [(node.target, node.iter) for node in nodes if isinstance(node, (ast.For, ast.comprehension))]
+    while aliases := {target.id for target, value in given if isinstance(target, ast.Name) and is_own(value)} - known:
+        known |= aliases
     lines = []
     for node in nodes:
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             pairs = [*itertools.pairwise(sides), *itertools.pairwise(sides[::-1])]
         elif isinstance(node, ast.Match):
-            values = [each.value for each in ast.walk(node) if isinstance(each, ast.MatchValue)]
-            pairs = [(node.subject, each) for each in values]
+            values = [pattern.value for pattern in ast.walk(node) if isinstance(pattern, ast.MatchValue)]
+            pairs = [(node.subject, value) for value in values]
         else:
             continue
         lines += [node.lineno for a, b in pairs if is_own(a) and has_names(b, scope)]

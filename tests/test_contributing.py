@@ -27,7 +27,7 @@ TESTS = (
     'tests/local_site.py',
     'tests/site_fixtures.py',
     'tests/transcript.py',
-    'tests/transcripts/dd',
+    'tests/transcripts',
     'tests/engine/test_registry.py',
     'tests/filesystem/test_registry.py',
 )
@@ -35,11 +35,11 @@ TESTS = (
 
 def blocks() -> list[tuple[str, str, str]]:
     """(file, form, text) of each block; its file is the last that the text before it names."""
-    found = []
+    written = []
     for match in BLOCK.finditer(PAGE):
         named = re.findall(r'`((?:checks|src|site-config|tests)/[\w/.]+\.(?:py|yaml))`', PAGE[: match.start()])
-        found.append((named[-1], match[1], match[2]))
-    return found
+        written.append((named[-1], match[1], match[2]))
+    return written
 
 
 def patched(text: str, diff: str) -> str:

@@ -37,14 +37,14 @@ def sentences(page: str) -> list[str]:
     """What is prose: neither code, tables, headings nor quoted output."""
     lines = [line for line in FENCED.sub('', page).splitlines() if not re.match(r'[|#>]', line)]
     text = ITEM.sub('\n\n', re.sub(r'\[([^\]]*)\]\([^)]*\)', r'\1', '\n'.join(lines)))
-    paragraphs = [' '.join(each.split()) for each in re.split(r'\n\s*\n', text)]
-    return [each for paragraph in paragraphs for each in SENTENCE_END.split(paragraph) if each]
+    paragraphs = [' '.join(paragraph.split()) for paragraph in re.split(r'\n\s*\n', text)]
+    return [sentence for paragraph in paragraphs for sentence in SENTENCE_END.split(paragraph) if sentence]
 
 
 def average(page: str) -> float:
     """Words of a sentence."""
-    found = sentences(page)
-    return sum(len(each.split()) for each in found) / max(1, len(found))
+    texts = sentences(page)
+    return sum(len(text.split()) for text in texts) / max(1, len(texts))
 
 
 def anchors(page: str) -> set[str]:
@@ -55,15 +55,15 @@ def anchors(page: str) -> set[str]:
 
 def broken(page: Path) -> list[str]:
     """Its links into this repository that lead nowhere."""
-    found = []
+    dead = []
     for link in LINK.findall(FENCED.sub('', page.read_text())):
         path, _, anchor = link.partition('#')
         if re.match(r'[a-z]+:', link):
             continue
         target = page.parent / path if path else page
         if not target.exists() or (anchor and anchor not in anchors(target.read_text())):
-            found.append(link)
-    return found
+            dead.append(link)
+    return dead
 
 
 @pytest.mark.parametrize('page', PAGES, ids=lambda page: page.name)
@@ -128,8 +128,8 @@ def described(page: str, after: str) -> set[str]:
     ('name', 'module'), [('reference/site-config.md', model), ('reference/contract.md', contract)]
 )
 def test_every_mapping_of_a_site_has_its_table(name, module):
-    entries = [each for each in vars(module).values() if isinstance(each, type) and issubclass(each, model.Entry)]
-    written = {each.__name__ for each in entries if not each.__subclasses__()}
+    entries = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, model.Entry)]
+    written = {entry.__name__ for entry in entries if not entry.__subclasses__()}
     assert written <= set(re.findall(r'<!-- table: keys of (\w+) -->', (REPOSITORY / 'docs' / name).read_text()))
 
 

@@ -1,19 +1,24 @@
 """`seatrial accept`: what it judges, what it puts down, and what it refuses. No session is run here."""
 
 import json
+import math
 import re
 import shutil
+from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from builders import chained
+from nights import figures as night_of
+from nights import session as name_of
 from seatrial.acceptance import campaign
 from seatrial.check.contract import contract_of_site
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import save
 from seatrial.cli import accept
+from seatrial.history.store import folder_of, write
 from seatrial.job.directory import lock
 from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import Verdict
@@ -122,9 +127,9 @@ def test_however_many_criteria_are_missed_25_rows_of_a_terminal_say_the_worst_an
     rest = ' conditions: {caches: allowed}, milestone: M2}\n'
     contract.write_text(CONTRACT + ''.join(more.format(number) + rest for number in range(1, 31)))
     allocation(FIRST, '1.1', 200.0)
-    said = on_site('accept', '--judge')
-    lines = said.out.splitlines()
-    assert (said.status, said.rows <= 25, max(len(line) for line in lines[:-2]) <= 100) == (10, True, True)
+    done = on_site('accept', '--judge')
+    lines = done.out.splitlines()
+    assert (done.status, done.rows <= 25, max(len(line) for line in lines[:-2]) <= 100) == (10, True, True)
     assert lines[0] == 'x FAIL  1 met, 30 missed, 3 undecided'
     assert [line.split()[:3] for line in lines[2:11]] == [['x', 'FAIL', f'2.{number}'] for number in range(1, 10)]
     assert lines[11] == 'and 25 more criteria, in the protocol'
@@ -147,6 +152,53 @@ def test_two_allocations_decide_a_clear_margin_and_leave_a_small_one_open(
         allocation(session, '1.2', figure)
     line = row(on_site('accept', '--judge', '--criterion=1.2'), '1.2')
     assert (line.split()[1], margin in line) == (verdict, True)
+
+
+NIGHTS = [datetime(2026, 11, day, tzinfo=timezone.utc) for day in range(1, 9)]
+
+
+@pytest.fixture
+def nights(site):
+    """Leave nights of the contract's case, of which every other one is faster by e to this power."""
+
+    def leave(differ):
+        for number, began in enumerate(NIGHTS):
+            level = 1e9 * math.exp(differ * (number % 2))
+            case = {'check': 'Writes', 'partition': 'local:default', 'file_system': 'scratch', 'nodes': 1}
+            night = night_of(began, {'write@128KiB': [level] * 3}, **case)
+            write(folder_of(site.folder / 'state'), name_of(began), night)
+
+    return leave
+
+
+@pytest.mark.parametrize(
+    ('differ', 'figures_of', 'verdict', 'noise'),
+    [(0.02, (1000.0, 1100.0), 'PASS', '0.019'), (0.5, (1400.0, 1500.0), 'INCONCLUSIVE', '0.482')],
+)
+def test_allocations_are_taken_to_differ_by_what_the_nights_before_them_have_shown_at_most(
+    on_site, command, contract, allocation, nights, page, site, differ, figures_of, verdict, noise
+):
+    nights(differ)
+    planned = on_site('plan', '--profile=acceptance').out
+    assert f'(noise between allocations {float(noise):.0%}, as the nights of this case show at most)' in planned
+    for name, figure in zip((FIRST, SECOND), figures_of, strict=True):
+        allocation(name, '1.2', figure)
+    shutil.rmtree(site.folder / 'state' / 'history')  # who has the bundle does not have it
+    assert row(on_site('accept', '--judge', '--criterion=1.2'), '1.2').split()[1] == verdict
+    assert f'are taken to differ by {noise} at least' in page()
+    bundle = site.folder / 'bundle.zip'
+    assert command('bundle', f'--site={site.folder}', f'--output={bundle}').status == 0
+    assert command('verify', bundle).status == 0
+
+
+def test_a_noise_that_no_history_shows_is_named_and_its_allocation_left_out(on_site, contract, allocation):
+    folder = allocation(FIRST, '1.1', 200.0)
+    content = json.loads((folder / 'session.json').read_text())
+    content['contract']['noise'] = -0.1
+    (folder / 'session.json').write_text(json.dumps(content))
+    done = on_site('accept', '--judge', '--criterion=1.1')
+    assert (done.status, f'{folder}: what is in it contradicts itself' in done.out) == (12, True)
+    assert "noise is '-0.1'" in done.out
 
 
 def test_a_percentage_is_judged_in_its_own_state_alone(on_site, contract, allocation):
@@ -261,7 +313,9 @@ def test_a_copy_of_an_allocation_is_no_second_one(on_site, contract, allocation,
     assert f'its records are those of {FIRST}/cases' in page()
 
 
-@pytest.mark.parametrize(('id', 'key', 'value'), [('1.3', 'state', 'degraded'), ('1.1', 'seconds', 300.0)])
+@pytest.mark.parametrize(
+    ('id', 'key', 'value'), [('1.3', 'state', 'degraded'), ('1.1', 'seconds', 300.0), ('1.1', 'noise', 0.01)]
+)
 def test_an_allocation_counts_for_what_it_was_planned_for(on_site, contract, allocation, page, id, key, value):
     """session.json is no part of the chain of the records, and says what an allocation was begun for."""
     folder = allocation(FIRST, '1.1', 200.0)

@@ -278,6 +278,8 @@ def test_what_is_foreign_in_it_stays_and_is_named(clean, killed):
     notes[2].parent.mkdir()
     for path in notes:
         path.write_text('of somebody else')
+    shown = clean()
+    assert (shown.status, f'{rundir.NOT_MADE}\n' in shown.out) == (13, True), shown.out
     done = clean('--yes')
     assert done.status == 13
     for name in ('notes', 'data/notes', 'data/results'):

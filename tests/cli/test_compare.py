@@ -88,15 +88,15 @@ def test_a_target_that_is_away_or_a_route_that_fell_back_is_said_before_any_figu
 def test_of_many_metrics_that_changed_25_rows_of_a_terminal_have_the_worst(compare, site):
     for day in range(6):
         slower = {number: (1 + 0.002 * day) * (1 - 0.01 * number * (day > 2)) for number in range(60)}
-        metrics = {f'write@{number}KiB': [times * each for each in NIGHT] for number, times in slower.items()}
+        metrics = {f'write@{number}KiB': [times * value for value in NIGHT] for number, times in slower.items()}
         metrics |= {f'read@{number}KiB': NIGHT for number in range(60) if day < 3}
         state = json.dumps({'mounted': 'x' * 90 * day})
         rows = figures(BEGAN + timedelta(days=day), metrics, state=state)
         write(site.folder / 'state' / 'history', name(day), rows)
-    said = compare('2026-10-01..2026-10-03', '2026-10-04..2026-10-06')
-    worse = re.findall(r'^x worse  (\S+) .*write@(\d+)KiB: 95.6 to', said.out, re.MULTILINE)
-    assert (said.rows <= 25, worse[0], worse == sorted(worse), len(worse) > 9) == (True, ('0.412', '59'), True, True)
-    assert f'and {55 - len(worse)} more, in --json and --html' in said.out
+    done = compare('2026-10-01..2026-10-03', '2026-10-04..2026-10-06')
+    worse = re.findall(r'^x worse  (\S+) .*write@(\d+)KiB: 95.6 to', done.out, re.MULTILINE)
+    assert (done.rows <= 25, worse[0], worse == sorted(worse), len(worse) > 9) == (True, ('0.412', '59'), True, True)
+    assert f'and {55 - len(worse)} more, in --json and --html' in done.out
 
 
 def test_a_change_for_the_worse_fails_where_that_is_asked_for(compare, upgraded):

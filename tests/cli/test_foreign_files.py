@@ -262,12 +262,12 @@ def test_a_file_of_a_bundle_that_unpacks_to_much_more_takes_no_memory(bundle, pe
     honest = peak('verify', bundle)
     files = contents(bundle)
     long = next(file for file in files if file.endswith(name))
-    kept = {name: content for name, content in files.items() if name not in (long, SUMS)}
+    kept = {path: content for path, content in files.items() if path not in (long, SUMS)}
     digest = hashlib.sha256(bytes(1 << 29)).hexdigest()
-    sums = ''.join(f'{hashlib.sha256(content).hexdigest()}  {name}\n' for name, content in kept.items())
+    sums = ''.join(f'{hashlib.sha256(content).hexdigest()}  {path}\n' for path, content in kept.items())
     with zipfile.ZipFile(bundle, 'w', zipfile.ZIP_DEFLATED) as archive:
-        for name, content in kept.items():
-            archive.writestr(name, content)
+        for path, content in kept.items():
+            archive.writestr(path, content)
         archive.writestr(SUMS, f'{sums}{digest}  {long}\n')
         with archive.open(long, 'w') as stream:
             for _ in range(512):

@@ -181,11 +181,11 @@ def test_a_network_mount_of_no_type_of_ours_is_named_and_a_helper_of_the_desktop
         mountinfo.write(
             '50 22 0:50 / /weka rw - wekafs backend:/fs rw\n51 22 0:51 / /sys/fs/x rw - fusectl fusectl rw\n'
         )
-    said = command('init', folder)
+    done = command('init', folder)
     assert (
-        '  not used: wekafs at /weka: no type of its own; if it is meant, write an entry with type: posix' in said.out
+        '  not used: wekafs at /weka: no type of its own; if it is meant, write an entry with type: posix' in done.out
     )
-    assert 'fusectl' not in said.out
+    assert 'fusectl' not in done.out
 
 
 def test_a_mount_that_does_not_answer_is_not_asked_further(command, machine, monkeypatch):

@@ -44,23 +44,23 @@ def site(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('old', 'new', 'status', 'said'),
+    ('old', 'new', 'status', 'words'),
     [
         ('bytes: 1GiB', 'bytes: 1200MB', 0, ''),
         (OWN_PATH, 'path: “/scratch”', 64, 'write an absolute one without further quotes'),
         (OWN_PATH, "path: 'C:\\scratch'", 64, 'write an absolute one without further quotes'),
     ],
 )
-def test_units_and_paths_are_taken_as_they_are_written_or_refused_with_a_remedy(site, old, new, status, said):
+def test_units_and_paths_are_taken_as_they_are_written_or_refused_with_a_remedy(site, old, new, status, words):
     made = site(old, new)
     done = made.ask('plan', f'--checks={made.checks}', '--profile=nightly')
-    assert (done.returncode, said in ' '.join((done.stdout + done.stderr).split())) == (status, True), done
+    assert (done.returncode, words in ' '.join((done.stdout + done.stderr).split())) == (status, True), done
 
 
 def test_a_release_of_io500_without_a_phase_that_is_read_is_refused_before_a_run(site):
     made = site(engine='io500', text='#!/bin/sh\n# io500-sc24_v1\n')
-    said = made.ask('doctor', f'--checks={made.checks}').stdout
-    assert 'IO500 sc24_v1 has no ior-rnd4K-easy-read; install isc25 or later' in ' '.join(said.split())
+    output = made.ask('doctor', f'--checks={made.checks}').stdout
+    assert 'IO500 sc24_v1 has no ior-rnd4K-easy-read; install isc25 or later' in ' '.join(output.split())
 
 
 @pytest.mark.parametrize(('engine', 'version'), [('dd', 'dd (coreutils) 9.1'), ('fio', 'fio-3.33')])

@@ -57,6 +57,13 @@ def test_all_three_tell_the_same_verdict(on_site, past):
     assert (suite.get('tests'), suite.get('failures'), suite.get('errors')) == ('2', '0', '0')
 
 
+def test_a_figure_of_which_nobody_asks_anything_is_measured_however_wide_its_interval(on_site, past):
+    folder = past(FIRST, noise=0.4)
+    results(folder)
+    assert on_site('report').out.startswith('= MEASURED')
+    assert 'until the time budget was exhausted' in said_in(folder / 'report' / 'index.html')
+
+
 def test_what_a_case_counted_meanwhile_is_on_the_page_of_its_session(on_site, past):
     folder = past(FIRST)
     case = next(iter((folder / 'cases').iterdir()))

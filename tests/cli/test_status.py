@@ -104,9 +104,9 @@ def test_however_much_fails_the_screen_has_25_rows_of_100_columns(status, state)
     for days in (2, 1):
         cases = {f'Check{days}{number}': ('FAIL', {'write@1': 'FAIL'}) for number in range(40)}
         write(state / 'history', session(NOW - days * DAY), rows(NOW - days * DAY, 'FAIL', cases, why=why))
-    found = status()
-    assert (found.rows <= 25, max(map(len, found.out.splitlines())) <= 100) == (True, True)
-    assert 'and 76 more' in found.out
+    done = status()
+    assert (done.rows <= 25, max(map(len, done.out.splitlines())) <= 100) == (True, True)
+    assert 'and 76 more' in done.out
 
 
 def test_the_last_session_if_it_cannot_be_read_is_no_pass_of_the_one_before(status, night, state):

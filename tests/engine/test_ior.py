@@ -639,25 +639,6 @@ def test_a_harmless_warning_is_no_complaint(line):
     assert complaints(line + '\n') == ()
 
 
-EXPIRED = 'srun: error: Task launch for StepId=12.0 failed on node n2: Job credential expired'
-NO_SPACE = 'write failed: No space left on device: fatal error'
-
-
-@pytest.mark.parametrize(
-    ('stderr', 'stdout', 'cause'),
-    [
-        ('srun: Job 12 step creation temporarily disabled, retrying (Requested nodes are busy)', '', EXPIRED),
-        ('srun: lua: welcome to the cluster', '', EXPIRED),
-        (RULER, '', EXPIRED),
-        ('WARNING: There was an error initializing an OpenFabrics device.', '', EXPIRED),
-        ('srun: error: n1: task 0: Exited with exit code 1', NO_SPACE, NO_SPACE),
-    ],
-)
-def test_the_cause_of_a_failure_is_an_error_before_what_warns_retries_or_follows(stderr, stdout, cause):
-    stream = f'{stderr}\n{"" if stdout else EXPIRED}\n'
-    assert f"'{cause}'" in refusal('one-mfwa-write', status=1, stdout=stdout, stderr=stream).sentence
-
-
 @given(st.sampled_from(sorted(GOOD)), st.randoms(use_true_random=False))
 def test_a_summary_with_a_hole_is_refused_or_says_the_same(name, rng: random.Random):
     whole = text(name, 'summary.json')

@@ -15,12 +15,12 @@ import pytest
 import seatrial
 from measuring import Disk, point
 from seatrial.check.staging import write_runner
+from seatrial.engine.base import EngineError
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.posixops.integrity import WAYS_TO_WRITE
 from seatrial.engine.posixops.interactive import _archive, _import, unpack
 from seatrial.engine.posixops.listing import directory_of
 from seatrial.engine.posixops.semantics import GUARANTEES
-from seatrial.engine.posixops.work import Failure
 from seatrial.model.units import KIB
 from seatrial.workload.base import Entries
 from seatrial.workload.contention import contention
@@ -308,7 +308,7 @@ class TestInteractiveUse:
         unpack(_archive(point(INTERACTIVE), 0))
         assert _import('tree.0', 3000) == 20
         os.truncate('tree.0/d1/f.0.2', 2999)
-        with pytest.raises(Failure, match='T17: tree.0/d1/f.0.2 has 2999 B, not 3000 B'):
+        with pytest.raises(EngineError, match='T17: tree.0/d1/f.0.2 has 2999 B, not 3000 B'):
             _import('tree.0', 3000)
 
 

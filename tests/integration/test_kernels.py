@@ -265,8 +265,8 @@ class TestFailures:
         kernels.signal('KILL', 'n1')
         kernels.up()
         ended = running.ended()
-        findings = [each for sample in ended.samples('MultipleFilesTasks') for each in sample['findings']]
-        assert {each['rule'] for each in findings if each['effect'] != 'label'} == {'P20'}, ended.said
+        findings = [finding for sample in ended.samples('MultipleFilesTasks') for finding in sample['findings']]
+        assert {finding['rule'] for finding in findings if finding['effect'] != 'label'} == {'P20'}, ended.said
         assert ended.status == 11 and 'P20: the NFS server was lost: ' in ended.said, ended.said
 
     @pytest.mark.long

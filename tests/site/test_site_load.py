@@ -44,8 +44,6 @@ ONE_PROBLEM = [
         '4KB',
         "limits.bytes: '4KB' is not a size; write a number and one of B, KiB, MiB, GiB, TiB, PiB, kB, MB",
     ),
-    ('path: /scratch/trials', 'path: “/scratch”', "path: '“/scratch”' is relative and leads into the folder of the"),
-    ('path: /scratch/trials', 'path: C:\\scratch', 'is relative and leads into the folder of the site; write an abs'),
     ('4GiB', '-1', 'limits.bytes: -1 is not a size'),
     ('4GiB', '0', 'limits.bytes: 0 is not a size'),
     ('4GiB', 'true', 'limits.bytes: true is not a size'),

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seatrial.check.contract import (
+    NIGHTS_NOISE,
     AcceptanceTest,
     Procedure,
     acceptance_tests_again,
     contract_of_site,
     contract_session,
+    noise_of,
     unlike,
     unmet,
 )
@@ -23,8 +25,9 @@ from seatrial.check.pace import Rate
 from seatrial.check.planning import plan_of
 from seatrial.check.session import FILE, began, contract_digest, contract_of, new_id, session_folders
 from seatrial.judge.case import judge_case
-from seatrial.judge.criteria import Attempt, Criterion, CriterionOutcome, judge_contract
+from seatrial.judge.criteria import Attempt, Criterion, CriterionOutcome, assumed_noise, judge_contract
 from seatrial.judge.session import judge_session
+from seatrial.judge.statistics import NOISE
 from seatrial.judge.verdict import OF_CONTRACT, CaseResult, MetricResult, Verdict, worst
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.foreign import NotReadable, parsed, read_json, read_text
@@ -183,7 +186,9 @@ def _judged(
     """The attempts of a session as (criterion id, attempt), and the stamps of the files read, without raw output; no
     stamps if a job has not ended. Raises NotReadable, OSError."""
     stamps = {path: _stamp(path) for path in (folder / FILE, folder / 'cases')}
-    procedure = contract_of(folder)
+    kept = contract_of(folder)
+    noise = noise_of(kept) or NOISE
+    procedure = {key: value for key, value in kept.items() if key != NIGHTS_NOISE}
     own_tests = [test for test in tests if test.procedure and test.procedure.as_json() == procedure]
     attempts, ended = list[tuple[str, Attempt]](), True
     for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own_tests else ():
@@ -193,7 +198,7 @@ def _judged(
         plan, records, proof = read(file)
         ended = ended and records.end is not None
         result, by_metric = judge_case(plan, records, OF_CONTRACT), measured(plan, records)
-        foreign = _foreign(plan, case, procedure)
+        foreign = _foreign(plan, case, kept)
         # The page is the same wherever the records lie.
         forged, unproved = (
             [line.replace(f'{case}{os.sep}', '') for line in lines]
@@ -204,7 +209,7 @@ def _judged(
                 other = foreign or unlike(number, test, plan)
                 samples = by_metric.get(test.metric_name, ())
                 attempt = _attempt(test, folder.name, records, samples, result, other, forged, unproved)
-                attempts.append((test.criterion.id, attempt))
+                attempts.append((test.criterion.id, replace(attempt, noise=noise)))
     return (stamps if ended else {}), attempts
 
 
@@ -338,10 +343,18 @@ def _row(
         outcome=outcome,
         unit=unit_for(outcome.figure or 0.0, base, units) if test.criterion.of else criterion.unit,
         base=base,
-        setup=[*_setup(test), *([('Load', outcome.load)] if outcome.load else [])],
+        setup=[*_setup(test), *_assumed(outcome), *([('Load', outcome.load)] if outcome.load else [])],
         attempts=attempts,
         remarks=remarks.get(criterion.id, ()),
     )
+
+
+def _assumed(outcome: CriterionOutcome) -> list[tuple[str, str]]:
+    noise = assumed_noise(outcome.counted) if len(outcome.counted) > 1 else NOISE
+    words = (
+        f'are taken to differ by {noise:.3g} at least (as a logarithm), for the nights before them differ by no more'
+    )
+    return [('Allocations', words)] if noise != NOISE else []
 
 
 def _setup(test: AcceptanceTest) -> list[tuple[str, str]]:
@@ -383,6 +396,7 @@ class Allocations(NamedTuple):
     number: int
     tests: list[AcceptanceTest]
     promised: Mapping[str, Rate]  # rates of its criteria, by metric
+    nights: float | None  # noise between the nights of the case at most, if it is known
 
 
 def asked_by_contract(
@@ -401,7 +415,8 @@ def asked_by_contract(
         if system in (None, case.partition.partition(':')[0]):
             session = contract_session(new_id(), site, procedure)
             own_tests = [test for test in tests if test.procedure == procedure]
-            open_.append(Allocations(plan_of(session, check, case), number, own_tests, promised(tests, own_tests)))
+            plan, rates = plan_of(session, check, case), promised(tests, own_tests)
+            open_.append(Allocations(plan, number, own_tests, rates, noise_of(session.contract)))
     return open_
 
 

@@ -254,8 +254,25 @@ def _otherwise(number: int, keys: Sequence[str], asked: str, done: str) -> str:
 
 
 def contract_session(session_id: str, site: Site, procedure: Procedure) -> Session:
-    """The session of one more allocation for all criteria of a procedure; the protocol judges them."""
-    return replace(_session(session_id, site, procedure), contract=procedure.as_json())
+    """The session of one more allocation for all criteria of a procedure; the protocol judges them. It keeps how much
+    the nights of the case differ at most, for whoever judges it without the history."""
+    from seatrial.history.noise import noise_bound  # Polars, which no command without a contract needs
+
+    noise = noise_bound(site.state, site.name, NIGHTLY.name).get(procedure.case)
+    known = {NIGHTS_NOISE: round(noise, 3)} if noise else {}
+    return replace(_session(session_id, site, procedure), contract={**procedure.as_json(), **known})
+
+
+NIGHTS_NOISE = 'noise'
+"""Of a session that was begun for a contract, beside its procedure: the standard deviation of a logarithm."""
+
+
+def noise_of(kept: Mapping[str, Any]) -> float | None:
+    """The noise between allocations that a session has kept; None where nothing was known. Raises ValueError."""
+    noise = kept.get(NIGHTS_NOISE)
+    if noise is not None and not (isinstance(noise, float) and 0 < noise < math.inf):
+        raise ValueError(f'{NIGHTS_NOISE} is {show(noise)}, which no history shows')
+    return noise
 
 
 def label_of(procedure: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from seatrial.check.pace import NOISE
 from seatrial.judge.criteria import BEST, MINIMUM, Criterion
 from seatrial.judge.session import FAMILY
 from seatrial.judge.statistics import CONFIDENCE, half_width_between
+from seatrial.judge.statistics import NOISE as ASSUMED
 from seatrial.model.units import MIB, approximate_size, duration, format_size, quantity, round_up
 from seatrial.rules.before import peak
 from seatrial.rules.case import STORAGE_MIN_S
@@ -27,38 +28,45 @@ class Margin(NamedTuple):
     missed: float
 
 
-def margin(criterion: Criterion, noise: float, repetitions: int, criteria: int) -> Margin:
+def margin(criterion: Criterion, noise: float, repetitions: int, criteria: int, assumed: float = ASSUMED) -> Margin:
     """The margin at which the planned allocations decide a criterion, one of `criteria` in all. noise: between
-    allocations, or between repetitions if there is one allocation; a share of the figure"""
+    allocations, or between repetitions if there is one allocation; a share of the figure; assumed: what allocations
+    are taken to differ by at least"""
     n = max(criterion.allocations, criterion.planned)
     if criterion.statistic == MINIMUM or (criterion.statistic == BEST and n == 1):
         return Margin(1.0, 1.0)
     strict = 1 - min(1 - CONFIDENCE, 2 * FAMILY / criteria)
-    met, missed = (_factor(noise, n, repetitions, confidence) for confidence in (CONFIDENCE, strict))
+    met, missed = (_factor(noise, n, repetitions, confidence, assumed) for confidence in (CONFIDENCE, strict))
     return Margin(met, 1 / missed) if criterion.least else Margin(1 / met, missed)
 
 
-def decidable(test: AcceptanceTest, forecast: Forecast, criteria: int) -> list[str]:
-    """Lines for people: what the planned allocations of a criterion can decide, and why none can count."""
+def decidable(test: AcceptanceTest, forecast: Forecast, criteria: int, nights: float | None = None) -> list[str]:
+    """Lines for people: what the planned allocations of a criterion can decide, and why none can count. nights: the
+    noise between them at most, where it is known"""
     criterion = test.criterion
     n = max(criterion.allocations, criterion.planned)
     seen = forecast.shown.between if n > 1 else forecast.shown.within
+    known = 'as nothing is known'
+    if n > 1 and nights is not None:
+        seen, known = max(nights, seen or 0.0), 'as the nights of this case show at most'
+    elif seen is not None:
+        known = ''
     noise = NOISE if seen is None else seen
-    met, missed = margin(criterion, noise, forecast.pace.repetitions, criteria)
+    met, missed = margin(criterion, noise, forecast.pace.repetitions, criteria, nights or ASSUMED)
     better, worse = ('on', 'down') if criterion.least else ('down', 'on')
     words = f'decided from {met:.2f} times the bound {better} and from {missed:.2f} times it {worse}'
     if met == missed:
         words = 'decided by the figure as it is'
     between = 'allocations' if n > 1 else 'repetitions'
-    known = f'noise between {between} {noise:.0%}{"" if seen is not None else ", as nothing is known"}'
-    lines = [f'{criterion.id}: with {counted(n, "allocation")} {words} ({known})']
+    noises = ', '.join(filter(None, [f'noise between {between} {noise:.0%}', known]))
+    lines = [f'{criterion.id}: with {counted(n, "allocation")} {words} ({noises})']
     return [*lines, *filter(None, [_too_short(test, forecast)])]
 
 
-def _factor(noise: float, n: int, repetitions: int, confidence: float) -> float:
+def _factor(noise: float, n: int, repetitions: int, confidence: float, assumed: float) -> float:
     """The ratio of figure to bound at which the interval of the figure just excludes the bound."""
     if n > 1:
-        return math.exp(half_width_between(noise, n, confidence))
+        return math.exp(half_width_between(noise, n, confidence, assumed))
     # As verdict_interval has it: a degree of freedom less, for the stop that waited for a short interval.
     return 1 + t_quantile(confidence, max(1, repetitions - 2)) * noise / math.sqrt(repetitions)
 

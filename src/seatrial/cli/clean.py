@@ -89,6 +89,7 @@ def clean(site_folder: Path, yes: bool) -> int:
     cancelled = {job.session for job in orphaned}
     stays = any(orphan.alive and orphan.over and orphan.session not in cancelled for orphan in leftovers)
     stays |= any(words == SILENT and not (held.holder and held.holder.session in cancelled) for held, words in locks)
+    stays |= any(orphan.foreign for orphan in removable)
     later = LEFT if stays else 0
     if not yes:
         if orphaned:
@@ -239,7 +240,8 @@ def _line(orphan: Orphan) -> str:
     else:
         size = f'{approximate_size(orphan.size_bytes)} in {counted(orphan.files, "file")}'
     whose = f'{orphan.case}, of {orphan.owner} on {orphan.host}, {duration(orphan.age_s)} old'
-    return printable(f'{orphan.path}: {size}, {whose}: {orphan.alive or "removable"}')
+    foreign = f' but for {orphan.foreign}: {rundir.NOT_MADE}' if orphan.foreign else ''
+    return printable(f'{orphan.path}: {size}, {whose}: {orphan.alive or "removable"}{foreign}')
 
 
 def _remove(orphan: Orphan, screen: Console) -> bool:

@@ -2,6 +2,7 @@
 
 import builtins
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -18,6 +19,9 @@ from seatrial.scheduler.queue import ANSWERS
 from seatrial.site.error import SiteError
 
 USAGE, INTERNAL, INTERRUPTED = 64, 70, 130
+
+SEARCHED_AFTER = 50_000
+"""New objects until Python searches for cycles: after 700 it would search a command's imports again and again."""
 
 COMMANDS = {
     'init': 'Write a first site for this machine.',
@@ -92,6 +96,7 @@ def main() -> None:
 def entry() -> None:
     """Runs the command line; errors that a person can correct are one or two lines and exit code 64. Only its user
     may write to the files that it makes: the next command would refuse others."""
+    gc.set_threshold(SEARCHED_AFTER)
     os.umask(os.umask(0o077) | 0o022)
     for name in [name for name in os.environ if name.startswith(ANSWERS)]:
         del os.environ[name]

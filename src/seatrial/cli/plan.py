@@ -72,7 +72,7 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
         line
         for part, forecast in zip(contracted, of_contract, strict=True)
         for test in part.tests
-        for line in decidable(test, forecast, criteria)
+        for line in decidable(test, forecast, criteria, part.nights)
     ]
     unused = in_no_trial(site, declared, [forecast.plan.case for forecast in whole])
     if as_json:

@@ -19,13 +19,11 @@ LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at mos
 
 
 class EngineError(Exception):
-    """An invalid output: the validity rule that it breaks, a sentence about it, and its evidence."""
+    """Why a launch is not valid, seen in its output or by a task: the rule, a sentence, the evidence of a Finding."""
 
     def __init__(self, rule: str, sentence: str, evidence: Optional[Dict[str, str]] = None) -> None:
         super().__init__(f'{rule}: {sentence}')
-        self.rule = rule
-        self.sentence = sentence
-        self.evidence = evidence
+        self.rule, self.sentence, self.evidence = rule, sentence, evidence or {}
 
 
 class Command(NamedTuple):
@@ -224,8 +222,9 @@ def without_mpi(text: str) -> str:
 
 def first_of_mpi(outcome: Outcome) -> str:
     """The first line of such a message in any stream of a launch; empty without one."""
-    messages = (found.group() for text in (*outcome.stderrs, *outcome.stdouts) for found in _OF_MPI.finditer(text))
-    return next((line.strip() for each in messages for line in each.splitlines() if re.search(r'\w', line)), '')
+    streams = (*outcome.stderrs, *outcome.stdouts)
+    messages = (match.group() for text in streams for match in _OF_MPI.finditer(text))
+    return next((line.strip() for text in messages for line in text.splitlines() if re.search(r'\w', line)), '')
 
 
 _OF_MPI = re.compile(
@@ -276,10 +275,10 @@ def ended(status: int, errs: Sequence[str], others: Sequence[str] = ()) -> str:
     return ending(status) + (f": '{cause}'" if cause else '')
 
 
-def refuse_failure(program: str, status: int, said: Sequence[str]) -> None:
-    """Raises EngineError where a program failed (E1), or complained and exited with 0 (T8). said: its complaints."""
-    if status or cause_in(said):
-        raise EngineError('E1' if status else 'T8', f'{program} {ended(status, said)}')
+def refuse_failure(program: str, status: int, complaints: Sequence[str]) -> None:
+    """Raises EngineError where a program failed (E1), or complained and exited with 0 (T8)."""
+    if status or cause_in(complaints):
+        raise EngineError('E1' if status else 'T8', f'{program} {ended(status, complaints)}')
 
 
 def check_life(program: str, seconds: float, process: ProcessTime) -> None:

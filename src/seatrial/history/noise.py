@@ -8,6 +8,7 @@ from statistics import NormalDist
 import polars as pl
 
 from seatrial.history.provenance import CASE
+from seatrial.history.rows import SUMMARY
 from seatrial.history.store import folder_of, readable, summaries
 from seatrial.model.plan import Case
 
@@ -16,6 +17,9 @@ NIGHTS = 30
 
 LEAST = 8
 """Fewer nights do not show how much they differ."""
+
+SURE = 0.95
+"""How sure a bound of the noise is."""
 
 OF_MEDIAN = 1 / (math.sqrt(2) * NormalDist().inv_cdf(0.75))
 """The standard deviation over the median of |difference of two values|, where noise is normal."""
@@ -29,23 +33,41 @@ def night_noise(state: str | Path, site: str, profile: str) -> dict[Case, float]
     moves (von Neumann, Annals of Mathematical Statistics 12, 1941, with a median); for the case it is the median over
     its metrics. Cases with fewer than LEAST nights are left out. Empty if the history cannot be read.
     """
+    steps = pl.col('logs').list.diff(null_behavior='drop').list.eval(pl.element().abs())
+    return _by_case(_nights(state, site, profile), steps.list.median().median().mul(OF_MEDIAN))
+
+
+@cache
+def noise_bound(state: str | Path, site: str, profile: str) -> dict[Case, float]:
+    """The noise between sessions of the profile by case, at most: as `night_noise`, the largest of its metrics.
+
+    Of each metric it is the upper end of a one-sided 95 % interval of the standard deviation: what a change of level
+    adds makes it larger. The quantile of chi-square is that of Wilson and Hilferty (PNAS 17, 1931).
+    """
+    df = pl.col('logs').list.len() - 1.0
+    chi_square = df * (1 - 2 / (9 * df) + NormalDist().inv_cdf(1 - SURE) * (2 / (9 * df)).sqrt()) ** 3
+    return _by_case(_nights(state, site, profile), (pl.col('logs').list.std() * (df / chi_square).sqrt()).max())
+
+
+def _nights(state: str | Path, site: str, profile: str) -> pl.DataFrame:
+    """The logarithms of each metric that steers in the newest sessions, oldest first; without those of few nights."""
     metric = (*CASE, 'metric', 'cache')
     columns = ('session', 'site', 'profile', 'metric_verdict', 'steers', 'value', *metric)
     try:
         tables = list(readable(summaries(folder_of(state), NIGHTS, columns), []))
     except OSError:
-        return {}
-    if not tables:
-        return {}
+        tables = []
     counts = (pl.col('site') == site) & (pl.col('profile') == profile) & (pl.col('metric_verdict') != 'INVALID')
-    noise = (
-        pl.concat(tables)
+    return (
+        pl.concat(tables or [pl.DataFrame(schema={name: SUMMARY[name] for name in SUMMARY if name in columns})])
         .filter(counts, pl.col('steers').fill_null(True), pl.col('value') > 0)
         .sort('session')
         .group_by(metric)
-        .agg(pl.col('value').log().diff().drop_nulls().abs().alias('steps'))
-        .filter(pl.col('steps').list.len() >= LEAST - 1)
-        .group_by(CASE)
-        .agg(pl.col('steps').list.median().median().mul(OF_MEDIAN).alias('noise'))
+        .agg(pl.col('value').log().alias('logs'))
+        .filter(pl.col('logs').list.len() >= LEAST)
     )
-    return {Case(*(row[name] for name in CASE)): row['noise'] for row in noise.iter_rows(named=True)}
+
+
+def _by_case(nights: pl.DataFrame, noise: pl.Expr) -> dict[Case, float]:
+    by_case = nights.group_by(CASE).agg(noise.alias('noise'))
+    return {Case(*(row[name] for name in CASE)): row['noise'] for row in by_case.iter_rows(named=True)}

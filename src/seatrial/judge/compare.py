@@ -105,7 +105,7 @@ def compared(
     margin = math.log1p(effect)
     groups = by_key((metric.group, metric) for metric in series if metric.steers and not metric.counts)
     families = {group: _difference(members, paired) for group, members in groups.items()}
-    drift_of = {group: difference.drift for group, difference in families.items() if drifts}
+    drift_of = {group: _drift(*_sides(members)) for group, members in groups.items() if drifts and not paired}
     of_families = dict(zip(families, _holm([_chance(difference) for difference in families.values()]), strict=True))
     metrics = [_difference([metric], paired) for metric in series]
     tested = [number for number, metric in enumerate(series) if not metric.counts]
@@ -130,7 +130,6 @@ class _Difference(NamedTuple):
     error: float  # its standard error, infinite if unknown
     df: int
     sessions: tuple[int, int]
-    drift: float = 0.0  # how much of it a trend within both sides would make between them
 
     @property
     def between(self) -> bool:
@@ -141,10 +140,10 @@ def _difference(members: Sequence[Series], paired: bool) -> _Difference:
     """The difference of these metrics' mean; each is centred first, so a session may lack some of them."""
     if not all(metric.before and metric.after for metric in members):
         raise ValueError('a metric is compared where both sides have it')
-    earlier, later = (_of_sessions([metric.logs[side] for metric in members]) for side in (0, 1))
+    earlier, later = _sides(members)
     if paired:
         return _of_pairs({name: later[name] - value for name, value in earlier.items() if name in later})
-    sides = [(side.values(), fmean(side.values())) for side in (earlier, later)]
+    sides = [(side.values(), _mean(side.values())) for side in (earlier, later)]
     log, sessions = sides[1][1] - sides[0][1], (len(earlier), len(later))
     df = sum(sessions) - 2
     if not df:
@@ -152,7 +151,11 @@ def _difference(members: Sequence[Series], paired: bool) -> _Difference:
         return _Difference(log, error, df, sessions)
     spread = math.fsum((value - mean) ** 2 for values, mean in sides for value in values) / df
     error = math.sqrt(spread * (1 / len(earlier) + 1 / len(later)))
-    return _Difference(log, error, df, sessions, _drift(earlier, later))
+    return _Difference(log, error, df, sessions)
+
+
+def _sides(members: Sequence[Series]) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    return _of_sessions([metric.logs[0] for metric in members]), _of_sessions([metric.logs[1] for metric in members])
 
 
 def _of_sessions(logs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:

@@ -16,6 +16,7 @@ from seatrial.judge.session import FAMILY
 from seatrial.judge.statistics import (
     CONFIDENCE,
     MIN_FOR_INTERVAL,
+    NOISE,
     between_allocations,
     half_width_between,
     quantile_interval,
@@ -86,6 +87,7 @@ class Attempt:
     # why raw output cannot reproduce its figures, or empty: they can miss a criterion, but never meet one
     unproved: str = ''
     chain: str = ''  # of the session's records, which `seatrial verify` prints too (SessionResult.chain)
+    noise: float = NOISE  # by which allocations were taken to differ at least, when this one was begun
     load: tuple[float, float] | None = None  # Unix times of begin and end of a scenario; else None
 
 
@@ -197,7 +199,12 @@ def _decided(
         return replace(outcome, why=why, further=1)
     assert outcome.margin is not None and outcome.bound is not None
     chance = (1 - (outcome.confidence if outcome.margin > 0 else strict)) * criterion.looks(n)
-    further = further_allocations(outcome.figures, outcome.bound, lambda total: 1 - chance / criterion.looks(total))
+    further = further_allocations(
+        outcome.figures,
+        outcome.bound,
+        lambda total: 1 - chance / criterion.looks(total),
+        assumed_noise(outcome.counted),
+    )
     if further is None:
         why = f'its figure is too close to the bound: {MOST_FURTHER} more allocations leave it open'
         return replace(outcome, why=why)
@@ -205,12 +212,20 @@ def _decided(
     return replace(outcome, why=f'the bound lies inside its interval; {why}', further=further)
 
 
+def assumed_noise(attempts: Sequence[Attempt]) -> float:
+    """By how much these allocations are taken to differ at least: the largest that was known when each was begun."""
+    return max(attempt.noise for attempt in attempts)
+
+
 def further_allocations(
-    figures: Sequence[float], bound: float, confidence: Callable[[int], float] = lambda total: CONFIDENCE
+    figures: Sequence[float],
+    bound: float,
+    confidence: Callable[[int], float] = lambda total: CONFIDENCE,
+    noise: float = NOISE,
 ) -> int | None:
     """The number of further allocations, of the same mean and scatter, until the interval excludes the bound.
 
-    confidence: of the interval, by the total number of allocations
+    confidence: of the interval, by the total number of allocations; noise: as in half_width_between
 
     The smallest N - n whose half width is below the distance to the bound (Jain, The Art of Computer Systems
     Performance Analysis, 1991, 13.9). None above MOST_FURTHER, or if a figure or the bound is not positive. Raises
@@ -221,7 +236,7 @@ def further_allocations(
     logs = [math.log(figure / bound) for figure in figures]
     away, scatter, n = abs(statistics.fmean(logs)), statistics.stdev(logs), len(figures)
     for total in range(n + 1, n + MOST_FURTHER + 1):
-        if half_width_between(scatter, total, confidence(total)) < away:
+        if half_width_between(scatter, total, confidence(total), noise) < away:
             return total - n
     return None
 
@@ -241,7 +256,7 @@ class _Estimate:
             figure = min(figures) if criterion.least else max(figures)
             return cls(figure, figure * (1 - error), figure * (1 + error))
         if len(figures) > 1:
-            figure, low, high = between_allocations(figures, confidence)
+            figure, low, high = between_allocations(figures, confidence, assumed_noise(attempts))
             return cls(figure, low * (1 - error), high * (1 + error))
         one, figure = attempts[0], figures[0]
         low, high = figure, figure

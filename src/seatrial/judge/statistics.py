@@ -148,13 +148,16 @@ def student_interval(values: Sequence[float], confidence: float = CONFIDENCE, co
 
 NOISE = 0.30
 """By how much two allocations are taken to differ, as the standard deviation of a logarithm. Two or three cannot show
-how little it is; docs/explanation/statistics.md has what this value comes to where they differ by 3 to 40 %."""
+how little it is; docs/explanation/statistics.md has what this value comes to where they differ by 3 to 40 %. Where
+the history of a site has shown more or less (history/noise.py), that takes its place."""
 
 SEEN_SHARE = 0.2
 """Of the chance of an error, what the interval may use that believes the scatter seen; the rest is the other's."""
 
 
-def between_allocations(figures: Sequence[float], confidence: float = CONFIDENCE) -> tuple[float, float, float]:
+def between_allocations(
+    figures: Sequence[float], confidence: float = CONFIDENCE, noise: float = NOISE
+) -> tuple[float, float, float]:
     """The geometric mean of independent figures, and its interval, whose ends are never negative. Both come from
     logarithms, for bandwidths, rates and times vary by factors. If a figure is 0, they are the mean and Student's
     interval. Raises StatisticsError for a single figure."""
@@ -164,20 +167,21 @@ def between_allocations(figures: Sequence[float], confidence: float = CONFIDENCE
     # Of ratios, so that the unit of the figures changes not a bit of what is decided.
     logs = [math.log(figure / figures[0]) for figure in figures]
     mean = figures[0] * math.exp(statistics.fmean(logs))
-    factor = math.exp(half_width_between(statistics.stdev(logs), len(logs), confidence))
+    factor = math.exp(half_width_between(statistics.stdev(logs), len(logs), confidence, noise))
     return mean, mean / factor, mean * factor
 
 
-def half_width_between(scatter: float, n: int, confidence: float) -> float:
-    """The half width of the interval for the mean logarithm of n figures. scatter: their standard deviation
+def half_width_between(scatter: float, n: int, confidence: float, noise: float = NOISE) -> float:
+    """The half width of the interval for the mean logarithm of n figures. scatter: their standard deviation; noise:
+    what allocations differ by at least
 
-    The narrower of two: z max(NOISE, scatter) / sqrt(n), which decides a clear margin by two allocations, and
+    The narrower of two: z max(noise, scatter) / sqrt(n), which decides a clear margin by two allocations, and
     Student's t scatter / sqrt(n), which decides a small one where many agree. They share the chance of an error, so
     that both together keep it (Bonferroni): at the bound 1 to 4 % are wrongly met at 90 %, and 7 % where the noise is
     40 % (docs/explanation/statistics.md).
     """
     chance = 1 - confidence
-    assumed = statistics.NormalDist().inv_cdf(1 - (1 - SEEN_SHARE) * chance / 2) * max(NOISE, scatter)
+    assumed = statistics.NormalDist().inv_cdf(1 - (1 - SEEN_SHARE) * chance / 2) * max(noise, scatter)
     return min(assumed, t_quantile(1 - SEEN_SHARE * chance, n - 1) * scatter) / math.sqrt(n)
 
 

@@ -89,8 +89,8 @@ OF_LOADER = 'OSError: Caught OSError in DataLoader worker process 0.\nOriginal T
     ],
 )
 def test_a_failure_is_explained_by_the_exception_that_was_first(err, cause):
-    found = refused(status=1, err=err)
-    assert (found.rule, found.sentence) == ('E1', f"DLIO exited with 1: '{cause}'")
+    error = refused(status=1, err=err)
+    assert (error.rule, error.sentence) == ('E1', f"DLIO exited with 1: '{cause}'")
 
 
 @pytest.mark.parametrize(

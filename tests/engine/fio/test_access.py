@@ -480,7 +480,7 @@ class TestFailuresOnTwoNodes:
         seen = outcome_on_two('nodes-missing-file')
         ended = seen._replace(
             processes=tuple(
-                each._replace(exit_status=status) for each, status in zip(seen.processes, (143, 1), strict=True)
+                process._replace(exit_status=status) for process, status in zip(seen.processes, (143, 1), strict=True)
             ),
             stderrs=(
                 'srun: error: n3: task 1: Exited with exit code 1\n'

@@ -11,7 +11,7 @@ from measuring import point
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import ageing as ageing_task
 from seatrial.engine.posixops.engine import PosixOps
-from seatrial.engine.posixops.work import Failure, Spec
+from seatrial.engine.posixops.work import Spec
 from seatrial.workload.ageing import FILL, REMOVE, SIZE, ageing, batches, of_task, total
 from seatrial.workload.registry import metrics_of
 
@@ -113,7 +113,7 @@ def test_a_survey_finds_what_is_not_as_it_was_meant(tmp_path, monkeypatch, chang
     assert work.counts
     path, _, names = next(step for step in os.walk('aged.0') if step[2])
     change(os.path.join(path, max(names)))
-    with pytest.raises(Failure, match='T17: aged.0/d'):
+    with pytest.raises(EngineError, match='T17: aged.0/d'):
         ageing_task._survey(work, alone, 0)
 
 
@@ -133,7 +133,7 @@ def test_a_floor_stays_free(monkeypatch, free, size, words):
     if not words:
         ageing_task.look(size, 0)
         return
-    with pytest.raises(Failure, match=f'P9a: {words}'):
+    with pytest.raises(EngineError, match=f'P9a: {words}'):
         ageing_task.look(size, 0)
 
 

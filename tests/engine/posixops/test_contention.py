@@ -11,7 +11,7 @@ from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import contention as contention_task
 from seatrial.engine.posixops.contention import carry_out, record_of
 from seatrial.engine.posixops.engine import PosixOps
-from seatrial.engine.posixops.work import Failure, Spec, Work
+from seatrial.engine.posixops.work import Spec, Work
 from seatrial.workload.contention import APPEND, CALLS, LOCK, OPEN, ROUNDS, contention
 
 APPENDS, LOCKS = contention(APPEND, 300, 64), contention(LOCK, 300)
@@ -79,7 +79,7 @@ def test_a_record_that_is_there_twice_is_found(monkeypatch):
 
 def test_a_record_that_is_taken_in_part_ends_the_launch(monkeypatch):
     monkeypatch.setattr(contention_task, 'os', Lying('write', lambda call, *what: len(what[1]) - 1))
-    with pytest.raises(Failure, match='E1: not all of 64 B were appended in one call'):
+    with pytest.raises(EngineError, match='E1: not all of 64 B were appended in one call'):
         alone(APPENDS)
 
 
@@ -110,7 +110,7 @@ def test_an_open_file_that_is_not_as_it_was_written_is_lost_data(monkeypatch):
         'pwrite', lambda call, fd, data, at: os.pwrite(fd, bytes([data[0] ^ 1]) + data[1:] if call == 3 else data, at)
     )
     monkeypatch.setattr(contention_task, 'os', lost)
-    with pytest.raises(Failure, match='F2: d0/f2 is not as it was written'):
+    with pytest.raises(EngineError, match='F2: d0/f2 is not as it was written'):
         alone(HELD)
 
 
@@ -118,7 +118,7 @@ def test_more_open_files_than_a_process_may_have_are_refused_in_words_beforehand
     monkeypatch.setattr(resource, 'getrlimit', lambda which: (50, 50))
     why = 'cannot hold 20 files open: a process may have 50 (ulimit -Hn)'
     assert PosixOps().cannot(point(HELD)) == why
-    with pytest.raises(Failure, match='E1: cannot hold 20 files open'):
+    with pytest.raises(EngineError, match='E1: cannot hold 20 files open'):
         alone(HELD)
 
 

@@ -8,9 +8,10 @@ import threading
 
 import pytest
 
+from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import integrity
 from seatrial.engine.posixops.integrity import MIDDLE, ODD, PATTERNS, Pattern
-from seatrial.engine.posixops.work import Failure, Work
+from seatrial.engine.posixops.work import Work
 from seatrial.engine.proof import data_of
 from seatrial.model.metric import Fact
 from stand_in import Altered, in_threads
@@ -108,7 +109,7 @@ def test_a_lie_is_a_failure_of_the_storage_and_the_file_is_kept(monkeypatch, pla
     for what, instead in lies.items():
         monkeypatch.setattr(integrity, what, instead)
     error = pattern(name)[-1]
-    assert isinstance(error, Failure), error
+    assert isinstance(error, EngineError), error
     evidence = error.evidence
     assert (error.rule, evidence['reader']) == ('F2', 'c')
     assert set(evidence['writer'].split(', ')) <= {'a', 'b', 'a and b'}

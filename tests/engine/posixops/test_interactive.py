@@ -6,10 +6,11 @@ import shutil
 import pytest
 
 from measuring import Disk, point
+from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import interactive
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.posixops.interactive import _compare, _names, _run, carry_out
-from seatrial.engine.posixops.work import Failure, Spec, Work
+from seatrial.engine.posixops.work import Spec, Work
 from seatrial.workload.interactive import BUILD, GIT, STEPS, VENV, entries_of, interactive_use
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs('git', 'make', 'cc')]
@@ -66,14 +67,14 @@ def alone(does):
 def test_a_program_that_fails_is_quoted(disk, monkeypatch):
     monkeypatch.setattr(interactive, '_make_sources', lambda root, at: os.mkdir(root))
     with pytest.raises(
-        Failure, match=r"E1: make exited with 2: 'make: \*\*\* No targets specified and no makefile found"
+        EngineError, match=r"E1: make exited with 2: 'make: \*\*\* No targets specified and no makefile found"
     ):
         alone(BUILD)
 
 
 def test_a_program_that_was_built_and_says_something_else_is_refused(disk, monkeypatch):
     monkeypatch.setattr(interactive, '_run', lambda home, *argv, feed=b'': '27\n')
-    with pytest.raises(Failure, match="E1: the program that was built says '27', not 66"):
+    with pytest.raises(EngineError, match="E1: the program that was built says '27', not 66"):
         alone(BUILD)
 
 
@@ -83,7 +84,7 @@ def test_a_clone_that_has_changes_is_refused(disk, monkeypatch):
         return ' M f0\n' if 'status' in argv else printed
 
     monkeypatch.setattr(interactive, '_run', run)
-    with pytest.raises(Failure, match='E1: git status finds changes in a clone that nobody changed: M f0'):
+    with pytest.raises(EngineError, match='E1: git status finds changes in a clone that nobody changed: M f0'):
         alone(GIT)
 
 
@@ -96,8 +97,8 @@ def test_a_clone_without_a_file_or_with_one_cut_short_is_refused(disk):
             file.write(bytes(2048))
     _compare(root, at)
     os.truncate(f'{root}/clone/d1/f2', 2047)
-    with pytest.raises(Failure, match='T17: .*/clone has other files than its repository, or of other sizes'):
+    with pytest.raises(EngineError, match='T17: .*/clone has other files than its repository, or of other sizes'):
         _compare(root, at)
     shutil.rmtree(f'{root}/clone/d1')
-    with pytest.raises(Failure, match='T17'):
+    with pytest.raises(EngineError, match='T17'):
         _compare(root, at)

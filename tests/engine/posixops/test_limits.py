@@ -7,9 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import limits
 from seatrial.engine.posixops.limits import LIMITS, OWN, RECORD, carry_out
-from seatrial.engine.posixops.work import Failure, Spec, Work
+from seatrial.engine.posixops.work import Spec, Work
 from seatrial.workload.limits import ALL_BYTES, BEYOND, OVER, QUOTA_BYTES, QUOTA_INODES, TAKEN, UNUSED, until
 from seatrial.workload.registry import hurts, resized
 
@@ -155,7 +156,7 @@ def test_a_byte_that_was_acknowledged_and_is_another_is_lost_data_and_the_file_s
         return content, past
 
     monkeypatch.setattr(limits, 'read_there', flipped)
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(EngineError) as caught:
         reached(monkeypatch)
     assert (caught.value.rule, caught.value.evidence['offset']) == ('F2', str(at))
     assert (place / 'data.00000000').stat().st_size == ROOM
@@ -176,7 +177,7 @@ def test_what_nobody_wrote_behind_the_limit_is_found(monkeypatch):
 def test_a_file_that_was_made_and_is_missing_is_lost_data(monkeypatch):
     listdir = os.listdir
     monkeypatch.setattr(Limited, 'listdir', lambda self, path: sorted(listdir(path))[1:], raising=False)
-    with pytest.raises(Failure, match='d0/f1 was made and is missing'):
+    with pytest.raises(EngineError, match='d0/f1 was made and is missing'):
         reached(monkeypatch, QUOTA_INODES, 9)
 
 

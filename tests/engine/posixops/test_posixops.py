@@ -15,7 +15,7 @@ from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.posixops.listing import directory_of
 from seatrial.engine.posixops.semantics import GUARANTEES
 from seatrial.engine.posixops.tree import nodes_away, share
-from seatrial.engine.posixops.work import POOL_BYTES, Data, Failure, Spec, Work, partner, rounded_up
+from seatrial.engine.posixops.work import POOL_BYTES, Data, Spec, Work, partner, rounded_up
 from seatrial.model.codec import from_json
 from seatrial.model.metric import Fact
 from seatrial.model.units import GIB, KIB, MIB
@@ -122,7 +122,7 @@ class TestPartners:
             assert all(hosts[rank] != hosts[other] for rank, other in enumerate(partners))
 
     def test_tasks_that_are_spread_unevenly_have_none(self):
-        with pytest.raises(Failure, match='T10: .* unevenly over the nodes: 2 on a, 1 on b'):
+        with pytest.raises(EngineError, match='T10: .* unevenly over the nodes: 2 on a, 1 on b'):
             partner(0, ('a', 'a', 'b'), 1)
 
     @pytest.mark.parametrize('subtrees', ['shared', 'private'])

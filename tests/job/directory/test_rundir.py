@@ -974,7 +974,7 @@ def test_a_run_directory_is_found_with_its_files_and_their_sizes(run):
     run.make('data')
     Path(run.path, 'data', 'a').write_bytes(b'x' * 1000)
     Path(run.path, 'data', 'b').write_bytes(b'x' * 500)
-    assert (marker_at(run.path), *found_at(run.path)) == (run.marker, 2, 1500)
+    assert (marker_at(run.path), *found_at(run.path)[:2]) == (run.marker, 2, 1500)
 
 
 def test_the_marker_keeps_every_value_of_its_maker(run):

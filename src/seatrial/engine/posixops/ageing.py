@@ -17,7 +17,7 @@ from seatrial.engine.base import EngineError, Outcome
 from seatrial.engine.posixops.interactive import remove_tree
 from seatrial.engine.posixops.part import Part
 from seatrial.engine.posixops.tree import owner
-from seatrial.engine.posixops.work import NEW, Data, Failure, Report, Spec, Work, opened, write_all
+from seatrial.engine.posixops.work import NEW, Data, Report, Spec, Work, opened, write_all
 from seatrial.model.metric import Fact, Measurement, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.ageing import FILES, FILL, Batch, batches, counted_in, histograms, of_task, total
@@ -48,7 +48,7 @@ def _age(work: Work, point: Point, other: int) -> None:
 
 
 def look(size: int, inodes: int) -> None:
-    """Raises Failure P9a where `size` bytes and `inodes` more would leave less than FLOOR free."""
+    """Raises EngineError P9a where `size` bytes and `inodes` more would leave less than FLOOR free."""
     there = os.statvfs('.')
     unit = there.f_frsize
     for what, needed, free, whole in (
@@ -57,7 +57,7 @@ def look(size: int, inodes: int) -> None:
     ):
         if whole and free - needed < FLOOR * whole:
             wanted = f'{needed} {what} more' if needed else 'more'
-            raise Failure('P9a', f'{free} of {whole} {what} are free: {wanted} would leave less than {FLOOR:.0%}')
+            raise EngineError('P9a', f'{free} of {whole} {what} are free: {wanted} would leave less than {FLOOR:.0%}')
 
 
 def _root(rank: int) -> str:
@@ -99,7 +99,7 @@ def _survey(work: Work, point: Point, rank: int) -> None:
     for way, (seen, batch) in enumerate(zip(there, meant)):
         if seen != batch:
             has, due = (f'{len(d.sizes)} files of {sum(d.sizes)} B {d.depth} deep' for d in (seen, batch))
-            raise Failure('T17', f'{_root(rank)}/d{way} has {has}, not {due}')
+            raise EngineError('T17', f'{_root(rank)}/d{way} has {has}, not {due}')
     work.counts = counted_in(point, iter(there))
 
 

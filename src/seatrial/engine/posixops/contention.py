@@ -20,8 +20,9 @@ import os
 import resource
 from typing import Callable, Dict, List, Optional, Tuple
 
+from seatrial.engine.base import EngineError
 from seatrial.engine.posixops.part import Guarantee, Part
-from seatrial.engine.posixops.work import Failure, Spec, Work
+from seatrial.engine.posixops.work import Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.contention import APPEND, CALLS, COUNTER, LOCK, ROUNDS, calls_of
@@ -75,7 +76,7 @@ def _append(work: Work, point: Point) -> None:
 
     def append(record: bytes) -> None:
         if os.write(descriptor, record) != len(record):
-            raise Failure('E1', f'not all of {len(record)} B were appended in one call')
+            raise EngineError('E1', f'not all of {len(record)} B were appended in one call')
 
     work.each('append', append, records)
     os.close(descriptor)
@@ -138,7 +139,7 @@ def _changed(tasks: int, point: Point) -> str:
 def _hold_open(work: Work, point: Point) -> None:
     fault = too_few(point)
     if fault is not None:
-        raise Failure('E1', fault)
+        raise EngineError('E1', fault)
     soft, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = point.tree.files_per_directory + SPARE
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -154,7 +155,7 @@ def _hold_open(work: Work, point: Point) -> None:
 
     def write(number: int) -> None:
         if os.pwrite(held[number % len(held)], record, number // len(held) * size) != size:
-            raise Failure('E1', f'not all of {size} B were written in one call')
+            raise EngineError('E1', f'not all of {size} B were written in one call')
 
     work.each('open_write', write, range(calls_of(point)))
     work.each('open_close', os.close, held)
@@ -165,7 +166,7 @@ def _remove(where: str, names: List[str], content: bytes) -> None:
     for name in names:
         with open(name, 'rb') as file:
             if file.read() != content:
-                raise Failure('F2', f'{name} is not as it was written', {'file': name})
+                raise EngineError('F2', f'{name} is not as it was written', {'file': name})
         os.unlink(name)
     os.rmdir(where)
 

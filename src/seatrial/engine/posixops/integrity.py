@@ -12,10 +12,11 @@ import os
 from functools import partial
 from typing import Any, Callable, Dict, Iterable, List, Tuple
 
+from seatrial.engine.base import EngineError
 from seatrial.engine.posixops.interactive import remove_tree
 from seatrial.engine.posixops.part import Guarantee, declared
 from seatrial.engine.posixops.task_pair import Broken, Seen, Step, Turns
-from seatrial.engine.posixops.work import Failure, Work, opened, write_all
+from seatrial.engine.posixops.work import Work, opened, write_all
 from seatrial.engine.proof import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
 from seatrial.model.units import MIB
@@ -51,7 +52,7 @@ class Pattern(Turns):
         self._compared, self._past = 0, True
 
     def carry_out(self, attempt: Callable[['Pattern'], None]) -> Fact:
-        """Raises OSError where a call fails, and Failure F2 where data differ."""
+        """Raises OSError where a call fails, and EngineError F2 where data differ."""
         self._work.doing = f'{self._name}, file {self.path()}'
         self._turn('make a directory', {0: (lambda: os.mkdir(self._directory),)})
         try:
@@ -94,7 +95,7 @@ class Pattern(Turns):
         return Broken(f'the file system cannot {doing}: {why}', None)
 
     def _found(self, path: str, wanted: Tuple[bytes, ...]) -> bool:
-        """True if it was read past the cache. Raises OSError, Failure F2 for a content that is not in `wanted`."""
+        """True if it was read past the cache. Raises OSError, EngineError F2 for a content not in `wanted`."""
         window, content, past = window_of(MIB), b'', True
         with opened(path, os.O_RDONLY) as descriptor:
             while len(content) <= len(wanted[0]):
@@ -106,7 +107,7 @@ class Pattern(Turns):
             return past
         nearest = max((differs(path, 0, whole, content) for whole in wanted), key=lambda seen: seen.offset)
         sentence, evidence = damage(nearest, self._hosts(self._wrote), self._hosts([self.reader]))
-        raise Failure('F2', f'{self._name}: {sentence}', evidence)
+        raise EngineError('F2', f'{self._name}: {sentence}', evidence)
 
     def _hosts(self, ranks: List[int]) -> str:
         return listed(sorted({self._work.hosts[rank] for rank in ranks}))

@@ -38,10 +38,10 @@ import zipfile
 from functools import partial
 from typing import Callable, Dict, List, Optional, Tuple
 
-from seatrial.engine.base import ended
+from seatrial.engine.base import EngineError, ended
 from seatrial.engine.posixops.part import Part
 from seatrial.engine.posixops.tree import owner, share
-from seatrial.engine.posixops.work import Data, Failure, Spec, Work
+from seatrial.engine.posixops.work import Data, Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.interactive import BUILD, GIT, TREES, VENV, entries_of
@@ -128,7 +128,7 @@ def _import(root: str, size: int) -> int:
             with open(path, 'rb') as module:
                 length = len(module.read())
             if length != size:
-                raise Failure('T17', f'{path} has {length} B, not {size} B')
+                raise EngineError('T17', f'{path} has {length} B, not {size} B')
             number += 1
     return number
 
@@ -164,7 +164,7 @@ def _in_programs(steps: Callable[[Work, Point, str, str], None], work: Work, spe
     phase, point = spec.phase, spec.point
     missing = [name for name in NEEDS.get(phase, ()) if shutil.which(name) is None]
     if missing:
-        raise Failure('E1', f'{missing[0]} is not installed on this node')
+        raise EngineError('E1', f'{missing[0]} is not installed on this node')
     home, others = (os.path.abspath(f'{ROOT}.{rank}') for rank in (work.rank, owner(work, 'stat')))
     work.untimed('begin', None)  # nobody writes where a program is missing
     work.untimed('make the directory', lambda: os.makedirs(f'{home}/tmp'))
@@ -180,7 +180,7 @@ def _git(work: Work, point: Point, home: str, others: str) -> None:
     work.untimed('compare the clone', lambda: _compare(others, point))
     changes = _together(work, 'git_status', files, home, 'git', '-C', f'{others}/clone', 'status', '--porcelain')
     if changes:
-        raise Failure('E1', f'git status finds changes in a clone that nobody changed: {changes[:80].strip()}')
+        raise EngineError('E1', f'git status finds changes in a clone that nobody changed: {changes[:80].strip()}')
 
 
 def _make_repository(home: str, point: Point) -> None:
@@ -204,7 +204,7 @@ def _compare(others: str, point: Point) -> None:
     meant = {f'{others}/clone/{name}': point.tree.bytes_per_file for name in _names(point)}
     git = f'{others}/clone/.git/'
     if {path: size for path, size in sizes.items() if not path.startswith(git)} != meant:
-        raise Failure('T17', f'{others}/clone has other files than its repository, or of other sizes')
+        raise EngineError('T17', f'{others}/clone has other files than its repository, or of other sizes')
 
 
 def _package(work: Work, point: Point, home: str, others: str) -> None:
@@ -220,7 +220,7 @@ def _package(work: Work, point: Point, home: str, others: str) -> None:
     first = f'{os.path.dirname(home)}/{ROOT}.0/{python}'
     printed = _together(work, 'package_import', modules, home, first, '-I', '-B', '-c', code)
     if printed != f'{total}\n':
-        raise Failure('E1', f"the package that was installed says '{printed[:80].strip()}', not {total}")
+        raise EngineError('E1', f"the package that was installed says '{printed[:80].strip()}', not {total}")
 
 
 def _make_wheel(path: str, point: Point) -> None:
@@ -255,7 +255,7 @@ def _build(work: Work, point: Point, home: str, others: str) -> None:
     printed: List[str] = []
     work.untimed('run what was built', lambda: printed.append(_run(home, f'{others}/build/main')))
     if printed != [f'{total}\n']:
-        raise Failure('E1', f"the program that was built says '{printed[0][:80].strip()}', not {total}")
+        raise EngineError('E1', f"the program that was built says '{printed[0][:80].strip()}', not {total}")
 
 
 def _make_sources(root: str, point: Point) -> None:
@@ -308,7 +308,7 @@ def _together(work: Work, metric: str, operations: int, home: str, *argv: str) -
 
 
 def _run(home: str, *argv: str, feed: bytes = b'') -> str:
-    """The output of a program. Raises Failure with its last word where it fails, OSError where it cannot start."""
+    """The output of a program. Raises EngineError with its last word if it fails, OSError if it cannot start."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     environment.update(
         PIP_CONFIG_FILE=os.devnull,
@@ -323,7 +323,7 @@ def _run(home: str, *argv: str, feed: bytes = b'') -> str:
     )
     if done.returncode:
         how = ended(done.returncode, [done.stderr.decode('utf-8', 'replace')])
-        raise Failure('E1', f'{os.path.basename(argv[0])} {how[:200]}')
+        raise EngineError('E1', f'{os.path.basename(argv[0])} {how[:200]}')
     return done.stdout.decode('utf-8', 'replace')
 
 

@@ -13,9 +13,10 @@ import os
 import time
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 
+from seatrial.engine.base import EngineError
 from seatrial.engine.posixops.part import Guarantee, Part
 from seatrial.engine.posixops.semantics import counted
-from seatrial.engine.posixops.work import Failure, Spec, Work, opened
+from seatrial.engine.posixops.work import Spec, Work, opened
 from seatrial.engine.proof import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
 from seatrial.workload.access import numbered_file
@@ -49,7 +50,7 @@ class Taken(NamedTuple):
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    """One task's part. Raises OSError of any other errno than those of a limit, Failure F2 and BarrierError."""
+    """One task's part. Raises OSError of any other errno than those of a limit, EngineError F2 and BarrierError."""
     phase, point = spec.phase, spec.point
     what, room = counted_in(phase), room_of(point)
     key = work.barrier.exchange('agree on a key', os.urandom(16).hex() if work.rank == 0 else '')[0]
@@ -142,7 +143,7 @@ def _take_inodes(key: str, rank: int, most: int, end_s: float) -> Taken:
 
 
 def _compare_bytes(work: Work, key: str, rank: int, taken: Taken) -> int:
-    """Number of bytes behind the sure ones that differ from the attempt. Raises Failure F2, and OSError."""
+    """Number of bytes behind the sure ones that differ from the attempt. Raises EngineError F2, and OSError."""
     name, window, strange, at = numbered_file(rank), window_of(RECORD), 0, 0
     if not taken.tried:
         return 0
@@ -157,7 +158,7 @@ def _compare_bytes(work: Work, key: str, rank: int, taken: Taken) -> int:
                 sentence, evidence = damage(
                     differs(name, at, meant[:sure], content[:sure]), work.hosts[rank], work.hosts[work.rank]
                 )
-                raise Failure('F2', sentence, evidence)
+                raise EngineError('F2', sentence, evidence)
             if content != meant[: len(content)]:
                 strange += len(content) - sure
             at += RECORD
@@ -165,13 +166,13 @@ def _compare_bytes(work: Work, key: str, rank: int, taken: Taken) -> int:
 
 
 def _compare_inodes(work: Work, key: str, rank: int, taken: Taken) -> int:
-    """Number of names that nobody made. Raises Failure F2, and OSError."""
+    """Number of names that nobody made. Raises EngineError F2, and OSError."""
     names = set(os.listdir(_directory(rank))) if taken.sure else set()
     made = {f'f{number}' for number in range(1, taken.sure)}
     lost = sorted(made - names)
     if lost:
         file = f'{_directory(rank)}/{lost[0]}'
-        raise Failure('F2', f'{file} was made and is missing, with {len(lost) - 1} more', {'file': file})
+        raise EngineError('F2', f'{file} was made and is missing, with {len(lost) - 1} more', {'file': file})
     return len(names - made)
 
 

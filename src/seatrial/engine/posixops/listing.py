@@ -5,10 +5,11 @@ import os
 import time
 from typing import Dict, List, Tuple
 
+from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import tree
 from seatrial.engine.posixops.operations import on_all_files
 from seatrial.engine.posixops.part import Part
-from seatrial.engine.posixops.work import Failure, Spec, Work
+from seatrial.engine.posixops.work import Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.listing import MAKING, PASSES, PHASE, listing_metrics
@@ -65,7 +66,7 @@ def _by_parts(work: Work, directory: str, entries: int, names: str, attributes: 
 
 def _expected(directory: str, number: int, entries: int) -> int:
     if number != entries:
-        raise Failure(
+        raise EngineError(
             'T17' if number < entries else 'P15', f'{directory} lists {number} entries, and {entries} were made'
         )
     return number

@@ -21,9 +21,9 @@ No more than OPEN_AT_ONCE files are open at one time: else the seconds of an ope
 import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from seatrial.engine.base import MAX_BYTES_PER_CALL
+from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError
 from seatrial.engine.posixops.part import Part
-from seatrial.engine.posixops.work import Data, Failure, Spec, Work
+from seatrial.engine.posixops.work import Data, Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.registry import metrics_of
@@ -61,11 +61,11 @@ def _open_files(work: Work, files: List[str], size: int) -> None:
 
     def write(item: Tuple[int, memoryview]) -> None:
         if os.write(*item) != size:
-            raise Failure('E1', f'not all of {size} B were written in one call')
+            raise EngineError('E1', f'not all of {size} B were written in one call')
 
     def read(descriptor: int) -> None:
         if len(os.pread(descriptor, size, 0)) != size:
-            raise Failure('E1', f'not all of {size} B were read in one call')
+            raise EngineError('E1', f'not all of {size} B were read in one call')
 
     for first in range(0, len(files), OPEN_AT_ONCE):
         some = files[first : first + OPEN_AT_ONCE]
@@ -95,7 +95,7 @@ def _remove(paths: List[str]) -> None:
 
 def _access(path: str) -> None:
     if not os.access(path, os.R_OK | os.W_OK):
-        raise Failure('E1', f'access: {path} may not be read and written')
+        raise EngineError('E1', f'access: {path} may not be read and written')
 
 
 def _listing(work: Work, where: str, number: int) -> None:
@@ -106,7 +106,7 @@ def _listing(work: Work, where: str, number: int) -> None:
 
     def entry(listing: Iterator[Any]) -> None:
         if next(listing, None) is None:
-            raise Failure('T17', f'the listing of {where} ends before its entry {number}')
+            raise EngineError('T17', f'the listing of {where} ends before its entry {number}')
 
     work.each('readdir', entry, listings())
 

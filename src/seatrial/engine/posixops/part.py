@@ -39,7 +39,7 @@ def declared(
 class Part(NamedTuple):
     """The code of posixops for one kind of workload."""
 
-    # on the node, one task's part in a launch; what it saw. Raises Failure and OSError
+    # on the node, one task's part in a launch; what it saw. Raises EngineError and OSError
     carry_out: Callable[[Work, Spec], Tuple[Fact, ...]]
     # the metrics that the tasks time, with the operations that all of them together do for each
     planned: Callable[[str, Point], Dict[str, int]] = lambda phase, point: {}

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Dict, List, Set, Tuple
 
-from seatrial.engine.base import Outcome
+from seatrial.engine.base import EngineError, Outcome
 from seatrial.engine.posixops.part import ROW, Part
 from seatrial.engine.posixops.scenario_figures import (
     GAP_S,
@@ -28,7 +28,7 @@ from seatrial.engine.posixops.scenario_figures import (
     file_of,
     line_of_row,
 )
-from seatrial.engine.posixops.work import Failure, Report, Spec, Work, write_all
+from seatrial.engine.posixops.work import Report, Spec, Work, write_all
 from seatrial.engine.proof import data_of, read_there, window_of
 from seatrial.model.action import BEGUN, TRANSCRIPT, Begun, transcript_of
 from seatrial.model.atomic_file import write_whole
@@ -218,7 +218,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     say(json.dumps([VERIFIED, file.verified]))
     if file.damage:
         more = f', and {file.damaged - 1} more' if file.damaged > 1 else ''
-        raise Failure('F2', file.damage[0] + more, {'file': file.name})
+        raise EngineError('F2', file.damage[0] + more, {'file': file.name})
     return ()
 
 

@@ -7,8 +7,9 @@ import socket
 from typing import List, Tuple
 
 from seatrial.engine.barrier import BarrierError, TaskBarrier, join
+from seatrial.engine.base import EngineError
 from seatrial.engine.posixops.table import PARTS
-from seatrial.engine.posixops.work import Failed, Failure, Report, Spec, Work
+from seatrial.engine.posixops.work import Failed, Report, Spec, Work
 from seatrial.model.codec import from_json, to_json
 from seatrial.workload.registry import kind_of
 
@@ -36,7 +37,7 @@ def _report(spec: Spec, rank: int) -> Report:
             gc.disable()  # no pause for garbage inside a timed region
             facts = PARTS[spec.point.kind].carry_out(work, spec)
         return Report(rank, tasks, host, work.uncertainty_s, work.timed, facts, counts=work.counts)
-    except Failure as error:
+    except EngineError as error:
         failed = Failed(error.rule, error.sentence, evidence=error.evidence)
     except BarrierError as error:
         failed = Failed('E1', str(error), aborted=True)

@@ -17,9 +17,9 @@ import time
 import zlib
 from typing import Deque, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import Outcome
+from seatrial.engine.base import EngineError, Outcome
 from seatrial.engine.posixops.part import NEVER, Part
-from seatrial.engine.posixops.work import NEW, Data, Failure, Report, Span, Spec, Work, opened, read_all, write_all
+from seatrial.engine.posixops.work import NEW, Data, Report, Span, Spec, Work, opened, read_all, write_all
 from seatrial.model.metric import Fact, Measurement, Metric, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import numbered_file, writer_of
@@ -184,7 +184,7 @@ class Reader:
                     source.read(sample)
                     if self._endless:  # it is to come from the storage the next time, too
                         source.forget(sample)
-            except (Failure, OSError) as error:
+            except (EngineError, OSError) as error:
                 self._failed.append(error)
             there.set()
         source.close()
@@ -196,14 +196,15 @@ class _Source:
         self._buffer = bytearray(0 if point.data.interface == 'mmap' else point.data.transfer_size)
 
     def read(self, sample: TrainingSample) -> None:
-        """Reads all bytes of the sample. Raises Failure and OSError."""
+        """Reads all bytes of the sample. Raises EngineError and OSError."""
         if sample.name != self._name:
             self.close()
             self._descriptor = os.open(sample.name, os.O_RDONLY)
             self._name = sample.name
         size = self._fetch(sample.offset)
         if size != self._size:
-            raise Failure('T17', f'{sample.name} has {size} B of a sample from {sample.offset} on, not {self._size}')
+            there = f'{sample.name} has {size} B of a sample from {sample.offset} on'
+            raise EngineError('T17', f'{there}, not {self._size}')
 
     def forget(self, sample: TrainingSample) -> None:
         """Have the page cache drop the sample that was read last. Raises OSError."""

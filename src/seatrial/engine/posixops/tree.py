@@ -16,8 +16,9 @@ import itertools
 import os
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
+from seatrial.engine.base import EngineError
 from seatrial.engine.posixops.part import Part
-from seatrial.engine.posixops.work import Data, Failure, Spec, Work, partner, read_all, write_all
+from seatrial.engine.posixops.work import Data, Spec, Work, partner, read_all, write_all
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT
@@ -57,7 +58,7 @@ def nodes_away(phase: str, nodes: int) -> int:
 
 
 def owner(work: Work, phase: str) -> int:
-    """The task on whose entries this one works in a phase. Raises Failure."""
+    """The task on whose entries this one works in a phase. Raises EngineError."""
     away = nodes_away(phase, len(set(work.hosts)))
     return partner(work.rank, work.hosts, away) if away else work.rank
 
@@ -139,7 +140,7 @@ def _stat_files(paths: Iterable[str], size: int) -> int:
     for path in paths:
         length = os.stat(path).st_size
         if length != size:
-            raise Failure('T17', f'{path} has {length} B, not {size} B')
+            raise EngineError('T17', f'{path} has {length} B, not {size} B')
         number += 1
     return number
 
@@ -154,7 +155,7 @@ def _find_files(directories: Iterable[str], size: int) -> int:
                 if SOUGHT in entry.name:
                     length = entry.stat(follow_symlinks=False).st_size
                     if length != size:
-                        raise Failure('T17', f'{entry.path} has {length} B, not {size} B')
+                        raise EngineError('T17', f'{entry.path} has {length} B, not {size} B')
                 number += 1
     return number
 
@@ -167,7 +168,7 @@ def _read_files(paths: Iterable[str], size: int) -> int:
             if size:
                 length = read_all(descriptor, buffer)
                 if length != size:
-                    raise Failure('T17', f'{path} ends after {length} B of {size} B')
+                    raise EngineError('T17', f'{path} ends after {length} B of {size} B')
             os.close(descriptor)
             number += 1
     except OSError as error:

@@ -8,6 +8,7 @@ import time
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.barrier import TaskBarrier
+from seatrial.engine.base import EngineError
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 
@@ -63,14 +64,6 @@ class Report(NamedTuple):
     facts: Tuple[Fact, ...]
     failed: Optional[Failed] = None
     counts: Dict[str, Dict[str, int]] = {}  # noqa: RUF012 (it is a default of a tuple, and never changed)
-
-
-class Failure(Exception):
-    """A task found that it cannot measure: the validity rule, and one sentence. evidence: as of a Finding."""
-
-    def __init__(self, rule: str, sentence: str, evidence: Optional[Dict[str, str]] = None) -> None:
-        super().__init__(f'{rule}: {sentence}')
-        self.rule, self.sentence, self.evidence = rule, sentence, evidence or {}
 
 
 class Work:
@@ -184,13 +177,13 @@ def rounded_up(seconds: float) -> int:
 
 
 def partner(rank: int, hosts: Tuple[str, ...], nodes_away: int) -> int:
-    """The task at the same place on the node so many nodes further. Raises Failure if they are uneven."""
+    """The task at the same place on the node so many nodes further. Raises EngineError if they are uneven."""
     nodes: Dict[str, List[int]] = {}
     for other, host in enumerate(hosts):
         nodes.setdefault(host, []).append(other)
     order = list(nodes.values())
     if len({len(ranks) for ranks in order}) > 1:
         uneven = ', '.join(f'{len(ranks)} on {host}' for host, ranks in nodes.items())
-        raise Failure('T10', f'the tasks are spread unevenly over the nodes: {uneven}')
+        raise EngineError('T10', f'the tasks are spread unevenly over the nodes: {uneven}')
     here = list(nodes).index(hosts[rank])
     return order[(here + nodes_away) % len(order)][order[here].index(rank)]

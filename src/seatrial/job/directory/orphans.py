@@ -40,6 +40,7 @@ class Orphan(NamedTuple):
     files: Optional[int]
     alive: Optional[str]  # why its session is taken to be still at work, or None
     over: bool  # whether nobody is known to lead its session any more: it is alive only in that a job may still run
+    foreign: str = ''  # the name of a file in it that the session did not make
 
 
 class Search(NamedTuple):
@@ -139,7 +140,9 @@ def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] =
             raise RunDirectoryError(paths.get('path', parents[0]), paths['why'])
         read = {path: from_json(Search, more[0]) for path, *more in lines[1:] if len(more) == 1}
         sizes: Dict[str, Dict[str, Any]] = {
-            path: {'files': more[0], 'size_bytes': more[1]} for path, *more in lines[1:] if len(more) == 2
+            path: {'files': more[0], 'size_bytes': more[1], 'foreign': more[2]}
+            for path, *more in lines[1:]
+            if len(more) == 3
         }
     except (ValueError, FormError) as error:
         raise RunDirectoryError(parents[0], f'what lies in it cannot be read: {error}') from error
@@ -152,7 +155,7 @@ def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] =
 
 
 def main(arguments: List[str]) -> int:
-    """The searching process. It prints all paths, then for each a Search without sizes, and its files and bytes."""
+    """The searching process. It prints all paths, then for each a Search without sizes, and what found_at says."""
     parents, state, queued, session = json.loads(arguments[0])
     try:
         paths = _candidates(parents, session)

@@ -254,17 +254,22 @@ def marker_at(path: str) -> Marker:
         return _claim(walk)[0]
 
 
-def found_at(path: str) -> Tuple[int, int]:
-    """Number and bytes of a run directory's files, without its marker, by stat(2). RunDirectoryError as marker_at."""
-    files = size_bytes = 0
+def found_at(path: str) -> Tuple[int, int, str]:
+    """Number and bytes of a run directory's files, without its marker, by stat(2); and the name of one that the
+    session did not make, so that a removal would leave it, or empty. RunDirectoryError as marker_at."""
+    files, size_bytes, foreign = 0, 0, ''
     with explained(path), _Walk(_open_parent(_split(path)[0])) as walk:
         walk.enter(_split(path)[1])
-        _claim(walk)
+        marker, _ = _claim(walk)
+        is_made = _Account(marker.names).is_made
         walk.levels[-1].names = [name for name in walk.levels[-1].names if name != MARKER]
-        for _, status in _files(walk):
+        for name, status in _files(walk):
             files += 1
             size_bytes += status.st_size
-    return files, size_bytes
+            entry, _, below = name.partition('/')
+            own = entry in marker.entries and (not below or is_made(os.path.basename(name)) or is_made(name))
+            foreign = foreign or ('' if own else _said(name))
+    return files, size_bytes, foreign
 
 
 def remove(

@@ -15,13 +15,7 @@ from seatrial.judge.change_points import changes
 from seatrial.judge.compare import SAME, MetricChange
 from seatrial.model.metric import HIGHER
 from seatrial.model.units import BINARY
-from seatrial.report.comparison.before_after import (
-    FAMILIES,
-    BeforeAfter,
-    change_words,
-    comparison,
-    family_of,
-)
+from seatrial.report.comparison.before_after import FAMILIES, BeforeAfter, change_words, comparison, family_of
 from seatrial.report.words import cut
 from seatrial.workload.words import by_key
 
@@ -105,12 +99,14 @@ class Nights:
 def gathered(summaries: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]], pl.DataFrame]) -> Nights:
     """The history from summaries of sessions, of one or several at a time."""
     parts = [
-        (rows.group_by('session').agg(pl.col('session_started', 'session_verdict').first()), _means(rows))
+        (rows.group_by('session').agg(pl.col('session_started', 'session_verdict').first()), *_means(rows))
         for rows in chain([pl.DataFrame(schema=SUMMARY)], summaries)
     ]
     # As one piece each: a filter would go through a piece for each session.
-    began, means = (pl.concat(tables, rechunk=True) for tables in zip(*parts, strict=True))
-    return Nights(began.sort('session'), means, rows_of)
+    began, means, kinds = (pl.concat(tables, rechunk=True) for tables in zip(*parts, strict=True))
+    families = {row.pop('of_kind'): family_of(row) for row in kinds.unique().iter_rows(named=True)}
+    family = pl.col('of_kind').replace_strict(families, return_dtype=pl.Enum(FAMILIES))
+    return Nights(began.sort('session'), means.with_columns(family=family).drop('of_kind'), rows_of)
 
 
 def trend(
@@ -169,33 +165,26 @@ def trend(
     return Trend(history.began['session'].to_list(), nights, places_of, level, level * monthly, turns)
 
 
-def _means(rows: pl.DataFrame) -> pl.DataFrame:
-    """The logarithm of each metric's mean in each session; more is better. key: the same in all sessions"""
-    means = (
-        rows.lazy()
-        .filter(
-            ~OF_ONE_SESSION
-            & (pl.col('metric_verdict') != 'INVALID')
-            & pl.col('value').is_not_null()
-            & (pl.col('unit') != '')
-            & pl.col('steers').fill_null(True)
-        )
-        .select(
-            *('session', 'file_system', 'better', 'value', *_KIND),
-            kind_of=pl.struct(_KIND).hash(),
-            key=pl.struct(*OF_METRIC[:-1], pl.col('cache').fill_null(''), 'unit', 'better').hash(),
-        )
-        .collect()
+def _means(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The logarithm of each metric's mean in each session; more is better. key, of_kind: the same in all sessions.
+    And what kinds of metrics these are, by `of_kind`."""
+    counted = rows.filter(
+        ~OF_ONE_SESSION
+        & (pl.col('metric_verdict') != 'INVALID')
+        & pl.col('value').is_not_null()
+        & (pl.col('unit') != '')
+        & pl.col('steers').fill_null(True)
     )
-    kinds = means.unique('kind_of')
-    families = pl.Series([family_of(row) for row in kinds.iter_rows(named=True)], dtype=pl.Enum(FAMILIES))
+    of_kind = pl.struct(_KIND).hash().alias('of_kind')
     sign = pl.when(pl.col('better') == HIGHER).then(1.0).otherwise(-1.0)
-    # Categories: names that many rows share take a quarter of the memory so.
-    return means.join(kinds.select('kind_of', family=families), on='kind_of').select(
+    means = counted.select(
+        # Categories: names that many rows share take a quarter of the memory so.
         pl.col('file_system', 'session').cast(pl.Categorical),
-        *('family', 'key'),
+        of_kind,
+        key=pl.struct(*OF_METRIC[:-1], pl.col('cache').fill_null(''), 'unit', 'better').hash(),
         good=sign * pl.col('value').log(),
     )
+    return means, counted.unique(_KIND).select(*_KIND, of_kind)
 
 
 def _levels(means: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]]:
