@@ -267,8 +267,8 @@ def found_at(path: str) -> Tuple[int, int, str]:
             files += 1
             size_bytes += status.st_size
             entry, _, below = name.partition('/')
-            own = entry in marker.entries and (not below or is_made(os.path.basename(name)) or is_made(name))
-            foreign = foreign or ('' if own else _said(name))
+            is_ours = entry in marker.entries and (not below or is_made(os.path.basename(name)) or is_made(name))
+            foreign = foreign or ('' if is_ours else _said(name))
     return files, size_bytes, foreign
 
 
