@@ -244,12 +244,7 @@ def real_session(
     of_python = [{'name': 'posixops'}] if 'posixops' in engines else []
     text = REAL_TRIAL.format(folder=folder, engines=json.dumps(listed + of_python), checks=checks, sizes=sizes)
     (folder / 'trial.yaml').write_text(text)
-    argv = [
-        SEATRIAL,
-        'run',
-        f'--site={folder}',
-        f'--checks={REPOSITORY / "checks"}',
-    ]
+    argv = [SEATRIAL, 'run', f'--site={folder}', f'--checks={REPOSITORY / "checks"}']
     environment = {**os.environ, 'TMPDIR': str(folder)}  # where ReFrame leaves a log
     answer = subprocess.run(
         [*argv, f'--profile={profile}'], env=environment, capture_output=True, text=True, check=False

@@ -12,16 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 import numpy as np
-from coverage import (
-    Ends,
-    autocorrelated,
-    check_against_the_rule,
-    gamma,
-    half_width,
-    lognormal,
-    normal,
-    stopped,
-)
+from coverage import Ends, autocorrelated, check_against_the_rule, gamma, half_width, lognormal, normal, stopped
 from harness import run
 from scipy import stats
 

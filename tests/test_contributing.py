@@ -27,7 +27,7 @@ TESTS = (
     'tests/local_site.py',
     'tests/site_fixtures.py',
     'tests/transcript.py',
-    'tests/transcripts/dd',
+    'tests/transcripts',
     'tests/engine/test_registry.py',
     'tests/filesystem/test_registry.py',
 )

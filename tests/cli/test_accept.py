@@ -193,9 +193,9 @@ def test_allocations_are_taken_to_differ_by_what_the_nights_before_them_have_sho
 
 def test_a_noise_that_no_history_shows_is_named_and_its_allocation_left_out(on_site, contract, allocation):
     folder = allocation(FIRST, '1.1', 200.0)
-    kept = json.loads((folder / 'session.json').read_text())
-    kept['contract']['noise'] = -0.1
-    (folder / 'session.json').write_text(json.dumps(kept))
+    content = json.loads((folder / 'session.json').read_text())
+    content['contract']['noise'] = -0.1
+    (folder / 'session.json').write_text(json.dumps(content))
     done = on_site('accept', '--judge', '--criterion=1.1')
     assert (done.status, f'{folder}: what is in it contradicts itself' in done.out) == (12, True)
     assert "noise is '-0.1'" in done.out

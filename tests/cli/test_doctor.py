@@ -237,16 +237,14 @@ def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, mon
     assert 'P17c: filer:/home is mounted soft; mount it hard' in ' '.join(doctor().out.split())
 
 
-def on_lustre(folder, monkeypatch, stack, changes):
+def on_lustre(folder, monkeypatch, stack, changed):
     monkeypatch.setattr(driver, 'DF_S', 0.3)
     stand = stack.enter_context(standing(folder, monkeypatch))
-    stand.now(**changes)
-    return stand.mount
+    stand.now(**changed)
 
 
-def on_beegfs(folder, monkeypatch, stack, shown):
-    BeeGfsStand(folder, folder / 'mnt', monkeypatch).now(**shown)
-    return folder / 'mnt'
+def on_beegfs(folder, monkeypatch, stack, changed):
+    BeeGfsStand(folder, folder / 'mnt', monkeypatch).now(**changed)
 
 
 BRICKS = glusterfs.parse_files((TRANSCRIPTS / 'glusterfs' / 'bricks-distributed.txt').read_text())
@@ -258,18 +256,13 @@ def on_gluster(folder, monkeypatch, stack, changed):
         file = folder / 'mnt' / '.meta' / 'graphs' / 'active' / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    return folder / 'mnt'
 
 
-def on_ceph(folder, monkeypatch, stack, changes):
-    osds = [
-        {'osd': number, 'in': 1, 'up': 1, 'state': ['exists', 'up'], **changes.get(number, {})} for number in range(3)
-    ]
-    content = json.dumps({'osds': osds, 'checks': changes.get('checks', {})})
+def on_ceph(folder, monkeypatch, stack, changed):
     monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'ceph', 'n1:6789:/', 'rw')])
     monkeypatch.setattr(ceph, '_UNTOLD', [])
-    program(folder, monkeypatch, 'ceph', f"echo '{content}'")
-    return folder / 'mnt'
+    osds = [{'osd': number, 'in': 1, 'up': number not in changed} for number in range(3)]
+    program(folder, monkeypatch, 'ceph', f"echo '{json.dumps({'osds': osds, 'checks': changed})}'")
 
 
 def on_gpfs(folder, monkeypatch, stack, changed):
@@ -278,61 +271,52 @@ def on_gpfs(folder, monkeypatch, stack, changed):
     for name, section in (('mmlsdisk', 'mmlsdisk-Y'), ('mmhealth', 'mmhealth-node-show-Y')):
         text = transcripts('gpfs')[section]['out'].replace(*changed)
         program(folder, monkeypatch, name, f"cat <<'END'\n{text}END")
-    return folder / 'mnt'
 
 
-def beegfs_target(number, words):
-    return {'storage_target_state': state(number, words)}
-
-
-SILENT = BRICKS['lab-client-3/private'].replace('connected = 1', 'connected = 0')
+STANDS = {'lustre': on_lustre, 'beegfs': on_beegfs, 'glusterfs': on_gluster, 'cephfs': on_ceph, 'gpfs': on_gpfs}
+SILENT = {'lab-client-3/private': BRICKS['lab-client-3/private'].replace('connected = 1', 'connected = 0')}
+OFFLINE, RESYNC = (
+    {'storage_target_state': state(number, words)}
+    for number, words in ((2, 'Offline / Good'), (3, 'Online / Needs-resync'))
+)
 
 
 @pytest.mark.parametrize(
-    ('kind', 'stand', 'changes', 'shown', 'away'),
+    ('kind', 'changed', 'shown', 'away'),
     [
-        ('beegfs', on_beegfs, {}, 'storage targets 3: 1-3; metadata targets 1: 1; route TCP', ''),
-        (
-            'beegfs',
-            on_beegfs,
-            beegfs_target(2, 'Offline / Good'),
-            '; storage target 2 offline;',
-            'storage target 2 of',
-        ),
-        ('beegfs', on_beegfs, beegfs_target(3, 'Online / Needs-resync'), '; storage target 3 needs resync;', ''),
-        ('beegfs', on_beegfs, {'storage_nodes': FALLBACK}, 'TCP [fallback route]', ''),
-        ('glusterfs', on_gluster, {}, 'bricks 4: 0-3', ''),
-        (
-            'glusterfs',
-            on_gluster,
-            {'lab-client-3/private': SILENT},
-            '; brick 3 n2:/srv/4/b not connected',
-            'n2:/srv/4/b',
-        ),
-        ('cephfs', on_ceph, {}, 'OSDs 3: 0-2; clusters 1: 0', ''),
-        ('cephfs', on_ceph, {1: {'up': 0}}, 'OSDs 3: 0-2; OSD 1 down', 'osd.1: down'),
-        ('cephfs', on_ceph, {'checks': {'PG_DEGRADED': {}}}, 'cluster 0 PG_DEGRADED', ''),
-        ('lustre', on_lustre, {}, 'OSTs 4: 0-3', ''),
-        ('lustre', on_lustre, {'away': [1]}, 'OST 1 does not answer', 'lustre-OST0001: does not answer'),
-        ('lustre', on_lustre, {'df': '310'}, 'OST 3 degraded', ''),
-        ('lustre', on_lustre, {'inactive': [3]}, 'OST 3 inactive', ''),
-        ('gpfs', on_gpfs, ('', ''), 'disks 7: 1-7; nodes 1: 0', ''),
-        ('gpfs', on_gpfs, ('ready:up:3', 'ready:down:3'), 'disk 3 down', 'RG003VS004: down'),
-        ('gpfs', on_gpfs, ('ib0:NIC:HEALTHY', 'ib0:NIC:FAILED'), 'NETWORK of ib0 FAILED', 'this node: NETWORK of'),
-        ('gpfs', on_gpfs, ('FILESYSTEM:HEALTHY', 'FILESYSTEM:DEGRADED'), 'FILESYSTEM of scratch DEGRADED', ''),
+        ('beegfs', {}, 'storage targets 3: 1-3; metadata targets 1: 1; route TCP', ''),
+        ('beegfs', OFFLINE, '; storage target 2 offline;', 'storage target 2 of'),
+        ('beegfs', RESYNC, '; storage target 3 needs resync;', ''),
+        ('beegfs', {'storage_nodes': FALLBACK}, 'TCP [fallback route]', ''),
+        ('glusterfs', {}, 'bricks 4: 0-3', ''),
+        ('glusterfs', SILENT, '; brick 3 n2:/srv/4/b not connected', 'n2:/srv/4/b'),
+        ('cephfs', {}, 'OSDs 3: 0-2; clusters 1: 0', ''),
+        ('cephfs', {1: 'down'}, 'OSDs 3: 0-2; OSD 1 down', 'osd.1: down'),
+        ('cephfs', {'PG_DEGRADED': {}}, 'cluster 0 PG_DEGRADED', ''),
+        ('lustre', {}, 'OSTs 4: 0-3', ''),
+        ('lustre', {'away': [1]}, 'OST 1 does not answer', 'lustre-OST0001: does not answer'),
+        ('lustre', {'df': '310'}, 'OST 3 degraded', ''),
+        ('lustre', {'df': '311'}, 'OST 3 no new objects', ''),
+        ('lustre', {'inactive': [3]}, 'OST 3 inactive', ''),
+        ('gpfs', ('', ''), 'disks 7: 1-7; nodes 1: 0', ''),
+        ('gpfs', ('ready:up:3', 'ready:down:3'), 'disk 3 down', 'RG003VS004: down'),
+        ('gpfs', ('ready:up:3', 'being emptied:up:3'), 'disk 3 being emptied', ''),
+        ('gpfs', ('ib0:NIC:HEALTHY', 'ib0:NIC:FAILED'), 'NETWORK of ib0 FAILED', 'this node: NETWORK of'),
+        ('gpfs', ('FILESYSTEM:HEALTHY', 'FILESYSTEM:DEGRADED'), 'FILESYSTEM of scratch DEGRADED', ''),
     ],
 )
 def test_targets_of_each_type_are_shown_and_one_that_is_away_is_wrong(
-    doctor, site, monkeypatch, tmp_path, kind, stand, changes, shown, away
+    doctor, site, monkeypatch, tmp_path, kind, changed, shown, away
 ):
+    path = tmp_path / 'mnt' / 'trials'
+    site.change('type: posix, path: state/trials, records_on_target: true', f'type: {kind}, path: {path}')
     with contextlib.ExitStack() as stack:
-        path = stand(tmp_path, monkeypatch, stack, changes) / 'trials'
+        STANDS[kind](tmp_path, monkeypatch, stack, changed)
         path.mkdir(parents=True)
-        site.change('type: posix, path: state/trials, records_on_target: true', f'type: {kind}, path: {path}')
         done = doctor()
     text = ' '.join(done.out.split())
-    assert shown in text
     refused = 'x wrong targets of scratch P22: 1 of ' in text
+    assert shown in text
     assert (done.status, refused, away in text) == (64 if away else 0, bool(away), True)
 
 

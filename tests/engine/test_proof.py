@@ -1,10 +1,16 @@
 """What the tasks of the proof of contents write, and what they find when it is read back."""
 
+import errno
+import json
+import os
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from seatrial.engine.proof import SHOWN, ProofSpec, compare, data_of, offsets, write
+from seatrial.engine.failed_call import failed_calls
+from seatrial.engine.proof import FAILED, SHOWN, ProofSpec, compare, data_of, main, offsets, write
+from seatrial.model.codec import to_json
 from seatrial.model.units import KIB
 from seatrial.workload.access import data_access, file_name
 
@@ -107,6 +113,20 @@ def test_when_the_time_is_over_one_transfer_is_written_and_compared_all_the_same
     counts = written('own files', limit_s=0.0)
     assert counts == [1] * TASKS
     assert [report.transfers for report in read('own files', counts, limit_s=0.0)] == [1] * TASKS
+
+
+@pytest.mark.parametrize(('call', 'name'), [('fsync', ()), ('open', ('data.00000000',))])
+def test_a_failed_call_of_an_open_file_is_told_from_one_that_is_given_its_name(
+    there, monkeypatch, capsys, call, name
+):
+    def fail(*arguments):
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), *name)
+
+    (there / 'spec.json').write_text(json.dumps(to_json(spec_of('own files'))))
+    monkeypatch.setattr(os, call, fail)
+    assert main(['spec.json', '0']) == FAILED
+    (failed,) = failed_calls(f'task 0 on n1: {json.loads(capsys.readouterr().out)["failed"]}')
+    assert (failed.errno, failed.file, failed.on_descriptor) == ('ENOENT', 'data.00000000', not name)
 
 
 def test_no_two_places_and_no_two_runs_have_the_same_data():

@@ -215,32 +215,6 @@ def test_the_state_of_beegfs_has_its_version_uuid_and_the_layout_of_the_director
     assert (state['default layout'], state['beegfs connCommRetrySecs']) == ('c4.S512k.p1', '600')
 
 
-DISKS, HEALTH = (transcripts('gpfs')[name]['out'] for name in ('mmlsdisk-Y', 'mmhealth-node-show-Y'))
-
-
-@pytest.mark.parametrize(
-    ('disks', 'health', 'wrong'),
-    [
-        (DISKS, HEALTH, []),
-        (DISKS.replace('ready:up:3', 'ready:down:3'), HEALTH, [('RG003VS004', 'down', ())]),
-        (DISKS.replace('ready:up:3', 'being emptied:up:3'), HEALTH, [('RG003VS004', '', ('being emptied',))]),
-        (DISKS, HEALTH.replace('ib0:NIC:HEALTHY', 'ib0:NIC:FAILED'), [('this node', 'NETWORK of ib0 FAILED', ())]),
-        (
-            DISKS,
-            HEALTH.replace('FILESYSTEM:HEALTHY', 'FILESYSTEM:DEGRADED'),
-            [('this node', '', ('FILESYSTEM of scratch DEGRADED',))],
-        ),
-    ],
-)
-def test_disks_and_the_health_of_the_node_are_the_targets_of_gpfs(monkeypatch, disks, health, wrong):
-    answers = {'mmlsdisk': Answer(disks, 0), 'mmhealth': Answer(health, 0)}
-    monkeypatch.setattr(gpfs, 'ask', lambda argv, deadline_s: answers[argv[0].rpartition('/')[2]])
-    monkeypatch.setattr(gpfs, 'look', lambda path: (Mount('/gpfs', 'gpfs', 'scratch', 'rw'), ''))
-    rows = by_type('gpfs').targets('/gpfs').rows
-    assert len(rows) == 7 + 1
-    assert [(row.name, row.fault, row.troubles) for row in rows if row.fault or row.troubles] == wrong
-
-
 ATTRIBUTES = """file name:            /gpfs/trials
 metadata replication: 1 max 2
 flags:

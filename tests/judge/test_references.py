@@ -32,14 +32,7 @@ def made(parts):
 @pytest.mark.parametrize(
     ('reference', 'mean', 'engine', 'point', 'interval', 'ends'),
     [
-        (
-            CONTRACT,
-            100.0,
-            'fio',
-            'inside',
-            'inside',
-            '100 is inside, and so is its 90 % interval 99.328 to 100.68',
-        ),
+        (CONTRACT, 100.0, 'fio', 'inside', 'inside', '100 is inside, and so is its 90 % interval 99.328 to 100.68'),
         (CONTRACT, 100.0, 'dd', 'inside', 'inside', ''),  # it is for every engine
         (CONTRACT, 80.0, 'fio', 'outside', 'outside', ''),
         (CONTRACT, 90.2, 'fio', 'inside', 'undecided', 'crosses the bound'),

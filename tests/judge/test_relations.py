@@ -11,14 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from seatrial.judge.relations import (
-    does_not_degrade,
-    falls_with,
-    insensitive,
-    lies_between,
-    plateaus,
-    unimodal,
-)
+from seatrial.judge.relations import does_not_degrade, falls_with, insensitive, lies_between, plateaus, unimodal
 from seatrial.model.plan import StoppingRule
 
 # Six samples with the mean 1 and a standard deviation of sqrt(0.4) times the spread.

@@ -247,18 +247,12 @@ def test_a_fact_of_a_launch_that_is_not_valid_is_not_told():
 
 
 @pytest.mark.parametrize(
-    ('holds', 'verdict'),
-    [([], 'PASS'), ([True, False], 'FAIL'), ([True, None], 'INCONCLUSIVE')],
+    ('holds', 'verdict'), [([], 'PASS'), ([True, False], 'FAIL'), ([True, None], 'INCONCLUSIVE')]
 )
 def test_a_guarantee_that_is_enforced_decides(holds, verdict):
     result = of_fact(*holds)
-    assert (
-        result.verdict,
-        [reason.startswith(f'P: {verdict}: kept: in repetition 1 ') for reason in result.reasons],
-    ) == (
-        verdict,
-        [True] * (verdict != 'PASS'),
-    )
+    named = [reason.startswith(f'P: {verdict}: kept: in repetition 1 ') for reason in result.reasons]
+    assert (result.verdict, named) == (verdict, [True] * (verdict != 'PASS'))
 
 
 def test_a_broken_guarantee_is_context_unless_it_is_enforced():

@@ -110,11 +110,7 @@ def properties(make):
     [
         ('FileMetadata', 'file_create@shared', 'MEASURED: mean 9000 op/s, n = 6'),
         ('FileMetadata', 'file_create, private / shared', '1.50 (1.49 - 1.51)'),
-        (
-            'PosixOperations',
-            'mkdir@shared',
-            'MEASURED: mean 3000 op/s, n = 6, p50 333 \u00b5s, p99.9 3.00 ms',
-        ),
+        ('PosixOperations', 'mkdir@shared', 'MEASURED: mean 3000 op/s, n = 6, p50 333 \u00b5s, p99.9 3.00 ms'),
         ('AttributeCache', 'ls_first@891', 'MEASURED: mean 1910 op/s, n = 6'),
         ('PosixSemantics', 'read_after_close', 'holds: the other task read 4096 bytes of 4096'),
         ('PosixSemantics', 'direct_io', 'not tried: open(2) with O_DIRECT: Invalid argument'),

@@ -351,10 +351,10 @@ def _row(
 
 def _assumed(outcome: CriterionOutcome) -> list[tuple[str, str]]:
     noise = assumed_noise(outcome.counted) if len(outcome.counted) > 1 else NOISE
-    said = (
+    words = (
         f'are taken to differ by {noise:.3g} at least (as a logarithm), for the nights before them differ by no more'
     )
-    return [('Allocations', said)] if noise != NOISE else []
+    return [('Allocations', words)] if noise != NOISE else []
 
 
 def _setup(test: AcceptanceTest) -> list[tuple[str, str]]:

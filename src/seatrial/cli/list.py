@@ -4,6 +4,7 @@ import shutil
 from functools import partial
 
 import click
+import reframe  # noqa: F401  (first: a warning of its own looks through all modules that are there)
 
 from seatrial.check.catalogue import covered
 from seatrial.check.contract import wrong_contract
@@ -71,7 +72,7 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
         if target.no_layout:
             screen.print(f'{name}: {target.no_layout}', soft_wrap=True)
     say_not_applicable(screen, session, why)
-    notes = [*wrong_contract(site, checks), *missing_options(site, asked.profile)]
+    notes = [*wrong_contract(site), *missing_options(site, asked.profile)]
     notes += overlapping(site, asked.profile, plans)
     screen.print(_at_risk(plans), soft_wrap=True)
     for note in [*notes, *refuse(site, plans, beyond_schedule(site, asked.profile, plans))]:

@@ -135,7 +135,10 @@ def main(arguments: List[str]) -> int:
     try:
         report = write(spec, rank, host) if writes else compare(spec, rank, host)
     except OSError as error:
-        report = ProofReport(rank, host, 0, failed=': '.join([spec.phase, error.strerror or str(error), name]))
+        said = error.strerror or str(error)
+        # A name behind it is that of a call that was given one, as open(2); an open file's stands before it.
+        words = [f'{spec.phase}, file {name}', said] if error.filename is None else [spec.phase, said, name]
+        report = ProofReport(rank, host, 0, failed=': '.join(words))
     print(json.dumps(to_json(report)), flush=True)
     return FAILED if report.failed else 0
 

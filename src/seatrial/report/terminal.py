@@ -54,16 +54,16 @@ def table_of(*headings: str) -> Table:
     return made
 
 
-def rows_of(said: Sequence[str]) -> int:
+def rows_of(lines: Sequence[str]) -> int:
     """The rows of a terminal that these lines take."""
-    return sum(max(1, -(-len(line) // WIDE)) for line in said)
+    return sum(max(1, -(-len(line) // WIDE)) for line in lines)
 
 
-def fitting(said: Sequence[str], rows: int) -> list[str]:
+def fitting(lines: Sequence[str], rows: int) -> list[str]:
     """The lines, each cut to its share of so many rows of a terminal, at a blank. A line stays in one piece, which
     the terminal may wrap: the output can be searched for it."""
-    length = max(1, rows // max(1, len(said))) * WIDE
-    return [line if len(line) <= length else f'{line[: length - 4].rpartition(" ")[0]} ...' for line in said]
+    length = max(1, rows // max(1, len(lines))) * WIDE
+    return [line if len(line) <= length else f'{line[: length - 4].rpartition(" ")[0]} ...' for line in lines]
 
 
 def say_loudly(screen: Console, line: str) -> None:

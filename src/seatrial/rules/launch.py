@@ -262,17 +262,17 @@ _invalid(
 
 
 _label(
-    'P24',
-    'The MPI library of the engine says nothing of its network',
-    'see its raw output in the records; a slow transport slows collective I/O and barriers',
-    'Open MPI: "No preset parameters", "more than one active ports", "error initializing an OpenFabrics device"',
-)
-_label(
     'P23',
     'The tasks of a node share cores only where it has fewer cores than tasks',
     BIND,
     'proc(5), Cpus_allowed_list of each task; on other nodes the job is taken to have as many cores as on its first',
 )(lambda launched: shared_cores(launched.bound, launched.cores))
+_label(
+    'P24',
+    'The MPI library of the engine says nothing of its network',
+    'see its raw output in the records; a slow transport slows collective I/O and barriers',
+    'Open MPI: "No preset parameters", "more than one active ports", "error initializing an OpenFabrics device"',
+)
 
 
 @_invalid_data(

@@ -532,20 +532,6 @@ class TestState:
         stand.now(params={'osc.lustre-OST0003-osc-ffff888105ab7000.max_rpcs_in_flight': '64\n'})
         assert DRIVER.state(str(stand.mount))['osc.max_rpcs_in_flight'] == '64 on OST 3; 8 on OST 0-2'
 
-    @pytest.mark.parametrize(
-        ('state', 'words'),
-        [
-            ({'df': '310'}, 'OST 3 degraded'),
-            ({'df': '311'}, 'OST 3 no new objects'),
-            ({'inactive': [3]}, 'OST 3 inactive'),
-        ],
-    )
-    def test_what_is_wrong_with_a_target_is_a_change(self, stand, state, words):
-        before = DRIVER.state(str(stand.mount))
-        stand.now(**state)
-        changed = {change.key: change.after for change in changes(before, DRIVER.state(str(stand.mount)))}
-        assert words in (changed['OSTs'] or '')
-
     def test_a_target_that_is_away_ends_lfs_df_at_its_deadline_and_is_told(self, stand, monkeypatch):
         monkeypatch.setattr(lustre, 'DF_S', 0.3)
         stand.now(df='320')

@@ -85,7 +85,7 @@ def preloaded(monkeypatch):
     [
         ('P17c', soft, {}, 'filer:/home is mounted soft'),
         ('P21a', preloaded, {}, 'LD_PRELOAD is /opt/libtrace.so'),
-        ('P16c', lambda monkeypatch: None, {'node_memory': 1 << 60}, 'and the site says 1024 PiB'),
+        ('P16c', lambda monkeypatch: None, {'node_memory': 1 << 60}, 'and the site says 1020 PiB'),
     ],
 )
 def test_what_a_node_has_beside_the_plan_is_labelled(lab, stub_fio, monkeypatch, rule, so, changes, words):

@@ -65,12 +65,7 @@ def test_the_summary_has_a_row_a_criterion_and_escapes_what_people_wrote():
     text = summary(page())
     assert text.startswith('# FAIL: Scratch \\<b\\>\n')
     rows = [line for line in text.splitlines() if line.startswith('| ')][1:]
-    assert [row.split(' | ')[0] for row in rows] == [
-        '| PASS',
-        '| FAIL (waived)',
-        '| INCONCLUSIVE',
-        '| INCONCLUSIVE',
-    ]
+    assert [row.split(' | ')[0] for row in rows] == ['| PASS', '| FAIL (waived)', '| INCONCLUSIVE', '| INCONCLUSIVE']
 
 
 def test_junit_is_green_for_what_is_met_alone():

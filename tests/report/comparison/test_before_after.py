@@ -118,8 +118,7 @@ def test_what_is_invalid_is_named_and_never_compared():
 
 def test_launches_that_are_not_valid_do_not_count():
     after = nights(first=5).with_columns(
-        pl.when(pl.col('repetition') == 0).then(1.0).otherwise('value').alias('value'),
-        valid=pl.col('repetition') > 0,
+        pl.when(pl.col('repetition') == 0).then(1.0).otherwise('value').alias('value'), valid=pl.col('repetition') > 0
     )
     assert set(verdicts(comparison(nights(), after)).values()) == {SAME}
 

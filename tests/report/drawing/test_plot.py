@@ -115,11 +115,8 @@ def test_ticks_are_round_in_the_unit_which_stands_on_the_axis(means, labels):
 )
 def test_an_axis_of_time_counts_from_its_beginning_in_a_unit_that_fits(seconds, unit, last):
     axis = time_scale(1e9, 1e9 + seconds, 'the beginning')
-    assert (axis.label, axis.ticks[0], axis.ticks[-1]) == (
-        f'{unit} since the beginning',
-        Tick(1e9, '0'),
-        Tick(1e9 + seconds, last),
-    )
+    assert axis.label == f'{unit} since the beginning'
+    assert (axis.ticks[0], axis.ticks[-1]) == (Tick(1e9, '0'), Tick(1e9 + seconds, last))
 
 
 @given(st.lists(st.tuples(st.floats(0, 300), st.text('0', min_size=1, max_size=9)), max_size=12))

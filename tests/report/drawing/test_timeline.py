@@ -56,11 +56,7 @@ def boxes_of(result, *kinds):
 
 def test_the_lines_step_from_look_to_look_on_an_axis_from_zero(make, case):
     drawing = drawn(case, make.counted([100.0, 50.0] * 15, [300.0] * 30))
-    assert lines_of(drawing)['read'][0][:3] == [
-        (BEGIN, 100 * MIB),
-        (BEGIN + 1, 100 * MIB),
-        (BEGIN + 1, 50 * MIB),
-    ]
+    assert lines_of(drawing)['read'][0][:3] == [(BEGIN, 100 * MIB), (BEGIN + 1, 100 * MIB), (BEGIN + 1, 50 * MIB)]
     assert (drawing['chart'].y.low, drawing['chart'].y.label, drawing['step_s']) == (0.0, 'MiB/s', 0.0)
     assert drawing['chart'].y.high > 300 * MIB and not why_none(replace(case, telemetry=make.counted([1.0])))
 

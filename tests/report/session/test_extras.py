@@ -70,10 +70,7 @@ def test_each_class_that_was_filled_in_has_its_share_beside_the_target(make, row
         return make.case(plan, records._replace(samples=filled))
 
     assert rows_of(case(FILLED[0]), 'What was filled in') == ['1 1 25 % 25 %', '2 2 50 % 50 %', '3 1 25 % 25 %']
-    assert rows_of(case(FILLED[1]), 'What was filled in') == [
-        'to 1 KiB 30 0.2 % 10 %',
-        'to 4 KiB 12 345 100 % 90 %',
-    ]
+    assert rows_of(case(FILLED[1]), 'What was filled in') == ['to 1 KiB 30 0.2 % 10 %', 'to 4 KiB 12 345 100 % 90 %']
     assert rows_of(case(), 'What was filled in') is None
 
 

@@ -65,10 +65,8 @@ def test_where_the_run_directories_lay_is_no_change_of_a_setting(case):
 
 
 def test_every_file_system_has_its_own(case):
-    assert [state['name'] for state in states([case(BEFORE, {}), case({'a': 'b'}, {}, name='home')])] == [
-        'scratch',
-        'home',
-    ]
+    seen = states([case(BEFORE, {}), case({'a': 'b'}, {}, name='home')])
+    assert [state['name'] for state in seen] == ['scratch', 'home']
 
 
 def test_full_and_silent_targets_are_noted(case):
@@ -78,11 +76,7 @@ def test_full_and_silent_targets_are_noted(case):
         (1, 'nearly full: figures on it are lower'),
         (2, 'does not answer'),
     ]
-    assert [None if target['share'] is None else round(target['share'], 2) for target in state['targets']] == [
-        0.4,
-        0.9,
-        None,
-    ]
+    assert [target['share'] for target in state['targets']] == [pytest.approx(0.4), pytest.approx(0.9), None]
 
 
 @pytest.mark.parametrize(

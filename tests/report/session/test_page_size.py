@@ -95,7 +95,7 @@ def test_the_end_of_a_session_takes_25_rows_of_a_terminal_of_which_the_first_is_
     for evidence in (smoke, failing(make, 40), make.varied()):
         screen = Console(file=io.StringIO(), width=200, highlight=False, markup=False)
         session = Session('s', Path('s'), load_site(REPOSITORY / 'site-config' / 'local'), PROFILES['smoke'], ())
-        show(screen, session, [(each.plan, each.records) for each in evidence.cases], evidence.result)
+        show(screen, session, [(case.plan, case.records) for case in evidence.cases], evidence.result)
         lines = screen.file.getvalue().splitlines()
         assert evidence.result.verdict.value in lines[0]
         assert rows_of(lines) <= 25 and len(' '.join(lines).split()) <= 400, lines

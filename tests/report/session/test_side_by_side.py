@@ -74,10 +74,8 @@ def test_intervals_that_overlap_do_not_tell_two_file_systems_apart(make):
 def test_what_is_invalid_is_neither_the_best_nor_compared(make):
     good, bad = trees_on(make, {'scratch': 1.0}), trees_on(make, {'fast': 9.0}, findings={'create@shared': [WRONG]})
     cells = cells_of(beside([*good, *bad], BINARY)[0]['bands'][0])
-    assert (cells['fast', 'file_create']['share'], cells['fast', 'file_create']['metric'].verdict.value) == (
-        None,
-        'INVALID',
-    )
+    broken = cells['fast', 'file_create']
+    assert (broken['share'], broken['metric'].verdict.value) == (None, 'INVALID')
     assert cells['scratch', 'file_create']['best']
 
 
@@ -93,12 +91,8 @@ def test_cold_and_cached_figures_are_named_where_they_stand_in_one_column(make):
 def test_of_repeated_listings_only_the_first_is_called_cold(session):
     result = next(view for view in beside(session.cases, BINARY) if view['check'] == 'AttributeCache')
     cells = cells_of(result['bands'][0])
-    assert [cells[name, '1st listing']['cache'] for name in ('scratch', 'fast', 'vol0')] == [
-        'cold',
-        'cached',
-        'cached',
-    ]
-    assert [cells[name, '2nd listing']['cache'] for name in ('scratch', 'fast', 'vol0')] == ['', '', '']
+    caches = {name: [cells[name, f'{n} listing']['cache'] for n in ('1st', '2nd')] for name in MOUNTS}
+    assert caches == {'scratch': ['cold', ''], 'fast': ['cached', ''], 'vol0': ['cached', '']}
 
 
 def test_a_case_that_never_ran_keeps_its_row(make):

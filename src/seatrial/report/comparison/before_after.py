@@ -181,12 +181,7 @@ def rounds_of(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, str]:
 
 def to_json(result: BeforeAfter) -> dict[str, Any]:
     """The comparison as plain values; figures in base units."""
-    return {
-        **dataclasses.asdict(result),
-        'confidence': CONFIDENCE,
-        'notice': result.notice,
-        'counts': result.counts,
-    }
+    return {**dataclasses.asdict(result), 'confidence': CONFIDENCE, 'notice': result.notice, 'counts': result.counts}
 
 
 def change_words(change: MetricChange | None) -> tuple[str, str, str]:

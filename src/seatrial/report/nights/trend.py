@@ -15,13 +15,7 @@ from seatrial.judge.change_points import changes
 from seatrial.judge.compare import SAME, MetricChange
 from seatrial.model.metric import HIGHER
 from seatrial.model.units import BINARY
-from seatrial.report.comparison.before_after import (
-    FAMILIES,
-    BeforeAfter,
-    change_words,
-    comparison,
-    family_of,
-)
+from seatrial.report.comparison.before_after import FAMILIES, BeforeAfter, change_words, comparison, family_of
 from seatrial.report.words import cut
 from seatrial.workload.words import by_key
 
