@@ -47,8 +47,8 @@ def stand(monkeypatch, tmp_path):
     monkeypatch.setenv('PATH', str(bin_), prepend=os.pathsep)
     ping = tmp_path / 'ping'
 
-    def now(said='ping.out', follows=True):
-        ping.write_text(FUSE[said])
+    def now(file='ping.out', follows=True):
+        ping.write_text(FUSE[file])
         for name in ('pvfs2-ping', 'pvfs2-viewdist', 'pvfs2-xattr'):
             kept = str(tmp_path / 'kept')
             text = PROGRAM.format(python=sys.executable, kept=kept, ping=str(ping), follows=follows)
@@ -75,9 +75,9 @@ def test_a_server_that_does_not_answer_is_away(stand):
 
 @given(st.integers(0, len(FUSE['down-ping.out'])))
 def test_a_ping_cut_short_anywhere_accuses_no_server_that_answered(length):
-    found = orangefs.servers_of(FUSE['down-ping.out'][:length])
-    assert set(found) <= {f'tcp://127.0.0.1:{port}' for port in (3334, 3335, 3336)}
-    assert all(well or address.endswith('3336') for address, well in found.items())
+    servers = orangefs.servers_of(FUSE['down-ping.out'][:length])
+    assert set(servers) <= {f'tcp://127.0.0.1:{port}' for port in (3334, 3335, 3336)}
+    assert all(well or address.endswith('3336') for address, well in servers.items())
 
 
 @pytest.mark.parametrize(

@@ -285,15 +285,13 @@ def worsened(before: Sequence[TargetRow], after: Sequence[TargetRow]) -> Lost:
     known = {row.name: row for row in before}
     both = [(known[row.name], row) for row in after if row.name in known]
     lost = [f'{row.name}: {row.fault}' for then, row in both if row.fault and not then.fault]
-    worse = [
-        f'{row.name}: {trouble}' for then, row in both for trouble in row.troubles if trouble not in then.troubles
-    ]
+    worse = [f'{row.name}: {word}' for then, row in both for word in row.troubles if word not in then.troubles]
     return Lost('; '.join(lost), worse='; '.join(worse))
 
 
 def conditions(targets: Targets) -> Dict[str, str]:
     """The state of targets as settings (Driver.state): by kind their numbers, and those with faults; the routes."""
-    settings: Dict[str, str] = {'targets': f'unknown: {targets.unseen}'} if targets.unseen else {}
+    shown: Dict[str, str] = {'targets': f'unknown: {targets.unseen}'} if targets.unseen else {}
     for kind in dict.fromkeys(row.kind for row in targets.rows):
         rows = [row for row in targets.rows if row.kind == kind]
         attention: Dict[str, List[int]] = {}
@@ -301,11 +299,9 @@ def conditions(targets: Targets) -> Dict[str, str]:
             for word in (*(() if row.active or row.fault else ('inactive',)), *row.flags, *filter(None, [row.fault])):
                 attention.setdefault(word, []).append(row.number)
         words = [f'{len(rows)}: {spelled([row.number for row in rows])}']
-        settings[f'{kind}s'] = '; '.join(
-            words + [f'{kind} {spelled(numbers)} {word}' for word, numbers in attention.items()]
-        )
+        shown[f'{kind}s'] = '; '.join(words + [f'{kind} {spelled(ids)} {word}' for word, ids in attention.items()])
     routes = sorted({row.route for row in targets.rows if row.route})
-    return {**settings, 'route': '; '.join(routes)} if routes else settings
+    return {**shown, 'route': '; '.join(routes)} if routes else shown
 
 
 def spelled(indices: Sequence[int]) -> str:

@@ -22,16 +22,14 @@ class Stripes(NamedTuple):
 
 def plain_stripes(layout: Layout) -> Optional[Stripes]:
     """The plain stripes that a layout of any type asks for; None if it asks for anything else."""
-    stripes = Stripes()
+    plain = Stripes()
     for word in layout.asks:
         match = _STRIPES.match(word)
         if match is None:
             return None
         count, size_ = match.groups()
-        stripes = (
-            stripes._replace(stripe_count=int(count)) if count else stripes._replace(stripe_size=bytes_of(size_))
-        )
-    return stripes
+        plain = plain._replace(stripe_count=int(count)) if count else plain._replace(stripe_size=bytes_of(size_))
+    return plain
 
 
 def binary(size: int) -> str:

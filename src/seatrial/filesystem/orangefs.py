@@ -124,21 +124,21 @@ class OrangeFs(Mounted):
         wanted = f'strip_size:{_asked(layout)}'
         try:
             _set(directory, wanted)
-            found = _stripe_of_new_files(directory)
+            got = _stripe_of_new_files(directory)
         except NoAnswer as error:
             return str(error)
-        return None if found == wanted else f'{wanted} was asked for, and {directory} has {found}'
+        return None if got == wanted else f'{wanted} was asked for, and {directory} has {got}'
 
     def granted(self, file: str, layout: Layout) -> Granted:
         if layout.type != self.name:
             return super().granted(file, layout)
         try:
-            found = strip_of(_said('pvfs2-viewdist', '-f', file))
+            strip = strip_of(_said('pvfs2-viewdist', '-f', file))
         except NoAnswer as error:
             return Granted(differs=f'{layout.canonical} was asked for, and what {file} has is not known: {error}')
-        if found == _asked(layout):
+        if strip == _asked(layout):
             return Granted()
-        return Granted(differs=f'{layout.canonical} was asked for, and the file has S{binary(found)}')
+        return Granted(differs=f'{layout.canonical} was asked for, and the file has S{binary(strip)}')
 
 
 _KEYS: Dict[str, Callable[[Any], Any]] = {'stripe_size': stripe_size('a stripe size')}
@@ -146,10 +146,10 @@ _KEYS: Dict[str, Callable[[Any], Any]] = {'stripe_size': stripe_size('a stripe s
 
 def servers_of(text: str) -> Dict[str, bool]:
     """The servers of `pvfs2-ping -m`, metadata servers first, and whether each answered."""
-    found: Dict[str, bool] = {}
-    for address, said in _SERVER.findall(text):
-        found[address] = found.get(address, True) and said == 'Ok'
-    return found
+    servers: Dict[str, bool] = {}
+    for address, status in _SERVER.findall(text):
+        servers[address] = servers.get(address, True) and status == 'Ok'
+    return servers
 
 
 def strip_of(text: str) -> int:
@@ -207,6 +207,6 @@ def _said(*argv: str) -> str:
     if answer.exit_status is None:
         raise NoAnswer(f'{argv[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
     if not answer.stdout.strip() and answer.exit_status:
-        said: List[str] = answer.stderr.strip().splitlines()
-        raise NoAnswer(f'{argv[0]} fails: {said[-1] if said else "without a word"}')
+        lines: List[str] = answer.stderr.strip().splitlines()
+        raise NoAnswer(f'{argv[0]} fails: {lines[-1] if lines else "without a word"}')
     return answer.stdout

@@ -289,7 +289,7 @@ def test_layouts_of_2_13_and_2_14_are_read(flags, sized, nosync):
 
 def test_of_a_component_that_clients_compress_it_is_said():
     flags = ('0', 'compress')
-    plain_, compressed = (COMPOSITE.format(flags=each, sized='stripe_size', nosync='') for each in flags)
+    plain_, compressed = (COMPOSITE.format(flags=flag, sized='stripe_size', nosync='') for flag in flags)
     assert parse_getstripe(compressed).words == f'{parse_getstripe(plain_).words}, compressed by its clients'
 
 

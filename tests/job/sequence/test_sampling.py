@@ -164,7 +164,7 @@ def mpi(lab, stub_fio, tmp_path, monkeypatch):
 def test_what_the_mpi_library_says_of_its_network_is_a_label_and_fails_nothing(mpi):
     result = mpi('nothing').result
     assert result.verdict is Verdict.MEASURED
-    (label,) = (each for each in result.labels if each.startswith('P24: '))
+    (label,) = (text for text in result.labels if text.startswith('P24: '))
     assert f": the MPI library says: '{OF_MPI}'; " in label
 
 

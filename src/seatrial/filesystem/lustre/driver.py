@@ -191,26 +191,24 @@ class Lustre(Mounted):
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
         """Features of this version and this user, found by asking and not by the version's number."""
-        capabilities = []
+        rows = []
         for command, option, what in _OPTIONS:
             try:
                 has = option in _options_of(command)
                 why = '' if has else f'lfs {command} has no {option} in this version'
             except (NoAnswer, NotUnderstood) as error:
                 has, why = False, str(error)
-            capabilities.append(Capability(what, has, why))
+            rows.append(Capability(what, has, why))
         try:
             instance = _mounted(path).instance
             for pattern, what in _READABLE:
                 values, errors = _params([pattern.format(instance=instance)])
-                capabilities.append(Capability(what, bool(values), '' if values else _why_none(errors)))
-            capabilities.append(_proof(path))
+                rows.append(Capability(what, bool(values), '' if values else _why_none(errors)))
+            rows.append(_proof(path))
         except (NoAnswer, NotUnderstood) as error:
-            capabilities += [
-                Capability(what, False, str(error)) for what in (*(what for _, what in _READABLE), PROOF)
-            ]
+            rows += [Capability(what, False, str(error)) for what in (*(what for _, what in _READABLE), PROOF)]
         cold = self.cold(path)
-        return (*capabilities, Capability('emptying the cache of this client', cold.possible, cold.why_not))
+        return (*rows, Capability('emptying the cache of this client', cold.possible, cold.why_not))
 
     def layout(self, name: str, settings: Any) -> Layout:
         return from_settings(settings).named(name)
@@ -508,14 +506,12 @@ def _output(argv: List[str], deadline_s: float = ANSWER_S) -> str:
 def _params(patterns: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[params.Param, ...], Dict[str, str]]:
     """The parameters that could be read, and the errors of the others."""
     answer = _ended(['lctl', 'get_param', *patterns], deadline_s)
-    values, errors = params.parse_params(answer.stdout), params.parse_param_errors(answer.stderr)
+    seen, errors = params.parse_params(answer.stdout), params.parse_param_errors(answer.stderr)
     if answer.exit_status:  # without a word where debugfs is closed to this user (seen)
         why = 'lctl says nothing' if _is_root() else 'only root may read it'
-        missing = (
-            pattern for pattern in patterns if not any(fnmatch.fnmatchcase(param.name, pattern) for param in values)
-        )
-        errors = {**{pattern.replace('.', '/'): why for pattern in missing}, **errors}
-    return values, errors
+        missing = (name for name in patterns if not any(fnmatch.fnmatchcase(param.name, name) for param in seen))
+        errors = {**{name.replace('.', '/'): why for name in missing}, **errors}
+    return seen, errors
 
 
 def _stats(names: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[params.Param, ...], Dict[str, str]]:
@@ -766,13 +762,13 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
     wished = {name: f'.*-{instance}.'.join(name.rsplit('.', 1)) for name in CLIENT_PARAMETERS}
     imports = [f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')]
     history = [f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')]
-    parameters, errors = _params([*wished.values(), *imports, *history, *SERVER_PARAMETERS, 'jobid_var'])
+    seen, errors = _params([*wished.values(), *imports, *history, *SERVER_PARAMETERS, 'jobid_var'])
     state = {}
     for name, pattern in wished.items():
         kind, key = name.rsplit('.', 1)
         values = {
             _device(param.name): params.parse_fields(param.value).get(key, '') if '\n' in param.value else param.value
-            for param in parameters
+            for param in seen
             if param.name.startswith(f'{kind}.') and param.name.endswith(f'.{key}')
         }
         reason = errors.get(pattern.replace('.', '/'), 'nothing was reported')
@@ -780,24 +776,15 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
     if 'lruresize' in options.split(','):
         state['ldlm.namespaces.lru_size'] = 'dynamic'  # the number then is that of the locks of the moment
     for pattern in SERVER_PARAMETERS:
-        values = {
-            _device(param.name): param.value for param in parameters if fnmatch.fnmatchcase(param.name, pattern)
-        }
+        values = {_device(row.name): row.value for row in seen if fnmatch.fnmatchcase(row.name, pattern)}
         state[pattern] = _agreed(values) or unknown('no MDT on this node')
-    states = {
-        _device(param.name): params.parse_states(param.value) for param in parameters if param.name.endswith('.state')
-    }
+    states = {_device(row.name): params.parse_states(row.value) for row in seen if row.name.endswith('.state')}
     why = errors.get(history[0].replace('.', '/'), 'nothing was reported')
-    lost = [incident for incident in params.incidents({}, states) if incident.state == 'EVICTED']
-    evictions = [
-        f'{_target(incident.device)} at {time.strftime("%F %T", time.localtime(incident.time_s))}'
-        for incident in lost
-    ]
+    lost = [loss for loss in params.incidents({}, states) if loss.state == 'EVICTED']
+    evictions = [f'{_target(loss.device)} at {time.strftime("%F %T", time.localtime(loss.time_s))}' for loss in lost]
     state[REMEMBERED] = '; '.join(evictions) or (NONE_REMEMBERED if states else unknown(why))
-    state['jobid_var'] = next(
-        (param.value for param in parameters if param.name == 'jobid_var'), unknown('not reported')
-    )
-    known = [params.parse_import(param.value) for param in parameters if param.name.endswith('.import')]
+    state['jobid_var'] = next((param.value for param in seen if param.name == 'jobid_var'), unknown('not reported'))
+    known = [params.parse_import(param.value) for param in seen if param.name.endswith('.import')]
     why = errors.get(imports[0].replace('.', '/'), 'nothing was reported')
     versions = {_target(import_.name): import_.server_version for import_ in known}
     state['server versions'] = _agreed(versions) or unknown(why)

@@ -100,8 +100,7 @@ def _repeat(trial: Trial, point: Point, current: Sized, block: int, values: Figu
 
 def _phases_left(point: Point, values: Figures) -> List[str]:
     """The phases that still have a figure to give, and those before them that make or change the files."""
-    names = [[metric_type.name for metric_type in metrics_of(point, phase)] for phase in point.phases]
-    wanted = [any(None not in values[name] for name in of_phase) for of_phase in names]
+    wanted = [any(None not in values[kind.name] for kind in metrics_of(point, phase)) for phase in point.phases]
     last = max((place for place, is_wanted in enumerate(wanted) if is_wanted), default=-1)
     return [
         phase

@@ -111,9 +111,7 @@ def valid(sample: Sample) -> Measurement:
     wrong = [breach for breach in sample.findings if breach.effect != 'label']
     if wrong or sample.measurement is None:
         # An engine that fails says what it could not do, and a lost connection beside it says why.
-        raise NotValid(
-            f'the {sample.stage} failed: ' + '; '.join(f'{breach.rule}: {breach.sentence}' for breach in wrong)
-        )
+        raise NotValid(f'the {sample.stage} failed: ' + '; '.join(f'{flaw.rule}: {flaw.sentence}' for flaw in wrong))
     return sample.measurement
 
 
