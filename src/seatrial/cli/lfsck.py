@@ -32,7 +32,7 @@ _ADVICE = {
     'partial': 'a target took no part; see that all are up, and start it again with `-A -r`',
 }
 """What to do about a status (lfsck_status2name), which `co-` begins where another target is the cause."""
-_KEPT = 'without `-c on` and `-C on` it keeps files and names whose objects are lost, and with them makes empty ones'
+_KEPT = 'files without their objects stay so until `-c on` makes empty ones (names without an inode: `-C on`)'
 _WAIT = 'wait for `lctl lfsck_query -w`, and save it again'
 _UNKNOWN = 'Seatrial does not know this counter; look it up in the Lustre manual, for it may count damage'
 
