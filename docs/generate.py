@@ -73,8 +73,8 @@ def sources() -> Iterator[Row]:
 
 
 def tags() -> Iterator[Row]:
-    own = {tag for check in CHECKS for tag in tags_of(check) - {check.family}}
-    of_sources = {row.id for row in CATALOGUE} & own
+    of_checks = {tag for check in CHECKS for tag in tags_of(check) - {check.family}}
+    of_sources = {row.id for row in CATALOGUE} & of_checks
     yield 'of', 'tags'
     yield 'the profile', _code(PROFILES)
     yield (
@@ -82,7 +82,7 @@ def tags() -> Iterator[Row]:
         _code(('1_node', '4_nodes', 'all_nodes')),
     )
     yield 'the family, a folder of `checks/`', _code(sorted({check.family for check in CHECKS}))
-    yield 'what it does', _code(sorted(own - of_sources))
+    yield 'what it does', _code(sorted(of_checks - of_sources))
     yield 'the [test of a source](../reference/catalogue.md)', _code(sorted(of_sources))
 
 

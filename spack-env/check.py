@@ -32,8 +32,8 @@ def faults(what: str, *arguments: str) -> list[str]:
         if missing:
             return [f'{missing} is not there; leave --spack and --packages out: what is pinned is fetched']
         major, minor = map(int, least.split('.'))
-        found = core_fault(*(text.read_text() for text in texts), (major, minor))
-        return [f'{core}: {found}; leave --spack and --packages out: what is pinned is fetched'] if found else []
+        fault = core_fault(*(text.read_text() for text in texts), (major, minor))
+        return [f'{core}: {fault}; leave --spack and --packages out: what is pinned is fetched'] if fault else []
     if what == 'lock':
         environment, lock, system = arguments
         return faults_of_lock(
@@ -57,9 +57,9 @@ def said_by(program: str, option: str) -> str:
 
 if __name__ == '__main__':
     try:
-        said = faults(*sys.argv[1:])
+        problems = faults(*sys.argv[1:])
     except (OSError, ValueError) as error:
-        said = [str(error)]
-    for fault in said:
+        problems = [str(error)]
+    for fault in problems:
         print(f'seatrial: {fault}', file=sys.stderr)
-    sys.exit(64 if said else 0)
+    sys.exit(64 if problems else 0)

@@ -6,10 +6,10 @@ SOURCE_LINES, TEST_LINES, FILES = 53_895, 63_185, 790
 
 
 def tracked(repository, *paths):
-    said = subprocess.run(
+    listed = subprocess.run(
         ['git', 'ls-files', '-z', *paths], cwd=repository, capture_output=True, check=True, text=True
     )
-    return [repository / name for name in said.stdout.split('\0') if name]
+    return [repository / name for name in listed.stdout.split('\0') if name]
 
 
 def lines(files):

@@ -44,7 +44,7 @@ class Handler(socketserver.StreamRequestHandler):
             return
         threading.Thread(target=self.end_with_caller, args=(process,), daemon=True).start()
         streams = ((STDOUT, process.stdout), (STDERR, process.stderr))
-        threads = [threading.Thread(target=self.forward, args=each) for each in streams]
+        threads = [threading.Thread(target=self.forward, args=stream) for stream in streams]
         for thread in threads:
             thread.start()
         code = process.wait()

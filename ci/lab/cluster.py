@@ -189,9 +189,9 @@ def status(lab: Lab, options: argparse.Namespace) -> int:
     print(f'{lab.directory}: {shown(settings)}')
     unfit = []
     for daemon in all_daemons(lab, settings):
-        found = [p for p in running if is_of(p, daemon)]
-        state = 'dead' if not found else 'stopped' if any(p.state == 'T' for p in found) else 'runs'
-        print(f'  {daemon.host:<4} {daemon.program:<10} {state:<8} {" ".join(str(p.pid) for p in found)}')
+        of_daemon = [p for p in running if is_of(p, daemon)]
+        state = 'dead' if not of_daemon else 'stopped' if any(p.state == 'T' for p in of_daemon) else 'runs'
+        print(f'  {daemon.host:<4} {daemon.program:<10} {state:<8} {" ".join(str(p.pid) for p in of_daemon)}')
         if state != 'runs':
             unfit.append(f'{daemon.host}:{daemon.program} {state}')
     print(f'  {sum(p.program == "slurmstepd" for p in running)} slurmstepd, {len(running)} processes in all')
@@ -251,7 +251,7 @@ def send_signal(lab: Lab, options: argparse.Namespace) -> int:
         if not chosen[target]:
             there = ', '.join(sorted({f'{p.host}:{p.program}' for p in running})) or 'nothing'
             raise TroubleError(f'{target}: no such process in the lab; there is {there}')
-    for process in {p for found in chosen.values() for p in found}:
+    for process in {p for of_target in chosen.values() for p in of_target}:
         handle = send(lab.hosts, process, number)
         if handle is not None:
             os.close(handle)
@@ -322,13 +322,13 @@ def start_missing(lab: Lab, settings: Settings) -> list[str]:
     """Start in their order the daemons that do not run, and let stopped ones go on; returns which."""
     started, awaited, is_new_database = [], [], False
     for daemon in all_daemons(lab, settings):
-        found = [p for p in processes(lab.hosts) if is_of(p, daemon)]
-        stopped = [p for p in found if p.state == 'T']
+        of_daemon = [p for p in processes(lab.hosts) if is_of(p, daemon)]
+        stopped = [p for p in of_daemon if p.state == 'T']
         for process in stopped:
             send(lab.hosts, process, signal.SIGCONT)
-        if stopped or not found:
+        if stopped or not of_daemon:
             started.append(f'{daemon.host}:{daemon.program}')
-        if found:
+        if of_daemon:
             continue
         if daemon.program == 'mariadbd' and not any(lab.database.iterdir()):
             argv, tables = bootstrap(lab)
@@ -373,8 +373,8 @@ def wait_until_ready(lab: Lab, daemon: Daemon) -> None:
         if not is_alive or time.monotonic() > end_of_wait:
             busy = f'(load {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors)'
             how = f'does not listen after {START_S:.0f} s {busy}' if is_alive else 'has ended at once'
-            told = last_lines(output_of(lab, daemon).read_text(errors='replace'))
-            raise TroubleError(f'{daemon.program} on {daemon.host} {how}; it said:\n{told}', FAILED)
+            text = last_lines(output_of(lab, daemon).read_text(errors='replace'))
+            raise TroubleError(f'{daemon.program} on {daemon.host} {how}; it said:\n{text}', FAILED)
         time.sleep(0.02)
 
 
@@ -388,9 +388,9 @@ def wait_for_nodes(lab: Lab, settings: Settings, is_new: bool) -> None:
             return
         now = time.monotonic()
         if now > begun + START_S:
-            told = last_lines((lab.log / 'slurmctld.log').read_text(errors='replace'))
+            text = last_lines((lab.log / 'slurmctld.log').read_text(errors='replace'))
             raise TroubleError(
-                f'no answer from {", ".join(silent)} after {START_S:.0f} s; slurmctld said:\n{told}', FAILED
+                f'no answer from {", ".join(silent)} after {START_S:.0f} s; slurmctld said:\n{text}', FAILED
             )
         if now > nudged + NUDGE_S:  # by itself it asks nodes that it had given up only after minutes
             asked(lab, 'scontrol', 'reconfigure')

@@ -51,14 +51,14 @@ def unmount(mount: Path, force: bool, client: Callable[[], int | None]) -> None:
 
 def users(mount: Path) -> str:
     """Processes with an open file or their working directory below the mount."""
-    found = []
+    users_ = []
     for process in all_processes():
         place = Path(f'/proc/{process}')
         with contextlib.suppress(OSError):
             links = [str(link.readlink()) for link in (place / 'cwd', *(place / 'fd').iterdir())]
             if any(link == str(mount) or link.startswith(f'{mount}/') for link in links):
-                found.append(f'{process} ({(place / "comm").read_text().strip()})')
-    return ', '.join(found)
+                users_.append(f'{process} ({(place / "comm").read_text().strip()})')
+    return ', '.join(users_)
 
 
 def all_processes() -> list[int]:

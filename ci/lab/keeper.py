@@ -89,8 +89,8 @@ def start_program(hosts: Path, host: str, argv: list[str], environment: dict[str
     keeper = keeper_of(hosts)
 
     def join_keeper() -> None:
-        own, its, more = Path('/proc/self/ns'), Path(f'/proc/{keeper}/ns'), {'user': NEW_USER, 'net': NEW_NETWORK}
-        others = [flag for kind, flag in more.items() if not (own / kind).samefile(its / kind)]
+        ours, its, more = Path('/proc/self/ns'), Path(f'/proc/{keeper}/ns'), {'user': NEW_USER, 'net': NEW_NETWORK}
+        others = [flag for kind, flag in more.items() if not (ours / kind).samefile(its / kind)]
         system('setns', os.pidfd_open(keeper), SPACES | sum(others))
 
     def between() -> None:
@@ -215,10 +215,10 @@ def in_descendant(steps: list[Callable[[], None]], output: Path) -> None:
         os._exit(70)
     os.close(tell)
     with os.fdopen(hear, 'rb') as answer:
-        said = answer.read().decode()
+        error = answer.read().decode()
     os.waitpid(child, 0)
-    if said:
-        raise ChildError(said)
+    if error:
+        raise ChildError(error)
 
 
 def descend(steps: list[Callable[[], None]]) -> None:

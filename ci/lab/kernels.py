@@ -86,7 +86,7 @@ def arguments(lab: Lab, settings: Settings, name: str) -> list[str]:
     for file in (disk, common):
         with file.open('ab') as stream:
             stream.truncate(DISK_BYTES)
-    told = {
+    parameters = {
         'lab': lab.directory,
         'hosts': lab.hosts,
         'node': name,
@@ -107,7 +107,7 @@ def arguments(lab: Lab, settings: Settings, name: str) -> list[str]:
         'con0': 'null,fd:1',
         'ssl': 'null',
     }
-    return ['ro', 'quiet', *[f'{key}={value}' for key, value in told.items()]]
+    return ['ro', 'quiet', *[f'{key}={value}' for key, value in parameters.items()]]
 
 
 def environment(lab: Lab) -> dict[str, str]:

@@ -355,7 +355,7 @@ _Key = tuple[str, Case]
 
 
 def _history(site: Site, plans: Sequence[TrialPlan]) -> tuple[Mapping[_Key, list[Earlier]], Mapping[_Key, Shown]]:
-    """What the newest sessions show of each case: their times and sizes, and its speed and noise. Raises OSError."""
+    """The newest sessions of each case: their times and sizes, and its speed and noise. Raises OSError."""
     from seatrial.history.store import ended, folder_of, read
 
     history = folder_of(site.state)

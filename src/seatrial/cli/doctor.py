@@ -137,7 +137,7 @@ def _version(seatrial: str, commit: str | None, reframe: str | None) -> str:
 
 
 def _upgraded(site: Site, own_version: str, engines: Sequence[Row]) -> list[Row]:
-    """What has another version than in the newest session of the history, with the version that it had there."""
+    """Rows on what has another version than in the newest session of the history, with the version there."""
     columns = ['session', 'seatrial', 'commit', 'reframe', 'engine', 'engine_version']
     try:
         measured = read(folder_of(site.state), newest=1, columns=columns).rows

@@ -135,9 +135,9 @@ def main(arguments: List[str]) -> int:
     try:
         report = write(spec, rank, host) if writes else compare(spec, rank, host)
     except OSError as error:
-        said = error.strerror or str(error)
+        why = error.strerror or str(error)
         # A name behind it is that of a call that was given one, as open(2); an open file's stands before it.
-        words = [f'{spec.phase}, file {name}', said] if error.filename is None else [spec.phase, said, name]
+        words = [f'{spec.phase}, file {name}', why] if error.filename is None else [spec.phase, why, name]
         report = ProofReport(rank, host, 0, failed=': '.join(words))
     print(json.dumps(to_json(report)), flush=True)
     return FAILED if report.failed else 0
