@@ -19,7 +19,7 @@ LIFE_SLACK = 1.01  # a clock that is slewed runs at another pace, 500 ppm at mos
 
 
 class EngineError(Exception):
-    """The reason why a launch is not valid, seen in its output or by a task: the rule, a sentence, the evidence of a Finding."""
+    """A launch that is not valid, by its output or a task: the rule, a sentence, the evidence of a Finding."""
 
     def __init__(self, rule: str, sentence: str, evidence: Optional[Dict[str, str]] = None) -> None:
         super().__init__(f'{rule}: {sentence}')
