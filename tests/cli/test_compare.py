@@ -99,6 +99,21 @@ def test_of_many_metrics_that_changed_25_rows_of_a_terminal_have_the_worst(compa
     assert f'and {55 - len(worse)} more, in --json and --html' in done.out
 
 
+@pytest.mark.parametrize(
+    ('loads', 'line'),
+    [
+        ((5, 8, 90, 95), 'load of the first node when cases began: 5 to 8 % against 90 to 95 %'),
+        ((5, 80, 8, 90), ''),
+        ((None, None, 90, 95), ''),
+    ],
+)
+def test_nodes_that_were_busier_on_one_side_are_named(compare, past, loads, line):
+    for day, load in enumerate(loads):
+        past(day, load_percent=load, label='before' if day < 2 else 'after')
+    lines = [text.strip() for text in compare('before', 'after').out.splitlines()]
+    assert [text for text in lines if text.startswith('load of')] == ([line] if line else [])
+
+
 def test_a_change_for_the_worse_fails_where_that_is_asked_for(compare, upgraded):
     assert compare('before', 'after', '--fail-on', 'worse').status == 10
     assert compare('after', 'before', '--fail-on', 'worse').status == 0

@@ -82,12 +82,12 @@ def test_a_row_says_with_what_it_was_measured(plan, sample):
 
 def test_a_row_says_in_which_state_the_file_system_was(plan):
     state = {'mounted': 'tmpfs on /t type tmpfs', 'mount options': 'rw'}
-    start = start_of(plan, state=state, capacity={'bytes': 5, 'used_percent': 62})
+    start = start_of(plan, state=state, capacity={'bytes': 5, 'used_percent': 62}, load_percent=7)
     start = start._replace(provenance=Provenance(environment=('LD_PRELOAD=/lib/x.so', 'ROMIO_HINTS=/h')))
     words = dict.fromkeys(planned_metrics(plan), ('INCOMPLETE', ''))
     kept = Kept(plan, Records(start, None, [], None, None, 0), {}, 'INCOMPLETE', words)
     row = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [kept], label='before'))
-    assert json.loads(row['state']) == state
+    assert (json.loads(row['state']), row['load_percent']) == (state, 7)
     assert {name: row[name] for name in SINCE[5] if name != 'state'} == {
         'label': 'before',
         'used_percent': 62,

@@ -29,6 +29,7 @@ SAID = (*FACTS, 'file_system_type', 'state')
 
 CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
 UNKNOWN = 'not recorded'
+LOAD_APART = 10  # per cent of all cores between two sides, which a node's own services do not explain (chosen)
 BUILD_SHOWN = 19  # letters of a build: 'sha256:' and twelve of the checksum
 _TYPE, _MOUNT, _OPTIONS, _SETTINGS = 'type in trial.yaml', 'mounted', 'mount options', 'settings'
 _FIRST = (_TYPE, _MOUNT, _OPTIONS)  # of the file system's state, by their keys: they say the most of a figure
@@ -63,7 +64,7 @@ def sentence(sessions: Sequence[pl.DataFrame]) -> str:
 
 
 def circumstances(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
-    """Differences that vary from night to night by themselves: nodes, and how full the file systems were."""
+    """Differences that vary from night to night by themselves: nodes, their load, and how full file systems were."""
     lines = []
     nodes = [
         {host for hosts in rows['hosts'].drop_nulls().unique() for host in hosts.split()} for rows in (before, after)
@@ -71,16 +72,20 @@ def circumstances(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
     if nodes[0] != nodes[1]:
         only = [' '.join(sorted(side)) or 'none besides' for side in (nodes[0] - nodes[1], nodes[1] - nodes[0])]
         lines.append(f'nodes: {only[0]} against {only[1]}')
+    load = [spanned(rows['load_percent']) for rows in (before, after)]
+    if all(load) and max(min(load[0]) - max(load[1]), min(load[1]) - max(load[0])) >= LOAD_APART:
+        words = ' against '.join(map(percent_words, load))
+        lines.append(f'load of the first node when cases began: {words}')
     for name in sorted(set(before['file_system'].unique()) & set(after['file_system'].unique())):
         sides = (rows.filter(pl.col('file_system') == name) for rows in (before, after))
-        full = [percent_words(percent_full(rows)) for rows in sides]
+        full = [percent_words(spanned(rows['used_percent'])) for rows in sides]
         lines += [f'{name}: {full[0]} full against {full[1]}'] if full[0] != full[1] else []
     return lines
 
 
-def percent_full(rows: pl.DataFrame) -> tuple[int, ...]:
-    """The least and largest per cent used of the file system when the cases began, as `df` counts; () if unknown."""
-    seen = rows['used_percent'].drop_nulls().to_list()
+def spanned(percent: pl.Series) -> tuple[int, ...]:
+    """The least and largest of these, once where they are one; () if none is known."""
+    seen = percent.drop_nulls().to_list()
     return tuple(dict.fromkeys((min(seen), max(seen)))) if seen else ()
 
 

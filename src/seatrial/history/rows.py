@@ -20,7 +20,7 @@ from seatrial.workload.sweep import ALL_NODES
 from seatrial.workload.tree import levels_total
 from seatrial.workload.words import binding_words
 
-SCHEMA = 7  # the version of the columns: a reader refuses a higher one; a column is never given another meaning
+SCHEMA = 8  # the version of the columns: a reader refuses a higher one; a column is never given another meaning
 
 COLUMNS: dict[str, Any] = {
     'schema': pl.Int32,
@@ -53,6 +53,7 @@ COLUMNS: dict[str, Any] = {
     'steers': pl.Boolean,
     'directory_bytes': pl.Int64,
     'binding': pl.String,
+    'load_percent': pl.Int64,
 }
 """Every column in its order, with its type; docs/reference/report.md says what they mean."""
 
@@ -66,6 +67,7 @@ SINCE: dict[int, tuple[str, ...]] = {
     5: ('label', 'state', 'used_percent', 'environment', 'steers'),
     6: ('directory_bytes',),
     7: ('binding',),
+    8: ('load_percent',),
 }
 """The columns that a version of the schema added; rows of an earlier one have no value there."""
 
@@ -253,6 +255,7 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
             'client_version': start.state.get('client version', ''),
             'state': json.dumps(start.state, sort_keys=True),
             'used_percent': start.capacity.get('used_percent'),
+            'load_percent': start.load_percent,
             'environment': ' '.join(start.provenance.environment),
         }
     for point in plan.points:

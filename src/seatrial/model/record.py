@@ -176,6 +176,7 @@ class Start(NamedTuple):
     # Slurm gave no answer
     oversubscribe: str = ''
     numa: Tuple[str, ...] = ()  # the cores of each NUMA node of this host, as in BoundTasks
+    load_percent: Optional[int] = None  # of this host over the last minute: runnable processes a core (getloadavg(3))
 
 
 class Sized(NamedTuple):

@@ -64,6 +64,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             provenance=provenance(chosen.program, chosen.engine.mpi, starter) if chosen else Provenance(),
             oversubscribe=oversubscribe() if plan.contract else '',
             numa=numa(),
+            load_percent=round(100 * os.getloadavg()[0] / (os.cpu_count() or 1)),
         )
     )
     for breach in breaches:

@@ -148,7 +148,7 @@ _FACTS = ('axis', 'kind', 'unit', 'operation', 'better', 'steers')
 _OF_VALUES = ('session', *CASE, 'metric', 'metric_verdict', 'cache', 'hosts')
 """What the values of a metric in one session can differ in."""
 
-_ALIKE = (*_FACTS, *SAID, 'point', 'label', 'profile', 'session_started', 'used_percent')
+_ALIKE = (*_FACTS, *SAID, 'point', 'label', 'profile', 'session_started', 'used_percent', 'load_percent')
 
 _LITTLE = [name for name in SAID if name not in ('engine', 'tasks')]  # of it are few values, and many copies
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from seatrial.history.provenance import CASE, percent_full, percent_words
+from seatrial.history.provenance import CASE, percent_words, spanned
 from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.choice import FigureColumn, Figures, Spread, Winner, front, spread
 from seatrial.model.metric import HIGHER, LOWER
@@ -30,7 +30,7 @@ _CONFIGURED = ('file_system', 'layout')
 class Configurations(NamedTuple):
     figures: Mapping[str, Figures]
     metrics: Mapping[str, int]  # by column the number of metrics whose mean it is
-    full: Mapping[str, tuple[int, ...]]  # by configuration, percent_full of its rows: nothing wins by it
+    full: Mapping[str, tuple[int, ...]]  # by configuration, the span of used_percent in its rows: nothing wins by it
 
     @property
     def spreads(self) -> list[tuple[FigureColumn, Spread | None]]:
@@ -67,7 +67,7 @@ def configurations(sides: Mapping[str, pl.DataFrame], capacities: Mapping[str, f
         for name in sides:
             logarithms = [math.log(means[name][key]) for key in common] if name in means else []
             by_name[name][column] = math.exp(fmean(logarithms)) if logarithms else None
-    return Configurations(by_name, metrics, {name: percent_full(rows) for name, rows in sides.items()})
+    return Configurations(by_name, metrics, {name: spanned(rows['used_percent']) for name, rows in sides.items()})
 
 
 def _duration_s(rows: pl.DataFrame) -> float | None:
