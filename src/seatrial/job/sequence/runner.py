@@ -102,7 +102,7 @@ def _of_storage(job: _Job, error: rundir.RunDirectoryError) -> Iterator[Finding]
     name = errno.errorcode.get(error.errno or 0, '')
     begun = bool(job.placed)
     if rule_of_errno(name, error.on_descriptor) == 'F1' and (begun or name != 'EROFS'):
-        target = by_type(job.plan.target.type).behind(job.plan.target.path, '', None)
+        target = error.target or by_type(job.plan.target.type).behind(job.plan.target.path, '', None)
         failed = FailedCall(name, error.on_descriptor, platform.node(), error.path)
         yield of_failed_call(failed, error.why, target)
 
