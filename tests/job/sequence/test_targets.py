@@ -366,12 +366,16 @@ def test_an_engine_that_does_not_say_where_its_tasks_ran_is_skipped(lab, sweep, 
     assert ran.records.start.engine == 'fio'
 
 
-def test_a_marker_that_cannot_be_written_names_the_target_that_it_lay_on(lustre, stub_fio, monkeypatch):
+@pytest.mark.parametrize('call', ['fstat', 'fsync'])
+def test_a_marker_that_cannot_be_written_names_the_target_that_it_lay_on(lustre, stub_fio, monkeypatch, call):
+    answers = getattr(os, call)
+
     def fails(descriptor):
         if os.readlink(f'/proc/self/fd/{descriptor}').endswith(MARKER):
             raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return answers(descriptor)
 
-    monkeypatch.setattr(os, 'fsync', fails)
+    monkeypatch.setattr(os, call, fails)
     lustre.stand.now(default=[['-c', '1'], ['-i', '2']])
     ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
     (failure,) = ran.end.findings

@@ -701,16 +701,18 @@ def _write_marker(descriptor: int, marker: Marker) -> Marker:
     """Put the marker into the directory, which must have none; returns the marker with its own inode."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     marker_descriptor = os.open(MARKER, flags, 0o600, dir_fd=descriptor)
-    made = os.fstat(marker_descriptor)
-    marker = marker._replace(marker_inode=made.st_ino)
+    made: Optional[os.stat_result] = None
     try:
         with os.fdopen(marker_descriptor, 'wb') as stream:
+            made = os.fstat(marker_descriptor)  # it asks an OST of Lustre for the size, and fails like a write (seen)
+            marker = marker._replace(marker_inode=made.st_ino)
             stream.write(json.dumps(to_json(marker), indent=1).encode('ascii') + b'\n')
             stream.flush()
             os.fsync(stream.fileno())
     except BaseException as error:
         target = _target_of_marker(descriptor) if isinstance(error, OSError) else ''  # before its layout goes too
-        _remove_made(os.unlink, descriptor, MARKER, _identity(made))
+        if made is not None:
+            _remove_made(os.unlink, descriptor, MARKER, _identity(made))
         if isinstance(error, OSError):
             raise _Left(f'its {MARKER} cannot be written: {_reason(error)}', error.errno, target) from error
         raise
