@@ -100,6 +100,35 @@ def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
     assert not unplayed.exists(), f'nothing real is known of this: {unplayed.read_text()}'
 
 
+NODE = """#!{python} -I
+import errno, os, runpy, sys
+sys.argv = sys.argv[2:]
+sys.path.insert(0, sys.argv[0])
+from seatrial.filesystem import mounts
+
+mounts.read_mounts = lambda: [mounts.Mount({mount!r}, 'lustre', '10.0.2.15@tcp:/lustre', {options!r})]
+answers = os.fsync
+
+
+def fsync(descriptor):
+    if os.readlink(f'/proc/self/fd/{{descriptor}}').endswith({fails!r}):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+    return answers(descriptor)
+
+
+os.fsync = fsync
+runpy.run_path(sys.argv[0], run_name='__main__')
+"""
+
+
+def python_of_node(stand: Stand, file: Path, fails: str) -> Path:
+    """An interpreter for the jobs of a site, by which they see the stand-in; fsync of a file whose name ends in
+    `fails` fails there with EIO."""
+    file.write_text(NODE.format(python=sys.executable, mount=str(stand.mount), options=OPTIONS, fails=fails))
+    file.chmod(0o755)
+    return file
+
+
 def imports(servers: dict[str, str]) -> dict[str, str]:
     """Parameters of the stand-in: a genuine import for each of these targets, connected to the server beside it."""
     shown = lustre_step('108').stdout

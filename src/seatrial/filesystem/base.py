@@ -1,7 +1,7 @@
 """The interface of all file-system types. Only this room knows `lfs` and its like, and asks it with a deadline."""
 
 import itertools
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from seatrial.filesystem.mounts import Mount
 from seatrial.model.layout import Layout, target_name
@@ -118,6 +118,8 @@ class Meter(NamedTuple):
     # given seconds, the counters so far by name; READ and WRITTEN of model.telemetry are bytes. It never raises, and
     # gives nothing if they do not answer in that time
     look: Callable[[float], Dict[str, int]]
+    # given seconds, the targets that have a request of this node and have not answered it; it asks no server
+    waited_for: Callable[[float], FrozenSet[str]] = lambda deadline_s: frozenset()
 
 
 class Driver:

@@ -219,7 +219,7 @@ rule(
 )
 _label(
     'P17b',
-    'The file system answers at once between launches',
+    'The file system answers at once, between launches and in them',
     'see the logs of its servers for that time',
     'a failover blocks I/O for as long as recovery takes: 150-900 s on Lustre',
 )

@@ -336,6 +336,12 @@ class TestWhereAnErrorComesFrom:
         stand.now(params={f'osc.lustre-OST0001-osc-{INSTANCE}.state': state})
         assert DRIVER.behind(str(stand.mount), '', None) == 'OST0001, whose import is DISCONN'
 
+    def test_a_target_that_has_not_answered_a_request_is_waited_for(self, stand):
+        ((name, value),) = imports({'OST0001': '10.0.0.1@tcp'}).items()
+        assert value.count('inflight: 0') == 1
+        stand.now(params={name: value.replace('inflight: 0', 'inflight: 9')})
+        assert DRIVER.meter(str(stand.mount)).waited_for(30.0) == {'lustre-OST0001'}
+
 
 class TestFilesThatAreMadeEmpty:
     def test_a_file_is_pinned_to_a_target(self, stand):

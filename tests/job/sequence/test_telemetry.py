@@ -266,6 +266,18 @@ class TestInARun:
         assert watched.ended.time >= max(sample.started + sample.elapsed_s for sample in launches) - 0.01
         assert watched.looks[-1].clock_s > watched.looks[0].clock_s
 
+    def test_a_launch_in_which_nothing_moved_is_labelled_with_the_target_that_did_not_answer(
+        self, lab, stub_fio, often, monkeypatch
+    ):
+        silent = READY._replace(waited_for=lambda deadline_s: ONE)
+        monkeypatch.setattr(Posix, 'meter', lambda self, path: silent)
+        monkeypatch.setattr(Posix, 'exchanged', lambda self, path: Exchanged())
+        monkeypatch.setattr(telemetry, 'WAIT_S', 0.05)
+        ran = lab.run(lab.plan(stub_fio()))
+        labels = [finding for finding in ran.measured[0].findings if finding.rule == 'P17b']
+        assert [' while no answer came from OST1' in label.sentence for label in labels] == [True]
+        assert ran.measured[0].valid
+
     def test_a_probe_that_hangs_changes_nothing_of_the_run(self, lab, stub_fio, often, monkeypatch):
         monkeypatch.setattr(telemetry, 'PATIENCE_S', 0.05)
         argv = [sys.executable, '-c', 'import time; time.sleep(3600)']
@@ -285,6 +297,33 @@ class TestInARun:
         assert len(ran.records.samples) == len(alone.records.samples)
         watched = telemetry_in(ran.plan.records)
         assert watched.gaps and not watched.looks
+
+
+ONE, TWO, NONE = frozenset({'OST1'}), frozenset({'OST1', 'OST2'}), frozenset()
+
+
+@pytest.mark.parametrize(
+    ('waits', 'since_s', 'said'),
+    [
+        ([NONE, TWO, ONE, ONE, ONE, ONE, ONE], 0.0, 'nothing moved for 5 s, while no answer came from OST1'),
+        ([TWO] * 7, 0.0, 'nothing moved for 6 s, while no answer came from OST1, OST2'),
+        ([ONE] * 7, 1.0, 'nothing moved for 5 s, while no answer came from OST1'),
+        ([ONE] * 7, 2.0, ''),  # most of it was before the launch
+        ([ONE, ONE, ONE, NONE, ONE, ONE, ONE], 0.0, ''),
+        ([ONE, ONE, ONE, TWO - ONE, TWO - ONE, TWO - ONE, TWO - ONE], 0.0, ''),
+    ],
+)
+def test_the_longest_wait_of_a_launch_is_that_for_the_same_targets(waits, since_s, said):
+    assert telemetry.waited([(float(at_s), targets) for at_s, targets in enumerate(waits)], since_s) == said
+
+
+def test_targets_are_asked_for_only_while_nothing_moves():
+    meter = counting({WRITTEN: 1}, {WRITTEN: 2}, {WRITTEN: 3})._replace(waited_for=lambda deadline_s: ONE)
+    log = Kept()
+    watching = Watching(meter, log, 0.01)
+    log.wait_for(Look, 5)
+    watching.stop()
+    assert [targets for _, targets in watching._waits][:5] == [NONE, NONE, NONE, ONE, ONE]
 
 
 def test_a_truncated_file_is_read_as_far_as_it_goes(target, records):

@@ -366,7 +366,11 @@ class Lustre(Mounted):
             except (NoAnswer, NotUnderstood):
                 return {}
 
-        return Meter(f"this node's Lustre client on this mount, {whose}", '', look_at)
+        def waited_for(deadline_s: float) -> FrozenSet[str]:
+            imports = _imports_of(path, deadline_s)
+            return frozenset(_targets_of([import_.name]) for import_ in imports if import_.in_flight)
+
+        return Meter(f"this node's Lustre client on this mount, {whose}", '', look_at, waited_for)
 
     def rpc_sizes(self, path: str, when: str) -> RpcSizes:
         """The table 'pages per rpc' of osc.*.rpc_stats, of all object targets together."""
@@ -412,17 +416,21 @@ _NID = re.compile(r'(.+?@\w+)(?:[:,]|\Z)')
 
 def _servers(path: str) -> Dict[str, str]:
     """The NID of the server by the name of its target; empty where the imports cannot be read."""
-    try:
-        instance = _mounted(path).instance
-        values, _ = _params([f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')])
-        known = [params.parse_import(param.value) for param in values]
-    except (NoAnswer, NotUnderstood):
-        return {}
     return {
         target_name(target[:3], int(target[3:], 16)): import_.connection
-        for import_, target in ((import_, _target(import_.name)) for import_ in known)
+        for import_, target in ((import_, _target(import_.name)) for import_ in _imports_of(path))
         if _TARGET.match(target) and import_.connection not in ('', NO_CONNECTION)
     }
+
+
+def _imports_of(path: str, deadline_s: float = ANSWER_S) -> List[params.Import]:
+    """The imports of this mount; none where they cannot be read."""
+    try:
+        instance = _mounted(path).instance
+        values, _ = _params([f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')], deadline_s)
+        return [params.parse_import(param.value) for param in values]
+    except (NoAnswer, NotUnderstood):
+        return []
 
 
 def _lost(before: Connections, after: Connections) -> str:

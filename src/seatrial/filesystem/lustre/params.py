@@ -68,6 +68,7 @@ class Import(NamedTuple):
     state: str  # FULL, IDLE (disconnected because nothing is asked), CONNECTING, DISCONN, RECOVER, REPLAY, EVICTED,
     server_version: str  # '2.17.0.0', or empty where the server does not tell it
     connection: str
+    in_flight: int = 0  # requests that were sent to it and are not answered
 
 
 class StateChange(NamedTuple):
@@ -167,7 +168,8 @@ def parse_import(value: str) -> Import:
         if match is not None:
             fields.setdefault(match.group(1), match.group(2) or '')
     connection = fields.get('current_connection', '').strip('"')
-    return Import(needed(fields, 'name'), needed(fields, 'state'), fields.get('target_version', ''), connection)
+    names = needed(fields, 'name'), needed(fields, 'state'), fields.get('target_version', '')
+    return Import(*names, connection, int(fields.get('inflight') or 0))
 
 
 def parse_states(value: str) -> States:

@@ -52,11 +52,13 @@ _OTHER_KINDS = {stat.S_IFIFO: 'a fifo', stat.S_IFSOCK: 'a socket', stat.S_IFCHR:
 
 class RunDirectoryError(Exception):
     """The run directory cannot be made or used: the message has place, fault and remedy. errno: of a failed call;
-    on_descriptor: that call read, wrote, synced or closed an open file."""
+    on_descriptor: that call read, wrote, synced or closed an open file; target: that a file lay on which is gone."""
 
-    def __init__(self, path: str, why: str, errno: Optional[int] = None, on_descriptor: bool = False) -> None:
+    def __init__(
+        self, path: str, why: str, errno: Optional[int] = None, on_descriptor: bool = False, target: str = ''
+    ) -> None:
         super().__init__(f'{path}: {why}')
-        self.path, self.why, self.errno, self.on_descriptor = path, why, errno, on_descriptor
+        self.path, self.why, self.errno, self.on_descriptor, self.target = path, why, errno, on_descriptor, target
 
 
 class Marker(NamedTuple):
@@ -309,11 +311,12 @@ def remove(
 
 
 class _Left(Exception):
-    """The reason why an entry is left alone, as half a sentence. errno: of the call that failed, or None."""
+    """The reason why an entry is left alone, as half a sentence. errno: of the call that failed, or None; target: as
+    in RunDirectoryError."""
 
-    def __init__(self, why: str, errno: Optional[int] = None) -> None:
+    def __init__(self, why: str, errno: Optional[int] = None, target: str = '') -> None:
         super().__init__(why)
-        self.errno = errno
+        self.errno, self.target = errno, target
 
 
 class _Lost(Exception):
@@ -698,17 +701,28 @@ def _write_marker(descriptor: int, marker: Marker) -> Marker:
     """Put the marker into the directory, which must have none; returns the marker with its own inode."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
     marker_descriptor = os.open(MARKER, flags, 0o600, dir_fd=descriptor)
-    made = os.fstat(marker_descriptor)
-    marker = marker._replace(marker_inode=made.st_ino)
+    made: Optional[os.stat_result] = None
     try:
         with os.fdopen(marker_descriptor, 'wb') as stream:
+            made = os.fstat(marker_descriptor)  # it asks an OST of Lustre for the size, and fails like a write (seen)
+            marker = marker._replace(marker_inode=made.st_ino)
             stream.write(json.dumps(to_json(marker), indent=1).encode('ascii') + b'\n')
             stream.flush()
             os.fsync(stream.fileno())
-    except BaseException:
-        _remove_made(os.unlink, descriptor, MARKER, _identity(made))
+    except BaseException as error:
+        target = _target_of_marker(descriptor) if isinstance(error, OSError) else ''  # before its layout goes too
+        if made is not None:
+            _remove_made(os.unlink, descriptor, MARKER, _identity(made))
+        if isinstance(error, OSError):
+            raise _Left(f'its {MARKER} cannot be written: {_reason(error)}', error.errno, target) from error
         raise
     return marker
+
+
+def _target_of_marker(descriptor: int) -> str:
+    directory = os.readlink(f'/proc/self/fd/{descriptor}')
+    mount = mount_of(directory)
+    return driver_of(mount).behind(directory, os.path.join(directory, MARKER), None) if mount else ''
 
 
 def _remove_made(action: Callable[..., None], above: int, name: str, identity: Tuple[int, int]) -> None:
@@ -769,9 +783,12 @@ def explained(where: str) -> Iterator[None]:
     try:
         yield
     except (_Left, _Lost, OSError, ValueError) as error:
+        failed = error.__cause__ if isinstance(error, _Left) else error
         # Python names the file in the error of every call that takes a name.
-        on_descriptor = isinstance(error, OSError) and error.filename is None
-        raise RunDirectoryError(_said(where), _reason(error), getattr(error, 'errno', None), on_descriptor) from error
+        on_descriptor = isinstance(failed, OSError) and failed.filename is None
+        target = error.target if isinstance(error, _Left) else ''
+        code = getattr(error, 'errno', None)
+        raise RunDirectoryError(_said(where), _reason(error), code, on_descriptor, target) from error
 
 
 def _reason(error: BaseException) -> str:

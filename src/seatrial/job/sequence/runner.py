@@ -29,7 +29,7 @@ from seatrial.job.sequence.trial import ENTRIES, Interrupted, Refused, Signals, 
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import End, Finding
 from seatrial.rules.launch import rule_of_errno
-from seatrial.workload.registry import kept
+from seatrial.workload.registry import kept, kind_of
 
 FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'
 
@@ -102,7 +102,7 @@ def _of_storage(job: _Job, error: rundir.RunDirectoryError) -> Iterator[Finding]
     name = errno.errorcode.get(error.errno or 0, '')
     begun = bool(job.placed)
     if rule_of_errno(name, error.on_descriptor) == 'F1' and (begun or name != 'EROFS'):
-        target = by_type(job.plan.target.type).behind(job.plan.target.path, '', None)
+        target = error.target or by_type(job.plan.target.type).behind(job.plan.target.path, '', None)
         failed = FailedCall(name, error.on_descriptor, platform.node(), error.path)
         yield of_failed_call(failed, error.why, target)
 
@@ -113,7 +113,8 @@ def _carry_out(job: _Job, held: lock.Lock) -> None:
     trial = begun._replace(deadline=begun.deadline - reserved_s(plan))
     driver = trial.setup.driver
     job.placed.append(driver.placed(trial.setup.run.path))
-    with observed(plan.target, job.recorder.directory, driver, job.background):
+    with observed(plan.target, job.recorder.directory, driver, job.background) as waited:
+        trial = trial._replace(waited=waited if kind_of(plan.kind).moves_data else trial.waited)
         kept_s = kept_share(plan) * plan.stopping.budget_s
         measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), job.stopped)
         if plan.axis.equals and not plan.stopping.fixed:

@@ -155,6 +155,7 @@ class _Attempt:
         self.bound: Tuple[BoundTasks, ...] = ()
         self.findings: List[Finding] = []
         self.connections: Any = None
+        self.began = time.monotonic()
 
     def make(self, seed: int) -> None:
         """Launch it. Failures to make or measure it become findings."""
@@ -166,7 +167,8 @@ class _Attempt:
             if self.trial.signals.stopping():
                 raise
             lost = self._lost().said
-            why = self._where(str(error)) + self._whole() + self._read_only() + (f'; {lost}' if lost else '')
+            why = self._where(str(error)) + self._whole() + self._read_only()
+            why += ''.join(f'; {clause}' for clause in (lost, self.trial.waited(self.began)) if clause)
             self.findings = [finding('E2', why)]
 
     def _of_engine(self, error: EngineError) -> List[Finding]:
@@ -319,6 +321,9 @@ class _Attempt:
             breaches.append(finding('P22a', f'meanwhile {worse}'))
         if unseen and not self.trial.seen.environment.unseen:  # the start record has what was never seen
             breaches.append(finding('P20a', f'not seen whether a connection to a server was lost: {unseen}'))
+        waited = self.trial.waited(self.began)
+        if waited:
+            breaches.append(finding('P17b', waited))
         if self.stage == 'warmup':
             return breaches
         return breaches + self.trial.layouts.findings(self.directory, self.launch)

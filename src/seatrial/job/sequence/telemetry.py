@@ -6,7 +6,8 @@ import os
 import platform
 import threading
 import time
-from typing import Any, Dict, Iterator, List, Optional
+from collections import deque
+from typing import Any, Callable, Deque, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 from seatrial.filesystem.base import Driver, Meter, no_meter
 from seatrial.job.sequence.monitors import Monitoring
@@ -16,7 +17,9 @@ from seatrial.model.plan import Target
 from seatrial.model.telemetry import (
     AFTER,
     BEFORE,
+    READ,
     TELEMETRY,
+    WRITTEN,
     Ended,
     Gap,
     Look,
@@ -37,6 +40,8 @@ MAX_PAUSE_S = 30.0
 
 LAST_S = 3.0
 SERVERS_S = 30.0
+WAIT_S = 5.0  # a launch in which nothing moved for so long is labelled with the targets that did not answer
+REMEMBERED = 3600  # readings in which a wait is looked for
 
 
 def telemetry_in(directory: str) -> Optional[Telemetry]:
@@ -49,10 +54,12 @@ def telemetry_in(directory: str) -> Optional[Telemetry]:
 
 
 @contextlib.contextmanager
-def observed(target: Target, records: str, driver: Driver, background: Dict[str, float]) -> Iterator[None]:
-    """Watch the traffic with the target while the body runs, in telemetry.jsonl of `records`. Request sizes and the
-    site's command to the servers are asked before it and, unless it raises, after it. background: gets the command's
-    output, if that is one number, by BEFORE and AFTER."""
+def observed(
+    target: Target, records: str, driver: Driver, background: Dict[str, float]
+) -> Iterator[Callable[[float], str]]:
+    """Watch the traffic with the target while the body runs, in telemetry.jsonl of `records`; gives Watching.waited.
+    Request sizes and the site's command to the servers are asked before it and, unless it raises, after it.
+    background: gets the command's output, if that is one number, by BEFORE and AFTER."""
     log = Log(records)
 
     def ask_beside(when: str) -> None:
@@ -72,7 +79,7 @@ def observed(target: Target, records: str, driver: Driver, background: Dict[str,
     monitoring = Monitoring(target.monitors, log.write)
     finished = False
     try:
-        yield
+        yield watching.waited
         finished = True
     finally:
         if all([watching.stop(), monitoring.stop()]):
@@ -109,6 +116,8 @@ class Watching:
         self._meter, self._log = meter, log
         self._interval_s, self._pause_s = interval_s, interval_s
         self._costs: List[float] = []
+        self._moved: Optional[List[Optional[int]]] = None
+        self._waits: Deque[Tuple[float, FrozenSet[str]]] = deque(maxlen=REMEMBERED)
         self._stopped = threading.Event()
         log.write(Watch(time.time(), platform.node(), meter.what, meter.why_not, interval_s))
         self._thread = threading.Thread(target=self._run, name='telemetry', daemon=True)
@@ -122,6 +131,9 @@ class Watching:
         if self._thread.ident is not None:
             self._thread.join(LAST_S)
         return not self._thread.is_alive()
+
+    def waited(self, since_s: float) -> str:
+        return waited(list(self._waits), since_s)
 
     def _run(self) -> None:
         due = time.monotonic()
@@ -150,12 +162,22 @@ class Watching:
         at = time.time() - cost_s / 2
         if why:
             self._log.write(Gap(at, middle_s, cost_s, why))
+            self._waits.append((middle_s, frozenset()))
             self._pause_s = min(MAX_PAUSE_S, 2 * self._pause_s)
             return False
         self._log.write(Look(at, middle_s, cost_s, counters))
+        self._note_wait(middle_s, [counters.get(name) for name in (READ, WRITTEN)])
         self._keep_pace(cost_s)
         self._pause_s = self._interval_s
         return True
+
+    def _note_wait(self, at_s: float, moved: List[Optional[int]]) -> None:
+        targets: FrozenSet[str] = frozenset()
+        if moved == self._moved:
+            with contextlib.suppress(Exception):  # as for a reading
+                targets = self._meter.waited_for(PATIENCE_S)
+        self._moved = moved
+        self._waits.append((at_s, targets))
 
     def _keep_pace(self, cost_s: float) -> None:
         """Read less often if every reading is costly; never more often again, lest the file fill with changes."""
@@ -165,6 +187,24 @@ class Watching:
             self._interval_s = min(wanted_s, MAX_PAUSE_S)
             why = f'a reading takes {min(self._costs):.2f} s'
             self._log.write(Pace(time.time(), self._interval_s, why))
+
+
+def waited(readings: Iterable[Tuple[float, FrozenSet[str]]], since_s: float) -> str:
+    """The longest time, from `since_s` on, in which nothing moved and the same targets had not answered, as half a
+    sentence; empty where it was shorter than WAIT_S. readings: each with its time by a clock that is never set, and
+    the targets that were waited for then if nothing had moved since the one before it"""
+    longest_s, start_s = 0.0, since_s
+    none: FrozenSet[str] = frozenset()
+    of = common = none
+    for at_s, targets in readings:
+        if not common & targets:
+            start_s, common = max(at_s, since_s), targets
+        common &= targets
+        if at_s - start_s > longest_s:
+            longest_s, of = at_s - start_s, common
+    if longest_s < WAIT_S:
+        return ''
+    return f'nothing moved for {longest_s:.0f} s, while no answer came from {", ".join(sorted(of))}'
 
 
 def _servers(target: Target, records: str, driver: Driver, when: str, background: Dict[str, float]) -> Servers:

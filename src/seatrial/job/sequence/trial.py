@@ -2,7 +2,7 @@
 
 import signal
 import time
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.job.directory.lock import Lock
 from seatrial.job.launch.blocked import Blocked
@@ -67,6 +67,7 @@ class Trial(NamedTuple):
     beside_s: Dict[str, List[float]]
     nodes: Tuple[str, ...] = ()  # that Point.first_node counts in; empty where launches are not pinned to nodes
     directory: str = DATA  # of the run, in which launches work
+    waited: Callable[[float], str] = lambda since_s: ''  # telemetry.Watching.waited
 
     def left_s(self) -> float:
         return self.deadline - time.monotonic()
