@@ -107,24 +107,24 @@ sys.path.insert(0, sys.argv[0])
 from seatrial.filesystem import mounts
 
 mounts.read_mounts = lambda: [mounts.Mount({mount!r}, 'lustre', '10.0.2.15@tcp:/lustre', {options!r})]
-answers = os.fsync
+answers = os.{call}
 
 
-def fsync(descriptor):
-    if os.readlink(f'/proc/self/fd/{{descriptor}}').endswith({fails!r}):
+def fails(descriptor):
+    if os.readlink(f'/proc/self/fd/{{descriptor}}').endswith({of!r}):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
     return answers(descriptor)
 
 
-os.fsync = fsync
+os.{call} = fails
 runpy.run_path(sys.argv[0], run_name='__main__')
 """
 
 
-def python_of_node(stand: Stand, file: Path, fails: str) -> Path:
-    """An interpreter for the jobs of a site, by which they see the stand-in; fsync of a file whose name ends in
-    `fails` fails there with EIO."""
-    file.write_text(NODE.format(python=sys.executable, mount=str(stand.mount), options=OPTIONS, fails=fails))
+def python_of_node(stand: Stand, file: Path, call: str, of: str) -> Path:
+    """An interpreter for the jobs of a site, by which they see the stand-in; this call of os on the descriptor of a
+    file whose name ends in `of` fails there with EIO."""
+    file.write_text(NODE.format(python=sys.executable, mount=str(stand.mount), options=OPTIONS, call=call, of=of))
     file.chmod(0o755)
     return file
 

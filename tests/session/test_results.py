@@ -139,6 +139,14 @@ def test_what_a_job_could_not_remove_is_said(shown):
     assert any('seatrial clean' in line for line in shown(result, [(plan, records)]))
 
 
+def test_a_file_system_that_stood_still_is_said_and_other_labels_are_not(shown):
+    plan = plan_of()
+    labels = ('P17b: write: nothing moved for 43 s, while no answer came from OST1', 'P2: read: only 7 %')
+    judged = dataclasses.replace(judge_case(plan, records_of(plan, 6 * [100.0 * MIB])), labels=labels)
+    lines = shown(judge_session('s', 'nightly', [judged]))
+    assert f'Check: {labels[0]}' in lines and not any('P2: ' in line for line in lines)
+
+
 # The headline
 
 

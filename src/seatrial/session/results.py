@@ -114,8 +114,8 @@ def _headline_lines(session: Session, cases: Sequence[tuple[TrialPlan, Records]]
 
 
 def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
-    """The worst cases and relations that are not PASS or MEASURED, a line or a few each, and the number of others.
-    left: what jobs have left behind"""
+    """The worst cases and relations that are not PASS or MEASURED, a line or a few each, and the number of others;
+    and launches for which the file system stood still. left: what jobs have left behind"""
     missed = [row for row in result.relations if row.enforced and not of_relation(row.relation).unopposed]
     lines = [(of_relation(row.relation), f'{row.words}: {row.relation.sentence}') for row in missed]
     lines += [
@@ -126,7 +126,13 @@ def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
     lines += [(Verdict.INCOMPLETE, f'incomplete: {line}') for line in result.left_out]
     places = [place for place in slow_places(result) if not any(place in line for _, line in lines)]
     shown = cut([f'{SIGNS[verdict.value]} {verdict.value}  {line}' for verdict, line in lines], WORST_SHOWN)
-    return fitting([*places, *shown, *cut(left, PLACES_SHOWN)], LINES_OF_WORST)
+    stood_still = [
+        f'{_named([case.case], result)}: {label}'
+        for case in result.cases
+        for label in case.labels
+        if label.startswith('P17b: ')
+    ]
+    return fitting([*places, *shown, *cut(stood_still, PLACES_SHOWN), *cut(left, PLACES_SHOWN)], LINES_OF_WORST)
 
 
 def _context(session: Session, result: SessionResult) -> list[str]:

@@ -1,7 +1,6 @@
 """Sweeps over targets and layouts through the runner, on stand-ins for Lustre and for fio, as slow as its orders
 say."""
 
-import errno
 import os
 import platform
 
@@ -13,7 +12,6 @@ from seatrial.filesystem.lustre import driver
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.registry import by_type
-from seatrial.job.directory.rundir import MARKER
 from seatrial.job.sequence import confirm, runner
 from seatrial.judge.case import judge_case
 from seatrial.judge.outliers import SLOW, USUAL
@@ -364,19 +362,3 @@ def test_an_engine_that_does_not_say_where_its_tasks_ran_is_skipped(lab, sweep, 
     ran = lab.run(sweep(EngineChoice('ior', str(ior))))
     assert 'ior: does not say which task ran on which node' in ran.records.start.skipped
     assert ran.records.start.engine == 'fio'
-
-
-@pytest.mark.parametrize('call', ['fstat', 'fsync'])
-def test_a_marker_that_cannot_be_written_names_the_target_that_it_lay_on(lustre, stub_fio, monkeypatch, call):
-    answers = getattr(os, call)
-
-    def fails(descriptor):
-        if os.readlink(f'/proc/self/fd/{descriptor}').endswith(MARKER):
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return answers(descriptor)
-
-    monkeypatch.setattr(os, call, fails)
-    lustre.stand.now(default=[['-c', '1'], ['-i', '2']])
-    ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
-    (failure,) = ran.end.findings
-    assert (ran.result.verdict, failure.rule, failure.evidence['target']) == (Verdict.FAIL, 'F1', 'OST 2')

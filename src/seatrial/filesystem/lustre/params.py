@@ -168,8 +168,14 @@ def parse_import(value: str) -> Import:
         if match is not None:
             fields.setdefault(match.group(1), match.group(2) or '')
     connection = fields.get('current_connection', '').strip('"')
-    names = needed(fields, 'name'), needed(fields, 'state'), fields.get('target_version', '')
-    return Import(*names, connection, int(fields.get('inflight') or 0))
+    in_flight = fields.get('inflight', '')
+    return Import(
+        needed(fields, 'name'),
+        needed(fields, 'state'),
+        fields.get('target_version', ''),
+        connection,
+        int(in_flight) if in_flight.isdigit() else 0,
+    )
 
 
 def parse_states(value: str) -> States:
