@@ -102,31 +102,22 @@ def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
 
 NODE = """#!{python} -I
 import errno, os, runpy, sys
-sys.argv = sys.argv[2:]
+del sys.argv[:2]
 sys.path.insert(0, sys.argv[0])
 from seatrial.filesystem import mounts
 
-mounts.read_mounts = lambda: [mounts.Mount({mount!r}, 'lustre', '10.0.2.15@tcp:/lustre', {options!r})]
-answers = os.{call}
 
-
-def fails(descriptor):
+def fails(descriptor, answers=os.{call}):
     if os.readlink(f'/proc/self/fd/{{descriptor}}').endswith({of!r}):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
     return answers(descriptor)
 
 
 os.{call} = fails
+mounts.read_mounts = lambda: [mounts.Mount({mount!r}, 'lustre', '10.0.2.15@tcp:/lustre', {options!r})]
 runpy.run_path(sys.argv[0], run_name='__main__')
 """
-
-
-def python_of_node(stand: Stand, file: Path, call: str, of: str) -> Path:
-    """An interpreter for the jobs of a site, by which they see the stand-in; this call of os on the descriptor of a
-    file whose name ends in `of` fails there with EIO."""
-    file.write_text(NODE.format(python=sys.executable, mount=str(stand.mount), options=OPTIONS, call=call, of=of))
-    file.chmod(0o755)
-    return file
+"""An interpreter for jobs, which see the stand-in; a call of os on a descriptor of the file `of` fails with EIO."""
 
 
 def imports(servers: dict[str, str]) -> dict[str, str]:
