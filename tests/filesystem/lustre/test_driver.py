@@ -1,7 +1,6 @@
 """The Lustre driver against a stand-in for lfs and lctl that refuses what a real one refuses (tests/stubs/lfs.py)."""
 
 import importlib.util
-import itertools
 import json
 import os
 import re
@@ -105,6 +104,17 @@ def possible_layouts(draw):
     rest = [draw(plain)._replace(end=end) for end in [*draw(ends), None]]
     dom = [LayoutComponent(MIB, True)] if draw(st.booleans()) else []
     return LustreLayout(components=tuple(dom + rest), mirrors=mirrors)
+
+
+def own(name: str, counter: str, column: int) -> int:
+    """The sum of a counter over the client's own devices in a transcript, taken word for word."""
+    counts, device = [], ''
+    for line in lustre_step(name).stdout.splitlines():
+        if line.endswith('stats='):
+            device = line
+        elif line.startswith(f'{counter} ') and device.endswith('ffff888105ab7000.stats='):
+            counts.append(int(line.split()[column]))
+    return sum(counts)
 
 
 class TestLayouts:
@@ -750,20 +760,10 @@ class TestCaches:
 
     @pytest.mark.parametrize('counter', ['read_bytes', 'write_bytes'])
     def test_the_bytes_exchanged_with_the_servers_are_those_of_this_mount(self, stand, monkeypatch, counter):
-        counters = [
-            line
-            for step in ('101', '102')
-            for line in lustre_step(step).stdout.splitlines()
-            if re.match(f'osc|mdc|{counter}', line)
-        ]
-        counts = [
-            int(after.split()[6])
-            for before, after in itertools.pairwise(counters)
-            if before.endswith('ffff888105ab7000.stats=') and after.startswith(counter)
-        ]
+        moved = own('101', counter, 6) + own('102', counter, 6)
         monkeypatch.setattr(os, 'geteuid', lambda: 0)
         seen = DRIVER.exchanged(str(stand.mount))
-        assert (seen.fetched if counter == 'read_bytes' else seen.sent) == sum(counts) > 0
+        assert (seen.fetched if counter == 'read_bytes' else seen.sent) == moved > 0
         monkeypatch.setattr(os, 'geteuid', lambda: 1000)
         assert DRIVER.exchanged(str(stand.mount)).sent is None
 
@@ -814,24 +814,14 @@ class TestCapabilities:
 class TestCounters:
     """What the sampler and the report of a run ask (telemetry)."""
 
-    def own(self, name: str, counter: str, column: int) -> int:
-        """The sum of a counter over the client's own devices in a transcript, taken word for word."""
-        counts, device = [], ''
-        for line in lustre_step(name).stdout.splitlines():
-            if line.endswith('stats='):
-                device = line
-            elif line.startswith(f'{counter} ') and device.endswith('ffff888105ab7000.stats='):
-                counts.append(int(line.split()[column]))
-        return sum(counts)
-
     def test_the_bytes_are_those_with_all_servers_and_requests_are_counted(self, stand):
         meter = DRIVER.meter(str(stand.mount))
         totals = meter.look(30.0)
         assert meter.why_not == '' and 'servers' in meter.what
-        assert totals['read_bytes'] == self.own('101', 'read_bytes', 6) > 0
-        assert totals['write_bytes'] == self.own('101', 'write_bytes', 6) + self.own('102', 'write_bytes', 6)
-        assert totals['read_rpcs'] == self.own('101', 'ost_read', 1) > 0
-        assert totals['rpcs'] == self.own('101', 'req_waittime', 1) + self.own('102', 'req_waittime', 1)
+        assert totals['read_bytes'] == own('101', 'read_bytes', 6) > 0
+        assert totals['write_bytes'] == own('101', 'write_bytes', 6) + own('102', 'write_bytes', 6)
+        assert totals['read_rpcs'] == own('101', 'ost_read', 1) > 0
+        assert totals['rpcs'] == own('101', 'req_waittime', 1) + own('102', 'req_waittime', 1)
 
     def test_what_programs_read_and_wrote_stands_beside(self, stand):
         line = 'write_bytes               3 samples [bytes] 1 9 21 99'

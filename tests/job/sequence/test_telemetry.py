@@ -62,11 +62,17 @@ def counting(*answers):
     return Meter('a counter of the test', '', look)
 
 
-def test_it_looks_at_once_and_once_more_when_it_is_stopped():
+def watched(meter, kind, number, interval_s=0.01):
+    """The log of a sampler that was stopped once it had written so many lines of a kind; and the sampler."""
     log = Kept()
-    watching = Watching(READY, log, 3600.0)
-    log.wait_for(Look, 1)
+    watching = Watching(meter, log, interval_s)
+    log.wait_for(kind, number)
     assert watching.stop()
+    return log, watching
+
+
+def test_it_looks_at_once_and_once_more_when_it_is_stopped():
+    log, _ = watched(READY, Look, 1, 3600.0)
     assert [type(line) for line in log.lines] == [Watch, Look, Look, Ended]
     assert log.of(Look)[0].counters == {READ: 1, WRITTEN: 2}
 
@@ -83,11 +89,8 @@ def late():
 )
 def test_a_look_without_an_answer_in_time_is_a_gap_and_the_next_one_is_no_gap_any_more(monkeypatch, fails, why):
     monkeypatch.setattr(telemetry, 'PATIENCE_S', 0.2)
-    log = Kept()
-    watching = Watching(counting({READ: 1}, fails, {READ: 3}), log, 0.01)
-    looks = log.wait_for(Look, 2)
-    watching.stop()
-    assert why in log.of(Gap)[0].why and log.lines.index(log.of(Gap)[0]) < log.lines.index(looks[1])
+    log, _ = watched(counting({READ: 1}, fails, {READ: 3}), Look, 2)
+    assert why in log.of(Gap)[0].why and log.lines.index(log.of(Gap)[0]) < log.lines.index(log.of(Look)[1])
     assert all(one.clock_s < other.clock_s and one.time <= other.time for one, other in pairwise(log.of(Look)))
 
 
@@ -102,10 +105,8 @@ def test_a_probe_that_hangs_gives_gaps_ever_further_apart_and_never_two_at_a_tim
         running.pop()
         return {} if answer is None or answer.exit_status is None else {READ: 1}
 
-    log = Kept()
-    watching = Watching(Meter('what hangs', '', look), log, 0.02)
-    gaps = log.wait_for(Gap, 4)
-    watching.stop()
+    log, _ = watched(Meter('what hangs', '', look), Gap, 4, 0.02)
+    gaps = log.of(Gap)[:4]  # the one at its stop comes without a pause
     assert not log.of(Look) and max(most) == 1
     # From the end of one to the begin of the next the pause doubles; a busy machine makes it longer, never shorter.
     ends, begins = ([gap.clock_s + side * gap.cost_s / 2 for gap in gaps] for side in (1, -1))
@@ -115,19 +116,13 @@ def test_a_probe_that_hangs_gives_gaps_ever_further_apart_and_never_two_at_a_tim
 
 def test_the_pause_after_gaps_has_an_end(monkeypatch):
     monkeypatch.setattr(telemetry, 'MAX_PAUSE_S', 0.03)
-    log = Kept()
-    watching = Watching(counting({}), log, 0.01)
-    log.wait_for(Gap, 8)
-    assert watching._pause_s == 0.03
-    watching.stop()
+    assert watched(counting({}), Gap, 8)[1]._pause_s == 0.03
 
 
 def test_costly_readings_are_taken_less_often_and_the_file_says_how_often(monkeypatch):
     monkeypatch.setattr(telemetry, 'DEAR_S', 0.001)
-    log = Kept()
-    watching = Watching(counting(lambda: time.sleep(0.01) or {READ: 1}), log, 0.01)
-    (pace,) = log.wait_for(Pace, 1)
-    watching.stop()
+    log, _ = watched(counting(lambda: time.sleep(0.01) or {READ: 1}), Pace, 1)
+    (pace,) = log.of(Pace)
     assert pace.interval_s >= 10.0 and 'a reading takes ' in pace.why
     assert len(log.of(Look)) == telemetry.COSTS + 1
 
@@ -165,20 +160,18 @@ def test_a_counter_that_never_answers_is_left_behind(monkeypatch, target, record
     monkeypatch.setattr(telemetry, 'LAST_S', 0.05)
     for_ever = threading.Event()
     threading.Timer(WAIT_S / 2, for_ever.set).start()  # a run that waits for it would see it end
-    ran = []
     with observed(target, records, Counting(counting(lambda: for_ever.wait() and {})), {}):
-        ran.append(1)
+        pass
     watched = telemetry_in(records)
     for_ever.set()
-    assert ran and (watched.looks, watched.gaps, watched.ended) == ([], [], None)
+    assert (watched.looks, watched.gaps, watched.ended) == ([], [], None)
     assert [sizes.when for sizes in watched.rpc_sizes] == [BEFORE]  # nothing more is asked of what does not answer
 
 
 def test_records_that_cannot_be_written_stop_nothing(target, tmp_path):
-    ran = []
     with observed(target, str(tmp_path / 'none'), Counting(), {}):
-        ran.append(1)
-    assert ran and telemetry_in(str(tmp_path / 'none')) is None
+        pass
+    assert telemetry_in(str(tmp_path / 'none')) is None
 
 
 def test_what_the_body_raises_goes_through_and_nothing_is_asked_after_it(target, records):
@@ -250,17 +243,14 @@ class TestTheCommandToTheServers:
         assert [(output.job, output.own) for output in self.run(target, records, 'echo')[-2:]] == [('', ()), ('', ())]
 
 
+@pytest.mark.usefixtures('short_launches', 'often')
 class TestInARun:
-    @pytest.fixture(autouse=True)
-    def whole(self, short_launches):
-        """Launches of milliseconds count."""
-
     def run(self, lab, stub_fio, monkeypatch, meter):
         monkeypatch.setattr(Posix, 'meter', lambda self, path: meter)
         monkeypatch.setattr(Posix, 'exchanged', lambda self, path: Exchanged())  # rule T25 would see what it counts
         return lab.run(lab.plan(stub_fio()))
 
-    def test_it_begins_before_the_first_launch_and_ends_after_the_last(self, lab, stub_fio, often, monkeypatch):
+    def test_it_begins_before_the_first_launch_and_ends_after_the_last(self, lab, stub_fio, monkeypatch):
         ran = self.run(lab, stub_fio, monkeypatch, READY)
         watched = telemetry_in(ran.plan.records)
         launches = ran.records.samples
@@ -270,15 +260,15 @@ class TestInARun:
         assert watched.looks[-1].clock_s > watched.looks[0].clock_s
 
     def test_a_launch_in_which_nothing_moved_is_labelled_with_the_target_that_did_not_answer(
-        self, lab, stub_fio, often, monkeypatch
+        self, lab, stub_fio, monkeypatch
     ):
-        monkeypatch.setattr(telemetry, 'WAIT_S', 0.05)
+        monkeypatch.setattr(telemetry, 'WAIT_S', 1e-9)
         ran = self.run(lab, stub_fio, monkeypatch, READY._replace(waited_for=lambda deadline_s: ONE))
-        labels = [finding for finding in ran.measured[0].findings if finding.rule == 'P17b']
-        assert [' while no answer came from OST1' in label.sentence for label in labels] == [True]
-        assert ran.measured[0].valid
+        labels = [finding for sample in ran.measured for finding in sample.findings if finding.rule == 'P17b']
+        assert labels and all(' while no answer came from OST1' in label.sentence for label in labels)
+        assert all(sample.valid for sample in ran.measured)
 
-    def test_a_probe_that_hangs_changes_nothing_of_the_run(self, lab, stub_fio, often, monkeypatch):
+    def test_a_probe_that_hangs_changes_nothing_of_the_run(self, lab, stub_fio, monkeypatch):
         monkeypatch.setattr(telemetry, 'PATIENCE_S', 0.05)
         argv = [sys.executable, '-c', 'import time; time.sleep(3600)']
 
@@ -286,13 +276,8 @@ class TestInARun:
             assert ask(argv, deadline_s).exit_status is None
             return {}
 
-        fio = stub_fio()
-        alone = lab.run(lab.plan(fio, check='Alone'))
-        monkeypatch.setattr(Posix, 'meter', lambda self, path: Meter('what hangs', '', look))
-        monkeypatch.setattr(
-            Posix, 'exchanged', lambda self, path: Exchanged()
-        )  # rule T25 asks a meter with a deadline
-        ran = lab.run(lab.plan(fio))
+        alone = lab.run(lab.plan(stub_fio(), check='Alone'))
+        ran = self.run(lab, stub_fio, monkeypatch, Meter('what hangs', '', look))
         assert [ran.end.reason, ran.result.verdict] == ['finished', alone.result.verdict]
         assert len(ran.records.samples) == len(alone.records.samples)
         watched = telemetry_in(ran.plan.records)
@@ -318,11 +303,7 @@ def test_the_longest_wait_of_a_launch_is_that_for_the_same_targets(waits, since_
 
 def test_targets_are_asked_for_only_while_nothing_moves():
     meter = counting({WRITTEN: 1}, {WRITTEN: 2}, {WRITTEN: 3})._replace(waited_for=lambda deadline_s: ONE)
-    log = Kept()
-    watching = Watching(meter, log, 0.01)
-    log.wait_for(Look, 5)
-    watching.stop()
-    assert [targets for _, targets in watching._waits][:5] == [NONE, NONE, NONE, ONE, ONE]
+    assert [targets for _, targets in watched(meter, Look, 5)[1]._waits][:5] == [NONE, NONE, NONE, ONE, ONE]
 
 
 def test_a_truncated_file_is_read_as_far_as_it_goes(target, records):
