@@ -106,12 +106,10 @@ del sys.argv[:2]
 sys.path.insert(0, sys.argv[0])
 from seatrial.filesystem import mounts
 
-
 def fails(descriptor, answers=os.{call}):
     if os.readlink(f'/proc/self/fd/{{descriptor}}').endswith({of!r}):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
     return answers(descriptor)
-
 
 os.{call} = fails
 mounts.read_mounts = lambda: [mounts.Mount({mount!r}, 'lustre', '10.0.2.15@tcp:/lustre', {options!r})]

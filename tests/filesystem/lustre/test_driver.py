@@ -348,7 +348,6 @@ class TestWhereAnErrorComesFrom:
 
     def test_a_target_that_has_not_answered_a_request_is_waited_for(self, stand):
         ((name, value),) = imports({'OST0001': '10.0.0.1@tcp'}).items()
-        assert value.count('inflight: 0') == 1
         stand.now(params={name: value.replace('inflight: 0', 'inflight: 9')})
         assert DRIVER.meter(str(stand.mount)).waited_for(30.0) == {'lustre-OST0001'}
 

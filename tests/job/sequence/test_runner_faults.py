@@ -27,6 +27,7 @@ from seatrial.job.launch import blocked
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch.blocked import Blocked
 from seatrial.job.sequence import blocks, sampling, start, survey
+from seatrial.job.sequence.telemetry import Watching
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits, TrialPlan
 from seatrial.model.record import SAMPLES, read_records
@@ -722,11 +723,12 @@ def test_a_connection_that_was_lost_is_the_reason_where_the_engine_fails_of_it(
     assert_matches(first, said(ran))
 
 
-def test_a_launch_that_is_given_up_says_which_connection_was_lost_meanwhile(lab, stub_fio, evicting, soon):
+def test_a_launch_that_is_given_up_says_what_it_lost_and_waited_for(lab, stub_fio, evicting, soon, monkeypatch):
+    monkeypatch.setattr(Watching, 'waited', lambda self, since_s: 'no answer came from OST1')
     fio = stub_fio(('measured-write', {'fault': 'hang'}))
     ran = lab.run(evicting(lab.plan(fio, values=(32,), launch_limit_s=1.0)))
     ((given_up,),) = [sample.findings for sample in ran.measured]
-    assert given_up.rule == 'E2' and f'; {EVICTED}' in given_up.sentence
+    assert given_up.rule == 'E2' and f'; {EVICTED}; no answer came from OST1' in given_up.sentence
 
 
 def test_a_launcher_that_places_nothing_refuses_before_anything_is_written(lab, stub_fio, monkeypatch, tmp_path):
