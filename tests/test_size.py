@@ -2,7 +2,7 @@
 
 import subprocess
 
-SOURCE_LINES, TEST_LINES, FILES = 53_895, 63_185, 790
+SOURCE_LINES, TEST_LINES, FILES = 53_835, 63_185, 781
 
 
 def tracked(repository, *paths):

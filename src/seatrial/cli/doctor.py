@@ -139,6 +139,8 @@ def _version(seatrial: str, commit: str | None, reframe: str | None) -> str:
 def _upgraded(site: Site, own_version: str, engines: Sequence[Row]) -> list[Row]:
     """Rows on what has another version than in the newest session of the history, with the version there."""
     columns = ['session', 'seatrial', 'commit', 'reframe', 'engine', 'engine_version']
+    if unresponsive(str(site.state)):
+        return []
     try:
         measured = read(folder_of(site.state), newest=1, columns=columns).rows
     except OSError:
