@@ -155,7 +155,8 @@ def test_after_emptying_a_read_comes_from_the_bricks_even_past_the_clients_own_c
     file.write_bytes(os.urandom(SIZE))
     forget(str(file))
     fetched_by_reading(GLUSTER, file)  # by now the client has it too
-    assert fetched_by_reading(GLUSTER, file) < SMALL
+    # One of three: whoever empties the machine's caches meanwhile, as other tests do, makes a reading cold.
+    assert min(fetched_by_reading(GLUSTER, file) for _ in range(3)) < SMALL
     forget(str(file))
     assert fetched_by_reading(GLUSTER, file) < SIZE // 2
     assert GLUSTER.cold(str(gluster_mount)).possible and GLUSTER.cold(str(gluster_mount)).kept == ''
