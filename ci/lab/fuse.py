@@ -51,14 +51,14 @@ def unmount(mount: Path, force: bool, client: Callable[[], int | None]) -> None:
 
 def users(mount: Path) -> str:
     """Processes with an open file or their working directory below the mount."""
-    users_ = []
+    holders = []
     for process in all_processes():
         place = Path(f'/proc/{process}')
         with contextlib.suppress(OSError):
             links = [str(link.readlink()) for link in (place / 'cwd', *(place / 'fd').iterdir())]
             if any(link == str(mount) or link.startswith(f'{mount}/') for link in links):
-                users_.append(f'{process} ({(place / "comm").read_text().strip()})')
-    return ', '.join(users_)
+                holders.append(f'{process} ({(place / "comm").read_text().strip()})')
+    return ', '.join(holders)
 
 
 def all_processes() -> list[int]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.filesystem.base import Driver, type_fault
+from seatrial.filesystem.base import Driver, may_block_s, type_fault
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount, mount_of, parse_mountinfo, read_mounts
 from seatrial.filesystem.posix import Mounted
@@ -73,7 +73,7 @@ def test_a_type_says_all_that_depends_on_it(driver):
     [(ROOT, 0.0), (ROOT._replace(type='tmpfs'), 0.0), (None, 0.0), (ROOT._replace(type='wekafs'), 300.0)],
 )
 def test_a_type_that_nobody_knows_may_have_its_servers_elsewhere(mount, limit_s):
-    assert by_type('posix').may_block_s(mount) == limit_s
+    assert may_block_s(by_type('posix'), mount) == limit_s
 
 
 def test_a_layout_of_another_type_is_refused():

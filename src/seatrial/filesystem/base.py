@@ -96,6 +96,7 @@ class Behaviour(NamedTuple):
     # that its files lie in memory and nowhere else, as a clause: no read is cold; or empty
     in_memory: str = ''
     below: str = ''  # what may answer reads from a cache that no counter here sees, as a clause; or empty
+    inodes_last: bool = True  # False where a file may have another inode number later, so that none is an identity
     gives_up: str = ''  # how I/O fails while a server is away, instead of waiting, as a clause; empty where it waits
 
 
@@ -130,11 +131,12 @@ class Driver:
     # takes any_mount
     kernel_types: Tuple[str, ...] = ()
     any_mount = False
+    fuse_source = ''  # how the source of a mount of type fuse begins that is of this type too; empty: none is
+    without_failover: Tuple[str, ...] = ()  # kernel types whose I/O no failover can block
     recovery_limit_s = 300.0  # seconds for which a healthy failover may block I/O
     recovery_source = ''  # where that is written
-    can: Tuple[
-        str, ...
-    ] = ()  # what the driver does beyond capacity, quota and settings, for docs/reference/file-systems.md
+    # what the driver does beyond capacity, quota and settings, for docs/reference/file-systems.md
+    can: Tuple[str, ...] = ()
     # tried, tried_on: where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'), and the date; empty is
     # untried
     tried = ''
@@ -147,18 +149,6 @@ class Driver:
     watches = False  # whether reading its targets asks no server, so that it can be done around every launch
     # the layout in which the files of all tasks lie on the same targets, where any user may give it
     alike: Optional[Layout] = None
-
-    def may_block_s(self, mount: Optional[Mount]) -> float:
-        """Seconds for which a healthy failover may block I/O of this mount; None: it is not seen from here."""
-        return self.recovery_limit_s
-
-    def mounts(self, mount: Mount) -> bool:
-        """True if the kernel's word for a mount shows that it is of this type."""
-        return mount.type in self.kernel_types
-
-    def keeps_inodes(self, mount: Mount) -> bool:
-        """False where a file may have another inode number later, so that none is an identity."""
-        return True
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
         """True if two mounts of the type have one storage, by their sources; one such as tmpfs's names nothing."""
@@ -274,9 +264,23 @@ class Driver:
         return (), ''
 
 
+def is_of(driver: Driver, mount: Mount) -> bool:
+    """True if the kernel's words for a mount show that it is of the driver's type."""
+    of_fuse = (
+        bool(driver.fuse_source) and mount.type.startswith('fuse') and mount.source.startswith(driver.fuse_source)
+    )
+    return of_fuse or mount.type in driver.kernel_types
+
+
+def may_block_s(driver: Driver, mount: Optional[Mount]) -> float:
+    """Seconds for which a healthy failover may block I/O of this mount; None: it is not seen from here."""
+    type_ = mount.type if mount else next(iter(driver.without_failover), '')
+    return 0.0 if type_ in driver.without_failover else driver.recovery_limit_s
+
+
 def type_fault(driver: Driver, mount: Optional[Mount]) -> Optional[str]:
     """The reason why a mount cannot be a file system of the driver's type, as a sentence, or None."""
-    if driver.any_mount or (mount is not None and driver.mounts(mount)):
+    if driver.any_mount or (mount is not None and is_of(driver, mount)):
         return None
     what = 'nothing is mounted there that can be seen' if mount is None else f'it lies on {mount.said()}'
     return f'the site says type {driver.name}, but {what}'

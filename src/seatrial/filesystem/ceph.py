@@ -143,7 +143,6 @@ class CephFs(Mounted):
 
     name = NAME
     kernel_types = (FUSE, 'ceph')
-    recovery_limit_s = 300.0
     recovery_source = 'above the 60 s of mds_beacon_grace (15 s) and mds_reconnect_timeout (45 s)'
     can = ('layouts', 'targets', 'cold reads', 'traffic', 'proof of cold reads')
     tried = (

@@ -78,7 +78,6 @@ class GlusterFS(Mounted):
 
     name = 'glusterfs'
     kernel_types = ('fuse.glusterfs', 'glusterfs')
-    recovery_limit_s = 300.0
     recovery_source = 'above the 42 s of network.ping-timeout'
     can = ('targets', 'cold reads', 'traffic', 'proof of cold reads')
     tried_on = '2026-11-22'

@@ -39,7 +39,6 @@ _QUOTA = re.compile(
 class Gpfs(Mounted):
     name = 'gpfs'
     kernel_types = ('gpfs',)
-    recovery_limit_s = 300.0
     recovery_source = 'chosen as for the other network types'
     can = ('targets',)
     sources = "IBM's public documentation, published outputs of 5.0 and 5.1"

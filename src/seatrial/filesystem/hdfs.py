@@ -14,7 +14,6 @@ class Hdfs(Mounted):
 
     name = 'hdfs'
     kernel_types = ('fuse.rclone',)
-    recovery_limit_s = 300.0
     recovery_source = 'chosen as for the other network types'
     tried = 'HDFS 3.3.6, three data nodes, rclone 1.60, Linux 6.1, two nodes, each a kernel of its own (ci/lab/hdfs)'
     tried_on = '2026-11-22'

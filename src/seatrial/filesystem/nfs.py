@@ -31,7 +31,6 @@ class Trouble(NamedTuple):
 class Nfs(Mounted):
     name = 'nfs'
     kernel_types = ('nfs', 'nfs4')
-    recovery_limit_s = 300.0
     recovery_source = 'above the 180 s of the NFSv4 grace period of Linux (90 s, extended once)'
     can = ('targets', 'cold reads', 'traffic', 'proof of cold reads', 'lost connections')
     tried = 'NFS 4.2 and 3, Linux 6.1, one server and two clients, each a kernel of its own (ci/lab-kernels)'

@@ -16,7 +16,6 @@ ANSWER_S = 1.0  # sysfs asks nobody
 class Ocfs2(Mounted):
     name = 'ocfs2'
     kernel_types = ('ocfs2',)
-    recovery_limit_s = 300.0
     recovery_source = 'above the 120 s that users set for O2CB_HEARTBEAT_THRESHOLD (o2cb.sysconfig(5))'
     can = ('cold reads', 'traffic', 'proof of cold reads')
     tried = 'OCFS2 of Linux 6.1, two nodes with one disk, each a kernel of its own (ci/lab-kernels)'

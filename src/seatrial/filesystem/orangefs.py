@@ -40,19 +40,12 @@ _STRIP = re.compile(r'\bstrip_size:(\d+)')
 class OrangeFs(Mounted):
     name = NAME
     kernel_types = ('pvfs2',)
+    fuse_source = FUSE_SOURCE
     recovery_source = 'chosen as for the other network types'
     can = ('layouts', 'targets')
     sources = 'outputs of a real 2.10: three servers, FUSE and the kernel client of Linux 6.1'
     no_layout = ''
     no_pinning = 'no target of choice: a file lies on all servers'
-
-    def mounts(self, mount: Mount) -> bool:
-        of_fuse = mount.type.startswith('fuse') and mount.source.startswith(FUSE_SOURCE)
-        return of_fuse or super().mounts(mount)
-
-    def keeps_inodes(self, mount: Mount) -> bool:
-        """pvfs2fuse gives the same file another number later (seen)."""
-        return not mount.source.startswith(FUSE_SOURCE)
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
         return _volume(one) == _volume(other)
@@ -67,11 +60,8 @@ class OrangeFs(Mounted):
 
     def behaviour(self, path: str) -> Behaviour:
         """I/O to a server that is away ends with ECONNREFUSED after about 10 s (2.10, seen)."""
-        return (
-            super()
-            .behaviour(path)
-            ._replace(gives_up='the client fails I/O about 10 s after it lost a server', reads_are_counted=False)
-        )
+        gives_up = 'the client fails I/O about 10 s after it lost a server'
+        return super().behaviour(path)._replace(gives_up=gives_up, reads_are_counted=False)
 
     def cold(self, path: str) -> Cold:
         return Cold(

@@ -122,7 +122,10 @@ class Mounted(Driver):
             counted, device = False, None
         of_memory = f'{type_} keeps its files in memory' if type_ in IN_MEMORY else ''
         below = below_device(device) if device else ''
-        return Behaviour(type_ not in (*KERNEL_CACHED, *IN_MEMORY), counted, type_ in UNCOMPRESSED, of_memory, below)
+        # libfuse numbers files anew unless its file system says otherwise (use_ino of fuse_config).
+        lasting = not type_.startswith('fuse') or type_ in self.kernel_types
+        close_can_fail = type_ not in (*KERNEL_CACHED, *IN_MEMORY)
+        return Behaviour(close_can_fail, counted, type_ in UNCOMPRESSED, of_memory, below, lasting)
 
     def meter(self, path: str) -> Meter:
         mount, why_not = look(path)
@@ -147,19 +150,12 @@ class Posix(Mounted):
 
     name = 'posix'
     any_mount = True
+    without_failover = LOCAL
     recovery_source = 'of a mount that is not local; a local file system has no failover'
     can = ('cold reads', 'traffic')
     tried = 'ext4, xfs and tmpfs, Linux 6.18 and 6.1, one node'
     tried_on = '2026-11-22'
     sources = 'proc(5), statvfs(3), quota(1)'
-
-    def may_block_s(self, mount: Optional[Mount]) -> float:
-        """A local file system has no failover; what is not known as one may have its servers elsewhere."""
-        return 0.0 if mount is None or mount.type in LOCAL else self.recovery_limit_s
-
-    def keeps_inodes(self, mount: Mount) -> bool:
-        """libfuse numbers files anew unless its file system says otherwise (use_ino of fuse_config)."""
-        return not mount.type.startswith('fuse')
 
     def exchanged(self, path: str) -> Exchanged:
         """Known where all data go to the mount's one device: others have several, and XFS perhaps a real-time one."""

@@ -2,7 +2,7 @@
 
 from typing import Optional, Tuple
 
-from seatrial.filesystem.base import Driver
+from seatrial.filesystem.base import Driver, is_of
 from seatrial.filesystem.beegfs import BeeGfs
 from seatrial.filesystem.ceph import CephFs
 from seatrial.filesystem.glusterfs import GlusterFS
@@ -41,7 +41,7 @@ def by_type(type: str) -> Driver:
 
 def type_of(mount: Mount) -> Optional[str]:
     """The type whose driver knows such a mount better than posix does, or None."""
-    return next((driver.name for driver in DRIVERS if driver.mounts(mount)), None)
+    return next((driver.name for driver in DRIVERS if is_of(driver, mount)), None)
 
 
 def same_storage(one: Optional[Mount], other: Optional[Mount]) -> bool:

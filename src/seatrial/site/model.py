@@ -13,6 +13,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from seatrial.engine.registry import NAMES
+from seatrial.filesystem.base import may_block_s
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.action import Action
@@ -805,7 +806,7 @@ class Site:
         return Target(
             name=file_system,
             layout=Layout() if layout == DEFAULT_LAYOUT else driver.layout(layout, entry.layouts[layout]),
-            recovery_limit_s=driver.may_block_s(mount_of(entry.path))
+            recovery_limit_s=may_block_s(driver, mount_of(entry.path))
             if entry.recovery_limit is None
             else entry.recovery_limit,
             listed=tuple(kind for kind in TARGETS if isinstance(getattr(entry, f'{kind.lower()}s'), tuple)),

@@ -29,7 +29,7 @@ _INTEGER = re.compile(r'[-+]?(?:0|[1-9][0-9]*)\Z', re.ASCII)
 # An escape such as "\uD800" makes text that cannot be written as UTF-8, nor read by pydantic.
 _SURROGATE = re.compile('[\ud800-\udfff]')
 
-_MENDS = (
+_REMEDIES = (
     ("'\\t'", 'a tab stands where spaces belong; indent with spaces'),
     ('alphabetic or numeric', "write '*' in quotes, and names of anchors in letters"),
     ('mapping values are not allowed', 'check the indentation, or put the value in quotes'),
@@ -199,10 +199,9 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     place = f'line {mark.line + 1}, column {mark.column + 1}: ' if mark else ''
     what = (error.problem or error.context or 'not YAML').removeprefix('but ')
-    mend = next(
-        (mend for part, mend in _MENDS if part in what), 'check the indentation, brackets and quotes up to here'
-    )
-    return f'{place}{what}; {mend}'
+    fitting = (remedy for part, remedy in _REMEDIES if part in what)
+    remedy = next(fitting, 'check the indentation, brackets and quotes up to here')
+    return f'{place}{what}; {remedy}'
 
 
 def with_value(text: str, keys: Sequence[str | int], value: Any, comment: str = '') -> str:

@@ -635,7 +635,7 @@ def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
         return _not_yet_marked(named.group(1), directory), directory
     marker, status = _read_marker(walk.descriptor())
     same = (marker.inode, marker.marker_inode) == (directory.st_ino, status.st_ino)
-    if not same and _keeps_inodes(walk.descriptor()):
+    if not same and _inodes_last(walk.descriptor()):
         raise _Left(f'its {MARKER} was copied or moved from another directory')
     if _name_of(marker.maker.session, marker.case) != walk.levels[-1].name:
         raise _Left('it was renamed after it was made; give it its name back, or remove it by hand')
@@ -644,10 +644,11 @@ def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
     return marker, status
 
 
-def _keeps_inodes(descriptor: int) -> bool:
+def _inodes_last(descriptor: int) -> bool:
     """False where the numbers prove nothing: then owner, name, session and contents show that a directory is ours."""
-    mount = mount_of(os.readlink(f'/proc/self/fd/{descriptor}'))
-    return mount is None or driver_of(mount).keeps_inodes(mount)
+    place = os.readlink(f'/proc/self/fd/{descriptor}')
+    mount = mount_of(place)
+    return mount is None or driver_of(mount).behaviour(place).inodes_last
 
 
 def _not_yet_marked(session: str, status: os.stat_result) -> Marker:
