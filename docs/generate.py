@@ -5,7 +5,6 @@ prints stands below the command. The rest is written by hand.
 """
 
 import ast
-import importlib
 import inspect
 import re
 import shlex
@@ -24,7 +23,7 @@ from seatrial.check.variants import tags_of
 from seatrial.filesystem.base import Driver
 from seatrial.filesystem.registry import DRIVERS
 from seatrial.report.acceptance.results import results_schema
-from seatrial.rules.registry import EFFECTS, RULES
+from seatrial.rules.registry import EFFECTS, all_rules
 from seatrial.site import contract, model
 from seatrial.site.model import Entry
 from seatrial.site.profile import PROFILES
@@ -37,8 +36,7 @@ TABLE = re.compile(r'^(<!-- table: (.+) -->\n)(?:\|.*\n)*', re.MULTILINE)
 
 Row = tuple[str, ...]
 
-for module in ('before', 'launch', 'contents', 'case', 'issued', 'prevented'):
-    importlib.import_module(f'seatrial.rules.{module}')
+RULES = all_rules()
 CHECKS = load(DOCS.parent / 'checks').values()
 
 
@@ -96,10 +94,8 @@ def effects() -> Iterator[Row]:
 
 
 def rules(when: str) -> Iterator[Row]:
-    yield 'id', 'what must hold', 'effect', 'remedy', 'source'
-    yield from (
-        (rule.id, rule.title, rule.effect, rule.remedy, rule.source) for rule in RULES.values() if rule.when == when
-    )
+    yield 'id', 'what must hold', 'effect', 'remedy'
+    yield from ((rule.id, rule.title, rule.effect, rule.remedy) for rule in RULES.values() if rule.when == when)
 
 
 def file_systems() -> Iterator[Row]:

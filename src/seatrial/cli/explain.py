@@ -7,8 +7,7 @@ import click
 from seatrial.model.quoted_value import choice
 from seatrial.report.terminal import console
 from seatrial.report.words import glossary
-from seatrial.rules import prevented  # noqa: F401  (it registers its rules)
-from seatrial.rules.registry import EFFECTS, RULES
+from seatrial.rules.registry import EFFECTS, all_rules
 
 HEADINGS = ('what must hold', 'when', 'if it does not', 'remedy', 'why')
 
@@ -21,12 +20,12 @@ def explain(subject: str | None) -> None:
     Words are those of docs/reference/glossary.md: SFWA, cold, INCONCLUSIVE, ... Without a subject all rules are
     listed.
     """
-    screen = console()
+    screen, rules = console(), all_rules()
     if subject is None:
-        for known in RULES.values():
+        for known in rules.values():
             screen.print(f'{known.id:<5} {known.title}', soft_wrap=True)
         return
-    rule = next((rule for rule in RULES.values() if rule.id.casefold() == subject.casefold()), None)
+    rule = next((rule for rule in rules.values() if rule.id.casefold() == subject.casefold()), None)
     if rule is not None:
         screen.print(rule.id)
         parts = (rule.title, rule.when, f'{rule.effect}: {EFFECTS[rule.effect]}', rule.remedy, rule.source)
@@ -38,7 +37,7 @@ def explain(subject: str | None) -> None:
     named = [(name, meaning) for name, meaning in entries if word.search(name)]
     matches = named or [(name, meaning) for name, meaning in entries if word.search(meaning)]
     if not matches and re.fullmatch(r'[A-Za-z]\d+\w?', subject):
-        raise click.UsageError(f"there is no rule '{subject}'; {choice(subject.upper(), RULES)}")
+        raise click.UsageError(f"there is no rule '{subject}'; {choice(subject.upper(), rules)}")
     if not matches:
         raise click.UsageError(
             f"'{subject}' is neither a rule nor a word of docs/reference/glossary.md; "

@@ -10,7 +10,7 @@ from seatrial.judge.statistics import widening
 from seatrial.judge.verdict import Criteria, MetricResult
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Finding, Records, Sample
-from seatrial.rules.registry import RULES
+from seatrial.rules.registry import all_rules
 from seatrial.workload.words import by_key, counted, listed
 
 
@@ -71,7 +71,7 @@ def _label(rule: str, concerned: Sequence[tuple[str, str]]) -> str:
             launches.setdefault(sentence, []).append(launch)
     if len(launches) > PARTS:
         launches = ranged(concerned)
-    remedy = f'; {RULES[rule].remedy}'
+    remedy = f'; {all_rules()[rule].remedy}'
     parts = [
         f'{", ".join(names[:3])}{" and others" if len(names) > 3 else ""}: {sentence.removesuffix(remedy)}'
         for sentence, names in launches.items()

@@ -1,7 +1,10 @@
 """The register of validity rules. validity.md is generated from it, and every finding names one of its rows."""
 
+import importlib
+import pkgutil
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 
+from seatrial import rules
 from seatrial.model.record import Finding
 
 EFFECTS = {
@@ -54,6 +57,13 @@ def rule(when: str, effect: str, id: str, title: str, remedy: str, source: str) 
         return check
 
     return checked_by
+
+
+def all_rules() -> Dict[str, Rule]:
+    """The whole register, whichever modules of rules have been imported before."""
+    for module in pkgutil.iter_modules(rules.__path__):
+        importlib.import_module(f'seatrial.rules.{module.name}')
+    return RULES
 
 
 def findings(when: str, evidence: Any) -> List[Finding]:

@@ -29,7 +29,7 @@ from seatrial.report.figures import cache_words, figure, is_valid
 from seatrial.report.headline import headline_of, plain
 from seatrial.report.terminal import WIDE, fitting, marked
 from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, listed, slow_places, unjudged, verdict_sentence
-from seatrial.rules.registry import RULES
+from seatrial.rules.registry import all_rules
 from seatrial.session.evidence import figures_before
 from seatrial.workload.words import by_key, counted
 
@@ -214,11 +214,12 @@ def _reasons_shown(case: CaseResult) -> list[str]:
 def _say_labels(console: Console, result: SessionResult) -> None:
     """Prints the caveats. Cases with the same caveat share a line, and so do those of one rule; if its figures differ
     by case, each case stands with its own."""
+    rules = all_rules()
     by_label = by_key((label, case.case) for case in result.cases for label in case.labels)
     for kind, pairs in by_key((pair[0].split(':')[0], pair) for pair in by_label.items()).items():
         labels = dict(pairs)
-        if len(labels) > 1 and kind in RULES:
-            remedy = f'; {RULES[kind].remedy}'
+        if len(labels) > 1 and kind in rules:
+            remedy = f'; {rules[kind].remedy}'
             figures = [
                 f'{_named(cases, result)}: {label[len(kind) + 2 :].removesuffix(remedy)}'
                 for label, cases in labels.items()
