@@ -25,18 +25,25 @@ LAB_FIXTURES = {'lab_gluster', 'plain_slurm', 'accounting_slurm', 'kernels'}
 NOT_FAST = 'lab', 'browser', 'slow'
 LONGEST = ('test_scenario.py', 'test_node_sweep.py', 'test_kernels.py', 'test_shared_kernels.py')
 SLOW_FIXTURES = {'pydarshan', 'stand', 'cluster'}  # pandas is imported; each command to a stand-in is a Python
-# In the files of cli each test starts processes of Python, or makes a session with its bundle.
+# Commands, sessions, processes, clocks and large simulations; a fast run does not even import them.
 SLOW_PLACES = {
     REPOSITORY / 'tests' / name
     for name in (
         'benchmarks',
+        'check/test_actions.py',
         'ci',
+        'cli',
         'integration',
-        'cli/test_derive.py',
-        'cli/test_foreign_files.py',
-        'cli/test_fuzz.py',
-        'cli/test_schedule.py',
-        'job/sequence/test_swapped.py',
+        'job/directory/test_orphans.py',
+        'job/launch',
+        'job/sequence',
+        'nights',
+        'report/nights',
+        'report/session',
+        'rules/test_outliers.py',
+        'site/test_example_sites.py',
+        'site/test_site_properties.py',
+        'test_docs.py',
     )
 }
 LEFT_OUT = pytest.StashKey[dict[str, int]]()
@@ -57,6 +64,10 @@ def pytest_configure(config: pytest.Config) -> None:
         max_examples=25 if config.getoption('--fast') else 100,
     )
     hypothesis.settings.load_profile('seatrial')
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return True if config.getoption('--fast') and collection_path in SLOW_PLACES else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -106,7 +117,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     counts = config.stash.get(LEFT_OUT, {})
     if counts:
         words = ', '.join(f'{number} {kind}' for kind, number in sorted(counts.items()))
-        terminalreporter.write_line(f'--fast leaves out {sum(counts.values())} tests: {words}')
+        places = ', '.join(sorted(str(place.relative_to(REPOSITORY / 'tests')) for place in SLOW_PLACES))
+        terminalreporter.write_line(f'--fast leaves out {sum(counts.values())} tests ({words}) and all of {places}')
 
 
 @pytest.fixture(autouse=True)
