@@ -122,25 +122,6 @@ def test_a_node_is_as_slow_as_the_slowest_of_its_tasks():
     assert one.median_fairness('time_ratio') == 4.0
 
 
-def test_the_interval_covers_the_mean_of_launches_of_8_tasks_in_nine_of_ten_series():
-    """The percentile bootstrap does so in fewer: of six launches it makes too little."""
-    rng = np.random.default_rng(2009)
-
-    def ratios(series, launches):
-        times = np.exp(0.1 * rng.standard_normal((series, launches, 8)))
-        return times.max(axis=2) / times.min(axis=2)
-
-    true = math.expm1(np.log1p(ratios(20_000, 1)).mean())
-    results = [stays_below({'a': list(ratio)}, 1.5, 'time') for ratio in ratios(500, 6)]
-    covered = sum(relation.low <= true <= relation.high for relation in results)
-    assert 0.86 <= covered / 500 <= 0.94
-
-    resampled = [rng.choice(ratio, (400, 6)).mean(axis=1) for ratio in ratios(500, 6)]
-    mean = ratios(20_000, 1).mean()
-    by_bootstrap = sum(np.quantile(means, 0.05) <= mean <= np.quantile(means, 0.95) for means in resampled)
-    assert by_bootstrap < covered
-
-
 # The sources' own figures
 
 
