@@ -70,15 +70,6 @@ def test_whose_reader_has_gone_measures_to_its_end(begin, site):
     assert ended(process, site) is not Verdict.INCOMPLETE
 
 
-def test_whose_log_is_on_a_full_file_system_measures_to_its_end(begin, site):
-    with open('/dev/full', 'w') as full:
-        assert ended(begin(stdout=full), site) is not Verdict.INCOMPLETE
-
-
-def test_whose_output_was_closed_from_the_beginning_measures_to_its_end(begin, site):
-    assert ended(begin(preexec_fn=lambda: os.close(1)), site) is not Verdict.INCOMPLETE
-
-
 def test_whose_terminal_is_closed_leaves_its_verdict(begin, site):
     ours, theirs = pty.openpty()
     process = begin(stdin=theirs, stdout=theirs)
