@@ -25,9 +25,10 @@ TABLES.update(results_database=1, scenario_record=1, training=1, verdicts=8)
 CALCULATED = ('change_points', 'compare', 'coverage', 'isolation', 'rare', 'verdicts')
 """They start nothing, and print something at once."""
 
+LONG = ('accusations', 'forecast', 'nights', 'proof', 'results_database')
+
 WAIT_S = 300.0
 LAUNCHED = '*/state/sessions/*/cases/*/raw/*.fio'
-by_signal = pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM], ids=['SIGINT', 'SIGTERM'])
 needs_slurm = pytest.mark.needs('slurmctld', 'munged')
 
 
@@ -65,7 +66,7 @@ def test_every_benchmark_is_tried():
     assert {file.name for file in BENCHMARKS.glob('*.py')} == SHARED | {f'{name}.py' for name in TABLES}
 
 
-MARKS = {'slurm': needs_slurm, **dict.fromkeys(('accusations', 'forecast', 'nights', 'proof'), pytest.mark.long)}
+MARKS = {'slurm': needs_slurm, **dict.fromkeys(LONG, pytest.mark.long)}
 
 
 @pytest.mark.parametrize('name', [pytest.param(name_, marks=MARKS.get(name_, ())) for name_ in sorted(TABLES)])
@@ -77,14 +78,13 @@ def test_it_works(folder, name):
     assert left_by(folder) == ([], [])
 
 
-@by_signal
 @pytest.mark.parametrize(
-    ('name', 'busy'),
+    ('name', 'busy', 'number'),
     [
-        ('runner', LAUNCHED),
-        ('posixops', 'seatrial-bench-*/*/*'),
-        pytest.param('slurm', '*/lab/etc/slurm.conf', marks=needs_slurm),
-        pytest.param('slurm', LAUNCHED, marks=needs_slurm),
+        ('runner', LAUNCHED, signal.SIGINT),
+        ('posixops', 'seatrial-bench-*/*/*', signal.SIGTERM),
+        pytest.param('slurm', '*/lab/etc/slurm.conf', signal.SIGINT, marks=needs_slurm),
+        pytest.param('slurm', LAUNCHED, signal.SIGTERM, marks=needs_slurm),
     ],
     ids=['runner, launching', 'posixops', 'slurm, coming up', 'slurm, launching'],
 )
@@ -99,8 +99,7 @@ def test_interrupted_it_leaves_nothing(folder, name, busy, number):
     assert left_by(folder) == ([], [])
 
 
-@by_signal
-@pytest.mark.parametrize('name', CALCULATED)
+@pytest.mark.parametrize(('name', 'number'), zip(CALCULATED, 3 * (signal.SIGINT, signal.SIGTERM), strict=True))
 def test_a_calculation_that_is_interrupted_ends_without_a_traceback(folder, name, number):
     running = start(folder, name)
     assert running.stdout.readline()

@@ -219,9 +219,7 @@ def test_sizes_are_weighed_by_bytes_and_reading_again_is_no_larger_file(
             None,
             'several patterns (write 256KiB contiguous, whole 1 times; read 4KiB contiguous, whole 1 times); choose',
         ),
-        (reads(1, 0, 0), 'read', 'no one order'),  # nothing forward, as from the end to the beginning
         ({**reads(3, 60), 'POSIX_MAX_BYTE_READ': 40 * 256 * KIB - 1}, 'read', 'no whole number of times'),
-        ({'POSIX_MAX_BYTE_WRITTEN': 4 * MIB - 1}, 'write', 'write over'),
         ({'POSIX_ACCESS1_COUNT': 96 - 48}, 'write', 'no size of its transfers moves 90 % of the bytes of its writes'),
         ({'rank': 7}, None, 'a record is of rank 7, and nprocs is 2'),
     ],
@@ -283,13 +281,6 @@ def test_one_file_system_is_replayed_and_a_nodes_own_disk_is_left_out(derive, tm
     done = derive(str(log), *options)
     assert words in done.out + done.err
     assert (done.status == 0) == words.startswith('#')
-
-
-def test_the_partial_flag_of_buffered_streams_is_said(derive, tmp_path):
-    changed = {'STDIO': {'STDIO_BYTES_WRITTEN': MIB}}
-    log = edited('mfwa', tmp_path / 'x.darshan', changed, names={'<STDOUT>': '/scratch/log'}, partial=['STDIO'])
-    line = '# 1 MiB more (3.0 % of all) went through STDIO and are left out; Darshan marks them as partial.'
-    assert line in derive(str(log)).out
 
 
 @pytest.mark.parametrize(

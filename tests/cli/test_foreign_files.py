@@ -27,7 +27,8 @@ from site_fixtures import places
 SESSION, OTHER = '20261120T020638-9f3a1c', '20261121T020638-9f3a1c'
 DOCUMENTED = (0, 10, 11, 12, 13, 64)
 IN_TIME_S = 300
-ROOM = 256 << 10  # KiB
+PACKED, ROOM = 256 << 20, 128 << 10
+"""Bytes that a file unpacks to, and KiB of memory that reading it may take."""
 ESCAPE = '\x1b]0;x\x07'
 DEEP = '[' * 200_000
 PEAK = r"""
@@ -248,7 +249,7 @@ def test_output_that_unpacks_to_much_more_takes_no_memory(folder, site, peak):
     packed = file_in(folder, f'cases/*/raw/*warmup*{LAUNCH}')
     before = hashlib.sha256(packed.read_bytes()).hexdigest()
     with gzip.open(packed, 'wb', compresslevel=1) as stream:
-        for _ in range(1536):
+        for _ in range(PACKED >> 20):
             stream.write(bytes(1 << 20))
     rewrite(samples, lambda line: line.replace(before, hashlib.sha256(packed.read_bytes()).hexdigest()))
     status, output, memory = peak(*arguments)
@@ -256,28 +257,28 @@ def test_output_that_unpacks_to_much_more_takes_no_memory(folder, site, peak):
     assert memory < honest[2] + ROOM
 
 
-@pytest.mark.parametrize('name', ['plan.json', 'session.json', 'protocol.json', 'contract.yaml', 'index.html'])
+@pytest.mark.parametrize('name', ['session.json', 'contract.yaml', 'index.html'])
 @pytest.mark.slow
 def test_a_file_of_a_bundle_that_unpacks_to_much_more_takes_no_memory(bundle, peak, name):
     honest = peak('verify', bundle)
     files = contents(bundle)
     long = next(file for file in files if file.endswith(name))
     kept = {path: content for path, content in files.items() if path not in (long, SUMS)}
-    digest = hashlib.sha256(bytes(1 << 29)).hexdigest()
+    digest = hashlib.sha256(bytes(PACKED)).hexdigest()
     sums = ''.join(f'{hashlib.sha256(content).hexdigest()}  {path}\n' for path, content in kept.items())
     with zipfile.ZipFile(bundle, 'w', zipfile.ZIP_DEFLATED) as archive:
         for path, content in kept.items():
             archive.writestr(path, content)
         archive.writestr(SUMS, f'{sums}{digest}  {long}\n')
         with archive.open(long, 'w') as stream:
-            for _ in range(512):
+            for _ in range(PACKED >> 20):
                 stream.write(bytes(1 << 20))
     status, output, memory = peak('verify', bundle)
     assert (status, name in output) == (11, True)
     assert memory < honest[2] + ROOM
 
 
-@pytest.mark.parametrize('line', ['a  {}\n', '0' * 64 + '  {}\n', '\n'], ids=['short', 'whole', 'empty'])
+@pytest.mark.parametrize('line', ['0' * 64 + '  {}\n', '\n'], ids=['whole', 'empty'])
 @pytest.mark.slow
 def test_a_manifest_without_end_takes_no_memory(tmp_path, peak, line):
     file = tmp_path / 'bundle.zip'
@@ -292,7 +293,7 @@ def test_a_manifest_without_end_takes_no_memory(tmp_path, peak, line):
 def test_an_archive_of_files_without_end_takes_no_memory(tmp_path, peak):
     file = tmp_path / 'bundle.zip'
     with zipfile.ZipFile(file, 'w') as archive:
-        for number in range(300_000):
+        for number in range(110_000):
             archive.writestr(str(number), b'')
     status, output, memory = peak('verify', file)
     assert (status, 'it has more than 100000 files' in output) == (11, True)

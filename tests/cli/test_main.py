@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -395,7 +394,7 @@ def below(site):
     return site.folder / 'above' / 'between' / 'state'
 
 
-@pytest.mark.parametrize('words', OF_STATE)
+@pytest.mark.parametrize('words', ['run', 'history list'])
 def test_one_that_others_may_replace_from_above_is_used_by_no_command(ask, below, words):
     below.mkdir()
     others_may_write(None, below.parents[1])
@@ -508,7 +507,9 @@ def test_a_word_of_the_glossary_is_explained(command, word, entry):
 # A file system that never answers: each command ends by itself, within its documented deadline
 
 LATEST_S = 240.0
-"""Each asks a file system of the site once, for 10 s, a session in each case; the rest is this machine's load."""
+"""Each asks a file system of the site once, a second long, and a session in each case; the rest is load."""
+
+IMPATIENT = 'import seatrial.model.ask as ask; ask.ANSWER_S = 1.0; from seatrial.cli.main import entry; entry()'
 
 WITH_CHECKS = ('report', 'list', 'doctor', 'run')
 
@@ -522,7 +523,7 @@ def ended(site, past):
         begun = {}
         with dead(place):
             for words in commands:
-                argv = [Path(sys.executable).with_name('seatrial'), *words.split(), f'--site={site.folder}']
+                argv = [sys.executable, '-c', IMPATIENT, *words.split(), f'--site={site.folder}']
                 argv += [f'--checks={site.checks}'] if words in WITH_CHECKS else []
                 begun[words] = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             try:

@@ -7,6 +7,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from types import SimpleNamespace
@@ -14,6 +15,9 @@ from types import SimpleNamespace
 import pytest
 
 from fuse_lab import dead
+from local_site import LocalSite, trial, writes
+from lustre_stand import NODE, OPTIONS, standing
+from seatrial.job.directory.rundir import MARKER
 from seatrial.judge import session
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model import lines
@@ -64,15 +68,6 @@ def test_whose_reader_has_gone_measures_to_its_end(begin, site):
     assert os.read(reading, len(SAID)) == SAID
     os.close(reading)
     assert ended(process, site) is not Verdict.INCOMPLETE
-
-
-def test_whose_log_is_on_a_full_file_system_measures_to_its_end(begin, site):
-    with open('/dev/full', 'w') as full:
-        assert ended(begin(stdout=full), site) is not Verdict.INCOMPLETE
-
-
-def test_whose_output_was_closed_from_the_beginning_measures_to_its_end(begin, site):
-    assert ended(begin(preexec_fn=lambda: os.close(1)), site) is not Verdict.INCOMPLETE
 
 
 def test_whose_terminal_is_closed_leaves_its_verdict(begin, site):
@@ -265,3 +260,22 @@ def test_nothing_is_left_in_the_temporary_and_the_home_directory(seatrial, site,
     assert ask('run', *checks, 'Reads', until='Session') == EXIT_CODES[Verdict.INCOMPLETE]
     assert ask('run', *checks, 'NoSuchCheck') == 64
     assert ask('accept', *checks) == 64
+
+
+# On a Lustre, which is a stand-in on the node of the job
+
+
+def test_a_marker_that_cannot_be_written_names_the_target_that_it_lay_on(tmp_path, monkeypatch):
+    check, python = tmp_path / 'checks' / 'write.py', tmp_path / 'python'
+    check.parent.mkdir()
+    check.write_text(writes('Writes'))
+    with standing(tmp_path, monkeypatch) as stand:
+        stand.now(default=[['-c', '1'], ['-i', '2']])
+        mount = str(stand.mount)
+        python.write_text(NODE.format(python=sys.executable, call='fsync', of=MARKER, mount=mount, options=OPTIONS))
+        python.chmod(0o755)
+        scratch = f'type: lustre, path: {stand.directory("trials")}, records_on_target: true'
+        text = trial('Writes', '[fio]', scratch, partition=f'python: {python}')
+        ran = LocalSite(tmp_path, text, check.parent).run('--profile=smoke')
+    assert ran.returncode == EXIT_CODES[Verdict.FAIL], ran.stdout
+    assert 'F1: EIO of ' in ran.stdout and ' of OST 2 on ' in ran.stdout

@@ -76,14 +76,6 @@ def test_a_session_whose_output_was_not_kept_is_not_proved(past, verify):
     )
 
 
-def test_a_record_that_was_edited_is_a_contradiction(past, verify):
-    samples = next(past(SESSION).glob(f'cases/Reads*/{SAMPLES}'))
-    samples.write_text(samples.read_text().replace('"value":2', '"value":3', 1))
-    done = verify(SESSION[:12])
-    assert done.status == 11
-    assert 'R4: line 2 (warmup read@4KiB, repetition 1) of samples.jsonl' in done.out
-
-
 def test_a_session_that_is_not_there_is_refused(past, verify):
     assert (verify().status, 'seatrial run makes one' in verify().err) == (64, True)
     past(SESSION)
@@ -126,14 +118,6 @@ def test_results_of_another_form_are_not_compared(results, verify):
     done = verify()
     assert done.status == 13
     assert 'results.json: it is not of this version of Seatrial, and is not compared\n' in done.out
-
-
-def test_a_missed_reference_that_became_a_pass_is_a_contradiction(missed, verify):
-    missed.write_text(missed.read_text().replace('"FAIL"', '"PASS"'))
-    done = verify()
-    assert done.status == 11
-    assert f'results.json: {READS}: read@64KiB is PASS there, and FAIL by the records\n' in done.out
-    assert 'results.json: the session is PASS there, and FAIL by the records\n' in done.out
 
 
 def test_a_session_is_judged_by_the_references_that_it_was_begun_with(missed, verify, site):

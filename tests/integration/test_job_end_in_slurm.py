@@ -21,9 +21,9 @@ import seatrial.check.base as base
 import seatrial.scheduler.job_end as job_end
 
 base.job_limit_s = lambda plan: 60.0
-job_end.GRACE_S = -50.0
+job_end.GRACE_S = -57.0
 """
-"""For settings.py, which ReFrame executes: a job that has not ended 10 s after its queue_limit is overdue."""
+"""For settings.py, which ReFrame executes: a job that has not ended 3 s after its queue_limit is overdue."""
 
 
 @pytest.fixture
@@ -126,21 +126,21 @@ def test_a_job_that_another_cluster_has_taken_is_incomplete_says_so_and_is_cance
 def test_a_job_in_an_unknown_state_is_waited_for_until_its_limits_and_cancelled(
     slurm, hangs, scheduler, path_that_says
 ):
-    site = slurm.site(hangs, scheduler=scheduler, path=path_that_says('EXPEDITING'), queue_limit='10s')
+    site = slurm.site(hangs, scheduler=scheduler, path=path_that_says('EXPEDITING'), queue_limit='5s')
     settings = site.folder / 'settings.py'
     settings.write_text(SHORT_LIMITS + settings.read_text())
     why = reason(site.run())
-    assert 'it was not over when the queue_limit of trial.yaml (10 s) and its time limit (60 s) had passed; ' in why
+    assert 'it was not over when the queue_limit of trial.yaml (5 s) and its time limit (60 s) had passed; ' in why
     assert 'Slurm says that the job is EXPEDITING, a state that Seatrial does not know' in why
     assert slurm.jobs() == []
 
 
 def test_a_requeued_job_waits_no_longer_than_the_queue_limit(slurm, hangs):
     """Slurm lets a job that was requeued wait for two minutes before it may begin again."""
-    running = slurm.site(hangs, '--requeue', queue_limit='30s').begin()
+    running = slurm.site(hangs, '--requeue', queue_limit='15s').begin()
     slurm.ask('scontrol', 'requeue', running.measuring())
     why = reason(running.ended())
-    assert '; it waited in the queue for longer than the queue_limit of trial.yaml, 30 s; ' in why
+    assert '; it waited in the queue for longer than the queue_limit of trial.yaml, 15 s; ' in why
     assert 'Slurm says: requeued and not started again: ' in why
     assert slurm.jobs() == []
 

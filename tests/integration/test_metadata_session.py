@@ -45,14 +45,14 @@ ENTRY = """  {name}:
     records_on_target: true
     drop_caches: true
 """
-CHECKS = ('SmallFiles', 'AttributeCache', 'PosixOperations', 'PosixSemantics')
+CHECKS = ('SmallFiles', 'AttributeCache', 'PosixSemantics')
 
 pytestmark = [pytest.mark.needs('glusterd', 'nsenter')]
 
 
 @pytest.fixture(scope='module')
 def session(tmp_path_factory):
-    """The folder of a smoke session of all metadata checks on three file systems, with the streams of the command."""
+    """The folder of a smoke session of metadata checks on three file systems, with the streams of the command."""
     memory = Path('/dev/shm') / f'seatrial-test-{os.getpid()}'
     site = tmp_path_factory.mktemp('site')
     with GLUSTER.made(tmp_path_factory.mktemp('gluster') / 'lab') as mount:

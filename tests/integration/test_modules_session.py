@@ -126,20 +126,17 @@ def test_doctor_shows_the_program_of_the_module(seatrial_said, installed, reposi
 
 
 @pytest.mark.parametrize(
-    ('entry', 'mistaken'),
-    [
-        ("{'name': 'seatrial/fio/3.37', 'path': PATH}", "{'name': 'seatrial/fio/0', 'path': PATH}"),
-        ("{'name': 'seatrial/fio/3.37', 'path': PATH}", "'seatrial/fio/3.37'"),
-    ],
-    ids=['no such version', 'without its folder'],
+    ('command', 'status', 'mistaken'),
+    [('doctor', 64, "'seatrial/fio/3.37'"), ('run', 13, "{'name': 'seatrial/fio/0', 'path': PATH}")],
+    ids=['without its folder', 'no such version'],
 )
-@pytest.mark.parametrize(('command', 'status'), [('doctor', 64), ('run', 13)])
 def test_a_module_that_reframe_would_not_find_is_shown_with_the_reason(
-    seatrial_said, site, tree, command, status, entry, mistaken, repository
+    seatrial_said, site, tree, command, status, mistaken, repository
 ):
     settings = site / 'settings.py'
     text = settings.read_text()
-    old, new = (text.replace('PATH', repr(tree)) for text in (entry, mistaken))
+    entry = "{'name': 'seatrial/fio/3.37', 'path': PATH}"
+    old, new = (word.replace('PATH', repr(tree)) for word in (entry, mistaken))
     assert old in text
     settings.write_text(text.replace(old, new))
     try:

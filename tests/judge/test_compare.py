@@ -187,26 +187,3 @@ def test_the_unit_does_not_matter(before, after, times):
 def test_the_ratio_lies_in_its_interval(before, times):
     result = one(before, [times * value for value in before])
     assert result.low <= result.ratio * (1 + 1e-9) and result.ratio <= result.high * (1 + 1e-9)
-
-
-def test_equal_sides_rarely_have_a_difference_and_intervals_cover():
-    """A small part of benchmarks/compare.py."""
-    rng, named, covered, many = random.Random(5), 0, 0, 200
-
-    def side(name, nights):
-        night = [rng.gauss(0, 0.03) for _ in range(nights)]
-        return [
-            {
-                f'{name}{number}': [100 * math.exp(shift + rng.gauss(0, 0.02)) for _ in range(6)]
-                for number, shift in enumerate(night)
-            }
-            for _ in range(8)
-        ]
-
-    for _ in range(many):
-        pairs = zip(side('a', 3), side('b', 3), strict=True)
-        families, metrics = compared([Series('g', *pair) for pair in pairs])
-        named += any(change.verdict in (BETTER, WORSE) for change in (*families.values(), *metrics))
-        covered += families['g'].low < 1 < families['g'].high
-    assert named <= 0.05 * many + 2 * math.sqrt(0.05 * many)
-    assert 0.91 * many <= covered <= 0.99 * many

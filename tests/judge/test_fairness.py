@@ -1,17 +1,14 @@
-"""Fairness between tasks and nodes as a criterion, and what the sources' own figures come to."""
+"""Fairness between tasks and nodes as a criterion."""
 
-import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from builders import plan_of, records_of
 from seatrial.judge.case import judge_case
-from seatrial.judge.expectations import CurveRatio, Curves, Fair, PointRatio, Shape, judge_curves
-from seatrial.judge.relations import lies_between, stays_below
+from seatrial.judge.expectations import Curves, Fair, Shape, judge_curves
+from seatrial.judge.relations import stays_below
 from seatrial.judge.statistics import fairness
-from seatrial.model.metric import LOWER
 from seatrial.workload.sweep import AXES
 
 SOURCE = {'id': 'X', 'words': 'it is so', 'source': 'Somebody'}
@@ -120,79 +117,3 @@ def test_a_node_is_as_slow_as_the_slowest_of_its_tasks():
     one = judge_case(plan, records._replace(samples=tuple(samples))).metrics[0]
     assert one.fairness['nodes'][0].time_ratio == 2.0
     assert one.median_fairness('time_ratio') == 4.0
-
-
-def test_the_interval_covers_the_mean_of_launches_of_8_tasks_in_nine_of_ten_series():
-    """The percentile bootstrap does so in fewer: of six launches it makes too little."""
-    rng = np.random.default_rng(2009)
-
-    def ratios(series, launches):
-        times = np.exp(0.1 * rng.standard_normal((series, launches, 8)))
-        return times.max(axis=2) / times.min(axis=2)
-
-    true = math.expm1(np.log1p(ratios(20_000, 1)).mean())
-    results = [stays_below({'a': list(ratio)}, 1.5, 'time') for ratio in ratios(500, 6)]
-    covered = sum(relation.low <= true <= relation.high for relation in results)
-    assert 0.86 <= covered / 500 <= 0.94
-
-    resampled = [rng.choice(ratio, (400, 6)).mean(axis=1) for ratio in ratios(500, 6)]
-    mean = ratios(20_000, 1).mean()
-    by_bootstrap = sum(np.quantile(means, 0.05) <= mean <= np.quantile(means, 0.95) for means in resampled)
-    assert by_bootstrap < covered
-
-
-# The sources' own figures
-
-
-ONE_SIGMA = 0.6827  # of a normal distribution, within one standard error
-
-
-def around(mean, error, count=21):
-    """So many samples with this mean and this error of it."""
-    shape = np.linspace(-1, 1, count)
-    return list(mean + error * math.sqrt(count) * shape / shape.std(ddof=1))
-
-
-def compared(expectation, over, under):
-    measured = Curves(
-        'Check',
-        'ior',
-        AXES['layout'],
-        {'4MiB-3': 0, 'one': 1},
-        {'read': {'4MiB-3': over, 'one': under}},
-        {'read': 'higher'},
-    )
-    (result,) = judge_curves(expectation, measured)
-    return result.relation
-
-
-@pytest.mark.parametrize(
-    ('striped', 'plain', 'gain', 'within'),
-    [((13.71, 0.03), (13.02, 0.05), 1.053, 'undecided'), ((12.81, 0.01), (12.27, 0.08), 1.044, 'holds')],
-    ids=['FCL', 'ITB'],
-)
-def test_the_gain_of_stripes_at_fermilab_is_significant_and_below_6_per_cent(striped, plain, gain, within):
-    """FN-09. Of the larger one our 90 % interval ends at 6.1 %, so that it is no proof of less than 6 %.
-
-    The source's errors are of a mean, one standard error each; that of the gain follows from both. 5.3 % and 0.5 %:
-    its own interval ends at 5.8 %.
-    """
-    points = {'at': '4MiB-3', 'than': 'one', **SOURCE}
-    result = compared(PointRatio(**points), around(*striped), around(*plain))
-    assert result.verdict == 'holds' and result.low > 1.03
-    assert result.estimate == pytest.approx(gain, abs=0.0005) and result.estimate < 1.06
-    assert (
-        compared(PointRatio(lowest=1.0, highest=1.06, **points), around(*striped), around(*plain)).verdict == within
-    )
-    judged = lies_between(around(*striped), around(*plain), 1.0, 1.06, confidence=ONE_SIGMA)
-    assert judged.verdict == 'holds'
-    error = gain * math.hypot(*(error_of / mean for mean, error_of in (striped, plain)))
-    assert judged.high - judged.estimate == pytest.approx(error, rel=0.05)
-
-
-def test_the_listing_of_the_source_is_14_1_times_as_fast_from_the_cache():
-    """GP-04: 0.466 s, then 0.033 s."""
-    times = {'ls_first': {'891': around(0.466, 0.001, 6)}, 'ls_fourth': {'891': around(0.033, 0.0001, 6)}}
-    measured = Curves('Check', 'posixops', AXES['tree'], {'891': 0}, times, dict.fromkeys(times, LOWER))
-    (result,) = judge_curves(CurveRatio(metric='ls_fourth', than='ls_first', lowest=5.0, **SOURCE), measured)
-    assert result.relation.verdict == 'holds' and result.relation.estimate == pytest.approx(14.1, abs=0.03)

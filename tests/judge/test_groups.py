@@ -1,7 +1,6 @@
 """Groups of nodes that worked at once: what a task of each had, their ratio, and what a criterion makes of it."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,16 +103,17 @@ def test_every_metric_has_its_groups_and_their_fairness_and_without_groups_none(
 
 
 @pytest.mark.parametrize(
-    ('ratio', 'noise', 'expected'),
+    ('ratio', 'noise', 'limit', 'expected'),
     [
-        (1.05, 0.01, Verdict.PASS),
-        (1.3, 0.01, Verdict.FAIL),
-        (1 / 1.3, 0.01, Verdict.FAIL),
-        (1.15, 0.05, Verdict.INCONCLUSIVE),
+        (1.05, 0.01, 1.15, Verdict.PASS),
+        (1.3, 0.01, 1.15, Verdict.FAIL),
+        (1.3, 0.01, 1.4, Verdict.PASS),
+        (1 / 1.3, 0.01, 1.15, Verdict.FAIL),
+        (1.15, 0.05, 1.15, Verdict.INCONCLUSIVE),
     ],
 )
-def test_an_enforced_limit_for_the_ratio_decides_by_its_interval(ratio, noise, expected):
-    result = case(launches(ratio, noise), GroupsAlike(id='FN-04', limit=1.15, **SOURCE))
+def test_an_enforced_limit_for_the_ratio_decides_by_its_interval(ratio, noise, limit, expected):
+    result = case(launches(ratio, noise), GroupsAlike(id='FN-04', limit=limit, **SOURCE))
     assert result.verdict is expected
     (text,) = {expectation.relation.sentence.partition(' (')[0] for expectation in result.expectations}
     assert text.startswith('bandwidth of a task,')
@@ -130,21 +130,6 @@ def test_where_no_groups_worked_a_criterion_is_undecided_and_says_what_is_missin
     result = case(launches(), GroupsAlike(id='FN-04', limit=1.15, **SOURCE), groups=())
     assert result.verdict is Verdict.INCONCLUSIVE
     assert 'no launch on several groups of nodes (groups of a partition in trial.yaml)' in result.reasons[0]
-
-
-def test_equal_groups_are_alike_in_nine_of_ten_series_and_never_unlike_in_more_than_one_of_twenty():
-    """Of 300 series of six launches of groups whose ratio scatters by 4 %, with a limit of 5 %."""
-    rng = np.random.default_rng(2011)
-    verdicts = []
-    for _ in range(300):
-        one, other = (np.exp(0.028 * rng.standard_normal(6)).tolist() for _ in range(2))
-        verdicts.append(alike({'a': {'front': one, 'back': other}}, 1.05, 'x').verdict)
-    assert verdicts.count('fails') <= 0.05 * 300
-    far = [
-        alike({'a': {'front': [1.0] * 6, 'back': (0.8 * np.exp(0.04 * rng.standard_normal(6))).tolist()}}, 1.05, 'x')
-        for _ in range(100)
-    ]
-    assert all(result.verdict == 'fails' for result in far)
 
 
 def test_the_groups_of_the_source_are_3_per_cent_apart_and_within_15():
@@ -166,8 +151,3 @@ def test_the_doubt_is_shared_between_all_pairs_and_points():
 
 def test_five_launches_decide_nothing():
     assert alike({'a': {'front': [1.0] * 5, 'back': [1.0] * 5}}, 1.5, 'x').verdict == 'undecided'
-
-
-def test_a_site_may_have_another_limit():
-    wanted = GroupsAlike(id='FN-04', limit=1.15, **SOURCE)
-    assert case(launches(1.3, 0.01), replace(wanted, limit=1.4)).verdict is Verdict.PASS

@@ -1,9 +1,7 @@
-"""Relations between the points of a sweep, and how often they are wrong."""
+"""Relations between the points of a sweep. How often they are wrong is measured by benchmarks/coverage.py."""
 
-import importlib.util
 import math
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from seatrial.judge.relations import does_not_degrade, falls_with, insensitive, lies_between, plateaus, unimodal
-from seatrial.model.plan import StoppingRule
 
 # Six samples with the mean 1 and a standard deviation of sqrt(0.4) times the spread.
 SHAPE = (-1.0, 0.0, 0.0, 0.0, 0.0, 1.0)
@@ -233,90 +230,3 @@ def test_a_curve_with_one_peak_is_unimodal_and_the_peak_is_named():
 )
 def test_a_valley_between_two_peaks_is_none_within_the_noise(means, spread, better, verdict):
     assert unimodal(sweep(*means, spread=spread), 1.222, better=better).verdict == verdict
-
-
-def test_curves_that_are_just_flat_are_seldom_said_to_have_two_peaks():
-    rng = np.random.default_rng(5)
-    drawn = [{str(place): list(rng.normal(100, 15, 6)) for place in range(6)} for _ in range(500)]
-    assert sum(unimodal(points, 1.0001).verdict == 'fails' for points in drawn) <= 0.05 * 500
-
-
-# How often they are wrong, and how often they find what is there, on simulated sweeps
-
-SPEC = importlib.util.spec_from_file_location(
-    'coverage_benchmark', Path(__file__).parents[2] / 'benchmarks' / 'coverage.py'
-)
-benchmark = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(benchmark)
-
-TEN = StoppingRule(0.10)
-FIVE = StoppingRule(0.05)
-NOISES = (0.05, 0.08, 0.10, 0.15)
-
-
-def simulated(means, noise, rule, count, seed):
-    return benchmark.sweeps(np.array(means, dtype=float), noise, rule, count, np.random.default_rng(seed))
-
-
-def share(relations, verdict):
-    return benchmark.shares(relations)[verdict]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('rule', [None, TEN], ids=['six samples', 'stopped at 10 %'])
-@pytest.mark.parametrize('size', [11, 13])
-def test_equal_points_fail_to_be_insensitive_in_at_most_one_sweep_in_twenty(size, rule):
-    """At the smaller of the two margins of the sources: what fails the larger one fails it too."""
-    for seed, noise in enumerate(NOISES):
-        sweeps = simulated([100.0] * size, noise, rule, 2000, seed)
-        assert share((insensitive(points, 1.105) for points in sweeps), 'fails') <= 0.05
-
-
-def test_points_at_the_margin_are_seldom_judged_to_fail():
-    sweeps = simulated([100.0] * 6 + [122.2] * 7, 0.08, TEN, 300, 2)
-    assert share((insensitive(points, 1.222) for points in sweeps), 'fails') <= 0.05
-
-
-def test_points_at_the_margin_are_seldom_judged_to_hold():
-    sweeps = simulated([100.0, *[111.0] * 9, 122.2], 0.05, TEN, 400, 3)
-    assert share((insensitive(points, 1.222) for points in sweeps), 'holds') <= 0.05 + 3 * (0.05 * 0.95 / 400) ** 0.5
-
-
-@pytest.mark.parametrize(
-    ('judge', 'means', 'noise', 'verdict', 'least'),
-    [
-        (close, [150.0] + [100.0] * 12, 0.05, 'fails', 0.95),  # one point half as fast again
-        (partial(insensitive, margin=1.222), [150.0] + [100.0] * 12, 0.05, 'fails', 0.95),
-        (partial(insensitive, margin=1.222), [100.0] * 13, 0.05, 'holds', 0.95),
-        # one that loses a third at its end, one that saturates, one that is flat
-        (kept, [50.0, 90.0, 150.0, 150.0, 150.0, 100.0], 0.05, 'fails', 0.95),
-        (flat_at_last, [50.0, 90.0, 150.0, 150.0, 150.0, 100.0], 0.05, 'fails', 0.95),
-        (kept, [20.0, 40.0, 80.0, 100.0, 101.0, 100.0], 0.05, 'holds', 0.95),
-        (flat_at_last, [20.0, 40.0, 80.0, 100.0, 101.0, 100.0], 0.05, 'holds', 0.95),
-        (falling, np.geomspace(100.0, 50.0, 11), 0.05, 'holds', 0.95),
-    ],
-)
-def test_what_is_there_is_found(judge, means, noise, verdict, least):
-    sweeps = simulated(means, noise, TEN, 200, 4)
-    assert share(map(judge, sweeps), verdict) >= least
-
-
-@pytest.mark.parametrize(
-    ('judge', 'means', 'verdict'),
-    [
-        (partial(does_not_degrade, margin=1.105), [100.0] * 8, 'fails'),
-        (partial(plateaus, margin=1.105), [100.0] * 8, 'fails'),
-        (falling, [100.0] * 11, 'holds'),
-        (falling, np.geomspace(100.0, 95.0, 11), 'fails'),
-    ],
-)
-def test_what_is_not_there_is_seldom_found(judge, means, verdict):
-    assert share(map(judge, simulated(means, 0.10, TEN, 300, 8)), verdict) <= 0.05
-
-
-@pytest.mark.parametrize('rule', [None, TEN, FIVE], ids=['six samples', 'stopped at 10 %', 'stopped at 5 %'])
-def test_the_interval_of_a_ratio_covers_it(rule):
-    sweeps = simulated([120.0, 100.0], 0.08, rule, 2000, 12)
-    relations = [lies_between(points['point 0'], points['point 1'], 1.05) for points in sweeps]
-    covered = np.mean([relation.low <= 1.2 <= relation.high for relation in relations])
-    assert covered >= 0.88 - 3 * (0.88 * 0.12 / 2000) ** 0.5

@@ -97,12 +97,6 @@ def test_the_autocorrelation_is_of_neighbours_and_a_series_that_climbs_is_drifti
     assert not summary([100.0, 110.0] * 6).drifting
 
 
-def test_about_one_independent_series_in_twenty_looks_as_if_it_drifted():
-    series = np.random.default_rng(1).normal(100, 5, (2000, 12))
-    share = np.mean([summary(values.tolist()).drifting for values in series])
-    assert 0.03 < share < 0.07
-
-
 def autoregression(correlation, series, n, seed=1):
     """Normal series whose neighbours correlate so."""
     rng = np.random.default_rng(seed)
@@ -116,29 +110,6 @@ def autoregression(correlation, series, n, seed=1):
 @pytest.mark.parametrize('correlation', [0.2, 0.5])
 def test_the_correlation_of_many_short_series_is_the_true_one(correlation):
     assert correlation_of(autoregression(correlation, 2000, 12)) == pytest.approx(correlation, abs=0.05)
-
-
-def test_independent_repetitions_have_no_correlation_in_eleven_cases_of_twelve():
-    series = autoregression(0.0, 4000, 6)
-    results = [correlation_of(series[start : start + 10]) for start in range(0, len(series), 10)]
-    assert np.mean(np.array(results) > 0) == pytest.approx(1 / 12, abs=0.04)
-
-
-@pytest.mark.parametrize(
-    ('correlation', 'plain', 'wrong', 'wider'), [(0.0, 0.035, 0.055, 1.1), (0.5, 0.13, 0.08, 2.0)]
-)
-def test_correlated_repetitions_give_few_wrong_verdicts_and_independent_ones_pay_little(
-    correlation, plain, wrong, wider
-):
-    series = autoregression(correlation, 10000, 6)
-    results = [correlation_of(series[start : start + 10]) for start in range(0, len(series), 10)]
-    naive = [verdict_interval(series_of).high < 100 for series_of in series]
-    ours = [
-        verdict_interval(series_of, correlation=results[place // 10]).high < 100
-        for place, series_of in enumerate(series)
-    ]
-    assert np.mean(naive) > plain and np.mean(ours) < wrong
-    assert np.mean([widening(correlation, 6) for correlation in results]) < wider
 
 
 def test_series_of_any_lengths_and_units_are_of_one_case():

@@ -4,7 +4,7 @@ import json
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union, get_args, get_origin, get_type_hints
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import FLAT, FLAT_TREE, MFWA, plan_of
@@ -97,6 +97,7 @@ ANY_JSON: Any = st.recursive(
 )
 
 
+@settings(max_examples=30)
 @given(ANY_JSON)
 def test_any_json_is_a_value_or_a_form_error(data):
     try:
@@ -191,6 +192,7 @@ def test_the_digest_is_of_all_that_a_plan_says():
 
 
 @pytest.mark.parametrize('kind', [TrialPlan, Sample, DarshanRun])
+@settings(max_examples=25)
 @given(data=st.data())
 def test_any_value_comes_back(kind, data):
     value = data.draw(st.from_type(kind))

@@ -164,10 +164,6 @@ def test_a_pass_with_references_and_criteria_counts_them(make):
     assert words.verdict_sentence(session.result).endswith('It meets 6 references and 1 criterion.')
 
 
-def test_the_worst_verdict_of_a_session_is_told_with_its_number(make):
-    assert words.verdict_sentence(make.varied().result).startswith('1 of 6 cases fails: it is proved')
-
-
 def test_of_several_relations_that_one_is_named_which_decides(make):
     plan, other = make.plan('One'), make.plan('Other')
     cases = [measured(make, plan_) for plan_ in (plan, other)]
@@ -229,20 +225,6 @@ def test_of_an_engine_that_was_skipped_for_many_reasons_the_first_is_told(make):
     assert words.skipped(session.result) == [
         'ior: not installed (ior)',
         'fio: cannot a (x); and 1 reason more, in the cases',
-    ]
-
-
-def test_an_environment_is_told_by_what_differs_between_the_cases(make):
-    common, where = words.where(make.metadata().cases)
-    assert common == 'partition cluster:compute, layout default, 1 node'
-    assert set(where.values()) == {'scratch (ext4)', 'fast (tmpfs)', 'vol0 (glusterfs)'}
-
-
-def test_the_file_systems_of_a_session_are_told_with_what_is_mounted(make):
-    assert [seen[:2] for seen in words.targets(make.metadata())[:3]] == [
-        ('scratch (ext4)', '/scratch/trials'),
-        ('fast (tmpfs)', '/fast/trials'),
-        ('vol0 (glusterfs)', '/vol0/trials'),
     ]
 
 

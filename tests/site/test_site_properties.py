@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError
@@ -98,11 +98,13 @@ def changed_texts(draw: st.DrawFn) -> str:
     return text
 
 
+@settings(max_examples=40)
 @given(document=changed_documents())
 def test_any_change_of_the_values_gives_a_site_or_problems(example: Path, document: Any) -> None:
     check_outcome(example, yaml.dump(document, allow_unicode=True).encode('utf-8', 'surrogatepass'))
 
 
+@settings(max_examples=40)
 @given(text=changed_texts())
 def test_any_change_of_the_text_gives_a_site_or_problems(example: Path, text: str) -> None:
     check_outcome(example, text.encode('utf-8', 'surrogatepass'))

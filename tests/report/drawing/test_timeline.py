@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.model.telemetry import AFTER, BEFORE, Pace, RpcSize, RpcSizes, Served, Servers
-from seatrial.model.units import BINARY, DECIMAL, MIB
+from seatrial.model.units import BINARY, MIB
 from seatrial.report.drawing.plot import Box, Curve
 from seatrial.report.drawing.timeline import MAX_STEPS, timeline, why_none
 from seatrial.report.session.page import page
@@ -88,11 +88,6 @@ def test_a_stall_is_marked_and_named_in_words(make, case):
     (box,) = boxes_of(drawing, 'pause stall')
     assert (box.start - BEGIN, box.end - BEGIN, box.number, box.label) == (23.0, 26.0, '1', 'stall')
     assert '1 stall and 0 gaps' in drawing['chart'].words
-
-
-def test_a_site_that_shows_decimal_units_has_them_on_the_axis(make, case):
-    drawing = drawn(case, make.counted([100.0] * 30), DECIMAL)
-    assert (drawing['unit'].name, drawing['chart'].y.label) == ('MB/s', 'MB/s')
 
 
 def test_a_gap_is_told_from_a_stall(make, case):

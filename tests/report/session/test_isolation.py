@@ -11,7 +11,6 @@ from seatrial.model.plan import StoppingRule
 from seatrial.model.record import Finding, NotTested
 from seatrial.model.units import BINARY, MIB
 from seatrial.report.drawing.plot import DOT, FULL, OPEN, Curve, Mark
-from seatrial.report.junit import junit
 from seatrial.report.session.isolation import MAX_DOTS, MAX_ROWS, SLOWEST, summary, view
 from seatrial.report.session.page import page
 from seatrial.report.session.summary import markdown
@@ -142,9 +141,3 @@ def test_the_head_of_page_and_summary_names_the_slow_and_nobody_who_was_cleared(
         heads = page(session).partition('</header>')[0], markdown(session).partition('- Site')[0]
         kinds[again] = ['node n3' in head for head in heads]
     assert kinds == {0.6: [True, True], 1.0: [False, False]}
-
-
-def test_junit_fails_with_the_sentence(make):
-    plan = node_plan(4)
-    records = night(plan, rates({'n3': 0.6}), rates({'n3': 0.6}, 2))
-    assert '<failure type="FAIL" message="node n3 is slow: write' in junit(make.session(make.case(plan, records)))

@@ -130,14 +130,6 @@ def test_metadata_in_layouts_is_recommended_by_rates(make):
     }
 
 
-def test_the_page_has_the_table_and_the_sentences_and_the_markdown_too(make):
-    one = case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})
-    session = make.session(one)
-    html, text = page(session), markdown(session)
-    assert 'Which layout' in html and 'wide (c-1.S4M) is the best with 1000 MiB/s' in html
-    assert 'the default has 40 % less' in text
-
-
 def test_of_a_metric_that_is_better_lower_the_lowest_is_the_best(make):
     one = case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 800.0})
     lower = tuple(replace(metric, better=LOWER) for metric in one.result.metrics)

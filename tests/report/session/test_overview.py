@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from seatrial.model.record import Finding
-from seatrial.model.units import BINARY, DECIMAL, MIB
+from seatrial.model.units import BINARY, MIB
 from seatrial.report.session.overview import overviews
 from seatrial.workload.registry import planned_metrics
 
@@ -37,11 +37,6 @@ def test_all_checks_share_one_scale_and_one_unit(make):
     )
     assert [(role.name, role.unit.name) for role in result.roles] == [('write', 'MiB/s'), ('read', 'MiB/s')]
     assert [role.style for role in result.roles] == ['write', 'read']
-
-
-def test_the_site_chooses_the_system_of_the_units(make):
-    (role, _) = data_of(cases_of(make, 100.0), DECIMAL).roles
-    assert (role.unit.name, role.range(cases_of(make, 100.0)[0].result)) == ('MB/s', '105')
 
 
 def test_a_lane_reaches_from_the_smallest_to_the_largest_mean(make):
