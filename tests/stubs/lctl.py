@@ -13,10 +13,8 @@ Beside what tests/stubs/lfs.py reads, the JSON file tells:
 
 import fnmatch
 import re
-import sys
-import time
 
-from lfs import INSTANCE, NOT_PLAYED, Refusal, parse, play, say
+from lfs import BLOCKS, INSTANCE, NOT_PLAYED, Refusal, parse, played_by
 
 from transcript import lustre_step
 
@@ -39,21 +37,18 @@ OTHER_INSTANCE = 'ffff888109352000'  # of the mount of 46_state
 NAME = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
 
 
-def main(arguments, told_file):
-    return play('lctl', arguments, told_file, ('set_param',), answer)
+def play(arguments, told_file):
+    return played_by('lctl', COMMANDS, ('set_param',), arguments, told_file)
 
 
-def answer(arguments, state, told_file):
+def operands_of(command, arguments, state):
+    """As a command that may be blocked, and takes operands alone."""
     if state.get('unresponsive'):
-        time.sleep(3600)
-    try:
-        command, rest = (arguments[0], arguments[1:]) if arguments else ('', [])
-        options, operands = parse(command, rest, state) if command in COMMANDS else ([], [])
-        if options or not operands:
-            raise Refusal(NOT_PLAYED, f'lctl {arguments} is not played\n')
-        return COMMANDS[command](operands, state)
-    except Refusal as refusal:
-        return say(refusal, told_file)
+        raise Refusal(BLOCKS)
+    options, operands = parse(command, arguments, state)
+    if options or not operands:
+        raise Refusal(NOT_PLAYED, f'lctl {command} {arguments} is not played\n')
+    return operands
 
 
 def parameters(state):
@@ -87,20 +82,20 @@ def matching(pattern, names):
             yield name
 
 
-def get_param(patterns, state):
-    status, known = 0, parameters(state)
-    for pattern in patterns:
+def get_param(arguments, state):
+    known, status, stdout, stderr = parameters(state), 0, '', ''
+    for pattern in operands_of('get_param', arguments, state):
         names = list(matching(pattern, known))
         shifts = state.get('shifts') and not state['root'] and '*' in pattern and pattern.endswith('.stats')
         for place, name in enumerate(names):
             value = shifted(known[name], known[names[(place + 1) % len(names)]]) if shifts else known[name]
-            sys.stdout.write(f'{name}={value}')
+            stdout += f'{name}={value}'
         if not names:
             path = pattern.replace('.', '/')
-            if not state.get('closed'):
-                sys.stderr.write(f"error: get_param: param_path '{path}': No such file or directory\n")
             status = 2
-    return status
+            if not state.get('closed'):
+                stderr += f"error: get_param: param_path '{path}': No such file or directory\n"
+    raise Refusal(status, stderr, stdout)
 
 
 def shifted(value, other):
@@ -112,8 +107,9 @@ def shifted(value, other):
     return '\n'.join([*lines[:-1], lines[-1][:-1]]) + '\n'
 
 
-def set_param(settings, state):
-    for setting in settings:
+def set_param(arguments, state):
+    done = ''
+    for setting in operands_of('set_param', arguments, state):
         pattern, _, value = setting.partition('=')
         names = list(matching(pattern, parameters(state)))
         path = pattern.replace('.', '/')
@@ -126,10 +122,9 @@ def set_param(settings, state):
             lines = [f"opening '/sys/fs/lustre/{name.replace('.', '/')}'" for name in names]
             lines.append(f"setting '{path}'='{value}'")
             raise Refusal(13, ''.join(f'error: set_param: {line}: Permission denied\n' for line in lines))
-        for name in names:
-            print(f'{name}={value}')
+        done += ''.join(f'{name}={value}\n' for name in names)
     state['cached_mb'] = state.get('kept_mb', 0)
-    return 0
+    return done
 
 
 COMMANDS = {'get_param': get_param, 'set_param': set_param}

@@ -3,6 +3,7 @@
 The options that a command takes are read from its genuine usage text. What files and directories get is reckoned as
 the servers do it, and shown in the genuine form. A valid command that no transcript shows is NOT_PLAYED: a test that
 comes there is about nothing real, and what it asked is added to the file beside the JSON that ends in .unplayed.
+A command returns what it prints, or raises a Refusal: so a test may ask it in its own process (lustre_stand.py).
 
 What it passes for lies in a JSON file, which it also writes:
 
@@ -33,7 +34,7 @@ import time
 
 from transcript import lustre_step
 
-NOT_PLAYED = 99
+NOT_PLAYED, BLOCKS = 99, None
 USAGE, EXISTS, INVALID, NO_DEVICE, NOT_PERMITTED, NOT_LUSTRE = 4, 17, 22, 19, 1, 25
 GENUINE_MOUNT = '/mnt/lustre'
 INSTANCE = 'ffff888105ab7000'
@@ -83,43 +84,42 @@ def keep(state, told_file):
     os.replace(f'{told_file}.{os.getpid()}', told_file)
 
 
-def main(arguments, told_file):
-    return play('lfs', arguments, told_file, ('setstripe', 'getstripe', 'mkdir', 'setdirstripe'), answer)
+def main(play, arguments, told_file):
+    """The program: it says what was played, and stays where a genuine one blocked."""
+    played = play(arguments, told_file)
+    sys.stdout.write(played.stdout)
+    sys.stderr.write(played.stderr)
+    if played.status is BLOCKS:
+        sys.stdout.flush()
+        time.sleep(3600)
+    return played.status
 
 
-def play(program, arguments, told_file, changing, answer):
-    """The status of a command line of a program, whose commands `changing` keep what they did."""
+def play(arguments, told_file):
+    return played_by('lfs', COMMANDS, ('setstripe', 'getstripe', 'mkdir', 'setdirstripe'), arguments, told_file)
+
+
+def played_by(program, commands, changing, arguments, told_file):
+    """What a command line of a program comes to, as a Refusal; the commands `changing` keep what they did."""
     with open(f'{told_file}.log', 'a') as stream:
         stream.write(json.dumps([program, *arguments]) + '\n')
-    if not arguments or arguments[0] not in changing:
-        return answer(arguments, load(told_file), told_file)
-    with alone(told_file):
+    command = arguments[0] if arguments else ''
+    with alone(told_file) if command in changing else contextlib.nullcontext():
         state = load(told_file)
-        status = answer(arguments, state, told_file)
-        keep(state, told_file)
-    return status
-
-
-def answer(arguments, state, told_file):
-    # The next file of that name is another one.
-    state['files'] = {path: layout for path, layout in state['files'].items() if os.path.exists(path)}
-    try:
-        command, rest = (arguments[0], arguments[1:]) if arguments else ('', [])
-        if command not in COMMANDS:
-            raise Refusal(NOT_PLAYED, f'lfs {command} is not played\n')
-        COMMANDS[command](rest, state)
-    except Refusal as refusal:
-        return say(refusal, told_file)
-    return 0
-
-
-def say(refusal, told_file):
-    sys.stdout.write(refusal.stdout)
-    sys.stderr.write(refusal.stderr)
-    if refusal.status == NOT_PLAYED:
+        # The next file of that name is another one.
+        state['files'] = {path: layout for path, layout in state['files'].items() if os.path.exists(path)}
+        try:
+            if command not in commands:
+                raise Refusal(NOT_PLAYED, f'{program} {arguments} is not played\n')
+            played = Refusal(0, stdout=commands[command](arguments[1:], state))
+        except Refusal as refusal:
+            played = refusal
+        if command in changing:
+            keep(state, told_file)
+    if played.status == NOT_PLAYED:
         with open(f'{told_file}.unplayed', 'a') as stream:
-            stream.write(refusal.stderr)
-    return refusal.status
+            stream.write(played.stderr)
+    return played
 
 
 def usage_of(command, state):
@@ -273,6 +273,7 @@ def setstripe(arguments, state):
             raise Refusal(28, f'{error}No space left on device\n')
         else:
             state['files'][key] = allocate(wish, 0, state)
+    return ''
 
 
 def allocate(wish, size, state):
@@ -340,14 +341,13 @@ def getstripe(arguments, state):
         words = "lfs getstripe: cb_getstripe: '{}' not on a Lustre fs?: Inappropriate ioctl for device (25)\n"
         raise Refusal(NOT_LUSTRE, words.format(path))
     if '-d' in names:
-        sys.stdout.write(shown_default(default_wish(path, state)))
-        return
+        return shown_default(default_wish(path, state))
     key = os.path.realpath(path)
     if key not in state['files']:
         wish = default_wish(os.path.dirname(key), state) or {'pieces': [{}], 'mirrors': 1}
         state['files'][key] = allocate(wish, os.path.getsize(path), state)
     on_mdt = 'stripe_offset' if before_217(state) else 'mdt_index'
-    sys.stdout.write(shown(state['files'][key], on_mdt))
+    return shown(state['files'][key], on_mdt)
 
 
 def shown_default(wish):
@@ -415,6 +415,7 @@ def mkdir(arguments, state):
     wanted = wish.get('count', 1)
     count = state['mdts'] if wanted == -1 else min(wanted, state['mdts'])
     state['shards'][os.path.realpath(path)] = [count if wanted != 1 else 0, wish.get('first', 0)]
+    return ''
 
 
 def setdirstripe(arguments, state):
@@ -426,10 +427,11 @@ def setdirstripe(arguments, state):
     wish = {known[name]: int(value) for name, value in options if name != '-D'}
     striped = wish.get('count', 1) != 1
     wish.setdefault('levels', 3 if striped else -1)
+    state['defaults'][os.path.realpath(operands[0])] = wish
     if striped and wish['levels'] == -1:  # it says so and does it (lfs.c)
         words = f'unrecommended max-inherit=-1 when default stripe-count={wish["count"]}'
-        sys.stderr.write(f'lfs setdirstripe: {words}\n')
-    state['defaults'][os.path.realpath(operands[0])] = wish
+        raise Refusal(0, f'lfs setdirstripe: {words}\n')
+    return ''
 
 
 def lies_on(path, state):
@@ -452,18 +454,17 @@ def lies_on(path, state):
 def getdirstripe(arguments, state):
     options, operands = parse('getdirstripe', arguments, state)
     if options == [('-D', None)] and len(operands) == 1 and inside(state, operands[0]):
-        sys.stdout.write(shown_directory_default(os.path.realpath(operands[0]), state))
-        return
+        return shown_directory_default(os.path.realpath(operands[0]), state)
     if options or len(operands) != 1:
         raise Refusal(NOT_PLAYED, f'lfs getdirstripe {arguments} is not played\n')
     count, first = lies_on(os.path.realpath(operands[0]), state)
     kind = 'fnv_1a_64' if count else 'none'
-    sys.stdout.write(f'lmv_stripe_count: {count} lmv_stripe_offset: {first} lmv_hash_type: {kind}\n')
-    if count:
-        sys.stdout.write('mdtidx\t\t FID[seq:oid:ver]\n')
+    text = f'lmv_stripe_count: {count} lmv_stripe_offset: {first} lmv_hash_type: {kind}\n'
+    text += 'mdtidx\t\t FID[seq:oid:ver]\n' if count else ''
     for place in range(count):
         mdt = (first + place) % state['mdts']
-        sys.stdout.write(f'{mdt:6}\t\t [0x{0x200 + 0x40 * mdt:x}000400:0x4:0x0]\t\t\n')
+        text += f'{mdt:6}\t\t [0x{0x200 + 0x40 * mdt:x}000400:0x4:0x0]\t\t\n'
+    return text
 
 
 def shown_directory_default(path, state):
@@ -481,40 +482,40 @@ def df(arguments, state):
     names = [name for name, _ in options]
     if names not in ([], ['-i'], ['-v']) or len(operands) != 1 or not inside(state, operands[0]):
         raise Refusal(NOT_PLAYED, f'lfs df {arguments} is not played\n')
-    text = lustre_step(state['df_i' if names == ['-i'] else 'df']).stdout
+    text, shown_rows = lustre_step(state['df_i' if names == ['-i'] else 'df']).stdout, ''
     for line in text[text.index('UUID  ') :].splitlines(keepends=True):
         index = re.search(r'\[OST:(\d+)\]', line)
         if line.startswith('Filesystem') or (index is not None and int(index.group(1)) in state['away']):
-            sys.stdout.flush()  # here the genuine one blocked
-            time.sleep(3600)
+            raise Refusal(BLOCKS, stdout=shown_rows)  # here the genuine one did
         if index is None or int(index.group(1)) not in state['inactive']:
             flash = '-v' in names and index is not None and int(index.group(1)) in state.get('flash', ())
             mark = (' f' if line.rstrip().endswith(']') else 'f') if flash else ''
-            sys.stdout.write(f'{line.replace(GENUINE_MOUNT, state["mount"])[:-1]}{mark}\n')
+            shown_rows += f'{line.replace(GENUINE_MOUNT, state["mount"])[:-1]}{mark}\n'
         elif '-v' in names:
-            print(f'{line.split()[0]:<20}: inactive device')
+            shown_rows += f'{line.split()[0]:<20}: inactive device\n'
         if line.startswith('filesystem_summary'):
-            print()
-            return
+            break
+    return shown_rows + '\n'
 
 
 def osts(arguments, state):
     _, operands = parse('osts', arguments, state)
-    listed(operands, 'OBDS', 'OST', state['osts'], state['inactive'])
+    return listed(operands, 'OBDS', 'OST', state['osts'], state['inactive'])
 
 
 def mdts(arguments, state):
     _, operands = parse('mdts', arguments, state)
-    listed(operands, 'MDTS', 'MDT', state['mdts'], [])
+    return listed(operands, 'MDTS', 'MDT', state['mdts'], [])
 
 
 def listed(operands, head, kind, count, inactive):
     """As transcript 017 shows them."""
     if len(operands) > 1:
         raise Refusal(NOT_PLAYED, 'more than one path\n')
-    print(f'{head}:')
-    for index in range(count):
-        print(f'{index}: lustre-{kind}{index:04x}_UUID {"INACTIVE" if index in inactive else "ACTIVE"}')
+    return f'{head}:\n' + ''.join(
+        f'{index}: lustre-{kind}{index:04x}_UUID {"INACTIVE" if index in inactive else "ACTIVE"}\n'
+        for index in range(count)
+    )
 
 
 def check(arguments, state):
@@ -524,11 +525,9 @@ def check(arguments, state):
         refuse_usage('check', state, f"lfs check: unrecognized option '{''.join(operands[:1])}'\n")
     device = {'osts': '-osc-', 'mdts': '-mdc-', 'all': '-'}[operands[0]]
     stdout, stderr = lustre_step(state['check'] if operands[0] == 'osts' else '014')
-    for line in dict.fromkeys((stdout + stderr).splitlines(keepends=True)):
-        if line.endswith(' active.\n') and device in line:
-            sys.stdout.write(line)
-        if line.startswith('lfs check: error') and device in line:
-            sys.stderr.write(line)
+    lines = [line for line in dict.fromkeys((stdout + stderr).splitlines(keepends=True)) if device in line]
+    active = ''.join(line for line in lines if line.endswith(' active.\n'))
+    raise Refusal(0, ''.join(line for line in lines if line.startswith('lfs check: error')), active)
 
 
 def pool_list(arguments, state):
@@ -537,11 +536,9 @@ def pool_list(arguments, state):
     if len(operands) != 1 or fsname != 'lustre' or (pool and pool not in state['pools']):
         raise Refusal(NOT_PLAYED, f'lfs pool_list {arguments} is not played\n')
     if pool:
-        print(f'Pool: {fsname}.{pool}')
-        print(''.join(f'{fsname}-OST{index:04x}_UUID\n' for index in state['pools'][pool]), end='')
-    else:
-        print(f'Pools from {fsname}:')
-        print(''.join(f'{fsname}.{name}\n' for name in state['pools']), end='')
+        osts_of = ''.join(f'{fsname}-OST{index:04x}_UUID\n' for index in state['pools'][pool])
+        return f'Pool: {fsname}.{pool}\n{osts_of}'
+    return f'Pools from {fsname}:\n' + ''.join(f'{fsname}.{name}\n' for name in state['pools'])
 
 
 def quota(arguments, state):
@@ -550,8 +547,7 @@ def quota(arguments, state):
         block = re.search(r'^Disk quotas for prj .*\n.*\n.*\n', lustre_step('118').stdout, re.M).group(0)
         number, limit = state['project']
         block = block.replace('0       0       0       -', f'4       0 {limit:7} -', 1)
-        sys.stdout.write(block.replace('pid 100', f'pid {number}').replace(GENUINE_MOUNT, state['mount']))
-        return
+        return block.replace('pid 100', f'pid {number}').replace(GENUINE_MOUNT, state['mount'])
     if options or operands != [state['mount']]:
         raise Refusal(NOT_PLAYED, f'lfs quota {arguments} is not played\n')
     text = lustre_step(state['quota']).stdout
@@ -560,7 +556,7 @@ def quota(arguments, state):
     )
     if not blocks:
         raise Refusal(1, 'Permission denied.\n')
-    sys.stdout.write(''.join(blocks[-2:]).replace(GENUINE_MOUNT, state['mount']))
+    return ''.join(blocks[-2:]).replace(GENUINE_MOUNT, state['mount'])
 
 
 def project(arguments, state):
@@ -568,24 +564,24 @@ def project(arguments, state):
     if len(arguments) != 2 or arguments[0] != '-d' or not inside(state, arguments[1]):
         raise Refusal(NOT_PLAYED, f'lfs project {arguments} is not played\n')
     number = state['project'][0]
-    print(f'{number:5} {"P" if number else "-"} {arguments[1]}')
+    return f'{number:5} {"P" if number else "-"} {arguments[1]}\n'
 
 
 def getname(arguments, state):
     """Of one path, as lfs.c prints it: 2.12 to 2.16 with the path behind the name."""
     if len(arguments) != 1 or arguments[0].startswith('-') or not inside(state, arguments[0]):
         raise Refusal(NOT_PLAYED, f'lfs getname {arguments} is not played\n')
-    print(f'lustre-{INSTANCE} {arguments[0]}' if before_217(state) else f'lustre-{INSTANCE}')
+    return f'lustre-{INSTANCE} {arguments[0]}\n' if before_217(state) else f'lustre-{INSTANCE}\n'
 
 
 def help_of(arguments, state):
     if len(arguments) != 1 or arguments[0] not in HELP:
         raise Refusal(NOT_PLAYED, f'lfs help {arguments} is not played\n')
-    sys.stderr.write(usage_of(arguments[0], state))
+    raise Refusal(0, usage_of(arguments[0], state))
 
 
 def version(arguments, state):
-    print(f'lfs {state["version"]}')
+    return f'lfs {state["version"]}\n'
 
 
 def before_217(state):

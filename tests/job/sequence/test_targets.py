@@ -8,7 +8,6 @@ import pytest
 
 from lustre_stand import imports, standing
 from seatrial.filesystem.base import Capacity, Exchanged, pinned
-from seatrial.filesystem.lustre import driver
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.registry import by_type
@@ -158,10 +157,7 @@ def test_targets_that_take_no_files_are_not_tested_and_the_first_of_the_others_d
         (False, {'inactive': [1]}, []),  # its administrator has taken it out
     ],
 )
-def test_a_target_that_is_away_refuses_a_case_unless_the_site_allows_it(
-    lustre, stub_fio, monkeypatch, may_be_away, state, rules
-):
-    monkeypatch.setattr(driver, 'DF_S', 0.3)
+def test_a_target_that_is_away_refuses_a_case_unless_the_site_allows_it(lustre, stub_fio, may_be_away, state, rules):
     lustre.stand.now(**state)
     target = {'type': 'lustre', 'path': str(lustre.target), 'osts': 4, 'targets_may_be_away': may_be_away}
     start = lustre.run(lustre.plan(stub_fio(('', FAST)), target=target, stopping=REPEATED)).records.start
@@ -224,7 +220,6 @@ def test_who_may_not_place_directories_reads_why(lustre):
     ids=['healthy', 'no create', 'away'],
 )
 def test_files_of_nodes_lie_on_all_targets_that_take_some(lustre, stub_fio, monkeypatch, faults, striped_over):
-    monkeypatch.setattr(driver, 'DF_S', 0.3)
     monkeypatch.setenv('SLURM_JOB_NODELIST', platform.node())
     monkeypatch.delenv('SLURM_JOB_PARTITION', raising=False)
     lustre.stand.now(**faults)
