@@ -275,12 +275,6 @@ STATES = """BOOT_FAIL CANCELLED COMPLETED COMPLETING CONFIGURING DEADLINE FAILED
 EVERY_STATE = (*STATES.split(), UNKNOWN, NO_SUCH_JOB, SILENT, REFUSED)
 
 
-@pytest.mark.parametrize('word', STATES.split())
-def test_every_state_of_slurm_is_read(word):
-    text = WITHOUT_ACCOUNTING['controller-forgot-next-end-scontrol.out']
-    assert of_scontrol(re.sub(r'JobState=\w+', f'JobState={word}', text)).state == word
-
-
 @pytest.mark.parametrize('state', EVERY_STATE)
 def test_every_state_has_a_sentence(state):
     for nodes in ('', 'n1', 'n[1-2]'):

@@ -12,6 +12,7 @@ Beside what tests/stubs/lfs.py reads, the JSON file tells:
 """
 
 import fnmatch
+import functools
 import re
 
 from lfs import BLOCKS, INSTANCE, NOT_PLAYED, Refusal, parse, played_by
@@ -51,7 +52,8 @@ def operands_of(command, arguments, state):
     return operands
 
 
-def parameters(state):
+@functools.cache
+def genuine():
     """Every parameter that a transcript shows, with its value as it was printed."""
     values = {}
     for source in SOURCES:
@@ -63,6 +65,12 @@ def parameters(state):
                 values[name] = match.group(2) + '\n'
             elif name is not None:
                 values[name] += line + '\n'
+    return values
+
+
+def parameters(state):
+    """The genuine ones, but for what the file tells."""
+    values = dict(genuine())
     cached = f'users: 8\nmax_cached_mb: 3970\nused_mb: {state["cached_mb"]}\nunused_mb: 3921\n'
     values['llite.lustre-ffff888105ab7000.max_cached_mb'] = f'\n{cached}unevict_mb: 0\nreclaim_count: 0\n'
     values.update({name: value for name, value in state['params'].items() if value is not None})

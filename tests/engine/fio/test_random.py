@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fio_runs import changed, inputs_of_two, jobs_in, outcome, outcome_on_two, report_of, text
-from measuring import assert_refused, cuts, refused_by
+from measuring import assert_refused, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.fio.access import LEAD_S
 from seatrial.engine.fio.process import CLOCK_S
@@ -188,9 +188,6 @@ class TestEveryGoodRun:
             for metric in names_of(at.phases[0]).values()
         )
         assert 0.5 * at.data.queue_depth * at.tasks < in_flight <= at.data.queue_depth * at.tasks
-
-    def test_cut_short_after_any_line_it_is_refused(self, name):
-        assert {refusal(name, cut or '\n').rule for cut in cuts(text(name, 'json'))} == {'E1'}
 
     def test_transfers_of_another_size_are_refused(self, name):
         assert refusal(name, at=GOOD[name].changed(transfer_size=512)).rule == 'T18'

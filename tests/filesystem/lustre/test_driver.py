@@ -19,7 +19,6 @@ from seatrial.filesystem.lustre import driver as lustre
 from seatrial.filesystem.lustre.layout import ALL, LayoutComponent, LustreLayout, progressive, striped
 from seatrial.filesystem.lustre.params import States, incidents, parse_params, parse_states, turned_over
 from seatrial.filesystem.lustre.striping import (
-    BY_DESIGN,
     RETIRED,
     FoundPiece,
     Inventory,
@@ -150,12 +149,6 @@ class TestLayouts:
         assert DRIVER.set_layout(directory, layout) is None
         assert DRIVER.granted(stand.written(directory), layout).differs is None
 
-    @pytest.mark.parametrize('size', [1, 5 * MIB, 65 * MIB])
-    def test_of_a_growing_layout_the_pieces_that_were_reached_are_proved(self, stand, size):
-        directory = stand.directory()
-        DRIVER.set_layout(directory, PROGRESSIVE)
-        assert DRIVER.granted(stand.written(directory, size), PROGRESSIVE).differs is None
-
     def test_all_targets_without_the_one_that_is_retired_on_the_mds_are_told(self, stand):
         directory, wide = stand.directory(), striped('wide', ALL)
         assert DRIVER.set_layout(directory, wide) is None
@@ -165,14 +158,6 @@ class TestLayouts:
         assert DRIVER.make_file(f'{file}1', wide, str(stand.mount)) is None
         assert DRIVER.granted(f'{file}1', wide).differs is None
         assert DRIVER.granted(f'{file}1', wide).said == f'all = 3 of 4 OSTs ({RETIRED})'
-
-    def test_all_targets_of_a_later_component_are_those_that_no_other_has(self, stand):
-        directory = stand.directory()
-        layout = progressive('pfl', {'end': 4 * MIB, 'stripe_count': 1}, {'stripe_count': ALL})
-        assert DRIVER.set_layout(directory, layout) is None
-        file = stand.written(directory, 64 * MIB)
-        assert DRIVER.granted(file, layout).differs is None
-        assert DRIVER.granted(file, layout).said == f'all = 3 of 4 OSTs ({BY_DESIGN})'
 
     def test_a_target_that_is_retired_on_the_mds_is_found_by_a_file_and_not_by_a_directory(self, stand):
         stand.now(retired=[3])

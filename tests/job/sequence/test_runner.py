@@ -71,13 +71,6 @@ def test_the_figure_of_a_sample_is_that_of_the_engine(lab, stub_fio):
     assert {sample.measurement.bytes_moved for sample in ran.measured} == {2 * SIZE}
 
 
-@pytest.mark.parametrize('workload', [WRITES, SFWA], ids=['writes', 'reads'])
-def test_nothing_is_left_in_the_data_directories_when_the_run_has_ended(lab, stub_fio, workload):
-    ran = lab.run(lab.plan(stub_fio(), workload=workload))
-    assert os.listdir(os.path.join(ran.records.start.run_directory, 'data')) == []
-    assert os.listdir(os.path.join(ran.records.start.run_directory, 'warmup')) == []
-
-
 # The command on the node
 
 
