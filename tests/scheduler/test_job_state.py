@@ -138,8 +138,6 @@ REFUSALS = {
         'Memory specification can not be satisfied'
     ),
 }
-SCONTROL = sorted(name.removesuffix('-scontrol.out') for name in SAID if name.endswith('-scontrol.out'))
-SACCT = sorted(name.removesuffix('-sacct.out') for name in SAID if name.endswith('-sacct.out'))
 
 
 @pytest.mark.parametrize('name', ENDED)
@@ -211,24 +209,6 @@ def test_an_error_of_scontrol_has_its_sentence(name):
 def test_who_cancelled_a_job_is_not_guessed_without_accounting():
     assert untimed(scontrol('scancel-end')) == 'cancelled, accounting does not say by whom, after N s'
     assert sentence(scontrol('begin-cancelled-end')).endswith('; cancelled, accounting does not say by whom')
-
-
-@pytest.mark.parametrize('name', SCONTROL)
-def test_scontrol_cut_short_at_any_line_is_unknown_or_the_whole(name):
-    lines = said(f'{name}-scontrol').splitlines(keepends=True)
-    whole = of_scontrol(''.join(lines))
-    cut = [of_scontrol(''.join(lines[:count])) for count in range(len(lines))]
-    assert {answer for answer in cut if answer.state != UNKNOWN} <= {whole}
-    assert not cut or cut[0].state == UNKNOWN
-
-
-@pytest.mark.parametrize('name', SACCT)
-def test_sacct_cut_short_at_any_line_says_nothing_or_the_whole(name):
-    job, lines = number(name), said(f'{name}-sacct').splitlines(keepends=True)
-    whole = of_sacct(''.join(lines), job, str)
-    for count in range(len(lines)):
-        known = of_sacct(''.join(lines[:count]), job, str)
-        assert known == whole or known.state in (UNKNOWN, NO_SUCH_JOB)
 
 
 @pytest.mark.parametrize('name', ['node-down-end', 'scancel-end', 'begin'])

@@ -30,12 +30,6 @@ SIZE = 64 * KIB
 # What is launched
 
 
-def test_every_point_is_measured_as_often_as_the_plan_says(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio()))
-    assert ran.counts == {'write@32KiB': 2, 'read@32KiB': 2, 'write@16KiB': 2, 'read@16KiB': 2}
-    assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.MEASURED)
-
-
 def test_every_launch_is_one_line_of_the_record_and_the_first_are_warm_ups_on_other_files(lab, stub_fio):
     fio = stub_fio()
     ran = lab.run(lab.plan(fio))
