@@ -7,7 +7,7 @@ import platform
 import pytest
 
 from lustre_stand import imports, standing
-from seatrial.filesystem.base import Exchanged, pinned
+from seatrial.filesystem.base import Capacity, Exchanged, pinned
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.registry import by_type
@@ -19,7 +19,7 @@ from seatrial.model.layout import Layout
 from seatrial.model.plan import EngineChoice, StoppingRule
 from seatrial.model.point import Allocation
 from seatrial.model.record import Sized
-from seatrial.model.units import KIB, MIB
+from seatrial.model.units import GIB, KIB, MIB
 from seatrial.rules.places import CONFIRM
 from seatrial.rules.registry import BEFORE, findings
 from seatrial.workload.access import data_access
@@ -163,6 +163,17 @@ def test_an_error_of_the_storage_names_the_target_that_the_file_lies_on(lustre, 
     (failure,) = [finding for sample in ran.measured for finding in sample.findings if finding.rule == 'F1']
     assert (ran.result.verdict, failure.evidence['target']) == (Verdict.FAIL, 'OST 2')
     assert 'ENOENT of data.00000000 of OST 2 on ' in failure.sentence
+
+
+def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre, stub_fio, monkeypatch):
+    def capacity(self, path, layout=None, files=None):
+        return Capacity(7 if layout == pinned(by_type('lustre'), 'OST', 2) else GIB, None)
+
+    monkeypatch.setattr(Lustre, 'capacity', capacity)
+    full = 'fio: io_u error on file data.00000000: No space left on device: write offset=0, buflen=65536\n'
+    ran = lustre.run(osts(lustre, stub_fio(('', FAST), ('@ost0002', {'fault': 'exit-1', 'stderr': full}))))
+    (reason,) = [reason for reason in ran.result.reasons if 'P9a' in reason]
+    assert '; 7 B are left where its files lie' in reason and 'GiB' not in reason
 
 
 def mdts(lab):
