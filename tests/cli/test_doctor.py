@@ -17,7 +17,6 @@ from beegfs_stand import FALLBACK, BeeGfsStand, state
 from lustre_stand import standing
 from seatrial.filesystem import ceph, glusterfs, gpfs, mounts
 from seatrial.filesystem.base import Behaviour, Capability
-from seatrial.filesystem.lustre import driver
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 from seatrial.model.owned import user_name
@@ -238,7 +237,6 @@ def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, mon
 
 
 def on_lustre(folder, monkeypatch, stack, changed):
-    monkeypatch.setattr(driver, 'DF_S', 0.3)
     stand = stack.enter_context(standing(folder, monkeypatch))
     stand.now(**changed)
 

@@ -142,7 +142,7 @@ ISSUES = [
 
 
 @pytest.mark.needs('fio', 'dd', 'strace')
-@pytest.mark.parametrize('tasks', [2, 3])
+@pytest.mark.parametrize('tasks', [3])
 class TestFioAndDd:
     @pytest.mark.parametrize(('engine', 'workload'), ISSUES)
     def test_a_read_issues_the_transfers_of_the_rule_in_order_and_nothing_else(self, places, engine, workload, tasks):

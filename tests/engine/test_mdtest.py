@@ -320,7 +320,7 @@ def test_the_file_of_the_ranks_has_a_row_for_each_and_one_for_all_with_what_ran(
 @pytest.mark.parametrize('name', WHOLE)
 def test_an_output_cut_before_its_end_is_refused_and_after_it_says_the_same(name):
     whole = text(name)
-    for cut in cuts(whole, 200):
+    for cut in cuts(whole, 10**6 if name == 'one-shared-create' else 20):
         if '-- finished at' in cut:
             assert parse_output(cut) == parse_output(whole)
         else:
@@ -330,13 +330,13 @@ def test_an_output_cut_before_its_end_is_refused_and_after_it_says_the_same(name
 
 @pytest.mark.parametrize('name', sorted(set(NAMES) - set(GOOD)))
 def test_what_is_refused_stays_refused_when_its_output_is_cut(name):
-    for cut in cuts(text(name), 200):
+    for cut in cuts(text(name), 20):
         refusal(name, stdout=cut)
 
 
-@pytest.mark.parametrize('name', GOOD)
+@pytest.mark.parametrize('name', ['one-shared-create', 'one-main-private-stat'])
 def test_a_file_of_ranks_cut_after_any_line_is_refused(name):
-    for cut in cuts(text(name, 'csv'), 200):
+    for cut in cuts(text(name, 'csv')):
         assert refusal(name, ranks=cut).rule in {'T8', 'T9'}
 
 

@@ -138,19 +138,6 @@ def test_no_engine_declines_what_it_measures():
 ALL = tuple(EngineChoice(name, name) for name in ('ior', 'mdtest', 'fio', 'dd', 'posixops'))
 
 
-def test_engines_of_another_kind_are_not_said_to_be_skipped():
-    assert choose(ALL, [READ], installed()).skipped == (
-        'ior: not installed (ior)',
-        'fio: not installed (fio)',
-        'dd: not installed (dd)',
-    )
-    assert choose(ALL, [FLAT], installed()).skipped == (
-        'mdtest: not installed (mdtest)',
-        'fio: not installed (fio)',
-        'posixops: not installed (python3)',
-    )
-
-
 def test_a_program_of_the_site_is_taken_before_the_engines_own():
     site_python = EngineChoice('posixops', '/opt/python3.12')
     assert (

@@ -163,12 +163,6 @@ def test_t15_a_job_without_a_good_end_says_what_ended_it(plan, records, happened
     assert sentences == [] if words is None else words in sentences[0]
 
 
-@pytest.mark.parametrize('reason', ['refused', 'interrupted', 'failed'])
-def test_t15_a_job_that_did_not_finish_says_why(plan, records, reason):
-    ended = records._replace(end=records.end._replace(reason=reason, why='because of x'))
-    assert any('because of x' in finding.sentence for finding in findings(CASE, CaseSeen(plan, ended)))
-
-
 @pytest.mark.parametrize(
     ('has_metric', 'changed'), [(True, {}), (False, {'sizing': 0}), (False, {'stage': 'prepare'})], ids=str
 )

@@ -297,12 +297,6 @@ def test_a_good_creation_and_a_cold_stat_break_no_rule(create, stat):
     assert broken(rated(create, task_seconds=())) == [], 'its engine does not tell the times of tasks'
 
 
-def test_the_rules_of_every_launch_are_those_of_metadata_too(create):
-    assert broken(changed(create, world_size=1)) == ['T9']
-    assert broken(changed(create, hosts=('a', 'b'))) == ['T10']
-    assert broken(rated(create, seconds=0.0, task_seconds=())) == ['T12']
-
-
 # T4: where names and attributes come from
 
 
@@ -335,12 +329,6 @@ def test_t4_a_cached_stat_is_labelled_and_valid(stat):
     cached = stat._replace(emptied=False)
     assert broken(cached) == ['T4'] and RULES['T4'].effect == 'label'
     assert said(cached).startswith('labelled cached: the node that asks has made the entries')
-
-
-def test_t4_what_keeps_names_all_the_same_is_said(stat):
-    kept = stat._replace(kept='files in the cache on a local disk')
-    assert broken(kept) == ['T4']
-    assert said(kept).startswith('labelled unknown: files in the cache on a local disk; ')
 
 
 @pytest.mark.parametrize(
@@ -434,11 +422,6 @@ def test_t19a_any_of_the_phases_of_a_launch_can_be_too_short(create):
 def test_t20_a_tenth_of_the_time_may_be_waiting_and_no_more(create, share, rules):
     slowest = SECONDS * (1 - share)
     assert broken(rated(create, task_seconds=(slowest / 2, slowest))) == rules
-
-
-def test_t20_the_wait_is_said_with_its_metric(create):
-    waiting = rated(create, task_seconds=(0.2, 0.5))
-    assert said(waiting).startswith('file_create: phase too short (2 s): 75 % idle; ')
 
 
 @pytest.fixture(params=['smoke', 'operations'])

@@ -177,7 +177,7 @@ def test_the_threshold_grows_with_the_places_and_with_how_little_their_mad_knows
     assert bound <= threshold(components, components) < bound + 0.2
 
 
-@pytest.mark.parametrize(('places', 'nights'), [(4, 2000), (15, 300), (16, 600), (64, 300), (512, 60)])
+@pytest.mark.parametrize(('places', 'nights'), [(4, 800), (15, 200), (16, 200), (64, 100), (512, 20)])
 def test_a_healthy_system_is_seldom_suspected(places, nights):
     """Seeded. Noise of 5 % and places 2 % apart: at most FALSE_SUSPECTS a comparison, and hardly ever twice."""
     dice = random.Random(2009)
@@ -193,12 +193,12 @@ def test_a_healthy_system_is_seldom_suspected(places, nights):
 @pytest.mark.parametrize('places', [4, 15, 16, 64, 512])
 def test_a_place_that_is_a_fifth_slower_is_found_twice(places):
     """Seeded. Noise of 2 % and places 1 % apart, four repetitions: in 95 of 100 nights."""
-    dice = random.Random(2010)
+    dice, nights = random.Random(2010), 40
     hits = 0
-    for _ in range(100):
+    for _ in range(nights):
         first, second = (system(dice, places, slow=(0.8,)) for _ in range(2))
         hits += confirmed(names(suspects(first)), second) == ['n0']
-    assert hits >= 95
+    assert hits >= 0.95 * nights
 
 
 # Groups

@@ -34,18 +34,24 @@ partly_valid = st.lists(st.one_of(st.none(), st.floats(90.0, 110.0)), min_size=2
 rules = st.tuples(st.floats(0.01, 0.3), st.integers(0, 3)).map(lambda drawn: StoppingRule(drawn[0], extra=drawn[1]))
 
 
+def states(values, rule):
+    """The state after each number of these repetitions."""
+    return [state({'read': values[:made]}, rule) for made in range(len(values) + 1)]
+
+
 def actions(values, rule):
-    return [state({'read': values[:made]}, rule).action for made in range(len(values) + 1)]
+    return [after.action for after in states(values, rule)]
 
 
 def rates_at(*values):
     return {'read': list(values)}
 
 
-@pytest.mark.parametrize('df', range(1, 201))
-def test_the_quantile_is_that_of_scipy(df):
-    for confidence in (0.5, 0.501, 0.68, 0.8, 0.9, 0.95, 0.99, 0.9989, 0.99936):
-        assert t_quantile(confidence, df) == pytest.approx(stats.t.ppf((1 + confidence) / 2, df), abs=1e-6)
+@pytest.mark.parametrize('confidence', [0.5, 0.501, 0.68, 0.8, 0.9, 0.95, 0.99, 0.9989, 0.99936])
+def test_the_quantile_is_that_of_scipy(confidence):
+    freedoms = range(1, 201)
+    expected = stats.t.ppf((1 + confidence) / 2, freedoms)
+    assert [t_quantile(confidence, df) for df in freedoms] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(('confidence', 'df'), [(0.0, 5), (1.0, 5), (0.9, 0), (0.9, 2.5), (math.nan, 5)])
@@ -128,10 +134,14 @@ def test_a_point_without_metrics_is_refused():
         state({}, TEN)
 
 
+T_95 = [math.nan, *stats.t.ppf(0.95, range(1, 30))]
+"""By the degrees of freedom."""
+
+
 @given(spread_series, rules)
 def test_it_converges_at_the_earliest_short_interval(values, rule):
     def short(count):
-        half = stats.t.ppf(0.95, count - 1) * statistics.stdev(values[:count]) / math.sqrt(count)
+        half = T_95[count - 1] * statistics.stdev(values[:count]) / math.sqrt(count)
         return half - rule.max_relative_error * statistics.fmean(values[:count])
 
     margins = {count: short(count) for count in range(4, min(len(values), 20) + 1)}
@@ -144,20 +154,19 @@ def test_it_converges_at_the_earliest_short_interval(values, rule):
 def test_no_point_stops_before_the_minimum_and_only_one_that_converged_goes_beyond_the_maximum_by_the_extra(
     values, rule
 ):
-    made = actions(values, rule)
-    assert 'done' not in made[: rule.minimum]
-    assert all(action == 'done' for action in made[rule.maximum + rule.extra :])
-    ends = [state({'read': values[:made]}, rule) for made in range(rule.maximum, len(values))]
-    assert all(end.converged_at is not None for end in ends if end.action != 'done')
+    after = states(values, rule)
+    assert 'done' not in [early.action for early in after[: rule.minimum]]
+    assert all(late.action == 'done' for late in after[rule.maximum + rule.extra :])
+    assert all(late.converged_at is not None for late in after[rule.maximum :] if late.action != 'done')
 
 
 @given(st.one_of(series, spread_series, partly_valid), rules)
 def test_what_was_decided_is_not_taken_back(values, rule):
     order = ['more', 'extra', 'done']
-    made = [order.index(action) for action in actions(values, rule)]
+    after = states(values, rule)
+    made = [order.index(seen.action) for seen in after]
     assert made == sorted(made)
-    ends = [state({'read': values[:made]}, rule) for made in range(len(values) + 1)]
-    assert len({end for end in ends if end.action == 'done'}) == 1
+    assert len({seen for seen in after if seen.action == 'done'}) == 1
 
 
 @given(st.one_of(series, spread_series), rules)

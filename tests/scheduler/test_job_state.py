@@ -138,8 +138,6 @@ REFUSALS = {
         'Memory specification can not be satisfied'
     ),
 }
-SCONTROL = sorted(name.removesuffix('-scontrol.out') for name in SAID if name.endswith('-scontrol.out'))
-SACCT = sorted(name.removesuffix('-sacct.out') for name in SAID if name.endswith('-sacct.out'))
 
 
 @pytest.mark.parametrize('name', ENDED)
@@ -213,24 +211,6 @@ def test_who_cancelled_a_job_is_not_guessed_without_accounting():
     assert sentence(scontrol('begin-cancelled-end')).endswith('; cancelled, accounting does not say by whom')
 
 
-@pytest.mark.parametrize('name', SCONTROL)
-def test_scontrol_cut_short_at_any_line_is_unknown_or_the_whole(name):
-    lines = said(f'{name}-scontrol').splitlines(keepends=True)
-    whole = of_scontrol(''.join(lines))
-    cut = [of_scontrol(''.join(lines[:count])) for count in range(len(lines))]
-    assert {answer for answer in cut if answer.state != UNKNOWN} <= {whole}
-    assert not cut or cut[0].state == UNKNOWN
-
-
-@pytest.mark.parametrize('name', SACCT)
-def test_sacct_cut_short_at_any_line_says_nothing_or_the_whole(name):
-    job, lines = number(name), said(f'{name}-sacct').splitlines(keepends=True)
-    whole = of_sacct(''.join(lines), job, str)
-    for count in range(len(lines)):
-        known = of_sacct(''.join(lines[:count]), job, str)
-        assert known == whole or known.state in (UNKNOWN, NO_SUCH_JOB)
-
-
 @pytest.mark.parametrize('name', ['node-down-end', 'scancel-end', 'begin'])
 def test_cut_short_inside_a_line_nothing_false_is_read(name):
     text = said(f'{name}-scontrol')
@@ -273,12 +253,6 @@ STATES = """BOOT_FAIL CANCELLED COMPLETED COMPLETING CONFIGURING DEADLINE FAILED
 
 
 EVERY_STATE = (*STATES.split(), UNKNOWN, NO_SUCH_JOB, SILENT, REFUSED)
-
-
-@pytest.mark.parametrize('word', STATES.split())
-def test_every_state_of_slurm_is_read(word):
-    text = WITHOUT_ACCOUNTING['controller-forgot-next-end-scontrol.out']
-    assert of_scontrol(re.sub(r'JobState=\w+', f'JobState={word}', text)).state == word
 
 
 @pytest.mark.parametrize('state', EVERY_STATE)

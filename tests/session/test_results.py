@@ -381,12 +381,6 @@ def test_the_results_have_every_expectation_with_its_figures_and_sentence(compar
     assert of_session['id'] == 'L09-06'
 
 
-def test_an_interval_without_ends_is_null_because_json_has_no_infinity(compared):
-    _, written = compared(values=(100.0 * MIB,))
-    interval = written['cases'][0]['metrics'][0]['summary']['interval']
-    assert (interval['low'], interval['high']) == (None, None)
-
-
 def test_an_enforced_expectation_that_is_undecided_has_its_line_however_many_reasons_come_before(compared):
     one = expectation('undecided', enforced=True)
     words = 'L09-01: INCONCLUSIVE: read over transfer sizes: it undecided'

@@ -12,11 +12,10 @@ Beside what tests/stubs/lfs.py reads, the JSON file tells:
 """
 
 import fnmatch
+import functools
 import re
-import sys
-import time
 
-from lfs import INSTANCE, NOT_PLAYED, Refusal, parse, play, say
+from lfs import BLOCKS, INSTANCE, NOT_PLAYED, Refusal, parse, played_by
 
 from transcript import lustre_step
 
@@ -39,24 +38,22 @@ OTHER_INSTANCE = 'ffff888109352000'  # of the mount of 46_state
 NAME = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
 
 
-def main(arguments, told_file):
-    return play('lctl', arguments, told_file, ('set_param',), answer)
+def play(arguments, told_file):
+    return played_by('lctl', COMMANDS, ('set_param',), arguments, told_file)
 
 
-def answer(arguments, state, told_file):
+def operands_of(command, arguments, state):
+    """As a command that may be blocked, and takes operands alone."""
     if state.get('unresponsive'):
-        time.sleep(3600)
-    try:
-        command, rest = (arguments[0], arguments[1:]) if arguments else ('', [])
-        options, operands = parse(command, rest, state) if command in COMMANDS else ([], [])
-        if options or not operands:
-            raise Refusal(NOT_PLAYED, f'lctl {arguments} is not played\n')
-        return COMMANDS[command](operands, state)
-    except Refusal as refusal:
-        return say(refusal, told_file)
+        raise Refusal(BLOCKS)
+    options, operands = parse(command, arguments, state)
+    if options or not operands:
+        raise Refusal(NOT_PLAYED, f'lctl {command} {arguments} is not played\n')
+    return operands
 
 
-def parameters(state):
+@functools.cache
+def genuine():
     """Every parameter that a transcript shows, with its value as it was printed."""
     values = {}
     for source in SOURCES:
@@ -68,6 +65,12 @@ def parameters(state):
                 values[name] = match.group(2) + '\n'
             elif name is not None:
                 values[name] += line + '\n'
+    return values
+
+
+def parameters(state):
+    """The genuine ones, but for what the file tells."""
+    values = dict(genuine())
     cached = f'users: 8\nmax_cached_mb: 3970\nused_mb: {state["cached_mb"]}\nunused_mb: 3921\n'
     values['llite.lustre-ffff888105ab7000.max_cached_mb'] = f'\n{cached}unevict_mb: 0\nreclaim_count: 0\n'
     values.update({name: value for name, value in state['params'].items() if value is not None})
@@ -87,20 +90,20 @@ def matching(pattern, names):
             yield name
 
 
-def get_param(patterns, state):
-    status, known = 0, parameters(state)
-    for pattern in patterns:
+def get_param(arguments, state):
+    known, status, stdout, stderr = parameters(state), 0, '', ''
+    for pattern in operands_of('get_param', arguments, state):
         names = list(matching(pattern, known))
         shifts = state.get('shifts') and not state['root'] and '*' in pattern and pattern.endswith('.stats')
         for place, name in enumerate(names):
             value = shifted(known[name], known[names[(place + 1) % len(names)]]) if shifts else known[name]
-            sys.stdout.write(f'{name}={value}')
+            stdout += f'{name}={value}'
         if not names:
             path = pattern.replace('.', '/')
-            if not state.get('closed'):
-                sys.stderr.write(f"error: get_param: param_path '{path}': No such file or directory\n")
             status = 2
-    return status
+            if not state.get('closed'):
+                stderr += f"error: get_param: param_path '{path}': No such file or directory\n"
+    raise Refusal(status, stderr, stdout)
 
 
 def shifted(value, other):
@@ -112,24 +115,16 @@ def shifted(value, other):
     return '\n'.join([*lines[:-1], lines[-1][:-1]]) + '\n'
 
 
-def set_param(settings, state):
-    for setting in settings:
+def set_param(arguments, state):
+    done = ''
+    for setting in operands_of('set_param', arguments, state):
         pattern, _, value = setting.partition('=')
         names = list(matching(pattern, parameters(state)))
-        path = pattern.replace('.', '/')
-        if not pattern.endswith('.lru_size') or value != 'clear':
+        if not pattern.endswith('.lru_size') or value != 'clear' or not (names and state['root']):
             raise Refusal(NOT_PLAYED, f'lctl set_param {setting} is not played\n')
-        if not names:
-            words = f"error: set_param: param_path '{path}': No such file or directory\n"
-            raise Refusal(2, f"{words}error: set_param: setting '{path}'='{value}': No such file or directory\n")
-        if not state['root']:
-            lines = [f"opening '/sys/fs/lustre/{name.replace('.', '/')}'" for name in names]
-            lines.append(f"setting '{path}'='{value}'")
-            raise Refusal(13, ''.join(f'error: set_param: {line}: Permission denied\n' for line in lines))
-        for name in names:
-            print(f'{name}={value}')
+        done += ''.join(f'{name}={value}\n' for name in names)
     state['cached_mb'] = state.get('kept_mb', 0)
-    return 0
+    return done
 
 
 COMMANDS = {'get_param': get_param, 'set_param': set_param}

@@ -1,8 +1,9 @@
-"""A stand-in for lfs 2.17: it replays genuine outputs (tests/transcripts/lustre) and refuses what a real lfs refuses.
+"""A stand-in for lfs 2.17: it replays genuine outputs (tests/transcripts/lustre), and refuses as a real one does.
 
 The options that a command takes are read from its genuine usage text. What files and directories get is reckoned as
 the servers do it, and shown in the genuine form. A valid command that no transcript shows is NOT_PLAYED: a test that
 comes there is about nothing real, and what it asked is added to the file beside the JSON that ends in .unplayed.
+A command returns what it prints, or raises a Refusal: so a test may ask it in its own process (lustre_stand.py).
 
 What it passes for lies in a JSON file, which it also writes:
 
@@ -33,8 +34,8 @@ import time
 
 from transcript import lustre_step
 
-NOT_PLAYED = 99
-USAGE, EXISTS, INVALID, NO_DEVICE, NOT_PERMITTED, NOT_LUSTRE = 4, 17, 22, 19, 1, 25
+NOT_PLAYED, BLOCKS = 99, None
+USAGE, INVALID, NO_DEVICE, NOT_PERMITTED = 4, 22, 19, 1
 GENUINE_MOUNT = '/mnt/lustre'
 INSTANCE = 'ffff888105ab7000'
 HELP = {
@@ -52,7 +53,6 @@ HELP = {
     'get_param': '614_lctl_help_get_param',
     'set_param': '615_lctl_help_set_param',
 }
-UNIT = 65536
 
 
 class Refusal(Exception):
@@ -83,49 +83,48 @@ def keep(state, told_file):
     os.replace(f'{told_file}.{os.getpid()}', told_file)
 
 
-def main(arguments, told_file):
-    return play('lfs', arguments, told_file, ('setstripe', 'getstripe', 'mkdir', 'setdirstripe'), answer)
+def main(play, arguments, told_file):
+    """The program: it says what was played, and stays where a genuine one blocked."""
+    played = play(arguments, told_file)
+    sys.stdout.write(played.stdout)
+    sys.stderr.write(played.stderr)
+    if played.status is BLOCKS:
+        sys.stdout.flush()
+        time.sleep(3600)
+    return played.status
 
 
-def play(program, arguments, told_file, changing, answer):
-    """The status of a command line of a program, whose commands `changing` keep what they did."""
+def play(arguments, told_file):
+    return played_by('lfs', COMMANDS, ('setstripe', 'getstripe', 'mkdir', 'setdirstripe'), arguments, told_file)
+
+
+def played_by(program, commands, changing, arguments, told_file):
+    """What a command line of a program comes to, as a Refusal; the commands `changing` keep what they did."""
     with open(f'{told_file}.log', 'a') as stream:
         stream.write(json.dumps([program, *arguments]) + '\n')
-    if not arguments or arguments[0] not in changing:
-        return answer(arguments, load(told_file), told_file)
-    with alone(told_file):
+    command = arguments[0] if arguments else ''
+    with alone(told_file) if command in changing else contextlib.nullcontext():
         state = load(told_file)
-        status = answer(arguments, state, told_file)
-        keep(state, told_file)
-    return status
-
-
-def answer(arguments, state, told_file):
-    # The next file of that name is another one.
-    state['files'] = {path: layout for path, layout in state['files'].items() if os.path.exists(path)}
-    try:
-        command, rest = (arguments[0], arguments[1:]) if arguments else ('', [])
-        if command not in COMMANDS:
-            raise Refusal(NOT_PLAYED, f'lfs {command} is not played\n')
-        COMMANDS[command](rest, state)
-    except Refusal as refusal:
-        return say(refusal, told_file)
-    return 0
-
-
-def say(refusal, told_file):
-    sys.stdout.write(refusal.stdout)
-    sys.stderr.write(refusal.stderr)
-    if refusal.status == NOT_PLAYED:
+        # The next file of that name is another one.
+        state['files'] = {path: layout for path, layout in state['files'].items() if os.path.exists(path)}
+        try:
+            if command not in commands:
+                raise Refusal(NOT_PLAYED, f'{program} {arguments} is not played\n')
+            played = Refusal(0, stdout=commands[command](arguments[1:], state))
+        except Refusal as refusal:
+            played = refusal
+        if command in changing:
+            keep(state, told_file)
+    if played.status == NOT_PLAYED:
         with open(f'{told_file}.unplayed', 'a') as stream:
-            stream.write(refusal.stderr)
-    return refusal.status
+            stream.write(played.stderr)
+    return played
 
 
 def usage_of(command, state):
     """The genuine usage text, without what this version does not have yet."""
     text = lustre_step(HELP[command]).stderr
-    for option in state.get('lacks', []):
+    for option in state['lacks']:
         text = re.sub(rf'\[[^][]*{re.escape(option)}[^][]*\]', '', text)
     return text
 
@@ -141,48 +140,27 @@ def grammar(usage):
 
 
 def parse(command, arguments, state):
-    """The options in their order as (name, value), and the operands; refused as getopt_long(3) and lfs do."""
+    """The options in their order as (name, value), and the operands. What the usage text lacks is refused."""
     known = grammar(usage_of(command, state))
     if command == 'df':
         known['-v'] = 'none'  # its usage text does not name it (transcripts 310, 311)
-    options, operands = [], []
-    words = list(arguments)
+    options, operands, words = [], [], list(arguments)
     while words:
         word = words.pop(0)
-        if not word.startswith('-') or word == '-':
+        name, value = word[:2], word[2:] or None
+        if not word.startswith('-'):
             operands.append(word)
-            continue
-        name, value = (
-            (word.partition('=')[::2] if '=' in word else (word, None)) if word[:2] == '--' else (word[:2], None)
-        )
-        rest = word[2:] if word[:2] != '--' else ''
-        if name not in known:
-            refuse_usage(command, state, f"lfs: unrecognized option '{word}'\n")
-        if known[name] == 'none':
-            if value is not None:
-                refuse_usage(command, state, f"lfs: option '{name}' doesn't allow an argument\n")
-            if rest:
-                words.insert(0, f'-{rest}')
-            options.append((name, None))
-            continue
-        if known[name] == 'required' and value is None:
-            if not rest and not words:
-                refuse_usage(command, state, f"lfs: option '{word}' requires an argument\n")
-            value = rest or words.pop(0)
-        options.append((name, rest or value))
+        elif name not in known:
+            usage = usage_of(command, state).partition(f'{command}: ')[2]
+            raise Refusal(USAGE, f"lfs: unrecognized option '{word}'\n", usage)
+        else:
+            options.append((name, value or (words.pop(0) if known[name] == 'required' else None)))
     return options, operands
 
 
-def refuse_usage(command, state, words):
-    text = usage_of(command, state)
-    raise Refusal(USAGE, words, text.partition(f'{command}: ')[2])
-
-
 def size_of(text):
-    match = re.match(r'(\d+)([kKmMgGtT]?)\Z', text)
-    if match is None:
-        return None
-    size = int(match.group(1)) << {'': 0, 'k': 10, 'm': 20, 'g': 30, 't': 40}[match.group(2).lower()]
+    number, unit = re.fullmatch(r'(\d+)([kKmMgGtT]?)', text).groups()
+    size = int(number) << {'': 0, 'k': 10, 'm': 20, 'g': 30, 't': 40}[unit.lower()]
     return size * 1024 if size < 4096 else size  # lfs: values below 4096 are in KiB
 
 
@@ -192,42 +170,24 @@ def inside(state, path):
 
 
 def wish_of(options, state):
-    """What a command line of setstripe asks for: pieces and mirrors; refused where lfs itself does."""
-    pieces = [{}]
-    mirrors = 1
+    """What a command line of setstripe asks for: pieces and mirrors. A pool that is not there is refused."""
+    pieces, mirrors = [{}], 1
     for name, value in options:
         piece = pieces[-1]
         if name == '-E':
-            end = -1 if value in ('-1', 'eof', 'EOF') else size_of(value)
-            if end is None or (end != -1 and end % UNIT):
-                refuse_usage('setstripe', state, f"lfs setstripe setstripe: invalid component end '{value}'\n")
             if 'end' in piece:
-                before = piece
-                if before['end'] == -1 or (end != -1 and end <= before['end']):
-                    raise Refusal(INVALID, 'error: lfs setstripe: invalid layout\n')
-                piece = {key: before[key] for key in ('count', 'size', 'pool') if key in before}
+                piece = {key: piece[key] for key in ('count', 'size', 'pool') if key in piece}
                 pieces.append(piece)
-            piece['end'] = end
+            piece['end'] = -1 if value == '-1' else size_of(value)
         elif name == '-L':
-            if len(pieces) > 1 or piece.get('end', 0) > 1 << 30 or piece.get('end') == -1:
-                raise Refusal(INVALID, "error: 'mdt' layout can be only the first one, and no larger than 1 GiB\n")
             piece['mdt'] = True
         elif name in ('-c', '-C'):
-            if not re.match(r'-?\d+\Z', value) or not (-1 if name == '-c' else -32) <= int(value) <= 2000:
-                refuse_usage('setstripe', state, f"lfs setstripe setstripe: invalid stripe count '{value}'\n")
             piece['count'], piece['over'] = int(value), name == '-C'
         elif name == '-S':
-            size = size_of(value)
-            if size is None or size % UNIT or size >= 1 << 32:
-                refuse_usage('setstripe', state, f"lfs setstripe setstripe: invalid stripe size '{value}'\n")
-            piece['size'] = size
+            piece['size'] = size_of(value)
         elif name == '-i':
-            if not re.match(r'-?\d+\Z', value):
-                refuse_usage('setstripe', state, f"lfs setstripe setstripe: invalid stripe offset '{value}'\n")
             piece['start'] = int(value)
         elif name == '-o':
-            if not re.match(r'\d+(,\d+)*\Z', value):
-                refuse_usage('setstripe', state, f"lfs setstripe setstripe: invalid OST target(s) '{value}'\n")
             piece['osts'] = [int(ost) for ost in value.split(',')]
         elif name == '-p':
             if value not in state['pools']:
@@ -238,41 +198,29 @@ def wish_of(options, state):
             mirrors = int(value or 1)
         else:
             raise Refusal(NOT_PLAYED, f'lfs setstripe {name} is not played\n')
-    for piece in pieces:
-        if piece.get('size') and piece.get('end', -1) != -1 and piece['end'] % piece['size']:
-            raise Refusal(INVALID, 'error: lfs setstripe: invalid layout\n')
     return {'pieces': pieces, 'mirrors': mirrors}
 
 
 def setstripe(arguments, state):
-    options, operands = parse('setstripe', arguments, state)
+    options, (path,) = parse('setstripe', arguments, state)
     wish = wish_of(options, state)
-    if not operands:
-        refuse_usage('setstripe', state, 'lfs setstripe setstripe: FILE must be specified\n')
-    for path in operands:
-        key = os.path.realpath(path)
-        error = f"lfs setstripe: setstripe error for '{path}': "
-        if not inside(state, path):
-            raise Refusal(NOT_LUSTRE, f'{error}Inappropriate ioctl for device\n')
-        if state.get('restricted') and os.path.isdir(path):
-            os.rmdir(path)
-            raise Refusal(2, f"lfs setstripe: unable to open '{path}': No such file or directory (2)\n")
-        if os.path.isfile(path):
-            raise Refusal(EXISTS, f'{error}stripe already set\n')
-        if not os.path.isdir(path):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
-        named = [ost for piece in wish['pieces'] for ost in piece.get('osts', [piece.get('start', 0)])]
-        if any(ost >= state['osts'] for ost in named):  # what it has made by then stays
-            raise Refusal(INVALID, f'{error}Invalid argument\n')
-        pinned = {ost for piece in wish['pieces'] for ost in piece.get('osts', ())}
-        if os.path.isfile(path) and pinned & set(state['retired']):  # lod_alloc_ost_list in lod_qos.c
-            raise Refusal(INVALID, f'{error}Invalid argument\n')
-        if os.path.isdir(path):
-            state['directories'][key] = wish
-        elif any(set(piece.get('osts', ())) & set(state['full']) for piece in wish['pieces']):
-            raise Refusal(28, f'{error}No space left on device\n')
-        else:
-            state['files'][key] = allocate(wish, 0, state)
+    error = f"lfs setstripe: setstripe error for '{path}': Invalid argument\n"
+    if state.get('restricted') and os.path.isdir(path):
+        os.rmdir(path)
+        raise Refusal(2, f"lfs setstripe: unable to open '{path}': No such file or directory (2)\n")
+    if not os.path.isdir(path):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+    named = [ost for piece in wish['pieces'] for ost in piece.get('osts', [piece.get('start', 0)])]
+    if any(ost >= state['osts'] for ost in named):  # what it has made by then stays
+        raise Refusal(INVALID, error)
+    pinned = {ost for piece in wish['pieces'] for ost in piece.get('osts', ())}
+    if os.path.isfile(path) and pinned & set(state['retired']):  # lod_alloc_ost_list in lod_qos.c
+        raise Refusal(INVALID, error)
+    if os.path.isdir(path):
+        state['directories'][os.path.realpath(path)] = wish
+    else:
+        state['files'][os.path.realpath(path)] = allocate(wish, 0, state)
+    return ''
 
 
 def allocate(wish, size, state):
@@ -327,27 +275,20 @@ def default_wish(path, state):
 
 
 def getstripe(arguments, state):
-    options, operands = parse('getstripe', arguments, state)
+    options, (path,) = parse('getstripe', arguments, state)
     names = {name for name, _ in options}
-    if not operands:
-        refuse_usage('getstripe', state, 'lfs getstripe: FILE must be specified\n')
-    path = operands[0]
-    if len(operands) > 1 or names not in ({'-y'}, {'-y', '-d'}) or os.path.isdir(path) != ('-d' in names):
+    if names not in ({'-y'}, {'-y', '-d'}) or os.path.isdir(path) != ('-d' in names):
         raise Refusal(NOT_PLAYED, f'lfs getstripe {arguments} is not played\n')
     if not os.path.exists(path):
         raise Refusal(2, f"lfs: getstripe for '{path}' failed: No such file or directory\n")
-    if not inside(state, path):
-        words = "lfs getstripe: cb_getstripe: '{}' not on a Lustre fs?: Inappropriate ioctl for device (25)\n"
-        raise Refusal(NOT_LUSTRE, words.format(path))
     if '-d' in names:
-        sys.stdout.write(shown_default(default_wish(path, state)))
-        return
+        return shown_default(default_wish(path, state))
     key = os.path.realpath(path)
     if key not in state['files']:
         wish = default_wish(os.path.dirname(key), state) or {'pieces': [{}], 'mirrors': 1}
         state['files'][key] = allocate(wish, os.path.getsize(path), state)
     on_mdt = 'stripe_offset' if before_217(state) else 'mdt_index'
-    sys.stdout.write(shown(state['files'][key], on_mdt))
+    return shown(state['files'][key], on_mdt)
 
 
 def shown_default(wish):
@@ -415,6 +356,7 @@ def mkdir(arguments, state):
     wanted = wish.get('count', 1)
     count = state['mdts'] if wanted == -1 else min(wanted, state['mdts'])
     state['shards'][os.path.realpath(path)] = [count if wanted != 1 else 0, wish.get('first', 0)]
+    return ''
 
 
 def setdirstripe(arguments, state):
@@ -426,10 +368,11 @@ def setdirstripe(arguments, state):
     wish = {known[name]: int(value) for name, value in options if name != '-D'}
     striped = wish.get('count', 1) != 1
     wish.setdefault('levels', 3 if striped else -1)
+    state['defaults'][os.path.realpath(operands[0])] = wish
     if striped and wish['levels'] == -1:  # it says so and does it (lfs.c)
         words = f'unrecommended max-inherit=-1 when default stripe-count={wish["count"]}'
-        sys.stderr.write(f'lfs setdirstripe: {words}\n')
-    state['defaults'][os.path.realpath(operands[0])] = wish
+        raise Refusal(0, f'lfs setdirstripe: {words}\n')
+    return ''
 
 
 def lies_on(path, state):
@@ -452,18 +395,17 @@ def lies_on(path, state):
 def getdirstripe(arguments, state):
     options, operands = parse('getdirstripe', arguments, state)
     if options == [('-D', None)] and len(operands) == 1 and inside(state, operands[0]):
-        sys.stdout.write(shown_directory_default(os.path.realpath(operands[0]), state))
-        return
+        return shown_directory_default(os.path.realpath(operands[0]), state)
     if options or len(operands) != 1:
         raise Refusal(NOT_PLAYED, f'lfs getdirstripe {arguments} is not played\n')
     count, first = lies_on(os.path.realpath(operands[0]), state)
     kind = 'fnv_1a_64' if count else 'none'
-    sys.stdout.write(f'lmv_stripe_count: {count} lmv_stripe_offset: {first} lmv_hash_type: {kind}\n')
-    if count:
-        sys.stdout.write('mdtidx\t\t FID[seq:oid:ver]\n')
+    text = f'lmv_stripe_count: {count} lmv_stripe_offset: {first} lmv_hash_type: {kind}\n'
+    text += 'mdtidx\t\t FID[seq:oid:ver]\n' if count else ''
     for place in range(count):
         mdt = (first + place) % state['mdts']
-        sys.stdout.write(f'{mdt:6}\t\t [0x{0x200 + 0x40 * mdt:x}000400:0x4:0x0]\t\t\n')
+        text += f'{mdt:6}\t\t [0x{0x200 + 0x40 * mdt:x}000400:0x4:0x0]\t\t\n'
+    return text
 
 
 def shown_directory_default(path, state):
@@ -481,54 +423,49 @@ def df(arguments, state):
     names = [name for name, _ in options]
     if names not in ([], ['-i'], ['-v']) or len(operands) != 1 or not inside(state, operands[0]):
         raise Refusal(NOT_PLAYED, f'lfs df {arguments} is not played\n')
-    text = lustre_step(state['df_i' if names == ['-i'] else 'df']).stdout
+    text, shown_rows = lustre_step(state['df_i' if names == ['-i'] else 'df']).stdout, ''
     for line in text[text.index('UUID  ') :].splitlines(keepends=True):
         index = re.search(r'\[OST:(\d+)\]', line)
         if line.startswith('Filesystem') or (index is not None and int(index.group(1)) in state['away']):
-            sys.stdout.flush()  # here the genuine one blocked
-            time.sleep(3600)
+            raise Refusal(BLOCKS, stdout=shown_rows)  # here the genuine one did
         if index is None or int(index.group(1)) not in state['inactive']:
             flash = '-v' in names and index is not None and int(index.group(1)) in state.get('flash', ())
             mark = (' f' if line.rstrip().endswith(']') else 'f') if flash else ''
-            sys.stdout.write(f'{line.replace(GENUINE_MOUNT, state["mount"])[:-1]}{mark}\n')
+            shown_rows += f'{line.replace(GENUINE_MOUNT, state["mount"])[:-1]}{mark}\n'
         elif '-v' in names:
-            print(f'{line.split()[0]:<20}: inactive device')
+            shown_rows += f'{line.split()[0]:<20}: inactive device\n'
         if line.startswith('filesystem_summary'):
-            print()
-            return
+            break
+    return shown_rows + '\n'
 
 
 def osts(arguments, state):
     _, operands = parse('osts', arguments, state)
-    listed(operands, 'OBDS', 'OST', state['osts'], state['inactive'])
+    return listed(operands, 'OBDS', 'OST', state['osts'], state['inactive'])
 
 
 def mdts(arguments, state):
     _, operands = parse('mdts', arguments, state)
-    listed(operands, 'MDTS', 'MDT', state['mdts'], [])
+    return listed(operands, 'MDTS', 'MDT', state['mdts'], [])
 
 
 def listed(operands, head, kind, count, inactive):
     """As transcript 017 shows them."""
     if len(operands) > 1:
         raise Refusal(NOT_PLAYED, 'more than one path\n')
-    print(f'{head}:')
-    for index in range(count):
-        print(f'{index}: lustre-{kind}{index:04x}_UUID {"INACTIVE" if index in inactive else "ACTIVE"}')
+    return f'{head}:\n' + ''.join(
+        f'{index}: lustre-{kind}{index:04x}_UUID {"INACTIVE" if index in inactive else "ACTIVE"}\n'
+        for index in range(count)
+    )
 
 
 def check(arguments, state):
-    _, operands = parse('check', arguments, state)
-    kinds = re.search(r'\{([a-z|]+)\}', usage_of('check', state)).group(1).split('|')
-    if not operands or operands[0] not in kinds:
-        refuse_usage('check', state, f"lfs check: unrecognized option '{''.join(operands[:1])}'\n")
-    device = {'osts': '-osc-', 'mdts': '-mdc-', 'all': '-'}[operands[0]]
-    stdout, stderr = lustre_step(state['check'] if operands[0] == 'osts' else '014')
-    for line in dict.fromkeys((stdout + stderr).splitlines(keepends=True)):
-        if line.endswith(' active.\n') and device in line:
-            sys.stdout.write(line)
-        if line.startswith('lfs check: error') and device in line:
-            sys.stderr.write(line)
+    _, (kind,) = parse('check', arguments, state)
+    device = {'osts': '-osc-', 'mdts': '-mdc-'}[kind]
+    stdout, stderr = lustre_step(state['check'] if kind == 'osts' else '014')
+    lines = [line for line in dict.fromkeys((stdout + stderr).splitlines(keepends=True)) if device in line]
+    active = ''.join(line for line in lines if line.endswith(' active.\n'))
+    raise Refusal(0, ''.join(line for line in lines if line.startswith('lfs check: error')), active)
 
 
 def pool_list(arguments, state):
@@ -537,11 +474,9 @@ def pool_list(arguments, state):
     if len(operands) != 1 or fsname != 'lustre' or (pool and pool not in state['pools']):
         raise Refusal(NOT_PLAYED, f'lfs pool_list {arguments} is not played\n')
     if pool:
-        print(f'Pool: {fsname}.{pool}')
-        print(''.join(f'{fsname}-OST{index:04x}_UUID\n' for index in state['pools'][pool]), end='')
-    else:
-        print(f'Pools from {fsname}:')
-        print(''.join(f'{fsname}.{name}\n' for name in state['pools']), end='')
+        osts_of = ''.join(f'{fsname}-OST{index:04x}_UUID\n' for index in state['pools'][pool])
+        return f'Pool: {fsname}.{pool}\n{osts_of}'
+    return f'Pools from {fsname}:\n' + ''.join(f'{fsname}.{name}\n' for name in state['pools'])
 
 
 def quota(arguments, state):
@@ -550,8 +485,7 @@ def quota(arguments, state):
         block = re.search(r'^Disk quotas for prj .*\n.*\n.*\n', lustre_step('118').stdout, re.M).group(0)
         number, limit = state['project']
         block = block.replace('0       0       0       -', f'4       0 {limit:7} -', 1)
-        sys.stdout.write(block.replace('pid 100', f'pid {number}').replace(GENUINE_MOUNT, state['mount']))
-        return
+        return block.replace('pid 100', f'pid {number}').replace(GENUINE_MOUNT, state['mount'])
     if options or operands != [state['mount']]:
         raise Refusal(NOT_PLAYED, f'lfs quota {arguments} is not played\n')
     text = lustre_step(state['quota']).stdout
@@ -560,7 +494,7 @@ def quota(arguments, state):
     )
     if not blocks:
         raise Refusal(1, 'Permission denied.\n')
-    sys.stdout.write(''.join(blocks[-2:]).replace(GENUINE_MOUNT, state['mount']))
+    return ''.join(blocks[-2:]).replace(GENUINE_MOUNT, state['mount'])
 
 
 def project(arguments, state):
@@ -568,24 +502,24 @@ def project(arguments, state):
     if len(arguments) != 2 or arguments[0] != '-d' or not inside(state, arguments[1]):
         raise Refusal(NOT_PLAYED, f'lfs project {arguments} is not played\n')
     number = state['project'][0]
-    print(f'{number:5} {"P" if number else "-"} {arguments[1]}')
+    return f'{number:5} {"P" if number else "-"} {arguments[1]}\n'
 
 
 def getname(arguments, state):
     """Of one path, as lfs.c prints it: 2.12 to 2.16 with the path behind the name."""
     if len(arguments) != 1 or arguments[0].startswith('-') or not inside(state, arguments[0]):
         raise Refusal(NOT_PLAYED, f'lfs getname {arguments} is not played\n')
-    print(f'lustre-{INSTANCE} {arguments[0]}' if before_217(state) else f'lustre-{INSTANCE}')
+    return f'lustre-{INSTANCE} {arguments[0]}\n' if before_217(state) else f'lustre-{INSTANCE}\n'
 
 
 def help_of(arguments, state):
     if len(arguments) != 1 or arguments[0] not in HELP:
         raise Refusal(NOT_PLAYED, f'lfs help {arguments} is not played\n')
-    sys.stderr.write(usage_of(arguments[0], state))
+    raise Refusal(0, usage_of(arguments[0], state))
 
 
 def version(arguments, state):
-    print(f'lfs {state["version"]}')
+    return f'lfs {state["version"]}\n'
 
 
 def before_217(state):

@@ -203,9 +203,6 @@ class TestEveryGoodRun:
         figures = [str(job[phase]['bw_bytes']) for job in json.loads(text(name, 'json'))['jobs']]
         assert measure(name).metrics[0].figure == 'bw_bytes ' + ' '.join(figures)
 
-    def test_cut_short_after_any_line_it_is_refused(self, name):
-        assert {refusal(name, cut or '\n').rule for cut in cuts(text(name, 'json'))} == {'E1'}
-
     def test_another_number_of_tasks_is_refused(self, name):
         phase, at = GOOD[name]
         command = Fio().command('fio', phase, at._replace(tasks=3), '/raw/1', 7)
@@ -328,6 +325,9 @@ class TestDoctoredReports:
         measurement = measure('mfwa-write', changed('mfwa-write', start))
         assert [round(task.start_s, 6) for task in measurement.tasks] == [0.03, 0.0]
         assert measurement.seconds == pytest.approx(0.13)
+
+    def test_a_report_of_any_kind_that_is_cut_short_after_any_line_is_refused(self):
+        assert {refusal('mfwa-write', cut or '\n').rule for cut in cuts(text('mfwa-write', 'json'))} == {'E1'}
 
     def test_a_note_before_the_json_is_no_fault(self):
         note = 'note: both iodepth >= 1 and synchronous I/O engine are selected\n'

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from fio_runs import TRANSCRIPTS, outcome
-from measuring import cuts, refused_by
+from measuring import refused_by
 from seatrial.engine.fio.reuse import FioBonnie
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.bonnie import PHASE, SEEKERS, bonnie_file, seeks_of
@@ -92,10 +92,6 @@ def test_what_its_log_does_not_have_is_not_done():
 
 def test_all_parts_together_last_no_longer_than_the_process():
     assert refusal(lived_s=0.001).rule == 'E1'
-
-
-def test_cut_short_after_any_line_it_is_refused():
-    assert {refusal(text).rule for text in cuts(TOLD['json'], 60)} == {'E1'}
 
 
 def test_more_transfers_than_a_log_should_have_are_refused():

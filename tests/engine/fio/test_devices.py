@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from fio_runs import TRANSCRIPTS, jobs_in, outcome
-from measuring import access_point, cuts, refused_by
+from measuring import access_point, refused_by
 from seatrial.engine.fio.access import FioDevices
 from seatrial.model.units import MIB
 from seatrial.workload.devices import raw_devices
@@ -57,10 +57,6 @@ def test_the_bandwidth_is_that_of_all_devices_together():
     assert (metric.name, measurement.bytes_moved, measurement.world_size) == ('device', 8 * MIB, 4)
     assert metric.value == 8 * MIB / measurement.seconds
     assert measurement.direct and not measurement.fsync
-
-
-def test_cut_short_after_any_line_it_is_refused():
-    assert {refusal(text).rule for text in cuts(TOLD['json'], 60)} == {'E1'}
 
 
 @pytest.mark.parametrize(

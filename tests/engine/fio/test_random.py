@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fio_runs import changed, inputs_of_two, jobs_in, outcome, outcome_on_two, report_of, text
-from measuring import assert_refused, cuts, refused_by
+from measuring import assert_refused, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
-from seatrial.engine.fio.access import LEAD_S
 from seatrial.engine.fio.process import CLOCK_S
 from seatrial.engine.fio.random import LATENCY, FioRandom
 from seatrial.model.metric import LOWER, percentile_name
@@ -189,9 +188,6 @@ class TestEveryGoodRun:
         )
         assert 0.5 * at.data.queue_depth * at.tasks < in_flight <= at.data.queue_depth * at.tasks
 
-    def test_cut_short_after_any_line_it_is_refused(self, name):
-        assert {refusal(name, cut or '\n').rule for cut in cuts(text(name, 'json'))} == {'E1'}
-
     def test_transfers_of_another_size_are_refused(self, name):
         assert refusal(name, at=GOOD[name].changed(transfer_size=512)).rule == 'T18'
 
@@ -273,12 +269,6 @@ def measure_on_two():
 
 
 class TestOnTwoNodes:
-    def test_every_task_is_a_process_with_a_job_file_of_its_own(self):
-        command = FioRandom().command('fio', 'randrw', MIXED_ON_TWO, '/raw/1', 7)
-        assert (command.scope, len(command.argvs)) == ('task', 2)
-        assert [job['filename'] for job in jobs_of(MIXED_ON_TWO)] == ['data.00000000', 'data.00000001']
-        assert {job['disk_util'] for job in jobs_of(MIXED_ON_TWO)} == {'0'}
-
     def test_the_metrics_are_of_the_tasks_of_both(self):
         measurement = measure_on_two()
         planned = [metric.name for metric in RANDOM.metrics(MIXED_ON_TWO, 'randrw')]
@@ -289,16 +279,6 @@ class TestOnTwoNodes:
             rate = measurement.metric(f'randrw_{direction}_iops')
             assert rate.operations == sum(report['total_ios'] for report in reports)
             assert rate.value == rate.operations / measurement.seconds
-
-    def test_the_seconds_run_from_the_first_process_to_the_end_of_the_last_job(self):
-        starts = [process.start_s for process in outcome_on_two(NODES).processes]
-        runtimes = [
-            max(report_of(NODES, f'{rank}.json')['jobs'][0][direction]['runtime'] for direction in ('read', 'write'))
-            for rank in range(2)
-        ]
-        ends = [start - min(starts) + runtime / 1000 for start, runtime in zip(starts, runtimes, strict=True)]
-        assert measure_on_two().seconds == pytest.approx(max(ends))
-        assert measure_on_two().clock_s > LEAD_S
 
 
 CALLS = 'trace=openat,pread64,pwrite64,io_submit,io_getevents,fsync,msync'

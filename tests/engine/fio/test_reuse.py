@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fio_runs import TRANSCRIPTS, jobs_in, outcome
-from measuring import access_point, cuts, refused_by
+from measuring import access_point, refused_by
 from seatrial.engine.fio.reuse import FioReuse
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.reuse import file_reuse
@@ -41,9 +41,6 @@ class TestEveryGoodRun:
         assert (metric.name, measurement.bytes_moved) == (phase, POINT.bytes_moved)
         assert metric.value == POINT.bytes_moved / measurement.seconds
         assert measurement.fsync == (phase != 'reread')
-
-    def test_cut_short_after_any_line_it_is_refused(self, phase):
-        assert {refusal(phase, text).rule for text in cuts(TOLD[phase]['json'], 60)} == {'E1'}
 
 
 @pytest.mark.parametrize('direction', ['read', 'write'])

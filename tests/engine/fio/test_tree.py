@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fio_runs import changed, jobs_in, outcome, text
-from measuring import assert_refused, cuts, refused_by
+from measuring import assert_refused, refused_by
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.fio.tree import TOGETHER_S, FioFiles
 from seatrial.model.units import GIB, KIB
@@ -138,9 +138,6 @@ class TestEveryGoodRun:
         percentiles = measure(name).metrics[0].percentiles_s
         assert list(percentiles) == (['p50', 'p95', 'p99'] if GOOD[name][0] in ('stat', 'remove') else [])
         assert list(percentiles.values()) == sorted(percentiles.values())
-
-    def test_cut_short_after_any_line_it_is_refused(self, name):
-        assert {refusal(name, cut or '\n').rule for cut in cuts(text(name, 'json'))} == {'E1'}
 
     def test_another_number_of_files_is_refused(self, name):
         phase, at = GOOD[name]

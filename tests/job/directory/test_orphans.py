@@ -77,13 +77,13 @@ def test_a_process_that_can_be_left_behind_finds_the_same_and_sizes_it(parent, s
 
 def test_a_marker_that_no_server_gives_is_said_not_to_be_read_and_hides_no_other(parent, state, monkeypatch):
     paths = [made(parent, case=CASE + number) for number in '123']
-    monkeypatch.setattr(orphans, 'LOOK_S', 5.0)
+    monkeypatch.setattr(orphans, 'LOOK_S', 2.0)
     with dead(Path(paths[1])):
         search = orphans.look([parent], state)
-        with pytest.raises(RunDirectoryError, match='could not be read within 5 s; is a server down'):
+        with pytest.raises(RunDirectoryError, match='could not be read within 2 s; is a server down'):
             orphans.look([parent], state, session=SESSION)
     assert {(orphan.path, orphan.files) for orphan in search.found} == {(paths[0], 3), (paths[2], 3)}
-    assert search.unread == (f'{paths[1]}: what lies in it could not be read within 5 s; is a server down?',)
+    assert search.unread == (f'{paths[1]}: what lies in it could not be read within 2 s; is a server down?',)
 
 
 def test_a_parent_that_cannot_be_listed_is_an_error_and_not_an_empty_list(parent, state):

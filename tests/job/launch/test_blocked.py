@@ -46,7 +46,7 @@ def test_a_job_whose_end_never_comes_is_left_behind(monkeypatch):
     assert isinstance(watched(lambda: 0, Blocked(), LONG_S), LeftBehind)
 
 
-@pytest.mark.parametrize(('pause_s', 'times', 'is_left'), [(1.02, 60, True), (0.2, 40, False)])
+@pytest.mark.parametrize(('pause_s', 'times', 'is_left'), [(1.02, 60, True), (0.2, 25, False)])
 def test_a_wait_that_looks_once_a_second_for_a_server_is_one_call_and_that_for_a_launch_is_none(
     monkeypatch, pause_s, times, is_left
 ):

@@ -96,12 +96,6 @@ def test_a_write_that_is_too_short_is_made_for_its_read_until_that_is_known(lab,
     assert [reason[:29] for reason in ran.result.reasons] == ['write@32KiB: INVALID: T19: th']
 
 
-def test_a_point_that_never_converges_is_measured_and_keeps_all_its_samples(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('', NOISY)), workload=WRITES, values=(32,), stopping=UNTIL_SHORT))
-    assert ran.result.verdict is Verdict.MEASURED
-    assert len(ran.result.metrics[0].values) == UNTIL_SHORT.maximum
-
-
 def test_no_launch_begins_after_the_budget(lab, stub_fio, monkeypatch):
     fio = stub_fio(('', NOISY))
     monkeypatch.setattr(trial, 'time', Clock(f'{fio}.log', launches=4))

@@ -9,14 +9,25 @@ from pathlib import Path
 import pytest
 
 from fuse_lab import dead
-from seatrial.engine.node_program import module_argv
 from seatrial.job.__main__ import main
 from seatrial.job.launch import blocked
 from seatrial.job.launch.blocked import LeftBehind
 from seatrial.judge.verdict import Verdict
+from seatrial.model import ask
 
 LATEST_S = 240.0
 """The launch's limit, twice its grace, a probe and the load of this machine; without deadlines it is never."""
+
+# The command on the node, which gives a launch and a file system up after seconds.
+SOON = """
+import sys
+from seatrial.job.__main__ import main
+from seatrial.job.launch import blocked, processes
+from seatrial.model import ask
+from seatrial.rules import launch
+launch.CLOCK_MIN_S, blocked.PATIENCE_S, processes.GRACE_S, ask.ANSWER_S = 0.0, 3.0, 0.5, 3.0
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 @pytest.fixture
@@ -25,7 +36,7 @@ def hung(lab, stub_fio, gluster_mount, lab_gluster):
     target = gluster_mount / 'trials'
     target.mkdir(exist_ok=True)
     fio = stub_fio(('measured-write', {'seconds': 600.0}))
-    plan = lab.plan(fio, target={'type': 'glusterfs', 'path': str(target)}, launch_limit_s=5.0)
+    plan = lab.plan(fio, target={'type': 'glusterfs', 'path': str(target)}, launch_limit_s=2.0)
     running = subprocess.Popen(step('run', lab.write(plan)), stdout=subprocess.PIPE, text=True)
     try:
         while running.poll() is None and not list(Path(plan.records).glob('raw/*measured-write*')):
@@ -39,7 +50,7 @@ def hung(lab, stub_fio, gluster_mount, lab_gluster):
 
 
 def step(name, path):
-    return module_argv(sys.executable, 'seatrial.job.__main__', (name, path))
+    return [sys.executable, '-c', SOON, name, path]
 
 
 @pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
@@ -60,22 +71,9 @@ def test_what_a_job_said_of_its_end_stands_though_it_cannot_be_got_rid_of(lab, s
     assert [json.loads(line)['reason'] for line in lines if '"record":"end"' in line] == ['finished']
 
 
-# The command on the node, which waits for a file system for seconds instead of minutes.
-SOON = """
-import sys
-from seatrial.job.__main__ import main
-from seatrial.job.launch import blocked
-from seatrial.rules import launch
-launch.CLOCK_MIN_S, blocked.PATIENCE_S = 0.0, 3.0
-sys.exit(main(sys.argv[1:]))
-"""
-
-
 def test_a_run_directory_on_a_server_that_is_away_holds_nobody_while_the_directory_above_answers(lab, stub_fio):
     plan = lab.plan(stub_fio(('measured-write', {'seconds': 2.0})))
-    running = subprocess.Popen(
-        [sys.executable, '-c', SOON, 'run', lab.write(plan)], stdout=subprocess.PIPE, text=True
-    )
+    running = subprocess.Popen(step('run', lab.write(plan)), stdout=subprocess.PIPE, text=True)
     try:
         while not list(Path(plan.records).glob('raw/*measured-write*')):
             assert running.poll() is None
@@ -91,7 +89,8 @@ def test_a_run_directory_on_a_server_that_is_away_holds_nobody_while_the_directo
     assert [sample.stage for sample in ran.records.samples].count('measured') < 2
 
 
-def test_it_is_asked_whether_the_run_directory_answers_too(tmp_path):
+def test_it_is_asked_whether_the_run_directory_answers_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(ask, 'ANSWER_S', 1.0)
     (tmp_path / 'run').mkdir()
     with dead(tmp_path / 'run'):
         assert blocked.wait(str(tmp_path), 0.0, lambda: True) == (0.0, True)

@@ -30,12 +30,6 @@ SIZE = 64 * KIB
 # What is launched
 
 
-def test_every_point_is_measured_as_often_as_the_plan_says(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio()))
-    assert ran.counts == {'write@32KiB': 2, 'read@32KiB': 2, 'write@16KiB': 2, 'read@16KiB': 2}
-    assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.MEASURED)
-
-
 def test_every_launch_is_one_line_of_the_record_and_the_first_are_warm_ups_on_other_files(lab, stub_fio):
     fio = stub_fio()
     ran = lab.run(lab.plan(fio))
@@ -69,13 +63,6 @@ def test_the_figure_of_a_sample_is_that_of_the_engine(lab, stub_fio):
     ran = lab.run(lab.plan(stub_fio(('measured', {'seconds': 0.02})), tasks=2))
     assert {sample.measurement.seconds for sample in ran.measured} == {0.02}
     assert {sample.measurement.bytes_moved for sample in ran.measured} == {2 * SIZE}
-
-
-@pytest.mark.parametrize('workload', [WRITES, SFWA], ids=['writes', 'reads'])
-def test_nothing_is_left_in_the_data_directories_when_the_run_has_ended(lab, stub_fio, workload):
-    ran = lab.run(lab.plan(stub_fio(), workload=workload))
-    assert os.listdir(os.path.join(ran.records.start.run_directory, 'data')) == []
-    assert os.listdir(os.path.join(ran.records.start.run_directory, 'warmup')) == []
 
 
 # The command on the node

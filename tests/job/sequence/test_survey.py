@@ -257,6 +257,7 @@ def test_a_case_is_refused_while_a_target_is_away_and_names_it(lab, stub_fio, be
     assert ran.end.why.startswith(f'P22: {AWAY}; see to it')
     assert [row.number for row in ran.records.start.targets if row.fault] == [2]
     assert ran.records.start.state['storage targets'] == '3: 1-3; storage target 2 offline'
+    assert ran.records.start.state['route'] == 'TCP'
 
 
 @pytest.mark.parametrize(
@@ -269,16 +270,13 @@ def test_a_case_is_refused_while_a_target_is_away_and_names_it(lab, stub_fio, be
     ],
 )
 def test_a_storage_that_is_not_whole_or_a_target_that_may_be_away_is_a_label(lab, stub_fio, beegfs, shown, label):
+    def raised():
+        return findings(BEFORE, survey(on_beegfs(lab, stub_fio(), targets_may_be_away=True), None).environment)
+
+    assert not any(finding.rule.startswith('P22') for finding in raised()), 'it is whole'
     beegfs.now(**shown)
-    ran = lab.run(on_beegfs(lab, stub_fio(), targets_may_be_away=True))
-    (sentence,) = [text for text in ran.result.labels if text.startswith('P22a: ')]
-    assert ran.end.reason == 'finished' and label in sentence
-
-
-def test_a_storage_that_is_whole_has_no_label(lab, stub_fio, beegfs):
-    ran = lab.run(on_beegfs(lab, stub_fio()))
-    assert ran.end.reason == 'finished' and not any('P22' in label for label in ran.result.labels)
-    assert ran.records.start.state['route'] == 'TCP'
+    ((effect, sentence),) = [(found.effect, found.sentence) for found in raised() if found.rule.startswith('P22')]
+    assert effect == 'label' and label in sentence
 
 
 @pytest.mark.parametrize(
