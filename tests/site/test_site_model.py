@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
+from seatrial.filesystem.mounts import is_below
 from seatrial.model.layout import Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor
 from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
-from seatrial.site.model import Overrides, Site, lies_in, parse_duration
+from seatrial.site.model import Overrides, Site, parse_duration
 from seatrial.workload.access import data_access
 from seatrial.workload.listing import listing
 from seatrial.workload.operations import posix_operations
@@ -332,8 +333,8 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ('path', 'inside'), [('/a/b', True), ('/a', True), ('/ab', False), ('/', False), ('/b/a', False)]
 )
-def test_a_path_lies_in_a_directory_by_whole_names(path: str, inside: bool) -> None:
-    assert lies_in(path, '/a') is inside
+def test_a_path_is_below_a_directory_by_whole_names(path: str, inside: bool) -> None:
+    assert is_below(path, '/a') is inside
 
 
 def test_a_layout_of_the_site_is_the_layout_of_the_plan(site_with: Build) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from seatrial.filesystem.mounts import is_below
 from seatrial.judge.darshan_counters import contradiction, weighed
 from seatrial.judge.issued import (
     ALL,
@@ -69,7 +70,7 @@ def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> 
         raise Underivable(f'no bytes are moved on a mount {mount}; there are {_listed(moved) or "none"}')
     if len(chosen) > 1:
         large = [place for place in chosen if moved[place] > HARDLY_ANY * sum(moved[one] for one in chosen)]
-        meant = [place for place in large if any(within(folder, place[0]) for folder in folders)]
+        meant = [place for place in large if any(is_below(folder, place[0]) for folder in folders)]
         chosen = meant if len(meant) == 1 and distant else large
     if len(chosen) > 1:
         raise Underivable(f'its files lie on several file systems ({_listed(moved, chosen)}); choose with --mount')
@@ -137,13 +138,9 @@ def bytes_of(records: Sequence[Record], operation: str | None = None) -> int:
     return posix or mpiio
 
 
-def within(path: str, mount: str) -> bool:
-    return path == mount or path.startswith(mount.rstrip('/') + '/')
-
-
 def _mount_of(file: str, log: DarshanLog) -> tuple[str, str]:
     """Mount point and kernel type of the file's file system; both empty if the log does not tell."""
-    return max((mount for mount in log.mounts if within(file, mount[0])), key=lambda m: len(m[0]), default=('', ''))
+    return max((mount for mount in log.mounts if is_below(file, mount[0])), key=lambda m: len(m[0]), default=('', ''))
 
 
 def _moves(record: Record) -> bool:

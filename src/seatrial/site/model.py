@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 
 from seatrial.engine.registry import NAMES
 from seatrial.filesystem.base import may_block_s
-from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.mounts import is_below, mount_of
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
@@ -967,7 +967,7 @@ class Site:
         Any other path must exist: a missing directory on a mount point is most often a missing mount. For the same
         reason the parent of the state directory must exist.
         """
-        inside = [entry.path for entry in self.trial_file.file_systems.values() if lies_in(entry.path, self.state)]
+        inside = [entry.path for entry in self.trial_file.file_systems.values() if is_below(entry.path, self.state)]
         self.check_state(inside)
         try:
             Path(self.state).mkdir(mode=0o750, exist_ok=True)
@@ -992,8 +992,3 @@ class Site:
 
     def _giving(self, case: Case, family: str, profile: str) -> list[TrialEntry]:
         return [trial for trial in self._trials(case.check, family, profile) if trial.gives(case)]
-
-
-def lies_in(path: str, directory: str) -> bool:
-    """True if an absolute, normalised path is the directory or below it, judged by its name alone."""
-    return os.path.commonpath([path, directory]) == directory
