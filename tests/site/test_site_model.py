@@ -101,8 +101,7 @@ def test_two_trials_with_two_limits_for_one_case_are_refused(site_with: Build) -
 
 def test_groups_are_lists_of_nodes_in_slurms_notation(site_with: Build) -> None:
     site = site_with('tasks_per_node: 4}', "tasks_per_node: 4, groups: {rack1: 'n[01-03]', rack2: 'm7,n04'}}")
-    rack1, rack2 = site.groups('lab:io')
-    assert (rack1.name, rack1.hosts) == ('rack1', ('n01', 'n02', 'n03')) and rack2.hosts == ('m7', 'n04')
+    assert site.partition('lab:io').groups == {'rack1': ('n01', 'n02', 'n03'), 'rack2': ('m7', 'n04')}
 
 
 @pytest.mark.parametrize(
@@ -139,9 +138,10 @@ def test_an_expectation_that_no_profile_of_its_trial_judges_is_refused(site_with
 
 def test_a_partition_names_its_own_library_and_another_has_none(site_with: Build, folder: Path) -> None:
     site = site_with('{launcher: srun,', '{darshan: /opt/darshan/lib/libdarshan.so, launcher: srun,')
-    assert (site.darshan('lab:io'), site.darshan('lab:login')) == ('/opt/darshan/lib/libdarshan.so', '')
+    assert site.partition('lab:io').darshan == '/opt/darshan/lib/libdarshan.so'
+    assert site.partition('lab:login').darshan is None
     site = site_with('{launcher: srun,', '{darshan: lib/libdarshan.so, launcher: srun,')
-    assert site.darshan('lab:io') == str(folder / 'lib' / 'libdarshan.so')
+    assert site.partition('lab:io').darshan == str(folder / 'lib' / 'libdarshan.so')
 
 
 @pytest.mark.parametrize(

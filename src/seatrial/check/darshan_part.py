@@ -14,6 +14,7 @@ from seatrial.judge.issued import (
     DarshanLog,
     Record,
     calls_of,
+    is_moved,
     issued_of,
     order_of,
     prefix_of,
@@ -60,7 +61,7 @@ def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> 
     by_mount: dict[tuple[str, str], list[Record]] = {}
     for record in log.records:
         by_mount.setdefault(_mount_of(record.file, log), []).append(record)
-    moved = {place: bytes_of(records) for place, records in by_mount.items() if any(_moves(one) for one in records)}
+    moved = {place: bytes_of(records) for place, records in by_mount.items() if any(is_moved(one) for one in records)}
     distant = [place for place in moved if place[1] not in LOCAL and place[0] not in ('', '/')]
     chosen = [place for place in moved if place[0] == mount] if mount is not None else distant or list(moved)
     fault = contradiction(replace(log, records=tuple(one for place in chosen for one in by_mount[place])))
@@ -88,7 +89,7 @@ def main_part(log: DarshanLog, operation: str | None) -> FileSet:
         raise Underivable(_why_nothing(log, operation))
     issued, files = parts[0][1], {record.file for record in parts[0][0].records}
     records = [record for record in log.records if record.file in files]
-    through = {record.file for record in records if record.module == 'MPI-IO' and _moves(record)}
+    through = {record.file for record in records if record.module == 'MPI-IO' and is_moved(record)}
     leading = tuple(record for record in records if (record.module == 'MPI-IO') == (record.file in through))
     of_tasks = Counter[int]()
     for record in leading if issued.sharing == 'multiple' else ():
@@ -141,10 +142,6 @@ def bytes_of(records: Sequence[Record], operation: str | None = None) -> int:
 def _mount_of(file: str, log: DarshanLog) -> tuple[str, str]:
     """Mount point and kernel type of the file's file system; both empty if the log does not tell."""
     return max((mount for mount in log.mounts if is_below(file, mount[0])), key=lambda m: len(m[0]), default=('', ''))
-
-
-def _moves(record: Record) -> bool:
-    return any(calls_of(record, way) for way in OPERATIONS)
 
 
 def _listed(moved: Mapping[tuple[str, str], int], which: Sequence[tuple[str, str]] | None = None) -> str:
@@ -202,7 +199,9 @@ def _strides_alike(records: Sequence[Record]) -> int:
 def _by_datasets(part: FileSet, log: DarshanLog, posix: Sequence[Record]) -> FileSet | None:
     """The part as HDF5 or PnetCDF saw it, if each of its files has one dataset that was moved contiguously."""
     files = {record.file for record in posix}
-    datasets = tuple(record for record in log.libraries if _moves(record) and record.file.rpartition(':')[0] in files)
+    datasets = tuple(
+        record for record in log.libraries if is_moved(record) and record.file.rpartition(':')[0] in files
+    )
     if (
         len({dataset.module for dataset in datasets}) != 1
         or len({dataset.file for dataset in datasets}) != part.issued.files

@@ -217,7 +217,7 @@ def _where(site: Site, partitions: list[str]) -> str:
 
 def _libraries(site: Site, choices: Sequence[EngineChoice], partitions: list[str]) -> Iterator[Row]:
     """Each Darshan library of these partitions, loaded into the installed engines for data."""
-    for library, users in by_key((site.darshan(name), name) for name in partitions).items():
+    for library, users in by_key((site.partition(name).darshan, name) for name in partitions).items():
         if library:
             text, faults = examined(library, [program for choice in choices for program in _of_data(choice)])
             yield not faults, f'darshan{_where(site, users)}', text

@@ -22,7 +22,7 @@ from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.hostlist import expanded
 from seatrial.model.layout import TARGETS, Layout
 from seatrial.model.owned import refusal, shared, user_name
-from seatrial.model.plan import LAUNCHERS, Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
+from seatrial.model.plan import LAUNCHERS, Case, EngineChoice, Launcher, Limits, Monitor, Target
 from seatrial.model.point import Allocation, Point
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import BINARY, SYSTEMS, parse_size
@@ -839,13 +839,6 @@ class Site:
     def launcher(self, partition: str) -> Launcher:
         entry = self.partition(partition).launcher
         return Launcher(entry.kind, entry.arguments)
-
-    def groups(self, partition: str) -> tuple[NodeGroup, ...]:
-        return tuple(NodeGroup(name, hosts) for name, hosts in self.partition(partition).groups.items())
-
-    def darshan(self, partition: str) -> str:
-        """The Darshan library of a partition's nodes; empty if there is none."""
-        return self.partition(partition).darshan or ''
 
     def engine_choices(self, only: str | None = None) -> tuple[EngineChoice, ...]:
         """The engines in the site's order of preference; with `only` that one alone, with the site's program."""
