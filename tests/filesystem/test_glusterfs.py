@@ -190,7 +190,7 @@ def test_files_lie_on_the_brick_of_choice_and_the_client_shows_it(gluster_mount)
     assert [row.active for row in rows] == [True] * 4
     for row in (*rows, *rows):
         layout = pinned(GLUSTER, 'brick', row.number)
-        assert GLUSTER.place_files(list(map(str, files)), layout) is None
+        assert GLUSTER.make_files(list(map(str, files)), layout, str(directory)) is None
         for file in files:
             file.write_bytes(b'x')
         assert sorted(directory.iterdir()) == files
@@ -204,7 +204,7 @@ def test_files_lie_on_the_brick_of_choice_and_the_client_shows_it(gluster_mount)
         for file in files:
             file.unlink()
     both = GLUSTER.on_targets('both', 'brick', [1, 3])
-    assert GLUSTER.place_files(list(map(str, files)), both) is None
+    assert GLUSTER.make_files(list(map(str, files)), both, str(directory)) is None
     for file in files:
         file.write_bytes(b'x')
     on_it = [[part.stat().st_size for part in gluster_mount.parent.glob(f'bricks/{n}/chosen/data.*')] for n in '24']

@@ -16,7 +16,6 @@ from seatrial.scheduler.job_state import (
     job_state_of,
     may_go_on,
     merged,
-    name_of,
     of_sacct,
     of_sbatch,
     of_scontrol,
@@ -283,10 +282,6 @@ def test_the_newest_of_several_lines_of_a_requeued_job_counts():
     lines = said('scancel-end-sacct').splitlines(keepends=True)
     older = lines[1].replace('CANCELLED by 1001', 'NODE_FAIL')
     assert of_sacct(''.join([lines[0], older, *lines[1:]]), number('scancel-end'), str).state == 'CANCELLED'
-
-
-def test_a_user_without_a_name_is_told_by_number():
-    assert (name_of(0), name_of(4_000_000_000)) == ('root', 'uid 4000000000')
 
 
 @pytest.fixture

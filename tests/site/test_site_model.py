@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
+from seatrial.filesystem.mounts import is_below
 from seatrial.model.layout import Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor
 from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.site.error import SiteError
 from seatrial.site.load import load
-from seatrial.site.model import Overrides, Site, lies_in, parse_duration
+from seatrial.site.model import Overrides, Site, parse_duration
 from seatrial.workload.access import data_access
 from seatrial.workload.listing import listing
 from seatrial.workload.operations import posix_operations
@@ -100,8 +101,7 @@ def test_two_trials_with_two_limits_for_one_case_are_refused(site_with: Build) -
 
 def test_groups_are_lists_of_nodes_in_slurms_notation(site_with: Build) -> None:
     site = site_with('tasks_per_node: 4}', "tasks_per_node: 4, groups: {rack1: 'n[01-03]', rack2: 'm7,n04'}}")
-    rack1, rack2 = site.groups('lab:io')
-    assert (rack1.name, rack1.hosts) == ('rack1', ('n01', 'n02', 'n03')) and rack2.hosts == ('m7', 'n04')
+    assert site.partition('lab:io').groups == {'rack1': ('n01', 'n02', 'n03'), 'rack2': ('m7', 'n04')}
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,10 @@ def test_an_expectation_that_no_profile_of_its_trial_judges_is_refused(site_with
 
 def test_a_partition_names_its_own_library_and_another_has_none(site_with: Build, folder: Path) -> None:
     site = site_with('{launcher: srun,', '{darshan: /opt/darshan/lib/libdarshan.so, launcher: srun,')
-    assert (site.darshan('lab:io'), site.darshan('lab:login')) == ('/opt/darshan/lib/libdarshan.so', '')
+    assert site.partition('lab:io').darshan == '/opt/darshan/lib/libdarshan.so'
+    assert site.partition('lab:login').darshan is None
     site = site_with('{launcher: srun,', '{darshan: lib/libdarshan.so, launcher: srun,')
-    assert site.darshan('lab:io') == str(folder / 'lib' / 'libdarshan.so')
+    assert site.partition('lab:io').darshan == str(folder / 'lib' / 'libdarshan.so')
 
 
 @pytest.mark.parametrize(
@@ -332,8 +333,8 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ('path', 'inside'), [('/a/b', True), ('/a', True), ('/ab', False), ('/', False), ('/b/a', False)]
 )
-def test_a_path_lies_in_a_directory_by_whole_names(path: str, inside: bool) -> None:
-    assert lies_in(path, '/a') is inside
+def test_a_path_is_below_a_directory_by_whole_names(path: str, inside: bool) -> None:
+    assert is_below(path, '/a') is inside
 
 
 def test_a_layout_of_the_site_is_the_layout_of_the_plan(site_with: Build) -> None:

@@ -285,26 +285,20 @@ def label_of(procedure: Mapping[str, Any]) -> str:
 
 
 class _Refused(Exception):
-    """A fault of a criterion at some of its keys. values: candidates for the key, of which those that work are
-    proposed; fixes: the criterion with each, if more than the key changes; remedy: a sentence with {} for them;
-    wrong: the value given, which may be a misspelt candidate"""
+    """A fault of a criterion at some of its keys. fixes: the criterion with each candidate for them, by its words, of
+    which those that work are proposed; remedy: a sentence with {} for them; wrong: the value given, which may be a
+    misspelt candidate"""
 
     def __init__(
         self,
         keys: Sequence[str],
         fault: str,
         remedy: str = '',
-        values: Iterable[str] = (),
-        wrong: str = '',
         fixes: Mapping[str, CriterionEntry] | None = None,
+        wrong: str = '',
     ) -> None:
-        self.keys, self.fault, self.remedy, self.wrong = keys, fault, remedy, wrong
-        self._values, self._fixes = values, fixes
+        self.keys, self.fault, self.remedy, self.fixes, self.wrong = keys, fault, remedy, fixes or {}, wrong
         super().__init__(fault)
-
-    def fixes(self, entry: CriterionEntry) -> Mapping[str, CriterionEntry]:
-        """The criterion with each of the values, by their words."""
-        return _fixes(entry, *self.keys, values=self._values) if self._fixes is None else self._fixes
 
 
 class _Candidate(NamedTuple):
@@ -330,8 +324,7 @@ def _faults(here: _Here, entry: CriterionEntry) -> Iterator[tuple[Sequence[str],
         if error is None or tuple(error.keys) in seen:
             return
         seen.add(tuple(error.keys))
-        fixes = error.fixes(entry)
-        after = {word: _refusal(here, fixed) for word, fixed in fixes.items()}
+        after = {word: _refusal(here, fixed) for word, fixed in error.fixes.items()}
         working = [word for word, other in after.items() if other is None]
         # Where something else is wrong too, what leads to that.
         working = working or [word for word, other in after.items() if other and tuple(other.keys) not in seen]
@@ -341,7 +334,7 @@ def _faults(here: _Here, entry: CriterionEntry) -> Iterator[tuple[Sequence[str],
         yield error.keys, f'{error.fault}; {advice}'
         if not working:
             return
-        entry = fixes[working[0]]
+        entry = error.fixes[working[0]]
 
 
 NO_REMEDY = 'nothing in its place can be measured here: see seatrial list --profile acceptance'
@@ -372,8 +365,9 @@ def _with(entry: CriterionEntry, *keys: str, value: str | None) -> CriterionEntr
     return entry.model_copy(update={key: changed})
 
 
-def _fixes(entry: CriterionEntry, *keys: str, values: Iterable[str]) -> dict[str, CriterionEntry]:
-    return {word: fixed for word in dict.fromkeys(values) if (fixed := _with(entry, *keys, value=word))}
+def _fixes(entry: CriterionEntry, *keys: str, values: Iterable[str | None]) -> dict[str, CriterionEntry]:
+    """The criterion with each of these values at the keys, by the value's words; None: without the keys."""
+    return {word or '': fixed for word in dict.fromkeys(values) if (fixed := _with(entry, *keys, value=word))}
 
 
 def _resolved(here: _Here, entry: CriterionEntry) -> AcceptanceTest:
@@ -426,7 +420,7 @@ def _measured_by(here: _Here, entry: CriterionEntry) -> tuple[_Candidate, Proced
         words = [*(word for word, pair in METRICS.items() if pair in known), *sorted(set(known.values()))]
         remedy = 'write one of {} (docs/reference/contract.md), or observed: true for what people observe'
         fault = f'no check measures {show(metric_)} here' if metric_ else 'is missing'
-        raise _Refused(['metric'], fault, remedy, words, metric_)
+        raise _Refused(['metric'], fault, remedy, _fixes(entry, 'metric', values=words), metric_)
     unit = UNITS[entry.bound.unit][0] if entry.bound and not entry.bound.of else ''
     # 'read' in op/s is no bandwidth, whatever has the same name.
     named = [candidate for candidate in named if candidate.metric.unit == unit] or named
@@ -449,21 +443,21 @@ def _check_conditions(site: Site, check: Declared, procedure: Procedure, entry: 
             raise _Refused(['workload'], f'it needs {why}', 'ask for less, or raise the limit in trial.yaml')
     if entry.conditions and entry.conditions.exclusive and not is_slurm(site, procedure.case.partition):
         why = f'no record shows who else uses the nodes of {procedure.case.partition}, which are not given by Slurm'
-        fixes = _without(entry, 'conditions', 'exclusive')
-        remedy = 'take it out, or name a partition of Slurm'
-        raise _Refused(['conditions', 'exclusive'], why, remedy, fixes=fixes)
+        keys, remedy = ('conditions', 'exclusive'), 'take it out, or name a partition of Slurm'
+        raise _Refused(keys, why, remedy, _fixes(entry, *keys, values=[None]))
     _check_bytes(plan, site.partition(procedure.case.partition).memory or 0, procedure, entry)
     if procedure.caches:
         return
     least = STORAGE_MIN_S if moves_data else PHASE_MIN_S
     if 0 < procedure.seconds < least:
         why = f'{procedure.seconds:g} s are too short to tell storage from caches'
-        remedy = f'write at least {least:g} s, or caches: allowed'
-        raise _Refused(['conditions', 'seconds'], why, remedy, [f'{least:g} s'])
+        keys, remedy = ('conditions', 'seconds'), f'write at least {least:g} s, or caches: allowed'
+        raise _Refused(keys, why, remedy, _fixes(entry, *keys, values=[f'{least:g} s']))
     if moves_data and None in (target.server_cache_bytes, target.fast_tier_bytes):
         why = f'how much the servers of {target.name} keep in memory is not declared, so no figure is of its storage'
         remedy = 'declare server_cache_bytes and fast_tier_bytes in trial.yaml, or write caches: allowed'
-        raise _Refused(['conditions', 'caches'], why, remedy, ['allowed'])
+        keys = 'conditions', 'caches'
+        raise _Refused(keys, why, remedy, _fixes(entry, *keys, values=['allowed']))
 
 
 def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: CriterionEntry) -> None:
@@ -473,7 +467,7 @@ def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: Crit
         return
     keys, kind = ('conditions', 'bytes'), kind_of(plan.kind)
     if not kind.moves_data:
-        raise _Refused(keys, f'says nothing of {entry.metric}', 'take it out', fixes=_without(entry, *keys))
+        raise _Refused(keys, f'says nothing of {entry.metric}', 'take it out', _fixes(entry, *keys, values=[None]))
     point, share = plan.point(procedure.point), plan.sizing.pinned
     if point.scales and share is None:
         if procedure.caches or times > BY_ITSELF:
@@ -485,11 +479,6 @@ def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: Crit
     if used < times * point.nodes * memory:
         needed = approximate_size(round(times * point.nodes * memory))
         raise _Refused(keys, f'all files hold {approximate_size(used)}, less than {needed}', 'raise bytes_per_task')
-
-
-def _without(entry: CriterionEntry, *keys: str) -> dict[str, CriterionEntry]:
-    fixed = _with(entry, *keys, value=None)
-    return {'': fixed} if fixed else {}
 
 
 def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> str:
@@ -532,19 +521,18 @@ def _trial(site: Site, entry: CriterionEntry) -> TrialEntry:
     layouts = [DEFAULT_LAYOUT, *file.file_systems[file_system].layouts]
     if layout not in layouts:
         fault = f'{show(file_system)} has no layout {show(layout)}'
-        raise _Refused(['layout'], fault, '', layouts, layout)
+        raise _Refused(['layout'], fault, '', _fixes(entry, 'layout', values=layouts), layout)
     most, local = file.partitions[partition].tasks_per_node, file.partitions[partition].launcher.kind == 'local'
     if entry.nodes is None:
         numbers = ['1'] if local else NODES
-        raise _Refused(
-            ['nodes'], 'is missing', '' if local else 'write one of {}, or as many as the contract says', numbers
-        )
+        remedy = '' if local else 'write one of {}, or as many as the contract says'
+        raise _Refused(['nodes'], 'is missing', remedy, _fixes(entry, 'nodes', values=numbers))
     if entry.nodes > 1 and local:
         fault = f'the launcher of {show(partition)} is local and reaches one node'
-        raise _Refused(['nodes'], fault, '', ['1'])
+        raise _Refused(['nodes'], fault, '', _fixes(entry, 'nodes', values=['1']))
     if (entry.tasks_per_node or 0) > most:
-        fault = f'{entry.tasks_per_node} are more than {show(partition)} has'
-        raise _Refused(['tasks_per_node'], fault, f'write at most {most}', [str(most)])
+        fault, key = f'{entry.tasks_per_node} are more than {show(partition)} has', 'tasks_per_node'
+        raise _Refused([key], fault, f'write at most {most}', _fixes(entry, key, values=[str(most)]))
     workload, conditions = entry.workload or Workload(), entry.conditions or Conditions()
     fixed = {key: value for key in _OF_TRIAL if (value := getattr(workload, key)) is not None}
     if conditions.budget is not None:
@@ -563,9 +551,10 @@ _OF_TRIAL = [key for key in Workload.model_fields if key in Overrides.model_fiel
 def _chosen(key: str, entry: CriterionEntry, known: Sequence[str]) -> str:
     name = getattr(entry, key)
     if name is None and len(known) > 1:
-        raise _Refused([key], 'is missing, and trial.yaml has several', values=known)
+        fault = 'is missing, and trial.yaml has several'
+        raise _Refused([key], fault, fixes=_fixes(entry, key, values=known))
     if name is not None and name not in known:
-        raise _Refused([key], f'trial.yaml has no {show(name)}', '', known, name)
+        raise _Refused([key], f'trial.yaml has no {show(name)}', '', _fixes(entry, key, values=known), name)
     return str(name or known[0])
 
 
@@ -597,15 +586,17 @@ def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[
     foreign = 'files_per_task' if kind_of(left[0].point.kind).moves_data else 'bytes_per_task'
     if getattr(workload, foreign) is not None:
         keys = 'workload', foreign
-        raise _Refused(keys, f'says nothing of {entry.metric}', 'take it out', fixes=_without(entry, *keys))
+        raise _Refused(keys, f'says nothing of {entry.metric}', 'take it out', _fixes(entry, *keys, values=[None]))
     for key, field in (('access', 'files'), ('access', 'order'), *FIELDS.items()):
         values = list(dict.fromkeys(_in_words(field, candidate.point) for candidate in left))
         # Of a value that no contract can write, as the calls of mmap, the check tells it apart.
-        if len(values) > 1 and len(_fixes(entry, 'workload', key, values=values)) == len(values):
-            raise _Refused(['workload', key], 'is missing, and several are measured', values=values)
+        fixes = _fixes(entry, 'workload', key, values=values)
+        if len(values) > 1 and len(fixes) == len(values):
+            raise _Refused(['workload', key], 'is missing, and several are measured', fixes=fixes)
     if any(_plain(candidate.point) != _plain(left[0].point) for candidate in left):
         key = 'check' if len({candidate.check for candidate in left}) > 1 else 'point'
-        raise _Refused(['workload', key], 'is missing, and several measure it', values=_names(key, left))
+        fixes = _fixes(entry, 'workload', key, values=_names(key, left))
+        raise _Refused(['workload', key], 'is missing, and several measure it', fixes=fixes)
     return left[0]
 
 
@@ -615,7 +606,8 @@ def _as_asked(
     """The candidates with all parameters that the workload names. Raises _Refused if there is none."""
     check = workload.check
     if check is not None and check not in checks:
-        raise _Refused(['workload', 'check'], f'{show(check)} is no check', '', _names('check', named), check)
+        fixes = _fixes(entry, 'workload', 'check', values=_names('check', named))
+        raise _Refused(['workload', 'check'], f'{show(check)} is no check', '', fixes, check)
     left = [
         candidate
         for candidate in named
@@ -624,13 +616,13 @@ def _as_asked(
     if not left:
         key = 'check' if check not in (None, *(candidate.check for candidate in named)) else 'point'
         fault = f'does not measure {entry.metric} here'
-        raise _Refused(['workload', key], fault, values=_names(key, named))
+        raise _Refused(['workload', key], fault, fixes=_fixes(entry, 'workload', key, values=_names(key, named)))
     for field, value in workload.asked.items():
         kept = [candidate for candidate in left if candidate.point.value(field) == value]
         if not kept:
             key = _key_of(field)
             there = filter(None, (_in_words(field, candidate.point) for candidate in left))
-            fixes = _fixes(entry, 'workload', key, values=there) or _without(entry, 'workload', key)
+            fixes = _fixes(entry, 'workload', key, values=there) or _fixes(entry, 'workload', key, values=[None])
             fault = f'no check measures {entry.metric} so on {counted(entry.nodes or 1, "node")}'
             raise _Refused(['workload', key], fault, '' if any(fixes) else 'take it out', fixes=fixes)
         left = kept

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from seatrial.filesystem.mounts import is_below
 from seatrial.judge.darshan_counters import contradiction, weighed
 from seatrial.judge.issued import (
     ALL,
@@ -13,6 +14,7 @@ from seatrial.judge.issued import (
     DarshanLog,
     Record,
     calls_of,
+    is_moved,
     issued_of,
     order_of,
     prefix_of,
@@ -59,7 +61,7 @@ def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> 
     by_mount: dict[tuple[str, str], list[Record]] = {}
     for record in log.records:
         by_mount.setdefault(_mount_of(record.file, log), []).append(record)
-    moved = {place: bytes_of(records) for place, records in by_mount.items() if any(_moves(one) for one in records)}
+    moved = {place: bytes_of(records) for place, records in by_mount.items() if any(is_moved(one) for one in records)}
     distant = [place for place in moved if place[1] not in LOCAL and place[0] not in ('', '/')]
     chosen = [place for place in moved if place[0] == mount] if mount is not None else distant or list(moved)
     fault = contradiction(replace(log, records=tuple(one for place in chosen for one in by_mount[place])))
@@ -69,7 +71,7 @@ def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> 
         raise Underivable(f'no bytes are moved on a mount {mount}; there are {_listed(moved) or "none"}')
     if len(chosen) > 1:
         large = [place for place in chosen if moved[place] > HARDLY_ANY * sum(moved[one] for one in chosen)]
-        meant = [place for place in large if any(within(folder, place[0]) for folder in folders)]
+        meant = [place for place in large if any(is_below(folder, place[0]) for folder in folders)]
         chosen = meant if len(meant) == 1 and distant else large
     if len(chosen) > 1:
         raise Underivable(f'its files lie on several file systems ({_listed(moved, chosen)}); choose with --mount')
@@ -87,7 +89,7 @@ def main_part(log: DarshanLog, operation: str | None) -> FileSet:
         raise Underivable(_why_nothing(log, operation))
     issued, files = parts[0][1], {record.file for record in parts[0][0].records}
     records = [record for record in log.records if record.file in files]
-    through = {record.file for record in records if record.module == 'MPI-IO' and _moves(record)}
+    through = {record.file for record in records if record.module == 'MPI-IO' and is_moved(record)}
     leading = tuple(record for record in records if (record.module == 'MPI-IO') == (record.file in through))
     of_tasks = Counter[int]()
     for record in leading if issued.sharing == 'multiple' else ():
@@ -137,17 +139,9 @@ def bytes_of(records: Sequence[Record], operation: str | None = None) -> int:
     return posix or mpiio
 
 
-def within(path: str, mount: str) -> bool:
-    return path == mount or path.startswith(mount.rstrip('/') + '/')
-
-
 def _mount_of(file: str, log: DarshanLog) -> tuple[str, str]:
     """Mount point and kernel type of the file's file system; both empty if the log does not tell."""
-    return max((mount for mount in log.mounts if within(file, mount[0])), key=lambda m: len(m[0]), default=('', ''))
-
-
-def _moves(record: Record) -> bool:
-    return any(calls_of(record, way) for way in OPERATIONS)
+    return max((mount for mount in log.mounts if is_below(file, mount[0])), key=lambda m: len(m[0]), default=('', ''))
 
 
 def _listed(moved: Mapping[tuple[str, str], int], which: Sequence[tuple[str, str]] | None = None) -> str:
@@ -205,7 +199,9 @@ def _strides_alike(records: Sequence[Record]) -> int:
 def _by_datasets(part: FileSet, log: DarshanLog, posix: Sequence[Record]) -> FileSet | None:
     """The part as HDF5 or PnetCDF saw it, if each of its files has one dataset that was moved contiguously."""
     files = {record.file for record in posix}
-    datasets = tuple(record for record in log.libraries if _moves(record) and record.file.rpartition(':')[0] in files)
+    datasets = tuple(
+        record for record in log.libraries if is_moved(record) and record.file.rpartition(':')[0] in files
+    )
     if (
         len({dataset.module for dataset in datasets}) != 1
         or len({dataset.file for dataset in datasets}) != part.issued.files

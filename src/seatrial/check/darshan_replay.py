@@ -5,8 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from seatrial.check.darshan import read_logs
-from seatrial.check.darshan_part import FileSet, Underivable, bytes_of, main_part, within
+from seatrial.check.darshan_part import FileSet, Underivable, bytes_of, main_part
 from seatrial.check.derived import ALIKE, main_size, order_in, passes_in
+from seatrial.filesystem.mounts import is_below
 from seatrial.job.sequence.darshan import FOLDER, left_by
 from seatrial.judge.issued import ALL, DarshanLog
 from seatrial.model.issued import Done
@@ -68,7 +69,7 @@ def _one_log(logs: Sequence[DarshanLog], directory: str, links: dict[str, str]) 
     """The logs of single processes as one log: its tasks are those that moved bytes, and links are resolved."""
     records, processes = [], 0
     for log in logs:
-        inside = [record for record in log.records if within(record.file, directory)]
+        inside = [record for record in log.records if is_below(record.file, directory)]
         if len(logs) == 1 and not links:  # datasets go by the names of their files
             return replace(log, records=tuple(inside), mounts=())
         if len(logs) > 1 and not bytes_of(inside):

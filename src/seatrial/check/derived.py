@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seatrial.check.darshan_part import FileSet, Underivable, main_part, on_one_mount, touched_by, within
+from seatrial.check.darshan_part import FileSet, Underivable, main_part, on_one_mount, touched_by
 from seatrial.engine.registry import ENGINES, cannot
+from seatrial.filesystem.mounts import is_below
 from seatrial.judge.darshan_counters import weighed
 from seatrial.judge.issued import NEARLY_ALL, DarshanLog, order_of
 from seatrial.model.issued import MIXED, Done
@@ -219,7 +220,7 @@ def trial_text(derived: Derived, name: str, site: Site) -> str:
     first partition that holds the tasks, on the fewest nodes that do so evenly, and on the application's file system,
     else the first one. Raises Underivable if no partition holds them."""
     point, paths = derived.point, folders_of(site)
-    named = next((name for name, path in paths.items() if derived.mount and within(path, derived.mount)), None)
+    named = next((name for name, path in paths.items() if derived.mount and is_below(path, derived.mount)), None)
     places = ((name, _nodes(point.tasks, entry)) for name, entry in site.trial_file.partitions.items())
     partition, nodes = next(((name, number) for name, number in places if number), ('', 0))
     if not partition:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from seatrial.check.pace import CaseTime, Rate, Shown, case_time, shown
 from seatrial.filesystem.base import Capacity, type_fault
-from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.mounts import is_below, mount_of
 from seatrial.filesystem.registry import by_type
 from seatrial.job.sequence.sizing import MAX_SIZES, ROUNDS, bounds, calibration_points, first_share, step
 from seatrial.job.sequence.survey import capacity_for, filling, memory_bytes, min_per_task, to_fullness
@@ -24,7 +24,7 @@ from seatrial.scheduler.job_end import job_limit_s
 from seatrial.scheduler.partitions import submits, time_limits_s
 from seatrial.scheduler.queue import QueueError
 from seatrial.site.error import problem, raise_any
-from seatrial.site.model import TRIAL_FILE, Site, lies_in
+from seatrial.site.model import TRIAL_FILE, Site
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of, phase_of, resized, share_words
 from seatrial.workload.words import counted
@@ -160,7 +160,7 @@ def forecasts(
 def _seen(site: Site, target: Target) -> Target | None:
     """The target as this host sees it, if it does; for what the first run creates in the state, its parent."""
     path = Path(target.path)
-    while lies_in(target.path, site.state) and not path.exists():
+    while is_below(target.path, site.state) and not path.exists():
         path = path.parent
     if unresponsive(str(path)) is not None or not path.is_dir():
         return None

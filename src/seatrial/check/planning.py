@@ -19,7 +19,7 @@ from seatrial.judge.statistics import MIN_FOR_INTERVAL, MIN_SAMPLES, samples_for
 from seatrial.model.action import Action
 from seatrial.model.layout import Layout
 from seatrial.model.metric import HIGHER
-from seatrial.model.plan import SCHEMA, Case, Sizing, StoppingRule, TrialPlan, metric, read_plan
+from seatrial.model.plan import SCHEMA, Case, NodeGroup, Sizing, StoppingRule, TrialPlan, metric, read_plan
 from seatrial.model.point import Allocation, Point
 from seatrial.model.record import PLAN
 from seatrial.rules.before import KEPT_BYTES
@@ -256,7 +256,7 @@ def _misfit(session: Session, declared: Declared, case: Case) -> str:
 def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
     """Everything that the job of this case will do. The same session and case always give the same plan."""
     site, full = session.site, resolved(session, declared, case)
-    target = site.target(case.file_system, case.layout)
+    target, partition = site.target(case.file_system, case.layout), site.partition(case.partition)
     named = {action.name for point in full.points for action in point.actions}
     actions = tuple(action for action in _actions(session, declared, case) if action.name in named)
     # What an action takes away is not there for longer than any failover takes.
@@ -283,12 +283,12 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         left_out=full.left_out,
         commit=commit_of(),
         reframe=reframe_version(),
-        darshan=site.darshan(case.partition),
+        darshan=partition.darshan or '',
         floors=_floors(session, full, case),
-        node_memory=site.partition(case.partition).memory or 0,
+        node_memory=partition.memory or 0,
         contract=contract_digest(session.contract),
         actions=actions,
-        groups=site.groups(case.partition),
+        groups=tuple(NodeGroup(name, hosts) for name, hosts in partition.groups.items()),
         seed=int(hashlib.sha256(f'{session.id} {case.name}'.encode()).hexdigest()[:8], 16),
     )
 

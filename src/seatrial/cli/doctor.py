@@ -22,7 +22,7 @@ from seatrial.cli.options import checks_option, site_option
 from seatrial.engine.base import EngineError
 from seatrial.engine.registry import ENGINES, by_name, engines_called, program_of
 from seatrial.filesystem.base import Targets, conditions, type_fault
-from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.mounts import is_below, mount_of
 from seatrial.filesystem.registry import by_type, type_of
 from seatrial.history.store import folder_of, read
 from seatrial.job.directory.rundir import inside
@@ -50,7 +50,7 @@ from seatrial.rules.registry import finding
 from seatrial.scheduler.session_jobs import submits_to_slurm
 from seatrial.session.from_options import state_fault
 from seatrial.site.load import load
-from seatrial.site.model import SETTINGS_FILE, PrecheckEntry, Site, lies_in
+from seatrial.site.model import SETTINGS_FILE, PrecheckEntry, Site
 from seatrial.site.modules import Modules, modules_in
 from seatrial.site.profile import PROFILES
 from seatrial.site.spack_env import pinned
@@ -217,7 +217,7 @@ def _where(site: Site, partitions: list[str]) -> str:
 
 def _libraries(site: Site, choices: Sequence[EngineChoice], partitions: list[str]) -> Iterator[Row]:
     """Each Darshan library of these partitions, loaded into the installed engines for data."""
-    for library, users in by_key((site.darshan(name), name) for name in partitions).items():
+    for library, users in by_key((site.partition(name).darshan, name) for name in partitions).items():
         if library:
             text, faults = examined(library, [program for choice in choices for program in _of_data(choice)])
             yield not faults, f'darshan{_where(site, users)}', text
@@ -275,7 +275,7 @@ def _file_system(site: Site, name: str, silence: str | None) -> Row:
     if silence is not None:
         return False, label, silence
     if not Path(entry.path).is_dir():
-        made = lies_in(entry.path, site.state)
+        made = is_below(entry.path, site.state)
         return made, label, f'{entry.path} {"is made by the first run" if made else "is not there; make or mount it"}'
     driver, mount = by_type(entry.type), mount_of(os.path.realpath(entry.path))
     fault = type_fault(driver, mount)

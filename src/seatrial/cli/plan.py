@@ -24,7 +24,7 @@ from seatrial.check.session import Session, SessionOptions
 from seatrial.cli.options import fit_option, session_options
 from seatrial.model.plan import Case
 from seatrial.model.units import approximate_size, duration
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, table_of
 from seatrial.scheduler.order import beyond_schedule
 from seatrial.session.from_options import NoCases, open_session
 from seatrial.site.contract import CONTRACT_FILE
@@ -191,10 +191,7 @@ def _total(cases: Sequence[Forecast], of: Callable[[Forecast], ForecastRange]) -
 
 
 def _table(cases: Sequence[Forecast]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column('case', overflow='fold')
-    for heading in ('points', 'repetitions', 'writes', 'reads', 'space', 'inodes', 'time'):
-        table.add_column(heading, justify='right')
+    table = table_of('case', '#points', '#repetitions', '#writes', '#reads', '#space', '#inodes', '#time')
     for forecast in cases:
         table.add_row(
             _name(forecast),

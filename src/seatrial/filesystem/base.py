@@ -147,6 +147,7 @@ class Driver:
     pins: Tuple[str, ...] = ()  # the kinds of targets (model.layout.TARGETS) on which files can be put by choice
     no_pinning = ''  # why on no others, where layouts can be set
     watches = False  # whether reading its targets asks no server, so that it can be done around every launch
+    hands_down = True  # whether files take over the layout of their directory; else only make_files() gives them one
     # the layout in which the files of all tasks lie on the same targets, where any user may give it
     alike: Optional[Layout] = None
 
@@ -225,13 +226,9 @@ class Driver:
         """Compare the layout of a file with the one that it was made under."""
         return Granted(differs=self.layout_fault(layout, file))
 
-    def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
-        """Make an empty file with the layout in the directory `inside`, or below. Returns the fault, or None."""
-        return self.layout_fault(layout, file)
-
-    def place_files(self, files: Sequence[str], layout: Layout) -> Optional[str]:
-        """Make these files, empty, where a directory hands no layout down to them. Returns the fault, or None."""
-        return None
+    def make_files(self, files: Sequence[str], layout: Layout, inside: str) -> Optional[str]:
+        """Make these empty files with the layout, in the directory `inside` or below. Returns the fault, or None."""
+        return self.layout_fault(layout, inside)
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
         """The features that Seatrial uses, as this version and this user have them. Never raises."""

@@ -85,6 +85,7 @@ class GlusterFS(Mounted):
     tried = 'GlusterFS 10.3, Linux 6.18, one node, distributed over four bricks (ci/lab-gluster)'
     no_layout = 'no layout: a volume places each file by the hash of its name, for all users alike'
     pins = ('brick',)
+    hands_down = False
     watches = True
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
@@ -122,14 +123,9 @@ class GlusterFS(Mounted):
             return super().layout_fault(layout, path)
         return _asked(layout, _subvolumes(path))[1]
 
-    def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
-        return self.place_files([file], layout)
-
-    def place_files(self, files: Sequence[str], layout: Layout) -> Optional[str]:
+    def make_files(self, files: Sequence[str], layout: Layout, inside: str) -> Optional[str]:
         """The names place the files; see above. They must not exist yet."""
-        if layout.is_default or not files:
-            return None
-        wanted, fault = _asked(layout, _subvolumes(os.path.dirname(files[0])))
+        wanted, fault = _asked(layout, _subvolumes(inside))
         if fault is not None:
             return fault
         names = ', '.join(subvolume.name for subvolume in wanted)

@@ -23,10 +23,14 @@ def mount_of(path: str, mounts: Optional[Iterable[Mount]] = None) -> Optional[Mo
     """The mount that a real path lies on, the last of several; None where it is not seen. Reads /proc alone."""
     best: Optional[Mount] = None
     for mount in read_mounts() if mounts is None else mounts:
-        lies_below = mount.point == '/' or path == mount.point or path.startswith(mount.point + '/')
-        if lies_below and (best is None or len(mount.point) >= len(best.point)):
+        if is_below(path, mount.point) and (best is None or len(mount.point) >= len(best.point)):
             best = mount
     return best
+
+
+def is_below(path: str, directory: str) -> bool:
+    """True if an absolute, normalised path is the directory or below it, judged by its name alone."""
+    return path == directory or path.startswith(directory.rstrip('/') + '/')
 
 
 def read_mounts() -> Iterable[Mount]:

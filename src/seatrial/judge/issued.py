@@ -79,7 +79,7 @@ def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, 
         opened.update(name for name, _ in records)
         for name, record in records:
             syncs[name] += sum(record.counters.get(counter, 0) for counter in _SYNCS)
-        if len(logs) > 1 and not any(_moved(record) for _, record in records):
+        if len(logs) > 1 and not any(is_moved(record) for _, record in records):
             continue
         everyone = frozenset(range(processes, processes + log.processes))
         for name, record in records:
@@ -135,11 +135,11 @@ class _DarshanFile:
 
     @property
     def by_mpiio(self) -> bool:
-        return any(part.record.module == 'MPI-IO' and _moved(part.record) for part in self.parts)
+        return any(part.record.module == 'MPI-IO' and is_moved(part.record) for part in self.parts)
 
     @property
     def moved(self) -> bool:
-        return any(_moved(part.record) for part in self.parts)
+        return any(is_moved(part.record) for part in self.parts)
 
     @property
     def size(self) -> int:
@@ -263,7 +263,8 @@ def _is_collective(files: list[_DarshanFile]) -> bool:
     return 2 * calls(_COLLECTIVE) > calls(_KINDS)
 
 
-def _moved(record: Record) -> bool:
+def is_moved(record: Record) -> bool:
+    """True if bytes were written or read by these calls."""
     return any(calls_of(record, operation) for operation in _WORDS)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from seatrial.judge.verdict import MetricResult, Verdict
-from seatrial.model.units import BINARY, in_base, in_unit, unit_for
+from seatrial.model.units import BINARY, duration, in_base, in_unit, unit_for
 from seatrial.workload.words import by_key
 
 NARROW_SPACE = '\u202f'
@@ -96,11 +96,7 @@ def percent(share: float) -> str:
 
 def seconds(value: float) -> str:
     """A duration: 0.81 s, 45 s, 12 min, 3.5 h."""
-    if value < 10:
-        return f'{value:.2f} s'
-    if value < 120:
-        return f'{value:.0f} s'
-    return f'{value / 60:.0f} min' if value < 7200 else f'{value / 3600:.1f} h'
+    return f'{value:.2f} s' if value < 10 else duration(value)
 
 
 def brief(value: float, base: str = 's', system: str = BINARY) -> str:

@@ -150,9 +150,5 @@ def _samples(
     if unit:
         yield f'# UNIT {PREFIX}_{name} {unit}'
     for labels, value in samples:
-        shown = ','.join(f'{key}="{_shown(text)}"' for key, text in labels.items())
+        shown = ','.join(f'{key}="{clean(text).translate(_ESCAPES)}"' for key, text in labels.items())
         yield f'{PREFIX}_{name}{{{shown}}} {value}'
-
-
-def _shown(text: str) -> str:
-    return '\n'.join(map(clean, text.split('\n'))).translate(_ESCAPES)

@@ -101,15 +101,11 @@ class _Console(Console):
     """Escapes characters that could steer a terminal, in foreign names of cases, hosts and files."""
 
     def render_str(self, text: str, **how: Any) -> Text:
-        return super().render_str(_cleaned(text), **how)  # before a table measures its cells
+        return super().render_str(clean(text), **how)  # before a table measures its cells
 
     def render(self, *what: Any, **how: Any) -> Iterator[Segment]:
         for text, style, control in super().render(*what, **how):
-            yield Segment(text if control else _cleaned(text), style, control)
-
-
-def _cleaned(text: str) -> str:
-    return '\n'.join(map(clean, text.split('\n')))
+            yield Segment(text if control else clean(text), style, control)
 
 
 class _Unfailing:

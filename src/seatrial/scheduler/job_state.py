@@ -3,7 +3,6 @@ job until MinJobAge (300 s) after its end. Who cancelled it only accounting know
 failed srun reports to the job. States: job_state_codes.html of Slurm 20.11 to 25.05, reasons: job_reason_codes.html.
 Seen with Slurm 22.05."""
 
-import pwd
 import re
 import signal
 import time
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from seatrial.model.ask import ask
+from seatrial.model.owned import user_name
 from seatrial.model.quoted_value import printable
 from seatrial.scheduler.queue import seconds_in
 
@@ -47,14 +47,6 @@ class JobState(NamedTuple):
 UNREADABLE = JobState(UNKNOWN)
 NO_ANSWER = (UNKNOWN, NO_SUCH_JOB, SILENT)
 """States without any word of Slurm on the job; their sentences are about Slurm."""
-Names = Callable[[int], str]
-
-
-def name_of(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f'uid {uid}'
 
 
 def job_state_of(job: str, output: str = '') -> JobState:
@@ -93,7 +85,7 @@ def of_scontrol(text: str) -> JobState:
     )
 
 
-def of_sacct(text: str, job: str, names: Names = name_of) -> JobState:
+def of_sacct(text: str, job: str, names: Callable[[int], str] = user_name) -> JobState:
     """The line of `sacct -P` about this job itself, its columns in any order; NO_SUCH_JOB without one."""
     lines = _whole_lines(text)
     columns = lines[0].split('|') if lines else []

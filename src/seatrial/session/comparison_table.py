@@ -35,7 +35,9 @@ def show_comparison(compared: BeforeAfter, screen: Console) -> None:
     counts = ', '.join(f'{number} {verdict}' for verdict, number in compared.counts.items() if number)
     last = fitting([f'not compared: {line}' for line in cut(compared.left_out, SHOWN, REST)], SHOWN)
     last.append(f'{counted(len(compared.metrics), "metric")}: {counts or "nothing to compare"}')
-    families = sorted(compared.families, key=_importance)[:FAMILIES_SHOWN]
+    families = sorted(
+        compared.families, key=lambda row: ORDER.index(row.change.verdict) if row.change else len(ORDER)
+    )[:FAMILIES_SHOWN]
     taken = rows_of([*sides, heading, *differing, *beside, *notice, *last]) + 1 + len(families)
     changed = [row for row in compared.metrics if row.change.verdict != SAME]
     lines = cut([_metric(row, compared.units) for row in changed], max(SHOWN, LINES - 1 - taken), REST)
@@ -48,10 +50,6 @@ def show_comparison(compared: BeforeAfter, screen: Console) -> None:
     screen.print(_families(families))
     for line in (*fitting(lines, len(lines)), *last):
         screen.print(line, soft_wrap=True)
-
-
-def _importance(row: FamilyRow) -> int:
-    return ORDER.index(row.change.verdict) if row.change else len(ORDER)
 
 
 def _families(rows: Sequence[FamilyRow]) -> Table:

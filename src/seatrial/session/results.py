@@ -27,7 +27,7 @@ from seatrial.model.record import Records
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.figures import cache_words, figure, is_valid
 from seatrial.report.headline import headline_of, plain
-from seatrial.report.terminal import WIDE, fitting, marked
+from seatrial.report.terminal import WIDE, fitting, marked, table_of
 from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, listed, slow_places, unjudged, verdict_sentence
 from seatrial.rules.registry import all_rules
 from seatrial.session.evidence import figures_before
@@ -164,9 +164,7 @@ def _say_everything(console: Console, session: Session, result: SessionResult) -
 
 
 def _table(session: Session, result: SessionResult) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ('verdict', 'case', 'engine', 'a task', 'figures', 'took'):
-        table.add_column(heading, justify='right' if heading in ('a task', 'took') else 'left')
+    table = table_of('verdict', 'case', 'engine', '#a task', 'figures', '#took')
     for case in result.cases:
         table.add_row(
             marked(case.verdict),

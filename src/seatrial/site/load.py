@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 
 import seatrial
 from seatrial.filesystem.base import LayoutError
+from seatrial.filesystem.mounts import is_below
 from seatrial.filesystem.registry import by_type
 from seatrial.model.layout import TARGETS
 from seatrial.model.owned import refusal_of_code
@@ -31,7 +32,6 @@ from seatrial.site.model import (
     Site,
     TrialEntry,
     TrialFile,
-    lies_in,
 )
 
 PACKAGE = Path(seatrial.__file__).parent
@@ -243,9 +243,9 @@ def _contradictions(file: TrialFile, known: Collection[str]) -> Iterator[_Found]
 
 
 def _file_system(entry: FileSystemEntry, state: str) -> Iterator[_Found]:
-    if entry.mount is not None and not lies_in(entry.path, entry.mount):
+    if entry.mount is not None and not is_below(entry.path, entry.mount):
         yield ['path'], f'{show(entry.path)} is not inside the mount {show(entry.mount)}; correct one of them'
-    if not entry.records_on_target and lies_in(state, entry.mount or entry.path):
+    if not entry.records_on_target and is_below(state, entry.mount or entry.path):
         risk = (
             f'the state directory {show(state)} lies on this file system, whose hang would take the records with it'
         )

@@ -14,7 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationIn
 
 from seatrial.engine.registry import NAMES
 from seatrial.filesystem.base import may_block_s
-from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.mounts import is_below, mount_of
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
@@ -22,7 +22,7 @@ from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.hostlist import expanded
 from seatrial.model.layout import TARGETS, Layout
 from seatrial.model.owned import refusal, shared, user_name
-from seatrial.model.plan import LAUNCHERS, Case, EngineChoice, Launcher, Limits, Monitor, NodeGroup, Target
+from seatrial.model.plan import LAUNCHERS, Case, EngineChoice, Launcher, Limits, Monitor, Target
 from seatrial.model.point import Allocation, Point
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import BINARY, SYSTEMS, parse_size
@@ -840,13 +840,6 @@ class Site:
         entry = self.partition(partition).launcher
         return Launcher(entry.kind, entry.arguments)
 
-    def groups(self, partition: str) -> tuple[NodeGroup, ...]:
-        return tuple(NodeGroup(name, hosts) for name, hosts in self.partition(partition).groups.items())
-
-    def darshan(self, partition: str) -> str:
-        """The Darshan library of a partition's nodes; empty if there is none."""
-        return self.partition(partition).darshan or ''
-
     def engine_choices(self, only: str | None = None) -> tuple[EngineChoice, ...]:
         """The engines in the site's order of preference; with `only` that one alone, with the site's program."""
         choices = tuple(EngineChoice(entry.name, entry.program or entry.name) for entry in self.trial_file.engines)
@@ -967,7 +960,7 @@ class Site:
         Any other path must exist: a missing directory on a mount point is most often a missing mount. For the same
         reason the parent of the state directory must exist.
         """
-        inside = [entry.path for entry in self.trial_file.file_systems.values() if lies_in(entry.path, self.state)]
+        inside = [entry.path for entry in self.trial_file.file_systems.values() if is_below(entry.path, self.state)]
         self.check_state(inside)
         try:
             Path(self.state).mkdir(mode=0o750, exist_ok=True)
@@ -992,8 +985,3 @@ class Site:
 
     def _giving(self, case: Case, family: str, profile: str) -> list[TrialEntry]:
         return [trial for trial in self._trials(case.check, family, profile) if trial.gives(case)]
-
-
-def lies_in(path: str, directory: str) -> bool:
-    """True if an absolute, normalised path is the directory or below it, judged by its name alone."""
-    return os.path.commonpath([path, directory]) == directory

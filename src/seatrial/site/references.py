@@ -24,7 +24,7 @@ from seatrial.model.units import UNITS, in_base
 from seatrial.site import yaml_file
 from seatrial.site.error import problem, raise_any
 from seatrial.site.load import said
-from seatrial.site.model import EngineName, Entry
+from seatrial.site.model import EngineName, Entry, TaskCount, one_of
 from seatrial.site.profile import PROFILES
 
 REFERENCES_FILE = 'references.yaml'
@@ -76,18 +76,6 @@ def _date(value: Any) -> str:
         raise ValueError(f'{show(value)} is not a date; write year, month and day: 2026-11-20') from None
 
 
-def _tasks(value: Any) -> int:
-    if type(value) is not int or value < 1:
-        raise ValueError(f'{show(value)} is no number of tasks; write how many the largest point has: 64')
-    return value
-
-
-def _statistic(value: Any) -> str:
-    if not isinstance(value, str) or value not in STATISTICS:
-        raise ValueError(f'{show(value)} is no statistic; {choice(value, STATISTICS)}')
-    return value
-
-
 Date = Annotated[str, BeforeValidator(_date)]
 
 
@@ -97,8 +85,8 @@ class Origin(Entry):
     origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=[BASELINE])
     date: Date = Field(examples=['2026-11-20'])
     engine: EngineName | None = None
-    tasks: Annotated[int | None, BeforeValidator(_tasks)] = None
-    statistic: Annotated[str, BeforeValidator(_statistic)] = 'mean'
+    tasks: TaskCount | None = None  # of the largest point
+    statistic: Annotated[str, BeforeValidator(one_of('a statistic', tuple(STATISTICS)))] = 'mean'
     sessions: tuple[str, ...] = ()  # of a baseline; `seatrial history prune` keeps them
 
 

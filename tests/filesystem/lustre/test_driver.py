@@ -155,7 +155,7 @@ class TestLayouts:
         assert DRIVER.granted(stand.written(directory), wide).said == ''
         stand.now(retired=[3])
         file = stand.written(stand.directory('below'))
-        assert DRIVER.make_file(f'{file}1', wide, str(stand.mount)) is None
+        assert DRIVER.make_files([f'{file}1'], wide, str(stand.mount)) is None
         assert DRIVER.granted(f'{file}1', wide).differs is None
         assert DRIVER.granted(f'{file}1', wide).said == f'all = 3 of 4 OSTs ({RETIRED})'
 
@@ -163,7 +163,7 @@ class TestLayouts:
         stand.now(retired=[3])
         directory, pinned = stand.directory(), striped('on3', osts=(3,))
         assert DRIVER.set_layout(directory, pinned) is None
-        assert 'Invalid argument' in (DRIVER.make_file(f'{directory}/x', pinned, directory) or '')
+        assert 'Invalid argument' in (DRIVER.make_files([f'{directory}/x'], pinned, directory) or '')
 
     @pytest.mark.parametrize('version', ['2.12.9', '2.15.6', '2.16.1', '2.17.0'])
     def test_data_on_the_mdt_are_proved_in_the_words_of_every_version(self, stand, version):
@@ -333,17 +333,17 @@ class TestWhereAnErrorComesFrom:
 class TestFilesThatAreMadeEmpty:
     def test_a_file_is_pinned_to_a_target(self, stand):
         file, pinned = str(stand.mount / 'on2'), striped('on2', osts=(2,))
-        assert DRIVER.make_file(file, pinned, str(stand.mount)) is None
+        assert DRIVER.make_files([file], pinned, str(stand.mount)) is None
         assert DRIVER.granted(file, pinned).differs is None
 
     def test_what_a_refused_lfs_leaves_is_removed_and_what_was_there_stays(self, stand):
         file = str(stand.mount / 'on9')
         assert run(setstripe_argv(LustreLayout(osts=(9,)), file)).returncode == 22 and os.path.exists(file)
         os.unlink(file)
-        assert 'Invalid argument' in (DRIVER.make_file(file, striped('x', osts=(9,)), str(stand.mount)) or '')
+        assert 'Invalid argument' in (DRIVER.make_files([file], striped('x', osts=(9,)), str(stand.mount)) or '')
         assert not os.path.lexists(file)
         file, asked = stand.written(str(stand.mount), 0), stand.asked()
-        assert 'is there already' in (DRIVER.make_file(file, striped('x', osts=(9,)), str(stand.mount)) or '')
+        assert 'is there already' in (DRIVER.make_files([file], striped('x', osts=(9,)), str(stand.mount)) or '')
         assert os.path.exists(file) and stand.asked() == asked
 
     def test_what_is_not_empty_or_no_file_is_never_removed(self, stand):
@@ -356,7 +356,7 @@ class TestFilesThatAreMadeEmpty:
         inside = stand.directory('run')
         (tmp_path / 'mnt' / 'run' / 'link').symlink_to(stand.mount)
         for place in (stand.mount / 'x', Path(inside) / 'link' / 'x', Path(inside) / '..' / 'x'):
-            assert 'does not lie in' in (DRIVER.make_file(str(place), striped('x', osts=(1,)), inside) or '')
+            assert 'does not lie in' in (DRIVER.make_files([str(place)], striped('x', osts=(1,)), inside) or '')
         assert stand.asked() == []
 
 

@@ -29,9 +29,10 @@ SHARED = Granted('all = 7 of 8 OSTs (the others hold other components of the fil
 class Recording(Driver):
     """A type with layouts that writes down what it is asked, and answers as a test wants."""
 
-    def __init__(self, refuses=None, differs=None):
+    def __init__(self, refuses=None, differs=None, hands_down=True):
+        self.hands_down = hands_down
         self.given, self.refuses, self.differs, self.read_back = [], refuses, differs, []
-        self.grants, self.made, self.placed = itertools.repeat(Granted()), [], []
+        self.grants, self.made = itertools.repeat(Granted()), []
 
     def set_layout(self, directory, layout):
         self.given.append((layout.name, os.stat(directory).st_ino))
@@ -41,13 +42,11 @@ class Recording(Driver):
         self.read_back.append((os.path.basename(file), layout.name))
         return Granted(differs=self.differs) if self.differs else next(self.grants)
 
-    def place_files(self, files, layout):
-        self.placed.append(([os.path.basename(file) for file in files], layout.name))
-        return self.refuses
-
-    def make_file(self, file, layout, inside):
-        self.made.append((os.path.relpath(file, inside), layout.name))
-        open(file, 'x').close()
+    def make_files(self, files, layout, inside):
+        self.made.append(([os.path.relpath(file, inside) for file in files], layout.name))
+        for file in files if self.hands_down else ():
+            open(file, 'x').close()
+        return None if self.hands_down else self.refuses
 
 
 def layouts_of(lab, run, driver, layout=AS_IT_IS):
@@ -117,19 +116,21 @@ BOTH_TASKS = POINT._replace(tasks=2, tasks_per_node=2)
 
 
 def test_before_a_write_the_files_that_it_is_to_make_are_placed(lab, run):
-    driver = Recording()
+    driver = Recording(hands_down=False)
     layouts = layouts_of(lab, run, driver, WIDE)
     for launch in (Launch('write', BOTH_TASKS), Launch('read', BOTH_TASKS), Launch('create', TREE)):
         layouts.place('data', launch)
     layouts.place('data', Launch('write', POINT._replace(layout=AS_IT_IS)))
-    assert driver.placed == [(['data.00000000', 'data.00000001'], 'wide')]
+    assert driver.made == [(['data.00000000', 'data.00000001'], 'wide')]
 
 
 @pytest.mark.parametrize(('axis', 'rule'), [('brick', 'P5b'), ('layout', 'P5a')])
 def test_files_that_cannot_be_placed_are_a_finding(lab, run, axis, rule):
     plan = lab.plan('fio', target={'layout': WIDE}, axis=AXES[axis])
     with pytest.raises(EngineError, match='the server is down') as raised:
-        Layouts(plan, Recording(refuses='the server is down'), run).place('data', Launch('write', POINT))
+        Layouts(plan, Recording(refuses='the server is down', hands_down=False), run).place(
+            'data', Launch('write', POINT)
+        )
     assert raised.value.rule == rule
 
 
@@ -217,7 +218,7 @@ def test_a_target_that_is_closed_is_not_tested_and_nothing_is_set(lab, run, row,
 def test_a_target_that_refuses_the_directory_or_a_file_in_it_is_not_tested(lab, run, refuses):
     driver = Recording(refuses='only root may' if refuses == 'the directory' else None)
     if refuses == 'a file':
-        driver.make_file = lambda file, layout, inside: 'only root may'
+        driver.make_files = lambda files, layout, inside: 'only root may'
     layouts, point = on_target(lab, run, driver)
     with pytest.raises(EngineError, match='ost0003 cannot be tested: only root may') as raised:
         layouts.give('data', point)
@@ -254,4 +255,4 @@ def test_a_target_is_tried_once_and_nothing_is_left_of_it(lab, run):
         layouts.give('data', point)
         layouts.give('data', point._replace(label='ost0001', layout=striped('ost0001', osts=(1,))))
         assert os.listdir(run.path_of('data')) == []
-    assert driver.made == [('tried', 'ost0003'), ('tried', 'ost0001')]
+    assert driver.made == [(['tried'], 'ost0003'), (['tried'], 'ost0001')]

@@ -287,19 +287,20 @@ class Lustre(Mounted):
         except (NoAnswer, NotUnderstood, StopIteration):
             return ()
 
-    def make_file(self, file: str, layout: Layout, inside: str) -> Optional[str]:
-        """Make an empty file with the layout, such as one pinned to an OST; returns the fault, or None. A file that
-        lfs leaves on refusal is removed if new, empty, this user's and in `inside`, the run directory."""
-        if os.path.lexists(file):
-            return f'{file} is there already'
-        parent, top = os.path.realpath(os.path.dirname(file)), os.path.realpath(inside)
-        if os.path.commonpath([parent, top]) != top:
-            return f'{file} does not lie in {inside}'
-        try:
-            _output(striping.setstripe_argv(asked(layout), file), SETTING_S)
-        except NoAnswer as error:
-            _remove_left_over(os.path.join(parent, os.path.basename(file)))
-            return str(error)
+    def make_files(self, files: Sequence[str], layout: Layout, inside: str) -> Optional[str]:
+        """Files can be pinned to an OST. One that lfs leaves on refusal is removed if new, empty, this user's and in
+        `inside`, the run directory."""
+        for file in files:
+            if os.path.lexists(file):
+                return f'{file} is there already'
+            parent, top = os.path.realpath(os.path.dirname(file)), os.path.realpath(inside)
+            if os.path.commonpath([parent, top]) != top:
+                return f'{file} does not lie in {inside}'
+            try:
+                _output(striping.setstripe_argv(asked(layout), file), SETTING_S)
+            except NoAnswer as error:
+                _remove_left_over(os.path.join(parent, os.path.basename(file)))
+                return str(error)
         return None
 
     def cold(self, path: str) -> Cold:

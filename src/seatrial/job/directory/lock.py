@@ -18,6 +18,7 @@ from seatrial.job.directory.owner import Owner, is_of_another_boot, running, thi
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.owned import user_name
 from seatrial.model.quoted_value import printable
+from seatrial.model.units import duration
 
 HEARTBEAT_S = 60.0
 MISSED_S = 3 * HEARTBEAT_S  # s of silence that a live process would break, if its state directory answers
@@ -63,7 +64,7 @@ class Held(NamedTuple):
         return self.holder is not None and (running(self.holder) is False or is_of_another_boot(self.holder))
 
     def said(self) -> str:
-        heartbeat = f'its last heartbeat was {_span(self.heartbeat_age_s)} ago'
+        heartbeat = f'its last heartbeat was {duration(max(0.0, self.heartbeat_age_s))} ago'
         sentence = f'storage system {self.storage_system} is held by {self._by()}; {heartbeat}'
         return printable(sentence).encode('ascii', 'backslashreplace').decode('ascii')
 
@@ -321,9 +322,3 @@ def silent_s(file: str, touched: float) -> float:
         with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=os.path.dirname(file)) as new:
             seconds = os.fstat(new.fileno()).st_mtime - touched
     return seconds
-
-
-def _span(seconds: float) -> str:
-    if seconds < 120:
-        return f'{max(0.0, seconds):.0f} s'
-    return f'{seconds / 60:.0f} min' if seconds < 7200 else f'{seconds / 3600:.0f} h'

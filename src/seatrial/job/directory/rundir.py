@@ -17,7 +17,7 @@ import zlib
 from collections import Counter
 from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
-from seatrial.filesystem.mounts import mount_of, read_mounts
+from seatrial.filesystem.mounts import is_below, mount_of, read_mounts
 from seatrial.filesystem.registry import driver_of
 from seatrial.job.directory.owner import Owner, this_owner
 from seatrial.model.codec import from_json, to_json
@@ -764,10 +764,6 @@ def _mount_of(descriptor: int) -> str:
             return next((line for line in stream if line.startswith('mnt_id:')), '')
     except OSError:
         return ''
-
-
-def is_below(path: str, parent: str) -> bool:
-    return path == parent or path.startswith(parent.rstrip('/') + '/')
 
 
 @contextlib.contextmanager

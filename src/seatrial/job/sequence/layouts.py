@@ -72,10 +72,12 @@ class Layouts:
         """Make the files that the launch is to write, where directories hand no layout down. EngineError, as give."""
         point, kind = launch.point, kind_of(launch.point.kind)
         wanted = self.wanted(point)
-        if not wanted.places_file or not kind.moves_data or not kind.phase(launch.phase).makes:
+        if self._driver.hands_down or not wanted.places_file or not kind.moves_data:
+            return
+        if not kind.phase(launch.phase).makes:
             return
         where = self._run.path_of(directory)
-        fault = self._driver.place_files([os.path.join(where, file.name) for file in kind.files(point)], wanted)
+        fault = self._driver.make_files([os.path.join(where, file.name) for file in kind.files(point)], wanted, where)
         if fault is not None:
             raise self._refused(point, wanted, fault)
 
@@ -127,7 +129,7 @@ class Layouts:
         if not self._of_targets or not wanted.places_file or wanted.canonical in self._tried:
             return
         where = self._run.path_of(directory)
-        fault = self._driver.make_file(os.path.join(where, TRIED), wanted, where)
+        fault = self._driver.make_files([os.path.join(where, TRIED)], wanted, where)
         if fault is not None:
             raise EngineError('P5b', f'{point.label} cannot be tested: {fault}')
         self._run.empty(directory)

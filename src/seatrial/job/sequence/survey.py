@@ -11,7 +11,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.registry import choose, why_none
 from seatrial.filesystem.base import Capacity, Driver, Targets, tightest, type_fault
-from seatrial.filesystem.mounts import mount_of
+from seatrial.filesystem.mounts import is_below, mount_of
 from seatrial.filesystem.registry import by_type, same_storage
 from seatrial.job.directory import orphans, rundir
 from seatrial.job.launch.processes import launch_argv, still_working
@@ -82,7 +82,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         needed_bytes=needed['bytes'] + sum(orphan.size_bytes or 0 for orphan in earlier),
         needed_inodes=needed['inodes'] + sum(orphan.files or 0 for orphan in earlier),
         same_device=os.stat(plan.records).st_dev == os.stat(target.path).st_dev or same_storage(*mounts),
-        raw_inside=rundir.is_below(os.path.realpath(plan.records), os.path.realpath(target.path)),
+        raw_inside=is_below(os.path.realpath(plan.records), os.path.realpath(target.path)),
         layout_fault=_layout_fault(plan, driver),
         wrong_type=type_fault(driver, mount),
         still_working=still_working(target.path),
