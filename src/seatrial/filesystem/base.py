@@ -119,7 +119,8 @@ class Meter(NamedTuple):
     # given seconds, the counters so far by name; READ and WRITTEN of model.telemetry are bytes. It never raises, and
     # gives nothing if they do not answer in that time
     look: Callable[[float], Dict[str, int]]
-    # given seconds, the targets that have a request of this node and have not answered it; it asks no server
+    # given seconds, the targets that have a request of this node and have not answered it, or for which data that
+    # could have been sent have not been; it asks no server
     waited_for: Callable[[float], FrozenSet[str]] = lambda deadline_s: frozenset()
 
 
