@@ -272,7 +272,7 @@ CALLS = """\txprt:\ttcp 832 1 {attempts} 0 0 7 7 0 0 7 0 2 0 0
         (2, 100, '', ''),  # it had been idle
         (6, 100, f'{LOST}: 5 attempts to connect', ''),
         (1, 103, '', '3 calls were sent again to the NFS server filer'),
-        (2, 103, f'{LOST}: 1 attempts to connect, and 3 calls were sent again to the NFS server filer', ''),
+        (2, 103, f'{LOST}: 1 attempts to connect, and 3 calls were sent again', ''),
     ],
 )
 def test_attempts_to_connect_and_calls_that_were_sent_again_tell_of_a_server_that_is_away_and_is_not_asked(

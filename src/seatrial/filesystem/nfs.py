@@ -62,11 +62,11 @@ class Nfs(Mounted):
         minutes without work a client closes a transport, which then takes one attempt and no more."""
         again, attempts = after.sent_again - before.sent_again, after.attempts - before.attempts
         server = f'the NFS server {after.server}'.rstrip()
-        repeats = f'{again} calls were sent again to {server}' if again > 0 else ''
+        repeats = f'{again} calls were sent again' if again > 0 else ''
         if before.transports and attempts > (0 if again > 0 else after.transports):
             tried = f'{server} was lost: {attempts} attempts to connect'
             return Lost(said=f'{tried}, and {repeats}' if repeats else tried)
-        return Lost(worse=repeats)
+        return Lost(worse=repeats and f'{repeats} to {server}')
 
     def behaviour(self, path: str) -> Behaviour:
         mount, _ = look(path)
