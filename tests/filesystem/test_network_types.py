@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from beegfs_stand import FALLBACK, GOOD, SHOWN, BeeGfsStand
 from seatrial.filesystem import beegfs, gpfs, nfs
-from seatrial.filesystem.base import Capacity, LayoutError, NoAnswer
+from seatrial.filesystem.base import Capacity, LayoutError, NoAnswer, mounted_from
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.nfs import gives_up, section_of, traffic
@@ -258,6 +258,7 @@ def test_what_gpfs_tells_root_alone_is_not_seen_though_its_tool_exits_with_0(mon
     assert seen.rows == () and seen.unseen.startswith('mmlsdisk does not tell this user: ')
 
 
+LOST = 'the NFS server filer was lost'
 CALLS = """\txprt:\ttcp 832 1 {attempts} 0 0 7 7 0 0 7 0 2 0 0
 \tper-op statistics
 \t        READ: 100 {sent} {late} 480 4340 0 2 2 0
@@ -269,19 +270,36 @@ CALLS = """\txprt:\ttcp 832 1 {attempts} 0 0 7 7 0 0 7 0 2 0 0
     [
         (1, 100, '', ''),
         (2, 100, '', ''),  # it had been idle
-        (6, 100, 'the NFS server was lost: 5 attempts to connect', ''),
-        (1, 103, '', '3 calls were sent again to the NFS server'),
-        (2, 103, 'the NFS server was lost: 1 attempts to connect, and 3 calls were sent again to the NFS server', ''),
+        (6, 100, f'{LOST}: 5 attempts to connect', ''),
+        (1, 103, '', '3 calls were sent again to the NFS server filer'),
+        (2, 103, f'{LOST}: 1 attempts to connect, and 3 calls were sent again', ''),
     ],
 )
-def test_attempts_to_connect_and_calls_that_were_sent_again_tell_of_a_server_that_was_away(
-    attempts, sent, lost, worse
+def test_attempts_to_connect_and_calls_that_were_sent_again_tell_of_a_server_that_is_away_and_is_not_asked(
+    monkeypatch, tmp_path, attempts, sent, lost, worse
 ):
-    before, after = (
-        nfs.trouble_of(CALLS.format(attempts=pair[0], sent=pair[1], late=0)) for pair in ((1, 100), (attempts, sent))
-    )
-    answer = by_type('nfs').lost(before, after)
+    monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: [HOME])
+    monkeypatch.setattr(nfs, 'look', None)
+    monkeypatch.setattr(nfs, 'MOUNTSTATS', str(tmp_path / 'mountstats'))
+    seen = []
+    for pair in ((1, 100), (attempts, sent)):
+        text = 'device filer:/home mounted on /home with fstype nfs4 statvers=1.1\n' + CALLS
+        (tmp_path / 'mountstats').write_text(text.format(attempts=pair[0], sent=pair[1], late=0))
+        seen.append(by_type('nfs').connections('/home/trials'))
+    answer = by_type('nfs').lost(*seen)
     assert (answer.said, answer.worse) == (lost, worse)
+
+
+@pytest.mark.parametrize(
+    ('type_', 'path', 'source'),
+    [('nfs', '/home/trials', ', mounted from filer:/home,'), ('nfs', '/home/..', ''), ('beegfs', '/home', '')],
+)
+def test_where_a_path_is_mounted_from_is_known_by_the_table_of_mounts_if_it_is_of_the_type(
+    monkeypatch, type_, path, source
+):
+    mounts = [Mount('/', 'ext4', '/dev/vda', 'rw'), HOME]
+    monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: mounts)
+    assert mounted_from(by_type(type_), path) == source
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The directory of the history, its annotations, and archives of earlier versions."""
 
+import base64
 import io
 import os
 import subprocess
@@ -384,3 +385,35 @@ def test_of_files_that_are_summed_together_one_that_is_damaged_is_named(five):
     assert [table.file for table in result if not isinstance(table, pl.DataFrame)] == [file]
     tables = [table for table in result if isinstance(table, pl.DataFrame)]
     assert pl.concat(tables).equals(summary(of(before, *NAMES[:3], NAMES[4])))
+
+
+@pytest.mark.parametrize(
+    ('changed', 'used'),
+    [
+        (lambda own: own.with_columns(pl.lit(7.0).alias('value')), True),
+        (lambda own: own.with_columns(session=pl.lit(LATER)), False),
+        (lambda own: own.with_columns(case_verdict=pl.lit('GOOD')), False),
+        (lambda own: own.with_columns(pl.lit(SCHEMA + 1, pl.Int32).alias('schema')), False),
+        (lambda own: own.drop('launches'), False),
+        (lambda own: pl.concat([own] * 50_000), False),
+        (lambda own: 'no base64', False),
+        (lambda own: None, False),
+    ],
+    ids=['as written', 'other session', 'unknown verdict', 'newer', 'other columns', 'many rows', 'damaged', 'none'],
+)
+def test_the_summary_in_a_file_counts_if_it_is_one_of_this_session_else_its_launches_do(
+    tmp_path, frame, changed, used
+):
+    own, content, parquet = changed(summary(frame)), io.BytesIO(), io.BytesIO()
+    if isinstance(own, pl.DataFrame):
+        own.write_parquet(parquet)
+        own = base64.b64encode(parquet.getvalue()).decode()
+    frame.write_parquet(content, metadata={**UNSEALED, **({'summary': own} if own else {})})
+    (tmp_path / f'{SESSION}.parquet').write_bytes(sealed(content.getvalue()))
+    (result,) = summaries(tmp_path)
+    assert (result['value'][0] == 7.0, result.drop('value').equals(summary(frame).drop('value'))) == (used, True)
+
+
+def test_a_session_is_written_with_its_summary(tmp_path, frame):
+    metadata = pl.read_parquet_metadata(write(tmp_path, SESSION, frame))
+    assert pl.read_parquet(base64.b64decode(metadata['summary'])).equals(summary(frame))

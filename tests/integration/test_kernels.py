@@ -215,6 +215,10 @@ def written(kernels):
     return int(re.search(r'^io \d+ (\d+)', kernels.run('n1', 'cat', '/proc/net/rpc/nfsd'), re.MULTILINE)[1]) >> 20
 
 
+def page_of(session):
+    return (session.folder / 'report' / 'index.html').read_text()
+
+
 def writing(kernels, **more):
     """A session on one client, once what it measures comes to the server. With 256 MiB fio lived too long beside its
     region (T24)."""
@@ -267,7 +271,29 @@ class TestFailures:
         ended = running.ended()
         findings = [finding for sample in ended.samples('MultipleFilesTasks') for finding in sample['findings']]
         assert {finding['rule'] for finding in findings if finding['effect'] != 'label'} == {'P20'}, ended.said
-        assert ended.status == 11 and 'P20: the NFS server was lost: ' in ended.said, ended.said
+        assert ended.status == 11 and 'P20: the NFS server 10.77.1.1 was lost: ' in ended.said, ended.said
+        assert 'the NFS server 10.77.1.1 was lost: ' in page_of(ended)
+
+    @pytest.mark.long
+    def test_a_server_that_goes_away_between_two_cases_is_named_by_the_second_and_by_doctor(self, kernels):
+        running = kernels.begin('SmallFiles, EmptyFiles', nodes=1, files_per_task='50')
+        sessions = running.site / 'state' / 'sessions'
+
+        def a_case_is_over():
+            return any('"record":"removal"' in file.read_text() for file in sessions.glob('*/cases/*/samples.jsonl'))
+
+        wait_for('a case is over', a_case_is_over, seconds=300)
+        kernels.signal('KILL', 'n1')
+        try:
+            ended = running.ended()
+            doctor = kernels.lab('run', 'n2', '--', SEATRIAL, 'doctor', f'--site={running.site}')
+        finally:
+            kernels.up()
+        verdicts = sorted(case['verdict'] for case in ended.cases.values())
+        assert (ended.status, verdicts) == (13, ['INCOMPLETE', 'MEASURED']), ended.said
+        for text in (ended.said, page_of(ended), doctor.stdout):
+            assert '/mnt/nfs: the file system, mounted from 10.77.1.1:/, does not answer' in ' '.join(text.split())
+        assert doctor.returncode == 64
 
     @pytest.mark.long
     def test_a_server_that_is_gone_for_good_ends_session_and_job_at_the_limit_of_the_launch(self, kernels):

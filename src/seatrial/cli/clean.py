@@ -9,7 +9,7 @@ from rich.console import Console
 
 from seatrial.check.action_journal import entries, undone
 from seatrial.cli.options import site_option
-from seatrial.filesystem.base import type_fault
+from seatrial.filesystem.base import mounted_from, type_fault
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.registry import by_type
 from seatrial.job.directory import lock, orphans, rundir
@@ -181,7 +181,7 @@ def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list
     others = False
     entries = {entry.path: entry for entry in site.trial_file.file_systems.values()}
     for path, entry in entries.items():
-        fault = unresponsive(path) or _not_mounted(entry)
+        fault = unresponsive(path, mounted_from=mounted_from(by_type(entry.type), path)) or _not_mounted(entry)
         if fault is not None:
             unseen.say(fault)
             continue

@@ -21,7 +21,7 @@ from seatrial.check.staging import commit_of, reframe_version
 from seatrial.cli.options import checks_option, site_option
 from seatrial.engine.base import EngineError
 from seatrial.engine.registry import ENGINES, by_name, engines_called, program_of
-from seatrial.filesystem.base import Targets, conditions, type_fault
+from seatrial.filesystem.base import Targets, conditions, mounted_from, type_fault
 from seatrial.filesystem.mounts import is_below, mount_of
 from seatrial.filesystem.registry import by_type, type_of
 from seatrial.history.store import folder_of, read
@@ -303,7 +303,7 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
     entry = site.file_system(name)
     driver = by_type(entry.type)
     tried = f'tried on {driver.tried}' if driver.tried else f'untried: nobody has measured a {entry.type} with it yet'
-    silence = unresponsive(entry.path)
+    silence = unresponsive(entry.path, mounted_from=mounted_from(driver, entry.path))
     rows: list[Row] = [_file_system(site, name, silence), (None, '', f'the driver of {entry.type}: {tried}')]
     rows += [(None, '', driver.no_layout)] if driver.no_layout else []
     if silence is None and Path(entry.path).is_dir():

@@ -1,9 +1,10 @@
 """The interface of all file-system types. Only this room knows `lfs` and its like, and asks it with a deadline."""
 
 import itertools
+import os
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.mounts import Mount, mount_of
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoted_value import key_path
 from seatrial.model.record import TargetRow
@@ -119,7 +120,8 @@ class Meter(NamedTuple):
     # given seconds, the counters so far by name; READ and WRITTEN of model.telemetry are bytes. It never raises, and
     # gives nothing if they do not answer in that time
     look: Callable[[float], Dict[str, int]]
-    # given seconds, the targets that have a request of this node and have not answered it; it asks no server
+    # given seconds, the targets that have a request of this node and have not answered it, or for which data that
+    # could have been sent have not been; it asks no server
     waited_for: Callable[[float], FrozenSet[str]] = lambda deadline_s: frozenset()
 
 
@@ -267,6 +269,19 @@ def is_of(driver: Driver, mount: Mount) -> bool:
         bool(driver.fuse_source) and mount.type.startswith('fuse') and mount.source.startswith(driver.fuse_source)
     )
     return of_fuse or mount.type in driver.kernel_types
+
+
+def mount_by_table(driver: Driver, path: str) -> Optional[Mount]:
+    """The mount of the driver's type that the path is on, by the kernel's table: no server is asked, and no link is
+    followed."""
+    mount = mount_of(os.path.normpath(path))
+    return mount if mount and is_of(driver, mount) else None
+
+
+def mounted_from(driver: Driver, path: str) -> str:
+    """Where that mount comes from, to be put between the path and a verb; empty where it is not known."""
+    mount = mount_by_table(driver, path)
+    return f', mounted from {mount.source},' if mount else ''
 
 
 def may_block_s(driver: Driver, mount: Optional[Mount]) -> float:

@@ -5,7 +5,7 @@ sent again and how often it connected, for every user."""
 import re
 from typing import Dict, NamedTuple
 
-from seatrial.filesystem.base import Behaviour, Cold, Exchanged, Lost, Meter, Targets, no_meter
+from seatrial.filesystem.base import Behaviour, Cold, Exchanged, Lost, Meter, Targets, mount_by_table, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look, read_settings
 from seatrial.model.record import TargetRow
@@ -26,6 +26,7 @@ class Trouble(NamedTuple):
     sent_again: int
     attempts: int
     transports: int
+    server: str = ''
 
 
 class Nfs(Mounted):
@@ -39,7 +40,7 @@ class Nfs(Mounted):
     no_layout = 'no layout: the server decides where a file lies'
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
-        return one.source.partition(':/')[0] == other.source.partition(':/')[0]
+        return server_of(one) == server_of(other)
 
     def targets(self, path: str) -> Targets:
         """The one server, with the kind of its transport: it is there if the mount answers."""
@@ -47,22 +48,25 @@ class Nfs(Mounted):
         if mount is None:
             return Targets((), {}, why_not)
         routes = dict.fromkeys(kind for kind, _ in _TRANSPORT.findall(section_of(_mountstats(), mount.point)))
-        name = mount.source.partition(':/')[0]
-        return Targets((TargetRow('server', 0, name, True, route=', '.join(routes)),), {})
+        return Targets((TargetRow('server', 0, server_of(mount), True, route=', '.join(routes)),), {})
 
     def connections(self, path: str) -> Trouble:
-        mount, _ = look(path)
-        return trouble_of(section_of(_mountstats(), mount.point) if mount else '')
+        """Without asking the server, which may be away by now."""
+        mount = mount_by_table(self, path) or look(path)[0]
+        if mount is None:
+            return trouble_of('')
+        return trouble_of(section_of(_mountstats(), mount.point))._replace(server=server_of(mount))
 
     def lost(self, before: Trouble, after: Trouble) -> Lost:
         """A server that was stopped for 5 s took five attempts, and no call was sent again (Linux 6.1, seen). After 5
         minutes without work a client closes a transport, which then takes one attempt and no more."""
         again, attempts = after.sent_again - before.sent_again, after.attempts - before.attempts
-        repeats = f'{again} calls were sent again to the NFS server' if again > 0 else ''
+        server = f'the NFS server {after.server}'.rstrip()
+        repeats = f'{again} calls were sent again' if again > 0 else ''
         if before.transports and attempts > (0 if again > 0 else after.transports):
-            tried = f'the NFS server was lost: {attempts} attempts to connect'
+            tried = f'{server} was lost: {attempts} attempts to connect'
             return Lost(said=f'{tried}, and {repeats}' if repeats else tried)
-        return Lost(worse=repeats)
+        return Lost(worse=repeats and f'{repeats} to {server}')
 
     def behaviour(self, path: str) -> Behaviour:
         mount, _ = look(path)
@@ -94,6 +98,10 @@ class Nfs(Mounted):
             return no_meter(f'{MOUNTSTATS} has no counters of {point}')
         what = f"this node's NFS client, of all mounts of {mount.source}"
         return Meter(what, '', lambda deadline_s: traffic(section_of(_mountstats(), point)))
+
+
+def server_of(mount: Mount) -> str:
+    return mount.source.partition(':/')[0]
 
 
 def gives_up(mount: Mount) -> str:

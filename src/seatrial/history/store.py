@@ -2,6 +2,7 @@
 session, written whole under another name, renamed into place and never changed, so that a reader sees all of it or
 nothing. Archives of Seatrial 0.1, many sessions in a file, are read too; a session's own file counts before them."""
 
+import base64
 import hashlib
 import io
 import json
@@ -19,7 +20,17 @@ from typing import IO, NamedTuple
 
 import polars as pl
 
-from seatrial.history.rows import COLUMNS, SCHEMA, SUMMARY, as_of_today, columns_of, fault_in, needed_by, summary
+from seatrial.history.rows import (
+    COLUMNS,
+    OF_METRIC,
+    SCHEMA,
+    SUMMARY,
+    as_of_today,
+    columns_of,
+    fault_in,
+    needed_by,
+    summary,
+)
 from seatrial.model.foreign import NotReadable, parsed, read_bytes
 
 SUFFIX = '.parquet'
@@ -41,6 +52,11 @@ _ARCHIVE = re.compile(r'\d{4}-[0-9a-f]{12}')
 _SEAL = b'sha256-of-the-rest:'
 _NO_DIGEST = b'0' * 64
 _ENDED = 'ended'
+_SUMMARY = 'summary'
+"""In the metadata of a session's file: summary() of its rows as Parquet, in base64, so that to read all nights is not
+to read all launches. A change of what its columns mean needs another name here. Where a file has none, it is made of
+the launches."""
+_SUMMARY_SCHEMA = pl.Schema(SUMMARY)
 
 
 @dataclass(frozen=True)
@@ -69,6 +85,10 @@ def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None
     folder.mkdir(parents=True, exist_ok=True)
     content = io.BytesIO()
     known = {_ENDED: ended.isoformat()} if ended else {}
+    if dict(rows.schema) == COLUMNS:
+        summary(rows).write_parquet(content)
+        known[_SUMMARY] = base64.b64encode(content.getvalue()).decode()
+        content = io.BytesIO()
     rows.write_parquet(content, metadata={**UNSEALED, **known})
     file = folder / f'{session}{SUFFIX}'
     temporary = file.with_name(f'.{file.stem}.{os.getpid()}.{secrets.token_hex(4)}.tmp')
@@ -177,14 +197,23 @@ def summaries(
 ) -> Iterator[pl.DataFrame | Skipped]:
     """The summaries of what `read` would read, TOGETHER files at a time. columns: only these, with 'session'"""
     columns = [name for name in SUMMARY if name in columns]
-    for rows in _several(folder, newest, columns=needed_by(columns)):
-        yield rows if isinstance(rows, Skipped) else summary(rows, columns)
+    # Without one of these columns several rows of a summary are one, whose mean only the launches give.
+    summed = 'value' not in columns or set(OF_METRIC).issubset(columns)
+    for rows in _several(folder, newest, columns=needed_by(columns), summed=summed):
+        if isinstance(rows, Skipped):
+            yield rows
+        else:
+            yield rows.select(columns) if rows.schema == _SUMMARY_SCHEMA else summary(rows, columns)
 
 
 def _several(
-    folder: Path, newest: int = 0, named: Collection[str] | None = None, columns: Sequence[str] | None = None
+    folder: Path,
+    newest: int = 0,
+    named: Collection[str] | None = None,
+    columns: Sequence[str] | None = None,
+    summed: bool = False,
 ) -> Iterator[pl.DataFrame | Skipped]:
-    """As `read`, a few sessions at a time."""
+    """As `read`, a few sessions at a time. summed: their whole summaries instead, where all these files have one"""
     places, skipped = _places(folder)
     yield from skipped
     wanted = [session for session in list(places)[-newest:] if named is None or session in named]
@@ -196,7 +225,7 @@ def _several(
             yield from _of_archive(archive, sessions, columns)
             continue
         for at in range(0, len(sessions), at_once):
-            yield from _of_files([places[session] for session in sessions[at : at + at_once]], columns)
+            yield from _of_files([places[session] for session in sessions[at : at + at_once]], columns, summed)
 
 
 class Annotation(NamedTuple):
@@ -261,18 +290,39 @@ def _of_archive(
         yield rows.sort('session', maintain_order=True)
 
 
-def _of_files(files: Sequence[Path], columns: Sequence[str] | None) -> list[pl.DataFrame | Skipped]:
-    """The rows of files of sessions, read together unless one of them is faulty. columns: only these"""
+def _of_files(files: Sequence[Path], columns: Sequence[str] | None, summed: bool) -> list[pl.DataFrame | Skipped]:
+    """The rows of files of sessions, read together unless one of them is faulty. columns, summed: as in `_several`"""
     whole = [content for content in map(content_of, files) if isinstance(content, bytes) and _SEAL in content]
-    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        if len(whole) == len(files) and not _rows_are_too_many(whole):
-            read_in: list[IO[bytes]] = [io.BytesIO(content) for content in whole]
-            rows = pl.scan_parquet(read_in, schema=_schema_of(SCHEMA)).select(columns or list(COLUMNS)).collect()
-            held = rows['session'].unique(maintain_order=True).to_list()
-            if held == [file.stem for file in files] and not fault_in(rows) and (rows['schema'] == SCHEMA).all():
-                return [rows]
+    if (
+        summed
+        and (rows := _together(files, list(map(_summary_in, whole)), _SUMMARY_SCHEMA, list(SUMMARY))) is not None
+    ):
+        return [rows]
+    if (rows := _together(files, whole, _schema_of(SCHEMA), columns or list(COLUMNS))) is not None:
+        return [rows]
     tables = [(file, table_in(file, columns)) for file in files]
     return [Skipped(file, table) if isinstance(table, str) else table for file, table in tables]
+
+
+def _together(
+    files: Sequence[Path], contents: Sequence[bytes], schema: pl.Schema, columns: Sequence[str]
+) -> pl.DataFrame | None:
+    """The rows in the contents of these files; None if one of them is not in the form that this Seatrial writes."""
+    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        if len(contents) == len(files) and not _rows_are_too_many(contents):
+            read_in: list[IO[bytes]] = [io.BytesIO(content) for content in contents]
+            rows = pl.scan_parquet(read_in, schema=schema).select(columns).collect()
+            held = rows['session'].unique(maintain_order=True).to_list()
+            if held == [file.stem for file in files] and not fault_in(rows) and (rows['schema'] == SCHEMA).all():
+                return rows
+    return None
+
+
+def _summary_in(content: bytes) -> bytes:
+    """The summary in a file, as Parquet; empty if it has none."""
+    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError):
+        return base64.b64decode(pl.read_parquet_metadata(io.BytesIO(content)).get(_SUMMARY, ''))
+    return b''
 
 
 def _rows_are_too_many(contents: Sequence[bytes]) -> bool:

@@ -6,6 +6,7 @@ import time
 from typing import Callable, List, Optional, TextIO, Tuple
 
 from seatrial.engine.registry import engines_called
+from seatrial.filesystem.base import mounted_from
 from seatrial.filesystem.registry import by_type
 from seatrial.job.directory.removal import removed
 from seatrial.job.launch.blocked import Blocked, LeftBehind, patience_s, watched
@@ -62,7 +63,8 @@ def _watched(plan: TrialPlan) -> int:
     known = records_in(plan.records).end
     if known is not None:  # only its open directories keep it
         return EXITS[known.reason]
-    silence = f'{plan.target.path} has not answered for {ended.seconds:.0f} s: a call of it does not return'
+    place = plan.target.path + mounted_from(by_type(plan.target.type), plan.target.path)
+    silence = f'{place} has not answered for {ended.seconds:.0f} s: a call of it does not return'
     end = End(runner.REFUSED, finding('P17a', silence).sentence, time.time(), {})
     return _kept(plan, lambda plan: _ended(plan, end))
 

@@ -25,11 +25,12 @@ _OPENED = 'stat --file-system -- "$1"; for each; do true <"$each/."; done'
 """Opening asks the server that a directory lies on, where statfs(2) may be answered by another or from memory."""
 
 
-def unresponsive(path: str, *below: str) -> Optional[str]:
-    """The reason not to touch this path or the directories `below` (no answer within ANSWER_S), or None."""
+def unresponsive(path: str, *below: str, mounted_from: str = '') -> Optional[str]:
+    """The reason not to touch this path or the directories `below` (no answer within ANSWER_S), or None.
+    mounted_from: as filesystem.base.mounted_from says it"""
     answer = ask(['sh', '-c', _OPENED, 'sh', path, *below], ANSWER_S)
     if answer is not None and answer.exit_status is None:
-        return f'{path}: the file system does not answer within {ANSWER_S:.0f} s; is a server down?'
+        return f'{path}: the file system{mounted_from} does not answer within {ANSWER_S:.0f} s; is a server down?'
     return None
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from seatrial.engine.dispatch import inodes_of
 from seatrial.engine.fio.access import Fio
-from seatrial.filesystem.base import Capacity, Lost
+from seatrial.filesystem.base import Capacity, Driver, Lost
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
@@ -415,16 +415,18 @@ def test_one_that_becomes_read_only_between_two_launches_is_the_storages_failure
         ('open', errno.EIO, Verdict.FAIL),
         ('open', errno.ENOENT, Verdict.INCOMPLETE),
         ('fstat', errno.ENOENT, Verdict.FAIL),  # of what is open: its objects are lost
+        ('fdopen', errno.EIO, Verdict.FAIL),
     ],
 )
 def test_so_is_an_error_of_the_storage_in_what_the_runner_does_itself(
     lab, stub_fio, monkeypatch, call, code, verdict
 ):
-    """While a directory is emptied, and while the marker is read."""
+    """While a directory is emptied, and while the marker is read, whose own target is named then."""
+    monkeypatch.setattr(Driver, 'behind', lambda driver, path, file, offset: f'target of {os.path.basename(file)}')
     plan, taken = lab.plan(stub_fio()), sampling.take
 
     def fails(*arguments, **more):
-        raise OSError(code, os.strerror(code), *([] if call == 'fstat' else [arguments[0]]))
+        raise OSError(code, os.strerror(code), *([] if call in ('fstat', 'fdopen') else [arguments[0]]))
 
     def take(trial, stage, *arguments, **more):
         sample = taken(trial, stage, *arguments, **more)
@@ -438,6 +440,7 @@ def test_so_is_an_error_of_the_storage_in_what_the_runner_does_itself(
     assert [finding.evidence['errno'] for finding in ran.end.findings] == (
         [errno.errorcode[code]] if verdict is Verdict.FAIL else []
     )
+    assert call != 'fdopen' or ran.end.findings[0].evidence['target'] == f'target of {rundir.MARKER}'
 
 
 @pytest.fixture

@@ -369,7 +369,8 @@ class Lustre(Mounted):
 
         def waited_for(deadline_s: float) -> FrozenSet[str]:
             imports = _imports_of(path, deadline_s)
-            return frozenset(_targets_of([import_.name]) for import_ in imports if import_.in_flight)
+            devices = [import_.name for import_ in imports if import_.in_flight]
+            return frozenset(_targets_of([name]) for name in (devices if imports else _unwritten(path, deadline_s)))
 
         return Meter(f"this node's Lustre client on this mount, {whose}", '', look_at, waited_for)
 
@@ -422,6 +423,21 @@ def _servers(path: str) -> Dict[str, str]:
         for import_, target in ((import_, _target(import_.name)) for import_ in _imports_of(path))
         if _TARGET.match(target) and import_.connection not in ('', NO_CONNECTION)
     }
+
+
+def _unwritten(path: str, deadline_s: float) -> List[str]:
+    """The devices of object targets for which this client holds more unwritten data than one request takes: so much
+    is sent at once, unless the target does not answer. For users who cannot read imports; it shows no reads."""
+    instance = _mounted(path).instance
+    seen, _ = _params([f'osc.*-{instance}.{name}' for name in ('cur_dirty_bytes', 'max_pages_per_rpc')], deadline_s)
+    values = {param.name: int(param.value) for param in seen}
+    devices = [name.partition('.cur_dirty_bytes')[0] for name in values if name.endswith('.cur_dirty_bytes')]
+    page = os.sysconf('SC_PAGE_SIZE')
+    return [
+        device[len('osc.') :]
+        for device in devices
+        if values[f'{device}.cur_dirty_bytes'] > page * values[f'{device}.max_pages_per_rpc']
+    ]
 
 
 def _imports_of(path: str, deadline_s: float = ANSWER_S) -> List[params.Import]:

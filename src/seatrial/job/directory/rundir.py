@@ -666,12 +666,16 @@ def _read_marker(descriptor: int) -> Tuple[Marker, os.stat_result]:
         raise _Left(f'it has no {MARKER}; if it is empty, an rmdir by hand is harmless') from None
     except OSError as error:
         raise _Left(f'its {MARKER} cannot be read: {_reason(error)}', error.errno) from error
-    status = os.fstat(marker_descriptor)
-    if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_MARKER:
-        os.close(marker_descriptor)
-        raise _Left(f'its {MARKER} is none: no regular file of at most {_MAX_MARKER} bytes')
-    with os.fdopen(marker_descriptor, 'rb') as stream:
-        content = stream.read(_MAX_MARKER)
+    with closed_after(marker_descriptor):
+        try:
+            status = os.fstat(marker_descriptor)  # of Lustre it asks an OST, and fails like a read
+            if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_MARKER:
+                raise _Left(f'its {MARKER} is none: no regular file of at most {_MAX_MARKER} bytes')
+            with os.fdopen(marker_descriptor, 'rb', closefd=False) as stream:
+                content = stream.read(_MAX_MARKER)
+        except OSError as error:
+            why = f'its {MARKER} cannot be read: {_reason(error)}'
+            raise _Left(why, error.errno, _target_of_marker(descriptor)) from error
     try:
         marker = from_json(Marker, json.loads(content.decode('utf-8')))
         fault = _fault(marker)

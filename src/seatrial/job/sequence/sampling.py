@@ -9,7 +9,7 @@ from typing import Any, List, Optional, Tuple
 
 from seatrial.engine.base import Command, EngineError, Outcome, first_of_mpi, measured
 from seatrial.engine.failed_call import FailedCall, failed_calls
-from seatrial.filesystem.base import Lost
+from seatrial.filesystem.base import Lost, mounted_from
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.directory.rundir import explained
 from seatrial.job.launch import blocked
@@ -337,7 +337,8 @@ def _stalled_s(trial: Trial) -> float:
     stalled = blocked.wait(target.path, target.recovery_limit_s, trial.signals.stopping, below)
     trial.signals.check()
     if not stalled.answers:
-        raise Refused(finding('P17a', f'{target.path} has not answered for {stalled.seconds:.0f} s').sentence)
+        silent = f'{target.path}{mounted_from(trial.setup.driver, target.path)} has not answered'
+        raise Refused(finding('P17a', f'{silent} for {stalled.seconds:.0f} s').sentence)
     return stalled.seconds
 
 

@@ -1,5 +1,6 @@
 """The start of a job: the node's evidence is judged and recorded, and launches are prepared."""
 
+import errno
 import os
 import platform
 import time
@@ -25,7 +26,8 @@ def examined(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         return survey(plan, lock_held)
     except OSError as error:
         where = error.filename or plan.target.path
-        raise Refused(f'{where}: {error.strerror} on {platform.node()}; is the file system mounted?') from error
+        question = 'is a server down?' if error.errno == errno.ETIMEDOUT else 'is the file system mounted?'
+        raise Refused(f'{where}: {error.strerror} on {platform.node()}; {question}') from error
 
 
 def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str) -> Chosen:

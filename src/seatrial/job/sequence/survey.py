@@ -10,7 +10,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import Engine, EngineError
 from seatrial.engine.registry import choose, why_none
-from seatrial.filesystem.base import Capacity, Driver, Targets, tightest, type_fault
+from seatrial.filesystem.base import Capacity, Driver, Targets, mounted_from, tightest, type_fault
 from seatrial.filesystem.mounts import is_below, mount_of
 from seatrial.filesystem.registry import by_type, same_storage
 from seatrial.job.directory import orphans, rundir
@@ -54,10 +54,10 @@ class Survey(NamedTuple):
 def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     """Change nothing. Raises OSError if the target cannot be examined."""
     target = plan.target
-    silence = unresponsive(target.path)
-    if silence is not None:
-        raise OSError(errno.ETIMEDOUT, 'the file system does not answer', target.path)
     driver = by_type(target.type)
+    if unresponsive(target.path) is not None:
+        silent = f'the file system{mounted_from(driver, target.path)} does not answer'
+        raise OSError(errno.ETIMEDOUT, silent, target.path)
     mount = mount_of(os.path.realpath(target.path))
     room = to_fullness(plan)
     sized = filling(plan, room)

@@ -8,6 +8,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from statistics import fmean
 from typing import Any
 
@@ -305,25 +306,29 @@ def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
 
 def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
     """The metrics of one side by case and name, without the groups of node sweeps."""
-    # At once: of a thousand metrics and a month of sessions a question for each would take minutes.
-    metric = (*CASE, 'metric')
+    # At once: of a thousand metrics and a month of sessions a question for each would take minutes. The values of a
+    # group stay lists of lists: to join a million of them would take as long as all the rest.
+    metric, of_row = (*CASE, 'metric'), pl.col('value')
     table = (
         rows.lazy()
         .filter(~OF_ONE_SESSION)
+        .with_columns(number=of_row.list.len(), total=of_row.list.sum(), least=of_row.list.min())
         .group_by(*metric, 'session', 'metric_verdict', maintain_order=True)
         .agg(
             pl.col(_FACTS).first(),
             pl.col('cache').fill_null('').unique(),
-            pl.col('value').explode(keep_nulls=False, empty_as_null=False),
+            pl.col('value'),
+            pl.col('number', 'total').sum(),
+            pl.col('least').min(),
         )
-        .with_columns(mean=pl.col('value').list.mean())
-        .with_columns(used=(pl.col('value').list.len() > 0) & (pl.col('metric_verdict') != Verdict.INVALID.value))
+        .with_columns(mean=pl.col('total') / pl.col('number'))
+        .with_columns(used=(pl.col('number') > 0) & (pl.col('metric_verdict') != Verdict.INVALID.value))
         .group_by(metric, maintain_order=True)
         .agg(
             pl.col(_FACTS).first(),
             pl.col('session', 'value', 'mean').filter('used'),
             pl.col('cache').filter('used').explode(keep_nulls=False, empty_as_null=False).unique(),
-            pl.col('value').filter('used').explode(keep_nulls=False, empty_as_null=False).min().alias('least'),
+            pl.col('least').filter('used').min(),
             pl.format(
                 '{} in {}', *(pl.col(name).filter(~pl.col('used')) for name in ('metric_verdict', 'session'))
             ).alias('without'),
@@ -335,6 +340,7 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
         .collect()
     )
     for row in table.iter_rows(named=True):
+        values = [list(chain.from_iterable(parts)) for parts in row['value'] or ()]
         yield (
             (Case(*(row[name] for name in CASE)).name, row['metric']),
             _Metric(
@@ -344,7 +350,7 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
                 better=row['better'] or HIGHER,
                 steers=row['steers'] is not False,
                 caches=frozenset(row['cache']),
-                sessions=dict(zip(row['session'], row['value'] or ((mean,) for mean in row['mean']), strict=True)),
+                sessions=dict(zip(row['session'], values or ((mean,) for mean in row['mean']), strict=True)),
                 least=row['least'],
                 without=row['without'],
             ),
