@@ -564,14 +564,14 @@ def test_a_state_directory_that_is_hung_keeps_no_command(ended, site):
 @pytest.mark.parametrize(
     ('argv', 'status', 'pattern'),
     [
-        (['history', 'list'], 0, '20261128T080944-b928a7 .* 20261128T081042-1b4f67 .* 20261128T081139-d2921f'),
-        (['report'], 0, '= MEASURED +session 20261128T081139-d2921f'),
-        (['verify', '20261128T081042-1b4f67'], 0, 'chain of the records ends with cc504b6e'),
-        (['compare', '20261128T080944-b928a7', '20261128T081042-1b4f67'], 0, '3 metrics: 3 undecided'),
+        (['history', 'list'], 0, '20261128T161758-8f5bf3 .* 20261128T161827-ce35f6 .* 20261128T161930-e4efa1'),
+        (['report'], 0, '= MEASURED +session 20261128T161930-e4efa1'),
+        (['verify', '20261128T161827-ce35f6'], 0, 'chain of the records ends with 938227df'),
+        (['compare', '20261128T161758-8f5bf3', '20261128T161827-ce35f6'], 0, '3 metrics: 3 undecided'),
         (['accept', '--judge'], 0, 'PASS +1 met'),
         (['status', '--profile=nightly'], 13, 'every day at 02:00'),
         (['clean'], 0, 'Nothing is left behind'),
-        (['doctor'], 0, 'session 20261128T081139-d2921f had 0.1.0, .*; CHANGELOG.md says what changed'),
+        (['doctor'], 0, 'session 20261128T161930-e4efa1 had 0.1.0, .*; CHANGELOG.md says what changed'),
     ],
     ids=lambda words: words[0] if isinstance(words, list) else '',
 )
