@@ -150,8 +150,15 @@ def install(tmp_path):
     return Installer(tmp_path)
 
 
-def test_install_prints_how_the_programs_are_found(install):
-    done = install('--site', install.site)
+@pytest.fixture(scope='module')
+def installed_once(tmp_path_factory):
+    """What was installed for a site without a lock, and what install said."""
+    install = Installer(tmp_path_factory.mktemp('installed'))
+    return install, install('--site', install.site)
+
+
+def test_install_prints_how_the_programs_are_found(installed_once):
+    install, done = installed_once
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[1::2] == [
         f'module use {install.prefix}/environment/modules/lmod/Core',
@@ -161,8 +168,8 @@ def test_install_prints_how_the_programs_are_found(install):
     assert [line.split()[5] for line in install.called('module')] == ['lmod', 'tcl']
 
 
-def test_a_site_without_a_lock_gets_one_and_is_told_where_to_commit_it(install):
-    done = install('--site', install.site)
+def test_a_site_without_a_lock_gets_one_and_is_told_where_to_commit_it(installed_once):
+    install, done = installed_once
     assert f'commit it as {install.site}/spack/x86_64/spack.lock' in done.stderr
     assert (install.prefix / 'environment' / 'spack.lock').read_text() == install.lock.read_text()
 
@@ -173,8 +180,8 @@ def test_what_is_no_lock_from_an_earlier_start_is_not_believed(install):
     assert install('--site', install.site).returncode == 0
 
 
-def test_a_spack_that_is_there_is_not_written_to_and_brings_no_upstreams(install):
-    install('--site', install.site)
+def test_a_spack_that_is_there_is_not_written_to_and_brings_no_upstreams(installed_once):
+    install, _ = installed_once
     config = install.prefix / 'config'
     assert (config / 'upstreams.yaml').read_text() == 'upstreams:: {}\n'
     assert f'source_cache: "{install.prefix}/cache/sources"' in (config / 'config.yaml').read_text()
