@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import lctl
-import lfs
-import lnetctl
 import pytest
 
 from seatrial.filesystem.lustre import driver as lustre
@@ -21,12 +19,11 @@ TESTS = Path(__file__).resolve().parent
 MIB = 1 << 20
 INSTANCE = 'ffff888105ab7000'
 OPTIONS = 'rw,checksum,encrypt,flock,lazystatfs,lruresize,nolock'
-PLAYED = {'lfs': lfs.play, 'lctl': lctl.play, 'lnetctl': lnetctl.play}
 PROGRAM = """#!{python} -IS
 import sys
 sys.path[:0] = {path!r}
-import lfs, {name}
-sys.exit(lfs.main({name}.play, sys.argv[1:], {told!r}))
+import lctl, lfs
+sys.exit(lfs.main(lctl.PLAYED[{name!r}], sys.argv[1:], {told!r}))
 """
 
 
@@ -70,9 +67,9 @@ class Stand:
     def answer(self, argv: list[str], deadline_s: float) -> Answer | None:
         """As model/ask.py does; where the genuine program blocked, the deadline is over at once."""
         name = os.path.basename(argv[0])
-        if name not in PLAYED or not os.path.exists(argv[0]):
+        if name not in lctl.PLAYED or not os.path.exists(argv[0]):
             return ask(argv, deadline_s)
-        played = PLAYED[name](argv[1:], str(self.file))
+        played = lctl.PLAYED[name](argv[1:], str(self.file))
         return Answer(played.stdout, played.status, played.stderr)
 
     def directory(self, name: str = 'data') -> str:
@@ -97,7 +94,7 @@ def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
     made = Stand(folder)
     programs = folder / 'bin'
     programs.mkdir()
-    for name in ('lfs', 'lctl', 'lnetctl'):
+    for name in lctl.PLAYED:
         text = PROGRAM.format(
             python=sys.executable, path=[str(TESTS / 'stubs'), str(TESTS)], name=name, told=str(made.file)
         )

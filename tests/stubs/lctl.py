@@ -1,4 +1,4 @@
-"""A stand-in for lctl 2.17: it replays genuine parameters (tests/transcripts/lustre), and takes only genuine options.
+"""Stand-ins for lctl and lnetctl 2.17: they replay genuine outputs (tests/transcripts/lustre).
 
 Beside what tests/stubs/lfs.py reads, the JSON file tells:
 
@@ -15,6 +15,7 @@ import fnmatch
 import functools
 import re
 
+import lfs
 from lfs import BLOCKS, INSTANCE, NOT_PLAYED, Refusal, parse, played_by
 
 from transcript import lustre_step
@@ -128,3 +129,19 @@ def set_param(arguments, state):
 
 
 COMMANDS = {'get_param': get_param, 'set_param': set_param}
+
+
+def play_lnetctl(arguments, told_file):
+    return played_by('lnetctl', {'net': net}, (), arguments, told_file)
+
+
+def net(arguments, state):
+    """What root and an ordinary user are told."""
+    if arguments != ['show', '-v']:
+        raise Refusal(NOT_PLAYED, f'lnetctl net {arguments} is not played\n')
+    shown = lustre_step('460_lnet' if state['root'] else '465_lnet')
+    raise Refusal(0 if state['root'] else 234, shown.stderr, shown.stdout)
+
+
+PLAYED = {'lfs': lfs.play, 'lctl': play, 'lnetctl': play_lnetctl}
+"""Each program of a Lustre."""
