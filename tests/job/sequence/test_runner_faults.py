@@ -42,7 +42,7 @@ BATCH = 10  # kills
 # At instants that are drawn: the first are tried in every run, the others in a long one.
 INTERRUPTIONS = [*range(5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 20))]
 BATCHES = [*range(2), *(pytest.param(number, marks=pytest.mark.long) for number in range(2, 10))]
-ONCE = StoppingRule(0.10, minimum=1, maximum=1, extra=0, budget_s=600.0, fixed=True)
+ONE_REPETITION = StoppingRule(0.10, minimum=1, maximum=1, extra=0, budget_s=600.0, fixed=True)
 
 # The command on the node, for which launches of milliseconds count.
 RUNNER = """
@@ -753,7 +753,7 @@ def test_figures_of_a_shorter_time_than_the_launch_took_are_invalid_unless_it_is
     monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 1.0)  # the rule has patience for a busy node
     stderr = WAITS if explained == 'by srun' else ''
     fio = stub_fio(('measured-write', {'seconds': 3.0, 'runtime_ms': [500], 'stderr': stderr}))
-    plan = lab.plan(fio, values=(32,), stopping=ONCE)
+    plan = lab.plan(fio, values=(32,), stopping=ONE_REPETITION)
     result = lab.run(evicting(plan) if explained == 'by an outage' else plan).result
     reasons = [reason for reason in result.reasons if 'T24: 0.50 s were timed of a launch of 3.' in reason]
     assert bool(reasons) is not bool(explained), result.reasons
@@ -769,7 +769,7 @@ def test_the_start_up_is_the_least_that_any_phase_of_the_warm_up_shows(lab, stub
     """Who lies in all launches of one phase cannot hide it behind the warm-up of that phase."""
     monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 0.5)
     fio = stub_fio(*((f'warmup-{phase}', LATE) for phase in slow), ('measured-write', LATE))
-    result = lab.run(lab.plan(fio, values=(32,), stopping=ONCE)).result
+    result = lab.run(lab.plan(fio, values=(32,), stopping=ONE_REPETITION)).result
     assert any('T24' in reason for reason in result.reasons) is invalid, result.reasons
 
 
@@ -782,5 +782,5 @@ def test_the_start_up_of_a_program_is_not_that_of_another_which_writes_its_files
 
     monkeypatch.setattr(Fio, 'command', mixed)
     fio = stub_fio(('warmup-read', LATE), ('measured-read', LATE))
-    result = lab.run(lab.plan(fio, values=(32,), tasks=1, stopping=ONCE)).result
+    result = lab.run(lab.plan(fio, values=(32,), tasks=1, stopping=ONE_REPETITION)).result
     assert not any('T24' in reason for reason in result.reasons), result.reasons
