@@ -287,6 +287,13 @@ def test_the_page_of_metadata_says(metadata, text):
     assert text.replace(' :', ':').replace(' .', '.') in Seen(metadata).said
 
 
+def test_points_of_which_only_one_was_cold_are_named(make):
+    case = next(case for case in make.metadata().cases if case.plan.case.check == 'FileMetadata')
+    metrics = tuple(replace(m, cache='cold') if m.metric == 'file_stat@shared' else m for m in case.result.metrics)
+    text = Seen(page(make.session(replace(case, result=replace(case.result, metrics=metrics))))).said
+    assert 'Not compared, because only one of the two was cold: file_stat.' in text
+
+
 def section_of(html, check):
     return next(part for part in html.split('<details class="case"')[1:] if f'<h3>{check}</h3>' in part)
 
