@@ -129,7 +129,9 @@ def test_what_stands_is_counted():
     assert ('seatrial_judged_criteria', '') not in exported, 'nobody knows of any'
 
 
-@pytest.mark.parametrize(('site', 'shown'), [('a"b', r'a\"b'), ('a\\b', r'a\\b'), ('a\nb', r'a\nb')])
+@pytest.mark.parametrize(
+    ('site', 'shown'), [('a"b', r'a\"b'), ('a\\b', r'a\\b'), ('a\nb', r'a\nb'), ('\x1b[31m', r'\\x1b[31m')]
+)
 def test_a_label_is_escaped(site, shown):
     watch = dataclasses.replace(watched(plain(FIRST, 'PASS')), site=site)
     assert samples(watch)

@@ -104,10 +104,11 @@ def compared(
         raise ValueError(f'the smallest effect that matters is above 0: {effect}')
     margin = math.log1p(effect)
     groups = by_key((metric.group, metric) for metric in series if metric.steers and not metric.counts)
-    families = {group: _difference(members, paired) for group, members in groups.items()}
-    drift_of = {group: _drift(*_sides(members)) for group, members in groups.items() if drifts and not paired}
+    sides_of = {group: _sides(members) for group, members in groups.items()}
+    families = {group: _difference(members, sides_of[group], paired) for group, members in groups.items()}
+    drift_of = {group: _drift(*sides) for group, sides in sides_of.items() if drifts and not paired}
     of_families = dict(zip(families, _holm([_chance(difference) for difference in families.values()]), strict=True))
-    metrics = [_difference([metric], paired) for metric in series]
+    metrics = [_difference([metric], _sides([metric]), paired) for metric in series]
     tested = [number for number, metric in enumerate(series) if not metric.counts]
     named = _benjamini_hochberg([_chance(metrics[number]) for number in tested])
     of_metrics = dict(zip(tested, named, strict=True))
@@ -125,6 +126,10 @@ def compared(
     )
 
 
+_Sides = tuple[Mapping[str, float], Mapping[str, float]]
+"""The level in each session before and after."""
+
+
 class _Difference(NamedTuple):
     log: float  # logarithm of the ratio
     error: float  # its standard error, infinite if unknown
@@ -136,11 +141,9 @@ class _Difference(NamedTuple):
         return sum(self.sessions) > 2
 
 
-def _difference(members: Sequence[Series], paired: bool) -> _Difference:
-    """The difference of these metrics' mean; each is centred first, so a session may lack some of them."""
-    if not all(metric.before and metric.after for metric in members):
-        raise ValueError('a metric is compared where both sides have it')
-    earlier, later = _sides(members)
+def _difference(members: Sequence[Series], sides_of: _Sides, paired: bool) -> _Difference:
+    """The difference of these metrics' mean; each is centred first, so a session may lack some. sides_of: theirs"""
+    earlier, later = sides_of
     if paired:
         return _of_pairs({name: later[name] - value for name, value in earlier.items() if name in later})
     sides = [(side.values(), _mean(side.values())) for side in (earlier, later)]
@@ -154,7 +157,9 @@ def _difference(members: Sequence[Series], paired: bool) -> _Difference:
     return _Difference(log, error, df, sessions)
 
 
-def _sides(members: Sequence[Series]) -> tuple[Mapping[str, float], Mapping[str, float]]:
+def _sides(members: Sequence[Series]) -> _Sides:
+    if not all(metric.before and metric.after for metric in members):
+        raise ValueError('a metric is compared where both sides have it')
     return _of_sessions([metric.logs[0] for metric in members]), _of_sessions([metric.logs[1] for metric in members])
 
 
@@ -209,8 +214,8 @@ _ROUNDING = 1e-9
 
 
 def _mean(values: Collection[float]) -> float:
-    """Like statistics.fmean, which takes twice as long for a few values."""
-    return math.fsum(values) / len(values)
+    """Like statistics.fmean, which takes twice as long for a few values. Of many sessions there is one value each."""
+    return next(iter(values)) if len(values) == 1 else math.fsum(values) / len(values)
 
 
 def _sign(series: Series) -> int:

@@ -650,7 +650,7 @@ def test_a_stall_between_launches_is_waited_for_and_recorded(lab, stub_fio, monk
     ran = lab.run(lab.plan(stub_fio()))
     labelled = [sample for sample in ran.records.samples if any(label.rule == 'P17b' for label in sample.findings)]
     assert ran.end.reason == 'finished' and len(labelled) == 1
-    assert labelled[0].valid and 'it did not answer for' in labelled[0].findings[-1].sentence
+    assert labelled[0].valid and f'{lab.target} did not answer for' in labelled[0].findings[-1].sentence
 
 
 def test_a_file_system_that_does_not_come_back_ends_the_launches(lab, stub_fio, monkeypatch):
@@ -674,7 +674,7 @@ def test_a_call_between_launches_that_was_long_in_returning_is_a_stall_too(lab, 
     monkeypatch.setattr(Blocked, 'since', lambda self: next(seconds, 0.0))
     ran = lab.run(lab.plan(stub_fio()))
     stalls = [label.sentence for sample in ran.records.samples for label in sample.findings if label.rule == 'P17b']
-    assert ran.end.reason == 'finished' and len(stalls) == 1 and 'it did not answer for 33 s' in stalls[0]
+    assert ran.end.reason == 'finished' and len(stalls) == 1 and f'{lab.target} did not answer for 33 s' in stalls[0]
 
 
 def test_a_lost_connection_makes_its_point_invalid(lab, stub_fio, monkeypatch):

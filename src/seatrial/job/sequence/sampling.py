@@ -60,9 +60,8 @@ def take(
     attempt.make(trial.plan.seed + block)
     stalled_s += trial.blocked.since()
     if stalled_s:
-        attempt.findings.append(
-            finding('P17b', f'it did not answer for {stalled_s:.0f} s before or after this launch')
-        )
+        silent = f'{_place(trial)} did not answer for {stalled_s:.0f} s before or after this launch'
+        attempt.findings.append(finding('P17b', silent))
     if attempt.measurement is None:
         trial.signals.check()  # Slurm ends the engine and the runner together
     command, processes, raw = attempt.command, attempt.processes, os.path.basename(attempt.raw)
@@ -329,6 +328,12 @@ class _Attempt:
         return breaches + self.trial.layouts.findings(self.directory, self.launch)
 
 
+def _place(trial: Trial) -> str:
+    """The path of the target, and where it is mounted from."""
+    path = trial.plan.target.path
+    return path + mounted_from(trial.setup.driver, path)
+
+
 def _stalled_s(trial: Trial) -> float:
     """Seconds of waiting until the file system answers, in the target and in the run's own directory."""
     trial.signals.check()
@@ -337,8 +342,7 @@ def _stalled_s(trial: Trial) -> float:
     stalled = blocked.wait(target.path, target.recovery_limit_s, trial.signals.stopping, below)
     trial.signals.check()
     if not stalled.answers:
-        silent = f'{target.path}{mounted_from(trial.setup.driver, target.path)} has not answered'
-        raise Refused(finding('P17a', f'{silent} for {stalled.seconds:.0f} s').sentence)
+        raise Refused(finding('P17a', f'{_place(trial)} has not answered for {stalled.seconds:.0f} s').sentence)
     return stalled.seconds
 
 

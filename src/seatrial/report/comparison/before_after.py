@@ -370,4 +370,4 @@ def family_of(row: Mapping[str, Any]) -> str:
 
 
 def _mean(sessions: Mapping[str, Sequence[float]]) -> float:
-    return fmean(math.fsum(values) / len(values) for values in sessions.values())
+    return fmean(values[0] if len(values) == 1 else math.fsum(values) / len(values) for values in sessions.values())
