@@ -184,6 +184,8 @@ def test_a_spack_that_is_there_is_not_written_to_and_brings_no_upstreams(install
     install, _ = installed_once
     config = install.prefix / 'config'
     assert (config / 'upstreams.yaml').read_text() == 'upstreams:: {}\n'
+    repositories = [f'{install.top}/spack-env/spack_repo/seatrial', str(install.repo.parent)]
+    assert yaml.safe_load((config / 'repos.yaml').read_text()) == {'repos:': repositories}
     assert f'source_cache: "{install.prefix}/cache/sources"' in (config / 'config.yaml').read_text()
 
 

@@ -1,4 +1,4 @@
-"""ci/test, ci/quickstart --offline, ci/lock and ci/wheel.py: what each of them runs, wants and leaves."""
+"""ci/test, ci/quickstart --offline, ci/bundle, ci/lock and ci/wheel.py: what each of them runs, wants and leaves."""
 
 import hashlib
 import os
@@ -202,6 +202,17 @@ def wanted(repository):
 def test_a_lock_has_what_pyproject_asks_for(repository, wanted, name, python, machine):
     lock = read((repository / 'ci' / name).read_text())
     assert lacking(lock, wanted(LOCKS[name]), python, machine) == []
+
+
+@pytest.mark.parametrize('python', PYTHONS)
+def test_what_a_bundle_fetches_for_another_python_has_no_marker_that_this_one_would_evaluate(
+    repository, wanted, python
+):
+    (program,) = re.findall(r"^THERE='$(.*?)^'$", (repository / 'ci' / 'bundle').read_text(), re.M | re.S)
+    argv = [sys.executable, '-c', program, python, 'aarch64', repository / 'ci' / 'requirements.txt']
+    fetched = read(subprocess.run(argv, capture_output=True, check=True, text=True).stdout)
+    assert {marker for _, _, marker in fetched} == {''}
+    assert lacking(fetched, [*wanted(()), 'rpds-py'], python, 'aarch64') == []
 
 
 def test_what_is_added_and_not_locked_is_seen(repository, wanted):
