@@ -507,7 +507,7 @@ def test_what_another_one_has_measured_meanwhile_is_not_measured_again(on_site, 
         (['--reason=x'], '--waive ID'),
         (['--waive=1.1', '--remark=1.1', '--reason=x', '--by=y'], 'one of them'),
         (['--state=broken'], 'degraded'),
-        (['--milestone=M1', '--criterion=1.2'], 'no criterion is left'),
+        (['--milestone=M1', '--criterion=1.2'], 'no criterion matches both'),
     ],
 )
 def test_what_is_not_in_the_contract_is_refused_before_anything_runs(on_site, contract, site, arguments, words):

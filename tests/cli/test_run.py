@@ -13,6 +13,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 import pytest
+from fasteners import InterProcessReaderWriterLock
 
 from fuse_lab import dead
 from local_site import LocalSite, trial, writes
@@ -203,12 +204,13 @@ def test_neither_variables_of_reframe_nor_settings_take_its_files_out_of_the_ses
     assert (len(list(folder.glob('reframe/stage/*'))), elsewhere.exists()) == (1, False), done.out
 
 
-def test_reframe_is_ended_that_does_not_end_after_its_last_case(on_site, site, monkeypatch):
-    made = carry_out.reframe_argv
-    hanging = ('sh', '-c', '"$@"; exec sleep 600', 'sh')
-    monkeypatch.setattr(carry_out, 'reframe_argv', lambda *session: [*hanging, *made(*session)])
+def test_reframe_is_ended_that_waits_for_its_results_database_after_its_last_case(
+    on_site, site, monkeypatch, tmp_path
+):
+    site.change("f'{REFRAME}/results.db'", repr(str(tmp_path / 'results.db')), 'settings.py')
     monkeypatch.setattr(carry_out, 'AFTER_LAST_S', 1.0)
-    done = on_site('run', 'Reads', '--profile=smoke')
+    with InterProcessReaderWriterLock(tmp_path / '.db.lock').write_lock():
+        done = on_site('run', 'Reads', '--profile=smoke')
     (folder,) = site.sessions()
     assert f'ReFrame is ended: all cases had ended 1 s before; what it said: {folder}/reframe.out\n' in done.out
     assert json.loads((folder / 'results.json').read_text())['verdict'] != 'INCOMPLETE'

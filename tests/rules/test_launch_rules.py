@@ -412,7 +412,7 @@ def test_t19a_any_of_the_phases_of_a_launch_can_be_too_short(create):
     (made,) = create.measurement.metrics
     short = made._replace(name='directory_create', seconds=0.01, task_seconds=())
     both = changed(create, metrics=(made, short))
-    assert 'directory_create took 0.0100 s by a clock that counts 0.001 s' in said(both)
+    assert 'directory_create took 0.0100 s, timed with a resolution of 0.001 s' in said(both)
 
 
 # T20: work, not waiting
@@ -438,7 +438,7 @@ def test_t20a_what_may_be_short_is_labelled_and_valid(lenient):
     waiting = rated(lenient, task_seconds=(0.2, 0.5))
     assert broken(lenient) == []
     assert broken(short) == broken(waiting) == ['T20a'] and RULES['T20a'].effect == 'label'
-    assert said(short).startswith('file_create took 0.0100 s by a clock that counts 0.001 s; ')
+    assert said(short).startswith('file_create took 0.0100 s, timed with a resolution of 0.001 s; ')
     assert said(waiting).startswith('file_create: phase too short (2 s): 75 % idle; ')
 
 

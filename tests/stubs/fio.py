@@ -11,6 +11,7 @@ All orders whose expression is found in the end of the job file's path count, th
 <case>/raw/<launch number>-<stage>-<operation>@<point>.fio. It sleeps for the seconds of its order, or for its bytes
 over the order's rate (B/s, or files/s), and claims that time; or the runtime_ms of the order, taken in turn by the
 launch's number. Of random I/O it claims the order's "iops" a job, each transfer of "latency_ns", both taken in turn.
+What is in the order's "job" and "io" stands so in the report of each job, and in that of its one direction.
 Each launch adds a line to <program>.log: time, pid, directory, job file.
 """
 
@@ -231,8 +232,10 @@ def said(template, common, jobs, order, number):
             latency_ns = 500_000 * runtime // max(1, share)
             latencies = {'mean': float(latency_ns), 'N': share, 'bins': {str(latency_ns): share}}
             done['clat_ns'] = dict(done['clat_ns'], **latencies)
+        done.update(order.get('io', {}))
         failed, error = order.get('error', ('', 0))
         job = dict(form, jobname=name, error=error if failed == name else 0, write=form['read'])
+        job.update(order.get('job', {}))
         job.update({'job options': options, operation: done})
         report['jobs'].append(job)
     return report

@@ -43,10 +43,10 @@ from seatrial.workload.words import counted
 @click.option('--milestone', help='Only the criteria of this milestone.')
 @click.option('--criterion', 'ids', multiple=True, metavar='ID', help='Only this criterion; may be repeated.')
 @click.option('--state', default='', help="Of the system now, in the contract's words; without it in good order.")
-@click.option('--again', is_flag=True, help='One more allocation of each, whatever there is.')
+@click.option('--again', is_flag=True, help='Measure one more allocation of each criterion, even if it is decided.')
 @click.option('--judge', 'judge_only', is_flag=True, help='Run nothing: judge what there is, and write the protocol.')
-@click.option('--waive', metavar='ID', help='Put down that the customer does without this criterion; runs nothing.')
-@click.option('--remark', metavar='ID', help='Put down a remark on this criterion; runs nothing.')
+@click.option('--waive', metavar='ID', help='Record that the customer waives this criterion; runs nothing.')
+@click.option('--remark', metavar='ID', help='Record a remark on this criterion; runs nothing.')
 @click.option('--reason', help='Why, with --waive or --remark.')
 @click.option('--by', help='Who says so, with --waive or --remark.')
 @fit_option
@@ -110,7 +110,7 @@ def _chosen(
     chosen = [test for test in tests if test.criterion.id in (ids or known)]
     chosen = [test for test in chosen if milestone in (None, test.criterion.milestone)]
     if not chosen:
-        raise click.UsageError('no criterion is left; take --milestone or --criterion away')
+        raise click.UsageError('no criterion matches both --milestone and --criterion; leave one of them out')
     return chosen
 
 
@@ -120,7 +120,7 @@ def _said(
     id = waive or remark
     if id is None:
         if reason or by:
-            raise click.UsageError('--reason and --by belong to --waive ID or --remark ID')
+            raise click.UsageError('--reason and --by need --waive ID or --remark ID')
         return None
     known = [test.criterion.id for test in tests]
     if waive and remark:

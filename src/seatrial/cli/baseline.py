@@ -195,9 +195,9 @@ def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
         elif valid['unit'].n_unique() > 1:
             left_out.append(f'{name}: in {" and ".join(sorted(set(valid["unit"])))}; name sessions of one unit')
         elif CACHED in set(valid['cache']):
-            left_out.append(f'{name}: it came from a cache, which decides no reference')
+            left_out.append(f'{name}: it was read from a cache, and no reference is made of that')
         elif (own_baseline := baseline_of(samples, len(groups))).width > WIDEST:
-            left_out.append(f'{name}: it varies so much that nothing could fail; take more sessions')
+            left_out.append(f'{name}: it varies too much for a bound that any session could miss; take more sessions')
         else:
             baselines.append(_Found(tuple(case), str(metric), of_metric['unit'][0], own_baseline, sessions))
     return baselines, left_out

@@ -37,7 +37,7 @@ from seatrial.workload.words import counted, joined
 LEFT = 13  # something that should go could not, or not yet
 STALE = 'stale lock'
 DEAD = 'lock of a dead session'
-SILENT = 'lock that is stale soon: nobody seems to work under it, but a job elsewhere may'
+SILENT = 'lock that soon counts as stale: no process here uses it, but a job on another node may'
 
 
 @click.command()

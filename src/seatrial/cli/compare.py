@@ -124,7 +124,7 @@ def _choose(
 ) -> None:
     """Shows the configurations, and which one the requirements choose. Raises UsageError."""
     if require and by is None:
-        raise click.UsageError('--require without what to choose by; add --maximise write, or another column')
+        raise click.UsageError('--require needs a column to choose by; add --maximise write, or name another column')
     column = next((column for column in COLUMNS if column.name == by), None)
     try:
         requirements = [requirement(text, COLUMNS) for text in require]

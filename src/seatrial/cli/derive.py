@@ -55,9 +55,11 @@ def derive(
             f"'{name}' is no name of a check; write a capital, then letters and digits: NightlyRun"
         )
     if ageing and (operation or mount or case):
-        raise click.UsageError('--operation, --mount and --check are of a replay; leave them out, or --ageing')
+        raise click.UsageError(
+            '--operation, --mount and --check belong to a replay; leave out either these or --ageing'
+        )
     if len(logs) > 1 and not ageing:
-        raise click.UsageError(f'one log is replayed, and {len(logs)} are given; name one, or add --ageing')
+        raise click.UsageError(f'a replay takes one log, and {len(logs)} are given; name one, or add --ageing')
     site = answering(site_folder)
     try:
         if ageing:  # a tree is for any number of tasks, so trial.yaml needs no entry of its own

@@ -180,16 +180,18 @@ def import_(files: tuple[Path, ...], site_folder: Path) -> None:
         content = content_of(file)
         rows = content if isinstance(content, str) else rows_in(content)
         if isinstance(rows, str):
-            raise click.UsageError(f'{file}: {rows}; nothing was taken')
+            raise click.UsageError(f'{file}: {rows}; nothing was imported')
         for of_session in rows.partition_by('session', maintain_order=True):
             name = of_session['session'][0]
             if not SESSION.fullmatch(name):
-                raise click.UsageError(f'{file}: {shown_text(name)} is no name of a session; nothing was taken')
+                raise click.UsageError(f'{file}: {shown_text(name)} is no name of a session; nothing was imported')
             there = taken.get(name)
             if there is None and name in known:
                 there = read(folder, named={name}).rows
             if there is not None and there.height and not there.equals(of_session):
-                raise click.UsageError(f'{file}: session {name} is there with other rows; nothing was taken')
+                raise click.UsageError(
+                    f'{file}: session {name} is in the history with other rows; nothing was imported'
+                )
             taken[name] = of_session
     new = [name for name in sorted(taken) if name not in known]
     site.make_directories()

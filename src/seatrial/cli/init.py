@@ -85,7 +85,7 @@ def _begin_check(home: Path, name: str) -> int:
     folders = [Path(folder) for folder in check_folders(home)]
     if not re.fullmatch('[A-Z][A-Za-z0-9]*', name) or name in load_checks(*filter(Path.is_dir, folders)):
         raise click.UsageError(
-            f'{shown(name)} is the name of a check already, or none of a class; write one as ReadBack'
+            f'{shown(name)} is the name of another check, or is no name of a class; write one such as ReadBack'
         )
     target = folders[1] if folders[1:] else home / OWN_CHECKS
     file = target / 'own' / f'{re.sub("(?<!^)(?=[A-Z])", "_", name).lower()}.py'

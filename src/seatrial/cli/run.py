@@ -50,7 +50,7 @@ def run(
     if ab:
         given = click.get_current_context().get_parameter_source('site_folder')
         if label or asked.destructive or given is ParameterSource.COMMANDLINE:
-            why = '--ab has the folders and the labels, and takes no servers away'
+            why = '--ab names the folders and the labels itself, and starts no actions on servers'
             raise click.UsageError(f'{why}; leave out --site, --label and --destructive')
 
         is_given = click.get_current_context().get_parameter_source('checks') is not ParameterSource.DEFAULT

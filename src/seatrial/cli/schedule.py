@@ -25,7 +25,9 @@ from seatrial.site.model import parse_duration
 
 
 @click.command()
-@click.option('--install', 'mode', flag_value='install', help='Enable it; what is enabled already is left.')
+@click.option(
+    '--install', 'mode', flag_value='install', help='Enable the schedule; one that is enabled already stays as it is.'
+)
 @click.option('--remove', 'mode', flag_value='remove', help='Disable it; a session that runs goes on.')
 @click.option('--now', 'mode', flag_value='now', help='Do what the job does, now: run, export, and notify.')
 @click.option('--at', metavar='HH:MM', help="Time of day, where it is not trial.yaml's.")

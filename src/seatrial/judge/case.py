@@ -45,7 +45,7 @@ from seatrial.workload.registry import kind_of, metrics_at
 from seatrial.workload.words import counted, span
 
 NO_CRITERION = (
-    'no criterion: an acceptance is compared with something; '
+    'no criterion: an acceptance needs something to compare with; '
     'write a contract.yaml for seatrial accept, or enforce an expectation in trial.yaml'
 )
 _NO_CRITERIA = Criteria()

@@ -71,7 +71,10 @@ def judge_metric(
         verdict, why = Verdict.INVALID, f'A2: {finding("A2", censored[0].figure).sentence}'
     if blurred and verdict in (Verdict.MEASURED, Verdict.INCONCLUSIVE):
         took_s, clock_s = getattr(blurred.metric(what.name), 'seconds', 0.0), blurred.clock_s
-        verdict, why = Verdict.MEASURED, f'no figure: it took {took_s:.2g} s by a clock that counts {clock_s:g} s'
+        verdict, why = (
+            Verdict.MEASURED,
+            f'no figure: it took {took_s:.2g} s, timed with a resolution of {clock_s:g} s',
+        )
     if not kind.moves_data:
         not_storage = not_storage or short_phase(valid, what.name) or ''
     # Only for the metric named like the phase: other metrics of a launch have the same tasks.

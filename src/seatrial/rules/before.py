@@ -147,7 +147,7 @@ def room_enough(environment: Environment) -> Optional[str]:
 @_label(
     'P9d',
     'Free room and quotas could be asked',
-    'look at the quota by hand, or set limits in trial.yaml that surely fit',
+    'check the quota by hand, or set limits in trial.yaml that lie below it',
     'P9',
 )
 def room_is_seen(environment: Environment) -> Optional[str]:
@@ -189,7 +189,7 @@ def limit_within_the_sites(environment: Environment) -> Optional[str]:
 
 @_refuse(
     'P9c',
-    'A fullness that is to be reached is not reached yet',
+    'The file system is less full than the fullness that is to be reached',
     'raise fullness in trial.yaml, or free space',
     'nothing would be filled, and so nothing measured',
 )
@@ -198,7 +198,7 @@ def not_full_yet(environment: Environment) -> Optional[str]:
     path, meant = plan.target.path, plan.points[0].fullness
     if not meant or (used is not None and used < round(100 * meant)):
         return None
-    how = 'as full as nobody sees' if used is None else f'{used} % full'
+    how = 'full to an unknown degree' if used is None else f'{used} % full'
     return f'{path} is {how}, and {meant:.0%} is meant'
 
 

@@ -564,7 +564,7 @@ _invalid_metadata(
 def _quantised(launched: Launched) -> OfMetrics:
     clock_s = launched.measurement.clock_s
     return [
-        (metric.name, f'{metric.name} took {metric.seconds:.4f} s by a clock that counts {clock_s:g} s')
+        (metric.name, f'{metric.name} took {metric.seconds:.4f} s, timed with a resolution of {clock_s:g} s')
         for metric in _timed(launched)
         if metric.seconds < QUANTA * clock_s
     ]

@@ -26,7 +26,7 @@ from seatrial.site.profile import PROFILES
 from seatrial.workload.words import by_key
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-SMOKE = REPOSITORY / 'tests' / 'transcripts' / 'seatrial' / 'smoke-session.tar.xz'
+RECORDED = REPOSITORY / 'tests' / 'transcripts' / 'seatrial'
 VOID = {'meta', 'link', 'br', 'wbr'}
 
 
@@ -58,17 +58,28 @@ class Words(HTMLParser):
             self.unfolded += 0 if folded else result
 
 
-@pytest.fixture(scope='module')
-def smoke(tmp_path_factory):
-    """The evidence of a smoke test of 30 cases, as it was measured in a virtual machine."""
-    folder = tmp_path_factory.mktemp('sessions') / '20261128T071623-a45262'
-    with tarfile.open(SMOKE) as archive:
+def recorded(folder, profile):
+    """The evidence of a session that was measured in a virtual machine, unpacked into the folder."""
+    with tarfile.open(RECORDED / f'{profile}-session.tar.xz') as archive:
         archive.extractall(folder, filter='data')
     cases = [read_case(file)[:2] for file in sorted(folder.glob('cases/*/plan.json'))]
     checks = load(REPOSITORY / 'checks')
     criteria = {plan.case: Criteria(tuple(checks[plan.case.check].expectations)) for plan, _ in cases}
-    result = judge_session(folder.name, 'smoke', judge_cases(cases, criteria), criteria, [])
-    return evidence_in(folder, cases, result, site='local', label='smoke', not_applicable=not_applicable_of(folder))
+    result = judge_session(folder.name, profile, judge_cases(cases, criteria), criteria, [])
+    label = PROFILES[profile].label
+    return evidence_in(folder, cases, result, site='local', label=label, not_applicable=not_applicable_of(folder))
+
+
+@pytest.fixture(scope='module')
+def smoke(tmp_path_factory):
+    """A smoke test of 30 cases."""
+    return recorded(tmp_path_factory.mktemp('sessions') / '20261128T071623-a45262', 'smoke')
+
+
+@pytest.fixture(scope='module')
+def first(tmp_path_factory):
+    """The session of ci/quickstart: the first look, with fio."""
+    return recorded(tmp_path_factory.mktemp('sessions') / '20261128T164553-f6dc5a', 'first')
 
 
 def failing(make, number):
@@ -79,10 +90,11 @@ def failing(make, number):
     return make.session(*(replace(case, plan=plan, result=replace(case.result, case=plan.case)) for plan in plans))
 
 
-def test_a_smoke_test_of_30_cases_is_a_page_of_1200_words_unfolded_and_of_12000_in_all(smoke):
-    html = page(smoke)
+@pytest.mark.parametrize(('session', 'cases'), [('first', 7), ('smoke', 30)])
+def test_a_recorded_session_is_a_page_of_1200_words_unfolded_and_of_12000_in_all(request, session, cases):
+    html = page(request.getfixturevalue(session))
     words = Words(html)
-    assert '30 cases' in html
+    assert f'{cases} cases' in html
     assert words.unfolded <= 1200 and words.all <= 12_000, (words.unfolded, words.all)
 
 
@@ -91,10 +103,11 @@ def test_however_much_fails_a_page_has_1200_words_unfolded(make):
     assert {name for name, session in sessions.items() if Words(page(session)).unfolded > 1200} == set()
 
 
-def test_the_end_of_a_session_takes_25_rows_of_a_terminal_of_which_the_first_is_the_verdict(smoke, make):
-    for evidence in (smoke, failing(make, 40), make.varied()):
+def test_the_end_of_a_session_takes_25_rows_of_a_terminal_of_which_the_first_is_the_verdict(first, smoke, make):
+    for evidence in (first, smoke, failing(make, 40), make.varied()):
         screen = Console(file=io.StringIO(), width=200, highlight=False, markup=False)
-        session = Session('s', Path('s'), load_site(REPOSITORY / 'site-config' / 'local'), PROFILES['smoke'], ())
+        profile = PROFILES[evidence.result.profile]
+        session = Session('s', Path('s'), load_site(REPOSITORY / 'site-config' / 'local'), profile, ())
         show(screen, session, [(case.plan, case.records) for case in evidence.cases], evidence.result)
         lines = screen.file.getvalue().splitlines()
         assert evidence.result.verdict.value in lines[0]
