@@ -40,7 +40,7 @@ EXTERNALS = {
 _SONAMES = {
     'boost': r'libboost_\w+\.so',
     'gcc-runtime': r'lib(gcc_s|stdc\+\+|gfortran|atomic|quadmath|gomp)\.so',
-    'glibc': r'(lib(c|m|pthread|dl|rt)|ld-linux[\w-]*)\.so',
+    'glibc': r'(lib(c|m|mvec|pthread|dl|rt)|ld-linux[\w-]*)\.so',
     'libaio': r'libaio\.so',
     'mpich': r'libmpi(ch)?\.so',
     'ncurses': r'lib(ncurses|tinfo)w?\.so',
