@@ -2,12 +2,16 @@
 
 check.py spack CORE REPOSITORY LEAST      the folders of Spack and of its package repository
 check.py lock SPACK_YAML LOCK SYSTEM      the lock against what is asked for
+check.py externals LOCK [NAME]..          that the site's externals are on this host
 check.py installed LOCK DATABASE [NAME].. what is installed against the lock
+check.py linked LOCK DATABASE             what the programs load beside what the lock has; a caveat, and no fault
 """
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -19,12 +23,14 @@ from seatrial.site.spack_env import (
     core_fault,
     faults_of_installation,
     faults_of_lock,
+    missing_externals,
+    not_locked,
     unable,
 )
 
 
 def faults(what: str, *arguments: str) -> list[str]:
-    """The faults of one of the three."""
+    """The faults of one of these."""
     if what == 'spack':
         core, repository, least = arguments
         texts = [Path(core, 'lib/spack/spack/__init__.py'), Path(repository, 'repo.yaml')]
@@ -39,8 +45,17 @@ def faults(what: str, *arguments: str) -> list[str]:
         return faults_of_lock(
             yaml.safe_load(Path(environment).read_text()), json.loads(Path(lock).read_text()), system
         )
+    if what == 'externals':
+        lock, *programs = arguments
+        absent = [database for database in upstreams(lock) if not database.is_file()]
+        return [
+            *(f'upstreams in site.yaml: {file} is not there; name the install_tree of a Spack' for file in absent),
+            *missing_externals(json.loads(Path(lock).read_text()), programs),
+        ]
     lock, database, *programs = arguments
-    fixed, installed = json.loads(Path(lock).read_text()), json.loads(Path(database).read_text())
+    fixed, installed = json.loads(Path(lock).read_text()), all_installed(lock, database)
+    if what == 'linked':
+        return not_locked(fixed, installed, lambda program: said_by('readelf', '-d', program))
     return [
         *faults_of_installation(fixed, installed, programs),
         *built_without_mpi(fixed, installed),
@@ -49,9 +64,26 @@ def faults(what: str, *arguments: str) -> list[str]:
     ]
 
 
-def said_by(program: str, option: str) -> str:
-    """What a program lists of itself; empty where it does not answer."""
-    answer = ask([program, option], ANSWER_S)
+def upstreams(lock: str) -> list[Path]:
+    """The databases of other installations that the site.yaml beside a lock lets Spack use."""
+    site = Path(lock).with_name('site.yaml')
+    named = (yaml.safe_load(site.read_text()) or {}).get('upstreams') or {}
+    return [Path(entry['install_tree'], '.spack-db', 'index.json') for entry in named.values()]
+
+
+def all_installed(lock: str, database: str) -> Mapping[str, Any]:
+    """The database of this prefix, with the records of its upstreams; there is none where these have everything."""
+    installs: dict[str, Any] = {}
+    for file in [*upstreams(lock), Path(database)]:
+        if file.is_file():
+            records = json.loads(file.read_text())['database']['installs']
+            installs.update({hash_: record for hash_, record in records.items() if record['installed']})
+    return {'database': {'installs': installs}}
+
+
+def said_by(*command: str) -> str:
+    """What a command says; empty where it does not answer."""
+    answer = ask(list(command), ANSWER_S)
     return answer.stdout if answer and answer.exit_status == 0 else ''
 
 

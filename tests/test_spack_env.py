@@ -13,6 +13,7 @@ import yaml
 
 from local_site import login
 from seatrial.job.sequence.provenance import build_of, library_of
+from seatrial.site.spack_env import EXTERNALS as EXTERNALS_OF_LOCK
 from seatrial.site.spack_env import faults_of_installation
 
 pytestmark = pytest.mark.slow
@@ -31,7 +32,7 @@ arch) echo debian12 ;;
 concretize) [ -f "$environment/spack.lock" ] || cp "$SPACK_LOCK" "$environment/spack.lock" ;;
 install)
     mkdir -p "$environment/../opt/.spack-db"
-    cp "$SPACK_DATABASE" "$environment/../opt/.spack-db/index.json" ;;
+    [ ! -f "$SPACK_DATABASE" ] || cp "$SPACK_DATABASE" "$environment/../opt/.spack-db/index.json" ;;
 esac
 """
 
@@ -123,7 +124,12 @@ class Installer:
         self.repo.parent.mkdir(parents=True)
         self.repo.write_text('repo:\n  namespace: builtin\n  api: v2.0\n')
         self.lock, self.database = folder / 'made.lock', folder / 'index.json'
-        shutil.copy(FOLDER / 'spack.lock', self.lock)
+        # The externals of the lock are this host's, and here of a folder that has them.
+        usr = folder / 'usr'
+        self.lock.write_text((FOLDER / 'spack.lock').read_text().replace('"/usr', f'"{usr}'))
+        for name in (*EXTERNALS_OF_LOCK.values(), 'bin/gcc', 'bin/g++', 'bin/gfortran'):
+            (usr / name).parent.mkdir(parents=True, exist_ok=True)
+            (usr / name).touch()
         shutil.copy(REPOSITORY / 'tests' / 'transcripts' / 'spack' / 'index.json', self.database)
         pinned = dict(re.findall(r'^(\w+)=(.*)$', (FOLDER / 'pinned').read_text(), re.M))
         (self.prefix / 'python').mkdir(parents=True)
@@ -187,6 +193,27 @@ def test_a_spack_that_is_there_is_not_written_to_and_brings_no_upstreams(install
     repositories = [f'{install.top}/spack-env/spack_repo/seatrial', str(install.repo.parent)]
     assert yaml.safe_load((config / 'repos.yaml').read_text()) == {'repos:': repositories}
     assert f'source_cache: "{install.prefix}/cache/sources"' in (config / 'config.yaml').read_text()
+
+
+def test_an_external_that_is_not_on_this_host_is_a_fault_before_anything_is_built(install):
+    (install.lock.parent / 'usr' / 'include' / 'zlib.h').unlink()
+    done = install('--site', install.site)
+    assert (done.returncode, install.called('install')) == (64, [])
+    assert f'zlib@1.2.13 is an external, and {install.lock.parent}/usr/include/zlib.h is not there' in done.stderr
+    assert install('--site', install.site, programs=('ior',)).returncode == 0
+
+
+def test_installations_of_another_spack_count_where_the_site_names_it_as_an_upstream(install, tmp_path):
+    tree = tmp_path / 'apps'
+    with (install.site / 'spack' / 'x86_64' / 'site.yaml').open('a') as stream:
+        stream.write(f'upstreams: {{site: {{install_tree: {tree}}}}}\n')
+    done = install('--site', install.site)
+    assert (done.returncode, install.called('install')) == (64, [])
+    assert f'{tree}/.spack-db/index.json is not there' in done.stderr
+    (tree / '.spack-db').mkdir(parents=True)
+    install.database.rename(tree / '.spack-db' / 'index.json')  # and none is made below the prefix
+    assert install('--site', install.site).returncode == 0
+    assert all('--upstream-modules' in call for call in install.called('module'))
 
 
 def test_a_site_without_externals_is_told_what_finds_them_once_spack_is_there(install):

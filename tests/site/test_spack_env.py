@@ -13,6 +13,8 @@ from seatrial.site.spack_env import (
     core_fault,
     faults_of_installation,
     faults_of_lock,
+    missing_externals,
+    not_locked,
     unable,
 )
 
@@ -246,3 +248,21 @@ REPOSITORY = 'repo:\n  namespace: builtin\n  api: v2.0\n'
 )
 def test_a_spack_is_refused_for_its_version_or_package_api(core, repository, words):
     assert core_fault(core, repository, (1, 0)) == words
+
+
+def test_what_a_program_is_linked_with_and_its_part_of_the_lock_lacks_is_a_caveat(lock, database, repository):
+    text = (repository / 'tests' / 'transcripts' / 'spack' / 'readelf-fio.txt').read_text()
+    (caveat,) = not_locked(lock, database, lambda program: text if program.endswith('/fio') else '')
+    # zlib is a dependency of fio in the lock, libaio is not: its configure takes what it finds.
+    assert 'libtcmalloc_minimal.so.4, libnuma.so.1, libaio.so.1 ' in caveat
+    assert not any(name in caveat for name in ('libz.so', 'libm.so', 'libmvec.so', 'libc.so'))
+
+
+def test_externals_are_looked_for_below_their_prefix_and_only_those_of_the_programs(lock, tmp_path):
+    for spec in lock['concrete_specs'].values():
+        spec.pop('external', None)
+    spec_of(lock, 'zlib')['external'] = {'path': str(tmp_path), 'extra_attributes': {}}
+    spec_of(lock, 'gcc')['external'] = {'path': '/', 'extra_attributes': {'compilers': {'c': str(tmp_path / 'gcc')}}}
+    assert [fault.split()[0] for fault in missing_externals(lock, ['fio'])] == ['gcc@12.2.0', 'zlib@1.2.13']
+    (tmp_path / 'gcc').touch()
+    assert missing_externals(lock, ['ior']) == []

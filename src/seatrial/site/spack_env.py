@@ -5,7 +5,7 @@ installation database (version 8), lib/spack/spack/__init__.py of its core and r
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +20,38 @@ _INTERFACES = {
     'ior': (('bin/ior', '-h', 'MPIIO', 'let site.yaml name an MPI with MPI-IO'),),
 }
 """By the package: a program, what makes it list its interfaces, one that it must have, and the remedy."""
+
+EXTERNALS = {
+    'autoconf': 'bin/autoconf',
+    'automake': 'bin/automake',
+    'boost': 'include/boost/version.hpp',
+    'gmake': 'bin/make',
+    'libaio': 'include/libaio.h',
+    'libtool': 'bin/libtoolize',
+    'm4': 'bin/m4',
+    'mpich': 'bin/mpicc',
+    'numactl': 'include/numa.h',
+    'openmpi': 'bin/mpicc',
+    'pkgconf': 'bin/pkg-config',
+    'zlib': 'include/zlib.h',
+}
+"""By the package: a file below its prefix without which nothing can be built with it."""
+
+_SONAMES = {
+    'boost': r'libboost_\w+\.so',
+    'gcc-runtime': r'lib(gcc_s|stdc\+\+|gfortran|atomic|quadmath|gomp)\.so',
+    'glibc': r'(lib(c|m|mvec|pthread|dl|rt)|ld-linux[\w-]*)\.so',
+    'libaio': r'libaio\.so',
+    'mpich': r'libmpi(ch)?\.so',
+    'ncurses': r'lib(ncurses|tinfo)w?\.so',
+    'numactl': r'libnuma\.so',
+    'openmpi': r'lib(mpi|open-rte|open-pal)\.so',
+    'zlib': r'libz\.so',
+}
+"""By the package: the names of its libraries, of which an external says nothing."""
+
+_NEEDED = re.compile(r'\(NEEDED\).*\[([^]]+)\]')
+_PROGRAMS = {'ior': ('bin/ior', 'bin/mdtest'), 'fio': ('bin/fio',), 'elbencho': ('bin/elbencho',)}
 
 _LINKED = {'ior': ('bin/ior', 'bin/mdtest'), 'darshan-runtime': ('lib/libdarshan.so',)}
 
@@ -155,6 +187,49 @@ def unable(lock: Mapping[str, Any], database: Mapping[str, Any], output_of: Call
     return faults
 
 
+def missing_externals(lock: Mapping[str, Any], programs: Sequence[str] = ()) -> list[str]:
+    """A fault for each external that these programs are built with and that this host lacks: a configure would
+    silently omit what needs it. programs: of the lock; empty: all"""
+    specs = lock['concrete_specs']
+    roots = [root['hash'] for root in lock['roots'] if not programs or specs[root['hash']]['name'] in programs]
+    faults = []
+    for spec in (specs[hash_] for hash_ in _needed(specs, roots, {'build', 'link', 'run'})):
+        external = spec.get('external') or {}
+        compilers = (external.get('extra_attributes') or {}).get('compilers', {})
+        absent = [path for path in compilers.values() if not Path(path).is_file()]
+        file = EXTERNALS.get(spec['name'])
+        if external.get('path') and file and not any(Path(external['path']).glob(file)):
+            absent.append(f'{external["path"]}/{file}')
+        faults += [
+            f'{_named(spec)} is an external, and {path} is not there; install it, or correct its prefix in site.yaml'
+            for path in absent
+        ]
+    return faults
+
+
+def not_locked(lock: Mapping[str, Any], database: Mapping[str, Any], needed_of: Callable[[str], str]) -> list[str]:
+    """A caveat for each program that is linked with libraries of this host which are no dependency of it in the lock:
+    they can change while the lock stays the same. needed_of: the output of `readelf -d` for a program, or empty"""
+    specs, installs, caveats = lock['concrete_specs'], database['database']['installs'], []
+    for hash_, spec in specs.items():
+        for part in _PROGRAMS.get(spec['name'], ()) if hash_ in installs else ():
+            below = _needed(specs, [hash_], {'build', 'link', 'run'})
+            known = [_SONAMES[specs[each]['name']] for each in below if specs[each]['name'] in _SONAMES]
+            built = [installs[each]['path'] for each in below if each in installs and 'external' not in specs[each]]
+            file = Path(installs[hash_]['path'], part)
+            needed = _NEEDED.findall(needed_of(str(file)))
+            foreign = [
+                name
+                for name in needed
+                if not re.match('|'.join(known), name) and not any(Path(path, 'lib', name).exists() for path in built)
+            ]
+            if foreign:
+                caveats.append(
+                    f'{file} is linked with {", ".join(foreign)} of this host, which the lock does not pin'
+                )
+    return caveats
+
+
 def core_fault(core: str, repository: str, least: Version) -> str:
     """The reason why this Spack cannot be used, or empty. core: text of its lib/spack/spack/__init__.py; repository:
     text of repo.yaml; least: oldest usable core"""
@@ -209,12 +284,14 @@ def _provided(specs: Mapping[str, Any]) -> dict[str, set[str]]:
     return provided
 
 
-def _needed(specs: Mapping[str, Any], roots: Sequence[str]) -> list[str]:
-    """The hashes of roots and of their link and run dependencies, once each."""
+def _needed(
+    specs: Mapping[str, Any], roots: Sequence[str], kinds: Set[str] = frozenset({'link', 'run'})
+) -> list[str]:
+    """The hashes of roots and of their dependencies of these kinds, once each."""
     needed, rest = dict.fromkeys(roots), list(roots)
     while rest:
         for link in specs[rest.pop()].get('dependencies', ()):
-            if {'link', 'run'} & set(link['parameters']['deptypes']) and link['hash'] not in needed:
+            if kinds & set(link['parameters']['deptypes']) and link['hash'] not in needed:
                 needed[link['hash']] = None
                 rest.append(link['hash'])
     return list(needed)
