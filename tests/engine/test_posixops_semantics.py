@@ -1,6 +1,7 @@
 """What POSIX guarantees: each trial finds a file system that breaks it, and none that keeps it. The two tasks are
 threads; the file system is broken by replacing calls of os, fcntl and mmap as the trials see them."""
 
+import ctypes
 import errno
 import fcntl
 import mmap
@@ -13,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from seatrial.engine.barrier import TaskBarrier
-from seatrial.engine.posixops import semantics, task_pair
+from seatrial.engine.posixops import permissions, semantics, task_pair
 from seatrial.engine.posixops.semantics import GUARANTEES, TRIALS
 from seatrial.engine.posixops.task_pair import Pair
 from stand_in import Altered, in_threads
@@ -59,10 +60,24 @@ def blocks(path):
     return SimpleNamespace(st_size=semantics.HOLE, st_blocks=semantics.HOLE // 512)
 
 
+def few_blocks(path):
+    return SimpleNamespace(st_size=semantics.HOLE, st_blocks=1)
+
+
+def counting_no_directory(old, new):
+    if not os.path.isdir(old):
+        os.rename(old, new)
+
+
+def answering(result):
+    return lambda name, use_errno: SimpleNamespace(fallocate=lambda *arguments: result)
+
+
 def aged(path):
     return SimpleNamespace(st_mtime=time.time(), st_ctime_ns=0)
 
 
+AS_ROOT = dict.fromkeys(('setgroups', 'setgid', 'setuid'), nothing)  # a file system that refuses its users nothing
 # What is broken, by guarantee: the module that the trial sees, the names replaced, and what is said then.
 BREACHES = [
     ('read_after_close', os, {'read': lambda fd, size: b''}, "read '' instead of 'written'"),
@@ -107,22 +122,32 @@ BREACHES = [
     ('chmod', os, {'chmod': nothing}, 'saw 0644 instead of 0640'),
     ('chown', os, {'chown': fails_with(errno.EPERM)}, 'could not set its owner and group: Operation not permitted'),
     ('chown', os, {'stat': by_other(os.stat, lambda path: SimpleNamespace(st_uid=7, st_gid=8))}, 'saw 7:8 instead'),
-    ('times', os, {'utime': nothing}, 'before a write and'),
+    ('times', os, {'utime': nothing}, 'where it was set back to 1000000000'),
+    ('times', os, {'write': lambda fd, data: len(data)}, 'before a write and'),
     ('times', os, {'chmod': nothing}, 'ctime did not change in 0.1 s'),
-    ('times', os, {'stat': by_other(os.stat, aged)}, 'before a write and'),
+    ('times', os, {'stat': by_other(os.stat, aged)}, 'where it was set back to'),
+    ('times_after_2038', os, {'utime': lambda path, times: os.utime(path, (0, 0))}, 'mtime is 0, where it was set'),
     ('hard_links', os, {'link': shutil.copy}, 'saw 1 names of two files, then 1'),
     ('hard_links', os, {'link': fails_with(errno.EPERM)}, 'could not give it a second name: Operation not permitted'),
     ('symlinks', os, {'symlink': fails_with(errno.EPERM)}, 'could not link to it: Operation not permitted'),
     ('symlinks', os, {'readlink': lambda path: 'g'}, "it leads to 'g'"),
     ('unlink_of_open_file', os, {'pread': fails_with(errno.ESTALE)}, 'could not read what it has open: Stale'),
     ('full_directory', os, {'rmdir': nothing}, 'removed it'),
-    ('permissions', os, {'geteuid': lambda: 1000, 'chmod': nothing}, 'read it'),
+    ('links_after_renames', os, {'rename': nothing}, 'a file has 2 names, after a rename over one of two'),
+    ('links_after_renames', os, {'rename': counting_no_directory}, 'counted [3, 3] links of two directories instead'),
+    ('permissions', os, {'geteuid': lambda: 1000}, 'opened a file of mode 0'),
+    ('permissions', os, AS_ROOT, 'open() for reading of a file 0600 by user 61001 in no other group'),
+    ('fifo_permissions', os, AS_ROOT, 'open(O_RDWR) of a FIFO 0600 by user 61001 in no other group'),
+    ('directory_permissions', os, AS_ROOT, 'was not refused, where EACCES is due'),
+    ('sticky_directories', os, AS_ROOT, 'was not refused, where EPERM or EACCES is due'),
+    ('set_group_id', os, {'stat': lambda path: SimpleNamespace(st_uid=0, st_gid=7)}, 'st_gid is 7 and not 61002'),
+    ('ownership', os, AS_ROOT, 'st_uid is 0 and not 61000'),
+    ('paths_of_4095_bytes', os, {'makedirs': fails_with(errno.ENAMETOOLONG)}, 'could not make a file: File name too'),
     ('sparse_files', os, {'stat': blocks}, '16777216 B with one byte written take 16777216 B'),
     ('sparse_files', os, {'read': lambda fd, size: b'?' * size}, 'the hole does not read as zeros'),
     ('zero_fill', os, {'truncate': nothing}, 'read 10 B of 100 B, 5 of them wrong'),
-    ('fallocate', os, {'posix_fallocate': fails_with(errno.EOPNOTSUPP)}, 'could not reserve space: Operation not'),
-    ('fallocate', os, {'posix_fallocate': fails_with(errno.EBADF)}, 'reserve space: Operation not supported'),
-    ('fallocate', os, {'posix_fallocate': nothing}, 'the file has 0 B of 1 MiB'),
+    ('fallocate', ctypes, {'CDLL': answering(-1), 'get_errno': lambda: errno.EOPNOTSUPP}, 'reserve space: Opera'),
+    ('fallocate', ctypes, {'CDLL': answering(0)}, 'the file has 0 B of 1 MiB'),
     ('xattr', os, {'setxattr': fails_with(errno.ENOTSUP)}, 'could not set an attribute: Operation not supported'),
     ('xattr', os, {'removexattr': nothing, 'setxattr': nothing, 'getxattr': lambda path, name: b'kept',
                    'listxattr': lambda path: ['user.seatrial']}, 'still there after its removal'),
@@ -138,7 +163,8 @@ BREACHES = [
 ]  # fmt: skip
 
 IN_ONE_PROCESS = {'fcntl_lock'}  # keeps no lock from its own threads
-OF_THE_MACHINE = {'permissions', 'sparse_files', 'fallocate', 'xattr', 'direct_io'}
+OF_USERS = {guarantee.name for guarantee in permissions.GUARANTEES}
+OF_THE_MACHINE = {'sparse_files', 'fallocate', 'xattr', 'direct_io'} | (OF_USERS if os.geteuid() else set())
 
 
 @pytest.fixture(autouse=True)
@@ -154,7 +180,10 @@ def place(tmp_path, monkeypatch):
     ('name', 'module', 'names', 'words'), BREACHES, ids=[f'{b[0]}-{"-".join(b[2]) or "threads"}' for b in BREACHES]
 )
 def test_a_breach_is_seen_by_both_tasks_and_said(monkeypatch, name, module, names, words):
-    monkeypatch.setattr(semantics, module.__name__, Altered(module, **names))
+    if name in OF_USERS and 'geteuid' not in names and os.geteuid():
+        pytest.skip('needs root')
+    of_users = name in OF_USERS
+    monkeypatch.setattr(permissions if of_users else semantics, module.__name__, Altered(module, **names))
     one, other = facts(name)
     assert one == other
     assert one.holds is False
@@ -251,7 +280,26 @@ class TestRoot:
         monkeypatch.setattr(semantics, 'os', Altered(os, chown=squashed))
         assert facts('chown')[0].seen.endswith('as root may not give a file away here')
 
-    @pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
-    def test_permissions_say_nothing_to_root(self):
-        fact = facts('permissions')[0]
-        assert (fact.holds, fact.seen) == (None, 'root may read every file')
+    @pytest.mark.parametrize(
+        ('names', 'why'),
+        [
+            ({'geteuid': lambda: 1000}, 'it takes root, who can be two users'),
+            ({'setgroups': fails_with(errno.EPERM)}, 'root cannot be another user here (EPERM)'),
+            (
+                {'geteuid': lambda: 0, 'stat': lambda path: SimpleNamespace(st_uid=65534)},
+                'root is nobody to this file',
+            ),
+        ],
+    )
+    def test_who_cannot_be_two_users_is_told_why(self, monkeypatch, names, why):
+        if os.geteuid() and 'stat' in names:
+            pytest.skip('needs root')
+        monkeypatch.setattr(permissions, 'os', Altered(os, **names))
+        fact = facts('ownership')[0]
+        assert fact.holds is None
+        assert fact.seen.startswith(why if os.geteuid() == 0 or 'geteuid' in names else 'it takes root')
+
+
+def test_blocks_that_count_nothing_show_no_hole(monkeypatch):
+    monkeypatch.setattr(semantics, 'os', Altered(os, stat=few_blocks))
+    assert facts('sparse_files')[0].holds is None

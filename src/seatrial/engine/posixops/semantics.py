@@ -3,6 +3,7 @@ trial reads as one story of two tasks (task_pair.py). A step that fails with an 
 hold."""
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import io
@@ -14,7 +15,7 @@ from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
 
 from seatrial.engine.base import Outcome
-from seatrial.engine.posixops import integrity
+from seatrial.engine.posixops import integrity, permissions
 from seatrial.engine.posixops.integrity import WAYS_TO_WRITE
 from seatrial.engine.posixops.interactive import archive_entry, unpack
 from seatrial.engine.posixops.part import Guarantee, Part, declared
@@ -32,8 +33,9 @@ NAMES = 40  # of exclusive creation, and in an archive: few enough for a quota
 RACE_S = 0.3  # how long a name is renamed over
 COARSEST_S = 2.5  # of timestamps: some file systems keep whole seconds, and FAT two
 LONG_AGO = 1000000000.0
-HOLE = 1 << 24  # bytes
+HOLE, FULL = 1 << 24, 1 << 18  # bytes
 PAGE = 4096
+LONGEST_PATH = 4095  # bytes, without the one that ends it
 NOBODY = 65534
 
 Attempt = Callable[[Pair], Seen]
@@ -508,7 +510,9 @@ def _times(pair: Pair) -> Seen:
     before = pair.other('stat it', lambda: os.stat(path).st_mtime)
     pair.first('append to it', lambda: _write(path, b'2', os.O_APPEND))
     after = pair.other('stat it again', lambda: os.stat(path).st_mtime)
-    if before != LONG_AGO or not after > before:
+    if before != LONG_AGO:
+        return False, f'to {pair.other_one} mtime is {before:.0f}, where it was set back to {LONG_AGO:.0f}'
+    if not after > before:
         return False, f'to {pair.other_one} mtime was {before:.0f} before a write and {after:.0f} after it'
     old, new = pair.first('change its mode', lambda: _changed(path))
     seen = pair.other('stat it once more', lambda: os.stat(path).st_ctime_ns)
@@ -527,6 +531,17 @@ def _changed(path: str) -> Tuple[int, int]:
     return old, new
 
 
+@_guarantee('a file keeps times after 2038 and 2106', 'POSIX.1 utimensat(); 2^31 and 2^32 s')
+def _times_after_2038(pair: Pair) -> Seen:
+    path = _written(pair, b'')
+    for year, time_s in ((2038, 1 << 31), (2106, 1 << 32)):
+        pair.first(f'set a time of {year}', partial(os.utime, path, (time_s, time_s)))
+        seen = pair.other('stat it', lambda: int(os.stat(path).st_mtime))
+        if seen != time_s:
+            return False, f'to {pair.other_one} mtime is {seen}, where it was set to {time_s} ({year})'
+    return True, f'{pair.other_one} saw both'
+
+
 @_guarantee('a second name is the same file, and counted', 'POSIX.1 link()')
 def _hard_links(pair: Pair) -> Seen:
     path, link = _written(pair, b'linked'), pair.path('link')
@@ -539,6 +554,26 @@ def _hard_links(pair: Pair) -> Seen:
         (count, same, left, text) == (2, True, 1, 'linked'),
         f'{pair.other_one} saw two names of one file, then one',
         f'{pair.other_one} saw {count} names of {"one file" if same else "two files"}, then {left} of {_shown(text)}',
+    )
+
+
+@_guarantee('names are counted right after a rename over another', 'POSIX.1 rename(), st_nlink')
+def _links_after_renames(pair: Pair) -> Seen:
+    path, link, new = _written(pair, b''), pair.path('link'), pair.path('new')
+    pair.first('give it a second name', lambda: os.link(path, link), lambda: _write(new, b'new'))
+    pair.other('stat both', lambda: (os.stat(path).st_nlink, os.stat(new).st_nlink))
+    pair.first('rename another file over one of the names', lambda: os.rename(new, path))
+    left = pair.other('stat the other name', lambda: os.stat(link).st_nlink)
+    if left != 1:
+        return False, f'to {pair.other_one} a file has {left} names, after a rename over one of two'
+    one, other = pair.path('d'), pair.path('F')
+    pair.first('make two directories', *(partial(os.makedirs, f'{place}/d') for place in (one, other)))
+    before = pair.other('stat them', lambda: [os.stat(place).st_nlink for place in (one, other)])
+    pair.first('rename a directory over an empty one', lambda: os.rename(f'{one}/d', f'{other}/d'))
+    after = pair.other('stat them again', lambda: [os.stat(place).st_nlink for place in (one, other)])
+    wanted = [before[0] - (before[0] > 2), before[1]]  # some file systems count no directories in a directory
+    return _saw(
+        pair, after == wanted, 'counted right', f'counted {after} links of two directories instead of {wanted}'
     )
 
 
@@ -568,16 +603,6 @@ def _full_directory(pair: Pair) -> Seen:
     return _saw(pair, refused, 'was refused', 'removed it')
 
 
-@_guarantee('a file without permissions is not opened', 'POSIX.1 4.5, File Access Permissions')
-def _permissions(pair: Pair) -> Seen:
-    path = _written(pair, b'secret')
-    pair.first('take all permissions away', lambda: os.chmod(path, 0))
-    root, refused = pair.other('open it', lambda: (os.geteuid() == 0, _refused(lambda: _read(path), errno.EACCES)))
-    if root and not refused:
-        return None, 'root may read every file'
-    return _saw(pair, refused, 'was refused', 'read it')
-
-
 def _refused(step: Step, *errnos: int) -> bool:
     try:
         step()
@@ -590,17 +615,20 @@ def _refused(step: Step, *errnos: int) -> bool:
 
 @_guarantee('a hole in a file takes no space and reads as zeros', 'POSIX.1 lseek(); stat(2)')
 def _sparse_files(pair: Pair) -> Seen:
-    path = pair.path('f')
+    path, full = pair.path('f'), pair.path('new')
     pair.first(
         'write one byte far behind the start', lambda: _write(path, b''), lambda: _write_at(path, b'x', HOLE - 1)
     )
+    pair.first('write another file in full', lambda: _write_synced(full, os.urandom(FULL)))
     size, taken = pair.other('stat it', lambda: (os.stat(path).st_size, os.stat(path).st_blocks * 512))
+    of_full = pair.other('stat the full one', lambda: os.stat(full).st_blocks * 512)
     zeros = pair.other('read it', lambda: _read(path) == bytes(min(1 << 20, HOLE)))
-    if size != HOLE or not zeros:
-        return (
-            False,
-            f'to {pair.other_one} it has {size} B of {HOLE} B' if zeros else 'the hole does not read as zeros',
-        )
+    if size != HOLE:
+        return False, f'to {pair.other_one} it has {size} B of {HOLE} B'
+    if not zeros:
+        return False, 'the hole does not read as zeros'
+    if of_full < FULL:
+        return None, f'the blocks of a file say nothing here: of one written in full, {FULL} B, they are {of_full} B'
     return _judge(taken < HOLE // 2, f'{HOLE} B take {taken} B', f'{HOLE} B with one byte written take {taken} B')
 
 
@@ -613,7 +641,7 @@ def _zero_fill(pair: Pair) -> Seen:
     return _saw(pair, (length, wrong) == (100, 0), 'read zeros', f'read {length} B of 100 B, {wrong} of them wrong')
 
 
-@_guarantee('space can be reserved for a file', 'POSIX.1 posix_fallocate()')
+@_guarantee('space can be reserved for a file', 'fallocate(2)')
 def _fallocate(pair: Pair) -> Seen:
     path = pair.path('f')
     pair.first('reserve space', lambda: _reserved(path))
@@ -622,14 +650,11 @@ def _fallocate(pair: Pair) -> Seen:
 
 
 def _reserved(path: str) -> None:
+    # posix_fallocate would fill the file itself where the file system cannot reserve space.
+    libc = ctypes.CDLL(None, use_errno=True)
     with _opened(path, os.O_CREAT | os.O_WRONLY) as descriptor:
-        try:
-            os.posix_fallocate(descriptor, 0, 1 << 20)
-        except OSError as error:
-            if error.errno != errno.EBADF:
-                raise
-            # Where the kernel says EOPNOTSUPP glibc fills the file itself, for which it wants to read it.
-            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), path) from None
+        if libc.fallocate(descriptor, 0, ctypes.c_longlong(0), ctypes.c_longlong(1 << 20)):
+            raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), path)
 
 
 @_guarantee("a file keeps its user's extended attributes", 'xattr(7)')
@@ -651,6 +676,16 @@ def _names_of_255_bytes(pair: Pair) -> Seen:
     pair.first('make a file', lambda: _write(pair.path(name), b''))
     seen = pair.other('list the directory', lambda: os.listdir(pair.path('.')))
     return _saw(pair, seen == [name], 'listed it', f'listed names of {[len(entry) for entry in seen]} bytes')
+
+
+@_guarantee('a path can have 4095 bytes', 'PATH_MAX of the Linux kernel, limits.h')
+def _paths_of_4095_bytes(pair: Pair) -> Seen:
+    directory = pair.path('d')
+    while len(directory) + 256 < LONGEST_PATH - 1:
+        directory += '/' + 'n' * 255
+    path = f'{directory}/'.ljust(LONGEST_PATH, 'n')
+    pair.first('make a file', lambda: os.makedirs(directory), lambda: _write(path, b'deep'))
+    return _found(pair, pair.other('read it', lambda: _text(path)), 'deep')
 
 
 @_guarantee('f and F are two files', 'POSIX.1 3.170, Filename')
@@ -685,13 +720,15 @@ def _direct(path: str, flags: int, move: Callable[[int, mmap.mmap], int]) -> int
             return move(descriptor, page)
 
 
+GUARANTEES += permissions.GUARANTEES
+TRIALS.update(permissions.TRIALS)
 PART = Part(
     carry_out,
     facts={PHASE: tuple(GUARANTEES), INTEGRITY: tuple(WAYS_TO_WRITE)},
     measured=counted,
     makes=(  # a directory for each guarantee, and what is tried in it
         '|'.join((ROOT, *(guarantee.name for guarantee in GUARANTEES))),
-        r'f\d*|F|d|new|link|n{255}',
+        r'f\d*|F|d|new|link|n+',
         '|'.join((rf'{INTEGRITY}\.[0-9a-f]{{12}}', *(guarantee.name for guarantee in WAYS_TO_WRITE))),
     ),
     hosts_from=1,
