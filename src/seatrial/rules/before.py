@@ -80,7 +80,7 @@ _refuse(
 _refuse(
     'S4',
     'Nobody else can replace what lies in the directory that run directories are made in, or in one above it',
-    'name a directory of your own under file_systems.<name>.path in trial.yaml: mkdir -m 700',
+    'chmod go-w that directory if it is yours; else make one (mkdir -m 700) and name it in file_systems.<name>.path',
     'a launcher finds its directory by path; one that was swapped made an engine overwrite a file elsewhere (tried)',
 )(attrgetter('open_to'))
 _refuse(

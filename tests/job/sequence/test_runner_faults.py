@@ -497,7 +497,7 @@ def test_a_target_where_others_could_replace_the_run_directory_is_refused(lab, s
     lab.target.chmod(mode)
     ran = lab.run(lab.plan(stub_fio()))
     assert ran.end.reason == end
-    assert any('S4: ' in reason for reason in ran.result.reasons) == (end == 'refused')
+    assert any('S4: ' in reason and 'chmod go-w' in reason for reason in ran.result.reasons) == (end == 'refused')
 
 
 # An ordinary user
