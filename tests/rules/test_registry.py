@@ -16,14 +16,14 @@ def test_a_rule_is_defined_once():
 DESIGNS = {
     'T2': 'workload/test_access.py::test_a_contradiction_is_named_with_its_field',
     'T6': 'job/directory/test_rundir.py::test_a_changed_marker_is_not_verified',
-    'T11': 'job/sequence/test_agreement.py::test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees',
+    'T11': 'job/sequence/test_provenance.py::test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees',
     'T16': 'integration/test_failures_in_slurm.py::test_slurmctld_is_stopped_for_20_s_and_the_job_is_waited_for',
     'P3': 'engine/test_ior.py::test_one_launch_does_one_operation_once_and_has_no_other_option',
     'P10': 'workload/test_random.py::test_the_files_are_written_in_full_and_in_order_before_by_as_many_tasks',
     'P12': 'check/test_criteria.py::test_what_no_case_can_be_compared_with_is_refused_at_its_place',
-    'P13': 'judge/test_change_points.py::test_equal_nights_rarely_have_a_change',
+    'P13': 'judge/test_change_points.py::test_a_night_or_two_is_no_change_of_level',
     'P14': 'judge/test_references.py::test_what_is_doubted_or_measured_too_seldom_decides_nothing',
-    'P19': 'judge/test_relations.py::test_equal_points_fail_to_be_insensitive_in_at_most_one_sweep_in_twenty',
+    'P19': 'judge/test_relations.py::test_the_lower_end_of_the_largest_ratio_pays_for_every_pair',
 }
 """The test that tries to break each rule that no measurement can break."""
 

@@ -214,8 +214,12 @@ def not_locked(lock: Mapping[str, Any], database: Mapping[str, Any], needed_of: 
     for hash_, spec in specs.items():
         for part in _PROGRAMS.get(spec['name'], ()) if hash_ in installs else ():
             below = _needed(specs, [hash_], {'build', 'link', 'run'})
-            known = [_SONAMES[specs[each]['name']] for each in below if specs[each]['name'] in _SONAMES]
-            built = [installs[each]['path'] for each in below if each in installs and 'external' not in specs[each]]
+            known = [_SONAMES[name] for name in (specs[part_hash]['name'] for part_hash in below) if name in _SONAMES]
+            built = [
+                installs[part_hash]['path']
+                for part_hash in below
+                if part_hash in installs and 'external' not in specs[part_hash]
+            ]
             file = Path(installs[hash_]['path'], part)
             needed = _NEEDED.findall(needed_of(str(file)))
             foreign = [
