@@ -183,7 +183,7 @@ def test_a_session_that_is_there_with_other_rows_is_refused_and_nothing_is_taken
     (two / f'{FIRST}.parquet').unlink()
     write(two, SECOND, read(two).rows.with_columns(value=pl.lit(1.0)))
     answer = history('import', output)
-    assert (answer.status, f'session {SECOND} is there with other rows' in answer.err) == (64, True)
+    assert (answer.status, f'session {SECOND} is in the history with other rows' in answer.err) == (64, True)
     assert [file.stem for file in two.iterdir()] == [SECOND]
 
 

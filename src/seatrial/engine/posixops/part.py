@@ -20,16 +20,17 @@ class Guarantee(NamedTuple):
     words: str  # what holds, for people
     tasks: int  # how many it takes to try it
     source: str  # an interface or a section of POSIX.1-2017 (IEEE Std 1003.1-2017), or a page of the Linux manual
+    since: str = '0.1'  # the version of Seatrial that first tried it; outputs of earlier ones have no such fact
 
 
 def declared(
-    rows: List[Guarantee], trials: Dict[str, T], words: str, source: str, tasks: int = 1
+    rows: List[Guarantee], trials: Dict[str, T], words: str, source: str, tasks: int = 1, since: str = '0.1'
 ) -> Callable[[T], T]:
     """A decorator that registers the function as the trial of a guarantee of the same name."""
 
     def enter(trial: T) -> T:
         name = trial.__name__[len('_') :]
-        rows.append(Guarantee(name, words, tasks, source))
+        rows.append(Guarantee(name, words, tasks, source, since))
         trials[name] = trial
         return trial
 

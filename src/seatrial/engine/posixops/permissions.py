@@ -203,7 +203,7 @@ def _refused_reading(path: str) -> bool:
     return False
 
 
-@_guarantee('a FIFO is opened by whom its mode permits, and by nobody else', 'POSIX.1 4.5; mkfifo()')
+@_guarantee('a FIFO is opened by whom its mode permits, and by nobody else', 'POSIX.1 4.5; mkfifo()', since='1.0')
 def _fifo_permissions(pair: Pair) -> Seen:
     both, read = _open_fifo(os.O_RDWR), _open_fifo(os.O_RDONLY)
     return _story(
@@ -223,7 +223,7 @@ def _open_fifo(flags: int) -> Callable[[Ids], None]:
     return lambda ids: os.close(os.open('f', flags | os.O_NONBLOCK))
 
 
-@_guarantee('a directory is listed, searched and changed by whom its mode permits', 'POSIX.1 4.5')
+@_guarantee('a directory is listed, searched and changed by whom its mode permits', 'POSIX.1 4.5', since='1.0')
 def _directory_permissions(pair: Pair) -> Seen:
     return _story(
         pair,
@@ -249,7 +249,9 @@ def _directory_permissions(pair: Pair) -> Seen:
 
 
 @_guarantee(
-    'entries of a sticky directory are removed and renamed by their owner alone', 'POSIX.1 rename(), unlink()'
+    'entries of a sticky directory are removed and renamed by their owner alone',
+    'POSIX.1 rename(), unlink()',
+    since='1.0',
 )
 def _sticky_directories(pair: Pair) -> Seen:
     return _story(
@@ -291,7 +293,7 @@ def _sticky(path: str) -> None:
     os.chmod(path, 0o1777)
 
 
-@_guarantee('what is made in a set-group-ID directory has its group', 'inode(7); mkdir(2)')
+@_guarantee('what is made in a set-group-ID directory has its group', 'inode(7); mkdir(2)', since='1.0')
 def _set_group_id(pair: Pair) -> Seen:
     return _story(
         pair,
@@ -311,7 +313,9 @@ def _set_group_id(pair: Pair) -> Seen:
     )
 
 
-@_guarantee('a new file belongs to who made it, who alone changes its mode and group', 'POSIX.1 chmod(), chown()')
+@_guarantee(
+    "a new file is its maker's, who alone changes its mode and group", 'POSIX.1 chmod(), chown()', since='1.0'
+)
 def _ownership(pair: Pair) -> Seen:
     return _story(
         pair,

@@ -531,7 +531,7 @@ def _changed(path: str) -> Tuple[int, int]:
     return old, new
 
 
-@_guarantee('a file keeps times after 2038 and 2106', 'POSIX.1 utimensat(); 2^31 and 2^32 s')
+@_guarantee('a file keeps times after 2038 and 2106', 'POSIX.1 utimensat(); 2^31 and 2^32 s', since='1.0')
 def _times_after_2038(pair: Pair) -> Seen:
     path = _written(pair, b'')
     for year, time_s in ((2038, 1 << 31), (2106, 1 << 32)):
@@ -557,7 +557,7 @@ def _hard_links(pair: Pair) -> Seen:
     )
 
 
-@_guarantee('names are counted right after a rename over another', 'POSIX.1 rename(), st_nlink')
+@_guarantee('names are counted right after a rename over another', 'POSIX.1 rename(), st_nlink', since='1.0')
 def _links_after_renames(pair: Pair) -> Seen:
     path, link, new = _written(pair, b''), pair.path('link'), pair.path('new')
     pair.first('give it a second name', lambda: os.link(path, link), lambda: _write(new, b'new'))
@@ -678,7 +678,7 @@ def _names_of_255_bytes(pair: Pair) -> Seen:
     return _saw(pair, seen == [name], 'listed it', f'listed names of {[len(entry) for entry in seen]} bytes')
 
 
-@_guarantee('a path can have 4095 bytes', 'PATH_MAX of the Linux kernel, limits.h')
+@_guarantee('a path can have 4095 bytes', 'PATH_MAX of the Linux kernel, limits.h', since='1.0')
 def _paths_of_4095_bytes(pair: Pair) -> Seen:
     directory = pair.path('d')
     while len(directory) + 256 < LONGEST_PATH - 1:
