@@ -797,7 +797,8 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
     why = errors.get(imports[0].replace('.', '/'), 'nothing was reported')
     versions = {_target(import_.name): import_.server_version for import_ in known}
     state['server versions'] = _agreed(versions) or unknown(why)
-    state['imports'] = _imports(known) if known else _checked(instance)
+    lost_now = [f'{_target(import_.name)} is {import_.state}' for import_ in known if import_.state not in IN_ORDER]
+    state['imports'] = ('; '.join(sorted(lost_now)) or 'all in order') if known else _checked(instance)
     return state
 
 
@@ -817,11 +818,6 @@ def _places(devices: List[str]) -> str:
         target = _target(device)
         numbers.setdefault(target[:3], []).append(int(target[3:], 16) if _TARGET.match(target) else 0)
     return ', '.join(f'{kind} {spelled(of_kind)}' for kind, of_kind in sorted(numbers.items()))
-
-
-def _imports(known: List[params.Import]) -> str:
-    lost = [f'{_target(import_.name)} is {import_.state}' for import_ in known if import_.state not in IN_ORDER]
-    return '; '.join(sorted(lost)) or 'all in order'
 
 
 def _checked(instance: str) -> str:
