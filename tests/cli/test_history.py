@@ -9,7 +9,7 @@ from builders import FLAT, FLAT_TREE, plan_of, records_of
 from seatrial.check.declared import load as load_checks
 from seatrial.cli import history as history_module
 from seatrial.history.rows import Kept, table
-from seatrial.history.store import read, write
+from seatrial.history.store import ARCHIVE, read, write
 from seatrial.rules.case import measured
 from seatrial.session.after_session import remember
 from seatrial.session.evidence import judged_anew
@@ -221,9 +221,13 @@ def test_sessions_of_a_baseline_or_an_acceptance_are_kept(history, two, site):
     assert 'kept: 1 session of a baseline in references.yaml' in output and '0 sessions removed' in output
 
 
-def test_sessions_of_a_yearly_file_are_listed_and_shown_as_before(history, two):
+def test_sessions_of_a_yearly_file_are_there_again_once_it_is_imported(history, two):
     before = [history('list').out, history('show', FIRST).out, history('show', '--check=Reads').out]
-    history('export', f'--output={two / "2026-0123456789ab.parquet"}')  # as Seatrial 0.1 merged them
+    yearly = two / '2026-0123456789ab.parquet'
+    history('export', f'--output={yearly}')  # as Seatrial 0.1 merged them
     for name in (FIRST, SECOND):
         (two / f'{name}.parquet').unlink()
+    assert f'skipped {yearly}: {ARCHIVE}' in history('list').out
+    history('import', str(yearly))
+    yearly.unlink()
     assert [history('list').out, history('show', FIRST).out, history('show', '--check=Reads').out] == before

@@ -232,21 +232,6 @@ def test_records_that_are_not_those_of_the_day_are_said_first(on_site, past):
         assert (notice in summary.read_text()) == noticed
 
 
-def test_the_job_file_of_a_launch_is_that_of_the_raw_output(on_site, past):
-    folder = past(FIRST)
-    raw = next((folder / 'cases').glob('Reads*/raw'))
-    (raw / '0000-measured-read@64KiB.fio').write_text('[global]\nbs=as it was\n')
-    on_site('report')
-    assert 'bs=as it was' in (folder / 'report' / 'commands.txt').read_text()
-
-
-def test_without_the_job_file_of_a_launch_nothing_is_made_up_in_its_place(on_site, past):
-    folder = past(FIRST)
-    on_site('report')
-    text = (folder / 'report' / 'commands.txt').read_text()
-    assert 'This cannot be repeated by hand: 0000-measured-read@64KiB.fio is gone, which it was given.' in text
-
-
 @pytest.fixture
 def left(site, past):
     """What `leave` prints and leaves of a past session."""

@@ -3,7 +3,6 @@ it."""
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -68,14 +67,13 @@ pytestmark = [pytest.mark.needs('slurmctld', 'munged', 'fio')]
 
 class Session(NamedTuple):
     """A smoke session, seen after the lab was taken down; during and left: what there was of the lab before and after
-    it; again: of each case that the report's commands repeated, the last lines of its job and its reports."""
+    it"""
 
     folder: Path
     status: int
     said: str
     during: list[str]
     left: list[str]
-    again: dict[tuple[str, str], tuple[str, list[str]]]
 
 
 @pytest.fixture(scope='module')
@@ -88,40 +86,12 @@ def session(tmp_path_factory):
         argv = [program, 'run', f'--site={site}', f'--checks={REPOSITORY / "checks"}']
         done = subprocess.run(argv, capture_output=True, text=True, timeout=600, env=lab.environment)
         during = traces_of(lab.place)
-        again = dict(repeated(site / 'state' / 'sessions', {**lab.environment, 'HOME': str(site)}))
     (folder,) = (site / 'state' / 'sessions').iterdir()
     left = traces_of(lab.place) + sorted(namespaces_kept() - kept)
     left += map(str, (site / 'state' / 'trials').iterdir())
     runs = [path_of('/dev/shm', folder.name, case['case']['name']) for case in cases_of(folder)]
     left += [run for run in runs if os.path.lexists(run)]
-    return Session(folder, done.returncode, done.stdout + done.stderr, during, left, again)
-
-
-def repeated(sessions, environment):
-    """What comes of the commands that the report has for a point of two nodes, in an allocation of two nodes."""
-    (folder,) = sessions.iterdir()
-    text = (folder / 'report' / 'commands.txt').read_text()
-    done = set()
-    for point in text.split('#### ')[1:]:
-        check, lines = point.partition('/')[0], point.partition('\n## again, leaving the records as they are\n')[2]
-        partition = 'io' if '\ncd /dev/shm ' in lines else 'compute'
-        if not lines.startswith('# In an allocation of 2 nodes') or (check, partition) in done:
-            continue
-        done.add((check, partition))
-        argv = ['sbatch', '--wait', '-N2', '--ntasks-per-node=2', f'--partition={partition}']
-        script, output = f'#!/bin/sh\n{lines}\n', sessions.parent / 'said'
-        subprocess.run(
-            [*argv, f'--output={output}'],
-            input=script,
-            env=environment,
-            cwd=sessions.parent,
-            text=True,
-            check=True,
-            timeout=120,
-        )
-        raw, made = re.search(r'Afterwards: rm -r (\S+) (\S+)', output.read_text()).groups()
-        yield (check, partition), (output.read_text(), sorted(os.listdir(raw)))
-        shutil.rmtree(made)
+    return Session(folder, done.returncode, done.stdout + done.stderr, during, left)
 
 
 def namespaces_kept():
@@ -188,15 +158,6 @@ def test_two_tasks_on_two_nodes_find_that_the_guarantees_hold_on_a_local_disk(se
     (records,) = [records for case, records in samples_of(session.folder) if case['check'] == 'PosixSemantics']
     facts = [sample.measurement.facts for sample in records.samples if sample.stage == 'measured']
     assert facts and all(fact.holds is not False for of_task in facts for fact in of_task)
-
-
-def test_the_commands_that_the_report_shows_repeat_a_point_on_two_nodes(session):
-    cases = [*((check, 'compute') for check in (*CHECKS, 'PosixSemantics')), ('EmptyDirectories', 'io')]
-    assert sorted(session.again) == sorted(cases)
-    for output, reports in session.again.values():
-        assert not re.search('error|Traceback', output), output
-        # mdtest says its figures itself.
-        assert 'SUMMARY' in output or any('.0.' in name for name in reports), output
 
 
 def test_no_process_mount_namespace_or_file_of_the_lab_is_left(session):

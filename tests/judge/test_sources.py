@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.judge.choice import FigureColumn, choice, front, requirement, spread
+from seatrial.judge.choice import FigureColumn, choice, requirement, spread
 from seatrial.judge.lfsck import Watched, fan_in, fan_out, line, linear, share, unsaturated, watched
 from seatrial.judge.relations import FAILS, HOLDS, NO_LEAST, UNDECIDED, lies_between
 from seatrial.model.metric import LOWER
@@ -138,17 +138,6 @@ def test_a_requirement_that_is_known_to_be_missed_chooses_the_next():
 def test_nothing_is_chosen_where_all_miss_or_none_is_measured():
     assert choice(WRITE, {'a': {'write': 1.0, 'capacity': 1.0}}, [ENOUGH]).chosen is None
     assert choice(WRITE, {'a': {}}).unmeasured == ('a',)
-
-
-def test_the_front_has_those_that_nothing_else_beats_in_everything():
-    figures = {
-        'fast': {'write': 9.0, 'read': 5.0},
-        'wide': {'write': 5.0, 'read': 9.0},
-        'worse': {'write': 5.0, 'read': 8.0},
-        'unknown': {'write': 1.0},
-        'twin': {'write': 9.0, 'read': 5.0},
-    }
-    assert front((READ, WRITE), figures) == ['fast', 'wide', 'unknown', 'twin']
 
 
 @pytest.mark.parametrize(

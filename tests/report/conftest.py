@@ -20,7 +20,7 @@ from seatrial.model.point import Allocation
 from seatrial.model.record import End, Finding, Records, Removal
 from seatrial.model.telemetry import READ, WRITTEN, Look, Telemetry, Watch
 from seatrial.model.units import GIB, KIB, MIB
-from seatrial.report.evidence import CaseEvidence, LaunchEvidence, SessionEvidence
+from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.rules.case import measured
 from seatrial.workload.access import data_access
 from seatrial.workload.listing import listing, pause_of
@@ -166,14 +166,13 @@ def case_of(plan, records, criteria=NO_CRITERIA):
     first = {}
     for sample in records.samples:
         if sample.stage == 'measured' and sample.measurement is not None:
-            step = LaunchEvidence(sample, dict.fromkeys(sample.inputs, '[global]\nbs=4096\n'))
-            first.setdefault((sample.point.label, sample.phase), step)
-    steps = {
+            first.setdefault((sample.point.label, sample.phase), sample)
+    launches = {
         point.label: [first[point.label, phase] for phase in plan.phases]
         for point in plan.points
         if all((point.label, phase) in first for phase in plan.phases)
     }
-    return CaseEvidence(plan, records, judge_case(plan, records, criteria), by_metric, steps, f'{RECORDS}/raw')
+    return CaseEvidence(plan, records, judge_case(plan, records, criteria), by_metric, launches, f'{RECORDS}/raw')
 
 
 def session_of(

@@ -98,10 +98,6 @@ def test_a_figure_of_a_narrow_axis_has_a_letter_for_its_zeros(value, text):
     assert figures.compact(value) == text
 
 
-def test_a_round_time_on_an_axis_has_no_zeros_behind_the_point():
-    assert (figures.tick_time(0.05), figures.tick_time(2.0)) == ('50 ms', '2 s')
-
-
 def test_a_share_below_ten_per_cent_has_a_decimal():
     assert (figures.percent(0.042), figures.percent(0.42)) == ('4.2 %', '42 %')
 

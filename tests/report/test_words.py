@@ -277,14 +277,6 @@ def test_the_repetitions_that_were_done_are_told_beside_those_that_were_planned(
     assert text == f'{words.stopping(plan)}; done: 1 to 4 (time budget exhausted)'
 
 
-def test_cases_of_which_only_some_were_cut_short_share_no_number(make):
-    one = measured(make, make.plan(fixed=True))
-    others = [replace(one, result=replace(one.result, unjudged=text)) for text in ('smoke: 4', 'smoke: 1 to 4 of 4')]
-    assert (
-        words.unjudged(make.session(*others).result) == f'{others[0].result.profile}: too few repetitions, not judged'
-    )
-
-
 def test_a_session_that_was_compared_with_nothing_says_so(make):
     session = make.session(*(measured(make, make.plan(name)) for name in ('One', 'Other')))
     assert words.verdict_sentence(session.result) == (

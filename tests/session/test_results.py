@@ -25,7 +25,6 @@ from seatrial.model.record import Finding
 from seatrial.model.state import Change
 from seatrial.model.units import MIB
 from seatrial.report.headline import headline_of
-from seatrial.rules.registry import RULES
 from seatrial.session import after_session
 from seatrial.session.results import show, write_results
 from seatrial.site.load import load
@@ -89,17 +88,6 @@ def of_cases(output):
         return output(judge_session('s', 'nightly', cases))
 
     return end
-
-
-@pytest.fixture
-def noted(of_cases):
-    """The notes of a session whose cases have these labels, a list for each check's name."""
-
-    def note(labels):
-        lines, _ = of_cases({name: {'labels': tuple(notes)} for name, notes in labels.items()})
-        return [line for line in lines if line.startswith('note (')]
-
-    return note
 
 
 # What stands on the terminal without --verbose
@@ -254,27 +242,6 @@ def test_the_results_have_every_fact_with_what_was_seen(ended):
     ]
 
 
-def test_what_all_cases_say_in_the_same_words_is_said_once(noted):
-    assert noted({'A': ['P16: x'], 'B': ['P16: x']}) == ['note (all cases): P16: x']
-
-
-def test_the_figures_of_one_case_are_not_said_of_another(noted):
-    remedy = RULES['P2'].remedy
-    labels = {'A': [f'P2: read@1MiB: only 7 %; {remedy}'], 'B': [f'P2: read@4KiB: only 9 %; {remedy}'], 'C': []}
-    assert noted(labels) == [f'note (A, B): P2: A: read@1MiB: only 7 %; B: read@4KiB: only 9 %; {remedy}']
-
-
-def test_of_many_cases_with_figures_of_their_own_the_first_are_said(noted):
-    (line,) = noted({name: [f'P2: only {n} %'] for n, name in enumerate('ABCDEF')})
-    assert 'A: only 0 %; B: only 1 %; C: only 2 %; and 3 more, in results.json; ' in line
-
-
-def test_caveats_of_no_rule_that_differ_are_a_few_lines(noted):
-    lines = noted({name: [f'rare slow launches: {n} repetitions'] for n, name in enumerate('ABCDEF', 5)})
-    assert lines[0] == 'note (A): rare slow launches: 5 repetitions'
-    assert len(lines) == 3
-
-
 @pytest.mark.parametrize(
     ('cache', 'words'),
     [('cold', ''), ('cached', ' cached'), ('mixed', ' partly cached'), ('unknown', ' cache unknown')],
@@ -332,44 +299,17 @@ def expectation(verdict, enforced=False, id='L09-01'):
     return ExpectationResult(id, 'it is so', 'Somebody', 'read over transfer sizes', relation, enforced)
 
 
-def test_context_is_counted_and_said_to_decide_nothing(compared):
-    lines, _ = compared(
-        [expectation('holds'), expectation('fails'), expectation('fails')], relations=[expectation('holds')]
-    )
-    assert (
-        'expectations of the literature: 2 hold here, 2 do not, 0 are undecided; 4 in results.json as context, '
-        'which decides nothing'
-    ) in lines
-
-
-def test_what_is_enforced_and_holds_has_a_line_of_its_own_and_is_no_context(compared):
-    lines, _ = compared([expectation('holds', enforced=True)])
-    assert 'Check/lab:io/scratch/default/1n: L09-01: PASS: read over transfer sizes: it holds' in lines
-    assert not any(line.startswith('expectations of the literature') for line in lines)
-
-
-@pytest.mark.parametrize(('word', 'verdict'), [('holds', 'PASS'), ('fails', 'FAIL'), ('undecided', 'INCONCLUSIVE')])
-def test_an_enforced_relation_between_checks_has_a_line_of_its_own(compared, word, verdict):
-    lines, _ = compared(relations=[expectation(word, enforced=True, id='L09-06')])
-    assert f'L09-06: {verdict}: read over transfer sizes: it {word}' in lines
-
-
-def test_a_smoke_test_says_that_its_expectations_are_not_judged(compared):
-    lines, _ = compared([expectation('undecided')], unjudged='smoke: 4 repetitions, not judged')
-    assert any('expectations of the literature: smoke: 4 repetitions, not judged; 1 in' in line for line in lines)
-
-
 def test_a_session_that_was_compared_with_nothing_says_what_that_means(compared):
     lines, written = compared(verdict=Verdict.MEASURED)
     assert '= MEASURED  1 case measured and valid; no pass criterion is set for the profile nightly.' in lines
-    assert 'no references' in lines
+    assert '  no references' in lines
     assert (written['verdict'], written['references']) == ('MEASURED', 'no references')
 
 
 def test_references_are_counted(compared):
     references = [judge_reference(CONTRACT, [mean * MIB] * 6, 'fio') for mean in (100.0, 50.0, 120.0)]
     lines, written = compared(references=references)
-    assert [line for line in lines if line.startswith('references: 2 inside, 1 outside; at most 0.2 of them FAIL')]
+    assert [line for line in lines if line.startswith('  references: 2 inside, 1 outside; at most 0.2 of them FAIL')]
     assert [row['interval'] for row in written['cases'][0]['references']] == ['inside', 'outside', 'inside']
 
 
@@ -379,15 +319,6 @@ def test_the_results_have_every_expectation_with_its_figures_and_sentence(compar
     assert (of_case['id'], of_case['relation']['low'], of_case['enforced']) == ('L09-01', 0.9, False)
     assert of_case['sentence'] == 'Somebody found that it is so: here it does not hold'
     assert of_session['id'] == 'L09-06'
-
-
-def test_an_enforced_expectation_that_is_undecided_has_its_line_however_many_reasons_come_before(compared):
-    one = expectation('undecided', enforced=True)
-    words = 'L09-01: INCONCLUSIVE: read over transfer sizes: it undecided'
-    line = f'Check/lab:io/scratch/default/1n: {words}'
-    assert compared([one])[0].count(line) == 1
-    assert compared([one], reasons=(words,))[0].count(line) == 1
-    assert compared([one], reasons=('T8: a', 'T8: b', 'T8: c', words))[0].count(line) == 1
 
 
 def test_what_an_acceptance_leaves_out_is_said_before_the_verdict_and_written(compared):

@@ -24,7 +24,6 @@ from seatrial.report.acceptance.protocol import Protocol, front
 from seatrial.report.acceptance.results import SCHEMA, results, results_schema, summary
 from seatrial.report.evidence import SessionEvidence
 from seatrial.report.junit import junit_of_criteria
-from seatrial.report.openmetrics import openmetrics_of_criteria
 from seatrial.session.after_session import kept_of, report_files
 from seatrial.session.evidence import UNREADABLE, ReadCase, evidence_in, judging
 
@@ -36,7 +35,6 @@ FILES = {
     'results.schema.json': 'its JSON Schema',
     'summary.md': 'the criteria in Markdown',
     'junit.xml': 'one test case a criterion; green is what is met alone',
-    'metrics.prom': 'the criteria in the form of OpenMetrics',
     PARQUET: 'one row a metric of a measured launch',
     'samples.csv': 'the same in CSV',
 }
@@ -64,7 +62,6 @@ def extracts(page: Protocol, state: Path, read: ReadCase) -> dict[str, bytes]:
         'results.schema.json': results_schema(),
         'summary.md': summary(page),
         'junit.xml': junit_of_criteria(page),
-        'metrics.prom': openmetrics_of_criteria(page),
     }
     return {
         **{name: text.encode() for name, text in made.items()},

@@ -41,7 +41,7 @@ def _as_label(context: click.Context, parameter: click.Parameter, label: str) ->
     help='Measure two sites in turn and compare them, each round in random order; the names become labels.',
 )
 @click.option('--rounds', type=click.IntRange(2, 100), default=6, show_default=True, help='Of --ab.')
-@click.option('--verbose', is_flag=True, help='At the end show the table of all cases and every note too.')
+@click.option('--verbose', is_flag=True, help='At the end show the table of all cases too.')
 @effect_option
 def run(
     asked: SessionOptions, label: str, ab: tuple[str, str] | None, rounds: int, verbose: bool, effect: float

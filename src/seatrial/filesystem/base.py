@@ -5,6 +5,7 @@ import os
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from seatrial.filesystem.mounts import Mount, mount_of
+from seatrial.model.ask import Answer, ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoted_value import key_path
 from seatrial.model.record import TargetRow
@@ -24,6 +25,17 @@ class LayoutError(ValueError):
 
 class NoAnswer(Exception):
     """A file system or its program did not answer in time, refused, or is not there; the message is a sentence."""
+
+
+def answered(argv: Sequence[str], deadline_s: float, place: str = '') -> Answer:
+    """The answer of a program that ended. Raises NoAnswer if it is not installed or not done in time. place: what it
+    was asked about, where that says more than its name"""
+    answer = ask(list(argv), deadline_s)
+    if answer is None:
+        raise NoAnswer(f'{argv[0]} is not installed on this node')
+    if answer.exit_status is None:
+        raise NoAnswer(f'{place or argv[0]}: no answer within {deadline_s:.0f} s; is a server down?')
+    return answer
 
 
 class Capacity(NamedTuple):

@@ -26,7 +26,7 @@ from seatrial.filesystem.base import (
     NoAnswer,
     Targets,
 )
-from seatrial.filesystem.layout_words import STRIPE_UNIT, binary, bytes_of, number, plain_stripes, read_keys, size
+from seatrial.filesystem.layout_words import STRIPE_UNIT, Stripes, binary, bytes_of, number, read_keys, size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
 from seatrial.model.ask import ask
@@ -125,70 +125,43 @@ class BeeGfs(Mounted):
     def layout(self, name: str, settings: Any) -> Layout:
         return BeeGfsLayout(**read_keys(settings, _KEYS)).named(name)
 
-    def adopted(self, layout: Layout) -> Optional[Layout]:
-        """Plain stripes of any type that a directory of BeeGFS can be given."""
-        stripes = None if layout.is_default or layout.type == self.name else plain_stripes(layout)
-        if stripes is None:
-            return super().adopted(layout)
-        keys = {key: value for key, value in stripes._asdict().items() if value is not None}
+    def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
         try:
-            return self.layout(layout.name, keys)
+            return self.layout(name, {key: value for key, value in stripes._asdict().items() if value is not None})
         except LayoutError:
             return None
 
-    def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        if layout.is_default or layout.type != self.name:
-            return super().layout_fault(layout, path)
+    def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
         there = sum(row.kind == KINDS[0][0] for row in self.targets(path).rows)
         count = asked(layout).stripe_count or 1
         if 0 < there < count:
-            return f"the layout '{layout.name}' asks for {count} storage targets, and there are {there}"
-        try:
-            _layout_of(path)
-        except NoAnswer as error:
-            return f"the layout '{layout.name}' could not be proved: {error}"
+            return f'it asks for {count} storage targets, and there are {there}'
+        _layout_of(path)
         return None
 
-    def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
+    def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         """Root may, or the directory's owner where the metadata servers allow it (tuneAllowUserSetPattern)."""
-        if layout.is_default:
-            return None
         wanted = asked(layout)
-        try:
-            output = _first_answer(_set_argvs(wanted, directory))[1]
-            got = _layout_of(directory)
-        except NoAnswer as error:
-            return str(error)
+        output = ' '.join(_first_answer(_set_argvs(wanted, directory))[1].split())
+        got = _layout_of(directory)
         if _has(got, wanted):
             return None
-        output = ' '.join(output.split())
         return f'{layout.canonical} was asked for, and {directory} has {".".join(got.words)}: {output}'
 
-    def granted(self, file: str, layout: Layout) -> Granted:
+    def _granted(self, file: str, layout: Layout) -> Granted:
         """Compares the targets that the file lies on, and its chunk size; a file does not show its pool."""
-        if layout.type != self.name:
-            return super().granted(file, layout)
-        try:
-            got, wanted = _layout_of(file), asked(layout)._replace(pool=None)
-        except NoAnswer as error:
-            return Granted(differs=f'{layout.canonical} was asked for, and what {file} has is not known: {error}')
-        if _has(got, wanted):
+        got = _layout_of(file)
+        if _has(got, asked(layout)._replace(pool=None)):
             return Granted()
         return Granted(differs=f'{layout.canonical} was asked for, and the file has {".".join(got.words)}')
 
-    def targets(self, path: str) -> Targets:
+    def _targets(self, path: str, mount: Mount) -> Targets:
         """The states that the client gets from the management service every 30 s (sysUpdateTargetStatesSecs)."""
-        mount, why_not = look(path)
-        if mount is None:
-            return Targets((), {}, why_not)
         rows: List[TargetRow] = []
-        try:
-            client = _client(mount)
-            for kind, of in KINDS:
-                routes = routes_of(_read(client, f'{of}_nodes'))
-                rows += rows_of(_read(client, f'{of}_target_state'), kind, routes)
-        except NoAnswer as error:
-            return Targets((), {}, str(error))
+        client = _client(mount)
+        for kind, of in KINDS:
+            routes = routes_of(_read(client, f'{of}_nodes'))
+            rows += rows_of(_read(client, f'{of}_target_state'), kind, routes)
         return Targets(tuple(rows), {})
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:

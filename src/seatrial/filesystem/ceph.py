@@ -32,9 +32,10 @@ from seatrial.filesystem.base import (
     Meter,
     NoAnswer,
     Targets,
+    answered,
     no_meter,
 )
-from seatrial.filesystem.layout_words import ALL, binary, bytes_of, number, plain_stripes, read_keys, stripe_size
+from seatrial.filesystem.layout_words import ALL, Stripes, binary, bytes_of, number, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
 from seatrial.model.ask import ask
@@ -171,13 +172,10 @@ class CephFs(Mounted):
         except NoAnswer:
             return Capacity(None, None)
 
-    def targets(self, path: str) -> Targets:
+    def _targets(self, path: str, mount: Mount) -> Targets:
         """The OSDs, and the cluster with its health checks; it asks the monitors, so not around every launch."""
-        try:
-            (seen,) = _attributes(('cluster_fsid',), path)
-            osds, health = _asked_monitors('osd', 'dump'), _asked_monitors('health')
-        except NoAnswer as error:
-            return Targets((), {}, str(error))
+        (seen,) = _attributes(('cluster_fsid',), path)
+        osds, health = _asked_monitors('osd', 'dump'), _asked_monitors('health')
         if seen.get('cluster_fsid', osds.get('fsid')) != osds.get('fsid'):
             return Targets((), {}, 'the ceph of this node asks another cluster')
         return Targets(rows_of(osds, health), {})
@@ -200,39 +198,22 @@ class CephFs(Mounted):
     def layout(self, name: str, settings: Any) -> Layout:
         return from_settings(settings).named(name)
 
-    def adopted(self, layout: Layout) -> Optional[Layout]:
-        """Plain stripes of any type, but not over all targets: CephFS has no such number."""
-        if layout.is_default or layout.type == self.name:
-            return layout
-        stripes = plain_stripes(layout)
-        if stripes is None or stripes.stripe_count == ALL:
-            return None
+    def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
+        """Not over all targets: CephFS has no such number."""
         count, unit = stripes
-        return CephLayout(count, unit, unit if unit and OBJECT_SIZE % unit else None).named(layout.name)
+        if count == ALL:
+            return None
+        return CephLayout(count, unit, unit if unit and OBJECT_SIZE % unit else None).named(name)
 
-    def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        """Sets ceph.dir.layout, for which the client's key needs the capability 'p'."""
-        fault = self.layout_fault(layout, directory)
-        if fault is not None or layout.is_default:
-            return fault
+    def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
+        """Sets ceph.dir.layout, for which the client's key needs the capability 'p'. A wrong pool is refused here:
+        a user sees no list of them."""
         wanted = asked(layout).attribute
-        answer = ask([sys.executable, '-IS', '-c', _SET, directory, wanted], SETTING_S)
-        if answer is None or answer.exit_status is None:
-            return f'{directory}: no answer within {SETTING_S:.0f} s; is a server down?'
+        answer = answered([sys.executable, '-IS', '-c', _SET, directory, wanted], SETTING_S, directory)
         return f'{wanted}: {answer.stderr.strip()}' if answer.exit_status else None
 
-    def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        """Compares types alone: a user sees no list of the pools, and a wrong one is refused when it is set."""
-        return None if layout.type == self.name else super().layout_fault(layout, path)
-
-    def granted(self, file: str, layout: Layout) -> Granted:
-        if layout.is_default:
-            return Granted()
-        try:
-            (seen,) = _attributes(('file.layout',), file)
-        except NoAnswer as error:
-            why = f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
-            return Granted(differs=why)
+    def _granted(self, file: str, layout: Layout) -> Granted:
+        (seen,) = _attributes(('file.layout',), file)
         return Granted(differs=difference(asked(layout), seen.get('file.layout', 'nothing')))
 
     def _cold(self, path: str, mount: Mount) -> Cold:
@@ -364,9 +345,7 @@ def _cluster(source: str) -> FrozenSet[str]:
 
 
 def _attributes(names: Tuple[str, ...], *paths: str) -> List[Dict[str, str]]:
-    answer = ask([sys.executable, '-IS', '-c', _READ, ','.join(names), *paths], ANSWER_S)
-    if answer is None or answer.exit_status is None:
-        raise NoAnswer(f'{paths[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
+    answer = answered([sys.executable, '-IS', '-c', _READ, ','.join(names), *paths], ANSWER_S, paths[0])
     if answer.exit_status != 0:
         raise NoAnswer(answer.stderr.strip())
     values: List[Dict[str, str]] = json.loads(answer.stdout)

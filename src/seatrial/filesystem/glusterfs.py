@@ -103,7 +103,7 @@ class GlusterFS(Mounted):
         mount = look(path)[0] if fault is None else None
         return fault if mount is None else _wait_until_forgotten(mount)
 
-    def targets(self, path: str) -> Targets:
+    def _targets(self, path: str, mount: Mount) -> Targets:
         """The bricks, in the distribution's order, with their hosts as servers; how full they are is not shown."""
         rows, servers = [], {}
         for number, subvolume in enumerate(_subvolumes(path)):
@@ -118,9 +118,7 @@ class GlusterFS(Mounted):
         """No stripes: the files are dealt out to these bricks, each as a whole."""
         return Layout(name, self.name, (f'brick{"_".join(map(str, numbers))}',), places_file=True)
 
-    def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        if layout.type != self.name:
-            return super().layout_fault(layout, path)
+    def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
         return _asked(layout, _subvolumes(path))[1]
 
     def make_files(self, files: Sequence[str], layout: Layout, inside: str) -> Optional[str]:
@@ -140,10 +138,8 @@ class GlusterFS(Mounted):
         bricks = [f'brick {host}:{place}' for place, host in (_lies_on(file) if file else ())]
         return '; '.join(bricks + [row.fault for row in self.targets(path).rows if row.fault])
 
-    def granted(self, file: str, layout: Layout) -> Granted:
+    def _granted(self, file: str, layout: Layout) -> Granted:
         """Reads glusterfs.pathinfo of the file, which any user may read."""
-        if layout.type != self.name:
-            return super().granted(file, layout)
         lies_on = _lies_on(file)
         known = _subvolumes(os.path.dirname(file))
         wanted, fault = _asked(layout, known)

@@ -69,17 +69,11 @@ class Gpfs(Mounted):
                 return {**settings, 'client version': answer.stdout.strip()}
         return {**settings, 'client version': unknown('no package gpfs.base; mmdiag --version is for root')}
 
-    def targets(self, path: str) -> Targets:
+    def _targets(self, path: str, mount: Mount) -> Targets:
         """The disks by mmlsdisk, and the health of this node by mmhealth, both for root alone."""
-        mount, why_not = look(path)
-        if mount is None:
-            return Targets((), {}, why_not)
         device = os.path.basename(mount.source)
-        try:
-            disks = _told('mmlsdisk', device, '-Y')
-            return Targets((*disks_of(disks), *node_of(_told('mmhealth', 'node', 'show', '-Y'), device)), {})
-        except NoAnswer as error:
-            return Targets((), {}, str(error))
+        disks = _told('mmlsdisk', device, '-Y')
+        return Targets((*disks_of(disks), *node_of(_told('mmhealth', 'node', 'show', '-Y'), device)), {})
 
     def cold(self, path: str) -> Cold:
         return Cold('', 'GPFS keeps what it reads in its pagepool, which drop_caches does not reach')

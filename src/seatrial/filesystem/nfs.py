@@ -42,11 +42,8 @@ class Nfs(Mounted):
     def same_storage(self, one: Mount, other: Mount) -> bool:
         return server_of(one) == server_of(other)
 
-    def targets(self, path: str) -> Targets:
+    def _targets(self, path: str, mount: Mount) -> Targets:
         """The one server, with the kind of its transport: it is there if the mount answers."""
-        mount, why_not = look(path)
-        if mount is None:
-            return Targets((), {}, why_not)
         routes = dict.fromkeys(kind for kind, _ in _TRANSPORT.findall(section_of(_mountstats(), mount.point)))
         return Targets((TargetRow('server', 0, server_of(mount), True, route=', '.join(routes)),), {})
 

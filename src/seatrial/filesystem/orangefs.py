@@ -10,19 +10,10 @@ import os
 import re
 from typing import Any, Callable, Dict, List, Optional
 
-from seatrial.filesystem.base import (
-    Behaviour,
-    Cold,
-    Granted,
-    Meter,
-    NoAnswer,
-    Targets,
-    no_meter,
-)
-from seatrial.filesystem.layout_words import ALL, binary, bytes_of, plain_stripes, read_keys, stripe_size
+from seatrial.filesystem.base import Behaviour, Cold, Granted, Meter, NoAnswer, Targets, answered, no_meter
+from seatrial.filesystem.layout_words import ALL, Stripes, binary, bytes_of, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, look, read_settings, unknown
-from seatrial.model.ask import ask
 from seatrial.model.layout import Layout
 from seatrial.model.record import TargetRow
 
@@ -71,15 +62,9 @@ class OrangeFs(Mounted):
     def _meter(self, path: str, mount: Mount) -> Meter:
         return no_meter(f'{CLIENT}/stats counts requests and not bytes')
 
-    def targets(self, path: str) -> Targets:
+    def _targets(self, path: str, mount: Mount) -> Targets:
         """The servers, each asked by pvfs2-ping, which needs the mount in pvfs2tab or mtab."""
-        mount, why_not = look(path)
-        if mount is None:
-            return Targets((), {}, why_not)
-        try:
-            servers = servers_of(_said('pvfs2-ping', '-m', mount.point))
-        except NoAnswer as error:
-            return Targets((), {}, str(error))
+        servers = servers_of(_said('pvfs2-ping', '-m', mount.point))
         rows = [
             TargetRow('server', number, address, True, fault='' if well else 'it does not answer')
             for number, (address, well) in enumerate(servers.items())
@@ -90,42 +75,24 @@ class OrangeFs(Mounted):
         stripe = read_keys(settings, _KEYS).get('stripe_size')
         return Layout(name, NAME, (f'S{binary(stripe)}',), places_file=True) if stripe else Layout(name)
 
-    def adopted(self, layout: Layout) -> Optional[Layout]:
-        """Plain stripes over all servers: a file has no others."""
-        stripes = None if layout.is_default or layout.type == self.name else plain_stripes(layout)
-        if stripes is None:
-            return super().adopted(layout)
+    def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
+        """Over all servers: a file has no others."""
         if stripes.stripe_count not in (None, ALL) or stripes.stripe_size is None:
             return None
-        return self.layout(layout.name, {'stripe_size': stripes.stripe_size})
+        return self.layout(name, {'stripe_size': stripes.stripe_size})
 
-    def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        if layout.is_default or layout.type != self.name:
-            return super().layout_fault(layout, path)
-        try:
-            _stripe_of_new_files(path)
-        except NoAnswer as error:
-            return f"the layout '{layout.name}' could not be proved: {error}"
+    def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
+        _stripe_of_new_files(path)
         return None
 
-    def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        if layout.is_default:
-            return None
+    def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         wanted = f'strip_size:{_asked(layout)}'
-        try:
-            _set(directory, wanted)
-            got = _stripe_of_new_files(directory)
-        except NoAnswer as error:
-            return str(error)
+        _set(directory, wanted)
+        got = _stripe_of_new_files(directory)
         return None if got == wanted else f'{wanted} was asked for, and {directory} has {got}'
 
-    def granted(self, file: str, layout: Layout) -> Granted:
-        if layout.type != self.name:
-            return super().granted(file, layout)
-        try:
-            strip = strip_of(_said('pvfs2-viewdist', '-f', file))
-        except NoAnswer as error:
-            return Granted(differs=f'{layout.canonical} was asked for, and what {file} has is not known: {error}')
+    def _granted(self, file: str, layout: Layout) -> Granted:
+        strip = strip_of(_said('pvfs2-viewdist', '-f', file))
         if strip == _asked(layout):
             return Granted()
         return Granted(differs=f'{layout.canonical} was asked for, and the file has S{binary(strip)}')
@@ -191,11 +158,7 @@ def _by_fuse(path: str) -> bool:
 
 def _said(*argv: str) -> str:
     """The output of a program, whatever its exit code: pvfs2-ping has 253 where a server is away. Raises NoAnswer."""
-    answer = ask(list(argv), ANSWER_S)
-    if answer is None:
-        raise NoAnswer(f'{argv[0]} is not installed on this node')
-    if answer.exit_status is None:
-        raise NoAnswer(f'{argv[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
+    answer = answered(argv, ANSWER_S)
     if not answer.stdout.strip() and answer.exit_status:
         lines: List[str] = answer.stderr.strip().splitlines()
         raise NoAnswer(f'{argv[0]} fails: {lines[-1] if lines else "without a word"}')

@@ -15,11 +15,15 @@ from seatrial.filesystem.base import (
     Cold,
     Driver,
     Exchanged,
+    Granted,
     Meter,
+    NoAnswer,
+    Targets,
     conditions,
     no_meter,
     tightest,
 )
+from seatrial.filesystem.layout_words import Stripes, plain_stripes
 from seatrial.filesystem.mounts import Mount, mount_of
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import Layout
@@ -92,6 +96,67 @@ class Mounted(Driver):
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         return {}
+
+    def targets(self, path: str) -> Targets:
+        if 'targets' not in self.can:
+            return Targets((), {})
+        mount, why_not = look(path)
+        if mount is None:
+            return Targets((), {}, why_not)
+        try:
+            return self._targets(path, mount)
+        except NoAnswer as error:
+            return Targets((), {}, str(error))
+
+    def _targets(self, path: str, mount: Mount) -> Targets:
+        """All targets of a type that has some. Raises NoAnswer."""
+        raise NotImplementedError
+
+    def adopted(self, layout: Layout) -> Optional[Layout]:
+        """Also plain stripes of any other type, as far as this type can give them."""
+        stripes = None if layout.is_default or layout.type == self.name else plain_stripes(layout)
+        return super().adopted(layout) if stripes is None else self._with_stripes(layout.name, stripes)
+
+    def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
+        return None
+
+    def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
+        if layout.is_default or layout.type != self.name:
+            return super().layout_fault(layout, path)
+        try:
+            why = self._layout_fault(layout, path)
+        except NoAnswer as error:
+            why = f'it could not be proved: {error}'
+        return f"the layout '{layout.name}' ({layout.canonical}) is not possible here: {why}" if why else None
+
+    def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
+        """A clause that says why a layout of this type cannot be set and proved, or None. Raises NoAnswer."""
+        return None
+
+    def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
+        if layout.is_default or layout.type != self.name:
+            return super().set_layout(directory, layout)
+        try:
+            return self._set_layout(directory, layout)
+        except NoAnswer as error:
+            return str(error)
+
+    def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
+        """Sets a layout of this type. Returns the fault, or None. Raises NoAnswer."""
+        return None
+
+    def granted(self, file: str, layout: Layout) -> Granted:
+        if layout.is_default or layout.type != self.name:
+            return super().granted(file, layout)
+        try:
+            return self._granted(file, layout)
+        except NoAnswer as error:
+            why = f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
+            return Granted(differs=why)
+
+    def _granted(self, file: str, layout: Layout) -> Granted:
+        """Compares a file with a layout of this type. Raises NoAnswer."""
+        return Granted()
 
     def cold(self, path: str) -> Cold:
         mount, why_not = look(path)

@@ -1,6 +1,6 @@
 """The folder of the history. It is safe on a shared file system without a server or a lock: each file is of one
 session, written whole under another name, renamed into place and never changed, so that a reader sees all of it or
-nothing. Archives of Seatrial 0.1, many sessions in a file, are read too; a session's own file counts before them."""
+nothing. Archives of Seatrial 0.1, many sessions in a file, are named: `seatrial history import` takes them over."""
 
 import base64
 import hashlib
@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -35,9 +34,7 @@ from seatrial.model.foreign import NotReadable, parsed, read_bytes
 
 SUFFIX = '.parquet'
 ANNOTATIONS = 'annotations.jsonl'
-REMOVED_SUFFIX = '.removed'
-"""Of Seatrial 0.1: names of sessions that were removed, a line each, and that an archive may still have."""
-
+ARCHIVE = 'it has many sessions, as Seatrial 0.1 wrote them; `seatrial history import` it once, then move it away'
 TOO_MANY = 'it has more rows than launches fit into its bytes'
 DAMAGED = 'it is cut short or damaged, or no Parquet'
 SEALED_SINCE = 2  # of the schema
@@ -105,32 +102,10 @@ def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None
 
 
 def remove(folder: Path, sessions: Collection[str]) -> None:
-    """Removes exactly these sessions from the history. The other sessions of an archive first get files of their own,
-    so that nothing is lost wherever this is interrupted. Raises OSError."""
-    gone = _removed_from(folder)
+    """Removes exactly these sessions from the history. Raises OSError."""
     for file in files_in(folder):
-        if not is_archive(file):
-            if file.stem in sessions and isinstance(table_in(file), pl.DataFrame):
-                file.unlink()
-            continue
-        held = _sessions_of(file)
-        if isinstance(held, str) or held.isdisjoint(sessions):
-            continue
-        for rows in _of_archive(file, sorted(held.difference(sessions, gone))):
-            if isinstance(rows, Skipped):
-                raise OSError(f'{file}: {rows.why}')
-            for (session,), table in rows.group_by('session', maintain_order=True):
-                if isinstance(table_in(folder / f'{session}{SUFFIX}'), str):
-                    write(folder, str(session), table)
-        file.unlink()
-        file.with_suffix('.summary').unlink(missing_ok=True)
-
-
-def _removed_from(folder: Path) -> set[str]:
-    """Removed sessions that an archive may still contain. Raises OSError."""
-    there = folder.iterdir() if folder.is_dir() else ()
-    files = [file for file in there if file.suffix == REMOVED_SUFFIX and file.is_file()]
-    return {name for file in files for name in file.read_text(errors='replace').splitlines()}
+        if file.stem in sessions and isinstance(table_in(file), pl.DataFrame):
+            file.unlink()
 
 
 def ended(folder: Path, session: str) -> datetime | None:
@@ -141,19 +116,19 @@ def ended(folder: Path, session: str) -> datetime | None:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """The files of the history, in their order. Raises OSError if the folder is not readable."""
-    # Not glob(), which skips a folder that may not be read.
-    files = [file for file in folder.iterdir() if file.suffix == SUFFIX] if folder.is_dir() else []
-    return sorted(files, key=lambda file: file.name)
-
-
-def is_archive(file: Path) -> bool:
-    return _ARCHIVE.fullmatch(file.stem) is not None
+    """The files of sessions, oldest first: they sort by time. Raises OSError if the folder is not readable."""
+    return [file for file in _parquets_in(folder) if not _ARCHIVE.fullmatch(file.stem)]
 
 
 def sessions_in(folder: Path) -> list[str]:
-    """The names of the sessions, oldest first: they sort by time. Raises OSError."""
-    return list(_places(folder)[0])
+    """The names of the sessions, oldest first. Raises OSError."""
+    return [file.stem for file in files_in(folder)]
+
+
+def _parquets_in(folder: Path) -> list[Path]:
+    # Not glob(), which skips a folder that may not be read.
+    files = [file for file in folder.iterdir() if file.suffix == SUFFIX] if folder.is_dir() else []
+    return sorted(files, key=lambda file: file.name)
 
 
 def as_written(rows: pl.DataFrame) -> pl.DataFrame:
@@ -214,18 +189,11 @@ def _several(
     summed: bool = False,
 ) -> Iterator[pl.DataFrame | Skipped]:
     """As `read`, a few sessions at a time. summed: their whole summaries instead, where all these files have one"""
-    places, skipped = _places(folder)
-    yield from skipped
-    wanted = [session for session in list(places)[-newest:] if named is None or session in named]
-    archives = {session: file for session, file in places.items() if is_archive(file)}
+    yield from (Skipped(file, ARCHIVE) for file in _parquets_in(folder) if _ARCHIVE.fullmatch(file.stem))
+    files = [file for file in files_in(folder)[-newest:] if named is None or file.stem in named]
     at_once = AT_ONCE if columns is None else TOGETHER
-    for archive, of_archive in groupby(wanted, archives.get):
-        sessions = list(of_archive)
-        if archive:
-            yield from _of_archive(archive, sessions, columns)
-            continue
-        for at in range(0, len(sessions), at_once):
-            yield from _of_files([places[session] for session in sessions[at : at + at_once]], columns, summed)
+    for at in range(0, len(files), at_once):
+        yield from _of_files(files[at : at + at_once], columns, summed)
 
 
 class Annotation(NamedTuple):
@@ -259,35 +227,6 @@ def annotations(state: str | Path) -> tuple[list[Annotation], list[Skipped]]:
         except (ValueError, KeyError, TypeError):
             skipped.append(Skipped(file, f'line {number} is no annotation'))
     return sorted(notes, key=lambda note: note.day), skipped
-
-
-def _sessions_of(archive: Path) -> set[str] | str:
-    """The sessions of an archive, or why it has none; its rows are only checked when they are read."""
-    content = content_of(archive)
-    if isinstance(content, str):
-        return content
-    if _SEAL in content:
-        with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            if _rows_are_too_many([content]):
-                return TOO_MANY
-            held = pl.read_parquet(io.BytesIO(content), columns=['session'])['session'].cast(pl.String).unique()
-            if all(name and SESSION.fullmatch(name) for name in held):
-                return set(held)
-    return DAMAGED
-
-
-def _of_archive(
-    file: Path, sessions: Sequence[str], columns: Sequence[str] | None = None
-) -> Iterator[pl.DataFrame | Skipped]:
-    """The rows of these sessions in an archive, AT_ONCE sessions at a time."""
-    content = content_of(file)
-    for at in range(0, len(sessions), AT_ONCE):
-        part = sessions[at : at + AT_ONCE]
-        rows = content if isinstance(content, str) else rows_in(content, columns, part)
-        if isinstance(rows, str):
-            yield Skipped(file, rows)
-            return
-        yield rows.sort('session', maintain_order=True)
 
 
 def _of_files(files: Sequence[Path], columns: Sequence[str] | None, summed: bool) -> list[pl.DataFrame | Skipped]:
@@ -332,24 +271,6 @@ def _rows_are_too_many(contents: Sequence[bytes]) -> bool:
     return bool(rows > max(MANY_ROWS, sum(map(len, contents)) // MIN_ROW_BYTES))
 
 
-def _places(folder: Path) -> tuple[dict[str, Path], list[Skipped]]:
-    """The file of each session, oldest first; and the archives that cannot be read."""
-    by_session: dict[str, Path] = {}
-    skipped = []
-    files = files_in(folder)
-    archives = list(filter(is_archive, files))
-    gone = _removed_from(folder) if archives else set[str]()
-    for file in archives:
-        held = _sessions_of(file)
-        if isinstance(held, str):
-            skipped.append(Skipped(file, held))
-            continue
-        for session in held - gone:
-            by_session.setdefault(session, file)
-    by_session.update({file.stem: file for file in files if not is_archive(file)})
-    return dict(sorted(by_session.items())), skipped
-
-
 def table_in(file: Path, columns: Sequence[str] | None = None) -> pl.DataFrame | str:
     """The rows of a session's file, or why it has none. columns: only these"""
     content = content_of(file)
@@ -374,10 +295,8 @@ def content_of(file: Path) -> bytes | str:
     return content if content[place : place + len(_NO_DIGEST)] == _digest(content, place) else DAMAGED
 
 
-def rows_in(
-    content: bytes, columns: Sequence[str] | None = None, sessions: Collection[str] | None = None
-) -> pl.DataFrame | str:
-    """The rows in today's form, or why there are none. columns, sessions: only these"""
+def rows_in(content: bytes, columns: Sequence[str] | None = None) -> pl.DataFrame | str:
+    """The rows in today's form, or why there are none. columns: only these"""
     try:
         schema = pl.read_parquet_schema(io.BytesIO(content))
         if schema.get('schema') != COLUMNS['schema']:
@@ -397,8 +316,6 @@ def rows_in(
         if version >= SEALED_SINCE and _SEAL not in content:
             return DAMAGED
         lazy = pl.scan_parquet(io.BytesIO(content))
-        if sessions is not None:
-            lazy = lazy.filter(pl.col('session').is_in(list(sessions)))
         if columns is not None and version == SCHEMA:
             lazy = lazy.select(columns)
         rows = as_of_today(lazy.collect(), version)
@@ -423,7 +340,7 @@ def sealed(content: bytes) -> bytes:
 
 
 def _digest(content: bytes, place: int) -> bytes:
-    """The digest for this place. Archives are large: nothing is copied."""
+    """The digest for this place. An export is large: nothing is copied."""
     view, digest = memoryview(content), hashlib.sha256()
     for part in (view[:place], _NO_DIGEST, view[place + len(_NO_DIGEST) :]):
         digest.update(part)

@@ -89,26 +89,6 @@ def spread(column: FigureColumn, configurations: Mapping[str, Figures]) -> Sprea
     return Spread(low, high, (high if column.better == HIGHER else low)[0], unknown)
 
 
-def front(columns: Sequence[FigureColumn], configurations: Mapping[str, Figures]) -> list[str]:
-    """The Pareto front: no other configuration is as good in every column and better in one. A configuration that
-    lacks a figure neither beats another nor is beaten, since that figure might be the best."""
-    return [
-        name
-        for name, figures in configurations.items()
-        if not any(_beats(other, figures, columns) for rival, other in configurations.items() if rival != name)
-    ]
-
-
-def _beats(one: Figures, other: Figures, columns: Sequence[FigureColumn]) -> bool:
-    better = []
-    for column in columns:
-        ours, theirs = one.get(column.name), other.get(column.name)
-        if ours is None or theirs is None:
-            return False
-        better.append((ours - theirs) * (1 if column.better == HIGHER else -1))
-    return min(better) >= 0 and max(better) > 0
-
-
 def choice(
     column: FigureColumn, configurations: Mapping[str, Figures], requirements: Sequence[Requirement] = ()
 ) -> Winner:

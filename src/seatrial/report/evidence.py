@@ -14,18 +14,12 @@ from seatrial.model.units import BINARY
 
 
 @dataclass(frozen=True)
-class LaunchEvidence:
-    sample: Sample
-    inputs: Mapping[str, str]  # texts of the remaining files of sample.inputs, by name in the raw output
-
-
-@dataclass(frozen=True)
 class CaseEvidence:
     plan: TrialPlan
     records: Records
     result: CaseResult
     samples: Mapping[str, Sequence[Sample]]  # measured launches that count, by metric
-    steps: Mapping[str, Sequence[LaunchEvidence]]  # launches of one repetition in their order, by label of the point
+    launches: Mapping[str, Sequence[Sample]]  # of one repetition in their order, by label of the point
     raw: str  # the folder of the engine's raw output, as the commands name it
     telemetry: Telemetry | None = None  # None if the job kept none
 

@@ -102,9 +102,3 @@ def seconds(value: float) -> str:
 def brief(value: float, base: str = 's', system: str = BINARY) -> str:
     """One figure by itself, in its best unit: 1.23 s, 33.4 \u00b5s, 5.2 GiB/s."""
     return common_unit((value,), base, system).words(value)
-
-
-def tick_time(value_s: float) -> str:
-    """A round time on an axis: 50 ms."""
-    unit = common_unit((value_s,), 's', BINARY)
-    return f'{unit.of(value_s):g} {unit.name}'

@@ -1,5 +1,4 @@
-"""The state of a scheduled trial for a monitoring system (silence must not mean dead), its last figures, and the
-state of an acceptance.
+"""The state of a scheduled trial for a monitoring system (silence must not mean dead), and its last figures.
 
 The text is OpenMetrics (openmetrics.io) and Prometheus' older format at once, without time stamps, so that
 node_exporter's textfile collector reads it. Names follow Prometheus' practices (prometheus.io/docs/practices/naming):
@@ -7,7 +6,7 @@ base units, which stand at the end of the name.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -15,7 +14,6 @@ from seatrial.history.provenance import CASE
 from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
-from seatrial.report.acceptance.protocol import Protocol
 from seatrial.report.nights.nights import in_a_row, passed
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.words import clean
@@ -39,29 +37,6 @@ _ESCAPES = str.maketrans({'\\': r'\\', '"': r'\"', '\n': r'\n'})
 def openmetrics(watch: TrialWatch) -> str:
     """One family for each fact; unknown facts, such as the time of a run that never was, are left out."""
     return '\n'.join([*_lines(watch), '# EOF', ''])
-
-
-def openmetrics_of_criteria(page: Protocol) -> str:
-    """An acceptance: the verdict of each criterion, its figure with its interval, and its bound."""
-    criteria = [
-        ({'site': page.site, 'criterion': row.criterion.id, 'milestone': row.criterion.milestone}, row)
-        for row in page.rows
-    ]
-    verdicts = [
-        ({**labels, 'verdict': row.verdict.value, 'waived': str(row.waived).lower()}, 1.0) for labels, row in criteria
-    ]
-    figures = []
-    for labels, row in criteria:
-        outcome = row.outcome
-        for end, value in zip((*ENDS, '_bound'), (outcome.figure, outcome.low, outcome.high, row.bound), strict=True):
-            if value is not None and math.isfinite(value):
-                figures.append((row.base, end, labels, value))
-    says = {**ENDS, '': 'by the statistic of the contract', '_bound': 'as the contract has it'}
-    lines = [
-        *_samples('criterion_verdict', 'Verdict of each criterion, with the value 1.', verdicts),
-        *_of_figures('criterion_', 'Figures of criteria', says, figures),
-    ]
-    return '\n'.join([*lines, '# EOF', ''])
 
 
 def _lines(watch: TrialWatch) -> Iterator[str]:
@@ -119,24 +94,14 @@ def _measured(rows: pl.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
         for end, value in zip(ENDS, (interval.mean, interval.low, interval.high), strict=True):
             if not end or math.isfinite(interval.high):
                 figures.append((first['unit'] or '', end, metric, value))
-    yield from _of_figures('', 'Metrics of the last session', ENDS, figures)
-    yield from _samples('metric_verdict', 'Verdict of each metric of the last session, with the value 1.', verdicts)
-    yield from _samples('case_began_timestamp_seconds', 'When the last session measured.', list(times.values()))
-
-
-def _of_figures(
-    prefix: str,
-    what: str,
-    says: Mapping[str, str],
-    figures: Iterable[tuple[str, str, Mapping[str, str], float]],
-) -> Iterator[str]:
-    """A family for each quantity and end of an interval. figures: base unit, end as in `says`, labels, value"""
     families = by_key(
         ((*QUANTITIES.get(base, QUANTITIES['']), end), (labels, value)) for base, end, labels, value in figures
     )
     for (quantity, unit, end), samples in families.items():
-        name = '_'.join(filter(None, (f'{prefix}{quantity}{end}', unit)))
-        yield from _samples(name, f'{what}: {says[end]}.', samples, unit)
+        name = '_'.join(filter(None, (f'{quantity}{end}', unit)))
+        yield from _samples(name, f'Metrics of the last session: {ENDS[end]}.', samples, unit)
+    yield from _samples('metric_verdict', 'Verdict of each metric of the last session, with the value 1.', verdicts)
+    yield from _samples('case_began_timestamp_seconds', 'When the last session measured.', list(times.values()))
 
 
 def _samples(

@@ -329,14 +329,6 @@ def confidence(session: SessionResult) -> str:
     return f'{100 * (summaries[0].interval.confidence if summaries else CONFIDENCE):g}'
 
 
-def unjudged(session: SessionResult) -> str:
-    """The reason why no case of the session was compared with anything, or empty if one was."""
-    reasons = [case.unjudged for case in session.cases]
-    if not reasons or not all(reasons):
-        return ''
-    return reasons[0] if len(set(reasons)) == 1 else f'{session.profile}: too few repetitions, not judged'
-
-
 def caveats(session: SessionResult) -> list[tuple[str, Collection[str], int]]:
     """The caveats, each rule once: the sentence of most of its cases, the names of these, and the number of cases
     with other sentences. Most cases first. If sentences differ only in figures, they become one, with the range."""

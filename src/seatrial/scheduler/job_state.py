@@ -318,10 +318,6 @@ def _cancelled(known: JobState) -> str:
     return f'{_not_started(known)}: {waited}; {by.removesuffix(",")}'
 
 
-def _pending(known: JobState) -> str:
-    return f'{_not_started(known)}: {_why_waiting(known)}; it still waits'
-
-
 def _not_started(known: JobState) -> str:
     if known.restarts:
         return f'requeued{" " + str(known.restarts) + " times" if known.restarts > 1 else ""} and not started again'
@@ -384,7 +380,7 @@ _SENTENCES: Mapping[str, Callable[[JobState], str]] = {
     'CANCELLED': _cancelled,
     'TIMEOUT': _timed_out,
     'NODE_FAIL': _node_failed,
-    **dict.fromkeys(WAITING, _pending),
+    **dict.fromkeys(WAITING, lambda known: f'{_not_started(known)}: {_why_waiting(known)}; it still waits'),
     REFUSED: _refused,
     UNKNOWN: lambda known: (
         f'Slurm says that the job is {known.reason}, a state that Seatrial does not know'

@@ -34,11 +34,11 @@ from seatrial.job.sequence.telemetry import telemetry_in
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import CaseResult, Criteria, Verdict
 from seatrial.model.codec import FormError
-from seatrial.model.foreign import NotReadable, read_bytes, read_json
+from seatrial.model.foreign import NotReadable, read_json
 from seatrial.model.plan import Case, TrialPlan, read_plan
 from seatrial.model.quoted_value import show
 from seatrial.model.record import PLAN, Records, Sample
-from seatrial.report.evidence import CaseEvidence, LaunchEvidence, SessionEvidence
+from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.words import by_environment
 from seatrial.rules.case import measured
 from seatrial.site.model import Site
@@ -259,27 +259,23 @@ def case_folder(folder: Path, plan: TrialPlan) -> Path:
 
 def _case(folder: Path, plan: TrialPlan, records: Records, result: CaseResult) -> CaseEvidence:
     samples = measured(plan, records)
-    home = case_folder(folder, plan)
-    raw = home / RAW
     return CaseEvidence(
         plan=plan,
         records=records,
         result=result,
         samples=samples,
-        steps=_steps(plan, records, samples, raw),
+        launches=_launches(plan, records, samples),
         raw=f'{plan.records}/{RAW}',
-        telemetry=telemetry_in(str(home)),
+        telemetry=telemetry_in(str(case_folder(folder, plan))),
     )
 
 
-def _steps(
-    plan: TrialPlan, records: Records, samples: Mapping[str, Sequence[Sample]], raw: Path
-) -> dict[str, list[LaunchEvidence]]:
+def _launches(plan: TrialPlan, records: Records, samples: Mapping[str, Sequence[Sample]]) -> dict[str, list[Sample]]:
     """The first repetition of every point that has one, with the preparation that it needed."""
     first: dict[tuple[str, str], Sample] = {}
     for sample in (sample for of_metric in samples.values() for sample in of_metric if sample.command):
         first.setdefault((sample.point.label, sample.phase), sample)
-    steps: dict[str, list[LaunchEvidence]] = {}
+    of_points: dict[str, list[Sample]] = {}
     for point in plan.points:
         launches = [first[point.label, phase] for phase in plan.phases if (point.label, phase) in first]
         prepared = [
@@ -292,17 +288,5 @@ def _steps(
             and (sample.point.label == point.label or kind_of(plan.kind).moves_data)
         ]
         if launches:
-            steps[point.label] = [
-                LaunchEvidence(launch, dict(_texts(raw, launch.inputs))) for launch in (*prepared[-1:], *launches)
-            ]
-    return steps
-
-
-def _texts(raw: Path, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The texts of the files that still exist. Names that lead elsewhere are skipped: they would put any file of the
-    reader into the report."""
-    for name in names:
-        file = raw / name
-        if name == file.name and not file.is_symlink():
-            with suppress(OSError, NotReadable):
-                yield name, read_bytes(file).decode('utf-8', 'replace')
+            of_points[point.label] = [*prepared[-1:], *launches]
+    return of_points

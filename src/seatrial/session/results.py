@@ -28,8 +28,7 @@ from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.figures import cache_words, figure, is_valid
 from seatrial.report.headline import headline_of, plain
 from seatrial.report.terminal import WIDE, fitting, marked, table_of
-from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, listed, slow_places, unjudged, verdict_sentence
-from seatrial.rules.registry import all_rules
+from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, listed, slow_places, verdict_sentence
 from seatrial.session.evidence import figures_before
 from seatrial.workload.words import by_key, counted
 
@@ -76,9 +75,9 @@ def show(
     verbose: bool = False,
 ) -> None:
     """Prints the verdict, the headline, and the worst of the cases that are not well; the page has the rest. cases:
-    as they were judged; verbose: the table of all cases first, and every note"""
+    as they were judged; verbose: the table of all cases first, with their reasons"""
     if verbose:
-        _say_everything(console, session, result)
+        _say_every_case(console, session, result)
     mark = marked(result.verdict)
     first, *more = _wrapped(f'{mark.plain}  {verdict_sentence(result)}', '')
     console.print(Text.assemble(mark, first.removeprefix(mark.plain)), soft_wrap=True)
@@ -149,18 +148,12 @@ def _context(session: Session, result: SessionResult) -> list[str]:
     return ['; '.join([verdicts, *parts]), *references]
 
 
-def _say_everything(console: Console, session: Session, result: SessionResult) -> None:
-    """Prints the table of all cases, every reason, label, expectation and score."""
+def _say_every_case(console: Console, session: Session, result: SessionResult) -> None:
+    """Prints the table of all cases, and the reasons of each."""
     console.print(_table(session, result))
     for case in result.worst_first:
-        for reason in _reasons_shown(case):
+        for reason in cut(case.reasons, REASONS_SHOWN, f', in {RESULTS}'):
             console.print(f'{case.case.name}: {reason}', soft_wrap=True)
-    _say_labels(console, result)
-    _say_expectations(console, result)
-    for score in result.scores:
-        console.print(score.sentence, soft_wrap=True)
-    if not session.contract:
-        console.print(_references(session, result))
 
 
 def _table(session: Session, result: SessionResult) -> Table:
@@ -205,63 +198,10 @@ def _span(metrics: list[MetricResult], system: str) -> str:
     return f'{ends[0] if ends[0] == ends[1] else " to ".join(ends)} {shown}'.strip()
 
 
-def _reasons_shown(case: CaseResult) -> list[str]:
-    return cut(case.reasons, REASONS_SHOWN, f', in {RESULTS}')
-
-
-def _say_labels(console: Console, result: SessionResult) -> None:
-    """Prints the caveats. Cases with the same caveat share a line, and so do those of one rule; if its figures differ
-    by case, each case stands with its own."""
-    rules = all_rules()
-    by_label = by_key((label, case.case) for case in result.cases for label in case.labels)
-    for kind, pairs in by_key((pair[0].split(':')[0], pair) for pair in by_label.items()).items():
-        labels = dict(pairs)
-        if len(labels) > 1 and kind in rules:
-            remedy = f'; {rules[kind].remedy}'
-            figures = [
-                f'{_named(cases, result)}: {label[len(kind) + 2 :].removesuffix(remedy)}'
-                for label, cases in labels.items()
-            ]
-            note = f'{kind}: {"; ".join(cut(figures, REASONS_SHOWN, f", in {RESULTS}"))}{remedy}'
-            labels = {note: [case for cases in labels.values() for case in cases]}
-        lines = [f'note ({_where(cases, result)}): {label}' for label, cases in labels.items()]
-        for line in cut(lines, REASONS_SHOWN, f' of these, in {RESULTS}'):
-            console.print(line, soft_wrap=True)
-
-
-def _where(cases: list[Case], result: SessionResult) -> str:
-    everywhere = len(set(cases)) == len(result.cases)
-    return 'all cases' if everywhere else listed(list(dict.fromkeys(case.check for case in cases)))
-
-
 def _named(cases: list[Case], result: SessionResult) -> str:
     """The checks of the cases; the full name where the session has several cases of a check."""
     of_check = Counter(judged.case.check for judged in result.cases)
     return listed([case.check if of_check[case.check] == 1 else case.name for case in cases])
-
-
-def _say_expectations(console: Console, result: SessionResult) -> None:
-    """Prints a line for each enforced expectation, unless it is among the reasons above; others are counted."""
-    of_cases = [(case, row) for case in result.cases for row in case.expectations]
-    lines = [(case, f'{row.id}: {_line(row)}') for case, row in of_cases if row.enforced]
-    shown = [f'{case.case.name}: {line}' for case, line in lines if line not in _reasons_shown(case)]
-    shown += [f'{row.id}: {_line(row)}' for row in result.relations if row.enforced]
-    for line in shown:
-        console.print(line, soft_wrap=True)
-    context = [row for row in (*(row for _, row in of_cases), *result.relations) if not row.enforced]
-    if not context:
-        return
-    counts = Counter(row.relation.verdict for row in context)
-    outcome = f'{counts[HOLDS]} hold here, {counts[FAILS]} do not, {counts[UNDECIDED]} are undecided'
-    console.print(
-        f'expectations of the literature: {unjudged(result) or outcome}; '
-        f'{len(context)} in {RESULTS} as context, which decides nothing',
-        soft_wrap=True,
-    )
-
-
-def _line(expectation: ExpectationResult) -> str:
-    return f'{of_relation(expectation.relation).value}: {expectation.subject}: {expectation.relation.sentence}'
 
 
 def _references(session: Session, result: SessionResult) -> str:

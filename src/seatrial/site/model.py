@@ -157,13 +157,6 @@ def _monthly(value: Any) -> float:
     return number
 
 
-def _to_be_filled(value: Any) -> str:
-    """`quota`, `all`"""
-    if value not in ('quota', 'all'):
-        raise ValueError(f'{show(value)} is invalid; use quota or all')
-    return str(value)
-
-
 def _truth(value: Any) -> bool:
     """true, false"""
     if type(value) is not bool:
@@ -347,12 +340,9 @@ def _filled(value: Any) -> dict[str, Any]:
     return value
 
 
-def _engine(value: Any) -> Any:
-    return {'name': value} if isinstance(value, str) else value
-
-
-def _launcher(value: Any) -> Any:
-    return {'kind': value} if isinstance(value, str) else value
+def _alone(key: str) -> Callable[[Any], Any]:
+    """A reader of an entry in whose place the value of this key may stand alone."""
+    return lambda value: {key: value} if isinstance(value, str) else value
 
 
 def _no_mpi_starter(value: Any) -> Any:
@@ -463,7 +453,7 @@ class FileSystemEntry(Entry):
     """the same for flash or NVRAM in front of the disks"""
     targets_may_be_away: Truth = False
     """whether cases run while a target or a server is away, with a label; without it they are refused (rule P22)"""
-    to_be_filled: Annotated[str, BeforeValidator(_to_be_filled)] = ''
+    to_be_filled: Annotated[str, BeforeValidator(one_of('what may be filled', ('quota', 'all')))] = ''
     """what [limits](../how-to/limits.md) may fill: a quota that holds for `path`, or all of the trial's own file
     system"""
     osts: Targets | None = None
@@ -511,7 +501,7 @@ class LauncherEntry(Entry):
 class Partition(Entry):
     """Seatrial's settings for one of ReFrame's partitions."""
 
-    launcher: Annotated[LauncherEntry, BeforeValidator(_launcher)] = Field(examples=['srun'])
+    launcher: Annotated[LauncherEntry, BeforeValidator(_alone('kind'))] = Field(examples=['srun'])
     """how a launch reaches the nodes with so many tasks on each; ReFrame's own launchers know one geometry a job"""
     tasks_per_node: TaskCount = Field(examples=['8'])
     """the most tasks on a node"""
@@ -710,7 +700,7 @@ class TrialFile(Entry):
         examples=['[{checks: [access], partitions: [cluster:compute], file_systems: [scratch], nodes: [1]}]']
     )
     """what runs where"""
-    engines: Annotated[tuple[Annotated[EngineEntry, BeforeValidator(_engine)], ...], Listed] = tuple(
+    engines: Annotated[tuple[Annotated[EngineEntry, BeforeValidator(_alone('name'))], ...], Listed] = tuple(
         EngineEntry(name=name) for name in DEFAULT_ENGINES
     )
     """the order of preference: a case takes the first engine that is on the node and can carry it out exactly"""

@@ -6,14 +6,12 @@ from datetime import datetime, timezone
 from xml.etree import ElementTree
 
 import jsonschema
-from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from seatrial.judge.criteria import Attempt, Criterion, judge_contract
 from seatrial.judge.verdict import Verdict
 from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark, front
 from seatrial.report.acceptance.results import results, summary
 from seatrial.report.junit import junit_of_criteria
-from seatrial.report.openmetrics import openmetrics_of_criteria
 
 AT = datetime(2026, 11, 20, 2, 6, tzinfo=timezone.utc)
 CRITERIA = (
@@ -74,25 +72,6 @@ def test_junit_is_green_for_what_is_met_alone():
     types = [[one.get('type') for one in case.findall('failure')] for case in suite.iter('testcase')]
     assert types == [[], ['FAIL'], ['INCONCLUSIVE'], ['INCONCLUSIVE']]
     assert 'waived by J. Kern' in ElementTree.tostring(suite, encoding='unicode')
-
-
-def test_figures_for_monitoring_have_every_criterion_with_its_verdict_interval_and_bound():
-    text = openmetrics_of_criteria(page())
-    families = list(text_string_to_metric_families(text))
-    samples = [sample for family in families for sample in family.samples]
-    verdicts = {sample.labels['criterion']: sample.labels for sample in samples if 'verdict' in sample.name}
-    assert {id: verdict['verdict'] for id, verdict in verdicts.items()} == {
-        '1': 'PASS',
-        '2': 'FAIL',
-        '3': 'INCONCLUSIVE',
-        '4': 'INCONCLUSIVE',
-    }
-    assert verdicts['2']['waived'] == 'true'
-    of_first = {sample.name: sample.value for sample in samples if sample.labels['criterion'] == '1'}
-    assert of_first['seatrial_criterion_bandwidth_bytes_per_second'] == 201.0
-    assert of_first['seatrial_criterion_bandwidth_bound_bytes_per_second'] == 100.0
-    low, high = (of_first[f'seatrial_criterion_bandwidth_{end}_bytes_per_second'] for end in ('low', 'high'))
-    assert low < 201.0 < high
 
 
 def test_the_first_page_escapes_what_comes_from_elsewhere():

@@ -185,7 +185,7 @@ def test_everything_lies_on_the_paper(paper):
         Box(2.0, 20.0, 'pause', number='1'),
         Box(0.0, 3.0, 'launch', lane=1),
     ]
-    drawing = drawn(chart(*parts, lanes=('write', 'read'), again=UP), paper)
+    drawing = drawn(chart(*parts, lanes=('write', 'read')), paper)
     places = [
         tuple(map(float, pair.groups()))
         for glyph in drawing.glyphs

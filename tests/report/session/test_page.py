@@ -17,7 +17,6 @@ from seatrial.model.record import Finding
 from seatrial.model.units import DECIMAL, MIB
 from seatrial.report import words
 from seatrial.report.drawing.plot import MARKERS, STYLES
-from seatrial.report.evidence import LaunchEvidence
 from seatrial.report.session.page import page
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
@@ -90,7 +89,7 @@ def holding(make, text):
     case = make.case(plan, records._replace(start=start))
     made = make.sample(plan, '2MiB', 'write', 0, {'write': 100.0 * MIB}, command=(shlex.join(['echo', text]),))
     made = made._replace(links=((text, text),), directories=(text,), environment=(f'A={text}',), directory=f'/{text}')
-    case = replace(case, steps={'2MiB': [LaunchEvidence(made, {text: text})]})
+    case = replace(case, launches={'2MiB': [made]})
     result = replace(case.result, reasons=(f'write@2MiB: FAIL: {text}',), verdict=Verdict.FAIL, binding=(text,))
     cases = replace(case, result=result), *holding_metadata(make, text)
     return replace(make.session(*cases, notices=(text,), label=text), site=text, seatrial=text)

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.posixops.part import Guarantee, declared
-from seatrial.engine.posixops.task_pair import Pair, Seen, Step
+from seatrial.engine.posixops.task_pair import Pair, Seen, Step, refused
 
 LOWEST_ID = 61000  # above those that Debian and Red Hat give to users, below those of systemd (61184)
 OWNER, MEMBER, STRANGER = 'owner', 'member', 'stranger'  # the last two are one user, in the group and not in it
@@ -199,17 +199,12 @@ def _permissions(pair: Pair) -> Seen:
 def _of_one_user(pair: Pair) -> Seen:
     path = pair.path()
     pair.first('make a file', lambda: os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0)))
-    refused = pair.other('open it', lambda: _refused_reading(path))
-    if not refused:
+    kept_out = pair.other(
+        'open it', lambda: refused(lambda: os.close(os.open(path, os.O_RDONLY)), errno.EACCES, errno.EPERM)
+    )
+    if not kept_out:
         return False, f'{pair.other_one} opened a file of mode 0'
     return True, f'{pair.other_one} was refused; as root a session also tries two users and their group'
-
-
-def _refused_reading(path: str) -> bool:
-    with contextlib.suppress(PermissionError):
-        os.close(os.open(path, os.O_RDONLY))
-        return False
-    return True
 
 
 @_guarantee('a FIFO is opened by whom its mode permits, and by nobody else', 'POSIX.1 4.5; mkfifo()', since='1.0')

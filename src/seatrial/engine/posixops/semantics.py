@@ -19,7 +19,7 @@ from seatrial.engine.posixops import integrity, permissions
 from seatrial.engine.posixops.integrity import WAYS_TO_WRITE
 from seatrial.engine.posixops.interactive import archive_entry, unpack
 from seatrial.engine.posixops.part import Guarantee, Part, declared
-from seatrial.engine.posixops.task_pair import ROOT, Pair, Seen, Step
+from seatrial.engine.posixops.task_pair import ROOT, Pair, Seen, Step, refused
 from seatrial.engine.posixops.work import Report, Spec, Work
 from seatrial.model.metric import Fact, Measurement, Metric
 from seatrial.model.point import Point
@@ -443,28 +443,21 @@ def _excludes(pair: Pair, lock: Callable[[int, int], None]) -> Seen:
     def open_it() -> None:
         mine.append(pair.keep(os.open(path, os.O_RDWR)))
 
+    def lock_it() -> None:
+        lock(mine[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
+
     pair.first('make a file', lambda: _write(path, b'locked'))
     pair.first('open it', open_it)
     pair.other('open it', open_it)
-    pair.first('lock it', lambda: lock(mine[0], fcntl.LOCK_EX | fcntl.LOCK_NB))
-    early = pair.other('try to lock it', lambda: _granted(lock, mine[0]))
+    pair.first('lock it', lock_it)
+    early = not pair.other('try to lock it', lambda: refused(lock_it, errno.EAGAIN, errno.EACCES))
     pair.first('unlock it', lambda: lock(mine[0], fcntl.LOCK_UN))
-    late = pair.other('lock it then', lambda: _granted(lock, mine[0]))
+    late = not pair.other('lock it then', lambda: refused(lock_it, errno.EAGAIN, errno.EACCES))
     return _judge(
         late and not early,
         f'{pair.other_one} was refused, and granted it after the release',
         'both held it at one time' if early else f'{pair.other_one} was refused after the release too',
     )
-
-
-def _granted(lock: Callable[[int, int], None], descriptor: int) -> bool:
-    try:
-        lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EAGAIN, errno.EACCES):
-            return False
-        raise
-    return True
 
 
 @_guarantee('another task sees a changed mode', 'POSIX.1 chmod()')
@@ -599,18 +592,9 @@ def _unlink_of_open_file(pair: Pair) -> Seen:
 def _full_directory(pair: Pair) -> Seen:
     directory = pair.path('d')
     pair.first('make a directory with a file', lambda: os.mkdir(directory), lambda: _write(f'{directory}/f', b''))
-    refused = pair.other('remove it', lambda: _refused(lambda: os.rmdir(directory), errno.ENOTEMPTY, errno.EEXIST))
-    return _saw(pair, refused, 'was refused', 'removed it')
-
-
-def _refused(step: Step, *errnos: int) -> bool:
-    try:
-        step()
-    except OSError as error:
-        if error.errno in errnos:
-            return True
-        raise
-    return False
+    full = errno.ENOTEMPTY, errno.EEXIST
+    kept = pair.other('remove it', lambda: refused(lambda: os.rmdir(directory), *full))
+    return _saw(pair, kept, 'was refused', 'removed it')
 
 
 @_guarantee('a hole in a file takes no space and reads as zeros', 'POSIX.1 lseek(); stat(2)')

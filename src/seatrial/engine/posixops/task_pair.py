@@ -31,6 +31,17 @@ class Broken(Exception):
         self.holds = holds
 
 
+def refused(step: Step, *errnos: int) -> bool:
+    """True if the step fails with one of these errors. Raises OSError for any other."""
+    try:
+        step()
+    except OSError as error:
+        if error.errno in errnos:
+            return True
+        raise
+    return False
+
+
 class Turns:
     """A trial from the view of one of its tasks, or of one that only watches."""
 

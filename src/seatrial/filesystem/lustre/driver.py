@@ -107,7 +107,7 @@ class Lustre(Mounted):
             wished = _wished(path, layout)
             about = wished, files, _spaces(path).of('OST'), _inventory(path, wished)
             room, used = targets.room(*about), targets.in_use(*about)
-        except (NoAnswer, NotUnderstood) as error:
+        except NoAnswer as error:
             return whole._replace(unseen=f'what is free for its layout ({error})')
         free = whole.bytes if room is None or whole.bytes is None else min(whole.bytes, room)
         narrowest = f'OST {used[0].number} has {approximate_size(used[0].free)} free' if used else ''
@@ -120,18 +120,18 @@ class Lustre(Mounted):
         rows: List[targets.QuotaRow] = []
         try:
             rows += targets.parse_quota(_ended(['lfs', 'quota', _mounted(path).path]).stdout)
-        except (NoAnswer, NotUnderstood) as error:
+        except NoAnswer as error:
             unseen = f'the quota ({error})'
         else:
             away = any(not row.exact for row in rows)
             unseen = 'how much of the quota is used beyond what lfs counts: a target is away' if away else ''
-        with contextlib.suppress(NoAnswer, NotUnderstood, OSError):
+        with contextlib.suppress(NoAnswer, OSError):
             directory = os.stat(path)
             if directory.st_mode & stat.S_ISGID and directory.st_gid != os.getegid():
                 rows = [row for row in rows if row.who != 'grp']
                 asked = ['lfs', 'quota', '-g', str(directory.st_gid), _mounted(path).path]
                 rows += targets.parse_quota(_ended(asked).stdout)
-        with contextlib.suppress(NoAnswer, NotUnderstood):
+        with contextlib.suppress(NoAnswer):
             rows += _project_quota(path)
         return Capacity(*targets.left(rows), unseen=unseen)
 
@@ -139,7 +139,7 @@ class Lustre(Mounted):
         """All metadata and object targets, and the servers of this mount's imports, failed over or not."""
         try:
             return Targets(_target_rows(path), _servers(path))
-        except (NoAnswer, NotUnderstood) as error:
+        except NoAnswer as error:
             return Targets((), _servers(path), str(error))
 
     def placed(self, directory: str) -> str:
@@ -161,7 +161,7 @@ class Lustre(Mounted):
         settings['LNet'] = _told(_interfaces)
         try:
             settings.update(_client_state(_mounted(path).instance, mount.options))
-        except (NoAnswer, NotUnderstood) as error:
+        except NoAnswer as error:
             settings['client parameters'] = unknown(str(error))
         return settings
 
@@ -183,7 +183,7 @@ class Lustre(Mounted):
             for device, state in states
             if state.current not in IN_ORDER
         ]
-        with contextlib.suppress(NoAnswer, NotUnderstood):
+        with contextlib.suppress(NoAnswer):
             got = striping.parse_getstripe(_output(['lfs', 'getstripe', '-y', file])) if file else None
             osts = striping.osts_at(got, offset) if got else ()
             clauses[:0] = [f'OST {spelled(osts)}'] if osts else []
@@ -196,7 +196,7 @@ class Lustre(Mounted):
             try:
                 has = option in _options_of(command)
                 why = '' if has else f'lfs {command} has no {option} in this version'
-            except (NoAnswer, NotUnderstood) as error:
+            except NoAnswer as error:
                 has, why = False, str(error)
             rows.append(Capability(what, has, why))
         try:
@@ -205,7 +205,7 @@ class Lustre(Mounted):
                 values, errors = _params([pattern.format(instance=instance)])
                 rows.append(Capability(what, bool(values), '' if values else _why_none(errors)))
             rows.append(_proof(path))
-        except (NoAnswer, NotUnderstood) as error:
+        except NoAnswer as error:
             rows += [Capability(what, False, str(error)) for what in (*(what for _, what in _READABLE), PROOF)]
         cold = self.cold(path)
         return (*rows, Capability('emptying the cache of this client', cold.possible, cold.why_not))
@@ -221,21 +221,13 @@ class Lustre(Mounted):
         size = None if wished.components else wished.stripe_size
         return LustreLayout(stripe_size=size, osts=tuple(numbers)).named(name)
 
-    def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        if layout.is_default or layout.type != self.name:
-            return super().layout_fault(layout, path)
+    def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
         wished = asked(layout)
-        try:
-            why = _missing_option(wished) or striping.impossible(wished, _open_inventory(path, wished))
-        except (NoAnswer, NotUnderstood) as error:
-            why = f'it could not be proved: {error}'
-        return f"the layout '{layout.name}' ({layout.canonical}) is not possible here: {why}" if why else None
+        return _missing_option(wished) or striping.impossible(wished, _open_inventory(path, wished))
 
-    def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
+    def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         """Calls lfs setstripe; for MDTs of its own the directory is made anew, with them as its default."""
         wished = asked(layout)
-        if layout.is_default:
-            return None
         try:
             status = os.lstat(directory)
             if not stat.S_ISDIR(status.st_mode):  # setstripe would make a file where there is nothing
@@ -253,27 +245,19 @@ class Lustre(Mounted):
                 _set_striping(directory, wished, mode)
         except OSError as error:
             return f'{directory}: {error.strerror or error}'
-        except (NoAnswer, NotUnderstood) as error:
-            return str(error)
         return None
 
-    def granted(self, file: str, layout: Layout) -> Granted:
+    def _granted(self, file: str, layout: Layout) -> Granted:
         """Reads lfs getstripe -y of the file, and lfs getdirstripe of its directory."""
         wished, granted = asked(layout), Granted()
-        if layout.is_default:
-            return granted
-        try:
-            if wished.places_file:
-                got = striping.parse_getstripe(_asked_again(['lfs', 'getstripe', '-y', file]))
-                there = _inventory(file, wished)
-                granted = granted._replace(differs=striping.difference(wished, got, there))
-                if granted.differs is None and any(piece.stripe_count == ALL for piece in wished.pieces):
-                    granted = striping.granted(wished, got, there)
-            if granted.differs is None and wished.places_directory:
-                granted = granted._replace(differs=_directory_difference(os.path.dirname(file), wished))
-        except (NoAnswer, NotUnderstood) as error:
-            unseen = f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
-            return Granted(differs=unseen)
+        if wished.places_file:
+            got = striping.parse_getstripe(_asked_again(['lfs', 'getstripe', '-y', file]))
+            there = _inventory(file, wished)
+            granted = granted._replace(differs=striping.difference(wished, got, there))
+            if granted.differs is None and any(piece.stripe_count == ALL for piece in wished.pieces):
+                granted = striping.granted(wished, got, there)
+        if granted.differs is None and wished.places_directory:
+            granted = granted._replace(differs=_directory_difference(os.path.dirname(file), wished))
         return granted
 
     def reach(self, path: str, layout: Layout, size: int) -> Optional[Tuple[int, ...]]:
@@ -284,7 +268,7 @@ class Lustre(Mounted):
             if piece.osts or piece.on_mdt:
                 return piece.osts
             return None if piece.pool is None else _inventory(path, wished).reach(piece.pool)
-        except (NoAnswer, NotUnderstood, StopIteration):
+        except (NoAnswer, StopIteration):
             return ()
 
     def make_files(self, files: Sequence[str], layout: Layout, inside: str) -> Optional[str]:
@@ -309,7 +293,7 @@ class Lustre(Mounted):
         if _is_root():
             try:
                 why_not, how = '', shell_line(_clear_argv(_mounted(path).instance))
-            except (NoAnswer, NotUnderstood) as error:
+            except NoAnswer as error:
                 why_not = str(error)
         return Cold(how and f'the locks of the mount cancelled: {how}', why_not, forgets=False)
 
@@ -327,7 +311,7 @@ class Lustre(Mounted):
             if not values:
                 return f'it cannot be seen whether the cache is empty: {_why_none(errors)}'
             kept = params.parse_fields(values[0].value).get('used_mb', 'an unknown number of')
-        except (NoAnswer, NotUnderstood) as error:
+        except NoAnswer as error:
             return str(error)
         return None if kept == '0' else f'{kept} MiB are still cached after all locks were cancelled'
 
@@ -354,7 +338,7 @@ class Lustre(Mounted):
             mount = _mounted(path)
             names = [f'llite.{mount.fsname}-{mount.instance}.stats', *_stats_names(path)]
             counters, errors = _stats(names)
-        except (NoAnswer, NotUnderstood) as error:
+        except NoAnswer as error:
             return no_meter(str(error))
         kinds = {param.name.partition('.')[0] for param in counters}
         if not kinds & {'osc', 'llite'}:
@@ -364,7 +348,7 @@ class Lustre(Mounted):
         def look_at(deadline_s: float) -> Dict[str, int]:
             try:
                 return params.traffic(_stats(names, deadline_s)[0])
-            except (NoAnswer, NotUnderstood):
+            except NoAnswer:
                 return {}
 
         def waited_for(deadline_s: float) -> FrozenSet[str]:
@@ -379,7 +363,7 @@ class Lustre(Mounted):
         try:
             histograms, errors = _params([f'osc.*-{_mounted(path).instance}.rpc_stats'])
             sizes = params.rpc_sizes(histograms)
-        except (NoAnswer, NotUnderstood) as error:
+        except NoAnswer as error:
             return RpcSizes(when, (), str(error))
         return RpcSizes(when, sizes, '' if histograms else _why_none(errors))
 
@@ -446,7 +430,7 @@ def _imports_of(path: str, deadline_s: float = ANSWER_S) -> List[params.Import]:
         instance = _mounted(path).instance
         values, _ = _params([f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')], deadline_s)
         return [params.parse_import(param.value) for param in values]
-    except (NoAnswer, NotUnderstood):
+    except NoAnswer:
         return []
 
 
@@ -563,7 +547,7 @@ def _stats_names(path: str) -> List[str]:
 def _proof(path: str) -> Capability:
     try:
         values, errors = _stats(_stats_names(path))
-    except (NoAnswer, NotUnderstood) as error:
+    except NoAnswer as error:
         return Capability(PROOF, False, str(error))
     return Capability(PROOF, bool(values), '' if values else _why_none(errors))
 
@@ -575,7 +559,7 @@ def _why_none(errors: Dict[str, str]) -> str:
 def _told(question: Callable[[], str]) -> str:
     try:
         return question()
-    except (NoAnswer, NotUnderstood) as error:
+    except NoAnswer as error:
         return unknown(str(error))
 
 
@@ -623,7 +607,7 @@ def _connections(path: str) -> Connections:
         instance = _instance_of(path)
         values, errors = _params([f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')])
         states = {_device(param.name): params.parse_states(param.value) for param in values}
-    except (NoAnswer, NotUnderstood) as error:
+    except NoAnswer as error:
         return Connections({}, str(error))
     return Connections(states, '' if any('-osc-' in device for device in states) else _why_none(errors))
 
@@ -813,7 +797,8 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
     why = errors.get(imports[0].replace('.', '/'), 'nothing was reported')
     versions = {_target(import_.name): import_.server_version for import_ in known}
     state['server versions'] = _agreed(versions) or unknown(why)
-    state['imports'] = _imports(known) if known else _checked(instance)
+    lost_now = [f'{_target(import_.name)} is {import_.state}' for import_ in known if import_.state not in IN_ORDER]
+    state['imports'] = ('; '.join(sorted(lost_now)) or 'all in order') if known else _checked(instance)
     return state
 
 
@@ -835,11 +820,6 @@ def _places(devices: List[str]) -> str:
     return ', '.join(f'{kind} {spelled(of_kind)}' for kind, of_kind in sorted(numbers.items()))
 
 
-def _imports(known: List[params.Import]) -> str:
-    lost = [f'{_target(import_.name)} is {import_.state}' for import_ in known if import_.state not in IN_ORDER]
-    return '; '.join(sorted(lost)) or 'all in order'
-
-
 def _checked(instance: str) -> str:
     """Runs lfs check, which any user may: it exits with 0, and reports faults on stderr."""
     lost = []
@@ -847,7 +827,7 @@ def _checked(instance: str) -> str:
         try:
             answer = _ended(['lfs', 'check', kind])
             seen = targets.parse_check(answer.stdout, answer.stderr)
-        except (NoAnswer, NotUnderstood) as error:
+        except NoAnswer as error:
             return unknown(str(error))
         lost += [f'{_target(device)}: {fault}' for device, fault in seen.items() if fault and instance in device]
     return '; '.join(lost) or 'all in order'

@@ -2,10 +2,12 @@
 
 from typing import Dict, List, Match, Pattern
 
+from seatrial.filesystem.base import NoAnswer
+
 SHOWN_MOST = 120
 
 
-class NotUnderstood(ValueError):
+class NotUnderstood(NoAnswer):
     """Output without the form of lfs or lctl 2.12 to 2.17; the message quotes the line."""
 
     def __init__(self, wrong: str, line: str = '') -> None:

@@ -9,7 +9,7 @@ import polars as pl
 
 from seatrial.history.provenance import CASE, percent_words, spanned
 from seatrial.history.rows import OF_ONE_SESSION
-from seatrial.judge.choice import FigureColumn, Figures, Spread, Winner, front, spread
+from seatrial.judge.choice import FigureColumn, Figures, Spread, Winner, spread
 from seatrial.model.metric import HIGHER, LOWER
 from seatrial.model.units import BINARY
 from seatrial.report.comparison.before_after import READ, WRITE, family_of
@@ -35,16 +35,6 @@ class Configurations(NamedTuple):
     @property
     def spreads(self) -> list[tuple[FigureColumn, Spread | None]]:
         return [(column, spread(column, self.figures)) for column in COLUMNS]
-
-    @property
-    def front(self) -> list[str]:
-        """The configurations that no other beats in every column known for all; empty without such a column."""
-        common = [
-            column
-            for column in COLUMNS
-            if all(figures.get(column.name) is not None for figures in self.figures.values())
-        ]
-        return front(common, self.figures) if common else []
 
 
 def configurations(sides: Mapping[str, pl.DataFrame], capacities: Mapping[str, float]) -> Configurations:
@@ -128,8 +118,6 @@ def sentences(choices: Configurations, chosen: Winner | None, column: FigureColu
         )
         unknown = f'; unknown of {", ".join(ends.unknown)}' if ends.unknown else ''
         lines.append(f'{line}; winner {ends.winner}{unknown}')
-    if choices.front:
-        lines.append(f'no other is better in every figure that all have: {", ".join(choices.front)}')
     if chosen is None or column is None:
         return lines
     for name, missed in chosen.missed.items():
@@ -152,7 +140,6 @@ def to_json(choices: Configurations, chosen: Winner | None, column: FigureColumn
             shown.name: ends and {**ends._asdict(), 'difference': ends.difference, 'share_of_maximum': ends.share}
             for shown, ends in choices.spreads
         },
-        'front': choices.front,
         'choice': chosen and column and {'by': column.name, **chosen._asdict()},
     }
 

@@ -5,12 +5,10 @@ They show layouts with two settings each, and file sizes by transfer sizes or by
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from seatrial.judge.statistics import SampleSummary
 from seatrial.judge.verdict import MetricResult
-from seatrial.model.metric import HIGHER
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import format_size
 from seatrial.report import words
@@ -39,7 +37,6 @@ class Map:
     corner: str  # parameter of the rows
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Field, ...]], ...]
-    notes: tuple[str, ...] = ()  # what the map shows beside its figures, a sentence each
 
 
 def fields(
@@ -65,33 +62,29 @@ def surfaces(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]
     """The maps of every case over file sizes and transfer sizes or numbers of tasks, with a sentence on the case."""
     drawn = []
     for case in cases:
-        for field, by, more, shown in _COLUMNS:
+        for field, by, shown in _COLUMNS:
             places = _grid(case.plan, field, shown)
             if places:
-                maps = _maps(case, system, by, more, places)
+                maps = _maps(case, system, by, places)
                 drawn.append({'case': case.plan.case, 'sentence': words.sentence(case), 'maps': maps})
                 break
     return drawn
 
 
-_COLUMNS: tuple[tuple[str, str, str, Callable[[int], str]], ...] = (
-    ('transfer_size', 'transfer size', 'larger transfers', format_size),
-    ('tasks', 'number of tasks', 'more tasks', lambda number: counted(number, 'task')),
+_COLUMNS: tuple[tuple[str, str, Callable[[int], str]], ...] = (
+    ('transfer_size', 'transfer size', format_size),
+    ('tasks', 'number of tasks', lambda number: counted(number, 'task')),
 )
-"""Parameters beside the file size: of a point, as people read it, what more of it is, and a value of it."""
+"""Parameters beside the file size: of a point, as people read it, and a value of it."""
 
 
-def _maps(
-    evidence: CaseEvidence, system: str, by: str, more: str, places: Mapping[tuple[str, str], str]
-) -> list[Map]:
+def _maps(evidence: CaseEvidence, system: str, by: str, places: Mapping[tuple[str, str], str]) -> list[Map]:
     plan, result = evidence.plan, evidence.result
     units, named = units_of(result.metrics, system), kind_of(plan.kind).metric_words
     maps = []
     for name, metrics in by_key((metric.name, metric) for metric in result.metrics).items():
-        unit = units[metrics[0].unit]
         columns, rows = fields(places, metrics)
-        notes = () if result.unjudged or metrics[0].better != HIGHER else _falls(unit.words, more, columns, rows)
-        maps.append(Map(named(name), unit, f'by file size and {by}', 'file', columns, rows, notes))
+        maps.append(Map(named(name), units[metrics[0].unit], f'by file size and {by}', 'file', columns, rows))
     return maps
 
 
@@ -102,23 +95,3 @@ def _grid(plan: TrialPlan, field: str, shown: Callable[[int], str]) -> dict[tupl
     if plan.axis.name != 'variant' or min(varied) < 2 or len({point[:2] for point in points}) < len(points):
         return {}
     return {(format_size(size), shown(value)): label for size, value, label in points}
-
-
-def _falls(
-    figure: Callable[[float], str],
-    more: str,
-    columns: Sequence[str],
-    rows: Sequence[tuple[str, Sequence[Field]]],
-) -> tuple[str, ...]:
-    """Sentences on where a larger column value is slower, by separate intervals; or that it is nowhere."""
-    slower = []
-    for row, fields_of_row in rows:
-        there = [
-            (column, field.summary) for column, field in zip(columns, fields_of_row, strict=True) if field.summary
-        ]
-        slower += [
-            f'files of {row}: slower with {column} than with {before} ({figure(this.mean)} and {figure(last.mean)})'
-            for (before, last), (column, this) in pairwise(there)
-            if this.interval.high < last.interval.low
-        ]
-    return tuple(slower) or (f'{more} are nowhere slower',)

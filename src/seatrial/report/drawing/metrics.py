@@ -14,7 +14,7 @@ from seatrial.model.metric import LOWER
 from seatrial.model.plan import TrialPlan
 from seatrial.report import words
 from seatrial.report.drawing import plot
-from seatrial.report.figures import Unit, compact, tick_time
+from seatrial.report.figures import Unit, compact
 from seatrial.workload.listing import pause_of
 from seatrial.workload.registry import KINDS, kind_of
 
@@ -116,7 +116,6 @@ class _Points(NamedTuple):
 def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> plot.Chart:
     repeated = is_repeated_listing(plan)
     points = _listings(plan, case) if repeated else _sweep(plan)
-    figures = _figures(case, metrics, unit)
     style = styles_of(plan, metrics)
     names = list(dict.fromkeys(styled_by(plan, metric) for metric in metrics if metric.summary))
     parts: list[plot.Curve | plot.Mark | plot.Guide] = []
@@ -136,8 +135,7 @@ def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], u
         parts += [plot.Curve(style[name], _strokes(points, marks), label, aside=aside), *marks.values()]
     return plot.Chart(
         x=points.axis,
-        y=figures,
-        again=_listing_times(plan, figures) if repeated else None,
+        y=_figures(case, metrics, unit),
         parts=parts,
         height=300,
         words=_told(parts),
@@ -178,21 +176,6 @@ def _listings(plan: TrialPlan, case: CaseResult) -> _Points:
     )
     in_a_row = pauses.count(None)
     return _Points(axis, places, [float(in_a_row)] if 0 < in_a_row < len(names) else [])
-
-
-def _listing_times(plan: TrialPlan, figures: plot.Scale) -> plot.Scale | None:
-    """A second axis with the time of one listing; None if the directories differ in size."""
-    sizes = {point.tree.files_per_directory for point in plan.points}
-    if len(sizes) != 1:
-        return None
-    entries = sizes.pop()
-    ticks: list[plot.Tick] = []
-    for time_s in plot.round_values(entries / figures.high, entries / max(figures.low, figures.high / 50)):
-        tick = plot.Tick(entries / time_s, tick_time(time_s))
-        # From the shortest time, at the top, downwards: the times of a linear axis crowd at its foot.
-        if not ticks or figures.share(ticks[-1].value) - figures.share(tick.value) > 0.07:
-            ticks.append(tick)
-    return plot.Scale(low=figures.low, high=figures.high, ticks=ticks, label='for one listing')
 
 
 def _strokes(points: _Points, marks: Mapping[str, plot.Mark]) -> list[list[tuple[float, float]]]:

@@ -120,7 +120,6 @@ class Chart:
     parts: Sequence[Curve | Mark | Box | Guide]  # later ones lie above
     height: float  # px between the axes
     words: str = ''  # describe the drawing
-    again: Scale | None = None  # a second upright axis at the right, where the figures have another reading
     lanes: Sequence[str] = ()  # the labels of those below the lying axis
     lying: bool = False
     interval: str = ''  # what the interval of a mark is, for the legend
@@ -258,15 +257,10 @@ def nice_ticks(low: float, high: float, count: int) -> list[float]:
 
 def log_ticks(low: float, high: float) -> list[float]:
     """The values 1, 2 and 5 x 10^k from low to high; only 10^k if there are too many."""
-    inside = round_values(low, high)
-    return inside if len(inside) <= 8 else round_values(low, high, (1,))
-
-
-def round_values(low: float, high: float, factors: Sequence[int] = (1, 2, 5)) -> list[float]:
-    """All multiples of 10^k by the factors from low to high."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    values = [factor * 10.0**power for power in powers for factor in factors]
-    return [value for value in values if low <= value <= high]
+    values = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
+    inside = [value for value in values if low <= value <= high]
+    return inside if len(inside) <= 8 else [value for value in inside if value in values[::3]]
 
 
 def steps_line(steps: Sequence[tuple[float, float, float]]) -> Sequence[Stroke]:
@@ -300,7 +294,7 @@ def drawn(chart: Chart, paper: Paper) -> Drawing:
     bottom = top + chart.height * (1.0 if chart.lying else paper.share)
     labels = [*(tick.label for tick in chart.y.ticks), *chart.lanes]
     left = _room(labels, font, bool(chart.y.label))
-    right = paper.width - (_room([tick.label for tick in chart.again.ticks], font, True) if chart.again else 14.0)
+    right = paper.width - 14.0
     height = bottom + 46.0 + (LANE * len(chart.lanes) + 6.0 if chart.lanes else 0.0)
     places = _Places(chart, left, right, top, bottom, font)
     glyphs = [_frame(places), *(_glyph(part, places) for part in chart.parts)]
@@ -334,13 +328,11 @@ def _room(labels: Sequence[str], font: float, named: bool) -> float:
 
 
 def _frame(places: _Places) -> Glyph:
-    """The grid of the figures, the horizontal axis, and its ticks and those of the second upright one."""
+    """The grid of the figures, and the horizontal axis with its ticks."""
     chart, left, right, top, bottom = places.chart, places.left, places.right, places.top, places.bottom
     xs, ys = ([places.x(tick.value) for tick in chart.x.ticks], [places.y(tick.value) for tick in chart.y.ticks])
     grid = [[(x, top), (x, bottom)] for x in xs] if chart.lying else [[(left, y), (right, y)] for y in ys]
     axis = [[(left, bottom), (right, bottom)], *([(x, bottom), (x, bottom + 5)] for x in xs)]
-    for tick in chart.again.ticks if chart.again else ():
-        axis.append([(right, places.y(tick.value)), (right + 5, places.y(tick.value))])
     return Glyph('', [('grid', path(grid)), ('axis', path(axis))])
 
 
@@ -420,13 +412,8 @@ def _texts(places: _Places, width: float, height: float) -> Iterator[Text]:
     for at, label in clear_labels(ticks, font, width):
         yield Text(at, bottom + 8 + font, label)
     yield Text((left + right) / 2, height - 4, chart.x.label, kind='label')
-    middle = (places.top + bottom) / 2
     if chart.y.label:
-        yield Text(font, middle, chart.y.label, kind='label', upright=True)
-    if chart.again:
-        for tick in chart.again.ticks:
-            yield Text(right + 8, places.y(tick.value) + low, tick.label, 'start')
-        yield Text(width - 0.4 * font, middle, chart.again.label, kind='label', upright=True)
+        yield Text(font, (places.top + bottom) / 2, chart.y.label, kind='label', upright=True)
     taken = -math.inf
     for part in chart.parts:
         if isinstance(part, Box) and part.number:
