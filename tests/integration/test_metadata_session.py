@@ -37,7 +37,6 @@ trials:
     file_systems: [disk, gluster]
     nodes: [1]
     budget: 1s
-    bytes_per_task: 64MiB
 """
 ENTRY = """  {name}:
     type: {type}
