@@ -1,10 +1,13 @@
 """Plans, node sweeps and scenarios, and the records that their jobs would leave, from which many tests depart."""
 
+import functools
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from seatrial.check.declared import Declared, load
 from seatrial.engine.posixops.scenario_figures import ScenarioRow, bound_s, figures, line_of_row
 from seatrial.job.sequence.confirm import measured_again, repetitions
 from seatrial.model.action import Step, line_of_step
@@ -61,6 +64,12 @@ QUIET = {'before': 0.0, 'after': 0.0}
 """No background load."""
 
 Figures = Mapping[str, Sequence[float]] | Sequence[float]
+
+
+@functools.cache
+def all_checks() -> dict[str, Declared]:
+    """The checks of checks/ by their names. Importing them takes a second, so a process of the tests does it once."""
+    return load(Path(__file__).resolve().parents[1] / 'checks')
 
 
 def plan_of(workload: Point = MFWA, sweep: Sweep = SIZES, tasks: int = 2, **changes: Any) -> TrialPlan:

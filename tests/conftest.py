@@ -33,20 +33,34 @@ SLOW_PLACES = {
         'check/test_actions.py',
         'ci',
         'cli',
+        'engine/test_posixops_semantics.py',
+        'filesystem/test_cold.py',
         'integration',
         'job/directory/test_orphans.py',
         'job/launch',
         'job/sequence',
+        'judge/test_io500.py',
         'nights',
+        'report/drawing/test_scenario_course.py',
         'report/nights',
         'report/session',
+        'rules/test_drill.py',
         'rules/test_outliers.py',
+        'session/test_ab_rounds.py',
         'site/test_example_sites.py',
         'site/test_site_properties.py',
         'test_docs.py',
     )
 }
 LEFT_OUT = pytest.StashKey[dict[str, int]]()
+
+
+@functools.cache
+def is_slow(file: Path) -> bool:
+    return bool(SLOW_PLACES.intersection((file, *file.parents)))
+
+
+which = functools.cache(shutil.which)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -71,33 +85,36 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = Counter[str]()
+    kept = []
+    # A file belongs to one process, which at the end would work on a long one alone.
+    first = set()
     for item in items:
-        needed = {program for marker in item.iter_markers('needs') for program in marker.args}
+        markers = list(item.iter_markers())
+        needed = {program for marker in markers if marker.name == 'needs' for program in marker.args}
+        names = {marker.name for marker in markers}
         fixtures = set(getattr(item, 'fixturenames', ()))
         if needed & LAB_PROGRAMS or fixtures & LAB_FIXTURES:
-            item.add_marker('lab')
+            names.add('lab')
         if 'chromium' in needed:
-            item.add_marker('browser')
-        slow = SLOW_PLACES.intersection((item.path, *item.path.parents)) or fixtures & SLOW_FIXTURES
-        if slow or item.get_closest_marker('long'):
-            item.add_marker('slow')
-        if item.get_closest_marker('long') and not config.getoption('--long'):
+            names.add('browser')
+        if 'long' in names or fixtures & SLOW_FIXTURES or is_slow(item.path):
+            names.add('slow')
+        for name in names.intersection(NOT_FAST):
+            item.add_marker(name)
+        if 'long' in names and not config.getoption('--long'):
             item.add_marker(pytest.mark.skip(reason='long: runs with ci/test --full'))
         for program in sorted(needed):
-            if shutil.which(program) is None:
+            if which(program) is None:
                 item.add_marker(pytest.mark.skip(reason=f'{program} is not installed'))
-    # A file belongs to one process, which at the end would work on a long one alone.
-    long = {item.path for item in items if item.get_closest_marker('slow') or item.get_closest_marker('lab')}
-    items.sort(key=lambda item: (item.path.name not in LONGEST, item.path not in long))
-    if config.getoption('--fast'):
-        leave_out(config, items)
-
-
-def leave_out(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Take from the items what a fast run has no time for, and count it."""
-    kinds = [next((kind for kind in NOT_FAST if item.get_closest_marker(kind)), '') for item in items]
-    items[:] = [item for item, kind in zip(items, kinds, strict=True) if not kind]
-    config.stash[LEFT_OUT] = counts = dict(Counter(filter(None, kinds)))
+        if names & {'lab', 'slow'}:
+            first.add(item.path)
+        if config.getoption('--fast') and names.intersection(NOT_FAST):
+            left_out[next(kind for kind in NOT_FAST if kind in names)] += 1
+        else:
+            kept.append(item)
+    items[:] = sorted(kept, key=lambda item: (item.path.name not in LONGEST, item.path not in first))
+    config.stash[LEFT_OUT] = counts = dict(left_out)
     if hasattr(config, 'workeroutput'):
         config.workeroutput['left_out'] = counts
 

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import gc
 import importlib
 import itertools
 import re
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,15 @@ def table() -> dict[str, tuple[set[str], str]]:
 
 ROOMS = table()
 FILES = sorted(SOURCE.rglob('*.py'))
+
+
+@pytest.fixture(scope='module', autouse=True)
+def without_collection() -> Iterator[None]:
+    """The syntax trees are half a million values that all live; to search them takes longer than to parse."""
+    gc.disable()
+    yield
+    tree.cache_clear()
+    gc.enable()
 
 
 @functools.cache
@@ -106,6 +117,7 @@ def test_a_node_room_uses_the_standard_library_only():
         assert others <= set(sys.stdlib_module_names), file
 
 
+@pytest.mark.slow
 def test_the_node_rooms_need_no_more_than_python_3_6():
     rooms = [str(SOURCE / room) for room, (_, side) in ROOMS.items() if side == 'node' and (SOURCE / room).exists()]
     vermin = shutil.which('vermin', path=str(Path(sys.executable).parent))

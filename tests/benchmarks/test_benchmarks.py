@@ -25,7 +25,7 @@ TABLES.update(results_database=1, scenario_record=1, training=1, verdicts=8)
 CALCULATED = ('change_points', 'compare', 'coverage', 'isolation', 'rare', 'verdicts')
 """They start nothing, and print something at once."""
 
-LONG = ('accusations', 'forecast', 'nights', 'proof', 'results_database')
+LONG = ('accusations', 'forecast', 'nights', 'proof', 'report', 'results_database', 'slurm')
 
 WAIT_S = 300.0
 LAUNCHED = '*/state/sessions/*/cases/*/raw/*.fio'
@@ -66,7 +66,7 @@ def test_every_benchmark_is_tried():
     assert {file.name for file in BENCHMARKS.glob('*.py')} == SHARED | {f'{name}.py' for name in TABLES}
 
 
-MARKS = {'slurm': needs_slurm, **dict.fromkeys(LONG, pytest.mark.long)}
+MARKS = {**dict.fromkeys(LONG, (pytest.mark.long,)), 'slurm': (needs_slurm, pytest.mark.long)}
 
 
 @pytest.mark.parametrize('name', [pytest.param(name_, marks=MARKS.get(name_, ())) for name_ in sorted(TABLES)])
@@ -84,7 +84,7 @@ def test_it_works(folder, name):
         ('runner', LAUNCHED, signal.SIGINT),
         ('posixops', 'seatrial-bench-*/*/*', signal.SIGTERM),
         pytest.param('slurm', '*/lab/etc/slurm.conf', signal.SIGINT, marks=needs_slurm),
-        pytest.param('slurm', LAUNCHED, signal.SIGTERM, marks=needs_slurm),
+        pytest.param('slurm', LAUNCHED, signal.SIGTERM, marks=[needs_slurm, pytest.mark.long]),
     ],
     ids=['runner, launching', 'posixops', 'slurm, coming up', 'slurm, launching'],
 )

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import all_checks
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.declared import CheckError, load
 from seatrial.check.literature import BELYAKOV, BOITO_2009, CALDERON, FERMILAB_2011, MLPERF, POSIX_2017
@@ -19,7 +20,7 @@ from seatrial.workload.registry import planned_metrics
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / 'site-config' / 'example-lustre'
-CHECKS = load(ROOT / 'checks')
+CHECKS = all_checks()
 EXPECTATIONS = [(check, expectation) for check in CHECKS.values() for expectation in check.expectations]
 DOCUMENTED = re.findall(
     r'^\| ((?:L09|GP|GV|FN|IN|QF|CN|MLPS)-[\w.*]+) \|',

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import all_checks
 from seatrial.check.catalogue import CATALOGUE, covered, rows_of
 from seatrial.check.declared import CheckError, load
 from seatrial.check.literature import GUARANTEES
@@ -217,8 +218,8 @@ EXAMPLE = 'pelagia:compute', 'pelagia:io'
 
 
 @pytest.fixture(scope='module')
-def checks(repository):
-    return load(repository / 'checks')
+def checks():
+    return all_checks()
 
 
 @pytest.fixture(scope='module')

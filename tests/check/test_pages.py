@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from builders import all_checks
 from seatrial.check.contract import contract_of_site
-from seatrial.check.declared import load
 from seatrial.check.planning import cases_of, plan_of
 from seatrial.check.session import Session
 from seatrial.rules.case import STORAGE_MIN_S
@@ -16,7 +16,7 @@ from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
 
 ROOT = Path(__file__).parents[2]
-CHECKS = load(ROOT / 'checks')
+CHECKS = all_checks()
 
 
 def page(name):

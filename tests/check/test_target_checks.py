@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from builders import all_checks
 from local_site import write_lab_settings
-from seatrial.check.declared import load
 from seatrial.check.planning import cases_of, not_applicable, plan_of, resolved
 from seatrial.check.session import Session
 from seatrial.filesystem.lustre.layout import asked
@@ -33,8 +33,8 @@ TARGETS = ('OstBandwidth', 'MdtRates')
 
 
 @pytest.fixture(scope='module')
-def checks(repository):
-    declared = load(repository / 'checks')
+def checks():
+    declared = all_checks()
     return {name: check for name, check in declared.items() if check.family == 'layouts' or name in TARGETS}
 
 
@@ -153,8 +153,8 @@ def test_on_cephfs_what_only_lustre_has_is_not_applicable(on_cephfs, checks):
         assert wanted in (why or '') and bool(why) == bool(wanted), name
 
 
-def test_on_glusterfs_bricks_and_nothing_else_can_be_chosen(session, on_glusterfs, checks, repository):
-    bricks, on_bricks = load(repository / 'checks')['BrickBandwidth'], on('BrickBandwidth')
+def test_on_glusterfs_bricks_and_nothing_else_can_be_chosen(session, on_glusterfs, checks):
+    bricks, on_bricks = all_checks()['BrickBandwidth'], on('BrickBandwidth')
     plan = plan_of(on_glusterfs, bricks, on_bricks)
     assert [point.label for point in plan.points] == [f'brick{n:04d}' for n in range(4)]
     assert {point.layout.type for point in plan.points} == {'glusterfs'} and plan.target.bricks == 4

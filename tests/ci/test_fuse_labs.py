@@ -146,6 +146,7 @@ def test_whatever_is_killed_of_ceph_is_said_and_comes_back_and_no_file_is_lost(m
     is_killed_and_comes_back(made, part)
 
 
+@pytest.mark.long
 @gluster_alone
 def test_a_brick_that_hangs_is_said_and_mended(made):
     made.up()
@@ -185,6 +186,7 @@ def test_a_mount_in_use_is_not_taken_away_and_its_user_is_named(made):
     assert made.run('status').returncode == 0
 
 
+@pytest.mark.long
 def test_a_second_lab_beside_it_is_another_one_and_leaves_nothing(made, tmp_path):
     second = Made(made.of, tmp_path / 'second')
     of_gluster = made.of is GLUSTER
@@ -208,6 +210,7 @@ def test_a_second_lab_beside_it_is_another_one_and_leaves_nothing(made, tmp_path
     assert made.run('status').returncode == 0
 
 
+@pytest.mark.long
 @needs_gluster
 def test_down_with_a_brick_that_hangs_ends_too_and_what_is_not_of_the_lab_stays(tmp_path):
     lab = Made(GLUSTER, tmp_path / 'lab')

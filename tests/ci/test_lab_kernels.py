@@ -36,6 +36,7 @@ def test_a_node_that_lost_power_is_seen_and_started_again_with_its_disk(fresh):
 
 
 @pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd')
+@pytest.mark.long
 def test_two_labs_do_not_meet_and_leave_nothing(fresh):
     other = Kernels()
     for lab in (fresh, other):

@@ -89,13 +89,6 @@ def test_the_partitions_are_compute_on_all_nodes_and_io_on_the_last_half(lab):
     assert sorted(filter(None, rows)) == [f'compute* {name}' for name in FOUR] + ['io n3', 'io n4']
 
 
-def test_a_reservation_can_be_made_and_used(lab):
-    wanted = f'ReservationName=trial Users={os.geteuid()} StartTime=now Duration=5 Nodes=n4'
-    lab.ask('scontrol', 'create', 'reservation', *wanted.split())
-    assert lab.ask('srun', '--reservation=trial', 'hostname') == 'n4\n'
-    lab.ask('scontrol', 'delete', 'ReservationName=trial')
-
-
 # Up and status
 
 
@@ -142,15 +135,6 @@ def test_without_a_lab_env_and_status_say_so_and_end_with_1(fresh):
     assert 'no lab is up' in fresh.lab('env').stderr
 
 
-def test_two_labs_know_nothing_of_each_other(lab, fresh):
-    fresh.up()
-    held = fresh.ask('sbatch', '--parsable', '--hold', '--wrap=hostname').strip()
-    assert lab.ask('squeue', '--noheader', f'--user={os.geteuid()}') == ''
-    assert fresh.ask('squeue', '--noheader', '--format=%i').strip() == held
-    fresh.lab('down')
-    assert lab.lab('status').returncode == 0
-
-
 # What breaks is mended
 
 
@@ -161,15 +145,6 @@ def test_status_names_a_dead_daemon_and_up_starts_it_again(lab, target):
     assert lab.lab('status').returncode == 1
     assert f'started again: {target}' in lab.lab('up').stderr
     assert lab.lab('status').returncode == 0
-
-
-def test_jobs_outlive_slurmctld(lab):
-    held = lab.ask('sbatch', '--parsable', '--hold', '--wrap=hostname').strip()
-    lab.lab('signal', 'TERM', 'slurmctld')  # under KILL it forgets what it has not saved in the last seconds
-    wait_for('slurmctld is dead', lambda: 'ctl:slurmctld dead' in lab.lab('status').stdout)
-    lab.up()
-    assert lab.ask('squeue', '--noheader', '--jobs', held, '--format=%T') == 'PENDING\n'
-    lab.ask('scancel', f'--user={os.geteuid()}')
 
 
 # Nothing is left
@@ -250,12 +225,6 @@ def test_a_directory_and_a_file_that_are_not_the_labs_stay(fresh):
 
 
 # Accounting
-
-
-def test_a_qos_limits_the_nodes_of_a_job(accounting_lab):
-    job = accounting_lab.ask('sbatch', '--parsable', '--qos=onenode', '-N2', '--wrap=hostname').strip()
-    wait_for('it is held', lambda: 'QOSMax' in accounting_lab.ask('squeue', '--jobs', job, '--format=%r'))
-    accounting_lab.ask('scancel', job)
 
 
 def test_up_starts_accounting_again(accounting_lab):

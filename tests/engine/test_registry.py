@@ -2,8 +2,8 @@
 
 import pytest
 
+from builders import all_checks
 from seatrial import __version__
-from seatrial.check.declared import load
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.bonnie import BonnieEngine
 from seatrial.engine.dd import Dd
@@ -189,10 +189,9 @@ def test_one_that_is_for_several_kinds_names_all_of_them():
 
 
 @pytest.fixture(scope='module')
-def points(repository):
+def points():
     """A point of each kind of workload that a check has, for two tasks on one node."""
-    checks = load(repository / 'checks').values()
-    by_kind = {check.workload.kind: examples(check.sweep, check.workload)[0] for check in checks}
+    by_kind = {check.workload.kind: examples(check.sweep, check.workload)[0] for check in all_checks().values()}
     by_kind['device'] = by_kind['device'].changed(devices=('/dev/sdb', '/dev/sdc'))
     return {kind: placed(point, point.label) for kind, point in by_kind.items()}
 

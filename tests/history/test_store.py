@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from seatrial.history import store
 from seatrial.history.rows import COLUMNS, OF_ONE_SESSION, SCHEMA, SINCE, summary
 from seatrial.history.store import (
     ANNOTATIONS,
@@ -220,10 +221,12 @@ def test_a_file_that_no_session_has_written_is_not_read_into_memory(tmp_path):
     assert [why for _, why in skipped(tmp_path)] == ['it has more than 256 MiB']
 
 
-@pytest.mark.slow
-def test_a_few_bytes_that_stand_for_many_rows_are_not_unpacked(tmp_path, frame):
-    many = pl.concat([frame.head(1)] * 1000).lazy()
-    write(tmp_path, SESSION, pl.concat([many] * 150).collect())
+def test_a_few_bytes_that_stand_for_many_rows_are_not_unpacked(tmp_path, frame, monkeypatch):
+    monkeypatch.setattr(store, 'MANY_ROWS', 1000)
+    many = frame.head(1)
+    for _ in range(14):
+        many = pl.concat([many, many])
+    write(tmp_path, SESSION, many)
     write(tmp_path, LATER, frame.with_columns(session=pl.lit(LATER)))
     assert [file.why for file in read(tmp_path).skipped] == [TOO_MANY]
     assert read(tmp_path).rows['session'].unique().to_list() == [LATER]
@@ -331,15 +334,16 @@ def test_of_files_that_are_summed_together_one_that_is_damaged_is_named(five):
         (lambda own: own.with_columns(case_verdict=pl.lit('GOOD')), False),
         (lambda own: own.with_columns(pl.lit(SCHEMA + 1, pl.Int32).alias('schema')), False),
         (lambda own: own.drop('launches'), False),
-        (lambda own: pl.concat([own] * 50_000), False),
+        (lambda own: pl.concat([own] * 5_000), False),
         (lambda own: 'no base64', False),
         (lambda own: None, False),
     ],
     ids=['as written', 'other session', 'unknown verdict', 'newer', 'other columns', 'many rows', 'damaged', 'none'],
 )
 def test_the_summary_in_a_file_counts_if_it_is_one_of_this_session_else_its_launches_do(
-    tmp_path, frame, changed, used
+    tmp_path, frame, monkeypatch, changed, used
 ):
+    monkeypatch.setattr(store, 'MANY_ROWS', 1000)
     own, content, parquet = changed(summary(frame)), io.BytesIO(), io.BytesIO()
     if isinstance(own, pl.DataFrame):
         own.write_parquet(parquet)

@@ -190,6 +190,7 @@ def test_without_sacct_reframes_scheduler_of_that_kind_gives_up_and_its_job_is_c
     assert slurm.jobs() == []
 
 
+@pytest.mark.long
 def test_a_second_session_on_the_same_file_system_measures_nothing(site, slurm):
     shared = site()
     first = shared.begin()
@@ -275,6 +276,7 @@ def test_after_a_crash_clean_cancels_the_sessions_job_and_nobody_elses(site, slu
     assert sorted(slurm.jobs()) == sorted(others)
 
 
+@pytest.mark.long
 def test_reframe_begins_no_case_of_a_session_that_has_died(site, slurm, hangs):
     order(hangs, LASTS)
     running = site(checks=2).begin()

@@ -87,6 +87,7 @@ def test_plain_reframe_ends_too_once_its_job_is_preempted(slurm, hangs):
     wait_for('the preempted job has gone', lambda: slurm.jobs() == [urgent.strip()])
 
 
+@pytest.mark.long
 def test_a_job_that_is_suspended_after_its_begin_does_not_wait_in_the_queue(slurm, hangs):
     order(hangs, ('measured', {'seconds': 0.5}))
     running = slurm.site(hangs, queue_limit='5s').begin()
@@ -116,13 +117,14 @@ def path_that_says(tmp_path):
     return make
 
 
+@pytest.mark.long
 def test_a_job_that_another_cluster_has_taken_is_incomplete_says_so_and_is_cancelled(slurm, hangs, path_that_says):
     ended = slurm.site(hangs, scheduler='slurm', path=path_that_says('REVOKED')).run()
     assert 'Slurm says: taken by another cluster of the federation' in reason(ended)
     assert slurm.jobs() == []
 
 
-@pytest.mark.parametrize('scheduler', ['squeue', 'slurm'])
+@pytest.mark.parametrize('scheduler', ['squeue', pytest.param('slurm', marks=pytest.mark.long)])
 def test_a_job_in_an_unknown_state_is_waited_for_until_its_limits_and_cancelled(
     slurm, hangs, scheduler, path_that_says
 ):
@@ -135,6 +137,7 @@ def test_a_job_in_an_unknown_state_is_waited_for_until_its_limits_and_cancelled(
     assert slurm.jobs() == []
 
 
+@pytest.mark.long
 def test_a_requeued_job_waits_no_longer_than_the_queue_limit(slurm, hangs):
     """Slurm lets a job that was requeued wait for two minutes before it may begin again."""
     running = slurm.site(hangs, '--requeue', queue_limit='15s').begin()

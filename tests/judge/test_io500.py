@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from seatrial.check.declared import load
+from builders import all_checks
 from seatrial.judge.io500 import PHASES, scores_of
 from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
@@ -73,9 +73,9 @@ def score(samples=None, without=(), **changes):
     return result
 
 
-def test_every_phase_of_the_score_is_a_metric_of_a_check(repository):
+def test_every_phase_of_the_score_is_a_metric_of_a_check():
     assert set(PHASES) == {*BANDWIDTHS, *RATES}
-    known = load(repository / 'checks')
+    known = all_checks()
     measured = {
         check: {metric_type.name for metric_type in metrics_at(known[check].workload._replace(tasks=2))}
         for check in CHECKS

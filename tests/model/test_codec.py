@@ -192,7 +192,7 @@ def test_the_digest_is_of_all_that_a_plan_says():
 
 
 @pytest.mark.parametrize('kind', [TrialPlan, Sample, DarshanRun])
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(data=st.data())
 def test_any_value_comes_back(kind, data):
     value = data.draw(st.from_type(kind))

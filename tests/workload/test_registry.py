@@ -1,11 +1,8 @@
 """The kinds of workload: each is registered once and answers all that is asked of it."""
 
-from pathlib import Path
-
 import pytest
 
-from builders import plan_of
-from seatrial.check.declared import load
+from builders import all_checks, plan_of
 from seatrial.model.action import Planned
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import HIGHER, LOWER
@@ -33,10 +30,7 @@ from seatrial.workload.registry import (
 from seatrial.workload.sweep import Sweep, examples
 from seatrial.workload.tree import metadata_tree
 
-OF_CHECKS = {
-    name: examples(check.sweep, check.workload)[0]
-    for name, check in load(Path(__file__).parents[2] / 'checks').items()
-}
+OF_CHECKS = {name: examples(check.sweep, check.workload)[0] for name, check in all_checks().items()}
 POINTS = {point.kind: point for point in reversed(OF_CHECKS.values())}  # of each kind that of the first check of it
 
 FILES = metadata_tree(files_per_directory=10, bytes_per_file=100)._replace(tasks=2)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from seatrial.check.declared import load
+from builders import all_checks
 from seatrial.check.session import Session, not_applicable_of
 from seatrial.judge.session import judge_cases, judge_session
 from seatrial.judge.verdict import Criteria
@@ -63,7 +63,7 @@ def recorded(folder, profile):
     with tarfile.open(RECORDED / f'{profile}-session.tar.xz') as archive:
         archive.extractall(folder, filter='data')
     cases = [read_case(file)[:2] for file in sorted(folder.glob('cases/*/plan.json'))]
-    checks = load(REPOSITORY / 'checks')
+    checks = all_checks()
     criteria = {plan.case: Criteria(tuple(checks[plan.case.check].expectations)) for plan, _ in cases}
     result = judge_session(folder.name, profile, judge_cases(cases, criteria), criteria, [])
     label = PROFILES[profile].label
