@@ -25,7 +25,7 @@ TABLES.update(results_database=1, scenario_record=1, training=1, verdicts=8)
 CALCULATED = ('change_points', 'compare', 'coverage', 'isolation', 'rare', 'verdicts')
 """They start nothing, and print something at once."""
 
-LONG = ('accusations', 'forecast', 'nights', 'proof', 'report', 'results_database', 'slurm')
+LONG = ('accusations', 'forecast', 'nights', 'proof', 'report', 'results_database', 'runner', 'slurm')
 
 WAIT_S = 300.0
 LAUNCHED = '*/state/sessions/*/cases/*/raw/*.fio'

@@ -133,7 +133,9 @@ def is_killed_and_comes_back(made: Made, part: str) -> None:
 
 
 @gluster_alone
-@pytest.mark.parametrize('part', ['glusterd', 'client', 'keeper'])
+@pytest.mark.parametrize(
+    'part', ['glusterd', *(pytest.param(part, marks=pytest.mark.long) for part in ('client', 'keeper'))]
+)
 def test_whatever_is_killed_of_glusterfs_is_said_and_comes_back_and_no_file_is_lost(made, part):
     is_killed_and_comes_back(made, part)
 

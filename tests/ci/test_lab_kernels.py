@@ -24,6 +24,7 @@ def fresh() -> Iterator[Kernels]:
 
 
 @pytest.mark.needs('linux.uml', 'slurmctld', 'rpc.nfsd')
+@pytest.mark.long
 def test_a_node_that_lost_power_is_seen_and_started_again_with_its_disk(fresh):
     fresh.up('--nodes=2')
     fresh.run('n1', 'sh', '-c', 'echo kept > /srv/export/kept; sync')

@@ -24,7 +24,7 @@ OWN_PATH = 'path: state/trials, records_on_target: true'
 CAUSE = 'error: the device at /mnt/away went away'
 MPI_SAYS = 'WARNING: There was an error initializing an OpenFabrics device.'
 FAILING = f"""#!/bin/sh
-case $* in --version|'') echo 'VERSION'; exit;; esac
+case $* in --version|'') echo fio-3.33; exit;; esac
 echo '{MPI_SAYS}'
 printf '%s\\n' 'WARNING: a network is slow' 'note: see the manual' '{CAUSE}' 'srun: error: n1: Exited' >&2
 exit 1
@@ -102,7 +102,7 @@ def programs(tmp_path, monkeypatch):
 
 
 def test_of_what_a_failing_program_says_the_error_is_quoted_and_not_the_warning_before_it(site):
-    made = site(text=FAILING.replace('VERSION', 'fio-3.33'))
+    made = site(text=FAILING)
     made.run('--profile=nightly')
     (why, *_) = made.cases['Reads']['reasons']
     assert f"exited with 1: '{CAUSE}" in why

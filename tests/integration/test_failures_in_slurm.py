@@ -179,6 +179,7 @@ def without_sacct(tmp_path):
     return str(folder)
 
 
+@pytest.mark.long
 def test_without_sacct_reframes_scheduler_of_that_kind_gives_up_and_its_job_is_cancelled(site, slurm, without_sacct):
     ended = site(path=without_sacct, scheduler='slurm').run()
     assert re.search(r'cancelled at the end of its session: job [0-9]+ of session \S+, ', ended.output)
@@ -242,6 +243,7 @@ def test_every_signal_is_answered_while_slurmctld_is_stopped(site, slurm):
     assert slurm.jobs() == []
 
 
+@pytest.mark.long
 def test_a_session_without_a_reader_whose_reframe_is_killed_leaves_no_job(site, slurm):
     reading, writing = os.pipe()
     running = site().begin(stdout=writing)

@@ -49,6 +49,7 @@ def test_a_job_that_is_cancelled_is_incomplete_and_it_is_said_by_whom(slurm, han
     assert slurm.jobs() == []
 
 
+@pytest.mark.long
 def test_a_job_whose_engine_heeds_no_signal_is_incomplete_and_it_is_said_by_whom(slurm, hangs):
     order(hangs, ('measured', {'fault': 'hang-hard'}))
     running = slurm.site(hangs).begin()

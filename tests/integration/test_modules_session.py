@@ -36,7 +36,7 @@ trials:
 pytestmark = [pytest.mark.needs('fio', 'bash')]
 
 
-@pytest.fixture(scope='module', params=TREES)
+@pytest.fixture(scope='module', params=['lmod', pytest.param('envmod', marks=pytest.mark.long)])
 def system(request):
     """The name that ReFrame has for it; skips where it is not there."""
     login(request.param)

@@ -147,6 +147,7 @@ def test_the_earlier_run_that_was_cancelled_comes_back_before_the_later_one(forc
     assert 'ExitCode=0:0' in force.ended(job), force.log.read_text()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can become another user')
 def test_a_job_of_another_user_with_its_name_and_a_forged_argument_changes_nothing(force):
     """A second line of an argument that looks like a job of ours had unrelated jobs cancelled."""

@@ -165,7 +165,7 @@ def test_what_was_not_synced_is_seen_by_the_sync_after_it(session, of, tmp_path)
         (FIO, 'flipped', '/data/data.'),
         pytest.param(FIO, 'misread', '/data/data.', marks=pytest.mark.long),
         (FIO, 'dropped', '/data/data.00000001'),  # those of one task
-        (FIO, 'elsewhere', '/data/data.'),
+        pytest.param(FIO, 'elsewhere', '/data/data.', marks=pytest.mark.long),
     ],
 )
 def test_storage_that_loses_or_changes_data_fails_the_trial_and_the_file_is_kept(session, of, tmp_path, lie, files):

@@ -287,7 +287,7 @@ def site_with_backends(make_site):
     return site
 
 
-@pytest.mark.parametrize('begin', [seatrial_run, plain_run])
+@pytest.mark.parametrize('begin', [seatrial_run, pytest.param(plain_run, marks=pytest.mark.long)])
 def test_a_session_of_a_site_with_a_launcher_and_a_scheduler_of_its_own_passes(site_with_backends, begin):
     status, output, folder = ended(begin(site_with_backends), site_with_backends)
     assert status == 0, output
