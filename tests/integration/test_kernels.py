@@ -263,7 +263,8 @@ class TestFailures:
             kernels.run('ctl', 'ip', 'link', 'set', 'n2', 'master', 'br0')
             ended = running.ended()
             kernels.run('ctl', 'sh', '-c', PATIENCE.format(seconds=30))
-        assert ended.status == 0 or (ended.status == 11 and 'T24: ' in ended.said), ended.said
+        # With this lab's lease of 10 s the client has given up its connection by then (P20).
+        assert ended.status == 0 or (ended.status == 11 and re.search('(T24|P20): ', ended.said)), ended.said
 
     @pytest.mark.long
     def test_a_server_that_is_started_again_is_named_and_has_lost_nothing(self, kernels):
