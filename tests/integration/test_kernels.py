@@ -239,7 +239,6 @@ class TestFailures:
         finally:
             kernels.signal('CONT', 'n1')
         ended = running.ended()
-        assert ended.status == 0, ended.said
         (case,) = ended.folder.glob('cases/*')
         samples = records_in(str(case)).samples
         pauses = traffic(telemetry_in(str(case)), samples).pauses
@@ -247,6 +246,10 @@ class TestFailures:
         between = [finding for sample in samples for finding in sample.findings if finding.rule == 'P17b']
         assert stalls or between  # in a launch, or between two
         assert all(seconds <= 45 for seconds in stalls), stalls  # a part of the 20 s can lie between two launches
+        # With this lab's lease of 10 s the client gives up the connection after as long without an answer.
+        against = {finding.rule for sample in samples for finding in sample.findings if finding.effect != 'label'}
+        assert (ended.status, against) in [(0, set()), (11, {'P20'})], ended.said
+        assert ended.status == 0 or 'P20: the NFS server 10.77.1.1 was lost: ' in ended.said, ended.said
 
     @pytest.mark.long
     def test_a_client_whose_network_is_cut_goes_on_where_it_was(self, kernels):
@@ -260,7 +263,8 @@ class TestFailures:
             kernels.run('ctl', 'ip', 'link', 'set', 'n2', 'master', 'br0')
             ended = running.ended()
             kernels.run('ctl', 'sh', '-c', PATIENCE.format(seconds=30))
-        assert ended.status == 0 or (ended.status == 11 and 'T24: ' in ended.said), ended.said
+        # With this lab's lease of 10 s the client has given up its connection by then (P20).
+        assert ended.status == 0 or (ended.status == 11 and re.search('(T24|P20): ', ended.said)), ended.said
 
     @pytest.mark.long
     def test_a_server_that_is_started_again_is_named_and_has_lost_nothing(self, kernels):
@@ -319,7 +323,7 @@ class TestFailures:
             kernels.up()
             kernels.run('n2', 'umount', '-l', '/mnt/soft')
         assert ended.status == 10 and re.search('F1: .*[Ii]nput/output error', ended.said), ended.said
-        assert 'P17c: n1:/ is mounted soft (timeo=50, retrans=1)' in ended.said
+        assert 'n1:/ is mounted soft (timeo=50, retrans=1)' in page_of(ended)
 
     @pytest.mark.long
     def test_an_export_that_was_replaced_is_a_stale_file_handle_and_gives_no_figure(self, kernels):

@@ -329,7 +329,7 @@ class TestWhereAnErrorComesFrom:
         stand.now(params={name: value.replace('inflight: 0', 'inflight: 9')})
         assert DRIVER.meter(str(stand.mount)).waited_for(30.0) == {'lustre-OST0001'}
 
-    @pytest.mark.parametrize(('unwritten', 'targets'), [(MIB, set()), (MIB + 1, {'lustre-OST0001'})])
+    @pytest.mark.parametrize(('unwritten', 'targets'), [(MIB - 1, set()), (MIB, {'lustre-OST0001'})])
     def test_where_imports_are_for_root_alone_data_that_would_fill_a_request_show_it(self, stand, unwritten, targets):
         dirty = {f'osc.lustre-OST0001-osc-{INSTANCE}.cur_dirty_bytes': f'{unwritten}\n'}
         stand.now(root=False, closed=True, unreadable=['*.import'], params=dirty)

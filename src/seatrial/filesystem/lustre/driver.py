@@ -410,8 +410,9 @@ def _servers(path: str) -> Dict[str, str]:
 
 
 def _unwritten(path: str, deadline_s: float) -> List[str]:
-    """The devices of object targets for which this client holds more unwritten data than one request takes: so much
-    is sent at once, unless the target does not answer. For users who cannot read imports; it shows no reads."""
+    """The devices of object targets for which this client holds as much unwritten data as one request takes, or more:
+    so much is sent at once (osc_makes_rpc), and counts until the target has answered, of direct writes too
+    (osc_queue_dio_pages). For users who cannot read imports; it shows no reads."""
     instance = _mounted(path).instance
     seen, _ = _params([f'osc.*-{instance}.{name}' for name in ('cur_dirty_bytes', 'max_pages_per_rpc')], deadline_s)
     values = {param.name: int(param.value) for param in seen}
@@ -420,7 +421,7 @@ def _unwritten(path: str, deadline_s: float) -> List[str]:
     return [
         device[len('osc.') :]
         for device in devices
-        if values[f'{device}.cur_dirty_bytes'] > page * values[f'{device}.max_pages_per_rpc']
+        if values[f'{device}.cur_dirty_bytes'] >= page * values[f'{device}.max_pages_per_rpc']
     ]
 
 
