@@ -1,5 +1,5 @@
 -- -*- lua -*-
--- Module file created by spack (https://github.com/spack/spack) on 2026-11-28 20:14:14.616904
+-- Module file created by spack (https://github.com/spack/spack) on 2026-11-28 20:30:22.201407
 --
 -- darshan-runtime@3.4.6~apmpi~apmpi_sync~apxc~group_readable_logs~hdf5~lustre~mmap_logs+mpi~parallel-netcdf build_system=autotools log_path=none scheduler=NONE arch=linux-debian12-x86_64/n437bhb
 --
@@ -21,6 +21,7 @@ overhead. DarshanRuntime package should be installed on systems where
 you intend to instrument MPI applications.]])
 
 
+depends_on("seatrial/mpich/4.0.2")
 
 prepend_path("PATH", "/opt/seatrial/opt/linux-x86_64/darshan-runtime-3.4.6-n437bhb4t5br3itdqxityzlwybfzzced/bin", ":")
 prepend_path("PKG_CONFIG_PATH", "/opt/seatrial/opt/linux-x86_64/darshan-runtime-3.4.6-n437bhb4t5br3itdqxityzlwybfzzced/lib/pkgconfig", ":")

@@ -1,5 +1,5 @@
 -- -*- lua -*-
--- Module file created by spack (https://github.com/spack/spack) on 2026-11-28 20:14:15.277646
+-- Module file created by spack (https://github.com/spack/spack) on 2026-11-28 20:30:24.014186
 --
 -- fio@3.37~doc~gui+libaio build_system=autotools arch=linux-debian12-x86_64/eb4iu7b
 --

@@ -1,5 +1,5 @@
 -- -*- lua -*-
--- Module file created by spack (https://github.com/spack/spack) on 2026-11-28 20:14:15.909082
+-- Module file created by spack (https://github.com/spack/spack) on 2026-11-28 20:30:26.422092
 --
 -- ior@4.0.0~hdf5~lustre~ncmpi build_system=autotools arch=linux-debian12-x86_64/l7f4hbh
 --

@@ -1,5 +1,5 @@
 -- -*- lua -*-
--- Module file created by spack (https://github.com/spack/spack) on 2026-11-28 20:14:17.490080
+-- Module file created by spack (https://github.com/spack/spack) on 2026-11-28 20:30:28.420612
 --
 -- seatrial@1.0.0+engines build_system=generic arch=linux-debian12-x86_64/ludtifd
 --
