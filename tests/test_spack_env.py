@@ -28,7 +28,8 @@ case $1 in
 arch) echo debian12 ;;
 concretize) [ -f "$environment/spack.lock" ] || cp "$SPACK_LOCK" "$environment/spack.lock" ;;
 install)
-    mkdir -p "$environment/../opt/.spack-db"
+    mkdir -p "$environment/../opt/.spack-db" "$environment/view/lib"
+    : >"$environment/view/lib/libdarshan.so"
     [ ! -f "$SPACK_DATABASE" ] || cp "$SPACK_DATABASE" "$environment/../opt/.spack-db/index.json" ;;
 esac
 """
@@ -72,7 +73,7 @@ def test_a_site_says_how_modules_bring_the_mpi_along(file, kind):
 def test_the_modules_are_named_by_the_projection_of_spack_yaml(environment, tree, end):
     kind = environment['modules']['seatrial'][tree.split('/')[0]]
     assert kind['projections'] == {'all': 'seatrial/{name}/{version}'}
-    names = ('ior/4.0.0', 'fio/3.37', 'darshan-runtime/3.4.6', 'mpich/4.0.2')
+    names = ('ior/4.0.0', 'fio/3.37', 'darshan-runtime/3.4.6', 'mpich/4.0.2', 'seatrial/1.0.0')
     files = {str(file.relative_to(MODULES / tree)) for file in (MODULES / tree).rglob('*') if file.is_file()}
     assert files == {f'seatrial/{name}{end}' for name in names}
 
@@ -85,11 +86,30 @@ def test_a_module_of_mpi_loads_the_right_mpi_first(name):
     assert tcl.index('module load seatrial/mpich/4.0.2') < tcl.index('prepend-path PATH')
 
 
-def test_the_module_of_seatrial_brings_its_commands_and_not_the_python_of_its_environment():
-    text = (MODULES.parent / 'seatrial-0.2.0.lua').read_text()
-    assert 'depends_on("python/3.11.2")' in text
-    (place,) = re.findall(r'prepend_path\("PATH", "([^"]*)"', text)
-    assert place.endswith('/bin') and 'libexec' not in place
+def test_the_mpi_of_debian_is_loaded_before_every_program_because_its_folder_is_that_of_all_programs(environment):
+    given = yaml.safe_load((FOLDER / 'externals' / 'debian12-mpich.yaml').read_text())
+    (external,) = given['packages']['mpich']['externals']
+    lmod = given['modules']['seatrial']['lmod']
+    with_mpi = {'ior', 'darshan-runtime'}
+    others = {spec.split('@')[0] for spec in environment['specs']} - with_mpi
+    module = f'seatrial/{external["spec"].replace("@", "/")}'
+    assert {name for name in others if lmod.get(name, {}).get('load') == [module]} == others
+    lua = (MODULES / 'lmod' / 'Core' / 'seatrial' / 'fio' / '3.37.lua').read_text()
+    assert lua.index('depends_on("seatrial/mpich/4.0.2")') < lua.index('prepend_path("PATH"')
+
+
+@pytest.mark.parametrize(
+    ('file', 'load', 'prepend'),
+    [
+        ('lmod/Core/seatrial/seatrial/1.0.0.lua', 'depends_on("{}")', r'prepend_path\("PATH", "([^"]*)"'),
+        ('tcl/seatrial/seatrial/1.0.0', 'module load {}\n', r'prepend-path PATH \{([^}]*)\}'),
+    ],
+)
+def test_the_module_of_seatrial_brings_its_commands_and_engines_and_no_python(file, load, prepend):
+    text = (MODULES / file).read_text()
+    assert all(load.format(f'seatrial/{engine}') in text for engine in ('fio/3.37', 'ior/4.0.0'))
+    (place,) = re.findall(prepend, text)
+    assert place.endswith('/bin') and 'libexec' not in place and 'python' not in text
 
 
 def test_no_module_decides_where_darshan_writes():
@@ -127,7 +147,9 @@ class Installer:
         for name in (*EXTERNALS_OF_LOCK.values(), 'bin/gcc', 'bin/g++', 'bin/gfortran'):
             (usr / name).parent.mkdir(parents=True, exist_ok=True)
             (usr / name).touch()
-        shutil.copy(REPOSITORY / 'tests' / 'transcripts' / 'spack' / 'index.json', self.database)
+        upstream, own = (json.loads((MODULES.parent / f'{name}.json').read_text()) for name in ('upstream', 'index'))
+        upstream['database']['installs'].update(own['database']['installs'])
+        self.database.write_text(json.dumps(upstream))
         pinned = dict(re.findall(r'^(\w+)=(.*)$', (FOLDER / 'pinned').read_text(), re.M))
         (self.prefix / 'python').mkdir(parents=True)
         (self.prefix / 'python' / 'seatrial-installed').write_text(
@@ -167,6 +189,7 @@ def test_install_prints_how_the_programs_are_found(installed_once):
         f'module use {install.prefix}/environment/modules/lmod/Core',
         f'module use {install.prefix}/environment/modules/tcl',
         f'PATH={install.prefix}/environment/view/bin:{install.prefix}/environment/view/sbin:$PATH',
+        f'darshan: {install.prefix}/environment/view/lib/libdarshan.so',
     ]
     assert [line.split()[5] for line in install.called('module')] == ['lmod', 'tcl']
 
@@ -200,6 +223,19 @@ def test_an_external_that_is_not_on_this_host_is_a_fault_before_anything_is_buil
     assert install('--site', install.site, programs=('ior',)).returncode == 0
 
 
+def test_a_fio_whose_configure_has_left_out_libaio_is_a_fault_after_the_build(install, tmp_path):
+    fio = tmp_path / 'built' / 'bin' / 'fio'
+    fio.parent.mkdir(parents=True)
+    fio.write_text('#!/bin/sh\necho sync psync\n')
+    fio.chmod(0o755)
+    data = json.loads(install.database.read_text())
+    for record in data['database']['installs'].values():
+        record['path'] = str(tmp_path / 'built') if record['spec']['name'] == 'fio' else record['path']
+    install.database.write_text(json.dumps(data))
+    done = install('--site', install.site)
+    assert (done.returncode, f'{fio} was built without libaio; install the headers' in done.stderr) == (70, True)
+
+
 def test_installations_of_another_spack_count_where_the_site_names_it_as_an_upstream(install, tmp_path):
     tree = tmp_path / 'apps'
     with (install.site / 'spack' / 'x86_64' / 'site.yaml').open('a') as stream:
@@ -208,7 +244,8 @@ def test_installations_of_another_spack_count_where_the_site_names_it_as_an_upst
     assert (done.returncode, install.called('install')) == (64, [])
     assert f'{tree}/.spack-db/index.json is not there' in done.stderr
     (tree / '.spack-db').mkdir(parents=True)
-    install.database.rename(tree / '.spack-db' / 'index.json')  # and none is made below the prefix
+    shutil.copy(MODULES.parent / 'upstream.json', tree / '.spack-db' / 'index.json')
+    shutil.copy(MODULES.parent / 'index.json', install.database)  # what Spack has installed beside that
     assert install('--site', install.site).returncode == 0
     assert all('--upstream-modules' in call for call in install.called('module'))
 
@@ -220,7 +257,10 @@ def test_a_site_without_externals_is_told_what_finds_them_once_spack_is_there(in
     assert f'{install.core}/bin/spack -C {install.prefix}/config external find\n' in done.stderr
 
 
-def test_the_lock_of_a_site_is_the_input_of_the_first_start_in_a_fresh_clone(install, monkeypatch, tmp_path):
+@pytest.mark.parametrize('committed', [True, False], ids=['with a lock', 'without one'])
+def test_the_lock_of_a_site_is_the_input_of_the_first_start_in_a_fresh_clone(
+    install, monkeypatch, tmp_path, committed
+):
     """Which makes .venv first: here by a python3 that answers yes, and whose pip installs nothing."""
     shutil.copy(REPOSITORY / 'pyproject.toml', install.top)
     made = (install.top / '.venv').rename(tmp_path / 'made') / 'bin' / 'python'
@@ -231,12 +271,15 @@ def test_the_lock_of_a_site_is_the_input_of_the_first_start_in_a_fresh_clone(ins
     python.chmod(0o755)
     monkeypatch.setenv('PATH', f'{python.parent}:{os.environ["PATH"]}')
     site_lock = install.site / 'spack' / 'x86_64' / 'spack.lock'
-    site_lock.write_text(install.lock.read_text() + '\n')
+    if committed:
+        site_lock.write_text(install.lock.read_text() + '\n')
     done = install('--site', install.site)
-    assert f'making the environment in {install.top}/.venv' in done.stderr
-    assert f'versions, variants and source hashes are those of {site_lock}\n' in done.stderr
-    assert (install.prefix / 'environment' / 'spack.lock').read_text() == site_lock.read_text()
     assert done.returncode == 0, done.stderr
+    assert f'making the environment in {install.top}/.venv' in done.stderr
+    source = f'versions, variants and source hashes are those of {site_lock}\n'
+    assert (source in done.stderr, 'concretizing' in done.stderr) == (committed, not committed)
+    used = (install.prefix / 'environment' / 'spack.lock').read_text()
+    assert used == (site_lock if committed else install.lock).read_text()
 
 
 def test_a_second_time_nothing_is_concretized_anew_unless_the_inputs_have_changed(install):

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 import subprocess
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -91,7 +92,7 @@ def read_one():
 @pytest.mark.parametrize(
     ('text', 'words'),
     [
-        ('import sys; sys.exit(3)', 'pip install -e'),
+        ('import sys; sys.exit(3)', 'pip install '),
         ('import os; os.abort()', 'PyDarshan died of SIGABRT'),
         ('import os, signal; os.kill(os.getpid(), signal.SIGSEGV)', 'PyDarshan died of SIGSEGV'),
         ('import sys; sys.exit("a complaint")', 'cannot read it: a complaint'),
@@ -288,6 +289,36 @@ def test_a_library_that_ends_the_engine_is_said_in_the_words_of_the_loader(compi
     (fault,) = examined(str(library), [DD])[1]
     assert fault.startswith('it cannot be loaded into dd: ')
     assert 'undefined symbol: ompi_mpi_comm_world; build it here' in fault
+
+
+LEAVES_A_LOG = """
+#include <stdlib.h>
+__attribute__((constructor)) static void leave_a_log(void) {
+    unsetenv("LD_PRELOAD");
+    system("cp %s $DARSHAN_LOGPATH/dd.darshan");
+}
+"""
+
+
+@pytest.mark.needs('gcc')
+def test_a_library_is_shown_with_the_version_in_its_log_and_the_reader_of_it(pydarshan, compiled):
+    log = TRANSCRIPTS / 'mfwa.darshan'
+    described, faults = examined(str(compiled(LEAVES_A_LOG % log, 'darshan')), [DD])
+    (read,) = read_logs([log])
+    assert described.startswith(f'{read.version} at ')
+    assert (described.split(', ')[-1], faults) == (f'read by PyDarshan {pydarshan.__version__}', [])
+
+
+@pytest.mark.needs('gcc')
+def test_a_library_without_a_reader_is_a_fault_that_is_said_once(compiled, stand_in, monkeypatch):
+    def without(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, 'version', without)
+    stand_in(f'raise SystemExit({darshan.darshan_log.MISSING})')
+    library = compiled(LEAVES_A_LOG % (TRANSCRIPTS / 'mfwa.darshan'), 'darshan')
+    described, faults = examined(str(library), [DD, DD._replace(engine='fio')])
+    assert (described.startswith('version unknown at '), faults) == (True, [MISSING])
 
 
 @pytest.mark.needs('gcc')

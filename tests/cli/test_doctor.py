@@ -86,7 +86,7 @@ def test_an_engine_that_is_not_what_the_lock_of_the_site_pins_is_wrong(doctor, s
     folder.mkdir(parents=True)
     shutil.copy(repository / 'spack-env' / 'spack.lock', folder)
     done = doctor()
-    assert (done.status, done.out.count(f'{folder}/spack.lock pins 3.37, Spack b3d6rrh')) == (64, 1)
+    assert (done.status, done.out.count(f'{folder}/spack.lock pins 3.37, Spack eb4iu7b')) == (64, 1)
 
 
 def test_an_engine_of_mpi_is_shown_with_what_starts_it(doctor, site, tmp_path, repository, monkeypatch):

@@ -1,5 +1,6 @@
 """`seatrial trend`: when families changed over the sessions of the history."""
 
+import shutil
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -43,6 +44,17 @@ def test_what_was_annotated_for_those_days_stands_beside_the_change(trend, month
     assert lines[-1] == 'annotated 2026-10-02, beside no change: new rack'
 
 
+@pytest.mark.parametrize(('name', 'status'), [('site', 0), ('other', 64)])
+def test_imported_sessions_count_for_a_site_of_the_same_name_alone(month, command, site, tmp_path, name, status):
+    another = tmp_path / 'another' / name
+    shutil.copytree(site.folder, another, ignore=shutil.ignore_patterns('state'))
+    files = map(str, (site.folder / 'state' / 'history').glob('*.parquet'))
+    assert command('history', 'import', *files, f'--site={another}').out.startswith('20 sessions taken')
+    done = command('trend', f'--site={another}')
+    assert (done.status, done.out.startswith('20 sessions of nightly')) == (status, status == 0)
+    assert status == 0 or f'no session of site {name} with the profile nightly' in done.err
+
+
 @pytest.mark.parametrize(('day', 'text'), [('2026-13-01', 'x'), ('yesterday', 'x'), ('2026-10-11', ' ')])
 def test_an_annotation_without_a_day_or_words_is_refused(command, site, day, text):
     done = command('annotate', day, text, f'--site={site.folder}')
@@ -69,4 +81,4 @@ def test_a_history_without_a_change_says_so(trend, site):
 
 def test_a_profile_without_sessions_is_refused(trend, month):
     done = trend('--profile=acceptance')
-    assert (done.status, 'no session of the profile acceptance' in done.err) == (64, True)
+    assert (done.status, 'with the profile acceptance' in done.err) == (64, True)

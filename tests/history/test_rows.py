@@ -62,14 +62,16 @@ def test_a_row_says_what_was_measured_where_and_how_it_was_judged(rows, sample):
 
 def test_a_row_says_with_what_it_was_measured(plan, sample):
     start = start_of(plan)._replace(
-        provenance=Provenance('spack:l7f4hbh', 'MPICH 4.0.2', 'Hydra 4.0.2', ('seatrial/mpich', 'seatrial/ior')),
+        provenance=Provenance(
+            'spack:l7f4hbh', 'MPICH 4.0.2', 'Hydra 4.0.2', ('seatrial/mpich', 'seatrial/ior'), darshan='spack:n437bhb'
+        ),
         state={'client version': '2.15.5'},
     )
     records = Records(start, None, [], None, None, 0)
     words = dict.fromkeys(planned_metrics(plan), ('INCOMPLETE', ''))
     kept = Kept(plan._replace(commit='437a3cb1a6c1', reframe='4.10.4'), records, {}, 'INCOMPLETE', words)
     row = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [kept]))
-    assert {name: row[name] for name in SINCE[2]} == {
+    assert {name: row[name] for name in (*SINCE[2], *SINCE[9])} == {
         'engine_build': 'spack:l7f4hbh',
         'mpi': 'MPICH 4.0.2',
         'launcher': 'Hydra 4.0.2',
@@ -77,6 +79,7 @@ def test_a_row_says_with_what_it_was_measured(plan, sample):
         'client_version': '2.15.5',
         'commit': '437a3cb1a6c1',
         'reframe': '4.10.4',
+        'darshan': 'spack:n437bhb',
     }
 
 

@@ -197,6 +197,26 @@ def test_the_engine_that_measured_is_told_with_those_that_were_skipped(make):
 
 
 @pytest.mark.parametrize(
+    ('program', 'build', 'modules', 'lines'),
+    [
+        ('/apps/ior', 'spack:l7f4hbh6', ('mpich/4', 'site/ior/4.0'), ['ior: Spack l7f4hbh, module site/ior/4.0']),
+        ('/apps/mdtest', 'spack:l7f4hbh6', (), ['ior: Spack l7f4hbh']),
+        ('/apps/ior', f'sha256:{"0a" * 32}', ('IOR/4.0',), ['ior: SHA-256 0a0a0a0a0a0a, module IOR/4.0']),
+        ('/usr/bin/ior', f'sha256:{"0a" * 32}', ('mpich/4',), []),
+    ],
+)
+def test_the_first_page_has_the_installation_and_the_module_of_an_engine(make, program, build, modules, lines):
+    plan = make.plan()
+    records = make.records(plan, make.even_rates(plan))
+    used = records.start.provenance._replace(build=build, modules=modules)
+    session = make.session(
+        make.case(plan, records._replace(start=records.start._replace(program=program, provenance=used)))
+    )
+    assert words.builds(session) == lines
+    assert all(f'<small>{line}</small>' in page(session).split('</header>')[0] for line in lines)
+
+
+@pytest.mark.parametrize(
     ('labels', 'text'),
     [
         (('P2: cached', 'P16: short', 'P16: small', 'P16: short'), [('P16: short', 2, 1), ('P2: cached', 1, 0)]),

@@ -21,7 +21,7 @@ from seatrial.model.record import Records, Sample
 from seatrial.rules.issued import DARSHAN
 
 READ_S = 120.0  # for a log, PyDarshan's own start-up included; those of a Darshan repetition take 2 s
-MISSING = "PyDarshan is not installed; in the clone: pip install -e '.[darshan]'"
+MISSING = "PyDarshan is not installed; type pip install 'darshan>=3.4.7' in the environment of Seatrial"
 SUMMARY = 'summary.html'
 SHOWN = 200  # characters of what a library said
 

@@ -7,15 +7,17 @@ import platform
 import re
 import sys
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from seatrial.check.darshan import LogError, read_logs
+from seatrial.check.darshan import MISSING, LogError, read_logs
 from seatrial.engine.base import Command
 from seatrial.job.sequence.darshan import left_by, under_darshan
-from seatrial.job.sequence.provenance import ANSWER_S, build_of, library_of, words
+from seatrial.job.sequence.provenance import ANSWER_S, build_of, library_of
 from seatrial.model.ask import Answer, ask
 from seatrial.model.owned import private_folder
+from seatrial.model.record import build_words
 
 # elf(5): magic, class and byte order; then type (3 is a shared object) and machine, two bytes each.
 _MAGIC, _IDENTITY, _TYPE, _MACHINE, _HEADER = b'\x7fELF', slice(4, 6), slice(16, 18), slice(18, 20), 20
@@ -47,9 +49,9 @@ class _Fault(NamedTuple):
 
 
 def examined(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]:
-    """Version, path, build and MPI of the library on this host, and sentences on why it would leave no log. The
-    version is that in a log of a program without MPI. A sentence names every program it is true of; there is none if
-    all leave a log."""
+    """Version, path, build and MPI of the library on this host, with the PyDarshan that read a log of it; and
+    sentences on why it would leave no log. The version is that in a log of a program without MPI. A sentence names
+    every program it is true of; there is none if all leave a log."""
     fault = _file_fault(library)
     if fault:
         return library, [fault]
@@ -63,8 +65,13 @@ def examined(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]
         # Not a fault: what an engine brings along may be all that keeps another program from starting with it.
         version, _ = _tried(library, ('true',))
     mpi = library_of(library) or ('MPI unknown' if _has_mpi(library) else 'without MPI')
-    line = f'{version or "version unknown"} at {library}, {words(build_of(library))}, {mpi}'
-    return line, [f'{why.before} {", ".join(engines)}{why.after}' for why, engines in faults.items()]
+    line = f'{version or "version unknown"} at {library}, {build_words(build_of(library))}, {mpi}'
+    sentences = [f'{why.before} {", ".join(engines)}{why.after}' for why, engines in faults.items()]
+    try:
+        reader = metadata.version('darshan')
+    except metadata.PackageNotFoundError:
+        return line, [MISSING, *sentences]
+    return f'{line}, read by PyDarshan {reader}' if version else line, sentences
 
 
 def _file_fault(library: str) -> str:
@@ -102,6 +109,8 @@ def _tried(library: str, argv: Sequence[str]) -> tuple[str, _Fault | None]:
         try:
             return read_logs([Path(left.logs[0])])[0].version, None
         except LogError as error:
+            if str(error) == MISSING:  # which is said once, and not of each engine
+                return '', None
             return '', _Fault('the log of', f' cannot be read: {error}')
 
 

@@ -33,9 +33,7 @@ from seatrial.job.sequence.provenance import (
     build_of,
     launcher_of,
     library_of,
-    module_of,
-    package_of,
-    words,
+    loaded_modules,
 )
 from seatrial.job.sequence.survey import memory_bytes, version_of
 from seatrial.model.ask import ANSWER_S, ask, unresponsive
@@ -43,6 +41,7 @@ from seatrial.model.foreign import read_json
 from seatrial.model.owned import open_to, shared, user_name
 from seatrial.model.plan import EngineChoice
 from seatrial.model.quoted_value import printable
+from seatrial.model.record import build_words, module_of, package_of
 from seatrial.model.units import approximate_size
 from seatrial.report.terminal import console
 from seatrial.rules.before import away
@@ -204,7 +203,7 @@ def _engines(site: Site, partitions: list[str], modules: Modules) -> list[Row]:
             choices = site.on_partition(partitions[0], site.engine_choices())
             rows = [_engine(site, choice, partitions) for choice in choices]
             libraries = list(_libraries(site, choices, partitions))
-            names = os.environ.get('LOADEDMODULES', '').replace(':', ', ')
+            names = ', '.join(loaded_modules(os.environ))
     except NotLoaded as error:
         return [(False, f'modules{where}', str(error))]
     shown = [(True, 'modules', names)] if modules.names else []
@@ -250,8 +249,8 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
     except EngineError as error:
         return False, name, f'{program}: {error.sentence}'
     build = build_of(program)
-    module, _ = module_of(program, os.environ)
-    text += f', {words(build)}{", module " if module else ""}{module}'
+    module = module_of(program, loaded_modules(os.environ))
+    text += f', {build_words(build)}{", module " if module else ""}{module}'
     fault = _not_pinned(site, program, build) or ('' if '/' in wanted else beside_module(program, os.environ))
     if fault:
         return WRONG, name, f'{text}: {fault}'
@@ -266,7 +265,7 @@ def _not_pinned(site: Site, program: str, build: str) -> str:
     file = site.folder / 'spack' / platform.machine() / 'spack.lock'
     version, hash_ = pinned(read_json(file), package_of(program)) if file.is_file() else ('', '')
     pin = f'spack:{hash_}'
-    return f'{file} pins {version}, {words(pin)}' if hash_ and build != pin else ''
+    return f'{file} pins {version}, {build_words(pin)}' if hash_ and build != pin else ''
 
 
 def _file_system(site: Site, name: str, silence: str | None) -> Row:

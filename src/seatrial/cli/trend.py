@@ -30,7 +30,9 @@ def trend(profile: str, effect: float, site_folder: Path) -> None:
         screen.print(f'skipped {skip.file}: {skip.why}', soft_wrap=True)
     nights = past.trend
     if nights is None:
-        raise click.UsageError(f'the history has no session of the profile {profile}; choose one with --profile')
+        raise click.UsageError(
+            f'the history has no session of site {site.name} with the profile {profile}; choose one with --profile'
+        )
     screen.print(
         f'{counted(len(nights.sessions), "session")} of {profile}, {nights.sessions[0]} to {nights.sessions[-1]}; '
         f'{counted(len(nights.levels), "family", "families")}; false notifications expected: at most '

@@ -15,6 +15,7 @@ FACTS = {
     'launcher': 'launcher',
     'modules': 'modules',
     'environment': 'environment',
+    'darshan': "Darshan's library",
     'kernel': 'kernel',
     'tasks': 'tasks',
     'binding': 'binding',
@@ -159,7 +160,7 @@ def _shown(name: str, values: _Values, others: _Values) -> str:
             theirs = {part for other in others for part in (other or '').split(separator)}
             rest = (separator or ' ').join(part for part in value.split(separator) if part not in theirs)
             value = rest or 'no others'
-        if value and name == 'engine_build':
+        if value and name in ('engine_build', 'darshan'):
             value = value[:BUILD_SHOWN]
         shown.append(UNKNOWN if value is None else value or 'none')
     return ' and '.join(dict.fromkeys(shown))

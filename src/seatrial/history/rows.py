@@ -20,7 +20,7 @@ from seatrial.workload.sweep import ALL_NODES
 from seatrial.workload.tree import levels_total
 from seatrial.workload.words import binding_words
 
-SCHEMA = 8  # the version of the columns: a reader refuses a higher one; a column is never given another meaning
+SCHEMA = 9  # the version of the columns: a reader refuses a higher one; a column is never given another meaning
 
 COLUMNS: dict[str, Any] = {
     'schema': pl.Int32,
@@ -54,6 +54,7 @@ COLUMNS: dict[str, Any] = {
     'directory_bytes': pl.Int64,
     'binding': pl.String,
     'load_percent': pl.Int64,
+    'darshan': pl.String,
 }
 """Every column in its order, with its type; docs/reference/report.md says what they mean."""
 
@@ -68,6 +69,7 @@ SINCE: dict[int, tuple[str, ...]] = {
     6: ('directory_bytes',),
     7: ('binding',),
     8: ('load_percent',),
+    9: ('darshan',),
 }
 """The columns that a version of the schema added; rows of an earlier one have no value there."""
 
@@ -257,6 +259,7 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
             'used_percent': start.capacity.get('used_percent'),
             'load_percent': start.load_percent,
             'environment': ' '.join(start.provenance.environment),
+            'darshan': start.provenance.darshan or None,
         }
     for point in plan.points:
         for phase in point.phases:

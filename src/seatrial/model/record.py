@@ -2,7 +2,8 @@
 sample (one a launch), drill, end, removal. Each line is linked to the one before it (lines.Chain), the first to the
 plan."""
 
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+import os
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model import lines
 from seatrial.model.issued import DarshanLaunch
@@ -131,6 +132,30 @@ class TargetRow(NamedTuple):
         return self.active and self.takes_objects is not False
 
 
+PACKAGES = {'mdtest': 'ior', 'bonnie++': 'bonniepp'}
+"""By the program: its package in Spack and EasyBuild, where it has another name."""
+
+
+def package_of(program: str) -> str:
+    """The package in Spack and EasyBuild that has a program."""
+    name = os.path.basename(program)
+    return PACKAGES.get(name, name)
+
+
+def module_of(program: str, modules: Sequence[str]) -> str:
+    """The module among these whose name is the package of a program, in any case; or empty."""
+    package = package_of(program)
+    return next((module for module in modules if package in module.lower().split('/')), '')
+
+
+def build_words(build: str) -> str:
+    """A build as people read it: 'Spack l7f4hbh', 'SHA-256 0a1b2c3d4e5f'."""
+    kind, _, value = build.partition(':')
+    shown = {'spack': ('Spack', 7), 'sha256': ('SHA-256', 12)}
+    name, length = shown.get(kind, (kind, len(value)))
+    return f'{name} {value[:length]}'.strip()
+
+
 class Provenance(NamedTuple):
     """The software of a job, beside the engine's own version; empty where there is none, or it is unknown."""
 
@@ -140,6 +165,7 @@ class Provenance(NamedTuple):
     modules: Tuple[str, ...] = ()  # that were loaded, in their order
     # 'NAME=value' of what changes a rank's I/O unseen, in order; a long value is left out, 'NAME'
     environment: Tuple[str, ...] = ()
+    darshan: str = ''  # the build of the Darshan library that is loaded in the Darshan run
 
 
 class Start(NamedTuple):

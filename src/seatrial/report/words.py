@@ -15,7 +15,7 @@ from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relatio
 from seatrial.model.metric import UNNAMED, Fact
 from seatrial.model.plan import Case, Target, TrialPlan
 from seatrial.model.point import Axis, Point
-from seatrial.model.record import Start
+from seatrial.model.record import Start, build_words, module_of, package_of
 from seatrial.model.units import BINARY, DECIMAL, approximate_size, in_base
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import Unit, common_unit, percent, seconds
@@ -214,6 +214,17 @@ def engines(session: SessionResult) -> list[tuple[str, str]]:
     """The engines that measured, with the number of cases: ('fio 3.33', '8 cases')."""
     names = [engine(case) for case in session.cases]
     return [(name, counted(names.count(name), 'case')) for name in dict.fromkeys(names)]
+
+
+def builds(evidence: SessionEvidence) -> list[str]:
+    """The programs that Spack has built or a module has brought: 'ior: Spack l7f4hbh, module seatrial/ior/4.0.0'."""
+    lines = []
+    for start in _starts(evidence):
+        module = module_of(start.program, start.provenance.modules)
+        if start.engine and (module or start.provenance.build.startswith('spack:')):
+            brought = f', module {module}' if module else ''
+            lines.append(f'{package_of(start.program)}: {build_words(start.provenance.build)}{brought}')
+    return list(dict.fromkeys(lines))
 
 
 def skipped(session: SessionResult) -> list[str]:

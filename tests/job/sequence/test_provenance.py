@@ -28,10 +28,9 @@ from seatrial.job.sequence.provenance import (
     main,
     provenance,
     version_said,
-    words,
 )
 from seatrial.model.plan import Launcher
-from seatrial.model.record import Finding, Provenance
+from seatrial.model.record import Finding, Provenance, build_words
 from seatrial.rules.places import short
 from stand_in import program
 
@@ -117,6 +116,7 @@ def prefix(tmp_path):
 
 def test_a_program_of_spack_is_known_by_the_hash_of_its_installation(prefix):
     assert build_of(str(prefix)) == 'spack:l7f4hbh6twzbxdmv6upuni7omqeedeme'
+    assert provenance('/bin/dd', False, None, darshan=str(prefix)).darshan == build_of(str(prefix))
 
 
 def test_the_view_of_an_environment_leads_to_the_installation(prefix, tmp_path):
@@ -132,9 +132,9 @@ def test_any_other_program_is_known_by_its_checksum(prefix, text):
 
 
 def test_a_build_is_short_for_people():
-    assert words('spack:l7f4hbh6twzbxdmv6upuni7omqeedeme') == 'Spack l7f4hbh'
-    assert words(f'sha256:{"0a" * 32}') == 'SHA-256 0a0a0a0a0a0a'
-    assert words('') == ''
+    assert build_words('spack:l7f4hbh6twzbxdmv6upuni7omqeedeme') == 'Spack l7f4hbh'
+    assert build_words(f'sha256:{"0a" * 32}') == 'SHA-256 0a0a0a0a0a0a'
+    assert build_words('') == ''
 
 
 def test_the_modules_are_those_that_are_loaded_in_their_order(prefix, monkeypatch):

@@ -17,7 +17,7 @@ from seatrial.model.ask import ask
 from seatrial.model.foreign import read_json
 from seatrial.model.plan import Launcher
 from seatrial.model.point import Point
-from seatrial.model.record import Finding, Provenance
+from seatrial.model.record import Finding, Provenance, build_words, module_of, package_of
 from seatrial.rules.places import short
 from seatrial.rules.registry import finding
 from seatrial.workload.words import listed
@@ -45,8 +45,6 @@ print(said.value.decode())
 # Of ld.so(8), ROMIO, IOR (hints.c), Cray MPICH (intro_mpi(3)), Open MPI and Darshan.
 _CHANGES_IO = re.compile(r'LD_PRELOAD\Z|.*ROMIO|IOR_HINT__|MPICH_MPIIO_|OMPI_MCA_|DARSHAN_')
 
-_PACKAGES = {'mdtest': 'ior', 'bonnie++': 'bonniepp'}
-
 # In the order of trial: the name that is kept, and what says it. Genuine answers: tests/transcripts/mpi.
 _SAID = (
     ('Intel MPI', re.compile(r'Intel\(R\) MPI Library.*?(?:, Version )?(\d{4}\.\S+)')),
@@ -58,14 +56,16 @@ _SAID = (
 )
 
 
-def provenance(program: str, mpi: bool, launcher: Optional[Launcher]) -> Provenance:
-    """The provenance of a program; mpi: it is linked with MPI; launcher: of its ranks, or None."""
+def provenance(program: str, mpi: bool, launcher: Optional[Launcher], darshan: str = '') -> Provenance:
+    """The provenance of a program; mpi: it is linked with MPI; launcher: of its ranks, or None; darshan: the Darshan
+    library of the partition, or empty."""
     return Provenance(
         build=build_of(program),
         mpi=library_of(program) if mpi else '',
         launcher=launcher_of(launcher) if launcher else '',
-        modules=tuple(name for name in os.environ.get('LOADEDMODULES', '').split(':') if name),
+        modules=loaded_modules(os.environ),
         environment=inherited(os.environ),
+        darshan=build_of(darshan) if darshan else '',
     )
 
 
@@ -75,28 +75,17 @@ def inherited(environment: Mapping[str, str]) -> Tuple[str, ...]:
     return tuple(f'{name}={value}' if len(value) <= LONGEST_VALUE else name for name, value in variables)
 
 
-def module_of(program: str, environment: Mapping[str, str]) -> Tuple[str, str]:
-    """The loaded module whose name is the package of a program (in any case), and the package's root: Spack's modules
-    name it in IOR_ROOT, EasyBuild's in EBROOTIOR. Each is empty where unknown."""
-    package = package_of(program)
-    for module in environment.get('LOADEDMODULES', '').split(':'):
-        if package in module.lower().split('/'):
-            name = package.upper()
-            return module, environment.get(f'{name}_ROOT') or environment.get(f'EBROOT{name}', '')
-    return '', ''
-
-
-def package_of(program: str) -> str:
-    """The package in Spack and EasyBuild that has a program."""
-    name = os.path.basename(program)
-    return _PACKAGES.get(name, name)
+def loaded_modules(environment: Mapping[str, str]) -> Tuple[str, ...]:
+    return tuple(name for name in environment.get('LOADEDMODULES', '').split(':') if name)
 
 
 def beside_module(program: str, environment: Mapping[str, str]) -> str:
-    """A sentence if the program on the PATH is another one than that of the module loaded for it; or empty."""
-    module, root = module_of(program, environment)
+    """A sentence if the program on the PATH is another one than that of the module loaded for it; or empty. Spack's
+    modules name the root of a package in IOR_ROOT, EasyBuild's in EBROOTIOR."""
+    module, name = module_of(program, loaded_modules(environment)), package_of(program).upper()
+    root = environment.get(f'{name}_ROOT') or environment.get(f'EBROOT{name}', '')
     ways = ((os.path.abspath(program), os.path.abspath(root)), (os.path.realpath(program), os.path.realpath(root)))
-    if not root or any(os.path.commonpath(way) == way[1] for way in ways):
+    if not module or not root or any(os.path.commonpath(way) == way[1] for way in ways):
         return ''
     return f'the module {module} has its program in {root}, and {program} is found before it'
 
@@ -147,14 +136,6 @@ def version_said(text: str) -> str:
     return first or (lines[0] if lines else '')
 
 
-def words(build: str) -> str:
-    """A build as people read it: 'Spack l7f4hbh', 'SHA-256 0a1b2c3d4e5f'."""
-    kind, _, value = build.partition(':')
-    shown = {'spack': ('Spack', 7), 'sha256': ('SHA-256', 12)}
-    name, length = shown.get(kind, (kind, len(value)))
-    return f'{name} {value[:length]}'.strip()
-
-
 def main(arguments: List[str]) -> int:
     """A node's task with program, kind (MPI or not), expected digest: prints a provenance that differs."""
     program, kind, expected = arguments
@@ -186,7 +167,7 @@ def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, softwa
 
 
 def _words(software: Provenance, mpi: bool) -> str:
-    build = words(software.build) or 'no file that can be read'
+    build = build_words(software.build) or 'no file that can be read'
     return f'{build} with {software.mpi or "an MPI that is not known"}' if mpi else build
 
 

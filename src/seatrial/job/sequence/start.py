@@ -63,7 +63,9 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             targets=seen.targets.rows,
             not_tested=not_tested(named_nodes(plan)) if plan.axis.equals == 'node' else (),
             servers=seen.targets.servers,
-            provenance=provenance(chosen.program, chosen.engine.mpi, starter) if chosen else Provenance(),
+            provenance=(
+                provenance(chosen.program, chosen.engine.mpi, starter, plan.darshan) if chosen else Provenance()
+            ),
             oversubscribe=oversubscribe() if plan.contract else '',
             numa=numa(),
             load_percent=round(100 * os.getloadavg()[0] / (os.cpu_count() or 1)),

@@ -122,6 +122,7 @@ def _rows(evidence: CaseEvidence) -> Rows:
         )
         rows |= {
             words.engine(result): (start.program, built, modules),
+            "Darshan's library": (f'{plan.darshan}, {used.darshan}' if used.darshan else '',),
             'not used': tuple(start.skipped),
             'by': (f'Seatrial {plan.seatrial} {plan.commit}'.rstrip() + reframe,),
             'host': (

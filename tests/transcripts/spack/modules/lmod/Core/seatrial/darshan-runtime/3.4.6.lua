@@ -1,5 +1,5 @@
 -- -*- lua -*-
--- Module file created by spack (https://github.com/spack/spack) on 2026-11-22 00:43:32.567623
+-- Module file created by spack (https://github.com/spack/spack) on 2026-11-28 20:30:22.201407
 --
 -- darshan-runtime@3.4.6~apmpi~apmpi_sync~apxc~group_readable_logs~hdf5~lustre~mmap_logs+mpi~parallel-netcdf build_system=autotools log_path=none scheduler=NONE arch=linux-debian12-x86_64/n437bhb
 --

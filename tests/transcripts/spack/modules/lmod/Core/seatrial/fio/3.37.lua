@@ -1,7 +1,7 @@
 -- -*- lua -*-
--- Module file created by spack (https://github.com/spack/spack) on 2026-11-22 00:43:32.613763
+-- Module file created by spack (https://github.com/spack/spack) on 2026-11-28 20:30:24.014186
 --
--- fio@3.37~doc~gui~libaio build_system=autotools arch=linux-debian12-x86_64/b3d6rrh
+-- fio@3.37~doc~gui+libaio build_system=autotools arch=linux-debian12-x86_64/eb4iu7b
 --
 
 whatis([[Name : fio]])
@@ -20,10 +20,11 @@ number of global parameters, each inherited by the thread unless
 otherwise parameters given to them overriding that setting is given.]])
 
 
+depends_on("seatrial/mpich/4.0.2")
 
-prepend_path("PATH", "/opt/seatrial/opt/linux-x86_64/fio-3.37-b3d6rrhg2gue7rx2d75lbao5t2fbo7b5/bin", ":")
-prepend_path("MANPATH", "/opt/seatrial/opt/linux-x86_64/fio-3.37-b3d6rrhg2gue7rx2d75lbao5t2fbo7b5/man", ":")
-prepend_path("CMAKE_PREFIX_PATH", "/opt/seatrial/opt/linux-x86_64/fio-3.37-b3d6rrhg2gue7rx2d75lbao5t2fbo7b5/.", ":")
-setenv("FIO_ROOT", "/opt/seatrial/opt/linux-x86_64/fio-3.37-b3d6rrhg2gue7rx2d75lbao5t2fbo7b5")
+prepend_path("PATH", "/opt/seatrial/opt/linux-x86_64/fio-3.37-eb4iu7bg2jajiiijumrw5nldtvcdtxpe/bin", ":")
+prepend_path("MANPATH", "/opt/seatrial/opt/linux-x86_64/fio-3.37-eb4iu7bg2jajiiijumrw5nldtvcdtxpe/man", ":")
+prepend_path("CMAKE_PREFIX_PATH", "/opt/seatrial/opt/linux-x86_64/fio-3.37-eb4iu7bg2jajiiijumrw5nldtvcdtxpe/.", ":")
+setenv("FIO_ROOT", "/opt/seatrial/opt/linux-x86_64/fio-3.37-eb4iu7bg2jajiiijumrw5nldtvcdtxpe")
 append_path("MANPATH", "", ":")
 

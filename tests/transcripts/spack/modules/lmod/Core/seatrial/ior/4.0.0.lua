@@ -1,5 +1,5 @@
 -- -*- lua -*-
--- Module file created by spack (https://github.com/spack/spack) on 2026-11-22 00:43:32.650103
+-- Module file created by spack (https://github.com/spack/spack) on 2026-11-28 20:30:26.422092
 --
 -- ior@4.0.0~hdf5~lustre~ncmpi build_system=autotools arch=linux-debian12-x86_64/l7f4hbh
 --
@@ -20,9 +20,9 @@ POSIX, MPI-IO, or HDF5 interfaces.]])
 
 depends_on("seatrial/mpich/4.0.2")
 
-prepend_path("PATH", "/opt/seatrial/opt/linux-x86_64/ior-4.0.0-l7f4hbh6twzbxdmv6upuni7omqeedeme/bin", ":")
-prepend_path("MANPATH", "/opt/seatrial/opt/linux-x86_64/ior-4.0.0-l7f4hbh6twzbxdmv6upuni7omqeedeme/share/man", ":")
-prepend_path("CMAKE_PREFIX_PATH", "/opt/seatrial/opt/linux-x86_64/ior-4.0.0-l7f4hbh6twzbxdmv6upuni7omqeedeme/.", ":")
-setenv("IOR_ROOT", "/opt/seatrial/opt/linux-x86_64/ior-4.0.0-l7f4hbh6twzbxdmv6upuni7omqeedeme")
+prepend_path("PATH", "/opt/apps/opt/linux-x86_64/ior-4.0.0-l7f4hbh6twzbxdmv6upuni7omqeedeme/bin", ":")
+prepend_path("MANPATH", "/opt/apps/opt/linux-x86_64/ior-4.0.0-l7f4hbh6twzbxdmv6upuni7omqeedeme/share/man", ":")
+prepend_path("CMAKE_PREFIX_PATH", "/opt/apps/opt/linux-x86_64/ior-4.0.0-l7f4hbh6twzbxdmv6upuni7omqeedeme/.", ":")
+setenv("IOR_ROOT", "/opt/apps/opt/linux-x86_64/ior-4.0.0-l7f4hbh6twzbxdmv6upuni7omqeedeme")
 append_path("MANPATH", "", ":")
 

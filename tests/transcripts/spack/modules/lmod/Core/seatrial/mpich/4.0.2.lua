@@ -1,5 +1,5 @@
 -- -*- lua -*-
--- Module file created by spack (https://github.com/spack/spack) on 2026-11-22 00:43:32.738278
+-- Module file created by spack (https://github.com/spack/spack) on 2026-11-28 20:30:27.405567
 --
 -- mpich@4.0.2~argobots~cuda+fortran+hwloc+hydra~level_zero+libxml2+pci~rocm+romio~slurm~vci~verbs+wrapperrpath~xpmem build_system=autotools datatype-engine=auto device=ch4 netmod=ofi patches:=d4c0e99,db4173c,de0de41 pmi=default arch=linux-debian12-x86_64/3sme2nk
 --
