@@ -39,7 +39,7 @@ RUN = (
     'how-to/check-an-upgrade.md',
 )
 COMMANDS = re.compile(r'^(<!-- not run by a test: .+ -->\n)?```(?:console|sh)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
-"""A block of commands, behind the reason if no test can run it."""
+"""A block of commands; before it stands the reason if no test can run it."""
 TRIAL = """
 version: 1
 state: ../state
@@ -63,9 +63,10 @@ SHORTER = (
     ('--rounds 6', '--rounds 2'),
     (r'; echo \$\?$', ''),
     ('budget: 8min', 'budget: 3 s'),
+    ('file_size: 0B', 'file_size: 0B, files_per_task: 500'),
     ('allocations: 2', 'allocations: 1'),
 )
-"""What pages show, and what takes its place in a test, for time alone."""
+"""Parts of a page (regular expressions), and what replaces them in the test, to save time alone."""
 
 FENCED = re.compile(r'^```.*?^```$', re.MULTILINE | re.DOTALL)
 LINK = re.compile(r'\[[^\]]*\]\(([^)\s]+)\)')
@@ -132,7 +133,7 @@ def shortened(text: str) -> str:
 
 
 def commands_of(name: str) -> list[str]:
-    """The commands of a page's blocks that a test can run: lines behind $, of a script all."""
+    """The commands of the blocks that a test can run: the lines with a prompt, or all lines of a script."""
     blocks = [block for reason, block in COMMANDS.findall((REPOSITORY / 'docs' / name).read_text()) if not reason]
     lines = [(block.startswith('$ '), line) for block in blocks for line in block.splitlines()]
     return [line.removeprefix('$ ') for shown, line in lines if line.startswith('$ ') or not shown]
