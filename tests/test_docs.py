@@ -142,7 +142,9 @@ def commands_of(name: str) -> list[str]:
 @pytest.fixture
 def place(tmp_path):
     """Where a reader types: a site FOLDER, and a home with a key for signatures; in memory where there is room."""
-    memory = '/dev/shm' if os.path.ismount('/dev/shm') and shutil.disk_usage('/dev/shm').free > 4 * 2**30 else tmp_path
+    memory = (
+        '/dev/shm' if os.path.ismount('/dev/shm') and shutil.disk_usage('/dev/shm').free > 4 * 2**30 else tmp_path
+    )
     with tempfile.TemporaryDirectory(prefix='seatrial-test-', dir=memory) as folder:
         here = Path(folder)
         (here / 'FOLDER').mkdir()

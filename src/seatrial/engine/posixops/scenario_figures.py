@@ -3,8 +3,8 @@
 before:   from the beginning to the first start
 during:   from the beginning of each start to the end of its undo
 after:    from the end of each undo to the next start, or to the end of the load
-outage:   the time without an acknowledged operation: gaps of at least GAP_S that touch an action or its recovery. A node
-          has that of its task that waited longest; the metric is that of the worst node
+outage:   the time without an acknowledged operation: gaps of at least GAP_S that touch an action or its recovery. A
+          node has that of its task that waited longest; the metric is that of the worst node
 recovery: from the end of an undo until throughput over SMOOTH_S is back at RECOVERED of what it was before. The
           metric is the longest one. If throughput is not back before the next start or the end, the recovery lasts
           until then and is censored, and "after" begins with the end of the undo
