@@ -1,14 +1,18 @@
 """README and docs: links that lead somewhere, and pages of a screen or two for what people ask."""
 
+import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from seatrial.history.rows import COLUMNS
+from seatrial.judge.verdict import EXIT_CODES
 from seatrial.site import contract, model
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -25,6 +29,44 @@ HOW_TO = (
     'how-to/extend.md',
 )
 LINES_OF_HOW_TO = 80
+
+RUN = (
+    'tutorials/accept-a-system.md',
+    'tutorials/compare-two.md',
+    'tutorials/run-every-night.md',
+    'how-to/install.md',
+    'how-to/scheduled.md',
+    'how-to/check-an-upgrade.md',
+)
+COMMANDS = re.compile(r'^(<!-- not run by a test: .+ -->\n)?```(?:console|sh)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+"""A block of commands; before it stands the reason if no test can run it."""
+TRIAL = """
+version: 1
+state: ../state
+engines: [fio, posixops]
+file_systems:
+  scratch: {type: posix, path: ../state/trials, records_on_target: true, limits: {bytes: 2GiB, inodes: 200000}}
+partitions:
+  local:default: {launcher: local, tasks_per_node: 2}
+trials:
+  - checks: [MultipleFilesTasks]
+    partitions: [local:default]
+    file_systems: [scratch]
+    nodes: [1]
+    profiles: [first]
+    budget: 1s
+    bytes_per_task: 64MiB
+"""
+SHORTER = (
+    (r'--profile (?:smoke|nightly)', '--profile first'),
+    (r'^seatrial (?:schedule|status)', r'\g<0> --profile first'),
+    ('--rounds 6', '--rounds 2'),
+    (r'; echo \$\?$', ''),
+    ('budget: 8min', 'budget: 3 s'),
+    ('file_size: 0B', 'file_size: 0B, files_per_task: 500'),
+    ('allocations: 2', 'allocations: 1'),
+)
+"""Parts of a page (regular expressions), and what replaces them in the test, to save time alone."""
 
 FENCED = re.compile(r'^```.*?^```$', re.MULTILINE | re.DOTALL)
 LINK = re.compile(r'\[[^\]]*\]\(([^)\s]+)\)')
@@ -82,6 +124,64 @@ def test_a_page_puts_the_commands_on_the_path_before_it_shows_them(path):
         r'^(?:\$ seatrial|`?python docs/)', (REPOSITORY / path).read_text(), maxsplit=1, flags=re.MULTILINE
     )[0]
     assert '. .venv/bin/activate' in before
+
+
+def shortened(text: str) -> str:
+    for shown, done in SHORTER:
+        text = re.sub(shown, done, text)
+    return text
+
+
+def commands_of(name: str) -> list[str]:
+    """The commands of the blocks that a test can run: the lines with a prompt, or all lines of a script."""
+    blocks = [block for reason, block in COMMANDS.findall((REPOSITORY / 'docs' / name).read_text()) if not reason]
+    lines = [(block.startswith('$ '), line) for block in blocks for line in block.splitlines()]
+    return [line.removeprefix('$ ') for shown, line in lines if line.startswith('$ ') or not shown]
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Where a reader types: a site FOLDER, and a home with a key for signatures; in memory where there is room."""
+    memory = (
+        '/dev/shm' if os.path.ismount('/dev/shm') and shutil.disk_usage('/dev/shm').free > 4 * 2**30 else tmp_path
+    )
+    with tempfile.TemporaryDirectory(prefix='seatrial-test-', dir=memory) as folder:
+        here = Path(folder)
+        (here / 'FOLDER').mkdir()
+        shutil.copy(REPOSITORY / 'site-config/local/settings.py', here / 'FOLDER')
+        (here / 'FOLDER/trial.yaml').write_text(TRIAL)
+        (here / '.ssh').mkdir(mode=0o700)
+        key = ('ssh-keygen', '-q', '-N', '', '-t', 'ed25519', '-f', here / '.ssh/id_ed25519')
+        subprocess.run(key, check=True, timeout=60)
+        yield here
+
+
+@pytest.mark.parametrize('name', RUN)
+def test_the_commands_of_a_page_run_as_they_stand(name, place):
+    page = (REPOSITORY / 'docs' / name).read_text()
+    contracts = re.findall(r'^```yaml\n(.*?^criteria:.*?)^```$', page, re.MULTILINE | re.DOTALL)
+    path = f'{Path(sys.executable).parent}:{os.environ["PATH"]}'
+    for command in commands_of(name):
+        done = subprocess.run(
+            ['bash', '-c', shortened(command)],
+            cwd=place,
+            env={**os.environ, 'HOME': str(place), 'PATH': path},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode in EXIT_CODES.values(), f'{command}\n{done.stdout}{done.stderr}'
+        if command.startswith('seatrial init'):
+            (place / 'mysite/trial.yaml').write_text(TRIAL)
+            (place / 'mysite/contract.yaml').write_text(shortened(contracts[0]))
+
+
+def test_most_blocks_of_commands_are_run_and_each_page_has_one():
+    blocks = {name: COMMANDS.findall((REPOSITORY / 'docs' / name).read_text()) for name in RUN}
+    run = [name for name in RUN for reason, _ in blocks[name] if not reason]
+    assert set(run) == set(RUN)
+    assert len(run) > sum(map(len, blocks.values())) / 2
 
 
 def test_every_page_of_the_docs_is_reached_from_the_first():

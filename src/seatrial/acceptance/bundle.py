@@ -185,7 +185,7 @@ def _faults(archive: Archive | Folder, folder: Path, signers: Path | None) -> It
 
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error)
-"""What reading from an archive raises, besides OSError."""
+"""Exceptions that reading from a damaged archive raises, besides OSError."""
 
 _ENTRY = b'PK\1\2'  # begins each of the list of files
 

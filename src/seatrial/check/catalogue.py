@@ -14,10 +14,10 @@ from seatrial.workload.words import by_key
 
 _BOITO, _CALDERON, _GOVORUN = 'Boito et al. 2009', 'Calderon, HLRS', 'Belyakov et al.'
 _FERMILAB, _LFSCK = 'Garzoglio and Chadwick 2011', 'Dai et al. 2019'
-_COMPARED = 'any check, on each as a file system or a layout of its own in trial.yaml'
+_COMPARED = 'any check, on each as a file system or a layout of trial.yaml'
 _BY_CONTENT = 'an action of a scenario: all content is compared, and a setting that changed is named; no target is'
-_LFSCK_WHY = '`seatrial lfsck` judges it from what the servers print'
-_MONITORS_WHY = '`seatrial lfsck --monitors` judges it from what `monitors` of trial.yaml saw meanwhile'
+_LFSCK_WHY = '`seatrial lfsck`'
+_MONITORS_WHY = '`seatrial lfsck --monitors`'
 
 
 class SourceTest(NamedTuple):

@@ -9,7 +9,7 @@ from seatrial.site.model import SETTINGS_FILE, Site
 from seatrial.site.modules import NO_MODULES, modules_in
 
 SCHEDULERS, LAUNCHERS = ('slurm', 'local'), ('srun', 'mpirun', 'local')
-"""Those that trials use: settings.py is ReFrame's, which knows more."""
+"""The schedulers and launchers of ReFrame that trials use; settings.py may name others."""
 
 MANUAL = 'https://reframe-hpc.readthedocs.io/en/stable/config_reference.html'
 

@@ -28,7 +28,7 @@ SETTABLE = (ENGINE, *Overrides.model_fields)
 """Variables of every check beside ReFrame's own: empty leaves it to the site, the check or the profile."""
 
 SKIP, FAIL = 'skip', 'fail'
-"""What `-S undecided` makes of MEASURED and INCONCLUSIVE; without it ReFrame passes the one and fails the other."""
+"""Values of `-S undecided`, for MEASURED and INCONCLUSIVE; without it the one passes in ReFrame, the other fails."""
 
 DECIDED = {
     'valid_systems': 'trial.yaml says on which partitions a case runs; choose cases with -n, -t, -E or --system',

@@ -1,7 +1,7 @@
-"""GPFS (IBM Storage Scale): recognised by its mount. Untried: written by IBM's documentation, and by outputs of its
-tools that sites have published. Its pagepool and its cache of inodes ("GPFS and memory") are its own: drop_caches
-reaches neither, and what would empty them for all. Its tools are mostly off the PATH, and some exit with 0 after an
-error: what counts is that they print what was asked for."""
+"""GPFS (IBM Storage Scale): recognised by its mount. Untried: written from IBM's documentation and from outputs of
+its tools that sites have published. GPFS has a pagepool and an inode cache of its own ("GPFS and memory"), which
+drop_caches does not empty. Its tools are mostly off the PATH, and some exit with 0 after an error: an answer counts
+only if it has the expected form."""
 
 import contextlib
 import os
@@ -80,8 +80,8 @@ class Gpfs(Mounted):
 
 
 def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
-    """The room that each row of `mmlsquota` leaves to this fileset: the hard limit, or the soft one where there is no
-    other, less the blocks in use or in doubt."""
+    """The room that each row of `mmlsquota` leaves to this fileset: the hard limit, or the soft one if there is no
+    hard one, minus the blocks in use or in doubt."""
     for of_fileset, *row in _QUOTA.findall(text):
         if of_fileset not in ('', fileset):
             continue

@@ -19,7 +19,7 @@ LEAST = 8
 """Fewer nights do not show how much they differ."""
 
 SURE = 0.95
-"""How sure a bound of the noise is."""
+"""Confidence of the upper bound of the noise."""
 
 OF_MEDIAN = 1 / (math.sqrt(2) * NormalDist().inv_cdf(0.75))
 """The standard deviation over the median of |difference of two values|, where noise is normal."""

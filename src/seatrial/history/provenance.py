@@ -35,7 +35,7 @@ BUILD_SHOWN = 19  # letters of a build: 'sha256:' and twelve of the checksum
 _TYPE, _MOUNT, _OPTIONS, _SETTINGS = 'type in trial.yaml', 'mounted', 'mount options', 'settings'
 _FIRST = (_TYPE, _MOUNT, _OPTIONS)  # of the file system's state, by their keys: they say the most of a figure
 _LISTS = {'modules': None, 'environment': None, _OPTIONS: ','}
-"""What is a list, of which only the parts that the other has not are shown, by what separates them."""
+"""Facts that are lists, with their separator (None: blanks): only parts that the other side lacks are shown."""
 
 
 _Values = tuple[str | None, ...]

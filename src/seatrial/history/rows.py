@@ -141,7 +141,7 @@ OF_ONE_SESSION = (pl.col('axis').fill_null('') == 'node') & (pl.col('point').fil
 """Rows of the groups of a node sweep: formed from the nodes that a session is given, they are others in the next."""
 
 OF_METRIC = ('check', 'partition', 'file_system', 'layout', 'nodes', 'metric', 'cache')
-"""What is one row of a summary, in each session."""
+"""Columns that identify a row of a summary within its session."""
 
 SUMMARY: dict[str, Any] = {
     **{

@@ -43,7 +43,7 @@ MIN_ROW_BYTES, MANY_ROWS = 8, 100_000  # a figure of a launch takes 8 bytes; a f
 AT_ONCE = 4  # sessions that are in memory together with all their columns
 TOGETHER = 8  # of which some columns are: to begin a reading costs more than to go through the rows
 SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)
-"""What new_id calls sessions: another name in a file that others have written becomes no name of a file here."""
+"""The form of names that new_id makes; a name of another form in a file of others is never used as a file name."""
 
 _ARCHIVE = re.compile(r'\d{4}-[0-9a-f]{12}')
 _SEAL = b'sha256-of-the-rest:'

@@ -129,10 +129,9 @@ def judge_contract(
 
     A criterion is met if its interval lies on the right side of the bound, missed if it lies on the wrong one. It is
     missed only at a confidence at which chance misses one of all with the probability FAMILY at most (Bonferroni).
-    Whoever may go on until it is met or missed has as many trials as he likes: with each allocation beyond those
-    planned the probability of chance is divided by one more (statistics.md has what that comes to). Unproved
-    figures are left out only where a criterion would be met without them: whoever loses the raw output of an
-    allocation must not lose what speaks against him.
+    Measuring until it is met or missed would give chance as many trials: so for the k-th allocation beyond those
+    planned the probability of an error is divided by k + 1 (measured in statistics.md). Figures whose raw output is
+    gone can miss a criterion and cannot meet it: losing the raw output of a bad allocation must not help.
     """
     by_id = {criterion.id: criterion for criterion in criteria}
     count = sum(not criterion.observed for criterion in criteria)

@@ -24,14 +24,14 @@ MIN_SAMPLES = 6
 SLOW = 0.75
 """Times the median: the figure of a slow launch is worse. At 5 % noise it is five standard deviations away."""
 
-MIN_SERIES = 5  # from so many series on the correlation of a case is estimated: of fewer, chance looks the same
+MIN_SERIES = 5  # the correlation of a case is estimated from at least so many series: in fewer, chance looks alike
 CLEARLY = 1.4
 """Standard errors above that of independent repetitions, from which on a correlation widens the intervals.
 
 Chosen by simulation (statistics.md): with a lower one the intervals of independent repetitions are wider, with a
 higher one more of those that are correlated are missed.
 """
-MAX_CORRELATION = 0.6  # six samples of more are as well a drift, which has a rule of its own (Summary.drifting)
+MAX_CORRELATION = 0.6  # six samples with more look like a drift, which has its own label (Summary.drifting)
 
 
 class MeanInterval(NamedTuple):
@@ -152,7 +152,8 @@ how little it is; docs/explanation/statistics.md has what this value comes to wh
 the history of a site has shown more or less (history/noise.py), that takes its place."""
 
 SEEN_SHARE = 0.2
-"""Of the chance of an error, what the interval may use that believes the scatter seen; the rest is the other's."""
+"""The part of the chance of an error that belongs to the interval by the observed scatter (Student's t); the rest
+belongs to the interval by the assumed noise."""
 
 
 def between_allocations(

@@ -145,7 +145,7 @@ def _send(command: Sequence[str], message: News, environment: dict[str, str]) ->
 def _remember(
     screen: Console, site: Site, watch: TrialWatch, notified: Notified, died: bool, fault: str | None
 ) -> None:
-    """Saves what people know now. A run that died is notified as that, and not again as missed."""
+    """Saves what was sent. A run that died is notified as that, and not again as missed."""
     known, missed, changes = notified
     if fault is None:
         known = watch.last.session if watch.last else known

@@ -22,7 +22,7 @@ from seatrial.scheduler.series import Successors, alone, series_of, superseded
 from seatrial.site.model import Site
 
 STOP_S = 480.0
-"""How long a session may take to end once asked to: less than what is left of the job, for the notification."""
+"""Seconds that a session may take to end once asked to. The job lasts longer, so that the notification is sent."""
 
 POLL_S = 0.2
 _WITHIN_A_JOB = ('SLURM_CONF', 'SLURM_JOB_ID')

@@ -31,7 +31,7 @@ STOPPED = {
     'invalid': 'invalid',
     'fixed': 'fixed number',
 }
-"""Why the repetitions of a point ended, by the word of the end record."""
+"""The reasons why the repetitions of a point ended, by the word of the end record."""
 
 SIGNS = {
     Verdict.PASS.value: '+',
@@ -44,7 +44,7 @@ SIGNS = {
 """Of the verdicts where there is no drawing: in a terminal and in the calendar of the nights."""
 
 NOTHING_COMPARED = 'measured and valid; no pass criterion is set'
-"""What MEASURED means, of a case or of all."""
+"""The meaning of MEASURED, for a case or for all."""
 
 _BIDIRECTIONAL = {'LRE', 'RLE', 'LRO', 'RLO', 'PDF', 'LRI', 'RLI', 'FSI', 'PDI'}
 

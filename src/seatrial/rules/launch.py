@@ -23,12 +23,13 @@ _refuse = partial(rule, BEFORE, 'refuse')
 
 COLD_SHARE = 0.95
 CLOCK_MIN_S = LONG_S  # clocks of several nodes that are apart ask for no more
-FOREIGN_SHARE = 1.25  # of the bytes: a counter of a whole mount that has more counts others too
+FOREIGN_SHARE = 1.25  # of the bytes claimed: if a mount's counter shows more, other users' reads are in it
 MAKING_SHARE = 0.25
 BESIDE_S, BESIDE_TIMES, BESIDE_SHARE = 10.0, 2.0, 0.5
-"""Seconds, times the start-up, share of the region. Seen on two busy nodes: 3.9 s beside a region of 1.7 s."""
+"""A launch may take longer than its timed region by this many seconds, plus this many times its start-up, plus this
+share of the region. Seen on two busy nodes: 3.9 s longer than a region of 1.7 s."""
 TOGETHER_SHARE = 0.10
-TOGETHER_SHARE_OF_NODES = 0.25  # where nodes are compared: each by its own tasks' times, over several launches
+TOGETHER_SHARE_OF_NODES = 0.25  # in sweeps over nodes, where a node is judged by its own tasks in several launches
 
 
 MAX_IDLE = 0.10
@@ -45,7 +46,8 @@ class FileCount(NamedTuple):
 
 
 class Launched(NamedTuple):
-    """One launch as the runner saw it. Sizes in bytes. memory, below, kept, contradiction and warmed: clauses."""
+    """One launch as the runner saw it. Sizes in bytes. memory, below, kept, contradiction and warmed are clauses of a
+    finding; empty where there is nothing to report."""
 
     plan: TrialPlan
     point: Point
@@ -93,7 +95,7 @@ _invalid(
     'exit codes and error fields of the engines',
 )
 STORAGE_FAILED = ('EIO', 'EREMOTEIO', 'ESTALE', 'EUCLEAN', 'EBADMSG', 'ENOTCONN', 'ESHUTDOWN', 'EROFS')
-"""No fault of who calls: a device, a server or the connection to it failed, or what was stored is damaged. A
+"""Errors that no caller causes: a device, a server or the connection to it failed, or stored data are damaged. A
 file system that has become read-only could be written before: the run directory was made on it."""
 
 NO_ROOM = ('ENOSPC', 'EDQUOT')
@@ -119,7 +121,7 @@ rule(
 
 
 def rule_of_errno(name: str, on_descriptor: bool, sync: bool = False) -> str:
-    """The rule that a call breaks which failed with this error; empty where the storage is not to blame."""
+    """The rule that a call breaks by failing with this error; empty if the storage is not to blame."""
     if name in NO_ROOM:
         return 'P9a'
     return 'F1' if sync or name in STORAGE_FAILED or (on_descriptor and name not in OF_CALLER) else ''
@@ -449,7 +451,7 @@ def waits_for_storage(launched: Launched) -> Optional[str]:
 REACHED = 0.25  # of the time from start to end of the undo, which may outlast the server's absence
 
 MIN_WAITING = 0.1
-"""Share of the time: below it storage twice as fast shows as less than the 5 % that figures are precise to."""
+"""Share of the time. If tasks wait less, storage twice as fast changes a figure by less than 5 %, its precision."""
 
 
 def _too_short(launched: Launched) -> Optional[str]:
@@ -653,7 +655,7 @@ def files_fault(expected: Sequence[FileSpec], seen: Dict[str, int]) -> Optional[
 
 
 def _apart(launched: Launched) -> Optional[str]:
-    """The start skew of tasks on several nodes as a clause, or None: by their starts, and the error of these."""
+    """The start skew of tasks on several nodes as a clause, or None. It includes the clocks' error."""
     tasks = launched.measurement.tasks
     if launched.point.nodes == 1 or not tasks:
         return None

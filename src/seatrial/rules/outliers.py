@@ -16,7 +16,7 @@ asked as well whether the components split into two groups MIN_EFFECT apart: the
 deviation inside both (Fisher, On Grouping for Maximum Homogeneity, JASA 53, 1958). A best cut finds some difference
 in any noise; therefore one half of the repetitions makes it and the other half has to show it, and the other way
 round (Cox, A Note on Data-Splitting, Biometrika 62, 1975); and Welch's interval of all of them must lie beyond
-MIN_EFFECT, of which few components would else be apart by chance. What is found and wrongly named: docs/isolation.md.
+MIN_EFFECT. docs/explanation/isolation.md has how often the right and the wrong components are named.
 """
 
 import math

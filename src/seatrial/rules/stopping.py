@@ -3,7 +3,7 @@
 Sources: "repeat until 90 % confidence and 10 % relative error, at least 4 runs" (Boito, Kassick and Navaux, WSPPD
 2009); the interval is Student's (Jain, The Art of Computer Systems Performance Analysis, 1991, 13.2). What stopping
 at a short interval costs, why repetitions follow the stop, and why a night needs fewer, is measured in
-docs/statistics.md.
+docs/explanation/statistics.md.
 """
 
 import math

@@ -49,10 +49,10 @@ from seatrial.workload.words import counted
 POLL_S = 0.5
 
 REFRAME_END_S = 90.0
-"""How long a ReFrame that was requested to end may take: it gives scancel 60 s."""
+"""Seconds that ReFrame may take to end once requested to: it gives scancel 60 s."""
 
 OPTIONS = 'RFM_'
-"""How variables begin that are options of ReFrame."""
+"""Prefix of the variables that are options of ReFrame."""
 
 DEFAULTS = 'defaults.json'
 """ReFrame's configuration of a session, in the folder that ReFrame writes into."""

@@ -218,7 +218,7 @@ def read_case(file: Path) -> CaseRead:
 ReadCase = Callable[[Path], CaseRead]
 
 UNREADABLE = (NotReadable, OSError)
-"""What reading and judging a session raises: other sessions are read all the same."""
+"""Exceptions of reading and judging one session; the other sessions are read all the same."""
 
 
 @contextmanager

@@ -25,7 +25,7 @@ SILENT_S = 120.0
 """Without the end of a launch, after which a line says so: a long launch, or one that hangs."""
 
 AFTER_LAST_S = 300.0
-"""How long ReFrame may take to end once all cases have: Slurm has KillWait and epilogs."""
+"""Seconds that ReFrame may take to end once all cases have: Slurm has KillWait and epilogs."""
 
 
 class Cases:

@@ -48,7 +48,7 @@ ACCESSES: dict[str, dict[str, str]] = {
     'single shared file, strided': {'files': 'single', 'extent': 'segment', 'order': 'strided'},
     'whole shared file': {'files': 'single', 'extent': 'whole', 'order': 'contiguous'},
 }
-"""How tasks share files, in a contract's words: the parameters of a point that mean it."""
+"""The ways in which tasks share files, in a contract's words, with the parameters of a point that mean them."""
 
 COUNTS = {
     'all': 'every valid allocation',

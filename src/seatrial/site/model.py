@@ -284,7 +284,7 @@ def _groups(value: Any) -> dict[str, Any]:
 
 
 def _command(value: Any) -> tuple[Any, ...]:
-    """list of a program and its arguments"""
+    """command"""
     program, *arguments = _listed(value)
     return (_program(program), *arguments)
 

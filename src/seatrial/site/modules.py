@@ -26,8 +26,8 @@ class Modules(NamedTuple):
 
 
 def modules_in(settings: Path) -> dict[str, Modules]:
-    """The modules of each partition, by 'system:partition': those of the system, of itself and of its environment. Of
-    several environments the first counts; a trial runs in each. Raises SiteError."""
+    """The modules of each partition, by 'system:partition': those of its system, its own, and those of its first
+    environment (of several, only the first is read here; a trial runs in each). Raises SiteError."""
     configuration = configuration_in(settings)
     modules = {}
     for system in dictionaries(configuration.get('systems')):

@@ -82,9 +82,9 @@ class PosixOps(Engine):
         if any(report.facts != facts for report in reports):
             raise EngineError('T8', 'the tasks do not agree on what they have seen')
         tried = part.facts.get(phase, ())
-        told = sorted(fact.name for fact in facts)
+        reported = sorted(fact.name for fact in facts)
         of_versions = ([row.name for row in tried], [row.name for row in tried if row.since == '0.1'])
-        if told not in map(sorted, of_versions):
+        if reported not in map(sorted, of_versions):
             raise EngineError('P15', f'{len(facts)} of {len(tried)} facts were tried')
         plain = Measurement(
             metrics=metrics,

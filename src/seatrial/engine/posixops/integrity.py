@@ -139,7 +139,7 @@ def _put(path: str, pieces: Iterable[Tuple[int, bytes]], flags: int = 0) -> None
 
 
 def _pieces(data: bytes, size: int, first: int = 0, stride: int = 1) -> List[Tuple[int, bytes]]:
-    """Pieces of that size: one of every `stride`, from the first on."""
+    """Pieces of that size: every `stride`-th one, beginning with `first`."""
     return [(at, data[at : at + size]) for at in range(first * size, len(data), stride * size)]
 
 

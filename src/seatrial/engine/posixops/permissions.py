@@ -64,7 +64,7 @@ def _is_free(number: int) -> bool:
 
 
 def as_user(ids: Ids, who: str, directory: str, step: Step) -> Tuple[Any, str]:
-    """What a step returns in a process of this user in the directory; or None and the name of the errno."""
+    """The result of a step in a process of this user in the directory; or None and the name of the errno."""
     read, write = os.pipe()
     child = os.fork()
     if not child:  # it must never come back into the code of its parent

@@ -3,11 +3,11 @@
 before:   from the beginning to the first start
 during:   from the beginning of each start to the end of its undo
 after:    from the end of each undo to the next start, or to the end of the load
-outage:   of a node the time in which its task that waited longest had no operation acknowledged, in gaps of at least
-          GAP_S that touch an action and its recovery; the metric is that of the worst node
-recovery: from the end of an undo until throughput over SMOOTH_S is back at RECOVERED of what it was before; the
-          longest one. Where one was not back before the next start or the end, it is the time until then, and
-          censored; what belongs to recovery then lasts so long, and what is after begins with the end of the undo
+outage:   the time without an acknowledged operation: gaps of at least GAP_S that touch an action or its recovery. A
+          node has that of its task that waited longest; the metric is that of the worst node
+recovery: from the end of an undo until throughput over SMOOTH_S is back at RECOVERED of what it was before. The
+          metric is the longest one. If throughput is not back before the next start or the end, the recovery lasts
+          until then and is censored, and "after" begins with the end of the undo
 p99:      of single operations during the actions, to a quarter of a power of two (19 %)
 """
 
@@ -26,7 +26,7 @@ from seatrial.workload import scenario
 GAP_S = 1.0  # a shorter gap between acknowledged operations is no outage: an fdatasync on a busy disk takes as long
 RECOVERED = 0.90
 SMOOTH_S = 5
-LATE_S = 5.0  # that an action may begin after its time, or end after it, beside what its commands take
+LATE_S = 5.0  # an action may begin or end so late, in addition to the time that its commands take
 SKEW_S = 2.0  # that the clocks of node and login side may be apart: an outage is wanted to a second
 GRACE_S = 30.0  # after an undo errors still belong to the action: clients give up later than servers
 LATENCY_STEPS = 4  # of a power of two
@@ -223,7 +223,7 @@ def _course(point: Point, totals: Totals, wanted: float, windows: Sequence[Windo
 
 
 def _recovery(windows: Sequence[Window], recovered: Sequence[Optional[float]], ends: Sequence[float]) -> Metric:
-    """The longest recovery; where one was not seen, the longest time for which it was missing."""
+    """The longest recovery; if one was not seen, the longest time that was waited for it."""
     times = zip(windows, recovered, ends)
     lost = [(end_s - window.end_s, window.name) for window, took_s, end_s in times if took_s is None]
     if not lost:

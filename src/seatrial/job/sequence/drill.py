@@ -31,7 +31,7 @@ class DrillBegun(NamedTuple):
     point: Point  # the slow one, with the share of each task that a launch has
     numbers: Dict[str, int]
     servers: Dict[str, str]
-    mixed: bool = False  # whether some of them are flash and others are not, so that the slow ones may be well
+    mixed: bool = False  # True: some of them are flash and others are not, so a slow one need not be faulty
     whole: int = 0  # how many files it has, where each lies on one target; else 0
 
 

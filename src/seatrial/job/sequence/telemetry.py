@@ -180,7 +180,7 @@ class Watching:
         self._waits.append((at_s, targets))
 
     def _keep_pace(self, cost_s: float) -> None:
-        """Read less often if every reading is costly; never more often again, lest the file fill with changes."""
+        """Read less often if every reading is costly. The pace stays: the file would fill with changes."""
         self._costs = [*self._costs[-COSTS + 1 :], cost_s]
         wanted_s = round(min(self._costs) / DEAR_S * INTERVAL_S, 1)
         if len(self._costs) == COSTS and wanted_s > self._interval_s:

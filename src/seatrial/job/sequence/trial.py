@@ -62,8 +62,8 @@ class Trial(NamedTuple):
     deadline: float  # of the time budget, in monotonic seconds
     counter: Iterator[int]  # of the launches, for the names of their raw output
     rates: List[float]  # bytes or entries a second of each launch, its start-up included; each launch adds its own
-    # that each launch of the warm-up lived beside its timed region, by Command.scope: an engine may leave phases of
-    # another scope to another program. Not by phase: who lies in all of one would hide it
+    # seconds that each launch of the warm-up lived beside its timed region, by Command.scope: an engine may leave
+    # phases of another scope to another program. Not by phase: a launch that is always slow would hide itself
     beside_s: Dict[str, List[float]]
     nodes: Tuple[str, ...] = ()  # that Point.first_node counts in; empty where launches are not pinned to nodes
     directory: str = DATA  # of the run, in which launches work

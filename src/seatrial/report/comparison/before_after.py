@@ -147,7 +147,7 @@ def comparison(
 _FACTS = ('axis', 'kind', 'unit', 'operation', 'better', 'steers')
 
 _OF_VALUES = ('session', *CASE, 'metric', 'metric_verdict', 'cache', 'hosts')
-"""What the values of a metric in one session can differ in."""
+"""Columns in which the values of a metric in one session can differ."""
 
 _ALIKE = (*_FACTS, *SAID, 'point', 'label', 'profile', 'session_started', 'used_percent', 'load_percent')
 

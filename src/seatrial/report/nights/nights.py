@@ -23,7 +23,7 @@ START_GRACE = timedelta(hours=2)
 """A run that has not begun so long after it was due is missed: longer than the queue of a small partition."""
 
 EARLY = timedelta(minutes=2)
-"""How long before its time a run may begin: the clocks of Slurm's controller and of the nodes differ."""
+"""A run may begin this long before its time: the clocks of Slurm's controller and of the nodes differ."""
 
 
 class VerdictKey(NamedTuple):
