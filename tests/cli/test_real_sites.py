@@ -1,11 +1,15 @@
 """What people at real sites write and their programs print, through the command line."""
 
 import os
+import re
 import sys
 
 import pytest
 
 from local_site import LocalSite, trial, writes
+from lustre_stand import NODE as LUSTRE_NODE
+from lustre_stand import OPTIONS, standing
+from transcript import lustre_step
 
 CHECK = """
 import reframe
@@ -149,3 +153,95 @@ def test_the_quota_of_the_group_that_a_directory_gives_its_files_counts_or_is_sa
     )
     made.run('--profile=nightly')
     assert f'"rule":"{rule}"' in next(made.session.glob('cases/*/samples.jsonl')).read_text()
+
+
+# Lustre, whose lfs and lctl are stand-ins that print genuine outputs, in the forms of other releases
+
+LAYOUTS = """
+import reframe
+
+from seatrial.check.base import Check, trial
+from seatrial.filesystem.lustre.layout import progressive, striped
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
+
+
+@trial
+class Layouts(Check):
+    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB', transfer_size='512KiB')
+    sweep = Sweep('layout', (progressive('pfl', {'end': '1MiB', 'stripe_count': 1}, {'stripe_count': 2}),))
+"""
+USER = """from seatrial.filesystem.base import Exchanged
+from seatrial.filesystem.lustre import driver
+driver._is_root = lambda: False
+driver.Lustre.exchanged = lambda *_: Exchanged()
+os.environ['SLURM_JOB_ID'] = '4242'
+runpy.run_path("""
+"""Makes the job that of a user and of the Slurm job of the transcripts' job_stats; no counter of the stand-in for lctl
+has what the one for fio writes."""
+QUOTA_ROW = r'18456\*( +8192 +12288 +)- +24\*.*'
+RELEASES = (
+    ('filesystem_summary:', 'filesystem summary:'),
+    (r'(snapshot_time: +[0-9.]+) secs\.nsecs', r'\1 (secs.nsecs)'),
+    (r'(snapshot_time: +\d+)\.\d+\n', r'\1\n'),
+    ('lcme_flags:( +)init\n', r"lcme_flags:\1init,nosync\n    lcme_timestamp:      'Wed Nov 13 10:20:30 2019'\n"),
+    (r'lcme_flags:( +)0\n((?:.*\n){4} +)stripe_size:', r'lcme_flags:\1extension\n\2extension_size:'),
+    (r'(stripe_count:  1\n.*\npattern: +)\w+', r'\1raid0,compress'),
+    (QUOTA_ROW, r'[2048]\1-  5 100 200 -'),
+)
+"""Of 2.12 to 2.14, beside a directory whose new files are compressed and a quota with a target away."""
+PAST_GRACE = (QUOTA_ROW, r'8198*\1none  5 100 200 -')
+FOREIGN = (
+    'lcm_(?s:.*)',
+    '  lfm_magic:         0x0BD70BD0\n  lfm_length:          8\n  lfm_type:            symlink\n',
+)
+
+
+@pytest.fixture
+def lustre(tmp_path, make_stub_fio, monkeypatch):
+    """A session of one layout on the stand-in, whose outputs have other forms; the output, and the site."""
+
+    def run(*forms):
+        python, check = tmp_path / 'python', tmp_path / 'checks' / 'access' / 'layouts.py'
+        check.parent.mkdir(parents=True)
+        check.write_text(LAYOUTS)
+        counted = tmp_path / 'job_stats'
+        with standing(tmp_path, monkeypatch) as stand:
+            stand.now(root=False, forms=forms)
+            counted.write_text(lustre_step('114').stdout.partition('obdfilter.lustre-OST0000.job_stats=\n- ')[0])
+            for genuine, other in forms:
+                counted.write_text(re.sub(genuine, other, counted.read_text()))
+            node = LUSTRE_NODE.format(
+                python=sys.executable, call='fsync', of='none', mount=str(stand.mount), options=OPTIONS
+            )
+            python.write_text(node.replace('runpy.run_path(', USER, 1))
+            python.chmod(0o755)
+            scratch = f'type: lustre, path: {stand.directory("trials")}, records_on_target: true'
+            engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
+            text = trial(
+                'Layouts',
+                f'[{{name: fio, program: {engine}}}]',
+                f'{scratch}, telemetry: [cat, {counted}]',
+                partition=f'python: {python}',
+                more='bytes_per_task: 1MiB',
+            )
+            made = LocalSite(tmp_path, text, tmp_path / 'checks')
+            return made.run('--profile=smoke'), made
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ('forms', 'verdict', 'words'),
+    [
+        (RELEASES, 'MEASURED', ['"name":"write_bytes"', ', compressed by its clients"', '"rule":"P9d"']),
+        ([*RELEASES, FOREIGN], 'INVALID', ['a foreign layout of the type symlink, whose data no OST holds']),
+        ([PAST_GRACE], 'INCOMPLETE', ['"rule":"P9"']),
+    ],
+    ids=['2.12 to 2.14', 'foreign layout', 'soft limit past its grace'],
+)
+def test_what_other_releases_of_lustre_print_is_understood_or_named(lustre, forms, verdict, words):
+    done, made = lustre(*forms)
+    kept = ''.join(file.read_text() for file in made.session.glob('cases/*/*.jsonl'))
+    assert made.cases['Layouts']['verdict'] == verdict, done.stdout
+    assert [word for word in words if word not in kept] == [] and 'cut short' not in kept
