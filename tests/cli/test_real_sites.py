@@ -25,14 +25,73 @@ class Reads(Check):
     sweep = Sweep('transfer_size', (524288,))
 """
 OWN_PATH = 'path: state/trials, records_on_target: true'
+ENGINES = """
+import reframe
+
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.io500 import io500
+from seatrial.workload.listing import listing
+from seatrial.workload.random import random_access
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
+
+
+@trial
+class OfIor(Check):
+    workload = data_access('multiple', operations=('read',), bytes_per_task='1MiB')
+    sweep = Sweep('transfer_size', (524288,))
+
+
+@trial
+class Synced(Check):
+    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB')
+    sweep = Sweep('transfer_size', (524288,))
+
+
+@trial
+class OfMdtest(Check):
+    workload = metadata_tree(('create',), files_per_directory=4)
+    sweep = Sweep('tree', (('one', {}),))
+
+
+@trial
+class OfIo500(Check):
+    workload = io500('154MiB')
+    sweep = Sweep('transfer_size', (2097152,))
+
+
+@trial
+class OfFio(Check):
+    workload = random_access(('randread',), '1MiB')
+    sweep = Sweep('transfer_size', (4096,))
+
+
+@trial
+class OfPosixops(Check):
+    workload = listing(files_per_directory=4)
+    sweep = Sweep('tree', (('one', {}),))
+"""
 CAUSE = 'error: the device at /mnt/away went away'
+FULL = 'WARNING: write(29, 0x7fa36bc85000, 851968) failed No space left on device'
 MPI_SAYS = 'WARNING: There was an error initializing an OpenFabrics device.'
 FAILING = f"""#!/bin/sh
-case $* in --version|'') echo 'VERSION'; exit;; esac
-echo '{MPI_SAYS}'
+# IOR-4.0.0: MPI Coordinated Test of Parallel I/O; io500-isc26_v2
+case $* in
+  *--version|'') echo 'VERSION'; exit ;;
+  *Synced*) echo 'WARNING: fsync(28) failed'; exit ;;
+esac
+folder=$(sed -n 's/^resultdir = //p' "$1" 2>/dev/null)
+if [ "$folder" ]; then
+  mkdir -p "$folder"
+  echo '{FULL}' > "$folder/mdtest-hard-write.txt"
+  exit 134
+fi
+printf '%s\\n' '{MPI_SAYS}' 'WARNING: a time limit is short'
 printf '%s\\n' 'WARNING: a network is slow' 'note: see the manual' '{CAUSE}' 'srun: error: n1: Exited' >&2
 exit 1
 """
+"""An engine's program, of which the checks above have one each; IO500 says why in a log of its own alone."""
 MOUNTS = '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 8:2 / {} rw - xfs /dev/sdb1{}\n'
 NODE = """#!{python} -I
 import runpy, sys
@@ -106,10 +165,37 @@ def programs(tmp_path, monkeypatch):
 
 
 def test_of_what_a_failing_program_says_the_error_is_quoted_and_not_the_warning_before_it(site):
-    made = site(text=FAILING.replace('VERSION', 'fio-3.33'))
+    made = site(engine='elbencho', text=FAILING.replace('VERSION', 'elbencho\n * Version: 3.0-37'))
     made.run('--profile=nightly')
     (why, *_) = made.cases['Reads']['reasons']
     assert f"exited with 1: '{CAUSE}" in why
+
+
+@pytest.mark.needs('mpiexec')
+def test_every_engine_says_why_it_failed_and_a_failed_fsync_is_the_failure_of_the_storage(site, tmp_path):
+    made, engines = site(), []
+    for name, version in (
+        ('ior', ''),
+        ('mdtest', ''),
+        ('io500', ''),
+        ('fio', 'fio-3.33'),
+        ('posixops', 'Python 3.11.2'),
+    ):
+        program = tmp_path / 'programs' / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(FAILING.replace('VERSION', version))
+        program.chmod(0o755)
+        engines.append(f'{{name: {name}, program: {program}}}')
+    (made.folder / 'trial.yaml').write_text(
+        trial(engines=f'[{", ".join(engines)}]', limits='bytes: 64GiB, inodes: 100000', more='budget: 10min')
+    )
+    (made.checks / 'access' / 'reads.py').write_text(ENGINES)
+    made.run('--profile=nightly')
+    seen = {name: (case['verdict'], case['reasons'][0]) for name, case in made.cases.items()}
+    synced, of_io500 = seen.pop('Synced'), seen.pop('OfIo500')
+    assert synced[0] == 'FAIL' and 'F1: ' in synced[1] and 'WARNING: fsync(28) failed' in synced[1], synced
+    assert FULL in of_io500[1], of_io500
+    assert [name for name, (_, why) in seen.items() if f"exited with 1: '{CAUSE}" not in why] == [], seen
 
 
 def test_a_good_run_of_fio_that_counts_errors_or_short_writes_is_none(site, make_stub_fio, tmp_path):
@@ -177,8 +263,8 @@ driver._is_root = lambda: False
 driver.Lustre.exchanged = lambda *_: Exchanged()
 os.environ['SLURM_JOB_ID'] = '4242'
 runpy.run_path("""
-"""Makes the job that of a user and of the Slurm job of the transcripts' job_stats; no counter of the stand-in for lctl
-has what the one for fio writes."""
+"""Makes the job that of a user and of the Slurm job of the transcripts; no counter of theirs has what a stand-in for
+fio writes."""
 QUOTA_ROW = r'18456\*( +8192 +12288 +)- +24\*.*'
 RELEASES = (
     ('filesystem_summary:', 'filesystem summary:'),

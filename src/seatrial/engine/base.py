@@ -252,6 +252,11 @@ def causes_in(errs: Sequence[str], others: Sequence[str] = ()) -> List[str]:
     return list(dict.fromkeys(best or errors + lines))
 
 
+def is_error(line: str) -> bool:
+    """True if a line says that it is an error, and does not follow from an end."""
+    return bool(_ERROR.search(line)) and not _LESSER.search(line)
+
+
 _CALL = re.compile(r'^\w+: \[Errno ')  # as Python says it
 _ERROR = re.compile(r'(?:^|[\s:\[(])(?:fatal|error)\b|^[\w.]+(?:Error|Exception)(?::|$)', re.IGNORECASE)
 _LESSER = re.compile(
