@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 import sys
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from local_site import LocalSite, trial, writes
 from lustre_stand import NODE as LUSTRE_NODE
 from lustre_stand import OPTIONS, standing
+from slurm_lab import LAUNCH_LIMIT
 from transcript import lustre_step
 
 CHECK = """
@@ -92,13 +94,19 @@ printf '%s\\n' 'WARNING: a network is slow' 'note: see the manual' '{CAUSE}' 'sr
 exit 1
 """
 """An engine's program, of which the checks above have one each; IO500 says why in a log of its own alone."""
-MOUNTS = '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 8:2 / {} rw - xfs /dev/sdb1{}\n'
+MOUNTS = '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 8:2 / {} rw - {}\n'
+MOUNTSTATS = """device filer:/home mounted on {} with fstype nfs4 statvers=1.1
+\tbytes:\t100 200 300 400 5120 600 7 8
+\tper-op statistics
+\t        READ: 5 5 0 1120 5720 0 12 13 0
+\t   READ_PLUS: 7 7 0 0 0 0 0 0 0
+"""
 NODE = """#!{python} -I
 import runpy, sys
 del sys.argv[:2]
 sys.path.insert(0, sys.argv[0])
-from seatrial.filesystem import mounts
-mounts.MOUNTINFO = {mountinfo!r}
+from seatrial.filesystem import mounts, nfs
+mounts.MOUNTINFO, nfs.MOUNTSTATS = {mountinfo!r}, {mountinfo!r} + 'stats'
 runpy.run_path(sys.argv[0], run_name='__main__')
 """
 """An interpreter for jobs, which see the mounts of this file."""
@@ -142,10 +150,37 @@ def test_units_and_paths_are_taken_as_they_are_written_or_refused_with_a_remedy(
     assert (done.returncode, words in ' '.join((done.stdout + done.stderr).split())) == (status, True), done
 
 
-def test_a_release_of_io500_without_a_phase_that_is_read_is_refused_before_a_run(site):
-    made = site(engine='io500', text='#!/bin/sh\n# io500-sc24_v1\n')
+@pytest.mark.parametrize(
+    ('version', 'words'),
+    [
+        ('sc24_v1', 'IO500 sc24_v1 has no ior-rnd4K-easy-read; install isc25 or later'),
+        ('dev-17-g02091cf', 'engine io500 dev-17-g02091cf at '),
+    ],
+)
+def test_a_release_of_io500_without_a_phase_that_is_read_is_refused_and_a_clone_is_quoted(site, version, words):
+    made = site(engine='io500', text=f'#!/bin/sh\n# io500-{version}\n')
     output = made.ask('doctor', f'--checks={made.checks}').stdout
-    assert 'IO500 sc24_v1 has no ior-rnd4K-easy-read; install isc25 or later' in ' '.join(output.split())
+    assert words in ' '.join(output.split())
+
+
+OF_MPI = f"""#!/bin/sh
+# IOR-4.0.0: MPI Coordinated Test of Parallel I/O
+ior "$@" || exit
+echo '{MPI_SAYS}'
+case $* in *Stays*-measured-*) exec sleep 600 ;; esac
+"""
+
+
+@pytest.mark.needs('ior', 'mpiexec')
+def test_a_line_of_mpi_fails_nothing_and_of_a_launch_that_does_not_end_it_is_said_that_its_work_was_done(site):
+    made = site('nodes: [1]', 'nodes: [1], bytes_per_task: 64MiB', 'ior', OF_MPI)
+    (made.checks / 'access' / 'reads.py').write_text(writes('Says', 'Stays'))
+    argv = [sys.executable, '-c', LAUNCH_LIMIT, '10', *made.argv('run', f'--checks={made.checks}', '--profile=smoke')]
+    done = subprocess.run(argv[:4] + argv[5:], capture_output=True, text=True, timeout=600)
+    says, stays = (made.cases[name] for name in ('Says', 'Stays'))
+    assert any(f"P24: write@512KiB: the MPI library says: '{MPI_SAYS}'" in label for label in says['labels']), done
+    assert says['metrics'][0]['values'] and says['verdict'] == 'MEASURED', done.stdout
+    assert 'all its work was done, and its results are whole: only its end did not come' in stays['reasons'][0]
 
 
 @pytest.fixture
@@ -216,19 +251,24 @@ def test_a_good_run_of_fio_that_counts_errors_or_short_writes_is_none(site, make
 
 
 @pytest.mark.parametrize(
-    ('options', 'answers', 'rule'),
-    [('', True, 'P9'), (' rw,grpquota', False, 'P9d')],
-    ids=['without super options', 'no answer'],
+    ('kind', 'mounted', 'answers', 'kept'),
+    [
+        ('posix', 'xfs /dev/sdb1', True, '"rule":"P9"'),
+        ('posix', 'xfs /dev/sdb1 rw,grpquota', False, '"rule":"P9d"'),
+        ('nfs', 'nfs4 filer:/home rw', True, '"read_rpcs":12'),
+    ],
+    ids=['quota of the group, mount without super options', 'no answer', 'READ_PLUS of NFS 4.2'],
 )
-def test_the_quota_of_the_group_that_a_directory_gives_its_files_counts_or_is_said_to_be_unknown(
-    site, programs, tmp_path, options, answers, rule
+def test_what_a_mount_says_of_itself_its_quota_and_its_traffic_is_understood(
+    site, programs, tmp_path, kind, mounted, answers, kept
 ):
-    made = site()
+    made = site('type: posix', f'type: {kind}')
     target, mountinfo = made.folder / 'state' / 'trials', tmp_path / 'mountinfo'
     target.mkdir(parents=True)
     os.chown(target, -1, GROUP)
     target.chmod(0o2700)
-    mountinfo.write_text(MOUNTS.format(target, options))
+    mountinfo.write_text(MOUNTS.format(target, mounted))
+    (tmp_path / 'mountinfostats').write_text(MOUNTSTATS.format(target))
     folder = programs(
         python=NODE.format(python=sys.executable, mountinfo=str(mountinfo)),
         quota=QUOTA.replace('PLACE', str(target)) if answers else '#!/bin/sh\nsleep 600\n',
@@ -238,7 +278,8 @@ def test_the_quota_of_the_group_that_a_directory_gives_its_files_counts_or_is_sa
         text.replace('launcher: local', f'launcher: local, python: {folder}/python')
     )
     made.run('--profile=nightly')
-    assert f'"rule":"{rule}"' in next(made.session.glob('cases/*/samples.jsonl')).read_text()
+    written = ''.join(file.read_text() for file in made.session.glob('cases/*/*.jsonl'))
+    assert kept in written
 
 
 # Lustre, whose lfs and lctl are stand-ins that print genuine outputs, in the forms of other releases
