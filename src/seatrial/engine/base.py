@@ -252,16 +252,11 @@ def causes_in(errs: Sequence[str], others: Sequence[str] = ()) -> List[str]:
     return list(dict.fromkeys(best or errors + lines))
 
 
-def is_error(line: str) -> bool:
-    """True if a line says that it is an error, and does not follow from an end."""
-    return bool(_ERROR.search(line)) and not _LESSER.search(line)
-
-
 _CALL = re.compile(r'^\w+: \[Errno ')  # as Python says it
-_ERROR = re.compile(r'(?:^|[\s:\[(])(?:fatal|error)\b|^[\w.]+(?:Error|Exception)(?::|$)', re.IGNORECASE)
+_ERROR = re.compile(r'(?:^|[\s:\[(])(?:fatal|error)\b(?!-)|^[\w.]+(?:Error|Exception)(?::|$)', re.IGNORECASE)
 _LESSER = re.compile(
     r'\bwarn(?:ing)?\b|\bnote:|\bretrying\b|\blua:|^srun: error: \S+: tasks? \S+: |\bJob step aborted\b|'
-    r'\bhelp message\b|^slurmstepd: error: \*\*\* |\bforcing job termination\b|\bERROR INVALID\b|'
+    r'\bhelp message\b|^slurmstepd: error: \*\*\* |\bforcing job termination\b|(?-i:\bERROR INVALID\b)|'
     r'^Traceback \(most|^File "|^Error executing job with overrides|\bCaught \w+ in DataLoader\b',
     re.IGNORECASE,
 )

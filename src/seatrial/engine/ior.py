@@ -30,7 +30,6 @@ from seatrial.engine.base import (
     check_life,
     ending,
     immovable,
-    is_error,
     only_process,
     without_mpi,
 )
@@ -263,18 +262,14 @@ def setup_of(point: Point, phase: str) -> Dict[str, Any]:
 
 
 def refuse_exit(program: str, outcome: Outcome, reported: Tuple[Complaint, ...]) -> None:
-    """Raises EngineError E1 if the launch failed, with the best reason: an error of the program, one of any stream,
-    another complaint of the program, or a launcher's line."""
+    """Raises EngineError E1 if the launch failed, with the best reason: error, complaint or launcher's line."""
     if not outcome.exit_status:
         return
     # Open MPI's account of a crash begins with neither the signal nor the task: srun has both in one line.
     crashes = [line for text in outcome.stderrs for line in _SRUN_CRASH.findall(text)]
     endings = [line for text in outcome.stdouts for line in _HYDRA_ENDING.findall(text)]
-    said = [complaint.line for complaint in reported]
-    own_errors = [line for line in said if 'failed' in line or not line.startswith('WARNING')]
-    cause = cause_in(outcome.stderrs, outcome.stdouts)
-    errors = [cause] if is_error(cause) and not crashes else []
-    why = next(filter(None, [*own_errors, *errors, *said, *crashes, cause, *endings]), 'no reason given')
+    cause = cause_in((*(complaint.line for complaint in reported), *outcome.stderrs), outcome.stdouts)
+    why = next(filter(None, [*crashes, cause, *endings]), 'no reason given')
     raise EngineError('E1', f"{program} {ending(outcome.exit_status)}: '{why}'")
 
 
