@@ -309,8 +309,8 @@ fio writes."""
 QUOTA_ROW = r'18456\*( +8192 +12288 +)- +24\*.*'
 RELEASES = (
     ('filesystem_summary:', 'filesystem summary:'),
+    (r'(\n  snapshot_time: +\d+)\.\d+ secs\.nsecs', r'\1'),  # of job_stats, by its indentation
     (r'(snapshot_time: +[0-9.]+) secs\.nsecs', r'\1 (secs.nsecs)'),
-    (r'(snapshot_time: +\d+)\.\d+\n', r'\1\n'),
     ('lcme_flags:( +)init\n', r"lcme_flags:\1init,nosync\n    lcme_timestamp:      'Wed Nov 13 10:20:30 2019'\n"),
     (r'lcme_flags:( +)0\n((?:.*\n){4} +)stripe_size:', r'lcme_flags:\1extension\n\2extension_size:'),
     (r'(stripe_count:  1\n.*\npattern: +)\w+', r'\1raid0,compress'),
