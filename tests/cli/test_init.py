@@ -85,8 +85,9 @@ def test_memory_that_slurm_does_not_know_is_a_line_that_says_so(command, machine
     assert '# memory: ' in (folder / 'trial.yaml').read_text()
 
 
-def test_the_partitions_of_slurm_are_those_of_the_site(command, machine):
-    folder = machine(sinfo=SINFO, scontrol=CONFIG)
+@pytest.mark.parametrize('cluster', ['', 'CLUSTER: pelagia\n'], ids=['alone', 'named by SLURM_CLUSTERS'])
+def test_the_partitions_of_slurm_are_those_of_the_site(command, machine, cluster):
+    folder = machine(sinfo=cluster + SINFO, scontrol=CONFIG)
     done = command('init', folder)
     assert done.status == 0, done
     partitions = load(folder).trial_file.partitions
@@ -95,6 +96,13 @@ def test_the_partitions_of_slurm_are_those_of_the_site(command, machine):
         'pelagia:compute': 257_000 * MIB,
     }
     assert partitions_in(folder / 'settings.py')['pelagia:compute']['scheduler'] == 'slurm'
+
+
+def test_several_clusters_are_not_mixed(command, machine):
+    folder = machine(sinfo=f'CLUSTER: a\n{SINFO}CLUSTER: b\n{SINFO}', scontrol=CONFIG)
+    assert command('init', folder).status == 0
+    assert list(load(folder).trial_file.partitions) == ['local:default']
+    assert 'sinfo shows the clusters a, b' in (folder / 'trial.yaml').read_text()
 
 
 def test_a_slurm_without_accounting_is_asked_by_squeue(command, machine):

@@ -1,11 +1,17 @@
 """What people at real sites write and their programs print, through the command line."""
 
 import os
+import re
+import subprocess
 import sys
 
 import pytest
 
 from local_site import LocalSite, trial, writes
+from lustre_stand import NODE as LUSTRE_NODE
+from lustre_stand import OPTIONS, standing
+from slurm_lab import LAUNCH_LIMIT
+from transcript import lustre_step
 
 CHECK = """
 import reframe
@@ -21,21 +27,86 @@ class Reads(Check):
     sweep = Sweep('transfer_size', (524288,))
 """
 OWN_PATH = 'path: state/trials, records_on_target: true'
+ENGINES = """
+import reframe
+
+from seatrial.check.base import Check, trial
+from seatrial.workload.access import data_access
+from seatrial.workload.io500 import io500
+from seatrial.workload.listing import listing
+from seatrial.workload.random import random_access
+from seatrial.workload.sweep import Sweep
+from seatrial.workload.tree import metadata_tree
+
+
+@trial
+class OfIor(Check):
+    workload = data_access('multiple', operations=('read',), bytes_per_task='1MiB')
+    sweep = Sweep('transfer_size', (524288,))
+
+
+@trial
+class Synced(Check):
+    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB')
+    sweep = Sweep('transfer_size', (524288,))
+
+
+@trial
+class OfMdtest(Check):
+    workload = metadata_tree(('create',), files_per_directory=4)
+    sweep = Sweep('tree', (('one', {}),))
+
+
+@trial
+class OfIo500(Check):
+    workload = io500('154MiB')
+    sweep = Sweep('transfer_size', (2097152,))
+
+
+@trial
+class OfFio(Check):
+    workload = random_access(('randread',), '1MiB')
+    sweep = Sweep('transfer_size', (4096,))
+
+
+@trial
+class OfPosixops(Check):
+    workload = listing(files_per_directory=4)
+    sweep = Sweep('tree', (('one', {}),))
+"""
 CAUSE = 'error: the device at /mnt/away went away'
+FULL = 'WARNING: write(29, 0x7fa36bc85000, 851968) failed No space left on device'
 MPI_SAYS = 'WARNING: There was an error initializing an OpenFabrics device.'
 FAILING = f"""#!/bin/sh
-case $* in --version|'') echo fio-3.33; exit;; esac
-echo '{MPI_SAYS}'
+# IOR-4.0.0: MPI Coordinated Test of Parallel I/O; io500-isc26_v2
+case $* in
+  *--version|'') echo 'VERSION'; exit ;;
+  *Synced*) echo 'WARNING: fsync(28) failed'; exit ;;
+esac
+folder=$(sed -n 's/^resultdir = //p' "$1" 2>/dev/null)
+if [ "$folder" ]; then
+  mkdir -p "$folder"
+  echo '{FULL}' > "$folder/mdtest-hard-write.txt"
+  exit 134
+fi
+printf '%s\\n' '{MPI_SAYS}' 'WARNING: a time limit is short'
 printf '%s\\n' 'WARNING: a network is slow' 'note: see the manual' '{CAUSE}' 'srun: error: n1: Exited' >&2
 exit 1
 """
-MOUNTS = '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 8:2 / {} rw - xfs /dev/sdb1{}\n'
+"""An engine's program, of which the checks above have one each; IO500 says why in a log of its own alone."""
+MOUNTS = '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 8:2 / {} rw - {}\n'
+MOUNTSTATS = """device filer:/home mounted on {} with fstype nfs4 statvers=1.1
+\tbytes:\t100 200 300 400 5120 600 7 8
+\tper-op statistics
+\t        READ: 5 5 0 1120 5720 0 12 13 0
+\t   READ_PLUS: 7 7 0 0 0 0 0 0 0
+"""
 NODE = """#!{python} -I
 import runpy, sys
 del sys.argv[:2]
 sys.path.insert(0, sys.argv[0])
-from seatrial.filesystem import mounts
-mounts.MOUNTINFO = {mountinfo!r}
+from seatrial.filesystem import mounts, nfs
+mounts.MOUNTINFO, nfs.MOUNTSTATS = {mountinfo!r}, {mountinfo!r} + 'stats'
 runpy.run_path(sys.argv[0], run_name='__main__')
 """
 """An interpreter for jobs, which see the mounts of this file."""
@@ -79,10 +150,37 @@ def test_units_and_paths_are_taken_as_they_are_written_or_refused_with_a_remedy(
     assert (done.returncode, words in ' '.join((done.stdout + done.stderr).split())) == (status, True), done
 
 
-def test_a_release_of_io500_without_a_phase_that_is_read_is_refused_before_a_run(site):
-    made = site(engine='io500', text='#!/bin/sh\n# io500-sc24_v1\n')
+@pytest.mark.parametrize(
+    ('version', 'words'),
+    [
+        ('sc24_v1', 'IO500 sc24_v1 has no ior-rnd4K-easy-read; install isc25 or later'),
+        ('dev-17-g02091cf', 'engine io500 dev-17-g02091cf at '),
+    ],
+)
+def test_a_release_of_io500_without_a_phase_that_is_read_is_refused_and_a_clone_is_quoted(site, version, words):
+    made = site(engine='io500', text=f'#!/bin/sh\n# io500-{version}\n')
     output = made.ask('doctor', f'--checks={made.checks}').stdout
-    assert 'IO500 sc24_v1 has no ior-rnd4K-easy-read; install isc25 or later' in ' '.join(output.split())
+    assert words in ' '.join(output.split())
+
+
+OF_MPI = f"""#!/bin/sh
+# IOR-4.0.0: MPI Coordinated Test of Parallel I/O
+ior "$@" || exit
+echo '{MPI_SAYS}'
+case $* in *Stays*-measured-*) exec sleep 600 ;; esac
+"""
+
+
+@pytest.mark.needs('ior', 'mpiexec')
+def test_a_line_of_mpi_fails_nothing_and_of_a_launch_that_does_not_end_it_is_said_that_its_work_was_done(site):
+    made = site('nodes: [1]', 'nodes: [1], bytes_per_task: 64MiB', 'ior', OF_MPI)
+    (made.checks / 'access' / 'reads.py').write_text(writes('Says', 'Stays'))
+    argv = [sys.executable, '-c', LAUNCH_LIMIT, '10', *made.argv('run', f'--checks={made.checks}', '--profile=smoke')]
+    done = subprocess.run(argv[:4] + argv[5:], capture_output=True, text=True, timeout=600)
+    says, stays = (made.cases[name] for name in ('Says', 'Stays'))
+    assert any(f"P24: write@512KiB: the MPI library says: '{MPI_SAYS}'" in label for label in says['labels']), done
+    assert says['metrics'][0]['values'] and says['verdict'] == 'MEASURED', done.stdout
+    assert 'all its work was done, and its results are whole: only its end did not come' in stays['reasons'][0]
 
 
 @pytest.fixture
@@ -102,10 +200,37 @@ def programs(tmp_path, monkeypatch):
 
 
 def test_of_what_a_failing_program_says_the_error_is_quoted_and_not_the_warning_before_it(site):
-    made = site(text=FAILING)
+    made = site(engine='elbencho', text=FAILING.replace('VERSION', 'elbencho\n * Version: 3.0-37'))
     made.run('--profile=nightly')
     (why, *_) = made.cases['Reads']['reasons']
     assert f"exited with 1: '{CAUSE}" in why
+
+
+@pytest.mark.needs('mpiexec')
+def test_every_engine_says_why_it_failed_and_a_failed_fsync_is_the_failure_of_the_storage(site, tmp_path):
+    made, engines = site(), []
+    for name, version in (
+        ('ior', ''),
+        ('mdtest', ''),
+        ('io500', ''),
+        ('fio', 'fio-3.33'),
+        ('posixops', 'Python 3.11.2'),
+    ):
+        program = tmp_path / 'programs' / name
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(FAILING.replace('VERSION', version))
+        program.chmod(0o755)
+        engines.append(f'{{name: {name}, program: {program}}}')
+    (made.folder / 'trial.yaml').write_text(
+        trial(engines=f'[{", ".join(engines)}]', limits='bytes: 64GiB, inodes: 100000', more='budget: 10min')
+    )
+    (made.checks / 'access' / 'reads.py').write_text(ENGINES)
+    made.run('--profile=nightly')
+    seen = {name: (case['verdict'], case['reasons'][0]) for name, case in made.cases.items()}
+    synced, of_io500 = seen.pop('Synced'), seen.pop('OfIo500')
+    assert synced[0] == 'FAIL' and 'F1: ' in synced[1] and 'WARNING: fsync(28) failed' in synced[1], synced
+    assert FULL in of_io500[1], of_io500
+    assert [name for name, (_, why) in seen.items() if f"exited with 1: '{CAUSE}" not in why] == [], seen
 
 
 def test_a_good_run_of_fio_that_counts_errors_or_short_writes_is_none(site, make_stub_fio, tmp_path):
@@ -126,19 +251,24 @@ def test_a_good_run_of_fio_that_counts_errors_or_short_writes_is_none(site, make
 
 
 @pytest.mark.parametrize(
-    ('options', 'answers', 'rule'),
-    [('', True, 'P9'), (' rw,grpquota', False, 'P9d')],
-    ids=['without super options', 'no answer'],
+    ('kind', 'mounted', 'answers', 'kept'),
+    [
+        ('posix', 'xfs /dev/sdb1', True, '"rule":"P9"'),
+        ('posix', 'xfs /dev/sdb1 rw,grpquota', False, '"rule":"P9d"'),
+        ('nfs', 'nfs4 filer:/home rw', True, '"read_rpcs":12'),
+    ],
+    ids=['quota of the group, mount without super options', 'no answer', 'READ_PLUS of NFS 4.2'],
 )
-def test_the_quota_of_the_group_that_a_directory_gives_its_files_counts_or_is_said_to_be_unknown(
-    site, programs, tmp_path, options, answers, rule
+def test_what_a_mount_says_of_itself_its_quota_and_its_traffic_is_understood(
+    site, programs, tmp_path, kind, mounted, answers, kept
 ):
-    made = site()
+    made = site('type: posix', f'type: {kind}')
     target, mountinfo = made.folder / 'state' / 'trials', tmp_path / 'mountinfo'
     target.mkdir(parents=True)
     os.chown(target, -1, GROUP)
     target.chmod(0o2700)
-    mountinfo.write_text(MOUNTS.format(target, options))
+    mountinfo.write_text(MOUNTS.format(target, mounted))
+    (tmp_path / 'mountinfostats').write_text(MOUNTSTATS.format(target))
     folder = programs(
         python=NODE.format(python=sys.executable, mountinfo=str(mountinfo)),
         quota=QUOTA.replace('PLACE', str(target)) if answers else '#!/bin/sh\nsleep 600\n',
@@ -148,4 +278,97 @@ def test_the_quota_of_the_group_that_a_directory_gives_its_files_counts_or_is_sa
         text.replace('launcher: local', f'launcher: local, python: {folder}/python')
     )
     made.run('--profile=nightly')
-    assert f'"rule":"{rule}"' in next(made.session.glob('cases/*/samples.jsonl')).read_text()
+    written = ''.join(file.read_text() for file in made.session.glob('cases/*/*.jsonl'))
+    assert kept in written
+
+
+# Lustre, whose lfs and lctl are stand-ins that print genuine outputs, in the forms of other releases
+
+LAYOUTS = """
+import reframe
+
+from seatrial.check.base import Check, trial
+from seatrial.filesystem.lustre.layout import progressive, striped
+from seatrial.workload.access import data_access
+from seatrial.workload.sweep import Sweep
+
+
+@trial
+class Layouts(Check):
+    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB', transfer_size='512KiB')
+    sweep = Sweep('layout', (progressive('pfl', {'end': '1MiB', 'stripe_count': 1}, {'stripe_count': 2}),))
+"""
+USER = """from seatrial.filesystem.base import Exchanged
+from seatrial.filesystem.lustre import driver
+driver._is_root = lambda: False
+driver.Lustre.exchanged = lambda *_: Exchanged()
+os.environ['SLURM_JOB_ID'] = '4242'
+runpy.run_path("""
+"""Makes the job that of a user and of the Slurm job of the transcripts; no counter of theirs has what a stand-in for
+fio writes."""
+QUOTA_ROW = r'18456\*( +8192 +12288 +)- +24\*.*'
+RELEASES = (
+    ('filesystem_summary:', 'filesystem summary:'),
+    (r'(\n  snapshot_time: +\d+)\.\d+ secs\.nsecs', r'\1'),  # of job_stats, by its indentation
+    (r'(snapshot_time: +[0-9.]+) secs\.nsecs', r'\1 (secs.nsecs)'),
+    ('lcme_flags:( +)init\n', r"lcme_flags:\1init,nosync\n    lcme_timestamp:      'Wed Nov 13 10:20:30 2019'\n"),
+    (r'lcme_flags:( +)0\n((?:.*\n){4} +)stripe_size:', r'lcme_flags:\1extension\n\2extension_size:'),
+    (r'(stripe_count:  1\n.*\npattern: +)\w+', r'\1raid0,compress'),
+    (QUOTA_ROW, r'[2048]\1-  5 100 200 -'),
+)
+"""Of 2.12 to 2.14, beside a directory whose new files are compressed and a quota with a target away."""
+PAST_GRACE = (QUOTA_ROW, r'8198*\1none  5 100 200 -')
+FOREIGN = (
+    'lcm_(?s:.*)',
+    '  lfm_magic:         0x0BD70BD0\n  lfm_length:          8\n  lfm_type:            symlink\n',
+)
+
+
+@pytest.fixture
+def lustre(tmp_path, make_stub_fio, monkeypatch):
+    """A session of one layout on the stand-in, whose outputs have other forms; the output, and the site."""
+
+    def run(*forms):
+        python, check = tmp_path / 'python', tmp_path / 'checks' / 'access' / 'layouts.py'
+        check.parent.mkdir(parents=True)
+        check.write_text(LAYOUTS)
+        counted = tmp_path / 'job_stats'
+        with standing(tmp_path, monkeypatch) as stand:
+            stand.now(root=False, forms=forms)
+            counted.write_text(lustre_step('114').stdout.partition('obdfilter.lustre-OST0000.job_stats=\n- ')[0])
+            for genuine, other in forms:
+                counted.write_text(re.sub(genuine, other, counted.read_text()))
+            node = LUSTRE_NODE.format(
+                python=sys.executable, call='fsync', of='none', mount=str(stand.mount), options=OPTIONS
+            )
+            python.write_text(node.replace('runpy.run_path(', USER, 1))
+            python.chmod(0o755)
+            scratch = f'type: lustre, path: {stand.directory("trials")}, records_on_target: true'
+            engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
+            text = trial(
+                'Layouts',
+                f'[{{name: fio, program: {engine}}}]',
+                f'{scratch}, telemetry: [cat, {counted}]',
+                partition=f'python: {python}',
+                more='bytes_per_task: 1MiB',
+            )
+            made = LocalSite(tmp_path, text, tmp_path / 'checks')
+            return made.run('--profile=smoke'), made
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ('forms', 'verdict', 'words'),
+    [
+        (RELEASES, 'MEASURED', ['"name":"write_bytes"', ', compressed by its clients"', '"rule":"P9d"']),
+        ([*RELEASES, FOREIGN], 'INVALID', ['a foreign layout of the type symlink, whose data no OST holds']),
+        ([PAST_GRACE], 'INCOMPLETE', ['"rule":"P9"']),
+    ],
+    ids=['2.12 to 2.14', 'foreign layout', 'soft limit past its grace'],
+)
+def test_what_other_releases_of_lustre_print_is_understood_or_named(lustre, forms, verdict, words):
+    done, made = lustre(*forms)
+    kept = ''.join(file.read_text() for file in made.session.glob('cases/*/*.jsonl'))
+    assert made.cases['Layouts']['verdict'] == verdict, done.stdout
+    assert [word for word in words if word not in kept] == [] and 'cut short' not in kept

@@ -89,12 +89,6 @@ class TestNfs:
     def test_bytes_and_calls_are_those_with_the_server(self):
         assert traffic(NFS) == {READ: 5120, WRITTEN: 600, 'read_rpcs': 5, 'write_rpcs': 3}
 
-    def test_reads_of_nfs_4_2_by_another_call_are_reads(self):
-        assert (
-            traffic(NFS.replace('       WRITE: ', '   READ_PLUS: 7 7 0 0 0 0 0 0 0\n\t       WRITE: '))['read_rpcs']
-            == 12
-        )
-
     def test_they_are_read_anew_at_every_look(self, tmp_path, monkeypatch):
         file = tmp_path / 'mountstats'
         file.write_text(NFS)

@@ -69,8 +69,9 @@ def test_a_job_whose_node_fails_is_incomplete_and_says_which(slurm, hangs):
     assert slurm.jobs() == []
 
 
-def test_a_job_that_is_preempted_is_incomplete_and_says_so(slurm, hangs):
-    running = slurm.site(hangs).begin()
+@pytest.mark.parametrize('scheduler', [pytest.param('squeue', marks=pytest.mark.long), 'slurm'])
+def test_a_job_that_is_preempted_is_incomplete_and_says_so(slurm, hangs, scheduler):
+    running = slurm.site(hangs, scheduler=scheduler).begin()
     running.measuring()
     urgent = slurm.ask(*URGENT)
     assert 'Slurm says: preempted by another job after ' in reason(running.ended())
@@ -125,16 +126,26 @@ def test_a_job_that_another_cluster_has_taken_is_incomplete_says_so_and_is_cance
     assert slurm.jobs() == []
 
 
-@pytest.mark.parametrize('scheduler', ['squeue', pytest.param('slurm', marks=pytest.mark.long)])
-def test_a_job_in_an_unknown_state_is_waited_for_until_its_limits_and_cancelled(
-    slurm, hangs, scheduler, path_that_says
+UNKNOWN_STATE = 'Slurm says that the job is EXPEDITING, a state that Seatrial does not know'
+
+
+@pytest.mark.parametrize(
+    ('scheduler', 'state', 'words'),
+    [
+        ('squeue', 'EXPEDITING', UNKNOWN_STATE),
+        pytest.param('slurm', 'EXPEDITING', UNKNOWN_STATE, marks=pytest.mark.long),
+        pytest.param('slurm', 'STAGE_OUT', 'Slurm says: ', marks=pytest.mark.long),
+    ],
+)
+def test_a_job_in_any_state_is_waited_for_until_its_limits_and_cancelled(
+    slurm, hangs, scheduler, state, words, path_that_says
 ):
-    site = slurm.site(hangs, scheduler=scheduler, path=path_that_says('EXPEDITING'), queue_limit='5s')
+    site = slurm.site(hangs, scheduler=scheduler, path=path_that_says(state), queue_limit='5s')
     settings = site.folder / 'settings.py'
     settings.write_text(SHORT_LIMITS + settings.read_text())
     why = reason(site.run())
     assert 'it was not over when the queue_limit of trial.yaml (5 s) and its time limit (60 s) had passed; ' in why
-    assert 'Slurm says that the job is EXPEDITING, a state that Seatrial does not know' in why
+    assert words in why
     assert slurm.jobs() == []
 
 
@@ -162,9 +173,26 @@ def test_a_job_that_slurm_begins_anew_is_incomplete_and_says_so(slurm, hangs):
     assert slurm.jobs() == []
 
 
-def test_a_job_that_sbatch_refuses_is_incomplete_and_says_why(slurm, hangs):
-    assert reason(slurm.site(hangs, '--partition=none').run()).startswith(
-        'T15: the job left no record; Slurm says: never started: sbatch refused it: '
-        'Invalid partition name specified (no such partition)'
-    )
+REFUSES = """#!/bin/sh
+echo 'sbatch: error: QOSMaxWallDurationPerJobLimit' >&2
+echo 'sbatch: error: Batch job submission failed: Unspecified error' >&2
+exit 1
+"""
+
+
+@pytest.mark.parametrize(
+    ('sbatch', 'words'),
+    [
+        ('', 'Invalid partition name specified (no such partition)'),
+        (REFUSES, 'Unspecified error; QOSMaxWallDurationPerJobLimit'),
+    ],
+    ids=['by one message', 'by two'],
+)
+def test_a_job_that_sbatch_refuses_is_incomplete_and_says_why(slurm, hangs, tmp_path, sbatch, words):
+    if sbatch:
+        (tmp_path / 'sbatch').write_text(sbatch)
+        (tmp_path / 'sbatch').chmod(0o755)
+    ended = slurm.site(hangs, '--partition=none', path=f'{tmp_path}:{os.environ["PATH"]}').run()
+    before = 'T15: the job left no record; Slurm says: never started: sbatch refused it: '
+    assert reason(ended).startswith(before + words)
     assert slurm.jobs() == []

@@ -22,6 +22,7 @@ What it passes for lies in a JSON file, which it also writes:
     defaults            of new directories, by the directory they are made in; spread: whether the root's spreads them
     retired             OSTs on which the MDS makes no objects, of which no client is told
     next                counts the files, and with them where the next one begins
+    forms               [[regular expression, replacement], ...] that make what is printed that of another release
 """
 
 import contextlib
@@ -113,6 +114,8 @@ def played_by(program, commands, changing, arguments, told_file):
             played = Refusal(0, stdout=commands[command](arguments[1:], state))
         except Refusal as refusal:
             played = refusal
+        for genuine, other in state.get('forms', ()):
+            played.stdout = re.sub(genuine, other, played.stdout)
         if command in changing:
             keep(state, told_file)
     if played.status == NOT_PLAYED:

@@ -253,10 +253,10 @@ def causes_in(errs: Sequence[str], others: Sequence[str] = ()) -> List[str]:
 
 
 _CALL = re.compile(r'^\w+: \[Errno ')  # as Python says it
-_ERROR = re.compile(r'(?:^|[\s:\[(])(?:fatal|error)\b|^[\w.]+(?:Error|Exception)(?::|$)', re.IGNORECASE)
+_ERROR = re.compile(r'(?:^|[\s:\[(])(?:fatal|error)\b(?!-)|^[\w.]+(?:Error|Exception)(?::|$)', re.IGNORECASE)
 _LESSER = re.compile(
     r'\bwarn(?:ing)?\b|\bnote:|\bretrying\b|\blua:|^srun: error: \S+: tasks? \S+: |\bJob step aborted\b|'
-    r'\bhelp message\b|^slurmstepd: error: \*\*\* |\bforcing job termination\b|\bERROR INVALID\b|'
+    r'\bhelp message\b|^slurmstepd: error: \*\*\* |\bforcing job termination\b|(?-i:\bERROR INVALID\b)|'
     r'^Traceback \(most|^File "|^Error executing job with overrides|\bCaught \w+ in DataLoader\b',
     re.IGNORECASE,
 )

@@ -268,9 +268,8 @@ def refuse_exit(program: str, outcome: Outcome, reported: Tuple[Complaint, ...])
     # Open MPI's account of a crash begins with neither the signal nor the task: srun has both in one line.
     crashes = [line for text in outcome.stderrs for line in _SRUN_CRASH.findall(text)]
     endings = [line for text in outcome.stdouts for line in _HYDRA_ENDING.findall(text)]
-    causes = [c.line for c in reported if 'ERROR' in c.line or 'failed' in c.line] + [c.line for c in reported]
-    lines = [cause_in(outcome.stderrs, outcome.stdouts)]
-    why = next(filter(None, causes + crashes + lines + endings), 'no reason given')
+    cause = cause_in((*(complaint.line for complaint in reported), *outcome.stderrs), outcome.stdouts)
+    why = next(filter(None, [*crashes, cause, *endings]), 'no reason given')
     raise EngineError('E1', f"{program} {ending(outcome.exit_status)}: '{why}'")
 
 

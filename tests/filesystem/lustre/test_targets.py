@@ -5,7 +5,6 @@ import re
 import pytest
 
 from lustre_stand import INSTANCE
-from seatrial.filesystem.lustre.params import parse_histograms, parse_job_stats
 from seatrial.filesystem.lustre.striping import parse_getstripe
 from seatrial.filesystem.lustre.targets import (
     ClientMount,
@@ -24,10 +23,6 @@ from transcript import lustre_step
 HEAD = 'UUID                   1K-blocks        Used   Available Use%  Mounted on\n'
 FIRST = 'lustre-OST0000_UUID      5542912        3072     5537792   1%  /mnt/lustre[OST:0]\n'
 SUM = '\nfilesystem_summary:     22171648       12288    22151168   1%  /mnt/lustre\n\n'
-
-
-def test_the_summary_of_2_14_has_a_blank():
-    assert parse_df(HEAD + FIRST + SUM.replace('_summary', ' summary')).complete
 
 
 QUOTA = """Disk quotas for usr tester (uid 1001):
@@ -49,14 +44,6 @@ QUOTA = """Disk quotas for usr tester (uid 1001):
 def test_a_soft_limit_counts_once_its_grace_is_over_and_a_bound_is_said(used, grace, files, left_over, exact):
     rows = parse_quota(QUOTA.format(used=used, grace=grace, files=files))
     assert (left(rows), rows[0].exact) == (left_over, exact)
-
-
-@pytest.mark.parametrize(
-    'time', ['1795220834.583034670 secs.nsecs', '1795220834.583034670 (secs.nsecs)', '1795220834']
-)
-def test_the_time_of_counters_has_the_form_of_any_release(time):
-    assert parse_histograms(f'snapshot_time:         {time}\nread RPCs in flight:  0\n') == {}
-    assert list(parse_job_stats(f'job_stats:\n- job_id:          12\n  snapshot_time:   {time}\n')) == ['12']
 
 
 def test_a_target_that_is_not_connected_is_inactive_on_stdout():

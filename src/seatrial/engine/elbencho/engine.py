@@ -263,8 +263,9 @@ def _processes(command: Command, outcome: Outcome, name: str, planned: int) -> L
     def read(rank: int) -> _Process:
         time, stdout = outcome.processes[rank], outcome.stdouts[rank]
         complaints = _COMPLAINT.findall(outcome.stderrs[rank])
-        causes = [line for line in complaints if _CAUSE.search(line)]
-        refuse_failure('elbencho', time.exit_status, causes or complaints)
+        causes = [line for line in complaints if _CAUSE.search(line)] or complaints
+        # Of a failed process, what others say on its stderr counts too, such as a library that cannot be loaded.
+        refuse_failure('elbencho', time.exit_status, causes + [outcome.stderrs[rank]] * bool(time.exit_status))
         return _process(command.argvs[rank], name, time, stdout, parse_phase(outcome.outputs[rank] or ''))
 
     return of_all(outcome.processes, read, lambda sentence: _CAUSE.search(sentence) is None)
