@@ -467,7 +467,7 @@ def test_the_exit_status_decides_when_the_explanation_is_lost(name):
     [
         ({'xsizeMiB': '4.0000'}, 'T1', 'moved 4.0000 MiB where 8 MiB'),
         ({'xsizeMiB': '8.0001'}, 'T1', 'moved 8.0001 MiB'),
-        ({'bwMiB': '29658.0000', 'bwMeanMIB': '29658.0000'}, 'T1', 'claims 29658.0000 MiB/s'),
+        ({'bwMiB': '29658.0000', 'bwMeanMIB': '29658.0000'}, 'T1', 'reports 29658.0000 MiB/s'),
         ({'bwMeanMIB': '1.0000'}, 'T1', 'a mean of 1.0000'),
         ({'totalTime': '9.0000'}, 'T1', 'in 9.0000 s'),
         ({'MeanTime': '9.0000'}, 'T1', 'a mean time of s 9.0000, where it is 0.0'),
@@ -477,7 +477,7 @@ def test_the_exit_status_decides_when_the_explanation_is_lost(name):
         ({'numTasks': '4'}, 'T1', 'reports tasks 4, where it is 2'),
         ({'blockKiB': '64.0000'}, 'T1', 'a block of 64.0000 KiB, where it is 4096 KiB'),
         ({'xferKiB': '1.0000'}, 'T1', 'a transfer of 1.0000 KiB, where it is 64 KiB'),
-        ({'iops': '1.0000'}, 'T1', 'claims 1.0000 transfers a second for 128 in '),
+        ({'iops': '1.0000'}, 'T1', 'reports 1.0000 transfers a second for 128 in '),
         ({'totalTime': '-1.0000'}, 'T12', 'clock was set'),
         ({'bwMiB': '"inf"', 'bwMeanMIB': '"inf"', 'totalTime': '0.0000'}, 'T12', 'too short to measure'),
         ({'bwMiB': '0.0000', 'bwMeanMIB': '0.0000'}, 'T12', 'too short to measure'),
@@ -553,7 +553,7 @@ def timed(seconds, longest_s, lived_s=100.0, nodes=2):
 def test_a_region_that_only_the_clocks_of_two_nodes_make_long_is_refused():
     refused = timed(3.47, 0.47)
     assert refused.rule == 'T1'
-    assert 'claims 3.470 s, and its longest rank took 0.470 s' in refused.sentence
+    assert 'reports 3.470 s, but its longest rank took 0.470 s' in refused.sentence
     assert 'up to 3.000 s apart' in refused.sentence
     assert timed(0.62, 0.5).rule == 'T1'
 

@@ -105,8 +105,8 @@ def test_one_that_needs_another_program_is_skipped_with_its_name():
 
 def test_a_point_that_contradicts_itself_is_for_no_engine():
     both = READ._replace(phases=('write', 'read'))
-    why = 'cannot do what contradicts itself: operations: all tasks would write the whole of one file over each other'
-    assert choose([FIO], [both], installed('fio')).skipped == (f'fio: {why} (4KiB)',)
+    why = 'the parameters contradict each other: operations: all tasks would write the whole of one file'
+    assert choose([FIO], [both], installed('fio')).skipped == (f'fio: {why} over each other (4KiB)',)
 
 
 def test_a_file_is_read_several_times_over_by_an_engine_that_does_so():
@@ -124,7 +124,7 @@ def test_an_engine_that_declines_a_kind_is_skipped_with_its_reason():
     deep = [placed(random_access(('randread',), '1GiB', queue_depth=8), 'qd8')]
     chosen = choose([EngineChoice('ior', 'ior'), DD, FIO], deep, installed('ior', 'fio', '/opt/dd'))
     assert isinstance(chosen.engine, FioRandom)
-    assert chosen.skipped == ('ior: does not tell how long single transfers took',)
+    assert chosen.skipped == ('ior: does not report how long single transfers took',)
 
 
 def test_no_engine_declines_what_it_measures():

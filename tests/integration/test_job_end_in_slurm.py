@@ -132,8 +132,8 @@ def test_a_job_in_an_unknown_state_is_waited_for_until_its_limits_and_cancelled(
     settings = site.folder / 'settings.py'
     settings.write_text(SHORT_LIMITS + settings.read_text())
     why = reason(site.run())
-    assert 'it was not over when the queue_limit of trial.yaml (5 s) and its time limit (60 s) had passed; ' in why
-    assert 'Slurm says that the job is EXPEDITING, a state that Seatrial does not know' in why
+    assert 'it had not ended when the queue_limit of trial.yaml (5 s) and its time limit (60 s) had passed; ' in why
+    assert 'Slurm reports the state EXPEDITING, which Seatrial does not know' in why
     assert slurm.jobs() == []
 
 

@@ -183,7 +183,7 @@ def test_a_session_that_is_not_whole_says_so_in_every_form(make):
     plan = make.plan()
     case = measured(make, plan)
     session = make.session(case, left_out=LEFT_OUT)
-    assert words.verdict_sentence(session.result).endswith('parts are missing, so nothing is accepted.')
+    assert words.verdict_sentence(session.result).endswith('incomplete, so nothing is accepted.')
     for form in (page, markdown, junit):
         assert LEFT_OUT[0] in form(session) and LEFT_OUT[0] not in form(make.session(case))
     suite = ElementTree.fromstring(junit(session)).find('testsuite')

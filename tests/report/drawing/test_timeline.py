@@ -43,7 +43,7 @@ def test_where_nothing_was_counted_it_says_why(make, case):
     refused = silent._replace(watch=silent.watch._replace(why_not='tmpfs is memory'))
     assert drawn(case, silent) is drawn(case, refused) is None
     results = [why_none(replace(case, telemetry=telemetry)) for telemetry in (silent, refused)]
-    assert results == ['none: the counters never answered', 'none: tmpfs is memory']
+    assert results == ['none: the counters could not be read', 'none: tmpfs is memory']
 
 
 def lines_of(result):
@@ -83,7 +83,7 @@ def test_every_launch_has_a_band_on_the_lane_of_its_phase(make, case):
 def test_a_stall_is_marked_and_named_in_words(make, case):
     drawing = drawn(case, make.counted(STALLED))
     assert drawing['pauses'] == [
-        'Stall of 3.00 s, 23 s after the beginning, in read@2MiB, repetition 1: 0 MiB/s moved; usual is 100 MiB/s.'
+        'Stall of 3.00 s, 23 s after the beginning, in read@2MiB, repetition 1: 0 MiB/s moved instead of 100 MiB/s.'
     ]
     (box,) = boxes_of(drawing, 'pause stall')
     assert (box.start - BEGIN, box.end - BEGIN, box.number, box.label) == (23.0, 26.0, '1', 'stall')
@@ -95,7 +95,7 @@ def test_a_gap_is_told_from_a_stall(make, case):
     drawing = drawn(case, telemetry._replace(looks=telemetry.looks[:23] + telemetry.looks[27:]))
     assert [box.label for box in boxes_of(drawing, 'pause gap')] == ['nothing known']
     assert drawing['pauses'] == [
-        'Gap of 5.00 s, 22 s after the beginning, in read@2MiB, repetition 1: the counters did not answer.'
+        'Gap of 5.00 s, 22 s after the beginning, in read@2MiB, repetition 1: the counters could not be read.'
     ]
 
 

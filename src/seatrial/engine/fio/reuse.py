@@ -39,7 +39,7 @@ class FioReuse(Fio):
 
     def cannot(self, point: Point) -> Optional[str]:
         if any(phase.mixed for phase in phases_of(point)) and point.data.transfers > MAX_LOGGED:
-            return f'cannot update {point.data.transfers} transfers a task: its log would have more than {MAX_LOGGED}'
+            return f'cannot update {point.data.transfers} transfers a task: its I/O log would have more than {MAX_LOGGED}'
         return super().cannot(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
@@ -80,7 +80,7 @@ class FioBonnie(FioProcess):
 
     def cannot(self, point: Point) -> Optional[str]:
         if point.data.transfers > MAX_LOGGED:
-            return f'cannot update {point.data.transfers} transfers: its log would have more than {MAX_LOGGED}'
+            return f'cannot update {point.data.transfers} transfers: its I/O log would have more than {MAX_LOGGED}'
         return immovable(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:

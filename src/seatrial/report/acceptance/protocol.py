@@ -61,7 +61,7 @@ class ProtocolRow:
         """The bound as it was written, and converted to the other system of units, or from the percentage."""
         wanted, bound = self.criterion.wanted, self.bound
         if self.criterion.of:
-            return f'{wanted}, which is {self.shown(bound)}' if bound is not None else wanted
+            return f'{wanted}, that is {self.shown(bound)}' if bound is not None else wanted
         other = BINARY if 'iB' not in self.unit else DECIMAL
         return f'{wanted} ({quantity(self.criterion.bound, self.base, other)})' if self.base == 'B/s' else wanted
 
@@ -119,7 +119,7 @@ class ProtocolRow:
         """The reason why an allocation does not decide, or can only miss the criterion; empty if it decides."""
         if attempt in self.outcome.counted:
             return attempt.unproved
-        return attempt.why_not or attempt.unproved or 'valid, but by the rule of the contract another one counts'
+        return attempt.why_not or attempt.unproved or 'valid, but by its rule the contract counts other allocations'
 
 
 @dataclass(frozen=True)
