@@ -61,7 +61,7 @@ class ProtocolRow:
         """The bound as it was written, and converted to the other system of units, or from the percentage."""
         wanted, bound = self.criterion.wanted, self.bound
         if self.criterion.of:
-            return f'{wanted}, that is {self.shown(bound)}' if bound is not None else wanted
+            return f'{wanted}, which is {self.shown(bound)}' if bound is not None else wanted
         other = BINARY if 'iB' not in self.unit else DECIMAL
         return f'{wanted} ({quantity(self.criterion.bound, self.base, other)})' if self.base == 'B/s' else wanted
 
