@@ -249,7 +249,7 @@ def test_a_figure_that_misses_does_so_without_its_raw_output(on_site, contract, 
     [
         ('fullness: 0-20 %', 0, '0 to 20 % full at the beginning'),
         ('fullness: 30-40 %', 12, 'the file system was 20 % full; 30 to 40 % are required'),
-        ('seconds: 1 s', 12, 'its shortest timed region lasted 0.0098 s, and 1 s are asked for'),
+        ('seconds: 1 s', 12, 'its shortest timed region lasted 0.0098 s, but 1 s are required'),
         ('bytes: 2x memory', 12, 'its files held 0.00012x the memory of the nodes, but 2x is required'),
     ],
 )

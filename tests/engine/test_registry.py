@@ -261,7 +261,7 @@ def test_the_version_is_read_from_what_the_program_says(engine, text, version):
             r'T7: .* 3\.3\.0 are wrong: .*PRs 312 and 336.*ior@4\.0\.0',
         ),
         *((engine, text, 'T7') for engine in (Ior(), Mdtest()) for text in ('', 'Synopsis ior\n', 'fio-3.33\n')),
-        *((Elbencho(), ELBENCHO.replace('3.1-10', v), '^T7: .*take 3.0-37') for v in ('3.0-3', '3.0-35')),
+        *((Elbencho(), ELBENCHO.replace('3.1-10', v), '^T7: .*use 3.0-37') for v in ('3.0-3', '3.0-35')),
         (Elbencho(), transcripts('elbencho')['bad-option']['err'], 'is not the version of elbencho'),
         (Fio(), 'ior-4.0.0\n', 'is not the version of fio'),
         *((FioFiles(), f'fio-{v}\n', f'T7: fio {v} has no engine') for v in ('2.99', '3.1', '3.26', '3.26-11-gd1ef')),

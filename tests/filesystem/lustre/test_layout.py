@@ -183,7 +183,11 @@ def test_a_check_declares_the_same_in_fewer_words():
         ),
         ({'components': [{'end': '3GiB', 'on_mdt': True}, {}]}, 'components[0].end', '1G at the latest'),
         ({'components': [{'end': MIB}, {'end': '2MiB', 'on_mdt': True}, {}]}, 'components[1].on_mdt', 'first'),
-        ({'components': [{'end': MIB, 'on_mdt': True, 'stripe_count': 1}, {}]}, 'components[0].on_mdt', 'nothing'),
+        (
+            {'components': [{'end': MIB, 'on_mdt': True, 'stripe_count': 1}, {}]},
+            'components[0].on_mdt',
+            'no other settings',
+        ),
     ],
     ids=str,
 )

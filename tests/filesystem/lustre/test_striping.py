@@ -81,9 +81,9 @@ def test_the_command_line_of_a_directory_on_metadata_targets():
         (LustreLayout(stripe_count=3, pool='flash'), "3 OSTs were requested, but the pool 'flash' has 2"),
         (LustreLayout(pool='nopool'), "there is no pool 'nopool'; the pools are: empty, flash"),
         (LustreLayout(pool='empty'), "the pool 'empty' has no OST"),
-        (LustreLayout(start_ost=9), 'OST 9 is asked for, and the file system has OST 0-3'),
-        (LustreLayout(start_ost=2, pool='flash'), "OST 2 is asked for, and the pool 'flash' has OST 0-1"),
-        (LustreLayout(osts=(1, 9)), 'OST 9 is asked for'),
+        (LustreLayout(start_ost=9), 'OST 9 was requested, but the file system has OST 0-3'),
+        (LustreLayout(start_ost=2, pool='flash'), "OST 2 was requested, but the pool 'flash' has OST 0-1"),
+        (LustreLayout(osts=(1, 9)), 'OST 9 was requested'),
         (LustreLayout(mdt_count=5), 'a directory over 5 MDTs was requested, but the file system has 2'),
         (LustreLayout(mdt_index=7), 'MDT 7 was requested, but the file system has MDT 0-1'),
         (
