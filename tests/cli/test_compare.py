@@ -56,7 +56,7 @@ def test_what_differs_is_said_before_any_figure(compare, upgraded):
     assert lines[:4] == [
         f'before before: 3 sessions, {name(0)} to {name(2)}',
         f'after after: 3 sessions, {name(3)} to {name(5)}',
-        'Measured with different:',
+        'Not measured with the same:',
         'scratch: mounted: tmpfs on /scratch type tmpfs against /dev/a on /scratch type ext4',
     ]
     assert lines[5].startswith('x worse scratch: data write 0.503')
@@ -82,7 +82,7 @@ def test_a_target_that_is_away_or_a_route_that_fell_back_is_said_before_any_figu
     stand.now(**shown)
     past(1, state=json.dumps(by_type('beegfs').state(str(tmp_path))), label='after')
     lines = [' '.join(line.split()) for line in compare('before', 'after').out.splitlines()]
-    assert lines[2] == 'Measured with different:' and words in lines
+    assert lines[2] == 'Not measured with the same:' and words in lines
 
 
 def test_of_many_metrics_that_changed_25_rows_of_a_terminal_have_the_worst(compare, site):

@@ -90,8 +90,8 @@ def test_what_was_only_listed_has_left_nothing_and_variables_of_another_suite_ar
     ('words', 'sentence'),
     [
         (['--mode=acceptance'], "has the profile 'acceptance'; write one of smoke, nightly"),
-        (['-S', 'valid_systems=other'], 'does not let it be set: trial.yaml says on which partitions'),
-        (['-S', 'Files.num_nodes=4'], '-S num_nodes: Files does not let it be set: it is part of the case; choose'),
+        (['-S', 'valid_systems=other'], 'has a fixed value: trial.yaml says on which partitions'),
+        (['-S', 'Files.num_nodes=4'], '-S num_nodes: Files has a fixed value: it belongs to the case; choose'),
         (['-S', 'budget=soon'], "-S: budget: 'soon' is not a duration; write a number"),
         (['--distribute=all'], '--distribute: trial.yaml sets the nodes of a case'),
     ],

@@ -39,7 +39,7 @@ class FioReuse(Fio):
 
     def cannot(self, point: Point) -> Optional[str]:
         if any(phase.mixed for phase in phases_of(point)) and point.data.transfers > MAX_LOGGED:
-            return f'cannot update {point.data.transfers} transfers a task: its I/O log would have more than {MAX_LOGGED}'
+            return f'cannot update {point.data.transfers} transfers a task: its log would have more than {MAX_LOGGED}'
         return super().cannot(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
