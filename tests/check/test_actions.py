@@ -112,7 +112,7 @@ def test_an_undo_that_fails_is_said_loudly_and_stays_in_the_journal(tmp_path):
     assert any('NOT UNDONE' in line for line in lines)
     (left,) = entries(tmp_path)
     assert left.entry.action.name == 'away'
-    with pytest.raises(ActionError, match='is not undone'):
+    with pytest.raises(ActionError, match='is still in effect'):
         Journal(str(tmp_path), 'another', 'scratch').begin(left.entry.action)
     with pytest.raises(ActionError, match='seatrial clean --yes'):
         Conductor(str(tmp_path), 'another', [plan_of(actions=(left.entry.action,))], lines.append).__enter__()
@@ -160,9 +160,9 @@ def test_by_how_much_the_count_rose_in_the_action_is_in_the_transcript(tmp_path)
     [
         ('echo no such log >&2; exit 2', 'exited with 2: no such log'),
         ('echo 3; exit 1', 'exited with 1'),
-        ('cat /dev/null {log}.none || true', "ended with ''"),
-        ('echo 5; echo 5 messages', "ended with '5 messages'"),
-        ('echo -5', "ended with '-5'"),
+        ('cat /dev/null {log}.none || true', "printed '' last"),
+        ('echo 5; echo 5 messages', "printed '5 messages' last"),
+        ('echo -5', "printed '-5' last"),
         ('echo $((10 - $(grep -c slow {log})))', 'fell from 8 to 5'),
         ('test -e {log}.second && exit 7; touch {log}.second; echo 2', 'exited with 7'),
     ],

@@ -173,8 +173,8 @@ def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
         ({'workload': {'access': 'file per process'}}, 'workload.transfer_size', 'write one of 1MiB, 2MiB'),
         ({'workload': {'transfer_size': '1MiB'}}, 'workload.access', 'single shared file, strided'),
         ({'workload': {**WRITE['workload'], 'direct': True, 'queue_depth': 7}}, 'workload.queue_depth', 'write 1'),
-        ({'workload': {**WRITE['workload'], 'directory': 'shared'}}, 'workload.directory', 'take it out'),
-        ({'workload': {**WRITE['workload'], 'files_per_task': 7}}, 'workload.files_per_task', 'take it out'),
+        ({'workload': {**WRITE['workload'], 'directory': 'shared'}}, 'workload.directory', 'remove it'),
+        ({'workload': {**WRITE['workload'], 'files_per_task': 7}}, 'workload.files_per_task', 'remove it'),
         ({'workload': {**WRITE['workload'], 'check': 'Empty'}}, 'workload.check', 'write MultipleFilesTransferSizes'),
         ({'workload': {**WRITE['workload'], 'bytes_per_task': '1TiB'}}, 'workload', 'limits.bytes'),
         ({'workload': {**WRITE['workload'], 'check': 'EmptyFiles'}}, 'workload.check', 'MultipleFilesTransferSizes'),
@@ -186,9 +186,9 @@ def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
         (
             {'conditions': {'bytes': '2x memory'}, 'workload': {**WRITE['workload'], 'bytes_per_task': '1GiB'}},
             'conditions.bytes',
-            'all files hold 3.12 TiB, less than 100 TiB',
+            'all files hold 3.12 TiB instead of 100 TiB',
         ),
-        ({**FIVE[1], 'conditions': {'bytes': '2x memory'}}, 'conditions.bytes', 'take it out'),
+        ({**FIVE[1], 'conditions': {'bytes': '2x memory'}}, 'conditions.bytes', 'remove it'),
     ],
 )
 def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, words):
@@ -286,13 +286,15 @@ def test_nodes_for_oneself_are_what_slurm_says_of_the_job(resolve):
         return unmet(criterion, records_of(plan, [1.0], oversubscribe=word), ())
 
     assert said('NO') == ''
-    assert 'OverSubscribe=OK of its job, so others might use its nodes; add --exclusive' in said('OK')
+    assert 'OverSubscribe=OK for its job, so other jobs may use its nodes; add --exclusive' in said('OK')
     assert 'nothing of its job' in said('')
 
 
 def test_where_slurm_gives_no_nodes_nothing_shows_who_uses_them(resolve, monkeypatch):
     monkeypatch.setattr('seatrial.check.contract.is_slurm', lambda *_: False)
-    with pytest.raises(SiteError, match=r'conditions\.exclusive: no record shows .* pelagia:compute, .* take it out'):
+    with pytest.raises(
+        SiteError, match=r'conditions\.exclusive: other jobs may use .* pelagia:compute: .* remove it'
+    ):
         resolve(changed(conditions={'exclusive': True}))
 
 

@@ -196,20 +196,25 @@ OF_TASKS = '  SingleFileWholeAccess:\n    nightly: {origin: baseline, '
         ('trial', FILER, f'{FILER}    enforce: [{{FN-04: 0.9}}]\n', 'trials[4].enforce[0]: 0.9 for FN-04: '),
         ('trial', FILER, f'{FILER}    enforce: [{{L09-03: 2}}]\n', "trials[4].enforce[0]: 'L09-03' has no limit"),
         ('trial', 'enforce: [L09-02', 'enforce: [L09-2', "; did you mean 'L09-02'?"),
-        ('trial', 'enforce: [L09-02', 'enforce: [x', "trials[2].enforce[0]: 'x' is no expectation of the checks"),
+        ('trial', 'enforce: [L09-02', 'enforce: [x', "trials[2].enforce[0]: 'x' is not an expectation of the checks"),
         ('trial', 'enforce: [L09-02', 'enforce: [L09-03', "'L09-03'"),  # of a check that the trial leaves out
         # two trials that fix a case differently
         (
             'trial',
             '\ntrials:\n',
             f'\ntrials:\n{AGAIN}    max_tasks: 8\n{AGAIN}    max_tasks: 4\n',
-            'trials[1].max_tasks: is not that of trials[0], ',
+            'trials[1].max_tasks: differs from trials[0], ',
         ),
         # references: a point that the profile leaves out; P12: a number of nodes or tasks that no trial measures
-        ('references', 'write@32MiB: [2150.0', 'write@2MiB: [2150.0', "'write@2MiB' is no metric"),
+        ('references', 'write@32MiB: [2150.0', 'write@2MiB: [2150.0', "'write@2MiB' is not a metric"),
         ('references', '          16:', '          15:', '15'),
-        ('references', OF_TASKS, f'{OF_TASKS}tasks: 64, ', '.tasks: is 64, and SingleFileWholeAccess/'),
-        ('references', '  nightly:\n    pelagia:compute:', '  smoke:\n    pelagia:compute:', "'smoke' is no profile"),
+        ('references', OF_TASKS, f'{OF_TASKS}tasks: 64, ', '.tasks: is 64, but SingleFileWholeAccess/'),
+        (
+            'references',
+            '  nightly:\n    pelagia:compute:',
+            '  smoke:\n    pelagia:compute:',
+            "'smoke' is not a profile",
+        ),
     ],
 )
 def test_what_no_case_can_be_compared_with_is_refused_at_its_place(changed, name, old, new, words):
@@ -236,7 +241,7 @@ def test_a_group_of_nodes_has_no_baseline_for_it_is_other_nodes_in_every_session
     file.write_text(file.read_text() + '\n' + '\n'.join(lines))
     assert number_of(with_references(session, CHECKS)) == 6
     file.write_text(file.read_text().replace('write@all:', 'write@group01:'))
-    with pytest.raises(SiteError, match='NodeBandwidth.nightly.*write@group01: a group of a node sweep'):
+    with pytest.raises(SiteError, match='NodeBandwidth.nightly.*write@group01: the groups of a node sweep'):
         with_references(session, CHECKS)
 
 

@@ -75,7 +75,7 @@ def test_bytes_through_buffered_streams_are_counted_without_those_of_the_termina
 def test_a_log_that_is_cut_short_is_refused_in_one_sentence(tmp_path, left):
     cut = tmp_path / 'cut.darshan'
     cut.write_bytes((TRANSCRIPTS / 'mfwa.darshan').read_bytes()[:left])
-    with pytest.raises(LogError, match='no Darshan log, or a damaged one') as caught:
+    with pytest.raises(LogError, match='not a Darshan 3 log, or a damaged one') as caught:
         read_logs([cut])
     assert '\n' not in str(caught.value)
     with pytest.raises(FileNotFoundError):
@@ -97,10 +97,10 @@ def read_one():
         ('import os, signal; os.kill(os.getpid(), signal.SIGSEGV)', 'PyDarshan died of SIGSEGV'),
         ('import sys; sys.exit("a complaint")', 'cannot read it: a complaint'),
         ('import sys; print("Error: failed to read", file=sys.stderr)', 'cannot read it: Error: failed to read'),
-        ('print("no JSON")', 'something else'),
-        ('print("{}")', 'something else'),
+        ('print("no JSON")', 'an unexpected answer'),
+        ('print("{}")', 'an unexpected answer'),
         ('print(\'{"form": 1}\')', 'form 1'),
-        ('', 'spoke of 0 logs instead of 1'),
+        ('', 'reported on 0 logs instead of 1'),
     ],
 )
 def test_whatever_happens_to_the_reader_is_one_sentence(stand_in, text, words):
@@ -242,9 +242,9 @@ PROGRAM[16:18] = b'\x02\x00'  # ET_EXEC: not even as a program that can lie anyw
     [
         (None, 'it is not there; install Darshan there, '),
         ('folder', 'it cannot be read: Is a directory; '),
-        (b'', 'it is no shared library; '),
-        (b'!<arch>\nlibdarshan.a', 'it is no shared library; '),
-        (bytes(PROGRAM), 'it is no shared library; '),
+        (b'', 'it is not a shared library; '),
+        (b'!<arch>\nlibdarshan.a', 'it is not a shared library; '),
+        (bytes(PROGRAM), 'it is not a shared library; '),
     ],
 )
 def test_a_file_that_is_no_library_is_named_by_its_path_with_the_remedy(tmp_path, content, fault):

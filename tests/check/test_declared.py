@@ -137,8 +137,8 @@ def test_what_is_impossible_is_an_error_with_file_class_and_field(write, workloa
     [
         ('max_relative_error = 5', 'max_relative_error: 5 '),
         ('max_relative_error = 1.5', 'max_relative_error: 1.5 '),
-        ("expectations = CurveRatio(than='read', **SOURCE)", 'expectations: a single one'),
-        ("expectations = ('L09-02',)", "expectations: 'L09-02' is none"),
+        ("expectations = CurveRatio(than='read', **SOURCE)", 'expectations: expected a tuple'),
+        ("expectations = ('L09-02',)", "expectations: 'L09-02' is not one"),
     ],
 )
 def test_what_decides_it_is_of_the_right_form(write, more, fault):

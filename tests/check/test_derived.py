@@ -132,15 +132,19 @@ def test_in_what_the_replay_is_not_the_application(log, words):
 @pytest.mark.parametrize(
     ('log', 'operation', 'words'),
     [
-        (log_of('mdtest'), None, 'no bytes are moved'),
+        (log_of('mdtest'), None, 'the log shows no bytes moved'),
         (log_of('sfwa-read'), 'write', 'by a write'),
         (shared(POSIX_CONSEC_WRITES=6), None, 'no one order that data access has: write: 50 % begin right behind'),
         (shared(POSIX_MAX_BYTE_WRITTEN=MIB // 4 - 1), None, 'over each other'),
         (shared(POSIX_MAX_BYTE_WRITTEN=MIB * 10 // 15), None, 'neither one part nor the whole'),
         (shared(POSIX_CONSEC_WRITES=0), None, 'by no one stride: 0 of 12 steps are alike'),
         (DarshanLog('', 2, False, tuple(private(0, f'/{n}', n * KIB) for n in (256, 240, 224))), None, 'half of its'),
-        (with_buffered(DarshanLog('', 1, False, ()), ('DFS', MIB, MIB)), None, 'none that is replayed: DFS 2 MiB'),
-        (with_buffered(DarshanLog('', 1, False, ()), ('STDIO', MIB, 0)), 'read', 'no bytes are moved by a read'),
+        (with_buffered(DarshanLog('', 1, False, ()), ('DFS', MIB, MIB)), None, 'that can be replayed: DFS 2 MiB'),
+        (
+            with_buffered(DarshanLog('', 1, False, ()), ('STDIO', MIB, 0)),
+            'read',
+            'the log shows no bytes moved by a read',
+        ),
         (with_buffered(DarshanLog('', 1, False, ()), ('HEATMAP', 9, 0)), None, 'HEATMAP 9 B'),
     ],
 )

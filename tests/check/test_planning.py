@@ -121,7 +121,7 @@ def test_a_session_can_be_restricted_to_a_check_a_family_or_a_system(session):
 def test_a_node_sweep_needs_a_second_node(session):
     assert [case.nodes for case in cases_of(session, NODES)] == [2, 2]
     assert {(case.nodes, why) for case, why in not_applicable(session, NODES).items()} == {
-        (1, 'one node cannot be compared with another; give the trial two or more')
+        (1, 'comparing nodes needs two or more; raise nodes in the trial')
     }
 
 
@@ -441,12 +441,12 @@ def test_a_sweep_over_targets_that_the_site_lists_has_those(session):
     points = points_in(listed, OSTS, on('Osts'))
     assert [(point.label, asked(point.layout).osts) for point in points] == [('ost0000', (0,)), ('ost0007', (7,))]
     assert plan_of(listed, OSTS, on('Osts')).target.listed == ('OST', 'MDT')
-    assert not_applicable(listed, MDTS)[on('Mdts')] == 'one MDT cannot be compared with another; list two or more'
+    assert not_applicable(listed, MDTS)[on('Mdts')] == 'comparing MDTs needs two or more; list them in trial.yaml'
 
 
 def test_what_cannot_be_there_is_said_with_the_reason_and_the_remedy(session):
     assert not_applicable(session, OSTS) == {
-        on('Osts', 'wide'): "this check sets layouts itself; it runs once, under 'default'",
+        on('Osts', 'wide'): "this check sets layouts itself, so it runs only under the layout 'default'",
         on('Osts', file_system='home'): 'no layout: the server decides where a file lies',
     }
     assert not_applicable(session, MDTS)[on('Mdts')].endswith('write mdts: under file_systems.scratch')

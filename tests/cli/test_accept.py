@@ -180,7 +180,7 @@ def test_allocations_are_taken_to_differ_by_what_the_nights_before_them_have_sho
 ):
     nights(differ)
     planned = on_site('plan', '--profile=acceptance').out
-    assert f'(noise between allocations {float(noise):.0%}, as the nights of this case show at most)' in planned
+    assert f'(noise between allocations {float(noise):.0%}, the most that the nights of this case show)' in planned
     for name, figure in zip((FIRST, SECOND), figures_of, strict=True):
         allocation(name, '1.2', figure)
     shutil.rmtree(site.folder / 'state' / 'history')  # who has the bundle does not have it
@@ -197,7 +197,7 @@ def test_a_noise_that_no_history_shows_is_named_and_its_allocation_left_out(on_s
     content['contract']['noise'] = -0.1
     (folder / 'session.json').write_text(json.dumps(content))
     done = on_site('accept', '--judge', '--criterion=1.1')
-    assert (done.status, f'{folder}: what is in it contradicts itself' in done.out) == (12, True)
+    assert (done.status, f'{folder}: its files contradict each other' in done.out) == (12, True)
     assert "noise is '-0.1'" in done.out
 
 
@@ -249,8 +249,8 @@ def test_a_figure_that_misses_does_so_without_its_raw_output(on_site, contract, 
     [
         ('fullness: 0-20 %', 0, '0 to 20 % full at the beginning'),
         ('fullness: 30-40 %', 12, 'the file system was 20 % full; 30 to 40 % are required'),
-        ('seconds: 1 s', 12, 'its shortest timed region lasted 0.0098 s, and 1 s are asked for'),
-        ('bytes: 2x memory', 12, 'its files held 0.00012x the memory of the nodes, and 2x is asked for'),
+        ('seconds: 1 s', 12, 'its shortest timed region lasted 0.0098 s, but 1 s are required'),
+        ('bytes: 2x memory', 12, 'its files held 0.00012x the memory of the nodes, but 2x is required'),
     ],
 )
 def test_an_allocation_counts_under_the_conditions_of_the_contract(

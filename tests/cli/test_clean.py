@@ -541,7 +541,7 @@ UNSEEN = {
     'hung': (unanswering('target'), 'does not answer within'),
     'disconnected': (unanswering('target', answers=True), 'not connected'),
     'stale': (stale, 'stale file handle'),
-    'another type': (says('type: posix', 'type: nfs'), 'the site says type nfs, but it lies on'),
+    'another type': (says('type: posix', 'type: nfs'), 'trial.yaml says type nfs, but its mount is'),
     'not mounted': (says(PATH, f'{PATH}, mount: {{}}'), 'nothing is mounted at'),
     'unmarked': (made('theirs'), f'it has no {rundir.MARKER}'),
     'marked by a directory': (made(rundir.MARKER), f'its {rundir.MARKER} is none: no regular file'),

@@ -141,7 +141,7 @@ def test_sessions_are_named_by_name_label_or_date(compare, upgraded, past, wante
     ('sides', 'words'),
     [
         (('before', 'never'), "no session in the history has the label 'never'"),
-        (('before', '2025-01-01'), "no session in the history is of '2025-01-01'"),
+        (('before', '2025-01-01'), "the history has no session of '2025-01-01'"),
         (('before', '2026'), "'2026' is the beginning of 6 sessions"),
         (('before', f'{name(2)},{name(3)}'), f'session {name(2)} is on both sides'),
         (('before', 'after', '--profile=smoke'), 'no session of that --profile'),
@@ -172,7 +172,7 @@ def test_a_drift_over_the_sessions_is_seen_before_the_upgrade_is_blamed(compare,
     assert json.loads(compare(*sides, '--json').out)['counts']['worse'] == worse
     text = ' '.join(compare(*sides).out.split())
     assert ('Drift: scratch: data write changed from session to session' in text) == (not worse)
-    assert ('measure them in turn: seatrial run --ab' in text) == (not worse)
+    assert ('them alternately: seatrial run --ab' in text) == (not worse)
 
 
 def test_a_smaller_effect_can_be_asked_for(compare, past):
@@ -212,10 +212,10 @@ def test_of_several_configurations_one_is_chosen_and_what_is_unknown_of_it_is_sa
     assert lines[0] == 'configuration capacity duration read write full'
     assert [line.split()[0] for line in lines[1:4]] == ['pool0', 'pool1', 'pool2']
     assert 'pool2 misses capacity>=2TB' in lines
-    assert 'read: unknown of all' in lines
+    assert 'read: not measured for any configuration' in lines
     assert lines[-2:] == [
         'chosen for write: pool1',
-        'BUT it is unknown whether it meets capacity>=2TB: pool1 has no such figure',
+        'BUT whether pool1 meets capacity>=2TB is unknown: it has no such figure',
     ]
 
 

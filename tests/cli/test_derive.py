@@ -48,9 +48,9 @@ def test_without_a_file_both_go_to_the_terminal_and_no_name_of_the_run_does(deri
 @pytest.mark.parametrize(
     ('content', 'words'),
     [
-        (b'no log\n', 'it is no Darshan log, or a damaged one'),
-        (STRIDED.read_bytes()[:-30], 'it is no Darshan log, or a damaged one'),
-        ((TRANSCRIPTS / 'mdtest.darshan').read_bytes(), 'no bytes are moved in it'),
+        (b'no log\n', 'it is not a Darshan 3 log, or a damaged one'),
+        (STRIDED.read_bytes()[:-30], 'it is not a Darshan 3 log, or a damaged one'),
+        ((TRANSCRIPTS / 'mdtest.darshan').read_bytes(), 'the log shows no bytes moved'),
     ],
 )
 def test_what_cannot_be_derived_is_one_line(derive, tmp_path, content, words):
@@ -247,7 +247,7 @@ def test_one_clear_pattern_of_a_library_is_replayed_through_it(derive, pydarshan
         (
             'mfwa',
             {'POSIX': {}, 'HEATMAP': {}, 'DFS': {'DFS_BYTES_WRITTEN': 3 * MIB}},
-            'none that is replayed: DFS 3 MiB',
+            'that can be replayed: DFS 3 MiB',
         ),
     ],
 )
@@ -273,7 +273,7 @@ LOCAL, NFS, LUSTRE = ('ext4', '/'), ('nfs', '/home'), ('lustre', '/scratch')
             (),
             'several file systems (16 MiB on /home nfs, 16 MiB on /scratch lustre); choose with',
         ),
-        ([LOCAL, NFS], ('--mount=/gone',), 'no bytes are moved on a mount /gone; there are 16 MiB on /home nfs'),
+        ([LOCAL, NFS], ('--mount=/gone',), 'no bytes moved on the mount /gone; it shows 16 MiB on /home nfs'),
     ],
 )
 def test_one_file_system_is_replayed_and_a_nodes_own_disk_is_left_out(derive, tmp_path, mounts, options, words):

@@ -102,7 +102,7 @@ WITHOUT = ALL[: ALL.index('obdfilter.lustre-OST0003')]
         (QUERY + ALL + lustre_step('010').stdout, 0, ''),
         (QUERY + WITHOUT, 13, 'lfsck_query counts 4 OSTs in layout, and 3 are here'),
         (QUERY.replace('osts_failed: 0', 'osts_failed: 1', 1) + ALL, 13, 'by lfsck_query layout is failed on 1 of 5'),
-        (WITHOUT + lustre_step('010').stdout, 13, 'lustre-OST0003 is in lfs df, and not here'),
+        (WITHOUT + lustre_step('010').stdout, 13, 'the output of lustre-OST0003, which lfs df lists, is missing'),
     ],
 )
 def test_a_run_is_judged_by_its_counters_and_names_them(tmp_path, text, code, named):

@@ -157,7 +157,7 @@ def test_a_schedule_whose_next_run_is_due_before_the_end_is_noted(on_site, site)
     site.change('bytes_per_task: 1MiB', 'bytes_per_task: 1MiB, budget: 13h')
     site.trial.write_text(f'{site.trial.read_text()}schedule: {{nightly: {{at: 02:00}}}}\n')
     done = on_site('list', '--profile=nightly')
-    assert re.search(r'note: the budgets of the cases are 26(\.0)? h, and the schedule has a run every 24', done.out)
+    assert re.search(r'note: the budgets of the cases add up to 26(\.0)? h, but a run is due every 24', done.out)
 
 
 def test_the_catalogue_is_listed_with_what_covers_it_and_without_a_site(on_site, site):

@@ -146,7 +146,7 @@ def test_the_nights_of_several_systems_are_not_mixed(two_systems, site, command,
     check_refusal(status(), 'choose one of them with --system local|other')
     check_refusal(status('--system=third'), "'third' is no system of the profile smoke")
     assert status('--system=other').status == 13  # nothing has run yet
-    remedy = 'make a site folder for each, with a state of its own'
+    remedy = 'make a site folder with its own state for each'
     check_refusal(status('--system=other', '--notify'), remedy)
     check_refusal(command('schedule', f'--site={site.folder}', '--profile=smoke'), remedy)
     assert command('schedule', f'--site={site.folder}', '--profile=smoke', '--remove').status == 0
@@ -155,7 +155,7 @@ def test_the_nights_of_several_systems_are_not_mixed(two_systems, site, command,
 @pytest.mark.parametrize('name', ['a b', "it's", '50%j', 'back\\slash'])
 def test_a_state_below_which_reframe_starts_nothing_is_refused(on_site, site, command, name):
     site.change('state: state', f'state: {json.dumps(name)}')
-    check_refusal(on_site('list'), 'trial.yaml: state: ReFrame starts no jobs below ')
+    check_refusal(on_site('list'), 'trial.yaml: state: ReFrame cannot start jobs below ')
     done = command('doctor', f'--site={site.folder}')
     assert re.search(r'- missing +state +trial.yaml: state: ReFrame', done.out), done.out
 
@@ -177,7 +177,7 @@ TRIAL_FAULTS = {
     'bytes that do not divide': (
         'bytes_per_task: 1MiB',
         'bytes_per_task: 1000000',
-        'bytes_per_task: 1000000 B a task are no whole number of transfers of 4KiB, 64KiB; choose a multiple',
+        'bytes_per_task: 1000000 B a task is not a multiple of the transfer size 4KiB, 64KiB; write a multiple',
     ),
     'state on the target': (', records_on_target: true', '', 'the state directory .* lies on this file system'),
     'no YAML': ('version: 1', 'version: [1', 'trial.yaml: .*line'),

@@ -168,7 +168,7 @@ def test_the_table_has_every_case_and_the_totals(on_site):
             'bytes: 1GiB',
             'bytes: 2MiB',
             r'file_systems.scratch.limits: Writes/\S+ needs 3 MiB \(3145728 B\) at one time '
-            r'\(2 tasks with 1 MiB each\), more than limits.bytes: 2 MiB; '
+            r'\(2 tasks with 1 MiB each\), but limits.bytes allows 2 MiB; '
             'write bytes: 3MiB there, or bytes_per_task: 512KiB in its trial$',
             [('bytes: 2MiB', 'bytes: 3MiB'), ('bytes_per_task: 1MiB', 'bytes_per_task: 512KiB')],
         ),
@@ -278,7 +278,7 @@ def test_where_slurm_does_not_answer_its_limits_are_said_to_be_unknown(on_site, 
 def test_a_queue_limit_of_a_bare_number_says_which_unit_it_took(on_site, site, sinfo):
     sinfo('')
     site.change('tasks_per_node: 2', 'tasks_per_node: 2, queue_limit: 45')
-    note = 'a job that has not begun after 45 s, its queue_limit, is cancelled; write 45min or 2h if seconds are not'
+    note = 'queue_limit cancels a job that has not begun after 45 s; if minutes or hours were'
     assert note in on_site('plan').out
 
 

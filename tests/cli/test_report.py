@@ -123,7 +123,7 @@ def test_a_session_is_read_where_it_lies_now(on_site, past, site):
 def test_another_verdict_than_that_of_the_day_is_said_everywhere(on_site, past):
     folder = past(FIRST)
     results(folder, 'FAIL')
-    (note,) = re.findall('note: (on the day this session was FAIL; .*it is MEASURED)\n', on_site('report').out)
+    (note,) = re.findall('note: (when .*, this session was FAIL; .*it is MEASURED)\n', on_site('report').out)
     for name in FILES[1:]:
         assert note in (folder / 'report' / name).read_text()
 
@@ -133,7 +133,7 @@ def test_another_verdict_than_that_of_the_day_is_said_everywhere(on_site, past):
     [
         (None, False, 'there is no results.json: '),
         ('{"verdict"', False, 'results.json cannot be read'),
-        ('{"verdict": "MEASURED"}', True, 'Reads is no check any more; '),
+        ('{"verdict": "MEASURED"}', True, 'the check Reads does not exist any more'),
     ],
 )
 def test_what_a_report_had_to_do_without_is_noted(on_site, past, site, text, gone, note):
@@ -228,7 +228,7 @@ def test_records_that_are_not_those_of_the_day_are_said_first(on_site, past):
     for then, noticed in ((chain, False), ('0' * 64, True)):
         (folder / 'results.json').write_text(json.dumps({'verdict': 'MEASURED', 'chain': then}))
         on_site('report')
-        notice = f'the records are not those that were judged on the day: their chain ended with {then}'
+        notice = f'the records were changed after they were judged: then their chain ended with {then}'
         assert (notice in summary.read_text()) == noticed
 
 
@@ -261,7 +261,7 @@ def test_after_a_run_the_report_and_the_history_are_there(left, site):
 def test_a_fault_of_the_report_itself_is_said_and_the_history_is_written(left, site, monkeypatch):
     monkeypatch.setattr(after_session, 'write_report', lambda *unused: 1 / 0)
     line = left().splitlines()[1]
-    assert line.startswith(f'no report was written; try seatrial report {FIRST}: ZeroDivisionError')
+    assert line.startswith(f'the report is not written; try seatrial report {FIRST}: ZeroDivisionError')
     assert len(read(folder_of(site.folder / 'state')).rows)
 
 
@@ -269,14 +269,14 @@ def test_a_history_that_cannot_be_written_is_said_after_the_report(left, site):
     (site.folder / 'state' / 'history').write_text('in the way')
     _, first, second, *_ = left().splitlines()
     assert first.startswith('  report:')
-    assert second.startswith('the history does not have this session: ')
+    assert second.startswith('this session could not be written to the history: ')
 
 
 def test_results_that_cannot_be_written_are_named_and_the_rest_is_written(left, site):
     folder = site.folder / 'state' / 'sessions' / FIRST
     (folder / f'.results.json.{os.getpid()}.tmp').symlink_to('/dev/full')
     first, second, *_ = left().splitlines()
-    assert first == f'the results were not written: {folder}/results.json: No space left on device'
+    assert first == f'the results could not be written: {folder}/results.json: No space left on device'
     assert second.startswith('  report:')
     assert not list(folder.glob('.*.tmp'))
 

@@ -115,10 +115,11 @@ def test_a_signal_and_what_cannot_be_kept_while_the_verdict_is_being_said_change
     (folder,) = site.sessions()
     verdict = Verdict(json.loads((folder / 'results.json').read_text())['verdict'])
     assert done.status == EXIT_CODES[verdict]
-    assert f'why jobs ended is not on record: {folder}: No space left on device\n' in done.out
-    assert f'what Darshan saw is not on record: {folder}: No space left on device\n' in done.out
+    assert f'how jobs ended is not recorded: {folder}: No space left on device\n' in done.out
+    assert f'the Darshan runs could not be recorded: {folder}: No space left on device\n' in done.out
     assert 'SIGTERM: all that was measured is being judged and reported\n' in done.out
     assert f'  report:  {folder}/report/index.html\n' in done.out
+    assert done.out.count('  smoke test: ') == 1, done.out
 
 
 def test_a_state_directory_that_fails_in_the_middle_leaves_a_verdict(on_site, site, monkeypatch):
@@ -132,7 +133,7 @@ def test_a_state_directory_that_fails_in_the_middle_leaves_a_verdict(on_site, si
     monkeypatch.setattr(progress.RecordReader, 'read', failing)
     done = on_site('run', 'Reads')
     assert (done.status, done.err) == (EXIT_CODES[Verdict.INCOMPLETE], '')
-    assert re.search('not all that was measured can be read: /.*: Input/output error\n', done.out)
+    assert re.search('some records cannot be read: /.*: Input/output error\n', done.out)
 
 
 def test_where_nothing_of_it_answers_any_more_the_session_ends_incomplete(begin, site):
@@ -184,7 +185,7 @@ def test_why_nothing_started_is_said_once(on_site, site):
     done = on_site('run', 'Reads')
     (folder,) = site.sessions()
     assert (done.status, done.out.count('/no/such/mount')) == (13, 1), done.out
-    assert f'  all that ReFrame said: {folder}/reframe.out\n' in done.out
+    assert f'  output of ReFrame: {folder}/reframe.out\n' in done.out
 
 
 def test_where_reframe_itself_does_not_start_its_last_words_are_said(on_site, site, monkeypatch):
@@ -200,7 +201,7 @@ def test_neither_variables_of_reframe_nor_settings_take_its_files_out_of_the_ses
         monkeypatch.setenv(name, str(value))
     done = on_site('run', 'Reads', '--profile=smoke')
     (folder,) = site.sessions()
-    assert 'note: ReFrame does not see RFM_OUTPUT_DIR, RFM_STAGE_DIR, RFM_VERBOSE of the environment; ' in done.out
+    assert 'note: RFM_OUTPUT_DIR, RFM_STAGE_DIR, RFM_VERBOSE from the environment is not passed' in done.out
     assert (len(list(folder.glob('reframe/stage/*'))), elsewhere.exists()) == (1, False), done.out
 
 
@@ -212,7 +213,7 @@ def test_reframe_is_ended_that_waits_for_its_results_database_after_its_last_cas
     with InterProcessReaderWriterLock(tmp_path / '.db.lock').write_lock():
         done = on_site('run', 'Reads', '--profile=smoke')
     (folder,) = site.sessions()
-    assert f'ReFrame is ended: all cases had ended 1 s before; what it said: {folder}/reframe.out\n' in done.out
+    assert f'it still ran 1 s after the last case; its output: {folder}/reframe.out\n' in done.out
     assert json.loads((folder / 'results.json').read_text())['verdict'] != 'INCOMPLETE'
 
 
@@ -234,7 +235,7 @@ def test_what_is_waited_for_is_said_with_its_limit(repository):
     patience = {name: carry_out._patience(session) for name, session in sites.items()}
     assert patience == {
         'local': 'no more launches; ReFrame has 90 s to end its job',
-        'lab': 'no more launches; ReFrame has 90 s to end its job, Slurm 6 min to let go of it',
+        'lab': 'no more launches; ReFrame has 90 s to end its job, and Slurm 6 min to release it',
     }
 
 

@@ -160,7 +160,7 @@ def test_a_path_stands_in_the_script_as_slurm_reads_it(on_site, submits, cluster
 def test_a_backslash_that_slurm_would_drop_is_refused(on_site, submits, cluster):
     submits.change('state: state', "state: 'back\\slash'")
     done = on_site('schedule')
-    assert (done.status, 'a name with a backslash; let state be another folder' in done.err) == (64, True)
+    assert (done.status, 'a path with a backslash; choose another folder for state' in done.err) == (64, True)
 
 
 def test_where_slurm_has_scrontab_its_entry_is_printed(on_site, submits, cluster):
@@ -197,10 +197,10 @@ def test_a_short_limit_leaves_half_of_it_to_the_session(on_site, submits, cluste
 @pytest.mark.parametrize(
     ('entry', 'warning'),
     [
-        ('', 'would wait in vain'),  # the job sits on the nodes of its cases
+        ('', 'would never start'),  # the job sits on the nodes of its cases
         ('access: [--partition=compute]', 'a core of partition compute'),
         ('access: [--partition=admin]', ''),
-        ('access: [--partition=admin], time_limit: 25h', 'longer than from one run to the next'),
+        ('access: [--partition=admin], time_limit: 25h', 'longer than the time between two runs'),
     ],
 )
 def test_people_are_warned_of_a_job_that_is_in_the_way_of_its_cases_or_of_the_next_run(
@@ -238,7 +238,7 @@ def test_settings_that_register_a_launcher_of_their_own_are_read(on_site, submit
         ('{access: [-p admin]}', "access[0]: '-p admin' is"),
         ('{licence: two words}', "licence: 'two words' is"),
         ('{inconclusive_nights: 0}', 'inconclusive_nights: 0 is'),
-        ('{hour: 2}', 'hour: there is no such key'),
+        ('{hour: 2}', 'hour: unknown key'),
     ],
 )
 def test_a_fault_of_the_schedule_is_one_line_with_its_place_and_remedy(on_site, submits, entry, expected):

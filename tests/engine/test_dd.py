@@ -196,7 +196,7 @@ def test_a_partial_block_is_refused_even_where_the_bytes_are_right():
 
 def test_more_seconds_than_the_process_lived_are_refused():
     slow = tuple(text.split(' copied, ')[0] + ' copied, 9.5 s, 7.1 MB/s\n' for text in stderrs_of('read-files'))
-    assert 'claims 9.5 s in a process of' in refusal('read-files', slow).sentence
+    assert 'reports 9.5 s, but its process lasted' in refusal('read-files', slow).sentence
 
 
 def test_seconds_in_powers_of_ten_are_read():

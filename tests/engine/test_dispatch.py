@@ -55,7 +55,7 @@ def test_in_another_directory_than_that_of_the_launch_nothing_is_started(tmp_pat
 def test_without_a_rank_it_says_so(tmp_path):
     done = become(tmp_path)
     assert done.returncode == NO_RANK
-    assert done.stderr.startswith('seatrial: the launcher tells no rank: none of OMPI_COMM_WORLD_RANK')
+    assert done.stderr.startswith('seatrial: the launcher sets no rank: none of OMPI_COMM_WORLD_RANK')
 
 
 def test_the_marker_of_the_run_above_it_is_compared_too(tmp_path):

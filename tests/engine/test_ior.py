@@ -467,7 +467,7 @@ def test_the_exit_status_decides_when_the_explanation_is_lost(name):
     [
         ({'xsizeMiB': '4.0000'}, 'T1', 'moved 4.0000 MiB where 8 MiB'),
         ({'xsizeMiB': '8.0001'}, 'T1', 'moved 8.0001 MiB'),
-        ({'bwMiB': '29658.0000', 'bwMeanMIB': '29658.0000'}, 'T1', 'claims 29658.0000 MiB/s'),
+        ({'bwMiB': '29658.0000', 'bwMeanMIB': '29658.0000'}, 'T1', 'reports 29658.0000 MiB/s'),
         ({'bwMeanMIB': '1.0000'}, 'T1', 'a mean of 1.0000'),
         ({'totalTime': '9.0000'}, 'T1', 'in 9.0000 s'),
         ({'MeanTime': '9.0000'}, 'T1', 'a mean time of s 9.0000, where it is 0.0'),
@@ -477,7 +477,7 @@ def test_the_exit_status_decides_when_the_explanation_is_lost(name):
         ({'numTasks': '4'}, 'T1', 'reports tasks 4, where it is 2'),
         ({'blockKiB': '64.0000'}, 'T1', 'a block of 64.0000 KiB, where it is 4096 KiB'),
         ({'xferKiB': '1.0000'}, 'T1', 'a transfer of 1.0000 KiB, where it is 64 KiB'),
-        ({'iops': '1.0000'}, 'T1', 'claims 1.0000 transfers a second for 128 in '),
+        ({'iops': '1.0000'}, 'T1', 'reports 1.0000 transfers a second for 128 in '),
         ({'totalTime': '-1.0000'}, 'T12', 'clock was set'),
         ({'bwMiB': '"inf"', 'bwMeanMIB': '"inf"', 'totalTime': '0.0000'}, 'T12', 'too short to measure'),
         ({'bwMiB': '0.0000', 'bwMeanMIB': '0.0000'}, 'T12', 'too short to measure'),
@@ -485,10 +485,10 @@ def test_the_exit_status_decides_when_the_explanation_is_lost(name):
         ({'tasks': '1'}, 'T9', '1 tasks instead of 2'),
         ({'nodes': '2'}, 'T10', 'IOR saw 2 nodes'),
         ({'clients per node': '1'}, 'T10', '1 tasks on the first'),
-        ({'fsync': '0'}, 'P15', 'fsync 0 where 1'),
-        ({'transferSize': '1024'}, 'P15', 'transferSize 1024 where 65536'),
-        ({'filePerProc': '0'}, 'P15', 'filePerProc 0 where 1'),
-        ({'api': '"MPIIO"'}, 'P15', 'api MPIIO where POSIX'),
+        ({'fsync': '0'}, 'P15', 'fsync 0 instead of 1'),
+        ({'transferSize': '1024'}, 'P15', 'transferSize 1024 instead of 65536'),
+        ({'filePerProc': '0'}, 'P15', 'filePerProc 0 instead of 1'),
+        ({'api': '"MPIIO"'}, 'P15', 'api MPIIO instead of POSIX'),
         ({'useExistingTestFile': '1'}, 'P15', 'useExistingTestFile'),
         ({'checkRead': '1'}, 'P15', 'checkRead'),
         ({'access': '"read"'}, 'P15', 'reports a read'),
@@ -553,7 +553,7 @@ def timed(seconds, longest_s, lived_s=100.0, nodes=2):
 def test_a_region_that_only_the_clocks_of_two_nodes_make_long_is_refused():
     refused = timed(3.47, 0.47)
     assert refused.rule == 'T1'
-    assert 'claims 3.470 s, and its longest rank took 0.470 s' in refused.sentence
+    assert 'reports 3.470 s, but its longest rank took 0.470 s' in refused.sentence
     assert 'up to 3.000 s apart' in refused.sentence
     assert timed(0.62, 0.5).rule == 'T1'
 
@@ -564,7 +564,7 @@ def test_a_rank_whose_throughput_is_not_its_bytes_over_its_time_is_refused(colum
     fields = lines[2].split(',')
     fields[column] = f'{2 * float(fields[column]):.10e}'
     refused = refusal('one-mfwa-write', ranks='\n'.join([*lines[:2], ','.join(fields)]) + '\n')
-    assert refused.rule == 'T1' and 'rank 1 claims' in refused.sentence and '4194304 B in' in refused.sentence
+    assert refused.rule == 'T1' and 'rank 1 reports' in refused.sentence and '4194304 B in' in refused.sentence
 
 
 @pytest.mark.parametrize(
@@ -577,7 +577,7 @@ def test_ranks_that_leave_the_barrier_a_little_apart_or_have_one_clock_are_valid
 @pytest.mark.parametrize('nodes', [1, 2])
 def test_more_seconds_than_the_launch_lived_are_refused(nodes):
     refused = timed(3.47, 3.46, lived_s=0.69, nodes=nodes)
-    assert (refused.rule, refused.sentence[:52]) == ('T1', 'IOR claims 3.470 s in a launch of 0.690 s: a clock o')
+    assert (refused.rule, refused.sentence[:52]) == ('T1', 'IOR reports 3.470 s in a launch of 0.690 s: a clock ')
     assert timed(3.47, 3.46, lived_s=3.48, nodes=nodes) is None
 
 
@@ -829,6 +829,6 @@ def test_a_rewrite_keeps_the_files_and_is_read_as_the_write_that_it_is():
     measurement = Ior().measure('rewrite', at, commands['rewrite'], outcome)
     assert (measurement.metrics[0].name, measurement.fsync) == ('rewrite', True)
     assert [phase for phase in at.phases if '-E' in commands[phase].argvs[0]] == ['rewrite']
-    with pytest.raises(EngineError, match='useExistingTestFile 1 where 0 was planned'):
+    with pytest.raises(EngineError, match='useExistingTestFile 1 instead of 0'):
         Ior().measure('write', at, commands['write'], outcome)
     assert Ior().cannot(at._replace(phases=('write', 'update'))) == 'cannot read and write back in place'

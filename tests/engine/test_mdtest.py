@@ -358,8 +358,8 @@ def test_the_last_words_of_the_launcher_are_a_reason():
         ('Nodemap: 11', 'Nodemap: 1', 'T9', '1 tasks instead of 2'),
         ('on 1 node', 'on 2 node', 'T10', 'saw 2 nodes with 2 tasks on the first, not 1 with 2'),
         ('Nodemap: 11', 'Nodemap: 10', 'T10', '1 tasks on the first'),
-        ("'-n' '20'", "'-n' '10'", 'P15', "mdtest was told '-a'"),
-        (" '-n' '20'", '', 'P15', 'mdtest was told'),
+        ("'-n' '20'", "'-n' '10'", 'P15', "mdtest ran with '-a'"),
+        (" '-n' '20'", '', 'P15', 'mdtest ran with'),
         ('2 tasks, 40', '2 tasks, 20', 'P15', '2 tasks on 20 files/directories, where 2 tasks on 40'),
         ('2 tasks, 40', '1 tasks, 40', 'P15', 'with 1 tasks on 40'),
         ('files/directories', 'files', 'P15', '40 files, where'),
@@ -452,7 +452,7 @@ def test_more_seconds_than_the_launch_lived_are_refused():
     phase, at = GOOD[name]
     longest_s = max(metric.seconds for metric in measure(name).metrics)
     seen = outcome(name)._replace(processes=(ProcessTime('node1', 5.0, 5.0 + longest_s / 2, 0),))
-    with pytest.raises(EngineError, match='T1: mdtest claims .* s in a launch of .* s: a clock of its nodes is'):
+    with pytest.raises(EngineError, match='T1: mdtest reports .* s in a launch of .* s: a clock of its nodes is'):
         Mdtest().measure(phase, at, command_of(phase, at), seen)
 
 
@@ -524,8 +524,8 @@ SPREAD = point(SHARED.changed(empties_per_directory=0), 8, 4)
     ('nodemap', 'ranks', 'why'),
     [
         # By its tasks in blocks and by one in turn: what is refused is the command line of the transcript.
-        ('11000000', 2, 'P15: mdtest was told'),
-        ('10001000', 1, 'P15: mdtest was told'),
+        ('11000000', 2, 'P15: mdtest ran with'),
+        ('10001000', 1, 'P15: mdtest ran with'),
         ('11000000', 1, 'P15: mdtest shifted the ranks by 1 instead of 2'),
         ('10001000', 2, 'P15: mdtest shifted the ranks by 2 instead of 1'),
         ('10100000', 1, 'T10: .*neither in blocks nor in turn: 10100000'),

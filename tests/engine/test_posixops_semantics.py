@@ -283,11 +283,11 @@ class TestRoot:
     @pytest.mark.parametrize(
         ('names', 'why'),
         [
-            ({'geteuid': lambda: 1000}, 'it takes root, who can be two users'),
-            ({'setgroups': fails_with(errno.EPERM)}, 'root cannot be another user here (EPERM)'),
+            ({'geteuid': lambda: 1000}, 'it needs root, to act as two users'),
+            ({'setgroups': fails_with(errno.EPERM)}, 'root cannot switch to another user here (EPERM)'),
             (
                 {'geteuid': lambda: 0, 'stat': lambda path: SimpleNamespace(st_uid=65534)},
-                'root is nobody to this file',
+                'the file system takes root for nobody',
             ),
         ],
     )

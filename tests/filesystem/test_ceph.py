@@ -45,7 +45,7 @@ def test_a_layout_is_carried_in_words_and_read_back():
         ({'stripe_count': 0}, 'stripe_count: 0 is not a stripe count; write 1 to 4294967295'),
         ({'stripe_count': ALL}, 'stripe_count: -1 is not a stripe count'),
         ({'pool': 'a b'}, "pool: 'a b' cannot be a pool's name here"),
-        ({'stripe_size': '1MiB'}, 'stripe_size: there is no such key'),
+        ({'stripe_size': '1MiB'}, 'stripe_size: unknown key'),
     ],
 )
 def test_a_layout_that_no_cephfs_has_is_refused_in_words(settings, words):
@@ -65,7 +65,7 @@ def test_plain_stripes_of_a_check_are_adopted_and_nothing_else_is():
 
 def test_a_file_with_another_layout_is_a_difference_that_says_both():
     wanted = asked(CEPH.layout('c2', {'stripe_count': 2}))
-    assert difference(wanted, DEFAULT) == f'stripe_count=2 was asked for, and the file has {DEFAULT}'
+    assert difference(wanted, DEFAULT) == f'the file should have stripe_count=2, but has {DEFAULT}'
     assert difference(wanted, DEFAULT.replace('stripe_count=1', 'stripe_count=2')) is None
 
 

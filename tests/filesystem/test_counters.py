@@ -82,7 +82,7 @@ class TestBlockDevices:
     def test_a_source_that_is_no_device_has_no_counters(self, tmp_path, monkeypatch):
         monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', 'zfs', 'pool/home', 'rw'), ''))
         monkeypatch.setattr(posix, 'BLOCK_DEVICES', str(tmp_path / 'none'))
-        assert 'pool/home is no block device' in by_type('posix').meter(str(tmp_path)).why_not
+        assert 'pool/home is not a block device' in by_type('posix').meter(str(tmp_path)).why_not
 
 
 class TestNfs:
@@ -100,7 +100,7 @@ class TestNfs:
         assert meter.look(1.0)[READ] == 9000
         file.unlink()
         assert meter.look(1.0) == {}
-        assert 'no counters of /home' in by_type('nfs').meter('/home').why_not
+        assert 'no counters for /home' in by_type('nfs').meter('/home').why_not
 
 
 class TestGlusterFs:

@@ -211,4 +211,4 @@ def test_files_lie_on_the_brick_of_choice_and_the_client_shows_it(gluster_mount)
     assert [sum(sizes) for sizes in on_it] == [3, 3]
     assert {GLUSTER.granted(str(file), both).differs for file in files} == {None}
     fault = GLUSTER.layout_fault(pinned(GLUSTER, 'brick', 4), str(directory))
-    assert fault.endswith(': the client shows 4 bricks, counted from 0: none is number 4')
+    assert fault.endswith(': the client has 4 bricks, numbered from 0; there is no number 4')

@@ -82,7 +82,7 @@ def test_the_state_of_beegfs_is_that_of_the_client_that_the_mount_names(monkeypa
     mount = Mount('/mnt', 'beegfs', 'beegfs_nodev', 'rw,cfgFile=/etc/beegfs/b.conf')
     assert by_type('beegfs')._own_state('/mnt', mount)['beegfs tuneFileCacheType'] == 'native'
     unnamed = by_type('beegfs')._own_state('/mnt', mount._replace(options='rw'))
-    assert unnamed['beegfs client'] == f'unknown: 2 clients show themselves in {tmp_path}'
+    assert unnamed['beegfs client'].startswith(f'unknown: {tmp_path} has 2 clients, ')
 
 
 IN_BEEGFS_7 = '[Target ID: 5] @ beegfs-storage node_storage_3 [ID: 3]: {}\n'
@@ -255,7 +255,7 @@ def test_what_gpfs_tells_root_alone_is_not_seen_though_its_tool_exits_with_0(mon
     monkeypatch.setattr(gpfs, 'ask', lambda argv, deadline_s: refused)
     monkeypatch.setattr(gpfs, 'look', lambda path: (Mount('/gpfs', 'gpfs', 'scratch', 'rw'), ''))
     seen = by_type('gpfs').targets('/gpfs')
-    assert seen.rows == () and seen.unseen.startswith('mmlsdisk does not tell this user: ')
+    assert seen.rows == () and seen.unseen.startswith('mmlsdisk does not answer this user: ')
 
 
 LOST = 'the NFS server filer was lost'

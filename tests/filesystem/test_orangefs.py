@@ -103,7 +103,7 @@ def test_a_layout_is_set_and_proved_by_the_file(stand):
 
 
 def test_a_number_of_servers_can_be_asked_for_by_no_layout():
-    with pytest.raises(LayoutError, match='stripe_count: there is no such key'):
+    with pytest.raises(LayoutError, match='stripe_count: unknown key'):
         DRIVER.layout('few', {'stripe_count': 2})
     assert DRIVER.adopted(striped('few', 2)) is None
     assert DRIVER.adopted(striped('all', -1, 1 << 20)) == Layout('all', 'orangefs', ('S1M',), places_file=True)
@@ -112,5 +112,5 @@ def test_a_number_of_servers_can_be_asked_for_by_no_layout():
 def test_what_orangefs_cannot_show_is_unknown(stand):
     state = DRIVER.state(stand.path)
     assert (state['file system'], state['default layout']) == ('tcp://127.0.0.1:3334/trialfs', 'strip_size:65536')
-    assert 'shows how many bytes' in DRIVER.cold(stand.path).why_not and DRIVER.meter(stand.path).why_not
+    assert 'counts the bytes' in DRIVER.cold(stand.path).why_not and DRIVER.meter(stand.path).why_not
     assert 'fails I/O' in DRIVER.behaviour(stand.path).gives_up

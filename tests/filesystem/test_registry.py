@@ -31,7 +31,7 @@ class Weka(Mounted):
 
 def test_a_type_that_declares_no_kernel_types_accepts_no_directory():
     for mount in (ROOT, LUSTRE, ROOT._replace(type='wekafs'), None):
-        assert (type_fault(Weka(), mount) or '').startswith('the site says type weka, but ')
+        assert (type_fault(Weka(), mount) or '').startswith('trial.yaml says type weka, but ')
     assert Weka().tried == '' and Weka().no_layout
 
 

@@ -173,7 +173,7 @@ def test_a_brick_that_a_killed_session_leaves_dead_is_brought_back_by_clean(dist
     session.wait()
     try:
         assert 'dead' in GLUSTER.run('status', distributed.directory).stdout
-        assert site.ask('clean').stdout.startswith('the action brick on volume is not undone')
+        assert site.ask('clean').stdout.startswith('the action brick on volume is still in effect')
         undone = site.ask('clean', '--yes')
         assert 'undone: volume' in undone.stdout and not entry.exists(), undone.stdout
         assert 'dead' not in GLUSTER.run('status', distributed.directory).stdout

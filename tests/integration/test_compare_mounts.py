@@ -143,4 +143,4 @@ class TestMounts:
     def test_measured_in_turn_with_itself_it_is_neither_better_nor_worse(self, mounted):
         verdict, output = mounted('memory', 'memory')
         assert verdict in ('same', 'undecided')
-        assert 'Measured with the same' in output
+        assert 'No recorded difference' in output

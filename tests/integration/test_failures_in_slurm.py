@@ -62,7 +62,7 @@ def test_a_job_is_cancelled_and_without_accounting_it_is_not_guessed_by_whom(sit
     slurm.ask('scancel', running.measuring())
     reason = incomplete(running.ended())
     assert reason.startswith('T15: interrupted by SIGTERM; ')
-    assert 'Slurm says: cancelled, accounting does not say by whom, after ' in reason
+    assert 'Slurm says: cancelled by somebody whom accounting does not name, after ' in reason
     assert slurm.jobs() == []
 
 
@@ -234,7 +234,7 @@ def test_every_signal_is_answered_while_slurmctld_is_stopped(site, slurm):
     running = site().begin()
     running.measuring()
     slurm.signal('STOP', 'slurmctld')
-    answer = 'SIGINT: no more launches; ReFrame has 90 s to end its job, Slurm 6 min to let go of it\n'
+    answer = 'SIGINT: no more launches; ReFrame has 90 s to end its job, and Slurm 6 min to release it\n'
     for count in (1, 2, 3):
         running.process.send_signal(signal.SIGINT)
         wait_for('it is answered', lambda count=count: running.output.count(answer) == count, lambda: running.output)

@@ -126,7 +126,7 @@ def test_a_job_that_another_cluster_has_taken_is_incomplete_says_so_and_is_cance
     assert slurm.jobs() == []
 
 
-UNKNOWN_STATE = 'Slurm says that the job is EXPEDITING, a state that Seatrial does not know'
+UNKNOWN_STATE = 'Slurm reports the state EXPEDITING, which Seatrial does not know'
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_job_in_any_state_is_waited_for_until_its_limits_and_cancelled(
     settings = site.folder / 'settings.py'
     settings.write_text(SHORT_LIMITS + settings.read_text())
     why = reason(site.run())
-    assert 'it was not over when the queue_limit of trial.yaml (5 s) and its time limit (60 s) had passed; ' in why
+    assert 'it had not ended when the queue_limit of trial.yaml (5 s) and its time limit (60 s) had passed; ' in why
     assert words in why
     assert slurm.jobs() == []
 

@@ -90,10 +90,10 @@ def test_what_was_only_listed_has_left_nothing_and_variables_of_another_suite_ar
     ('words', 'sentence'),
     [
         (['--mode=acceptance'], "has the profile 'acceptance'; write one of smoke, nightly"),
-        (['-S', 'valid_systems=other'], 'does not let it be set: trial.yaml says on which partitions'),
-        (['-S', 'Files.num_nodes=4'], '-S num_nodes: Files does not let it be set: it is part of the case; choose'),
+        (['-S', 'valid_systems=other'], 'has a fixed value: trial.yaml says on which partitions'),
+        (['-S', 'Files.num_nodes=4'], '-S num_nodes: Files has a fixed value: it belongs to the case; choose'),
         (['-S', 'budget=soon'], "-S: budget: 'soon' is not a duration; write a number"),
-        (['--distribute=all'], '--distribute: a case has the nodes of trial.yaml'),
+        (['--distribute=all'], '--distribute: trial.yaml sets the nodes of a case'),
     ],
 )
 def test_what_cannot_be_set_ends_reframe_with_a_sentence(reframe, words, sentence):
@@ -243,7 +243,7 @@ def test_graylog_gets_all_metrics_of_a_case_in_one_field(sent):
 
 
 def test_a_results_database_that_is_held_is_said_and_not_waited_for(sent):
-    assert 'failed to store results in the database: another process has held' in sent[0]
+    assert 'failed to store results in the database: another process has locked' in sent[0]
 
 
 @pytest.fixture(scope='module')

@@ -103,7 +103,7 @@ def test_what_a_killed_session_leaves_is_undone_by_clean(site):
     session.wait()
     shown = site.ask('clean')
     assert shown.returncode == 13
-    assert shown.stdout.startswith('the action freeze on scratch is not undone')
+    assert shown.stdout.startswith('the action freeze on scratch is still in effect')
     assert site.run(*ASKED).returncode == 13
     undone = site.ask('clean', '--yes')
     assert 'undone: scratch' in undone.stdout and not entry.exists()

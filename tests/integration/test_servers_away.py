@@ -133,7 +133,7 @@ def test_an_nfs_server_that_a_killed_session_leaves_stopped_is_started_by_clean(
     running.process.send_signal(signal.SIGKILL)
     running.process.wait()
     assert kernels.lab('run', 'n1', '--', 'sh', '-c', RUNNING).returncode
-    assert site.clean().stdout.startswith('the action away on storage is not undone')
+    assert site.clean().stdout.startswith('the action away on storage is still in effect')
     undone = site.clean('--yes')
     kernels.run('ctl', 'scancel', '--user=root')
     assert 'undone: storage' in undone.stdout and not site.journal.exists(), undone.stdout + undone.stderr

@@ -352,7 +352,11 @@ LAYOUTS = Shape(('write', 'read'), 'layout', ('default', 'c1'))
         (replace(STEP, times=1.0), SIZES, 'a change point lies between first and last'),
         (replace(STEP, over='tree'), NAMED, "the points of the axis 'tree' have no sizes"),
         (Plateaus(metric='stat', **SOURCE), SIZES, "there is no metric 'stat' in ['write', 'read']"),
-        (CurveRatio(metric='read', than='stat', **SOURCE), SIZES, "there is no metric 'stat' in ['write', 'read']"),
+        (
+            CurveRatio(metric='read', than='stat', **SOURCE),
+            SIZES,
+            "there is no metric 'stat' in ['write', 'read']",
+        ),
         (CurveRatio(metric='read', **SOURCE), SIZES, "there is no metric '' in ['write', 'read']"),
         (CurveRatio(metric='file_create', than='stat', **SOURCE), NAMED, "there is no metric 'stat' in"),
         (PointRatio(at='private', than='shared', metric='read', **SOURCE), NAMED, "there is no metric 'read' in"),

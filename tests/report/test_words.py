@@ -183,7 +183,7 @@ def test_a_session_that_is_not_whole_says_so_in_every_form(make):
     plan = make.plan()
     case = measured(make, plan)
     session = make.session(case, left_out=LEFT_OUT)
-    assert words.verdict_sentence(session.result).endswith('parts are missing, so nothing is accepted.')
+    assert words.verdict_sentence(session.result).endswith('incomplete, so nothing is accepted.')
     for form in (page, markdown, junit):
         assert LEFT_OUT[0] in form(session) and LEFT_OUT[0] not in form(make.session(case))
     suite = ElementTree.fromstring(junit(session)).find('testsuite')
@@ -248,7 +248,9 @@ def test_of_an_engine_that_was_skipped_for_many_reasons_the_first_is_told(make):
     ]
 
 
-@pytest.mark.parametrize(('tried', 'text'), [('', 'untried: nobody has measured a posix'), ('ext4', '')])
+@pytest.mark.parametrize(
+    ('tried', 'text'), [('', 'untried: this driver has never been run on a real posix'), ('ext4', '')]
+)
 def test_a_driver_that_nobody_has_tried_is_named(make, tried, text):
     assert words.untried(make.plan(tried=tried).target).startswith(text) and bool(text) != bool(tried)
 

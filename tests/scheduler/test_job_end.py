@@ -33,7 +33,7 @@ STATES = {
     'preempted by another job after 7 s': JobState('PREEMPTED', elapsed_s=7),
     'Slurm does not know the job': JobState(NO_SUCH_JOB),
     'Slurm does not answer: it sleeps': JobState(SILENT, reason='it sleeps'),
-    'what Slurm says of the job cannot be read': JobState(UNKNOWN),
+    "Slurm's answer about the job cannot be parsed": JobState(UNKNOWN),
 }
 PLAN = plan_of()
 NO_PATIENCE = Patience(0.0, 0.0)

@@ -75,11 +75,11 @@ ENDED = {
     'controller-stopped-end': 'completed with exit code 0 after N s',
     'exit-3-end': 'failed with exit code 3 after N s',
     'step-exit-3-end': 'failed with exit code 3 after N s',
-    'step-segfault-end': 'failed with exit code 139, as after signal 11 (SIGSEGV) after N s',
+    'step-segfault-end': 'failed with exit code 139, which usually means signal 11 (SIGSEGV) after N s',
     'segfault-end': 'died of signal 11 (SIGSEGV) after N s',
     'killed-script-end': 'died of signal 9 (SIGKILL) after N s',
-    'no-output-folder-end': 'failed to launch (0:53), as a job does whose output file or folder cannot be opened',
-    'no-work-folder-end': 'failed to launch (0:53), as a job does whose output file or folder cannot be opened',
+    'no-output-folder-end': 'failed to launch (0:53): most likely its output file or folder cannot be opened',
+    'no-work-folder-end': 'failed to launch (0:53): most likely its output file or folder cannot be opened',
     'out-of-memory-end': 'ran out of memory after N s',
     'step-out-of-memory-end': 'ran out of memory after N s',
     'time-limit-end': 'timed out after N s, its time limit was 60 s',
@@ -101,15 +101,15 @@ ENDED = {
 }
 ACCOUNTED = {
     'completed-soon': 'completed with exit code 0 after N s',
-    'exit-3-end': 'failed with exit code 3 or 131 (sacct keeps seven bits of it) after N s',
-    'step-segfault-end': 'failed with exit code 11 or 139 (sacct keeps seven bits of it) after N s',
+    'exit-3-end': 'failed with exit code 3 or 131 (sacct keeps only seven bits) after N s',
+    'step-segfault-end': 'failed with exit code 11 or 139 (sacct keeps only seven bits) after N s',
     'segfault-end': 'died of signal 11 (SIGSEGV) after N s',
     'scancel-end': 'cancelled by alice after N s',
     'scancel-pending-end': 'cancelled by alice while it waited: held by its user',
     'drained-nodelist-cancelled-end': 'cancelled by root while it waited: nodes that it needs are not available',
     'licence-cancelled-end': 'cancelled by root while it waited: Slurm gives no reason',
     'node-down-requeued-end': 'cancelled by root while it waited: its begin time had not come',
-    'node-down-end': 'a node failed after N s, which one of n[1-2] is not said',
+    'node-down-end': 'a node failed after N s; Slurm does not say which of n[1-2]',
     'begin': 'not running: its begin time had not come; it still waits',
     'held': 'Slurm does not know the job',
     'unknown': 'Slurm does not know the job',
@@ -206,8 +206,8 @@ def test_an_error_of_scontrol_has_its_sentence(name):
 
 
 def test_who_cancelled_a_job_is_not_guessed_without_accounting():
-    assert untimed(scontrol('scancel-end')) == 'cancelled, accounting does not say by whom, after N s'
-    assert sentence(scontrol('begin-cancelled-end')).endswith('; cancelled, accounting does not say by whom')
+    assert untimed(scontrol('scancel-end')) == 'cancelled by somebody whom accounting does not name, after N s'
+    assert sentence(scontrol('begin-cancelled-end')).endswith('; cancelled by somebody whom accounting does not name')
 
 
 @pytest.mark.parametrize('name', ['node-down-end', 'scancel-end', 'begin'])
@@ -223,7 +223,7 @@ def test_cut_short_inside_a_line_nothing_false_is_read(name):
 @pytest.mark.parametrize('text', ['', '\n', 'a\n', '|\n|\n', 'JobId=1\n JobState=SOMETHING_NEW\n', '\0\n'])
 def test_anything_else_is_unknown(text):
     assert of_scontrol(text) == of_sacct(text, '1') == job_state.UNREADABLE
-    assert sentence(of_scontrol(text)) == 'what Slurm says of the job cannot be read'
+    assert sentence(of_scontrol(text)) == "Slurm's answer about the job cannot be parsed"
 
 
 def test_a_jobs_name_is_not_taken_for_its_state():
@@ -238,7 +238,7 @@ NEW = JobState(UNKNOWN, reason='EXPEDITING')
 def test_a_state_that_slurm_may_add_is_unknown_and_named():
     assert of_scontrol(said('exit-3-end-scontrol').replace('=FAILED', '=EXPEDITING')) == NEW
     assert of_sacct(said('exit-3-end-sacct').replace('|FAILED|', '|EXPEDITING|'), '2') == NEW
-    assert sentence(NEW) == 'Slurm says that the job is EXPEDITING, a state that Seatrial does not know'
+    assert sentence(NEW) == 'Slurm reports the state EXPEDITING, which Seatrial does not know'
 
 
 def test_a_new_state_counts_unless_accounting_knows_the_end():
@@ -313,7 +313,7 @@ HANGS, HANGS_AND_SAYS_WHY = Answer('', None), Answer('', None, said('munge-dead-
         ({'scontrol': HANGS_AND_SAYS_WHY, 'sacct': HANGS_AND_SAYS_WHY}, AWAY['munge-dead']),
         (
             {'scontrol': Answer(said('scancel-end-scontrol'), 0)},  # without sacct it is enough
-            'cancelled, accounting does not say by whom, after N s',
+            'cancelled by somebody whom accounting does not name, after N s',
         ),
     ],
     ids=['no Slurm', 'it hangs', 'it hangs and has said why', 'no sacct'],

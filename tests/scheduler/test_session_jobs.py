@@ -166,7 +166,7 @@ def test_a_slurm_that_stays_away_is_said(queue, session, screen, monkeypatch):
     monkeypatch.setattr(session_jobs, 'ASK_S', 0.0)
     queue.answers = [QueueError('it sleeps')]
     session_jobs.cancel_all(screen, session.site, session.id)
-    assert screen.export_text() == 'whether jobs are left is not known: it sleeps; later `seatrial clean`\n'
+    assert screen.export_text() == 'jobs may still be running: it sleeps; later run `seatrial clean`\n'
 
 
 def test_a_job_that_does_not_end_is_named(queue, session, screen, monkeypatch):

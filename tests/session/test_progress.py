@@ -170,7 +170,7 @@ def test_once_all_cases_have_ended_it_is_said_what_is_still_waited_for(followed)
     with Progress(screen, followed(0)) as progress:
         progress.look()
         progress._live.refresh()
-    assert 'all cases have ended; ReFrame may take 5 min to end too' in screen.file.getvalue()
+    assert 'all cases have ended; waiting up to 5 min for ReFrame to end' in screen.file.getvalue()
 
 
 @pytest.mark.parametrize(('plan', 'launches'), [(BOTH, 4), (plan_of(), 4)])

@@ -100,13 +100,13 @@ def test_numbers_of_criteria_are_text(load):
         (('nodes: 200', 'nodes: 0'), 'criteria[0].nodes', 'not a node count'),
         (('    nodes: 200\n', ''), 'criteria[0].nodes', 'is missing'),
         (('    metric: write bandwidth\n', ''), 'criteria[0].metric', 'is missing'),
-        (('transfer_size: 1MiB', 'transfer_size:'), 'criteria[0].workload.transfer_size', 'nothing stands here'),
+        (('transfer_size: 1MiB', 'transfer_size:'), 'criteria[0].workload.transfer_size', 'the key has no value'),
         (('file per process', 'file per proces'), 'criteria[0].workload.access', "did you mean 'file per process'?"),
         (('allocations: 3', 'statistic: p99'), 'criteria[0].statistic', 'write one of mean, median'),
         (('allocations: 3', 'milestone: M9'), 'criteria[0].milestone', 'write M1'),
-        (('allocations: 3', 'at_most: 5 GB/s'), 'criteria[0]', 'are both written'),
+        (('allocations: 3', 'at_most: 5 GB/s'), 'criteria[0]', 'are both set'),
         (('at_least: 500 GB/s', 'engine: fio'), 'criteria[0].at_least', 'is missing'),
-        (('500 GB/s\n', '70 % of 4.2.9\n'), 'criteria[0].at_least', 'number of no criterion'),
+        (('500 GB/s\n', '70 % of 4.2.9\n'), 'criteria[0].at_least', 'is not a criterion'),
         (('500 GB/s\n', '70 % of 4.2.1\n'), 'criteria[0].at_least', 'percentage of itself'),
         (('500 GB/s\n', '70 GB/s of 4.2.1\n'), 'criteria[0].at_least', 'write 70 % of 4.2.1'),
         (
@@ -115,9 +115,9 @@ def test_numbers_of_criteria_are_text(load):
             'write it as in 0-10 %',
         ),
         (('allocations: 3', 'conditions: {fullness: 8}'), 'criteria[0].conditions.fullness', 'write it as in 0-10 %'),
-        (('allocations: 3', 'conditions: {bytes: 2}'), 'criteria[0].conditions.bytes', 'write it as in 2x memory'),
+        (('allocations: 3', 'conditions: {bytes: 2}'), 'criteria[0].conditions.bytes', 'write 2x memory'),
         (('allocations: 3', 'conditions: {exclusive: maybe}'), 'criteria[0].conditions.exclusive', 'true nor false'),
-        (('allocations: 3', 'repetitions: 3'), 'criteria[0].repetitions', 'no such key'),
+        (('allocations: 3', 'repetitions: 3'), 'criteria[0].repetitions', 'unknown key'),
     ],
 )
 def test_a_wrong_criterion_is_refused_at_its_place(problems, change, place, words):

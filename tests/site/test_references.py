@@ -120,44 +120,44 @@ def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
     ('old', 'new', 'problem'),
     [
         # names
-        ('\nSharedFile:', '\nShardFile:', "'ShardFile' is the class name of no check; did you mean 'SharedFile'?"),
-        ('  nightly:\n', '  nightky:\n', "'nightky' is no profile that is judged here; did you mean 'nightly'?"),
-        ('  nightly:\n', '  smoke:\n', "'smoke' is no profile that is judged here; write one of nightly, acceptance"),
+        ('\nSharedFile:', '\nShardFile:', "'ShardFile' is not the class name of a check; did you mean 'SharedFile'?"),
+        ('  nightly:\n', '  nightky:\n', "'nightky' is not a profile that is judged here; did you mean 'nightly'?"),
+        ('  nightly:\n', '  smoke:\n', "'smoke' is not a profile that is judged here; write one of nightly, a"),
         ('  nightly:\n', '  paper:\n', 'SharedFile.paper: no trial of the profile paper has this check; add one'),
-        ('lab:io:', 'lab:oi:', "'lab:oi' is no partition that is judged here; did you mean 'lab:io'?"),
-        ('scratch:', 'home:', "'home' is no file system that is judged here; write scratch"),
-        ('default:', 'wdie:', "'wdie' is no layout that is judged here; did you mean 'wide'?"),
-        ('          1:', '          2:', '2 is no node count that is judged here; write one of 1, 16'),
-        ('read@1MiB', 'read@2MiB', "'read@2MiB' is no metric that is judged here; did you mean"),
-        ('read@1MiB', "'.*'", "'.*' is no metric that is judged here; write one of write@1MiB"),
-        ('scratch:', "'.*':", "'.*' is no file system that is judged here; write scratch"),
-        ('          1:', "          '1':", "'1' is text, which ReFrame does not find; write 1, 16"),
-        ('          1:', '          01:', "line 12: '01' is no name and no whole number to ReFrame; put"),
-        ('          1:', '          yes:', "'yes' is no name and no whole number to ReFrame"),
-        ('          1:', '          1:00:', "'1:00' is no name and no whole number to ReFrame"),
+        ('lab:io:', 'lab:oi:', "'lab:oi' is not a partition that is judged here; did you mean 'lab:io'?"),
+        ('scratch:', 'home:', "'home' is not a file system that is judged here; write scratch"),
+        ('default:', 'wdie:', "'wdie' is not a layout that is judged here; did you mean 'wide'?"),
+        ('          1:', '          2:', '2 is not a node count that is judged here; write one of 1, 16'),
+        ('read@1MiB', 'read@2MiB', "'read@2MiB' is not a metric that is judged here; did you mean"),
+        ('read@1MiB', "'.*'", "'.*' is not a metric that is judged here; write one of write@1MiB"),
+        ('scratch:', "'.*':", "'.*' is not a file system that is judged here; write scratch"),
+        ('          1:', "          '1':", "'1' is text, but ReFrame looks for a number; write 1, 16"),
+        ('          1:', '          01:', "line 12: '01' is neither a name nor a whole number to ReFrame; put"),
+        ('          1:', '          yes:', "'yes' is neither a name nor a whole number to ReFrame"),
+        ('          1:', '          1:00:', "'1:00' is neither a name nor a whole number to ReFrame"),
         # the index
-        ('[profile, $partition, file_system, layout, num_nodes]', '[num_nodes]', '$index: is another one than'),
-        ('  $index: [profile, $partition, file_system, layout, num_nodes]\n', '', '$index: is another one than'),
+        ('[profile, $partition, file_system, layout, num_nodes]', '[num_nodes]', '$index: has other levels than'),
+        ('  $index: [profile, $partition, file_system, layout, num_nodes]\n', '', '$index: has other levels than'),
         # the parts of a reference
-        ('100.0,', '0.0,', '0 is no reference; write a number above 0: 1000.0'),
-        ('100.0,', 'fast,', "'fast' is no reference"),
-        ('100.0,', "'100.0',", "'100.0' is no reference"),
-        ('100.0,', '1e3,', "'1e3' is no reference"),
-        ('100.0,', '$xfail,', "'$xfail' is no reference"),
+        ('100.0,', '0.0,', '0 is not a reference; write a number above 0: 1000.0'),
+        ('100.0,', 'fast,', "'fast' is not a reference"),
+        ('100.0,', "'100.0',", "'100.0' is not a reference"),
+        ('100.0,', '1e3,', "'1e3' is not a reference"),
+        ('100.0,', '$xfail,', "'$xfail' is not a reference"),
         ('100.0,', '.inf,', "'.inf' is another number to ReFrame, or none; write plain digits: 1000.0"),
         ('100.0,', '.nan,', "'.nan' is another number to ReFrame, or none"),
         ('100.0,', '1:40.0,', "'1:40.0' is another number to ReFrame, or none"),
         ('100.0,', '1.0e+999,', "'1.0e+999' is another number to ReFrame, or none"),
-        ('-0.1,', '0.1,', '0.1 is no lowest fraction; write -0.1 for 10 % less'),
-        ('-0.1,', '-1,', '-1 is no lowest fraction'),
-        ('0.2, MiB/s]}', '-0.2, MiB/s]}', '-0.2 is no highest fraction; write 0.1 for 10 % more, or null'),
-        ('-0.1, 0.3,', 'null, null,', 'nothing can fail it: write -0.1'),
-        ('-0.1, 0.3,', 'null, 0.1,', 'nothing can be too slow; write -0.1 for at most 10 % less'),
+        ('-0.1,', '0.1,', '0.1 is not a lowest fraction; write -0.1 for 10 % less'),
+        ('-0.1,', '-1,', '-1 is not a lowest fraction'),
+        ('0.2, MiB/s]}', '-0.2, MiB/s]}', '-0.2 is not a highest fraction; write 0.1 for 10 % more, or null'),
+        ('-0.1, 0.3,', 'null, null,', 'no figure can fail it; write -0.1'),
+        ('-0.1, 0.3,', 'null, 0.1,', 'no figure can be too low; write -0.1 for at most 10 % less'),
         ('engine: ior}', 'tasks: 0}', "0 is not a number of tasks; write a whole number from 1"),
-        ('engine: ior}', 'clients: 8}', "there is no such key; write one of origin, date, engine, tasks, statistic"),
+        ('engine: ior}', 'clients: 8}', "unknown key; write one of origin, date, engine, tasks, statistic"),
         ('engine: ior}', 'statistic: p1}', "'p1' is not a statistic; did you mean 'p10'?"),
         ('engine: ior}', 'statistic: [p10]}', "is not a statistic; write one of mean, median, p10, minimum"),
-        ('-0.1, 0.3,', '0, 0.3,', '0 is no lowest fraction; write -0.1 for 10 % less'),
+        ('-0.1, 0.3,', '0, 0.3,', '0 is not a lowest fraction; write -0.1 for 10 % less'),
         ('-0.1, 0.3,', '-0.1, null,', 'a baseline needs the highest fraction too; write 0.3 for at most 30 % more'),
         ('100.0, -0.1', '1.0e+17, -0.1', '1e+17 MiB/s is more than any file system has; correct number or unit'),
         ('MiB/s', 'MBs', "'MBs' is not a unit of the metric; write MiB/s, GB/s or another one"),
@@ -169,25 +169,25 @@ def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
         ('[100.0, -0.1, 0.3, MiB/s]', '100.0', "'100.0' where 4 are expected"),
         ('[100.0, -0.1, 0.3, MiB/s]', '{a: 1}', 'a mapping where 4 are expected'),
         # their origin
-        ('origin: baseline', 'origin: guess', "SharedFile.nightly.origin: 'guess' is no origin; write baseline"),
-        ('origin: baseline', 'origin: contract', 'SharedFile.nightly.origin: what was agreed does not stand here'),
+        ('origin: baseline', 'origin: guess', "SharedFile.nightly.origin: 'guess' is not an origin; write baseline"),
+        ('origin: baseline', 'origin: contract', 'nightly.origin: what was agreed belongs in another file'),
         ('origin: baseline, ', '', '$seatrial.SharedFile.nightly.origin: is missing; write origin: baseline'),
         (', date: 2026-11-20', '', '$seatrial.SharedFile.nightly.date: is missing; write date: 2026-11-20'),
         ('date: 2026-11-20', 'date: 20.11.2026', "'20.11.2026' is not a date; write year, month and day: 2026-11-20"),
         ('date: 2026-11-20', 'date: 2026-02-30', "line 4: '2026-02-30' is not a date"),
         ('date: 2026-11-20', 'date: 2026-11-20 10:00:00', 'is not a date'),
         ('engine: ior', 'engine: iro', "'iro' is not an engine; did you mean 'ior'?"),
-        ('{origin: baseline, date: \'2026-06-30\'}', 'baseline', "'baseline' stands where a mapping is expected"),
-        ('    acceptance: {', '    paper: {', '$seatrial.SharedFile.paper: speaks of references that are not there'),
+        ('{origin: baseline, date: \'2026-06-30\'}', 'baseline', "expected a mapping, found 'baseline'"),
+        ('    acceptance: {', '    paper: {', 'SharedFile.paper: is the origin of references that do not exist'),
         ('    acceptance: {', '    paper: {', 'the references of SharedFile.acceptance have no origin; write {'),
         ('  SharedFile:\n', '  Shared:\n', '$seatrial.SharedFile.nightly: the references of SharedFile'),
         # the file
-        ('$seatrial:', 'seatrial:', "'seatrial' is the class name of no check"),
-        ('\nSharedFile:', '\nSharedFile:\n  nightly: {}\nSharedFile:', 'SharedFile: stands twice, in lines 6 and 8'),
-        ('write@1MiB:', 'read@1MiB:', 'read@1MiB: stands twice, in lines 12 and 12; keep one'),
+        ('$seatrial:', 'seatrial:', "'seatrial' is not the class name of a check"),
+        ('\nSharedFile:', '\nSharedFile:\n  nightly: {}\nSharedFile:', 'File: is given twice, in lines 6 and 8'),
+        ('write@1MiB:', 'read@1MiB:', 'read@1MiB: is given twice, in lines 12 and 12; keep one'),
         ('  acceptance:\n    lab', '  <<: *x\n  acceptance:\n    lab', 'found undefined alias'),
         ('lab:io:', '? [lab]\n    :', 'a key that is a list or a mapping'),
-        ('100.0,', '!!float 1,', "the tag '!!float' in line 12 has no meaning here; take it out"),
+        ('100.0,', '!!float 1,', "the tag '!!float' in line 12 is not supported; remove it"),
         ('100.0,', '=,', "'=' has a meaning of its own in YAML; put it in quotes"),
         ('[profile,', '[<<,', "'<<' has a meaning of its own in YAML; put it in quotes"),
     ],
@@ -270,10 +270,10 @@ def test_a_unit_of_another_dimension_is_refused_with_the_right_ones(read, metric
 @pytest.mark.parametrize(
     ('bounds', 'words'),
     [
-        ('-0.1, null', '[2]: nothing can be too long; write 0.1 for at most 10 % more'),
-        ('null, null', ': nothing can fail it: write 0.1 for at most 10 % more'),
-        ('0, 0.1', '[1]: 0 is no lowest fraction; write -0.1 for 10 % less'),
-        ('null, -0.1', '[2]: -0.1 is no highest fraction; write 0.1 for 10 % more, or null'),
+        ('-0.1, null', '[2]: no figure can be too high; write 0.1 for at most 10 % more'),
+        ('null, null', ': no figure can fail it; write 0.1 for at most 10 % more'),
+        ('0, 0.1', '[1]: 0 is not a lowest fraction; write -0.1 for 10 % less'),
+        ('null, -0.1', '[2]: -0.1 is not a highest fraction; write 0.1 for 10 % more, or null'),
     ],
 )
 def test_where_lower_is_better_the_upper_bound_is_needed(read, bounds, words):
@@ -310,12 +310,12 @@ def test_a_check_that_no_trial_measures_can_have_no_references(problems_of):
 def test_checks_that_are_not_loaded_are_skipped_where_not_all_are(read):
     text = FILE.replace('SharedFile', 'Elsewhere')
     assert read(text, complete=False) == {}
-    with pytest.raises(SiteError, match='class name of no check'):
+    with pytest.raises(SiteError, match='class name of a check'):
         read(text)
 
 
 def test_a_misspelt_key_is_refused_even_where_not_all_checks_are_loaded(read):
-    with pytest.raises(SiteError, match=r"'\$seatrail' is the class name of no check"):
+    with pytest.raises(SiteError, match=r"'\$seatrail' is not the class name of a check"):
         read(FILE.replace('$seatrial', '$seatrail'), complete=False)
 
 
@@ -428,4 +428,4 @@ def test_a_profile_that_no_trial_has_for_a_check_hides_no_other_problem(read):
         read(FILE.replace('  nightly:', '  paper:').replace('2000.0', '-5'))
     problems = caught.value.problems
     assert [line for line in problems if 'SharedFile.paper: no trial of the profile paper' in line]
-    assert [line for line in problems if 'SharedFile.acceptance.' in line and '-5 is no reference' in line]
+    assert [line for line in problems if 'SharedFile.acceptance.' in line and '-5 is not a reference' in line]

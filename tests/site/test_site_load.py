@@ -15,7 +15,7 @@ Problems = Callable[[str, str], tuple[str, ...]]
 ONE_PROBLEM = [
     ('version: 1', 'version: 2', 'version: 2 is not a version that this Seatrial reads; write 1'),
     ('version: 1', 'version: true', 'version: true is not a version that this Seatrial reads; write 1'),
-    ('version: 1', 'version: 1\nvesion: 1', "vesion: there is no such key; did you mean 'version'?"),
+    ('version: 1', 'version: 1\nvesion: 1', "vesion: unknown key; did you mean 'version'?"),
     ('version: 1\n', '', 'version: is missing; write version: 1'),
     ('state: state\n', '', 'state: is missing; write state: /home/hpc/seatrial'),
     ('state: state', 'state: ~/state', "state: '~/state': ~ and $ are not expanded; write the path in full"),
@@ -24,10 +24,10 @@ ONE_PROBLEM = [
     ('state: state', 'state: .inf', "state: '.inf' looks like"),
     ('state: state', 'state: 1e9', "state: '1e9' looks like"),
     ('state: state', 'state: "a\\nb"', r"state: 'a\nb' is not a line of text"),
-    ('state:', 'engines: fio\nstate:', "engines: 'fio' stands where a list is expected"),
+    ('state:', 'engines: fio\nstate:', "engines: expected a list of values, found 'fio'"),
     ('state:', 'engines: [iro]\nstate:', "engines[0].name: 'iro' is not an engine; did you mean 'ior'?"),
-    ('state:', 'engines: [fio, {name: fio}]\nstate:', "engines[1]: 'fio' stands twice; keep one"),
-    ('state:', 'engines: [7]\nstate:', 'engines[0]: 7 stands where a mapping is expected; write {name: ior}'),
+    ('state:', 'engines: [fio, {name: fio}]\nstate:', "engines[1]: 'fio' is listed twice; keep one"),
+    ('state:', 'engines: [7]\nstate:', 'engines[0]: expected a mapping, found 7; write {name: ior}'),
     ('state:', 'engines: [{name: ior, program: bin/ior}]\nstate:', "engines[0].program: 'bin/ior' is a relative"),
     ('type: lustre', 'type: lustr', "scratch.type: 'lustr' is not a file system type; did you mean 'lustre'?"),
     ('type: lustre', 'type: [lustre]', 'scratch.type: a list is not a file system type'),
@@ -37,8 +37,8 @@ ONE_PROBLEM = [
     ('  home:', '  on:', "file_systems.on: 'on' cannot be a name"),
     ('  home:', '  ' + 'x' * 41 + ':', "x' cannot be a name"),
     ('    limits: {bytes: 4GiB, inodes: 1000}\n', '', 'limits: is missing'),
-    ('    limits: {bytes: 4GiB', '    limits: {byte: 4GiB, bytes: 4GiB', 'byte: there is no such key'),
-    ('{bytes: 4GiB, inodes: 1000}', '4GiB', "limits: '4GiB' stands where a mapping is expected"),
+    ('    limits: {bytes: 4GiB', '    limits: {byte: 4GiB, bytes: 4GiB', 'byte: unknown key'),
+    ('{bytes: 4GiB, inodes: 1000}', '4GiB', "limits: expected a mapping, found '4GiB'"),
     (
         '4GiB',
         '4KB',
@@ -62,25 +62,33 @@ ONE_PROBLEM = [
     (
         'state: state',
         'state: /scratch/trials/state',
-        'lies on this file system, whose hang would take the records with it',
+        'lies on this file system; if that hangs, the records are lost too',
     ),
-    ('wide:', 'default:', "layouts.default: 'default' is always there and asks for nothing; choose another name"),
-    ('{stripe_count: -1, stripe_size: 1MiB}', '{}', "layouts.wide: asks for nothing; take it out and use 'default'"),
-    ('type: lustre', 'type: gpfs', 'layouts.wide: no layout can be set on gpfs; take it out'),
-    ('stripe_count: -1', 'stripecount: -1', "layouts.wide.stripecount: there is no such key; did you mean 'stripe_"),
-    ('limits:', 'bricks: 2\n    limits:', 'bricks: on lustre files cannot be put on bricks of choice; take it out'),
-    ('type: lustre', 'type: lustre\n    osts: 0', 'osts: 0 does not tell the targets; write how many there are'),
-    ('type: lustre', 'type: lustre\n    osts: [1, 1]', 'osts: 1 stands twice in the list; keep one'),
+    (
+        'wide:',
+        'default:',
+        "layouts.default: 'default' is the name of the layout that exists everywhere; choose another name",
+    ),
+    ('{stripe_count: -1, stripe_size: 1MiB}', '{}', "layouts.wide: changes nothing; remove it and use 'default'"),
+    ('type: lustre', 'type: gpfs', 'layouts.wide: no layout can be set on gpfs; remove it'),
+    ('stripe_count: -1', 'stripecount: -1', "layouts.wide.stripecount: unknown key; did you mean 'stripe_"),
+    ('limits:', 'bricks: 2\n    limits:', 'bricks: lustre cannot place files on chosen bricks; remove it'),
+    (
+        'type: lustre',
+        'type: lustre\n    osts: 0',
+        'osts: 0 is neither a number of targets nor a list; write how many there are',
+    ),
+    ('type: lustre', 'type: lustre\n    osts: [1, 1]', 'osts: 1 is listed twice; keep one'),
     ('type: lustre', 'type: lustre\n    mdts: [0, -1]', 'mdts: -1 is not the number of a target'),
-    ('type: lustre', 'type: lustre\n    osts: true', 'osts: true does not tell the targets'),
+    ('type: lustre', 'type: lustre\n    osts: true', 'osts: true is neither a number of targets nor a list'),
     ('  lab:login:', '  login:', "partitions.login: 'login' is not a partition; write ReFrame's system:partition"),
     ('  lab:login:', '  lab:login:x:', "'lab:login:x' is not a partition"),
-    ('  lab:login:', '  lab:logn:', 'partitions.lab:logn: settings.py describes no such partition'),
+    ('  lab:login:', '  lab:logn:', 'partitions.lab:logn: settings.py has no such partition'),
     ('launcher: srun', 'launcher: mpirun', "launcher.kind: 'mpirun' is not a launcher"),
     ('tasks_per_node: 4', 'tasks_per_node: 2000000', 'tasks_per_node: 2000000 is too large for a number of tasks'),
-    ('trials:\n', 'trials: []\nx:\n', 'trials: an empty list stands where a list is expected'),
+    ('trials:\n', 'trials: []\nx:\n', 'trials: expected a list of values, found an empty list'),
     ('[access]', '[a-b]', "trials[0].checks[0]: 'a-b' is not a check"),
-    ('[access]', '[access, access]', "trials[0].checks: 'access' stands twice in the list; keep one"),
+    ('[access]', '[access, access]', "trials[0].checks: 'access' is listed twice; keep one"),
     ('[lab:io]', '[lab:oi]', "trials[0].partitions[0]: 'lab:oi' is not a partition of this file"),
     ('[scratch]', '[scrach]', "file_systems[0]: 'scrach' is not a file system of this file; did you mean 'scratch'?"),
     ('[1, 2]', '[1, -2]', 'trials[0].nodes[1]: -2 is not a node count; write a whole number from 1'),
@@ -97,15 +105,19 @@ ONE_PROBLEM = [
         "state: x\nactions: {a: {start: ['{value}'], undo: [u], check: [c], file_systems: [scratch]}}",
         'actions.a',
     ),
-    ('[1, 2]', '[1, 2]\n    enforce: [{F1: wide}]', "'wide' is no limit of 'F1'; write a number above 0, as in {FN"),
-    ('[1, 2]', '[1, 2]\n    enforce: [{F1: 0}]', "0 is no limit of 'F1'"),
+    (
+        '[1, 2]',
+        '[1, 2]\n    enforce: [{F1: wide}]',
+        "'wide' is not a limit of 'F1'; write a number above 0: {FN",
+    ),
+    ('[1, 2]', '[1, 2]\n    enforce: [{F1: 0}]', "0 is not a limit of 'F1'"),
     ('[1, 2]', '[1, 2]\n    enforce: [{F1: 1.5, F2: 2}]', 'is not a line of text'),
-    ('[1, 2]', '[1, 2]\n    enforce: [F1, {F1: 1.5}]', "'F1' stands twice in the list; keep one"),
-    ('node: 4}', "node: 4, groups: {a: 'n[1-2]'}}", 'a single group has none to be compared with'),
-    ('node: 4}', "node: 4, groups: {a: 'n[1-2', b: n3}}", "'n[1-2' is no list of nodes; write it as Slurm does"),
-    ('node: 4}', "node: 4, groups: {a: '', b: n3}}", "'' is no list of nodes"),
-    ('node: 4}', "node: 4, groups: {a: 'n1;rm', b: n3}}", 'is no list of nodes'),
-    ('node: 4}', "node: 4, groups: {a: 'n[1-3]', b: n3}}", 'n3 stands in a and again in b; keep one'),
+    ('[1, 2]', '[1, 2]\n    enforce: [F1, {F1: 1.5}]', "'F1' is listed twice; keep one"),
+    ('node: 4}', "node: 4, groups: {a: 'n[1-2]'}}", 'a single group cannot be compared'),
+    ('node: 4}', "node: 4, groups: {a: 'n[1-2', b: n3}}", "'n[1-2' is not a list of nodes; write it as Slurm does"),
+    ('node: 4}', "node: 4, groups: {a: '', b: n3}}", "'' is not a list of nodes"),
+    ('node: 4}', "node: 4, groups: {a: 'n1;rm', b: n3}}", 'is not a list of nodes'),
+    ('node: 4}', "node: 4, groups: {a: 'n[1-3]', b: n3}}", 'n3 is in a and in b; keep one'),
     *(
         ('{launcher: srun,', f'{{darshan: {path}, launcher: srun,', 'partitions.lab:io.darshan: ')
         for path in ('~/libdarshan.so', '$DARSHAN/lib.so', "''", '3', '[]')
@@ -114,12 +126,12 @@ ONE_PROBLEM = [
         ('limits:', f'devices: [{path!r}]\n    limits:', 'is not a device; write a path without colon, as in /dev/')
         for path in ('sdb', '/srv/disk.img', '/dev/../srv/disk.img', '/dev/disk/by-path/pci-0000:00', '/dev/')
     ),
-    ('    nodes:', '    fullness: 70\n    nodes:', '70 is no fullness of a file system; write 1% to 90%'),
-    ('    nodes:', '    fullness: 91%\n    nodes:', "'91%' is no fullness of a file system"),
+    ('    nodes:', '    fullness: 70\n    nodes:', '70 is not a fullness of a file system; write 1% to 90%'),
+    ('    nodes:', '    fullness: 91%\n    nodes:', "'91%' is not a fullness of a file system"),
     ('    nodes:', '    budget: 0\n    nodes:', 'trials[0].budget: 0 is not a duration here; write 1s to 720h'),
     ('    nodes:', '    max_tasks: 1\n    nodes:', 'max_tasks: 1 tasks are fewer than the 2 nodes; write at least 2'),
-    ('    nodes:', '    tasks_per_node: 5\n    nodes:', "trials[0].tasks_per_node: 5 are more than 'lab:io' has"),
-    ('    nodes:', '    bytes_per_client: 1MiB\n    nodes:', "there is no such key; did you mean 'bytes_per_task'?"),
+    ('    nodes:', '    tasks_per_node: 5\n    nodes:', "trials[0].tasks_per_node: 5 is more than 'lab:io' has"),
+    ('    nodes:', '    bytes_per_client: 1MiB\n    nodes:', "unknown key; did you mean 'bytes_per_task'?"),
     ('partitions: [lab:io]', 'partitions: [lab:login]', "the launcher of 'lab:login' is local and reaches one node"),
 ]
 
@@ -148,17 +160,17 @@ def test_of_another_version_nothing_else_is_said(problems_with: Problems) -> Non
 @pytest.mark.parametrize('text', ['[]', 'a', '7', '"x"'])
 def test_a_file_that_is_no_mapping_is_told_how_to_begin(folder: Path, text: str) -> None:
     (folder / 'trial.yaml').write_text(text)
-    with pytest.raises(SiteError, match='stands where the keys of a site are expected; begin with version: 1'):
+    with pytest.raises(SiteError, match='expected the keys of a site, found .*; begin with version: 1'):
         load(folder)
 
 
 def test_a_key_named_like_pydantics_mark_is_an_unknown_key(problems_with: Problems) -> None:
-    assert "trial.yaml: ['[key]']: there is no such key" in problems_with('version: 1', 'version: 1\n"[key]": 1')[0]
+    assert "trial.yaml: ['[key]']: unknown key" in problems_with('version: 1', 'version: 1\n"[key]": 1')[0]
 
 
 def test_a_file_system_named_like_a_key_is_no_confusion(problems_with: Problems) -> None:
     problems = problems_with('  home:\n    type: nfs', '  limits:\n    tpe: nfs')
-    assert "trial.yaml: file_systems.limits.tpe: there is no such key; did you mean 'type'?" in problems
+    assert "trial.yaml: file_systems.limits.tpe: unknown key; did you mean 'type'?" in problems
 
 
 def test_records_beside_the_target_are_possible_where_the_site_says_so(site_with: Callable[..., Site]) -> None:
@@ -201,11 +213,11 @@ def test_a_missing_file_and_a_directory_in_its_place_are_named(folder: Path, nam
         ('raise ValueError("two\\nlines")', r'ValueError: two\nlines'),
         ('def f(): f()\nf()', 'settings.py: line 1: RecursionError: '),
         ('\0', 'settings.py: '),
-        ('', 'settings.py: there is no dictionary named site_configuration'),
-        ('site_configuration = []', 'settings.py: there is no dictionary named site_configuration'),
-        ('site_configuration = {}', 'partitions.lab:login: settings.py describes no such partition'),
-        ('site_configuration = {"systems": 7}', 'settings.py describes no such partition'),
-        ('site_configuration = {"systems": [7, {"partitions": [7, {}]}]}', 'settings.py describes no such partition'),
+        ('', 'settings.py: it defines no dictionary site_configuration'),
+        ('site_configuration = []', 'settings.py: it defines no dictionary site_configuration'),
+        ('site_configuration = {}', 'partitions.lab:login: settings.py has no such partition'),
+        ('site_configuration = {"systems": 7}', 'settings.py has no such partition'),
+        ('site_configuration = {"systems": [7, {"partitions": [7, {}]}]}', 'settings.py has no such partition'),
     ],
 )
 def test_settings_that_do_not_work_are_one_line(folder: Path, text: str, words: str) -> None:

@@ -88,14 +88,14 @@ def test_a_site_may_choose_the_limit_of_what_it_enforces(site_with: Build) -> No
     site = site_with('nodes: [1, 2]', 'nodes: [1, 2]\n    enforce: [X1, {F1: 1.5}]')
     assert site.enforced(a_case(), 'access', 'nightly') == {'X1': None, 'F1': 1.5}
     site.check_enforced({'SharedFile': ('access', ['X1', 'F1'])}, limited=['F1'])
-    with pytest.raises(SiteError, match=r"trials\[0\].enforce\[1\]: 'F1' has no limit that a site could choose"):
+    with pytest.raises(SiteError, match=r"trials\[0\].enforce\[1\]: 'F1' has no limit that a site can set"):
         site.check_enforced({'SharedFile': ('access', ['X1', 'F1'])})
 
 
 def test_two_trials_with_two_limits_for_one_case_are_refused(site_with: Build) -> None:
     first = TWO_TRIALS.replace('    max_tasks: 3\n', '    max_tasks: 3\n    enforce: [{F1: 1.5}]\n')
     site = site_with('  - checks: [access]\n', first + '    enforce: [{F1: 2}]\n')
-    with pytest.raises(SiteError, match=r'trials\[1\].enforce: the limit of F1 is not that of trials\[0\]'):
+    with pytest.raises(SiteError, match=r'trials\[1\].enforce: the limit of F1 differs from trials\[0\]'):
         site.check_overrides({'SharedFile': 'access'})
 
 
@@ -112,7 +112,7 @@ def test_two_trials_that_fix_a_case_differently_are_refused(site_with: Build, ke
     with pytest.raises(SiteError) as caught:
         site.check_overrides({'SharedFile': 'access'})
     (problem,) = caught.value.problems
-    assert problem.startswith(f'trial.yaml: trials[1].{key}: is not that of trials[0]')
+    assert problem.startswith(f'trial.yaml: trials[1].{key}: differs from trials[0]')
 
 
 @pytest.mark.parametrize('line', ['budget: 20min', 'profiles: [smoke]\n    budget: 10min'])

@@ -55,9 +55,9 @@ def test_every_program_is_asked_for_in_one_exact_version(environment):
 @pytest.mark.parametrize(
     ('specs', 'require', 'words'),
     [
-        ('ior@4.0.0', ['@=4.0.0'], 'ior: its version is not fixed'),
-        ('ior', ['@=4.0.0'], 'ior: its version is not fixed'),
-        ('ior@=4.0.0', [], 'ior: its version is not fixed'),
+        ('ior@4.0.0', ['@=4.0.0'], 'ior: its version is not pinned'),
+        ('ior', ['@=4.0.0'], 'ior: its version is not pinned'),
+        ('ior@=4.0.0', [], 'ior: its version is not pinned'),
         ('ior@=4.0.0', ['@=3.3.0'], 'ior: specs has @=4.0.0, and packages requires @=3.3.0'),
     ],
 )
@@ -115,7 +115,7 @@ def test_a_program_that_is_not_in_the_lock_and_one_too_many_are_told(environment
     environment['spack']['specs'].remove('ior@=4.0.0')
     assert faults_of_lock(environment, lock) == [
         'fio@=3.37 is not in the lock',
-        'ior is in the lock, and spack.yaml does not ask for it',
+        'ior is in the lock, but spack.yaml does not list it',
     ]
 
 
@@ -127,7 +127,7 @@ def test_an_mpi_that_spack_would_build_is_told(environment, lock):
 
 def test_the_lock_of_another_system_is_told(environment, lock):
     (fault,) = faults_of_lock(environment, lock, 'rocky9')
-    assert fault.startswith('the lock is of debian12, and this is rocky9')
+    assert fault.startswith('the lock was made for debian12, and this is rocky9')
 
 
 def test_what_was_installed_from_the_lock_is_what_it_fixes(lock, database):
@@ -248,7 +248,7 @@ REPOSITORY = 'repo:\n  namespace: builtin\n  api: v2.0\n'
         ),
         ('__version__ = "1.0.0"\n', REPOSITORY, 'it has no package API, and the package repository needs 2.0'),
         (CORE, 'repo:\n  namespace: builtin\n', 'the package repository does not tell its package API in repo.yaml'),
-        ('', REPOSITORY, 'it does not tell its version; is it Spack?'),
+        ('', REPOSITORY, 'it does not print its version; is it Spack?'),
     ],
 )
 def test_a_spack_is_refused_for_its_version_or_package_api(core, repository, words):

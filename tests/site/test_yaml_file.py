@@ -51,8 +51,8 @@ def test_what_yaml_1_1_reads_otherwise_is_text(text: str) -> None:
 
 
 def test_a_key_that_stands_twice_is_named_with_both_lines() -> None:
-    assert problems_of('a:\n  b: 1\n  c: 2\n  b: 3\n') == ('f.yaml: a.b: stands twice, in lines 2 and 4; keep one',)
-    assert 'stands twice, in lines 1 and 1' in problems_of('{1: a, "1": b}')[0]
+    assert problems_of('a:\n  b: 1\n  c: 2\n  b: 3\n') == ('f.yaml: a.b: is given twice, in lines 2 and 4; keep one',)
+    assert 'is given twice, in lines 1 and 1' in problems_of('{1: a, "1": b}')[0]
 
 
 def test_every_problem_of_the_document_is_collected() -> None:
@@ -63,7 +63,7 @@ def test_every_problem_of_the_document_is_collected() -> None:
     ('text', 'words'),
     [
         ('a: [1\nb: 2', "line 2, column 2: expected ',' or ']', but got ':'"),
-        ('a:\n\t- b', 'a tab stands where spaces belong'),
+        ('a:\n\t- b', 'a tab is used for indentation'),
         ('a: *b', "line 1, column 4: found undefined alias 'b'"),
         ('a: [*]', "write '*' in quotes"),
         ('a: b: c', 'line 1, column 5: mapping values are not allowed here'),
@@ -92,7 +92,7 @@ def test_what_cannot_be_read_is_said_with_its_place(text: str, words: str) -> No
 
 
 def test_a_recursive_alias_ends() -> None:
-    assert 'a[1]: an alias (*) stands inside the value' in problems_of('a: &a [1, *a]')[0]
+    assert 'a[1]: an alias (*) is inside the value' in problems_of('a: &a [1, *a]')[0]
 
 
 def test_aliases_that_multiply_are_stopped() -> None:
@@ -237,7 +237,7 @@ def test_its_own_comment_is_replaced_and_another_one_stays():
 
 @pytest.mark.parametrize(('text', 'keys'), [('A: 1\n', ('A', 'b')), ('[1]\n', ('A',)), ('A:\n', ('A', 'b'))])
 def test_what_is_no_mapping_is_refused_with_its_place(text, keys):
-    with pytest.raises(ValueError, match='is no mapping'):
+    with pytest.raises(ValueError, match='is not a mapping'):
         with_value(text, keys, 1)
 
 

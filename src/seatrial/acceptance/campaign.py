@@ -246,7 +246,7 @@ def _attempt(
     at_most = math.inf if criterion.least or criterion.of else criterion.bound
     if one and one.more_than is not None and one.more_than > at_most:
         one = replace(one, verdict=Verdict.MEASURED, values=(one.more_than,))  # it has missed its bound already
-    why_not = foreign or (_why_not(test, one, result, records, forged) if one else 'it is not of this contract')
+    why_not = foreign or (_why_not(test, one, result, records, forged) if one else 'not measured for this contract')
     why_not = why_not or unmet(test, records, samples)
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
     caches = test.procedure is not None and test.procedure.caches

@@ -53,14 +53,14 @@ class JournalFile(NamedTuple):
 
     def said(self) -> str:
         if self.entry is None:
-            return f'an action may not be undone: {self.path}: {self.why}'
+            return f'an action may still be in effect: {self.path}: {self.why}'
         entry, hours = self.entry, (time.time() - self.entry.owner.time) / 3600
         since = time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(entry.owner.time))
         whose = f'session {entry.owner.session} of {entry.owner.owner} on {entry.owner.host}'
         undo = shell_line(entry.action.undo)
         return (
-            f'the action {entry.action.name} on {entry.storage_system} is not undone, since {since} '
-            f'({hours:.1f} h), of {whose}; its undo: {undo}'
+            f'the action {entry.action.name} on {entry.storage_system} is still in effect, since {since} '
+            f'({hours:.1f} h), started by {whose}; its undo command: {undo}'
         )
 
 
@@ -116,7 +116,7 @@ def entries(state: str | Path) -> Iterator[JournalFile]:
         except FileNotFoundError:
             continue
         except OSError as error:
-            yield JournalFile(path, f'it cannot be read: {error.strerror}; it was not put there by this user')
+            yield JournalFile(path, f'it cannot be read: {error.strerror}; another user put it there')
             continue
         try:
             yield _read(path, descriptor)
@@ -130,7 +130,7 @@ def undone(state: str, file: JournalFile) -> str:
         return file.why
     alive = leader_alive(state, file.entry.owner.session)
     if alive is not None:
-        return f'{alive}, and undoes it'
+        return f'{alive}, and will undo it'
     try:
         descriptor = os.open(file.path, os.O_RDWR | os.O_NOFOLLOW)
     except OSError as error:
@@ -147,7 +147,7 @@ def undone(state: str, file: JournalFile) -> str:
         _removed(file.path)
         return ''
     except BlockingIOError:
-        return 'another process is at it'
+        return 'another process is undoing it'
     finally:
         os.close(descriptor)
 
@@ -186,26 +186,28 @@ def count_of(action: Action) -> tuple[int | None, str]:
     last = answer.stdout.strip().rpartition('\n')[2] if answer and not why else ''
     if re.fullmatch('[0-9]{1,18}', last):
         return int(last), ''
-    return None, why or f"ended with '{last[:80]}', which is no whole number"
+    return None, why or f"printed '{last[:80]}' last, which is not a whole number"
 
 
 def _read(path: Path, descriptor: int) -> JournalFile:
     about = os.fstat(descriptor)
     if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
-        return JournalFile(path, 'it is no file with one name; nobody but its owner can have made it so: see to it')
+        return JournalFile(path, 'it is not a regular file with a single name; inspect it and remove it')
     if about.st_uid != os.geteuid():
         owner = user_name(about.st_uid)
-        return JournalFile(path, f'it is of {owner}, who alone can undo it with `seatrial clean --yes`')
+        return JournalFile(path, f'it belongs to {owner}, who alone can undo it with `seatrial clean --yes`')
     if about.st_mode & 0o022:
         return JournalFile(
-            path, 'others can write it, so nothing in it is carried out; see what it says, and undo it'
+            path, 'other users can write it, so its commands are not run; read it and undo the action by hand'
         )
     try:
         entry = from_json(JournalEntry, json.loads(os.read(descriptor, LONGEST)))
     except (ValueError, RecursionError):
-        return JournalFile(path, 'it is damaged; see which action it was, undo that by hand and remove the file')
+        return JournalFile(path, 'it is damaged; find out which action it was, undo that by hand and remove the file')
     if entry.storage_system + SUFFIX != path.name:
-        return JournalFile(path, f'it is of {entry.storage_system} by what it says; undo that by hand and remove it')
+        return JournalFile(
+            path, f'it names the storage system {entry.storage_system}; undo that by hand and remove it'
+        )
     return JournalFile(path, entry=entry)
 
 
@@ -223,7 +225,7 @@ def _end_start(file: JournalFile) -> str:
     if not on_this_machine(file.entry.owner):
         host = file.entry.owner.host
         if host != os.uname().nodename:
-            return f'its start was made on {host} and may still run there: run `seatrial clean` on {host}'
+            return f'its start command was run on {host} and may still run there; run `seatrial clean` on {host}'
         return ''  # this host was booted since
     number, began = int(pid), int(values[19])
     end = time.monotonic() + KILLED_S
@@ -231,7 +233,7 @@ def _end_start(file: JournalFile) -> str:
         with suppress(OSError):
             os.killpg(number, signal.SIGKILL)
         time.sleep(0.05)
-    return f'its start still runs as process {number}' if process_start(number) == began else ''
+    return f'its start command still runs as process {number}' if process_start(number) == began else ''
 
 
 def _removed(entry: Path) -> None:

@@ -32,7 +32,7 @@ __all__ = ['ActionError', 'Conductor', 'action_lines', 'not_allowed']
 def not_allowed(plans: Sequence[TrialPlan], destructive: str) -> list[str]:
     """Problems of plans that would act on a storage system whose name the user did not type."""
     meant = {plan.target.storage_system: does for plan in plans if (does := hurts(plan.points[0]))}
-    remedy = 'if that is meant, add --destructive {}'
+    remedy = 'to allow it, add --destructive {}'
     return [
         problem(TRIAL_FILE, ['trials'], f'the session {meant[name]} {name}; {remedy.format(name)}')
         for name in sorted(meant.keys() - {destructive})
@@ -163,7 +163,7 @@ class Conductor:
             if failed or sick:
                 journal.leave()
                 self._say(
-                    f'action {action.name} is NOT UNDONE: {sick or failed}; see to it, then `seatrial clean --yes`'
+                    f'action {action.name} is NOT UNDONE: {sick or failed}; repair that, then `seatrial clean --yes`'
                 )
             else:
                 journal.end()

@@ -239,17 +239,17 @@ def trial(cls: type[Any]) -> type[Any]:
 def _refuse_what_is_wrong(check: Check) -> None:
     """Ends ReFrame if -S or SEATRIAL_PROFILE asks for something impossible; ReFrame would ignore it."""
     if '.nid' in type(check).raw_params:
-        refuse(['--distribute: a case has the nodes of trial.yaml; the checks of the tag isolation compare nodes'])
+        refuse(['--distribute: trial.yaml sets the nodes of a case; the checks tagged isolation compare nodes'])
     profile, session = check.profile, of_profile(check.case.profile)
     problems = [
-        f'-S {name}: {type(check).__name__} does not let it be set: {why}. For another suite: -S CLASS.{name}=VALUE'
+        f'-S {name}: {type(check).__name__} has a fixed value: {why}. For another suite: -S CLASS.{name}=VALUE'
         for name, why in DECIDED.items()
         if _was_set(check, name)
     ]
     asked = {name for trial in session.site.trial_file.trials for name in trial.profiles}
     if session.plain and profile and profile not in asked:
         known = choice(profile, [name for name in PROFILES if name in asked])
-        message = f'no trial of trial.yaml has the profile {show(profile)}; {known}'
+        message = f'no trial in trial.yaml has the profile {show(profile)}; {known}'
         problems.append(f'{message} (a mode, -S profile=NAME, or {ENVIRONMENT_PROFILE})')
     if check.undecided not in ('', SKIP, FAIL):
         problems.append(f'-S undecided: {show(check.undecided)} is neither {SKIP} nor {FAIL}')

@@ -126,7 +126,7 @@ def acceptance_tests(site: Site, checks: Mapping[str, Declared], file: ContractF
     for number, entry in zip(file.numbers, file.contract.criteria, strict=True):
         base, test = tests.get(entry.bound.of) if entry.bound else None, tests.get(entry.id)
         if base and base.metric and test and test.metric and base.metric.unit != test.metric.unit:
-            sentence = f'{entry.metric} is no part of {base.entry.metric}: their units differ; take another one'
+            sentence = f'{entry.metric} cannot be a percentage of {base.entry.metric}: their units differ'
             problems[number].append(problem(CONTRACT_FILE, place(number, _key(entry)), sentence))
     raise_any(line for number in sorted(problems) for line in problems[number])
     return _sharing(list(tests.values()))
@@ -237,7 +237,7 @@ def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
     workload, procedure = test.entry.workload or Workload(), test.procedure
     point = next((point for point in plan.points if procedure and point.label == procedure.point), None)
     if point is None or procedure is None:
-        return 'it is not of this contract'
+        return 'it was not measured for this contract'
     asked = workload.asked
     for field, value in asked.items():
         if point.value(field) != value:
@@ -250,7 +250,7 @@ def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
 
 
 def _otherwise(number: int, keys: Sequence[str], asked: str, done: str) -> str:
-    return problem(CONTRACT_FILE, place(number, *keys), f'asks for {asked}, and it was measured with {done}')
+    return problem(CONTRACT_FILE, place(number, *keys), f'requires {asked}, but it was measured with {done}')
 
 
 def contract_session(session_id: str, site: Site, procedure: Procedure) -> Session:
@@ -271,7 +271,7 @@ def noise_of(kept: Mapping[str, Any]) -> float | None:
     """The noise between allocations that a session has kept; None where nothing was known. Raises ValueError."""
     noise = kept.get(NIGHTS_NOISE)
     if noise is not None and not (isinstance(noise, float) and 0 < noise < math.inf):
-        raise ValueError(f'{NIGHTS_NOISE} is {show(noise)}, which no history shows')
+        raise ValueError(f'{NIGHTS_NOISE} is {show(noise)}, which is not a standard deviation')
     return noise
 
 
@@ -337,7 +337,7 @@ def _faults(here: _Here, entry: CriterionEntry) -> Iterator[tuple[Sequence[str],
         entry = error.fixes[working[0]]
 
 
-NO_REMEDY = 'nothing in its place can be measured here: see seatrial list --profile acceptance'
+NO_REMEDY = 'no value of it can be measured here; seatrial list --profile acceptance shows what can'
 
 
 def _refusal(here: _Here, entry: CriterionEntry) -> _Refused | None:
@@ -373,7 +373,7 @@ def _fixes(entry: CriterionEntry, *keys: str, values: Iterable[str | None]) -> d
 def _resolved(here: _Here, entry: CriterionEntry) -> AcceptanceTest:
     if entry.observed:
         if entry.bound is None:
-            raise _Refused([], NO_BOUND, 'write at_most or at_least with what people are to observe, as in 120 s')
+            raise _Refused([], NO_BOUND, 'set at_most or at_least to what is to be observed, as in 120 s')
         return AcceptanceTest(_criterion(here.counts, entry), entry)
     candidate, procedure = _measured_by(here, entry)
     name, unit, least = entry.metric, candidate.metric.unit, candidate.metric.better == HIGHER
@@ -383,19 +383,19 @@ def _resolved(here: _Here, entry: CriterionEntry) -> AcceptanceTest:
     fixes = _fixes(right, key, values=[example])
     if bound is None:
         advice = f'write {key}, as in {key}: {{}}'
-        raise _Refused([], NO_BOUND, f'of {name} {"more" if least else "less"} is better: {advice}', fixes=fixes)
+        raise _Refused([], NO_BOUND, f'{"more" if least else "less"} {name} is better: {advice}', fixes=fixes)
     if not bound.of and UNITS[bound.unit][0] != unit:
         remedy = f'write {EXAMPLE_UNITS.get(unit, "no unit")}'
         raise _Refused([_key(entry)], f'{name} is not measured in {bound.unit or "no unit"}', remedy, fixes=fixes)
     if least != (entry.at_least is not None):
         fixed = right.model_copy(update={key: bound})
-        advice = f'of {name} {"more" if least else "less"} is better'
+        advice = f'{"more" if least else "less"} {name} is better'
         raise _Refused([_key(entry)], advice, f'write {key}', fixes={bound.written: fixed})
     _check_conditions(here.site, here.checks[candidate.check], procedure, entry)
     return AcceptanceTest(_criterion(here.counts, entry), entry, procedure, candidate.metric)
 
 
-NO_BOUND = 'neither at_least nor at_most is written'
+NO_BOUND = 'neither at_least nor at_most is set'
 EXAMPLE_UNITS = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's'}
 
 
@@ -439,22 +439,22 @@ def _check_conditions(site: Site, check: Declared, procedure: Procedure, entry: 
     needed, room = peak(plan, plan.sizing.first), target.limits._asdict()
     for what, words in (('bytes', approximate_size), ('inodes', partial(counted, one='inode'))):
         if needed[what] > room[what]:
-            why = f'{words(needed[what])} at a time, and limits.{what} of {target.name} is {words(room[what])}'
+            why = f'{words(needed[what])} at one time, but limits.{what} of {target.name} is {words(room[what])}'
             raise _Refused(['workload'], f'it needs {why}', 'ask for less, or raise the limit in trial.yaml')
     if entry.conditions and entry.conditions.exclusive and not is_slurm(site, procedure.case.partition):
-        why = f'no record shows who else uses the nodes of {procedure.case.partition}, which are not given by Slurm'
-        keys, remedy = ('conditions', 'exclusive'), 'take it out, or name a partition of Slurm'
+        why = f'other jobs may use the nodes of {procedure.case.partition}: Slurm does not allocate them'
+        keys, remedy = ('conditions', 'exclusive'), 'remove it, or name a partition of Slurm'
         raise _Refused(keys, why, remedy, _fixes(entry, *keys, values=[None]))
     _check_bytes(plan, site.partition(procedure.case.partition).memory or 0, procedure, entry)
     if procedure.caches:
         return
     least = STORAGE_MIN_S if moves_data else PHASE_MIN_S
     if 0 < procedure.seconds < least:
-        why = f'{procedure.seconds:g} s are too short to tell storage from caches'
+        why = f'{procedure.seconds:g} s are too short to tell the storage from its caches'
         keys, remedy = ('conditions', 'seconds'), f'write at least {least:g} s, or caches: allowed'
         raise _Refused(keys, why, remedy, _fixes(entry, *keys, values=[f'{least:g} s']))
     if moves_data and None in (target.server_cache_bytes, target.fast_tier_bytes):
-        why = f'how much the servers of {target.name} keep in memory is not declared, so no figure is of its storage'
+        why = f'the caches of the servers of {target.name} are not declared, so one may answer for the storage'
         remedy = 'declare server_cache_bytes and fast_tier_bytes in trial.yaml, or write caches: allowed'
         keys = 'conditions', 'caches'
         raise _Refused(keys, why, remedy, _fixes(entry, *keys, values=['allowed']))
@@ -467,18 +467,18 @@ def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: Crit
         return
     keys, kind = ('conditions', 'bytes'), kind_of(plan.kind)
     if not kind.moves_data:
-        raise _Refused(keys, f'says nothing of {entry.metric}', 'take it out', _fixes(entry, *keys, values=[None]))
+        raise _Refused(keys, f'does not apply to {entry.metric}', 'remove it', _fixes(entry, *keys, values=[None]))
     point, share = plan.point(procedure.point), plan.sizing.pinned
     if point.scales and share is None:
         if procedure.caches or times > BY_ITSELF:
             raise _Refused(
-                keys, 'nothing in the workload makes the files that large', 'write bytes_per_task in workload'
+                keys, 'no setting of the workload makes the files that large', 'write bytes_per_task in workload'
             )
         return
     used = files_bytes(kind.resized(point, share) if share is not None else point)
     if used < times * point.nodes * memory:
         needed = approximate_size(round(times * point.nodes * memory))
-        raise _Refused(keys, f'all files hold {approximate_size(used)}, less than {needed}', 'raise bytes_per_task')
+        raise _Refused(keys, f'all files hold {approximate_size(used)} instead of {needed}', 'raise bytes_per_task')
 
 
 def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> str:
@@ -488,23 +488,23 @@ def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> 
         low, high = conditions.fullness
         used = start.capacity.get('used_percent') if start else None
         if used is None:
-            return f'it is unknown how full the file system was; {low} to {high} % are required'
+            return f'how full the file system was is unknown; {low} to {high} % are required'
         if not low <= used <= high:
             return f'the file system was {used} % full; {low} to {high} % are required'
     if conditions.exclusive and (start is None or start.oversubscribe != 'NO'):
         word = start.oversubscribe if start else ''
-        why = f'OverSubscribe={word} of its job' if word else 'nothing of its job'
-        return f'Slurm says {why}, so others might use its nodes; add --exclusive to the access in settings.py'
+        why = f'OverSubscribe={word} for its job' if word else 'nothing about its job'
+        return f'Slurm says {why}, so other jobs may use its nodes; add --exclusive to the access in settings.py'
     timed = [seconds_of(sample, test.metric.name) for sample in samples] if test.metric else []
     shortest_s = min(filter(None, timed), default=math.inf)
     if conditions.seconds is not None and shortest_s < conditions.seconds:
-        why = f'its shortest timed region lasted {shortest_s:.3g} s, and {conditions.seconds:g} s are asked for'
+        why = f'its shortest timed region lasted {shortest_s:.3g} s, but {conditions.seconds:g} s are required'
         return f'{why}; raise bytes_per_task, or the limits that bind it'
     for point in dict.fromkeys(sample.point for sample in samples if conditions.bytes is not None):
         held, memory = files_bytes(point), point.nodes * (start.memory_bytes if start else 0)
         if conditions.bytes and held < conditions.bytes * memory:
             return (
-                f'its files held {held / memory:.2g}x the memory of the nodes, and {conditions.bytes:g}x is asked for'
+                f'its files held {held / memory:.2g}x the memory of the nodes, but {conditions.bytes:g}x is required'
             )
     return ''
 
@@ -531,7 +531,7 @@ def _trial(site: Site, entry: CriterionEntry) -> TrialEntry:
         fault = f'the launcher of {show(partition)} is local and reaches one node'
         raise _Refused(['nodes'], fault, '', _fixes(entry, 'nodes', values=['1']))
     if (entry.tasks_per_node or 0) > most:
-        fault, key = f'{entry.tasks_per_node} are more than {show(partition)} has', 'tasks_per_node'
+        fault, key = f'{entry.tasks_per_node} tasks per node are more than {show(partition)} has', 'tasks_per_node'
         raise _Refused([key], fault, f'write at most {most}', _fixes(entry, key, values=[str(most)]))
     workload, conditions = entry.workload or Workload(), entry.conditions or Conditions()
     fixed = {key: value for key in _OF_TRIAL if (value := getattr(workload, key)) is not None}
@@ -551,7 +551,7 @@ _OF_TRIAL = [key for key in Workload.model_fields if key in Overrides.model_fiel
 def _chosen(key: str, entry: CriterionEntry, known: Sequence[str]) -> str:
     name = getattr(entry, key)
     if name is None and len(known) > 1:
-        fault = 'is missing, and trial.yaml has several'
+        fault = 'is missing, and trial.yaml has more than one'
         raise _Refused([key], fault, fixes=_fixes(entry, key, values=known))
     if name is not None and name not in known:
         raise _Refused([key], f'trial.yaml has no {show(name)}', '', _fixes(entry, key, values=known), name)
@@ -586,17 +586,17 @@ def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[
     foreign = 'files_per_task' if kind_of(left[0].point.kind).moves_data else 'bytes_per_task'
     if getattr(workload, foreign) is not None:
         keys = 'workload', foreign
-        raise _Refused(keys, f'says nothing of {entry.metric}', 'take it out', _fixes(entry, *keys, values=[None]))
+        raise _Refused(keys, f'does not apply to {entry.metric}', 'remove it', _fixes(entry, *keys, values=[None]))
     for key, field in (('access', 'files'), ('access', 'order'), *FIELDS.items()):
         values = list(dict.fromkeys(_in_words(field, candidate.point) for candidate in left))
         # Of a value that no contract can write, as the calls of mmap, the check tells it apart.
         fixes = _fixes(entry, 'workload', key, values=values)
         if len(values) > 1 and len(fixes) == len(values):
-            raise _Refused(['workload', key], 'is missing, and several are measured', fixes=fixes)
+            raise _Refused(['workload', key], 'is missing, and more than one is measured', fixes=fixes)
     if any(_plain(candidate.point) != _plain(left[0].point) for candidate in left):
         key = 'check' if len({candidate.check for candidate in left}) > 1 else 'point'
         fixes = _fixes(entry, 'workload', key, values=_names(key, left))
-        raise _Refused(['workload', key], 'is missing, and several measure it', fixes=fixes)
+        raise _Refused(['workload', key], 'is missing, and more than one measures it', fixes=fixes)
     return left[0]
 
 
@@ -607,7 +607,7 @@ def _as_asked(
     check = workload.check
     if check is not None and check not in checks:
         fixes = _fixes(entry, 'workload', 'check', values=_names('check', named))
-        raise _Refused(['workload', 'check'], f'{show(check)} is no check', '', fixes, check)
+        raise _Refused(['workload', 'check'], f'{show(check)} is not a check', '', fixes, check)
     left = [
         candidate
         for candidate in named
@@ -623,8 +623,8 @@ def _as_asked(
             key = _key_of(field)
             there = filter(None, (_in_words(field, candidate.point) for candidate in left))
             fixes = _fixes(entry, 'workload', key, values=there) or _fixes(entry, 'workload', key, values=[None])
-            fault = f'no check measures {entry.metric} so on {counted(entry.nodes or 1, "node")}'
-            raise _Refused(['workload', key], fault, '' if any(fixes) else 'take it out', fixes=fixes)
+            fault = f'no check measures {entry.metric} with this value on {counted(entry.nodes or 1, "node")}'
+            raise _Refused(['workload', key], fault, '' if any(fixes) else 'remove it', fixes=fixes)
         left = kept
     return left
 

@@ -41,8 +41,8 @@ def with_references(
         problem(
             REFERENCES_FILE,
             [case.check, profile, *map(str, case[1:]), reference.metric],
-            'a group of a node sweep is other nodes in every session, so there is no baseline of it; '
-            f'take a metric of @{ALL_NODES}',
+            'the groups of a node sweep have other nodes in every session, so they cannot have a baseline; '
+            f'name a metric that ends with @{ALL_NODES}',
         )
         for (profile, case), of_case in references.items()
         for reference in of_case

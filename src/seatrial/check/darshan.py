@@ -42,15 +42,13 @@ def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[DarshanLog
     if status or complaint:
         last = complaint or next((line for line in reversed(err.splitlines()) if line.strip()), '')
         how = f'PyDarshan died of {signal.Signals(-status).name}' if status < 0 else 'PyDarshan cannot read it'
-        raise LogError(
-            f'it is no Darshan log, or a damaged one, or one of Darshan 2: {how}{f": {last[:SHOWN]}" if last else ""}'
-        )
+        raise LogError(f'it is not a Darshan 3 log, or a damaged one: {how}{f": {last[:SHOWN]}" if last else ""}')
     try:
         logs = [_log(line) for line in out.splitlines()]
     except (ValueError, KeyError, TypeError) as error:
-        raise LogError(f'PyDarshan said something else than was asked: {error!r}'[:SHOWN]) from None
+        raise LogError(f'PyDarshan gave an unexpected answer: {error!r}'[:SHOWN]) from None
     if len(logs) != len(files):
-        raise LogError(f'PyDarshan spoke of {len(logs)} logs instead of {len(files)}')
+        raise LogError(f'PyDarshan reported on {len(logs)} logs instead of {len(files)}')
     return logs
 
 

@@ -84,7 +84,7 @@ def _file_fault(library: str) -> str:
     except OSError as error:
         return f'it cannot be read: {error.strerror}; {remedy}'
     if not header.startswith(_MAGIC) or header[_TYPE] not in _SHARED:
-        return f'it is no shared library; {remedy}: it is to name libdarshan.so'
+        return f'it is not a shared library; {remedy}, which must name libdarshan.so'
     if (header[_IDENTITY], header[_MACHINE]) != (other[_IDENTITY], other[_MACHINE]):
         return f'it is built for another architecture than this host has, {platform.machine()}; build one for it'
     return ''

@@ -68,7 +68,7 @@ def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> 
     if fault:
         raise Underivable(f'its counters contradict each other: {fault}')
     if mount is not None and not chosen:
-        raise Underivable(f'no bytes are moved on a mount {mount}; there are {_listed(moved) or "none"}')
+        raise Underivable(f'the log shows no bytes moved on the mount {mount}; it shows {_listed(moved) or "none"}')
     if len(chosen) > 1:
         large = [place for place in chosen if moved[place] > HARDLY_ANY * sum(moved[one] for one in chosen)]
         meant = [place for place in large if any(is_below(folder, place[0]) for folder in folders)]
@@ -97,7 +97,7 @@ def main_part(log: DarshanLog, operation: str | None) -> FileSet:
     moved, *beside = [sum(done.bytes_moved for done in pattern.done) for _, pattern in parts]
     if moved < MOST * (moved + sum(beside)):
         share = 100 * moved / (moved + sum(beside))
-        raise Underivable(f'no set of files with one pattern moves half of its bytes: the largest {share:.0f} %')
+        raise Underivable(f'no access pattern moves half of its bytes; the largest set of files moves {share:.0f} %')
     part = FileSet(
         issued,
         leading,
@@ -157,8 +157,8 @@ def _why_nothing(log: DarshanLog, operation: str | None) -> str:
     ]
     if went:
         sizes = ', '.join(f'{module.module} {approximate_size(module.written + module.read)}' for module in went)
-        return f'all of its bytes are moved through modules that show no pattern, or none that is replayed: {sizes}'
-    return f'no bytes are moved {f"by a {operation} " if operation else ""}in it; there is no pattern'
+        return f'all of its bytes were moved through modules without an access pattern that can be replayed: {sizes}'
+    return f'the log shows no bytes moved{f" by a {operation}" if operation else ""}, so it has no access pattern'
 
 
 def _only(log: DarshanLog, operation: str) -> DarshanLog:

@@ -46,17 +46,17 @@ def decidable(test: AcceptanceTest, forecast: Forecast, criteria: int, nights: f
     criterion = test.criterion
     n = max(criterion.allocations, criterion.planned)
     seen = forecast.shown.between if n > 1 else forecast.shown.within
-    known = 'as nothing is known'
+    known = 'assumed, since none was measured'
     if n > 1 and nights is not None:
-        seen, known = max(nights, seen or 0.0), 'as the nights of this case show at most'
+        seen, known = max(nights, seen or 0.0), 'the most that the nights of this case show'
     elif seen is not None:
         known = ''
     noise = NOISE if seen is None else seen
     met, missed = margin(criterion, noise, forecast.pace.repetitions, criteria, nights or ASSUMED)
-    better, worse = ('on', 'down') if criterion.least else ('down', 'on')
-    words = f'decided from {met:.2f} times the bound {better} and from {missed:.2f} times it {worse}'
+    better, worse = ('above', 'below') if criterion.least else ('below', 'above')
+    words = f'a figure {better} {met:.2f} times the bound meets it and one {worse} {missed:.2f} times it misses'
     if met == missed:
-        words = 'decided by the figure as it is'
+        words = 'the figure decides without an interval'
     between = 'allocations' if n > 1 else 'repetitions'
     noises = ', '.join(filter(None, [f'noise between {between} {noise:.0%}', known]))
     lines = [f'{criterion.id}: with {counted(n, "allocation")} {words} ({noises})']
@@ -89,8 +89,8 @@ def _too_short(test: AcceptanceTest, forecast: Forecast) -> str:
     if plan.sizing.pinned is not None:
         where = f'bytes_per_task: {format_size(round_up(larger, MIB))} in its workload, and {where} at least'
     return (
-        f'{test.criterion.id}: no allocation can count: {approximate_size(moved)}, the most that limits '
-        f'({approximate_size(limit)}) and free space allow, take {region_s:.2g} s at '
-        f'{quantity(rate.value, "B/s", "decimal")} ({rate.of}), and regions of {duration(needed_s)} are asked for; '
-        f'{approximate_size(needed)} are needed: {where}'
+        f'{test.criterion.id}: no allocation can count: moving {approximate_size(moved)}, the most that limits '
+        f'({approximate_size(limit)}) and free space allow, takes {region_s:.2g} s at '
+        f'{quantity(rate.value, "B/s", "decimal")} ({rate.of}), but {duration(needed_s)} are required; '
+        f'to make room for {approximate_size(needed)}, write {where}'
     )

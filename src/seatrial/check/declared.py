@@ -45,7 +45,7 @@ def declare(cls: type[Any], file: Path) -> Declared:
     where = f'{file}: {cls.__name__}'
     for name, wanted in (('workload', Point), ('sweep', Sweep)):
         if type(getattr(cls, name, None)) is not wanted:
-            raise CheckError(f'{where}.{name}: it is missing, or something else; see CONTRIBUTING.md for a check')
+            raise CheckError(f'{where}.{name}: it is missing or has another type; CONTRIBUTING.md shows a check')
     workload, sweep = cls.workload, cls.sweep
     fault = _fault(workload, sweep) or _criteria_fault(cls.max_relative_error, cls.expectations)
     if fault:
@@ -130,7 +130,7 @@ def _fault(workload: Point, sweep: Sweep) -> str | None:
     if impossible:
         return f'sweep: {impossible}'
     if AXES[sweep.axis].equals == 'node' and workload.tasks:
-        return 'workload.tasks: a sweep over nodes has as many as the nodes hold; leave it out'
+        return 'workload.tasks: a sweep over nodes uses all tasks of its nodes; remove it'
     points = examples(sweep, workload)
     for point in points:
         fault = fault_of(point)
@@ -149,11 +149,11 @@ def _fault(workload: Point, sweep: Sweep) -> str | None:
 
 def _criteria_fault(max_relative_error: Any, expectations: Any) -> str | None:
     if type(max_relative_error) is not float or not 0 < max_relative_error < 1:
-        return f'max_relative_error: {max_relative_error!r} is no share of the mean; write 0.1 for 10 %'
+        return f'max_relative_error: {max_relative_error!r} is not a fraction of the mean; write 0.1 for 10 %'
     if not isinstance(expectations, (tuple, list)):
-        return 'expectations: a single one stands where several are expected; write (..., ) with its comma'
+        return 'expectations: expected a tuple, found one value; write (..., ) with its comma'
     strange = [expectation for expectation in expectations if not isinstance(expectation, Expectation)]
-    return f'expectations: {strange[0]!r} is none; see docs/reference/expectations.md' if strange else None
+    return f'expectations: {strange[0]!r} is not one; see docs/reference/expectations.md' if strange else None
 
 
 def _line(error: Exception, file: Path) -> str:

@@ -42,8 +42,8 @@ NO_RATES: Mapping[str, Rate] = {}
 UNSEEN = Shown(NO_RATES, None, None)
 
 GUESSED = (
-    'the memory of its nodes is not declared, so sizes that follow from it are those of this host; '
-    'write memory under partitions in trial.yaml'
+    'the memory of its nodes is not declared, so sizes are computed from the memory of this host; '
+    'set memory under partitions in trial.yaml'
 )
 
 
@@ -180,8 +180,8 @@ def shortfalls(site: Site, cases: Sequence[Forecast]) -> tuple[list[str], list[s
         partition = forecast.plan.case.partition
         limit_s = site.partition(partition).queue_limit
         if limit_s < SHORT_QUEUE_S and submits(site, partition):
-            why = f'{partition}: a job that has not begun after {limit_s:g} s, its queue_limit, is cancelled'
-            notes[f'{why}; write 45min or 2h if seconds are not meant'] = None
+            why = f'{partition}: queue_limit cancels a job that has not begun after {limit_s:g} s'
+            notes[f'{why}; if minutes or hours were meant, write 45min or 2h'] = None
         sizing = forecast.plan.sizing
         guessed = sizing.working_set and sizing.pinned is None and not forecast.plan.node_memory
         if guessed and submits(site, partition):
@@ -426,7 +426,7 @@ def _too_large(beyond: int, forecast: Forecast, offer: Offer) -> str:
         less = 'fewer nodes' if plan.points[0].scales and plan.case.nodes > 1 else 'another check'
         remedies.append(f'{less} in its {"criterion" if plan.contract else "trial"}')
     keys = ['file_systems', plan.case.file_system, *(['limits'] if of_limits else [])]
-    sentence = f'{plan.case.name} needs {size} at one time ({of_tasks}), more than {offer.name}: {bound}'
+    sentence = f'{plan.case.name} needs {size} at one time ({of_tasks}), but {offer.name} allows {bound}'
     return problem(TRIAL_FILE, keys, f'{sentence}; {", or ".join(remedies)}')
 
 

@@ -83,14 +83,14 @@ class CaseTime:
     @property
     def words(self) -> str:
         if not self.known:
-            return 'its speed is not known, so no time is'
+            return 'its duration is unknown, because its speed is'
         one = ' + '.join(launch.words for launch in self.launches)
         warm = f'{counted(self.warm_ups, "warm-up")} and ' if self.warm_ups else ''
         times = f'{warm}{counted(self.repetitions, "repetition")}'
         head = f'{one} = {self.block_s:.0f} s a repetition; x {times} = '
         whole = (self.warm_ups + self.repetitions) * self.block_s
         if self.wall_s < whole:
-            return f'{head}{duration(whole)}, cut off by its budget at {duration(self.wall_s)}'
+            return f'{head}{duration(whole)}, ended by its budget after {duration(self.wall_s)}'
         return f'{head}{duration(whole)}'
 
 

@@ -85,8 +85,8 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
     if not fitting:
         values = ', '.join(asked) or declared.axis.plural
         if placed and share and kind.moves_data:
-            why = f'bytes_per_task: {exact_size(share)} a task are no whole number of transfers of {values}'
-            raise Unplannable(f'trial.yaml: {case.name}: {why}; choose a multiple of one of them')
+            why = f'bytes_per_task: {exact_size(share)} a task is not a multiple of the transfer size {values}'
+            raise Unplannable(f'trial.yaml: {case.name}: {why}; write a multiple of one of them')
         raise Unplannable(
             f'trial.yaml: {case.name}: none of {values} fits {counted(largest.nodes, "node")} with '
             f'{counted(largest.tasks_per_node, "task")} each; raise nodes, tasks_per_node or bytes_per_task'
@@ -96,7 +96,7 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
     try:
         sizing = kind.sizing(wanted, effort, share)
     except ValueError as error:
-        raise Unplannable(f'trial.yaml: {case.name}: bytes_per_task: {error}; choose such a size') from None
+        raise Unplannable(f'trial.yaml: {case.name}: bytes_per_task: {error}; write such a size') from None
     there = {point.label for point in placed}
     lost = tuple(label for label in asked if label not in there)
     points = tuple(resized(wanted, sizing.first))
@@ -180,7 +180,7 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     if _on_devices(declared.workload):
         return _no_devices(session, declared, case)
     if equals == 'node':
-        return '' if case.nodes > 1 else 'one node cannot be compared with another; give the trial two or more'
+        return '' if case.nodes > 1 else 'comparing nodes needs two or more; raise nodes in the trial'
     own_layouts = layouts_in(declared.sweep)
     if not equals and not own_layouts:
         return ''
@@ -189,16 +189,16 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
         return driver.no_layout or driver.no_pinning
     foreign = [layout for layout in own_layouts if driver.adopted(layout) is None and plain_stripes(layout) is None]
     if foreign:
-        return f"no layout: '{foreign[0].name}' of this check is one of {foreign[0].type}"
+        return f"no layout: '{foreign[0].name}' of this check is a layout of {foreign[0].type}"
     if case.layout != DEFAULT_LAYOUT:
-        return f"this check sets layouts itself; it runs once, under '{DEFAULT_LAYOUT}'"
+        return f"this check sets layouts itself, so it runs only under the layout '{DEFAULT_LAYOUT}'"
     if not equals:
         return ''
     numbers = entry.numbers(equals)
     if numbers is None:
         where = f'{equals.lower()}s: under file_systems.{case.file_system}'
-        return f'how many {equals}s there are is not declared; write {where}'
-    return '' if len(numbers) > 1 else f'one {equals} cannot be compared with another; list two or more'
+        return f'the number of {equals}s is not declared; write {where}'
+    return '' if len(numbers) > 1 else f'comparing {equals}s needs two or more; list them in trial.yaml'
 
 
 def _no_devices(session: Session, declared: Declared, case: Case) -> str:
@@ -248,7 +248,7 @@ def _misfit(session: Session, declared: Declared, case: Case) -> str:
     tasks = counted(declared.workload.tasks, 'task') if declared.workload.tasks else 'a task on each node'
     cap = ', or max_tasks of its trial' if overrides.max_tasks else ''
     return (
-        f'{tasks} cannot be placed evenly, {largest.tasks_per_node} at most on a node: raise tasks_per_node under '
+        f'{tasks} do not fit evenly with at most {largest.tasks_per_node} on a node; raise tasks_per_node under '
         f'partitions.{case.partition}, or nodes of its trial{cap}'
     )
 

@@ -177,7 +177,7 @@ def _limit_lock_of_results(seconds: float) -> None:
     def limited(acquire: Callable[..., bool], lock: Any, **words: Any) -> bool:
         if acquire(lock, **{**words, 'timeout': seconds}):
             return True
-        raise TimeoutError(f'another process has held {lock.path} for {seconds:g} s (sqlite_conn_timeout)')
+        raise TimeoutError(f'another process has locked {lock.path} for {seconds:g} s (sqlite_conn_timeout)')
 
     for name in ('acquire_read_lock', 'acquire_write_lock'):
         setattr(ReadWriteFileLock, name, partialmethod(partial(limited, getattr(ReadWriteFileLock, name))))

@@ -33,18 +33,18 @@ SKIP, FAIL = 'skip', 'fail'
 DECIDED = {
     'valid_systems': 'trial.yaml says on which partitions a case runs; choose cases with -n, -t, -E or --system',
     **dict.fromkeys(
-        ('file_system', 'layout', 'num_nodes', 'tags'), 'it is part of the case; choose cases with -n, -t or -E'
+        ('file_system', 'layout', 'num_nodes', 'tags'), 'it belongs to the case; choose cases with -n, -t or -E'
     ),
     'num_tasks': 'set tasks_per_node or max_tasks',
     'num_tasks_per_node': 'set tasks_per_node',
-    'time_limit': 'it follows from the plan; set budget',
+    'time_limit': 'it is computed from the plan; set budget',
     'max_pending_time': 'write queue_limit under partitions of trial.yaml',
-    'executable': 'a check runs the runner of Seatrial; set engine',
+    'executable': 'every check starts the runner of Seatrial; set engine',
     **dict.fromkeys(('prerun_cmds', 'postrun_cmds'), 'write prepare_cmds under the partition in settings.py'),
     'reference': 'write references.yaml beside settings.py',
     'perf_variables': 'they are the metrics of the workload',
-    'records': 'they lie in the state directory of trial.yaml',
-    'verdict': 'it is what a case comes to',
+    'records': 'they are kept in the state directory of trial.yaml',
+    'verdict': 'it is the result of the case',
 }
 """ReFrame's variables and those of a check that `-S` cannot set, and what to do instead."""
 

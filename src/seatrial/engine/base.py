@@ -186,7 +186,7 @@ def beyond_calls(point: Point) -> Optional[str]:
     """The reason why an engine that times only read(2) and write(2) cannot measure a point, or None."""
     if point.data.interface in LIBRARIES:
         return f'cannot do {LIBRARIES[point.data.interface]}'
-    return 'does not tell how long opening files takes' if point.data.opening else None
+    return 'does not report how long opening files takes' if point.data.opening else None
 
 
 def reads_of_next_node(point: Point, phase: str) -> bool:
@@ -286,7 +286,7 @@ def check_life(program: str, seconds: float, process: ProcessTime) -> None:
     lived_s = process.end_s - process.start_s
     if seconds > lived_s * LIFE_SLACK + 1e-4:  # the last digit that IOR prints
         raise EngineError(
-            'T1', f'{program} claims {seconds:.3f} s in a launch of {lived_s:.3f} s: a clock of its nodes is wrong'
+            'T1', f'{program} reports {seconds:.3f} s in a launch of {lived_s:.3f} s: a clock of its nodes is wrong'
         )
 
 

@@ -69,7 +69,7 @@ class Dd(Engine):
             for rank, (process, stderr) in enumerate(zip(outcome.processes, outcome.stderrs))
         ]
         if last_s <= first_s:
-            raise EngineError('T12', 'the launch is too short to measure: its processes lived for no time')
+            raise EngineError('T12', 'the launch is too short to measure: its processes ran for 0 s')
         moved = sum(s.bytes_moved for s in reports)
         return Measurement(
             metrics=(bandwidth(phase, moved, last_s - first_s, '; '.join(s.line for s in reports)),),
@@ -115,5 +115,5 @@ def _said(rank: int, process: ProcessTime, stderr: str, point: Point) -> _Said:
         )
     lived_s = process.end_s - process.start_s
     if timed_s > lived_s * 1.01 + 0.001:
-        raise EngineError('E1', f'the dd of task {rank} claims {timed_s} s in a process of {lived_s:.6f} s')
+        raise EngineError('E1', f'the dd of task {rank} reports {timed_s} s, but its process lasted {lived_s:.6f} s')
     return _Said(lines[2], moved, max(lived_s - timed_s, 0.0))

@@ -77,7 +77,7 @@ def main(arguments: List[str]) -> int:
     path, prefix = arguments
     ranks = [os.environ[name] for name in RANK_VARIABLES if name in os.environ]
     if not ranks:
-        print(f'seatrial: the launcher tells no rank: none of {", ".join(RANK_VARIABLES)} is set', file=sys.stderr)
+        print(f'seatrial: the launcher sets no rank: none of {", ".join(RANK_VARIABLES)}', file=sys.stderr)
         return NO_RANK
     here = os.open('.', os.O_RDONLY)
     if os.environ.get(PLACE, '') not in ('', inodes_of(here)):

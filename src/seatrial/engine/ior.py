@@ -87,7 +87,7 @@ class RankTime(NamedTuple):
 class Ior(Engine):
     name = 'ior'
     kinds = ('access', 'checkpoint', 'reuse')
-    declines = {'random': 'does not tell how long single transfers took'}  # noqa: RUF012
+    declines = {'random': 'does not report how long single transfers took'}  # noqa: RUF012
     programs = ('ior',)
     how_to_get = 'from spack-env/ (ior@4.0.0)'
     says_version = re.compile(r'IOR-(\S+): MPI Coordinated Test of Parallel I/O')
@@ -197,7 +197,7 @@ class Ior(Engine):
         for key, meant in setup_of(point, phase).items():
             done = _take(summary.setup, key, type(meant))
             if done != meant:
-                raise EngineError('P15', f'IOR ran with {key} {done} where {meant} was planned')
+                raise EngineError('P15', f'IOR ran with {key} {done} instead of {meant}')
         direct = DIRECT in summary.command_line.split()
         if direct != point.data.direct:
             how = 'not planned, and IOR ran with it' if direct else 'planned, and IOR ran without it'
@@ -450,7 +450,7 @@ def _seconds(result: Dict[str, Any], total: Dict[str, Any], point: Point) -> flo
             'T12', f'IOR measured {mib_s} MiB/s in {time_s} s: too short to measure, or its clock was set'
         )
     if not (mib_s - half) * (time_s - half) <= planned_mib <= (mib_s + half) * (time_s + half):
-        raise EngineError('T1', f'IOR claims {mib_s} MiB/s for {planned_mib} MiB in {time_s} s')
+        raise EngineError('T1', f'IOR reports {mib_s} MiB/s for {planned_mib} MiB in {time_s} s')
     return float(min(max(planned_mib / mib_s, time_s - half), time_s + half))
 
 
@@ -465,7 +465,7 @@ def _hosts_of(outcome: Outcome, summary: IorSummary, point: Point) -> Tuple[str,
 def _opening(phase: str, result: Dict[str, Any], seconds: float) -> Metric:
     """IOR's openTime, from the first open to the last, as a share of the region. Raises EngineError T1 if longer."""
     if not 0 <= result['openTime'] <= result['totalTime'] + PRINTED_S:
-        raise EngineError('T1', f'IOR claims {result["openTime"]} s of opening in {result["totalTime"]} s')
+        raise EngineError('T1', f'IOR reports {result["openTime"]} s of opening in {result["totalTime"]} s')
     share = min(float(result['openTime']) / seconds, 1.0)
     return Metric(phase + OPENING, share, '', LOWER, seconds, figure=str(result['openTime']))
 
@@ -493,7 +493,7 @@ def _check_figures(result: Dict[str, Any], total: Dict[str, Any], point: Point) 
     low, high = ((result['iops'] + sign * half) * (result['wrRdTime'] + sign * half) for sign in (-1, 1))
     if not low <= transfers <= high:
         raise EngineError(
-            'T1', f'IOR claims {result["iops"]} transfers a second for {transfers} in {result["wrRdTime"]} s'
+            'T1', f'IOR reports {result["iops"]} transfers a second for {transfers} in {result["wrRdTime"]} s'
         )
 
 
@@ -508,7 +508,7 @@ def _check_ranks(ranks: Tuple[RankTime, ...], phase: str, point: Point, seconds:
         for rate, time_s in ((rank.with_open_throughput, rank.with_open_s), (rank.throughput, rank.transfer_s)):
             if abs(rate * time_s - point.data.bytes_per_task) > RANK_SLACK * point.data.bytes_per_task:
                 raise EngineError(
-                    'T1', f'rank {rank.rank} claims {rate:.6g} B/s for {point.data.bytes_per_task} B in {time_s} s'
+                    'T1', f'rank {rank.rank} reports {rate:.6g} B/s for {point.data.bytes_per_task} B in {time_s} s'
                 )
 
 
@@ -519,6 +519,6 @@ def _check_clocks(ranks: Tuple[RankTime, ...], point: Point, seconds: float) -> 
     if point.nodes > 1 and apart_s > max(LEFT_APART_S, LEFT_APART_SHARE * longest_s):
         raise EngineError(
             'T1',
-            f'IOR claims {seconds:.3f} s, and its longest rank took {longest_s:.3f} s: the clocks of the nodes are '
+            f'IOR reports {seconds:.3f} s, but its longest rank took {longest_s:.3f} s: the clocks of the nodes are '
             f'up to {apart_s:.3f} s apart; keep them together (chronyd, ntpd)',
         )

@@ -158,7 +158,7 @@ class Mdtest(Engine):
         arguments = ''.join(f" '{argument}'" for argument in command.argvs[0][1:])
         program = output.command_line.partition(" '")[0]
         if output.command_line != (program + arguments)[: CUT_AT - len('Command line used: ')]:
-            raise EngineError('P15', f'mdtest was told {output.command_line[len(program) :].strip() or "nothing"}')
+            raise EngineError('P15', f'mdtest ran with {output.command_line[len(program) :].strip() or "no options"}')
         _check_table(output, phase, point)
         rates = _rates(output.rows, _ranks(command, outcome, point), phase, point)
         for metric in rates:

@@ -110,7 +110,7 @@ def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:
     """The reason why an engine cannot carry one of the points out, with its label, or None."""
     for point in points:
         fault = fault_of(point)
-        why = f'cannot do what contradicts itself: {fault}' if fault else engine.cannot(point)
+        why = f'the parameters contradict each other: {fault}' if fault else engine.cannot(point)
         if why is None and point.data is not None and point.data.passes > 1 and not engine.rereads:
             why = 'cannot read a file several times over'
         if why is not None:

@@ -211,7 +211,7 @@ class Driver:
 
     def layout(self, name: str, settings: Any) -> Layout:
         """The layout that a site writes with these settings. Raises LayoutError."""
-        raise LayoutError([], f'no layout can be set on {self.name}; take it out')
+        raise LayoutError([], f'no layout can be set on {self.name}; remove it')
 
     def adopted(self, layout: Layout) -> Optional[Layout]:
         """The layout of this type that asks for the same as one that a check declares, or None."""
@@ -306,8 +306,8 @@ def type_fault(driver: Driver, mount: Optional[Mount]) -> Optional[str]:
     """The reason why a mount cannot be a file system of the driver's type, as a sentence, or None."""
     if driver.any_mount or (mount is not None and is_of(driver, mount)):
         return None
-    what = 'nothing is mounted there that can be seen' if mount is None else f'it lies on {mount.said()}'
-    return f'the site says type {driver.name}, but {what}'
+    what = 'no mount is visible there' if mount is None else f'its mount is {mount.said()}'
+    return f'trial.yaml says type {driver.name}, but {what}'
 
 
 def worsened(before: Sequence[TargetRow], after: Sequence[TargetRow]) -> Lost:

@@ -135,7 +135,7 @@ class BeeGfs(Mounted):
         there = sum(row.kind == KINDS[0][0] for row in self.targets(path).rows)
         count = asked(layout).stripe_count or 1
         if 0 < there < count:
-            return f'it asks for {count} storage targets, and there are {there}'
+            return f'it needs {count} storage targets, but there are {there}'
         _layout_of(path)
         return None
 
@@ -146,14 +146,14 @@ class BeeGfs(Mounted):
         got = _layout_of(directory)
         if _has(got, wanted):
             return None
-        return f'{layout.canonical} was asked for, and {directory} has {".".join(got.words)}: {output}'
+        return f'{directory} should have the layout {layout.canonical}, but has {".".join(got.words)}: {output}'
 
     def _granted(self, file: str, layout: Layout) -> Granted:
         """Compares the targets that the file lies on, and its chunk size; a file does not show its pool."""
         got = _layout_of(file)
         if _has(got, asked(layout)._replace(pool=None)):
             return Granted()
-        return Granted(differs=f'{layout.canonical} was asked for, and the file has {".".join(got.words)}')
+        return Granted(differs=f'the file should have the layout {layout.canonical}, but has {".".join(got.words)}')
 
     def _targets(self, path: str, mount: Mount) -> Targets:
         """The states that the client gets from the management service every 30 s (sysUpdateTargetStatesSecs)."""
@@ -166,8 +166,8 @@ class BeeGfs(Mounted):
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
         quotas = self._setting(path, 'quotaEnabled') != '1'
-        why = '' if quotas else 'quota(1) does not know those of BeeGFS, whose own commands take its licence'
-        return (Capability('the room that quotas leave', quotas, why), *super().capabilities(path))
+        why = '' if quotas else 'quota(1) cannot read the quotas of BeeGFS, and its own commands need a licence'
+        return (Capability('space left by quotas', quotas, why), *super().capabilities(path))
 
     def cold(self, path: str) -> Cold:
         native = self._setting(path, 'tuneFileCacheType') == 'native'
@@ -240,7 +240,7 @@ def _client(mount: Mount) -> str:
     named = [folder for folder in folders if f'cfgFile={_config(folder).get("cfgFile")}' in options]
     if named or len(folders) == 1:
         return (named or folders)[0]
-    raise NoAnswer(f'{len(folders)} clients show themselves in {CLIENTS}')
+    raise NoAnswer(f'{CLIENTS} has {len(folders)} clients, and none is known to be that of this mount')
 
 
 def _config(client: str) -> Dict[str, str]:

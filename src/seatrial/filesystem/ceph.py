@@ -224,7 +224,7 @@ class CephFs(Mounted):
         try:
             _socket_of(path)
         except NoAnswer as error:
-            return Cold('', f'what ceph-fuse keeps itself stays: {error}', forgets=False)
+            return Cold('', f'the cache of ceph-fuse cannot be emptied: {error}', forgets=False)
         return kernel._replace(how=f'{kernel.how}; then {CACHE_SIZE} 0 in ceph-fuse until it has forgotten')
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
@@ -257,7 +257,7 @@ class CephFs(Mounted):
             return no_meter(str(error))
         file = os.path.join(DEBUGFS, f'{client["cluster_fsid"]}.{client["client_id"]}', 'metrics', 'size')
         if not _kernel_counters(file):
-            return no_meter(f'{file} cannot be read, or has no bytes')
+            return no_meter(f'{file} cannot be read, or counts no bytes')
         whose = f"this node's CephFS client of {mount.source}, data alone"
         return Meter(whose, '', lambda deadline_s: _kernel_counters(file))
 
@@ -279,7 +279,7 @@ def difference(wanted: CephLayout, seen: str) -> Optional[str]:
     """The difference of ceph.file.layout from the layout that was asked for, with both; or None."""
     has = dict(word.partition('=')[::2] for word in seen.split())
     keys = [key for key, value in wanted._asdict().items() if value is not None and str(value) != has.get(key)]
-    return f'{wanted.attribute} was asked for, and the file has {seen}' if keys else None
+    return f'the file should have {wanted.attribute}, but has {seen}' if keys else None
 
 
 def left(seen: List[Dict[str, str]]) -> Capacity:
@@ -358,12 +358,12 @@ def _asked_monitors(*words: str) -> Dict[str, Any]:
     answer = ask(['ceph', '--connect-timeout', str(CONNECTING_S), *words, '--format', 'json'], ANSWER_S)
     if answer is None or answer.exit_status != 0:
         complaint = answer.stderr.strip().splitlines() if answer else ['ceph is not installed on this node']
-        _UNTOLD.append(f'the monitors do not tell this user: {complaint[-1] if complaint else "no answer"}')
+        _UNTOLD.append(f'the monitors do not answer this user: {complaint[-1] if complaint else "no answer"}')
         raise NoAnswer(_UNTOLD[0])
     try:
         facts: Dict[str, Any] = json.loads(answer.stdout[answer.stdout.index('{') :])
     except ValueError:
-        raise NoAnswer(f'ceph {" ".join(words)} is not understood') from None
+        raise NoAnswer(f'the output of ceph {" ".join(words)} cannot be parsed') from None
     return facts
 
 
@@ -384,7 +384,7 @@ def _socket_of(path: str) -> str:
     folder = os.path.dirname(SOCKETS)
     if not os.access(folder, os.R_OK | os.X_OK):
         raise NoAnswer(f'only root and the group ceph may ask the admin socket of ceph-fuse ({folder})')
-    why = f'no admin socket {SOCKETS} is that of this mount'
+    why = f'none of the admin sockets {SOCKETS} belongs to this mount'
     points = {}
     for place in glob.glob(SOCKETS):
         try:
@@ -396,7 +396,7 @@ def _socket_of(path: str) -> str:
     if len(points) > 1:
         mount, why = look(path)
         points = {place: point for place, point in points.items() if mount is not None and point == mount.point}
-        why = why or f'several ceph-fuse have number {client_id}, and not one of them says that it is mounted here'
+        why = why or f'several ceph-fuse have number {client_id}, and none of them reports this mount point'
     if len(points) == 1:
         return next(iter(points))
     raise NoAnswer(why)
@@ -421,7 +421,7 @@ def _told(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str
     except (OSError, ValueError) as error:
         raise NoAnswer(f'{place}: {error}') from None
     if not isinstance(answer, dict):
-        raise NoAnswer(f'{place}: {command} is not understood')
+        raise NoAnswer(f'{place}: the answer to {command} cannot be parsed')
     return answer
 
 
@@ -451,7 +451,7 @@ def _forgotten(place: str) -> Optional[str]:
             if names <= pinned:
                 break
             if time.monotonic() > end:
-                return f'ceph-fuse has not forgotten in {FORGOTTEN_S:.0f} s: {names} names'
+                return f'ceph-fuse still caches {names} names after {FORGOTTEN_S:.0f} s'
             time.sleep(POLL_S)
     finally:
         _told(place, 'config unset', ANSWER_S, var=CACHE_SIZE)
@@ -471,4 +471,4 @@ def _kept(place: str) -> Tuple[int, int, int]:
     try:
         return int(seen['dentry_count']), int(seen['dentry_pinned_count']), int(seen['inode_count'])
     except (KeyError, TypeError, ValueError):
-        raise NoAnswer(f'{place}: it does not show how many names it keeps') from None
+        raise NoAnswer(f'{place}: it does not show how many names it caches') from None

@@ -90,12 +90,12 @@ class GlusterFS(Mounted):
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         files = _meta(mount, _STATE)
-        return state_of(files) if files else {'client': unknown('it shows no .meta in the root of the mount')}
+        return state_of(files) if files else {'client': unknown('the root of the mount has no .meta')}
 
     def _cold(self, path: str, mount: Mount) -> Cold:
         """The kernel's caches, and with them the data that the client keeps with each inode."""
         seen = inodes_of(_meta(mount, _INODES)) is not None
-        return kernel_cold('' if seen else 'what the client has not yet forgotten: it shows no .meta to see it by')
+        return kernel_cold('' if seen else 'what the client still caches: without .meta it cannot be checked')
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
         """drop_caches, then a wait until the client has forgotten the inodes with all that is cached of them."""
@@ -145,12 +145,12 @@ class GlusterFS(Mounted):
         wanted, fault = _asked(layout, known)
         if fault is not None or not lies_on:
             why = fault or 'it has no glusterfs.pathinfo'
-            return Granted(differs=f'{layout.name} was asked for, and where {file} lies is not known: {why}')
+            return Granted(differs=f'{layout.name}: on which brick {file} lies is not known: {why}')
         if any(all(_is_one_of(host, place, subvolume, known) for place, host in lies_on) for subvolume in wanted):
             return Granted()
         names = ', '.join(subvolume.name for subvolume in wanted)
         where = ' + '.join(f'{host}:{place}' for place, host in lies_on)
-        return Granted(differs=f'{layout.name} ({names}) was asked for, and {file} lies on {where}')
+        return Granted(differs=f'{file} should lie on {layout.name} ({names}), but lies on {where}')
 
     def exchanged(self, path: str) -> Exchanged:
         """Traffic between all bricks and the client; the counters of a new connection begin at 0."""
@@ -274,7 +274,7 @@ def _asked(layout: Layout, known: Sequence[Subvolume]) -> Tuple[List[Subvolume],
     numbers = [int(number) for number in layout.asks[0][len('brick') :].split('_')]
     if max(numbers) < len(known):
         return [known[number] for number in numbers], None
-    return [], f'the client shows {len(known)} bricks, counted from 0: none is number {max(numbers)}'
+    return [], f'the client has {len(known)} bricks, numbered from 0; there is no number {max(numbers)}'
 
 
 def _is_one_of(host: str, place: str, wanted: Subvolume, known: Sequence[Subvolume]) -> bool:
@@ -300,7 +300,7 @@ def _wait_until_forgotten(mount: Mount) -> Optional[str]:
     while now is not None and now != before:
         if time.monotonic() > end:
             return (
-                f'the client has not forgotten in {FORGOTTEN_S:.0f} s what it had cached: {now} inodes, and falling'
+                f'the client still caches {now} inodes after {FORGOTTEN_S:.0f} s, and their number is still falling'
             )
         time.sleep(POLL_S)
         before, now = now, inodes_of(_meta(mount, _INODES))

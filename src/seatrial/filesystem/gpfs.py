@@ -76,7 +76,7 @@ class Gpfs(Mounted):
         return Targets((*disks_of(disks), *node_of(_told('mmhealth', 'node', 'show', '-Y'), device)), {})
 
     def cold(self, path: str) -> Cold:
-        return Cold('', 'GPFS keeps what it reads in its pagepool, which drop_caches does not reach')
+        return Cold('', 'GPFS caches reads in its pagepool, which drop_caches does not empty')
 
 
 def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
@@ -144,5 +144,5 @@ def _told(program: str, *words: str) -> str:
         raise NoAnswer(f'{MM}/{program} is not installed on this node')
     if ':HEADER:' not in answer.stdout:
         lines = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
-        raise NoAnswer(f'{program} does not tell this user: {lines[-1] if lines else "no answer"}')
+        raise NoAnswer(f'{program} does not answer this user: {lines[-1] if lines else "no answer"}')
     return answer.stdout

@@ -47,11 +47,11 @@ def bytes_of(text: str) -> int:
 def read_keys(settings: Any, keys: Dict[str, Callable[[Any], Any]]) -> Dict[str, Any]:
     """The values of a mapping, each by the reader of its key, which raises ValueError with a sentence."""
     if not isinstance(settings, dict):
-        raise LayoutError([], f'{show(settings)} stands where a mapping is expected; write {{stripe_count: 4}}')
+        raise LayoutError([], f'expected a mapping, found {show(settings)}; write {{stripe_count: 4}}')
     values = {}
     for key, value in settings.items():
         if key not in keys:
-            raise LayoutError([key], f'there is no such key; {choice(key, keys)}')
+            raise LayoutError([key], f'unknown key; {choice(key, keys)}')
         try:
             values[key] = keys[key](value)
         except LayoutError as error:

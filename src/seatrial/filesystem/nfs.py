@@ -92,7 +92,7 @@ class Nfs(Mounted):
         """Counters of all mounts of this export in mountstats, which asks no server."""
         point = mount.point
         if not traffic(section_of(_mountstats(), point)):
-            return no_meter(f'{MOUNTSTATS} has no counters of {point}')
+            return no_meter(f'{MOUNTSTATS} has no counters for {point}')
         what = f"this node's NFS client, of all mounts of {mount.source}"
         return Meter(what, '', lambda deadline_s: traffic(section_of(_mountstats(), point)))
 

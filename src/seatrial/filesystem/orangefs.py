@@ -55,12 +55,10 @@ class OrangeFs(Mounted):
         return super().behaviour(path)._replace(gives_up=gives_up, reads_are_counted=False)
 
     def cold(self, path: str) -> Cold:
-        return Cold(
-            '', 'neither client shows how many bytes it read from the servers, so that no read is known to be cold'
-        )
+        return Cold('', 'neither client counts the bytes that it reads from servers, so no read is known to be cold')
 
     def _meter(self, path: str, mount: Mount) -> Meter:
-        return no_meter(f'{CLIENT}/stats counts requests and not bytes')
+        return no_meter(f'{CLIENT}/stats counts requests, not bytes')
 
     def _targets(self, path: str, mount: Mount) -> Targets:
         """The servers, each asked by pvfs2-ping, which needs the mount in pvfs2tab or mtab."""
@@ -69,7 +67,7 @@ class OrangeFs(Mounted):
             TargetRow('server', number, address, True, fault='' if well else 'it does not answer')
             for number, (address, well) in enumerate(servers.items())
         ]
-        return Targets(tuple(rows), {}, '' if rows else 'pvfs2-ping names no server')
+        return Targets(tuple(rows), {}, '' if rows else 'pvfs2-ping lists no server')
 
     def layout(self, name: str, settings: Any) -> Layout:
         stripe = read_keys(settings, _KEYS).get('stripe_size')
@@ -89,7 +87,7 @@ class OrangeFs(Mounted):
         wanted = f'strip_size:{_asked(layout)}'
         _set(directory, wanted)
         got = _stripe_of_new_files(directory)
-        return None if got == wanted else f'{wanted} was asked for, and {directory} has {got}'
+        return None if got == wanted else f'{directory} should have {wanted}, but has {got}'
 
     def _granted(self, file: str, layout: Layout) -> Granted:
         strip = strip_of(_said('pvfs2-viewdist', '-f', file))

@@ -126,7 +126,7 @@ class Mounted(Driver):
         try:
             why = self._layout_fault(layout, path)
         except NoAnswer as error:
-            why = f'it could not be proved: {error}'
+            why = f'it could not be verified: {error}'
         return f"the layout '{layout.name}' ({layout.canonical}) is not possible here: {why}" if why else None
 
     def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
@@ -151,7 +151,7 @@ class Mounted(Driver):
         try:
             return self._granted(file, layout)
         except NoAnswer as error:
-            why = f'the layout {layout.canonical} was asked for, and what {file} has is not known: {error}'
+            why = f'whether {file} has the layout {layout.canonical} is not known: {error}'
             return Granted(differs=why)
 
     def _granted(self, file: str, layout: Layout) -> Granted:
@@ -165,11 +165,11 @@ class Mounted(Driver):
     def _cold(self, path: str, mount: Mount) -> Cold:
         """Depends on the kernel's type of the mount: caches outside the kernel are unknown."""
         if mount.type in IN_MEMORY:
-            return Cold('', f'{mount.type} keeps its files in memory and nowhere else: no read of them is ever cold')
+            return Cold('', f'{mount.type} keeps its files in memory, so no read is ever cold')
         if mount.type == 'zfs':
-            return Cold('', 'zfs keeps what it reads in a cache of its own (ARC), which drop_caches shrinks at most')
+            return Cold('', 'zfs caches reads in its ARC, which drop_caches shrinks but does not empty')
         if mount.type not in KERNEL_CACHED:
-            return Cold('', f'what {mount.type} caches outside of the kernel is not known to the type {self.name}')
+            return Cold('', f'whether {mount.type} caches outside the kernel is not known (type {self.name})')
         return kernel_cold()
 
     def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
@@ -199,13 +199,13 @@ class Mounted(Driver):
     def _meter(self, path: str, mount: Mount) -> Meter:
         """Counters of the files' block device in sysfs: reading them asks no file system."""
         if mount.type in IN_MEMORY:
-            return no_meter(f'{mount.type} keeps its files in memory, and no counter sees them move')
+            return no_meter(f'{mount.type} keeps its files in memory, where no counter counts reads and writes')
         try:
             place = _block_device(path, mount)
         except OSError as error:
             return no_meter(f'{path}: {error.strerror}')
         if place is None or not _device_counters(place):
-            return no_meter(f'{mount.source} is no block device whose traffic the kernel counts')
+            return no_meter(f'{mount.source} is not a block device whose traffic the kernel counts')
         name = os.path.basename(os.path.realpath(place))
         return Meter(f'block device {name} of the whole machine', '', lambda deadline_s: _device_counters(place))
 

@@ -178,14 +178,14 @@ def verdict_sentence(session: SessionResult) -> str:
     ]
     if not hit and decisive:
         how = 'fails' if session.verdict is Verdict.FAIL else 'is undecided'
-        return f'A relation between checks, which the site has made a criterion, {how}: {decisive[0].words}.'
+        return f'A relation between checks, enforced by the site, {how}: {decisive[0].words}.'
     if not hit and session.left_out:
-        return 'All that was measured is valid, but parts are missing, so nothing is accepted.'
+        return 'What was measured is valid, but the acceptance is incomplete, so nothing is accepted.'
     return {
-        Verdict.FAIL: f'{of_all} fail{verb}: it is proved that the system does not do what was asked.',
-        Verdict.INVALID: f'{of_all} {is_} invalid; measure again once the cause is fixed.',
-        Verdict.INCOMPLETE: f'{of_all} did not run to the end; what was not measured proves nothing.',
-        Verdict.INCONCLUSIVE: f'{of_all} {is_} valid, but a criterion cannot be decided.',
+        Verdict.FAIL: f'{of_all} fail{verb}: a criterion is proved to be missed, or the storage failed.',
+        Verdict.INVALID: f'{of_all} {is_} invalid; fix the cause and measure again.',
+        Verdict.INCOMPLETE: f'{of_all} did not run to the end, so nothing is proved.',
+        Verdict.INCONCLUSIVE: f'{of_all} {is_} valid, but cannot decide a criterion.',
     }[session.verdict]
 
 
@@ -270,7 +270,7 @@ def targets(evidence: SessionEvidence) -> list[tuple[str, str, str]]:
 
 def untried(target: Target) -> str:
     """A note that figures of this type are the first ones of its driver, or empty."""
-    return '' if target.tried else f'untried: nobody has measured a {target.type} with this driver yet'
+    return '' if target.tried else f'untried: this driver has never been run on a real {target.type}'
 
 
 def lasted(evidence: SessionEvidence) -> timedelta | None:
@@ -302,7 +302,7 @@ def stopping(plan: TrialPlan) -> str:
     rule = plan.stopping
     if rule.fixed:
         return f'{rule.minimum} of each point, fewer where they take longer than {seconds(rule.budget_s)}'
-    settled = f', or small beside the {percent(rule.between)} by which nights differ' if rule.between else ''
+    settled = f', or small compared with the {percent(rule.between)} by which nights differ' if rule.between else ''
     return (
         f'{rule.minimum} to {rule.maximum} of each point, until the {100 * rule.confidence:g} % interval is within '
         f'{percent(rule.max_relative_error)}{settled}' + (f', then {rule.extra} more' if rule.extra else '')

@@ -62,7 +62,7 @@ class Wait:
         if now >= job.submit_time + queue_s + job_s + GRACE_S:
             self.overdue = True
             limits = f'the queue_limit of trial.yaml ({duration(queue_s)}) and its time limit ({duration(job_s)})'
-            self.passed = f'it was not over when {limits} had passed'
+            self.passed = f'it had not ended when {limits} had passed'
         elif waits and now >= max(job.submit_time, self._left_queue_s) + queue_s:
             self.passed = f'it waited in the queue for longer than the queue_limit of trial.yaml, {queue_s:.0f} s'
         return bool(self.passed)

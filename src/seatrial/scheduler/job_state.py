@@ -132,7 +132,7 @@ def of_silence(text: str) -> JobState:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if any(line.endswith('Invalid job id specified') for line in lines):
         return JobState(NO_SUCH_JOB)
-    last = lines[-1] if lines else 'it said nothing'
+    last = lines[-1] if lines else 'it printed nothing'
     return JobState(SILENT, reason=_munge(lines) or re.sub(r'^\w+:? (?:error|fatal): ', '', last))
 
 
@@ -288,13 +288,13 @@ def _span(seconds: int) -> str:
 
 def _failed(known: JobState) -> str:
     if known.signal == _NO_OUTPUT and known.nodes:
-        return f'failed to launch (0:{_NO_OUTPUT}), as a job does whose output file or folder cannot be opened'
+        return f'failed to launch (0:{_NO_OUTPUT}): most likely its output file or folder cannot be opened'
     if known.signal:
         return f'died of signal {known.signal}{_signal_name(known.signal)}{_after(known)}'
     code = known.exit_code or 0
     if known.seven_bits:
-        return f'failed with exit code {code} or {code + 128} (sacct keeps seven bits of it){_after(known)}'
-    died = f', as after signal {code - 128}{_signal_name(code - 128)}' if code > 128 else ''
+        return f'failed with exit code {code} or {code + 128} (sacct keeps only seven bits){_after(known)}'
+    died = f', which usually means signal {code - 128}{_signal_name(code - 128)}' if code > 128 else ''
     return f'failed with exit code {code}{died}{_after(known)}'
 
 
@@ -309,7 +309,7 @@ def _signal_name(number: int) -> str:
 
 
 def _cancelled(known: JobState) -> str:
-    by = f'cancelled by {known.by}' if known.by else 'cancelled, accounting does not say by whom,'
+    by = f'cancelled by {known.by}' if known.by else 'cancelled by somebody whom accounting does not name,'
     if known.nodes:
         return f'{by}{_after(known)}'.removesuffix(',')
     waited = _why_waiting(known)
@@ -335,7 +335,7 @@ def _node_failed(known: JobState) -> str:
     which = (
         f': it is {known.nodes}'
         if re.fullmatch(r'[^\[,]+', known.nodes)
-        else f', which one of {known.nodes} is not said{f"; {known.down} is down now" if known.down else ""}'
+        else f'; Slurm does not say which of {known.nodes}{f"; {known.down} is down now" if known.down else ""}'
     )
     return f'a node failed{_after(known)}{which if known.nodes else ""}'
 
@@ -383,9 +383,9 @@ _SENTENCES: Mapping[str, Callable[[JobState], str]] = {
     **dict.fromkeys(WAITING, lambda known: f'{_not_started(known)}: {_why_waiting(known)}; it still waits'),
     REFUSED: _refused,
     UNKNOWN: lambda known: (
-        f'Slurm says that the job is {known.reason}, a state that Seatrial does not know'
+        f'Slurm reports the state {known.reason}, which Seatrial does not know'
         if known.reason
-        else 'what Slurm says of the job cannot be read'
+        else "Slurm's answer about the job cannot be parsed"
     ),
     NO_SUCH_JOB: lambda known: 'Slurm does not know the job',
     SILENT: lambda known: f'Slurm does not answer: {known.reason}',

@@ -104,8 +104,8 @@ def beyond_schedule(site: Site, profile: str, plans: Sequence[TrialPlan]) -> lis
         return []
     enough_min = math.ceil((_budgets_s(plans) + LEAD_S) / 60)
     sentence = (
-        f'the budgets of all its cases are {duration(_budgets_s(plans))} together, more than '
-        f'{duration(entry.time_limit)}; write time_limit: {enough_min}min, or lower budget of the trials'
+        f'the budgets of its cases add up to {duration(_budgets_s(plans))}, more than '
+        f'{duration(entry.time_limit)}; write time_limit: {enough_min}min, or lower the budgets of the trials'
     )
     return [problem(TRIAL_FILE, ['schedule', profile, 'time_limit'], sentence)]
 
@@ -116,8 +116,8 @@ def overlapping(site: Site, profile: str, plans: Sequence[TrialPlan]) -> list[st
     if entry is None or _budgets_s(plans) <= (between_s := _shortest_period(entry.calendar).total_seconds()):
         return []
     return [
-        f'the budgets of the cases are {duration(_budgets_s(plans))}, and the schedule has a run every '
-        f'{duration(between_s)}: the next one waits; lower budget of the trials, or days'
+        f'the budgets of the cases add up to {duration(_budgets_s(plans))}, but a run is due every '
+        f'{duration(between_s)}, so the next one waits; lower the budgets, or schedule fewer runs'
     ]
 
 
@@ -134,7 +134,7 @@ def _quoted(value: str) -> str:
     """A value as lines of options for Slurm want it. Raises ValueError for a path that --output cannot name."""
     if '\\' in value:
         raise ValueError(
-            f'{value}: Slurm writes no output below a name with a backslash; let state be another folder'
+            f'{value}: Slurm writes no output below a path with a backslash; choose another folder for state'
         )
     return value if re.fullmatch(r'[\w./%+-]+', value) else '"' + value.replace('"', '\\"') + '"'
 
@@ -154,16 +154,16 @@ def _notes(
     notes = []
     if not entry.time_limit:
         notes.append(
-            f'time limit {duration(limit_s)}: the budgets and longest launches of the cases, '
-            'without their waiting in the queue; time_limit in the schedule of trial.yaml sets another'
+            f'time limit {duration(limit_s)}: the sum of the budgets and longest launches of the cases, '
+            'without waiting in the queue; time_limit in the schedule of trial.yaml sets another'
         )
     if timedelta(seconds=limit_s) > _shortest_period(calendar):
-        notes.append('the time limit is longer than from one run to the next, which waits for the one before it')
+        notes.append('the time limit is longer than the time between two runs: a run waits for the one before it')
     if not partitions.submit:
         return notes
     if entry.licence and {word.partition(':')[0] for word in entry.licence.split(',')} & partitions.licences:
         raise ValueError(
-            f'the job holds the licence {entry.licence}, so its cases would wait for it in vain; take it out of '
+            f'the job holds the licence {entry.licence}, so its cases would wait for it for ever; remove it from '
             'access in settings.py'
         )
     of_job = Partitions.of(entry.access)
@@ -171,8 +171,8 @@ def _notes(
     if partitions.exclusive and (shared or not of_job.names):
         where = f'partition {shared[0]}' if shared else 'the default partition'
         notes.append(
-            f'the job has a core of {where}: a case that asks for all of its nodes, exclusively, would wait in vain; '
-            'name a partition of other nodes in access, in the schedule of trial.yaml'
+            f'the job takes a core of {where}, so a case that needs all of its nodes exclusively would never start; '
+            'in the schedule of trial.yaml, name a partition with other nodes in access'
         )
     return notes
 
@@ -213,7 +213,7 @@ def install(screen: Console, site: Site, profile: str, order: Order) -> None:
             record = {'calendar': order.calendar, 'since': time.time(), 'form': order.form}
             put(file_of(series, '.json'), json.dumps(record) + '\n')
         file_of(series, REMOVED).unlink(missing_ok=True)
-    for line in changed or [f'it is enabled already, by {order.form}; nothing was changed']:
+    for line in changed or [f'already enabled by {order.form}; nothing was changed']:
         screen.print(line, soft_wrap=True)
     screen.print(f'  next run: {order.calendar.after(datetime.now().astimezone())[0]:%Y-%m-%d %H:%M}')
     screen.print(f'  log:      {file_of(series, ".log")}', soft_wrap=True)
@@ -226,7 +226,7 @@ def _put_in_scrontab(site: Site, profile: str, order: Order) -> list[str]:
     if new == old:
         return []
     queue.write_crontab(new)
-    return ['the scrontab has the entry now; its other lines are as they were']
+    return ['the entry was added to the scrontab; no other line was changed']
 
 
 def _put_in_queue(site: Site, profile: str, order: Order) -> list[str]:
@@ -248,7 +248,7 @@ def remove(screen: Console, site: Site, profile: str) -> None:
         if before or any(taken):
             put(file_of(series, REMOVED), '')
     if before or any(taken):
-        screen.print('it is disabled; the history, the log and the metrics stay')
+        screen.print('disabled; the history, the log and the metrics are kept')
     else:
         screen.print(f'nothing is enabled for {site.name}, profile {profile}')
 
@@ -266,12 +266,12 @@ def _take_out(screen: Console, site: Site, profile: str, form: str) -> bool:
         new = with_block(old, _marks(site, profile), '')
         if new != old:
             queue.write_crontab(new)
-            screen.print('the scrontab has the entry no more; its other lines are as they were')
+            screen.print('the entry was removed from the scrontab; no other line was changed')
         return new != old
     series = series_of(site, profile)
     jobs = waiting(series)
     queue.cancel_pending(jobs)
     script_of(series).unlink(missing_ok=True)
     for job in jobs:
-        screen.print(f'job {job.id} is taken out of the queue')
+        screen.print(f'job {job.id} was removed from the queue')
     return bool(jobs)

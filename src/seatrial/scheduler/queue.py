@@ -88,7 +88,7 @@ def write_crontab(text: str) -> None:
     """Replace the user's scrontab and see that it is there. Raises QueueError; then the old one still stands."""
     asked('scrontab', '-', text=text)
     if crontab() != text:
-        raise QueueError('scrontab has accepted a crontab and shows another one; look at it with scrontab -l')
+        raise QueueError('scrontab shows another crontab than the one it accepted; check it with scrontab -l')
 
 
 def seconds_in(span: str) -> float | None:

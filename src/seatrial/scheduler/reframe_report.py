@@ -58,7 +58,7 @@ def _tests_in(file: Path) -> list[Mapping[str, Any]]:
         runs = read_json(file)['runs']
         return [test for run in runs for test in run['testcases'] if _NAMES.issubset(test)]
     except (KeyError, TypeError) as error:
-        raise ValueError(f'{file} is no report of ReFrame: {error!r}') from None
+        raise ValueError(f'{file} is not a report of ReFrame: {error!r}') from None
 
 
 def plain_sessions(file: Path, state: str) -> list[tuple[str, list[str]]]:

@@ -130,6 +130,6 @@ def cancel_all(screen: Console, site: Site, session: str) -> None:
             return
         except QueueError as error:
             if time.monotonic() >= end:
-                screen.print(f'whether jobs are left is not known: {error}; later `seatrial clean`', soft_wrap=True)
+                screen.print(f'jobs may still be running: {error}; later run `seatrial clean`', soft_wrap=True)
                 return
             time.sleep(POLL_S)

@@ -27,14 +27,14 @@ def sides_of(written: Sequence[str]) -> dict[str, Path]:
     for text in written:
         name, equals, folder = text.partition('=')
         if not (is_label(name) and equals and folder):
-            raise click.UsageError(f"'{text}' is no side; write NAME=FOLDER of a site, and of a name: {LABEL_FORM}")
+            raise click.UsageError(f"'{text}' is not NAME=FOLDER of a site; for the name, {LABEL_FORM}")
         sides[name] = Path(folder)
     if len(sides) < len(written):
-        raise click.UsageError('both sides have one name; give each its own, also where the folder is the same')
+        raise click.UsageError('both sides have the same name; give each its own, even if the folder is the same')
     states = {name: load(folder).state for name, folder in sides.items()}
     if len(set(states.values())) > 1:
         shown = ', '.join(f'{state} of {name}' for name, state in states.items())
-        raise click.UsageError(f'the sides have histories of their own ({shown}); write the same state in trial.yaml')
+        raise click.UsageError(f'the state directories differ ({shown}); set the same state in both trial.yaml')
     return sides
 
 
@@ -60,12 +60,12 @@ def in_turn(
             verdicts.append(verdict)
             sessions[name][session.id] = str(number)
             if stop:
-                screen.print('stopped: the rounds are not compared')
+                screen.print('stopped before the last round: the sides are not compared')
                 return worst([*verdicts, Verdict.INCOMPLETE])
     site = load(next(iter(sides.values())))
     one, other = (read(folder_of(site.state), named=of_side).rows for of_side in sessions.values())
     if not (one.height and other.height):
-        screen.print('not compared: a side left nothing in the history')
+        screen.print('not compared: a side has no session in the history')
         return worst([*verdicts, Verdict.INCOMPLETE])
     before, after = sides
     round_of = {**sessions[before], **sessions[after]}

@@ -35,29 +35,29 @@ def leave(
     screen: Console, session: Session, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult
 ) -> None:
     """Writes the files and prints where they are. Errors are printed; they change no verdict."""
-    results = tried(screen, session, 'the results were not written', lambda: write_results(session, result))
+    results = tried(screen, session, 'the results could not be written', lambda: write_results(session, result))
     if results is not None:
         screen.print(f'  results: {results}', soft_wrap=True)
-    evidence = tried(screen, session, 'the raw output was not read', lambda: evidence_of(session, cases, result))
+    evidence = tried(screen, session, 'the raw output could not be read', lambda: evidence_of(session, cases, result))
     if evidence is None:
         return
     for changed in filter(None, map(changed_words, states(evidence.cases))):
         screen.print(f'note: {changed}', soft_wrap=True)
     again = f'seatrial report {session.id}'
     folder = session.folder / REPORT
-    file = tried(screen, session, f'no report was written; try {again}', lambda: write_report(evidence, folder))
+    file = tried(screen, session, f'the report is not written; try {again}', lambda: write_report(evidence, folder))
     if file is not None:
         screen.print(f'  report:  {file}', soft_wrap=True)
     kept = tried(
         screen,
         session,
-        'the history does not have this session',
+        'this session could not be written to the history',
         lambda: remember(evidence, session.site.state, session.only, session.label, datetime.now(timezone.utc)),
     )
     if kept is None or session.contract or session.profile is SMOKE or LATER in os.environ:
         return
     site, profile = session.site, session.profile.name
-    year = tried(screen, session, 'the page of the nights was not written', lambda: write_year(site, profile))
+    year = tried(screen, session, 'the page of the nights could not be written', lambda: write_year(site, profile))
     if year is not None:
         screen.print(f'  nights:  {year}', soft_wrap=True)
 

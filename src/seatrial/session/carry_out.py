@@ -91,7 +91,6 @@ def carried_out(
     with stop_requests(screen, _patience(session)) as requested:
         heartbeats = _begun(session, plans)
         screen.print(f'Session {session.id}: {counted(len(plans), "case")} of {session.site.name}, profile {profile}')
-        screen.print(f'  {session.profile.label}')
         say_not_applicable(screen, session)
         for note in [*notes, *_held_apart()]:
             screen.print(f'note: {note}', soft_wrap=True)
@@ -111,16 +110,16 @@ def carried_out(
             screen.print(f'nothing more is measured: {where}: {error.strerror}', soft_wrap=True)
         requested.answer = 'all that was measured is being judged and reported'
         known = followed.recorded()
-        tried(screen, session, 'why jobs ended is not on record', lambda: complete_job_states(session.folder, known))
+        tried(screen, session, 'how jobs ended is not recorded', lambda: complete_job_states(session.folder, known))
         for case in known:
-            tried(screen, session, 'what Darshan saw is not on record', partial(keep_darshan_run, *case))
+            tried(screen, session, 'the Darshan runs could not be recorded', partial(keep_darshan_run, *case))
         recorded = followed.recorded()
         if followed.fault:
-            screen.print(f'not all that was measured can be read: {followed.fault}', soft_wrap=True)
+            screen.print(f'some records cannot be read: {followed.fault}', soft_wrap=True)
         results = judge_cases(recorded, criteria, followed.judge)
         result = judge_session(session.id, profile, results, criteria, session.left_out)
         show(screen, session, recorded, result, verbose)
-        why = 'what ReFrame said cannot be read'
+        why = 'the output of ReFrame cannot be read'
         tried(screen, session, why, lambda: _say_if_nothing_started(screen, session, recorded))
         leave(screen, session, recorded, result)
         for beat in heartbeats:
@@ -199,8 +198,8 @@ def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[t
     if not any(records.job_state or records.end for _, records in cases):
         lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
         errors = [line for line in lines if 'error' in line.lower()]
-        screen.print(f'ReFrame: {(errors or lines or ["it said nothing"])[-1].strip()}', soft_wrap=True)
-    screen.print(f'  all that ReFrame said: {output}', soft_wrap=True)
+        screen.print(f'ReFrame: {(errors or lines or ["it printed nothing"])[-1].strip()}', soft_wrap=True)
+    screen.print(f'  output of ReFrame: {output}', soft_wrap=True)
 
 
 def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Console, requested: StopRequest) -> None:
@@ -231,8 +230,8 @@ def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Con
                 if progress.look():
                     waited = time.monotonic()
                 elif time.monotonic() - waited > AFTER_LAST_S:
-                    why = f'ReFrame is ended: all cases had ended {duration(AFTER_LAST_S)} before'
-                    screen.print(f'{why}; what it said: {session.folder / OUTPUT}', soft_wrap=True)
+                    why = f'ReFrame was terminated: it still ran {duration(AFTER_LAST_S)} after the last case'
+                    screen.print(f'{why}; its output: {session.folder / OUTPUT}', soft_wrap=True)
                     break
         finally:
             _end(process)
@@ -244,7 +243,7 @@ def _held_apart() -> list[str]:
     where it writes. ReFrame sets one of them itself when it is imported."""
     names = sorted(name for name in os.environ if name.startswith(OPTIONS) and name != f'{OPTIONS}INSTALL_PREFIX')
     remedy = f'write what a session needs into {SETTINGS_FILE}'
-    return [f'ReFrame does not see {", ".join(names)} of the environment; {remedy}'] if names else []
+    return [f'{", ".join(names)} from the environment is not passed to ReFrame; {remedy}'] if names else []
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -258,7 +257,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def _patience(session: Session) -> str:
     """Words on what a session that was asked to stop waits for, and how long at most."""
-    of_slurm = f', Slurm {duration(LONGEST_S)} to let go of it' if submits_to_slurm(session.site) else ''
+    of_slurm = f', and Slurm {duration(LONGEST_S)} to release it' if submits_to_slurm(session.site) else ''
     return f'no more launches; ReFrame has {duration(REFRAME_END_S)} to end its job{of_slurm}'
 
 

@@ -64,7 +64,7 @@ def chosen(
         if missing:
             raise click.UsageError(f"no session in the history has the label '{missing[0]}'; give {WHICH}")
         if not rows.height:
-            raise click.UsageError(f"no session of '{text}' can be read")
+            raise click.UsageError(f"no session named by '{text}' can be read")
     return sides
 
 
@@ -83,5 +83,5 @@ def _named(known: Sequence[str], term: str) -> list[str]:
     else:
         return [named(known, term, 'the history')]
     if not names:
-        raise click.UsageError(f"no session in the history is of '{term}'; give {WHICH}")
+        raise click.UsageError(f"the history has no session of '{term}'; give {WHICH}")
     return names

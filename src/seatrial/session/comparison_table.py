@@ -29,7 +29,7 @@ def show_comparison(compared: BeforeAfter, screen: Console) -> None:
     first."""
     sides = [f'{name:<7} {side.words}' for name, side in (('before', compared.before), ('after', compared.after))]
     differing = fitting([f'  {line}' for line in cut(compared.differing, SHOWN, REST)], SHOWN)
-    heading = 'Not measured with the same:' if differing else 'Measured with the same, as far as it is recorded'
+    heading = 'Not measured with the same:' if differing else 'No recorded difference in software or settings'
     beside = fitting([f'  {line}' for line in cut(compared.circumstances, SHOWN, REST)], SHOWN)
     notice = [compared.notice] if compared.notice and compared.metrics else []
     counts = ', '.join(f'{number} {verdict}' for verdict, number in compared.counts.items() if number)

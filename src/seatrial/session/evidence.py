@@ -72,7 +72,7 @@ def session_folder(site: Site, wanted: str | None) -> Path:
     if wanted and Path(wanted).resolve().parent == Path(site.state, SESSIONS).resolve():
         wanted = Path(wanted).name
     if wanted and wanted not in known and site.session_folder(wanted).is_file():
-        raise click.UsageError(f'{site.session_folder(wanted)} is a file, and no folder of a session')
+        raise click.UsageError(f'{site.session_folder(wanted)} is a file, not the folder of a session')
     if not known:
         raise click.UsageError(f'there is no session in {site.state}; seatrial run makes one')
     return site.session_folder(named(known, wanted, site.state) if wanted else known[-1])
@@ -85,7 +85,7 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
     gone = sorted({plan.case.check for plan, _ in cases} - set(checks))
     notices = [
         *_changed(folder, result),
-        *(f'{check} is no check any more; it has no pass criterion' for check in gone),
+        *(f'the check {check} does not exist any more, so its case has no pass criterion' for check in gone),
     ]
     return evidence_of(session, cases, result, notices)
 
@@ -187,7 +187,7 @@ def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]
     if not missing:
         return []
     whole = len(begun) + len(missing)
-    return [f'plain ReFrame has begun {len(begun)} of {whole} cases; not {"; ".join(by_environment(missing))}']
+    return [f'plain ReFrame has begun {len(begun)} of {whole} cases; not begun: {"; ".join(by_environment(missing))}']
 
 
 def plan_in(file: Path) -> TrialPlan:
@@ -196,10 +196,10 @@ def plan_in(file: Path) -> TrialPlan:
     except FormError as error:
         raise NotReadable(f'{file}: {error}; use the Seatrial version that wrote it') from None
     if plan.profile not in PROFILES:
-        raise NotReadable(f'{file}: profile: {show(plan.profile)} is none; it can be {", ".join(PROFILES)}')
-    fault = next(filter(None, map(form_fault, plan.points)), None if plan.points else 'there are none')
+        raise NotReadable(f'{file}: profile: {show(plan.profile)} is not a profile; it can be {", ".join(PROFILES)}')
+    fault = next(filter(None, map(form_fault, plan.points)), None if plan.points else 'the list is empty')
     if fault:
-        raise NotReadable(f'{file}: points: {fault}; it is damaged, or of another version of Seatrial')
+        raise NotReadable(f'{file}: points: {fault}; the file is damaged, or written by another version of Seatrial')
     return plan
 
 
@@ -229,7 +229,7 @@ def judging(folder: Path) -> Iterator[None]:
     except NotReadable:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        why = f'{folder}: what is in it contradicts itself, {error!r}; if nobody has changed it, please report it'
+        why = f'{folder}: its files contradict each other: {error!r}; if nobody has changed them, please report it'
         raise NotReadable(why) from error
 
 
@@ -238,17 +238,17 @@ def _changed(folder: Path, result: SessionResult) -> list[str]:
         was = read_json(folder / RESULTS)
         verdict, chain = was['verdict'], was.get('chain', result.chain)
     except FileNotFoundError:
-        return [f'there is no {RESULTS}: the session still runs, or it did not end by itself']
+        return [f'there is no {RESULTS}: the session is still running, or was killed']
     except (ValueError, KeyError, TypeError, AttributeError):
         return [f'{RESULTS} cannot be read']
     notices = []
     if verdict != result.verdict.value:
         notices = [
-            f'on the day this session was {verdict}; judged by the checks, references and rules of today it is '
+            f'when it was measured, this session was {verdict}; by the checks, references and rules of today it is '
             f'{result.verdict.value}'
         ]
     if chain != result.chain:
-        notices.append(f'the records are not those that were judged on the day: their chain ended with {chain}')
+        notices.append(f'the records were changed after they were judged: then their chain ended with {chain}')
     return notices
 
 

@@ -45,7 +45,7 @@ def open_session(
     known = {*declared, *(check.family for check in declared.values())}
     for name in asked.only:
         if name not in known:
-            raise click.UsageError(f"'{name}' is no check and no family; {choice(name, sorted(known))}")
+            raise click.UsageError(f"'{name}' is neither a check nor a family; {choice(name, sorted(known))}")
     existing = sorted({partition.split(':')[0] for partition in site.trial_file.partitions})
     if asked.system is not None and asked.system not in existing:
         raise click.UsageError(f"'{asked.system}' is no system of trial.yaml; {choice(asked.system, existing)}")
@@ -85,7 +85,7 @@ def check_destructive(site: Site, name: str) -> None:
     known = sorted({site.target(key, DEFAULT_LAYOUT).storage_system for key in site.trial_file.file_systems})
     if name and name not in known:
         raise click.UsageError(
-            f'--destructive: {shown(name)} is no storage system of trial.yaml; {choice(name, known)}'
+            f'--destructive: {shown(name)} is not a storage system of trial.yaml; {choice(name, known)}'
         )
 
 
@@ -93,7 +93,7 @@ def installed(name: str) -> str:
     """The program installed with this Python, else the one on the PATH. Raises UsageError."""
     program = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
     if program is None:
-        raise click.UsageError(f'{name} is not installed; pip install Seatrial with its dependencies')
+        raise click.UsageError(f'{name} is not installed; install Seatrial with its dependencies (pip install)')
     return program
 
 
@@ -118,7 +118,7 @@ def state_fault(site: Site) -> str:
     return problem(
         TRIAL_FILE,
         ['state'],
-        f'ReFrame starts no jobs below {site.state}; choose a path without blanks, quotes, \\ and %',
+        f'ReFrame cannot start jobs below {site.state}; choose a path without blanks, quotes, \\ and %',
     )
 
 
@@ -126,7 +126,7 @@ def one_system(site: Site, profile: str, system: str | None) -> str | None:
     """The system to use if a profile has several, else None. Raises UsageError."""
     systems = _systems(site, profile)
     if system is not None and system not in systems:
-        raise click.UsageError(f"'{system}' is no system of the profile {profile}; {choice(system, systems)}")
+        raise click.UsageError(f"'{system}' is not a system of the profile {profile}; {choice(system, systems)}")
     if len(systems) > 1 and system is None:
         raise click.UsageError(_SEVERAL.format('|'.join(systems)))
     return system if len(systems) > 1 else None
@@ -137,8 +137,8 @@ def no_more_systems(site: Site, profile: str) -> None:
     systems = _systems(site, profile)
     if len(systems) > 1:
         raise click.UsageError(
-            f'trial.yaml has {profile} for several systems ({", ".join(systems)}), and what is scheduled is of one; '
-            'make a site folder for each, with a state of its own'
+            f'trial.yaml has {profile} for several systems ({", ".join(systems)}), but a schedule is for one; '
+            'make a site folder with its own state for each'
         )
 
 
@@ -168,7 +168,7 @@ def say_not_applicable(screen: Console, session: Session, why: bool = False) -> 
     if number and not why:
         words = 'seatrial', 'list', '--why', '--profile', session.profile.name, '--site', str(session.site.folder)
         asked = shell_line(words)
-        screen.print(f'  {counted(number, "case")} cannot run here; the reasons: {asked}', soft_wrap=True)
+        screen.print(f'  {counted(number, "case")} cannot run here; for the reasons, run {asked}', soft_wrap=True)
     for reason, names in session.not_applicable.items() if why else ():
         screen.print(f'not applicable: {"; ".join(by_environment(names))}: {reason}', soft_wrap=True)
     for line in session.left_out:

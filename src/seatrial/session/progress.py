@@ -95,11 +95,11 @@ class Progress:
                 if self._live is None or not result.verdict.unopposed:
                     self._console.print(self._ended(result))
             elif records.end is not None:
-                running.append(f'    {plan.case.name}  has ended; its job is not over yet')
+                running.append(f'    {plan.case.name}  has ended; waiting for the end of its job')
             elif records.start is not None:
                 running.append(running_line(plan, records, time.time(), self._system))
         if not self._waiting:
-            running = [f'    all cases have ended; ReFrame may take {duration(AFTER_LAST_S)} to end too']
+            running = [f'    all cases have ended; waiting up to {duration(AFTER_LAST_S)} for ReFrame to end']
         if self._live:
             self._live.update(Text(self._moving(running), no_wrap=True, overflow='ellipsis'))
         elif running and time.monotonic() - self._said > PLAIN_EVERY_S:

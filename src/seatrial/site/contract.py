@@ -80,12 +80,12 @@ def _bound(value: Any) -> Bound:
     match = _BOUND.match(text.strip()) if isinstance(text, str) and len(text) <= 80 else None
     if match is None or not _NUMBER.match(match[1]):
         remedy = 'write a number and a unit: 500 GB/s, 300,000 creates/s, 120 s, or 70 % of 4.2.1'
-        raise ValueError(f'{show(value)} is no quantity; {remedy}')
+        raise ValueError(f'{show(value)} is not a quantity; {remedy}')
     number, unit, of = match[1].replace(',', ''), match[2] or '', match[3] or ''
     if unit not in UNITS:
         raise ValueError(f'{show(unit)} is not a unit of a metric; {choice(unit, EXAMPLES)}')
     if of and unit != '%':
-        raise ValueError(f'{show(value)} is a part of another criterion in {unit or "no unit"}; write 70 % of {of}')
+        raise ValueError(f'{show(value)} is a share of another criterion, which must be in %; write 70 % of {of}')
     amount = in_base(float(number), unit).value
     if not 0 < amount <= LARGEST:
         raise ValueError(f'{show(value)} is out of range; correct the number or the unit')
@@ -104,14 +104,14 @@ def _statistic(value: Any) -> str:
     """`mean`, `median`, `minimum`, `best of 5`"""
     if isinstance(value, str) and (value in (MEAN, MEDIAN, MINIMUM) or _BEST.match(value)):
         return value
-    raise ValueError(f'{show(value)} is no statistic; {choice(value, (MEAN, MEDIAN, MINIMUM, f"{BEST} 5"))}')
+    raise ValueError(f'{show(value)} is not a statistic; {choice(value, (MEAN, MEDIAN, MINIMUM, f"{BEST} 5"))}')
 
 
 def _fullness(value: Any) -> tuple[int, int]:
     """range as in `0-10 %`"""
     match = _SPAN.match(value) if isinstance(value, str) else None
     if match is None or not int(match[1]) <= int(match[2]) <= 100:
-        raise ValueError(f'{show(value)} is no range of percent; write it as in 0-10 %')
+        raise ValueError(f'{show(value)} is not a range of percentages; write it as in 0-10 %')
     return int(match[1]), int(match[2])
 
 
@@ -119,13 +119,13 @@ def _times_memory(value: Any) -> float:
     """as in `2x memory`"""
     match = _TIMES.match(value) if isinstance(value, str) else None
     if match is None:
-        raise ValueError(f'{show(value)} is no multiple of the memory of the nodes; write it as in 2x memory')
+        raise ValueError(f'{show(value)} is not a multiple of the memory of the nodes; write 2x memory')
     return float(match[1])
 
 
 def _said(value: Any) -> Any:
     if value is None:
-        raise ValueError('nothing stands here; write a value, or take the key out')
+        raise ValueError('the key has no value; write one, or remove the key')
     return value
 
 
@@ -358,11 +358,11 @@ def _contradictions(
 ) -> Iterator[tuple[list[str], str]]:
     """Contradictions between values that are each well formed. first: earlier criteria, with their numbers"""
     if entry.id in first:
-        yield ['id'], f'{show(entry.id)} is the number of criteria[{first[entry.id]}] too; give it one of its own'
+        yield ['id'], f'{show(entry.id)} is also the number of criteria[{first[entry.id]}]; give each its own number'
     if entry.milestone is not None and milestones is not None and entry.milestone not in milestones:
         yield ['milestone'], f'{show(entry.milestone)} is not among milestones; {choice(entry.milestone, milestones)}'
     if entry.at_least and entry.at_most:
-        yield [], 'at_least and at_most are both written; write one of them, and a range as two criteria'
+        yield [], 'at_least and at_most are both set; keep one, and write a range as two criteria'
 
 
 def _fault_of_base(entry: CriterionEntry, by_id: Mapping[str, CriterionEntry], unread: Collection[str]) -> str | None:
@@ -370,11 +370,11 @@ def _fault_of_base(entry: CriterionEntry, by_id: Mapping[str, CriterionEntry], u
     way, ahead = [entry.id], entry.bound.of if entry.bound else ''
     while ahead:
         if ahead not in by_id:
-            return '' if ahead in unread else f'{show(ahead)} is the number of no criterion; {choice(ahead, by_id)}'
+            return '' if ahead in unread else f'{show(ahead)} is not a criterion; {choice(ahead, by_id)}'
         if ahead in way:
             return f'is a percentage of itself ({" of ".join([*way, ahead])}); write a quantity in one of them'
         if by_id[ahead].observed:
-            return f'{show(ahead)} is observed and not measured; take a percentage of one that is measured'
+            return f'{show(ahead)} is observed, not measured; name a criterion that is measured'
         way.append(ahead)
         further = by_id[ahead].bound
         ahead = further.of if further else ''

@@ -89,7 +89,7 @@ def configuration_in(settings: Path) -> dict[Any, Any]:
     """ReFrame's configuration in settings.py. Raises SiteError."""
     configuration = _executed(settings).get('site_configuration')
     if not isinstance(configuration, dict):
-        sentence = "there is no dictionary named site_configuration; write it as ReFrame's manual says"
+        sentence = "it defines no dictionary site_configuration; ReFrame's manual says how to write it"
         raise SiteError([problem(SETTINGS_FILE, [], sentence)])
     for system in dictionaries(configuration.get('systems')):
         for partition in dictionaries(system.get('partitions')):
@@ -160,14 +160,14 @@ def said(detail: ErrorDetails, file: str, root: type[BaseModel], above: tuple[st
         if keys[-1] == '[key]':  # pydantic's mark that the key itself is meant, not its value
             keys.pop()
     elif kind == 'extra_forbidden':
-        sentence = f'there is no such key; {choice(keys[-1], _owner(root, keys[:-1]).model_fields)}'
+        sentence = f'unknown key; {choice(keys[-1], _owner(root, keys[:-1]).model_fields)}'
     elif kind == 'missing':
         example = _owner(root, keys[:-1]).model_fields[str(keys[-1])].examples
         sentence = f'is missing; write {keys[-1]}: {example[0] if example else "a value"}'
     elif keys:
-        sentence = f'{show(value)} stands where a mapping is expected; write {_form(_owner(root, keys))}'
+        sentence = f'expected a mapping, found {show(value)}; write {_form(_owner(root, keys))}'
     else:
-        sentence = f'{show(value)} stands where the keys of a site are expected; begin with version: {VERSION}'
+        sentence = f'expected the keys of a site, found {show(value)}; begin with version: {VERSION}'
     return problem(file, [*above, *keys], sentence)
 
 
@@ -230,13 +230,13 @@ def _contradictions(file: TrialFile, known: Collection[str]) -> Iterator[_Found]
     names = [engine.name for engine in file.engines]
     for i, engine in enumerate(names):
         if engine in names[:i]:
-            yield ['engines', i], f'{show(engine)} stands twice; keep one'
+            yield ['engines', i], f'{show(engine)} is listed twice; keep one'
     for name, file_system in file.file_systems.items():
         for keys, sentence in _file_system(file_system, file.state):
             yield ['file_systems', name, *keys], sentence
     for name in file.partitions:
         if name not in known:
-            yield ['partitions', name], f'{SETTINGS_FILE} describes no such partition; {choice(name, known)}'
+            yield ['partitions', name], f'{SETTINGS_FILE} has no such partition; {choice(name, known)}'
     for i, trial in enumerate(file.trials):
         for keys, sentence in _trial(trial, file):
             yield ['trials', i, *keys], sentence
@@ -246,9 +246,7 @@ def _file_system(entry: FileSystemEntry, state: str) -> Iterator[_Found]:
     if entry.mount is not None and not is_below(entry.path, entry.mount):
         yield ['path'], f'{show(entry.path)} is not inside the mount {show(entry.mount)}; correct one of them'
     if not entry.records_on_target and is_below(state, entry.mount or entry.path):
-        risk = (
-            f'the state directory {show(state)} lies on this file system, whose hang would take the records with it'
-        )
+        risk = f'the state directory {show(state)} lies on this file system; if that hangs, the records are lost too'
         yield ['path'], f'{risk}; move it, or write records_on_target: true'
     driver = by_type(entry.type)
     for name, settings in entry.layouts.items():
@@ -258,13 +256,13 @@ def _file_system(entry: FileSystemEntry, state: str) -> Iterator[_Found]:
             yield ['layouts', name, *error.keys], error.sentence
             continue
         if layout.is_default:
-            yield ['layouts', name], f"asks for nothing; take it out and use '{DEFAULT_LAYOUT}'"
+            yield ['layouts', name], f"changes nothing; remove it and use '{DEFAULT_LAYOUT}'"
         elif isinstance(entry.osts, int) and layout.targets_needed > entry.osts:
             remedy = 'write fewer, or correct osts'
             yield ['layouts', name], f'needs {layout.targets_needed} OSTs, and there are {entry.osts}; {remedy}'
     for kind in TARGETS:
         if entry.numbers(kind) is not None and kind not in driver.pins:
-            yield [f'{kind.lower()}s'], f'on {entry.type} files cannot be put on {kind}s of choice; take it out'
+            yield [f'{kind.lower()}s'], f'{entry.type} cannot place files on chosen {kind}s; remove it'
 
 
 def _trial(trial: TrialEntry, file: TrialFile) -> Iterator[_Found]:
@@ -279,7 +277,7 @@ def _trial(trial: TrialEntry, file: TrialFile) -> Iterator[_Found]:
             )
         elif (trial.tasks_per_node or 0) > file.partitions[name].tasks_per_node:
             most = file.partitions[name].tasks_per_node
-            yield ['tasks_per_node'], f'{trial.tasks_per_node} are more than {show(name)} has; write at most {most}'
+            yield ['tasks_per_node'], f'{trial.tasks_per_node} is more than {show(name)} has; write at most {most}'
     for i, name in enumerate(trial.file_systems):
         if name not in file.file_systems:
             remedy = choice(name, file.file_systems)

@@ -114,7 +114,7 @@ def _targets(value: Any) -> int | tuple[int, ...]:
         return tuple(sorted(_target_number(number) for number in _distinct(value)))
     if type(value) is not int or not 1 <= value <= MOST_TARGETS:
         remedy = f'write how many there are, up to {MOST_TARGETS}, or their numbers: [0, 1, 5]'
-        raise ValueError(f'{show(value)} does not tell the targets; {remedy}')
+        raise ValueError(f'{show(value)} is neither a number of targets nor a list; {remedy}')
     return value
 
 
@@ -145,7 +145,7 @@ def _fullness(value: Any) -> float:
     """percentage"""
     percent = int(value.rstrip(' %')) if re.fullmatch(r'[1-9]\d? ?%', str(value)) else 0
     if not 1 <= percent <= 100 * FULLEST:
-        raise ValueError(f'{show(value)} is no fullness of a file system; write 1% to {FULLEST:.0%}')
+        raise ValueError(f'{show(value)} is not a fullness of a file system; write 1% to {FULLEST:.0%}')
     return percent / 100
 
 
@@ -153,7 +153,7 @@ def _monthly(value: Any) -> float:
     """number above 0"""
     number = float(value) if re.fullmatch(r'\d{1,6}(\.\d{1,6})?', str(value)) else 0.0
     if not number:
-        raise ValueError(f'{show(value)} is not how many a month; write a number above 0, as in 0.5')
+        raise ValueError(f'{show(value)} is not a number per month; write a number above 0, as in 0.5')
     return number
 
 
@@ -183,7 +183,7 @@ def _group(value: Any) -> str:
     try:
         grp.getgrnam(name)
     except KeyError:
-        raise ValueError(f'{show(name)} is no group on this host; getent group lists them') from None
+        raise ValueError(f'{show(name)} is not a group on this host; getent group lists them') from None
     return name
 
 
@@ -198,7 +198,7 @@ def _name(value: Any) -> str:
 
 def _layout_name(value: Any) -> str:
     if value == DEFAULT_LAYOUT:
-        raise ValueError(f"'{DEFAULT_LAYOUT}' is always there and asks for nothing; choose another name")
+        raise ValueError(f"'{DEFAULT_LAYOUT}' is the name of the layout that exists everywhere; choose another name")
     return _name(value)
 
 
@@ -273,13 +273,13 @@ def _hosts(value: Any) -> tuple[str, ...]:
     except ValueError:
         hosts = ()
     if not hosts or not all(map(_HOST.match, hosts)):
-        raise ValueError(f"{show(value)} is no list of nodes; write it as Slurm does: n[01-16],m3 (sinfo -h -o '%N')")
+        raise ValueError(f"{show(value)} is not a list of nodes; write it as Slurm does: n[01-16],m3 (sinfo -o '%N')")
     return hosts
 
 
 def _groups(value: Any) -> dict[str, Any]:
     if len(_filled(value)) < 2:
-        raise ValueError('a single group has none to be compared with; write two or more, or leave groups out')
+        raise ValueError('a single group cannot be compared; write two or more, or remove groups')
     return dict(value)
 
 
@@ -314,13 +314,13 @@ def _one_enforced(value: Any) -> Enforced:
         ((id_, limit),) = value.items()
         if re.fullmatch(r'\d{1,6}(\.\d{1,6})?', str(limit)) and float(limit) > 0:
             return Enforced(_text(id_), float(limit))
-        raise ValueError(f'{show(limit)} is no limit of {show(id_)}; write a number above 0, as in {{FN-08a: 1.5}}')
+        raise ValueError(f'{show(limit)} is not a limit of {show(id_)}; write a number above 0: {{FN-08a: 1.5}}')
     return Enforced(_text(value))
 
 
 def _listed(value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list) or not value:
-        raise ValueError(f'{show(value)} stands where a list is expected; write one or more values in []')
+        raise ValueError(f'expected a list of values, found {show(value)}; write one or more in []')
     return tuple(value)
 
 
@@ -329,14 +329,14 @@ def _distinct(value: Any) -> tuple[Any, ...]:
     words = [show(item) for item in items if isinstance(item, (str, int))]
     if len(set(words)) < len(words):
         twice = next(word for i, word in enumerate(words) if word in words[:i])
-        raise ValueError(f'{twice} stands twice in the list; keep one')
+        raise ValueError(f'{twice} is listed twice; keep one')
     return items
 
 
 def _filled(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
         what = 'nothing' if value == {} else show(value)
-        raise ValueError(f'{what} stands where named entries are expected; write at least one, indented')
+        raise ValueError(f'expected named entries, found {what}; write at least one, indented')
     return value
 
 
@@ -525,7 +525,7 @@ class Partition(Entry):
         for group, hosts in self.groups.items():
             for host in hosts:
                 if host in of:
-                    raise ValueError(f'groups: {host} stands in {of[host]} and again in {group}; keep one')
+                    raise ValueError(f'groups: {host} is in {of[host]} and in {group}; keep one')
                 of[host] = group
         return self
 
@@ -849,7 +849,7 @@ class Site:
             problem(
                 TRIAL_FILE,
                 ['trials', i, 'checks', k],
-                f'{show(name)} is no check and no family; {choice(name, names)}',
+                f'{show(name)} is neither a check nor a family; {choice(name, names)}',
             )
             for i, trial in enumerate(self.trial_file.trials)
             for k, name in enumerate(trial.checks)
@@ -867,7 +867,7 @@ class Site:
                 shared = next((case for case in first.cases(check) if other.gives(case)), None)
                 if shared is None:
                     continue
-                sentence = f'is not that of trials[{i}], which gives {shared.name} too; write the same in both'
+                sentence = f'differs from trials[{i}], which has the case {shared.name} too; write the same in both'
                 for key in Overrides.model_fields:
                     values = getattr(first, key), getattr(other, key)
                     if None not in values and values[0] != values[1]:
@@ -898,11 +898,11 @@ class Site:
             judged = any(PROFILES[name].judges for name in trial.profiles)
             for k, (id, limit) in enumerate(trial.enforce):
                 if id not in expected:
-                    why = f'is no expectation of the checks of this trial; {choice(id, expected)}'
+                    why = f'is not an expectation of the checks of this trial; {choice(id, expected)}'
                 elif not judged and id not in guarantees:
-                    why = f'decides nothing in {", ".join(trial.profiles)}; add another one to its profiles'
+                    why = f'decides nothing in {", ".join(trial.profiles)}; add another profile to the trial'
                 elif limit is not None and id not in limited:
-                    why = 'has no limit that a site could choose; write its id alone'
+                    why = 'has no limit that a site can set; write its id alone'
                 else:
                     continue
                 problems.append(problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{show(id)} {why}'))
@@ -924,7 +924,7 @@ class Site:
         except (FileNotFoundError, NotADirectoryError):
             folders = []
         except OSError as error:
-            return f'{error.filename}: {error.strerror}; correct its mode, or name another directory'
+            return f'{error.filename}: {error.strerror}; correct its permissions, or name another directory'
         return self._unsafe(folders)
 
     def _unsafe(self, folders: Iterable[str]) -> str:
@@ -934,8 +934,8 @@ class Site:
         for base in (self.state, str(self.folder / 'state'), os.environ.get('HOME', '') + '/seatrial'):
             path = f'{base}-{os.geteuid()}'
             if os.access(Path(path).parent, os.W_OK) and not shared(path):
-                return f'write another one, which Seatrial makes, as in state: {path}'
-        return 'write another one, in a directory that nobody else can change'
+                return f'name another directory, which Seatrial will make: state: {path}'
+        return 'name another directory, below one that nobody else can change'
 
     @staticmethod
     def _refuse(fault: str | None) -> None:

@@ -61,9 +61,9 @@ class Measured(NamedTuple):
 def _origin(value: Any) -> str:
     if value == CONTRACT:
         remedy = 'write it as criteria into contract.yaml (docs/reference/contract.md), and take these references out'
-        raise ValueError(f'what was agreed does not stand here; {remedy}')
+        raise ValueError(f'what was agreed belongs in another file; {remedy}')
     if value != BASELINE:
-        raise ValueError(f'{show(value)} is no origin; {choice(value, (BASELINE,))}')
+        raise ValueError(f'{show(value)} is not an origin; {choice(value, (BASELINE,))}')
     return str(value)
 
 
@@ -115,9 +115,7 @@ class _ReferencesReading:
 
     def document(self, data: Any) -> References:
         if not isinstance(data, dict):
-            self.note(
-                (), f'{show(data)} stands where class names of checks are expected; see docs/reference/references.md'
-            )
+            self.note((), f'expected class names of checks, found {show(data)}; see docs/reference/references.md')
             return {}
         origins = self.origins(data)
         references: dict[tuple[str, Case], tuple[Reference, ...]] = {}
@@ -126,7 +124,7 @@ class _ReferencesReading:
                 for key, reference in self.check(check, entry, origins):
                     references[key] = (*references.get(key, ()), reference)
             elif check != SEATRIAL and (self.complete or str(check).startswith('$')):
-                self.note((check,), f'{show(check)} is the class name of no check; {choice(check, self.measured)}')
+                self.note((check,), f'{show(check)} is not the class name of a check; {choice(check, self.measured)}')
         return references
 
     def origins(self, data: dict[Any, Any]) -> dict[tuple[str, str], Origin | None]:
@@ -140,13 +138,13 @@ class _ReferencesReading:
             for profile, entry in self.mapping((SEATRIAL, check), profiles, 'profiles'):
                 keys = (SEATRIAL, check, profile)
                 if not isinstance(data.get(check), dict) or profile not in data[check]:
-                    self.note(keys, 'speaks of references that are not there; correct its name, or take it out')
+                    self.note(keys, 'is the origin of references that do not exist; correct its name, or remove it')
                 origins[check, profile] = self.origin(keys, entry)
         return origins
 
     def origin(self, keys: tuple[Any, ...], entry: Any) -> Origin | None:
         if not isinstance(entry, dict):
-            self.note(keys, f'{show(entry)} stands where a mapping is expected; write {_EXAMPLE}')
+            self.note(keys, f'expected a mapping, found {show(entry)}; write {_EXAMPLE}')
             return None
         try:
             return Origin.model_validate({str(key): value for key, value in entry.items()})
@@ -165,7 +163,7 @@ class _ReferencesReading:
         if not profiles:
             return
         if profiles.pop(_INDEX, None) != list(INDEX):
-            self.note((check, _INDEX), f'is another one than Seatrial measures by; write [{", ".join(INDEX)}]')
+            self.note((check, _INDEX), f'has other levels than Seatrial measures by; write [{", ".join(INDEX)}]')
         for profile in profiles:
             if (check, profile) not in origins:
                 keys = (SEATRIAL, check, profile)
@@ -179,7 +177,7 @@ class _ReferencesReading:
                 self.same_tasks(check, path[0], origin, case, rows)
                 value, low, high, unit = amount
                 if high is None and row.unit and row.better == HIGHER:
-                    remedy = 'write 0.3 for at most 30 % more: what is far too good is a cache, or a fault'
+                    remedy = 'write 0.3 for at most 30 % more; a figure far above it comes from a cache or a fault'
                     self.note((check, *path), f'a baseline needs the highest fraction too; {remedy}', 2)
                 statistic = origin.statistic if row.better == HIGHER else STATISTICS[origin.statistic]
                 by = (origin.origin, origin.date, origin.engine or '', statistic, bool(origin.sessions))
@@ -190,7 +188,7 @@ class _ReferencesReading:
         place = (profile, *case[1:])
         now = next(row.tasks for row in rows if row[: len(place)] == place)
         if origin.tasks not in (None, now):
-            sentence = f'is {origin.tasks}, and {case.name} has {now}; see tasks_per_node, nodes and max_tasks'
+            sentence = f'is {origin.tasks}, but {case.name} has {now} tasks; see tasks_per_node, nodes and max_tasks'
             line = problem(REFERENCES_FILE, [SEATRIAL, check, profile, 'tasks'], sentence)
             self.problems += [line] if line not in self.problems else []
 
@@ -208,11 +206,11 @@ class _ReferencesReading:
                 yield from self.leaves(check, (*path, key), [row for row in rows if row[depth] == key], item)
                 continue
             remedy = choice(key, map(str, known))
-            sentence = f'{show(key)} is no {_LEVELS[depth]} that is judged here; {remedy}'
+            sentence = f'{show(key)} is not a {_LEVELS[depth]} that is judged here; {remedy}'
             if depth == _NODES and isinstance(key, str):
-                sentence = f'{show(key)} is text, which ReFrame does not find; write {", ".join(map(str, known))}'
+                sentence = f'{show(key)} is text, but ReFrame looks for a number; write {", ".join(map(str, known))}'
             if not path and key in PROFILES and PROFILES[key].judges:
-                sentence = f'no trial of the profile {key} has this check; add one to trial.yaml, or take these out'
+                sentence = f'no trial of the profile {key} has this check; add one to trial.yaml, or remove these'
             self.note((check, *path, key), sentence)
 
     def amount(
@@ -226,18 +224,18 @@ class _ReferencesReading:
             return None
         reference, low, high, unit = value
         if not _is_number(reference) or reference <= 0:
-            self.note(keys, f'{_shown(reference)} is no reference; write a number above 0: 1000.0', 0)
+            self.note(keys, f'{_shown(reference)} is not a reference; write a number above 0: 1000.0', 0)
         if row.better == HIGHER and low is None and high is not None:
-            self.note(keys, 'nothing can be too slow; write -0.1 for at most 10 % less', 1)
+            self.note(keys, 'no figure can be too low; write -0.1 for at most 10 % less', 1)
         if row.better != HIGHER and high is None and low is not None:
-            self.note(keys, 'nothing can be too long; write 0.1 for at most 10 % more', 2)
+            self.note(keys, 'no figure can be too high; write 0.1 for at most 10 % more', 2)
         if low is not None and not (_is_number(low) and -1 < low < 0):
-            self.note(keys, f'{_shown(low)} is no lowest fraction; write -0.1 for 10 % less', 1)
+            self.note(keys, f'{_shown(low)} is not a lowest fraction; write -0.1 for 10 % less', 1)
         if high is not None and not (_is_number(high) and high >= 0):
-            self.note(keys, f'{_shown(high)} is no highest fraction; write 0.1 for 10 % more, or null', 2)
+            self.note(keys, f'{_shown(high)} is not a highest fraction; write 0.1 for 10 % more, or null', 2)
         if (low, high) == (None, None):
             remedy = '-0.1 for at most 10 % less' if row.better == HIGHER else '0.1 for at most 10 % more'
-            self.note(keys, f'nothing can fail it: write {remedy}')
+            self.note(keys, f'no figure can fail it; write {remedy}')
         if not isinstance(unit, str) or UNITS.get(unit, ('-',))[0] != row.unit:
             self.note(keys, f'{show(unit)} is not a unit of the metric; write {_units(row.unit)}', 3)
         if len(self.problems) > before:
@@ -255,7 +253,7 @@ class _ReferencesReading:
     def mapping(self, keys: tuple[Any, ...], value: Any, what: str) -> list[tuple[Any, Any]]:
         if isinstance(value, dict) and value:
             return list(value.items())
-        self.note(keys, f'{show(value)} stands where {what} are expected; write them, indented')
+        self.note(keys, f'expected {what}, found {show(value)}; write them, indented')
         return []
 
     def note(self, keys: tuple[Any, ...], sentence: str, part: int | None = None) -> None:
@@ -294,7 +292,7 @@ def _misread(kind: str, text: str, is_key: bool) -> str:
     if kind == 'str' or (kind == 'int' and _WHOLE.match(text)):
         return ''
     if is_key:
-        return f'{show(text)} is no name and no whole number to ReFrame; put a name in quotes'
+        return f'{show(text)} is neither a name nor a whole number to ReFrame; put a name in quotes'
     if kind in ('int', 'float'):
         plain = _DECIMAL.match(text) and math.isfinite(float(text))
         return '' if plain else f'{show(text)} is another number to ReFrame, or none; write plain digits: 1000.0'

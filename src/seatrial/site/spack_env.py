@@ -81,7 +81,7 @@ def asked(environment: Mapping[str, Any]) -> list[Asked]:
                 )
             variants = {**variants, **more}
         if not version or not required:
-            raise ValueError(f'{name}: its version is not fixed; write {name}@=VERSION in specs and in its require')
+            raise ValueError(f'{name}: its version is not pinned; write {name}@=VERSION in specs and in its require')
         programs.append(Asked(name, version, variants))
     return programs
 
@@ -99,7 +99,7 @@ def faults_of_lock(environment: Mapping[str, Any], lock: Mapping[str, Any], syst
     wanted = asked(environment)
     faults = [fault for program in wanted for fault in _program_faults(program, roots.get(program.name))]
     extra = sorted(set(roots) - {program.name for program in wanted})
-    faults += [f'{name} is in the lock, and spack.yaml does not ask for it' for name in extra]
+    faults += [f'{name} is in the lock, but spack.yaml does not list it' for name in extra]
     foreign = {name for name, entry in environment['spack']['packages'].items() if entry.get('buildable') is False}
     provided = _provided(specs)
     for hash_, spec in specs.items():
@@ -109,7 +109,7 @@ def faults_of_lock(environment: Mapping[str, Any], lock: Mapping[str, Any], syst
     systems = sorted({spec['arch']['platform_os'] for spec in roots.values()})
     if system and systems != [system]:
         faults.append(
-            f'the lock is of {", ".join(systems)}, and this is {system}; a lock is of one system: use its own'
+            f'the lock was made for {", ".join(systems)}, and this is {system}; a lock is of one system: use its own'
         )
     return faults
 
@@ -241,7 +241,7 @@ def core_fault(core: str, repository: str, least: Version) -> str:
         _numbers(pattern, text) for pattern, text in ((_CORE, core), (_API, core), (_REPOSITORY_API, repository))
     )
     if version is None:
-        return 'it does not tell its version; is it Spack?'
+        return 'it does not print its version; is it Spack?'
     if version < least:
         return f'it is Spack {_dotted(version)}, and {_dotted(least)} or later is needed'
     if wanted is None:

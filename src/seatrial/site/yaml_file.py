@@ -30,7 +30,7 @@ _INTEGER = re.compile(r'[-+]?(?:0|[1-9][0-9]*)\Z', re.ASCII)
 _SURROGATE = re.compile('[\ud800-\udfff]')
 
 _REMEDIES = (
-    ("'\\t'", 'a tab stands where spaces belong; indent with spaces'),
+    ("'\\t'", 'a tab is used for indentation; indent with spaces'),
     ('alphabetic or numeric', "write '*' in quotes, and names of anchors in letters"),
     ('mapping values are not allowed', 'check the indentation, or put the value in quotes'),
     ('another document', 'keep one document, without a second ---'),
@@ -51,7 +51,7 @@ def read_text(file: Path) -> str:
     except OSError as error:
         raise SiteError([problem(file.name, [], f'{file}: {error.strerror}; make it readable')]) from None
     if len(raw) > MAX_BYTES:
-        raise SiteError([problem(file.name, [], f'more than {MAX_BYTES // 1024} KiB; this is no site description')])
+        raise SiteError([problem(file.name, [], f'more than {MAX_BYTES // 1024} KiB, which no site description has')])
     try:
         return raw.decode('utf-8-sig')
     except UnicodeDecodeError as error:
@@ -78,7 +78,7 @@ def parse(text: str, name: str) -> Any:
         raise SiteError([problem(name, [], _syntax(error))]) from None
     except yaml.reader.ReaderError as error:
         line = text.count('\n', 0, error.position) + 1
-        sentence = f'line {line}: the character {show(chr(int(error.character)))} is not allowed in YAML; take it out'
+        sentence = f'line {line}: the character {show(chr(int(error.character)))} is not allowed in YAML; remove it'
         raise SiteError([problem(name, [], sentence)]) from None
     except (ValueError, OverflowError):
         # PyYAML turns "\UFFFFFFFF" and overlong version numbers over to chr() and int() unchecked.
@@ -131,7 +131,7 @@ class _Reading:
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node, keys)
         if id(node) in self.open:
-            self.stop(keys, 'an alias (*) stands inside the value that it names; write the value out')
+            self.stop(keys, 'an alias (*) is inside the value that it names; write the value out')
         if len(self.open) == MAX_DEPTH:
             self.stop(keys[:3], f'nested more than {MAX_DEPTH} deep, aliases counted; write it flatter')
         self.open.add(id(node))
@@ -173,7 +173,7 @@ class _Reading:
                 self.note((*keys, key), f'line {line}: a key with half a character; write it in full')
                 continue
             if key in lines:
-                self.note((*keys, key), f'stands twice, in lines {lines[key]} and {line}; keep one')
+                self.note((*keys, key), f'is given twice, in lines {lines[key]} and {line}; keep one')
                 continue
             if key == '<<':
                 self.note(keys, f'line {line}: << does not merge here; write the keys out')
@@ -183,9 +183,7 @@ class _Reading:
         return values
 
     def tag(self, node: yaml.Node, keys: tuple[str | int, ...]) -> None:
-        self.note(
-            keys, f'the tag {show(node.tag)} in line {node.start_mark.line + 1} has no meaning here; take it out'
-        )
+        self.note(keys, f'the tag {show(node.tag)} in line {node.start_mark.line + 1} is not supported; remove it')
 
     def note(self, keys: tuple[str | int, ...], sentence: str) -> None:
         self.problems.append(problem(self.name, keys, sentence))
@@ -216,7 +214,7 @@ def with_value(text: str, keys: Sequence[str | int], value: Any, comment: str = 
     for depth, key in enumerate(keys):
         if not isinstance(node, yaml.MappingNode):
             place = '.'.join(map(str, keys[:depth])) or 'the file'
-            raise ValueError(f'{place} is no mapping; write one, or take it out')
+            raise ValueError(f'{place} is not a mapping; write one, or remove it')
         items = [item for name, item in node.value if name.value == str(key)]
         if not items:
             return _inserted(text, node, keys[depth:], value, comment)

@@ -511,4 +511,4 @@ class TestFailuresOnTwoNodes:
     def test_a_runtime_longer_than_its_own_process_lived_is_refused(self):
         error = refusal_on_two('nodes-mfwa-write', with_times((0.0, 9.0), (0.0, 0.5)))
         assert error.rule == 'E1'
-        assert error.sentence.startswith('task 1 on node2: fio claims 1.000 s in a process of 0.500 s')
+        assert error.sentence.startswith('task 1 on node2: fio reports 1.000 s, but ran for 0.500 s')

@@ -46,7 +46,7 @@ def here(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ('workload', 'seen'),
-    [(APPENDS, 'all 300 records are there once, whole'), (LOCKS, 'all 300 changes under a lock are there')],
+    [(APPENDS, 'all 300 records are there once, complete'), (LOCKS, 'all 300 changes under a lock are there')],
 )
 def test_what_holds_is_a_fact_beside_the_figures_and_nothing_is_left(here, workload, seen):
     (fact,), work = alone(workload)
@@ -74,7 +74,7 @@ def test_a_record_that_is_there_twice_is_found(monkeypatch):
 
     monkeypatch.setattr(contention_task, 'os', Lying('write', write))
     (fact,), _ = alone(APPENDS)
-    assert not fact.holds and fact.seen.endswith('and 1 lines are none or there twice')
+    assert not fact.holds and fact.seen.endswith('and 1 lines are damaged or duplicates')
 
 
 def test_a_record_that_is_taken_in_part_ends_the_launch(monkeypatch):
@@ -138,5 +138,5 @@ class TestTwoTasks:
         disk.launch(APPEND, point(APPENDS))
         silent = tuple(re.sub(r'"facts": \[[^]]*\]', '"facts": []', text) for text in disk.outcome.stdouts)
         command = PosixOps().command('python3', APPEND, point(APPENDS), '/raw/1', 7)
-        with pytest.raises(EngineError, match='P15: 0 of 1 facts were tried'):
+        with pytest.raises(EngineError, match='P15: only 0 of 1 guarantees were tried'):
             PosixOps().measure(APPEND, point(APPENDS), command, disk.outcome._replace(stdouts=silent))

@@ -177,7 +177,7 @@ def test_what_nobody_wrote_behind_the_limit_is_found(monkeypatch):
 def test_a_file_that_was_made_and_is_missing_is_lost_data(monkeypatch):
     listdir = os.listdir
     monkeypatch.setattr(Limited, 'listdir', lambda self, path: sorted(listdir(path))[1:], raising=False)
-    with pytest.raises(EngineError, match='d0/f1 was made and is missing'):
+    with pytest.raises(EngineError, match='d0/f1 was created but is missing'):
         reached(monkeypatch, QUOTA_INODES, 9)
 
 

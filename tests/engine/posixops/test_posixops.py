@@ -394,4 +394,4 @@ class TestFacts:
 
     def test_a_guarantee_that_was_left_out_is_missed(self):
         rule, sentence = refusal(**self.told(facts_of(count=3), facts_of(count=3)))
-        assert (rule, sentence) == ('P15', f'3 of {len(GUARANTEES)} facts were tried')
+        assert (rule, sentence) == ('P15', f'only 3 of {len(GUARANTEES)} guarantees were tried')

@@ -258,13 +258,13 @@ class TestLayouts:
     def test_a_layout_that_needs_a_target_without_new_objects_is_refused(self, stand, state, layout):
         stand.now(**state)
         fault = DRIVER.layout_fault(layout, str(stand.mount))
-        assert fault is not None and 'no new object can be made on OST 3' in fault
+        assert fault is not None and 'OST 3 takes no new objects' in fault
         assert DRIVER.layout_fault(striped('narrow', 2), str(stand.mount)) is None
 
     def test_an_option_that_this_version_lacks_is_said(self, stand):
         stand.now(lacks=['--overstripe-count'])
         fault = DRIVER.layout_fault(striped('over', overstripe_count=8), str(stand.mount))
-        assert fault is not None and 'lfs setstripe has no --overstripe-count in this version' in fault
+        assert fault is not None and 'this version of lfs setstripe has no --overstripe-count' in fault
 
     def test_it_is_not_set_on_what_is_no_directory(self, stand):
         file = stand.written(str(stand.mount))
@@ -566,7 +566,7 @@ class TestState:
         stand.now(away=[1])
         rows = [row for row in DRIVER.targets(str(stand.mount)).rows if row.kind == 'OST']
         assert [row.fault for row in rows[:2]] == ['', 'does not answer']
-        assert {row.flags for row in rows[2:]} == {('not seen, because lfs df waits for lustre-OST0001',)}
+        assert {row.flags for row in rows[2:]} == {('state unknown, because lfs df waits for lustre-OST0001',)}
 
     def test_an_ordinary_user_learns_of_lost_connections_from_lfs_check(self, stand):
         stand.now(root=False, unreadable=['*.import', '*.state'], check='320')
@@ -661,7 +661,7 @@ class TestConnections:
 
         before = lustre.Connections(self.states_of(self.EVICTED))
         assert DRIVER.lost(before, idled()).said == ''
-        assert 'OST0003 has idled so often' in DRIVER.lost(before, idled()).unseen
+        assert 'OST0003 has been idle so often' in DRIVER.lost(before, idled()).unseen
         other = idled(cycle[0]._replace(state='REPLAY'))
         assert 'changed state so often' in DRIVER.lost(before, other).said and DRIVER.lost(before, other).unseen == ''
 
@@ -820,7 +820,7 @@ class TestCounters:
         meter = DRIVER.meter(str(stand.mount))
         assert 'cache' in meter.what and set(meter.look(30.0)) == {'read_bytes', 'write_bytes'}
 
-    @pytest.mark.parametrize(('root', 'why'), [(False, 'only root may read it'), (True, 'lctl says nothing')])
+    @pytest.mark.parametrize(('root', 'why'), [(False, 'only root may read it'), (True, 'lctl printed nothing')])
     def test_where_debugfs_is_closed_lctl_says_nothing_and_it_is_said_who_may(self, stand, root, why):
         stand.now(root=root, unreadable=['*.rpc_stats', '*.stats'], closed=True)
         answer, meter = DRIVER.rpc_sizes(str(stand.mount), BEFORE), DRIVER.meter(str(stand.mount))

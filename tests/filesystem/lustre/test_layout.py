@@ -145,8 +145,8 @@ def test_a_check_declares_the_same_in_fewer_words():
 @pytest.mark.parametrize(
     ('settings', 'key', 'words'),
     [
-        (4, '', '4 stands where a mapping is expected; write {stripe_count: 4}'),
-        ({'stripecount': 4}, 'stripecount', "there is no such key; did you mean 'stripe_count'?"),
+        (4, '', 'expected a mapping, found 4; write {stripe_count: 4}'),
+        ({'stripecount': 4}, 'stripecount', "unknown key; did you mean 'stripe_count'?"),
         ({'stripe_size': 'wide'}, 'stripe_size', "'wide' is not a size"),
         ({'stripe_size': '100KiB'}, 'stripe_size', "'100KiB' is not a stripe size; write a multiple"),
         ({'stripe_size': 4 * GIB}, 'stripe_size', '64KiB below 4GiB'),
@@ -159,7 +159,7 @@ def test_a_check_declares_the_same_in_fewer_words():
         ({'pool': 'sixteen_letters_'}, 'pool', "'sixteen_letters_' cannot be a pool's name"),
         ({'pool': 'ignore'}, 'pool', 'cannot be'),
         ({'start_ost': -1}, 'start_ost', '-1 is not the number of a target; write 0 to 1999'),
-        ({'osts': []}, 'osts', 'an empty list stands where a list is expected'),
+        ({'osts': []}, 'osts', 'expected a list of values, found an empty list'),
         ({'osts': [1, 1]}, 'osts', 'overstripe_count'),
         ({'osts': [1, 2], 'start_ost': 1}, 'start_ost', 'contradicts osts'),
         ({'osts': [1, 2], 'stripe_count': 3}, 'stripe_count', 'names 2'),
@@ -167,8 +167,8 @@ def test_a_check_declares_the_same_in_fewer_words():
         ({'mirrors': 17}, 'mirrors', '1 to 16'),
         ({'mdt_count': 0}, 'mdt_count', 'not a stripe count'),
         ({'mdt_index': ALL}, 'mdt_index', 'not the number'),
-        ({'components': 'two'}, 'components', "'two' stands where a list is expected"),
-        ({'components': [{}, 7]}, 'components[1]', 'a mapping is expected'),
+        ({'components': 'two'}, 'components', "expected a list of values, found 'two'"),
+        ({'components': [{}, 7]}, 'components[1]', 'expected a mapping'),
         ({'components': [{'on_mdt': 'yes'}]}, 'components[0].on_mdt', "'yes' is neither true nor false"),
         ({'stripe_count': 1, 'components': [{}]}, 'stripe_count', 'beside components'),
         ({'components': [{'end': MIB}]}, 'components[0].end', 'the last component'),
@@ -183,7 +183,11 @@ def test_a_check_declares_the_same_in_fewer_words():
         ),
         ({'components': [{'end': '3GiB', 'on_mdt': True}, {}]}, 'components[0].end', '1G at the latest'),
         ({'components': [{'end': MIB}, {'end': '2MiB', 'on_mdt': True}, {}]}, 'components[1].on_mdt', 'first'),
-        ({'components': [{'end': MIB, 'on_mdt': True, 'stripe_count': 1}, {}]}, 'components[0].on_mdt', 'nothing'),
+        (
+            {'components': [{'end': MIB, 'on_mdt': True, 'stripe_count': 1}, {}]},
+            'components[0].on_mdt',
+            'no other settings',
+        ),
     ],
     ids=str,
 )

@@ -77,18 +77,18 @@ def test_the_command_line_of_a_directory_on_metadata_targets():
 @pytest.mark.parametrize(
     ('layout', 'words'),
     [
-        (LustreLayout(stripe_count=5), '5 OSTs are asked for, and the file system has 4; lfs gives fewer in silence'),
-        (LustreLayout(stripe_count=3, pool='flash'), "3 OSTs are asked for, and the pool 'flash' has 2"),
+        (LustreLayout(stripe_count=5), '5 OSTs were requested, but the file system has 4; lfs would silently'),
+        (LustreLayout(stripe_count=3, pool='flash'), "3 OSTs were requested, but the pool 'flash' has 2"),
         (LustreLayout(pool='nopool'), "there is no pool 'nopool'; the pools are: empty, flash"),
         (LustreLayout(pool='empty'), "the pool 'empty' has no OST"),
-        (LustreLayout(start_ost=9), 'OST 9 is asked for, and the file system has OST 0-3'),
-        (LustreLayout(start_ost=2, pool='flash'), "OST 2 is asked for, and the pool 'flash' has OST 0-1"),
-        (LustreLayout(osts=(1, 9)), 'OST 9 is asked for'),
-        (LustreLayout(mdt_count=5), 'a directory over 5 MDTs is asked for, and the file system has 2'),
-        (LustreLayout(mdt_index=7), 'MDT 7 is asked for, and the file system has MDT 0-1'),
+        (LustreLayout(start_ost=9), 'OST 9 was requested, but the file system has OST 0-3'),
+        (LustreLayout(start_ost=2, pool='flash'), "OST 2 was requested, but the pool 'flash' has OST 0-1"),
+        (LustreLayout(osts=(1, 9)), 'OST 9 was requested'),
+        (LustreLayout(mdt_count=5), 'a directory over 5 MDTs was requested, but the file system has 2'),
+        (LustreLayout(mdt_index=7), 'MDT 7 was requested, but the file system has MDT 0-1'),
         (
             LustreLayout(components=(LayoutComponent(MIB, stripe_count=1), LayoutComponent(stripe_count=5))),
-            '5 OSTs are asked for',
+            '5 OSTs were requested',
         ),
     ],
 )
@@ -125,7 +125,7 @@ def test_what_it_can_give_is_not_refused(layout):
 )
 def test_a_target_that_takes_no_new_objects_is_reckoned_with(layout, is_possible):
     fault = impossible(layout, THERE._replace(closed=(2,)))
-    assert fault is None if is_possible else 'no new object can be made on OST 2' in (fault or '')
+    assert fault is None if is_possible else 'OST 2 takes no new objects' in (fault or '')
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_asked_is_got(asked, got):
 def test_asked_is_not_got(asked, got, words):
     sentence = difference(asked, got, THERE)
     assert sentence is not None and words in sentence
-    assert f'asked for {asked.canonical}, and the file has {got.layout.canonical}: ' in sentence
+    assert f'{asked.canonical} was requested, but the file has {got.layout.canonical}: ' in sentence
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, w
     assert difference(asked, got, THERE) is None
     assert (granted(asked, got, THERE).said, granted(asked, got, THERE).everywhere) == (words, RETIRED not in words)
     unknown = difference(asked, got, Inventory((), (), {}))
-    assert not words or 'not known how many' in unknown or asked.pool
+    assert not words or 'number of all OSTs' in unknown or asked.pool
 
 
 @pytest.mark.parametrize(

@@ -135,7 +135,10 @@ BAD_LAUNCHES = {
     'fewer-bytes': ('T18: task 1 moved 32768 bytes instead of 65536', 'see its raw output'),
     'delete-file': (r'T17: after the write 1 of 2 files are missing \(data.00000001\)', 'something else works'),
     'cut-file': ('T17: after the write data.00000001 has 65535 B, not 65536 B', 'something else works'),
-    'foreign-file': (r'T17: after the write 1 files are there that the plan does not know', 'something else works'),
+    'foreign-file': (
+        r'T17: after the write 1 files are there that the plan does not know',
+        'something else works',
+    ),
 }
 
 

@@ -235,7 +235,7 @@ def on_beegfs(lab, fio, **target):
         ({'stripe_count': 2, 'stripe_size': '1MiB'}, 3, [], ''),
         ({'stripe_size': '64KiB', 'pool': 1}, 3, [], ''),
         ({'stripe_count': 3}, 2, ['P5a'], 'c3 was asked for, and the file has c2.S512k'),
-        ({'stripe_count': 9}, 3, ['P5'], 'asks for 9 storage targets, and there are 3'),
+        ({'stripe_count': 9}, 3, ['P5'], 'needs 9 storage targets, but there are 3'),
     ],
 )
 def test_a_layout_of_beegfs_is_proved_by_the_targets_of_a_file(lab, stub_fio, beegfs, settings, targets, rules, why):

@@ -246,7 +246,7 @@ def test_a_layout_that_the_file_does_not_have_is_invalid_and_the_others_go_on(lu
 def test_a_layout_that_is_not_possible_here_is_refused_before_anything_is_written(lustre, stub_fio):
     plan = on(lustre, stub_fio(), Sweep('layout', (Layout(), striped('c8', 8))))
     ran = lustre.run(plan)
-    assert ran.end.reason == 'refused' and '8 OSTs are asked for' in ran.end.why
+    assert ran.end.reason == 'refused' and '8 OSTs were requested' in ran.end.why
     assert os.listdir(lustre.target) == []
 
 
@@ -298,7 +298,7 @@ def sweep(lab, stub_fio):
     [
         (None, 'SLURM_JOB_NODELIST has 0 of 2; submit it to a Slurm partition'),
         ('n1', 'SLURM_JOB_NODELIST has 1 of 2'),
-        ('n[1-', "'n[1-' is no list of nodes"),
+        ('n[1-', "'n[1-' is not a list of nodes"),
     ],
 )
 def test_without_the_names_of_its_nodes_it_is_refused(lab, sweep, monkeypatch, nodelist, words):

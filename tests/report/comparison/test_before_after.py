@@ -127,7 +127,7 @@ def test_cold_reads_are_not_compared_with_cached_ones():
     compared = comparison(nights(cache='cold'), nights(first=5, cache='cached'))
     assert compared.metrics == []
     assert compared.left_out == [
-        f'{CASE}: write@1MiB, read@1MiB: cold before and cached after, which is no comparison of the storage'
+        f'{CASE}: write@1MiB, read@1MiB: cold before and cached after, so they do not compare the storage'
     ]
 
 

@@ -38,13 +38,13 @@ def test_a_short_one_is_drawn_second_by_second_with_its_action_and_return(make):
     assert action.end == back.start < back.end
     down = [x for stroke in strokes for x, rate in stroke if rate == 0]
     assert (min(down), max(down)) == (30.0, 45.0)
-    assert [part.label for part in view['chart'].parts if isinstance(part, Guide)] == ['90 % of before']
+    assert [part.label for part in view['chart'].parts if isinstance(part, Guide)] == ['90 % of the rate before']
 
 
 def test_an_outage_of_two_minutes_is_seen_in_72_hours(make):
     view = drawn(make, LONG)
     mean, lowest = lines_of(view)
-    assert (mean, lowest) == ('written and read, mean of 12 min', 'lowest second in it')
+    assert (mean, lowest) == ('written and read, mean of 12 min', 'lowest second of the mean')
     assert 72 * 3600 / MAX_STEPS == 720
     assert sum(rate == 0 for stroke in lines_of(view)[lowest] for _, rate in stroke) >= 2 * 6
     assert len(view['actions']) == len(boxes_of(view, 'action')) == 6

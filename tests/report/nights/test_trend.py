@@ -212,7 +212,7 @@ GOOD = ('MEASURED',) * 4
         ((*GOOD, 'FAIL', 'INVALID'), timedelta(days=1), '<dt>first bad night</dt><dd>2026-01-05: FAIL</dd>'),
         ((*GOOD, 'FAIL', 'INVALID'), timedelta(days=1), '<dt>last good night</dt><dd>2026-01-04: MEASURED</dd>'),
         (('FAIL',), timedelta(days=1), '<dt>last good night</dt><dd>none</dd>'),
-        (GOOD, timedelta(days=1), 'Of 1 metric that both have none is proved worse: 1 undecided.'),
+        (GOOD, timedelta(days=1), 'Of 1 metric measured in both, none is proved worse: 1 undecided.'),
     ],
 )
 def test_the_page_of_the_nights_is_right_in_each_sentence(verdicts, apart, text):

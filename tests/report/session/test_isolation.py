@@ -44,7 +44,7 @@ def test_the_summary_counts_what_is_named(factors, again, text):
 
 
 def test_a_healthy_system_has_no_mark_and_another_sweep_shows_nothing():
-    assert (shown()['chart'].words, view(None, BINARY)) == ('no place stands out', None)
+    assert (shown()['chart'].words, view(None, BINARY)) == ('no node is named', None)
 
 
 def test_the_summary_says_that_the_places_fall_into_groups():
@@ -55,7 +55,7 @@ def test_the_summary_says_that_the_places_fall_into_groups():
 def test_a_smoke_test_says_why_it_names_nobody():
     plan = node_plan(4, profile='smoke', stopping=StoppingRule(0.1, minimum=4, maximum=4, extra=0, fixed=True))
     isolated = isolation(plan, night(plan, rates()), 'smoke: 4 repetitions, not judged')
-    assert summary(isolated) == '4 nodes compared, none named: smoke: 4 repetitions, not judged'
+    assert summary(isolated) == '4 nodes compared, none judged: smoke: 4 repetitions, not judged'
 
 
 def test_the_table_has_the_slow_ones_first_with_figures_shares_and_both_measurements():

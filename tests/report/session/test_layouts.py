@@ -60,7 +60,7 @@ def test_the_name_and_the_pool_of_a_layout_keep_their_case(make):
 def test_layouts_whose_intervals_overlap_are_not_told_apart(make):
     result = chosen(case(make, {'default': 600.0, 'narrow': 300.0, 'wide': 1000.0, 'pfl': 999.0}))
     assert [option.label for option in result['alike']] == ['pfl']
-    assert 'wide (c-1.S4M) has the best mean with 1000 MiB/s; pfl is not told apart from it' in result['sentence']
+    assert 'has the best mean with 1000 MiB/s; pfl is not distinguishable from it' in result['sentence']
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_layouts_whose_intervals_overlap_are_not_told_apart(make):
             {'default': 999.0, 'narrow': 300.0, 'wide': 1000.0},
             LAYOUTS,
             'no layout is proved to be better than the default; wide (c-1.S4M) has',
-            'not told apart',
+            'not distinguishable',
         ),
         ({'narrow': 300.0, 'wide': 1000.0}, (NARROW, WIDE), 'wide (c-1.S4M) is the best with', 'not measured'),
     ],

@@ -108,19 +108,19 @@ def test_a_listing_between_cold_and_warm_is_no_proof(make):
     rates['ls_after_2s@891'] = [2000.0, 27000.0] * 3
     assert (
         cached(plan, judge_case(plan, make.records(plan, rates)), '891').kept
-        == 'Still cached after 1 s without a call; whether after 2 s is undecided.'
+        == 'Still cached after 1 s without a call; undecided after 2 s.'
     )
 
 
 def test_where_listing_again_is_no_faster_nothing_is_said_of_a_cache(make):
     result = cached(*repeated(make, cold=26000.0, warm=27000.0, noise=0.5), '891')
-    assert result.kept.startswith('The fourth is not proved to be faster')
+    assert result.kept.startswith('The fourth listing is not proved to be faster')
 
 
 def test_a_first_listing_that_was_not_cold_says_nothing_of_a_cache(make):
     result = cached(*repeated(make, cache='cached'), '891')
     assert result.faster.estimate is None
-    assert result.kept.startswith('The first is not proved to be cold')
+    assert result.kept.startswith('The first listing is not proved to be cold')
 
 
 def test_listings_that_are_invalid_tell_nothing(make):

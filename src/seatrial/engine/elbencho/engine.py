@@ -78,7 +78,7 @@ class Elbencho(Engine):
     how_to_get = 'from github.com/breuner/elbencho (3.0-37 or later)'
     says_version = re.compile(r'^elbencho\n \* Version: (\d+\.\d+-\d+)$', re.MULTILINE)
     oldest = (3, 0, 37)  # 3.0-3, which Spack has, writes no JSON
-    too_old = 'the JSON of elbencho {} does not say what it was told; take 3.0-37'
+    too_old = 'the JSON of elbencho {} does not record its options; use 3.0-37 or later'
     data_rate = 5000.0 * MIB
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -86,7 +86,7 @@ class Elbencho(Engine):
         if beyond is not None:
             return beyond
         if point.data.order == 'random':
-            return 'cannot go through a file once in random order: its reads choose each offset anew'
+            return 'cannot read each part of a file once in random order: it draws every offset anew'
         if point.data.files == 'single' and point.nodes > 1:
             return f'cannot share one file between {point.nodes} nodes without its service'
         return immovable(point)
@@ -134,7 +134,7 @@ class Elbencho(Engine):
             for thread, own_s in enumerate(process.threads_s if not writes else (process.seconds,) * threads)
         )
         if len(tasks) != point.tasks:
-            raise EngineError('T9', f'elbencho told the times of {len(tasks)} threads, not of {point.tasks}')
+            raise EngineError('T9', f'elbencho reported the times of {len(tasks)} threads, not of {point.tasks}')
         figure = ' '.join(['bytes/s', *(str(process.phase.bytes_per_second) for process in processes)])
         seconds = max(task.end_s for task in tasks) - min(task.start_s for task in tasks)
         return Measurement(

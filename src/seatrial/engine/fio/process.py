@@ -133,7 +133,7 @@ def check_clock(seconds: float, process: ProcessTime) -> None:
     """Raises EngineError E1 if fio claims more seconds than its process lived."""
     lived_s = process.end_s - process.start_s
     if seconds > lived_s * 1.01 + 2 * CLOCK_S:
-        raise EngineError('E1', f'fio claims {seconds:.3f} s in a process of {lived_s:.3f} s; its clock is wrong')
+        raise EngineError('E1', f'fio reports {seconds:.3f} s, but ran for {lived_s:.3f} s; its clock is wrong')
 
 
 def runtime_of(done: Any, rank: int) -> float:

@@ -80,7 +80,7 @@ class FioBonnie(FioProcess):
 
     def cannot(self, point: Point) -> Optional[str]:
         if point.data.transfers > MAX_LOGGED:
-            return f'cannot update {point.data.transfers} transfers: its log would have more than {MAX_LOGGED}'
+            return f'cannot update {point.data.transfers} transfers: its I/O log would have more than {MAX_LOGGED}'
         return immovable(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:

@@ -32,9 +32,9 @@ SPARE = 64  # descriptors that a task has open beside its files, or may need
 
 CONTENDED: Dict[str, Guarantee] = {
     APPEND: Guarantee(
-        'appends_whole', 'records that all tasks append at once are all there, whole', 2, 'POSIX.1 write(), O_APPEND'
+        'appends_whole', 'records that all tasks append at once are all complete', 2, 'POSIX.1 write(), O_APPEND'
     ),
-    LOCK: Guarantee('locks_exclude', 'what tasks change under a lock of fcntl loses no change', 2, 'POSIX.1 fcntl()'),
+    LOCK: Guarantee('locks_exclude', 'no change that tasks make under a lock of fcntl is lost', 2, 'POSIX.1 fcntl()'),
 }
 """The fact beside the figures of each phase that has one."""
 
@@ -97,8 +97,8 @@ def _appended(tasks: int, point: Point) -> str:
     meant = {record_of(rank, number, size) for rank in range(tasks) for number in range(calls)}
     lost, strange = len(meant - set(lines)), len(lines) - len(meant & set(lines))
     if lost or strange:
-        return f'{lost} of {len(meant)} records were lost or cut, and {strange} lines are none or there twice'
-    return f'all {len(meant)} records are there once, whole'
+        return f'{lost} of {len(meant)} records were lost or truncated, and {strange} lines are damaged or duplicates'
+    return f'all {len(meant)} records are there once, complete'
 
 
 def _lock(work: Work, point: Point) -> None:

@@ -80,12 +80,12 @@ class PosixOps(Engine):
         metrics = tuple(_metric(name, number, reports) for name, number in planned.items())
         facts = reports[0].facts
         if any(report.facts != facts for report in reports):
-            raise EngineError('T8', 'the tasks do not agree on what they have seen')
+            raise EngineError('T8', 'the tasks report different results')
         tried = part.facts.get(phase, ())
         reported = sorted(fact.name for fact in facts)
         of_versions = ([row.name for row in tried], [row.name for row in tried if row.since == '0.1'])
         if reported not in map(sorted, of_versions):
-            raise EngineError('P15', f'{len(facts)} of {len(tried)} facts were tried')
+            raise EngineError('P15', f'only {len(facts)} of {len(tried)} guarantees were tried')
         plain = Measurement(
             metrics=metrics,
             world_size=len(reports),
@@ -151,7 +151,7 @@ def _metric(name: str, planned: int, reports: List[Report]) -> Metric:
         raise EngineError('P15', f'{name}: the tasks did {done} operations, not {planned}')
     rounds = list(zip(*(timing.spans for timing in timed)))
     if any(len(timing.spans) != len(rounds) for timing in timed) or not all(map(any, rounds)):
-        raise EngineError('T8', f'{name}: the tasks do not agree on how often they began')
+        raise EngineError('T8', f'{name}: the tasks repeated it different numbers of times')
     seconds = 0.0
     for spans in rounds:
         took = [span for span in spans if span]

@@ -33,7 +33,7 @@ LIMITS: Tuple[Guarantee, ...] = (
     ),
     Guarantee('within', 'no more is acknowledged than the limit leaves', 1, 'quotactl(2), dqb_bhardlimit'),
     Guarantee('reached', 'nothing is refused that the limit allows', 1, 'quotactl(2), dqb_bhardlimit'),
-    Guarantee('nothing_behind', 'behind what was acknowledged lies nothing that nobody wrote', 1, 'POSIX.1 write()'),
+    Guarantee('nothing_behind', 'nothing follows what was acknowledged that nobody wrote', 1, 'POSIX.1 write()'),
     Guarantee('again', 'what was removed can be used again', 1, 'POSIX.1 unlink()'),
 )
 """The facts of a limit that was reached. What was acknowledged and is not whole is a failure (rule F2)."""
@@ -82,15 +82,15 @@ def _facts(
     wanted = {'EDQUOT', 'ENOSPC'} if of_quota(phase) else {'ENOSPC'}
     slack = OWN[what] + len(taken) * (RECORD if what == 'bytes' else 1)
     late = not names and any(task.late for task in taken)
-    amounts = f'{counts[TAKEN]} {what} were taken, and {room} were left'
+    amounts = f'{counts[TAKEN]} {what} were accepted, and the limit left {room}'
     refused = f'the call failed with {" and ".join(names)}'
     if not names:
-        refused = f'{amounts}: no call was refused' + (' in the time that there was' if late else '')
+        refused = f'{amounts}: no call was refused' + (' within the time budget' if late else '')
     observations = (
         (None if late else bool(names) and set(names) <= wanted, refused),
         (counts[BEYOND] == 0, amounts),
-        (None if not names else counts[UNUSED] <= slack, f'{amounts}; {counts[UNUSED]} were not used'),
-        (strange == 0, f'{strange} {what} more are there that nobody wrote so'),
+        (None if not names else counts[UNUSED] <= slack, f'{amounts}; {counts[UNUSED]} could not be used'),
+        (strange == 0, f'{strange} {what} more are there that nobody wrote'),
         (not again.startswith('not'), again),
     )
     return tuple(Fact(guarantee.name, *seen) for guarantee, seen in zip(LIMITS, observations))
@@ -172,7 +172,7 @@ def _compare_inodes(work: Work, key: str, rank: int, taken: Taken) -> int:
     lost = sorted(made - names)
     if lost:
         file = f'{_directory(rank)}/{lost[0]}'
-        raise EngineError('F2', f'{file} was made and is missing, with {len(lost) - 1} more', {'file': file})
+        raise EngineError('F2', f'{file} was created but is missing, with {len(lost) - 1} more', {'file': file})
     return len(names - made)
 
 

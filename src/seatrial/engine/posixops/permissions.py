@@ -48,10 +48,10 @@ class Call(NamedTuple):
 def two_users() -> Tuple[Optional[Ids], str]:
     """Ids that belong to nobody; else None, and why this task cannot be other users here."""
     if os.geteuid():
-        return None, 'it takes root, who can be two users'
+        return None, 'it needs root, to act as two users'
     ids = Ids(*itertools.islice(filter(_is_free, itertools.count(LOWEST_ID)), 3))
     _, why = as_user(ids, OWNER, '.', lambda: None)
-    return (None, f'root cannot be another user here ({why})') if why else (ids, '')
+    return (None, f'root cannot switch to another user here ({why})') if why else (ids, '')
 
 
 def _is_free(number: int) -> bool:
@@ -100,7 +100,7 @@ def _story(pair: Pair, calls: Sequence[Call]) -> Seen:
         return None, why
     ids, here = Ids(*chosen), pair.path('.')
     if pair.first('open the directory to all', lambda: _opened_to_all(here)):
-        return None, 'root is nobody to this file system (root_squash), so it could not tidy up after the users'
+        return None, 'the file system takes root for nobody (root_squash), who cannot remove the files of the users'
     for who, words, step, due in calls:
         turn = pair.first if who == OWNER else pair.other
         wrong, refused = turn(words, partial(as_user, ids, who, here, partial(step, ids)))

@@ -175,7 +175,7 @@ class _File:
         if older is None:
             what = 'is lost' if not content.strip(b'\0') else 'was changed'
         else:
-            how = 'an older operation has come again' if number in self._seen else 'the last is lost'
+            how = 'an older write has come back' if number in self._seen else 'the last write is lost'
             what = f'has generation {older} and not {newest}: {how}'
         self.damage.append(f'the record at {number * self._size} B of {self.name} {what}')
 

@@ -129,7 +129,7 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
     """The actions as they took place. Raises EngineError A1 where they differ from the plan."""
     transcript = transcript_of(text or '')
     if transcript is None:
-        raise EngineError('A1', 'nobody carried the actions out')
+        raise EngineError('A1', 'no action was carried out')
     if abs(transcript.skew_s) > SKEW_S:
         raise EngineError('A1', f'the clocks of the node and the login side are {transcript.skew_s:.1f} s apart')
     steps: Dict[Tuple[str, str, int], Step] = {}
@@ -149,11 +149,11 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
         meant_s = max(planned.at_s + planned.for_s, start.ended_s)
         for what, late_s in ((START, start.begun_s - planned.at_s), (UNDO, undo.begun_s - meant_s)):
             if not -LATE_S <= late_s <= LATE_S:
-                raise EngineError('A1', f'the {what} of {planned.name} began {late_s:.1f} s after its time')
+                raise EngineError('A1', f'the {what} of {planned.name} began {late_s:.1f} s late')
         count = steps.get((planned.name, COUNT, place), undo)  # which has nothing counted
         windows.append(Window(planned.name, start.begun_s, undo.ended_s, None, count.counted, count.why))
     if not transcript.complete:
-        raise EngineError('A1', 'the transcript of the actions is not complete')
+        raise EngineError('A1', 'the log of the actions is incomplete')
     for window, following in zip(windows, [action.at_s for action in point.actions[1:]] + [point.time.duration_s]):
         if window.end_s + scenario.MIN_AFTER_S > following + LATE_S:
             raise EngineError('A1', f'the undo of {window.name} left no time to recover')

@@ -108,7 +108,7 @@ class Lustre(Mounted):
             about = wished, files, _spaces(path).of('OST'), _inventory(path, wished)
             room, used = targets.room(*about), targets.in_use(*about)
         except NoAnswer as error:
-            return whole._replace(unseen=f'what is free for its layout ({error})')
+            return whole._replace(unseen=f'the free space for its layout ({error})')
         free = whole.bytes if room is None or whole.bytes is None else min(whole.bytes, room)
         narrowest = f'OST {used[0].number} has {approximate_size(used[0].free)} free' if used else ''
         return whole._replace(bytes=free, narrowest=narrowest)
@@ -124,7 +124,7 @@ class Lustre(Mounted):
             unseen = f'the quota ({error})'
         else:
             away = any(not row.exact for row in rows)
-            unseen = 'how much of the quota is used beyond what lfs counts: a target is away' if away else ''
+            unseen = 'the whole use of the quota: a target is away, and lfs counts only the others' if away else ''
         with contextlib.suppress(NoAnswer, OSError):
             directory = os.stat(path)
             if directory.st_mode & stat.S_ISGID and directory.st_gid != os.getegid():
@@ -195,7 +195,7 @@ class Lustre(Mounted):
         for command, option, what in _OPTIONS:
             try:
                 has = option in _options_of(command)
-                why = '' if has else f'lfs {command} has no {option} in this version'
+                why = '' if has else f'this version of lfs {command} has no {option}'
             except NoAnswer as error:
                 has, why = False, str(error)
             rows.append(Capability(what, has, why))
@@ -309,7 +309,7 @@ class Lustre(Mounted):
                 _output(argv, max(0.0, end - time.monotonic()))
             values, errors = _params([f'llite.*-{instance}.max_cached_mb'])
             if not values:
-                return f'it cannot be seen whether the cache is empty: {_why_none(errors)}'
+                return f'whether the cache is empty cannot be checked: {_why_none(errors)}'
             kept = params.parse_fields(values[0].value).get('used_mb', 'an unknown number of')
         except NoAnswer as error:
             return str(error)
@@ -456,7 +456,7 @@ def _lost(before: Connections, after: Connections) -> str:
     ]
     silent = sorted(forgotten - {device for device, _ in times})
     if silent:
-        clauses.append(f'{_targets_of(silent)} changed state so often that it is not known how')
+        clauses.append(f'{_targets_of(silent)} changed state so often that the states are not known')
     return '; '.join(clauses)
 
 
@@ -467,7 +467,7 @@ def _unseen(before: Connections, after: Connections) -> str:
         return f'{gone[0]}{f" and {len(gone) - 1} more" if len(gone) > 1 else ""}: no longer there'
     turned = params.turned_over(before.states, after.states)
     idled = [device for device in turned if params.only_idled(after.states[device])]
-    return f'{idled[0]} has idled so often that it is not known what was before' if idled else ''
+    return f'{idled[0]} has been idle so often that its earlier states are not known' if idled else ''
 
 
 def _targets_of(devices: Sequence[str]) -> str:
@@ -518,7 +518,7 @@ def _params(patterns: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[pa
     answer = _ended(['lctl', 'get_param', *patterns], deadline_s)
     seen, errors = params.parse_params(answer.stdout), params.parse_param_errors(answer.stderr)
     if answer.exit_status:  # without a word where debugfs is closed to this user (seen)
-        why = 'lctl says nothing' if _is_root() else 'only root may read it'
+        why = 'lctl printed nothing' if _is_root() else 'only root may read it'
         missing = (name for name in patterns if not any(fnmatch.fnmatchcase(param.name, name) for param in seen))
         errors = {**{name.replace('.', '/'): why for name in missing}, **errors}
     return seen, errors
@@ -554,7 +554,7 @@ def _proof(path: str) -> Capability:
 
 
 def _why_none(errors: Dict[str, str]) -> str:
-    return '; '.join(f'{path}: {reason}' for path, reason in errors.items()) or 'nothing was reported'
+    return '; '.join(f'{path}: {reason}' for path, reason in errors.items()) or 'lctl did not report it'
 
 
 def _told(question: Callable[[], str]) -> str:
@@ -690,7 +690,7 @@ def _missing_option(layout: LustreLayout) -> Optional[str]:
     needed = [option for option, needs in _NEEDS if needs(layout)]
     known = _options_of('setstripe') if needed else ()
     missing = [option for option in needed if option not in known]
-    return f'lfs setstripe has no {missing[0]} in this version' if missing else None
+    return f'this version of lfs setstripe has no {missing[0]}' if missing else None
 
 
 def _make_directory(directory: str, layout: LustreLayout, mode: int) -> None:
@@ -713,7 +713,7 @@ def _set_striping(directory: str, layout: LustreLayout, mode: int) -> None:
         if removed:
             os.mkdir(directory, mode)
     if removed:
-        raise NoAnswer(f'lfs setstripe removed {directory}: it is restricted (llite.*.enable_setstripe_gid)')
+        raise NoAnswer(f'lfs setstripe removed {directory}: only llite.*.enable_setstripe_gid may set layouts')
 
 
 def _directory_difference(directory: str, layout: LustreLayout) -> Optional[str]:
@@ -747,7 +747,7 @@ def _target_rows(path: str, inodes: bool = True) -> Tuple[TargetRow, ...]:
             elif space is not None:
                 row = _measured(row, space, _of(listed, files.of(kind)))
             elif away:
-                row = row._replace(flags=(f'not seen, because lfs df waits for {away}',))
+                row = row._replace(flags=(f'state unknown, because lfs df waits for {away}',))
             elif not spaces.complete:
                 away = row.name
                 row = row._replace(fault='does not answer', takes_objects=False)
@@ -781,7 +781,7 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
             for param in seen
             if param.name.startswith(f'{kind}.') and param.name.endswith(f'.{key}')
         }
-        reason = errors.get(pattern.replace('.', '/'), 'nothing was reported')
+        reason = errors.get(pattern.replace('.', '/'), 'lctl did not report it')
         state[name] = _agreed(values) or unknown(reason)
     if 'lruresize' in options.split(','):
         state['ldlm.namespaces.lru_size'] = 'dynamic'  # the number then is that of the locks of the moment
@@ -789,13 +789,13 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
         values = {_device(row.name): row.value for row in seen if fnmatch.fnmatchcase(row.name, pattern)}
         state[pattern] = _agreed(values) or unknown('no MDT on this node')
     states = {_device(row.name): params.parse_states(row.value) for row in seen if row.name.endswith('.state')}
-    why = errors.get(history[0].replace('.', '/'), 'nothing was reported')
+    why = errors.get(history[0].replace('.', '/'), 'lctl did not report it')
     lost = [loss for loss in params.incidents({}, states) if loss.state == 'EVICTED']
     evictions = [f'{_target(loss.device)} at {time.strftime("%F %T", time.localtime(loss.time_s))}' for loss in lost]
     state[REMEMBERED] = '; '.join(evictions) or (NONE_REMEMBERED if states else unknown(why))
     state['jobid_var'] = next((param.value for param in seen if param.name == 'jobid_var'), unknown('not reported'))
     known = [params.parse_import(param.value) for param in seen if param.name.endswith('.import')]
-    why = errors.get(imports[0].replace('.', '/'), 'nothing was reported')
+    why = errors.get(imports[0].replace('.', '/'), 'lctl did not report it')
     versions = {_target(import_.name): import_.server_version for import_ in known}
     state['server versions'] = _agreed(versions) or unknown(why)
     lost_now = [f'{_target(import_.name)} is {import_.state}' for import_ in known if import_.state not in IN_ORDER]

@@ -125,7 +125,7 @@ def from_settings(settings: Any) -> LustreLayout:
     layout = LustreLayout(**read_keys(settings, _LAYOUT_KEYS))
     beside = [key for key in _STRIPING if getattr(layout, key) not in (None, ())]
     if layout.components and beside:
-        raise LayoutError([beside[0]], 'stands beside components; put it into each of them')
+        raise LayoutError([beside[0]], 'cannot be given beside components; put it into each of them')
     last_end = 0
     for place, piece in enumerate(layout.pieces):
         fault = _piece_fault(piece, place) or _end_fault(piece, last_end, place == len(layout.pieces) - 1)
@@ -163,7 +163,7 @@ def _piece_fault(piece: LayoutComponent, place: int) -> _Fault:
         if place > 0:
             return 'on_mdt', 'only the first component can lie on the metadata target'
         if piece != LayoutComponent(piece.end, True):
-            return 'on_mdt', 'a component on the metadata target has nothing else to choose; take the other keys out'
+            return 'on_mdt', 'a component on the metadata target has no other settings; remove the other keys'
         if piece.end is None or piece.end > MOST_ON_MDT:
             return 'end', f'a component on the metadata target ends at {binary(MOST_ON_MDT)} at the latest'
         return None
@@ -175,7 +175,7 @@ def _piece_fault(piece: LayoutComponent, place: int) -> _Fault:
         if getattr(piece, key) is not None:
             return key, 'contradicts osts, which names the targets; keep one'
     if piece.stripe_count not in (None, len(piece.osts)):
-        return 'stripe_count', f'contradicts osts, which names {len(piece.osts)}; take it out'
+        return 'stripe_count', f'contradicts osts, which names {len(piece.osts)}; remove it'
     return None
 
 
@@ -189,7 +189,7 @@ def _end_fault(piece: LayoutComponent, start: int, is_last: bool) -> _Fault:
     if piece.end % STRIPE_UNIT or piece.end <= start:
         return 'end', f'{piece.end} is not an end here; write a multiple of 64KiB above {start}'
     if piece.stripe_size is not None and piece.end % piece.stripe_size:
-        return 'end', f'{piece.end} is no multiple of the stripe size of this component, {piece.stripe_size}'
+        return 'end', f'{piece.end} is not a multiple of the stripe size of this component, {piece.stripe_size}'
     return None
 
 
@@ -207,7 +207,7 @@ def _truth(value: Any) -> bool:
 
 def _list(value: Any) -> List[Any]:
     if not isinstance(value, (list, tuple)) or not value:
-        raise ValueError(f'{show(value)} stands where a list is expected; write one or more values in []')
+        raise ValueError(f'expected a list of values, found {show(value)}; write one or more in []')
     return list(value)
 
 

@@ -145,10 +145,10 @@ def parse_lfsck(text: str) -> LfsckRun:
     named = [(scan.target, scan.type) for scan in scans]
     for target_and_type in named:
         if named.count(target_and_type) > 1:
-            raise NotUnderstood(f'{target_and_type[1]} of {target_and_type[0]} stands twice; a file holds one run')
+            raise NotUnderstood(f'{target_and_type[1]} of {target_and_type[0]} is there twice; a file holds one run')
     for kind in {scan.type for scan in scans}:
         if not any(scan.mdt for scan in scans if scan.type == kind):
-            raise NotUnderstood(f'no MDT says how its {kind} scan went; ask the MDS for mdd.*.lfsck_{kind}')
+            raise NotUnderstood(f'the {kind} scan of the MDTs is missing; add mdd.*.lfsck_{kind} of the MDS')
     if not scans:
         raise NotUnderstood('no run of LFSCK is shown')
     kept, left_out = _of_last_run(scans)
@@ -191,15 +191,15 @@ def _missing(scans: Sequence[Scan], query: Dict[str, Dict[str, int]], names: Seq
             whole = sum(counts.values())
             here = sum(scan.type == kind and scan.mdt == mdt for scan in scans)
             if whole > here:
-                yield f'lfsck_query counts {whole} {role[:3].upper()}s in {kind}, and {here} are here'
+                yield f'lfsck_query counts {whole} {role[:3].upper()}s in {kind}, but the output of {here} is here'
             for status, count in counts.items():
                 if count and status != COMPLETED:
-                    yield f'by lfsck_query {kind} is {status} on {count} of {whole} {role[:3].upper()}s'
+                    yield f'lfsck_query says that {kind} is {status} on {count} of {whole} {role[:3].upper()}s'
     seen = {scan.target for scan in scans}
     osts = any(not scan.mdt for scan in scans) or any(scan.type == 'layout' for scan in scans)
     for name in names:
         if name not in seen and (osts or '-MDT' in name):
-            yield f'{name} is in lfs df, and not here'
+            yield f'the output of {name}, which lfs df lists, is missing'
 
 
 def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
@@ -233,7 +233,7 @@ def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
 
 
 def _whole_seconds(fields: Dict[str, str], name: str) -> int:
-    return int(matched(_SECONDS, fields[name], f'{name} is no number of seconds').group(1))
+    return int(matched(_SECONDS, fields[name], f'{name} is not a number of seconds').group(1))
 
 
 def _time(fields: Dict[str, str], name: str) -> Optional[int]:

@@ -120,11 +120,11 @@ def impossible(layout: LustreLayout, there: Inventory) -> Optional[str]:
             return missing
     if layout.mdt_count is not None and layout.mdt_count > len(there.mdts):
         return (
-            f'a directory over {layout.mdt_count} MDTs is asked for, and the file system has {len(there.mdts)}; '
-            f'lfs gives fewer in silence'
+            f'a directory over {layout.mdt_count} MDTs was requested, but the file system has {len(there.mdts)}; '
+            f'lfs would silently use fewer'
         )
     if layout.mdt_index is not None and layout.mdt_index not in there.mdts:
-        return f'MDT {layout.mdt_index} is asked for, and the file system has MDT {spelled(there.mdts)}'
+        return f'MDT {layout.mdt_index} was requested, but the file system has MDT {spelled(there.mdts)}'
     return None
 
 
@@ -197,7 +197,7 @@ def difference(asked: LustreLayout, got: Striping, there: Inventory) -> Optional
     differences = _differences(asked, got, there)
     if not differences:
         return None
-    return f'asked for {asked.canonical}, and the file has {got.layout.canonical}: {"; ".join(differences)}'
+    return f'{asked.canonical} was requested, but the file has {got.layout.canonical}: {"; ".join(differences)}'
 
 
 def granted(asked: LustreLayout, got: Striping, there: Inventory) -> Granted:
@@ -228,7 +228,7 @@ def directory_difference(asked: LustreLayout, got: DirectoryStriping, there: Inv
     if not differences:
         return None
     has = LustreLayout(mdt_count=count, mdt_index=got.first_mdt).canonical
-    return f'asked for {asked.canonical}, and the directory has {has}: {"; ".join(differences)}'
+    return f'{asked.canonical} was requested, but the directory has {has}: {"; ".join(differences)}'
 
 
 def _directory_options(layout: LustreLayout) -> List[str]:
@@ -250,13 +250,13 @@ def _reach_fault(piece: LayoutComponent, there: Inventory) -> Optional[str]:
     named = [ost for ost in (*piece.osts, piece.start_ost) if ost is not None]
     missing = [ost for ost in named if ost not in reach]
     if missing:
-        return f'OST {spelled(missing)} is asked for, and {among} OST {spelled(reach)}'
+        return f'OST {spelled(missing)} was requested, but {among} OST {spelled(reach)}'
     wanted = len(reach) if piece.stripe_count == ALL else piece.stripe_count or 0
     if wanted > len(reach):
-        return f'{wanted} OSTs are asked for, and {among} {len(reach)}; lfs gives fewer in silence'
+        return f'{wanted} OSTs were requested, but {among} {len(reach)}; lfs would silently use fewer'
     closed = [ost for ost in reach if ost in there.closed]
     if wanted > len(reach) - len(closed) or set(named) & set(closed):
-        return f'no new object can be made on OST {spelled(closed)}; lfs gives fewer or others in silence'
+        return f'OST {spelled(closed)} takes no new objects; lfs would silently use fewer OSTs or others'
     return None
 
 
@@ -346,7 +346,7 @@ def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventor
     reach = there.reach(wish.pool)
     count = len(wish.osts) or wish.overstripe_count or wish.stripe_count
     if count == ALL and not reach:
-        differences.append('it is not known how many OSTs all of them are')
+        differences.append('the number of all OSTs is not known')
     elif count == ALL and not _may_be_all(piece, len(reach)):
         differences.append(f'stripe count {piece.stripe_count} instead of {len(reach)}')
     elif count not in (None, ALL, piece.stripe_count):

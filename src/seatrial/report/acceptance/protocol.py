@@ -119,7 +119,7 @@ class ProtocolRow:
         """The reason why an allocation does not decide, or can only miss the criterion; empty if it decides."""
         if attempt in self.outcome.counted:
             return attempt.unproved
-        return attempt.why_not or attempt.unproved or 'valid, but by the rule of the contract another one counts'
+        return attempt.why_not or attempt.unproved or 'valid, but by its rule the contract counts other allocations'
 
 
 @dataclass(frozen=True)

@@ -89,15 +89,15 @@ class BeforeAfter:
         drifts = drifts or [f'{row.case} {row.metric}' for row in self.metrics if row.change.drift]
         if drifts:
             return (
-                f'Drift: {listed(drifts)} changed from session to session within the sides too, and that explains '
-                'the difference; nothing shows that it came with the upgrade. Where both sides can be had, measure '
-                'them in turn: seatrial run --ab'
+                f'Drift: {listed(drifts)} also changed from session to session within a side, which can explain '
+                'the difference; it need not come from the upgrade. Where both sides are available, measure '
+                'them alternately: seatrial run --ab'
             )
         if any(row.change.between for row in self.metrics):
             return ''
         return (
-            'One session a side: the intervals have the spread of its repetitions alone, not what sessions differ by '
-            'from night to night, and decide nothing. Name several sessions on one side at least'
+            'One session a side: the intervals have the spread of its repetitions only, not that from night to '
+            'night, and decide nothing. Name several sessions for at least one side'
         )
 
     @property
@@ -261,7 +261,7 @@ def _series(
                 for metric in (one, other)
             )
             if rounds is not None and not before_it.keys() & after_it.keys():
-                why = 'no round has valid figures of both sides'
+                why = 'no round has valid figures from both sides'
             else:
                 family = f'{one.file_system}: {one.family}'
                 series.append(Series(family, before_it, after_it, one.better, one.steers, counts=not one.unit))
@@ -298,7 +298,7 @@ def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
         return f'{words[0]}, before; {words[1]}, after'
     if one.caches != other.caches:
         words = [' or '.join(sorted(metric.caches - {''})) or 'nothing' for metric in (one, other)]
-        return f'{words[0]} before and {words[1]} after, which is no comparison of the storage'
+        return f'{words[0]} before and {words[1]} after, so they do not compare the storage'
     if min(one.least, other.least) <= 0:
         return 'a figure of 0 has no ratio'
     return ''

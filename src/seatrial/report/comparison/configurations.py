@@ -109,24 +109,24 @@ def sentences(choices: Configurations, chosen: Winner | None, column: FigureColu
     for shown, ends in choices.spreads:
         unit = unit_of(shown, choices.figures, system)
         if ends is None:
-            lines.append(f'{shown.name}: unknown of all')
+            lines.append(f'{shown.name}: not measured for any configuration')
             continue
         low, high, apart = (words(shown, end, unit) for end in (ends.low[1], ends.high[1], ends.difference))
         line = (
             f'{shown.name}: min {low} ({ends.low[0]}), max {high} ({ends.high[0]}), difference {apart}, '
             f'{100 * ends.share:.1f} % of the maximum'
         )
-        unknown = f'; unknown of {", ".join(ends.unknown)}' if ends.unknown else ''
+        unknown = f'; not measured for {", ".join(ends.unknown)}' if ends.unknown else ''
         lines.append(f'{line}; winner {ends.winner}{unknown}')
     if chosen is None or column is None:
         return lines
     for name, missed in chosen.missed.items():
         lines.append(f'{name} misses {", ".join(missed)}')
     if chosen.unmeasured:
-        lines.append(f'{column.name} is unknown of {", ".join(chosen.unmeasured)}: it cannot be chosen')
+        lines.append(f'{column.name} was not measured for {", ".join(chosen.unmeasured)}, so it cannot be chosen')
     lines.append(f'chosen for {column.name}: {chosen.chosen or "none"}')
     for text in chosen.unknown:
-        lines.append(f'BUT it is unknown whether it meets {text}: {chosen.chosen} has no such figure')
+        lines.append(f'BUT whether {chosen.chosen} meets {text} is unknown: it has no such figure')
     return lines
 
 

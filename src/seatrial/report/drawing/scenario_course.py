@@ -32,13 +32,13 @@ def _action_words(launches: Sequence[Window]) -> str:
     length = seconds(window.end_s - window.start_s)
     text = f'{window.name}: {length}, from {seconds(window.start_s)} on'
     if window.back_s is None:
-        text += '; not back at 90 % before the next one or the end.'
+        text += '; not back at 90 % before the next action or the end.'
     else:
         text += f'; back at 90 % {seconds(window.back_s - window.end_s)} after its undo.'
     if not any(launch.uncounted or launch.counted is not None for launch in launches):
         return text
     rose = (f'unknown (it {launch.uncounted})' if launch.uncounted else str(launch.counted) for launch in launches)
-    return f'{text} Its count rose, launch by launch, by: {", ".join(rose)}.'
+    return f'{text} Its count rose in each launch by: {", ".join(rose)}.'
 
 
 def _chart(course: Course, unit: Unit) -> Chart:
@@ -58,9 +58,9 @@ def _chart(course: Course, unit: Unit) -> Chart:
                 Box(action.start_s, action.end_s, 'pause stall', number=str(number), label='action')
                 for number, action in enumerate(course.windows, 1)
             ),
-            Guide(course.wanted, 'least', label='90 % of before'),
+            Guide(course.wanted, 'least', label='90 % of the rate before'),
             Curve('read', _steps(course.mean, step_s), mean),
-            *([Curve('third', _steps(course.lowest, step_s), 'lowest second in it')] if step_s > 1 else []),
+            *([Curve('third', _steps(course.lowest, step_s), 'lowest second of the mean')] if step_s > 1 else []),
             *(
                 Box(i * step_s, (i + 1) * step_s, 'launch', 'write', lane=0, label='calls failed')
                 for i in course.failed

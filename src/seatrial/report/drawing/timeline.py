@@ -57,7 +57,7 @@ def why_none(evidence: CaseEvidence) -> str:
         return 'none: the job kept no telemetry'
     if telemetry.watch.why_not:
         return f'none: {telemetry.watch.why_not}'
-    return '' if telemetry.looks else 'none: the counters never answered'
+    return '' if telemetry.looks else 'none: the counters could not be read'
 
 
 def _together(pieces: Sequence[ThroughputSpan]) -> Sequence[ThroughputSpan]:
@@ -102,7 +102,7 @@ def _chart(
     counts = f'{counted(stalls, "stall")} and {counted(len(moved.pauses) - stalls, "gap")}'
     pauses = []
     for number, pause in enumerate(moved.pauses, 1):
-        label = 'stall' if pause.kind == STALL else 'nothing known'
+        label = 'stall' if pause.kind == STALL else 'no samples'
         pauses.append(Box(pause.start, pause.end, f'pause {pause.kind}', number=str(number), label=label))
     return Chart(
         x=time_scale(begin, max([steps[-1].end, *(launch.end for launch in launches)]), 'the beginning'),
@@ -125,5 +125,5 @@ def _pause_words(pause: Pause, begin: float, unit: Unit) -> str:
     where += '' if pause.sample.measurement else ', which gave no figure'
     at = f'{seconds(pause.seconds)}, {seconds(pause.start - begin)} after the beginning, in {where}'
     if pause.kind != STALL:
-        return f'Gap of {at}: the counters did not answer.'
-    return f'Stall of {at}: {unit.words(pause.rate)} moved; usual is {unit.words(pause.usual)}.'
+        return f'Gap of {at}: the counters could not be read.'
+    return f'Stall of {at}: {unit.words(pause.rate)} moved instead of {unit.words(pause.usual)}.'

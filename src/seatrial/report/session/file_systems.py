@@ -50,7 +50,7 @@ def changed_words(state: Mapping[str, Any]) -> str:
     if not lines:
         return ''
     few = '; '.join(cut(lines, 3, ' in the report'))
-    return f'{state["name"]} changed while the session ran, figures before and after may not be of one system: {few}'
+    return f'{state["name"]} changed while the session ran, so its figures may not be comparable: {few}'
 
 
 def _placed(cases: Sequence[CaseEvidence]) -> dict[str, str]:

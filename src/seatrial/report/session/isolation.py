@@ -65,7 +65,7 @@ def summary(isolation: Isolation) -> str:
     """'1 of 4 nodes is slow: n3', 'none of 5 000 nodes is slow'."""
     many = counted(len(isolation.places), isolation.kind)
     if isolation.unjudged:
-        return f'{many} compared, none named: {isolation.unjudged}'
+        return f'{many} compared, none judged: {isolation.unjudged}'
     sentences = []
     for places, what in ((isolation.of(SLOW), 'slow'), (isolation.of(SUSPECTED), 'perhaps slow')):
         names = ', '.join(place.name for place in places[:MAX_ROWS])
@@ -85,7 +85,7 @@ def _unit(base: str, isolation: Isolation, system: str) -> Unit:
 def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> plot.Chart:
     shares = {column: _shares(isolation, column.label) for column in columns}
     top = plot.HEADROOM * max(1.0, *(share for points in shares.values() for share, _ in points))
-    least = f'{percent(isolation.min_effect)} less: no {isolation.kind} above it is named'
+    least = f'{percent(isolation.min_effect)} below the median: no {isolation.kind} above it is called slow'
     parts: list[plot.Curve | plot.Mark | plot.Guide] = [plot.Guide(1 - isolation.min_effect, 'least', label=least)]
     for column, points in shares.items():
         parts += _line(column, points) if points else []
@@ -97,7 +97,7 @@ def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> plot.Char
         y=plot.round_scale(0.0, top, label='of the median', shown=lambda share: f'{100 * share:.0f} %', count=4),
         parts=parts,
         height=242,
-        words='; '.join(named) or 'no place stands out',
+        words='; '.join(named) or f'no {isolation.kind} is named',
     )
 
 

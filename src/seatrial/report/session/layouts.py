@@ -89,14 +89,14 @@ def _choice(name: str, unit: Unit, options: Sequence[LayoutOption], default: str
         default_words = 'is the best'
         sentence = f'no layout is better than the default with {figure}'
     elif plain in alike:
-        default_words = 'not told apart'
+        default_words = 'not distinguishable'
         sentence = f'no layout is proved to be better than the default; {best.words} has the best mean, {figure}'
     elif plain is not None:
         default_words = _loss(ratios.ratio(plain.metric.values, best.metric.values))
         loss = f'; the default has {default_words}'
     others = [option.label for option in alike if option is not plain]
     if others:
-        sentence += f'; {", ".join(others)} {"is" if len(others) == 1 else "are"} not told apart from it'
+        sentence += f'; {", ".join(others)} {"is" if len(others) == 1 else "are"} not distinguishable from it'
     return {
         'name': name,
         'unit': unit,
@@ -110,7 +110,7 @@ def _choice(name: str, unit: Unit, options: Sequence[LayoutOption], default: str
 def _loss(kept: Ratio) -> str:
     """The loss of the default against the best: '34 % less (31 % - 37 %)'."""
     if kept.estimate is None:
-        return 'a figure that cannot be compared'
+        return 'no comparable figure'
     ends = [abs(1 - end) for end in (kept.low, kept.high) if end is not None]
     span = f' ({percent(min(ends))} - {percent(max(ends))})' if ends else ''
     return f'{percent(abs(1 - kept.estimate))} {"less" if kept.estimate < 1 else "more"}{span}'

@@ -140,9 +140,9 @@ def _kept(first: MetricResult, fourth: MetricResult, after: Sequence[MetricResul
     ratios: an interval above it is a listing from the cache, one below it is not."""
     assert first.summary and fourth.summary, 'both are valid'
     if first.cache != COLD:
-        return 'The first is not proved to be cold, so nothing is said of how long a cache lasts.'
+        return 'The first listing is not proved to be cold, so how long the cache lasts is unknown.'
     if first.summary.interval.high >= fourth.summary.interval.low:
-        return 'The fourth is not proved to be faster than the first, so nothing is said of how long a cache lasts.'
+        return 'The fourth listing is not proved to be faster than the first, so how long the cache lasts is unknown.'
     line = math.sqrt(first.summary.mean * fourth.summary.mean)
     still = ''
     for metric in sorted(after, key=lambda metric: pause_of(metric.name) or 0.0):
@@ -153,6 +153,6 @@ def _kept(first: MetricResult, fourth: MetricResult, after: Sequence[MetricResul
             continue
         if interval and interval.high < line:
             return f'{still}, and lost after {pause:g} s.' if still else f'Lost after {pause:g} s.'
-        whether = f'whether after {pause:g} s is undecided.'
+        whether = f'undecided after {pause:g} s.'
         return f'{still}; {whether}' if still else whether.capitalize()
     return still and f'{still}, the longest pause.'
