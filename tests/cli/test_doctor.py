@@ -233,7 +233,7 @@ def test_what_the_driver_of_a_type_can_and_where_it_was_tried_is_said(doctor):
 def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, monkeypatch):
     Path(load(site.folder).file_system('scratch').path).mkdir(parents=True)
     monkeypatch.setattr(Posix, 'behaviour', lambda *_: Behaviour(gives_up='filer:/home is mounted soft'))
-    assert 'P17c: filer:/home is mounted soft; mount it hard' in ' '.join(doctor().out.split())
+    assert 'P17c: filer:/home is mounted soft; on NFS mount it hard' in ' '.join(doctor().out.split())
 
 
 def on_lustre(folder, monkeypatch, stack, changed):

@@ -99,6 +99,7 @@ class Behaviour(NamedTuple):
     below: str = ''  # what may answer reads from a cache that no counter here sees, as a clause; or empty
     inodes_last: bool = True  # False where a file may have another inode number later, so that none is an identity
     gives_up: str = ''  # how I/O fails while a server is away, instead of waiting, as a clause; empty where it waits
+    local_locks: str = ''  # why another node does not see a lock, as a clause; empty where it does, or if unknown
 
 
 class Exchanged(NamedTuple):
@@ -148,6 +149,7 @@ class Driver:
     no_layout = 'no layout: this file-system type has no layouts to set'
     pins: Tuple[str, ...] = ()  # the kinds of targets (model.layout.TARGETS) on which files can be put by choice
     no_pinning = ''  # why on no others, where layouts can be set
+    servers_apart = False  # whether its targets can be read while the mount does not answer
     watches = False  # whether reading its targets asks no server, so that it can be done around every launch
     hands_down = True  # whether files take over the layout of their directory; else only make_files() gives them one
     # the layout in which the files of all tasks lie on the same targets, where any user may give it

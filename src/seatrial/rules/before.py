@@ -110,7 +110,7 @@ _label(
 _label(
     'P17c',
     'I/O waits while a server is away',
-    'mount it hard: an error that a program does not look for is lost data',
+    'on NFS mount it hard, on BeeGFS raise connCommRetrySecs; a program that does not look for the error loses data',
     'nfs(5), soft: "can cause silent data corruption in certain cases"',
 )(lambda environment: environment.gives_up or None)
 _refuse(

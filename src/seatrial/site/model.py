@@ -20,7 +20,7 @@ from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
 from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.hostlist import expanded
-from seatrial.model.layout import TARGETS, Layout
+from seatrial.model.layout import TARGETS, Layout, target_key
 from seatrial.model.owned import refusal, shared, user_name
 from seatrial.model.plan import LAUNCHERS, Case, EngineChoice, Launcher, Limits, Monitor, Target
 from seatrial.model.point import Allocation, Point
@@ -472,6 +472,8 @@ class FileSystemEntry(Entry):
     """the same of metadata targets"""
     bricks: Targets | None = None
     """the same on `glusterfs`, in the order of `gluster volume info`; of replicas a set is one"""
+    storage_targets: Targets | None = None
+    """the same on `beegfs`: their numbers, as `beegfs target list` shows them, for they do not begin at 0"""
     devices: Annotated[tuple[Device, ...], Distinct] = ()
     """the raw devices on which it lies, for [`RawDevices`](expectations.md): opened to read, and never written"""
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
@@ -495,7 +497,7 @@ class FileSystemEntry(Entry):
 
     def numbers(self, kind: str) -> tuple[int, ...] | None:
         """The declared target numbers of a kind (TARGETS); None if the site declares none."""
-        declared = getattr(self, f'{kind.lower()}s')
+        declared = getattr(self, target_key(kind))
         return tuple(range(declared)) if isinstance(declared, int) else declared
 
 
@@ -796,7 +798,7 @@ class Site:
         entry = self.file_system(file_system)
         driver = by_type(entry.type)
         same = {key: getattr(entry, key) for key in Target._fields if key in FileSystemEntry.model_fields}
-        numbers = {f'{kind.lower()}s': entry.numbers(kind) for kind in TARGETS}
+        numbers = {target_key(kind): entry.numbers(kind) for kind in TARGETS}
         counted = {key: of_kind if of_kind is None else len(of_kind) for key, of_kind in numbers.items()}
         changed = {
             'storage_system': entry.storage_system or file_system,
@@ -809,7 +811,7 @@ class Site:
             recovery_limit_s=may_block_s(driver, mount_of(entry.path))
             if entry.recovery_limit is None
             else entry.recovery_limit,
-            listed=tuple(kind for kind in TARGETS if isinstance(getattr(entry, f'{kind.lower()}s'), tuple)),
+            listed=tuple(kind for kind in TARGETS if isinstance(getattr(entry, target_key(kind)), tuple)),
             no_layout=driver.no_layout,
             tried=driver.tried,
             **{**same, **counted, **changed},
