@@ -99,6 +99,7 @@ class Behaviour(NamedTuple):
     below: str = ''  # what may answer reads from a cache that no counter here sees, as a clause; or empty
     inodes_last: bool = True  # False where a file may have another inode number later, so that none is an identity
     gives_up: str = ''  # how I/O fails while a server is away, instead of waiting, as a clause; empty where it waits
+    block_size: int = 0  # bytes of the blocks that a transfer should divide or be made of; 0: none are known
     local_locks: str = ''  # why another node does not see a lock, as a clause; empty where it does, or if unknown
 
 

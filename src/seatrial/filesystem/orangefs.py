@@ -1,9 +1,10 @@
 """OrangeFS (PVFS2) by the kernel's client (type pvfs2) or by FUSE (type fuse, source pvfs2fuse#...), by outputs of a
 real 2.10 with three servers.
 
-Asked is not got: new files follow a directory's attribute dist_params. Its num_dfiles is stored and ignored, so that
-every file lies on all servers, and under an unknown dist_name no file can be made. So its layouts have a stripe size
-and nothing else, and what a file has is read from pvfs2-viewdist."""
+Asked is not got. By the kernel's client new files follow a directory's attributes dist_name and dist_params. Its
+num_dfiles is stored and ignored, so that every file lies on all servers. So layouts have a stripe size and nothing
+else, and what a file has is read from pvfs2-viewdist. By FUSE no layout can be set: new files ignore dist_params
+without dist_name, and with both, set by pvfs2-xattr, 10 of 14 could not be made (EINVAL)."""
 
 import contextlib
 import os
@@ -22,7 +23,7 @@ from seatrial.filesystem.base import (
 )
 from seatrial.filesystem.layout_words import ALL, binary, bytes_of, plain_stripes, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, look, read_settings, unknown
+from seatrial.filesystem.posix import Mounted, read_settings
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout
 from seatrial.model.record import TargetRow
@@ -53,12 +54,10 @@ class OrangeFs(Mounted):
         return _volume(one) == _volume(other)
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
-        try:
-            stripe = _stripe_of_new_files(path)
-        except NoAnswer as error:
-            stripe = unknown(str(error))
-        settings = {} if mount.source.startswith(FUSE_SOURCE) else read_settings('orangefs', CLIENT, CLIENT_SETTINGS)
-        return {**settings, 'file system': _volume(mount), 'default layout': stripe}
+        if mount.source.startswith(FUSE_SOURCE):
+            return {'file system': _volume(mount)}
+        settings = read_settings('orangefs', CLIENT, CLIENT_SETTINGS)
+        return {**settings, 'file system': _volume(mount), 'default layout': _stripe_of_new_files(path)}
 
     def behaviour(self, path: str) -> Behaviour:
         """I/O to a server that is away ends with ECONNREFUSED after about 10 s (2.10, seen)."""
@@ -109,10 +108,9 @@ class OrangeFs(Mounted):
     def layout_fault(self, layout: Layout, path: str) -> Optional[str]:
         if layout.is_default or layout.type != self.name:
             return super().layout_fault(layout, path)
-        try:
-            _stripe_of_new_files(path)
-        except NoAnswer as error:
-            return f"the layout '{layout.name}' could not be proved: {error}"
+        mount = mount_by_table(self, path)
+        if mount is None or mount.source.startswith(FUSE_SOURCE):
+            return f"the layout '{layout.name}' cannot be set by FUSE: new files ignore it; take the kernel's client"
         return None
 
     def set_layout(self, directory: str, layout: Layout) -> Optional[str]:
@@ -121,9 +119,9 @@ class OrangeFs(Mounted):
         wanted = f'strip_size:{_asked(layout)}'
         try:
             _set(directory, wanted)
-            got = _stripe_of_new_files(directory)
         except NoAnswer as error:
             return str(error)
+        got = _stripe_of_new_files(directory)
         return None if got == wanted else f'{wanted} was asked for, and {directory} has {got}'
 
     def granted(self, file: str, layout: Layout) -> Granted:
@@ -167,34 +165,19 @@ def _asked(layout: Layout) -> int:
 
 
 def _stripe_of_new_files(directory: str) -> str:
-    """dist_params of a directory, or 'unset'. Raises NoAnswer."""
-    if not _by_fuse(directory):
-        with contextlib.suppress(OSError):
-            return os.getxattr(directory, STRIPE).decode('ascii', 'replace')
-        return 'unset'
-    match = re.search(r'Value : "([^"]*)"', _said('pvfs2-xattr', '-k', STRIPE, '-t', directory))
-    return match.group(1) if match else 'unset'
+    """dist_params of a directory, or 'unset'."""
+    with contextlib.suppress(OSError):
+        return os.getxattr(directory, STRIPE).decode('ascii', 'replace')
+    return 'unset'
 
 
 def _set(directory: str, wanted: str) -> None:
-    """FUSE has no extended attributes, and after pvfs2-xattr has set dist_name no file could be made (2.10, seen).
-    Raises NoAnswer."""
-    if _by_fuse(directory):
-        _said('pvfs2-xattr', '-s', '-k', STRIPE, '-v', wanted, directory)
-        return
+    """Raises NoAnswer."""
     try:
         os.setxattr(directory, 'user.pvfs2.dist_name', b'simple_stripe')
         os.setxattr(directory, STRIPE, wanted.encode())
     except OSError as error:
         raise NoAnswer(f'{directory} takes no {STRIPE}: {error.strerror}') from None
-
-
-def _by_fuse(path: str) -> bool:
-    """Raises NoAnswer."""
-    mount, why_not = look(path)
-    if mount is None:
-        raise NoAnswer(why_not)
-    return mount.source.startswith(FUSE_SOURCE)
 
 
 def _said(*argv: str) -> str:

@@ -13,9 +13,9 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from seatrial.engine.registry import NAMES
-from seatrial.filesystem.base import may_block_s
+from seatrial.filesystem.base import may_block_s, mount_by_table
 from seatrial.filesystem.mounts import is_below, mount_of
-from seatrial.filesystem.registry import TYPES, by_type
+from seatrial.filesystem.registry import TYPES, by_type, same_storage
 from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
 from seatrial.model.atomic_file import keep_from_others
@@ -446,7 +446,8 @@ class FileSystemEntry(Entry):
     mount: Annotated[str | None, BeforeValidator(_mount)] = None
     """`path` must lie inside it and on the same device: a trial on an unmounted file system is refused"""
     storage_system: Annotated[str | None, BeforeValidator(_name)] = None
-    """what the lock is taken on, without it the file system's name. Two mounts that share servers need the same"""
+    """what the lock is taken on; without it the name of the first file system here that has the same storage by the
+    table of mounts. Two mounts that share servers unseen need the same"""
     records_on_target: Truth = False
     """lets the records lie on this file system; every report then says so. For a laptop, which has only one"""
     drop_caches: Truth = False
@@ -801,7 +802,7 @@ class Site:
         numbers = {target_key(kind): entry.numbers(kind) for kind in TARGETS}
         counted = {key: of_kind if of_kind is None else len(of_kind) for key, of_kind in numbers.items()}
         changed = {
-            'storage_system': entry.storage_system or file_system,
+            'storage_system': entry.storage_system or self._storage_of(file_system),
             'limits': Limits(*(getattr(entry.limits, name) for name in Limits._fields)),
             'monitors': tuple(Monitor(server, argv) for server, argv in entry.monitors.items()),
         }
@@ -816,6 +817,16 @@ class Site:
             tried=driver.tried,
             **{**same, **counted, **changed},
         )
+
+    def _storage_of(self, file_system: str) -> str:
+        """The storage system of the first file system of the site whose mount has the same storage, so that one
+        lock holds for both: two filesets of a GPFS device, two mounts of a server. No file system is asked."""
+        entry = self.file_system(file_system)
+        mount = mount_by_table(by_type(entry.type), entry.path)
+        for name, other in self.trial_file.file_systems.items():
+            if name == file_system or same_storage(mount_by_table(by_type(other.type), other.path), mount):
+                return other.storage_system or name
+        return file_system
 
     def actions(self, file_system: str, tunable: bool = False) -> tuple[Action, ...]:
         """The actions for a file system, in the order of the file; tunable ones once for each of their values."""

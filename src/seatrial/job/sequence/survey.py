@@ -69,6 +69,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     earlier = orphans.look([target.path], plan.state, session=plan.session).found
     is_short = capacity.bytes is not None and capacity.bytes < needed['bytes']
     connections, targets = driver.connections(target.path), driver.targets(target.path)
+    behaviour = driver.behaviour(target.path)
     # Two mounts of one server, or two subvolumes, have different devices.
     mounts = (mount_of(os.path.realpath(path)) for path in (plan.records, target.path))
     environment = Environment(
@@ -91,7 +92,8 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         unseen=driver.lost(connections, connections).unseen,
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
         open_to=open_to(target.path),
-        gives_up=driver.behaviour(target.path).gives_up,
+        block_size=behaviour.block_size,
+        gives_up=behaviour.gives_up,
         memory_bytes=memory,
         beneath=_beneath(mount.point) if mount else {},
         used_percent=used_percent(os.statvfs(target.path)),
