@@ -320,6 +320,7 @@ def test_quota_and_attributes_of_a_gpfs_directory_are_those_of_its_own_tools(mon
         'DIRECTORY COMPRESSION (library z)',
     )
     assert state['block size'] == str(os.stat('/').st_blksize)
+    assert by_type('gpfs').behaviour('/').block_size == os.stat('/').st_blksize
 
 
 def test_what_gpfs_tells_root_alone_is_not_seen_though_its_tool_exits_with_0(monkeypatch):

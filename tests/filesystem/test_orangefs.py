@@ -32,7 +32,7 @@ print('dist_name = simple_stripe\\ndist_params:\\nstrip_size:{strip}')
 
 @pytest.fixture
 def stand(monkeypatch, tmp_path):
-    """A mount whose programs are stand-ins: by FUSE, or by the kernel's client, whose attributes a dictionary keeps."""
+    """A mount whose programs are stand-ins: by FUSE, or by the kernel's client, with a dictionary of attributes."""
     where, bin_ = tmp_path / 'mount', tmp_path / 'bin'
     where.mkdir()
     bin_.mkdir()
