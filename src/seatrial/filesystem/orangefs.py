@@ -45,6 +45,8 @@ class OrangeFs(Mounted):
     fuse_source = FUSE_SOURCE
     recovery_source = 'chosen as for the other network types'
     can = ('layouts', 'targets')
+    tried = 'OrangeFS 2.10 by FUSE, Linux 6.18, one node, three servers'
+    tried_on = '2026-11-28'
     sources = 'outputs of a real 2.10: three servers, FUSE and the kernel client of Linux 6.1'
     no_layout = ''
     no_pinning = 'no target of choice: a file lies on all servers'
