@@ -23,17 +23,39 @@ sizes = json.load(open(kept)) if os.path.exists(kept) else {{}}
 options = dict(zip(sys.argv[3:-1:2], sys.argv[4:-1:2]))
 directory = os.path.isdir(path)
 count, chunk, pool = sizes.get(path if directory else os.path.dirname(path), [4, 524288, 1])
-if verb == 'set':  # it says the same of a file, and changes nothing
+mirrored = {mirrored!r}
+if sys.argv[1:3] == ['mirror', 'list']:
+    print(mirrored or 'Error: no mirrors configured')
+elif verb == 'create':
+    options = dict(zip(sys.argv[4::2], sys.argv[5::2]))
+    of_file = [options['--targets'].split(','), int(options.get('--chunk-size', chunk))]
+    for name in sys.argv[4 + 2 * sum(word.startswith('--') for word in sys.argv) :]:
+        try:
+            open(name, 'x').close()
+        except OSError as error:
+            print(name, error.strerror)
+            continue
+        sizes[os.path.realpath(name)] = of_file
+    json.dump(sizes, open(kept, 'w'))
+elif verb == 'set':  # it says the same of a file, and changes nothing
     if directory:
         names = ('--num-targets', '--chunk-size', '--pool')
         wished = [int(options.get(name, old)) for name, old in zip(names, (count, chunk, pool))]
         json.dump({{**sizes, path: wished}}, open(kept, 'w'))
     print('Summary: processed 1 entries | configuration updates: ' + str(options))
 else:
-    lies_on = '(directory)' if directory else ','.join(f's:{{number + 1}}' for number in range(min(count, {targets})))
+    targets = range(1, 1 + min(count, {targets}))
+    if not directory and path in sizes:
+        targets, chunk = sizes[path]
+        count = len(targets)
+    lies_on = '(directory)' if directory else ','.join(f's:{{number}}' for number in targets)
+    mirrors = '(directory)' if directory else '(unmirrored)'
+    if mirrored and not directory:
+        lies_on, mirrors = '(mirrored)', lies_on
     pool = f'storage_pool_default ({{pool}})' if directory else '(file)'
-    entry = dict(path=path, storage_pool=pool, storage_targets=lies_on)
-    print(json.dumps([dict(entry, stripe_pattern=f'RAID0 ({{count}}x{{chunk}})')]))
+    entry = dict(path=path, storage_pool=pool, storage_targets=lies_on, storage_mirrors=mirrors)
+    pattern = 'Buddy Mirror' if mirrored else 'RAID0'
+    print(json.dumps([dict(entry, stripe_pattern=f'{{pattern}} ({{count}}x{{chunk}})')]))
 print('\\nError: unable to verify licensed status: License verification library not loaded.', file=sys.stderr)
 sys.exit(1)
 """
@@ -64,8 +86,15 @@ class BeeGfsStand:
 
     def takes_files(self, targets: int) -> None:
         """From now on so many of its three storage targets take new files."""
+        self._program(targets=targets)
+
+    def mirrored(self, groups: str) -> None:
+        """From now on its directories are mirrored, over these groups."""
+        self._program(mirrored=groups)
+
+    def _program(self, targets: int = 3, mirrored: str = '') -> None:
         program, kept = self.programs / 'beegfs', str(self.programs / 'kept.json')
-        program.write_text(PROGRAM.format(python=sys.executable, kept=kept, targets=targets))
+        program.write_text(PROGRAM.format(python=sys.executable, kept=kept, targets=targets, mirrored=mirrored))
         program.chmod(0o755)
 
 

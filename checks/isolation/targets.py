@@ -25,6 +25,14 @@ class BrickBandwidth(Check):
 
 
 @trial
+class StorageTargetBandwidth(Check):
+    """Each storage target of BeeGFS by itself: every task writes and reads a file of its own, all of them on one."""
+
+    workload = data_access(files='multiple')
+    sweep = Sweep('storage_target')
+
+
+@trial
 class MdtRates(Check):
     """Each MDT by itself: all tasks create, stat and remove empty files in one directory on it."""
 

@@ -51,6 +51,13 @@ def on_cephfs(tmp_path_factory):
 
 
 @pytest.fixture(scope='module')
+def on_beegfs(tmp_path_factory):
+    """The session where scratch is of that type, with three storage targets."""
+    text = TRIAL.replace('type: lustre', 'type: beegfs').replace('osts: 4, mdts: 2', 'storage_targets: [1, 2, 12]')
+    return session_of(text, tmp_path_factory.mktemp('beegfs'))
+
+
+@pytest.fixture(scope='module')
 def on_glusterfs(tmp_path_factory):
     """The session where scratch is of that type, with four bricks."""
     text = TRIAL.replace('type: lustre', 'type: glusterfs').replace('osts: 4, mdts: 2', 'bricks: 4')
@@ -160,4 +167,12 @@ def test_on_glusterfs_bricks_and_nothing_else_can_be_chosen(session, on_glusterf
     assert {point.layout.type for point in plan.points} == {'glusterfs'} and plan.target.bricks == 4
     why = 'no layout: a volume places each file by the hash of its name, for all users alike'
     assert {not_applicable(on_glusterfs, check)[on(name)] for name, check in checks.items()} == {why}
-    assert not_applicable(session, bricks)[on_bricks] == 'no bricks: the targets of Lustre are OSTs and MDTs'
+    assert not_applicable(session, bricks)[on_bricks] == 'no such targets: those of Lustre are OSTs and MDTs'
+
+
+def test_on_beegfs_each_storage_target_that_the_site_lists_is_measured_by_itself(on_beegfs):
+    check = all_checks()['StorageTargetBandwidth']
+    plan = plan_of(on_beegfs, check, on('StorageTargetBandwidth'))
+    assert [point.label for point in plan.points] == [f'storage_target{n:04d}' for n in (1, 2, 12)]
+    assert {point.layout.asks for point in plan.points} == {('c1', f'targets{n}') for n in (1, 2, 12)}
+    assert (plan.target.storage_targets, plan.target.listed) == (3, ('storage target',))

@@ -15,13 +15,13 @@ import pytest
 import seatrial
 from beegfs_stand import FALLBACK, BeeGfsStand, state
 from lustre_stand import standing
-from seatrial.filesystem import ceph, glusterfs, gpfs, mounts
-from seatrial.filesystem.base import Behaviour, Capability
+from seatrial.filesystem import beegfs, ceph, glusterfs, gpfs, mounts, nfs
+from seatrial.filesystem.base import Behaviour, Capability, Capacity
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 from seatrial.model.owned import user_name
 from seatrial.site.load import load
-from stand_in import program
+from stand_in import Altered, program
 from transcript import transcripts
 
 TRANSCRIPTS = Path(__file__).resolve().parents[1] / 'transcripts'
@@ -233,7 +233,7 @@ def test_what_the_driver_of_a_type_can_and_where_it_was_tried_is_said(doctor):
 def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, monkeypatch):
     Path(load(site.folder).file_system('scratch').path).mkdir(parents=True)
     monkeypatch.setattr(Posix, 'behaviour', lambda *_: Behaviour(gives_up='filer:/home is mounted soft'))
-    assert 'P17c: filer:/home is mounted soft; mount it hard' in ' '.join(doctor().out.split())
+    assert 'P17c: filer:/home is mounted soft; on NFS mount it hard' in ' '.join(doctor().out.split())
 
 
 def on_lustre(folder, monkeypatch, stack, changed):
@@ -243,6 +243,8 @@ def on_lustre(folder, monkeypatch, stack, changed):
 
 def on_beegfs(folder, monkeypatch, stack, changed):
     BeeGfsStand(folder, folder / 'mnt', monkeypatch).now(**changed)
+    (folder / 'version').write_text('8.3.1\n')
+    monkeypatch.setattr(beegfs, 'VERSION', str(folder / 'version'))
 
 
 BRICKS = glusterfs.parse_files((TRANSCRIPTS / 'glusterfs' / 'bricks-distributed.txt').read_text())
@@ -266,12 +268,40 @@ def on_ceph(folder, monkeypatch, stack, changed):
 def on_gpfs(folder, monkeypatch, stack, changed):
     monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'gpfs', 'scratch', 'rw')])
     monkeypatch.setattr(gpfs, 'MM', str(folder))
+    monkeypatch.setattr(gpfs, 'os', Altered(os, geteuid=lambda: 1000))
+    texts = {'mmlsattr': ATTRIBUTES, 'mmlsquota': QUOTA}
     for name, section in (('mmlsdisk', 'mmlsdisk-Y'), ('mmhealth', 'mmhealth-node-show-Y')):
-        text = transcripts('gpfs')[section]['out'].replace(*changed)
+        texts[name] = transcripts('gpfs')[section]['out'].replace(*(changed or ('', '')))
+    for name, text in texts.items():
         program(folder, monkeypatch, name, f"cat <<'END'\n{text}END")
 
 
-STANDS = {'lustre': on_lustre, 'beegfs': on_beegfs, 'glusterfs': on_gluster, 'cephfs': on_ceph, 'gpfs': on_gpfs}
+ATTRIBUTES = 'storage pool name:    system\nfileset name:         trials\n'
+QUOTA = 'scratch USR 1000 4000 5000 500 none | 100 2000 3000 10 none\n'
+
+
+def on_orangefs(folder, monkeypatch, stack, changed):
+    said = transcripts('orangefs')['fuse-2.10']
+    (mount,) = mounts.parse_mountinfo(said['mountinfo.out'])
+    monkeypatch.setattr(mounts, 'read_mounts', lambda: [mount._replace(point=f'{folder}/mnt')])
+    program(folder, monkeypatch, 'pvfs2-ping', f"cat <<'END'\n{said[changed or 'ping.out']}END")
+
+
+def on_nfs(folder, monkeypatch, stack, changed):
+    monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'nfs4', 'filer:/home', 'rw,hard')])
+    (folder / 'mountstats').write_text(f'device filer:/home mounted on {folder}/mnt with fstype nfs4 statvers=1.1\n')
+    monkeypatch.setattr(nfs, 'MOUNTSTATS', str(folder / 'mountstats'))
+
+
+STANDS = {
+    'lustre': on_lustre,
+    'beegfs': on_beegfs,
+    'glusterfs': on_gluster,
+    'cephfs': on_ceph,
+    'gpfs': on_gpfs,
+    'orangefs': on_orangefs,
+    'nfs': on_nfs,
+}
 SILENT = {'lab-client-3/private': BRICKS['lab-client-3/private'].replace('connected = 1', 'connected = 0')}
 OFFLINE, RESYNC = (
     {'storage_target_state': state(number, words)}
@@ -296,6 +326,8 @@ OFFLINE, RESYNC = (
         ('lustre', {'df': '310'}, 'OST 3 degraded', ''),
         ('lustre', {'df': '311'}, 'OST 3 no new objects', ''),
         ('lustre', {'inactive': [3]}, 'OST 3 inactive', ''),
+        ('orangefs', '', 'servers 3: 0-2', ''),
+        ('orangefs', 'down-ping.out', 'server 2 does not answer', 'tcp://127.0.0.1:3336: does not answer'),
         ('gpfs', ('', ''), 'disks 7: 1-7; nodes 1: 0', ''),
         ('gpfs', ('ready:up:3', 'ready:down:3'), 'disk 3 down', 'RG003VS004: down'),
         ('gpfs', ('ready:up:3', 'being emptied:up:3'), 'disk 3 being emptied', ''),
@@ -316,6 +348,29 @@ def test_targets_of_each_type_are_shown_and_one_that_is_away_is_wrong(
     refused = 'x wrong targets of scratch P22: 1 of ' in text
     assert shown in text
     assert (done.status, refused, away in text) == (64 if away else 0, bool(away), True)
+
+
+GOLDEN = transcripts('seatrial')['doctor']
+
+
+@pytest.mark.parametrize('kind', STANDS)
+def test_each_type_is_shown_with_identity_layout_targets_room_and_what_is_cold(
+    doctor, site, monkeypatch, tmp_path, kind
+):
+    path = tmp_path / 'mnt' / 'trials'
+    site.change('type: posix, path: state/trials, records_on_target: true', f'type: {kind}, path: {path}')
+    monkeypatch.setattr('seatrial.filesystem.caches.why_not', lambda: '')
+    monkeypatch.setattr('seatrial.filesystem.lustre.driver._is_root', lambda: True)
+    monkeypatch.setattr('seatrial.filesystem.posix.Mounted.quota', lambda *_: Capacity(None, None))
+    with contextlib.ExitStack() as stack:
+        STANDS[kind](tmp_path, monkeypatch, stack, {})
+        path.mkdir(parents=True)
+        shown = ' '.join(doctor().out.split())
+    (text,) = re.findall(r'file system scratch .*?(?=\+ ok state)', shown)
+    text = text.replace(str(tmp_path), '/lab').replace(f'Linux {os.uname().release}', 'Linux K')
+    text = re.sub(r'[0-9.]+ [KMGT]iB free(, [0-9]+ inodes)?', 'N free', text)
+    text = re.sub('block size: [0-9]+', 'block size: N', text)
+    assert text.strip() == ' '.join(GOLDEN[f'{kind}.out'].split())
 
 
 def test_what_this_user_or_version_lacks_is_told_with_the_reason(doctor, site, monkeypatch):

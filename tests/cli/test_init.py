@@ -152,15 +152,27 @@ def test_a_folder_can_be_called_anything(command, machine, name):
     assert list(load(folder).trial_file.partitions) == ['local:default']
 
 
-def test_a_mount_without_one_is_a_line_that_says_what_to_make(command, machine, tmp_path):
+@pytest.mark.parametrize(
+    ('mode', 'writable', 'why'),
+    [
+        (0o700, False, 'no directory of yours is there; make one (mkdir -m 700) and an entry with its path'),
+        (
+            0o777,
+            True,
+            '{0} is yours, but others may write to {0} (mode 0777), and it has no sticky bit; chmod go-w',
+        ),
+    ],
+)
+def test_a_mount_without_one_is_a_line_with_the_reason_and_the_remedy(
+    command, machine, tmp_path, monkeypatch, mode, writable, why
+):
     folder = machine(['big'])
-    (tmp_path / 'big').chmod(0o777)
+    (tmp_path / 'big').chmod(mode)
+    monkeypatch.setattr('seatrial.cli.init.os.access', lambda path, how: writable)
     done = command('init', folder)
-    line = (
-        f'nfs at {tmp_path}/big: no directory of yours is there; make one (mkdir -m 700) and an entry with its path'
-    )
-    assert f'  not used: {line}\n' in done.out
-    assert f'  # {line}\n' in (folder / 'trial.yaml').read_text()
+    line = f'nfs at {tmp_path}/big: {why.format(tmp_path / "big")}'
+    assert f'  not used: {line}' in done.out
+    assert f'  # {line}' in (folder / 'trial.yaml').read_text()
 
 
 def test_a_disk_that_could_be_tested_is_a_commented_entry_with_type_and_size(command, machine, tmp_path):

@@ -16,8 +16,10 @@ import pytest
 from fasteners import InterProcessReaderWriterLock
 
 from fuse_lab import dead
-from local_site import LocalSite, trial, writes
+from local_site import SCRATCH, LocalSite, trial, writes
 from lustre_stand import NODE, OPTIONS, standing
+from seatrial.filesystem.mounts import Mount
+from seatrial.job.directory import lock
 from seatrial.job.directory.rundir import MARKER
 from seatrial.judge import session
 from seatrial.judge.verdict import EXIT_CODES, Verdict
@@ -281,3 +283,19 @@ def test_a_marker_that_cannot_be_written_names_the_target_that_it_lay_on(tmp_pat
         ran = LocalSite(tmp_path, text, check.parent).run('--profile=smoke')
     assert ran.returncode == EXIT_CODES[Verdict.FAIL], ran.stdout
     assert 'F1: EIO of ' in ran.stdout and ' of OST 2 on ' in ran.stdout
+
+
+@pytest.mark.parametrize(('source', 'locked'), [('/dev/scratch', True), ('other', False)])
+def test_two_filesets_of_a_gpfs_device_have_one_lock(command, site, monkeypatch, tmp_path, source, locked):
+    table = [Mount(f'{tmp_path}/{name}', 'gpfs', device, 'rw') for name, device in (('a', 'scratch'), ('b', source))]
+    monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: table)
+    (tmp_path / 'b' / 'trials').mkdir(parents=True)
+    limits = 'limits: {bytes: 1GiB, inodes: 1000}'
+    site.change(SCRATCH, f'type: gpfs, path: {tmp_path}/a/trials')
+    site.change('partitions:\n', f'  home: {{type: gpfs, path: {tmp_path}/b/trials, {limits}}}\npartitions:\n')
+    site.change('file_systems: [scratch]', 'file_systems: [home]')
+    monkeypatch.setattr(carry_out, '_reframe', lambda *_: None)
+    (site.folder / 'state').mkdir()
+    with lock.acquire(load(site.folder).state, 'scratch', 'another'):
+        done = command('run', f'--site={site.folder}', f'--checks={site.checks}', 'Reads')
+    assert ('nothing was measured: storage system scratch is held by session another' in done.out) == locked

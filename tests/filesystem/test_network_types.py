@@ -123,32 +123,77 @@ Stripe pattern details:
 + Type: RAID0
 + Chunksize: 512K
 """
+MIRRORED = (
+    '[{{"storage_mirrors":"{}","storage_pool":"{}","storage_targets":"{}",'
+    '"stripe_pattern":"Buddy Mirror (4x524288)"}}]'
+)
+Entry = beegfs.BeeGfsLayout
 
 
 @pytest.mark.parametrize(
     ('read', 'text', 'expected'),
     [
-        (beegfs.entry_of, ENTRY['entry-info-file-json.out'] + ENTRY['entry-info-file-json.err'], (2, 1 << 20, None)),
         (
             beegfs.entry_of,
-            '[{"storage_pool":"default (1)","storage_targets":"(directory)","stripe_pattern":"RAID0 (9x524288)"}]',
-            (9, 1 << 19, 1),
+            ENTRY['entry-info-file-json.out'] + ENTRY['entry-info-file-json.err'],
+            Entry(2, 1 << 20, targets=(2, 3)),
+        ),
+        (
+            beegfs.entry_of,
+            '[{"storage_mirrors":"(directory)","storage_pool":"default (1)","storage_targets":"(directory)",'
+            '"stripe_pattern":"RAID0 (9x524288)"}]',
+            Entry(9, 1 << 19, 1),
+        ),
+        (
+            beegfs.entry_of,
+            MIRRORED.format('(directory)', 'default (1)', '(directory)'),
+            Entry(4, 1 << 19, 1, mirrored=True),
+        ),
+        (
+            beegfs.entry_of,
+            MIRRORED.format('s:2,s:1', '(file)', '(mirrored)'),
+            Entry(2, 1 << 19, mirrored=True, groups=(1, 2)),
         ),
         (
             beegfs.ctl_entry_of,
             IN_CTL
             + '+ Number of storage targets: desired: 4; actual: 3\n+ Storage targets:\n  + 1201 @ n2 [ID: 3]\n',
-            (3, 1 << 19, None),
+            Entry(3, 1 << 19, targets=(1201,)),
         ),
         (
             beegfs.ctl_entry_of,
             IN_CTL + '+ Number of storage targets: desired: 2\n+ Storage Pool: 1 (Default)\n',
-            (2, 1 << 19, 1),
+            Entry(2, 1 << 19, 1),
+        ),
+        (
+            beegfs.ctl_entry_of,
+            IN_CTL.replace('RAID0', 'Buddy Mirror')
+            + '+ Number of storage targets: desired: 4; actual: 2\n+ Storage mirror buddy groups:\n  + 1\n  + 3\n',
+            Entry(2, 1 << 19, mirrored=True, groups=(1, 3)),
         ),
     ],
 )
 def test_the_layout_of_an_entry_is_what_a_file_has_or_a_directory_asks_for(read, text, expected):
     assert read(text) == expected
+
+
+OF_8 = """ALIAS  ID   TYPE     PRIMARY_TARGET  PRIMARY_CONSISTENCY  SECONDARY_TARGET  SECONDARY_CONSISTENCY
+left   s:1  storage  s:101           Good                 s:201             Needs-resync
+right  s:2  storage  s:202           Good                 s:102             Good
+meta   m:1  meta     m:1             Good                 m:2               Good
+"""
+OF_7 = """MirrorGroupID MGMemberType TargetID   NodeID
+============= ============ ========   ======
+            1      primary      101        1
+            1    secondary      201        2
+            2      primary      202        2
+            2    secondary      102        1
+"""
+
+
+@pytest.mark.parametrize('text', [OF_8, OF_7])
+def test_a_buddy_group_of_beegfs_is_two_targets_the_primary_one_first(text):
+    assert beegfs.groups_of(text) == {1: (101, 201), 2: (202, 102)}
 
 
 @pytest.mark.parametrize('read', [beegfs.entry_of, beegfs.ctl_entry_of])
@@ -207,12 +252,39 @@ def test_a_client_of_beegfs_that_gives_up_early_is_told(monkeypatch, tmp_path, r
 
 
 def test_the_state_of_beegfs_has_its_version_uuid_and_the_layout_of_the_directory(monkeypatch, tmp_path):
-    BeeGfsStand(tmp_path, tmp_path, monkeypatch)
+    stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)
     (tmp_path / 'version').write_text('8.3.1\n')
     monkeypatch.setattr(beegfs, 'VERSION', str(tmp_path / 'version'))
     state = by_type('beegfs').state(str(tmp_path))
     assert (state['client version'], state['file system']) == ('beegfs 8.3.1', SHOWN['fs_uuid'].strip())
     assert (state['default layout'], state['beegfs connCommRetrySecs']) == ('c4.S512k.p1', '600')
+    stand.mirrored(OF_8)
+    state = by_type('beegfs').state(str(tmp_path))
+    assert state['default layout'] == 'c4.S512k.p1.mirrored'
+    assert state['buddy groups'] == '1: 101 and 201; 2: 202 and 102'
+
+
+@pytest.mark.parametrize(('shared', 'local'), [('0', True), ('1', False)])
+def test_locks_of_beegfs_are_local_to_a_node_unless_they_are_global(monkeypatch, tmp_path, shared, local):
+    stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)
+    setting = 'tuneUseGlobalFileLocks = {}'
+    stand.now(config=SHOWN['config'].replace(setting.format(0), setting.format(shared)))
+    assert ('tuneUseGlobalFileLocks' in by_type('beegfs').behaviour(str(tmp_path)).local_locks) == local
+
+
+def test_files_are_made_on_targets_of_choice_and_proved(monkeypatch, tmp_path):
+    BeeGfsStand(tmp_path, tmp_path, monkeypatch)
+    driver, file = by_type('beegfs'), tmp_path / 'data'
+    pinned = driver.on_targets('storage_target0003', 'storage target', (3,), Entry(4, 1 << 20).named('wide'))
+    assert pinned.asks == ('c1', 'S1M', 'targets3')
+    assert driver.make_files([str(file)], pinned, str(tmp_path)) is None
+    assert driver.granted(str(file), pinned).differs is None
+    (tmp_path / 'other').touch()
+    differs = driver.granted(str(tmp_path / 'other'), pinned).differs
+    assert differs == 'c1.S1M.targets3 was asked for, and the file has c3.S512k.targets1_2_3'
+    assert 'was not made' in driver.make_files([str(tmp_path / 'none' / 'data')], pinned, str(tmp_path))
+    monkeypatch.setattr('os.geteuid', lambda: 1000)
+    assert 'only root may' in driver.layout_fault(pinned, str(tmp_path))
 
 
 ATTRIBUTES = """file name:            /gpfs/trials
@@ -248,6 +320,7 @@ def test_quota_and_attributes_of_a_gpfs_directory_are_those_of_its_own_tools(mon
         'DIRECTORY COMPRESSION (library z)',
     )
     assert state['block size'] == str(os.stat('/').st_blksize)
+    assert by_type('gpfs').behaviour('/').block_size == os.stat('/').st_blksize
 
 
 def test_what_gpfs_tells_root_alone_is_not_seen_though_its_tool_exits_with_0(monkeypatch):

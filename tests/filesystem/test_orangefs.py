@@ -23,40 +23,33 @@ DRIVER = by_type('orangefs')
 
 PROGRAM = """#!{python} -IS
 import os, sys
-name, argv, kept = os.path.basename(sys.argv[0]), sys.argv[1:], {kept!r}
-if name == 'pvfs2-ping':
-    print(open({ping!r}).read(), end='')
-    sys.exit(253 if 'Failure!' in open({ping!r}).read() else 0)
-value = open(kept).read() if os.path.exists(kept) else 'strip_size:65536'
-if name == 'pvfs2-viewdist':
-    print('dist_name = simple_stripe\\ndist_params:\\n' + ({follows} and value or 'strip_size:65536'))
-elif '-s' in argv:
-    open(kept, 'w').write(argv[argv.index('-v') + 1])
-else:
-    print('key : "user.pvfs2.dist_params" \\tValue : "' + value + '"')
+if os.path.basename(sys.argv[0]) == 'pvfs2-ping':
+    print({ping!r}, end='')
+    sys.exit(253 if 'FAIL' in {ping!r}.upper() else 0)
+print('dist_name = simple_stripe\\ndist_params:\\nstrip_size:{strip}')
 """
 
 
 @pytest.fixture
 def stand(monkeypatch, tmp_path):
-    """A FUSE mount whose programs are stand-ins; `ping` is what the servers say, `follows` whether new files do."""
+    """A mount whose programs are stand-ins: by FUSE, or by the kernel's client, with a dictionary of attributes."""
     where, bin_ = tmp_path / 'mount', tmp_path / 'bin'
     where.mkdir()
     bin_.mkdir()
-    monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: [BY_FUSE._replace(point=str(where))])
+    attributes = {}
+    monkeypatch.setattr('os.setxattr', lambda path, name, value: attributes.update({name: value}))
+    monkeypatch.setattr('os.getxattr', lambda path, name: attributes[name])
     monkeypatch.setenv('PATH', str(bin_), prepend=os.pathsep)
-    ping = tmp_path / 'ping'
 
-    def now(file='ping.out', follows=True):
-        ping.write_text(FUSE[file])
-        for name in ('pvfs2-ping', 'pvfs2-viewdist', 'pvfs2-xattr'):
-            kept = str(tmp_path / 'kept')
-            text = PROGRAM.format(python=sys.executable, kept=kept, ping=str(ping), follows=follows)
-            (bin_ / name).write_text(text)
+    def now(mount=BY_FUSE, ping='ping.out', strip=65536):
+        mounts = [mount._replace(point=str(where))]
+        monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: mounts)
+        for name in ('pvfs2-ping', 'pvfs2-viewdist'):
+            (bin_ / name).write_text(PROGRAM.format(python=sys.executable, ping=FUSE[ping], strip=strip))
             (bin_ / name).chmod(0o755)
 
     now()
-    return SimpleNamespace(path=str(where), now=now)
+    return SimpleNamespace(path=str(where), now=now, attributes=attributes)
 
 
 def test_a_mount_of_either_client_is_known_and_no_other_of_fuse():
@@ -66,11 +59,20 @@ def test_a_mount_of_either_client_is_known_and_no_other_of_fuse():
     assert not same_storage(BY_FUSE, BY_KERNEL._replace(source='tcp://127.0.0.1:3334/other'))
 
 
-def test_a_server_that_does_not_answer_is_away(stand):
-    assert [row.fault for row in DRIVER.targets(stand.path).rows] == ['', '', '']
-    stand.now('down-ping.out')
-    away = [row.name for row in DRIVER.targets(stand.path).rows if row.fault]
-    assert away == ['tcp://127.0.0.1:3336']
+@pytest.mark.parametrize(
+    ('ping', 'away'),
+    [
+        ('ping.out', []),
+        ('down-ping.out', ['tcp://127.0.0.1:3336']),  # a data server
+        ('down-ping-of-metadata.out', ['tcp://127.0.0.1:3336']),  # a server of both: there it ends
+    ],
+)
+def test_a_server_that_does_not_answer_is_away_and_named_without_asking_the_mount(stand, monkeypatch, ping, away):
+    monkeypatch.setattr('seatrial.filesystem.posix.unresponsive', lambda path: pytest.fail('the mount was asked'))
+    stand.now(ping=ping)
+    assert [row.name for row in DRIVER.targets(stand.path).rows if row.fault] == away
+    behind = DRIVER.behind(stand.path, f'{stand.path}/data', None)
+    assert behind == ''.join(f'server {name}: does not answer' for name in away)
 
 
 @given(st.integers(0, len(FUSE['down-ping.out'])))
@@ -94,12 +96,19 @@ def test_the_stripes_of_a_file_are_those_that_pvfs2_viewdist_shows(text, size):
         orangefs.strip_of(text.replace('simple_stripe', 'twod_stripe'))
 
 
-def test_a_layout_is_set_and_proved_by_the_file(stand):
+def test_a_layout_is_set_by_the_kernels_client_and_proved_by_the_file(stand):
     wide = DRIVER.layout('wide', {'stripe_size': '1MiB'})
+    stand.now(BY_KERNEL, strip=1 << 20)
     assert (wide.canonical, DRIVER.layout_fault(wide, stand.path)) == ('S1M', None)
     assert DRIVER.set_layout(stand.path, wide) is None and DRIVER.granted(stand.path, wide).differs is None
-    stand.now(follows=False)
+    assert stand.attributes['user.pvfs2.dist_name'] == b'simple_stripe'
+    stand.now(BY_KERNEL)
     assert DRIVER.granted(stand.path, wide).differs == 'S1M was asked for, and the file has S64k'
+
+
+def test_by_fuse_no_layout_is_set_and_the_reason_says_so(stand):
+    wide = DRIVER.layout('wide', {'stripe_size': '1MiB'})
+    assert 'by FUSE new files ignore it' in DRIVER.layout_fault(wide, stand.path)
 
 
 def test_a_number_of_servers_can_be_asked_for_by_no_layout():
@@ -111,6 +120,9 @@ def test_a_number_of_servers_can_be_asked_for_by_no_layout():
 
 def test_what_orangefs_cannot_show_is_unknown(stand):
     state = DRIVER.state(stand.path)
-    assert (state['file system'], state['default layout']) == ('tcp://127.0.0.1:3334/trialfs', 'strip_size:65536')
+    assert state['file system'] == 'tcp://127.0.0.1:3334/trialfs' and 'default layout' not in state
+    stand.now(BY_KERNEL)
+    stand.attributes['user.pvfs2.dist_params'] = b'strip_size:65536'
+    assert DRIVER.state(stand.path)['default layout'] == 'strip_size:65536'
     assert 'shows how many bytes' in DRIVER.cold(stand.path).why_not and DRIVER.meter(stand.path).why_not
     assert 'fails I/O' in DRIVER.behaviour(stand.path).gives_up

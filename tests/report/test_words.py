@@ -248,7 +248,7 @@ def test_of_an_engine_that_was_skipped_for_many_reasons_the_first_is_told(make):
     ]
 
 
-@pytest.mark.parametrize(('tried', 'text'), [('', 'untried: this driver has never been run on a real posix'), ('ext4', '')])
+@pytest.mark.parametrize(('tried', 'text'), [('', 'untried: nobody has measured posix'), ('ext4', '')])
 def test_a_driver_that_nobody_has_tried_is_named(make, tried, text):
     assert words.untried(make.plan(tried=tried).target).startswith(text) and bool(text) != bool(tried)
 

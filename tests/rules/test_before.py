@@ -175,3 +175,19 @@ def test_a_quota_is_filled_only_within_the_limits_and_with_room_for_others(envir
         beneath={'bytes': (9 * GIB, 10 * GIB)},
     )
     assert ('P9b' in [rule for rule, _ in broken(filling._replace(**change))]) is refused
+
+
+@pytest.mark.parametrize(
+    ('block', 'sizes', 'odd'),
+    [
+        (4 * MIB, (MIB, 4 * MIB, 16 * MIB), ''),  # they divide the block, or are made of whole ones
+        (4 * MIB, (MIB, 3 * MIB), 'transfers of 3MiB'),
+        (4 * MIB, (47008,), 'transfers of 47008B'),
+        (0, (47008,), ''),
+    ],
+)
+def test_transfers_that_do_not_fit_the_blocks_of_a_file_system_are_a_label(environment, block, sizes, odd):
+    points = tuple(environment.plan.points[0].changed(transfer_size=size) for size in sizes)
+    given = environment._replace(plan=environment.plan._replace(points=points), block_size=block)
+    raised = [finding for finding in findings(BEFORE, given) if finding.rule == 'P26']
+    assert [(found.effect, found.sentence.startswith(odd)) for found in raised] == [('label', True)] * bool(odd)

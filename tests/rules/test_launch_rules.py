@@ -453,3 +453,19 @@ def test_t26_a_guarantee_that_calls_break_while_they_are_timed_is_labelled_with_
 def test_t26_where_guarantees_are_all_that_is_asked_for_they_are_no_label(create):
     asked = create._replace(point=posix_semantics(2)._replace(tasks=2), phase='probe', expected=None, counted=None)
     assert broken(changed(asked, metrics=(), facts=(Fact('flock', False, 'no'),))) == []
+
+
+@pytest.mark.parametrize(
+    ('name', 'holds', 'local', 'rules'),
+    [
+        ('flock', True, 'a client keeps locks to itself', ['P25']),
+        ('fcntl_lock', True, 'a client keeps locks to itself', ['P25']),
+        ('flock', False, 'a client keeps locks to itself', []),
+        ('chmod', True, 'a client keeps locks to itself', []),
+        ('flock', True, '', []),
+    ],
+)
+def test_p25_a_lock_that_holds_where_clients_keep_locks_to_themselves_is_a_label(create, name, holds, local, rules):
+    asked = create._replace(point=posix_semantics(2)._replace(tasks=2), phase='probe', expected=None, counted=None)
+    launched = changed(asked, metrics=(), facts=(Fact(name, holds, ''),))._replace(local_locks=local)
+    assert broken(launched) == rules

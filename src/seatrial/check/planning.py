@@ -17,7 +17,7 @@ from seatrial.job.sequence.confirm import needed
 from seatrial.judge.references import QUANTILES
 from seatrial.judge.statistics import MIN_FOR_INTERVAL, MIN_SAMPLES, samples_for
 from seatrial.model.action import Action
-from seatrial.model.layout import Layout
+from seatrial.model.layout import Layout, target_key
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import SCHEMA, Case, NodeGroup, Sizing, StoppingRule, TrialPlan, metric, read_plan
 from seatrial.model.point import Allocation, Point
@@ -196,7 +196,7 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
         return ''
     numbers = entry.numbers(equals)
     if numbers is None:
-        where = f'{equals.lower()}s: under file_systems.{case.file_system}'
+        where = f'{target_key(equals)}: under file_systems.{case.file_system}'
         return f'how many {equals}s there are is not declared; write {where}'
     return '' if len(numbers) > 1 else f'one {equals} cannot be compared with another; list two or more'
 

@@ -294,24 +294,37 @@ def _file_system(site: Site, name: str, silence: str | None) -> Row:
         return False, label, f'{entry.path}: no permission to write'
     free = approximate_size(capacity.bytes) if capacity.bytes is not None else 'unknown'
     inodes = f', {capacity.inodes} inodes' if capacity.inodes is not None else ''
-    return True, label, f'{entry.type} at {entry.path}, {free} free{inodes}'
+    left = driver.quota(entry.path)
+    rooms = [] if left.bytes is None else [approximate_size(left.bytes)]
+    rooms += [] if left.inodes is None else [f'{left.inodes} inodes']
+    quota = f'; the quota leaves {" and ".join(rooms)}' if rooms else ''
+    return True, label, f'{entry.type} at {entry.path}, {free} free{inodes}{quota}'
 
 
 def _file_system_rows(site: Site, name: str) -> list[Row]:
     """The file system, notes on its driver, and what this version or this user lacks there."""
     entry = site.file_system(name)
     driver = by_type(entry.type)
-    tried = f'tried on {driver.tried}' if driver.tried else f'untried: nobody has measured a {entry.type} with it yet'
+    tried = f'tried on {driver.tried}' if driver.tried else f'untried: nobody has measured {entry.type} with it yet'
     silence = unresponsive(entry.path, mounted_from=mounted_from(driver, entry.path))
     rows: list[Row] = [_file_system(site, name, silence), (None, '', f'the driver of {entry.type}: {tried}')]
     rows += [(None, '', driver.no_layout)] if driver.no_layout else []
+    if silence is not None and driver.servers_apart:
+        rows += _targets(driver.targets(entry.path), name, entry.targets_may_be_away)
     if silence is None and Path(entry.path).is_dir():
         mount = mount_of(os.path.realpath(entry.path))
         if mount and (better := type_of(mount)) not in (None, entry.type):
             rows.append((None, '', f'{mount.said()}: write type: {better}, which knows it better'))
+        shown = '; '.join(f'{key}: {value}' for key, value in driver.identity(entry.path).items())
+        rows += [(None, '', shown)] if shown else []
         rows += _targets(driver.targets(entry.path), name, entry.targets_may_be_away)
-        if how := driver.behaviour(entry.path).gives_up:
-            rows.append((None, '', f'P17c: {finding("P17c", how).sentence}'))
+        behaviour = driver.behaviour(entry.path)
+        for rule, why in (('P17c', behaviour.gives_up), ('P25', behaviour.local_locks)):
+            rows += [(None, '', f'{rule}: {finding(rule, why).sentence}')] if why else []
+        cold = driver.cold(entry.path)
+        if cold.possible:
+            kept = f', but for {cold.kept}' if cold.kept else ''
+            rows.append((None, '', f'cold reads, where drop_caches is true: {cold.how}{kept}'))
         lacking = [capability for capability in driver.capabilities(entry.path) if not capability.available]
         rows += [(None, '', f'without {capability.name}: {capability.detail}') for capability in lacking]
     return [*rows, *(_precheck(f'{name}: {what}', precheck) for what, precheck in entry.prechecks.items())]

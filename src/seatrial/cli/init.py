@@ -19,10 +19,12 @@ from seatrial.filesystem.mounts import Mount, mount_of, read_mounts
 from seatrial.filesystem.registry import by_type, same_storage, type_of
 from seatrial.job.sequence.survey import memory_bytes
 from seatrial.model.ask import unresponsive
+from seatrial.model.layout import target_key
 from seatrial.model.owned import open_to, user_name
 from seatrial.model.quoted_value import show as shown
 from seatrial.model.units import approximate_size
 from seatrial.report.terminal import console
+from seatrial.rules.registry import finding
 from seatrial.scheduler.partitions import cluster, slurm_partitions
 from seatrial.scheduler.queue import QueueError
 from seatrial.site.error import SiteError, problem
@@ -156,9 +158,8 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             unused.append(f'{type} at {mount.point}: {why}')
             continue
         silence = unresponsive(mount.point)
-        path = None if silence else own_directory(mount)
+        path, why = (None, silence) if silence else own_directory(mount)
         if path is None:
-            why = silence or 'no directory of yours is there; make one (mkdir -m 700) and an entry with its path'
             unused.append(f'{type} at {mount.point}: {why}')
             continue
         driver, name = by_type(type), _unused(as_name(Path(mount.point).name), systems)
@@ -174,7 +175,7 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             least.inodes,
             # How many there are; their numbers if some are missing.
             {
-                f'{kind.lower()}s': len(places) if places == list(range(len(places))) else places
+                target_key(kind): len(places) if places == list(range(len(places))) else places
                 for kind, places in numbers.items()
                 if places
             },
@@ -192,7 +193,7 @@ def _disks(mounts: Iterable[Mount], taken: set[str]) -> list[FoundFileSystem]:
             continue
         if unresponsive(mount.point) or not Path(mount.point).is_dir():  # a container mounts single files
             continue
-        path, room = own_directory(mount) or f'{mount.point}/seatrial', by_type('posix').capacity(mount.point)
+        path, room = own_directory(mount)[0] or f'{mount.point}/seatrial', by_type('posix').capacity(mount.point)
         name = _unused(as_name(Path(mount.point).name), {*taken, *disks})
         why = f'{mount.type} at {mount.point}, {approximate_size(room.bytes or 0)} free'
         disks[name] = FoundFileSystem(name, 'posix', path, mount.point, room.bytes, room.inodes, why=why)
@@ -207,18 +208,21 @@ def _unused(name: str, taken: Container[str]) -> str:
     )
 
 
-def own_directory(mount: Mount) -> str | None:
-    """A directory on the mount that belongs to this user alone and is not the home directory, or None."""
-    user, home = user_name(os.geteuid()), os.path.realpath(Path.home())
+def own_directory(mount: Mount) -> tuple[str | None, str]:
+    """A directory on the mount that belongs to this user alone and is not the home directory; or None and why."""
+    user, home, why = user_name(os.geteuid()), os.path.realpath(Path.home()), ''
     roots = [os.environ[name] for name in VARIABLES if name in os.environ]
     roots += [f'{mount.point}/{user}', f'{mount.point}/users/{user}', f'{mount.point}/scratch/{user}', mount.point]
     for place in (path for root in roots for path in (f'{root}/seatrial', root)):
         path = os.path.realpath(place)
         if path == home or mount_of(path) != mount or not Path(path).is_dir():
             continue
-        if Path(path).stat().st_uid == os.geteuid() and os.access(path, os.W_OK | os.X_OK) and open_to(path) is None:
-            return path
-    return None
+        if Path(path).stat().st_uid == os.geteuid() and os.access(path, os.W_OK | os.X_OK):
+            others = open_to(path)
+            if others is None:
+                return path, ''
+            why = why or f'{path} is yours, but {finding("S4", others).sentence}'
+    return None, why or 'no directory of yours is there; make one (mkdir -m 700) and an entry with its path'
 
 
 def _beside(home: Path) -> FoundFileSystem:

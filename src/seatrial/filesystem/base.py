@@ -111,6 +111,8 @@ class Behaviour(NamedTuple):
     below: str = ''  # what may answer reads from a cache that no counter here sees, as a clause; or empty
     inodes_last: bool = True  # False where a file may have another inode number later, so that none is an identity
     gives_up: str = ''  # how I/O fails while a server is away, instead of waiting, as a clause; empty where it waits
+    block_size: int = 0  # bytes of the blocks that a transfer should divide or be made of; 0: none are known
+    local_locks: str = ''  # why another node does not see a lock, as a clause; empty where it does, or if unknown
 
 
 class Exchanged(NamedTuple):
@@ -160,6 +162,7 @@ class Driver:
     no_layout = 'no layout: this file-system type has no layouts to set'
     pins: Tuple[str, ...] = ()  # the kinds of targets (model.layout.TARGETS) on which files can be put by choice
     no_pinning = ''  # why on no others, where layouts can be set
+    servers_apart = False  # whether its targets can be read while the mount does not answer
     watches = False  # whether reading its targets asks no server, so that it can be done around every launch
     hands_down = True  # whether files take over the layout of their directory; else only make_files() gives them one
     # the layout in which the files of all tasks lie on the same targets, where any user may give it
@@ -208,6 +211,10 @@ class Driver:
         cannot read has the value 'unknown: ' with the reason; values that change by themselves (free space, counters
         of traffic) are left out."""
         raise NotImplementedError
+
+    def identity(self, path: str) -> Dict[str, str]:
+        """Of `state` what says which file system it is, and where new files of the directory go. Never raises."""
+        return {}
 
     def layout(self, name: str, settings: Any) -> Layout:
         """The layout that a site writes with these settings. Raises LayoutError."""

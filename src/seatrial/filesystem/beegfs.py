@@ -4,7 +4,8 @@ uuid of the file system. Written by outputs of 7.1 to 8.3 and the forms of ProcF
 
 Layouts: `beegfs entry` of 8, `beegfs-ctl` of 7. `entry set` says success and changes nothing on a file, and takes
 nine targets of three; without a licence it exits with 1 after it has done what was asked (8.3.1, seen). What is read
-back counts: of a directory after it was set, of a file by the targets that it lies on.
+back counts: of a directory after it was set, of a file by the targets that it lies on. The stripes of a mirrored file
+lie on buddy groups of two targets each. `beegfs entry create file` puts files on targets of choice, for root alone.
 
 With tuneFileCacheType = native drop_caches empties its cache; with buffered, the default, its client has small
 buffers: 16 MiB that were read again moved 16.8 MB."""
@@ -13,7 +14,7 @@ import glob
 import json
 import os
 import re
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.base import (
     AS_IT_IS,
@@ -30,7 +31,7 @@ from seatrial.filesystem.layout_words import STRIPE_UNIT, Stripes, binary, bytes
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
 from seatrial.model.ask import ask
-from seatrial.model.layout import Layout
+from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoted_value import show
 from seatrial.model.record import TargetRow
 
@@ -39,7 +40,8 @@ CLIENTS = '/proc/fs/beegfs'
 VERSION = '/sys/module/beegfs/version'
 ANSWER_S = 10.0
 RETRIES_S = 600  # connCommRetrySecs by default: for so long the client tries to reach a server, then I/O fails
-KINDS = (('storage target', 'storage'), ('metadata target', 'meta'))
+STORAGE = 'storage target'
+KINDS = ((STORAGE, 'storage'), ('metadata target', 'meta'))
 FAULTS = ('offline', 'bad')
 ORDERLY = ('online', 'good')
 
@@ -47,13 +49,20 @@ _STATE = re.compile(r'\[Target ID: (\d+)\] @ (.+) \[.*\]: (\S+) / (\S+)\s*\Z')  
 _NODE = re.compile(r'(\S+) \[ID: \d+\]')
 _ROUTE = re.compile(r'([A-Z]+): \d+ \(')
 FALLBACK = '[fallback route]'
-_PATTERN = re.compile(r'\((\d+)x(\d+)\)\Z')  # 'RAID0 (2x1048576)'
+_PATTERN = re.compile(r'(RAID0|Buddy Mirror) \((\d+)x(\d+)\)\Z')  # 'RAID0 (2x1048576)'
+_IDS = re.compile(r's:(\d+)')  # 's:3,s:2'
 _POOL = re.compile(r'\((\d+)\)\Z')  # 'storage_pool_default (1)'
 _CTL_CHUNK = re.compile(r'^\+ Chunksize: (\d+[KMG]?)\s*$', flags=re.MULTILINE)
 _CTL_TARGETS = re.compile(
     r'^\+ Number of storage targets: desired: (\d+)(?:; actual: (\d+))?\s*$', flags=re.MULTILINE
 )
 _CTL_POOL = re.compile(r'^\+ Storage Pool: (\d+) ', flags=re.MULTILINE)
+_CTL_MIRRORED = re.compile(r'^\+ Type: Buddy Mirror', flags=re.MULTILINE)
+_CTL_TARGET = re.compile(r'^ *\+ (\d+) @ ', flags=re.MULTILINE)
+_CTL_GROUP = re.compile(r'^ +\+ (\d+) *$', flags=re.MULTILINE)
+_CTL_MEMBER = re.compile(r'^ *(\d+) +(?:primary|secondary) +(\d+) +\d+ *$', flags=re.MULTILINE)
+_GROUP = re.compile(r'^\S+ +s:(\d+) +storage +s:(\d+) +\S+ +s:(\d+) ', flags=re.MULTILINE)
+_WORD = re.compile(r'(c|S|p|targets)(\d.*)')
 
 
 class BeeGfsLayout(NamedTuple):
@@ -62,13 +71,22 @@ class BeeGfsLayout(NamedTuple):
     stripe_count: Optional[int] = None  # storage targets that a file is spread over
     stripe_size: Optional[int] = None  # bytes on one target before the next: its chunk size
     pool: Optional[int] = None  # the number of the storage pool that new files are made in
+    targets: Tuple[int, ...] = ()  # the storage targets of a file that is not mirrored
+    mirrored: bool = False  # each stripe lies on both targets of a buddy group; stripe_count counts groups
+    groups: Tuple[int, ...] = ()  # the buddy groups of a mirrored file
 
     @property
     def words(self) -> Tuple[str, ...]:
         """The words of plans and records, stripes as every type writes them: ('c4', 'S1M', 'p2')."""
-        chunk = binary(self.stripe_size) if self.stripe_size else ''
-        values = (str(self.stripe_count or ''), chunk, str(self.pool or ''))
-        return tuple(letter + value for letter, value in zip('cSp', values) if value)
+        values = {
+            'c': str(self.stripe_count or ''),
+            'S': binary(self.stripe_size) if self.stripe_size else '',
+            'p': str(self.pool or ''),
+            'targets': '_'.join(map(str, self.targets)),
+            'groups': '_'.join(map(str, self.groups)),
+        }
+        words = tuple(key + value for key, value in values.items() if value)
+        return (*words, 'mirrored') if self.mirrored else words
 
     def named(self, name: str) -> Layout:
         needed = self.stripe_count or 1
@@ -76,8 +94,11 @@ class BeeGfsLayout(NamedTuple):
 
 
 def asked(layout: Layout) -> BeeGfsLayout:
-    values = {word[0]: bytes_of(word[1:]) for word in layout.asks}
-    return BeeGfsLayout(values.get('c'), values.get('S'), values.get('p'))
+    words = filter(None, map(_WORD.match, layout.asks))
+    values: Dict[str, str] = {word.group(1): word.group(2) for word in words}
+    count, chunk, pool = (bytes_of(values[key]) if key in values else None for key in 'cSp')
+    targets = values.get('targets', '')
+    return BeeGfsLayout(count, chunk, pool, tuple(map(int, filter(None, targets.split('_')))))
 
 
 class BeeGfs(Mounted):
@@ -88,7 +109,9 @@ class BeeGfs(Mounted):
     can = ('layouts', 'targets', 'cold reads')
     sources = 'outputs of 7.1 to 8.3, its public documentation'
     no_layout = ''
-    no_pinning = 'no target of choice: this driver makes no files on targets of its own (`beegfs entry create`)'
+    pins = (STORAGE,)
+    no_pinning = 'no such targets: those of BeeGFS are storage targets'
+    hands_down = False  # a directory does, but for the targets
     watches = True
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
@@ -104,6 +127,8 @@ class BeeGfs(Mounted):
             'file system': _told(lambda: _read(_client(mount), 'fs_uuid').strip()),
             'default layout': _told(lambda: '.'.join(_layout_of(path).words)),
         }
+        if settings['default layout'].endswith('mirrored'):
+            settings['buddy groups'] = _told(_groups)
         try:
             config = _config(_client(mount))
         except NoAnswer as error:
@@ -118,6 +143,9 @@ class BeeGfs(Mounted):
     def behaviour(self, path: str) -> Behaviour:
         """The client gives up after connCommRetrySecs; its default is longer than a failover."""
         behaviour, retries = super().behaviour(path), self._setting(path, 'connCommRetrySecs')
+        if self._setting(path, 'tuneUseGlobalFileLocks') == '0':
+            local = 'the client keeps locks to itself (tuneUseGlobalFileLocks is 0): another node does not see them'
+            behaviour = behaviour._replace(local_locks=local)
         if not retries.isdigit() or int(retries) >= RETRIES_S:
             return behaviour
         return behaviour._replace(gives_up=f'the client fails I/O after {retries} s (connCommRetrySecs)')
@@ -132,7 +160,9 @@ class BeeGfs(Mounted):
             return None
 
     def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        there = sum(row.kind == KINDS[0][0] for row in self.targets(path).rows)
+        if asked(layout).targets and os.geteuid():
+            return 'only root may put files on chosen targets'
+        there = sum(row.kind == STORAGE for row in self.targets(path).rows)
         count = asked(layout).stripe_count or 1
         if 0 < there < count:
             return f'it asks for {count} storage targets, and there are {there}'
@@ -142,6 +172,8 @@ class BeeGfs(Mounted):
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         """Root may, or the directory's owner where the metadata servers allow it (tuneAllowUserSetPattern)."""
         wanted = asked(layout)
+        if wanted.targets:  # those are the files' own: see make_files
+            return None
         output = ' '.join(_first_answer(_set_argvs(wanted, directory))[1].split())
         got = _layout_of(directory)
         if _has(got, wanted):
@@ -155,6 +187,26 @@ class BeeGfs(Mounted):
             return Granted()
         return Granted(differs=f'{layout.canonical} was asked for, and the file has {".".join(got.words)}')
 
+    def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = AS_IT_IS) -> Layout:
+        chunk = None if like.is_default else asked(like).stripe_size
+        return BeeGfsLayout(len(numbers), chunk, None, tuple(sorted(numbers))).named(name)
+
+    def make_files(self, files: Sequence[str], layout: Layout, inside: str) -> Optional[str]:
+        """Makes files on targets of choice, with `beegfs entry create file` of release 8. Other layouts are handed
+        down by the directory."""
+        wanted = asked(layout)
+        if not wanted.targets:
+            return None
+        argv = ['beegfs', 'entry', 'create', 'file', '--targets', ','.join(map(str, wanted.targets))]
+        argv += ['--num-targets', str(len(wanted.targets))]
+        argv += ['--chunk-size', str(wanted.stripe_size)] if wanted.stripe_size else []
+        try:
+            output = _first_answer(([*argv, *files],))[1]
+        except NoAnswer as error:
+            return str(error)
+        missing = [file for file in files if not os.path.lexists(file)]
+        return f'{missing[0]} was not made: {" ".join(output.split())}' if missing else None
+
     def _targets(self, path: str, mount: Mount) -> Targets:
         """The states that the client gets from the management service every 30 s (sysUpdateTargetStatesSecs)."""
         rows: List[TargetRow] = []
@@ -162,7 +214,8 @@ class BeeGfs(Mounted):
         for kind, of in KINDS:
             routes = routes_of(_read(client, f'{of}_nodes'))
             rows += rows_of(_read(client, f'{of}_target_state'), kind, routes)
-        return Targets(tuple(rows), {})
+        servers = {target_name(row.kind, row.number): _server(row) for row in rows if row.kind == STORAGE}
+        return Targets(tuple(rows), servers)
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
         quotas = self._setting(path, 'quotaEnabled') != '1'
@@ -186,12 +239,14 @@ def entry_of(text: str) -> BeeGfsLayout:
     on, for a directory those that it asks for. Raises NoAnswer."""
     try:
         (entry,) = json.loads(text[text.index('[') : text.rindex(']') + 1])
-        ((count, chunk),) = _PATTERN.findall(entry['stripe_pattern'])
-        pool, targets = _POOL.search(entry['storage_pool']), entry['storage_targets'].split(',')
+        ((pattern, count, chunk),) = _PATTERN.findall(entry['stripe_pattern'])
+        pool = _POOL.search(entry['storage_pool'])
+        targets, groups = (_numbers(_IDS.findall(entry[key])) for key in ('storage_targets', 'storage_mirrors'))
     except (ValueError, KeyError, TypeError, AttributeError):
         raise NoAnswer(f'beegfs entry info says {show(text.strip()[:80])}') from None
-    layout = BeeGfsLayout(int(count), int(chunk), int(pool.group(1)) if pool else None)
-    return layout._replace(stripe_count=len(targets)) if ':' in targets[0] else layout
+    number = int(pool.group(1)) if pool else None
+    lies_on = len(targets or groups) or int(count)
+    return BeeGfsLayout(lies_on, int(chunk), number, targets, pattern != 'RAID0', groups)
 
 
 def ctl_entry_of(text: str) -> BeeGfsLayout:
@@ -200,7 +255,20 @@ def ctl_entry_of(text: str) -> BeeGfsLayout:
     if chunk is None or targets is None:
         raise NoAnswer(f'beegfs-ctl says {show(text.strip()[:80])}')
     count = int(targets.group(2) or targets.group(1))
-    return BeeGfsLayout(count, bytes_of(chunk.group(1).replace('K', 'k')), int(pool.group(1)) if pool else None)
+    size_, number = bytes_of(chunk.group(1).replace('K', 'k')), int(pool.group(1)) if pool else None
+    mirrored = _CTL_MIRRORED.search(text) is not None
+    lies_on, groups = _numbers(_CTL_TARGET.findall(text)), _numbers(_CTL_GROUP.findall(text))
+    return BeeGfsLayout(count, size_, number, lies_on, mirrored, groups)
+
+
+def groups_of(text: str) -> Dict[int, Tuple[int, ...]]:
+    """The two storage targets of each buddy group, the primary one first, in `beegfs mirror list` of release 8 or
+    `beegfs-ctl --listtargets --mirrorgroups` of 7."""
+    groups = {int(group): (int(primary), int(secondary)) for group, primary, secondary in _GROUP.findall(text)}
+    members: Dict[int, Tuple[int, ...]] = {}
+    for group, target in _CTL_MEMBER.findall(text):
+        members[int(group)] = (*members.get(int(group), ()), int(target))
+    return {**groups, **members}
 
 
 def rows_of(text: str, kind: str, routes: Dict[str, str]) -> Iterator[TargetRow]:
@@ -253,7 +321,25 @@ def _read(client: str, name: str) -> str:
 
 
 def _has(got: BeeGfsLayout, wanted: BeeGfsLayout) -> bool:
-    return all(value in (None, getattr(got, key)) for key, value in wanted._asdict().items())
+    return all(not value or value == getattr(got, key) for key, value in wanted._asdict().items())
+
+
+def _numbers(words: Sequence[str]) -> Tuple[int, ...]:
+    return tuple(sorted(map(int, words)))
+
+
+def _server(row: TargetRow) -> str:
+    return row.name.rpartition(' of ')[2]
+
+
+def _groups() -> str:
+    """'1: 3011 and 3021; 2: 3031 and 3012'. Raises NoAnswer."""
+    argvs = (['beegfs', 'mirror', 'list'], ['beegfs-ctl', '--listtargets', '--mirrorgroups'])
+    program, output = _first_answer(argvs)
+    groups = groups_of(output)
+    if not groups:
+        raise NoAnswer(f'{program} shows no buddy groups: {show(output.strip()[:80])}')
+    return '; '.join(f'{group}: {" and ".join(map(str, targets))}' for group, targets in sorted(groups.items()))
 
 
 def _told(question: Callable[[], str]) -> str:
@@ -279,7 +365,7 @@ _KEYS: Dict[str, Callable[[Any], Any]] = {
 
 def _set_argvs(wanted: BeeGfsLayout, directory: str) -> Tuple[List[str], List[str]]:
     """The commands of release 8, and of 7."""
-    count, chunk, pool = wanted
+    count, chunk, pool = wanted[:3]
     new, old = ['beegfs', 'entry', 'set'], ['beegfs-ctl', '--setpattern']
     if count is not None:
         new, old = [*new, '--num-targets', str(count)], [*old, f'--numtargets={count}']

@@ -9,7 +9,7 @@ import re
 from typing import Dict, Iterator, List, Optional
 from urllib.parse import unquote
 
-from seatrial.filesystem.base import Capacity, Cold, NoAnswer, Targets, tightest
+from seatrial.filesystem.base import Behaviour, Capacity, Cold, NoAnswer, Targets, tightest
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, look, unknown
 from seatrial.model.ask import ask
@@ -58,6 +58,13 @@ class Gpfs(Mounted):
         whose = [('-u', str(os.geteuid())), ('-g', str(os.getegid())), *([('-j', fileset)] if fileset else [])]
         answers = [ask([os.path.join(MM, 'mmlsquota'), *option, device], MM_S) for option in whose]
         return tightest(*(left for answer in answers if answer for left in quotas_of(answer.stdout, fileset)))
+
+    def behaviour(self, path: str) -> Behaviour:
+        """Its blocks are allocated as a whole, in sizes of st_blksize: a transfer across their borders is two."""
+        behaviour = super().behaviour(path)
+        with contextlib.suppress(OSError):
+            return behaviour._replace(block_size=os.stat(path).st_blksize)
+        return behaviour
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         settings = {f'gpfs {key}': value for key, value in _attributes(path).items() if key in ATTRIBUTES}

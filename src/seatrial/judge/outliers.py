@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from seatrial.model.layout import target_name
+from seatrial.model.layout import target_key, target_name
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import NotTested, Records
 from seatrial.model.units import in_unit, unit_for
@@ -44,7 +44,7 @@ class ScoreColumn:
 
 @dataclass(frozen=True)
 class PlaceVerdict:
-    """A node, OST, MDT or brick."""
+    """A node or a target."""
 
     name: str
     verdict: str
@@ -59,7 +59,7 @@ class PlaceVerdict:
 
 @dataclass(frozen=True)
 class Isolation:
-    kind: str  # 'node', 'OST', 'MDT' or 'brick'
+    kind: str  # 'node' or one of TARGETS
     columns: tuple[ScoreColumn, ...]
     places: tuple[PlaceVerdict, ...]  # slow ones first, then suspected ones, the slowest of each first
     # verdict and text for each unusual place, with both measurements; `servers` come first
@@ -148,7 +148,7 @@ def _split(
     others = [other.label for other, _ in apart if other != column]
     also = f' (so it is in {", ".join(others)})' if others else ''
     kind = plan.axis.equals
-    remedy = f'list those of one kind under {kind.lower()}s in trial.yaml'
+    remedy = f'list those of one kind under {target_key(kind)} in trial.yaml'
     if kind == 'node':
         remedy = 'give nodes of another kind a partition of their own'
     slow, fast = (f'{len(names)} ({listed(sorted(names))})' for names in (groups.slow, groups.fast))
@@ -176,7 +176,7 @@ def _not_tested(plan: TrialPlan, records: Records) -> Iterator[NotTested]:
     }
     yield from (NotTested(label, why, '') for label, why in sorted(closed.items()))
     lost = left_untested(plan, records) if plan.axis.equals in plan.target.listed else ()
-    yield from (NotTested(name, f'not listed under {plan.axis.equals.lower()}s', '') for name in lost)
+    yield from (NotTested(name, f'not listed under {target_key(plan.axis.equals)}', '') for name in lost)
 
 
 def _twice(plan: TrialPlan, records: Records, by_metric: dict[str, tuple[str, ...]]) -> dict[str, dict[str, Score]]:

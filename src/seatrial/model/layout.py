@@ -2,7 +2,10 @@
 
 from typing import NamedTuple, Tuple
 
-TARGETS = ('OST', 'MDT', 'brick')  # kinds of targets; a GlusterFS brick keeps whole files, with their replicas
+# Kinds of targets that can be measured one by one. A brick of GlusterFS keeps whole files, with their replicas;
+# storage targets are those of BeeGFS.
+TARGETS = ('OST', 'MDT', 'brick', 'storage target')
+DATA_TARGETS = tuple(kind for kind in TARGETS if kind != 'MDT')
 
 
 class Layout(NamedTuple):
@@ -25,8 +28,17 @@ class Layout(NamedTuple):
 
 
 def target_name(kind: str, number: int) -> str:
-    return f'{kind.lower()}{number:04d}'
+    return f'{_word(kind)}{number:04d}'
 
 
 def target_kind(name: str) -> str:
-    return next(kind for kind in TARGETS if name.startswith(kind.lower()))
+    return next(kind for kind in TARGETS if name.startswith(_word(kind)))
+
+
+def target_key(kind: str) -> str:
+    """The key of a site under which it counts or lists its targets of a kind: 'osts', 'storage_targets'."""
+    return f'{_word(kind)}s'
+
+
+def _word(kind: str) -> str:
+    return kind.lower().replace(' ', '_')

@@ -67,7 +67,7 @@ class Target(NamedTuple):
     compresses: Optional[bool] = None
     server_cache_bytes: Optional[int] = None
     fast_tier_bytes: Optional[int] = None
-    osts: Optional[int] = None  # number of the site's targets, as are mdts and bricks
+    osts: Optional[int] = None  # number of the site's targets, as are mdts, bricks and storage_targets
     mdts: Optional[int] = None
     no_layout: str = ''  # the reason why no layout can be set; this and `tried` come from the type's driver
     tried: str = ''  # where the driver was measured for real
@@ -78,6 +78,7 @@ class Target(NamedTuple):
     bricks: Optional[int] = None
     to_be_filled: str = ''
     targets_may_be_away: bool = False
+    storage_targets: Optional[int] = None
 
 
 class Words(NamedTuple):

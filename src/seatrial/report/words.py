@@ -270,7 +270,7 @@ def targets(evidence: SessionEvidence) -> list[tuple[str, str, str]]:
 
 def untried(target: Target) -> str:
     """A note that figures of this type are the first ones of its driver, or empty."""
-    return '' if target.tried else f'untried: nobody has measured a {target.type} with this driver yet'
+    return '' if target.tried else f'untried: nobody has measured {target.type} with this driver yet'
 
 
 def lasted(evidence: SessionEvidence) -> timedelta | None:

@@ -6,7 +6,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model.plan import Limits, TrialPlan
 from seatrial.model.record import TargetRow
-from seatrial.model.units import approximate_size
+from seatrial.model.units import approximate_size, format_size
 from seatrial.rules.registry import BEFORE, rule
 from seatrial.workload.limits import FLOOR, OVER, of_quota
 from seatrial.workload.registry import fills, kind_of, resized
@@ -49,6 +49,7 @@ class Environment(NamedTuple):
     unseen: Optional[str] = None
     preloaded: str = ''  # the LD_PRELOAD that every rank inherits, or empty
     open_to: Optional[str] = None  # which other user could replace the run directory, or None
+    block_size: int = 0  # bytes of the file system's blocks that a transfer should fit; 0: none are known
     gives_up: str = ''  # how I/O fails while a server is away, as a clause; empty where it waits
     memory_bytes: int = 0  # of this node; 0 is unknown
     used_percent: Optional[int] = None  # of the file system's bytes, or None
@@ -110,9 +111,27 @@ _label(
 _label(
     'P17c',
     'I/O waits while a server is away',
-    'mount it hard: an error that a program does not look for is lost data',
+    'on NFS mount it hard, on BeeGFS raise connCommRetrySecs; a program that does not look for the error loses data',
     'nfs(5), soft: "can cause silent data corruption in certain cases"',
 )(lambda environment: environment.gives_up or None)
+
+
+@_label(
+    'P26',
+    'Transfers fit the blocks of a file system that has large ones: they divide them, or are made of whole ones',
+    'choose transfer sizes that are powers of two, or read the figures as those of partial blocks',
+    'a block that is written in part is read first, or locked twice; of GPFS, st_blksize is the block size (stat(2))',
+)
+def transfers_fit(environment: Environment) -> Optional[str]:
+    block = environment.block_size
+    sizes = {point.data.transfer_size for point in environment.plan.points if kind_of(point.kind).moves_data}
+    odd = [size for size in sorted(sizes) if block and size and block % size and size % block]
+    if not odd:
+        return None
+    shown = ', '.join(map(format_size, odd))
+    return f'transfers of {shown} neither divide the block size of {format_size(block)} nor are multiples of it'
+
+
 _refuse(
     'P6',
     'One trial at a time on a storage system',

@@ -6,7 +6,7 @@ from collections import Counter
 from functools import partial
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.model.layout import target_kind, target_name
+from seatrial.model.layout import DATA_TARGETS, target_kind, target_name
 from seatrial.model.plan import Target, TrialPlan, digest, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Records, Sample
@@ -297,7 +297,7 @@ def every_layout(seen: CaseSeen) -> Optional[str]:
 @_incomplete(
     'C2',
     'Every target on which new files can lie was tested, unless trial.yaml leaves it out',
-    'correct osts, mdts or bricks in trial.yaml, or list there those that are to be tested',
+    'correct osts, mdts, bricks or storage_targets in trial.yaml, or list there those that are to be tested',
     'a target that nobody counted may be the slow one',
 )
 def every_target(seen: CaseSeen) -> Optional[str]:
@@ -386,11 +386,11 @@ _label(
 
 
 def hidden_by_servers(plan: TrialPlan, records: Records) -> Optional[str]:
-    """The reason why a slow OST or brick may hide behind the cache of its server (P16), or None; None for other
+    """The reason why a slow target may hide behind the cache of its server (P16), or None; None for other
     sweeps. The declared server caches are assumed to be shared evenly by the servers that are seen."""
     target = plan.target
     samples = [sample for of_metric in measured(plan, records).values() for sample in of_metric]
-    if plan.axis.equals not in ('OST', 'brick') or not kind_of(plan.kind).moves_data or not samples:
+    if plan.axis.equals not in DATA_TARGETS or not kind_of(plan.kind).moves_data or not samples:
         return None
     if target.server_cache_bytes is None or target.fast_tier_bytes is None:
         return _undeclared(target)

@@ -21,6 +21,7 @@ _invalid_data, _label_data = (partial(rule, DATA_LAUNCH, effect) for effect in (
 _invalid_metadata, _label_metadata = (partial(rule, METADATA_LAUNCH, effect) for effect in ('invalid', 'label'))
 _refuse = partial(rule, BEFORE, 'refuse')
 
+LOCKS = ('flock', 'fcntl_lock')  # the guarantees of locks
 COLD_SHARE = 0.95
 CLOCK_MIN_S = LONG_S  # clocks of several nodes that are apart ask for no more
 FOREIGN_SHARE = 1.25  # of the bytes claimed: if a mount's counter shows more, other users' reads are in it
@@ -59,6 +60,7 @@ class Launched(NamedTuple):
     cores: int = 0  # of the job on the runner's node; 0: unknown
     memory: str = ''  # the files lie in memory and nowhere else
     below: str = ''  # a cache that no counter sees may answer reads, and the site says nothing of it
+    local_locks: str = ''  # why a lock is not seen by other nodes
     # Of data, up to beside_s. before, after: files by name with their size.
     before: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
     after: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
@@ -275,6 +277,17 @@ _label(
     'see its raw output in the records; a slow transport slows collective I/O and barriers',
     'Open MPI: "No preset parameters", "more than one active ports", "error initializing an OpenFabrics device"',
 )
+
+
+@_label(
+    'P25',
+    'A lock that is found to hold on one node holds between nodes too',
+    'try PosixSemantics on two nodes; on BeeGFS, tuneUseGlobalFileLocks = true on all nodes makes locks global',
+    'beegfs-client.conf; nfs(5), local_lock; a client that keeps locks to itself shows none of that on one node',
+)
+def locks_hold_between_nodes(launched: Launched) -> Optional[str]:
+    held = any(fact.holds and fact.name in LOCKS for fact in launched.measurement.facts)
+    return (held and launched.local_locks) or None
 
 
 @_invalid_data(

@@ -18,7 +18,7 @@ import seatrial
 from seatrial.filesystem.base import LayoutError
 from seatrial.filesystem.mounts import is_below
 from seatrial.filesystem.registry import by_type
-from seatrial.model.layout import TARGETS
+from seatrial.model.layout import TARGETS, target_key
 from seatrial.model.owned import refusal_of_code
 from seatrial.model.quoted_value import choice, show
 from seatrial.site import yaml_file
@@ -262,9 +262,12 @@ def _file_system(entry: FileSystemEntry, state: str) -> Iterator[_Found]:
         elif isinstance(entry.osts, int) and layout.targets_needed > entry.osts:
             remedy = 'write fewer, or correct osts'
             yield ['layouts', name], f'needs {layout.targets_needed} OSTs, and there are {entry.osts}; {remedy}'
+    if isinstance(entry.storage_targets, int):
+        example = 'storage_targets: [1, 2, 3]'
+        yield ['storage_targets'], f'BeeGFS numbers its targets itself, and not from 0; list the numbers: {example}'
     for kind in TARGETS:
         if entry.numbers(kind) is not None and kind not in driver.pins:
-            yield [f'{kind.lower()}s'], f'on {entry.type} files cannot be put on {kind}s of choice; take it out'
+            yield [target_key(kind)], f'on {entry.type} files cannot be put on {kind}s of choice; take it out'
 
 
 def _trial(trial: TrialEntry, file: TrialFile) -> Iterator[_Found]:

@@ -13,14 +13,14 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from seatrial.engine.registry import NAMES
-from seatrial.filesystem.base import may_block_s
+from seatrial.filesystem.base import may_block_s, mount_by_table
 from seatrial.filesystem.mounts import is_below, mount_of
-from seatrial.filesystem.registry import TYPES, by_type
+from seatrial.filesystem.registry import TYPES, by_type, same_storage
 from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
 from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.hostlist import expanded
-from seatrial.model.layout import TARGETS, Layout
+from seatrial.model.layout import TARGETS, Layout, target_key
 from seatrial.model.owned import refusal, shared, user_name
 from seatrial.model.plan import LAUNCHERS, Case, EngineChoice, Launcher, Limits, Monitor, Target
 from seatrial.model.point import Allocation, Point
@@ -436,7 +436,8 @@ class FileSystemEntry(Entry):
     mount: Annotated[str | None, BeforeValidator(_mount)] = None
     """`path` must lie inside it and on the same device: a trial on an unmounted file system is refused"""
     storage_system: Annotated[str | None, BeforeValidator(_name)] = None
-    """what the lock is taken on, without it the file system's name. Two mounts that share servers need the same"""
+    """what the lock is taken on; without it the name of the first file system here that has the same storage by the
+    table of mounts. Two mounts that share servers unseen need the same"""
     records_on_target: Truth = False
     """lets the records lie on this file system; every report then says so. For a laptop, which has only one"""
     drop_caches: Truth = False
@@ -462,6 +463,8 @@ class FileSystemEntry(Entry):
     """the same of metadata targets"""
     bricks: Targets | None = None
     """the same on `glusterfs`, in the order of `gluster volume info`; of replicas a set is one"""
+    storage_targets: Targets | None = None
+    """the same on `beegfs`: their numbers, as `beegfs target list` shows them, for they do not begin at 0"""
     devices: Annotated[tuple[Device, ...], Distinct] = ()
     """the raw devices on which it lies, for [`RawDevices`](expectations.md): opened to read, and never written"""
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
@@ -485,7 +488,7 @@ class FileSystemEntry(Entry):
 
     def numbers(self, kind: str) -> tuple[int, ...] | None:
         """The declared target numbers of a kind (TARGETS); None if the site declares none."""
-        declared = getattr(self, f'{kind.lower()}s')
+        declared = getattr(self, target_key(kind))
         return tuple(range(declared)) if isinstance(declared, int) else declared
 
 
@@ -786,10 +789,10 @@ class Site:
         entry = self.file_system(file_system)
         driver = by_type(entry.type)
         same = {key: getattr(entry, key) for key in Target._fields if key in FileSystemEntry.model_fields}
-        numbers = {f'{kind.lower()}s': entry.numbers(kind) for kind in TARGETS}
+        numbers = {target_key(kind): entry.numbers(kind) for kind in TARGETS}
         counted = {key: of_kind if of_kind is None else len(of_kind) for key, of_kind in numbers.items()}
         changed = {
-            'storage_system': entry.storage_system or file_system,
+            'storage_system': entry.storage_system or self._storage_of(file_system),
             'limits': Limits(*(getattr(entry.limits, name) for name in Limits._fields)),
             'monitors': tuple(Monitor(server, argv) for server, argv in entry.monitors.items()),
         }
@@ -799,11 +802,21 @@ class Site:
             recovery_limit_s=may_block_s(driver, mount_of(entry.path))
             if entry.recovery_limit is None
             else entry.recovery_limit,
-            listed=tuple(kind for kind in TARGETS if isinstance(getattr(entry, f'{kind.lower()}s'), tuple)),
+            listed=tuple(kind for kind in TARGETS if isinstance(getattr(entry, target_key(kind)), tuple)),
             no_layout=driver.no_layout,
             tried=driver.tried,
             **{**same, **counted, **changed},
         )
+
+    def _storage_of(self, file_system: str) -> str:
+        """The storage system of the first file system of the site whose mount has the same storage, so that one
+        lock holds for both: two filesets of a GPFS device, two mounts of a server. No file system is asked."""
+        entry = self.file_system(file_system)
+        mount = mount_by_table(by_type(entry.type), entry.path)
+        for name, other in self.trial_file.file_systems.items():
+            if name == file_system or same_storage(mount_by_table(by_type(other.type), other.path), mount):
+                return other.storage_system or name
+        return file_system
 
     def actions(self, file_system: str, tunable: bool = False) -> tuple[Action, ...]:
         """The actions for a file system, in the order of the file; tunable ones once for each of their values."""

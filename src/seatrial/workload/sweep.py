@@ -26,6 +26,7 @@ AXES: Dict[str, Axis] = {
         Axis('ost', 'OSTs', each='on each OST by itself', equals='OST'),
         Axis('mdt', 'MDTs', each='on each MDT by itself', equals='MDT'),
         Axis('brick', 'bricks', each='on each brick by itself', equals='brick'),
+        Axis('storage_target', 'storage targets', each='on each storage target by itself', equals='storage target'),
         Axis('node', 'groups of nodes', each='on all nodes at once and on groups of them alone', equals='node'),
     )
 }
@@ -52,7 +53,7 @@ class Sweep(_Sweep):
     axis:   a name of AXES
     values: of 'transfer_size' numbers of bytes or sizes such as '64KiB'; of 'queue_depth', 'tasks' and 'entries'
             whole numbers; of 'layout' layouts; of 'tree' and 'variant' pairs of a label and the parameters in which
-            it differs; of 'ost', 'mdt', 'brick', 'node', 'action' and 'tunable' none: the site has them
+            it differs; of 'action', 'tunable', 'node' and the kinds of targets none: the site has them
     """
 
     __slots__ = ()

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from beegfs_stand import FALLBACK, BeeGfsStand, state
-from seatrial.filesystem.base import Behaviour, Capacity
+from seatrial.filesystem.base import Behaviour, Capacity, pinned
 from seatrial.filesystem.posix import Posix
 from seatrial.filesystem.registry import by_type
 from seatrial.job.sequence import sampling
@@ -122,7 +122,8 @@ def test_a_program_before_that_of_its_module_is_refused(
 
 def test_ior_which_removes_what_is_there_does_not_measure_bricks(lab, stub_fio):
     engines = (EngineChoice('ior', sys.executable), EngineChoice('fio', stub_fio()))
-    seen = survey(lab.plan(stub_fio(), engines=engines, axis=AXES['brick']), None)
+    plan = lab.plan(stub_fio(), engines=engines, axis=AXES['brick'], target={'type': 'glusterfs'})
+    seen = survey(plan, None)
     assert seen.chosen.engine.name == 'fio'
     assert 'ior: removes the empty files that lie on the brick, and makes others' in seen.skipped
 
@@ -245,6 +246,20 @@ def test_a_layout_of_beegfs_is_proved_by_the_targets_of_a_file(lab, stub_fio, be
     broken = [finding for finding in raised if finding.rule.startswith('P5')]
     assert sorted({finding.rule for finding in broken}) == rules
     assert not why or why in broken[0].sentence
+
+
+@pytest.mark.parametrize(('made', 'rules'), [(True, []), (False, ['P5b'])])
+def test_files_lie_on_the_storage_target_of_beegfs_that_is_measured(lab, stub_fio, beegfs, monkeypatch, made, rules):
+    if not made:
+        monkeypatch.setattr(by_type('beegfs').__class__, 'make_files', lambda *_: 'Permission denied')
+    numbers = (1, 3)
+    points = tuple(
+        lab.plan(stub_fio()).points[0]._replace(label=layout.name, layout=layout)
+        for layout in (pinned(by_type('beegfs'), 'storage target', number) for number in numbers)
+    )
+    ran = lab.run(on_beegfs(lab, stub_fio())._replace(points=points, axis=AXES['storage_target']))
+    raised = [finding for sample in ran.records.samples for finding in sample.findings]
+    assert sorted({finding.rule for finding in raised if finding.rule.startswith('P5')}) == rules
 
 
 AWAY = '1 of 4 targets is away: storage target 2 of node_storage_1: offline'

@@ -90,7 +90,7 @@ class Lustre(Mounted):
     sources = 'genuine outputs of 2.17, the sources of 2.12 to 2.17'
     no_layout = ''
     pins = ('OST', 'MDT')
-    no_pinning = 'no bricks: the targets of Lustre are OSTs and MDTs'
+    no_pinning = 'no such targets: those of Lustre are OSTs and MDTs'
     alike = LustreLayout(stripe_count=ALL).named('all')
 
     def same_storage(self, one: Mount, other: Mount) -> bool:

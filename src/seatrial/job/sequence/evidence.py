@@ -36,6 +36,7 @@ class Setup(NamedTuple):
     forgets: bool = True  # as in Cold
     memory: str = ''  # as in Launched
     below: str = ''  # as in Launched
+    local_locks: str = ''  # as in Launched
 
 
 class Seen(NamedTuple):
@@ -93,7 +94,9 @@ class Evidence:
         breaches: List[Finding] = []
         launched = Launched(setup.plan, self._point, self._phase.name, measurement, self._nodes, self._kept)
         cores = len(os.sched_getaffinity(0))
-        launched = launched._replace(memory=setup.memory, below=setup.below, bound=bound, cores=cores)
+        launched = launched._replace(
+            memory=setup.memory, below=setup.below, local_locks=setup.local_locks, bound=bound, cores=cores
+        )
         if self._kind.moves_data:
             fetched = self._from_storage(read_bytes)
             nothing_shows = fetched is None and self._phase.reads and not setup.counted

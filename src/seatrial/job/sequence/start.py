@@ -106,7 +106,7 @@ def setup_of(plan: TrialPlan, chosen: Chosen, run_directory: RunDirectory) -> Se
     allowed = plan.target.drop_caches
     kept = (cold.kept or cold.why_not) if allowed else ''
     setup = Setup(plan, chosen.engine, run_directory, driver, counted, allowed and cold.possible, kept, cold.forgets)
-    return setup._replace(memory=behaviour.in_memory, below=below)
+    return setup._replace(memory=behaviour.in_memory, below=below, local_locks=behaviour.local_locks)
 
 
 def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:

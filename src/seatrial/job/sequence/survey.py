@@ -17,7 +17,7 @@ from seatrial.job.directory import orphans, rundir
 from seatrial.job.launch.processes import launch_argv, still_working
 from seatrial.job.sequence.provenance import beside_module
 from seatrial.model.ask import ask, unresponsive
-from seatrial.model.layout import TARGETS, Layout
+from seatrial.model.layout import DATA_TARGETS, TARGETS, Layout
 from seatrial.model.owned import open_to
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import approximate_size, round_up
@@ -69,6 +69,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     earlier = orphans.look([target.path], plan.state, session=plan.session).found
     is_short = capacity.bytes is not None and capacity.bytes < needed['bytes']
     connections, targets = driver.connections(target.path), driver.targets(target.path)
+    behaviour = driver.behaviour(target.path)
     # Two mounts of one server, or two subvolumes, have different devices.
     mounts = (mount_of(os.path.realpath(path)) for path in (plan.records, target.path))
     environment = Environment(
@@ -91,7 +92,8 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         unseen=driver.lost(connections, connections).unseen,
         preloaded=os.environ.get('LD_PRELOAD', '').strip(),
         open_to=open_to(target.path),
-        gives_up=driver.behaviour(target.path).gives_up,
+        block_size=behaviour.block_size,
+        gives_up=behaviour.gives_up,
         memory_bytes=memory,
         beneath=_beneath(mount.point) if mount else {},
         used_percent=used_percent(os.statvfs(target.path)),
@@ -231,8 +233,8 @@ def unfit(plan: TrialPlan, engine: Engine) -> Optional[str]:
     """Half a sentence: why an engine that can carry the points out must not measure this plan; or None."""
     if plan.axis.equals == 'node' and not engine.names_hosts:
         return 'does not say which task ran on which node'
-    if plan.axis.equals == 'brick' and not engine.keeps_files:
-        return 'removes the empty files that lie on the brick, and makes others'
+    if plan.axis.equals in DATA_TARGETS and not by_type(plan.target.type).hands_down and not engine.keeps_files:
+        return f'removes the empty files that lie on the {plan.axis.equals}, and makes others'
     if engine.compressible and plan.target.compresses is not False:
         return f'{engine.compressible}, and trial.yaml does not say compresses: false'
     moved = kind_of(plan.kind).moved

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from seatrial.model.layout import TARGETS, target_key
 from seatrial.model.record import TargetRow
 from seatrial.model.state import Change, changes
 from seatrial.report.evidence import CaseEvidence
@@ -75,7 +76,8 @@ def _filled(row: TargetRow) -> dict[str, Any]:
 def _missing(case: CaseEvidence, targets: Sequence[TargetRow]) -> str:
     faults = []
     of = case.plan.target
-    for kind, wanted in (('OST', of.osts), ('MDT', of.mdts), ('brick', of.bricks)):
+    for kind in TARGETS:
+        wanted = getattr(of, target_key(kind))
         there = sum(row.kind == kind for row in targets)
         listed = kind in of.listed  # those to be tested, of perhaps more
         if targets and wanted is not None and wanted != there and not listed:
