@@ -93,7 +93,7 @@ def test_a_stall_is_marked_and_named_in_words(make, case):
 def test_a_gap_is_told_from_a_stall(make, case):
     telemetry = make.counted([100.0] * 30)
     drawing = drawn(case, telemetry._replace(looks=telemetry.looks[:23] + telemetry.looks[27:]))
-    assert [box.label for box in boxes_of(drawing, 'pause gap')] == ['no samples']
+    assert [box.label for box in boxes_of(drawing, 'pause gap')] == ['nothing known']
     assert drawing['pauses'] == [
         'Gap of 5.00 s, 22 s after the beginning, in read@2MiB, repetition 1: the counters did not answer.'
     ]
@@ -166,7 +166,7 @@ def test_the_sizes_of_requests_and_what_servers_count_of_the_job_are_tables(make
 def test_a_command_that_failed_says_how(make, case, page_of):
     failed = Servers(AFTER, BEGIN, 255, 'telemetry-after', '', (), 'it ended with 255')
     html = page_of(case, make.counted([1.0] * 5, servers=[failed]))
-    assert 'After the case: it ended with 255' in html and 'not a Slurm job' in html
+    assert 'After the case: it ended with 255' in html and 'no Slurm job' in html
 
 
 def test_what_comes_from_elsewhere_is_escaped(make, case, page_of):
