@@ -117,7 +117,7 @@ OF_TWO = """
     nodes: 1
     at_least: %s
     allocations: 2
-    conditions: {seconds: 0.5 s, caches: allowed, budget: 1min}
+    conditions: {seconds: 1 s, caches: allowed, budget: 1min}
 """
 FOUR = (
     ('1', 'The disk writes.', 'write bandwidth', 'access: file per process, transfer_size: 4KiB', 'disk', '1 MB/s'),
@@ -148,8 +148,13 @@ def test_from_init_to_the_verified_bundle_each_of_four_criteria_is_decided_by_tw
     site_trial = yaml.safe_load((folder / 'trial.yaml').read_text())
     caches = {'server_cache_bytes': 0, 'fast_tier_bytes': 0}
     systems = {
-        # Memory gives some GiB in the half second that a region of the contract lasts.
-        name: {'type': 'posix', 'path': f'{tmp_path}/{name}/trials', 'limits': {'bytes': size, 'inodes': 10**5}, **caches}
+        # Memory gives some GiB in the second that a region of the contract lasts.
+        name: {
+            **caches,
+            'type': 'posix',
+            'path': f'{tmp_path}/{name}/trials',
+            'limits': {'bytes': size, 'inodes': 100_000},
+        }
         for name, size in (('disk', '3GiB'), ('memory', '8GiB'))
     }
     site_trial['trials'][0]['file_systems'] = list(systems)
