@@ -2,7 +2,7 @@
 
 import subprocess
 
-SOURCE_LINES, TEST_LINES, FILES = 54_340, 62_735, 776
+SOURCE_LINES, TEST_LINES, FILES = 54_085, 63_005, 776
 
 
 def tracked(repository, *paths):

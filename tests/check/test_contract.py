@@ -263,8 +263,9 @@ def followed(criterion, line):
     ids='.'.join,
 )
 @pytest.mark.slow
-def test_whatever_key_is_left_out_the_advice_is_followed_in_one_step(able, tmp_path, keys):
-    lacking = [json.loads(json.dumps(criterion)) for criterion in able[::6]]
+def test_whatever_key_is_left_out_the_advice_is_followed_in_one_step(able, tmp_path, keys, pytestconfig):
+    step = 1 if pytestconfig.getoption('--long') else 6
+    lacking = [json.loads(json.dumps(criterion)) for criterion in able[::step]]
     for criterion in lacking:
         inner = criterion if len(keys) == 1 else criterion[keys[0]]
         for key in ('at_least', 'at_most') if keys == ['bound'] else keys[-1:]:

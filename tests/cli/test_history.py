@@ -224,8 +224,11 @@ def test_sessions_of_a_baseline_or_an_acceptance_are_kept(history, two, site):
 def test_sessions_of_a_yearly_file_are_there_again_once_it_is_imported(history, two):
     before = [history('list').out, history('show', FIRST).out, history('show', '--check=Reads').out]
     yearly = two / '2026-0123456789ab.parquet'
+    gone = '20260901T020638-0000aa'
+    write(two, gone, read(two).rows.filter(pl.col('session') == FIRST).with_columns(session=pl.lit(gone)))
     history('export', f'--output={yearly}')  # as Seatrial 0.1 merged them
-    for name in (FIRST, SECOND):
+    (two / 'host.removed').write_text(f'{gone}\n')
+    for name in (gone, FIRST, SECOND):
         (two / f'{name}.parquet').unlink()
     assert f'skipped {yearly}: {ARCHIVE}' in history('list').out
     history('import', str(yearly))

@@ -108,7 +108,7 @@ def test_a_layout_is_set_by_the_kernels_client_and_proved_by_the_file(stand):
 
 def test_by_fuse_no_layout_is_set_and_the_reason_says_so(stand):
     wide = DRIVER.layout('wide', {'stripe_size': '1MiB'})
-    assert 'cannot be set by FUSE' in DRIVER.layout_fault(wide, stand.path)
+    assert 'by FUSE new files ignore it' in DRIVER.layout_fault(wide, stand.path)
 
 
 def test_a_number_of_servers_can_be_asked_for_by_no_layout():

@@ -126,7 +126,7 @@ FOUR = (
     ('4', 'Impossible.', 'write bandwidth', 'access: file per process, transfer_size: 4KiB', 'disk', '100 TB/s'),
 )
 MOUNTED = """
-mount -o loop {home}/image {home}/disk && mount -t tmpfs -o size=4g none {home}/memory || exit 77
+mount -o loop {home}/image {home}/disk && mount -t tmpfs -o size=9g none {home}/memory || exit 77
 mkdir {home}/disk/trials {home}/memory/trials || exit
 {seatrial} plan {site} --profile acceptance >{home}/plan.out || exit
 for again in 1 2 3 4; do
@@ -146,8 +146,17 @@ def test_from_init_to_the_verified_bundle_each_of_four_criteria_is_decided_by_tw
     folder = tmp_path / 'site'
     assert subprocess.run([SEATRIAL, 'init', folder], capture_output=True).returncode == 0
     site_trial = yaml.safe_load((folder / 'trial.yaml').read_text())
-    limits = {'limits': {'bytes': '3GiB', 'inodes': 100_000}, 'server_cache_bytes': 0, 'fast_tier_bytes': 0}
-    systems = {name: {'type': 'posix', 'path': f'{tmp_path}/{name}/trials', **limits} for name in ('disk', 'memory')}
+    caches = {'server_cache_bytes': 0, 'fast_tier_bytes': 0}
+    systems = {
+        # Memory gives some GiB in the second that a region of the contract lasts.
+        name: {
+            **caches,
+            'type': 'posix',
+            'path': f'{tmp_path}/{name}/trials',
+            'limits': {'bytes': size, 'inodes': 100_000},
+        }
+        for name, size in (('disk', '3GiB'), ('memory', '8GiB'))
+    }
     site_trial['trials'][0]['file_systems'] = list(systems)
     (folder / 'trial.yaml').write_text(yaml.safe_dump({**site_trial, 'file_systems': systems}))
     (folder / 'contract.yaml').write_text(CONTRACT + ''.join(OF_TWO % criterion for criterion in FOUR))

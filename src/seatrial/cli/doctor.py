@@ -23,6 +23,7 @@ from seatrial.engine.base import EngineError
 from seatrial.engine.registry import ENGINES, by_name, engines_called, program_of
 from seatrial.filesystem.base import Targets, conditions, mounted_from, type_fault
 from seatrial.filesystem.mounts import is_below, mount_of
+from seatrial.filesystem.posix import IDENTITY
 from seatrial.filesystem.registry import by_type, type_of
 from seatrial.history.store import folder_of, read
 from seatrial.job.directory.rundir import inside
@@ -315,8 +316,8 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
         mount = mount_of(os.path.realpath(entry.path))
         if mount and (better := type_of(mount)) not in (None, entry.type):
             rows.append((None, '', f'{mount.said()}: write type: {better}, which knows it better'))
-        shown = '; '.join(f'{key}: {value}' for key, value in driver.identity(entry.path).items())
-        rows += [(None, '', shown)] if shown else []
+        state = driver.state(entry.path)
+        rows.append((None, '', '; '.join(f'{key}: {state[key]}' for key in IDENTITY if key in state)))
         rows += _targets(driver.targets(entry.path), name, entry.targets_may_be_away)
         behaviour = driver.behaviour(entry.path)
         for rule, why in (('P17c', behaviour.gives_up), ('P25', behaviour.local_locks)):

@@ -24,6 +24,7 @@ from seatrial.history.store import (
     one_by_one,
     read,
     remove,
+    removed_from,
     rows_in,
     sealed,
     sessions_in,
@@ -181,8 +182,11 @@ def import_(files: tuple[Path, ...], site_folder: Path) -> None:
         rows = content if isinstance(content, str) else rows_in(content)
         if isinstance(rows, str):
             raise click.UsageError(f'{file}: {rows}; nothing was imported')
+        removed = removed_from(file)
         for of_session in rows.partition_by('session', maintain_order=True):
             name = of_session['session'][0]
+            if name in removed:
+                continue
             if not SESSION.fullmatch(name):
                 raise click.UsageError(f'{file}: {shown_text(name)} is no name of a session; nothing was imported')
             there = taken.get(name)

@@ -212,10 +212,6 @@ class Driver:
         of traffic) are left out."""
         raise NotImplementedError
 
-    def identity(self, path: str) -> Dict[str, str]:
-        """Of `state` what says which file system it is, and where new files of the directory go. Never raises."""
-        return {}
-
     def layout(self, name: str, settings: Any) -> Layout:
         """The layout that a site writes with these settings. Raises LayoutError."""
         raise LayoutError([], f'no layout can be set on {self.name}; remove it')

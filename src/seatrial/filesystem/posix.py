@@ -50,9 +50,10 @@ SECTOR = 512  # Documentation/block/stat.rst of the kernel: sectors of 512 B, wh
 
 DEVICE_SETTINGS = ('rotational', 'scheduler', 'nr_requests', 'write_cache', 'max_sectors_kb')
 IDENTITY = (
-    *('client version', 'file system', 'cluster', 'gpfs storage pool name', 'gpfs fileset name', 'block size'),
-    *('default layout', 'default directory layout', 'buddy groups'),
+    *('mounted', 'mount options', 'client version', 'file system', 'cluster', 'gpfs storage pool name'),
+    *('gpfs fileset name', 'block size', 'default layout', 'default directory layout', 'buddy groups'),
 )
+"""Of a state, what says which file system it is and where new files of the directory go."""
 DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_bytes', 'dirty_ratio')
 
 
@@ -81,13 +82,6 @@ class Mounted(Driver):
             if (answer is None or answer.exit_status is None) and _QUOTA_OPTION.search(mount.options):
                 unseen = f'the quota that {mount.point} is mounted with: quota(1) does not answer'
         return parse_quota(output, user, group)._replace(unseen=unseen)
-
-    def identity(self, path: str) -> Dict[str, str]:
-        mount, why_not = look(path)
-        if mount is None:
-            return {'mounted': unknown(why_not)}
-        settings = {'client version': f'Linux {os.uname().release}', **self._own_state(path, mount)}
-        return {'mounted': mount.said(), **{key: settings[key] for key in IDENTITY if key in settings}}
 
     def state(self, path: str) -> Dict[str, str]:
         """Kernel, mount, read-ahead, block device, write-back settings; and the type's own."""

@@ -132,7 +132,7 @@ def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
             pl.col('check').str.replace('Clients$', 'Tasks'),
             *labels,
         )
-    later = [name for since, names in SINCE.items() if since > version for name in names]
+    later = [name for since, names in SINCE.items() if since > version for name in names if name not in rows.columns]
     rows = rows.with_columns(pl.lit(None, COLUMNS[name]).alias(name) for name in later)
     return rows.with_columns(pl.lit(SCHEMA, COLUMNS['schema']).alias('schema'), pl.col('better').fill_null(HIGHER))
 

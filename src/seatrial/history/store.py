@@ -20,6 +20,7 @@ from typing import IO, NamedTuple
 import polars as pl
 
 from seatrial.history.rows import (
+    BASE_UNITS_SINCE,
     COLUMNS,
     OF_METRIC,
     SCHEMA,
@@ -35,6 +36,7 @@ from seatrial.model.foreign import NotReadable, parsed, read_bytes
 SUFFIX = '.parquet'
 ANNOTATIONS = 'annotations.jsonl'
 ARCHIVE = 'it has many sessions, as Seatrial 0.1 wrote them; `seatrial history import` it once, then move it away'
+ADDED_TO = range(BASE_UNITS_SINCE, SCHEMA + 1)  # versions of the schema to which only columns were added
 TOO_MANY = 'it has more rows than launches fit into its bytes'
 DAMAGED = 'it is cut short or damaged, or no Parquet'
 SEALED_SINCE = 2  # of the schema
@@ -99,6 +101,13 @@ def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None
         temporary.unlink(missing_ok=True)
         raise OSError(error.errno, error.strerror, str(file)) from None
     return file
+
+
+def removed_from(file: Path) -> set[str]:
+    """The sessions that Seatrial 0.1 had removed from this archive, which may still have them; of another file none.
+    Raises OSError."""
+    lists = sorted(file.parent.glob('*.removed')) if _ARCHIVE.fullmatch(file.stem) else []
+    return {name for names in lists for name in names.read_text(errors='replace').splitlines()}
 
 
 def remove(folder: Path, sessions: Collection[str]) -> None:
@@ -232,28 +241,43 @@ def annotations(state: str | Path) -> tuple[list[Annotation], list[Skipped]]:
 def _of_files(files: Sequence[Path], columns: Sequence[str] | None, summed: bool) -> list[pl.DataFrame | Skipped]:
     """The rows of files of sessions, read together unless one of them is faulty. columns, summed: as in `_several`"""
     whole = [content for content in map(content_of, files) if isinstance(content, bytes) and _SEAL in content]
-    if (
-        summed
-        and (rows := _together(files, list(map(_summary_in, whole)), _SUMMARY_SCHEMA, list(SUMMARY))) is not None
-    ):
-        return [rows]
-    if (rows := _together(files, whole, _schema_of(SCHEMA), columns or list(COLUMNS))) is not None:
-        return [rows]
+    if summed:
+        own = list(map(_summary_in, whole))
+        if (rows := _together(files, own, _SUMMARY_SCHEMA, ADDED_TO, list(SUMMARY))) is not None:
+            return [rows]
+    versions = [version for version in ADDED_TO if whole and _columns_in(whole[0]) == _schema_of(version)]
+    if versions:
+        rows = _together(files, whole, _schema_of(versions[0]), versions, columns or list(COLUMNS))
+        if rows is not None:
+            return [rows]
     tables = [(file, table_in(file, columns)) for file in files]
     return [Skipped(file, table) if isinstance(table, str) else table for file, table in tables]
 
 
 def _together(
-    files: Sequence[Path], contents: Sequence[bytes], schema: pl.Schema, columns: Sequence[str]
+    files: Sequence[Path],
+    contents: Sequence[bytes],
+    schema: pl.Schema,
+    versions: Sequence[int],
+    columns: Sequence[str],
 ) -> pl.DataFrame | None:
-    """The rows in the contents of these files; None if one of them is not in the form that this Seatrial writes."""
+    """The rows in the contents of these files, in today's form; None if one of them has not this schema, or rows of
+    none of these versions."""
     with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
         if len(contents) == len(files) and not _rows_are_too_many(contents):
             read_in: list[IO[bytes]] = [io.BytesIO(content) for content in contents]
-            rows = pl.scan_parquet(read_in, schema=schema).select(columns).collect()
+            there = [name for name in columns if name in schema]
+            rows = pl.scan_parquet(read_in, schema=schema).select(there).collect()
             held = rows['session'].unique(maintain_order=True).to_list()
-            if held == [file.stem for file in files] and not fault_in(rows) and (rows['schema'] == SCHEMA).all():
-                return rows
+            if held == [file.stem for file in files] and not fault_in(rows) and rows['schema'].is_in(versions).all():
+                is_of_today = (rows['schema'] == SCHEMA).all()
+                return rows if is_of_today else as_of_today(rows, min(versions)).select(columns)
+    return None
+
+
+def _columns_in(content: bytes) -> pl.Schema | None:
+    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return pl.Schema(pl.read_parquet_schema(io.BytesIO(content)))
     return None
 
 
