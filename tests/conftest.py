@@ -69,6 +69,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A `python3` that is a script of a version manager takes longer to start than most jobs of the tests last.
+    os.environ['PATH'] = f'{Path(sys.base_prefix) / "bin"}:{os.environ["PATH"]}'
     gc.disable()  # thousands of tests that all live to the end would be searched again and again
     # How long an example takes is nobody's fact: several runs may share this machine.
     hypothesis.settings.register_profile(

@@ -81,7 +81,8 @@ site_configuration = {
     'storage': [{'enable': True, 'sqlite_db_file': f'{REFRAME}/results.db'}],
     'logging': [
         {
-            # Not debug, where ReFrame spends about half of its time on formatting.
+            # ReFrame spends a third of its time on messages for debugging that no handler writes.
+            'level': 'info',
             'handlers$': [{'type': 'stream', 'name': 'stdout', 'level': 'info', 'format': '%(message)s'}],
             'handlers': [{'type': 'file', 'level': 'info', 'format': '%(message)s'}],
         },

@@ -52,6 +52,7 @@ site_configuration = {
     'storage': [{'enable': True, 'sqlite_db_file': f'{REFRAME}/results.db'}],
     'logging': [
         {
+            'level': 'info',
             'handlers$': [{'type': 'stream', 'name': 'stdout', 'level': 'info', 'format': '%(message)s'}],
             'handlers': [{'type': 'file', 'level': 'info', 'format': '%(message)s'}],
         },
