@@ -114,6 +114,7 @@ def test_mypy_accepts_what_the_page_adds(copy):
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_the_tests_that_the_page_names_pass_with_what_it_adds(copy):
     run(copy, 'python', 'docs/generate.py')

@@ -285,6 +285,7 @@ def test_the_lock_of_a_site_is_the_input_of_the_first_start_in_a_fresh_clone(
     assert used == (site_lock if committed else install.lock).read_text()
 
 
+@pytest.mark.long
 def test_a_second_time_nothing_is_concretized_anew_unless_the_inputs_have_changed(install):
     assert 'concretizing' in install('--site', install.site).stderr
     assert 'concretizing' not in install('--site', install.site).stderr
@@ -311,6 +312,7 @@ def test_what_was_installed_is_held_against_the_lock(install):
     assert 'ior@4.0.0/l7f4hbh: its source hash as installed is not that of the lock' in done.stderr
 
 
+@pytest.mark.long
 def test_only_the_mirror_is_asked_where_there_is_one(install, tmp_path):
     (tmp_path / 'mirror').mkdir()
     assert install('--site', install.site, '--mirror', tmp_path / 'mirror').returncode == 0

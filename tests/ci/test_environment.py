@@ -109,6 +109,7 @@ def test_without_a_wheelhouse_the_mend_is_named(tree):
     assert not (tree / '.venv').exists()
 
 
+@pytest.mark.long
 def test_a_python_that_the_wheelhouse_is_not_for_is_named(tree):
     (tree / 'wheelhouse').mkdir()
     (tree / 'wheelhouse' / 'README').write_text('For Python 2.7.\n')

@@ -84,6 +84,7 @@ def test_inconclusive_is_a_warning_in_both(run, stand_in):
     assert (run(gitlab_script()), run(github_script())) == (12, 0)
 
 
+@pytest.mark.long
 def test_a_real_session_of_the_tagged_cases_of_a_mode_leaves_its_report(run, tmp_path, make_stub_fio):
     for program in (Path(SEATRIAL), Path(SEATRIAL).with_name('reframe')):
         (tmp_path / 'seatrial' / '.venv' / 'bin' / program.name).symlink_to(program)

@@ -114,6 +114,7 @@ def mounted(tmp_path_factory):
 
 @pytest.mark.needs('unshare', 'mkfs.ext4', 'losetup')
 class TestMounts:
+    @pytest.mark.long
     def test_a_move_to_another_type_of_file_system_is_said_first(self, compared):
         content = compared('memory', 'disk')
         first = content['differing'][0]

@@ -57,6 +57,7 @@ def measured(running):
     return sum(record.get('stage') == 'measured' for record in running.recorded())
 
 
+@pytest.mark.long
 def test_a_job_is_cancelled_and_without_accounting_it_is_not_guessed_by_whom(site, slurm):
     running = site().begin()
     slurm.ask('scancel', running.measuring())
@@ -78,6 +79,7 @@ def test_all_nodes_are_drained_and_the_job_does_not_wait_for_ever(site, slurm):
     assert slurm.jobs() == []
 
 
+@pytest.mark.long
 def test_the_batch_script_is_killed_between_two_repetitions(site, slurm, hangs):
     order(hangs, LASTS)
     running = site().begin()
@@ -212,6 +214,7 @@ def test_a_second_session_on_the_same_file_system_measures_nothing(site, slurm):
     assert slurm.jobs() == []
 
 
+@pytest.mark.long
 def test_a_session_that_is_told_to_stop_leaves_no_job_and_clean_leaves_a_living_one_alone(site, slurm):
     local = site()
     running = local.begin()
@@ -230,6 +233,7 @@ def test_a_session_that_is_told_to_stop_leaves_no_job_and_clean_leaves_a_living_
     assert (done.returncode, local.left()) == (0, []), done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_every_signal_is_answered_while_slurmctld_is_stopped(site, slurm):
     running = site().begin()
     running.measuring()

@@ -38,7 +38,7 @@ def reason(ended):
     return ended.case['reasons'][0]
 
 
-@pytest.mark.parametrize('scheduler', ['squeue', 'slurm'])
+@pytest.mark.parametrize('scheduler', [pytest.param('squeue', marks=pytest.mark.long), 'slurm'])
 def test_a_job_that_is_cancelled_is_incomplete_and_it_is_said_by_whom(slurm, hangs, scheduler):
     running = slurm.site(hangs, scheduler=scheduler).begin()
     slurm.ask('scancel', running.measuring())
@@ -59,6 +59,7 @@ def test_a_job_whose_engine_heeds_no_signal_is_incomplete_and_it_is_said_by_whom
     assert slurm.jobs() == []
 
 
+@pytest.mark.long
 def test_a_job_whose_node_fails_is_incomplete_and_says_which(slurm, hangs):
     running = slurm.site(hangs).begin()
     running.measuring()
@@ -183,7 +184,7 @@ exit 1
 @pytest.mark.parametrize(
     ('sbatch', 'words'),
     [
-        ('', 'Invalid partition name specified (no such partition)'),
+        pytest.param('', 'Invalid partition name specified (no such partition)', marks=pytest.mark.long),
         (REFUSES, 'Unspecified error; QOSMaxWallDurationPerJobLimit'),
     ],
     ids=['by one message', 'by two'],

@@ -107,6 +107,7 @@ def test_a_node_that_loads_another_mpi_is_named(mpi, asked, on_n2):
     assert sentence.startswith(f'{mpi}/rank is {build} with MPICH 4.0.2 on n1, and {build} with MPICH 4.1.1 on n2; ')
 
 
+@pytest.mark.long
 def test_a_session_with_another_program_on_one_node_is_refused_and_writes_nothing(
     slurm, make_stub_fio, tmp_path, on_n2
 ):

@@ -25,7 +25,7 @@ CHECKS = Path(__file__).resolve().parents[2] / 'checks'
 DATA, METADATA = 'MultipleFilesTasks', 'SmallFiles'
 TRIAL = trial(f'{DATA}, {METADATA}', '[fio, posixops]', limits='bytes: 4GiB, inodes: 2000', more='budget: 4s')
 
-pytestmark = pytest.mark.needs('fio')
+pytestmark = [pytest.mark.long, pytest.mark.needs('fio')]
 
 
 def seatrial(verb, site, *words, environment=None):
@@ -142,7 +142,6 @@ def test_after_a_session_there_is_something_to_be_expected_of_every_case(watched
     assert watched['after']['total']['bytes_written']['expected'] > 0
 
 
-@pytest.mark.long
 @pytest.mark.needs('slurmctld', 'munged')
 def test_from_nothing_to_a_smoke_test_through_slurm(plain_slurm, tmp_path, monkeypatch):
     (tmp_path / 'mountinfo').write_text('22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n')

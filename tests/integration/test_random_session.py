@@ -40,6 +40,7 @@ def cases_of(session):
     return [folder for folder in (session[2] / 'cases').iterdir() if folder.name.split('+')[0] in RANDOM]
 
 
+@pytest.mark.long
 @pytest.mark.needs('fio')
 class TestWithTheRealFio:
     def test_every_check_passes_with_every_metric(self, session):

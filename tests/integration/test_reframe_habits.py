@@ -118,6 +118,7 @@ def test_the_parts_and_the_tags_of_a_case_are_shown(reframe):
     assert named == ['Files %case=scratch/default/1n/smoke', 'smoke', 'scratch', 'default', 1]
 
 
+@pytest.mark.long
 def test_a_job_of_a_generated_pipeline_has_one_case_of_the_mode(reframe, tmp_path):
     file = tmp_path / 'pipeline.yml'
     reframe('--mode=nightly', f'--ci-generate={file}')

@@ -116,6 +116,7 @@ def test_slurm_runs_a_night_when_the_licence_is_free_and_the_job_keeps_the_serie
     assert (status.returncode, '= MEASURED: 1 MEASURED' in status.stdout) == (0, True)
 
 
+@pytest.mark.long
 def test_a_job_that_is_told_to_end_ends_its_case_has_a_verdict_and_tells(force):
     def launches():
         return set(force.state.glob('sessions/*/cases/*/raw/*-measured-*.fio'))

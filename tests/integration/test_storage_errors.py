@@ -130,9 +130,9 @@ def test_a_quota_that_is_used_up_leaves_the_trial_incomplete_with_the_arithmetic
 @pytest.mark.parametrize(
     ('of', 'lie', 'file', 'rules'),
     [
-        (FIO, 'holes', '/trials/', {'T22', 'P4'}),
+        pytest.param(FIO, 'holes', '/trials/', {'T22', 'P4'}, marks=pytest.mark.long),
         (FIO, 'dropped', '/data.00000001', {'T22'}),
-        (FIO, 'alike', '/trials/', {'P4'}),
+        pytest.param(FIO, 'alike', '/trials/', {'P4'}, marks=pytest.mark.long),
     ],
 )
 def test_what_was_not_written_after_an_honest_warm_up_is_seen_in_the_files(session, of, lie, file, rules):
@@ -164,7 +164,7 @@ def test_what_was_not_synced_is_seen_by_the_sync_after_it(session, of, tmp_path)
     [
         (FIO, 'flipped', '/data/data.'),
         pytest.param(FIO, 'misread', '/data/data.', marks=pytest.mark.long),
-        (FIO, 'dropped', '/data/data.00000001'),  # those of one task
+        pytest.param(FIO, 'dropped', '/data/data.00000001', marks=pytest.mark.long),  # those of one task
         pytest.param(FIO, 'elsewhere', '/data/data.', marks=pytest.mark.long),
     ],
 )
@@ -190,7 +190,9 @@ def test_honest_storage_has_its_contents_verified(session, of):
     assert case['verified'].startswith(f'verified: 64 MiB of 64 MiB in 2 files, read by {socket.gethostname()}, ')
 
 
-@pytest.mark.parametrize(('lie', 'when'), [('misread', 'warmup'), ('flipped', 'data')])
+@pytest.mark.parametrize(
+    ('lie', 'when'), [pytest.param('misread', 'warmup', marks=pytest.mark.long), ('flipped', 'data')]
+)
 def test_a_check_of_integrity_finds_the_lie_and_the_file_is_kept(session, tmp_path, lie, when):
     status, case, findings = session(INTEGRITY, lie, '', 'none', everywhere=f'/{when}/integrity.')
     assert (status, case['verdict'], findings[0].rule) == (10, 'FAIL', 'F2'), case['reasons']
@@ -245,6 +247,7 @@ def hung(stub_fio, gluster_mount, lab_gluster, tmp_path):
         session.wait()
 
 
+@pytest.mark.long
 @pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')
 def test_where_it_falls_silent_for_good_it_ends_with_what_it_knows_and_leaves_the_rest_to_clean(hung, seatrial):
     session, site = hung
