@@ -211,8 +211,8 @@ def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Con
     environment = {**kept, ENVIRONMENT: str(session.folder / FILE), f'{OPTIONS}ENABLE_RESULTS_STORAGE': 'no'}
     folder = session.folder / REFRAME
     folder.mkdir()
-    # Where the site's own settings do not say otherwise; else it makes a directory in the user's home, and spends a third
-    # of its time on messages for debugging that no handler writes.
+    # Where the site's own settings do not say otherwise; else it makes a directory in the user's home, and spends a
+    # third of its time on messages for debugging that no handler writes.
     general, logging = {'topology_prefix': str(folder / 'topology')}, {'level': 'info'}
     (folder / DEFAULTS).write_text(json.dumps({'general': [general], 'logging': [logging]}))
     with (session.folder / OUTPUT).open('wb') as output, Progress(screen, cases, session.site.units) as progress:
