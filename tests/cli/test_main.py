@@ -144,7 +144,7 @@ def test_the_nights_of_several_systems_are_not_mixed(two_systems, site, command,
         return command('status', f'--site={site.folder}', '--profile=smoke', *words)
 
     check_refusal(status(), 'choose one of them with --system local|other')
-    check_refusal(status('--system=third'), "'third' is no system of the profile smoke")
+    check_refusal(status('--system=third'), "'third' is not a system of the profile smoke")
     assert status('--system=other').status == 13  # nothing has run yet
     remedy = 'make a site folder with its own state for each'
     check_refusal(status('--system=other', '--notify'), remedy)
@@ -172,7 +172,7 @@ TRIAL_FAULTS = {
     'an unknown check': (
         "['*']",
         '[Wriets]',
-        "trials\\[0\\].checks.*: 'Wriets' is no check .*; did you mean 'Writes'",
+        "trials\\[0\\].checks.*: 'Wriets' is neither a check .*; did you mean 'Writes'",
     ),
     'bytes that do not divide': (
         'bytes_per_task: 1MiB',

@@ -84,7 +84,7 @@ BREACHES = [
     ('read_before_close', os, {'read': lambda fd, size: b'before'}, "read 'before' instead of 'behind'"),
     ('overwrite_in_place', os, {'pwrite': lambda fd, data, at: len(data)}, 'read 8192 B, 100 of them wrong'),
     ('append', os, {'open': without(os.O_APPEND)}, "read 'three' instead of 'one two three'"),
-    ('append_at_once', os, {'open': without(os.O_APPEND)}, 'of 400 records were lost or cut'),
+    ('append_at_once', os, {'open': without(os.O_APPEND)}, 'of 400 records were lost or truncated'),
     (
         'write_at_once',
         os,

@@ -356,7 +356,7 @@ class Offer(NamedTuple):
 def offers(limits: Limits, free: Dict[str, Optional[int]], quota: Dict[str, Optional[int]]) -> List[Offer]:
     """Every known bound of bytes and inodes. The site may keep some of the free room for others."""
     known = []
-    for what, room, prefix in (('bytes', 'free space', ''), ('inodes', 'free inodes', 'inode ')):
+    for what, room, prefix in (('bytes', 'free space', ''), ('inodes', 'the number of free inodes', 'inode ')):
         keep, spare = limits._asdict()[f'keep_{what}'], free[what]
         if keep and spare is not None:
             room, spare = f'{room} less limits.keep_{what}', spare - keep
