@@ -235,7 +235,7 @@ def on_beegfs(lab, fio, **target):
     [
         ({'stripe_count': 2, 'stripe_size': '1MiB'}, 3, [], ''),
         ({'stripe_size': '64KiB', 'pool': 1}, 3, [], ''),
-        ({'stripe_count': 3}, 2, ['P5a'], 'c3 was asked for, and the file has c2.S512k'),
+        ({'stripe_count': 3}, 2, ['P5a'], 'the file should have the layout c3, but has c2.S512k'),
         ({'stripe_count': 9}, 3, ['P5'], 'needs 9 storage targets, but there are 3'),
     ],
 )

@@ -179,7 +179,7 @@ def _append_at_once(pair: Pair) -> Seen:
     return _judge(
         not any(lost),
         f'all {len(wanted)} records are there, whole',
-        f'{max(lost)} of {len(wanted)} records were lost or cut',
+        f'{max(lost)} of {len(wanted)} records were lost or truncated',
     )
 
 
