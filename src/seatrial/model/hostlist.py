@@ -32,7 +32,7 @@ def _pieces(hostlist: str) -> Iterator[str]:
         else:
             piece += character
     if depth:
-        raise ValueError(f"'{hostlist}' is no list of nodes: a bracket is not closed")
+        raise ValueError(f"'{hostlist}' is not a list of nodes: a bracket is not closed")
     if piece:
         yield piece
 
@@ -41,7 +41,7 @@ def _names(piece: str) -> List[str]:
     """All six names of 'rack[0-1]n[01-03]', the last bracket running fastest."""
     match = re.match(r'([^\[\]]*)(?:\[([0-9,-]+)\](.*))?\Z', piece)
     if match is None:
-        raise ValueError(f"'{piece}' is no list of nodes")
+        raise ValueError(f"'{piece}' is not a list of nodes")
     head, ranges, rest = match.groups()
     if ranges is None:
         return [head]
