@@ -14,10 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
-from seatrial.job.sequence.provenance import ANSWER_S, library_of
-from seatrial.model.ask import ask
-from seatrial.site.spack_env import (
+from spack_faults import (
     another_mpi,
     built_without_mpi,
     core_fault,
@@ -27,6 +24,9 @@ from seatrial.site.spack_env import (
     not_locked,
     unable,
 )
+
+from seatrial.job.sequence.provenance import ANSWER_S, library_of
+from seatrial.model.ask import ask
 
 
 def faults(what: str, *arguments: str) -> list[str]:

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from spack_faults import EXTERNALS as EXTERNALS_OF_LOCK
+from spack_faults import faults_of_installation
 
 from local_site import login
 from seatrial.job.sequence.provenance import build_of, library_of
-from seatrial.site.spack_env import EXTERNALS as EXTERNALS_OF_LOCK
-from seatrial.site.spack_env import faults_of_installation
 
 pytestmark = pytest.mark.slow
 

@@ -53,7 +53,6 @@ from seatrial.site.load import load
 from seatrial.site.model import SETTINGS_FILE, PrecheckEntry, Site
 from seatrial.site.modules import Modules, modules_in
 from seatrial.site.profile import PROFILES
-from seatrial.site.spack_env import pinned
 from seatrial.workload.base import Kind
 from seatrial.workload.registry import KINDS
 from seatrial.workload.words import by_key, joined
@@ -264,9 +263,10 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
 def _not_pinned(site: Site, program: str, build: str) -> str:
     """A clause that the site's lock for this architecture has another installation of the program; or empty."""
     file = site.folder / 'spack' / platform.machine() / 'spack.lock'
-    version, hash_ = pinned(read_json(file), package_of(program)) if file.is_file() else ('', '')
-    pin = f'spack:{hash_}'
-    return f'{file} pins {version}, {build_words(pin)}' if hash_ and build != pin else ''
+    package, specs = package_of(program), read_json(file)['concrete_specs'] if file.is_file() else {}
+    pins = ((spec['version'], f'spack:{hash_}') for hash_, spec in specs.items() if spec['name'] == package)
+    version, pin = next(pins, ('', build))
+    return f'{file} pins {version}, {build_words(pin)}' if build != pin else ''
 
 
 def _file_system(site: Site, name: str, silence: str | None) -> Row:

@@ -5,8 +5,7 @@ import json
 
 import pytest
 import yaml
-
-from seatrial.site.spack_env import (
+from spack_faults import (
     another_mpi,
     asked,
     built_without_mpi,

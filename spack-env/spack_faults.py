@@ -86,12 +86,6 @@ def asked(environment: Mapping[str, Any]) -> list[Asked]:
     return programs
 
 
-def pinned(lock: Mapping[str, Any], package: str) -> tuple[str, str]:
-    """Version and hash of a program in a lock; both empty if it is not pinned."""
-    pins = ((spec['version'], hash_) for hash_, spec in lock['concrete_specs'].items() if spec['name'] == package)
-    return next(pins, ('', ''))
-
-
 def faults_of_lock(environment: Mapping[str, Any], lock: Mapping[str, Any], system: str = '') -> list[str]:
     """Sentences on where a lock differs from spack.yaml. system: the host's, as in 'debian12'"""
     specs = lock['concrete_specs']
