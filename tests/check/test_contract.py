@@ -288,7 +288,7 @@ def test_nodes_for_oneself_are_what_slurm_says_of_the_job(resolve):
 
     assert said('NO') == ''
     assert 'OverSubscribe=OK for its job, so other jobs may use its nodes; add --exclusive' in said('OK')
-    assert 'nothing of its job' in said('')
+    assert 'nothing about its job' in said('')
 
 
 def test_where_slurm_gives_no_nodes_nothing_shows_who_uses_them(resolve, monkeypatch):

@@ -208,7 +208,7 @@ class TestWhatItCannot:
         ('at', 'why'),
         [
             (point(MFWA.changed(interface='mpiio')), 'cannot do MPI-IO'),
-            (point(MFWA.changed(order='random')), 'cannot go through a file once in random order'),
+            (point(MFWA.changed(order='random')), 'cannot read each part of a file once in random order'),
             (point(SFSA, nodes=2), 'cannot share one file between 2 nodes without its service'),
             (point(SFWA, nodes=2), 'cannot share one file between 2 nodes without its service'),
             (point(MFWA.changed(direct=True), transfer_size=6 * KIB), 'cannot move 6144 bytes at a time'),

@@ -64,7 +64,7 @@ def test_a_record_that_is_lost_and_one_that_is_cut_are_no_failure_but_a_fact(mon
     monkeypatch.setattr(contention_task, 'os', Lying('write', write))
     (fact,), _ = alone(APPENDS)
     # What follows the one that was cut stands in its line.
-    assert (fact.holds, fact.seen.split(',')[0]) == (False, '3 of 300 records were lost or cut')
+    assert (fact.holds, fact.seen.split(',')[0]) == (False, '3 of 300 records were lost or truncated')
 
 
 def test_a_record_that_is_there_twice_is_found(monkeypatch):

@@ -126,15 +126,15 @@ def test_what_was_counted_belongs_to_its_action_and_what_was_not_is_no_zero():
 @pytest.mark.parametrize(
     ('stream', 'why'),
     [
-        ('', 'nobody carried'),
+        ('', 'no action'),
         (transcript(skew_s=-3.0), 'clocks'),
         (transcript(STEPS[:1]), 'undo of away was not'),
         (transcript(STEPS[1:]), 'start of away was not'),
         (transcript([STEPS[0], STEPS[1]._replace(why='exited with 1')]), 'undo of away failed: exited with 1'),
-        (transcript([STEPS[0]._replace(begun_s=17.0, ended_s=17.1), STEPS[1]]), 'start of away began 7.0 s after'),
-        (transcript([STEPS[0], STEPS[1]._replace(begun_s=12.0)]), 'undo of away began -8.0 s after'),
+        (transcript([STEPS[0]._replace(begun_s=17.0, ended_s=17.1), STEPS[1]]), 'start of away began 7.0 s late'),
+        (transcript([STEPS[0], STEPS[1]._replace(begun_s=12.0)]), 'undo of away began 8.0 s early'),
         (transcript([STEPS[0], STEPS[1]._replace(ended_s=62.0)]), 'no time to recover'),
-        (transcript(complete=False), 'not complete'),
+        (transcript(complete=False), 'incomplete'),
     ],
 )
 def test_actions_that_were_not_as_planned_are_no_measurement(stream, why):
