@@ -149,8 +149,8 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
         meant_s = max(planned.at_s + planned.for_s, start.ended_s)
         for what, late_s in ((START, start.begun_s - planned.at_s), (UNDO, undo.begun_s - meant_s)):
             if not -LATE_S <= late_s <= LATE_S:
-                when = f'{abs(late_s):.1f} s {"late" if late_s > 0 else "early"}'
-                raise EngineError('A1', f'the {what} of {planned.name} began {when}')
+                late = f'{late_s:.1f} s late' if late_s > 0 else f'{-late_s:.1f} s early'
+                raise EngineError('A1', f'the {what} of {planned.name} began {late}')
         count = steps.get((planned.name, COUNT, place), undo)  # which has nothing counted
         windows.append(Window(planned.name, start.begun_s, undo.ended_s, None, count.counted, count.why))
     if not transcript.complete:
