@@ -194,7 +194,7 @@ NOT_THE_RECORDS = f'results.json is not what the records come to by Seatrial {se
     ('name', 'old', 'new', 'words'),
     [
         *(
-            (CONTRACT_YAML, *edit, f'contract.yaml: criteria[0].{key}: asks for ')
+            (CONTRACT_YAML, *edit, f'contract.yaml: criteria[0].{key}: requires ')
             for key, edit in OF_CONTRACT.items()
         ),
         (CONTRACT_YAML, b'at_least: 100 MiB/s', b'at_least: 10 MiB/s', PROTOCOL),

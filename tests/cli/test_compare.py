@@ -171,7 +171,7 @@ def test_a_drift_over_the_sessions_is_seen_before_the_upgrade_is_blamed(compare,
     sides = '2026-10-01..2026-10-05', '2026-10-06..2026-10-10'
     assert json.loads(compare(*sides, '--json').out)['counts']['worse'] == worse
     text = ' '.join(compare(*sides).out.split())
-    assert ('Drift: scratch: data write changed from session to session' in text) == (not worse)
+    assert ('Drift: scratch: data write also changed from session to session' in text) == (not worse)
     assert ('them alternately: seatrial run --ab' in text) == (not worse)
 
 

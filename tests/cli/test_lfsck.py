@@ -100,8 +100,8 @@ WITHOUT = ALL[: ALL.index('obdfilter.lustre-OST0003')]
         (begun_again(ALL, 'namespace'), 0, 'layout is not judged: its scans are of an earlier run'),
         (INIT, 0, 'namespace is not judged: it has never run'),
         (QUERY + ALL + lustre_step('010').stdout, 0, ''),
-        (QUERY + WITHOUT, 13, 'lfsck_query counts 4 OSTs in layout, and 3 are here'),
-        (QUERY.replace('osts_failed: 0', 'osts_failed: 1', 1) + ALL, 13, 'by lfsck_query layout is failed on 1 of 5'),
+        (QUERY + WITHOUT, 13, 'lfsck_query counts 4 OSTs in layout, but the output of 3 is here'),
+        (QUERY.replace('osts_failed: 0', 'osts_failed: 1', 1) + ALL, 13, 'lfsck_query says that layout is failed on 1 of 5 OSTs'),
         (WITHOUT + lustre_step('010').stdout, 13, 'the output of lustre-OST0003, which lfs df lists, is missing'),
     ],
 )
