@@ -101,7 +101,7 @@ WITHOUT = ALL[: ALL.index('obdfilter.lustre-OST0003')]
         (INIT, 0, 'namespace is not judged: it has never run'),
         (QUERY + ALL + lustre_step('010').stdout, 0, ''),
         (QUERY + WITHOUT, 13, 'lfsck_query counts 4 OSTs in layout, but the output of 3 is here'),
-        (QUERY.replace('osts_failed: 0', 'osts_failed: 1', 1) + ALL, 13, 'layout is failed on 1 of 5'),
+        (QUERY.replace('osts_failed: 0', 'osts_failed: 1', 1) + ALL, 13, 'layout is failed on 1 of 5 OSTs'),
         (WITHOUT + lustre_step('010').stdout, 13, 'the output of lustre-OST0003, which lfs df lists, is missing'),
     ],
 )

@@ -112,7 +112,7 @@ def test_sides_with_other_histories_are_refused(site, tmp_path, command):
     for file in ('settings.py', 'trial.yaml'):
         (other / file).write_text((site.folder / file).read_text())
     answer = command('run', '--ab', f'a={site.folder}', f'b={other}')
-    assert answer.status == 64 and 'set the same state' in answer.err
+    assert answer.status == 64 and 'set the same state in both trial.yaml' in answer.err
 
 
 def test_rounds_that_were_measured_can_be_compared_again(site, sides, measured, command):
