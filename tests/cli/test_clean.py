@@ -47,6 +47,12 @@ for begun in (orphans.keep_heartbeat, orphans.become_leader):
 """
 
 
+@pytest.fixture(autouse=True)
+def no_wait_is_announced(monkeypatch):
+    """On a busy machine any command may take long enough for a line that says what it waits for."""
+    monkeypatch.setattr('seatrial.report.terminal.SILENT_S', 600.0)
+
+
 @pytest.fixture
 def target(site):
     target = site.folder / 'state' / 'trials'

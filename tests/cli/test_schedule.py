@@ -208,7 +208,7 @@ def test_people_are_warned_of_a_job_that_is_in_the_way_of_its_cases_or_of_the_ne
 ):
     submits.trial.write_text(f'{submits.trial.read_text()}schedule: {{nightly: {{{entry}}}}}\n')
     output = on_site('schedule').err
-    assert warning in output if warning else 'in vain' not in output
+    assert warning in output if warning else 'would never start' not in output
 
 
 def test_a_licence_that_the_cases_want_too_is_refused(on_site, submits, cluster):
