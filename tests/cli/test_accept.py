@@ -477,7 +477,7 @@ def test_a_session_that_cannot_run_or_was_asked_to_stop_ends_the_campaign_for_no
 def test_what_does_not_fit_into_the_time_is_named_and_not_begun(on_site, contract, measured):
     done = on_site('accept', '--milestone=M2', '--fit=1s')
     assert (done.status, measured.begun) == (13, [])
-    assert re.search(r'1\.2: 2 allocations later: one takes .*, and 1 s are left of --fit', done.out)
+    assert re.search(r'1\.2: 2 allocations later: one takes .*, but only 1 s of --fit is left', done.out)
     on_site('accept', '--milestone=M2', '--fit=12h')
     assert measured.begun == [('Writes', ('128KiB',), '')] * 2
 

@@ -173,7 +173,7 @@ def test_from_init_to_the_verified_bundle_each_of_four_criteria_is_decided_by_tw
     output, wanted = (tmp_path / 'accept.out').read_text(), {'1': 'PASS', '2': 'PASS', '3': 'PASS', '4': 'FAIL'}
     assert (verdicts(output), output.split()[-1]) == (wanted, '10'), output
     assert re.findall(r'^\S [A-Z]+ +\d +at .*?  (\d of \d)', output, re.MULTILINE) == ['2 of 2'] * 4, output
-    assert (tmp_path / 'plan.out').read_text().count('with 2 allocations decided from') == 4
+    assert (tmp_path / 'plan.out').read_text().count('with 2 allocations a figure above ') == 4
     shutil.rmtree(folder)
     argv = [SEATRIAL, 'verify', tmp_path / 'bundle.zip']
     proved = subprocess.run(argv, capture_output=True, text=True, timeout=600)

@@ -227,7 +227,7 @@ def _again(contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | 
     number = contract.criteria.index(entry)
     for keys, asked, done in pairs:
         if asked != done:
-            raise ValueError(_otherwise(number, keys, show(asked), show(done)))
+            raise ValueError(_otherwise(number, keys, asked, done))
     return AcceptanceTest(_criterion(contract.counts, entry), entry, procedure, type_)
 
 
@@ -241,16 +241,18 @@ def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
     asked = workload.asked
     for field, value in asked.items():
         if point.value(field) != value:
-            words = (show(_in_words(field, either)) for either in (point.changed(**asked), point))
+            words = (_in_words(field, either) for either in (point.changed(**asked), point))
             return _otherwise(number, ('workload', _key_of(field)), *words)
     budget_s, planned_s = procedure.trial.budget, plan.stopping.budget_s
     if budget_s not in (None, planned_s):
-        return _otherwise(number, ('conditions', 'budget'), show(budget_s), show(planned_s))
+        return _otherwise(number, ('conditions', 'budget'), budget_s, planned_s)
     return 'it belongs to another case' if plan.case != procedure.case else ''
 
 
-def _otherwise(number: int, keys: Sequence[str], asked: str, done: str) -> str:
-    return problem(CONTRACT_FILE, place(number, *keys), f'requires {asked}, but it was measured with {done}')
+def _otherwise(number: int, keys: Sequence[str], asked: Any, done: Any) -> str:
+    wanted, used = (duration(value) if isinstance(value, float) else show(value) for value in (asked, done))
+    how = 'without one' if done in ('', None) else f'with {used}'
+    return problem(CONTRACT_FILE, place(number, *keys), f'requires {wanted}, but it was measured {how}')
 
 
 def contract_session(session_id: str, site: Site, procedure: Procedure) -> Session:

@@ -176,7 +176,7 @@ def _measure(
                 wanted_s = expected_s(forecasts(site, [plan], [promised(tests, asked)]))
                 left_s = max(0.0, end_s - time.monotonic())
                 if wanted_s > left_s:
-                    why = f'one takes {duration(wanted_s)}, and {duration(left_s)} are left of --fit'
+                    why = f'one takes {duration(wanted_s)}, but only {duration(left_s)} of --fit is left'
                     screen.print(f'{ids}: {counted(needed - number, "allocation")} later: {why}', soft_wrap=True)
                     all_ran = False
                     break
