@@ -298,4 +298,4 @@ def test_a_page_of_the_nights_that_cannot_be_written_changes_no_exit_code(status
     night(datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc), 'FAIL')
     (state / 'reports').touch()
     done = status('--notify')
-    assert (done.status, 'the page of the nights was not written' in done.out) == (10, True)
+    assert (done.status, 'the page of the nights could not be written' in done.out) == (10, True)

@@ -61,5 +61,5 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
             try:
                 write_year(site, profile, None if system else watch, past)
             except OSError as error:
-                screen.print(f'the page of the nights was not written: {error.filename}: {error.strerror}')
+                screen.print(f'the page of the nights could not be written: {error.filename}: {error.strerror}')
     return EXIT_CODES[watch.verdict]

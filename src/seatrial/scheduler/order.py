@@ -117,7 +117,7 @@ def overlapping(site: Site, profile: str, plans: Sequence[TrialPlan]) -> list[st
         return []
     return [
         f'the budgets of the cases add up to {duration(_budgets_s(plans))}, but a run is due every '
-        f'{duration(between_s)}, so the next one waits; lower the budgets, or schedule fewer runs'
+        f'{duration(between_s)}, so the next one waits; lower the budgets of the trials, or name fewer days'
     ]
 
 

@@ -48,7 +48,7 @@ def open_session(
             raise click.UsageError(f"'{name}' is neither a check nor a family; {choice(name, sorted(known))}")
     existing = sorted({partition.split(':')[0] for partition in site.trial_file.partitions})
     if asked.system is not None and asked.system not in existing:
-        raise click.UsageError(f"'{asked.system}' is no system of trial.yaml; {choice(asked.system, existing)}")
+        raise click.UsageError(f"'{asked.system}' is not a system of trial.yaml; {choice(asked.system, existing)}")
     check_destructive(site, asked.destructive)
     raise_any([state_fault(site)])
     session_id = new_id()
