@@ -137,7 +137,7 @@ def test_a_layout_is_set_on_a_directory_and_proved_on_a_file(ceph_mount):
     assert CEPH.granted(str(directory / 'file'), layout).differs is None
     (ceph_mount / 'plain').write_bytes(b'x')
     differs = CEPH.granted(str(ceph_mount / 'plain'), layout).differs
-    assert differs is not None and differs.endswith(f'the file has {DEFAULT}')
+    assert differs is not None and differs.endswith(f'but has {DEFAULT}')
     assert 'stripe_count=2' in CEPH.state(str(directory))['default layout']
 
 

@@ -117,7 +117,7 @@ class OrangeFs(Mounted):
         strip = strip_of(_said('pvfs2-viewdist', '-f', file))
         if strip == _asked(layout):
             return Granted()
-        return Granted(differs=f'{layout.canonical} was asked for, and the file has S{binary(strip)}')
+        return Granted(differs=f'the file should have the layout {layout.canonical}, but has S{binary(strip)}')
 
 
 _KEYS: Dict[str, Callable[[Any], Any]] = {'stripe_size': stripe_size('a stripe size')}

@@ -73,7 +73,7 @@ def judge_metric(
         took_s, clock_s = getattr(blurred.metric(what.name), 'seconds', 0.0), blurred.clock_s
         verdict, why = (
             Verdict.MEASURED,
-            f'no figure: it took {took_s:.2g} s, timed with a resolution of {clock_s:g} s',
+            f'no figure: it took {took_s:.2g} s, too short for a clock with a resolution of {clock_s:g} s',
         )
     if not kind.moves_data:
         not_storage = not_storage or short_phase(valid, what.name) or ''

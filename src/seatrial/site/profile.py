@@ -50,7 +50,7 @@ class Profile:
 
 FIRST = Profile(
     'first',
-    'first look: one check of each of several families, in a minute; the profile smoke has all checks',
+    'first look: a few checks of data and metadata, in a minute; --profile smoke runs all checks',
     points=1,
     budget_s=5.0,
     effort=Effort(
