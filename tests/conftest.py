@@ -16,7 +16,17 @@ import hypothesis
 import pytest
 
 from fuse_lab import GLUSTER, open_to_all
-from site_fixtures import allocation, command, judged, leave_records, on_site, past, site  # noqa: F401
+from site_fixtures import (  # noqa: F401
+    allocation,
+    command,
+    everybodys,
+    judged,
+    leave_records,
+    on_site,
+    past,
+    second_user,
+    site,
+)
 from transcript import transcripts
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -1,7 +1,10 @@
 """The command line in this process, and small sites for it."""
 
+import os
 import shutil
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -149,6 +152,29 @@ def command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 def on_site(command: Callable[..., Said], site: SmallSite) -> Callable[..., Said]:
     """Run `seatrial COMMAND --site --checks ARGUMENTS` on the small site."""
     return lambda name, *arguments: command(name, f'--site={site.folder}', f'--checks={site.checks}', *arguments)
+
+
+@pytest.fixture
+def everybodys() -> Iterator[Path]:
+    """A directory like /var/tmp: all users may make files in it, and only their owners may rename them."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o1777)
+        yield Path(name)
+
+
+@pytest.fixture
+def second_user(everybodys: Path) -> Callable[..., int]:
+    """Run lines of shell there as the user nobody, who gives everybody all rights to what the lines make; returns
+    their exit code."""
+    if os.geteuid() != 0:
+        pytest.skip('only root can start processes of another user')
+
+    def run(lines: str, given: bytes = b'') -> int:
+        argv = ['sh', '-ec', f'umask 0\n{lines}']
+        nobody: dict[str, Any] = {'user': 65534, 'group': 65534, 'extra_groups': []}
+        return subprocess.run(argv, cwd=everybodys, input=given, stderr=subprocess.DEVNULL, **nobody).returncode
+
+    return run
 
 
 @pytest.fixture

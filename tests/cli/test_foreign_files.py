@@ -196,6 +196,19 @@ def test_a_file_that_is_none_is_not_waited_for(on_site, folder, make, file, stat
     assert (done.status, f'{path} is no regular file' in done.out + done.err) == (status, True)
 
 
+def test_what_a_second_user_has_written_is_refused_with_its_name(
+    bundle, command, on_site, everybodys, second_user, site
+):
+    written(bundle, {**contents(bundle), 'acceptance/protocol.json': DEEP.encode()})
+    assert second_user('cat > own.zip\nmkfifo pipe\nln -s /dev/zero zero', bundle.read_bytes()) == 0
+    done = command('verify', everybodys / 'own.zip')
+    assert (done.status, 'acceptance/protocol.json' in done.out) == (11, True)
+    for name in ('pipe', 'zero'):
+        for words in (('verify',), ('history', 'import', f'--site={site.folder}')):
+            done = command(*words, everybodys / name)
+            assert (done.status, str(everybodys / name) in done.out + done.err) == (64, True), (name, words)
+
+
 def test_a_bundle_that_is_a_pipe_is_not_waited_for(command, tmp_path):
     os.mkfifo(tmp_path / 'bundle.zip')
     done = command('verify', tmp_path / 'bundle.zip')

@@ -261,6 +261,7 @@ def test_settings_that_reframe_refuses_start_nothing(on_site, site, name):
 # A state directory that others may change
 
 SESSION = '20261121T020638-9f3a1c'
+REMEDY = 'name another directory, which Seatrial will make: state: '
 OF_STATE = (
     *('run', 'list', 'plan', 'report', 'verify', 'status', 'clean', 'clean --yes', 'trend', 'accept --judge'),
     *(
@@ -356,6 +357,40 @@ def test_doctor_shows_a_state_directory_that_others_may_change_as_missing(on_sit
     done = on_site('doctor')
     (line,) = (line for line in done.out.splitlines() if line.split()[2:3] == ['state'])
     assert (done.status, str(used / 'sessions') in line) == (64, True), line
+
+
+@pytest.fixture
+def made_first(site, everybodys, second_user):
+    """The state directory of the site, which a second user has made before its owner did."""
+    site.change('state: state\n', f'state: {everybodys}/state\n')
+    assert second_user('mkdir -p state/sessions state/locks state/history state/schedule') == 0
+    return everybodys / 'state'
+
+
+@pytest.mark.parametrize('words', OF_STATE)
+def test_one_that_a_second_user_has_made_first_is_used_by_no_command(ask, made_first, words):
+    before = sorted(made_first.rglob('*'))
+    done = ask(words)
+    assert (done.status, str(made_first) in done.err, REMEDY in done.err) == (64, True, True), done
+    assert sorted(made_first.rglob('*')) == before
+
+
+def test_a_runner_that_a_second_user_has_put_into_a_session_is_not_started(ask, made_first, second_user):
+    (made_first / 'sessions' / SESSION).mkdir()
+    program = 'open("../../../ran", "w")'
+    swap = f"cd state/sessions\nmv {SESSION} away\nmkdir {SESSION}\necho '{program}' > {SESSION}/runner.pyz"
+    assert second_user(swap) == 0
+    assert [ask(words).status for words in ('run', 'report', 'verify', 'clean --yes')] == [64] * 4
+    assert not (made_first.parent / 'ran').exists()
+
+
+def test_what_is_made_where_all_users_may_write_no_second_user_changes(ask, site, everybodys, second_user):
+    os.umask(0)
+    site.change('state: state\n', f'state: {everybodys}/state\n')
+    assert ask('annotate 2026-11-21 upgrade').status == 0
+    for line in ('mv state away', 'mv state/history away', 'touch state/history/x', 'mkdir state/sessions'):
+        assert second_user(line) != 0, line
+    assert ask('history list').status == 0
 
 
 def test_to_type_what_is_said_is_enough(ask, site, used):

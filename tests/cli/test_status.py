@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from datetime import datetime, timedelta, timezone
 
@@ -233,6 +234,19 @@ def test_it_can_notify_of_a_missed_run_from_another_host(status, night, in_force
     assert status('--notify').status == 13
     assert (tmp_path / 'told').exists()
     assert (state / 'metrics' / f'{TITLE}.prom').is_file()
+
+
+def test_no_name_steers_a_terminal_or_ends_a_line_in_the_file_for_monitoring(status, site, state):
+    site.trial.write_text(f'{site.trial.read_text()}notify: [/usr/bin/true]\n')
+    odd = 'Check\x1b[31m\nseatrial_last_verdict 1'
+    write(state / 'history', session(NOW), rows(NOW, 'PASS', {odd: ('PASS', {'write@1\x1b]0;x\x07\r': 'PASS'})}))
+    assert status('--notify').status == 0
+    text = (state / 'metrics' / f'{TITLE}.prom').read_bytes().decode()
+    assert r'Check\\x1b[31m\nseatrial_last_verdict 1' in text
+    assert [
+        line for line in text.split('\n') if line and not re.fullmatch(r'# .*|seatrial_\w+\{.*\} \S+', line)
+    ] == []
+    assert {character for character in text if not character.isprintable()} == {'\n'}
 
 
 def test_news_that_could_not_be_sent_is_on_the_screen(status, night, site, state):
