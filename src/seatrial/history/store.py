@@ -44,6 +44,7 @@ MAX_BYTES = 256 << 20  # of a file that is read whole: others may have written i
 MIN_ROW_BYTES, MANY_ROWS = 8, 100_000  # a figure of a launch takes 8 bytes; a few can stand for any number of rows
 AT_ONCE = 4  # sessions that are in memory together with all their columns
 TOGETHER = 8  # of which some columns are: to begin a reading costs more than to go through the rows
+SUMMED_TOGETHER = 32  # whose summaries are, which have one row for each metric and not for each launch
 SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)
 """The form of names that new_id makes; a name of another form in a file of others is never used as a file name."""
 
@@ -179,7 +180,7 @@ def one_by_one(
 def summaries(
     folder: Path, newest: int = 0, columns: Collection[str] = tuple(SUMMARY)
 ) -> Iterator[pl.DataFrame | Skipped]:
-    """The summaries of what `read` would read, TOGETHER files at a time. columns: only these, with 'session'"""
+    """The summaries of what `read` would read, a few files at a time. columns: only these, with 'session'"""
     columns = [name for name in SUMMARY if name in columns]
     # Without one of these columns several rows of a summary are one, whose mean only the launches give.
     summed = 'value' not in columns or set(OF_METRIC).issubset(columns)
@@ -200,7 +201,7 @@ def _several(
     """As `read`, a few sessions at a time. summed: their whole summaries instead, where all these files have one"""
     yield from (Skipped(file, ARCHIVE) for file in _parquets_in(folder) if _ARCHIVE.fullmatch(file.stem))
     files = [file for file in files_in(folder)[-newest:] if named is None or file.stem in named]
-    at_once = AT_ONCE if columns is None else TOGETHER
+    at_once = SUMMED_TOGETHER if summed else AT_ONCE if columns is None else TOGETHER
     for at in range(0, len(files), at_once):
         yield from _of_files(files[at : at + at_once], columns, summed)
 
@@ -238,20 +239,27 @@ def annotations(state: str | Path) -> tuple[list[Annotation], list[Skipped]]:
     return sorted(notes, key=lambda note: note.day), skipped
 
 
-def _of_files(files: Sequence[Path], columns: Sequence[str] | None, summed: bool) -> list[pl.DataFrame | Skipped]:
+def _of_files(files: Sequence[Path], columns: Sequence[str] | None, summed: bool) -> Iterator[pl.DataFrame | Skipped]:
     """The rows of files of sessions, read together unless one of them is faulty. columns, summed: as in `_several`"""
     whole = [content for content in map(content_of, files) if isinstance(content, bytes) and _SEAL in content]
     if summed:
         own = list(map(_summary_in, whole))
         if (rows := _together(files, own, _SUMMARY_SCHEMA, ADDED_TO, list(SUMMARY))) is not None:
-            return [rows]
-    versions = [version for version in ADDED_TO if whole and _columns_in(whole[0]) == _schema_of(version)]
+            yield rows
+        else:  # of launches there are many more rows: fewer files at once
+            for at in range(0, len(files), TOGETHER):
+                yield from _of_files(files[at : at + TOGETHER], columns, False)
+        return
+    there = _columns_in(whole[0]) if whole else None
+    versions = [version for version in ADDED_TO if there == _schema_of(version)]
     if versions:
         rows = _together(files, whole, _schema_of(versions[0]), versions, columns or list(COLUMNS))
         if rows is not None:
-            return [rows]
-    tables = [(file, table_in(file, columns)) for file in files]
-    return [Skipped(file, table) if isinstance(table, str) else table for file, table in tables]
+            yield rows
+            return
+    for file in files:
+        table = table_in(file, columns)
+        yield Skipped(file, table) if isinstance(table, str) else table
 
 
 def _together(

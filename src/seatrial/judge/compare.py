@@ -62,8 +62,11 @@ class Series:
     def logs(self) -> tuple[Mapping[str, float], ...]:
         """The logarithm of each session's mean on both sides, centred, and signed so that more is better."""
         sign = _sign(self)
+        log = math.log
         sides = [
-            {name: sign * math.log(_mean(values)) for name, values in it.items()} for it in (self.before, self.after)
+            # Of many sessions there is one value each, and no call for its mean.
+            {name: sign * log(values[0] if len(values) == 1 else _mean(values)) for name, values in it.items()}
+            for it in (self.before, self.after)
         ]
         centre = fmean(_mean(side.values()) for side in sides)
         return tuple({name: value - centre for name, value in side.items()} for side in sides)
@@ -167,6 +170,10 @@ def _of_sessions(logs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
     """The mean of these metrics in each session that has at least one of them."""
     if len(logs) == 1:
         return logs[0]
+    names = list(logs[0])
+    if all(list(of_metric) == names for of_metric in logs):  # as nearly always: no list for each session is built
+        levels = zip(*(of_metric.values() for of_metric in logs), strict=True)
+        return {name: _mean(values) for name, values in zip(names, levels, strict=True)}
     by_session = by_key(pair for of_metric in logs for pair in of_metric.items())
     return {name: _mean(values) for name, values in by_session.items()}
 

@@ -40,7 +40,9 @@ def show_comparison(compared: BeforeAfter, screen: Console) -> None:
     )[:FAMILIES_SHOWN]
     taken = rows_of([*sides, heading, *differing, *beside, *notice, *last]) + 1 + len(families)
     changed = [row for row in compared.metrics if row.change.verdict != SAME]
-    lines = cut([_metric(row, compared.units) for row in changed], max(SHOWN, LINES - 1 - taken), REST)
+    room = max(SHOWN, LINES - 1 - taken)
+    words = [_metric(row, compared.units) for row in changed[: room + 1]]  # only those for which there may be room
+    lines = cut([*words, *[''] * (len(changed) - len(words))], room, REST)
     for side in sides:
         screen.print(side, soft_wrap=True)
     screen.print(Text(heading, 'yellow' if differing else ''))

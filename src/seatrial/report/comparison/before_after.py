@@ -256,10 +256,11 @@ def _series(
         whys = [why for metric in (one, other) if metric for why in metric.without]
         why = _uncomparable(one, other)
         if not why and one and other:
-            before_it, after_it = (
-                {rounds[session] if rounds else session: values for session, values in metric.sessions.items()}
-                for metric in (one, other)
-            )
+            before_it, after_it = one.sessions, other.sessions
+            if rounds is not None:
+                before_it, after_it = (
+                    {rounds[session]: values for session, values in it.items()} for it in (before_it, after_it)
+                )
             if rounds is not None and not before_it.keys() & after_it.keys():
                 why = 'no round has valid figures from both sides'
             else:
@@ -341,6 +342,7 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
     )
     for row in table.iter_rows(named=True):
         values = [list(chain.from_iterable(parts)) for parts in row['value'] or ()]
+        values = values or list(zip(row['mean'], strict=True))  # each mean as a tuple of one
         yield (
             (Case(*(row[name] for name in CASE)).name, row['metric']),
             _Metric(
@@ -350,7 +352,7 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
                 better=row['better'] or HIGHER,
                 steers=row['steers'] is not False,
                 caches=frozenset(row['cache']),
-                sessions=dict(zip(row['session'], values or ((mean,) for mean in row['mean']), strict=True)),
+                sessions=dict(zip(row['session'], values, strict=True)),
                 least=row['least'],
                 without=row['without'],
             ),
@@ -370,4 +372,5 @@ def family_of(row: Mapping[str, Any]) -> str:
 
 
 def _mean(sessions: Mapping[str, Sequence[float]]) -> float:
-    return fmean(values[0] if len(values) == 1 else math.fsum(values) / len(values) for values in sessions.values())
+    # A list: fmean counts what comes from a generator one by one.
+    return fmean([values[0] if len(values) == 1 else math.fsum(values) / len(values) for values in sessions.values()])
