@@ -98,15 +98,21 @@ class Nights:
 
 def gathered(summaries: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]], pl.DataFrame]) -> Nights:
     """The history from summaries of sessions, of one or several at a time."""
+    # Rows of a session follow each other.
+    begins = pl.col('session').ne_missing(pl.col('session').shift())
     parts = [
-        (rows.group_by('session').agg(pl.col('session_started', 'session_verdict').first()), *_means(rows))
+        (rows.select('session', 'session_started', 'session_verdict').filter(begins), *_means(rows))
         for rows in chain([pl.DataFrame(schema=SUMMARY)], summaries)
     ]
     # As one piece each: a filter would go through a piece for each session.
     began, means, kinds = (pl.concat(tables, rechunk=True) for tables in zip(*parts, strict=True))
     families = {row.pop('of_kind'): family_of(row) for row in kinds.unique().iter_rows(named=True)}
     family = pl.col('of_kind').replace_strict(families, return_dtype=pl.Enum(FAMILIES))
-    return Nights(began.sort('session'), means.with_columns(family=family).drop('of_kind'), rows_of)
+    return Nights(
+        began.unique('session', keep='first').sort('session'),
+        means.with_columns(family=family).drop('of_kind'),
+        rows_of,
+    )
 
 
 def trend(
@@ -184,7 +190,7 @@ def _means(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         key=pl.struct(*OF_METRIC[:-1], pl.col('cache').fill_null(''), 'unit', 'better').hash(),
         good=sign * pl.col('value').log(),
     )
-    return means, counted.unique(_KIND).select(*_KIND, of_kind)
+    return means, counted.select(_KIND).with_columns(means['of_kind']).unique('of_kind')
 
 
 def _levels(means: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]]:
