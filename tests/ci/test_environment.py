@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -88,11 +89,14 @@ def test_a_run_of_all_brings_the_packages_and_has_each_lab_up_and_down_for_its_o
 
 # ci/quickstart --offline
 
+PYDARSHAN = 'darshan-3.5.0-cp{0}{1}-cp{0}{1}-manylinux_2_17'.format(*sys.version_info)
+
 
 @pytest.fixture
 def tree(repository, tmp_path):
     """A clone with nothing in it but what quickstart reads before it installs anything."""
-    for name in ('ci/quickstart', 'ci/environment', 'ci/requirements.txt', 'pyproject.toml'):
+    locks = (f'ci/{name}' for name in LOCKS)
+    for name in ('ci/quickstart', 'ci/environment', *locks, 'pyproject.toml'):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(repository / name, tmp_path / name)
     return tmp_path
@@ -118,6 +122,30 @@ def test_a_python_that_the_wheelhouse_is_not_for_is_named(tree):
     assert f'is not among the versions in {tree}/wheelhouse/README' in done.stderr
 
 
+@pytest.mark.parametrize(
+    ('there', 'lock'),
+    [
+        ('', 'requirements.txt'),
+        (f'wheelhouse/{PYDARSHAN}_{platform.machine()}.whl', 'requirements-darshan.txt'),
+        (f'wheelhouse/{PYDARSHAN}_vax.whl', 'requirements.txt'),
+        ('.venv/seatrial-installed', 'requirements-darshan.txt'),
+    ],
+    ids=['without PyDarshan', 'with it', 'with that of another machine', 'an environment that had it'],
+)
+def test_pydarshan_comes_from_a_wheelhouse_that_has_it_and_stays(tree, tmp_path, monkeypatch, there, lock):
+    """With a python3 that makes no environment, so that quickstart ends where it names the lock that it wants."""
+    for folder in ('wheelhouse', '.venv', 'bin'):
+        (tree / folder).mkdir()
+    (tree / 'wheelhouse' / 'README').write_text(f'For Python {sys.version_info[0]}.{sys.version_info[1]}.\n')
+    (tree / (there or 'none')).write_text('darshan 4711 42 /home\n')
+    python = tmp_path / 'bin' / 'python3'
+    python.write_text(f'#!/bin/sh\n[ "$2" = venv ] || exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setenv('PATH', f'{python.parent}:{os.environ["PATH"]}')
+    done = quickstart(tree, '--offline')
+    assert done.returncode == 70 and f'could not install what ci/{lock} names' in done.stderr, done.stderr
+
+
 def test_a_package_with_another_hash_than_the_committed_one_is_not_installed(tree):
     lock = tree / 'ci' / 'requirements.txt'
     lock.write_text('annotated-types==0.8.0 --hash=sha256:' + '0' * 64 + '\n')
@@ -138,7 +166,9 @@ def test_an_archive_installs_and_measures_without_a_network(repository, tmp_path
     if subprocess.run([*alone, 'true'], capture_output=True).returncode:
         pytest.skip('a network namespace with its loopback is not permitted here')
     archive = tmp_path / 'offline.tar'
-    made = subprocess.run([repository / 'ci/bundle', archive], capture_output=True, text=True, timeout=1800)
+    made = subprocess.run(
+        [repository / 'ci/bundle', '--darshan', archive], capture_output=True, text=True, timeout=1800
+    )
     if made.returncode and 'Could not fetch' in made.stderr:
         pytest.skip('PyPI cannot be reached')
     assert made.returncode == 0, made.stderr
@@ -149,12 +179,13 @@ def test_an_archive_installs_and_measures_without_a_network(repository, tmp_path
     done = subprocess.run([*alone, *argv], capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr
     assert '= MEASURED' in done.stdout and sys.version_info >= (3, 10)
+    subprocess.run([home / '.venv/bin/python', '-c', 'import darshan'], check=True, timeout=60)
 
 
 # The locks that ci/lock writes
 
 
-LOCKS = {'requirements.txt': (), 'requirements-dev.txt': ('dev',)}
+LOCKS = {'requirements.txt': (), 'requirements-darshan.txt': ('darshan',), 'requirements-dev.txt': ('dev',)}
 FOR_THE_TREE = ('hatchling', 'editables')
 PYTHONS = ('3.10', '3.11', '3.12', '3.13')
 MACHINES = ('x86_64', 'aarch64')
@@ -206,14 +237,17 @@ def test_a_lock_has_what_pyproject_asks_for(repository, wanted, name, python, ma
 
 
 @pytest.mark.parametrize('python', PYTHONS)
+@pytest.mark.parametrize(
+    ('name', 'machine'), [('requirements.txt', 'aarch64'), ('requirements-darshan.txt', 'x86_64')]
+)
 def test_what_a_bundle_fetches_for_another_python_has_no_marker_that_this_one_would_evaluate(
-    repository, wanted, python
+    repository, wanted, name, machine, python
 ):
     (program,) = re.findall(r"^THERE='$(.*?)^'$", (repository / 'ci' / 'bundle').read_text(), re.M | re.S)
-    argv = [sys.executable, '-c', program, python, 'aarch64', repository / 'ci' / 'requirements.txt']
+    argv = [sys.executable, '-c', program, python, machine, repository / 'ci' / name]
     fetched = read(subprocess.run(argv, capture_output=True, check=True, text=True).stdout)
     assert {marker for _, _, marker in fetched} == {''}
-    assert lacking(fetched, [*wanted(()), 'rpds-py'], python, 'aarch64') == []
+    assert lacking(fetched, [*wanted(LOCKS[name]), 'rpds-py'], python, machine) == []
 
 
 def test_what_is_added_and_not_locked_is_seen(repository, wanted):
@@ -222,9 +256,10 @@ def test_what_is_added_and_not_locked_is_seen(repository, wanted):
     assert lacking(lock, more, '3.11', 'x86_64') == ['rich>=999', 'nonesuch']
 
 
-def test_the_two_locks_have_the_same_versions(repository):
-    one, both = (set(LINE.findall((repository / 'ci' / name).read_text())) for name in LOCKS)
-    assert one <= both
+def test_all_locks_have_the_same_versions(repository):
+    one, darshan, dev = (set(LINE.findall((repository / 'ci' / name).read_text())) for name in LOCKS)
+    assert one <= darshan and one <= dev
+    assert {line[:2] for line in darshan} <= {line[:2] for line in dev}  # which has PyDarshan's for x86_64 alone
 
 
 # The wheel, installed into an empty environment away from the checkout

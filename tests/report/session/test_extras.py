@@ -1,4 +1,5 @@
-"""Tables that only some cases have: groups of nodes, what was filled in, the drill-down, what was issued."""
+"""Tables that only some cases have: groups of nodes, what was filled in, the drill-down, what was issued; and
+commands.txt."""
 
 import re
 
@@ -11,7 +12,8 @@ from seatrial.model.metric import Histogram
 from seatrial.model.plan import NodeGroup
 from seatrial.model.point import Point
 from seatrial.model.record import Drill, DrillGroup
-from seatrial.model.units import MIB
+from seatrial.model.units import BINARY, MIB
+from seatrial.report.session.commands import commands
 from seatrial.report.session.page import page
 
 NAMES = tuple(f'ost{n:04d}' for n in range(4))
@@ -125,3 +127,14 @@ def test_what_was_issued_stands_beside_what_was_meant_with_every_difference(make
     lost = DarshanLaunch('write', Point('access', ('write',)), None, 'no log <was> left')
     assert rows_of(issued(make, lost), 'What was issued') == ['write@32MiB no Darshan log: no log &lt;was&gt; left']
     assert rows_of(issued(make), 'What was issued') is None
+
+
+def test_commands_have_each_point_with_its_launches_as_they_ran_and_what_they_gave(make):
+    session = make.varied()
+    case = session.cases[0]
+    launch = case.launches['32KiB'][0]
+    lines = commands(session.cases, BINARY).splitlines()
+    assert lines[0] == f'#### {case.plan.case.name}: bytes per transfer: 32 KiB'
+    assert lines[1].startswith(f'# {launch.launch}; it gave ')
+    assert lines[2:6] == [f'cd {launch.directory}', 'export LC_ALL=C', *launch.command, '']
+    assert sum(line.startswith('#### ') for line in lines) == sum(len(one.launches) for one in session.cases)
