@@ -199,11 +199,30 @@ def programs(tmp_path, monkeypatch):
     return put
 
 
-def test_of_what_a_failing_program_says_the_error_is_quoted_and_not_the_warning_before_it(site):
-    made = site(engine='elbencho', text=FAILING.replace('VERSION', 'elbencho\n * Version: 3.0-37'))
+REFUSED_BY_SRUN = """srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)
+srun: lua: welcome to the cluster
+srun: error: Task launch for StepId=7.1 failed on node n2: Job credential expired
+srun: error: Application launch failed: Job credential expired
+srun: Job step aborted: Waiting up to 32 seconds for job step to finish."""
+
+
+@pytest.mark.parametrize(
+    ('text', 'cause'),
+    [
+        (FAILING, CAUSE),
+        (
+            f"#!/bin/sh\n[ $1 = --version ] && echo 'VERSION' && exit\necho '{REFUSED_BY_SRUN}' >&2; exit 1\n",
+            'credential',
+        ),
+    ],
+    ids=['its warnings come first', 'srun refuses, and retries first'],
+)
+def test_of_what_a_failing_program_says_the_error_is_quoted_and_not_the_warning_before_it(site, text, cause):
+    made = site(engine='elbencho', text=text.replace('VERSION', 'elbencho\n * Version: 3.0-37'))
     made.run('--profile=nightly')
     (why, *_) = made.cases['Reads']['reasons']
-    assert f"exited with 1: '{CAUSE}" in why
+    quoted = why.partition("exited with 1: '")[2]
+    assert cause in quoted and 'retrying' not in quoted, why
 
 
 @pytest.mark.needs('mpiexec')
