@@ -64,6 +64,14 @@ partitions:
 trials:
   - {{checks: ['*'], partitions: [lab:compute], file_systems: [scratch], nodes: [{nodes}], bytes_per_task: 1MiB}}
 """
+SHORT_LIMITS = """
+import seatrial.check.base as base
+import seatrial.scheduler.job_end as job_end
+
+base.job_limit_s = lambda plan: 60.0
+job_end.GRACE_S = -57.0
+"""
+"""For settings.py, which ReFrame executes: a job that has not ended 3 s after its queue_limit is overdue."""
 LAUNCH_LIMIT = """
 import sys
 import seatrial.check.planning as planning

@@ -10,8 +10,8 @@ import pytest
 from local_site import LocalSite, trial, writes
 from lustre_stand import NODE as LUSTRE_NODE
 from lustre_stand import OPTIONS, standing
-from slurm_lab import LAUNCH_LIMIT
-from transcript import lustre_step
+from slurm_lab import LAUNCH_LIMIT, SHORT_LIMITS
+from transcript import lustre_step, transcripts
 
 CHECK = """
 import reframe
@@ -199,11 +199,30 @@ def programs(tmp_path, monkeypatch):
     return put
 
 
-def test_of_what_a_failing_program_says_the_error_is_quoted_and_not_the_warning_before_it(site):
-    made = site(engine='elbencho', text=FAILING.replace('VERSION', 'elbencho\n * Version: 3.0-37'))
+REFUSED_BY_SRUN = """srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)
+srun: lua: welcome to the cluster
+srun: error: Task launch for StepId=7.1 failed on node n2: Job credential expired
+srun: error: Application launch failed: Job credential expired
+srun: Job step aborted: Waiting up to 32 seconds for job step to finish."""
+
+
+@pytest.mark.parametrize(
+    ('text', 'cause'),
+    [
+        (FAILING, CAUSE),
+        (
+            f"#!/bin/sh\n[ $1 = --version ] && echo 'VERSION' && exit\necho '{REFUSED_BY_SRUN}' >&2; exit 1\n",
+            'credential',
+        ),
+    ],
+    ids=['its warnings come first', 'srun refuses, and retries first'],
+)
+def test_of_what_a_failing_program_says_the_error_is_quoted_and_not_the_warning_before_it(site, text, cause):
+    made = site(engine='elbencho', text=text.replace('VERSION', 'elbencho\n * Version: 3.0-37'))
     made.run('--profile=nightly')
     (why, *_) = made.cases['Reads']['reasons']
-    assert f"exited with 1: '{CAUSE}" in why
+    quoted = why.partition("exited with 1: '")[2]
+    assert cause in quoted and 'retrying' not in quoted, why
 
 
 @pytest.mark.needs('mpiexec')
@@ -248,6 +267,59 @@ def test_a_good_run_of_fio_that_counts_errors_or_short_writes_is_none(site, make
     seen = {name: (case['verdict'], case['reasons'][0]) for name, case in made.cases.items()}
     assert seen['Counted'][0] == 'FAIL' and 'Input/output error' in seen['Counted'][1], seen
     assert seen['Cut'][0] != 'PASS' and 'a transfer was cut short by the storage' in seen['Cut'][1], seen
+
+
+HELD = {
+    'CONFIGURING': 'its nodes are being made ready',
+    'POWER_UP_NODE': 'its nodes are being powered up',
+    'REQUEUE_HOLD': 'held after it was requeued',
+    'RESV_DEL_HOLD': 'held, as its reservation was deleted',
+    'SPECIAL_EXIT': 'held after it ended with an exit code that asks for it',
+    'STAGE_OUT': 'it has ended, and its burst buffer is being written back',
+    'SIGNALING': 'a signal is being sent to it',
+    'STOPPED': 'it was stopped by a signal and keeps its nodes',
+    'RESIZING': 'it still runs, and gets another number of nodes',
+}
+SLURM = {
+    'sbatch': """#!/bin/sh
+cd FOLDER
+for state in STATES; do mkdir $state 2>/dev/null && break; done
+echo "Submitted batch job $(ls -d [A-Z]* | wc -l)"
+echo $state > $(ls -d [A-Z]* | wc -l)
+""",
+    'squeue': """#!/bin/sh
+cd FOLDER
+for job in [0-9]*; do [ ! -f "$job" ] || echo "$job|$(cat $job)||None"; done
+""",
+    'scontrol': """#!/bin/sh
+[ "$1 $2" = 'show job' ] || exit 1
+sed "s/JobState=COMPLETED/JobState=$(cat FOLDER/$3 FOLDER/gone/$3 2>/dev/null)/" FOLDER/genuine
+""",
+    'scancel': """#!/bin/sh
+cd FOLDER
+for job; do [ ! -f "$job" ] || mv "$job" gone; done
+""",
+    'sacct': "#!/bin/sh\necho 'Slurm accounting storage is disabled' >&2\nexit 1\n",
+}
+"""Programs whose jobs never begin, or never end: each of them is in another state."""
+
+
+def test_every_state_between_those_of_waiting_and_running_is_understood(site, programs, tmp_path):
+    folder = tmp_path / 'jobs'
+    (folder / 'gone').mkdir(parents=True)
+    (folder / 'genuine').write_text(transcripts('slurm')['good_and_bad_ends']['completed-end-scontrol.out'])
+    texts = {
+        name: text.replace('FOLDER', str(folder)).replace('STATES', ' '.join(HELD)) for name, text in SLURM.items()
+    }
+    programs(**texts)
+    made = site('launcher: local', 'launcher: local, queue_limit: 5s')
+    (made.checks / 'access' / 'reads.py').write_text(writes(*(f'Job{number}' for number in range(len(HELD)))))
+    settings = made.folder / 'settings.py'
+    text = settings.read_text().replace("'scheduler': 'local'", "'scheduler': 'squeue'")
+    settings.write_text(SHORT_LIMITS + text.replace("'max_jobs': 1", "'max_jobs': 100"))
+    done = made.run('--profile=smoke')
+    reasons = ' '.join(case['reasons'][0] for case in made.cases.values())
+    assert [state for state, words in HELD.items() if words not in reasons] == [], (done, reasons)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from slurm_lab import WAIT_S, order, wait_for
+from slurm_lab import SHORT_LIMITS, WAIT_S, order, wait_for
 
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')
 
@@ -15,15 +15,6 @@ INCOMPLETE = 13
 
 URGENT = ('sbatch', '--parsable', '--qos=urgent', '--nodes=2', '--wrap=sleep 600', '--output=/dev/null')
 """A job that preempts all others."""
-
-SHORT_LIMITS = """
-import seatrial.check.base as base
-import seatrial.scheduler.job_end as job_end
-
-base.job_limit_s = lambda plan: 60.0
-job_end.GRACE_S = -57.0
-"""
-"""For settings.py, which ReFrame executes: a job that has not ended 3 s after its queue_limit is overdue."""
 
 
 @pytest.fixture
