@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from nights import DEAD, DUE, WHERE, figures, plain, session, wait_until_opened, year
+from nights import DEAD, DUE, WHERE, figures, plain, rows, session, wait_until_opened, year
 from seatrial.history.store import Annotation, annotate, write
 from seatrial.nights import notify
 from seatrial.nights.past import Past, write_year
@@ -21,6 +21,7 @@ from seatrial.nights.standing import watch_of
 from seatrial.report.nights.nights import DONE, MISSED, DueRun, nights
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.nights.trend import Nights, gathered, trend
+from seatrial.report.terminal import rows_of
 from seatrial.scheduler.series import alone
 from seatrial.site.calendar import DAYS
 from seatrial.site.load import load
@@ -122,6 +123,14 @@ def test_without_news_the_command_is_not_run(tell, night, command, tmp_path):
     night('PASS')
     assert tell() == ''
     assert not (tmp_path / 'ran').exists()
+
+
+def test_however_much_fails_a_night_adds_two_rows_to_the_terminal_of_its_session(site, tell):
+    checks = {f'Check{number}': ('FAIL', {'write@1': 'FAIL'}) for number in range(40)}
+    write(site.folder / 'state' / 'history', session(FIRST), rows(FIRST, 'FAIL', checks, why='because ' * 30))
+    lines = tell().splitlines()
+    assert '40 new FAIL' in lines[0]
+    assert rows_of(lines) <= 2
 
 
 def test_the_same_is_not_sent_twice(tell, night, command, tmp_path):

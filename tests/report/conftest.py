@@ -1,17 +1,25 @@
 """Evidence of made-up sessions, judged by the real judge, from which the tests of the report depart."""
 
+import tarfile
+import zipfile
+from dataclasses import replace
 from datetime import datetime, timezone
 from itertools import accumulate
+from pathlib import Path
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 import builders
 from builders import MFWA, SIZE
+from nights import figures, nights_in
+from seatrial.acceptance.campaign import protocol_again
+from seatrial.check.session import not_applicable_of
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import CurveRatio, FallsWith, GuaranteeHolds, Insensitive, PointRatio
 from seatrial.judge.references import Reference
-from seatrial.judge.session import judge_session
+from seatrial.judge.session import judge_cases, judge_session
 from seatrial.judge.verdict import Criteria
 from seatrial.model.layout import Layout
 from seatrial.model.metric import Fact
@@ -20,8 +28,17 @@ from seatrial.model.point import Allocation
 from seatrial.model.record import End, Finding, Records, Removal
 from seatrial.model.telemetry import READ, WRITTEN, Look, Telemetry, Watch
 from seatrial.model.units import GIB, KIB, MIB
+from seatrial.report.acceptance.protocol import protocol
+from seatrial.report.comparison.before_after import comparison, comparison_page
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
+from seatrial.report.nights.nights import nights
+from seatrial.report.nights.notification import TrialWatch
+from seatrial.report.nights.page import year_page
+from seatrial.report.nights.trend import trend
+from seatrial.report.session.page import page
 from seatrial.rules.case import measured
+from seatrial.session.evidence import evidence_in, read_case
+from seatrial.site.profile import PROFILES
 from seatrial.workload.access import data_access
 from seatrial.workload.listing import listing, pause_of
 from seatrial.workload.operations import posix_operations
@@ -30,6 +47,7 @@ from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand, powers_of_two
 from seatrial.workload.tree import metadata_tree
 
+REPOSITORY = Path(__file__).resolve().parents[2]
 RECORDS = '/state/sessions/s/cases/c'
 DATA = '/scratch/trials/seatrial-s-1/data'
 BEGAN = 1795230454.0
@@ -451,3 +469,71 @@ def make():
         counted=counted,
         timed=timed,
     )
+
+
+def recorded(folder, profile):
+    """The evidence of a session that was measured in a virtual machine, unpacked into the folder."""
+    with tarfile.open(REPOSITORY / 'tests' / 'transcripts' / 'seatrial' / f'{profile}-session.tar.xz') as archive:
+        archive.extractall(folder, filter='data')
+    cases = [read_case(file)[:2] for file in sorted(folder.glob('cases/*/plan.json'))]
+    checks = builders.all_checks()
+    criteria = {plan.case: Criteria(tuple(checks[plan.case.check].expectations)) for plan, _ in cases}
+    result = judge_session(folder.name, profile, judge_cases(cases, criteria), criteria, [])
+    label = PROFILES[profile].label
+    return evidence_in(folder, cases, result, site='local', label=label, not_applicable=not_applicable_of(folder))
+
+
+@pytest.fixture(scope='session')
+def smoke(tmp_path_factory):
+    """A smoke test of 30 cases."""
+    return recorded(tmp_path_factory.mktemp('sessions') / '20261128T071623-a45262', 'smoke')
+
+
+@pytest.fixture(scope='session')
+def first(tmp_path_factory):
+    """The session of ci/quickstart: the first look, with fio."""
+    return recorded(tmp_path_factory.mktemp('sessions') / '20261128T200008-60fd5c', 'first')
+
+
+@pytest.fixture(scope='session')
+def forty(make):
+    """40 cases that miss their references."""
+    case = next(case for case in make.varied().cases if case.result.verdict.value == 'FAIL')
+    named = [f'SharedFileStridedTasks{number}' for number in range(40)]
+    plans = [case.plan._replace(case=case.plan.case._replace(check=name)) for name in named]
+    return session_of(*(replace(case, plan=plan, result=replace(case.result, case=plan.case)) for plan in plans))
+
+
+def of_forty(day):
+    """A night with a case for each of 40 checks, which have failed since the fourth."""
+    rate, verdict = (100e6, 'MEASURED') if day < 3 else (80e6, 'FAIL')
+    began = datetime(2026, 10, 1 + day, 2, tzinfo=timezone.utc)
+    why = 'it is 20 % less than its reference of 100 MB/s'
+    return pl.concat(
+        figures(began, {'write@1MiB': [rate, rate * 1.01]}, verdict, check=f'Check{number}', metric_why=why)
+        for number in range(40)
+    )
+
+
+@pytest.fixture(scope='session')
+def pages(make, first, smoke, forty, tmp_path_factory):
+    """By what they are of, the pages that people open: of sessions, an acceptance, a comparison and the nights."""
+    sample = tmp_path_factory.mktemp('sample')
+    with zipfile.ZipFile(REPOSITORY / 'reports' / 'sample.zip') as bundle:
+        bundle.extractall(sample)
+    acceptance, _ = protocol_again(sample / 'site', sample, read_case)
+    before, after = (pl.concat(map(of_forty, days)) for days in (range(3), range(3, 6)))
+    both = pl.concat([before, after])
+    history = nights_in(both)
+    past = nights([both], 'site', 'nightly')
+    watch = TrialWatch('site', 'nightly', datetime(2026, 10, 7, tzinfo=timezone.utc), past)
+    return {
+        'first': page(first),
+        'smoke': page(smoke),
+        '40 FAIL': page(forty),
+        'INVALID and INCOMPLETE': page(make.varied()),
+        'bundle': (sample / 'index.html').read_text(),
+        'protocol': protocol(acceptance),
+        'comparison': comparison_page(comparison(before, after), 'site'),
+        'nights': year_page(watch, history, trend(history, 1.0, 0.05)),
+    }

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import zlib
+from html import escape
 from types import SimpleNamespace
 
 import pytest
@@ -45,6 +46,18 @@ const look = () => {
 };
 addEventListener('load', look);
 addEventListener('resize', look);  // a window is first 500 px wide, then what was asked for
+</script>"""
+
+
+SCROLLS = """<script>
+addEventListener('load', () => {
+  const seen = {};
+  for (const frame of document.querySelectorAll('iframe')) {
+    frame.contentDocument.querySelectorAll('details').forEach(each => each.open = true);
+    seen[frame.name] = frame.contentDocument.documentElement.scrollWidth;
+  }
+  console.log('SEEN' + JSON.stringify(seen) + 'SEEN');
+});
 </script>"""
 
 
@@ -168,6 +181,17 @@ def test_nothing_overlaps_and_the_page_does_not_scroll_sideways(browse, session,
     result = looked_at(browse, html, width)
     measured = [case for case in session.cases if any(metric.summary for metric in case.result.metrics)]
     assert result['drawings'] == sum(not case.result.facts for case in measured)
+
+
+def test_no_page_that_people_open_scrolls_sideways(browse, pages):
+    widths = {f'{name} {width}': width for name in pages for width in (420, 1280)}
+    frames = [
+        f'<iframe name="{name} {width}" width="{width}" srcdoc="{escape(html)}"></iframe>'
+        for name, html in pages.items()
+        for width in (420, 1280)
+    ]
+    console = browse(f'<!doctype html>{"".join(frames)}{SCROLLS}').console
+    assert json.loads(console[-1].split('SEEN')[1]) == widths
 
 
 @pytest.mark.parametrize(('width', 'seconds'), [(360, 900), (1400, 30)])
