@@ -14,7 +14,7 @@ from seatrial.judge.statistics import (
     verdict_interval,
 )
 from seatrial.judge.verdict import OF_EFFECT, MetricResult, Verdict
-from seatrial.model.metric import MetricType
+from seatrial.model.metric import LONG_S, QUANTA, MetricType
 from seatrial.model.plan import NodeGroup, StoppingRule, TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Finding, Records, Sample
@@ -71,9 +71,10 @@ def judge_metric(
         verdict, why = Verdict.INVALID, f'A2: {finding("A2", censored[0].figure).sentence}'
     if blurred and verdict in (Verdict.MEASURED, Verdict.INCONCLUSIVE):
         took_s, clock_s = getattr(blurred.metric(what.name), 'seconds', 0.0), blurred.clock_s
+        needed_s = min(LONG_S, QUANTA * clock_s)
         verdict, why = (
             Verdict.MEASURED,
-            f'no figure: it took {took_s:.2g} s, too short for a clock with a resolution of {clock_s:g} s',
+            f'no figure: it took {took_s:.2g} s; a clock with a resolution of {clock_s:g} s needs {needed_s:g} s',
         )
     if not kind.moves_data:
         not_storage = not_storage or short_phase(valid, what.name) or ''
