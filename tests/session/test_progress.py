@@ -4,6 +4,7 @@ import builtins
 import io
 import json
 import os
+import re
 import signal
 import time
 from pathlib import Path
@@ -171,6 +172,21 @@ def test_once_all_cases_have_ended_it_is_said_what_is_still_waited_for(followed)
         progress.look()
         progress._live.refresh()
     assert 'all cases have ended; waiting up to 5 min for ReFrame to end' in screen.file.getvalue()
+
+
+def test_the_line_that_moves_on_a_terminal_has_done_left_and_the_check_that_runs(followed):
+    cases = followed(2)
+    first, second = cases.plans
+    leave(first, run_directory='')
+    recorder = Recorder(second.records)
+    recorder.write(records_of(second, [], started=time.time()).start)
+    recorder.close()
+    screen = Console(file=io.StringIO(), width=100, force_terminal=True)
+    with Progress(screen, cases) as progress:
+        progress.look()
+        progress._live.refresh()
+    shown = screen.file.getvalue()
+    assert re.search(r'\[1/2 done\]  about \d+ s left  1  warm-up  \d+ s', shown), shown
 
 
 @pytest.mark.parametrize(('plan', 'launches'), [(BOTH, 4), (plan_of(), 4)])

@@ -2,6 +2,7 @@
 
 import statistics
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from rich.console import Console
@@ -68,6 +69,8 @@ class Progress:
         self._system = system
         self._cases = cases
         self._waiting = list(cases.plans)
+        checks = Counter(plan.case.check for plan in cases.plans)
+        self._short = {plan.case.name: plan.case.check for plan in cases.plans if checks[plan.case.check] == 1}
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
         self._said = self._began = time.monotonic()
 
@@ -109,12 +112,14 @@ class Progress:
         return bool(self._waiting)
 
     def _moving(self, running: list[str]) -> str:
-        """The number of ended cases, the running ones, and the time for the others if they are like those."""
+        """The number of ended cases, the time for the others if they are like those, and the first that runs: by its
+        check alone where that is unique, for a terminal has no room for more."""
         count = len(self._cases.plans)
         done = count - len(self._waiting)
         left_s = (time.monotonic() - self._began) / done * len(self._waiting) if done else 0.0
         left = f'  about {duration(left_s)} left' if left_s else ''
-        return f'[{done}/{count} done]{left}{"".join(running[:1]).replace("    ", "  ", 1)}'
+        name, *doing = running[0].strip().split('  ', 1) if running else ['']
+        return '  '.join(filter(None, [f'[{done}/{count} done]{left}', self._short.get(name, name), *doing]))
 
     def _ended(self, result: CaseResult) -> Text:
         count = len(self._cases.plans)
