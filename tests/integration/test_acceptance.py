@@ -233,6 +233,7 @@ def test_a_part_that_is_lost_is_made_again_and_all_time_between_the_parts_is_sai
     plain_slurm.ask('scancel', *plain_slurm.jobs())
     output, _ = first.communicate(timeout=200)
     assert first.returncode == 13 and '1 of 3 allocations valid' in output, output
+    assert 'nights:' not in output, output  # a contract is no series of nights
 
     done = site.seatrial(*words)
     assert '2 met' in done.stdout, done.stdout + done.stderr

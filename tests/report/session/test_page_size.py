@@ -56,6 +56,7 @@ def test_a_recorded_session_is_a_page_of_1200_words_unfolded_and_of_12000_in_all
     html = page(request.getfixturevalue(session))
     words = Words(html)
     assert f'{cases} cases: {cases} MEASURED' in html
+    assert html.index('best write') < html.index('Caveats')
     assert words.unfolded <= 1200 and words.all <= 12_000, (words.unfolded, words.all)
 
 
