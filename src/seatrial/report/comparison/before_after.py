@@ -341,8 +341,8 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
         .collect()
     )
     for row in table.iter_rows(named=True):
-        values: list[Sequence[float]] = [list(chain.from_iterable(parts)) for parts in row['value'] or ()]
-        values = values or [(mean,) for mean in row['mean']]
+        values: Sequence[Sequence[float]] = [list(chain.from_iterable(parts)) for parts in row['value'] or ()]
+        values = values or list(zip(row['mean'], strict=True))  # each mean as a tuple of one
         yield (
             (Case(*(row[name] for name in CASE)).name, row['metric']),
             _Metric(
