@@ -304,6 +304,7 @@ for job; do [ ! -f "$job" ] || mv "$job" gone; done
 """Programs whose jobs never begin, or never end: each of them is in another state."""
 
 
+@pytest.mark.long
 def test_every_state_between_those_of_waiting_and_running_is_understood(site, programs, tmp_path):
     folder = tmp_path / 'jobs'
     (folder / 'gone').mkdir(parents=True)

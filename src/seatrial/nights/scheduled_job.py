@@ -59,7 +59,7 @@ def night(
         try:
             write_year(site, profile, watch, past)
         except Exception as error:  # it follows the notification, and changes no exit code
-            screen.print(f'the page of the nights was not written: {error!r}', soft_wrap=True)
+            screen.print(f'the page of the nights could not be written: {error!r}', soft_wrap=True)
         code = status if status >= 0 else EXIT_CODES[Verdict.INCOMPLETE]
         screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} exit code {code}')
         return code
