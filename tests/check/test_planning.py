@@ -26,6 +26,7 @@ from seatrial.workload.devices import raw_devices
 from seatrial.workload.interactive import GIT, interactive_use
 from seatrial.workload.listing import listing
 from seatrial.workload.random import random_access
+from seatrial.workload.scenario import scenario
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep, powers_of_two, tasks_by_sizes
 from seatrial.workload.tree import metadata_tree
@@ -186,6 +187,13 @@ def test_a_check_of_every_point_is_no_part_of_a_smoke_test(session):
     fine = replace(SIZES, every_point=True)
     assert cases_of(smoke, fine) == []
     assert not_applicable(smoke, fine)[HERE].startswith('too long for a smoke test')
+
+
+def test_a_scenario_is_no_part_of_a_test_that_others_would_feel(session):
+    for profile in ('smoke', 'nightly'):
+        calm = replace(session, profile=PROFILES[profile])
+        takes_away = replace(SIZES, workload=scenario(before_s=10, action_s=10, after_s=10))
+        assert not_applicable(calm, takes_away)[HERE].startswith('disruptive: only with --profile acceptance')
 
 
 def test_a_sweep_of_which_nothing_fits_is_refused_with_the_reason(session):
