@@ -32,9 +32,11 @@ import reframe
 
 from seatrial.check.base import Check, trial
 from seatrial.workload.access import data_access
+from seatrial.workload.bonnie import bonnie_file
 from seatrial.workload.io500 import io500
 from seatrial.workload.listing import listing
 from seatrial.workload.random import random_access
+from seatrial.workload.reuse import file_reuse
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
 
@@ -64,6 +66,18 @@ class OfIo500(Check):
 
 
 @trial
+class OfBonnie(Check):
+    workload = bonnie_file(bytes_per_task='1MiB')
+    sweep = Sweep('transfer_size', (65536,))
+
+
+@trial
+class OfIozone(Check):
+    workload = file_reuse(('write', 'read'), bytes_per_task='1MiB', tasks=1)
+    sweep = Sweep('transfer_size', (65536,))
+
+
+@trial
 class OfFio(Check):
     workload = random_access(('randread',), '1MiB')
     sweep = Sweep('transfer_size', (4096,))
@@ -80,7 +94,7 @@ MPI_SAYS = 'WARNING: There was an error initializing an OpenFabrics device.'
 FAILING = f"""#!/bin/sh
 # IOR-4.0.0: MPI Coordinated Test of Parallel I/O; io500-isc26_v2
 case $* in
-  *--version|'') echo 'VERSION'; exit ;;
+  *--version|''|-h|-v) echo 'VERSION'; exit ;;
   *Synced*) echo 'WARNING: fsync(28) failed'; exit ;;
 esac
 folder=$(sed -n 's/^resultdir = //p' "$1" 2>/dev/null)
@@ -232,6 +246,8 @@ def test_every_engine_says_why_it_failed_and_a_failed_fsync_is_the_failure_of_th
         ('ior', ''),
         ('mdtest', ''),
         ('io500', ''),
+        ('bonnie++', 'bonnie++ [-d scratch-dir]\nVersion: 2.00a'),
+        ('iozone', 'Version $Revision: 3.506 $'),
         ('fio', 'fio-3.33'),
         ('posixops', 'Python 3.11.2'),
     ):
