@@ -222,7 +222,7 @@ def test_a_part_that_is_lost_is_made_again_and_all_time_between_the_parts_is_sai
     checks.mkdir()
     (checks / 'away.py').write_text(AWAY.format(before_s=6, action_s=1, after_s=6))
     trial.write_text(trial.read_text().replace('engines: [', 'engines: [posixops, ') + BURDEN)
-    contract = SOAK.format(longer=60, shorter=30, nodes=1).replace('    nodes:', '    allocations: 3\n    nodes:')
+    contract = SOAK.format(longer=60, shorter=30, nodes=1).replace('nodes:', 'allocations: 3, nodes:')
     (site.folder / 'contract.yaml').write_text(contract)
     words = 'accept', f'--checks={checks.parent}', '--destructive=scratch'
     plain_slurm.heal()
