@@ -193,7 +193,7 @@ def test_a_file_that_is_none_is_not_waited_for(on_site, folder, make, file, stat
     path.unlink()
     make(path)
     done = on_site('verify', OTHER)
-    assert (done.status, f'{path} is no regular file' in done.out + done.err) == (status, True)
+    assert (done.status, f'{path} is not a regular file' in done.out + done.err) == (status, True)
 
 
 def test_what_a_second_user_has_written_is_refused_with_its_name(
@@ -212,7 +212,7 @@ def test_what_a_second_user_has_written_is_refused_with_its_name(
 def test_a_bundle_that_is_a_pipe_is_not_waited_for(command, tmp_path):
     os.mkfifo(tmp_path / 'bundle.zip')
     done = command('verify', tmp_path / 'bundle.zip')
-    assert (done.status, 'bundle.zip is no regular file' in done.out + done.err) == (11, True)
+    assert (done.status, 'bundle.zip is not a regular file' in done.out + done.err) == (11, True)
 
 
 @pytest.mark.parametrize('file', ['session.json', 'cases/*/plan.json', f'cases/*/{SAMPLES}'])

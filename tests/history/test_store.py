@@ -241,7 +241,7 @@ def test_what_is_no_regular_file_is_skipped_and_not_waited_for(tmp_path):
     (tmp_path / 'folder.parquet').mkdir()
     (tmp_path / 'nowhere.parquet').symlink_to('/nowhere')
     gone = 'it cannot be read: No such file or directory'  # what a link leads to
-    assert {why for _, why in skipped(tmp_path)} == {'it is no regular file', gone}
+    assert {why for _, why in skipped(tmp_path)} == {'it is not a regular file', gone}
     assert len(skipped(tmp_path)) == 3
 
 

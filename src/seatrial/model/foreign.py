@@ -33,7 +33,7 @@ def open_regular(path: Any) -> IO[bytes]:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NotReadable(f'{path} is no regular file')
+        raise NotReadable(f'{path} is not a regular file')
     return open(descriptor, 'rb')
 
 
