@@ -15,9 +15,9 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from seatrial.check.darshan import LogError, read_logs
-from seatrial.check.darshan_part import Underivable
-from seatrial.check.darshan_replay import compared, replayed_in
+from seatrial.check.darshan.logs import LogError, read_logs
+from seatrial.check.darshan.part import Underivable
+from seatrial.check.darshan.replay import compared, replayed_in
 from seatrial.check.derived import Derived, check_text, shape_of
 from seatrial.model.units import MIB, format_size
 from seatrial.workload.access import name_of

@@ -83,8 +83,19 @@ def test_a_room_imports_only_the_rooms_in_its_row():
 
 
 def test_no_folder_has_more_files_than_can_be_seen_at_once():
-    files = Counter(file.parent for file in FILES if file.name != '__init__.py')
+    files = Counter(file.parent for file in FILES)
     assert [folder for folder, number in files.items() if number > 25] == []
+
+
+@pytest.mark.parametrize('form, most', [('Kind', 20), ('Driver', 25)])
+def test_a_kind_of_workload_and_a_driver_are_asked_no_more_than_can_be_kept_in_mind(form, most):
+    (methods,) = (
+        [part.name for part in node.body if isinstance(part, ast.FunctionDef)]
+        for file in FILES
+        for node in tree(file).body
+        if isinstance(node, ast.ClassDef) and node.name == form
+    )
+    assert len(methods) <= most
 
 
 def test_no_two_classes_have_the_same_name():

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from builders import moved, plan_of, records_of, sample_of
-from seatrial.check import darshan
-from seatrial.check.darshan import MISSING, LogError, keep_darshan_run, read_logs
-from seatrial.check.darshan_library import Program, examined
+from seatrial.check.darshan import dump, logs
+from seatrial.check.darshan.library import Program, examined
+from seatrial.check.darshan.logs import MISSING, LogError, keep_darshan_run, read_logs
 from seatrial.job.sequence.darshan import FOLDER, PLACE
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.issued import Record
@@ -42,7 +42,7 @@ def stand_in(tmp_path, monkeypatch):
     def make(text):
         (tmp_path / 'stand_in.py').write_text(text)
         monkeypatch.setenv('PYTHONPATH', str(tmp_path))
-        monkeypatch.setattr(darshan.darshan_log, '__name__', 'stand_in')
+        monkeypatch.setattr(dump, '__name__', 'stand_in')
 
     return make
 
@@ -118,7 +118,7 @@ def test_a_reader_that_hangs_is_ended(stand_in):
 
 def test_without_pydarshan_the_remedy_is_named(stand_in, tmp_path):
     (tmp_path / 'darshan.py').write_text('raise ImportError("no module")')
-    stand_in(Path(darshan.darshan_log.__file__).read_text())
+    stand_in(Path(dump.__file__).read_text())
     with pytest.raises(LogError) as caught:
         read_one()
     assert str(caught.value) == MISSING
@@ -209,7 +209,7 @@ def test_what_is_damaged_of_it_is_none(case, tmp_path):
 def test_the_summary_of_pydarshan_lies_beside_the_log(case, tmp_path):
     plan = case(write='sfsa-strided')
     keep(plan._replace(stopping=plan.stopping._replace(fixed=False)))
-    (page,) = tmp_path.rglob(darshan.SUMMARY)
+    (page,) = tmp_path.rglob(logs.SUMMARY)
     assert '</html>' in page.read_text(errors='replace')
 
 
@@ -315,7 +315,7 @@ def test_a_library_without_a_reader_is_a_fault_that_is_said_once(compiled, stand
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, 'version', without)
-    stand_in(f'raise SystemExit({darshan.darshan_log.MISSING})')
+    stand_in(f'raise SystemExit({dump.MISSING})')
     library = compiled(LEAVES_A_LOG % (TRANSCRIPTS / 'mfwa.darshan'), 'darshan')
     described, faults = examined(str(library), [DD, DD._replace(engine='fio')])
     assert (described.startswith('version unknown at '), faults) == (True, [MISSING])
@@ -344,7 +344,7 @@ def test_a_darshan_for_another_mpi_leaves_no_log(tmp_path, compiled, mpicc, monk
     library = tmp_path / 'libdarshan.so'
     mpicc('-shared', '-fPIC', '-o', library, source)
     monkeypatch.setattr(
-        'seatrial.check.darshan_library.library_of', lambda path: 'MPI A 1' if path == str(library) else 'MPI B 2'
+        'seatrial.check.darshan.library.library_of', lambda path: 'MPI A 1' if path == str(library) else 'MPI B 2'
     )
     ranks = Program('ior', shutil.which('cat'), True, ())
     assert examined(str(library), [ranks])[1] == [

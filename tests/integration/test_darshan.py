@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from local_site import LocalSite, trial
-from seatrial.check.darshan import read_logs
-from seatrial.check.darshan_library import Program, examined
+from seatrial.check.darshan.library import Program, examined
+from seatrial.check.darshan.logs import read_logs
 from seatrial.check.derived import shape_of
 from seatrial.workload.access import data_access
 

@@ -16,7 +16,7 @@ from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.meta import make_test
 
 from seatrial.check.criteria import criteria_of, with_references
-from seatrial.check.darshan import keep_darshan_run
+from seatrial.check.darshan.logs import keep_darshan_run
 from seatrial.check.declared import CheckError, declare, declared
 from seatrial.check.planning import Unplannable, planned
 from seatrial.check.session import Session, current, of_profile, refuse

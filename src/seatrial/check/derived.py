@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from seatrial.check.darshan_part import FileSet, Underivable, main_part, on_one_mount, touched_by
+from seatrial.check.darshan.part import FileSet, Underivable, main_part, on_one_mount, touched_by
 from seatrial.engine.registry import ENGINES, cannot
 from seatrial.filesystem.mounts import is_below
 from seatrial.judge.darshan_counters import weighed

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import click
 
-from seatrial.check.darshan import LogError, read_logs
-from seatrial.check.darshan_part import Underivable
-from seatrial.check.darshan_replay import compared, replayed_in
+from seatrial.check.darshan.logs import LogError, read_logs
+from seatrial.check.darshan.part import Underivable
+from seatrial.check.darshan.replay import compared, replayed_in
 from seatrial.check.derived import ageing_text, check_text, file_sizes, folders_of, shape_of, trial_text
 from seatrial.cli.options import PATH, THERE, site_option
 from seatrial.judge.verdict import EXIT_CODES, Verdict

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 import seatrial
-from seatrial.check.darshan_library import Program, examined
+from seatrial.check.darshan.library import Program, examined
 from seatrial.check.declared import load as load_checks
 from seatrial.check.job_environment import NotLoaded, loaded
 from seatrial.check.settings import settings_fault

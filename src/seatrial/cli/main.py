@@ -136,7 +136,7 @@ def _carried_out() -> int:
 
 def _refusals() -> tuple[type[Exception], ...]:
     """The exceptions for errors that a person can correct; imported only after an error, since that is slow."""
-    from seatrial.check.darshan_part import Underivable
+    from seatrial.check.darshan.part import Underivable
     from seatrial.check.declared import CheckError
     from seatrial.check.planning import Unplannable
     from seatrial.job.directory.lock import LockError

@@ -147,6 +147,13 @@ class Point(NamedTuple):
         return self.tasks * self.data.bytes_per_task * self.data.passes if self.data else 0
 
     @property
+    def file_sizes(self) -> Tuple[int, ...]:
+        """The bytes that a file of its tree can have."""
+        if self.fill:
+            return self.fill.sizes
+        return (self.tree.bytes_per_file,) if self.tree else ()
+
+    @property
     def duration_s(self) -> float:
         return self.time.duration_s if self.time else 0.0
 

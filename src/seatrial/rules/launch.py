@@ -560,7 +560,7 @@ def entries_in_full(launched: Launched) -> Optional[str]:
     directories = wanted.directories + wanted.empties
     if counted.directories != directories:
         return f'{after} there are {counted.directories} directories, not {directories}'
-    sizes = launched.kind.file_sizes(launched.point)
+    sizes = launched.point.file_sizes
     others = {size: number for size, number in (counted.sizes or {}).items() if size not in sizes}
     if others:
         planned = f'{sizes[0]} B' if len(sizes) == 1 else f'one of {len(sizes)} sizes'

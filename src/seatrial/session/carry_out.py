@@ -19,7 +19,7 @@ from rich.console import Console
 
 from seatrial.check.actions import ActionError, Conductor, not_allowed
 from seatrial.check.criteria import criteria_of
-from seatrial.check.darshan import keep_darshan_run
+from seatrial.check.darshan.logs import keep_darshan_run
 from seatrial.check.declared import Declared
 from seatrial.check.forecast import refuse
 from seatrial.check.job_environment import NotLoaded, loaded

@@ -137,9 +137,6 @@ class Ageing(Tree):
     def entries(self, point: Point) -> Entries:
         return total(point)[0]
 
-    def file_sizes(self, point: Point) -> Tuple[int, ...]:
-        return point.fill.sizes
-
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """Counts whole blocks of each file, as file systems allocate them."""
         return Footprint(

@@ -226,10 +226,6 @@ class Kind:
         """Entries below the data directory before a phase that needs them; of a workload of data its files."""
         return Entries(0, len(self.files(point)), 0)
 
-    def file_sizes(self, point: Point) -> Tuple[int, ...]:
-        """Bytes that a file can have, where `entries` count."""
-        return ()
-
     def footprint(self, points: Sequence[Point]) -> Footprint:
         raise NotImplementedError
 

@@ -97,9 +97,6 @@ class Tree(Kind):
     def entries(self, point: Point) -> Entries:
         return levels_total(point, point.tasks)
 
-    def file_sizes(self, point: Point) -> Tuple[int, ...]:
-        return (point.tree.bytes_per_file,)
-
     def footprint(self, points: Sequence[Point]) -> Footprint:
         """Counts whole blocks of each file, as file systems allocate them."""
         totals = [(levels_total(point, point.tasks), point.tree.bytes_per_file) for point in points]

@@ -11,7 +11,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-from seatrial.check.darshan import MISSING, LogError, read_logs
+from seatrial.check.darshan.logs import MISSING, LogError, read_logs
 from seatrial.engine.base import Command
 from seatrial.job.sequence.darshan import left_by, under_darshan
 from seatrial.job.sequence.provenance import ANSWER_S, build_of, library_of

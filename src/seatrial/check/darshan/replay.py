@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from seatrial.check.darshan import read_logs
-from seatrial.check.darshan_part import FileSet, Underivable, bytes_of, main_part
+from seatrial.check.darshan.logs import read_logs
+from seatrial.check.darshan.part import FileSet, Underivable, bytes_of, main_part
 from seatrial.check.derived import ALIKE, main_size, order_in, passes_in
 from seatrial.filesystem.mounts import is_below
 from seatrial.job.sequence.darshan import FOLDER, left_by

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from seatrial.check import darshan_log
+from seatrial.check.darshan import dump
 from seatrial.engine.base import Engine
 from seatrial.engine.registry import by_name
 from seatrial.job.sequence.darshan import left_by
@@ -35,9 +35,9 @@ def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[DarshanLog
     for file in files:
         with file.open('rb'):
             pass
-    status, out, err = _run([sys.executable, '-m', darshan_log.__name__, *map(str, files)], limit_s * len(files))
-    complaint = next((line for line in err.splitlines() if line.startswith(darshan_log.ERROR)), '')
-    if status == darshan_log.MISSING:
+    status, out, err = _run([sys.executable, '-m', dump.__name__, *map(str, files)], limit_s * len(files))
+    complaint = next((line for line in err.splitlines() if line.startswith(dump.ERROR)), '')
+    if status == dump.MISSING:
         raise LogError(MISSING)
     if status or complaint:
         last = complaint or next((line for line in reversed(err.splitlines()) if line.strip()), '')
@@ -107,7 +107,7 @@ def _run(argv: Sequence[str], limit_s: float) -> tuple[int, str, str]:
 
 def _log(line: str) -> DarshanLog:
     data = json.loads(line)
-    if data['form'] != darshan_log.FORM:
+    if data['form'] != dump.FORM:
         raise ValueError(f'form {data["form"]}')
     records, libraries = (tuple(Record(*row) for row in data[name]) for name in ('records', 'libraries'))
     unreplayed = tuple(Unreplayed(*row) for row in data['unreplayed'])
