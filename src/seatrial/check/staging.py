@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import os
 import zipfile
 from functools import cache
 from importlib.metadata import version
@@ -80,8 +81,10 @@ def write_runner(folder: Path) -> Path:
             for source in sorted((package / room).rglob('*.py')):
                 name = f'seatrial/{source.relative_to(package)}'
                 archive.write(source, name)
-                compiled = Path(cache_from_source(str(source)))
-                if compiled.exists():  # read by the same Python only, and only if it belongs to this source
+                compiled = cache_from_source(str(source))
+                # Read by the same Python only, and only if it belongs to this source. Root may have left one that
+                # others cannot read, by a umask of 027: then a node compiles the source.
+                if os.access(compiled, os.R_OK):
                     archive.write(compiled, f'{name}c')
         unfinished.pop_all()
     return file
