@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from jinja2 import Environment
 
 import seatrial.report
 from seatrial.judge.expectations import not_judged
@@ -17,7 +18,7 @@ from seatrial.model.record import Finding
 from seatrial.model.units import DECIMAL, MIB
 from seatrial.report import words
 from seatrial.report.drawing.plot import MARKERS, STYLES
-from seatrial.report.session.page import page
+from seatrial.report.session.page import _Compiled, jinja, page
 from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep
@@ -399,3 +400,18 @@ def test_the_worst_cases_come_first_in_the_overview(make, varied):
     overview = page(varied).split('<table class="cases">')[1].split('</tbody>')[0]
     verdicts = re.findall(r'<td><span class="badge v-(\w+)">', overview)
     assert verdicts == ['fail', 'invalid', 'incomplete', 'incomplete', 'inconclusive', 'pass']
+
+
+@pytest.mark.parametrize('writable', [True, False])
+def test_templates_are_compiled_once_where_their_compiled_form_can_be_kept(tmp_path, monkeypatch, writable):
+    kept = tmp_path / 'kept' if writable else tmp_path / 'missing' / 'kept'
+    monkeypatch.setattr('seatrial.report.session.page._Compiled', lambda beside: _Compiled(str(kept)))
+    monkeypatch.setattr('sys.dont_write_bytecode', False)
+    compiled = []
+    compile_one = Environment.compile
+    monkeypatch.setattr(
+        Environment, 'compile', lambda self, *args, **more: compiled.append(1) or compile_one(self, *args, **more)
+    )
+    for _ in range(2):
+        assert jinja.__wrapped__().get_template('style.css')
+    assert len(compiled) == (1 if writable else 2)

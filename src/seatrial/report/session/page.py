@@ -1,14 +1,18 @@
 """The page: one HTML file that needs no script, no network and no other file."""
 
+import contextlib
 import math
 import re
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from jinja2 import Environment as Jinja
-from jinja2 import PackageLoader, StrictUndefined
+from jinja2 import FileSystemBytecodeCache, PackageLoader, StrictUndefined
+from jinja2.bccache import Bucket
 from markupsafe import Markup, escape
 
 from seatrial.judge.expectations import ExpectationResult
@@ -298,11 +302,22 @@ def _guarantees(evidence: CaseEvidence) -> list[tuple[str, Fact | None, Expectat
     return sorted(rows, key=lambda row: (False, None, True).index(row[1].holds if row[1] else None))
 
 
+class _Compiled(FileSystemBytecodeCache):
+    """Compiled templates, beside the templates as Python keeps its own; compiling them takes longer than a report."""
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        with contextlib.suppress(OSError):  # who may not write there compiles them again, as with Python's
+            Path(self.directory).mkdir(exist_ok=True)
+            super().dump_bytecode(bucket)
+
+
 @cache
 def jinja() -> Jinja:
     """The templates; all text in them is escaped."""
+    beside = str(Path(words.__file__).parent / 'templates' / '__pycache__')
     environment = Jinja(
         loader=PackageLoader('seatrial.report'),
+        bytecode_cache=None if sys.dont_write_bytecode else _Compiled(beside),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
