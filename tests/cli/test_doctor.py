@@ -216,6 +216,17 @@ def test_a_place_that_no_run_could_use_is_missing_or_wrong(doctor, site, tmp_pat
     assert words.format(place) in line
 
 
+def test_a_file_system_that_the_user_may_not_reach_is_missing(doctor, site, monkeypatch):
+    def refused(path, **more):
+        raise PermissionError(13, 'Permission denied', str(path))
+
+    path = str(site.folder / 'state' / 'trials')
+    plain = Path.is_dir
+    monkeypatch.setattr(Path, 'is_dir', lambda self: refused(self) if str(self) == path else plain(self))
+    line = line_of(doctor(), 'file system scratch')
+    assert line.startswith('- missing') and f'{path}: ' in line and 'may not enter a directory above it' in line
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason='root may write everywhere')
 def test_a_file_system_in_which_one_may_not_write_is_missing(doctor, site):
     (site.folder / 'state' / 'trials').mkdir(parents=True)

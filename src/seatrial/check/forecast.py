@@ -1,6 +1,7 @@
 """Forecasts time, bytes and space of the cases of a session, and finds what exceeds the available."""
 
 import math
+import os
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -162,7 +163,7 @@ def _seen(site: Site, target: Target) -> Target | None:
     path = Path(target.path)
     while is_below(target.path, site.state) and not path.exists():
         path = path.parent
-    if unresponsive(str(path)) is not None or not path.is_dir():
+    if unresponsive(str(path)) is not None or not os.access(path, os.X_OK):
         return None
     fault = type_fault(by_type(target.type), mount_of(str(path.resolve())))
     return target._replace(path=str(path)) if fault is None else None

@@ -274,7 +274,12 @@ def _file_system(site: Site, name: str, silence: str | None) -> Row:
     label = f'file system {name}'
     if silence is not None:
         return False, label, silence
-    if not Path(entry.path).is_dir():
+    try:
+        there = Path(entry.path).is_dir()
+    except PermissionError:
+        why = f'{user_name(os.geteuid())} may not enter a directory above it; open that, or name another path'
+        return False, label, f'{entry.path}: {why}'
+    if not there:
         made = is_below(entry.path, site.state)
         return made, label, f'{entry.path} {"is made by the first run" if made else "is not there; make or mount it"}'
     driver, mount = by_type(entry.type), mount_of(os.path.realpath(entry.path))
@@ -312,7 +317,7 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
     rows += [(None, '', driver.no_layout)] if driver.no_layout else []
     if silence is not None and driver.servers_apart:
         rows += _targets(driver.targets(entry.path), name, entry.targets_may_be_away)
-    if silence is None and Path(entry.path).is_dir():
+    if silence is None and os.access(entry.path, os.X_OK):
         mount = mount_of(os.path.realpath(entry.path))
         if mount and (better := type_of(mount)) not in (None, entry.type):
             rows.append((None, '', f'{mount.said()}: write type: {better}, which knows it better'))
