@@ -69,7 +69,9 @@ def available() -> Available:
     for system, variable in _COMMANDS.items():
         if os.environ.get(variable):
             answer = ask([os.environ[variable], 'bash', '-t', 'avail'], LOAD_S)
-            words = list(dict.fromkeys(f'{answer.stdout}\n{answer.stderr}'.split() if answer else []))
+            output = f'{answer.stdout}\n{answer.stderr}' if answer else ''
+            # Environment Modules write 'fio/3.37(default)'.
+            words = list(dict.fromkeys(word.partition('(')[0] for word in output.split()))
             matches = [match for word in words if (match := _OF_ENGINES.fullmatch(word))]
             names = [match[0] for match in sorted(matches, key=lambda match: match[1] is None)]
             libraries = (_libdarshan(system, word) for word in reversed(words) if _OF_DARSHAN.fullmatch(word))
