@@ -9,6 +9,7 @@ import pytest
 from beegfs_stand import FALLBACK, BeeGfsStand, state
 from nights import figures, session
 from seatrial.filesystem.registry import by_type
+from seatrial.history.provenance import FACTS
 from seatrial.history.store import write
 
 BEGAN = datetime(2026, 10, 1, 2, 0, tzinfo=timezone.utc)
@@ -85,25 +86,12 @@ def test_a_target_that_is_away_or_a_route_that_fell_back_is_said_before_any_figu
     assert lines[2] == 'Not measured with the same:' and words in lines
 
 
-@pytest.mark.parametrize(
-    ('column', 'before', 'after', 'words'),
-    [
-        ('engine_version', '3.33', '3.37', "engine's version: 3.33 against 3.37"),
-        ('engine_build', 'sha256:0a', 'spack:b3d6rrh', "engine's build: sha256:0a against spack:b3d6rrh"),
-        ('modules', 'mpich/4.0 fio/3.33', 'mpich/4.0 fio/3.37', 'modules: fio/3.33 against fio/3.37'),
-        ('mpi', 'MPICH 4.0.2', 'MPICH 4.2.3', 'MPI: MPICH 4.0.2 against MPICH 4.2.3'),
-        ('launcher', 'Hydra 4.0.2', 'Slurm 24.05.4', 'launcher: Hydra 4.0.2 against Slurm 24.05.4'),
-        ('darshan', 'spack:n437bhb', 'spack:t7atqou', "Darshan's library: spack:n437bhb against spack:t7atqou"),
-        ('pydarshan', '3.4.7', '3.5.0', 'PyDarshan: 3.4.7 against 3.5.0'),
-    ],
-)
-def test_an_upgrade_of_each_part_of_the_software_is_said_before_any_figure(
-    compare, past, column, before, after, words
-):
-    past(0, label='before', **{column: before})
-    past(1, label='after', **{column: after})
+@pytest.mark.parametrize('name', [name for name in FACTS if name != 'tasks'])
+def test_every_part_of_the_software_that_is_another_is_said_before_any_figure(compare, past, name):
+    past(0, label='before', **{name: 'x'})
+    past(1, label='after', **{name: 'y'})
     lines = [' '.join(line.split()) for line in compare('before', 'after').out.splitlines()]
-    assert lines[2:4] == ['Not measured with the same:', words]
+    assert lines[2:4] == ['Not measured with the same:', f'{FACTS[name]}: x against y']
 
 
 def test_of_many_metrics_that_changed_25_rows_of_a_terminal_have_the_worst(compare, site):

@@ -6,9 +6,8 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from seatrial.model.ask import ask
 from seatrial.site.modules import Module, Modules
@@ -55,17 +54,10 @@ def loaded(modules: Modules) -> Iterator[None]:
         os.environ.update(before)
 
 
-class Available(NamedTuple):
-    """What the modules of a shell have for a first site; empty without modules."""
-
-    system: str = ''  # ReFrame's modules_system
-    # With engines or MPI. MPI comes first: its module may put a folder with other programs, as /usr/bin, before those
-    # of the engines.
-    names: Sequence[str] = ()
-    darshan: str = ''  # the libdarshan.so of the last module that has one
-
-
-def available() -> Available:
+def available() -> tuple[str, list[str], str]:
+    """ReFrame's modules_system of this shell, its modules with engines or MPI, and the libdarshan.so of the last
+    module that has one; all empty without modules. MPI comes first: its module may put a folder with other
+    programs, as /usr/bin, before those of the engines."""
     for system, variable in _COMMANDS.items():
         if os.environ.get(variable):
             answer = ask([os.environ[variable], 'bash', '-t', 'avail'], LOAD_S)
@@ -75,8 +67,8 @@ def available() -> Available:
             matches = [match for word in words if (match := _OF_ENGINES.fullmatch(word))]
             names = [match[0] for match in sorted(matches, key=lambda match: match[1] is None)]
             libraries = (_libdarshan(system, word) for word in reversed(words) if _OF_DARSHAN.fullmatch(word))
-            return Available(system if names else '', names, next(filter(None, libraries), ''))
-    return Available()
+            return system if names else '', names, next(filter(None, libraries), '')
+    return '', [], ''
 
 
 def _libdarshan(system: str, module: str) -> str:

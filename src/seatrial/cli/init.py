@@ -105,7 +105,7 @@ def _found(home: Path) -> FoundMachine:
     engines = {name: engines_called(name)[0] for name in NAMES}
     there = [name for name, engine in engines.items() if any(map(shutil.which, engine.programs))]
     partitions, system, scheduler, no_slurm = _partitions()
-    modules = available()
+    modules_system, modules, darshan = available()
     return FoundMachine(
         name=home.name,
         host=platform.node(),
@@ -118,9 +118,9 @@ def _found(home: Path) -> FoundMachine:
         proposed=_disks(mounts, {file_system.name for file_system in file_systems}),
         no_slurm=no_slurm,
         scheduler=scheduler,
-        modules_system=modules.system,
-        modules=modules.names,
-        darshan=modules.darshan,
+        modules_system=modules_system,
+        modules=modules,
+        darshan=darshan,
     )
 
 

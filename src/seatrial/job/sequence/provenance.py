@@ -54,8 +54,7 @@ _SAID = (
     ('Hydra', re.compile(r'HYDRA build details:\s*Version:\s*(\S+)')),
     ('Slurm', re.compile(r'^slurm(?:-wlm)? (\S+)')),
 )
-_FAMILIES = {'Open MPI': ('Open MPI',), 'MPICH': ('MPICH', 'Cray MPICH', 'Intel MPI', 'Hydra')}
-"""Libraries and launchers, each of which works with any other of its row."""
+_LIKE_MPICH = ('MPICH', 'Cray MPICH', 'Intel MPI', 'Hydra')  # each of these launchers starts each of these libraries
 
 
 def provenance(program: str, mpi: bool, launcher: Optional[Launcher], darshan: str = '') -> Provenance:
@@ -128,11 +127,8 @@ def launcher_of(launcher: Launcher) -> str:
 def of_another_mpi(library: str, launcher: str) -> str:
     """A clause if this launcher is of another MPI than the library that its ranks load: they would not find each
     other, and each would run alone (rule T9). Empty also where one of the two is unknown, or is Slurm."""
-    families = [
-        next((family for family, names in _FAMILIES.items() if words.startswith(names)), '')
-        for words in (library, launcher)
-    ]
-    if '' in families or families[0] == families[1]:
+    sides = sorted((library, launcher), key=lambda words: words.startswith('Open MPI'))
+    if not sides[0].startswith(_LIKE_MPICH) or not sides[1].startswith('Open MPI'):
         return ''
     return f'ranks with {library} do not find each other under {launcher}; put the launcher of that MPI on the PATH'
 
