@@ -110,9 +110,7 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
     screen.print(table)
     installed = [what.split()[1] for fine, what, _ in engines if fine is True and what.startswith('engine ')]
     first = {kind: next((name for name in installed if by_name(name, kind.name)), None) for kind in KINDS.values()}
-    measured = {
-        name: [kind.words for kind, engine in first.items() if engine == name] for name in first.values() if name
-    }
+    measured = by_key((engine, kind.words) for kind, engine in first.items() if engine)
     would = '; '.join(f'{name}: {joined(words, "and")}' for name, words in measured.items())
     if would:
         screen.print(
