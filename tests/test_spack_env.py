@@ -13,6 +13,7 @@ import yaml
 from spack_faults import EXTERNALS as EXTERNALS_OF_LOCK
 from spack_faults import faults_of_installation
 
+import stand_in
 from local_site import login
 from seatrial.job.sequence.provenance import build_of, library_of
 
@@ -178,6 +179,19 @@ def install(tmp_path):
     return Installer(tmp_path)
 
 
+def built(install, folder, name, script):
+    """The program of that package, as a script, where the database says that Spack has installed it."""
+    file = folder / 'built' / 'bin' / name
+    file.parent.mkdir(parents=True)
+    file.write_text(f'#!/bin/sh\n{script}\n')
+    file.chmod(0o755)
+    data = json.loads(install.database.read_text())
+    for record in data['database']['installs'].values():
+        record['path'] = str(folder / 'built') if record['spec']['name'] == name else record['path']
+    install.database.write_text(json.dumps(data))
+    return file
+
+
 @pytest.fixture(scope='module')
 def installed_once(tmp_path_factory):
     """What was installed for a site without a lock, and what install said."""
@@ -226,17 +240,24 @@ def test_an_external_that_is_not_on_this_host_is_a_fault_before_anything_is_buil
     assert install('--site', install.site, programs=('ior',)).returncode == 0
 
 
-def test_a_fio_whose_configure_has_left_out_libaio_is_a_fault_after_the_build(install, tmp_path):
-    fio = tmp_path / 'built' / 'bin' / 'fio'
-    fio.parent.mkdir(parents=True)
-    fio.write_text('#!/bin/sh\necho sync psync\n')
-    fio.chmod(0o755)
-    data = json.loads(install.database.read_text())
-    for record in data['database']['installs'].values():
-        record['path'] = str(tmp_path / 'built') if record['spec']['name'] == 'fio' else record['path']
-    install.database.write_text(json.dumps(data))
+@pytest.mark.parametrize(
+    ('program', 'listed', 'lacking'), [('fio', 'sync psync', 'libaio'), ('ior', 'POSIX', 'MPIIO')]
+)
+def test_a_program_whose_configure_has_left_out_an_interface_is_a_fault_after_the_build(
+    install, tmp_path, program, listed, lacking
+):
+    file = built(install, tmp_path, program, f'echo {listed}')
     done = install('--site', install.site)
-    assert (done.returncode, f'{fio} was built without libaio; install the headers' in done.stderr) == (70, True)
+    assert (done.returncode, f'{file} was built without {lacking}; ' in done.stderr) == (70, True)
+
+
+def test_libraries_that_the_lock_does_not_pin_are_named_after_the_build(install, tmp_path, monkeypatch):
+    fio = built(install, tmp_path, 'fio', 'echo libaio')
+    transcript = MODULES.parent / 'readelf-fio.txt'
+    stand_in.program(tmp_path, monkeypatch, 'readelf', f'[ "$2" != {fio} ] || cat {transcript}')
+    done = install('--site', install.site)
+    caveat = f'{fio} is linked with libtcmalloc_minimal.so.4, libnuma.so.1 of this host, which the lock does not pin'
+    assert (done.returncode, caveat in done.stderr) == (0, True), done.stderr
 
 
 def test_installations_of_another_spack_count_where_the_site_names_it_as_an_upstream(install, tmp_path):
@@ -257,7 +278,8 @@ def test_a_site_without_externals_is_told_what_finds_them_once_spack_is_there(in
     (install.site / 'spack' / 'x86_64' / 'site.yaml').unlink()
     done = install('--site', install.site)
     assert done.returncode == 64
-    assert f'{install.core}/bin/spack -C {install.prefix}/config external find\n' in done.stderr
+    alone = f'SPACK_DISABLE_LOCAL_CONFIG=1 SPACK_USER_CACHE_PATH={install.prefix}/cache'  # and nothing in ~/.spack
+    assert f' env {alone} {install.core}/bin/spack -C {install.prefix}/config external find\n' in done.stderr
 
 
 @pytest.mark.parametrize('committed', [True, False], ids=['with a lock', 'without one'])
@@ -438,9 +460,12 @@ def test_a_source_that_is_missing_keeps_no_binaries_back(mirror, install):
     assert 'missing are some sources' in done.stderr
 
 
-def test_a_mirror_of_other_programs_needs_nothing_that_elbencho_clones(mirror, tmp_path):
+def test_a_mirror_of_one_program_asks_for_nothing_that_others_need(mirror, install, environment, tmp_path):
     assert mirror('ior').returncode == 0
     assert not (tmp_path / 'mirror' / 'git' / 'server.git').exists()
+    (call,) = install.called('mirror')
+    others = [name for name in (spec.partition('@')[0] for spec in environment['specs']) if name != 'ior']
+    assert call.partition(' --exclude-specs ')[2].split() == [*others, '--all']
 
 
 def test_without_internet_all_comes_from_the_mirror_whoever_carried_it_over(mirror, install, tmp_path):

@@ -13,8 +13,6 @@ from spack_faults import (
     faults_of_installation,
     faults_of_lock,
     missing_externals,
-    not_locked,
-    unable,
 )
 
 PROGRAMS = {'ior', 'fio', 'darshan-runtime', 'darshan-util', 'iozone', 'bonniepp', 'elbencho'}
@@ -195,17 +193,6 @@ def test_a_darshan_that_is_wanted_without_mpi_needs_none(lock, database, tmp_pat
     assert built_without_mpi(lock, database) == []
 
 
-@pytest.mark.parametrize(('output', 'faults'), [('sync psync libaio', 0), ('', 0), ('sync psync', 1)])
-def test_a_fio_that_was_built_without_libaio_is_told(lock, database, tmp_path, output, faults):
-    (tmp_path / 'bin').mkdir()
-    (tmp_path / 'bin' / 'fio').write_bytes(b'')
-    for record in database['database']['installs'].values():
-        record['path'] = str(tmp_path)
-    problems = unable(lock, database, lambda program, option: output)
-    assert len(problems) == faults
-    assert all('bin/fio was built without libaio; install the headers' in fault for fault in problems)
-
-
 @pytest.mark.parametrize(('library', 'faults'), [('MPICH 4.0.2', 0), ('', 0), ('Open MPI 4.1.4', 2)])
 def test_what_is_linked_with_another_mpi_than_the_locks_is_told(lock, database, tmp_path, library, faults):
     (tmp_path / 'bin').mkdir()
@@ -252,14 +239,6 @@ REPOSITORY = 'repo:\n  namespace: builtin\n  api: v2.0\n'
 )
 def test_a_spack_is_refused_for_its_version_or_package_api(core, repository, words):
     assert core_fault(core, repository, (1, 0)) == words
-
-
-def test_what_a_program_is_linked_with_and_its_part_of_the_lock_lacks_is_a_caveat(lock, database, repository):
-    text = (repository / 'tests' / 'transcripts' / 'spack' / 'readelf-fio.txt').read_text()
-    (caveat,) = not_locked(lock, database, lambda program: text if program.endswith('/fio') else '')
-    # zlib and libaio are dependencies of fio in the lock; of the others its configure takes what it finds.
-    assert 'libtcmalloc_minimal.so.4, libnuma.so.1 ' in caveat
-    assert not any(name in caveat for name in ('libz.so', 'libaio.so', 'libm.so', 'libmvec.so', 'libc.so'))
 
 
 def test_externals_are_looked_for_below_their_prefix_and_only_those_of_the_programs(lock, tmp_path):

@@ -314,7 +314,7 @@ def test_a_library_without_a_reader_is_a_fault_that_is_said_once(compiled, stand
     def without(name):
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(metadata, 'version', without)
+    monkeypatch.setattr('seatrial.check.staging.version', without)
     stand_in(f'raise SystemExit({dump.MISSING})')
     library = compiled(LEAVES_A_LOG % (TRANSCRIPTS / 'mfwa.darshan'), 'darshan')
     described, faults = examined(str(library), [DD, DD._replace(engine='fio')])

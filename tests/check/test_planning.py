@@ -12,7 +12,7 @@ from nights import figures
 from seatrial.check.declared import Declared
 from seatrial.check.planning import Unplannable, cases_of, not_applicable, plan_of, resolved
 from seatrial.check.session import Session
-from seatrial.check.staging import commit_of, reframe_version
+from seatrial.check.staging import commit_of, pydarshan_version, reframe_version
 from seatrial.filesystem.lustre.layout import ALL, LustreLayout, asked, striped
 from seatrial.history.store import folder_of, write
 from seatrial.job.sequence.confirm import needed
@@ -41,7 +41,7 @@ file_systems:
   home: {type: nfs, path: /home/trials, limits: {bytes: 1GiB, inodes: 1000}}
 partitions:
   lab:io: {launcher: srun, tasks_per_node: 8}
-  lab:login: {launcher: local, tasks_per_node: 2, programs: {fio: /arm/bin/fio}}
+  lab:login: {launcher: local, tasks_per_node: 2, programs: {fio: /arm/bin/fio}, darshan: /opt/libdarshan.so}
 trials:
   - {checks: [Osts, Mdts, Layouts], partitions: [lab:io], file_systems: [scratch],
      layouts: [default, wide], nodes: [1]}
@@ -342,7 +342,8 @@ def test_the_plan_of_a_case_is_always_the_same_and_another_session_has_another_s
 
 def test_the_plan_has_what_the_site_the_check_and_this_installation_say(session):
     plan = plan_of(session, SIZES, HERE._replace(layout='wide'))
-    assert (plan.commit, plan.reframe) == (commit_of(), reframe_version())
+    assert (plan.commit, plan.reframe, plan.pydarshan) == (commit_of(), reframe_version(), '')
+    assert plan_of(session, TASKS, TASKS_CASE).pydarshan == pydarshan_version()
     assert (plan.target.layout, plan.target.limits.bytes) == (striped('wide', ALL), 4 * GIB)
     assert (plan.launcher.kind, plan.state) == ('srun', session.site.state)
     assert plan.launch_limit_s > plan.target.recovery_limit_s == 900.0  # no launch ends inside a recovery

@@ -173,8 +173,9 @@ def test_an_archive_installs_and_measures_without_a_network(repository, tmp_path
         pytest.skip('PyPI cannot be reached')
     assert made.returncode == 0, made.stderr
     assert hashlib.sha256(archive.read_bytes()).hexdigest() in made.stderr
-    subprocess.run(['tar', '-xf', archive, '-C', tmp_path], check=True)
+    subprocess.run(['tar', '-xpf', archive, '-C', tmp_path], check=True, umask=0)  # as root does
     (home,) = tmp_path.glob('seatrial-*/')
+    assert not [path for path in home.rglob('*') if path.stat().st_mode & 0o022]
     argv = [home / 'ci/quickstart', '--offline', 'EmptyDirectories', '--engine=posixops']
     done = subprocess.run([*alone, *argv], capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stdout + done.stderr

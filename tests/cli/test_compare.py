@@ -9,6 +9,7 @@ import pytest
 from beegfs_stand import FALLBACK, BeeGfsStand, state
 from nights import figures, session
 from seatrial.filesystem.registry import by_type
+from seatrial.history.provenance import FACTS
 from seatrial.history.store import write
 
 BEGAN = datetime(2026, 10, 1, 2, 0, tzinfo=timezone.utc)
@@ -83,6 +84,14 @@ def test_a_target_that_is_away_or_a_route_that_fell_back_is_said_before_any_figu
     past(1, state=json.dumps(by_type('beegfs').state(str(tmp_path))), label='after')
     lines = [' '.join(line.split()) for line in compare('before', 'after').out.splitlines()]
     assert lines[2] == 'Not measured with the same:' and words in lines
+
+
+@pytest.mark.parametrize('name', [name for name in FACTS if name != 'tasks'])
+def test_every_part_of_the_software_that_is_another_is_said_before_any_figure(compare, past, name):
+    past(0, label='before', **{name: 'x'})
+    past(1, label='after', **{name: 'y'})
+    lines = [' '.join(line.split()) for line in compare('before', 'after').out.splitlines()]
+    assert lines[2:4] == ['Not measured with the same:', f'{FACTS[name]}: x against y']
 
 
 def test_of_many_metrics_that_changed_25_rows_of_a_terminal_have_the_worst(compare, site):

@@ -59,37 +59,68 @@ def test_it_says_whose_the_state_is_and_who_may_read_it(doctor, site):
     assert line_of(doctor(), 'state').rstrip().endswith(f', of {user_name(os.geteuid())}, read by its group')
 
 
-def test_an_engine_of_spack_is_shown_with_the_hash_of_its_installation(doctor, site, tmp_path):
-    prefix, stub = tmp_path / 'fio-3.37-b3d6rrh', tmp_path / 'stubs' / 'fio'
-    (prefix / 'bin').mkdir(parents=True)
-    (prefix / '.spack').mkdir()
-    nodes = [{'hash': 'b3d6rrh2gue7rx2d75lbao5t2fbo7b5g'}]
-    (prefix / '.spack' / 'spec.json').write_text(json.dumps({'spec': {'nodes': nodes}}))
-    for file in (stub, stub.with_name('fio.json')):
-        shutil.copy(file, prefix / 'bin')
+@pytest.mark.parametrize(
+    ('by_spack', 'locked', 'shown', 'status'),
+    [
+        (True, False, 'Spack eb4iu7b', 0),
+        (True, True, 'Spack eb4iu7b as in spack.lock', 0),
+        (False, True, 'spack.lock pins 3.37, Spack eb4iu7b', 64),
+    ],
+)
+def test_an_engine_of_spack_is_shown_with_its_hash_and_compared_with_the_lock_of_the_site(
+    doctor, site, tmp_path, repository, by_spack, locked, shown, status
+):
+    prefix, stub, lock = (
+        tmp_path / 'fio-3.37-eb4iu7b',
+        tmp_path / 'stubs' / 'fio',
+        repository / 'spack-env/spack.lock',
+    )
+    (prefix / '.spack').mkdir(parents=True)
+    shutil.copytree(stub.parent, prefix / 'bin')
+    specs = json.loads(lock.read_text())['concrete_specs']
+    nodes = [{'hash': hash_} for hash_, spec in specs.items() if spec['name'] == 'fio']
+    if by_spack:
+        (prefix / '.spack' / 'spec.json').write_text(json.dumps({'spec': {'nodes': nodes}}))
+    if locked:
+        (site.folder / 'spack' / platform.machine()).mkdir(parents=True)
+        shutil.copy(lock, site.folder / 'spack' / platform.machine())
     site.change(str(stub), str(prefix / 'bin' / 'fio'))
-    assert line_of(doctor(), 'engine fio').rstrip().endswith(f'3.33 at {prefix}/bin/fio, Spack b3d6rrh')
+    done = doctor()
+    whole_row = f'{shown} + ok file system'  # which is the next one
+    assert (done.status, whole_row in ' '.join(done.out.split())) == (status, True), done.out
 
 
-def test_an_engine_before_that_of_its_module_is_wrong_by_both_paths(doctor, site, tmp_path, monkeypatch):
-    monkeypatch.setenv('LOADEDMODULES', 'seatrial/fio/3.37')
-    monkeypatch.setenv('FIO_ROOT', '/opt/fio-3.37')
+@pytest.mark.parametrize(
+    ('module', 'variable'), [('seatrial/fio/3.37', 'FIO_ROOT'), ('fio/3.37-GCCcore-13.2.0', 'EBROOTFIO')]
+)
+def test_an_engine_before_that_of_its_module_is_wrong_by_both_paths(
+    doctor, site, tmp_path, monkeypatch, module, variable
+):
+    monkeypatch.setenv('LOADEDMODULES', module)
+    monkeypatch.setenv(variable, '/opt/fio-3.37')
     monkeypatch.setenv('PATH', f'{tmp_path}/stubs:{os.environ["PATH"]}')
     site.change(str(tmp_path / 'stubs' / 'fio'), 'fio')
     done = doctor()
-    both = f'seatrial/fio/3.37 has its program in /opt/fio-3.37, and {tmp_path}/stubs/fio is found before it'
+    both = f'{module} has its program in /opt/fio-3.37, and {tmp_path}/stubs/fio is found before it'
     assert (done.status, both in ' '.join(done.out.split())) == (64, True)
 
 
-def test_an_engine_that_is_not_what_the_lock_of_the_site_pins_is_wrong(doctor, site, repository):
-    folder = site.folder / 'spack' / platform.machine()
-    folder.mkdir(parents=True)
-    shutil.copy(repository / 'spack-env' / 'spack.lock', folder)
-    done = doctor()
-    assert (done.status, done.out.count(f'{folder}/spack.lock pins 3.37, Spack eb4iu7b')) == (64, 1)
-
-
-def test_an_engine_of_mpi_is_shown_with_what_starts_it(doctor, site, tmp_path, repository, monkeypatch):
+@pytest.mark.parametrize(
+    ('library', 'shown', 'status'),
+    [
+        ('', 'MPI unknown, started by Hydra 4.0.2', 0),
+        ('MPICH 4.0.2', 'MPICH 4.0.2, started by Hydra 4.0.2', 0),
+        (
+            'Open MPI 4.1.4',
+            'ranks with Open MPI 4.1.4 do not find each other under Hydra 4.0.2; put the launcher',
+            64,
+        ),
+    ],
+)
+def test_an_engine_of_mpi_is_shown_with_what_starts_it(
+    doctor, site, tmp_path, repository, monkeypatch, library, shown, status
+):
+    monkeypatch.setattr('seatrial.cli.doctor.library_of', lambda program: library)
     hydra = (repository / 'tests' / 'transcripts' / 'mpi' / 'hydra-4.0.2.out').read_text()
     for name, output in (('ior', transcripts('ior')['ext4-fpp-n1']['out']), ('mpiexec', hydra)):
         (tmp_path / 'stubs' / f'{name}.said').write_text(output)
@@ -97,9 +128,9 @@ def test_an_engine_of_mpi_is_shown_with_what_starts_it(doctor, site, tmp_path, r
         (tmp_path / 'stubs' / name).chmod(0o755)
     monkeypatch.setenv('PATH', f'{tmp_path}/stubs:{os.environ["PATH"]}')
     site.change('}]\nfile_systems', '}, ior]\nfile_systems')
-    line = line_of(doctor(), 'engine ior')
-    assert f'4.0.0 at {tmp_path}/stubs/ior, SHA-256 ' in line
-    assert line.rstrip().endswith('MPI unknown, started by Hydra 4.0.2')
+    done = doctor()
+    assert f'4.0.0 at {tmp_path}/stubs/ior, SHA-256 ' in line_of(done, 'engine ior')
+    assert (done.status, shown in ' '.join(done.out.split())) == (status, True), done.out
 
 
 @pytest.mark.parametrize(

@@ -224,18 +224,34 @@ def test_engines_that_are_there_are_listed_and_others_are_lines_with_a_remedy(co
     assert 'mdtest is not on the PATH' not in (folder / 'trial.yaml').read_text()
 
 
-def test_modules_that_carry_engines_are_named(command, machine, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ('system', 'variable', 'mark'), [('lmod', 'LMOD_CMD', ''), ('envmod', 'MODULES_CMD', '(default)')]
+)
+def test_modules_that_have_engines_or_the_library_of_darshan_are_named(
+    command, machine, tmp_path, monkeypatch, system, variable, mark
+):
     folder = machine()
-    lmod = tmp_path / 'bin' / 'lmod'
-    output = r'/opt/modules:\nior/4.0.0\ngcc/13\nfio/3.37\nCore/openmpi/5.0.3\nIOR/4.0.0-gompi-2023b\n'
-    lmod.write_text(f'#!/bin/sh\nprintf "{output}" >&2\n')
-    lmod.chmod(0o755)
-    monkeypatch.setenv('LMOD_CMD', str(lmod))
+    program = tmp_path / 'bin' / 'modulecmd'
+    output = rf'/opt/modules:\nior/4.0.0\ngcc/13\nfio/3.37{mark}\nCore/openmpi/5.0.3\nIOR/4.0.0-gompi-2023b\n'
+    output += rf'darshan-util/3.4.6\nseatrial/darshan-runtime/3.4.6{mark}\nDarshan-runtime/3.4.4-gompi-2023b\n'
+    library = tmp_path / 'darshan' / 'lib' / 'libdarshan.so'
+    library.parent.mkdir(parents=True)
+    library.touch()
+    program.write_text(f"""#!/bin/sh
+case "$2 $3" in
+"load seatrial/darshan-runtime/3.4.6") echo export DARSHAN_RUNTIME_ROOT={tmp_path}/darshan ;;
+load*) echo false ;;
+*) printf "{output}" >&2 ;;
+esac
+""")
+    program.chmod(0o755)
+    monkeypatch.setenv(variable, str(program))
     command('init', folder)
     text = (folder / 'settings.py').read_text()
     modules = [line.split("'")[1] for line in text.splitlines() if line.startswith("        # '")]
     assert modules == ['Core/openmpi/5.0.3', 'ior/4.0.0', 'fio/3.37', 'IOR/4.0.0-gompi-2023b']  # MPI first
-    assert "'modules_system': 'lmod'" in text
+    assert f"'modules_system': {system!r}" in text
+    assert f'# darshan: {library}  ' in (folder / 'trial.yaml').read_text()
 
 
 # A check of a site's own

@@ -157,6 +157,21 @@ def test_what_the_engine_that_is_asked_for_cannot_measure_is_incomplete_with_the
     assert 'E0: no engine can measure a metadata tree here (dd: measures data access alone)' in case['reasons'][0]
 
 
+def test_a_program_before_that_of_its_module_is_refused_by_both_paths_before_the_first_launch(
+    on_site, site, tmp_path, monkeypatch
+):
+    monkeypatch.setenv('LOADEDMODULES', 'seatrial/fio/3.37')
+    monkeypatch.setenv('FIO_ROOT', '/opt/fio-3.37')
+    monkeypatch.setenv('PATH', str(tmp_path / 'stubs'), prepend=os.pathsep)
+    site.change(str(tmp_path / 'stubs' / 'fio'), 'fio')
+    done = on_site('run', 'Reads')
+    (folder,) = site.sessions()
+    (case,) = json.loads((folder / 'results.json').read_text())['cases']
+    both = f'seatrial/fio/3.37 has its program in /opt/fio-3.37, and {tmp_path}/stubs/fio is found before it'
+    assert (done.status, case['verdict']) == (EXIT_CODES[Verdict.INCOMPLETE], 'INCOMPLETE')
+    assert f'P21b: the module {both}' in case['reasons'][0]
+
+
 def full(*unused):
     raise OSError(errno.ENOSPC, 'No space left on device')
 

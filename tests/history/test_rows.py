@@ -69,9 +69,10 @@ def test_a_row_says_with_what_it_was_measured(plan, sample):
     )
     records = Records(start, None, [], None, None, 0)
     words = dict.fromkeys(planned_metrics(plan), ('INCOMPLETE', ''))
-    kept = Kept(plan._replace(commit='437a3cb1a6c1', reframe='4.10.4'), records, {}, 'INCOMPLETE', words)
+    with_these = plan._replace(commit='437a3cb1a6c1', reframe='4.10.4', pydarshan='3.5.0')
+    kept = Kept(with_these, records, {}, 'INCOMPLETE', words)
     row = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [kept]))
-    assert {name: row[name] for name in (*SINCE[2], *SINCE[9])} == {
+    assert {name: row[name] for name in (*SINCE[2], *SINCE[9], *SINCE[10])} == {
         'engine_build': 'spack:l7f4hbh',
         'mpi': 'MPICH 4.0.2',
         'launcher': 'Hydra 4.0.2',
@@ -80,6 +81,7 @@ def test_a_row_says_with_what_it_was_measured(plan, sample):
         'commit': '437a3cb1a6c1',
         'reframe': '4.10.4',
         'darshan': 'spack:n437bhb',
+        'pydarshan': '3.5.0',
     }
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from seatrial.model.ask import ask
-from seatrial.site.modules import Modules
+from seatrial.site.modules import Module, Modules
 
 LOAD_S = 60.0
 
@@ -19,6 +19,7 @@ _COMMANDS = {'lmod': 'LMOD_CMD', 'envmod': 'MODULES_CMD', 'tmod4': 'MODULES_CMD'
 _OF_ENGINES = re.compile(
     r'(?:[\w.-]+/)*(?:ior|mdtest|fio|(openmpi|mpich|mvapich2?|impi|cray-mpich))(?:/[\w.-]+)?', re.I
 )
+_OF_DARSHAN = re.compile(r'(?:[\w.-]+/)*darshan(?:-runtime)?(?:/[\w.-]+)?', re.I)
 # ReFrame 4.10 loads each module itself before it writes the job, and takes its folder away again; the job keeps the
 # folder under Lmod alone. Before each module its name is written behind a NUL, to tell whose the words after it are.
 _LOAD = r"""
@@ -53,16 +54,31 @@ def loaded(modules: Modules) -> Iterator[None]:
         os.environ.update(before)
 
 
-def available() -> tuple[str, list[str]]:
-    """ReFrame's modules_system of this shell, and its modules with engines or MPI; '' and [] if there is none. MPI
-    comes first: its module may put a folder with other programs, as /usr/bin, before those of the engines."""
+def available() -> tuple[str, list[str], str]:
+    """ReFrame's modules_system of this shell, its modules with engines or MPI, and the libdarshan.so of the last
+    module that has one; all empty without modules. MPI comes first: its module may put a folder with other
+    programs, as /usr/bin, before those of the engines."""
     for system, variable in _COMMANDS.items():
         if os.environ.get(variable):
             answer = ask([os.environ[variable], 'bash', '-t', 'avail'], LOAD_S)
-            words = f'{answer.stdout}\n{answer.stderr}'.split() if answer else []
-            matches = [match for word in dict.fromkeys(words) if (match := _OF_ENGINES.fullmatch(word))]
-            return system, [match[0] for match in sorted(matches, key=lambda match: match[1] is None)]
-    return '', []
+            output = f'{answer.stdout}\n{answer.stderr}' if answer else ''
+            # Environment Modules write 'fio/3.37(default)'.
+            words = list(dict.fromkeys(word.partition('(')[0] for word in output.split()))
+            matches = [match for word in words if (match := _OF_ENGINES.fullmatch(word))]
+            names = [match[0] for match in sorted(matches, key=lambda match: match[1] is None)]
+            libraries = (_libdarshan(system, word) for word in reversed(words) if _OF_DARSHAN.fullmatch(word))
+            return system if names else '', names, next(filter(None, libraries), '')
+    return '', [], ''
+
+
+def _libdarshan(system: str, module: str) -> str:
+    """The library in the folders that a module names, as Spack's or EasyBuild's does; empty if it has none."""
+    try:
+        environment = _environment(Modules(system, (Module(module),)))
+    except NotLoaded:
+        return ''
+    folders = f'{environment.get("DARSHAN_RUNTIME_ROOT", "")}/lib:{environment.get("LD_LIBRARY_PATH", "")}'
+    return shutil.which('libdarshan.so', os.R_OK, folders) or ''
 
 
 def _environment(modules: Modules) -> dict[str, str]:

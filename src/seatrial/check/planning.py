@@ -8,7 +8,7 @@ from pathlib import Path
 import seatrial
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session, contract_digest, references_of
-from seatrial.check.staging import commit_of, reframe_version
+from seatrial.check.staging import commit_of, pydarshan_version, reframe_version
 from seatrial.engine.registry import ENGINES
 from seatrial.filesystem.base import pinned
 from seatrial.filesystem.layout_words import plain_stripes
@@ -284,6 +284,7 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         commit=commit_of(),
         reframe=reframe_version(),
         darshan=partition.darshan or '',
+        pydarshan=pydarshan_version() if partition.darshan else '',
         floors=_floors(session, full, case),
         node_memory=partition.memory or 0,
         contract=contract_digest(session.contract),

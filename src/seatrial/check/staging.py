@@ -6,7 +6,7 @@ import json
 import os
 import zipfile
 from functools import cache
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import cache_from_source
 from pathlib import Path
 
@@ -28,6 +28,14 @@ PACKAGE = Path(seatrial.__file__).parent
 @cache
 def reframe_version() -> str:
     return version('ReFrame-HPC')
+
+
+def pydarshan_version() -> str:
+    """Empty where it is not installed."""
+    try:
+        return version('darshan')
+    except PackageNotFoundError:
+        return ''
 
 
 @cache

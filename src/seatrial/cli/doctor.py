@@ -35,6 +35,7 @@ from seatrial.job.sequence.provenance import (
     launcher_of,
     library_of,
     loaded_modules,
+    of_another_mpi,
 )
 from seatrial.job.sequence.survey import memory_bytes, version_of
 from seatrial.model.ask import ANSWER_S, ask, unresponsive
@@ -109,9 +110,7 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
     screen.print(table)
     installed = [what.split()[1] for fine, what, _ in engines if fine is True and what.startswith('engine ')]
     first = {kind: next((name for name in installed if by_name(name, kind.name)), None) for kind in KINDS.values()}
-    measured = {
-        name: [kind.words for kind, engine in first.items() if engine == name] for name in first.values() if name
-    }
+    measured = by_key((engine, kind.words) for kind, engine in first.items() if engine)
     would = '; '.join(f'{name}: {joined(words, "and")}' for name, words in measured.items())
     if would:
         screen.print(
@@ -250,23 +249,28 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
         return False, name, f'{program}: {error.sentence}'
     build = build_of(program)
     module = module_of(program, loaded_modules(os.environ))
-    text += f', {build_words(build)}{", module " if module else ""}{module}'
-    fault = _not_pinned(site, program, build) or ('' if '/' in wanted else beside_module(program, os.environ))
-    if fault:
-        return WRONG, name, f'{text}: {fault}'
-    if not engine.mpi:
-        return True, name, text
-    started = [launcher_of(launcher) or f'{starter} (version unknown)' for starter, launcher in launchers.items()]
-    return True, name, f'{text}, {library_of(program) or "MPI unknown"}, started by {", ".join(started)}'
+    pinned, fault = _against_lock(site, program, build)
+    text += f', {build_words(build)}{pinned}{", module " if module else ""}{module}'
+    fault = fault or ('' if '/' in wanted else beside_module(program, os.environ))
+    if engine.mpi:
+        library = library_of(program)
+        started = [launcher_of(launcher) or f'{starter} (version unknown)' for starter, launcher in launchers.items()]
+        text += f', {library or "MPI unknown"}, started by {", ".join(started)}'
+        fault = fault or next(filter(None, (of_another_mpi(library, words) for words in started)), '')
+    return (WRONG, name, f'{text}: {fault}') if fault else (True, name, text)
 
 
-def _not_pinned(site: Site, program: str, build: str) -> str:
-    """A clause that the site's lock for this architecture has another installation of the program; or empty."""
+def _against_lock(site: Site, program: str, build: str) -> tuple[str, str]:
+    """Whether a program is what the site's lock for this architecture pins: ' as in spack.lock', or as the second a
+    clause on what is pinned instead; both are empty where the lock has no such package."""
     file = site.folder / 'spack' / platform.machine() / 'spack.lock'
-    package, specs = package_of(program), read_json(file)['concrete_specs'] if file.is_file() else {}
-    pins = ((spec['version'], f'spack:{hash_}') for hash_, spec in specs.items() if spec['name'] == package)
-    version, pin = next(pins, ('', build))
-    return f'{file} pins {version}, {build_words(pin)}' if build != pin else ''
+    specs = read_json(file)['concrete_specs'] if file.is_file() else {}
+    for hash_, spec in specs.items():
+        if spec['name'] == package_of(program):
+            pin = f'spack:{hash_}'
+            clause = f'{file} pins {spec["version"]}, {build_words(pin)}'
+            return (f' as in {file.name}', '') if build == pin else ('', clause)
+    return '', ''
 
 
 def _file_system(site: Site, name: str, silence: str | None) -> Row:

@@ -104,8 +104,8 @@ def _found(home: Path) -> FoundMachine:
     file_systems, unused = _file_systems(home, mounts)
     engines = {name: engines_called(name)[0] for name in NAMES}
     there = [name for name, engine in engines.items() if any(map(shutil.which, engine.programs))]
-    modules_system, modules = available()
     partitions, system, scheduler, no_slurm = _partitions()
+    modules_system, modules, darshan = available()
     return FoundMachine(
         name=home.name,
         host=platform.node(),
@@ -118,8 +118,9 @@ def _found(home: Path) -> FoundMachine:
         proposed=_disks(mounts, {file_system.name for file_system in file_systems}),
         no_slurm=no_slurm,
         scheduler=scheduler,
-        modules_system=modules_system if modules else '',
+        modules_system=modules_system,
         modules=modules,
+        darshan=darshan,
     )
 
 

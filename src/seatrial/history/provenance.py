@@ -16,6 +16,7 @@ FACTS = {
     'modules': 'modules',
     'environment': 'environment',
     'darshan': "Darshan's library",
+    'pydarshan': 'PyDarshan',
     'kernel': 'kernel',
     'tasks': 'tasks',
     'binding': 'binding',

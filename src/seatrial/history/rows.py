@@ -20,7 +20,7 @@ from seatrial.workload.sweep import ALL_NODES
 from seatrial.workload.tree import levels_total
 from seatrial.workload.words import binding_words
 
-SCHEMA = 9  # the version of the columns: a reader refuses a higher one; a column is never given another meaning
+SCHEMA = 10  # the version of the columns: a reader refuses a higher one; a column is never given another meaning
 
 COLUMNS: dict[str, Any] = {
     'schema': pl.Int32,
@@ -55,6 +55,7 @@ COLUMNS: dict[str, Any] = {
     'binding': pl.String,
     'load_percent': pl.Int64,
     'darshan': pl.String,
+    'pydarshan': pl.String,
 }
 """Every column in its order, with its type; docs/reference/report.md says what they mean."""
 
@@ -70,6 +71,7 @@ SINCE: dict[int, tuple[str, ...]] = {
     7: ('binding',),
     8: ('load_percent',),
     9: ('darshan',),
+    10: ('pydarshan',),
 }
 """The columns that a version of the schema added; rows of an earlier one have no value there."""
 
@@ -243,6 +245,7 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
         'kind': plan.kind,
         'commit': plan.commit,
         'reframe': plan.reframe,
+        'pydarshan': plan.pydarshan or None,
     }
     if start:
         case |= {

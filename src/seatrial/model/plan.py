@@ -185,6 +185,7 @@ class TrialPlan(NamedTuple):
     left_out: Tuple[str, ...] = ()
     commit: str = ''  # of the checkout that Seatrial runs from, or empty
     reframe: str = ''  # its version
+    pydarshan: str = ''  # the version of what reads the logs of the Darshan repetition; empty where there is none
     darshan: str = ''  # the library that the Darshan repetition is made with (P15); empty: none is made
     # the least that the site's references allow, by metric, in base units: what is surely less is searched for its
     # cause

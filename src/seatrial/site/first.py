@@ -102,6 +102,7 @@ class FoundMachine:
     scheduler: str = 'slurm'
     modules_system: str = ''
     modules: Sequence[str] = ()
+    darshan: str = ''  # libdarshan.so of a module
 
 
 def settings_of(machine: FoundMachine) -> str:

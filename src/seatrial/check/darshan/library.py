@@ -7,11 +7,11 @@ import platform
 import re
 import sys
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
 from seatrial.check.darshan.logs import MISSING, LogError, read_logs
+from seatrial.check.staging import pydarshan_version
 from seatrial.engine.base import Command
 from seatrial.job.sequence.darshan import left_by, under_darshan
 from seatrial.job.sequence.provenance import ANSWER_S, build_of, library_of
@@ -67,9 +67,8 @@ def examined(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]
     mpi = library_of(library) or ('MPI unknown' if _has_mpi(library) else 'without MPI')
     line = f'{version or "version unknown"} at {library}, {build_words(build_of(library))}, {mpi}'
     sentences = [f'{why.before} {", ".join(engines)}{why.after}' for why, engines in faults.items()]
-    try:
-        reader = metadata.version('darshan')
-    except metadata.PackageNotFoundError:
+    reader = pydarshan_version()
+    if not reader:
         return line, [MISSING, *sentences]
     return f'{line}, read by PyDarshan {reader}' if version else line, sentences
 

@@ -54,6 +54,7 @@ _SAID = (
     ('Hydra', re.compile(r'HYDRA build details:\s*Version:\s*(\S+)')),
     ('Slurm', re.compile(r'^slurm(?:-wlm)? (\S+)')),
 )
+_LIKE_MPICH = ('MPICH', 'Cray MPICH', 'Intel MPI', 'Hydra')  # each of these launchers starts each of these libraries
 
 
 def provenance(program: str, mpi: bool, launcher: Optional[Launcher], darshan: str = '') -> Provenance:
@@ -121,6 +122,15 @@ def launcher_of(launcher: Launcher) -> str:
     program = shutil.which(launch_argv(launcher, ANY_POINT, ())[0])
     answer = ask([program, '--version'], ANSWER_S) if program else None
     return version_said(answer.stdout if answer else '')
+
+
+def of_another_mpi(library: str, launcher: str) -> str:
+    """A clause if this launcher is of another MPI than the library that its ranks load: they would not find each
+    other, and each would run alone (rule T9). Empty also where one of the two is unknown, or is Slurm."""
+    sides = sorted((library, launcher), key=lambda words: words.startswith('Open MPI'))
+    if not sides[0].startswith(_LIKE_MPICH) or not sides[1].startswith('Open MPI'):
+        return ''
+    return f'ranks with {library} do not find each other under {launcher}; put the launcher of that MPI on the PATH'
 
 
 def linked_library(text: str) -> Optional[str]:
