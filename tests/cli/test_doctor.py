@@ -298,7 +298,8 @@ def on_orangefs(folder, monkeypatch, stack, changed):
     said = transcripts('orangefs')['fuse-2.10']
     (mount,) = mounts.parse_mountinfo(said['mountinfo.out'])
     monkeypatch.setattr(mounts, 'read_mounts', lambda: [mount._replace(point=f'{folder}/mnt')])
-    program(folder, monkeypatch, 'pvfs2-ping', f"cat <<'END'\n{said[changed or 'ping.out']}END")
+    version = f"[ $1 != -v ] || exec echo '{said['version.out'].strip()}'"
+    program(folder, monkeypatch, 'pvfs2-ping', f"{version}\ncat <<'END'\n{said[changed or 'ping.out']}END")
 
 
 def on_nfs(folder, monkeypatch, stack, changed):
