@@ -113,6 +113,40 @@ def test_it_is_removed_with_yes_and_nothing_else_is(clean, killed, target, site)
     assert clean('--yes').out == 'Nothing is left behind.\n'
 
 
+LOOKS = """#!{python} -IS
+import sys
+code, sys.argv = sys.argv[4], ['-c', *sys.argv[5:]]
+sys.path.insert(0, sys.argv[1])
+from seatrial.filesystem import mounts
+mounts.MOUNTINFO = {mountinfo!r}
+exec(code)
+"""
+"""An interpreter for the processes that look at run directories, which see the mounts of this file."""
+
+
+@pytest.mark.parametrize(
+    ('mounted', 'stays'),
+    [
+        ('fuse pvfs2fuse#tcp://s1:3334/fs', ''),
+        ('fuse.sshfs host:', ''),
+        ('xfs /dev/sdb1', 'copied or moved'),
+    ],
+)
+def test_where_inode_numbers_do_not_last_owner_name_and_contents_show_whose_it_is(
+    clean, killed, target, site, tmp_path, monkeypatch, mounted, stays
+):
+    mountinfo, python = tmp_path / 'mountinfo', tmp_path / 'python'
+    mountinfo.write_text(f'22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 0:50 / {target} rw - {mounted} rw\n')
+    python.write_text(LOOKS.format(python=sys.executable, mountinfo=str(mountinfo)))
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, 'executable', str(python))
+    marker = killed / rundir.MARKER
+    marker.write_text(json.dumps({**json.loads(marker.read_text()), 'inode': 1, 'marker_inode': 2}))
+    forget_locks(site)
+    done = clean('--yes')
+    assert (killed.exists(), bool(done.status), stays in done.out) == (bool(stays), bool(stays), True)
+
+
 def test_what_is_kept_stays_while_another_session_measures_beside_it(clean, site, target):
     subprocess.run([sys.executable, '-c', KILLED, str(site.folder / 'state'), str(target), SESSION, CASE, 'kept'])
     forget_locks(site)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import seatrial
-from beegfs_stand import FALLBACK, BeeGfsStand, state
+from beegfs_stand import FALLBACK, SHOWN, BeeGfsStand, state
 from lustre_stand import standing
 from seatrial.filesystem import beegfs, ceph, glusterfs, gpfs, mounts, nfs
 from seatrial.filesystem.base import Behaviour, Capability, Capacity
@@ -278,6 +278,16 @@ def test_a_mount_that_gives_up_when_its_server_is_away_is_told(doctor, site, mon
     assert 'P17c: filer:/home is mounted soft; on NFS mount it hard' in ' '.join(doctor().out.split())
 
 
+def mounted(type_, source, options='rw'):
+    """A type of which the table of mounts is all that stands in; `changed` is another type in that table."""
+
+    def stand(folder, monkeypatch, stack, changed):
+        seen = Mount(f'{folder}/mnt', changed if isinstance(changed, str) and changed else type_, source, options)
+        monkeypatch.setattr(mounts, 'read_mounts', lambda: [seen])
+
+    return stand
+
+
 def on_lustre(folder, monkeypatch, stack, changed):
     stand = stack.enter_context(standing(folder, monkeypatch))
     stand.now(**changed)
@@ -301,21 +311,25 @@ def on_gluster(folder, monkeypatch, stack, changed):
 
 
 def on_ceph(folder, monkeypatch, stack, changed):
-    monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'ceph', 'n1:6789:/', 'rw')])
+    mounted('ceph', 'n1:6789:/')(folder, monkeypatch, stack, changed)
     monkeypatch.setattr(ceph, '_UNTOLD', [])
     osds = [{'osd': number, 'in': 1, 'up': number not in changed} for number in range(3)]
     program(folder, monkeypatch, 'ceph', f"echo '{json.dumps({'osds': osds, 'checks': changed})}'")
 
 
 def on_gpfs(folder, monkeypatch, stack, changed):
-    monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'gpfs', 'scratch', 'rw')])
+    mounted('gpfs', 'scratch')(folder, monkeypatch, stack, changed)
     monkeypatch.setattr(gpfs, 'MM', str(folder))
     monkeypatch.setattr(gpfs, 'os', Altered(os, geteuid=lambda: 1000))
     texts = {'mmlsattr': ATTRIBUTES, 'mmlsquota': QUOTA}
     for name, section in (('mmlsdisk', 'mmlsdisk-Y'), ('mmhealth', 'mmhealth-node-show-Y')):
-        texts[name] = transcripts('gpfs')[section]['out'].replace(*(changed or ('', '')))
+        texts[name] = transcripts('gpfs')[section]['out']
+        for old, new in changed.items():
+            texts[name] = texts[name].replace(old, new)
     for name, text in texts.items():
         program(folder, monkeypatch, name, f"cat <<'END'\n{text}END")
+    if 'refused' in changed:
+        program(folder, monkeypatch, 'mmlsdisk', f"echo '{changed['refused']}' >&2")  # and exits with 0
 
 
 ATTRIBUTES = 'storage pool name:    system\nfileset name:         trials\n'
@@ -326,16 +340,20 @@ def on_orangefs(folder, monkeypatch, stack, changed):
     said = transcripts('orangefs')['fuse-2.10']
     (mount,) = mounts.parse_mountinfo(said['mountinfo.out'])
     monkeypatch.setattr(mounts, 'read_mounts', lambda: [mount._replace(point=f'{folder}/mnt')])
-    program(folder, monkeypatch, 'pvfs2-ping', f"cat <<'END'\n{said[changed or 'ping.out']}END")
+    version = f"[ $1 != -v ] || exec echo '{said['version.out'].strip()}'"
+    program(folder, monkeypatch, 'pvfs2-ping', f"{version}\ncat <<'END'\n{said[changed or 'ping.out']}END")
 
 
 def on_nfs(folder, monkeypatch, stack, changed):
-    monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{folder}/mnt', 'nfs4', 'filer:/home', 'rw,hard')])
+    mounted('nfs4', 'filer:/home', 'rw,hard')(folder, monkeypatch, stack, changed)
     (folder / 'mountstats').write_text(f'device filer:/home mounted on {folder}/mnt with fstype nfs4 statvers=1.1\n')
     monkeypatch.setattr(nfs, 'MOUNTSTATS', str(folder / 'mountstats'))
 
 
 STANDS = {
+    'posix': mounted('ext4', '/dev/sdb1'),
+    'ocfs2': mounted('ocfs2', '/dev/sdb1'),
+    'hdfs': mounted('fuse.rclone', 'hadoop:/trials'),
     'lustre': on_lustre,
     'beegfs': on_beegfs,
     'glusterfs': on_gluster,
@@ -344,6 +362,34 @@ STANDS = {
     'orangefs': on_orangefs,
     'nfs': on_nfs,
 }
+
+
+def configured(**settings):
+    """The configuration that the client of BeeGFS shows, with other values."""
+    text = SHOWN['config']
+    for key, value in settings.items():
+        text, found = re.subn(f'^{key} = .*$', f'{key} = {value}', text, flags=re.MULTILINE)
+        assert found == 1, key
+    return {'config': text}
+
+
+@pytest.fixture
+def doctor_on(doctor, site, monkeypatch, tmp_path):
+    """The exit code of doctor, and its words, where the file system is a stand-in of a type."""
+
+    def ask(kind, changed):
+        path = tmp_path / 'mnt' / 'trials'
+        site.change('type: posix, path: state/trials, records_on_target: true', f'type: {kind}, path: {path}')
+        monkeypatch.setattr('seatrial.filesystem.caches.why_not', lambda: '')
+        with contextlib.ExitStack() as stack:
+            STANDS[kind](tmp_path, monkeypatch, stack, changed)
+            path.mkdir(parents=True)
+            done = doctor()
+        return done.status, ' '.join(done.out.split())
+
+    return ask
+
+
 SILENT = {'lab-client-3/private': BRICKS['lab-client-3/private'].replace('connected = 1', 'connected = 0')}
 OFFLINE, RESYNC = (
     {'storage_target_state': state(number, words)}
@@ -358,6 +404,10 @@ OFFLINE, RESYNC = (
         ('beegfs', OFFLINE, '; storage target 2 offline;', 'storage target 2 of'),
         ('beegfs', RESYNC, '; storage target 3 needs resync;', ''),
         ('beegfs', {'storage_nodes': FALLBACK}, 'TCP [fallback route]', ''),
+        ('beegfs', configured(connCommRetrySecs=30), 'P17c: the client fails I/O after 30 s (connCommRetrySecs)', ''),
+        ('beegfs', configured(tuneUseGlobalFileLocks=1), 'metadata targets 1: 1; route TCP cold reads', ''),
+        ('beegfs', configured(tuneFileCacheType='native'), 'dentries and inodes of the whole node + ok state', ''),
+        ('beegfs', configured(quotaEnabled=1), 'without space left by quotas: quota(1) cannot read', ''),
         ('glusterfs', {}, 'bricks 4: 0-3', ''),
         ('glusterfs', SILENT, '; brick 3 n2:/srv/4/b not connected', 'n2:/srv/4/b'),
         ('cephfs', {}, 'OSDs 3: 0-2; clusters 1: 0', ''),
@@ -369,27 +419,42 @@ OFFLINE, RESYNC = (
         ('lustre', {'df': '311'}, 'OST 3 no new objects', ''),
         ('lustre', {'inactive': [3]}, 'OST 3 inactive', ''),
         ('orangefs', '', 'servers 3: 0-2', ''),
+        ('posix', 'wekafs', 'whether wekafs caches outside the kernel is not known (type posix)', ''),
         ('orangefs', 'down-ping.out', 'server 2 does not answer', 'tcp://127.0.0.1:3336: does not answer'),
-        ('gpfs', ('', ''), 'disks 7: 1-7; nodes 1: 0', ''),
-        ('gpfs', ('ready:up:3', 'ready:down:3'), 'disk 3 down', 'RG003VS004: down'),
-        ('gpfs', ('ready:up:3', 'being emptied:up:3'), 'disk 3 being emptied', ''),
-        ('gpfs', ('ib0:NIC:HEALTHY', 'ib0:NIC:FAILED'), 'NETWORK of ib0 FAILED', 'this node: NETWORK of'),
-        ('gpfs', ('FILESYSTEM:HEALTHY', 'FILESYSTEM:DEGRADED'), 'FILESYSTEM of scratch DEGRADED', ''),
+        ('gpfs', {}, 'disks 7: 1-7; nodes 1: 0', ''),
+        ('gpfs', {'ready:up:3': 'ready:down:3'}, 'disk 3 down', 'RG003VS004: down'),
+        ('gpfs', {'ready:up:3': 'being emptied:up:3'}, 'disk 3 being emptied', ''),
+        ('gpfs', {'ib0:NIC:HEALTHY': 'ib0:NIC:FAILED'}, 'NETWORK of ib0 FAILED', 'this node: NETWORK of'),
+        ('gpfs', {'FILESYSTEM:HEALTHY': 'FILESYSTEM:DEGRADED'}, 'FILESYSTEM of scratch DEGRADED', ''),
+        (
+            'gpfs',
+            {'refused': 'mmlsdisk: only root may'},
+            'unknown: mmlsdisk does not answer this user: mmlsdisk: only',
+            '',
+        ),
     ],
 )
-def test_targets_of_each_type_are_shown_and_one_that_is_away_is_wrong(
-    doctor, site, monkeypatch, tmp_path, kind, changed, shown, away
+def test_each_type_shows_its_targets_and_settings_and_a_target_that_is_away_is_wrong(
+    doctor_on, kind, changed, shown, away
 ):
-    path = tmp_path / 'mnt' / 'trials'
-    site.change('type: posix, path: state/trials, records_on_target: true', f'type: {kind}, path: {path}')
-    with contextlib.ExitStack() as stack:
-        STANDS[kind](tmp_path, monkeypatch, stack, changed)
-        path.mkdir(parents=True)
-        done = doctor()
-    text = ' '.join(done.out.split())
+    status, text = doctor_on(kind, changed)
     refused = 'x wrong targets of scratch P22: 1 of ' in text
     assert shown in text
-    assert (done.status, refused, away in text) == (64 if away else 0, bool(away), True)
+    assert (status, refused, away in text) == (64 if away else 0, bool(away), True)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'changed', 'shown'),
+    [
+        ('beegfs', {'f_blocks': 0, 'f_bavail': 0}, '/mnt/trials, unknown free'),  # all storage is away
+        ('orangefs', {'f_favail': 2**63 - 1}, 'iB free the driver'),
+        ('posix', {'f_favail': 2**63 - 1}, 'iB free the driver'),
+    ],
+)
+def test_room_that_a_file_system_does_not_know_is_unknown(doctor_on, monkeypatch, kind, changed, shown):
+    genuine = os.statvfs
+    monkeypatch.setattr(os, 'statvfs', lambda path: Altered(genuine(path), **changed))
+    assert shown in doctor_on(kind, {})[1]
 
 
 GOLDEN = transcripts('seatrial')['doctor']
@@ -397,18 +462,11 @@ GOLDEN = transcripts('seatrial')['doctor']
 
 @pytest.mark.parametrize('kind', STANDS)
 def test_each_type_is_shown_with_identity_layout_targets_room_and_what_is_cold(
-    doctor, site, monkeypatch, tmp_path, kind
+    doctor_on, monkeypatch, tmp_path, kind
 ):
-    path = tmp_path / 'mnt' / 'trials'
-    site.change('type: posix, path: state/trials, records_on_target: true', f'type: {kind}, path: {path}')
-    monkeypatch.setattr('seatrial.filesystem.caches.why_not', lambda: '')
     monkeypatch.setattr('seatrial.filesystem.lustre.driver._is_root', lambda: True)
     monkeypatch.setattr('seatrial.filesystem.posix.Mounted.quota', lambda *_: Capacity(None, None))
-    with contextlib.ExitStack() as stack:
-        STANDS[kind](tmp_path, monkeypatch, stack, {})
-        path.mkdir(parents=True)
-        shown = ' '.join(doctor().out.split())
-    (text,) = re.findall(r'file system scratch .*?(?=\+ ok state)', shown)
+    (text,) = re.findall(r'file system scratch .*?(?=\+ ok state)', doctor_on(kind, {})[1])
     text = text.replace(str(tmp_path), '/lab').replace(f'Linux {os.uname().release}', 'Linux K')
     text = re.sub(r'[0-9.]+ [KMGT]iB free(, [0-9]+ inodes)?', 'N free', text)
     text = re.sub('block size: [0-9]+', 'block size: N', text)

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from beegfs_stand import BeeGfsStand
 from local_site import LocalSite, trial, writes
 from lustre_stand import NODE as LUSTRE_NODE
 from lustre_stand import OPTIONS, standing
@@ -119,8 +120,9 @@ NODE = """#!{python} -I
 import runpy, sys
 del sys.argv[:2]
 sys.path.insert(0, sys.argv[0])
-from seatrial.filesystem import mounts, nfs
+from seatrial.filesystem import beegfs, mounts, nfs
 mounts.MOUNTINFO, nfs.MOUNTSTATS = {mountinfo!r}, {mountinfo!r} + 'stats'
+beegfs.CLIENTS = {clients!r}
 runpy.run_path(sys.argv[0], run_name='__main__')
 """
 """An interpreter for jobs, which see the mounts of this file."""
@@ -352,23 +354,52 @@ def test_what_a_mount_says_of_itself_its_quota_and_its_traffic_is_understood(
     site, programs, tmp_path, kind, mounted, answers, kept
 ):
     made = site('type: posix', f'type: {kind}')
-    target, mountinfo = made.folder / 'state' / 'trials', tmp_path / 'mountinfo'
+    target = made.folder / 'state' / 'trials'
     target.mkdir(parents=True)
     os.chown(target, -1, GROUP)
     target.chmod(0o2700)
-    mountinfo.write_text(MOUNTS.format(target, mounted))
     (tmp_path / 'mountinfostats').write_text(MOUNTSTATS.format(target))
-    folder = programs(
-        python=NODE.format(python=sys.executable, mountinfo=str(mountinfo)),
-        quota=QUOTA.replace('PLACE', str(target)) if answers else '#!/bin/sh\nsleep 600\n',
-    )
+    programs(quota=QUOTA.replace('PLACE', str(target)) if answers else '#!/bin/sh\nsleep 600\n')
+    assert kept in records_where(made, programs, tmp_path, target, mounted)
+
+
+def records_where(made, programs, tmp_path, target, mounted):
+    """The records of a session whose jobs see this mounted at the target."""
+    mountinfo = tmp_path / 'mountinfo'
+    mountinfo.write_text(MOUNTS.format(target, mounted))
+    clients = str(tmp_path / 'proc-beegfs')
+    folder = programs(python=NODE.format(python=sys.executable, mountinfo=str(mountinfo), clients=clients))
     text = (made.folder / 'trial.yaml').read_text()
     (made.folder / 'trial.yaml').write_text(
         text.replace('launcher: local', f'launcher: local, python: {folder}/python')
     )
     made.run('--profile=nightly')
-    written = ''.join(file.read_text() for file in made.session.glob('cases/*/*.jsonl'))
-    assert kept in written
+    return ''.join(file.read_text() for file in made.session.glob('cases/*/*.jsonl'))
+
+
+def test_transfers_that_do_not_fit_the_blocks_of_gpfs_are_a_label(site, programs, tmp_path):
+    made = site('type: posix', 'type: gpfs')
+    check, target = tmp_path / 'checks' / 'access' / 'reads.py', made.folder / 'state' / 'trials'
+    check.write_text(check.read_text().replace('524288', '6144').replace('1MiB', '1152KiB'))  # of blocks of 4 KiB
+    target.mkdir(parents=True)
+    assert '"rule":"P26"' in records_where(made, programs, tmp_path, target, 'gpfs scratch rw')
+
+
+def test_files_of_beegfs_that_lie_on_fewer_targets_than_was_asked_for_are_of_no_layout(
+    site, programs, tmp_path, monkeypatch, make_stub_fio
+):
+    engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
+    made = site(OWN_PATH, f'{OWN_PATH}, layouts: {{wide: {{stripe_count: 2, stripe_size: 1MiB}}}}')
+    trials, target = made.folder / 'trial.yaml', made.folder / 'state' / 'trials'
+    text = (
+        trials.read_text().replace('type: posix', 'type: beegfs').replace('nodes: [1]', 'nodes: [1], layouts: [wide]')
+    )
+    trials.write_text(re.sub('program: [^}]*', f'program: {engine}', text))
+    target.mkdir(parents=True)
+    BeeGfsStand(tmp_path, target, monkeypatch).takes_files(1)
+    mounted = 'beegfs beegfs_nodev rw,cfgFile=/etc/beegfs/beegfs-client.conf'
+    written = records_where(made, programs, tmp_path, target, mounted)
+    assert '"rule":"P5a"' in written and 'c2.S1M, but has c1.S1M.targets1' in written
 
 
 # Lustre, whose lfs and lctl are stand-ins that print genuine outputs, in the forms of other releases

@@ -238,19 +238,6 @@ def test_mounts_of_one_beegfs_are_one_storage_by_its_uuid(monkeypatch, tmp_path)
     assert same_storage(mount, mount._replace(options='rw')) is False, 'it is not known which client is which'
 
 
-def test_no_byte_of_a_beegfs_whose_storage_is_away_is_unknown_and_not_full(monkeypatch):
-    away = SimpleNamespace(f_blocks=0, f_bavail=0, f_frsize=524288, f_files=0, f_favail=0)
-    monkeypatch.setattr('os.statvfs', lambda path: away)
-    assert by_type('beegfs').capacity('/mnt').bytes is None
-
-
-@pytest.mark.parametrize(('retries', 'gives_up'), [('600', False), ('900', False), ('30', True)])
-def test_a_client_of_beegfs_that_gives_up_early_is_told(monkeypatch, tmp_path, retries, gives_up):
-    stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)
-    stand.now(config=SHOWN['config'].replace('connCommRetrySecs = 600', f'connCommRetrySecs = {retries}'))
-    assert bool(by_type('beegfs').behaviour(str(tmp_path)).gives_up) == gives_up
-
-
 def test_the_state_of_beegfs_has_its_version_uuid_and_the_layout_of_the_directory(monkeypatch, tmp_path):
     stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)
     (tmp_path / 'version').write_text('8.3.1\n')
@@ -262,14 +249,6 @@ def test_the_state_of_beegfs_has_its_version_uuid_and_the_layout_of_the_director
     state = by_type('beegfs').state(str(tmp_path))
     assert state['default layout'] == 'c4.S512k.p1.mirrored'
     assert state['buddy groups'] == '1: 101 and 201; 2: 202 and 102'
-
-
-@pytest.mark.parametrize(('shared', 'local'), [('0', True), ('1', False)])
-def test_locks_of_beegfs_are_local_to_a_node_unless_they_are_global(monkeypatch, tmp_path, shared, local):
-    stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)
-    setting = 'tuneUseGlobalFileLocks = {}'
-    stand.now(config=SHOWN['config'].replace(setting.format(0), setting.format(shared)))
-    assert ('tuneUseGlobalFileLocks' in by_type('beegfs').behaviour(str(tmp_path)).local_locks) == local
 
 
 def test_files_are_made_on_targets_of_choice_and_proved(monkeypatch, tmp_path):
@@ -321,14 +300,6 @@ def test_quota_and_attributes_of_a_gpfs_directory_are_those_of_its_own_tools(mon
     )
     assert state['block size'] == str(os.stat('/').st_blksize)
     assert by_type('gpfs').behaviour('/').block_size == os.stat('/').st_blksize
-
-
-def test_what_gpfs_tells_root_alone_is_not_seen_though_its_tool_exits_with_0(monkeypatch):
-    refused = Answer('', 0, 'mmlsdisk: only root may do that. Error code 1.\n')
-    monkeypatch.setattr(gpfs, 'ask', lambda argv, deadline_s: refused)
-    monkeypatch.setattr(gpfs, 'look', lambda path: (Mount('/gpfs', 'gpfs', 'scratch', 'rw'), ''))
-    seen = by_type('gpfs').targets('/gpfs')
-    assert seen.rows == () and seen.unseen.startswith('mmlsdisk does not answer this user: ')
 
 
 LOST = 'the NFS server filer was lost'

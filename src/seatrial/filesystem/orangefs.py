@@ -24,7 +24,7 @@ from seatrial.filesystem.base import (
 )
 from seatrial.filesystem.layout_words import ALL, Stripes, binary, bytes_of, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, read_settings
+from seatrial.filesystem.posix import Mounted, read_settings, unknown
 from seatrial.model.layout import Layout
 from seatrial.model.record import TargetRow
 
@@ -57,7 +57,7 @@ class OrangeFs(Mounted):
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         if mount.source.startswith(FUSE_SOURCE):
-            return {'file system': _volume(mount)}
+            return {'client version': _version_by_fuse(), 'file system': _volume(mount)}
         settings = read_settings('orangefs', CLIENT, CLIENT_SETTINGS)
         return {**settings, 'file system': _volume(mount), 'default layout': _stripe_of_new_files(path)}
 
@@ -138,6 +138,14 @@ def strip_of(text: str) -> int:
     if match is None or 'dist_name = simple_stripe' not in text:
         raise NoAnswer('pvfs2-viewdist shows no simple_stripe')
     return int(match.group(1))
+
+
+def _version_by_fuse() -> str:
+    """That of its programs, of which pvfs2fuse is one; the kernel's client has that of Linux."""
+    try:
+        return f'orangefs {_said("pvfs2-ping", "-v").strip()}'
+    except NoAnswer as error:
+        return unknown(str(error))
 
 
 def _volume(mount: Mount) -> str:

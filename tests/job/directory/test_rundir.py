@@ -579,17 +579,6 @@ def test_a_remount_or_another_node_may_know_the_device_by_another_number(run, pa
     assert os.listdir(parent) == []
 
 
-@pytest.mark.parametrize(('type', 'left'), [('fuse', ''), ('fuse.sshfs', ''), ('xfs', 'copied or moved')])
-def test_where_inode_numbers_do_not_last_owner_name_and_contents_show_whose_it_is(
-    run, parent, monkeypatch, type, left
-):
-    mount = Mount(str(parent), type, 'pvfs2fuse#tcp://s1:3334/fs' if type == 'fuse' else 'host:', 'rw')
-    monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: [mount])
-    tamper(run, inode=1, marker_inode=2)
-    assert [left in why for why in remove(run.path, SESSION).left] == [True] * bool(left)
-    assert bool(os.listdir(parent)) == bool(left)
-
-
 def test_a_renamed_run_directory_is_refused(run):
     os.rename(run.path, run.path + '.keep')
     refused(run._replace(path=run.path + '.keep'), 'renamed')
