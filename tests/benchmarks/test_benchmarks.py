@@ -25,7 +25,8 @@ TABLES.update(results_database=1, scenario_record=1, training=1, verdicts=8)
 CALCULATED = ('change_points', 'compare', 'coverage', 'isolation', 'rare', 'verdicts')
 """They start nothing, and print something at once."""
 
-LONG = ('accusations', 'forecast', 'nights', 'proof', 'report', 'results_database', 'runner', 'slurm')
+LONG = ('acceptance', 'accusations', 'coverage', 'forecast', 'nights', 'proof', 'report', 'results_database')
+LONG += ('runner', 'slurm', 'verdicts')
 
 WAIT_S = 300.0
 LAUNCHED = '*/state/sessions/*/cases/*/raw/*.fio'
@@ -99,7 +100,13 @@ def test_interrupted_it_leaves_nothing(folder, name, busy, number):
     assert left_by(folder) == ([], [])
 
 
-@pytest.mark.parametrize(('name', 'number'), zip(CALCULATED, 3 * (signal.SIGINT, signal.SIGTERM), strict=True))
+@pytest.mark.parametrize(
+    ('name', 'number'),
+    [
+        pytest.param(name_, (signal.SIGINT, signal.SIGTERM)[place % 2], marks=MARKS.get(name_, ()))
+        for place, name_ in enumerate(CALCULATED)
+    ],
+)
 def test_a_calculation_that_is_interrupted_ends_without_a_traceback(folder, name, number):
     running = start(folder, name)
     assert running.stdout.readline()

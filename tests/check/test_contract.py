@@ -264,7 +264,7 @@ def followed(criterion, line):
 )
 @pytest.mark.slow
 def test_whatever_key_is_left_out_the_advice_is_followed_in_one_step(able, tmp_path, keys, pytestconfig):
-    step = 1 if pytestconfig.getoption('--long') else 6
+    step = 1 if pytestconfig.getoption('--long') else 12
     lacking = [json.loads(json.dumps(criterion)) for criterion in able[::step]]
     for criterion in lacking:
         inner = criterion if len(keys) == 1 else criterion[keys[0]]

@@ -71,7 +71,10 @@ def test_bytes_through_buffered_streams_are_counted_without_those_of_the_termina
 
 
 @pytest.mark.usefixtures('pydarshan')
-@pytest.mark.parametrize('left', [0, 1000, 1400, 1600, 1900, -1])  # in the header, the names, the modules
+# In the header, the names, the modules.
+@pytest.mark.parametrize(
+    'left', [0, 1000, *(pytest.param(at, marks=pytest.mark.long) for at in (1400, 1600, 1900, -1))]
+)
 def test_a_log_that_is_cut_short_is_refused_in_one_sentence(tmp_path, left):
     cut = tmp_path / 'cut.darshan'
     cut.write_bytes((TRANSCRIPTS / 'mfwa.darshan').read_bytes()[:left])
@@ -204,13 +207,25 @@ def test_what_is_damaged_of_it_is_none(case, tmp_path):
         assert records_in(str(tmp_path)).issued == ()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures('pydarshan')
-def test_the_summary_of_pydarshan_lies_beside_the_log(case, tmp_path):
+def test_the_genuine_summary_of_pydarshan_lies_beside_the_log(case, tmp_path):
     plan = case(write='sfsa-strided')
     keep(plan._replace(stopping=plan.stopping._replace(fixed=False)))
     (page,) = tmp_path.rglob(logs.SUMMARY)
     assert '</html>' in page.read_text(errors='replace')
+
+
+def test_a_summary_is_made_beside_the_log_but_not_in_a_smoke_test(case, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(logs, '_run', lambda argv, limit_s: (asked.append(argv), (0, '', ''))[1])
+    plan = case(write='sfsa-strided')
+    keep(plan._replace(stopping=plan.stopping._replace(fixed=True)))
+    assert not [argv for argv in asked if 'summary' in argv]
+    (tmp_path / ISSUED).unlink()
+    keep(plan._replace(stopping=plan.stopping._replace(fixed=False)))
+    ((*_, log, _, page),) = [argv for argv in asked if 'summary' in argv]
+    assert page == log.replace('ior.darshan', logs.SUMMARY)
 
 
 # The library that is loaded into an engine

@@ -138,7 +138,7 @@ def test_without_a_lab_env_and_status_say_so_and_end_with_1(fresh):
 # What breaks is mended
 
 
-@pytest.mark.parametrize('target', ['ctl:munged', 'n2:slurmd'])
+@pytest.mark.parametrize('target', [pytest.param('ctl:munged', marks=pytest.mark.long), 'n2:slurmd'])
 def test_status_names_a_dead_daemon_and_up_starts_it_again(lab, target):
     assert lab.lab('signal', 'KILL', target).returncode == 0
     wait_for(f'{target} is dead', lambda: f'not fit for work: {target} dead' in lab.lab('status').stdout)
@@ -170,7 +170,9 @@ def beginnings(pids: set[str]) -> set[tuple[str, str]]:
     return alive
 
 
-@pytest.mark.parametrize('before', ['', 'slurmctld is dead', 'the directory is deleted'])
+@pytest.mark.parametrize(
+    'before', [pytest.param('', marks=pytest.mark.long), 'slurmctld is dead', 'the directory is deleted']
+)
 def test_down_leaves_nothing_though_jobs_resist(fresh, before):
     fresh.up()
     outside = occupy(fresh)

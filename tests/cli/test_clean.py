@@ -5,7 +5,7 @@ import errno
 import json
 import os
 import shutil
-import subprocess
+import signal
 import sys
 import time
 from pathlib import Path
@@ -14,37 +14,42 @@ from types import SimpleNamespace
 import pytest
 
 from fuse_lab import dead
-from seatrial.check.declared import load as load_checks
-from seatrial.check.planning import cases_of, plan_of
-from seatrial.check.session import Session
-from seatrial.check.staging import write_plan
 from seatrial.cli.clean import SILENT
 from seatrial.job.directory import lock, orphans, removal, rundir
 from seatrial.scheduler.queue import QueueError
 from seatrial.scheduler.session_jobs import SessionJob
-from seatrial.site.load import load
-from seatrial.site.profile import PROFILES
 
 SESSION, CASE = '20261121T020638-9f3a1c', 'Writes/local:default/scratch/default/1n'
-# A session that is killed while it holds its storage system and works in its run directory.
-KILLED = """
-import os, signal, sys
-from seatrial.cli.clean import SILENT
-from seatrial.job.directory import lock, orphans, rundir
-state, target, session, case = sys.argv[1:5]
-lock.acquire(state, 'scratch', session)
-run = rundir.create(target, session, case, ('data',), ('data[.][0-9]+',), kept=sys.argv[5:] == ['kept'])
-with open(os.path.join(run.make('data'), 'data.00000000'), 'wb') as stream:
-    stream.write(bytes(1 << 20))
-os.kill(os.getpid(), signal.SIGKILL)
-"""
 
-LED = """
-import sys
-from seatrial.job.directory import orphans
-for begun in (orphans.keep_heartbeat, orphans.become_leader):
-    begun(*sys.argv[1:]).stop()
-"""
+
+def in_a_process(work, *arguments):
+    """Do it in another process, which is killed then; it is forked, as a Python of its own takes longer to start."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work(*arguments)
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+def measure(state, target, case=CASE, kept=False):
+    """Hold the storage system and work in a run directory."""
+    lock.acquire(str(state), 'scratch', SESSION)
+    run = rundir.create(str(target), SESSION, case, ('data',), ('data[.][0-9]+',), kept=kept)
+    Path(run.make('data'), 'data.00000000').write_bytes(bytes(1 << 20))
+
+
+def leave(state, target):
+    """Make the run directory of a job, which has beaten."""
+    orphans.keep_heartbeat(str(state), SESSION).stop()
+    rundir.create(str(target), SESSION, CASE, ('data',), (), state=str(state)).make('data')
+
+
+def lead(state):
+    """Lead the session for a moment, with a job that beats."""
+    for begun in (orphans.keep_heartbeat, orphans.become_leader):
+        begun(str(state), SESSION).stop()
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +69,7 @@ def target(site):
 @pytest.fixture
 def killed(site, target):
     """The run directory that a killed session has left."""
-    subprocess.run([sys.executable, '-c', KILLED, str(site.folder / 'state'), str(target), SESSION, CASE])
+    in_a_process(measure, site.folder / 'state', target)
     return target / os.path.basename(rundir.path_of(str(target), SESSION, CASE))
 
 
@@ -95,7 +100,7 @@ def test_where_a_server_is_away_that_holds_parts_of_files_it_ends_and_says_what_
     monkeypatch.setattr(orphans, 'LOOK_S', 1.0)
     monkeypatch.setattr(removal, 'REMOVAL_S', 1.0)
     younger = f'{CASE}/2'
-    subprocess.run([sys.executable, '-c', KILLED, str(site.folder / 'state'), str(target), SESSION, younger])
+    in_a_process(measure, site.folder / 'state', target, younger)
     with dead(killed / 'data'):
         done = clean('--yes')
     gone = done.out.index(f'removed {rundir.path_of(str(target), SESSION, younger)}')
@@ -148,7 +153,7 @@ def test_where_inode_numbers_do_not_last_owner_name_and_contents_show_whose_it_i
 
 
 def test_what_is_kept_stays_while_another_session_measures_beside_it(clean, site, target):
-    subprocess.run([sys.executable, '-c', KILLED, str(site.folder / 'state'), str(target), SESSION, CASE, 'kept'])
+    in_a_process(measure, site.folder / 'state', target, CASE, True)
     forget_locks(site)
     other = lock.acquire(str(site.folder / 'state'), 'scratch', '20261122T020638-9f3a1c')
     meanwhile = clean('--yes')
@@ -185,12 +190,8 @@ def between(site):
     site.change('path: state/trials', 'path: scratch')
     for name in ('state', 'scratch'):
         (site.folder / name).mkdir()
-    loaded = load(site.folder)
-    session = Session(SESSION, loaded.session_folder(SESSION), loaded, PROFILES['smoke'], loaded.engine_choices())
-    declared = load_checks(site.checks)['Writes']
-    plan = write_plan(plan_of(session, declared, cases_of(session, declared)[0]))
+    in_a_process(leave, site.folder / 'state', site.folder / 'scratch')
     heartbeat = orphans.become_leader(str(site.folder / 'state'), SESSION)
-    subprocess.run([sys.executable, '-m', 'seatrial.job', 'run', str(plan)], check=True)
     (path,) = (site.folder / 'scratch').iterdir()
     yield path
     heartbeat.stop()
@@ -224,8 +225,7 @@ def not_yet_marked(site, target):
     Its session has not been heard of for as long as it takes to count as dead.
     """
     state = str(site.folder / 'state')
-    for begun in (orphans.keep_heartbeat, orphans.become_leader):
-        begun(state, SESSION).stop()
+    lead(state)
     os.utime(orphans.heartbeat_of(state, SESSION), (time.time() - lock.STALE_S - 1,) * 2)
     path = Path(rundir.path_of(str(target), SESSION, CASE))
     path.mkdir(mode=0o700)
@@ -395,8 +395,7 @@ def interrupted(site, target, killed):
     data = json.loads(marker.read_text())
     data['maker'].update(host='n1', job='12')
     marker.write_text(json.dumps(data))
-    argv = [sys.executable, '-c', LED, str(site.folder / 'state'), SESSION]
-    subprocess.run(argv, check=True)
+    in_a_process(lead, site.folder / 'state')
     forget_locks(site)
     return killed
 
@@ -424,7 +423,7 @@ def test_with_it_goes_the_lock_of_its_session_at_once(clean, queue, interrupted,
 def rebooted(site, killed, silent_s, host='', beat_s=None):
     """Let the host of a session have been booted since, this one by default; beat_s: since a job elsewhere beat."""
     state = site.folder / 'state'
-    subprocess.run([sys.executable, '-c', LED, str(state), SESSION], check=True)
+    in_a_process(lead, state)
     (held,) = lock.list_locks(str(state))
     leader, heartbeat = orphans.leader_of(str(state), SESSION), orphans.heartbeat_of(str(state), SESSION)
     for path, key in ((killed / rundir.MARKER, 'maker'), (Path(held.path), 'holder'), (Path(leader), None)):

@@ -1,12 +1,15 @@
 """`seatrial derive`: from a log to a check file and its entry, or one line of why not."""
 
 import ast
+import contextlib
+import io
 import json
 from pathlib import Path
 
 import pytest
 
 from darshan_edit import edited
+from seatrial.check import darshan, darshan_log
 from seatrial.job.sequence.darshan import FOLDER, PLACE
 from seatrial.model.units import KIB, MIB
 
@@ -15,9 +18,23 @@ STRIDED = TRANSCRIPTS / 'sfsa-strided.darshan'
 
 
 @pytest.fixture
-def derive(command, site):
-    """Run `seatrial derive` on the small site."""
+def derive_apart(command, site):
+    """Run `seatrial derive` on the small site; a log is read in a process of its own."""
     return lambda *arguments: command('derive', f'--site={site.folder}', *arguments)
+
+
+@pytest.fixture
+def derive(derive_apart, monkeypatch):
+    """The same, but whole logs are read in this process, which imports PyDarshan once for all tests."""
+
+    def read_here(argv, limit_s):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = darshan_log.main(argv[3:])
+        return status, out.getvalue(), err.getvalue()
+
+    monkeypatch.setattr(darshan, '_run', read_here)
+    return derive_apart
 
 
 @pytest.fixture
@@ -26,14 +43,14 @@ def pydarshan():
 
 
 @pytest.mark.usefixtures('pydarshan')
-def test_the_check_goes_into_a_new_file_and_the_entry_to_the_terminal(derive, tmp_path):
+def test_the_check_goes_into_a_new_file_and_the_entry_to_the_terminal(derive_apart, tmp_path):
     file = tmp_path / 'derived' / 'climate.py'
-    done = derive(str(STRIDED), '--name=Climate', f'--output={file}')
+    done = derive_apart(str(STRIDED), '--name=Climate', f'--output={file}')
     assert done.status == 0, done.err
     classes = [node.name for node in ast.parse(file.read_text()).body if isinstance(node, ast.ClassDef)]
     assert classes == ['Climate'] and "order='strided'" in file.read_text()
     assert '  - checks: [Climate]' in done.out and 'bytes_per_task: 8MiB' in done.out
-    again = derive(str(STRIDED), f'--output={file}')
+    again = derive_apart(str(STRIDED), f'--output={file}')
     assert again.status == 64 and 'File exists' in again.err
 
 
@@ -53,9 +70,9 @@ def test_without_a_file_both_go_to_the_terminal_and_no_name_of_the_run_does(deri
         ((TRANSCRIPTS / 'mdtest.darshan').read_bytes(), 'the log shows no bytes moved'),
     ],
 )
-def test_what_cannot_be_derived_is_one_line(derive, tmp_path, content, words):
+def test_what_cannot_be_derived_is_one_line(derive_apart, tmp_path, content, words):
     (tmp_path / 'x.darshan').write_bytes(content)
-    done = derive(str(tmp_path / 'x.darshan'))
+    done = derive_apart(str(tmp_path / 'x.darshan'))
     assert (done.status, done.out) == (64, '')
     assert words in done.err and str(tmp_path / 'x.darshan') in done.err and done.err.count('\n') == 1
 

@@ -270,7 +270,7 @@ def test_output_that_unpacks_to_much_more_takes_no_memory(folder, site, peak):
     assert memory < honest[2] + ROOM
 
 
-@pytest.mark.parametrize('name', ['session.json', 'index.html'])
+@pytest.mark.parametrize('name', ['session.json', pytest.param('index.html', marks=pytest.mark.long)])
 @pytest.mark.slow
 def test_a_file_of_a_bundle_that_unpacks_to_much_more_takes_no_memory(bundle, peak, name):
     honest = peak('verify', bundle)
@@ -304,7 +304,13 @@ def test_a_manifest_without_end_takes_no_memory(tmp_path, peak, line):
     assert memory < 100 * 1024 + ROOM
 
 
-@pytest.mark.slow
+def test_an_archive_of_too_many_files_is_refused(bundle, command, monkeypatch):
+    monkeypatch.setattr('seatrial.acceptance.bundle.MAX_FILES', 3)
+    done = command('verify', bundle)
+    assert (done.status, 'it has more than 3 files' in done.out) == (11, True)
+
+
+@pytest.mark.long
 def test_an_archive_of_files_without_end_takes_no_memory(tmp_path, peak):
     file = tmp_path / 'bundle.zip'
     with zipfile.ZipFile(file, 'w') as archive:

@@ -28,7 +28,7 @@ ENFORCING = 'bytes_per_task: 1MiB, enforce: [X-1]'
 
 @pytest.fixture
 def verify(command, site):
-    return lambda *arguments: command('verify', f'--site={site.folder}', *arguments)
+    return lambda *arguments: command('verify', f'--site={site.folder}', f'--checks={site.checks}', *arguments)
 
 
 @pytest.fixture

@@ -203,6 +203,7 @@ srun: Job 12 step creation temporarily disabled, retrying (Requested nodes are b
 srun: lua: welcome to the cluster
 {74 * '-'}
 srun: error: n1: task 0: Exited with exit code 1
+srun: Job step aborted: Waiting up to 32 seconds for job step to finish.
 """
 
 

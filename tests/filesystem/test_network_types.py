@@ -29,6 +29,9 @@ device filer:/home mounted on /home with fstype nfs4 statvers=1.1
 \tevents:\t39 11 0 1 0 2 25 524289 0 0 0 34 0 2 5 3 0 5 0 2 1 0 0 0 0 499616 173895
 \tbytes:\t100 200 300 400 5120 600 7 8
 \tRPC iostats version: 1.1  p/v: 100003/4 (nfs)
+\tper-op statistics
+\t        READ: 5 5 0 1120 5720 0 12 13 0
+\t   READ_PLUS: 7 7 0 0 0 0 0 0 0
 device filer:/home/with\\040space mounted on /home/with\\040space with fstype nfs4 statvers=1.1
 \tbytes:\t1 2 3 4 55 6 7 8
 """
@@ -47,6 +50,10 @@ def mountstats(monkeypatch, tmp_path):
 def test_what_an_nfs_client_exchanged_with_its_server_is_counted(mountstats):
     assert by_type('nfs').exchanged('/home').fetched == 5120
     assert by_type('nfs').exchanged('/home').sent == 600
+
+
+def test_nfs_4_2_reads_by_read_plus_too():
+    assert traffic(section_of(MOUNTSTATS, '/home'))['read_rpcs'] == 12
 
 
 def test_a_mount_point_is_found_whole_and_with_its_spaces():

@@ -130,7 +130,10 @@ def test_doctor_shows_the_program_of_the_module(seatrial_said, system, installed
 
 @pytest.mark.parametrize(
     ('command', 'status', 'mistaken'),
-    [('doctor', 64, "'seatrial/fio/3.37'"), ('run', 13, "{'name': 'seatrial/fio/0', 'path': PATH}")],
+    [
+        ('doctor', 64, "'seatrial/fio/3.37'"),
+        pytest.param('run', 13, "{'name': 'seatrial/fio/0', 'path': PATH}", marks=pytest.mark.long),
+    ],
     ids=['without its folder', 'no such version'],
 )
 def test_a_module_that_reframe_would_not_find_is_shown_with_the_reason(

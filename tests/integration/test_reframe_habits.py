@@ -69,11 +69,11 @@ def listed(done):
 @pytest.mark.parametrize(
     ('words', 'names'),
     [
-        (['-l'], [SMOKE, NIGHTLY, FILES]),
-        (['-l', '-t', 'MFWA', '-t', 'all_nodes', '-T', 'nightly'], [SMOKE]),
-        (['-l', '-E', 'file_system == "scratch" and layout != "default"'], []),
+        pytest.param(['-l'], [SMOKE, NIGHTLY, FILES], marks=pytest.mark.long),
+        pytest.param(['-l', '-t', 'MFWA', '-t', 'all_nodes', '-T', 'nightly'], [SMOKE], marks=pytest.mark.long),
+        pytest.param(['-l', '-E', 'file_system == "scratch" and layout != "default"'], [], marks=pytest.mark.long),
         (['-l', '--mode=nightly', '--repeat=2'], [NIGHTLY, NIGHTLY]),
-        (['-l', '-t', 'metadata', '-P', 'budget=5s,9s'], [FILES, FILES]),
+        pytest.param(['-l', '-t', 'metadata', '-P', 'budget=5s,9s'], [FILES, FILES], marks=pytest.mark.long),
     ],
     ids=lambda value: ' '.join(value),
 )
@@ -83,17 +83,25 @@ def test_the_settings_alone_list_what_is_chosen_and_nothing_that_no_trial_asks_f
 
 def test_what_was_only_listed_has_left_nothing_and_variables_of_another_suite_are_left_alone(home, reframe):
     assert 'Found 3 check(s)' in reframe('-l', '-S', 'scale=1_node', '-S', 'Hello.valid_systems=*').stdout
-    assert not (home / 'site-config' / 'site' / 'state').exists()
+    assert not (home / SITE / 'state').exists()
 
 
 @pytest.mark.parametrize(
     ('words', 'sentence'),
     [
         (['--mode=acceptance'], "has the profile 'acceptance'; write one of smoke, nightly"),
-        (['-S', 'valid_systems=other'], 'has a fixed value: trial.yaml says on which partitions'),
+        pytest.param(
+            ['-S', 'valid_systems=other'],
+            'has a fixed value: trial.yaml says on which partitions',
+            marks=pytest.mark.long,
+        ),
         (['-S', 'Files.num_nodes=4'], '-S num_nodes: Files has a fixed value: it belongs to the case; choose'),
-        (['-S', 'budget=soon'], "-S: budget: 'soon' is not a duration; write a number"),
-        (['--distribute=all'], '--distribute: trial.yaml sets the nodes of a case'),
+        pytest.param(
+            ['-S', 'budget=soon'], "-S: budget: 'soon' is not a duration; write a number", marks=pytest.mark.long
+        ),
+        pytest.param(
+            ['--distribute=all'], '--distribute: trial.yaml sets the nodes of a case', marks=pytest.mark.long
+        ),
     ],
 )
 def test_what_cannot_be_set_ends_reframe_with_a_sentence(reframe, words, sentence):

@@ -44,7 +44,7 @@ trials:
   - checks: [MultipleFilesTransferSizes]
     partitions: [lab:compute]
     file_systems: [disk]
-    nodes: [2, 4]
+    nodes: [4]
     budget: 1s
   - checks: [EmptyDirectories, PosixSemantics]
     partitions: [lab:compute]
@@ -113,8 +113,8 @@ def samples_of(folder):
 def test_it_passes_on_two_and_four_nodes(session):
     assert session.status == 0, session.said
     ran = [(case['verdict'], *(case['case'][key] for key in CASE)) for case in cases_of(session.folder)]
-    compute = [('MultipleFilesTransferSizes', 2), ('MultipleFilesTransferSizes', 4), ('EmptyDirectories', 2)]
-    cases = [(check, 'lab:compute', 'disk', nodes) for check, nodes in [*compute, ('PosixSemantics', 2)]]
+    compute = [('MultipleFilesTransferSizes', 4), ('EmptyDirectories', 2), ('PosixSemantics', 2)]
+    cases = [(check, 'lab:compute', 'disk', nodes) for check, nodes in compute]
     cases.append(('EmptyDirectories', 'lab:io', 'memory', 2))
     assert sorted(ran) == sorted(('MEASURED', *row) for row in cases)
 
@@ -152,7 +152,7 @@ def test_what_one_node_has_written_another_one_has_verified(session):
             read = [(host, writers[writer_of(point, rank)]) for rank, host in enumerate(readers)]
             assert all(reader != writer for reader, writer in read)
     sentences = [case['verified'] for case in cases_of(session.folder) if case['verified']]
-    assert [sentence.rpartition(', ')[2] for sentence in sentences].count('each part by another than wrote it') == 2
+    assert [sentence.rpartition(', ')[2] for sentence in sentences].count('each part by another than wrote it') == 1
 
 
 def test_two_tasks_on_two_nodes_find_that_the_guarantees_hold_on_a_local_disk(session):

@@ -104,7 +104,7 @@ def session(tmp_path, repository, library):
     ('of', 'call', 'error', 'stage'),
     [
         (FIO, 'fsync', 'EIO', 'measured-write'),
-        (FIO, 'read', 'ENOENT', 'warmup-read'),
+        pytest.param(FIO, 'read', 'ENOENT', 'warmup-read', marks=pytest.mark.long),
         pytest.param(POSIXOPS, 'close', 'EIO', 'measured', marks=pytest.mark.long),
     ],
 )
@@ -119,6 +119,7 @@ def test_storage_that_fails_a_call_fails_the_trial_and_is_named(session, of, cal
     )
 
 
+@pytest.mark.long
 def test_a_quota_that_is_used_up_leaves_the_trial_incomplete_with_the_arithmetic(session):
     status, case, (finding, *_) = session(FIO, 'write', 'EDQUOT', 'measured-write')
     assert (status, case['verdict'], finding.rule) == (13, 'INCOMPLETE', 'P9a'), case['reasons']
@@ -203,6 +204,7 @@ def test_a_check_of_integrity_finds_the_lie_and_the_file_is_kept(session, tmp_pa
     assert all(value in case['reasons'][0] for value in evidence.values())
 
 
+@pytest.mark.long
 def test_a_call_that_fails_in_a_check_of_integrity_is_named(session):
     status, case, (finding, *_) = session(INTEGRITY, 'fsync', 'EIO', 'measured-integrity')
     assert (status, case['verdict'], finding.rule) == (10, 'FAIL', 'F1'), case['reasons']

@@ -18,7 +18,7 @@ from seatrial.workload.tree import metadata_tree
 
 pytestmark = pytest.mark.needs('chromium')
 
-WIDTHS = (360, 800, 1400)
+WIDTHS = (360, pytest.param(800, marks=pytest.mark.long), 1400)
 GROUND = {'light': 'f6f7f8', 'dark': '0f1317'}
 
 LOOK = """<script>

@@ -52,6 +52,7 @@ ONE_PROBLEM = [
     ('4GiB', '9' * 5000 + 'GiB', 'is not a size; write a number from 1'),
     ('inodes: 1000', 'inodes: 1e3', "limits.inodes: '1e3' is not a number of inodes; write a whole number from 1"),
     ('limits:', 'mount: scratch\n    limits:', "mount: 'scratch' is not a mount point; write an absolute path"),
+    ('/scratch/trials', '“/scratch”', 'write an absolute one without further quotes'),
     ('limits:', 'mount: /lustre\n    limits:', "path: '/scratch/trials' is not inside the mount '/lustre'"),
     ('limits:', 'mount:\n    limits:', 'mount: nothing is not a line of text'),
     ('limits:', 'records_on_target: yes\n    limits:', "records_on_target: 'yes' is neither true nor false"),

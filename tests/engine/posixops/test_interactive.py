@@ -33,7 +33,7 @@ def disk(tmp_path, monkeypatch):
     return Disk(tmp_path)
 
 
-@pytest.mark.parametrize('does', [GIT, VENV, BUILD])
+@pytest.mark.parametrize('does', [GIT, pytest.param(VENV, marks=pytest.mark.long), BUILD])
 def test_every_step_handles_what_is_planned_whatever_a_user_has_set_and_leaves_nothing(disk, monkeypatch, does):
     monkeypatch.setenv(*FOREIGN[does])
     at = point(used(does), 2 if does != VENV else 1)

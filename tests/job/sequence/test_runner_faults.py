@@ -40,8 +40,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 MFWA, SFWA = data_access('multiple'), data_access('single', operations=('read',))
 BATCH = 10  # kills
 # At instants that are drawn: the first are tried in every run, the others in a long one.
-INTERRUPTIONS = [*range(5), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(5, 20))]
-BATCHES = [*range(2), *(pytest.param(number, marks=pytest.mark.long) for number in range(2, 10))]
+INTERRUPTIONS = [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 20))]
+BATCHES = [0, *(pytest.param(number, marks=pytest.mark.long) for number in range(1, 10))]
 ONE_REPETITION = StoppingRule(0.10, minimum=1, maximum=1, extra=0, budget_s=600.0, fixed=True)
 
 # The command on the node, for which launches of milliseconds count.
@@ -545,7 +545,8 @@ def test_after_a_signal_nothing_is_launched_and_the_tree_stays(lab, stub_fio, ca
     assert len(ran.records.samples) in (3, 4)
     assert command.main(['remove', lab.write(plan)]) == 13
     assert '`seatrial clean` shows and removes what it left' in capsys.readouterr().out
-    assert len(lab.left()) == 1
+    (left,) = lab.left()
+    assert json.loads((lab.target / left / rundir.MARKER).read_text())['state'] == str(lab.state)
     assert (lab.locks(), lab.surroundings()) == ([], before)
 
 
@@ -745,6 +746,7 @@ def test_a_launcher_that_places_nothing_refuses_before_anything_is_written(lab, 
     assert lab.surroundings() == before and lab.left() == []
 
 
+LATE = {'seconds': 1.2, 'runtime_ms': [100]}
 WAITS = 'srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)\n'  # of Slurm 22.05
 
 
@@ -753,31 +755,28 @@ def test_figures_of_a_shorter_time_than_the_launch_took_are_invalid_unless_it_is
     lab, stub_fio, monkeypatch, evicting, explained
 ):
     """An MDT that was away for 28 s blocked IOR before its clock began (seen on Lustre 2.17)."""
-    monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 1.0)  # the rule has patience for a busy node
+    monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 0.2)
     stderr = WAITS if explained == 'by srun' else ''
-    fio = stub_fio(('measured-write', {'seconds': 3.0, 'runtime_ms': [500], 'stderr': stderr}))
+    fio = stub_fio(('measured-write', {**LATE, 'stderr': stderr}))
     plan = lab.plan(fio, values=(32,), stopping=ONE_REPETITION)
     result = lab.run(evicting(plan) if explained == 'by an outage' else plan).result
-    reasons = [reason for reason in result.reasons if 'T24: 0.50 s were timed of a launch of 3.' in reason]
+    reasons = [reason for reason in result.reasons if 'T24: 0.10 s were timed of a launch of ' in reason]
     assert bool(reasons) is not bool(explained), result.reasons
     assert explained or result.verdict is Verdict.INVALID
     assert explained != 'by an outage' or EVICTED in result.reasons[0]
 
 
-LATE = {'seconds': 2.0, 'runtime_ms': [500]}
-
-
-@pytest.mark.parametrize(('slow', 'invalid'), [(['write'], True), (['read'], True), (['write', 'read'], False)])
+@pytest.mark.parametrize(('slow', 'invalid'), [(['write'], True), (['write', 'read'], False)])
 def test_the_start_up_is_the_least_that_any_phase_of_the_warm_up_shows(lab, stub_fio, monkeypatch, slow, invalid):
     """Who lies in all launches of one phase cannot hide it behind the warm-up of that phase."""
-    monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 0.5)
+    monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 0.2)
     fio = stub_fio(*((f'warmup-{phase}', LATE) for phase in slow), ('measured-write', LATE))
     result = lab.run(lab.plan(fio, values=(32,), stopping=ONE_REPETITION)).result
     assert any('T24' in reason for reason in result.reasons) is invalid, result.reasons
 
 
 def test_the_start_up_of_a_program_is_not_that_of_another_which_writes_its_files(lab, stub_fio, monkeypatch):
-    monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 0.5)
+    monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 0.2)
     command = Fio.command
 
     def mixed(self, program, phase, *rest):
