@@ -33,7 +33,8 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 LAB_PROGRAMS = {'ceph-osd', 'glusterd', 'slurmctld', 'srun', 'linux.uml'}
 LAB_FIXTURES = {'lab_gluster', 'plain_slurm', 'accounting_slurm', 'kernels'}
 NOT_FAST = 'lab', 'browser', 'slow'
-LONGEST = ('test_scenario.py', 'test_node_sweep.py', 'test_kernels.py', 'test_shared_kernels.py')
+LONGEST = ('test_docs.py', 'test_scenario.py', 'test_node_sweep.py', 'test_kernels.py', 'test_shared_kernels.py')
+LONGEST += ('test_reframe_habits.py', 'test_verdicts_in_reframe.py')
 SLOW_FIXTURES = {'pydarshan', 'stand', 'cluster'}  # pandas is imported; each command to a stand-in is a Python
 # Commands, sessions, processes, clocks and large simulations; a fast run does not even import them.
 SLOW_PLACES = {

@@ -129,8 +129,9 @@ class Installer:
 
     def __init__(self, folder):
         self.top, self.prefix, self.core, self.calls = (folder / name for name in ('top', 'prefix', 'core', 'calls'))
-        for name in ('spack-env', 'ci', 'src'):
+        for name in ('spack-env', 'ci'):
             shutil.copytree(REPOSITORY / name, self.top / name, ignore=shutil.ignore_patterns('__pycache__'))
+        (self.top / 'src').symlink_to(REPOSITORY / 'src')  # a copy would be compiled anew
         python = self.top / '.venv' / 'bin' / 'python'
         python.parent.mkdir(parents=True)
         python.write_text(f'#!/bin/sh\nPYTHONPATH={self.top}/src exec {sys.executable} "$@"\n')

@@ -14,7 +14,7 @@ from seatrial.history.rows import COLUMNS
 from seatrial.history.store import read, write
 from site_fixtures import places
 
-CASES, MORE_CASES = 200, 5000
+CASES, MORE_CASES = 100, 5000
 ODD = (
     None, True, False, 0, -1, 5, 2**70, 1e17, float('inf'), float('nan'), '', 'yes', 'inf', '..', '/', '\x1b[31m',
     [], {}, [None], {'a': {}}, ['*'], object(), b'x', {1}, (1,), lambda: None, type, {None: None}, 'x' * 5000,

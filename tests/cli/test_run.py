@@ -148,15 +148,6 @@ def test_where_nothing_of_it_answers_any_more_the_session_ends_incomplete(begin,
     assert (process.returncode, err) == (EXIT_CODES[Verdict.INCOMPLETE], ''), out
 
 
-def test_what_the_engine_that_is_asked_for_cannot_measure_is_incomplete_with_the_reason(on_site, site):
-    site.add_metadata()
-    done = on_site('run', '--engine=dd', 'Files')
-    (folder,) = site.sessions()
-    (case,) = json.loads((folder / 'results.json').read_text())['cases']
-    assert (done.status, case['verdict'], case['engine']) == (EXIT_CODES[Verdict.INCOMPLETE], 'INCOMPLETE', '')
-    assert 'E0: no engine can measure a metadata tree here (dd: measures data access alone)' in case['reasons'][0]
-
-
 def test_a_program_before_that_of_its_module_is_refused_by_both_paths_before_the_first_launch(
     on_site, site, tmp_path, monkeypatch
 ):
@@ -211,17 +202,6 @@ def test_where_reframe_itself_does_not_start_its_last_words_are_said(on_site, si
     assert (done.status, '\nReFrame: reframe: error: it is ill\n' in done.out) == (13, True), done.out
 
 
-def test_neither_variables_of_reframe_nor_settings_take_its_files_out_of_the_session(on_site, site, monkeypatch):
-    settings, elsewhere = site.folder / 'settings.py', site.folder / 'elsewhere'
-    settings.write_text(settings.read_text().replace("'prefix':", f"'stagedir': '{elsewhere}', 'prefix':"))
-    for name, value in (('RFM_OUTPUT_DIR', elsewhere), ('RFM_STAGE_DIR', elsewhere), ('RFM_VERBOSE', '3')):
-        monkeypatch.setenv(name, str(value))
-    done = on_site('run', 'Reads', '--profile=smoke')
-    (folder,) = site.sessions()
-    assert 'note: RFM_OUTPUT_DIR, RFM_STAGE_DIR, RFM_VERBOSE from the environment is not passed' in done.out
-    assert (len(list(folder.glob('reframe/stage/*'))), elsewhere.exists()) == (1, False), done.out
-
-
 def test_reframe_is_ended_that_waits_for_its_results_database_after_its_last_case(
     on_site, site, monkeypatch, tmp_path
 ):
@@ -256,10 +236,13 @@ def test_what_is_waited_for_is_said_with_its_limit(repository):
     }
 
 
-def test_nothing_is_left_in_the_temporary_and_the_home_directory(seatrial, site, tmp_path):
-    outside = tmp_path / 'outside'
+def test_nothing_is_left_outside_whatever_variables_of_reframe_and_settings_say(seatrial, site, tmp_path):
+    """In the temporary and the home directory, and where ReFrame would put its files."""
+    outside, settings = tmp_path / 'outside', site.folder / 'settings.py'
     outside.mkdir()
-    environment = {**os.environ, 'HOME': str(outside), 'TMPDIR': str(outside)}
+    settings.write_text(settings.read_text().replace("'prefix':", f"'stagedir': '{outside}/stage', 'prefix':"))
+    places = dict.fromkeys(('HOME', 'TMPDIR', 'RFM_OUTPUT_DIR', 'RFM_STAGE_DIR'), str(outside))
+    environment = {**os.environ, **places, 'RFM_VERBOSE': '3'}
     checks = [f'--site={site.folder}', f'--checks={site.checks}']
 
     def ask(*words, until=None):
@@ -271,15 +254,22 @@ def test_nothing_is_left_in_the_temporary_and_the_home_directory(seatrial, site,
                 process.send_signal(signal.SIGINT)
             output = process.communicate(timeout=SOON_S)[0]
         assert not list(outside.iterdir()), (words, output)
-        return process.returncode
+        return process.returncode, output
 
-    assert ask('list', *checks) == 0
-    assert ask('plan', *checks) == 0
-    assert ask('run', *checks, 'Reads') == 0
-    assert ask('verify', *checks) == 0
-    assert ask('run', *checks, 'Reads', until='Session') == EXIT_CODES[Verdict.INCOMPLETE]
-    assert ask('run', *checks, 'NoSuchCheck') == 64
-    assert ask('accept', *checks) == 64
+    for words, status in (
+        (('list', *checks), 0),
+        (('plan', *checks), 0),
+        (('run', *checks, 'NoSuchCheck'), 64),
+        (('accept', *checks), 64),
+    ):
+        assert ask(*words)[0] == status, words
+    status, output = ask('run', *checks, 'Reads')
+    assert status == 0, output
+    assert 'note: RFM_OUTPUT_DIR, RFM_STAGE_DIR, RFM_VERBOSE from the environment is not passed' in output
+    (session,) = site.sessions()
+    assert len(list(session.glob('reframe/stage/*'))) == 1
+    assert ask('verify', *checks)[0] == 0
+    assert ask('run', *checks, 'Reads', until='Session')[0] == EXIT_CODES[Verdict.INCOMPLETE]
 
 
 # On a Lustre, which is a stand-in on the node of the job
