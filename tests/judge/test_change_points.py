@@ -31,7 +31,7 @@ def stepping(times, at=128, before=lambda size: 100.0):
 def found_at(points):
     """The point above the change point, or None where there is none."""
     likeliest = steps(points, VALUES).likeliest
-    return likeliest.above if likeliest.found else None
+    return likeliest.above if likeliest.is_significant else None
 
 
 def verdict(points, times=1.2, values=VALUES, **more):
@@ -55,7 +55,7 @@ def test_no_change_point_is_found_where_there_is_none(shape):
 @pytest.mark.parametrize('times', [1.25, 1 / 1.25])
 def test_a_change_point_at_128_kib_is_found_at_its_place_and_of_its_size(before, times):
     likeliest = steps(curve(stepping(times, before=NO_STEP[before])), VALUES).likeliest
-    assert (likeliest.found, likeliest.above) == (True, '128KiB')
+    assert (likeliest.is_significant, likeliest.above) == (True, '128KiB')
     assert likeliest.low < times < likeliest.high
 
 
@@ -80,7 +80,7 @@ def test_a_step_whose_place_may_be_elsewhere_is_undecided():
     """A point half-way up stands between the two places."""
     halfway = curve(lambda size: 100.0 if size < 112 else 125.0 if size == 112 else 156.0, spread=0.001)
     result = steps(halfway, VALUES)
-    assert result.likeliest.found and [place.above for place in result.places] == ['112KiB', '128KiB']
+    assert result.likeliest.is_significant and [place.above for place in result.places] == ['112KiB', '128KiB']
     assert verdict(halfway, times=1.01) == 'undecided'
 
 
@@ -131,7 +131,7 @@ def test_neither_units_nor_order_nor_the_direction_of_a_metric_matter(shape, uni
         label: [unit / shape(VALUES[label] / KIB) * (1 + 0.01 * step) for step in SHAPE] for label in shuffled
     }
     result = steps(latencies, values, LOWER)
-    assert result.likeliest.found == expected.likeliest.found
+    assert result.likeliest.is_significant == expected.likeliest.is_significant
     for one, other in zip(result.every, expected.every, strict=True):
         assert (one.below, one.above) == (other.below, other.above)
         assert (one.ratio, one.low, one.high) == pytest.approx((other.ratio, other.low, other.high))

@@ -21,19 +21,19 @@ from seatrial.workload.words import counted, listed
 
 REPETITIONS, POINTS, CHECKS = CUTS
 
-Found = Sequence[Forecast]
+Forecasts = Sequence[Forecast]
 
 
 class Fitted(NamedTuple):
     """A session cut down to fit."""
 
     session: Session
-    found: Found
+    forecasts: Forecasts
     cuts: list[str]  # one sentence for each thing left out
     fits: bool  # whether the rest fits
 
 
-def expected_s(forecasts: Found) -> float:
+def expected_s(forecasts: Forecasts) -> float:
     """The expected seconds of all cases, one after the other; the least possible where the speed is unknown."""
     return sum(forecast.wall_s.expected or forecast.wall_s.least for forecast in forecasts)
 
@@ -42,8 +42,8 @@ def fitted(
     session: Session,
     declared: Mapping[str, Declared],
     available_s: float,
-    forecasts: Found,
-    of: Callable[[Session], Found],
+    forecasts: Forecasts,
+    of: Callable[[Session], Forecasts],
 ) -> Fitted:
     """The session cut down until it fits, in the order that the site gives; `of` forecasts a session. Raises OSError.
     The rest is planned anew with the changed trials: a cut that makes plans invalid is no remedy."""
@@ -71,7 +71,7 @@ def fitted(
 Attempt = tuple[list[TrialEntry], str]
 
 
-def _fewest(session: Session, declared: Mapping[str, Declared], forecasts: Found) -> Iterator[Attempt]:
+def _fewest(session: Session, declared: Mapping[str, Declared], forecasts: Forecasts) -> Iterator[Attempt]:
     trials = list(session.site.trial_file.trials)
     for number, trial in _own(session):
         paces = [forecast.pace for forecast in forecasts if _gives(trial, declared, forecast.plan.case)]
@@ -82,7 +82,7 @@ def _fewest(session: Session, declared: Mapping[str, Declared], forecasts: Found
     yield trials, 'repetitions to the fewest'
 
 
-def _fewer_points(session: Session, declared: Mapping[str, Declared], forecasts: Found) -> Iterator[Attempt]:
+def _fewer_points(session: Session, declared: Mapping[str, Declared], forecasts: Forecasts) -> Iterator[Attempt]:
     most = max((len(forecast.plan.points) for forecast in forecasts), default=1)
     for points in range(most - 1, 0, -1):
         trials = list(session.site.trial_file.trials)
@@ -91,7 +91,7 @@ def _fewer_points(session: Session, declared: Mapping[str, Declared], forecasts:
         yield trials, f'{counted(points, "point")} of each sweep'
 
 
-def _fewer_checks(session: Session, declared: Mapping[str, Declared], forecasts: Found) -> Iterator[Attempt]:
+def _fewer_checks(session: Session, declared: Mapping[str, Declared], forecasts: Forecasts) -> Iterator[Attempt]:
     trials, gone = list(session.site.trial_file.trials), list[str]()
     for number, trial in reversed(_own(session)):
         names = list(
@@ -109,7 +109,7 @@ def _fewer_checks(session: Session, declared: Mapping[str, Declared], forecasts:
             yield list(trials), f'without {listed(list(reversed(gone)))}'
 
 
-_ATTEMPTS: dict[str, Callable[[Session, Mapping[str, Declared], Found], Iterator[Attempt]]] = {
+_ATTEMPTS: dict[str, Callable[[Session, Mapping[str, Declared], Forecasts], Iterator[Attempt]]] = {
     REPETITIONS: _fewest,
     POINTS: _fewer_points,
     CHECKS: _fewer_checks,

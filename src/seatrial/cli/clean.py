@@ -191,7 +191,7 @@ def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list
         except rundir.RunDirectoryError as error:
             unseen.say(f'{error}')
             continue
-        leftovers += search.found
+        leftovers += search.orphans
         for why in search.unread:
             unseen.say(why)
         if search.others:

@@ -43,7 +43,7 @@ class _LfsckOutput(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        if self.run.found:
+        if self.run.inconsistencies:
             return Verdict.FAIL
         if self.run.unended or self.run.earlier or self.run.missing:
             return Verdict.INCOMPLETE
@@ -142,7 +142,7 @@ def _monitored(
 
 
 def _reasons(file: _LfsckOutput) -> Iterator[str]:
-    for name, count in sorted(file.run.found.items()):
+    for name, count in sorted(file.run.inconsistencies.items()):
         yield f'{name} {count:,}, expected 0'
     for name, count in sorted(file.run.unclear.items()):
         yield f'{name} {count:,}: {_SKIPPED if name.endswith("skipped") else _UNKNOWN}'

@@ -61,7 +61,11 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
         planned = of(session)
         if fit_s is not None:
             left = fitted(session, declared, fit_s - expected_s(kept), planned, of)
-            planned, lines, cuts = list(left.found), lines_of(site, left.session.site, profile), [*cuts, *left.cuts]
+            planned, lines, cuts = (
+                list(left.forecasts),
+                lines_of(site, left.session.site, profile),
+                [*cuts, *left.cuts],
+            )
     whole = [*planned, *kept]
     problems, notes = shortfalls(site, whole)
     problems += beyond_schedule(site, profile, [forecast.plan for forecast in planned])

@@ -81,7 +81,7 @@ class Cold(NamedTuple):
 class Granted(NamedTuple):
     """The layout that a file was given, beside the one that was asked for."""
 
-    said: str = ''  # of all targets how many, where they are fewer: 'all = 7 of 8 OSTs'; else ''
+    targets: str = ''  # of all targets how many, where they are fewer: 'all = 7 of 8 OSTs'; else ''
     everywhere: bool = True  # whether every target holds a part of it all the same, be it of another component
     differs: Optional[str] = None  # how its layout differs from the one that was asked for, both said; or None
 
@@ -95,7 +95,7 @@ class Targets(NamedTuple):
 class Lost(NamedTuple):
     """Connections that were lost between two readings."""
 
-    said: str = ''  # those that were lost, as a clause; empty if none, or if none is seen
+    lost: str = ''  # those that were lost, as a clause; empty if none, or if none is seen
     # why it is not known, as a clause; empty if it is; None where the type tells nothing of its connections
     unseen: Optional[str] = None
     worse: str = ''  # what else became worse, as a clause, or empty

@@ -62,7 +62,7 @@ class Nfs(Mounted):
         repeats = f'{again} calls were sent again' if again > 0 else ''
         if before.transports and attempts > (0 if again > 0 else after.transports):
             tried = f'{server} was lost: {attempts} attempts to connect'
-            return Lost(said=f'{tried}, and {repeats}' if repeats else tried)
+            return Lost(lost=f'{tried}, and {repeats}' if repeats else tried)
         return Lost(worse=repeats and f'{repeats} to {server}')
 
     def behaviour(self, path: str) -> Behaviour:

@@ -53,7 +53,7 @@ class CurveStep:
     high: float
 
     @property
-    def found(self) -> bool:
+    def is_significant(self) -> bool:
         """True if the step, up or down, is significant."""
         return self.low > 1 + _ROUNDING or self.high < 1 - _ROUNDING
 
@@ -109,7 +109,7 @@ def changes_between(
         return Relation(UNDECIDED, None, None, None, confidence, f'{lacking}: undecided')
     step = curve.likeliest
     inside = [place in wanted for place in curve.places]
-    if not step.found:
+    if not step.is_significant:
         verdict = FAILS if all(place.high < times for place in wanted) else UNDECIDED
         subject = f'no change point; the likeliest is between {step.below} and {step.above}'
     else:

@@ -20,7 +20,7 @@ from rich.console import Console
 from seatrial.engine.base import ending
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.nights.past import Past, past_of
-from seatrial.report.nights.notification import News, Notified, ToldChange, TrialWatch, news
+from seatrial.report.nights.notification import News, Notified, NotifiedChange, TrialWatch, news
 from seatrial.report.openmetrics import openmetrics
 from seatrial.scheduler.series import file_of, metrics_file, put, series_of
 from seatrial.site.model import Site
@@ -70,7 +70,7 @@ def notified_of(site: Site, profile: str) -> Notified:
     data = _kept(site, profile)
     with suppress(KeyError, TypeError, ValueError):
         changes = [
-            ToldChange(datetime.fromisoformat(began), datetime.fromisoformat(when), *words)
+            NotifiedChange(datetime.fromisoformat(began), datetime.fromisoformat(when), *words)
             for began, when, *words in data.get('changes', ())
         ]
         missed = datetime.fromisoformat(data['missed']) if data['missed'] else None
@@ -154,7 +154,7 @@ def _remember(
     data = {
         'session': known,
         'missed': missed.isoformat() if missed else None,
-        'changes': [(change.began.isoformat(), change.told.isoformat(), *change[2:]) for change in changes],
+        'changes': [(change.began.isoformat(), change.notified.isoformat(), *change[2:]) for change in changes],
         'fault': fault,
     }
     try:

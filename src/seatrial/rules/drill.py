@@ -51,7 +51,7 @@ class DrillSearch(NamedTuple):
     servers: Mapping[str, str]
     suspects: Tuple[Tuple[Members, float], ...]  # to be divided; at the beginning all targets, with 0
     cleared: Members = ()  # targets that were in a group as fast as others
-    found: Tuple[Tuple[Members, float], ...] = ()  # slow targets that cannot be divided
+    slow: Tuple[Tuple[Members, float], ...] = ()  # targets that are slow and cannot be divided
     lost: Tuple[Members, ...] = ()  # suspects of which no part was slow again
     rounds: int = 0
     unfollowed: int = 0  # slow groups beyond those that one round divides
@@ -126,7 +126,7 @@ def learned(search: DrillSearch, measured: Sequence[Group], figures: Mapping[str
     as_fast = {score.name for score in scored if not score.slow}
     fast = {name for group in measured if group.label in as_fast for name in group.targets}
     next_: Dict[Members, float] = {}
-    slow_targets, lost = list(search.found), list(search.lost)
+    slow_targets, lost = list(search.slow), list(search.lost)
     for suspect, _ in search.suspects:
         parts = [group for group in measured if not group.is_control and set(group.targets) <= set(suspect)]
         bad = [group for group in parts if group.label in slow]
@@ -144,7 +144,7 @@ def learned(search: DrillSearch, measured: Sequence[Group], figures: Mapping[str
     return search._replace(
         suspects=tuple(slowest[:MAX_SUSPECTS]),
         cleared=tuple(dict.fromkeys([*search.cleared, *sorted(fast)])),
-        found=tuple(dict.fromkeys(slow_targets)),
+        slow=tuple(dict.fromkeys(slow_targets)),
         lost=tuple(lost),
         rounds=search.rounds + 1,
         unfollowed=search.unfollowed + len(slowest[MAX_SUSPECTS:]),
@@ -155,7 +155,7 @@ def learned(search: DrillSearch, measured: Sequence[Group], figures: Mapping[str
 def slow_components(search: DrillSearch, targets: Sequence[str]) -> Tuple[Component, ...]:
     """The slow targets, or their server where all targets of one are slow."""
     slow: Dict[str, float] = {}
-    for members, effect in search.found:
+    for members, effect in search.slow:
         for name in members:
             slow[name] = min(effect, slow.get(name, effect))
     return components(slow, targets, search.servers)

@@ -120,7 +120,7 @@ class TestLayouts:
         shown = lfs.shown(lfs.allocate(lfs.wish_of(options, state), size, state))
         assert difference(layout, parse_getstripe(shown), THERE) is None
         more = THERE._replace(osts=(0, 1, 2, 3, 4), pools={'flash': (0, 1, 2)})
-        fewer = granted(layout, parse_getstripe(shown), more).said
+        fewer = granted(layout, parse_getstripe(shown), more).targets
         assert (fewer != '') == any(piece.stripe_count == ALL for piece in reached(layout, size))
 
     @pytest.mark.parametrize(
@@ -152,12 +152,12 @@ class TestLayouts:
     def test_all_targets_without_the_one_that_is_retired_on_the_mds_are_told(self, stand):
         directory, wide = stand.directory(), striped('wide', ALL)
         assert DRIVER.set_layout(directory, wide) is None
-        assert DRIVER.granted(stand.written(directory), wide).said == ''
+        assert DRIVER.granted(stand.written(directory), wide).targets == ''
         stand.now(retired=[3])
         file = stand.written(stand.directory('below'))
         assert DRIVER.make_files([f'{file}1'], wide, str(stand.mount)) is None
         assert DRIVER.granted(f'{file}1', wide).differs is None
-        assert DRIVER.granted(f'{file}1', wide).said == f'all = 3 of 4 OSTs ({RETIRED})'
+        assert DRIVER.granted(f'{file}1', wide).targets == f'all = 3 of 4 OSTs ({RETIRED})'
 
     def test_a_target_that_is_retired_on_the_mds_is_found_by_a_file_and_not_by_a_directory(self, stand):
         stand.now(retired=[3])
@@ -616,7 +616,7 @@ class TestConnections:
     def test_what_was_lost_is_said_once_with_its_times(self, history, pattern):
         lines = ''.join(f' - [ {time}, {state} ]\n' for time, state in history)
         after = self.states_of(f'current_state: FULL\nstate_history:\n{lines}')
-        sentence = DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), lustre.Connections(after)).said
+        sentence = DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), lustre.Connections(after)).lost
         assert re.fullmatch(pattern.replace('{}', r'[\d:]{8}'), sentence)
         assert incidents(after, after) == ()
 
@@ -631,9 +631,9 @@ class TestConnections:
                 lustre.Connections({device: parse_states(text) for device in devices}),
             )
 
-        assert re.fullmatch(r'lustre-OST0000, lustre-OST0001 were EVICTED at [\d:]{8}', DRIVER.lost(*at(2)).said)
+        assert re.fullmatch(r'lustre-OST0000, lustre-OST0001 were EVICTED at [\d:]{8}', DRIVER.lost(*at(2)).lost)
         assert re.fullmatch(
-            r'lustre-OST0000, .*, lustre-OST0007 and 92 more were EVICTED at .{8}', DRIVER.lost(*at(100)).said
+            r'lustre-OST0000, .*, lustre-OST0007 and 92 more were EVICTED at .{8}', DRIVER.lost(*at(100)).lost
         )
 
     def test_going_idle_and_coming_back_is_no_incident(self):
@@ -660,10 +660,10 @@ class TestConnections:
             return lustre.Connections({'OST0003': States('FULL', tuple(times)[-16:])})
 
         before = lustre.Connections(self.states_of(self.EVICTED))
-        assert DRIVER.lost(before, idled()).said == ''
+        assert DRIVER.lost(before, idled()).lost == ''
         assert 'OST0003 has been idle so often' in DRIVER.lost(before, idled()).unseen
         other = idled(cycle[0]._replace(state='REPLAY'))
-        assert 'changed state so often' in DRIVER.lost(before, other).said and DRIVER.lost(before, other).unseen == ''
+        assert 'changed state so often' in DRIVER.lost(before, other).lost and DRIVER.lost(before, other).unseen == ''
 
     def test_the_driver_reads_them_for_its_own_mount(self, stand):
         seen = DRIVER.connections(str(stand.mount))
@@ -684,8 +684,8 @@ class TestConnections:
 
     def test_after_a_look_that_told_nothing_a_loss_of_long_ago_is_none_of_now(self):
         after = lustre.Connections(self.states_of(self.EVICTED))
-        assert DRIVER.lost(lustre.Connections({}, 'lctl did not answer'), after).said == ''
-        assert 'EVICTED' in DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after).said
+        assert DRIVER.lost(lustre.Connections({}, 'lctl did not answer'), after).lost == ''
+        assert 'EVICTED' in DRIVER.lost(lustre.Connections({'OST0003': States('FULL', ())}), after).lost
 
     def test_without_those_of_the_object_targets_the_connections_are_not_known(self, stand):
         state = 'current_state: FULL\nstate_history:\n - [ 5, FULL ]\n'

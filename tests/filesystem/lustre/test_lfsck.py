@@ -22,7 +22,7 @@ def test_a_run_of_both_types_is_that_of_all_targets():
     run = parse_lfsck(ALL)
     assert run.types == ('namespace', 'layout')
     assert (run.osts, run.inodes, run.seconds, run.phases_s) == (4, 50 + 15, 1, (0, 0))
-    assert not run.unended and not run.found and not run.dry
+    assert not run.unended and not run.inconsistencies and not run.dry
 
 
 def test_settings_of_lfsck_that_lctl_prints_beside_the_runs_are_no_runs():
@@ -30,7 +30,7 @@ def test_settings_of_lfsck_that_lctl_prints_beside_the_runs_are_no_runs():
     text = shown('520')
     run = parse_lfsck(text)
     assert 'lfsck_async_windows=1024' in text and 'lfsck_speed_limit=0' in text
-    assert (run.types, run.osts, run.dry, run.found) == (('namespace', 'layout'), 4, True, {})
+    assert (run.types, run.osts, run.dry, run.inconsistencies) == (('namespace', 'layout'), 4, True, {})
 
 
 def test_a_run_that_never_began_has_no_time():
@@ -43,12 +43,12 @@ def test_what_it_found_is_summed_by_name():
     worse = ALL.replace('dangling_repaired: 0', 'dangling_repaired: 2').replace(
         'failed_phase1: 0', 'failed_phase1: 1'
     )
-    assert parse_lfsck(worse).found == {'dangling_repaired': 4, 'failed_phase1': 8}
+    assert parse_lfsck(worse).inconsistencies == {'dangling_repaired': 4, 'failed_phase1': 8}
 
 
 def test_a_dry_run_has_what_it_would_have_repaired():
     run = parse_lfsck(lustre_step('580').stdout)
-    assert (run.dry, run.unended, run.found, run.unclear) == (True, (), {'inconsistent_dangling': 25}, {})
+    assert (run.dry, run.unended, run.inconsistencies, run.unclear) == (True, (), {'inconsistent_dangling': 25}, {})
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_a_dry_run_has_what_it_would_have_repaired():
 )
 def test_a_counter_of_inconsistencies_or_failures_is_found_and_one_of_what_was_skipped_is_unclear(name):
     run = parse_lfsck(re.sub(rf'(?m)^{name}: 0$', f'{name}: 3', shown('520'), count=1))
-    assert (run.found, run.unclear) == (({}, {name: 3}) if 'skipped' in name else ({name: 3}, {}))
+    assert (run.inconsistencies, run.unclear) == (({}, {name: 3}) if 'skipped' in name else ({name: 3}, {}))
 
 
 @pytest.mark.parametrize('name', ['updated_phase1', 'updated_phase2', 'linkea_overflow_cleared'])
 def test_what_a_run_repairs_under_another_name_is_found_too(name):
-    assert parse_lfsck(ALL.replace(f'{name}: 0', f'{name}: 3', 1)).found == {name: 3}
+    assert parse_lfsck(ALL.replace(f'{name}: 0', f'{name}: 3', 1)).inconsistencies == {name: 3}
 
 
 def test_a_counter_that_is_not_known_is_neither_found_nor_harmless():
     text = shown('520').replace('success_count: ', 'shredded: 5\nflavour: vanilla\nlost_sheep: 0\nsuccess_count: ', 1)
     run = parse_lfsck(text)
-    assert (run.found, run.unclear) == ({}, {'shredded': 5})
+    assert (run.inconsistencies, run.unclear) == ({}, {'shredded': 5})
 
 
 def test_it_is_a_dry_run_where_every_mdt_says_so():

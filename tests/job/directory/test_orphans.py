@@ -57,7 +57,7 @@ def the_one(parent, state):
 
 
 def find(*arguments):
-    return list(orphans.find(*arguments).found)
+    return list(orphans.find(*arguments).orphans)
 
 
 def test_a_run_directory_is_found_with_what_is_in_it(parent, state):
@@ -71,7 +71,7 @@ def test_a_run_directory_is_found_with_what_is_in_it(parent, state):
 @pytest.mark.parametrize('session', ['', SESSION])
 def test_a_process_that_can_be_left_behind_finds_the_same_and_sizes_it(parent, state, session):
     made(parent)
-    (orphan,) = orphans.look([parent], state, session=session).found
+    (orphan,) = orphans.look([parent], state, session=session).orphans
     assert orphan._replace(age_s=0.0) == the_one(parent, state)._replace(files=3, size_bytes=300, age_s=0.0)
 
 
@@ -82,7 +82,7 @@ def test_a_marker_that_no_server_gives_is_said_not_to_be_read_and_hides_no_other
         search = orphans.look([parent], state)
         with pytest.raises(RunDirectoryError, match='could not be read within 2 s; is a server down'):
             orphans.look([parent], state, session=SESSION)
-    assert {(orphan.path, orphan.files) for orphan in search.found} == {(paths[0], 3), (paths[2], 3)}
+    assert {(orphan.path, orphan.files) for orphan in search.orphans} == {(paths[0], 3), (paths[2], 3)}
     assert search.unread == (f'{paths[1]}: what lies in it could not be read within 2 s; is a server down?',)
 
 
@@ -129,7 +129,7 @@ def test_nothing_that_another_user_wrote_is_read(parent, state, session, monkeyp
     os.chown(path, 1234, 1234)
     monkeypatch.setattr(orphans, 'marker_at', None)
     assert orphans.find([parent], state) == orphans.Search((), (), ('uid 1234',))
-    assert orphans.find([parent], state, session=session).found == ()
+    assert orphans.find([parent], state, session=session).orphans == ()
 
 
 def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_even_opened(parent, state, monkeypatch):
@@ -142,7 +142,7 @@ def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_even_opened(
     opened, marker_at = [], orphans.marker_at
     monkeypatch.setattr(orphans, 'marker_at', lambda path: (opened.append(path), marker_at(path))[1])
     search = orphans.find([parent], state)
-    assert ([orphan.path for orphan in search.found], search.unread) == ([path], ())
+    assert ([orphan.path for orphan in search.orphans], search.unread) == ([path], ())
     assert os.path.join(parent, 'keep') not in opened
 
 
@@ -175,8 +175,10 @@ def test_into_those_of_other_sessions_nobody_looks_for_the_ones_of_a_session(par
     ours, other = made(parent), made(parent, session=f'{SESSION}0')
     opened, marker_at = [], orphans.marker_at
     monkeypatch.setattr(orphans, 'marker_at', lambda path: (opened.append(path), marker_at(path))[1])
-    assert [orphan.path for orphan in orphans.find([parent], state, session=f'{SESSION}0').found] == [other] == opened
-    assert [orphan.path for orphan in orphans.find([parent], state, session=SESSION).found] == [ours]
+    assert (
+        [orphan.path for orphan in orphans.find([parent], state, session=f'{SESSION}0').orphans] == [other] == opened
+    )
+    assert [orphan.path for orphan in orphans.find([parent], state, session=SESSION).orphans] == [ours]
 
 
 def test_where_one_may_write_but_not_list_none_of_a_session_is_found(parent, state, monkeypatch):
@@ -186,7 +188,7 @@ def test_where_one_may_write_but_not_list_none_of_a_session_is_found(parent, sta
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     monkeypatch.setattr(orphans.os, 'listdir', denied)
-    assert orphans.find([parent], state, session=SESSION).found == ()
+    assert orphans.find([parent], state, session=SESSION).orphans == ()
     with pytest.raises(RunDirectoryError, match='Permission denied'):
         find([parent], state)
 

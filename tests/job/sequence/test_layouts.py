@@ -176,8 +176,8 @@ def test_fewer_targets_than_all_are_a_label_of_every_launch_with_them(lab, run):
         ((Granted(), FEWER), ('P5a', 'invalid'), ', and in a file before all'),
         ((FEWER, Granted()), ('P5a', 'invalid'), ', and in a file before all'),
         ((SHARED, FEWER), ('P5a', 'invalid'), ', and in a file before all'),
-        ((Granted(), SHARED), ('P5c', 'label'), SHARED.said),
-        ((SHARED, Granted()), ('P5c', 'label'), SHARED.said),
+        ((Granted(), SHARED), ('P5c', 'label'), SHARED.targets),
+        ((SHARED, Granted()), ('P5c', 'label'), SHARED.targets),
     ],
 )
 def test_all_targets_that_are_now_more_and_now_fewer_are_invalid_but_where_components_share_them(

@@ -620,7 +620,7 @@ def test_kill_nine_at_any_instant_costs_no_more_than_the_launch_in_hand(
 
 
 def left_in(lab):
-    return orphans.find([str(lab.target)], str(lab.state)).found
+    return orphans.find([str(lab.target)], str(lab.state)).orphans
 
 
 def check_whole_lines(plan):

@@ -194,13 +194,13 @@ def test_everything_lies_on_the_paper(paper):
     ]
     assert all(0 <= x <= paper.width and 0 <= y <= drawing.height for x, y in places)
     assert all(0 <= text.x <= paper.width and 0 <= text.y <= drawing.height for text in drawing.texts)
-    lanes = [text.y for text in drawing.texts if text.said in ('write', 'read')]
-    assert lanes == sorted(lanes) and lanes[0] > max(text.y for text in drawing.texts if text.said == '10.0')
+    lanes = [text.y for text in drawing.texts if text.words in ('write', 'read')]
+    assert lanes == sorted(lanes) and lanes[0] > max(text.y for text in drawing.texts if text.words == '10.0')
 
 
 def test_numbers_of_boxes_that_would_touch_are_left_out():
     boxes = [Box(at, at + 0.01, 'pause', number=str(n)) for n, at in enumerate((1.0, 1.05, 5.0), 1)]
-    assert [text.said for text in drawn(chart(*boxes), WIDE).texts if text.kind == 'number'] == ['1', '3']
+    assert [text.words for text in drawn(chart(*boxes), WIDE).texts if text.kind == 'number'] == ['1', '3']
 
 
 def test_the_legend_has_each_meaning_once():

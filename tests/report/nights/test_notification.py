@@ -15,7 +15,7 @@ from seatrial.report.nights.notification import (
     SHOWN,
     UNCOMPARED,
     Notified,
-    ToldChange,
+    NotifiedChange,
     TrialWatch,
     aligned,
     news,
@@ -308,7 +308,7 @@ def told_of(*changes):
     changes = [
         (FIRST + day * DAY, FIRST + (day + 2) * DAY, 'scratch', 'metadata', verdict) for day, verdict in changes
     ]
-    return NOTHING._replace(changes=[ToldChange(*change) for change in changes])
+    return NOTHING._replace(changes=[NotifiedChange(*change) for change in changes])
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,9 @@ def test_what_changed_beside_it_is_the_suspect(year):
     reads, writes = trend(nights_in(year), 1.0, 0.05).turns
     assert [suspect.partition(' (')[0] for suspect in reads.suspects] == ['scratch: vm dirty_ratio: 20 against 10']
     assert writes.suspects == []
-    assert [line.startswith('scratch: ') and '% full against' in line for line in writes.found.circumstances] == [
-        True
-    ]
+    assert [
+        line.startswith('scratch: ') and '% full against' in line for line in writes.comparison.circumstances
+    ] == [True]
 
 
 def test_the_nearest_difference_is_the_first_suspect():
@@ -84,7 +84,7 @@ def test_a_smaller_budget_of_false_notifications_is_a_stricter_level(year):
 
 def test_the_metrics_of_a_change_are_compared_on_both_sides_of_it(year):
     _, writes = trend(nights_in(year), 1.0, 0.05).turns
-    rows = [row for row in writes.found.metrics if row.family == 'data write']
+    rows = [row for row in writes.comparison.metrics if row.family == 'data write']
     assert [row.change.verdict for row in rows] == [WORSE] * 3
 
 

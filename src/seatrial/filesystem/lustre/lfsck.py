@@ -50,7 +50,7 @@ class Scan(NamedTuple):
     ended_s: Optional[int]
     # names and numbers of inconsistencies and failures, none of them 0; repaired ones unless a dry run; a flag that
     # stands for damage counts as 1
-    found: Tuple[Tuple[str, int], ...]
+    inconsistencies: Tuple[Tuple[str, int], ...]
     # the same of counters that are neither these nor harmless: what was skipped, and what is not known here
     unclear: Tuple[Tuple[str, int], ...]
 
@@ -107,14 +107,14 @@ class LfsckRun(NamedTuple):
         return tuple(scan for scan in self.scans if _is_earlier(scan, self.scans))
 
     @property
-    def found(self) -> Dict[str, int]:
-        return _sums(scan.found for scan in self.scans)
+    def inconsistencies(self) -> Dict[str, int]:
+        return _sums(scan.inconsistencies for scan in self.scans)
 
     @property
     def kept(self) -> Tuple[str, ...]:
         """The counters of damage that was counted as repaired and left as it was."""
         lacking = {name for scan in self.scans for name, option in _KEPT.items() if option not in scan.options}
-        return tuple(name for name in self.found if name in lacking)
+        return tuple(name for name in self.inconsistencies if name in lacking)
 
     @property
     def unclear(self) -> Dict[str, int]:

@@ -46,7 +46,7 @@ class Orphan(NamedTuple):
 class Search(NamedTuple):
     """The run directories in the parents, oldest first. Nothing of other users is read."""
 
-    found: Tuple[Orphan, ...]
+    orphans: Tuple[Orphan, ...]
     # what seems to be a run directory of this user and cannot be read as one, each with the reason
     unread: Tuple[str, ...]
     others: Tuple[str, ...]  # the users who have directories with such names there
@@ -151,7 +151,7 @@ def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] =
         raise RunDirectoryError(silent[0], silence)
     unread = Search((), tuple(f'{printable(path)}: {silence}' for path in silent), ())
     search = _together([*read.values(), unread])
-    return search._replace(found=tuple(orphan._replace(**sizes.get(orphan.path, {})) for orphan in search.found))
+    return search._replace(orphans=tuple(orphan._replace(**sizes.get(orphan.path, {})) for orphan in search.orphans))
 
 
 def main(arguments: List[str]) -> int:
@@ -175,7 +175,7 @@ def main(arguments: List[str]) -> int:
 def _look_into(path: str, state: str, queued: Optional[Container[str]], session: str) -> None:
     search = _found([path], state, queued, session)
     _print([path, to_json(search)])
-    for orphan in search.found:
+    for orphan in search.orphans:
         try:
             _print([path, *found_at(orphan.path)])
         except (RunDirectoryError, OSError):  # it goes while it is looked at
@@ -220,7 +220,7 @@ def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]], s
 
 def _together(several: Sequence[Search]) -> Search:
     """All searches as one, the oldest run directory first."""
-    orphans = sorted((orphan for search in several for orphan in search.found), key=lambda orphan: -orphan.age_s)
+    orphans = sorted((orphan for search in several for orphan in search.orphans), key=lambda orphan: -orphan.age_s)
     others = {user for search in several for user in search.others}
     return Search(tuple(orphans), tuple(why for search in several for why in search.unread), tuple(sorted(others)))
 

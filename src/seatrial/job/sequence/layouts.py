@@ -92,7 +92,7 @@ class Layouts:
             if differs is not None:
                 return [finding('P5a', f'not the layout that was asked for: {differs}')]
         known = self._granted.get(wanted.canonical)
-        return [finding('P5c', f'{wanted.canonical}: {known.said}')] if known and known.said else []
+        return [finding('P5c', f'{wanted.canonical}: {known.targets}')] if known and known.targets else []
 
     def _refused(self, point: Point, wanted: Layout, fault: str) -> EngineError:
         if self._of_targets:
@@ -121,7 +121,7 @@ class Layouts:
         if before.everywhere and granted.everywhere:  # how its components share the targets is the servers' choice
             self._granted[wanted.canonical] = max(before, granted)
             return None
-        difference = f'{granted.said or "all OSTs"}, and in a file before {before.said or "all OSTs"}'
+        difference = f'{granted.targets or "all OSTs"}, and in a file before {before.targets or "all OSTs"}'
         return None if before == granted else difference
 
     def _try(self, directory: str, point: Point, wanted: Layout) -> None:

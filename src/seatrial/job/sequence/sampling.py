@@ -165,7 +165,7 @@ class _Attempt:
         except LaunchGivenUp as error:
             if self.trial.signals.stopping():
                 raise
-            lost = self._lost().said
+            lost = self._lost().lost
             why = self._where(str(error)) + self._whole() + self._read_only()
             why += ''.join(f'; {clause}' for clause in (lost, self.trial.waited(self.began)) if clause)
             self.findings = [finding('E2', why)]
@@ -174,7 +174,7 @@ class _Attempt:
         """The findings of an engine's error; a lost connection or a failed call of the storage comes before it."""
         calls = failed_calls(error.sentence)
         blamed = (call for call in calls if rule_of_errno(call.errno, call.on_descriptor, call.sync))
-        failed, lost = next(blamed, None), self._lost().said
+        failed, lost = next(blamed, None), self._lost().lost
         if failed is None:
             before = [self._of_lost(lost)] if lost else []
             return [*before, finding(error.rule, self._where(error.sentence), error.evidence)]

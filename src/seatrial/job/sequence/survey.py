@@ -66,7 +66,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     memory = memory_bytes()
     needed = peak(sized, min_per_task(sized, memory))
     needed['bytes'] = max(needed['bytes'], room)
-    earlier = orphans.look([target.path], plan.state, session=plan.session).found
+    earlier = orphans.look([target.path], plan.state, session=plan.session).orphans
     is_short = capacity.bytes is not None and capacity.bytes < needed['bytes']
     connections, targets = driver.connections(target.path), driver.targets(target.path)
     behaviour = driver.behaviour(target.path)

@@ -209,7 +209,7 @@ def comparison_page(result: BeforeAfter, site: str) -> str:
     axis = Scale(low=math.exp(-span), high=math.exp(span), logarithmic=True)
     template = jinja().get_template('comparison.html')
     return template.render(
-        found=result,
+        compared=result,
         site=site,
         across=lambda ratio: 2 + 96 * axis.share(ratio),  # on a line of 100
         confidence=f'{100 * CONFIDENCE:g}',

@@ -168,7 +168,7 @@ class Glyph(NamedTuple):
 class Text(NamedTuple):
     x: float
     y: float
-    said: str
+    words: str
     anchor: str = 'middle'  # the part of it that lies at (x, y)
     kind: str = ''
     upright: bool = False  # it reads from below

@@ -82,11 +82,11 @@ class TrialWatch:
         return Verdict.INCOMPLETE if overdue or self.unread or self.last is None else self.last.verdict
 
 
-class ToldChange(NamedTuple):
+class NotifiedChange(NamedTuple):
     """A change of a family of which people were notified."""
 
     began: datetime  # of the first night on the new level
-    told: datetime  # when they were notified
+    notified: datetime  # when they were
     file_system: str
     family: str
     verdict: str
@@ -95,14 +95,14 @@ class ToldChange(NamedTuple):
 class Notified(NamedTuple):
     session: str = ''  # all up to this one
     missed: datetime | None = None  # all misses up to this time
-    changes: Sequence[ToldChange] = ()
+    changes: Sequence[NotifiedChange] = ()
 
 
 class News(NamedTuple):
     events: tuple[str, ...]  # 'changed', 'trend', 'undecided', 'missed', 'died'
     subject: str
     text: str
-    changes: Sequence[ToldChange] = ()
+    changes: Sequence[NotifiedChange] = ()
 
 
 def news(
@@ -131,7 +131,7 @@ def news(
         if without >= patience > without - (len(known) - 1 - index):
             heads.append(('undecided', f'{counted(without, "night")} in a row without a valid result'))
     moved = [
-        turn for turn in turns if turn.change.verdict in (BETTER, WORSE) and not _is_told(turn, notified.changes)
+        turn for turn in turns if turn.change.verdict in (BETTER, WORSE) and not _is_known(turn, notified.changes)
     ]
     heads += [('trend', f'{turn.change.verdict} since {turn.began:%Y-%m-%d}: {turn.subject}') for turn in moved]
     if not heads:
@@ -145,17 +145,17 @@ def news(
         tuple(dict.fromkeys(event for event, _ in heads)),
         clean(' '.join(subject.split())),
         f'{text}\n',
-        [ToldChange(turn.began, watch.now, turn.file_system, turn.family, turn.change.verdict) for turn in moved],
+        [NotifiedChange(turn.began, watch.now, turn.file_system, turn.family, turn.change.verdict) for turn in moved],
     )
 
 
-def _is_told(turn: Turn, known: Sequence[ToldChange]) -> bool:
+def _is_known(turn: Turn, known: Sequence[NotifiedChange]) -> bool:
     """True if people know of this change. Each further night may move its apparent first night; for a small change by
     weeks, but never beyond the night on which it was told. After a change to the other side it is a new one."""
     of_family = [change for change in known if (change.file_system, change.family) == (turn.file_system, turn.family)]
     return any(
         change.verdict == turn.change.verdict
-        and turn.began < max(change.told, change.began + timedelta(days=NEAR))
+        and turn.began < max(change.notified, change.began + timedelta(days=NEAR))
         and not any(
             change.began < other.began <= turn.began for other in of_family if other.verdict != change.verdict
         )

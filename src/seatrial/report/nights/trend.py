@@ -49,7 +49,7 @@ class Turn:
     file_system: str
     family: str
     change: MetricChange  # of the family
-    found: BeforeAfter  # comparison of the nights before and after
+    comparison: BeforeAfter  # of the nights before and after
     # differences in software and settings around it, each with its first night, nearest first
     suspects: Sequence[str]
     annotations: Sequence[Annotation] = ()  # what people have written down for those nights
@@ -63,7 +63,7 @@ class Turn:
     def beside(self) -> list[str]:
         """Lines with the metrics that changed most, the suspects, the annotations, and possible explanations."""
         lines = []
-        for row in self.found.metrics:
+        for row in self.comparison.metrics:
             if row.family == self.family and row.change.verdict != SAME:
                 ratio, interval, _ = change_words(row.change)
                 lines.append(f'{row.case} {row.metric}: {ratio} ({interval})')
@@ -71,7 +71,7 @@ class Turn:
             *lines[:SHOWN],
             *(f'not measured with the same: {line}' for line in cut(self.suspects, SHOWN)),
             *(f'annotated {note.day}: {note.text}' for note in self.annotations),
-            *(f'may explain it: {line}' for line in self.found.circumstances),
+            *(f'may explain it: {line}' for line in self.comparison.circumstances),
         ]
 
 
@@ -162,7 +162,7 @@ def trend(
                     file_system=file_system,
                     family=family,
                     change=change,
-                    found=compared,
+                    comparison=compared,
                     suspects=_suspects(near, around, around.index(names[place])),
                     annotations=[note for note in annotations if min(days) <= note.day <= max(days)],
                 )
