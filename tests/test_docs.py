@@ -49,13 +49,12 @@ file_systems:
 partitions:
   local:default: {launcher: local, tasks_per_node: 2}
 trials:
-  - checks: [MultipleFilesTasks]
+  - checks: [SharedLog]  # the shortest of the first look
     partitions: [local:default]
     file_systems: [scratch]
     nodes: [1]
     profiles: [first]
     budget: 1s
-    bytes_per_task: 64MiB
 """
 SHORTER = (
     (r'--profile (?:smoke|nightly)', '--profile first'),

@@ -577,7 +577,7 @@ def test_a_target_that_is_hung_keeps_no_command(ended, site):
     target.mkdir()
     site.change('path: state/trials', f'path: {target}')
     asking = {'doctor': 64, 'clean': 13, 'run': 13}
-    others = {'status': 13, 'history list': 0, 'report': 0, 'list': 0}
+    others = {'status': 13, 'list': 0}
     codes, outputs = ended(target, *asking, *others)
     assert codes == {**asking, **others}, outputs
     for words in asking:

@@ -140,8 +140,8 @@ def html(session):
 
 
 @pytest.mark.parametrize(('width', 'scheme'), [(360, 'dark'), (1400, 'light')])
-def test_the_page_is_drawn_without_complaints_and_without_the_network(browse, html, width, scheme):
-    seen = browse(html, width=width, scheme=scheme)
+def test_the_page_is_drawn_without_complaints_and_without_the_network(browse, make, width, scheme):
+    seen = browse(page(make.varied()), width=width, scheme=scheme)
     assert (seen.console, seen.requests) == ([], [])
     assert first_pixel(seen.picture) == ((width, 1000), GROUND[scheme])
 
@@ -170,7 +170,9 @@ def test_a_link_unfolds_the_case_that_it_leads_to(browse, make):
 def looked_at(browse, html, width):
     """What LOOK sees of the page, which is as wide as it was asked for."""
     free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', '', html)
-    result = json.loads(browse(free.replace('</head>', f'{LOOK}</head>'), width=width).console[-1].split('SEEN')[1])
+    seen = browse(free.replace('</head>', f'{LOOK}</head>'), width=width)
+    assert (seen.requests, [line for line in seen.console if 'SEEN' not in line]) == ([], [])
+    result = json.loads(seen.console[-1].split('SEEN')[1])
     assert (result['width'], result['scrolls']) == (width, width)
     assert (result['touching'], result['outside']) == ([], [])
     return result
