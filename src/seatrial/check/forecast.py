@@ -290,9 +290,8 @@ def _is_like(plan: TrialPlan, earlier: Earlier, lowest: int) -> bool:
 def _volumes(
     plan: TrialPlan, shares: tuple[int, int], repetitions: ForecastRange, like: Sequence[Earlier]
 ) -> tuple[ForecastRange, ForecastRange]:
-    """Bytes written and read, including warm-ups; most also includes launches under Darshan and the proof of
-    contents. Suspects are measured again, and slow targets searched for figures below their bound, while time is
-    left: then most is unknown."""
+    """Bytes written and read, including warm-ups; `most` also includes launches under Darshan and the proof of
+    contents. It is unknown where suspects are measured again, or slow targets searched for, while time is left."""
     (lowest, highest), fixed = shares, plan.sizing.fixed
     labels = [point.label for point in plan.points]
     warm = first_share(plan, calibration_points(plan)[0])
