@@ -136,8 +136,8 @@ def forecasts(
     site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping[str, Rate]] = (), history: bool = True
 ) -> list[Forecast]:
     """The forecast of each case. Space that this host cannot see is unknown. Raises OSError. promised: for each case
-    the rates of a contract, which count until a session has measured others; history: whether earlier sessions are
-    asked what is expected, of which nothing else here depends"""
+    the rates of a contract, which count until a session has measured others; history: earlier sessions are
+    read, from which nothing but the expected values follows"""
     earlier, speeds = _history(site, plans) if history else ({}, {})
     seen = {path: _seen(site, target) for path, target in {plan.target.path: plan.target for plan in plans}.items()}
     quotas = {path: by_type(target.type).quota(target.path) for path, target in seen.items() if target}
@@ -442,7 +442,7 @@ def fitting_share(plan: TrialPlan, offer: Offer) -> int:
 
 
 def _too_long(cases: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[str]:
-    """The case of each partition whose job would exceed Slurm's time limit there by most, as messages."""
+    """A message for each partition whose time limit in Slurm is too short, with the case that exceeds it by most."""
     worst = dict[str, tuple[float, TrialPlan]]()
     for forecast in cases:
         limit_s = limits_s.get(forecast.plan.case.partition)
