@@ -95,7 +95,7 @@ def test_clients_of_two_clusters_that_have_one_number_are_told_apart_by_their_mo
 
     monkeypatch.setattr(ceph, 'SOCKETS', str(tmp_path / '*.asok'))
     monkeypatch.setattr(ceph, '_client', lambda path: {'client_id': f'client{STATUS["id"]}'})
-    monkeypatch.setattr(ceph, '_told', told)
+    monkeypatch.setattr(ceph, '_asked_by_socket', told)
     for name in ('a', 'b'):
         (tmp_path / f'{name}.asok').touch()
     for name in ('a', 'b'):

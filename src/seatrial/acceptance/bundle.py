@@ -141,8 +141,7 @@ class Archive(zipfile.ZipFile):
 
 def unpacked(bundle: Path, folder: Path, signers: Path | None) -> list[str]:
     """Copies the files in a bundle's manifest into a folder; returns the faults of the bundle. Raises UsageError.
-    bundle: a file, or a folder; signers: allowed signers of ssh-keygen(1), one of whom must have signed; None asks
-    for no signature"""
+    bundle: a file, or a folder; signers: allowed signers of ssh-keygen(1); None asks for no signature"""
     try:
         with nullcontext(Folder(bundle)) if bundle.is_dir() else Archive(bundle) as archive:
             return list(_faults(archive, folder, signers))

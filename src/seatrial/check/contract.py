@@ -319,7 +319,7 @@ class _Here(NamedTuple):
 
 
 def _faults(here: _Here, entry: CriterionEntry) -> Iterator[tuple[Sequence[str], str]]:
-    """All faults of a criterion, each with the keys and the remedy, as far as remedies lead."""
+    """All faults of a criterion with keys and remedy: each remedy is tried, to find the next fault."""
     seen = set[tuple[str, ...]]()
     while True:
         error = _refusal(here, entry)
@@ -368,7 +368,7 @@ def _with(entry: CriterionEntry, *keys: str, value: str | None) -> CriterionEntr
 
 
 def _fixes(entry: CriterionEntry, *keys: str, values: Iterable[str | None]) -> dict[str, CriterionEntry]:
-    """The criterion with each of these values at the keys, by the value's words; None: without the keys."""
+    """The criterion with each value in turn at the keys, by the value's text; None leaves the keys out."""
     return {word or '': fixed for word in dict.fromkeys(values) if (fixed := _with(entry, *keys, value=word))}
 
 

@@ -29,9 +29,8 @@ class Margin(NamedTuple):
 
 
 def margin(criterion: Criterion, noise: float, repetitions: int, criteria: int, assumed: float = ASSUMED) -> Margin:
-    """The margin at which the planned allocations decide a criterion, one of `criteria` in all. noise: between
-    allocations, or between repetitions if there is one allocation; a share of the figure; assumed: what allocations
-    are taken to differ by at least"""
+    """The margin at which the planned allocations decide one of `criteria` criteria. noise: between allocations, or
+    between the repetitions of a single one, as a share of the figure; assumed: the least noise between allocations"""
     n = max(criterion.allocations, criterion.planned)
     if criterion.statistic == MINIMUM or (criterion.statistic == BEST and n == 1):
         return Margin(1.0, 1.0)

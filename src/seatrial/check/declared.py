@@ -79,9 +79,8 @@ def declared() -> dict[str, Declared]:
 
 
 def load(*folders: Path) -> dict[str, Declared]:
-    """Imports every check file below the folders and returns their declarations, in the order of the files. Raises
-    CheckError for a file that does not import (to ReFrame it would be '0/0 PASSED'), or that another user may
-    change."""
+    """The declarations in every check file below the folders, in the order of the files. Raises CheckError for a file
+    that another user may change, or that does not import (to ReFrame it would be '0/0 PASSED')."""
     checks: dict[str, Declared] = {}
     for number, file in enumerate(file for folder in folders for file in _files_in(folder)):
         before = dict(_declared)

@@ -35,8 +35,7 @@ def shape_of(
     log: DarshanLog, operation: str | None = None, mount: str | None = None, folders: Sequence[str] = ()
 ) -> Derived:
     """The shape of the part that moved the most bytes on one file system. Raises Underivable. operation: 'write' or
-    'read' alone; mount: a path of the log's mount table; folders: the site's own, which may select one of several
-    file systems"""
+    'read' alone; mount: a path of the log's mount table; folders: the site's, to choose among file systems"""
     placed, path, left_out = on_one_mount(log, mount, folders)
     try:
         part = main_part(placed, operation)
@@ -104,8 +103,8 @@ def main_size(part: FileSet, done: Done) -> tuple[int, float]:
 
 
 def passes_in(part: FileSet, done: Done) -> tuple[str, int]:
-    """The extent, and the number of passes over it. 'whole' covers a part of a task's own file, too; 'segment' a part
-    of a shared one, moved once."""
+    """The extent and the number of passes over it: 'whole' for any part of a task's file, 'segment' for a part of a
+    shared file that is moved once."""
     issued, size = part.issued, part.touched[done.operation]
     if not size:
         raise Underivable(f'how far its {done.operation}s went in its files is not in the log')

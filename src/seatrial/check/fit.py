@@ -73,7 +73,7 @@ Attempt = tuple[list[TrialEntry], str]
 
 def _fewest(session: Session, declared: Mapping[str, Declared], forecasts: Forecasts) -> Iterator[Attempt]:
     trials = list(session.site.trial_file.trials)
-    for number, trial in _own(session):
+    for number, trial in _trials_of_profile(session):
         paces = [forecast.pace for forecast in forecasts if _gives(trial, declared, forecast.plan.case)]
         budget_s = 60.0 * math.ceil(max((pace.fewest_s for pace in paces), default=0.0) / 60)
         known = bool(paces) and all(pace.known for pace in paces)
@@ -86,14 +86,14 @@ def _fewer_points(session: Session, declared: Mapping[str, Declared], forecasts:
     most = max((len(forecast.plan.points) for forecast in forecasts), default=1)
     for points in range(most - 1, 0, -1):
         trials = list(session.site.trial_file.trials)
-        for number, trial in _own(session):
+        for number, trial in _trials_of_profile(session):
             trials[number] = trial.model_copy(update={'points': min(points, trial.points or points)})
         yield trials, f'{counted(points, "point")} of each sweep'
 
 
 def _fewer_checks(session: Session, declared: Mapping[str, Declared], forecasts: Forecasts) -> Iterator[Attempt]:
     trials, gone = list(session.site.trial_file.trials), list[str]()
-    for number, trial in reversed(_own(session)):
+    for number, trial in reversed(_trials_of_profile(session)):
         names = list(
             dict.fromkeys(
                 forecast.plan.case.check for forecast in forecasts if _gives(trial, declared, forecast.plan.case)
@@ -116,8 +116,8 @@ _ATTEMPTS: dict[str, Callable[[Session, Mapping[str, Declared], Forecasts], Iter
 }
 
 
-def _own(session: Session) -> list[tuple[int, TrialEntry]]:
-    """The trials of the profile, with their places in the file."""
+def _trials_of_profile(session: Session) -> list[tuple[int, TrialEntry]]:
+    """With their places in trial.yaml."""
     trials = enumerate(session.site.trial_file.trials)
     return [(number, trial) for number, trial in trials if session.profile.name in trial.profiles]
 

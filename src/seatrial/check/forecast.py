@@ -137,8 +137,8 @@ def forecasts(
     site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping[str, Rate]] = (), history: bool = True
 ) -> list[Forecast]:
     """The forecast of each case. Space that this host cannot see is unknown. Raises OSError. promised: for each case
-    the rates of a contract, which count until a session has measured others; history: whether earlier sessions are
-    asked what is expected, of which nothing else here depends"""
+    the rates of a contract, which count until a session has measured others; history: earlier sessions are
+    read, from which nothing but the expected values follows"""
     earlier, speeds = _history(site, plans) if history else ({}, {})
     seen = {path: _seen(site, target) for path, target in {plan.target.path: plan.target for plan in plans}.items()}
     quotas = {path: by_type(target.type).quota(target.path) for path, target in seen.items() if target}
@@ -291,9 +291,8 @@ def _is_like(plan: TrialPlan, earlier: Earlier, lowest: int) -> bool:
 def _volumes(
     plan: TrialPlan, shares: tuple[int, int], repetitions: ForecastRange, like: Sequence[Earlier]
 ) -> tuple[ForecastRange, ForecastRange]:
-    """Bytes written and read, including warm-ups; most also includes launches under Darshan and the proof of
-    contents. Suspects are measured again, and slow targets searched for figures below their bound, while time is
-    left: then most is unknown."""
+    """Bytes written and read, including warm-ups; `most` also includes launches under Darshan and the proof of
+    contents. It is unknown where suspects are measured again, or slow targets searched for, while time is left."""
     (lowest, highest), fixed = shares, plan.sizing.fixed
     labels = [point.label for point in plan.points]
     warm = first_share(plan, calibration_points(plan)[0])
@@ -444,7 +443,7 @@ def fitting_share(plan: TrialPlan, offer: Offer) -> int:
 
 
 def _too_long(cases: Sequence[Forecast], limits_s: Mapping[str, float]) -> list[str]:
-    """The case of each partition whose job would exceed Slurm's time limit there by most, as messages."""
+    """A message for each partition whose time limit in Slurm is too short, with the case that exceeds it by most."""
     worst = dict[str, tuple[float, TrialPlan]]()
     for forecast in cases:
         limit_s = limits_s.get(forecast.plan.case.partition)

@@ -107,7 +107,7 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
 
 
 def _within_limits(points: list[Point], limit: int) -> list[Point]:
-    """The points whose files of a fixed size fit the site's limit; all if none does, to be refused with the sum."""
+    """The points whose files of a fixed size fit the site's limit; all if none fits: then the case is refused."""
     fixed = [point for point in points if not point.scales and kind_of(point.kind).moves_data]
     large = [point for point in fixed if kind_of(point.kind).footprint([point]).bytes + KEPT_BYTES > limit]
     return [point for point in points if point not in large] or points

@@ -146,8 +146,7 @@ def _said(folder: Path, key: str) -> Any:
 @cache
 def current() -> Session | None:
     """The session that this process works for; None outside `seatrial run` and ReFrame. Plain ReFrame gets a session
-    of its own for the site whose settings it reads, and one more for each further profile (of_profile). Settings of
-    other suites may stand beside them."""
+    for the site whose settings it reads, perhaps beside those of other suites, and one for each further profile."""
     if ENVIRONMENT in os.environ:
         return _read(Path(os.environ[ENVIRONMENT]))
     # Here, as its modules take longer to load than all others, and most commands need none.

@@ -62,7 +62,6 @@ class Variant(NamedTuple):
         return f'{self.file_system}/{self.layout}/{self.nodes}n/{self.profile}'
 
     def on(self, check: str, partition: str) -> Case:
-        """The case of this variant on one of its partitions."""
         return Case(check, partition, self.file_system, self.layout, self.nodes)
 
 

@@ -68,7 +68,10 @@ def derive(
             (log,) = read_logs(logs)
             shape = shape_of(log, operation, mount, list(folders_of(site).values()))
             if case is not None:
-                return _show(compared(shape.part, replayed_in(case)))
+                rows = compared(shape.part, replayed_in(case))
+                for row in (('', 'application', 'replay', ''), *rows):
+                    click.echo(f'{row[0]:32}{row[1]:>20}{row[2]:>20}  {row[3]}'.rstrip())
+                return EXIT_CODES[Verdict.FAIL if any(row[3] == 'differs' for row in rows) else Verdict.PASS]
             text, entry = check_text(shape, name), trial_text(shape, name, site)
     except (LogError, Underivable) as error:
         raise Underivable(f'{", ".join(map(str, logs))}: {error}') from None
@@ -82,10 +85,3 @@ def derive(
     if entry:
         click.echo(f'# under `trials` in {site_folder}/trial.yaml\n{entry}', nl=False)
     return 0
-
-
-def _show(rows: list[tuple[str, str, str, str]]) -> int:
-    """Prints the table; the exit status is that of FAIL if the replay differs from the application."""
-    for row in (('', 'application', 'replay', ''), *rows):
-        click.echo(f'{row[0]:32}{row[1]:>20}{row[2]:>20}  {row[3]}'.rstrip())
-    return EXIT_CODES[Verdict.FAIL if any(row[3] == 'differs' for row in rows) else Verdict.PASS]

@@ -1,7 +1,7 @@
 """`seatrial history`: what earlier sessions measured."""
 
 import io
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO
@@ -95,7 +95,13 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
         asked = {named(sessions_in(folder), session, 'the history')}
     column, value = ('check', check) if check else ('metric', metric)
     of = pl.lit(True) if value is None else pl.col(column) == value
-    wanted = _rows(one_by_one(folder, named=asked), screen, of)
+    tables = [pl.DataFrame(schema=COLUMNS)]
+    for part in one_by_one(folder, named=asked):
+        if isinstance(part, Skipped):
+            _say(part, screen)
+        else:
+            tables.append(part.filter(of))
+    wanted = pl.concat(tables)
     if asked and not wanted.height and value is None:
         raise click.UsageError(f'session {min(asked)} cannot be read')
     for column, value in (('check', check), ('metric', metric)):
@@ -115,7 +121,8 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
         screen.print(Text(differing, 'yellow'), soft_wrap=True)
     for case, of_case in wanted.group_by(*CASE, maintain_order=True):
         shown = table_of('session', 'metric', 'verdict', '#mean', '#90 % interval', '#n', 'why')
-        units = _units(of_case, site.units)
+        largest = of_case.group_by('metric').agg(pl.col('value').abs().max().fill_null(0.0), pl.col('unit').first())
+        units = {name: unit_for(value, unit or '', site.units) for name, value, unit in largest.iter_rows()}
         for (metric_name, _), rows in of_case.group_by('metric', 'session', maintain_order=True):
             shown.add_row(*_metric(rows, units[str(metric_name)]))
         check, partition, file_system, layout, nodes = case
@@ -252,23 +259,8 @@ def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: C
     return 'with a label' if label else ''
 
 
-def _rows(parts: Iterable[pl.DataFrame | Skipped], screen: Console, of: pl.Expr) -> pl.DataFrame:
-    tables = [pl.DataFrame(schema=COLUMNS)]
-    for part in parts:
-        if isinstance(part, Skipped):
-            _say(part, screen)
-        else:
-            tables.append(part.filter(of))
-    return pl.concat(tables)
-
-
 def _say(skipped: Skipped, screen: Console) -> None:
     screen.print(f'skipped {skipped.file}: {skipped.why}', soft_wrap=True)
-
-
-def _units(rows: pl.DataFrame, system: str) -> dict[str, str]:
-    largest = rows.group_by('metric').agg(pl.col('value').abs().max().fill_null(0.0), pl.col('unit').first())
-    return {name: unit_for(value, unit or '', system) for name, value, unit in largest.iter_rows()}
 
 
 def _metric(rows: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:

@@ -122,7 +122,10 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
         fits = 'fits' if expected_s(whole) <= fit_s else 'does not fit'
         unknown = sum(forecast.wall_s.expected is None for forecast in whole)
         least = f' ({counted(unknown, "case")} of unknown speed with the least)' if unknown else ''
-        blocks[f'the time, {duration(expected_s(whole))}{least}, {fits} into {duration(fit_s)}'] = _arithmetic(whole)
+        blocks[f'the time, {duration(expected_s(whole))}{least}, {fits} into {duration(fit_s)}'] = [
+            f'{names[0]}{f" and {len(names) - 1} more, each" if len(names) > 1 else ""}: {arithmetic}'
+            for arithmetic, names in by_key((case.arithmetic, _name(case)) for case in whole).items()
+        ]
         blocks['cut, in this order'] = cuts
         blocks['lines that say so'] = lines
     blocks['in no trial'] = unused
@@ -165,15 +168,6 @@ def _begun_in(
             left = counted(part.number - number, 'allocation')
             later.append(f'{left} of {listed(ids)}: another time, by seatrial accept --criterion {ids[0]}')
     return kept, later
-
-
-def _arithmetic(cases: Sequence[Forecast]) -> list[str]:
-    """The calculation of each case's time; cases with the same one share a line."""
-    groups = by_key((forecast.arithmetic, _name(forecast)) for forecast in cases)
-    return [
-        f'{names[0]}{f" and {len(names) - 1} more, each" if len(names) > 1 else ""}: {arithmetic}'
-        for arithmetic, names in groups.items()
-    ]
 
 
 NOT_COUNTED = f'what {CONTRACT_FILE} asks for is not counted; it is with --profile {ACCEPTANCE.name}'

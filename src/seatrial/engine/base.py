@@ -235,8 +235,7 @@ _OF_MPI = re.compile(
 
 
 def cause_in(errs: Sequence[str], others: Sequence[str] = ()) -> str:
-    """The line that best explains a failed launch; empty without one. others: further streams, of which only failed
-    calls and errors count."""
+    """The line that best explains a failed launch, or empty. others: streams of which only failed calls count."""
     return next(iter(causes_in(errs, others)), '')
 
 

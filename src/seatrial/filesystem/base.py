@@ -190,7 +190,12 @@ class Driver:
         return self.targets(path).rows if self.watches else None
 
     def lost(self, before: Any, after: Any) -> Lost:
-        return worsened(before or (), after or ())
+        """Faults of targets that the later reading has and the earlier one had not."""
+        known = {row.name: row for row in before or ()}
+        both = [(known[row.name], row) for row in after or () if row.name in known]
+        lost = [f'{row.name}: {row.fault}' for then, row in both if row.fault and not then.fault]
+        worse = [f'{row.name}: {word}' for then, row in both for word in row.troubles if word not in then.troubles]
+        return Lost('; '.join(lost), worse='; '.join(worse))
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
         """The target behind an error, as a clause: where this file lies at this offset (None: everywhere), and
@@ -287,8 +292,7 @@ def is_of(driver: Driver, mount: Mount) -> bool:
 
 
 def mount_by_table(driver: Driver, path: str) -> Optional[Mount]:
-    """The mount of the driver's type that the path is on, by the kernel's table: no server is asked, and no link is
-    followed."""
+    """The mount of the driver's type that the path is on, by the kernel's table: asks no server, follows no link."""
     mount = mount_of(os.path.normpath(path))
     return mount if mount and is_of(driver, mount) else None
 
@@ -311,15 +315,6 @@ def type_fault(driver: Driver, mount: Optional[Mount]) -> Optional[str]:
         return None
     what = 'no mount is visible there' if mount is None else f'its mount is {mount.said()}'
     return f'trial.yaml says type {driver.name}, but {what}'
-
-
-def worsened(before: Sequence[TargetRow], after: Sequence[TargetRow]) -> Lost:
-    """Faults of targets that the later reading has and the earlier one had not."""
-    known = {row.name: row for row in before}
-    both = [(known[row.name], row) for row in after if row.name in known]
-    lost = [f'{row.name}: {row.fault}' for then, row in both if row.fault and not then.fault]
-    worse = [f'{row.name}: {word}' for then, row in both for word in row.troubles if word not in then.troubles]
-    return Lost('; '.join(lost), worse='; '.join(worse))
 
 
 def conditions(targets: Targets) -> Dict[str, str]:

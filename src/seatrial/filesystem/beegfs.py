@@ -29,7 +29,7 @@ from seatrial.filesystem.base import (
 )
 from seatrial.filesystem.layout_words import STRIPE_UNIT, Stripes, binary, bytes_of, number, read_keys, size
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
+from seatrial.filesystem.posix import Mounted, answer_or_unknown, kernel_cold, look, unknown
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoted_value import show
@@ -123,12 +123,12 @@ class BeeGfs(Mounted):
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         settings = {
-            'client version': _told(lambda: f'beegfs {_text(VERSION).strip()}'),
-            'file system': _told(lambda: _read(_client(mount), 'fs_uuid').strip()),
-            'default layout': _told(lambda: '.'.join(_layout_of(path).words)),
+            'client version': answer_or_unknown(lambda: f'beegfs {_text(VERSION).strip()}'),
+            'file system': answer_or_unknown(lambda: _read(_client(mount), 'fs_uuid').strip()),
+            'default layout': answer_or_unknown(lambda: '.'.join(_layout_of(path).words)),
         }
         if settings['default layout'].endswith('mirrored'):
-            settings['buddy groups'] = _told(_groups)
+            settings['buddy groups'] = answer_or_unknown(_groups)
         try:
             config = _config(_client(mount))
         except NoAnswer as error:
@@ -192,8 +192,7 @@ class BeeGfs(Mounted):
         return BeeGfsLayout(len(numbers), chunk, None, tuple(sorted(numbers))).named(name)
 
     def make_files(self, files: Sequence[str], layout: Layout, inside: str) -> Optional[str]:
-        """Makes files on targets of choice, with `beegfs entry create file` of release 8. Other layouts are handed
-        down by the directory."""
+        """`beegfs entry create file` of release 8 for chosen targets; other layouts follow from the directory."""
         wanted = asked(layout)
         if not wanted.targets:
             return None
@@ -214,7 +213,9 @@ class BeeGfs(Mounted):
         for kind, of in KINDS:
             routes = routes_of(_read(client, f'{of}_nodes'))
             rows += rows_of(_read(client, f'{of}_target_state'), kind, routes)
-        servers = {target_name(row.kind, row.number): _server(row) for row in rows if row.kind == STORAGE}
+        servers = {
+            target_name(row.kind, row.number): row.name.rpartition(' of ')[2] for row in rows if row.kind == STORAGE
+        }
         return Targets(tuple(rows), servers)
 
     def capabilities(self, path: str) -> Tuple[Capability, ...]:
@@ -328,10 +329,6 @@ def _numbers(words: Sequence[str]) -> Tuple[int, ...]:
     return tuple(sorted(map(int, words)))
 
 
-def _server(row: TargetRow) -> str:
-    return row.name.rpartition(' of ')[2]
-
-
 def _groups() -> str:
     """'1: 3011 and 3021; 2: 3031 and 3012'. Raises NoAnswer."""
     argvs = (['beegfs', 'mirror', 'list'], ['beegfs-ctl', '--listtargets', '--mirrorgroups'])
@@ -340,13 +337,6 @@ def _groups() -> str:
     if not groups:
         raise NoAnswer(f'{program} shows no buddy groups: {show(output.strip()[:80])}')
     return '; '.join(f'{group}: {" and ".join(map(str, targets))}' for group, targets in sorted(groups.items()))
-
-
-def _told(question: Callable[[], str]) -> str:
-    try:
-        return question()
-    except NoAnswer as error:
-        return unknown(str(error))
 
 
 def _chunk(value: Any) -> int:

@@ -190,7 +190,9 @@ class CephFs(Mounted):
         if mount.type == FUSE:
             try:
                 place = _socket_of(path)
-                settings.update(state_of(*(_told(place, words, ANSWER_S) for words in ('status', 'config show'))))
+                settings.update(
+                    state_of(*(_asked_by_socket(place, words, ANSWER_S) for words in ('status', 'config show')))
+                )
             except NoAnswer as error:
                 settings['client'] = unknown(str(error))
         return settings
@@ -206,8 +208,7 @@ class CephFs(Mounted):
         return CephLayout(count, unit, unit if unit and OBJECT_SIZE % unit else None).named(name)
 
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        """Sets ceph.dir.layout, for which the client's key needs the capability 'p'. A wrong pool is refused here:
-        a user sees no list of them."""
+        """Sets ceph.dir.layout (the client's key needs 'p'). Only this shows a wrong pool: users cannot list them."""
         wanted = asked(layout).attribute
         answer = answered([sys.executable, '-IS', '-c', _SET, directory, wanted], SETTING_S, directory)
         return f'{wanted}: {answer.stderr.strip()}' if answer.exit_status else None
@@ -388,7 +389,7 @@ def _socket_of(path: str) -> str:
     points = {}
     for place in glob.glob(SOCKETS):
         try:
-            status = _told(place, 'status', ANSWER_S)
+            status = _asked_by_socket(place, 'status', ANSWER_S)
             if str(status.get('id')) == client_id:
                 points[place] = status.get('metadata', {}).get('mount_point')
         except NoAnswer as error:
@@ -402,7 +403,7 @@ def _socket_of(path: str) -> str:
     raise NoAnswer(why)
 
 
-def _told(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str, Any]:
+def _asked_by_socket(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str, Any]:
     """The answer of an admin socket: a length of four bytes, then JSON."""
     end = time.monotonic() + deadline_s
     received = b''
@@ -427,7 +428,7 @@ def _told(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str
 
 def _messages(place: str, deadline_s: float) -> Dict[str, int]:
     try:
-        return traffic_of(_told(place, 'perf dump', deadline_s))
+        return traffic_of(_asked_by_socket(place, 'perf dump', deadline_s))
     except NoAnswer:
         return {}
 
@@ -442,9 +443,9 @@ def _kernel_counters(file: str) -> Dict[str, int]:
 
 def _forgotten(place: str) -> Optional[str]:
     """Have ceph-fuse forget names, then inodes with objects, as the kernel has. Returns the fault, or None."""
-    before = str(_told(place, 'config get', ANSWER_S, var=CACHE_SIZE).get(CACHE_SIZE))
+    before = str(_asked_by_socket(place, 'config get', ANSWER_S, var=CACHE_SIZE).get(CACHE_SIZE))
     end = time.monotonic() + FORGOTTEN_S
-    _told(place, 'config set', ANSWER_S, var=CACHE_SIZE, val=['0'])
+    _asked_by_socket(place, 'config set', ANSWER_S, var=CACHE_SIZE, val=['0'])
     try:
         while True:
             names, pinned, _ = kept = _kept(place)
@@ -454,9 +455,9 @@ def _forgotten(place: str) -> Optional[str]:
                 return f'ceph-fuse still caches {names} names after {FORGOTTEN_S:.0f} s'
             time.sleep(POLL_S)
     finally:
-        _told(place, 'config unset', ANSWER_S, var=CACHE_SIZE)
-        if before not in ('0', str(_told(place, 'config get', ANSWER_S, var=CACHE_SIZE).get(CACHE_SIZE))):
-            _told(place, 'config set', ANSWER_S, var=CACHE_SIZE, val=[before])
+        _asked_by_socket(place, 'config unset', ANSWER_S, var=CACHE_SIZE)
+        if before not in ('0', str(_asked_by_socket(place, 'config get', ANSWER_S, var=CACHE_SIZE).get(CACHE_SIZE))):
+            _asked_by_socket(place, 'config set', ANSWER_S, var=CACHE_SIZE, val=[before])
     changed = time.monotonic()
     while kept[2] > kept[0] + 1 and time.monotonic() < min(end, changed + STILL_S):  # the root has no name
         time.sleep(POLL_S)
@@ -467,7 +468,7 @@ def _forgotten(place: str) -> Optional[str]:
 
 def _kept(place: str) -> Tuple[int, int, int]:
     """Numbers of names that ceph-fuse keeps, of those of them that are in use, and of inodes."""
-    seen = _told(place, 'status', ANSWER_S)
+    seen = _asked_by_socket(place, 'status', ANSWER_S)
     try:
         return int(seen['dentry_count']), int(seen['dentry_pinned_count']), int(seen['inode_count'])
     except (KeyError, TypeError, ValueError):

@@ -79,8 +79,8 @@ class Gpfs(Mounted):
     def _targets(self, path: str, mount: Mount) -> Targets:
         """The disks by mmlsdisk, and the health of this node by mmhealth, both for root alone."""
         device = os.path.basename(mount.source)
-        disks = _told('mmlsdisk', device, '-Y')
-        return Targets((*disks_of(disks), *node_of(_told('mmhealth', 'node', 'show', '-Y'), device)), {})
+        disks = _output('mmlsdisk', device, '-Y')
+        return Targets((*disks_of(disks), *node_of(_output('mmhealth', 'node', 'show', '-Y'), device)), {})
 
     def cold(self, path: str) -> Cold:
         return Cold('', 'GPFS caches reads in its pagepool, which drop_caches does not empty')
@@ -144,7 +144,7 @@ def _attributes(path: str) -> Dict[str, str]:
     return {key.strip(): value.strip() for key, colon, value in pairs if colon and value.strip()}
 
 
-def _told(program: str, *words: str) -> str:
+def _output(program: str, *words: str) -> str:
     """A tool's output; NoAnswer unless it has the form of -Y."""
     answer = ask([os.path.join(MM, program), *words], MM_S)
     if answer is None:

@@ -79,7 +79,7 @@ class OrangeFs(Mounted):
         if mount is None:
             return Targets((), {}, f'{path}: no mount of OrangeFS is seen')
         try:
-            servers = servers_of(_said('pvfs2-ping', '-m', mount.point))
+            servers = servers_of(_output('pvfs2-ping', '-m', mount.point))
         except NoAnswer as error:
             return Targets((), {}, str(error))
         rows = [
@@ -109,12 +109,16 @@ class OrangeFs(Mounted):
 
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         wanted = f'strip_size:{_asked(layout)}'
-        _set(directory, wanted)
+        try:
+            os.setxattr(directory, 'user.pvfs2.dist_name', b'simple_stripe')
+            os.setxattr(directory, STRIPE, wanted.encode())
+        except OSError as error:
+            return f'{directory} takes no {STRIPE}: {error.strerror}'
         got = _stripe_of_new_files(directory)
         return None if got == wanted else f'{directory} should have {wanted}, but has {got}'
 
     def _granted(self, file: str, layout: Layout) -> Granted:
-        strip = strip_of(_said('pvfs2-viewdist', '-f', file))
+        strip = strip_of(_output('pvfs2-viewdist', '-f', file))
         if strip == _asked(layout):
             return Granted()
         return Granted(differs=f'the file should have the layout {layout.canonical}, but has S{binary(strip)}')
@@ -124,8 +128,7 @@ _KEYS: Dict[str, Callable[[Any], Any]] = {'stripe_size': stripe_size('a stripe s
 
 
 def servers_of(text: str) -> Dict[str, bool]:
-    """The servers of `pvfs2-ping -m`, metadata servers first, and whether each answered. It ends at the first
-    metadata server that does not."""
+    """The servers of `pvfs2-ping -m`, metadata servers first, up to the first of these that does not answer."""
     servers: Dict[str, bool] = {}
     for address, status in _SERVER.findall(text):
         servers[address] = servers.get(address, True) and status == 'Ok'
@@ -163,16 +166,7 @@ def _stripe_of_new_files(directory: str) -> str:
     return 'unset'
 
 
-def _set(directory: str, wanted: str) -> None:
-    """Raises NoAnswer."""
-    try:
-        os.setxattr(directory, 'user.pvfs2.dist_name', b'simple_stripe')
-        os.setxattr(directory, STRIPE, wanted.encode())
-    except OSError as error:
-        raise NoAnswer(f'{directory} takes no {STRIPE}: {error.strerror}') from None
-
-
-def _said(*argv: str) -> str:
+def _output(*argv: str) -> str:
     """The output of a program, whatever its exit code: pvfs2-ping has 253 where a server is away. Raises NoAnswer."""
     answer = answered(argv, ANSWER_S)
     if not answer.stdout.strip() and answer.exit_status:

@@ -4,7 +4,7 @@ import os
 import re
 import stat
 import time
-from typing import Dict, Iterable, List, Optional, Tuple
+from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
 from seatrial.filesystem import caches
 from seatrial.filesystem.base import (
@@ -257,6 +257,13 @@ def look(path: str) -> Tuple[Optional[Mount], str]:
 
 def unknown(why: str) -> str:
     return f'unknown: {why}'
+
+
+def answer_or_unknown(question: Callable[[], str]) -> str:
+    try:
+        return question()
+    except NoAnswer as error:
+        return unknown(str(error))
 
 
 def read_settings(prefix: str, directory: str, names: Iterable[str]) -> Dict[str, str]:

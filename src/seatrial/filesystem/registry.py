@@ -51,5 +51,4 @@ def same_storage(one: Optional[Mount], other: Optional[Mount]) -> bool:
 
 
 def driver_of(mount: Mount) -> Driver:
-    """The driver that knows a mount best."""
     return by_type(type_of(mount) or 'posix')

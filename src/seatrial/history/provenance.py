@@ -47,8 +47,7 @@ Facts = Mapping[tuple[object, ...], _Facts]  # by case
 
 
 def differing(earlier: Facts, later: Facts) -> list[str]:
-    """Differences like 'kernel: 5.14.0 against 5.15.0', the file system's first; only of cases begun in both. From
-    the results of facts_of."""
+    """Differences like 'kernel: 5.14.0 against 5.15.0', the file system's first, of cases that both have begun."""
     places = {
         line: place for case in earlier if case in later for place, line in _differing(earlier[case], later[case])
     }

@@ -105,8 +105,7 @@ def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None
 
 
 def removed_from(file: Path) -> set[str]:
-    """The sessions that Seatrial 0.1 had removed from this archive, which may still have them; of another file none.
-    Raises OSError."""
+    """The sessions that Seatrial 0.1 removed from this archive, which may still have them. Raises OSError."""
     lists = sorted(file.parent.glob('*.removed')) if _ARCHIVE.fullmatch(file.stem) else []
     return {name for names in lists for name in names.read_text(errors='replace').splitlines()}
 
@@ -243,8 +242,8 @@ def _of_files(files: Sequence[Path], columns: Sequence[str] | None, summed: bool
     """The rows of files of sessions, read together unless one of them is faulty. columns, summed: as in `_several`"""
     whole = [content for content in map(content_of, files) if isinstance(content, bytes) and _SEAL in content]
     if summed:
-        own = list(map(_summary_in, whole))
-        if (rows := _together(files, own, _SUMMARY_SCHEMA, ADDED_TO, list(SUMMARY))) is not None:
+        summaries = list(map(_summary_in, whole))
+        if (rows := _together(files, summaries, _SUMMARY_SCHEMA, ADDED_TO, list(SUMMARY))) is not None:
             yield rows
         else:  # of launches there are many more rows: fewer files at once
             for at in range(0, len(files), TOGETHER):
@@ -269,8 +268,7 @@ def _together(
     versions: Sequence[int],
     columns: Sequence[str],
 ) -> pl.DataFrame | None:
-    """The rows in the contents of these files, in today's form; None if one of them has not this schema, or rows of
-    none of these versions."""
+    """The rows of these files in today's form; None if one has another schema or a row of another version."""
     with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
         if len(contents) == len(files) and not _rows_are_too_many(contents):
             read_in: list[IO[bytes]] = [io.BytesIO(content) for content in contents]

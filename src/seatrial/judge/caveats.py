@@ -24,8 +24,7 @@ def caveats(
     isolated: Isolation | None,
     correlation: float,
 ) -> tuple[str, ...]:
-    """All labels of a case, without duplicates. findings: over the case; criteria: what the case was judged by;
-    correlation: as in CaseResult"""
+    """All labels of a case, without duplicates. findings: over the case; correlation: as in CaseResult"""
     before = records.start.findings if records.start else ()
     labels = [f'{finding.rule}: {finding.sentence}' for finding in (*before, *findings) if finding.effect == 'label']
     labels += _of_launches(by_metric.values())

@@ -1,16 +1,12 @@
 """Finds the step in a curve over sizes, and the changes of level in a series of nights: where, how surely, how high.
 
-Of a curve, the model is two straight lines on logarithmic axes with a step between two neighbouring points; a line is
-a power law. A step between two levels would be found in every curve that rises, as bandwidth does with the transfer
-size. A broken slope without a step is where latency ceases to matter, at which no algorithm changes either. So only
-the step counts, and both lines are free. It counts only as far as the lines are apart all the way between the two
-points: where they cross there, it is a broken slope. One change is looked for: a broken slope beside a step can hide
-it.
+A curve is modelled by two power laws (lines on logarithmic axes) with a step between two neighbouring points.
+A model of two levels would find a step in every curve that rises, as bandwidth does with transfer size. Lines that
+cross between the two points are a broken slope and no step. One change is looked for: a broken slope can hide a step.
 
 The place is the one with the smallest sum of squares round the lines (Quandt, JASA 53, 1958). An observation is the
-logarithm of a point's mean: a step has to stand out against the scatter of the points round the lines, since a point
-may be off for a reason of its own (alignment), however well it repeats. The scatter is at least that of the
-repetitions.
+logarithm of a point's mean, for a point may be off for a reason of its own (alignment), however well it repeats. The
+scatter is that of the points round the lines, and at least that of the repetitions.
 
 The interval of a step is Student's for the difference of two lines (Draper and Smith, Applied Regression Analysis,
 1998), with the error probability shared between all places (Bonferroni), because the place was picked after the fact.
@@ -20,8 +16,8 @@ Statistical Review 56, 1988). docs/explanation/statistics.md says how often both
 Of a series of nights, the place is the one with the largest Student's t between the nights before and after it; then
 both parts are searched in the same way until none is left (binary segmentation: Vostrikova, Soviet Mathematics
 Doklady 24, 1981). The chance is that of the t, times the number of places in the whole series (Bonferroni), for the
-place was picked after the fact. This holds for nights that are independent: a level that drifts, as on a file system
-that fills up, is reported as one or several steps. docs/explanation/statistics.md says how often it is right.
+place was picked after the fact. It holds for independent nights: a level that drifts, as on a file system that fills
+up, is reported as one or several steps. docs/explanation/statistics.md says how often it is right.
 """
 
 import math

@@ -154,7 +154,7 @@ def _judge(
         )
     measured = attempts.get(criterion.id, ())
     deciding = _counting(criterion, measured)
-    outcome = CriterionOutcome(UNDECIDED, deciding, _figures(criterion, deciding))
+    outcome = CriterionOutcome(UNDECIDED, deciding, tuple(_figure(criterion, attempt) for attempt in deciding))
     failed = _failure(criterion, measured)
     if failed:
         return replace(outcome, verdict=MISSED, why=f'the storage failed: {failed.why_not}')
@@ -249,7 +249,7 @@ class _Estimate:
     @classmethod
     def of(cls, criterion: Criterion, attempts: Sequence[Attempt], confidence: float) -> '_Estimate':
         """The figure of these allocations with its interval; the figure of a single worst launch has no width."""
-        figures = _figures(criterion, attempts)
+        figures = tuple(_figure(criterion, attempt) for attempt in attempts)
         error = max(attempt.clock_error for attempt in attempts)
         if criterion.statistic == MINIMUM:
             figure = min(figures) if criterion.least else max(figures)
@@ -310,10 +310,6 @@ def _failure(criterion: Criterion, attempts: Sequence[Attempt]) -> Attempt | Non
         if criterion.counts == BEST or session > max(attempt.session for attempt in failed)
     ]
     return None if len(later) >= criterion.allocations else failed[-1]
-
-
-def _figures(criterion: Criterion, attempts: Sequence[Attempt]) -> tuple[float, ...]:
-    return tuple(_figure(criterion, attempt) for attempt in attempts)
 
 
 def _figure(criterion: Criterion, attempt: Attempt) -> float:

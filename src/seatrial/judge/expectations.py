@@ -371,8 +371,7 @@ class CurveRatio(Expectation):
 
 
 def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = False) -> list[ExpectationResult]:
-    """Judges an expectation on the curves of one case, a result for each metric. A comparison with another check
-    gives nothing here: see judge_pair."""
+    """A result for each metric of one case; none for a comparison with another check, which is judge_pair's."""
     curves = curves.uncached() if enforced else curves
     results = []
     for metric in _metrics(expectation, curves):

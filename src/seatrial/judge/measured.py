@@ -205,8 +205,7 @@ def _percentiles(samples: Sequence[Sample], name: str) -> dict[str, float]:
 
 
 def _fairness(samples: Sequence[Sample], groups: Sequence[NodeGroup]) -> dict[str, list[Fairness]]:
-    """The fairness of each launch between tasks, nodes and groups of nodes. A node has the bytes of its tasks, and
-    the longest of their times."""
+    """Of each launch, between tasks, nodes and groups; a node has its tasks' bytes and their longest time."""
     by_kind: dict[str, list[Fairness]] = {}
     for tasks in (sample.measurement.tasks for sample in samples if sample.measurement):
         nodes = by_key((task.host, task) for task in tasks)

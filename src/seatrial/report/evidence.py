@@ -38,7 +38,7 @@ class SessionEvidence:
     began: datetime
     seatrial: str  # version that judges
     cases: Sequence[CaseEvidence]
-    # must be read before the verdict: for example that the verdict of the day was another one
+    # shown above the verdict: for example that the session itself had another one
     notices: Sequence[str] = ()
     # impossible cases that were asked for, by the reason
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)

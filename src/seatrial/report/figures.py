@@ -45,8 +45,7 @@ NUMBER = Unit()
 
 
 def common_unit(values: Iterable[float], base: str, system: str) -> Unit:
-    """The unit for figures of one dimension that are compared: the best one for the smallest of them in which the
-    largest is still short."""
+    """The unit for figures that are compared: the best one for the smallest in which the largest is still short."""
     ordered = sorted(abs(value) for value in values if value and math.isfinite(value)) or [0.0]
     names = list(dict.fromkeys(unit_for(value, base, system) for value in ordered))
     return Unit(next((name for name in names if in_unit(ordered[-1], name) < GROUPED), names[-1]))

@@ -84,8 +84,7 @@ class Component(NamedTuple):
 def breach(
     values: Mapping[str, Mapping[str, Sequence[float]]], floors: Mapping[str, float], confidence: float
 ) -> Optional[Breach]:
-    """The metric that lies furthest below its bound, or None where all may meet theirs. values: by point and metric.
-    An interval needs at least two of them."""
+    """The metric furthest below its bound; None where all may meet theirs. values: by point, then metric"""
     intervals = [
         Breach(name, point, floors[metric(name, point)], t_interval(figures, confidence).high)
         for point, by_name in values.items()

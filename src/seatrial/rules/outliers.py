@@ -117,8 +117,7 @@ class Groups(NamedTuple):
 
 def split(figures: Figures) -> Optional[Groups]:
     """The two groups that the components split into, MIN_EFFECT or more apart; None where they are not seen to.
-    Figures in the order of the repetitions; a component with fewer than two is left out. Raises ValueError as scores.
-    """
+    Figures in the order of the repetitions; a component with one is left out. Raises ValueError as scores."""
     usable = {name: values for name, values in figures.items() if len(values) > 1}
     if len(usable) < 2:
         return None

@@ -55,7 +55,7 @@ class Order:
 
 
 def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
-    """The crontab with this block (empty: without it) where it was, else last. ValueError: unpaired marks."""
+    """The crontab with this block in place of the old one, else last. Raises ValueError for an unpaired mark."""
     lines = crontab.splitlines(keepends=True)
     marked = [number for number, line in enumerate(lines) if line.rstrip('\n') in marks]
     if not marked:
@@ -70,8 +70,8 @@ def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
 def order_of(
     site: Site, profile: str, plans: Sequence[TrialPlan], command: Sequence[str], form: str | None, at: str | None
 ) -> Order:
-    """The order to run these plans at the time of the schedule, or at another; in a form, or in the one that Slurm
-    has. command: of the job, without its deadline. Raises ValueError if it could never run, QueueError."""
+    """The order to run these plans. at: instead of the schedule's time; form: None for the one that this Slurm has;
+    command: of the job, without its deadline. Raises QueueError, and ValueError if the job could never run."""
     entry, partitions = site.schedule(profile), partitions_of(site, profile)
     calendar = calendar_of(at, entry.days) if at else entry.calendar
     limit_s = entry.time_limit or sum(job_limit_s(plan) + CASE_S for plan in plans) + LEAD_S

@@ -43,9 +43,8 @@ _Found = tuple[list[str | int], str]
 
 
 def load(folder: str | os.PathLike[str]) -> Site:
-    """The site in a folder that holds settings.py and trial.yaml. Raises SiteError with every problem found.
-    settings.py is executed once in a process to learn its partitions; so nobody else may change it, nor trial.yaml,
-    which names programs."""
+    """The site in a folder with settings.py and trial.yaml. Raises SiteError with every problem. settings.py is
+    executed to learn its partitions, and trial.yaml names programs: so nobody else may change either."""
     home = _folder(folder)
     read = [str(home / name) for name in (SETTINGS_FILE, TRIAL_FILE, '__pycache__')]
     raise_any([refusal_of_code(os.fspath(folder), read)])

@@ -205,8 +205,8 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
 def with_value(text: str, keys: Sequence[str | int], value: Any, comment: str = '') -> str:
     """The text of a file with this value at these keys; new keys come after the existing ones.
 
-    comment: stands behind the value at the end of its line, in place of one that begins alike up to its first colon.
-    Raises ValueError, with the place, if something other than a mapping stands on the way.
+    comment: put behind the value; it replaces an earlier comment that has the same words before its first colon.
+    Raises ValueError, with the place, if one of the outer keys has no mapping.
     """
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     if node is None:

@@ -45,9 +45,8 @@ def data_access(
     scales: bool = True,
     **more: Any,
 ) -> Point:
-    """The workload of a check of data access. Sizes as numbers of bytes or as '64KiB'; the rest, and `more`, as in
-    DataPart. operations: in this order; files that are only read are prepared first. Without `scales`, bytes_per_task
-    is fixed."""
+    """Data access. Sizes in bytes or as '64KiB'; `more` and the rest as in DataPart. operations: in this order; files
+    that are only read are prepared first. Without `scales`, bytes_per_task is fixed."""
     more.update(transfer_size=in_bytes(transfer_size), bytes_per_task=in_bytes(bytes_per_task))
     data = DataPart(files, extent, order, interface, **more)
     return Point('access', tuple(operations), tasks=tasks, scales=scales, data=data)

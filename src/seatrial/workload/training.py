@@ -143,7 +143,9 @@ class Training(Access):
         return Footprint(widest.bytes_moved, widest.bytes_moved // file_size(widest))
 
     def as_access(self, point: Point) -> Point:
-        return writing(point, _piece(point.data.bytes_per_task), point.data.bytes_per_task)
+        share = point.data.bytes_per_task
+        largest = next(size for size in range(min(share, 2**20), 0, -1) if share % size == 0)
+        return writing(point, largest, share)
 
 
 def file_size(point: Point) -> int:
@@ -190,8 +192,3 @@ def _share_fault(point: Point, share: int) -> Optional[str]:
     if share % file_size(point):
         return f'bytes_per_task: {share} B are no whole number of files of {file_size(point)} B'
     return None
-
-
-def _piece(share: int) -> int:
-    """The largest transfer up to 1 MiB that divides the share."""
-    return next(size for size in range(min(share, 2**20), 0, -1) if share % size == 0)

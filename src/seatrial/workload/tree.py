@@ -26,7 +26,7 @@ def metadata_tree(
     """The workload of a check of metadata rates.
 
     phases: each is carried out over the whole tree before the next
-    shape, more: fields of TreePart, in their order or by name; bytes_per_file also as '64KiB', a tree is shared
+    shape, more: fields of TreePart, in their order or by name; bytes_per_file also as '64KiB'; all tasks share a tree
     scales: profiles and sites choose the number of files of a flat tree; else it is fixed
     """
     part = TreePart(*shape, **more)
@@ -152,7 +152,7 @@ def levels(point: Point, tasks: int) -> Tuple[Entries, ...]:
 
 
 def levels_total(point: Point, tasks: int) -> Entries:
-    """All levels together; for one task of several, its own files and empties are those of `tasks` = 1."""
+    """The sum over all levels. With tasks = 1, files and empty directories are those of one task alone."""
     return Entries(*(sum(column) for column in zip(*levels(point, tasks))))
 
 

@@ -53,9 +53,8 @@ def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[DarshanLog
 
 
 def keep_darshan_run(plan: TrialPlan, records: Records) -> None:
-    """Writes issued.json beside the records of a case that ran under Darshan, unless it exists. PyDarshan's own
-    summary of each launch with one log goes beside that log; not in a smoke test, where it would take longer than the
-    measurement."""
+    """Writes issued.json beside the records of a case that ran under Darshan, unless it exists. PyDarshan's summary
+    of a launch with one log goes beside that log, except in a smoke test, which would be shorter than it."""
     file = Path(plan.records) / ISSUED
     if not plan.darshan or file.exists():
         return

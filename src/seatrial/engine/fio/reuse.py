@@ -43,7 +43,7 @@ class FioReuse(Fio):
         return super().cannot(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """An update is of a task's own file."""
+        """Not in an update, which changes the task's own file."""
         return reads_of_next_node(point, phase) and not phase_of(point, phase).mixed
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
@@ -152,7 +152,7 @@ _SEEKERS = range(SEEK_JOB, SEEK_JOB + SEEKERS)
 
 
 def _of_log(jobs: List[Any], rank: int, log: str, point: Point) -> List[Moved]:
-    """The data that a replay moved in each direction; it has to be all that its log has."""
+    """The bytes that a replay moved in each direction. Raises EngineError if its log has more or less."""
     amounts = []
     for direction in ('read', 'write'):
         meant = log.count(f' {direction} ') * point.data.transfer_size

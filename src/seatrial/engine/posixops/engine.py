@@ -7,6 +7,7 @@ interpreter adds to each what docs/explanation/benchmarks.md says of it.
 
 import json
 import re
+from collections import Counter
 from typing import Dict, List, Optional, Tuple
 
 from seatrial import __version__
@@ -72,7 +73,12 @@ class PosixOps(Engine):
         figures(). clock_s: the largest error between times of two tasks on nodes with clocks of their own."""
         part = PARTS[point.kind]
         reports = _reports(outcome, point, part.course)
-        _check_hosts(reports, point)
+        tasks = Counter(report.host for report in reports)
+        if sorted(tasks.values()) != [point.tasks_per_node] * point.nodes:
+            seen = ', '.join(f'{number} on {host}' for host, number in tasks.items())
+            raise EngineError(
+                'T10', f'the tasks ran {seen}, not {point.tasks_per_node} on each of {point.nodes} nodes'
+            )
         planned = part.planned(phase, point)
         for report in reports:
             if set(report.timed) != set(planned):
@@ -133,15 +139,6 @@ def _check_ends(outcome: Outcome, reports: List[List[Report]]) -> None:
             raise EngineError('E1', f'task {rank} on {process.host} {how}')
     for why, name in failed:
         raise EngineError(why.rule, f'{name}: {why.sentence}')
-
-
-def _check_hosts(reports: List[Report], point: Point) -> None:
-    tasks: Dict[str, int] = {}
-    for report in reports:
-        tasks[report.host] = tasks.get(report.host, 0) + 1
-    if sorted(tasks.values()) != [point.tasks_per_node] * point.nodes:
-        seen = ', '.join(f'{number} on {host}' for host, number in tasks.items())
-        raise EngineError('T10', f'the tasks ran {seen}, not {point.tasks_per_node} on each of {point.nodes} nodes')
 
 
 def _metric(name: str, planned: int, reports: List[Report]) -> Metric:

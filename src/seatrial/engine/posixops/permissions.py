@@ -175,7 +175,14 @@ def _seen(path: str, field: str, wanted: Callable[[Ids], int]) -> Callable[[Ids]
 @_guarantee('a file is opened by whom its mode permits, and by nobody else', 'POSIX.1 4.5, File Access Permissions')
 def _permissions(pair: Pair) -> Seen:
     if pair.first('ask who it is', os.geteuid):
-        return _of_one_user(pair)
+        path = pair.path()
+        pair.first('make a file', lambda: os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0)))
+        kept_out = pair.other(
+            'open it', lambda: refused(lambda: os.close(os.open(path, os.O_RDONLY)), errno.EACCES, errno.EPERM)
+        )
+        if not kept_out:
+            return False, f'{pair.other_one} opened a file of mode 0'
+        return True, f'{pair.other_one} was refused; as root a session also tries two users and their group'
     return _story(
         pair,
         (
@@ -194,17 +201,6 @@ def _permissions(pair: Pair) -> Seen:
             Call(OWNER, 'open(O_CREAT), write() and ftruncate() of a new file with mode 0', _make('new', 0)),
         ),
     )
-
-
-def _of_one_user(pair: Pair) -> Seen:
-    path = pair.path()
-    pair.first('make a file', lambda: os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0)))
-    kept_out = pair.other(
-        'open it', lambda: refused(lambda: os.close(os.open(path, os.O_RDONLY)), errno.EACCES, errno.EPERM)
-    )
-    if not kept_out:
-        return False, f'{pair.other_one} opened a file of mode 0'
-    return True, f'{pair.other_one} was refused; as root a session also tries two users and their group'
 
 
 @_guarantee('a FIFO is opened by whom its mode permits, and by nobody else', 'POSIX.1 4.5; mkfifo()', since='1.0')

@@ -111,7 +111,7 @@ def _write(point: Point, rank: int) -> int:
 
 
 def batches_in(point: Point, phase: str, rank: int, writer: int) -> List[List[TrainingSample]]:
-    """The data of one writer; the same in every launch of the phase, and in another order in the other epoch."""
+    """The batches of one writer's data. A random order follows from phase and task: each epoch has another."""
     files = files_of(point, writer)
     offsets = range(0, file_size(point), point.data.transfer_size)
     samples = [TrainingSample(numbered_file(file), offset) for file in files for offset in offsets]

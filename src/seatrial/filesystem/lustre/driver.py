@@ -32,7 +32,7 @@ from seatrial.filesystem.lustre import params, striping, targets
 from seatrial.filesystem.lustre.layout import NAME, LustreLayout, asked, from_settings
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, look, unknown
+from seatrial.filesystem.posix import Mounted, answer_or_unknown, look, unknown
 from seatrial.model.ask import Answer, ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoting import shell_line
@@ -149,16 +149,18 @@ class Lustre(Mounted):
             got = striping.parse_getdirstripe(_output(['lfs', 'getdirstripe', directory]))
             return f'MDT {spelled(got.mdts)}, new files {_default_of(directory).words}'
 
-        return _told(where)
+        return answer_or_unknown(where)
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         """Versions, default layout, and the parameters of this mount."""
         settings = {
-            'client version': _told(lambda: f'lustre {targets.parse_version(_output(["lfs", "--version"]))}'),
-            'default layout': _told(lambda: _default_of(path).words),
-            'default directory layout': _told(lambda: _directory_default_of(path)),
+            'client version': answer_or_unknown(
+                lambda: f'lustre {targets.parse_version(_output(["lfs", "--version"]))}'
+            ),
+            'default layout': answer_or_unknown(lambda: _default_of(path).words),
+            'default directory layout': answer_or_unknown(lambda: _directory_default_of(path)),
         }
-        settings['LNet'] = _told(_interfaces)
+        settings['LNet'] = answer_or_unknown(_interfaces)
         try:
             settings.update(_client_state(_mounted(path).instance, mount.options))
         except NoAnswer as error:
@@ -555,13 +557,6 @@ def _proof(path: str) -> Capability:
 
 def _why_none(errors: Dict[str, str]) -> str:
     return '; '.join(f'{path}: {reason}' for path, reason in errors.items()) or 'lctl did not report it'
-
-
-def _told(question: Callable[[], str]) -> str:
-    try:
-        return question()
-    except NoAnswer as error:
-        return unknown(str(error))
 
 
 def _interfaces() -> str:

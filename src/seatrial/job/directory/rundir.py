@@ -146,10 +146,9 @@ class RunDirectory(NamedTuple):
         removal = account.removal()
         with explained(self.path_of(name)):
             if removal.left:
-                raise _Left(
-                    f'it cannot be emptied, and nothing more is launched in it; left: {_listed(removal.left)}',
-                    account.errno,
-                )
+                first, *others = removal.left
+                left = f'{first}, and {len(others)} more' if others else first
+                raise _Left(f'it cannot be emptied, and nothing more is launched in it; left: {left}', account.errno)
         return removal
 
     def close(self) -> None:
@@ -797,11 +796,6 @@ def _reason(error: BaseException) -> str:
         text = error.strerror or str(error)
         return text[:1].lower() + text[1:]
     return str(error)
-
-
-def _listed(left: Tuple[str, ...]) -> str:
-    more = len(left) - 1
-    return f'{left[0]}, and {more} more' if more else left[0]
 
 
 def _said(text: str) -> str:

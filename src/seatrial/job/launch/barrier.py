@@ -50,7 +50,11 @@ class Barrier:
         self._reasons: 'queue.Queue[Optional[str]]' = queue.Queue()  # from other threads; None is the end of all
 
     def __enter__(self) -> 'Barrier':
-        _allow_descriptors(self._tasks + SPARE_DESCRIPTORS)
+        needed = self._tasks + SPARE_DESCRIPTORS
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY and soft < needed:
+            allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._listener.bind((self._address, 0))
         self._listener.listen(self._tasks + 16)
@@ -242,10 +246,3 @@ class _Guest:
         if max(map(len, (*whole, self._unread))) > (STRANGER_LINE if self.rank is None else LONGEST_LINE):
             raise ValueError('no message is so long')
         return whole
-
-
-def _allow_descriptors(number: int) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < number:
-        allowed = number if hard == resource.RLIM_INFINITY else min(number, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))

@@ -83,7 +83,14 @@ def measured_again(
     """Groups for suspects among the nodes, or the points of suspects and as many of their equals, at least CONTROLS.
     nodes: of the allocation, unchanged for targets. kinds: of targets by name, if there are several."""
     if plan.axis.equals == 'node':
-        return _groups(plan, suspects, nodes, rng)
+        like = plan.points[0]
+        order: List[str] = []
+        points: List[Point] = []
+        for number, group in enumerate(regrouped(suspects, nodes, rng), 1):
+            label, tasks = f'again{number:02d}', len(group) * like.tasks_per_node
+            points.append(like._replace(label=label, nodes=len(group), tasks=tasks, first_node=len(order)))
+            order += group
+        return Again(tuple(order), tuple(points))
     chosen = set(suspects)
     for kind in sorted({kinds.get(name, '') for name in suspects}):
         of_kind = [name for name in suspects if kinds.get(name, '') == kind]
@@ -140,14 +147,3 @@ def _taken(spare: List[str], healthy: Sequence[str], count: int) -> List[str]:
     del spare[:count]
     more = [node for node in healthy if node not in taken]
     return taken + more[: count - len(taken)]
-
-
-def _groups(plan: TrialPlan, suspects: Sequence[str], nodes: Sequence[str], rng: random.Random) -> Again:
-    like = plan.points[0]
-    order: List[str] = []
-    points: List[Point] = []
-    for number, group in enumerate(regrouped(suspects, nodes, rng), 1):
-        tasks = len(group) * like.tasks_per_node
-        points.append(like._replace(label=f'again{number:02d}', nodes=len(group), tasks=tasks, first_node=len(order)))
-        order += group
-    return Again(tuple(order), tuple(points))

@@ -27,7 +27,7 @@ class Left(NamedTuple):
 
 
 def traced_point(plan: TrialPlan, points: Sequence[Point]) -> Optional[Point]:
-    """The point with most tasks and, of these, most transfers; None without Darshan or a log of use."""
+    """The point with most tasks, then most transfers; None without Darshan, or if its log shows nothing here."""
     if not plan.darshan or not kind_of(plan.kind).by_darshan:
         return None
     return max(points, key=lambda point: (point.tasks, point.data.transfers))

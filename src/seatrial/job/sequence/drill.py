@@ -92,7 +92,9 @@ def begun(plan: TrialPlan, records: Records, driver: Driver) -> Optional[DrillBe
     share = point.data.bytes_per_task
     fits = share if free is None else min(share, int(FREE_SHARE * free) // point.tasks)
     seconds = min(sample.measurement.seconds for sample in launched[worst.point] if sample.measurement)
-    moved = _share(plan, fits, share / seconds)
+    granule = plan.sizing.granule
+    # Bytes of a task in LAUNCH_S at the measured rate, in whole granules; 0 where none fits.
+    moved = min(fits, max(granule, int(share / seconds * LAUNCH_S))) // granule * granule
     if moved == 0:
         return None
     flash = {row.number for row in usable if FLASH in row.flags}
@@ -151,9 +153,3 @@ def _pinned(begun: DrillBegun, group: Group, number: int) -> Point:
     kind = 'brick' if begun.whole else 'OST'
     layout = begun.driver.on_targets(f'drill{number}{group.label}', kind, numbers, like)
     return begun.point._replace(label=layout.name, layout=layout)
-
-
-def _share(plan: TrialPlan, highest: int, rate: float) -> int:
-    """The share of each task: bytes moved in LAUNCH_S at this rate (B/s), in whole granules; 0 where none fits."""
-    granule = plan.sizing.granule
-    return min(highest, max(granule, int(rate * LAUNCH_S))) // granule * granule

@@ -1,5 +1,5 @@
-"""The proof of contents at the end of a case: data of our own, written as its largest point is, and read back (F2).
-It is not timed, and takes PROOF_SHARE of the case's time, at least MIN_S: what is too much is proved in part."""
+"""The proof of contents at the end of a case (F2): known data are written as by its largest point, and read back.
+It is not timed. It takes PROOF_SHARE of the case's time, at least MIN_S; what does not fit in is not proved."""
 
 import hashlib
 import sys

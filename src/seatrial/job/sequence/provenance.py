@@ -58,8 +58,7 @@ _LIKE_MPICH = ('MPICH', 'Cray MPICH', 'Intel MPI', 'Hydra')  # each of these lau
 
 
 def provenance(program: str, mpi: bool, launcher: Optional[Launcher], darshan: str = '') -> Provenance:
-    """The provenance of a program; mpi: it is linked with MPI; launcher: of its ranks, or None; darshan: the Darshan
-    library of the partition, or empty."""
+    """mpi: it is linked with MPI; launcher: of its ranks, or None; darshan: the partition's library or ''."""
     return Provenance(
         build=build_of(program),
         mpi=library_of(program) if mpi else '',

@@ -166,18 +166,16 @@ class Watching:
             self._pause_s = min(MAX_PAUSE_S, 2 * self._pause_s)
             return False
         self._log.write(Look(at, middle_s, cost_s, counters))
-        self._note_wait(middle_s, [counters.get(name) for name in (READ, WRITTEN)])
-        self._keep_pace(cost_s)
-        self._pause_s = self._interval_s
-        return True
-
-    def _note_wait(self, at_s: float, moved: List[Optional[int]]) -> None:
+        moved = [counters.get(name) for name in (READ, WRITTEN)]
         targets: FrozenSet[str] = frozenset()
         if moved == self._moved:
             with contextlib.suppress(Exception):  # as for a reading
                 targets = self._meter.waited_for(PATIENCE_S)
         self._moved = moved
-        self._waits.append((at_s, targets))
+        self._waits.append((middle_s, targets))
+        self._keep_pace(cost_s)
+        self._pause_s = self._interval_s
+        return True
 
     def _keep_pace(self, cost_s: float) -> None:
         """Read less often if every reading is costly. The pace stays: the file would fill with changes."""

@@ -163,8 +163,7 @@ def protocol(what: Protocol) -> str:
 
 
 def front(protocol: Protocol, sessions: Sequence[Mapping[str, Any]], files: Mapping[str, str], page: str) -> str:
-    """The first page of a bundle. files: descriptions of the other files; page: path of the protocol; sessions: for
-    each its name, begin, verdict with reason, measurements, state of the system, criteria, and path of its report or
-    empty"""
+    """The first page of a bundle. files: descriptions of the other files; page: path of the protocol; sessions: name,
+    begin, verdict with reason, measurements, state of the system, criteria, and path of the report, or empty"""
     template = jinja().get_template('bundle.html')
     return template.render(protocol=protocol, sessions=sessions, files=files, page=page)

@@ -120,9 +120,8 @@ def comparison(
     rounds: Mapping[str, str] | None = None,
     drifts: bool = True,
 ) -> BeforeAfter:
-    """Compares two sides by their rows of the history, or by the result of `compact`; neither may be empty. rounds:
-    for sides measured in turn, the round of each session; drifts: a difference explained by a drift over the sessions
-    is undecided"""
+    """Compares two sides by their rows of the history or by `compact` of them; neither may be empty. rounds: of each
+    session, for sides measured in turn; drifts: a difference that a drift over the sessions explains is undecided"""
     before, after = compact(before), compact(after)
     series, shown, left_out = _series(before, after, rounds)
     families, changes = compared(series, effect, paired=rounds is not None, drifts=drifts)

@@ -65,7 +65,12 @@ def surfaces(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]
         for field, by, shown in _COLUMNS:
             places = _grid(case.plan, field, shown)
             if places:
-                maps = _maps(case, system, by, places)
+                units, named = units_of(case.result.metrics, system), kind_of(case.plan.kind).metric_words
+                maps = []
+                for name, metrics in by_key((metric.name, metric) for metric in case.result.metrics).items():
+                    columns, rows = fields(places, metrics)
+                    unit = units[metrics[0].unit]
+                    maps.append(Map(named(name), unit, f'by file size and {by}', 'file', columns, rows))
                 drawn.append({'case': case.plan.case, 'sentence': words.sentence(case), 'maps': maps})
                 break
     return drawn
@@ -76,16 +81,6 @@ _COLUMNS: tuple[tuple[str, str, Callable[[int], str]], ...] = (
     ('tasks', 'number of tasks', lambda number: counted(number, 'task')),
 )
 """Parameters beside the file size: of a point, as people read it, and a value of it."""
-
-
-def _maps(evidence: CaseEvidence, system: str, by: str, places: Mapping[tuple[str, str], str]) -> list[Map]:
-    plan, result = evidence.plan, evidence.result
-    units, named = units_of(result.metrics, system), kind_of(plan.kind).metric_words
-    maps = []
-    for name, metrics in by_key((metric.name, metric) for metric in result.metrics).items():
-        columns, rows = fields(places, metrics)
-        maps.append(Map(named(name), units[metrics[0].unit], f'by file size and {by}', 'file', columns, rows))
-    return maps
 
 
 def _grid(plan: TrialPlan, field: str, shown: Callable[[int], str]) -> dict[tuple[str, str], str]:

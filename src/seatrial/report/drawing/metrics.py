@@ -138,7 +138,7 @@ def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], u
         y=_figures(case, metrics, unit),
         parts=parts,
         height=300,
-        words=_told(parts),
+        words=_words_of_marks(parts),
         interval=_interval(metrics),
     )
 
@@ -212,7 +212,7 @@ def _dots(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], un
         y=plot.Scale(low=len(ticks), high=0.0, ticks=ticks),
         parts=marks,
         height=LANE * len(ticks),
-        words=_told(marks),
+        words=_words_of_marks(marks),
         lying=True,
         interval=_interval(metrics),
     )
@@ -222,7 +222,7 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST_LABEL else f'{text[: LONGEST_LABEL - 1]}\u2026'
 
 
-def _told(parts: Sequence[plot.Curve | plot.Mark | plot.Guide]) -> str:
+def _words_of_marks(parts: Sequence[plot.Curve | plot.Mark | plot.Guide]) -> str:
     return '; '.join(part.words for part in parts if isinstance(part, plot.Mark))
 
 

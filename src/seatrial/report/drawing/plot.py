@@ -293,7 +293,7 @@ def drawn(chart: Chart, paper: Paper) -> Drawing:
     top = 12.0 + (font if numbered else 0.0)
     bottom = top + chart.height * (1.0 if chart.lying else paper.share)
     labels = [*(tick.label for tick in chart.y.ticks), *chart.lanes]
-    left = _room(labels, font, bool(chart.y.label))
+    left = font * (CHARACTER_WIDTH * max(map(len, labels), default=0) + (1.9 if chart.y.label else 0.2)) + 8.0
     right = paper.width - 14.0
     height = bottom + 46.0 + (LANE * len(chart.lanes) + 6.0 if chart.lanes else 0.0)
     places = _Places(chart, left, right, top, bottom, font)
@@ -320,11 +320,6 @@ class _Places(NamedTuple):
     def lane(self, number: int) -> float:
         """The middle of a lane, below the labels of the axis."""
         return self.bottom + 20.0 + self.font + LANE * number
-
-
-def _room(labels: Sequence[str], font: float, named: bool) -> float:
-    """px needed beside an upright axis for its labels and its name."""
-    return font * (CHARACTER_WIDTH * max(map(len, labels), default=0) + (1.9 if named else 0.2)) + 8.0
 
 
 def _frame(places: _Places) -> Glyph:

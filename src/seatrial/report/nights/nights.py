@@ -123,8 +123,7 @@ def whole(rows: pl.DataFrame, site: str, profile: str) -> pl.DataFrame:
 
 
 def enforced_in(results: Mapping[str, Any]) -> dict[VerdictKey, Judged]:
-    """The expectations that were criteria of a session, by its results.json. Raises KeyError or TypeError if that is
-    not the results of a session."""
+    """The enforced expectations in a results.json. Raises KeyError or TypeError if it has not a session's results."""
     owned = [('', results['relations']), *((case['case']['name'], case['expectations']) for case in results['cases'])]
     return {
         VerdictKey(case, f'{expectation["id"]} {expectation["subject"]}'): Judged(
@@ -174,7 +173,6 @@ def difference(before: Standings, after: Standings) -> tuple[list[VerdictKey], l
 
 
 def in_a_row(past: Sequence[Night], fits: Callable[[Night], bool]) -> int:
-    """The number of the last nights in a row that fit."""
     return len(list(takewhile(fits, reversed(past))))
 
 

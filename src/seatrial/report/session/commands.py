@@ -10,8 +10,7 @@ from seatrial.report.words import clean, point_words
 
 
 def commands(cases: Sequence[CaseEvidence], system: str) -> str:
-    """The text of commands.txt: for each measured point the launches of one repetition, with directory, environment
-    and what they gave."""
+    """commands.txt: the launches of one repetition of each point, with directory, environment and figures."""
     lines = []
     for case in cases:
         for point in case.plan.points:
