@@ -146,7 +146,7 @@ def strip_of(text: str) -> int:
 def _version_by_fuse() -> str:
     """That of its programs, of which pvfs2fuse is one; the kernel's client has that of Linux."""
     try:
-        return f'orangefs {_said("pvfs2-ping", "-v").strip()}'
+        return f'orangefs {_output("pvfs2-ping", "-v").strip()}'
     except NoAnswer as error:
         return unknown(str(error))
 
