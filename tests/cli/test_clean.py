@@ -340,10 +340,10 @@ def queue(monkeypatch):
 
     cancel.left = []
     cancelled_by = SimpleNamespace(found=jobs, jobs=cancelled, cancel=cancel)
-    monkeypatch.setattr('seatrial.cli.clean.has_queue', lambda site: True)
-    monkeypatch.setattr('seatrial.cli.clean.submits_to_slurm', lambda site: True)
-    monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', lambda site: jobs)
-    monkeypatch.setattr('seatrial.cli.clean.cancel', cancel)
+    monkeypatch.setattr('seatrial.cli.clean.session_jobs.has_queue', lambda site: True)
+    monkeypatch.setattr('seatrial.cli.clean.session_jobs.submits_to_slurm', lambda site: True)
+    monkeypatch.setattr('seatrial.cli.clean.session_jobs.jobs_of_sessions', lambda site: jobs)
+    monkeypatch.setattr('seatrial.cli.clean.session_jobs.cancel', cancel)
     return cancelled_by
 
 
@@ -384,7 +384,7 @@ def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(clean, queue
 
 def test_while_slurm_takes_its_time_it_says_what_it_waits_for(clean, queue, target, monkeypatch):
     monkeypatch.setattr('seatrial.report.terminal.SILENT_S', 0.01)
-    monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', lambda site: time.sleep(0.5) or [])
+    monkeypatch.setattr('seatrial.cli.clean.session_jobs.jobs_of_sessions', lambda site: time.sleep(0.5) or [])
     assert 'squeue' in clean().out.splitlines()[0]
 
 
@@ -486,7 +486,7 @@ def test_where_slurm_cannot_be_asked_it_is_said_when_to_come_again(clean, interr
 
 
 def test_where_no_partition_is_slurms_it_is_not_asked(clean, target, monkeypatch):
-    monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', None)
+    monkeypatch.setattr('seatrial.cli.clean.session_jobs.jobs_of_sessions', None)
     done = clean()
     assert (done.status, done.out) == (0, 'Nothing is left behind.\n')
 
@@ -521,7 +521,7 @@ def slurm_sleeps(monkeypatch):
     def away(site):
         raise QueueError('squeue sleeps')
 
-    monkeypatch.setattr('seatrial.cli.clean.jobs_of_sessions', away)
+    monkeypatch.setattr('seatrial.cli.clean.session_jobs.jobs_of_sessions', away)
 
 
 def unanswering(place, answers=False):
@@ -567,7 +567,7 @@ def slurm(has_queue=True, has_one_queue=True, asleep=False):
     def way(site, target, monkeypatch):
         answers = {'submits_to_slurm': True, 'has_queue': has_queue, 'has_one_queue': has_one_queue}
         for name, answer in {**answers, 'jobs_of_sessions': []}.items():
-            monkeypatch.setattr(f'seatrial.cli.clean.{name}', lambda site, answer=answer: answer)
+            monkeypatch.setattr(f'seatrial.cli.clean.session_jobs.{name}', lambda site, answer=answer: answer)
         if asleep:
             slurm_sleeps(monkeypatch)
 

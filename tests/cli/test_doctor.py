@@ -120,7 +120,7 @@ def test_an_engine_before_that_of_its_module_is_wrong_by_both_paths(
 def test_an_engine_of_mpi_is_shown_with_what_starts_it(
     doctor, site, tmp_path, repository, monkeypatch, library, shown, status
 ):
-    monkeypatch.setattr('seatrial.cli.doctor.library_of', lambda program: library)
+    monkeypatch.setattr('seatrial.cli.doctor.provenance.library_of', lambda program: library)
     hydra = (repository / 'tests' / 'transcripts' / 'mpi' / 'hydra-4.0.2.out').read_text()
     for name, output in (('ior', transcripts('ior')['ext4-fpp-n1']['out']), ('mpiexec', hydra)):
         (tmp_path / 'stubs' / f'{name}.said').write_text(output)

@@ -104,7 +104,7 @@ def test_clients_of_two_clusters_that_have_one_number_are_told_apart_by_their_mo
         )
         assert ceph._socket_of(f'/mnt/{name}/trials') == str(tmp_path / f'{name}.asok')
     monkeypatch.setattr(ceph, 'look', lambda path: (Mount('/mnt/c', ceph.FUSE, 'ceph-fuse', ''), ''))
-    with pytest.raises(ceph.NoAnswer, match='several ceph-fuse have number'):
+    with pytest.raises(ceph.base.NoAnswer, match='several ceph-fuse have number'):
         ceph._socket_of('/mnt/c/trials')
 
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.filesystem import posix
-from seatrial.filesystem.base import Meter
+from seatrial.filesystem.base import Capacity, Meter
 from seatrial.filesystem.caches import forget
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount, mount_of
-from seatrial.filesystem.posix import Capacity, below_device, parse_quota, read_settings
+from seatrial.filesystem.posix import below_device, parse_quota, read_settings
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.layout import Layout
 from seatrial.model.state import changes

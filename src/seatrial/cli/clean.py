@@ -21,15 +21,8 @@ from seatrial.model.ask import unresponsive
 from seatrial.model.quoted_value import printable
 from seatrial.model.units import approximate_size, duration
 from seatrial.report.terminal import console, say_loudly, waiting
+from seatrial.scheduler import session_jobs
 from seatrial.scheduler.queue import QueueError
-from seatrial.scheduler.session_jobs import (
-    SessionJob,
-    cancel,
-    has_one_queue,
-    has_queue,
-    jobs_of_sessions,
-    submits_to_slurm,
-)
 from seatrial.site.load import load
 from seatrial.site.model import FileSystemEntry, Site
 from seatrial.workload.words import counted, joined
@@ -71,7 +64,7 @@ def clean(site_folder: Path, yes: bool) -> int:
     orphaned = [job for job in jobs or () if job.alive is None]
     ended = _cancel(site, orphaned, screen) if yes else True
     queued = None
-    if jobs is not None and has_one_queue(site):
+    if jobs is not None and session_jobs.has_one_queue(site):
         queued = {job.session for job in jobs if not (yes and ended and job in orphaned)}
     leftovers, others = _orphans(site, unseen, queued)
     at_work = None if queued is None else queued | {orphan.session for orphan in leftovers if orphan.alive}
@@ -142,30 +135,30 @@ class _Unseen:
         return LEFT if self else 0
 
 
-def _jobs(site: Site, unseen: _Unseen) -> list[SessionJob] | None:
+def _jobs(site: Site, unseen: _Unseen) -> list[session_jobs.SessionJob] | None:
     """This user's unfinished jobs of this site's sessions, oldest first; None if Slurm cannot be asked."""
-    if not submits_to_slurm(site):
+    if not session_jobs.submits_to_slurm(site):
         return None
-    if not has_queue(site):
+    if not session_jobs.has_queue(site):
         unseen.say('jobs are unknown: squeue is not installed here')
         return None
-    if not has_one_queue(site):
+    if not session_jobs.has_one_queue(site):
         unseen.say(
             'jobs of other clusters are unknown (-M, --clusters in settings.py): squeue is asked for those here'
         )
     try:
         with waiting(unseen.screen, 'waiting for squeue to say which jobs of sessions there are'):
             # 12_3 is one of an array, 12+0 a part of a heterogeneous job.
-            return sorted(jobs_of_sessions(site), key=lambda job: int(re.split(r'[_+]', job.id)[0]))
+            return sorted(session_jobs.jobs_of_sessions(site), key=lambda job: int(re.split(r'[_+]', job.id)[0]))
     except QueueError as error:
         unseen.say(f'jobs are unknown: {error}')
         return None
 
 
-def _cancel(site: Site, jobs: list[SessionJob], screen: Console) -> bool:
+def _cancel(site: Site, jobs: list[session_jobs.SessionJob], screen: Console) -> bool:
     """Cancels the jobs; whether all have ended."""
     try:
-        left = cancel(screen, site, jobs) if jobs else []
+        left = session_jobs.cancel(screen, site, jobs) if jobs else []
     except QueueError as error:
         screen.print(f'jobs may be left: {error}', soft_wrap=True)
         return False

@@ -28,15 +28,7 @@ from seatrial.filesystem.registry import by_type, type_of
 from seatrial.history.store import folder_of, read
 from seatrial.job.directory.rundir import inside
 from seatrial.job.launch.processes import launch_argv
-from seatrial.job.sequence.provenance import (
-    ANY_POINT,
-    beside_module,
-    build_of,
-    launcher_of,
-    library_of,
-    loaded_modules,
-    of_another_mpi,
-)
+from seatrial.job.sequence import provenance
 from seatrial.job.sequence.survey import memory_bytes, version_of
 from seatrial.model.ask import ANSWER_S, ask, unresponsive
 from seatrial.model.foreign import read_json
@@ -202,7 +194,7 @@ def _engines(site: Site, partitions: list[str], modules: Modules) -> list[Row]:
             choices = site.on_partition(partitions[0], site.engine_choices())
             rows = [_engine(site, choice, partitions) for choice in choices]
             libraries = list(_libraries(site, choices, partitions))
-            names = ', '.join(loaded_modules(os.environ))
+            names = ', '.join(provenance.loaded_modules(os.environ))
     except NotLoaded as error:
         return [(False, f'modules{where}', str(error))]
     shown = [(True, 'modules', names)] if modules.names else []
@@ -239,7 +231,9 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
     program = shutil.which(wanted)
     if program is None:
         return False, name, f'{wanted} is not on the PATH; {engine.how_to_get}'
-    launchers = {launch_argv(site.launcher(name), ANY_POINT, ())[0]: site.launcher(name) for name in partitions}
+    launchers = {
+        launch_argv(site.launcher(name), provenance.ANY_POINT, ())[0]: site.launcher(name) for name in partitions
+    }
     missing = sorted(starter for starter in launchers if shutil.which(starter) is None)
     if engine.mpi and missing:
         return False, name, f'{program} needs its launcher: {", ".join(missing)} is not on the PATH'
@@ -247,16 +241,19 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
         text = f'{version_of(engine, program)} at {program}'
     except EngineError as error:
         return False, name, f'{program}: {error.sentence}'
-    build = build_of(program)
-    module = module_of(program, loaded_modules(os.environ))
+    build = provenance.build_of(program)
+    module = module_of(program, provenance.loaded_modules(os.environ))
     pinned, fault = _against_lock(site, program, build)
     text += f', {build_words(build)}{pinned}{", module " if module else ""}{module}'
-    fault = fault or ('' if '/' in wanted else beside_module(program, os.environ))
+    fault = fault or ('' if '/' in wanted else provenance.beside_module(program, os.environ))
     if engine.mpi:
-        library = library_of(program)
-        started = [launcher_of(launcher) or f'{starter} (version unknown)' for starter, launcher in launchers.items()]
+        library = provenance.library_of(program)
+        started = [
+            provenance.launcher_of(launcher) or f'{starter} (version unknown)'
+            for starter, launcher in launchers.items()
+        ]
         text += f', {library or "MPI unknown"}, started by {", ".join(started)}'
-        fault = fault or next(filter(None, (of_another_mpi(library, words) for words in started)), '')
+        fault = fault or next(filter(None, (provenance.of_another_mpi(library, words) for words in started)), '')
     return (WRONG, name, f'{text}: {fault}') if fault else (True, name, text)
 
 

@@ -13,24 +13,9 @@ from rich.text import Text
 
 from seatrial.check.session import contract_of
 from seatrial.cli.options import FILE, PATH, site_option
+from seatrial.history import store
 from seatrial.history.provenance import CASE, sentence
 from seatrial.history.rows import COLUMNS, OF_ONE_SESSION
-from seatrial.history.store import (
-    SESSION,
-    UNSEALED,
-    Skipped,
-    content_of,
-    folder_of,
-    one_by_one,
-    read,
-    remove,
-    removed_from,
-    rows_in,
-    sealed,
-    sessions_in,
-    summaries,
-    write,
-)
 from seatrial.judge.statistics import summary
 from seatrial.judge.verdict import Verdict
 from seatrial.model.quoted_value import show as shown_text
@@ -62,19 +47,19 @@ def list_(everything: bool, site_folder: Path) -> None:
     """List the sessions, oldest first, with their verdicts."""
     screen = console()
     site = answering(site_folder)
-    folder = folder_of(site.state)
+    folder = store.folder_of(site.state)
     shown = table_of(
         'verdict', 'session', 'label', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches'
     )
-    for rows in summaries(folder, 0 if everything else SESSIONS_LISTED, _LISTED):
-        if isinstance(rows, Skipped):
+    for rows in store.summaries(folder, 0 if everything else SESSIONS_LISTED, _LISTED):
+        if isinstance(rows, store.Skipped):
             _say(rows, screen)
             continue
         for verdict, session, label, started, *others in _listed(rows).iter_rows():
             line = (marked(Verdict(verdict)), session, label or '', f'{started:%Y-%m-%d %H:%M}', *map(str, others))
             shown.add_row(*line)
     screen.print(shown if shown.row_count else 'The history is empty; seatrial run adds to it.')
-    earlier = len(sessions_in(folder)) - SESSIONS_LISTED
+    earlier = len(store.sessions_in(folder)) - SESSIONS_LISTED
     if earlier > 0 and not everything:
         screen.print(f'{counted(earlier, "earlier session")}: seatrial history list --all', soft_wrap=True)
 
@@ -90,14 +75,14 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
         raise click.UsageError('name a session, a --check or a --metric; seatrial history list shows the sessions')
     screen = console()
     site = answering(site_folder)
-    folder, asked = folder_of(site.state), None
+    folder, asked = store.folder_of(site.state), None
     if session:
-        asked = {named(sessions_in(folder), session, 'the history')}
+        asked = {named(store.sessions_in(folder), session, 'the history')}
     column, value = ('check', check) if check else ('metric', metric)
     of = pl.lit(True) if value is None else pl.col(column) == value
     tables = [pl.DataFrame(schema=COLUMNS)]
-    for part in one_by_one(folder, named=asked):
-        if isinstance(part, Skipped):
+    for part in store.one_by_one(folder, named=asked):
+        if isinstance(part, store.Skipped):
             _say(part, screen)
         else:
             tables.append(part.filter(of))
@@ -141,12 +126,12 @@ def export(output: Path, site_folder: Path) -> None:
     if output.suffix not in FORMATS:
         raise click.UsageError(f'--output {output}: its name must end with {" or ".join(FORMATS)}')
     screen = console()
-    folder = folder_of(answering(site_folder).state)
+    folder = store.folder_of(answering(site_folder).state)
     rows, sessions, packed = 0, 0, list[IO[bytes]]()
     try:
         with output.open('xb') as stream:
-            for table in one_by_one(folder):
-                if isinstance(table, Skipped):
+            for table in store.one_by_one(folder):
+                if isinstance(table, store.Skipped):
                     _say(table, screen)
                     continue
                 if output.suffix == '.csv':
@@ -168,8 +153,8 @@ def _one_parquet(packed: Sequence[IO[bytes]]) -> bytes:
     """All files in one, sealed as a file of the history is. Row by row they would not fit into memory."""
     whole = io.BytesIO()
     lazy = pl.scan_parquet(list(packed)) if packed else pl.LazyFrame(schema=COLUMNS)
-    lazy.sink_parquet(whole, metadata=UNSEALED, maintain_order=True)
-    return sealed(whole.getvalue())
+    lazy.sink_parquet(whole, metadata=store.UNSEALED, maintain_order=True)
+    return store.sealed(whole.getvalue())
 
 
 @history.command('import')
@@ -181,24 +166,24 @@ def import_(files: tuple[Path, ...], site_folder: Path) -> None:
     A session that is there already stays as it is. If it has other rows there, nothing is taken.
     """
     screen, site = console(), answering(site_folder)
-    folder = folder_of(site.state)
-    known = set(sessions_in(folder))
+    folder = store.folder_of(site.state)
+    known = set(store.sessions_in(folder))
     taken: dict[str, pl.DataFrame] = {}
     for file in files:
-        content = content_of(file)
-        rows = content if isinstance(content, str) else rows_in(content)
+        content = store.content_of(file)
+        rows = content if isinstance(content, str) else store.rows_in(content)
         if isinstance(rows, str):
             raise click.UsageError(f'{file}: {rows}; nothing was imported')
-        removed = removed_from(file)
+        removed = store.removed_from(file)
         for of_session in rows.partition_by('session', maintain_order=True):
             name = of_session['session'][0]
             if name in removed:
                 continue
-            if not SESSION.fullmatch(name):
+            if not store.SESSION.fullmatch(name):
                 raise click.UsageError(f'{file}: {shown_text(name)} is no name of a session; nothing was imported')
             there = taken.get(name)
             if there is None and name in known:
-                there = read(folder, named={name}).rows
+                there = store.read(folder, named={name}).rows
             if there is not None and there.height and not there.equals(of_session):
                 raise click.UsageError(
                     f'{file}: session {name} is in the history with other rows; nothing was imported'
@@ -207,7 +192,7 @@ def import_(files: tuple[Path, ...], site_folder: Path) -> None:
     new = [name for name in sorted(taken) if name not in known]
     site.make_directories()
     for name in new:
-        write(folder, name, taken[name])
+        store.write(folder, name, taken[name])
     old = len(taken) - len(new)
     screen.print(f'{counted(len(new), "session")} taken, {old} there already', soft_wrap=True)
 
@@ -225,11 +210,11 @@ def prune(before: datetime, yes: bool, site_folder: Path) -> None:
     """
     screen = console()
     site = answering(site_folder)
-    folder = folder_of(site.state)
+    folder = store.folder_of(site.state)
     kept, removed, file = dict[str, int](), list[str](), references_file(site.folder)
-    cited = set(SESSION.findall(read_text(file))) if file else set[str]()
-    for rows in summaries(folder, columns=('session', 'session_started', 'profile', 'label')):
-        if isinstance(rows, Skipped):
+    cited = set(store.SESSION.findall(read_text(file))) if file else set[str]()
+    for rows in store.summaries(folder, columns=('session', 'session_started', 'profile', 'label')):
+        if isinstance(rows, store.Skipped):
             _say(rows, screen)
             continue
         old = rows.filter(pl.col('session_started') < before.replace(tzinfo=timezone.utc))
@@ -245,7 +230,7 @@ def prune(before: datetime, yes: bool, site_folder: Path) -> None:
         screen.print(f'kept: {counted(number, "session")} {why}', soft_wrap=True)
     span = f', {removed[0]} to {removed[-1]}' if removed else ''
     if yes:
-        remove(folder, removed)
+        store.remove(folder, removed)
         screen.print(f'{counted(len(removed), "session")} removed{span}', soft_wrap=True)
     else:
         screen.print(f'{counted(len(removed), "session")} would be removed{span}; --yes removes them', soft_wrap=True)
@@ -259,7 +244,7 @@ def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: C
     return 'with a label' if label else ''
 
 
-def _say(skipped: Skipped, screen: Console) -> None:
+def _say(skipped: store.Skipped, screen: Console) -> None:
     screen.print(f'skipped {skipped.file}: {skipped.why}', soft_wrap=True)
 
 

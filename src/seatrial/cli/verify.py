@@ -25,15 +25,7 @@ from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import PLAN
 from seatrial.report.terminal import console, marked
 from seatrial.report.words import chain_words, cut
-from seatrial.session.evidence import (
-    FAULTS_SHOWN,
-    UNREADABLE,
-    ReadCase,
-    criteria_of_the_day,
-    judging,
-    read_case,
-    session_folder,
-)
+from seatrial.session import evidence
 from seatrial.session.results import plain_results
 from seatrial.site.load import answering
 from seatrial.workload.words import by_key, counted
@@ -65,15 +57,15 @@ def verify(session: str | None, signers: Path | None, checks: Sequence[Path], si
     if signers:
         raise click.UsageError('--signers belongs to a BUNDLE; a session has no signature')
     site = answering(site_folder)
-    folder = session_folder(site, session)
+    folder = evidence.session_folder(site, session)
 
     def criteria_in(folder: Path, plans: Sequence[TrialPlan]) -> Mapping[Case, Criteria]:
         if contract_of(folder):
             return _of_contract(folder, plans)
-        return criteria_of_the_day(site, load_checks(*checks), folder, plans)
+        return evidence.criteria_of_the_day(site, load_checks(*checks), folder, plans)
 
-    with judging(folder):
-        return EXIT_CODES[_verify_session(screen, folder, criteria_in, read_case)]
+    with evidence.judging(folder):
+        return EXIT_CODES[_verify_session(screen, folder, criteria_in, evidence.read_case)]
 
 
 def _of_contract(folder: Path, plans: Sequence[TrialPlan]) -> Mapping[Case, Criteria]:
@@ -84,23 +76,23 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
     if not file.exists():
         raise click.UsageError(f'{file} is not there; seatrial bundle makes one')
     with private_folder('seatrial-verify-') as scratch:
-        state, read = Path(scratch), cache(read_case)
+        state, read = Path(scratch), cache(evidence.read_case)
         faults = unpacked(file, state, signers)
         page, differences = protocol_again(state / 'site', state, read)
         if page:
-            with judging(file):
+            with evidence.judging(file):
                 differences += differing(page, state, read)
         # What was changed is not unpacked: that it is not there would be a second word on it.
         named = {f'there is no {line.partition(" ")[0].removeprefix("site/")}' for line in faults}
         faults += [line for line in differences if line not in named]
-        for line in cut(faults, FAULTS_SHOWN):
+        for line in cut(faults, evidence.FAULTS_SHOWN):
             screen.print(line.replace(f'{scratch}/', ''), soft_wrap=True)
         sessions, verdicts = session_folders(state), []
         for folder in sessions:
             try:
-                with judging(folder):
+                with evidence.judging(folder):
                     verdicts.append(_verify_session(screen, folder, _of_contract, read))
-            except UNREADABLE as error:
+            except evidence.UNREADABLE as error:
                 verdicts.append(Verdict.INVALID)
                 screen.print(str(error).replace(f'{scratch}/', ''), soft_wrap=True)
     verdict = worst([Verdict.INVALID if faults else Verdict.PASS, *verdicts])
@@ -113,7 +105,7 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
     return verdict
 
 
-def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn, read: ReadCase) -> Verdict:
+def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn, read: evidence.ReadCase) -> Verdict:
     cases = []
     proved = Verdict.PASS
     for file in sorted(folder.glob(f'cases/*/{PLAN}')):
@@ -123,7 +115,7 @@ def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn, read
         words += [counted(len(proof.contradictions), 'contradiction')] if proof.contradictions else []
         words += [f'{len(proof.unproved)} not proved'] if proof.unproved else []
         screen.print(f'{plan.case.name}: {", ".join(words)}', soft_wrap=True)
-        for line in cut([*proof.contradictions, *proof.unproved], FAULTS_SHOWN):
+        for line in cut([*proof.contradictions, *proof.unproved], evidence.FAULTS_SHOWN):
             screen.print(f'  {line}', soft_wrap=True)
         if proof.contradictions:
             proved = Verdict.INVALID
@@ -142,7 +134,7 @@ def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn, read
         proved = Verdict.INVALID
     elif uncompared and proved is Verdict.PASS:
         proved = Verdict.INCOMPLETE
-    for line in cut([*contradicted, *uncompared], FAULTS_SHOWN):
+    for line in cut([*contradicted, *uncompared], evidence.FAULTS_SHOWN):
         screen.print(f'{RESULTS}: {line}', soft_wrap=True)
     text = f'  session {folder.name}: {chain_words(whole.chain)}'
     screen.print(Text.assemble(_shown(proved), text), soft_wrap=True)

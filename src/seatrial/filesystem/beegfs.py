@@ -16,17 +16,7 @@ import os
 import re
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.filesystem.base import (
-    AS_IT_IS,
-    Behaviour,
-    Capability,
-    Capacity,
-    Cold,
-    Granted,
-    LayoutError,
-    NoAnswer,
-    Targets,
-)
+from seatrial.filesystem import base
 from seatrial.filesystem.layout_words import STRIPE_UNIT, Stripes, binary, bytes_of, number, read_keys, size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, answer_or_unknown, kernel_cold, look, unknown
@@ -118,7 +108,7 @@ class BeeGfs(Mounted):
         """Compares the uuid of the file system: all mounts have one source, beegfs_nodev. A mount equals itself."""
         try:
             return one == other or _read(_client(one), 'fs_uuid') == _read(_client(other), 'fs_uuid')
-        except NoAnswer:
+        except base.NoAnswer:
             return False
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
@@ -131,16 +121,16 @@ class BeeGfs(Mounted):
             settings['buddy groups'] = answer_or_unknown(_groups)
         try:
             config = _config(_client(mount))
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             return {**settings, 'beegfs client': unknown(str(error))}
         return {**settings, **{f'beegfs {key}': value for key, value in config.items()}}
 
-    def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
+    def capacity(self, path: str, layout: Layout = base.AS_IT_IS, files: Optional[int] = None) -> base.Capacity:
         """If all storage is away, statvfs(3) succeeds and gives 0 B (8.3.1, seen): then bytes are unknown."""
         room = super().capacity(path, layout, files)
         return room if os.statvfs(path).f_blocks else room._replace(bytes=None)
 
-    def behaviour(self, path: str) -> Behaviour:
+    def behaviour(self, path: str) -> base.Behaviour:
         """The client gives up after connCommRetrySecs; its default is longer than a failover."""
         behaviour, retries = super().behaviour(path), self._setting(path, 'connCommRetrySecs')
         if self._setting(path, 'tuneUseGlobalFileLocks') == '0':
@@ -156,7 +146,7 @@ class BeeGfs(Mounted):
     def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
         try:
             return self.layout(name, {key: value for key, value in stripes._asdict().items() if value is not None})
-        except LayoutError:
+        except base.LayoutError:
             return None
 
     def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
@@ -180,14 +170,16 @@ class BeeGfs(Mounted):
             return None
         return f'{directory} should have the layout {layout.canonical}, but has {".".join(got.words)}: {output}'
 
-    def _granted(self, file: str, layout: Layout) -> Granted:
+    def _granted(self, file: str, layout: Layout) -> base.Granted:
         """Compares the targets that the file lies on, and its chunk size; a file does not show its pool."""
         got = _layout_of(file)
         if _has(got, asked(layout)._replace(pool=None)):
-            return Granted()
-        return Granted(differs=f'the file should have the layout {layout.canonical}, but has {".".join(got.words)}')
+            return base.Granted()
+        return base.Granted(
+            differs=f'the file should have the layout {layout.canonical}, but has {".".join(got.words)}'
+        )
 
-    def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = AS_IT_IS) -> Layout:
+    def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = base.AS_IT_IS) -> Layout:
         chunk = None if like.is_default else asked(like).stripe_size
         return BeeGfsLayout(len(numbers), chunk, None, tuple(sorted(numbers))).named(name)
 
@@ -201,12 +193,12 @@ class BeeGfs(Mounted):
         argv += ['--chunk-size', str(wanted.stripe_size)] if wanted.stripe_size else []
         try:
             output = _first_answer(([*argv, *files],))[1]
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             return str(error)
         missing = [file for file in files if not os.path.lexists(file)]
         return f'{missing[0]} was not made: {" ".join(output.split())}' if missing else None
 
-    def _targets(self, path: str, mount: Mount) -> Targets:
+    def _targets(self, path: str, mount: Mount) -> base.Targets:
         """The states that the client gets from the management service every 30 s (sysUpdateTargetStatesSecs)."""
         rows: List[TargetRow] = []
         client = _client(mount)
@@ -216,14 +208,14 @@ class BeeGfs(Mounted):
         servers = {
             target_name(row.kind, row.number): row.name.rpartition(' of ')[2] for row in rows if row.kind == STORAGE
         }
-        return Targets(tuple(rows), servers)
+        return base.Targets(tuple(rows), servers)
 
-    def capabilities(self, path: str) -> Tuple[Capability, ...]:
+    def capabilities(self, path: str) -> Tuple[base.Capability, ...]:
         quotas = self._setting(path, 'quotaEnabled') != '1'
         why = '' if quotas else 'quota(1) cannot read the quotas of BeeGFS, and its own commands need a licence'
-        return (Capability('space left by quotas', quotas, why), *super().capabilities(path))
+        return (base.Capability('space left by quotas', quotas, why), *super().capabilities(path))
 
-    def cold(self, path: str) -> Cold:
+    def cold(self, path: str) -> base.Cold:
         native = self._setting(path, 'tuneFileCacheType') == 'native'
         return kernel_cold('' if native else 'small buffers of its client')
 
@@ -231,7 +223,7 @@ class BeeGfs(Mounted):
         mount, _ = look(path)
         try:
             return _config(_client(mount)).get(key, '') if mount else ''
-        except NoAnswer:
+        except base.NoAnswer:
             return ''
 
 
@@ -244,7 +236,7 @@ def entry_of(text: str) -> BeeGfsLayout:
         pool = _POOL.search(entry['storage_pool'])
         targets, groups = (_numbers(_IDS.findall(entry[key])) for key in ('storage_targets', 'storage_mirrors'))
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise NoAnswer(f'beegfs entry info says {show(text.strip()[:80])}') from None
+        raise base.NoAnswer(f'beegfs entry info says {show(text.strip()[:80])}') from None
     number = int(pool.group(1)) if pool else None
     lies_on = len(targets or groups) or int(count)
     return BeeGfsLayout(lies_on, int(chunk), number, targets, pattern != 'RAID0', groups)
@@ -254,7 +246,7 @@ def ctl_entry_of(text: str) -> BeeGfsLayout:
     """As entry_of, of `beegfs-ctl --getentryinfo`. Raises NoAnswer."""
     chunk, targets, pool = (form.search(text) for form in (_CTL_CHUNK, _CTL_TARGETS, _CTL_POOL))
     if chunk is None or targets is None:
-        raise NoAnswer(f'beegfs-ctl says {show(text.strip()[:80])}')
+        raise base.NoAnswer(f'beegfs-ctl says {show(text.strip()[:80])}')
     count = int(targets.group(2) or targets.group(1))
     size_, number = bytes_of(chunk.group(1).replace('K', 'k')), int(pool.group(1)) if pool else None
     mirrored = _CTL_MIRRORED.search(text) is not None
@@ -309,7 +301,7 @@ def _client(mount: Mount) -> str:
     named = [folder for folder in folders if f'cfgFile={_config(folder).get("cfgFile")}' in options]
     if named or len(folders) == 1:
         return (named or folders)[0]
-    raise NoAnswer(f'{CLIENTS} has {len(folders)} clients, and none is known to be that of this mount')
+    raise base.NoAnswer(f'{CLIENTS} has {len(folders)} clients, and none is known to be that of this mount')
 
 
 def _config(client: str) -> Dict[str, str]:
@@ -335,7 +327,7 @@ def _groups() -> str:
     program, output = _first_answer(argvs)
     groups = groups_of(output)
     if not groups:
-        raise NoAnswer(f'{program} shows no buddy groups: {show(output.strip()[:80])}')
+        raise base.NoAnswer(f'{program} shows no buddy groups: {show(output.strip()[:80])}')
     return '; '.join(f'{group}: {" and ".join(map(str, targets))}' for group, targets in sorted(groups.items()))
 
 
@@ -377,10 +369,10 @@ def _first_answer(argvs: Tuple[List[str], ...]) -> Tuple[str, str]:
     for argv in argvs:
         answer = ask(argv, ANSWER_S)
         if answer is not None and answer.exit_status is None:
-            raise NoAnswer(f'{argv[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
+            raise base.NoAnswer(f'{argv[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
         if answer is not None:
             return argv[0], answer.stdout + answer.stderr
-    raise NoAnswer('neither beegfs nor beegfs-ctl is installed on this node')
+    raise base.NoAnswer('neither beegfs nor beegfs-ctl is installed on this node')
 
 
 def _text(file: str) -> str:
@@ -388,4 +380,4 @@ def _text(file: str) -> str:
         with open(file, encoding='utf-8', errors='replace') as stream:
             return stream.read()
     except OSError as error:
-        raise NoAnswer(f'{file}: {error.strerror}') from None
+        raise base.NoAnswer(f'{file}: {error.strerror}') from None

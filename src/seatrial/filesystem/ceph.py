@@ -21,20 +21,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
-from seatrial.filesystem import caches
-from seatrial.filesystem.base import (
-    EMPTYING_S,
-    Capacity,
-    Cold,
-    Exchanged,
-    Granted,
-    LayoutError,
-    Meter,
-    NoAnswer,
-    Targets,
-    answered,
-    no_meter,
-)
+from seatrial.filesystem import base, caches
 from seatrial.filesystem.layout_words import ALL, Stripes, binary, bytes_of, number, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
@@ -135,7 +122,7 @@ def from_settings(settings: Any) -> CephLayout:
     unit, whole = layout.stripe_unit, layout.object_size
     if unit is not None and (whole or OBJECT_SIZE) % unit:
         what = f'the object size, {binary(whole)}' if whole else 'objects of 4M'
-        raise LayoutError(['stripe_unit'], f'{binary(unit)} does not divide {what}; write another object_size')
+        raise base.LayoutError(['stripe_unit'], f'{binary(unit)} does not divide {what}; write another object_size')
     return layout
 
 
@@ -159,31 +146,31 @@ class CephFs(Mounted):
         """Compares the cluster, by its fsid or any of its monitors; ceph-fuse calls every source by its own name."""
         return bool(_cluster(one.source) & _cluster(other.source))
 
-    def quota(self, path: str) -> Capacity:
+    def quota(self, path: str) -> base.Capacity:
         """Reads ceph.quota of the directory and of all above it; root has them too. Usage is counted late."""
         mount, _ = look(path)
         if mount is None:
-            return Capacity(None, None)
+            return base.Capacity(None, None)
         places = [os.path.realpath(path)]
         while places[-1] not in (mount.point, '/'):
             places.append(os.path.dirname(places[-1]))
         try:
             return left(_attributes(_QUOTA, *places))
-        except NoAnswer:
-            return Capacity(None, None)
+        except base.NoAnswer:
+            return base.Capacity(None, None)
 
-    def _targets(self, path: str, mount: Mount) -> Targets:
+    def _targets(self, path: str, mount: Mount) -> base.Targets:
         """The OSDs, and the cluster with its health checks; it asks the monitors, so not around every launch."""
         (seen,) = _attributes(('cluster_fsid',), path)
         osds, health = _asked_monitors('osd', 'dump'), _asked_monitors('health')
         if seen.get('cluster_fsid', osds.get('fsid')) != osds.get('fsid'):
-            return Targets((), {}, 'the ceph of this node asks another cluster')
-        return Targets(rows_of(osds, health), {})
+            return base.Targets((), {}, 'the ceph of this node asks another cluster')
+        return base.Targets(rows_of(osds, health), {})
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         try:
             (seen,) = _attributes(('dir.layout', 'cluster_fsid'), path)
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             return {'default layout': unknown(str(error))}
         settings = {'cluster': seen.get('cluster_fsid', unknown('this client does not show it'))}
         settings['default layout'] = seen.get('dir.layout', 'that of the directory above')
@@ -193,7 +180,7 @@ class CephFs(Mounted):
                 settings.update(
                     state_of(*(_asked_by_socket(place, words, ANSWER_S) for words in ('status', 'config show')))
                 )
-            except NoAnswer as error:
+            except base.NoAnswer as error:
                 settings['client'] = unknown(str(error))
         return settings
 
@@ -210,25 +197,25 @@ class CephFs(Mounted):
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         """Sets ceph.dir.layout (the client's key needs 'p'). Only this shows a wrong pool: users cannot list them."""
         wanted = asked(layout).attribute
-        answer = answered([sys.executable, '-IS', '-c', _SET, directory, wanted], SETTING_S, directory)
+        answer = base.answered([sys.executable, '-IS', '-c', _SET, directory, wanted], SETTING_S, directory)
         return f'{wanted}: {answer.stderr.strip()}' if answer.exit_status else None
 
-    def _granted(self, file: str, layout: Layout) -> Granted:
+    def _granted(self, file: str, layout: Layout) -> base.Granted:
         (seen,) = _attributes(('file.layout',), file)
-        return Granted(differs=difference(asked(layout), seen.get('file.layout', 'nothing')))
+        return base.Granted(differs=difference(asked(layout), seen.get('file.layout', 'nothing')))
 
-    def _cold(self, path: str, mount: Mount) -> Cold:
+    def _cold(self, path: str, mount: Mount) -> base.Cold:
         """drop_caches for the kernel's caches; for ceph-fuse's own, which posix_fadvise leaves, its admin socket."""
         kernel = kernel_cold()._replace(forgets=mount.type != FUSE)
         if mount.type != FUSE or not kernel.possible:
             return kernel
         try:
             _socket_of(path)
-        except NoAnswer as error:
-            return Cold('', f'the cache of ceph-fuse cannot be emptied: {error}', forgets=False)
+        except base.NoAnswer as error:
+            return base.Cold('', f'the cache of ceph-fuse cannot be emptied: {error}', forgets=False)
         return kernel._replace(how=f'{kernel.how}; then {CACHE_SIZE} 0 in ceph-fuse until it has forgotten')
 
-    def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
+    def empty_client_cache(self, path: str, deadline_s: float = base.EMPTYING_S) -> Optional[str]:
         """drop_caches, then ceph-fuse forgets what the kernel has forgotten; its setting is restored."""
         mount, _ = look(path)
         fault = self.cold(path).why_not or caches.empty(path, deadline_s)
@@ -236,31 +223,31 @@ class CephFs(Mounted):
             return fault or None
         try:
             return _forgotten(_socket_of(path))
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             return str(error)
 
-    def exchanged(self, path: str) -> Exchanged:
+    def exchanged(self, path: str) -> base.Exchanged:
         """Bytes from all servers, names and attributes included; the kernel's client: from OSDs. Bytes that ceph-fuse
         has sent to OSDs; those of the kernel's client are untried."""
         mount, _ = look(path)
         counters = self.meter(path).look(ANSWER_S)
-        return Exchanged(counters.get(READ), counters.get(WRITTEN) if mount and mount.type == FUSE else None)
+        return base.Exchanged(counters.get(READ), counters.get(WRITTEN) if mount and mount.type == FUSE else None)
 
-    def _meter(self, path: str, mount: Mount) -> Meter:
+    def _meter(self, path: str, mount: Mount) -> base.Meter:
         """Counters of this mount: ceph-fuse's messages, or bytes that the kernel's client has read and written."""
         try:
             if mount.type == FUSE:
                 place = _socket_of(path)
                 whose = "this node's ceph-fuse: all that it receives, data that it sends"
-                return Meter(whose, '', lambda deadline_s: _messages(place, deadline_s))
+                return base.Meter(whose, '', lambda deadline_s: _messages(place, deadline_s))
             client = _client(path)
-        except NoAnswer as error:
-            return no_meter(str(error))
+        except base.NoAnswer as error:
+            return base.no_meter(str(error))
         file = os.path.join(DEBUGFS, f'{client["cluster_fsid"]}.{client["client_id"]}', 'metrics', 'size')
         if not _kernel_counters(file):
-            return no_meter(f'{file} cannot be read, or counts no bytes')
+            return base.no_meter(f'{file} cannot be read, or counts no bytes')
         whose = f"this node's CephFS client of {mount.source}, data alone"
-        return Meter(whose, '', lambda deadline_s: _kernel_counters(file))
+        return base.Meter(whose, '', lambda deadline_s: _kernel_counters(file))
 
 
 def rows_of(osds: Dict[str, Any], health: Dict[str, Any]) -> Tuple[TargetRow, ...]:
@@ -283,14 +270,14 @@ def difference(wanted: CephLayout, seen: str) -> Optional[str]:
     return f'the file should have {wanted.attribute}, but has {seen}' if keys else None
 
 
-def left(seen: List[Dict[str, str]]) -> Capacity:
+def left(seen: List[Dict[str, str]]) -> base.Capacity:
     """The room that the quotas of some directories leave, by the tightest. A directory is an entry of its own."""
     rows = [{key: int(value) for key, value in attributes.items() if value.isdigit()} for attributes in seen]
 
     def tightest(limit: str, used: str) -> Optional[int]:
         return min((max(0, row[limit] - row.get(used, 0)) for row in rows if row.get(limit)), default=None)
 
-    return Capacity(tightest('quota.max_bytes', 'dir.rbytes'), tightest('quota.max_files', 'dir.rentries'))
+    return base.Capacity(tightest('quota.max_bytes', 'dir.rbytes'), tightest('quota.max_files', 'dir.rentries'))
 
 
 def state_of(status: Dict[str, Any], settings: Dict[str, Any]) -> Dict[str, str]:
@@ -346,25 +333,25 @@ def _cluster(source: str) -> FrozenSet[str]:
 
 
 def _attributes(names: Tuple[str, ...], *paths: str) -> List[Dict[str, str]]:
-    answer = answered([sys.executable, '-IS', '-c', _READ, ','.join(names), *paths], ANSWER_S, paths[0])
+    answer = base.answered([sys.executable, '-IS', '-c', _READ, ','.join(names), *paths], ANSWER_S, paths[0])
     if answer.exit_status != 0:
-        raise NoAnswer(answer.stderr.strip())
+        raise base.NoAnswer(answer.stderr.strip())
     values: List[Dict[str, str]] = json.loads(answer.stdout)
     return values
 
 
 def _asked_monitors(*words: str) -> Dict[str, Any]:
     if _UNTOLD:
-        raise NoAnswer(_UNTOLD[0])
+        raise base.NoAnswer(_UNTOLD[0])
     answer = ask(['ceph', '--connect-timeout', str(CONNECTING_S), *words, '--format', 'json'], ANSWER_S)
     if answer is None or answer.exit_status != 0:
         complaint = answer.stderr.strip().splitlines() if answer else ['ceph is not installed on this node']
         _UNTOLD.append(f'the monitors do not answer this user: {complaint[-1] if complaint else "no answer"}')
-        raise NoAnswer(_UNTOLD[0])
+        raise base.NoAnswer(_UNTOLD[0])
     try:
         facts: Dict[str, Any] = json.loads(answer.stdout[answer.stdout.index('{') :])
     except ValueError:
-        raise NoAnswer(f'the output of ceph {" ".join(words)} cannot be parsed') from None
+        raise base.NoAnswer(f'the output of ceph {" ".join(words)} cannot be parsed') from None
     return facts
 
 
@@ -375,7 +362,7 @@ def _client(path: str) -> Dict[str, str]:
     """The numbers of cluster and client (Ceph 16 and Linux 5.11, and later)."""
     (seen,) = _attributes(('cluster_fsid', 'client_id'), path)
     if len(seen) < 2:
-        raise NoAnswer('the client does not show its number (ceph.client_id)')
+        raise base.NoAnswer('the client does not show its number (ceph.client_id)')
     return seen
 
 
@@ -384,7 +371,7 @@ def _socket_of(path: str) -> str:
     client_id = _client(path)['client_id'].replace('client', '')
     folder = os.path.dirname(SOCKETS)
     if not os.access(folder, os.R_OK | os.X_OK):
-        raise NoAnswer(f'only root and the group ceph may ask the admin socket of ceph-fuse ({folder})')
+        raise base.NoAnswer(f'only root and the group ceph may ask the admin socket of ceph-fuse ({folder})')
     why = f'none of the admin sockets {SOCKETS} belongs to this mount'
     points = {}
     for place in glob.glob(SOCKETS):
@@ -392,7 +379,7 @@ def _socket_of(path: str) -> str:
             status = _asked_by_socket(place, 'status', ANSWER_S)
             if str(status.get('id')) == client_id:
                 points[place] = status.get('metadata', {}).get('mount_point')
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             why = str(error)
     if len(points) > 1:
         mount, why = look(path)
@@ -400,7 +387,7 @@ def _socket_of(path: str) -> str:
         why = why or f'several ceph-fuse have number {client_id}, and none of them reports this mount point'
     if len(points) == 1:
         return next(iter(points))
-    raise NoAnswer(why)
+    raise base.NoAnswer(why)
 
 
 def _asked_by_socket(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str, Any]:
@@ -420,16 +407,16 @@ def _asked_by_socket(place: str, command: str, deadline_s: float, **words: Any) 
                 received += piece
         answer = json.loads(received[4:].decode())
     except (OSError, ValueError) as error:
-        raise NoAnswer(f'{place}: {error}') from None
+        raise base.NoAnswer(f'{place}: {error}') from None
     if not isinstance(answer, dict):
-        raise NoAnswer(f'{place}: the answer to {command} cannot be parsed')
+        raise base.NoAnswer(f'{place}: the answer to {command} cannot be parsed')
     return answer
 
 
 def _messages(place: str, deadline_s: float) -> Dict[str, int]:
     try:
         return traffic_of(_asked_by_socket(place, 'perf dump', deadline_s))
-    except NoAnswer:
+    except base.NoAnswer:
         return {}
 
 
@@ -472,4 +459,4 @@ def _kept(place: str) -> Tuple[int, int, int]:
     try:
         return int(seen['dentry_count']), int(seen['dentry_pinned_count']), int(seen['inode_count'])
     except (KeyError, TypeError, ValueError):
-        raise NoAnswer(f'{place}: it does not show how many names it caches') from None
+        raise base.NoAnswer(f'{place}: it does not show how many names it caches') from None

@@ -11,17 +11,7 @@ import os
 import re
 from typing import Any, Callable, Dict, List, Optional
 
-from seatrial.filesystem.base import (
-    Behaviour,
-    Cold,
-    Granted,
-    Meter,
-    NoAnswer,
-    Targets,
-    answered,
-    mount_by_table,
-    no_meter,
-)
+from seatrial.filesystem import base
 from seatrial.filesystem.layout_words import ALL, Stripes, binary, bytes_of, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, read_settings, unknown
@@ -61,32 +51,34 @@ class OrangeFs(Mounted):
         settings = read_settings('orangefs', CLIENT, CLIENT_SETTINGS)
         return {**settings, 'file system': _volume(mount), 'default layout': _stripe_of_new_files(path)}
 
-    def behaviour(self, path: str) -> Behaviour:
+    def behaviour(self, path: str) -> base.Behaviour:
         """I/O to a server that is away ends with ECONNREFUSED after about 10 s (2.10, seen)."""
         gives_up = 'the client fails I/O about 10 s after it lost a server'
         return super().behaviour(path)._replace(gives_up=gives_up, reads_are_counted=False)
 
-    def cold(self, path: str) -> Cold:
-        return Cold('', 'neither client counts the bytes that it reads from servers, so no read is known to be cold')
+    def cold(self, path: str) -> base.Cold:
+        return base.Cold(
+            '', 'neither client counts the bytes that it reads from servers, so no read is known to be cold'
+        )
 
-    def _meter(self, path: str, mount: Mount) -> Meter:
-        return no_meter(f'{CLIENT}/stats counts requests, not bytes')
+    def _meter(self, path: str, mount: Mount) -> base.Meter:
+        return base.no_meter(f'{CLIENT}/stats counts requests, not bytes')
 
-    def targets(self, path: str) -> Targets:
+    def targets(self, path: str) -> base.Targets:
         """The servers, each asked by pvfs2-ping, which needs the mount in pvfs2tab or mtab. The mount itself is left
         alone: while a server is away it answers nothing for 10 s."""
-        mount = mount_by_table(self, path)
+        mount = base.mount_by_table(self, path)
         if mount is None:
-            return Targets((), {}, f'{path}: no mount of OrangeFS is seen')
+            return base.Targets((), {}, f'{path}: no mount of OrangeFS is seen')
         try:
             servers = servers_of(_output('pvfs2-ping', '-m', mount.point))
-        except NoAnswer as error:
-            return Targets((), {}, str(error))
+        except base.NoAnswer as error:
+            return base.Targets((), {}, str(error))
         rows = [
             TargetRow('server', number, address, True, fault='' if well else 'does not answer')
             for number, (address, well) in enumerate(servers.items())
         ]
-        return Targets(tuple(rows), {}, '' if rows else 'pvfs2-ping lists no server')
+        return base.Targets(tuple(rows), {}, '' if rows else 'pvfs2-ping lists no server')
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
         """A file lies on all servers: those that are away."""
@@ -103,7 +95,7 @@ class OrangeFs(Mounted):
         return self.layout(name, {'stripe_size': stripes.stripe_size})
 
     def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
-        mount = mount_by_table(self, path)
+        mount = base.mount_by_table(self, path)
         by_fuse = mount is None or mount.source.startswith(FUSE_SOURCE)
         return "by FUSE new files ignore it; use the kernel's client" if by_fuse else None
 
@@ -117,11 +109,11 @@ class OrangeFs(Mounted):
         got = _stripe_of_new_files(directory)
         return None if got == wanted else f'{directory} should have {wanted}, but has {got}'
 
-    def _granted(self, file: str, layout: Layout) -> Granted:
+    def _granted(self, file: str, layout: Layout) -> base.Granted:
         strip = strip_of(_output('pvfs2-viewdist', '-f', file))
         if strip == _asked(layout):
-            return Granted()
-        return Granted(differs=f'the file should have the layout {layout.canonical}, but has S{binary(strip)}')
+            return base.Granted()
+        return base.Granted(differs=f'the file should have the layout {layout.canonical}, but has S{binary(strip)}')
 
 
 _KEYS: Dict[str, Callable[[Any], Any]] = {'stripe_size': stripe_size('a stripe size')}
@@ -139,7 +131,7 @@ def strip_of(text: str) -> int:
     """Bytes on one server before the next, as pvfs2-viewdist shows them of a file. Raises NoAnswer."""
     match = _STRIP.search(text)
     if match is None or 'dist_name = simple_stripe' not in text:
-        raise NoAnswer('pvfs2-viewdist shows no simple_stripe')
+        raise base.NoAnswer('pvfs2-viewdist shows no simple_stripe')
     return int(match.group(1))
 
 
@@ -147,7 +139,7 @@ def _version_by_fuse() -> str:
     """That of its programs, of which pvfs2fuse is one; the kernel's client has that of Linux."""
     try:
         return f'orangefs {_output("pvfs2-ping", "-v").strip()}'
-    except NoAnswer as error:
+    except base.NoAnswer as error:
         return unknown(str(error))
 
 
@@ -168,8 +160,8 @@ def _stripe_of_new_files(directory: str) -> str:
 
 def _output(*argv: str) -> str:
     """The output of a program, whatever its exit code: pvfs2-ping has 253 where a server is away. Raises NoAnswer."""
-    answer = answered(argv, ANSWER_S)
+    answer = base.answered(argv, ANSWER_S)
     if not answer.stdout.strip() and answer.exit_status:
         lines: List[str] = answer.stderr.strip().splitlines()
-        raise NoAnswer(f'{argv[0]} fails: {lines[-1] if lines else "without a word"}')
+        raise base.NoAnswer(f'{argv[0]} fails: {lines[-1] if lines else "without a word"}')
     return answer.stdout

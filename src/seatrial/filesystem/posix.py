@@ -6,23 +6,7 @@ import stat
 import time
 from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
-from seatrial.filesystem import caches
-from seatrial.filesystem.base import (
-    AS_IT_IS,
-    EMPTYING_S,
-    Behaviour,
-    Capacity,
-    Cold,
-    Driver,
-    Exchanged,
-    Granted,
-    Meter,
-    NoAnswer,
-    Targets,
-    conditions,
-    no_meter,
-    tightest,
-)
+from seatrial.filesystem import base, caches
 from seatrial.filesystem.layout_words import Stripes, plain_stripes
 from seatrial.filesystem.mounts import Mount, mount_of
 from seatrial.model.ask import ask, unresponsive
@@ -57,21 +41,21 @@ IDENTITY = (
 DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_bytes', 'dirty_ratio')
 
 
-class Mounted(Driver):
+class Mounted(base.Driver):
     """A mount as the kernel describes it."""
 
-    def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
+    def capacity(self, path: str, layout: Layout = base.AS_IT_IS, files: Optional[int] = None) -> base.Capacity:
         """statvfs(3) gives f_bavail and f_favail; no limit where it counts no inodes, or too many."""
         seen = os.statvfs(path)
         counted = seen.f_files and seen.f_favail in COUNTABLE
-        return Capacity(seen.f_bavail * seen.f_frsize, seen.f_favail if counted else None)
+        return base.Capacity(seen.f_bavail * seen.f_frsize, seen.f_favail if counted else None)
 
-    def quota(self, path: str) -> Capacity:
+    def quota(self, path: str) -> base.Capacity:
         """quota(1) of the user and of the group of new files; a directory's project shows in statvfs(3). Root may
         exceed all (quotactl(2), CAP_SYS_RESOURCE), on XFS only quotas of the ids 0. Unknown without an answer."""
         user, mount = os.geteuid(), mount_of(os.path.realpath(path))
         if mount is None or (user == 0 and mount.type != 'xfs'):
-            return Capacity(None, None)
+            return base.Capacity(None, None)
         directory, output, unseen = os.stat(path), '', ''
         # New files get the group of a directory with the set-group-ID bit, else this process's (open(2)).
         group = directory.st_gid if directory.st_mode & stat.S_ISGID else os.getegid()
@@ -95,25 +79,25 @@ class Mounted(Driver):
         }
         for more in (_device_state(path, mount), read_settings('vm', '/proc/sys/vm', DIRTY_SETTINGS)):
             settings.update(more)
-        settings.update(conditions(self.targets(path)))
+        settings.update(base.conditions(self.targets(path)))
         settings.update(self._own_state(path, mount))
         return settings
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         return {}
 
-    def targets(self, path: str) -> Targets:
+    def targets(self, path: str) -> base.Targets:
         if 'targets' not in self.can:
-            return Targets((), {})
+            return base.Targets((), {})
         mount, why_not = look(path)
         if mount is None:
-            return Targets((), {}, why_not)
+            return base.Targets((), {}, why_not)
         try:
             return self._targets(path, mount)
-        except NoAnswer as error:
-            return Targets((), {}, str(error))
+        except base.NoAnswer as error:
+            return base.Targets((), {}, str(error))
 
-    def _targets(self, path: str, mount: Mount) -> Targets:
+    def _targets(self, path: str, mount: Mount) -> base.Targets:
         """All targets of a type that has some. Raises NoAnswer."""
         raise NotImplementedError
 
@@ -130,7 +114,7 @@ class Mounted(Driver):
             return super().layout_fault(layout, path)
         try:
             why = self._layout_fault(layout, path)
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             why = f'it could not be verified: {error}'
         return f"the layout '{layout.name}' ({layout.canonical}) is not possible here: {why}" if why else None
 
@@ -143,44 +127,44 @@ class Mounted(Driver):
             return super().set_layout(directory, layout)
         try:
             return self._set_layout(directory, layout)
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             return str(error)
 
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         """Sets a layout of this type. Returns the fault, or None. Raises NoAnswer."""
         return None
 
-    def granted(self, file: str, layout: Layout) -> Granted:
+    def granted(self, file: str, layout: Layout) -> base.Granted:
         if layout.is_default or layout.type != self.name:
             return super().granted(file, layout)
         try:
             return self._granted(file, layout)
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             why = f'whether {file} has the layout {layout.canonical} is not known: {error}'
-            return Granted(differs=why)
+            return base.Granted(differs=why)
 
-    def _granted(self, file: str, layout: Layout) -> Granted:
+    def _granted(self, file: str, layout: Layout) -> base.Granted:
         """Compares a file with a layout of this type. Raises NoAnswer."""
-        return Granted()
+        return base.Granted()
 
-    def cold(self, path: str) -> Cold:
+    def cold(self, path: str) -> base.Cold:
         mount, why_not = look(path)
-        return self._cold(path, mount) if mount else Cold('', why_not)
+        return self._cold(path, mount) if mount else base.Cold('', why_not)
 
-    def _cold(self, path: str, mount: Mount) -> Cold:
+    def _cold(self, path: str, mount: Mount) -> base.Cold:
         """Depends on the kernel's type of the mount: caches outside the kernel are unknown."""
         if mount.type in IN_MEMORY:
-            return Cold('', f'{mount.type} keeps its files in memory, so no read is ever cold')
+            return base.Cold('', f'{mount.type} keeps its files in memory, so no read is ever cold')
         if mount.type == 'zfs':
-            return Cold('', 'zfs caches reads in its ARC, which drop_caches shrinks but does not empty')
+            return base.Cold('', 'zfs caches reads in its ARC, which drop_caches shrinks but does not empty')
         if mount.type not in KERNEL_CACHED:
-            return Cold('', f'whether {mount.type} caches outside the kernel is not known (type {self.name})')
+            return base.Cold('', f'whether {mount.type} caches outside the kernel is not known (type {self.name})')
         return kernel_cold()
 
-    def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
+    def empty_client_cache(self, path: str, deadline_s: float = base.EMPTYING_S) -> Optional[str]:
         return self.cold(path).why_not or caches.empty(path, deadline_s)
 
-    def behaviour(self, path: str) -> Behaviour:
+    def behaviour(self, path: str) -> base.Behaviour:
         """Depends on the kernel's type of the mount. Reads are counted on a block device (getrusage(2), ru_inblock);
         network file systems have an anonymous one, major 0."""
         mount, _ = look(path)
@@ -195,24 +179,24 @@ class Mounted(Driver):
         # libfuse numbers files anew unless its file system says otherwise (use_ino of fuse_config).
         lasting = not type_.startswith('fuse') or type_ in self.kernel_types
         close_can_fail = type_ not in (*KERNEL_CACHED, *IN_MEMORY)
-        return Behaviour(close_can_fail, counted, type_ in UNCOMPRESSED, of_memory, below, lasting)
+        return base.Behaviour(close_can_fail, counted, type_ in UNCOMPRESSED, of_memory, below, lasting)
 
-    def meter(self, path: str) -> Meter:
+    def meter(self, path: str) -> base.Meter:
         mount, why_not = look(path)
-        return self._meter(path, mount) if mount else no_meter(why_not)
+        return self._meter(path, mount) if mount else base.no_meter(why_not)
 
-    def _meter(self, path: str, mount: Mount) -> Meter:
+    def _meter(self, path: str, mount: Mount) -> base.Meter:
         """Counters of the files' block device in sysfs: reading them asks no file system."""
         if mount.type in IN_MEMORY:
-            return no_meter(f'{mount.type} keeps its files in memory, where no counter counts reads and writes')
+            return base.no_meter(f'{mount.type} keeps its files in memory, where no counter counts reads and writes')
         try:
             place = _block_device(path, mount)
         except OSError as error:
-            return no_meter(f'{path}: {error.strerror}')
+            return base.no_meter(f'{path}: {error.strerror}')
         if place is None or not _device_counters(place):
-            return no_meter(f'{mount.source} is not a block device whose traffic the kernel counts')
+            return base.no_meter(f'{mount.source} is not a block device whose traffic the kernel counts')
         name = os.path.basename(os.path.realpath(place))
-        return Meter(f'block device {name} of the whole machine', '', lambda deadline_s: _device_counters(place))
+        return base.Meter(f'block device {name} of the whole machine', '', lambda deadline_s: _device_counters(place))
 
 
 class Posix(Mounted):
@@ -227,11 +211,11 @@ class Posix(Mounted):
     tried_on = '2026-11-22'
     sources = 'proc(5), statvfs(3), quota(1)'
 
-    def exchanged(self, path: str) -> Exchanged:
+    def exchanged(self, path: str) -> base.Exchanged:
         """Known where all data go to the mount's one device: others have several, and XFS perhaps a real-time one."""
         mount, _ = look(path)
         one = mount is not None and mount.type in ONE_DEVICE and 'rtdev=' not in mount.options
-        return Exchanged(sent=self.meter(path).look(ANSWER_S).get(WRITTEN)) if one else Exchanged()
+        return base.Exchanged(sent=self.meter(path).look(ANSWER_S).get(WRITTEN)) if one else base.Exchanged()
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         if mount.type != 'ext4':
@@ -240,10 +224,10 @@ class Posix(Mounted):
         return read_settings('ext4', f'/proc/fs/ext4/{device}', ['options'])
 
 
-def kernel_cold(kept: str = '') -> Cold:
+def kernel_cold(kept: str = '') -> base.Cold:
     """drop_caches, if this user may use it; kept: caches that it does not reach."""
     why_not = caches.why_not()
-    return Cold('', why_not) if why_not else Cold(caches.HOW, '', kept)
+    return base.Cold('', why_not) if why_not else base.Cold(caches.HOW, '', kept)
 
 
 def look(path: str) -> Tuple[Optional[Mount], str]:
@@ -262,7 +246,7 @@ def unknown(why: str) -> str:
 def answer_or_unknown(question: Callable[[], str]) -> str:
     try:
         return question()
-    except NoAnswer as error:
+    except base.NoAnswer as error:
         return unknown(str(error))
 
 
@@ -280,7 +264,7 @@ def read_settings(prefix: str, directory: str, names: Iterable[str]) -> Dict[str
     return settings
 
 
-def parse_quota(text: str, user: int, group: int) -> Capacity:
+def parse_quota(text: str, user: int, group: int) -> base.Capacity:
     """The room that the rows of `quota -v -w -p` with -u and with -g leave, by the hard limits or else the soft ones.
     A row is: file system, blocks, quota, limit, grace, files, quota, limit, grace; 0 is no limit, an asterisk an
     exceeded one. Past its grace, seconds since 1970, a soft limit is a hard one (quotactl(2), dqb_btime)."""
@@ -292,8 +276,8 @@ def parse_quota(text: str, user: int, group: int) -> Capacity:
         numbers = [field.rstrip('*') for field in fields[1:]]
         if of in wanted and len(numbers) == 8 and all(number.isdigit() for number in numbers):
             values = [int(number) for number in numbers]
-            rooms.append(Capacity(_left(values[:4], QUOTA_BLOCK, now), _left(values[4:], 1, now)))
-    return tightest(*rooms)
+            rooms.append(base.Capacity(_left(values[:4], QUOTA_BLOCK, now), _left(values[4:], 1, now)))
+    return base.tightest(*rooms)
 
 
 def _left(row: List[int], unit: int, now: float) -> Optional[int]:

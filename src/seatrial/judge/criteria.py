@@ -12,16 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from seatrial.judge import statistics as stats
 from seatrial.judge.session import FAMILY
-from seatrial.judge.statistics import (
-    CONFIDENCE,
-    MIN_FOR_INTERVAL,
-    NOISE,
-    between_allocations,
-    half_width_between,
-    quantile_interval,
-    verdict_interval,
-)
 from seatrial.judge.verdict import Verdict
 from seatrial.model.units import duration
 from seatrial.workload.words import counted
@@ -67,7 +59,7 @@ class Criterion:
     @property
     def needed(self) -> int:
         """The number of valid repetitions that an allocation needs to count."""
-        return 1 if self.once else max(MIN_FOR_INTERVAL, self.best_of)
+        return 1 if self.once else max(stats.MIN_FOR_INTERVAL, self.best_of)
 
 
 @dataclass(frozen=True)
@@ -87,7 +79,7 @@ class Attempt:
     # why raw output cannot reproduce its figures, or empty: they can miss a criterion, but never meet one
     unproved: str = ''
     chain: str = ''  # of the session's records, which `seatrial verify` prints too (SessionResult.chain)
-    noise: float = NOISE  # by which allocations were taken to differ at least, when this one was begun
+    noise: float = stats.NOISE  # by which allocations were taken to differ at least, when this one was begun
     load: tuple[float, float] | None = None  # Unix times of begin and end of a scenario; else None
 
 
@@ -105,7 +97,7 @@ class CriterionOutcome:
     bound: float | None = None  # of a percentage what it comes to in the base unit
     further: int | None = None  # additional allocations needed to decide at the noise seen; None if unknown
     why: str = ''  # what is missing, or empty
-    confidence: float = CONFIDENCE
+    confidence: float = stats.CONFIDENCE
 
     @property
     def load(self) -> str:
@@ -163,7 +155,10 @@ def _judge(
     base = by_id.get(criterion.of)
     others = _counting(base, attempts.get(base.id, ())) if base else ()
     looks = criterion.looks(len(deciding)) + (base.looks(len(others)) - 1 if base else 0)
-    confidence, strict = 1 - (1 - CONFIDENCE) / looks, 1 - min(1 - CONFIDENCE, 2 * FAMILY / max(1, count)) / looks
+    confidence, strict = (
+        1 - (1 - stats.CONFIDENCE) / looks,
+        1 - min(1 - stats.CONFIDENCE, 2 * FAMILY / max(1, count)) / looks,
+    )
     usual, sure = _Estimate.of(criterion, deciding, confidence), _Estimate.of(criterion, deciding, strict)
     outcome = replace(outcome, figure=usual.figure, low=usual.low, high=usual.high, confidence=confidence)
     bound = sure_bound = _Estimate(criterion.bound, criterion.bound, criterion.bound)
@@ -219,8 +214,8 @@ def assumed_noise(attempts: Sequence[Attempt]) -> float:
 def further_allocations(
     figures: Sequence[float],
     bound: float,
-    confidence: Callable[[int], float] = lambda total: CONFIDENCE,
-    noise: float = NOISE,
+    confidence: Callable[[int], float] = lambda total: stats.CONFIDENCE,
+    noise: float = stats.NOISE,
 ) -> int | None:
     """The number of further allocations, of the same mean and scatter, until the interval excludes the bound.
 
@@ -235,7 +230,7 @@ def further_allocations(
     logs = [math.log(figure / bound) for figure in figures]
     away, scatter, n = abs(statistics.fmean(logs)), statistics.stdev(logs), len(figures)
     for total in range(n + 1, n + MOST_FURTHER + 1):
-        if half_width_between(scatter, total, confidence(total), noise) < away:
+        if stats.half_width_between(scatter, total, confidence(total), noise) < away:
             return total - n
     return None
 
@@ -255,15 +250,15 @@ class _Estimate:
             figure = min(figures) if criterion.least else max(figures)
             return cls(figure, figure * (1 - error), figure * (1 + error))
         if len(figures) > 1:
-            figure, low, high = between_allocations(figures, confidence, assumed_noise(attempts))
+            figure, low, high = stats.between_allocations(figures, confidence, assumed_noise(attempts))
             return cls(figure, low * (1 - error), high * (1 + error))
         one, figure = attempts[0], figures[0]
         low, high = figure, figure
         if criterion.statistic == MEAN:
-            interval = verdict_interval(one.values, confidence, one.correlation)
+            interval = stats.verdict_interval(one.values, confidence, one.correlation)
             low, high = interval.low, interval.high
         elif criterion.statistic == MEDIAN:
-            low, high = quantile_interval(one.values, 0.5, confidence)
+            low, high = stats.quantile_interval(one.values, 0.5, confidence)
         return cls(figure, low * (1 - error), high * (1 + error))
 
     def times(self, share: float) -> '_Estimate':

@@ -3,16 +3,8 @@
 import statistics
 from collections.abc import Mapping, Sequence
 
+from seatrial.judge import statistics as stats
 from seatrial.judge.groups import between, rates
-from seatrial.judge.statistics import (
-    MIN_FOR_INTERVAL,
-    Fairness,
-    correlation_of,
-    fairness,
-    slow_launches,
-    summary,
-    verdict_interval,
-)
 from seatrial.judge.verdict import OF_EFFECT, MetricResult, Verdict
 from seatrial.model.metric import LONG_S, QUANTA, MetricType
 from seatrial.model.plan import NodeGroup, StoppingRule, TrialPlan, metric
@@ -89,13 +81,13 @@ def judge_metric(
         values=values,
         unit=what.unit,
         better=what.better,
-        summary=summary(values, plan.stopping.confidence, correlation) if values else None,
+        summary=stats.summary(values, plan.stopping.confidence, correlation) if values else None,
         fairness=_fairness(valid, plan.groups),
         cache=cache,
         not_storage=not_storage,
         percentiles_s=_percentiles(valid, what.name),
         clock_error=max((clock_s / region_s for clock_s, region_s in timed), default=0.0),
-        slow=slow_launches(values, what.better) if what.steers and values else 0,
+        slow=stats.slow_launches(values, what.better) if what.steers and values else 0,
         shortest_s=min((region_s for _, region_s in timed), default=0.0),
         more_than=max((figure.value for figure in censored), default=None),
         groups=rates(launched, plan.groups, correlation),
@@ -116,7 +108,7 @@ def correlation_of_case(plan: TrialPlan, by_metric: Mapping[str, Sequence[Sample
             ]
             if what.steers and values:
                 series.setdefault((samples[0].phase, point.label), values)
-    return correlation_of(series.values())
+    return stats.correlation_of(series.values())
 
 
 def as_meant(plan: TrialPlan, cache: str) -> bool:
@@ -164,7 +156,7 @@ def _decide(
 
 def _least(rule: StoppingRule) -> int:
     """The smallest number of valid repetitions that make a figure; fewer only if the plan asks for fewer."""
-    return min(MIN_FOR_INTERVAL, rule.minimum)
+    return min(stats.MIN_FOR_INTERVAL, rule.minimum)
 
 
 def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopped: str) -> str:
@@ -172,7 +164,9 @@ def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopp
     width of an interval decides nothing: a criterion is decided by where it lies."""
     rule, n = plan.stopping, len(values)
     if rule.fixed:
-        return f'{counted(n, "valid repetition")}, no interval' if n < MIN_FOR_INTERVAL and not rule.once else ''
+        return (
+            f'{counted(n, "valid repetition")}, no interval' if n < stats.MIN_FOR_INTERVAL and not rule.once else ''
+        )
     until = {
         'budget': ' until the time budget was exhausted',
         'exhausted': ', the maximum',
@@ -185,7 +179,7 @@ def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopp
         return f'{made}; at least {_least(rule)} are needed'
     if stopped == 'converged' or not what.steers or (converged(values, rule) and n >= rule.minimum + rule.extra):
         return ''
-    interval = verdict_interval(values, rule.confidence)
+    interval = stats.verdict_interval(values, rule.confidence)
     aim = f'{100 * rule.max_relative_error:.0f} % aimed at'
     return f'{made}: its interval is +-{100 * interval.wider_by:.3g} %, wider than the {aim}'
 
@@ -204,18 +198,18 @@ def _percentiles(samples: Sequence[Sample], name: str) -> dict[str, float]:
     return {share: statistics.median(column[share] for column in columns) for share in columns[0]} if columns else {}
 
 
-def _fairness(samples: Sequence[Sample], groups: Sequence[NodeGroup]) -> dict[str, list[Fairness]]:
+def _fairness(samples: Sequence[Sample], groups: Sequence[NodeGroup]) -> dict[str, list[stats.Fairness]]:
     """Of each launch, between tasks, nodes and groups; a node has its tasks' bytes and their longest time."""
-    by_kind: dict[str, list[Fairness]] = {}
+    by_kind: dict[str, list[stats.Fairness]] = {}
     for tasks in (sample.measurement.tasks for sample in samples if sample.measurement):
         nodes = by_key((task.host, task) for task in tasks)
         if tasks:
-            alone = fairness([task.bytes_moved for task in tasks], [task.seconds for task in tasks])
+            alone = stats.fairness([task.bytes_moved for task in tasks], [task.seconds for task in tasks])
             by_kind.setdefault('tasks', []).append(alone)
         if len(nodes) > 1:
             moved = [sum(task.bytes_moved for task in of_node) for of_node in nodes.values()]
             longest = [max(task.seconds for task in of_node) for of_node in nodes.values()]
-            by_kind.setdefault('nodes', []).append(fairness(moved, longest))
+            by_kind.setdefault('nodes', []).append(stats.fairness(moved, longest))
         of_groups = between(tasks, groups)
         if of_groups is not None:
             by_kind.setdefault('groups', []).append(of_groups)

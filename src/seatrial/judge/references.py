@@ -10,15 +10,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seatrial.judge.statistics import (
-    CONFIDENCE,
-    MIN_FOR_INTERVAL,
-    binomial_tail,
-    quantile,
-    quantile_interval,
-    samples_for,
-    verdict_interval,
-)
+from seatrial.judge import statistics as stats
 from seatrial.model.plan import Case
 from seatrial.model.units import in_unit
 from seatrial.rules.stopping import t_quantile, t_within
@@ -31,7 +23,9 @@ MEAN = 'mean'
 QUANTILES = {'p10': 0.1, 'median': 0.5, 'p90': 0.9}
 EXTREMES = {'minimum': min, 'maximum': max}
 
-LEVEL = (1 - CONFIDENCE) / 2  # the probability of a FAIL by chance, of one metric whose true value lies at its bound
+LEVEL = (
+    1 - stats.CONFIDENCE
+) / 2  # the probability of a FAIL by chance, of one metric whose true value lies at its bound
 FALSE_ALARM = 0.05
 """The share of nights without a change in which a metric may lie beyond its baseline: every 20 days."""
 
@@ -129,7 +123,7 @@ def judge_reference(
     drifting: bool = False,
     correlation: float = 0.0,
     level: float = LEVEL,
-    least: int = MIN_FOR_INTERVAL,
+    least: int = stats.MIN_FOR_INTERVAL,
 ) -> ReferenceResult:
     """Compares the valid samples of a metric, in the base unit, with its reference.
 
@@ -167,7 +161,7 @@ def judge_reference(
     if n < least:
         why = f'{sentence}, but {n} samples are fewer than the {least} that an interval needs'
         return _result(reference, estimate, UNDECIDED, why)
-    interval = f'its {100 * CONFIDENCE:g} % interval'
+    interval = f'its {100 * stats.CONFIDENCE:g} % interval'
     if name in EXTREMES:
         interval = f'what the clocks leave open, {shown(*ends)},'
     elif not math.isfinite(ends[0]):
@@ -181,7 +175,7 @@ def judge_reference(
         why = f'{sentence}, but its samples drift, from {shown(min(values), max(values))}: {interval} is too short'
         return _result(reference, estimate, UNDECIDED, why)
     if where == UNDECIDED and not all(map(math.isfinite, ends)):
-        why = f'{sentence}, but {n} samples cannot show it: a {name} needs {samples_for(QUANTILES[name])}'
+        why = f'{sentence}, but {n} samples cannot show it: a {name} needs {stats.samples_for(QUANTILES[name])}'
         return _result(reference, estimate, UNDECIDED, why)
     if where == UNDECIDED and reference.of_sessions and name == MEAN and point == INSIDE:
         # The noise of its repetitions is in the bounds already, and would count twice.
@@ -208,8 +202,8 @@ def _estimate(values: Sequence[float], statistic: str, correlation: float) -> tu
         return extreme, extreme, extreme
     if statistic in QUANTILES:
         share = QUANTILES[statistic]
-        return quantile(sorted(values), share), *quantile_interval(values, share)
-    interval = verdict_interval(values, CONFIDENCE, correlation)
+        return stats.quantile(sorted(values), share), *stats.quantile_interval(values, share)
+    interval = stats.verdict_interval(values, stats.CONFIDENCE, correlation)
     return interval.mean, interval.low, interval.high
 
 
@@ -223,15 +217,15 @@ def _chance(values: Sequence[float], reference: Reference, clock_error: float, c
         share, n = QUANTILES[reference.statistic], len(values)
         below = 0 if low is None else sum(value * (1 + clock_error) < low for value in values)
         above = 0 if high is None else sum(value * (1 - clock_error) > high for value in values)
-        return min(binomial_tail(n, share, below), binomial_tail(n, 1 - share, above))
-    interval = verdict_interval(values, CONFIDENCE, correlation)
+        return min(stats.binomial_tail(n, share, below), stats.binomial_tail(n, 1 - share, above))
+    interval = stats.verdict_interval(values, stats.CONFIDENCE, correlation)
     if interval.log_half_width == 0:
         return 0.0
     if low is not None and interval.mean < low:
         beyond = low / (1 + clock_error) / interval.mean
     else:
         beyond = interval.mean * (1 - clock_error) / high if high else math.inf
-    t = math.log(beyond) * t_quantile(CONFIDENCE, interval.n - 2) / interval.log_half_width
+    t = math.log(beyond) * t_quantile(stats.CONFIDENCE, interval.n - 2) / interval.log_half_width
     return (1 - t_within(t, interval.n - 2)) / 2
 
 

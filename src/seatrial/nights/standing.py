@@ -12,17 +12,7 @@ from seatrial.history import store
 from seatrial.job.directory.lock import STALE_S
 from seatrial.job.directory.orphans import heartbeat_of
 from seatrial.model.foreign import NotReadable, read_json
-from seatrial.report.nights.nights import (
-    MISSED,
-    Judged,
-    Night,
-    Unfinished,
-    VerdictKey,
-    criteria_in,
-    enforced_in,
-    nights,
-    runs,
-)
+from seatrial.report.nights import nights
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.scheduler.series import Scheduled, queue_words, removed_s, scheduled, series_of
 from seatrial.site.calendar import Calendar
@@ -54,13 +44,13 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     criteria = None
     if past:
         with suppress(KeyError, TypeError):
-            criteria = criteria_in(results)
+            criteria = nights.criteria_in(results)
     return TrialWatch(
         site=site.name,
         profile=profile,
         now=now,
         nights=past,
-        runs=runs(due, following, now, ended.values(), begun) if following else [],
+        runs=nights.runs(due, following, now, ended.values(), begun) if following else [],
         calendar=calendar.words if calendar else '',
         following=following,
         queue=queue_words(series) if plan else '',
@@ -79,8 +69,10 @@ def missed_of(site: Site, profile: str, ended: Mapping[str, datetime]) -> list[d
     if calendar is None:
         return []
     due = calendar.between(since, now)
-    due_runs = runs(due, calendar.after(now)[0], now, ended.values(), _unfinished(site, profile, ended, None)[0])
-    return [run.due for run in due_runs if run.state == MISSED]
+    due_runs = nights.runs(
+        due, calendar.after(now)[0], now, ended.values(), _unfinished(site, profile, ended, None)[0]
+    )
+    return [run.due for run in due_runs if run.state == nights.MISSED]
 
 
 def _calendar(
@@ -96,22 +88,22 @@ def _calendar(
     return None, since
 
 
-def _past(site: Site, profile: str, system: str | None) -> tuple[list[Night], list[store.Skipped]]:
+def _past(site: Site, profile: str, system: str | None) -> tuple[list[nights.Night], list[store.Skipped]]:
     """The last nights of the trial, the newest of thousands of sessions; and the files that cannot be read."""
     folder, newest = store.folder_of(site.state), SESSIONS_READ
     while True:
         skipped: list[store.Skipped] = []
         tables = store.readable(store.one_by_one(folder, newest), skipped)
-        past = nights(tables, site.name, profile, lambda session: _enforced(site, session), system)
+        past = nights.nights(tables, site.name, profile, lambda session: _enforced(site, session), system)
         if len(past) >= RUNS_SHOWN or newest >= len(store.sessions_in(folder)):
             return past, skipped
         newest *= 4
 
 
-def _enforced(site: Site, session: str) -> dict[VerdictKey, Judged]:
+def _enforced(site: Site, session: str) -> dict[nights.VerdictKey, nights.Judged]:
     """The session's enforced expectations, which the history lacks; without its folder the case's verdict must do."""
     with suppress(KeyError, TypeError):
-        return enforced_in(_results(site, session))
+        return nights.enforced_in(_results(site, session))
     return {}
 
 
@@ -125,7 +117,7 @@ def _results(site: Site, session: str) -> Mapping[str, Any]:
 
 def _unfinished(
     site: Site, profile: str, ended: Collection[str], system: str | None
-) -> tuple[list[Unfinished], list[tuple[str, str]]]:
+) -> tuple[list[nights.Unfinished], list[tuple[str, str]]]:
     """Unfinished sessions, and unreadable ones with the reason. ended: the sessions that ended, oldest first"""
     unfinished, unread = [], []
     first = next(iter(ended), '')
@@ -137,7 +129,7 @@ def _unfinished(
             data = read_json(folder / FILE)
             asked = (data['profile'], Path(data['site']), data['only'])
             if asked == (profile, site.folder, []) and system in (None, data.get('system')):
-                unfinished.append(Unfinished(session, began(session), _beats(site, session)))
+                unfinished.append(nights.Unfinished(session, began(session), _beats(site, session)))
         except FileNotFoundError:
             continue  # it is being made
         except (OSError, NotReadable) as error:

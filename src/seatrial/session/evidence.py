@@ -10,22 +10,11 @@ import click
 import polars as pl
 
 import seatrial
+from seatrial.check import session as sessions
 from seatrial.check.contract import label_of
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.declared import Declared
 from seatrial.check.planning import cases_of
-from seatrial.check.session import (
-    FILE,
-    RESULTS,
-    SESSIONS,
-    Session,
-    began,
-    contract_of,
-    left_out_of,
-    not_applicable_of,
-    saved_references,
-    session_folders,
-)
 from seatrial.check.verified import Verified, verified
 from seatrial.history.provenance import CASE
 from seatrial.history.store import folder_of, summaries
@@ -51,7 +40,7 @@ FAULTS_SHOWN = 10
 
 def sessions_of(site: Site) -> list[str]:
     """The sessions of a site that have plans, oldest first. Raises OSError."""
-    return [folder.name for folder in session_folders(site.state) if any(folder.glob(f'cases/*/{PLAN}'))]
+    return [folder.name for folder in sessions.session_folders(site.state) if any(folder.glob(f'cases/*/{PLAN}'))]
 
 
 def named(known: Sequence[str], wanted: str, where: str) -> str:
@@ -69,7 +58,7 @@ def named(known: Sequence[str], wanted: str, where: str) -> str:
 def session_folder(site: Site, wanted: str | None) -> Path:
     """The folder of the session with this name or beginning, or of this path; None: the newest. Raises UsageError."""
     known = sessions_of(site)
-    if wanted and Path(wanted).resolve().parent == Path(site.state, SESSIONS).resolve():
+    if wanted and Path(wanted).resolve().parent == Path(site.state, sessions.SESSIONS).resolve():
         wanted = Path(wanted).name
     if wanted and wanted not in known and site.session_folder(wanted).is_file():
         raise click.UsageError(f'{site.session_folder(wanted)} is a file, not the folder of a session')
@@ -92,18 +81,18 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
 
 def reopened(
     site: Site, checks: Mapping[str, Declared], folder: Path, never_planned: Sequence[str] = ()
-) -> tuple[Session, list[tuple[TrialPlan, Records]], SessionResult]:
+) -> tuple[sessions.Session, list[tuple[TrialPlan, Records]], SessionResult]:
     """The session in a folder with its plans and records, judged today. never_planned: cases it lacks in addition to
     those its folder shows. Raises NotReadable, SiteError, OSError."""
     plans = [plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))]
-    session = Session(
+    session = sessions.Session(
         folder.name,
         folder,
         site,
         PROFILES[plans[0].profile],
         plans[0].engines,
-        not_applicable=not_applicable_of(folder),
-        contract=contract_of(folder),
+        not_applicable=sessions.not_applicable_of(folder),
+        contract=sessions.contract_of(folder),
     )
     if session.contract:
         profile = replace(session.profile, label=label_of(session.contract))
@@ -119,8 +108,8 @@ def reopened(
     }
     cases = [(plan, records_in(str(case_folder(folder, plan)))) for plan in plans]
     results = judge_cases(cases, criteria)
-    left_out = [*left_out_of(folder), *never_planned]
-    if session.profile.name == ACCEPTANCE.name and not (folder / FILE).is_file():
+    left_out = [*sessions.left_out_of(folder), *never_planned]
+    if session.profile.name == ACCEPTANCE.name and not (folder / sessions.FILE).is_file():
         left_out += _never_begun(order, plans)
     result = judge_session(session.id, session.profile.name, results, criteria, left_out)
     return replace(session, left_out=left_out), cases, result
@@ -131,12 +120,14 @@ def criteria_of_the_day(
 ) -> dict[Case, Criteria]:
     """The criteria of a session when it ended: its own references, and what trial.yaml enforces of the checks."""
     profile, engines = PROFILES[plans[0].profile], plans[0].engines
-    session = Session(folder.name, folder, site, profile, engines, references=saved_references(folder))
+    session = sessions.Session(
+        folder.name, folder, site, profile, engines, references=sessions.saved_references(folder)
+    )
     return {plan.case: criteria_of(session, checks.get(plan.case.check), plan.case) for plan in plans}
 
 
 def evidence_of(
-    session: Session,
+    session: sessions.Session,
     cases: Sequence[tuple[TrialPlan, Records]],
     result: SessionResult,
     notices: Sequence[str] = (),
@@ -153,7 +144,7 @@ def evidence_in(
     """The same for a folder. facts: the fields of the evidence that are neither in records nor raw output"""
     return SessionEvidence(
         result=result,
-        began=began(folder.name),
+        began=sessions.began(folder.name),
         seatrial=seatrial.__version__,
         cases=[_case(folder, *case, one) for case, one in zip(cases, result.cases, strict=True)],
         **facts,
@@ -163,7 +154,7 @@ def evidence_in(
 LOOKED_BACK = 20  # sessions
 
 
-def figures_before(session: Session) -> dict[tuple[Case, str], float]:
+def figures_before(session: sessions.Session) -> dict[tuple[Case, str], float]:
     """Valid means by case and metric, from the newest of a few earlier sessions of this profile that has them."""
     means = dict[tuple[Case, str], float]()
     if session.contract or not session.profile.judges:  # one allocation, or too few repetitions to compare
@@ -235,12 +226,12 @@ def judging(folder: Path) -> Iterator[None]:
 
 def _changed(folder: Path, result: SessionResult) -> list[str]:
     try:
-        was = read_json(folder / RESULTS)
+        was = read_json(folder / sessions.RESULTS)
         verdict, chain = was['verdict'], was.get('chain', result.chain)
     except FileNotFoundError:
-        return [f'there is no {RESULTS}: the session is still running, or was killed']
+        return [f'there is no {sessions.RESULTS}: the session is still running, or was killed']
     except (ValueError, KeyError, TypeError, AttributeError):
-        return [f'{RESULTS} cannot be read']
+        return [f'{sessions.RESULTS} cannot be read']
     notices = []
     if verdict != result.verdict.value:
         notices = [

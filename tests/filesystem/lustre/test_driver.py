@@ -459,7 +459,7 @@ class TestRoom:
 
     def test_a_version_without_projects_has_the_other_quotas(self, stand, monkeypatch):
         def refused(path):
-            raise lustre.NoAnswer('unknown command')
+            raise lustre.base.NoAnswer('unknown command')
 
         stand.now(root=False)
         monkeypatch.setattr(lustre, '_project_quota', refused)

@@ -378,7 +378,7 @@ SHOWN = [
 
 OUTPUTS = [(row, part(getattr(lustre_step(row.number), row.stream), row.first, row.stop)) for row in SHOWN]
 IDS = [f'{row.number}-{place}' for place, (row, _) in enumerate(OUTPUTS)]
-TYPED = (NotUnderstood, ior.EngineError, mdtest.EngineError)
+TYPED = (NotUnderstood, ior.base.EngineError, mdtest.EngineError)
 
 
 def read(parse: Callable[[str], Any], text: str) -> Any:

@@ -19,20 +19,7 @@ import re
 import sys
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.engine.base import (
-    Command,
-    Engine,
-    EngineError,
-    Outcome,
-    ProcessTime,
-    beyond_calls,
-    check_life,
-    flat_entries,
-    immovable,
-    of_all,
-    reads_of_next_node,
-    refuse_failure,
-)
+from seatrial.engine import base
 from seatrial.engine.elbencho.task import WORD, Synced
 from seatrial.engine.node_program import module_argv
 from seatrial.model.codec import FormError, from_json
@@ -64,13 +51,13 @@ class ElbenchoPhase(NamedTuple):
 class _Process(NamedTuple):
     """One process of a launch: seconds of its phase, and those of each thread."""
 
-    time: ProcessTime
+    time: base.ProcessTime
     phase: ElbenchoPhase
     seconds: float
     threads_s: Tuple[float, ...]
 
 
-class Elbencho(Engine):
+class Elbencho(base.Engine):
     name = 'elbencho'
     kinds: Tuple[str, ...] = ('access', 'checkpoint')
     declines = {'random': 'counts latencies in bins that are 19 % wide'}  # noqa: RUF012
@@ -82,22 +69,22 @@ class Elbencho(Engine):
     data_rate = 5000.0 * MIB
 
     def cannot(self, point: Point) -> Optional[str]:
-        beyond = beyond_calls(point)
+        beyond = base.beyond_calls(point)
         if beyond is not None:
             return beyond
         if point.data.order == 'random':
             return 'cannot read each part of a file once in random order: it draws every offset anew'
         if point.data.files == 'single' and point.nodes > 1:
             return f'cannot share one file between {point.nodes} nodes without its service'
-        return immovable(point)
+        return base.immovable(point)
 
     def in_threads(self, point: Point) -> bool:
         return point.data is not None and point.data.extent == 'segment'
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        return reads_of_next_node(point, phase)
+        return base.reads_of_next_node(point, phase)
 
-    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> base.Command:
         """Processes with raw + '.RANK.json' each; of a shared file one with a thread a task. `seed` has no use."""
         writes = phase_of(point, phase).writes
         how = ['-w', '--blockvaralgo', 'balanced'] if writes else ['-r']
@@ -113,7 +100,7 @@ class Elbencho(Engine):
         made = _command(program, raw, words, [options[-1] for options in words] if writes else ())
         return made._replace(scope='node') if self.in_threads(point) else made
 
-    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+    def measure(self, phase: str, point: Point, command: base.Command, outcome: base.Outcome) -> Measurement:
         """Raises EngineError: E1 one failed or its report is not whole, T8 it complained and exited with 0, T9 other
         processes than planned, P15 other options, T18 other bytes, T1 figures that contradict each other or more time
         than there was, T12 no time. The figure: bytes/s of every process, without the fsync. On one node all began by
@@ -126,7 +113,9 @@ class Elbencho(Engine):
         for rank, process in enumerate(processes):
             moved = process.phase.bytes_moved
             if moved != due:
-                raise EngineError('T18', f'task {rank} on {process.time.host}: moved {moved} bytes instead of {due}')
+                raise base.EngineError(
+                    'T18', f'task {rank} on {process.time.host}: moved {moved} bytes instead of {due}'
+                )
         starts_s, clock_s = _starts(processes, point)
         tasks = tuple(
             TaskTime(rank * threads + thread, process.time.host, point.data.bytes_per_task, start_s, start_s + own_s)
@@ -134,7 +123,7 @@ class Elbencho(Engine):
             for thread, own_s in enumerate(process.threads_s if not writes else (process.seconds,) * threads)
         )
         if len(tasks) != point.tasks:
-            raise EngineError('T9', f'elbencho reported the times of {len(tasks)} threads, not of {point.tasks}')
+            raise base.EngineError('T9', f'elbencho reported the times of {len(tasks)} threads, not of {point.tasks}')
         figure = ' '.join(['bytes/s', *(str(process.phase.bytes_per_second) for process in processes)])
         seconds = max(task.end_s for task in tasks) - min(task.start_s for task in tasks)
         return Measurement(
@@ -171,13 +160,13 @@ class ElbenchoFiles(Elbencho):
         return None
 
     def entries(self, point: Point, phase: str) -> Entries:
-        return flat_entries(point, phase)
+        return base.flat_entries(point, phase)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """Each phase goes one node further than the one before: no node meets its own entries before the fifth."""
         return 0 < PHASES.index(phase) < point.nodes
 
-    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> base.Command:
         """Processes with raw + '.RANK.json' each, over files in 'tree' or, of a task alone, in 'tree.RANK'."""
         act = phase_of(point, phase)
         size = ['-s', str(point.tree.bytes_per_file)] if act.moves else []
@@ -194,7 +183,7 @@ class ElbenchoFiles(Elbencho):
         made = _command(program, raw, words)
         return made._replace(directories=tuple(sorted(set(trees)))) if act.makes else made
 
-    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+    def measure(self, phase: str, point: Point, command: base.Command, outcome: base.Outcome) -> Measurement:
         """As for data, and T1 for other files or bytes. Figures: entries/s, each over its own time."""
         processes = _processes(command, outcome, _NAMES[phase], point.tasks)
         files = point.tree.files_per_directory
@@ -203,7 +192,7 @@ class ElbenchoFiles(Elbencho):
             moved = files * point.tree.bytes_per_file if phase_of(point, phase).moves else 0
             if (done.entries, done.bytes_moved) != (files, moved):
                 counts = f'did {done.entries} files and {done.bytes_moved} bytes, not {files} and {moved}'
-                raise EngineError('T1', f'task {rank} on {process.time.host}: {counts}')
+                raise base.EngineError('T1', f'task {rank} on {process.time.host}: {counts}')
         starts_s, clock_s = _starts(processes, point)
         ends_s = [start_s + process.seconds for start_s, process in zip(starts_s, processes)]
         figure = ' '.join(['entries/s', *(str(process.phase.entries_per_second) for process in processes)])
@@ -227,7 +216,7 @@ def parse_phase(text: str) -> ElbenchoPhase:
         numbers = (int(done.get(key, 0)) for key in ('entries', 'bytes', 'entries/s', 'bytes/s'))
         return ElbenchoPhase(str(data['phase_type']), began, config, int(done['elapsed_time_ms']), *numbers)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise EngineError('E1', f"elbencho's JSON is cut short or damaged: {error!r}") from None
+        raise base.EngineError('E1', f"elbencho's JSON is cut short or damaged: {error!r}") from None
 
 
 _OPTIONS = {'create': '-w', 'stat': '--stat', 'read': '-r', 'remove': '-F'}
@@ -238,7 +227,7 @@ _COMPLAINT = re.compile(r'^(?:\d\d:\d\d:\d\d\.\d+ )?((?:ERROR|WARNING): .+)$', r
 _CAUSE = re.compile(r'SysErr: |: fsync of ')
 
 
-def _command(program: str, raw: str, words: Sequence[Sequence[str]], synced: Sequence[str] = ()) -> Command:
+def _command(program: str, raw: str, words: Sequence[Sequence[str]], synced: Sequence[str] = ()) -> base.Command:
     """One process each, its results in a file of its own; where files are written, their fsync follows."""
     outputs = tuple(f'{raw}.{rank}.json' for rank in range(len(words)))
     argvs = [
@@ -251,27 +240,27 @@ def _command(program: str, raw: str, words: Sequence[Sequence[str]], synced: Seq
     ]
     if synced:
         argvs = [module_argv(sys.executable, TASK, (path, *argv)) for path, argv in zip(synced, argvs)]
-    return Command('task', tuple(argvs), {}, outputs)
+    return base.Command('task', tuple(argvs), {}, outputs)
 
 
-def _processes(command: Command, outcome: Outcome, name: str, planned: int) -> List[_Process]:
+def _processes(command: base.Command, outcome: base.Outcome, name: str, planned: int) -> List[_Process]:
     """The processes of a launch that ended well. If several failed, the error that names a failed call is raised."""
     count = len(outcome.processes)
     if count != planned or len(outcome.outputs) != count:
-        raise EngineError('T9', f'{count} processes of elbencho ran instead of {planned}')
+        raise base.EngineError('T9', f'{count} processes of elbencho ran instead of {planned}')
 
     def read(rank: int) -> _Process:
         time, stdout = outcome.processes[rank], outcome.stdouts[rank]
         complaints = _COMPLAINT.findall(outcome.stderrs[rank])
         causes = [line for line in complaints if _CAUSE.search(line)] or complaints
         # Of a failed process, what others say on its stderr counts too, such as a library that cannot be loaded.
-        refuse_failure('elbencho', time.exit_status, causes + [outcome.stderrs[rank]] * bool(time.exit_status))
+        base.refuse_failure('elbencho', time.exit_status, causes + [outcome.stderrs[rank]] * bool(time.exit_status))
         return _process(command.argvs[rank], name, time, stdout, parse_phase(outcome.outputs[rank] or ''))
 
-    return of_all(outcome.processes, read, lambda sentence: _CAUSE.search(sentence) is None)
+    return base.of_all(outcome.processes, read, lambda sentence: _CAUSE.search(sentence) is None)
 
 
-def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, phase: ElbenchoPhase) -> _Process:
+def _process(argv: Tuple[str, ...], name: str, time: base.ProcessTime, stdout: str, phase: ElbenchoPhase) -> _Process:
     """The report of a process, if its options and figures are as planned. A write's time includes the fsync."""
     _check_config(argv, name, phase)
     elapsed_ms = phase.elapsed_ms
@@ -281,22 +270,24 @@ def _process(argv: Tuple[str, ...], name: str, time: ProcessTime, stdout: str, p
     ):
         low, high = (number * 1000 / ms if ms else float('inf') for ms in (elapsed_ms + 1, elapsed_ms))
         if not low - 1 <= per_second <= high:
-            raise EngineError('T1', f'{number} {what} in {elapsed_ms} ms, and {per_second} a second')
+            raise base.EngineError('T1', f'{number} {what} in {elapsed_ms} ms, and {per_second} a second')
     if not elapsed_ms:
-        raise EngineError('T12', 'elbencho ran for less than a millisecond: too short to measure')
+        raise base.EngineError('T12', 'elbencho ran for less than a millisecond: too short to measure')
     seconds = (elapsed_ms + 1) / 1000
     match = _EACH.search(stdout)
     if match is None:
-        raise EngineError('E1', "elbencho's output is cut short: it lacks the times of its threads")
+        raise base.EngineError('E1', "elbencho's output is cut short: it lacks the times of its threads")
     threads_s = tuple((int(ms) + 1) / 1000 for ms in match.group(1).split())
     if max(threads_s) != seconds:
-        raise EngineError('T1', f'the longest thread took {max(threads_s)} s, and the phase {seconds} s')
+        raise base.EngineError('T1', f'the longest thread took {max(threads_s)} s, and the phase {seconds} s')
     if TASK in ' '.join(argv):
         synced = _synced(stdout)
         least_s, seconds = seconds + synced.seconds, synced.ended - phase.began
         if seconds < least_s - 2 * CLOCK_S:
-            raise EngineError('T1', f'its fsync ended after {seconds:.3f} s, and took {least_s:.3f} s with the phase')
-    check_life('elbencho', seconds, time)
+            raise base.EngineError(
+                'T1', f'its fsync ended after {seconds:.3f} s, and took {least_s:.3f} s with the phase'
+            )
+    base.check_life('elbencho', seconds, time)
     return _Process(time, phase, seconds, threads_s)
 
 
@@ -305,7 +296,7 @@ def _synced(stdout: str) -> Synced:
     try:
         return from_json(Synced, json.loads(last[len(WORD) :] if last.startswith(WORD) else ''))
     except (FormError, ValueError):
-        raise EngineError('E1', f"its fsync did not report: '{last}'") from None
+        raise base.EngineError('E1', f"its fsync did not report: '{last}'") from None
 
 
 def _check_config(argv: Tuple[str, ...], name: str, phase: ElbenchoPhase) -> None:
@@ -313,11 +304,13 @@ def _check_config(argv: Tuple[str, ...], name: str, phase: ElbenchoPhase) -> Non
     words = argv[argv.index('--nolive') :]
     ran = phase.config.get('command', '').partition('" ')[2]
     if phase.name != name or ran != ''.join(f'"{word}" ' for word in words).replace(',', ' '):
-        raise EngineError('P15', f'elbencho ran {phase.name} with {ran.strip()}, not {name} with {" ".join(words)}')
+        raise base.EngineError(
+            'P15', f'elbencho ran {phase.name} with {ran.strip()}, not {name} with {" ".join(words)}'
+        )
     for key, option in (('threads', '-t'), ('file_size', '-s'), ('block_size', '-b'), ('files', '-N')):
         meant = words[words.index(option) + 1] if option in words else None
         if meant is not None and phase.config.get(key) != meant:
-            raise EngineError('P15', f'elbencho took {phase.config.get(key)} for its {key}, not {meant}')
+            raise base.EngineError('P15', f'elbencho took {phase.config.get(key)} for its {key}, not {meant}')
 
 
 def _starts(processes: Sequence[_Process], point: Point) -> Tuple[List[float], float]:

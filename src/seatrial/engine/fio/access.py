@@ -13,31 +13,9 @@ all nodes changes no figure; how unlike they can have been stands in Measurement
 import os
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.base import (
-    Command,
-    EngineError,
-    Outcome,
-    ProcessTime,
-    beyond_calls,
-    immovable,
-    of_all,
-    reads_of_next_node,
-)
+from seatrial.engine import base
 from seatrial.engine.failed_call import failed_calls
-from seatrial.engine.fio.process import (
-    CLOCK_S,
-    FioProcess,
-    check_clock,
-    error_of,
-    field,
-    fio_argv,
-    job_file,
-    jobs_of,
-    randseed_of,
-    report_of,
-    runtime_of,
-    starts_of,
-)
+from seatrial.engine.fio import process as fio
 from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.access import file_name, shared_whole, writer_of
@@ -78,35 +56,37 @@ def region(point: Point, rank: int) -> Region:
     return Region(rank * share, share, share * data.passes, 0)
 
 
-class Fio(FioProcess):
+class Fio(fio.FioProcess):
     kinds: Tuple[str, ...] = ('access', 'checkpoint')
     form = 'json'
     rereads = True  # a job that has reached its size and not its io_size begins again at its start
 
     def cannot(self, point: Point) -> Optional[str]:
         """Random order can be exact: fio's random map gives every block of a job's region once."""
-        return beyond_calls(point) or immovable(point)
+        return base.beyond_calls(point) or base.immovable(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        return reads_of_next_node(point, phase) and not shared_whole(point)
+        return base.reads_of_next_node(point, phase) and not shared_whole(point)
 
-    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> base.Command:
         """On one node a process with a job a task: its job file is raw + '.fio', its report raw + '.json'. On many
         one a task, raw + '.RANK.fio' and '.RANK.json', which reads what one of the next node has written (writer_of),
         as with IOR's -C. The data follow from `seed` and the last part of `raw` (rule P4).
         """
         if point.nodes == 1:
-            text = self._job_file(phase, point, range(point.tasks), randseed_of(seed, raw))
-            return Command('node', (fio_argv(program, raw, self.form),), {raw + '.fio': text}, (raw + '.json',))
+            text = self._job_file(phase, point, range(point.tasks), fio.randseed_of(seed, raw))
+            return base.Command(
+                'node', (fio.fio_argv(program, raw, self.form),), {raw + '.fio': text}, (raw + '.json',)
+            )
         inputs = {}
         prefixes = [f'{raw}.{rank}' for rank in range(point.tasks)]
         for rank, prefix in enumerate(prefixes):
             # Each task is the first job of its process, so that only the seed can make its data its own.
-            inputs[prefix + '.fio'] = self._job_file(phase, point, [rank], randseed_of(seed, prefix))
-        argvs = tuple(fio_argv(program, prefix, self.form) for prefix in prefixes)
-        return Command('task', argvs, inputs, tuple(prefix + '.json' for prefix in prefixes))
+            inputs[prefix + '.fio'] = self._job_file(phase, point, [rank], fio.randseed_of(seed, prefix))
+        argvs = tuple(fio.fio_argv(program, prefix, self.form) for prefix in prefixes)
+        return base.Command('task', argvs, inputs, tuple(prefix + '.json' for prefix in prefixes))
 
-    def under_darshan(self, command: Command) -> Command:
+    def under_darshan(self, command: base.Command) -> base.Command:
         """fio begins a helper thread and then forks its jobs; here they wait until that thread sleeps, as it does for
         250 ms at a time. Its first read(2) holds Darshan's lock, and a job forked meanwhile would wait for it for
         ever (3.4.6: 6 of 27 launches on two busy cores, 0 of 111 with this delay)."""
@@ -116,7 +96,7 @@ class Fio(FioProcess):
         }
         return command._replace(inputs=inputs)
 
-    def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
+    def measure(self, phase: str, point: Point, command: base.Command, outcome: base.Outcome) -> Measurement:
         """Raises EngineError: E1 fio failed or its report is not whole or not possible, T9 wrong number of jobs, P15
         other options than planned, T18 wrong bytes of a job, T12 a job without a runtime.
 
@@ -129,22 +109,24 @@ class Fio(FioProcess):
         """
         texts = list(command.inputs.values())
         if point.nodes == 1:
-            jobs = jobs_of(report_of(outcome), texts[0])
+            jobs = fio.jobs_of(fio.report_of(outcome), texts[0])
             process = outcome.processes[0]
             moved = self._moved_by(jobs, phase, point)
             # Where fio does not say when each job started, all are taken to have started together.
             times = tuple(
                 TaskTime(rank, process.host, amount.bytes, start_s, start_s + amount.seconds)
-                for rank, (amount, start_s) in enumerate(zip(moved, starts_of(jobs) or [0.0] * len(moved)))
+                for rank, (amount, start_s) in enumerate(zip(moved, fio.starts_of(jobs) or [0.0] * len(moved)))
             )
-            check_clock(max(t.end_s for t in times), process)
-            clock_s = CLOCK_S
+            fio.check_clock(max(t.end_s for t in times), process)
+            clock_s = fio.CLOCK_S
         else:
             if len(outcome.processes) != point.tasks:
-                raise EngineError('T9', f'{len(outcome.processes)} processes of fio ran instead of {point.tasks}')
-            reports = of_all(
+                raise base.EngineError(
+                    'T9', f'{len(outcome.processes)} processes of fio ran instead of {point.tasks}'
+                )
+            reports = base.of_all(
                 outcome.processes,
-                lambda rank: report_of(outcome.of(rank)),
+                lambda rank: fio.report_of(outcome.of(rank)),
                 # A failed call is the cause. srun tells of it in the output of the tasks that it ends then.
                 lambda sentence: (
                     not any(failed_calls(sentence)),
@@ -152,12 +134,12 @@ class Fio(FioProcess):
                     "'" not in sentence,
                 ),
             )
-            jobs = [jobs_of(report, text)[0] for report, text in zip(reports, texts)]
+            jobs = [fio.jobs_of(report, text)[0] for report, text in zip(reports, texts)]
             times = _windows(self._moved_by(jobs, phase, point), outcome.processes)
             untimed_s = [
                 process.end_s - process.start_s - time.seconds for time, process in zip(times, outcome.processes)
             ]
-            clock_s = CLOCK_S + max(max(untimed_s) - (LEAD_S if min(untimed_s) >= LEAD_S else 0.0), 0.0)
+            clock_s = fio.CLOCK_S + max(max(untimed_s) - (LEAD_S if min(untimed_s) >= LEAD_S else 0.0), 0.0)
         return Measurement(
             metrics=self._metrics(jobs, phase, point, max(t.end_s for t in times)),
             world_size=len(times),
@@ -186,7 +168,7 @@ class Fio(FioProcess):
                 'io_size': io_size,
                 'rw': f'{mode}:{skip}' if skip else mode,
             }
-        return job_file(common, jobs)
+        return fio.job_file(common, jobs)
 
     def _directions(self, phase: str, point: Point) -> List[str]:
         """The directions in fio's words in which a job moves all of its bytes; the first is that of the figure."""
@@ -197,20 +179,22 @@ class Fio(FioProcess):
         exact, size = exact_bytes(point), point.data.transfer_size
         by_rank = []
         for rank, job in enumerate(jobs):
-            done = [field(job, direction, dict) for direction in self._directions(phase, point)]
+            done = [fio.field(job, direction, dict) for direction in self._directions(phase, point)]
             moved = [moved_of(report, job, rank, exact) for report in done]
             for report in done:
-                transfers = field(report, 'total_ios', int)
+                transfers = fio.field(report, 'total_ios', int)
                 if exact is not None and transfers * size != exact:
-                    raise EngineError(
+                    raise base.EngineError(
                         'T1', f'task {rank} moved {exact} bytes, fio says, by {transfers} transfers of {size}'
                     )
             by_rank.append(max(moved, key=lambda amount: amount.seconds))
         return by_rank
 
     def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
-        done = [field(job, self._directions(phase, point)[0], dict) for job in jobs]
-        return (bandwidth(phase, sum(field(report, 'io_bytes', int) for report in done), seconds, figure_of(done)),)
+        done = [fio.field(job, self._directions(phase, point)[0], dict) for job in jobs]
+        return (
+            bandwidth(phase, sum(fio.field(report, 'io_bytes', int) for report in done), seconds, figure_of(done)),
+        )
 
 
 class FioDevices(Fio):
@@ -219,7 +203,7 @@ class FioDevices(Fio):
 
     kinds = ('device',)
 
-    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
+    def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> base.Command:
         """As of data access. fio ends with READ_ONLY if any job could write."""
         command = super().command(program, phase, point, raw, seed)
         if DEVICE not in phase_of(point, phase).does:
@@ -236,7 +220,7 @@ class FioDevices(Fio):
             device, offset = part_of(point, rank)
             share = point.data.bytes_per_task
             jobs[rank] = {'filename': device, 'offset': offset, 'size': share, 'io_size': share}
-        return job_file(common, jobs)
+        return fio.job_file(common, jobs)
 
     def _directions(self, phase: str, point: Point) -> List[str]:
         return [{DEVICE: READ}.get(phase, phase)]
@@ -252,14 +236,14 @@ def common_options(point: Point, randseed: int) -> Dict[str, Any]:
 
 def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
     """A job's transfers in one direction, `exact` bytes if given. Raises EngineError: E1, T12 no time, T18 bytes."""
-    error, moved = field(job, 'error', int) or error_of(job), field(done, 'io_bytes', int)
+    error, moved = fio.field(job, 'error', int) or fio.error_of(job), fio.field(done, 'io_bytes', int)
     if error:
-        raise EngineError('E1', f'fio reports an error of task {rank}: {os.strerror(error)}')
+        raise base.EngineError('E1', f'fio reports an error of task {rank}: {os.strerror(error)}')
     if exact is not None and moved != exact:
         # 3.33 was seen to exit with 0 after a write that a quota had cut short.
         cut = '; a transfer was cut short by the storage; is it or a quota full?' if done.get('short_ios') else ''
-        raise EngineError('T18', f'task {rank} moved {moved} bytes instead of {exact}{cut}')
-    seconds = runtime_of(done, rank)
+        raise base.EngineError('T18', f'task {rank} moved {moved} bytes instead of {exact}{cut}')
+    seconds = fio.runtime_of(done, rank)
     _check_figures(done, rank, seconds)
     return Moved(moved, seconds)
 
@@ -267,30 +251,30 @@ def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
 def _check_figures(done: Any, rank: int, seconds: float) -> None:
     """Compares figures that fio gives twice. Raises EngineError T1. fio divides integers (show_ddir_status in stat.c)
     and prints the operations a second with six decimals."""
-    moved, transfers = field(done, 'io_bytes', int), field(done, 'total_ios', int)
+    moved, transfers = fio.field(done, 'io_bytes', int), fio.field(done, 'total_ios', int)
     for key, kind, meant, slack in (
         ('bw_bytes', int, moved / seconds, 1.0),
         ('bw', int, moved / seconds / 1024, 1.0),
         ('iops', float, transfers / seconds, 1e-6 * (1.0 + transfers / seconds)),
     ):
-        figure = field(done, key, kind)
+        figure = fio.field(done, key, kind)
         if abs(figure - meant) > slack:
             done_in = f'{moved} bytes in {transfers} transfers in {seconds} s'
-            raise EngineError('T1', f'task {rank} has {key} {figure}, and {done_in}: {meant:.6g}')
+            raise base.EngineError('T1', f'task {rank} has {key} {figure}, and {done_in}: {meant:.6g}')
 
 
 def figure_of(done: List[Any]) -> str:
     """fio's own figures of each job in one direction, in B/s."""
-    return ' '.join(['bw_bytes', *(str(field(report, 'bw_bytes', int)) for report in done)])
+    return ' '.join(['bw_bytes', *(str(fio.field(report, 'bw_bytes', int)) for report in done)])
 
 
-def _windows(moved: List[Moved], processes: Tuple[ProcessTime, ...]) -> Tuple[TaskTime, ...]:
+def _windows(moved: List[Moved], processes: Tuple[base.ProcessTime, ...]) -> Tuple[TaskTime, ...]:
     first_s = min(process.start_s for process in processes)
 
     def window(rank: int) -> TaskTime:
         process, seconds = processes[rank], moved[rank].seconds
-        check_clock(seconds, process)
+        fio.check_clock(seconds, process)
         start_s = process.start_s - first_s
         return TaskTime(rank, process.host, moved[rank].bytes, start_s, start_s + seconds)
 
-    return tuple(of_all(processes, window, lambda sentence: 0))
+    return tuple(base.of_all(processes, window, lambda sentence: 0))

@@ -9,18 +9,8 @@ import random
 from typing import Any, Dict, Iterable, List, Optional
 
 from seatrial.engine.base import Command, EngineError, Outcome, immovable, reads_of_next_node
+from seatrial.engine.fio import process as fio
 from seatrial.engine.fio.access import Fio, Moved, common_options, figure_of, moved_of
-from seatrial.engine.fio.process import (
-    CLOCK_S,
-    FioProcess,
-    check_clock,
-    field,
-    fio_argv,
-    job_file,
-    jobs_of,
-    randseed_of,
-    report_of,
-)
 from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import file_name
@@ -69,13 +59,13 @@ class FioReuse(Fio):
             )
         common = common_options(point, randseed)
         common.update({'allow_file_create': 0, 'end_fsync': 1, 'invalidate': 1})
-        return job_file(common, {rank: {'read_iolog': f'{rank}.iolog'} for rank in ranks})
+        return fio.job_file(common, {rank: {'read_iolog': f'{rank}.iolog'} for rank in ranks})
 
     def _directions(self, phase: str, point: Point) -> List[str]:
         return [direction for direction in phase_of(point, phase).does if direction in (READ, WRITE)]
 
 
-class FioBonnie(FioProcess):
+class FioBonnie(fio.FioProcess):
     kinds = ('bonnie',)
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -86,7 +76,7 @@ class FioBonnie(FioProcess):
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """Beside the job file are a log of the update, raw + '.iolog', and one a seeker, raw + '.RANK.iolog'."""
         data = point.data
-        randseed, name, size = randseed_of(seed, raw), file_name(point, 0), data.bytes_per_task
+        randseed, name, size = fio.randseed_of(seed, raw), file_name(point, 0), data.bytes_per_task
         common = {'ioengine': 'psync', 'bs': data.transfer_size, 'randseed': randseed}
         logs = {f'{raw}.iolog': log_of(name, updates_of(point))}
         jobs: Dict[int, Dict[str, Any]] = {
@@ -101,22 +91,22 @@ class FioBonnie(FioProcess):
             if rank > SEEK_JOB:
                 del jobs[rank]['stonewall']
         jobs[SEEK_JOB + SEEKERS] = {**AFTER, 'filename': name, 'size': data.transfer_size, 'rw': 'read', 'unlink': 1}
-        inputs = {f'{raw}.fio': job_file(common, jobs), **logs}
-        return Command('node', (fio_argv(program, raw, 'json'),), inputs, (f'{raw}.json',))
+        inputs = {f'{raw}.fio': fio.job_file(common, jobs), **logs}
+        return Command('node', (fio.fio_argv(program, raw, 'json'),), inputs, (f'{raw}.json',))
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """Raises EngineError as data access does, and P15 for other seeks than planned."""
         texts = list(command.inputs.values())
-        jobs = jobs_of(report_of(outcome), texts[0])
+        jobs = fio.jobs_of(fio.report_of(outcome), texts[0])
         size, process = point.bytes_moved, outcome.processes[0]
         regions = {
-            'write': [moved_of(field(jobs[WRITE_JOB], 'write', dict), jobs[WRITE_JOB], WRITE_JOB, size)],
+            'write': [moved_of(fio.field(jobs[WRITE_JOB], 'write', dict), jobs[WRITE_JOB], WRITE_JOB, size)],
             'update': _of_log(jobs, UPDATE_JOB, texts[1], point),
-            'read': [moved_of(field(jobs[READ_JOB], 'read', dict), jobs[READ_JOB], READ_JOB, size)],
+            'read': [moved_of(fio.field(jobs[READ_JOB], 'read', dict), jobs[READ_JOB], READ_JOB, size)],
             'seeks': [way for rank in _SEEKERS for way in _of_log(jobs, rank, texts[rank - SEEK_JOB + 2], point)],
         }
         seconds = {name: max(way.seconds for way in ways) for name, ways in regions.items()}
-        check_clock(sum(seconds.values()), process)
+        fio.check_clock(sum(seconds.values()), process)
         figures = {
             'write': figure_of([jobs[WRITE_JOB]['write']]),
             'update': figure_of([jobs[UPDATE_JOB]['write']]),
@@ -130,7 +120,7 @@ class FioBonnie(FioProcess):
             ),
             world_size=1,
             hosts=(process.host,),
-            clock_s=CLOCK_S,
+            clock_s=fio.CLOCK_S,
             bytes_moved=size,
             tasks=(TaskTime(0, process.host, size, 0.0, sum(seconds.values())),),
             fsync=True,
@@ -156,10 +146,10 @@ def _of_log(jobs: List[Any], rank: int, log: str, point: Point) -> List[Moved]:
     amounts = []
     for direction in ('read', 'write'):
         meant = log.count(f' {direction} ') * point.data.transfer_size
-        done = field(jobs[rank], direction, dict)
+        done = fio.field(jobs[rank], direction, dict)
         if meant:
             amounts.append(moved_of(done, jobs[rank], rank, meant))
-        elif field(done, 'io_bytes', int):
+        elif fio.field(done, 'io_bytes', int):
             raise EngineError('P15', f'task {rank} was to {direction} nothing')
     return amounts
 

@@ -23,22 +23,7 @@ import os
 from typing import Any, Dict, Optional, Tuple
 
 from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, EngineError, Outcome, flat_entries, percentiles_of
-from seatrial.engine.fio.process import (
-    CLOCK_S,
-    FioProcess,
-    check_clock,
-    decoded,
-    field,
-    fio_argv,
-    first_error,
-    job_file,
-    jobs_of,
-    latencies_of,
-    randseed_of,
-    report_of,
-    runtime_of,
-    starts_of,
-)
+from seatrial.engine.fio import process as fio
 from seatrial.model.metric import Measurement, rate
 from seatrial.model.point import Point
 from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT, Entries, Phase
@@ -50,7 +35,7 @@ MAX_JOBS = 4096  # REAL_MAX_JOBS
 POOLS, MIN_POOL_KIB = 8, 16384  # fio's memory for the files of psync, which takes less than 1 KiB for each
 
 
-class FioFiles(FioProcess):
+class FioFiles(fio.FioProcess):
     kinds = ('tree',)
     oldest = (3, 27)
     too_old = 'fio {} has no engine filedelete; 3.27 is the first that has'
@@ -86,8 +71,8 @@ class FioFiles(FioProcess):
         directories = sorted({_directory(point, rank) for rank in range(point.tasks)})
         return Command(
             scope='node',
-            argvs=(fio_argv(program, raw, 'json+', *more),),
-            inputs={raw + '.fio': _job_file(phase, point, randseed_of(seed, raw))},
+            argvs=(fio.fio_argv(program, raw, 'json+', *more),),
+            inputs={raw + '.fio': _job_file(phase, point, fio.randseed_of(seed, raw))},
             outputs=(raw + '.json',),
             directories=tuple(directories) if phase_of(point, phase).makes else (),
         )
@@ -109,20 +94,20 @@ class FioFiles(FioProcess):
         `remove`.
         """
         ((_, text),) = command.inputs.items()
-        jobs = jobs_of(_report(phase_of(point, phase), outcome), text)
+        jobs = fio.jobs_of(_report(phase_of(point, phase), outcome), text)
         done = [_done(job, rank, phase, point) for rank, job in enumerate(jobs)]
-        task_seconds = tuple(runtime_of(report, rank) for rank, report in enumerate(done))
-        starts_s = starts_of(jobs)
+        task_seconds = tuple(fio.runtime_of(report, rank) for rank, report in enumerate(done))
+        starts_s = fio.starts_of(jobs)
         seconds = max(start + task_s for start, task_s in zip(starts_s or [0.0] * len(jobs), task_seconds))
-        check_clock(seconds, outcome.processes[0])
-        figures = [f'{field(report, "iops", float):.6f}' for report in done]
+        fio.check_clock(seconds, outcome.processes[0])
+        figures = [f'{fio.field(report, "iops", float):.6f}' for report in done]
         ((name, number),) = operations(point, phase).items()
-        percentiles_s = percentiles_of(latencies_of(done)) if not phase_of(point, phase).moves else {}
+        percentiles_s = percentiles_of(fio.latencies_of(done)) if not phase_of(point, phase).moves else {}
         return Measurement(
             metrics=(rate(name, number, seconds, ' '.join(['iops', *figures]), task_seconds, percentiles_s),),
             world_size=len(jobs),
             hosts=(outcome.processes[0].host,),
-            clock_s=CLOCK_S if starts_s is not None or len(jobs) == 1 else TOGETHER_S,
+            clock_s=fio.CLOCK_S if starts_s is not None or len(jobs) == 1 else TOGETHER_S,
         )
 
 
@@ -155,20 +140,20 @@ def _job_file(phase: str, point: Point, randseed: int) -> str:
     }
     common.update({} if act.makes else {'allow_file_create': 0})
     names = {rank: f'{_directory(point, rank)}/file.{rank}.$filenum' for rank in range(point.tasks)}
-    return job_file(common, {rank: {'filename_format': name} for rank, name in names.items()})
+    return fio.job_file(common, {rank: {'filename_format': name} for rank, name in names.items()})
 
 
 def _report(phase: Phase, outcome: Outcome) -> Any:
     """The report of a launch that ended well. fio prints no error of its file engines: only the report has it."""
     text = outcome.outputs[0] or ''
     try:
-        report = report_of(outcome)
+        report = fio.report_of(outcome)
     except EngineError as error:
-        failed = first_error(decoded(text))
+        failed = fio.first_error(fio.decoded(text))
         if failed is None:
             raise
         raise _failure(phase, failed, error.sentence) from error
-    failed = first_error(report)
+    failed = fio.first_error(report)
     if failed is not None:
         raise _failure(phase, failed, 'fio exited with 0 after an error')
     return report
@@ -186,18 +171,18 @@ def _failure(phase: Phase, failed: Tuple[int, int], before: str) -> EngineError:
 
 def _done(job: Any, rank: int, phase: str, point: Point) -> Dict[str, Any]:
     """The report of a task's operations, if they are those of all its files."""
-    done: Dict[str, Any] = field(job, 'write' if phase_of(point, phase).makes else 'read', dict)
-    latency, files = field(done, 'clat_ns', dict), point.tree.files_per_directory
-    for number in (field(done, 'total_ios', int), field(latency, 'N', int)):
+    done: Dict[str, Any] = fio.field(job, 'write' if phase_of(point, phase).makes else 'read', dict)
+    latency, files = fio.field(done, 'clat_ns', dict), point.tree.files_per_directory
+    for number in (fio.field(done, 'total_ios', int), fio.field(latency, 'N', int)):
         if number != files:
             raise EngineError('T1', f'task {rank} did {number} operations on its {files} files')
-    moved, planned = field(done, 'io_bytes', int), files * (_moved_in_each(phase, point) or 1)
+    moved, planned = fio.field(done, 'io_bytes', int), files * (_moved_in_each(phase, point) or 1)
     if moved != planned:
         raise EngineError('T1', f'task {rank} has {moved} bytes in its report, not {planned}')
-    runtime_s, iops = runtime_of(done, rank), field(done, 'iops', float)
+    runtime_s, iops = fio.runtime_of(done, rank), fio.field(done, 'iops', float)
     if abs(iops * runtime_s - files) > 1e-5 * files:
         raise EngineError('T1', f'task {rank}: {iops} a second for {files} in {runtime_s} s')
-    in_calls_s = field(latency, 'mean', float) * files / 1e9
-    if in_calls_s > 1.01 * runtime_s + CLOCK_S:
+    in_calls_s = fio.field(latency, 'mean', float) * files / 1e9
+    if in_calls_s > 1.01 * runtime_s + fio.CLOCK_S:
         raise EngineError('T1', f'task {rank}: its calls took {in_calls_s:.3f} s of {runtime_s} s in all')
     return done

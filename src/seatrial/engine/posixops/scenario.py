@@ -18,16 +18,8 @@ from pathlib import Path
 from typing import Dict, List, Set, Tuple
 
 from seatrial.engine.base import EngineError, Outcome
+from seatrial.engine.posixops import scenario_figures as figures
 from seatrial.engine.posixops.part import ROW, Part
-from seatrial.engine.posixops.scenario_figures import (
-    GAP_S,
-    LATENCY_STEPS,
-    ScenarioRow,
-    bound_s,
-    figures,
-    file_of,
-    line_of_row,
-)
 from seatrial.engine.posixops.work import Report, Spec, Work, write_all
 from seatrial.engine.proof import data_of, read_there, window_of
 from seatrial.model.action import BEGUN, TRANSCRIPT, Begun, transcript_of
@@ -50,7 +42,7 @@ class _Record:
 
     def __init__(self, point: Point, zero_s: float) -> None:
         self._point, self._zero_s = point, zero_s
-        self._at_s, self._until_s = 0.0, bound_s(point, 0.0)
+        self._at_s, self._until_s = 0.0, figures.bound_s(point, 0.0)
         self._acknowledged_s = self._longest_s = 0.0
         self._begin()
 
@@ -66,7 +58,7 @@ class _Record:
         self._operations += 1
         self._bytes += size
         self._longest_s = max(self._longest_s, took_s)
-        step = str(math.floor(LATENCY_STEPS * math.log2(max(took_s, 1e-6) * 1e6)))
+        step = str(math.floor(figures.LATENCY_STEPS * math.log2(max(took_s, 1e-6) * 1e6)))
         self._latencies[step] = self._latencies.get(step, 0) + 1
 
     def failed(self, error: OSError) -> None:
@@ -81,7 +73,7 @@ class _Record:
         self._write(now)
 
     def _note_gap(self, now: float) -> None:
-        if now - self._acknowledged_s >= GAP_S:
+        if now - self._acknowledged_s >= figures.GAP_S:
             self._gaps.append((round(self._acknowledged_s, 3), round(now, 3)))
 
     def _turned(self) -> float:
@@ -90,11 +82,11 @@ class _Record:
         if now >= self._until_s:
             self._write(self._until_s)
             self._at_s = max(self._until_s, float(math.floor(now)))
-            self._until_s = bound_s(self._point, self._at_s)
+            self._until_s = figures.bound_s(self._point, self._at_s)
         return now
 
     def _write(self, until_s: float) -> None:
-        row = ScenarioRow(
+        row = figures.ScenarioRow(
             self._at_s,
             round(until_s - self._at_s, 3),
             self._operations,
@@ -104,7 +96,7 @@ class _Record:
             self._latencies,
             tuple(self._gaps),
         )
-        say(line_of_row(row))
+        say(figures.line_of_row(row))
         self._begin()
 
     def _begin(self) -> None:
@@ -119,7 +111,7 @@ class _File:
     """The file of a task. Each record has the generations that it may hold: one, or two after a write that failed."""
 
     def __init__(self, work: Work, point: Point) -> None:
-        self.name, self._size = file_of(work.rank), point.data.transfer_size
+        self.name, self._size = figures.file_of(work.rank), point.data.transfer_size
         self.records = point.data.transfers
         self._key = os.urandom(16).hex()
         self._may: List[Tuple[int, ...]] = [(0,)] * self.records
@@ -247,7 +239,7 @@ def _wait_for_actions(raw: str) -> None:
 def _measured(phase: str, point: Point, reports: List[Report], plain: Measurement, outcome: Outcome) -> Measurement:
     rows = [[line for line in text.splitlines() if line.startswith(ROW)] for text in outcome.stdouts]
     transcript = outcome.outputs[0] if outcome.outputs else None
-    metrics, course = figures(point, rows, [report.host for report in reports], transcript)
+    metrics, course = figures.figures(point, rows, [report.host for report in reports], transcript)
     return plain._replace(metrics=metrics, course=course)
 
 

@@ -11,22 +11,7 @@ import stat
 import time
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.filesystem.base import (
-    AS_IT_IS,
-    EMPTYING_S,
-    Behaviour,
-    Capability,
-    Capacity,
-    Cold,
-    Exchanged,
-    Granted,
-    Lost,
-    Meter,
-    NoAnswer,
-    Targets,
-    no_meter,
-    spelled,
-)
+from seatrial.filesystem import base
 from seatrial.filesystem.layout_words import ALL
 from seatrial.filesystem.lustre import params, striping, targets
 from seatrial.filesystem.lustre.layout import NAME, LustreLayout, asked, from_settings
@@ -98,7 +83,7 @@ class Lustre(Mounted):
         (servers, fsname), (others, other_fsname) = _parts_of(one.source), _parts_of(other.source)
         return fsname == other_fsname and bool(servers & others)
 
-    def capacity(self, path: str, layout: Layout = AS_IT_IS, files: Optional[int] = None) -> Capacity:
+    def capacity(self, path: str, layout: Layout = base.AS_IT_IS, files: Optional[int] = None) -> base.Capacity:
         """The room of the file system as a whole; or less, if `files` files of the layout find less on their OSTs."""
         whole = super().capacity(path)
         if not files:  # none is planned: a workload that fills what there is, or names alone
@@ -107,47 +92,47 @@ class Lustre(Mounted):
             wished = _wished(path, layout)
             about = wished, files, _spaces(path).of('OST'), _inventory(path, wished)
             room, used = targets.room(*about), targets.in_use(*about)
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             return whole._replace(unseen=f'the free space for its layout ({error})')
         free = whole.bytes if room is None or whole.bytes is None else min(whole.bytes, room)
         narrowest = f'OST {used[0].number} has {approximate_size(used[0].free)} free' if used else ''
         return whole._replace(bytes=free, narrowest=narrowest)
 
-    def quota(self, path: str) -> Capacity:
+    def quota(self, path: str) -> base.Capacity:
         """Reads `lfs quota` of the user, the group of new files and the project of the directory. Root has none."""
         if _is_root():
-            return Capacity(None, None)
+            return base.Capacity(None, None)
         rows: List[targets.QuotaRow] = []
         try:
             rows += targets.parse_quota(_ended(['lfs', 'quota', _mounted(path).path]).stdout)
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             unseen = f'the quota ({error})'
         else:
             away = any(not row.exact for row in rows)
             unseen = 'the whole use of the quota: a target is away, and lfs counts only the others' if away else ''
-        with contextlib.suppress(NoAnswer, OSError):
+        with contextlib.suppress(base.NoAnswer, OSError):
             directory = os.stat(path)
             if directory.st_mode & stat.S_ISGID and directory.st_gid != os.getegid():
                 rows = [row for row in rows if row.who != 'grp']
                 asked = ['lfs', 'quota', '-g', str(directory.st_gid), _mounted(path).path]
                 rows += targets.parse_quota(_ended(asked).stdout)
-        with contextlib.suppress(NoAnswer):
+        with contextlib.suppress(base.NoAnswer):
             rows += _project_quota(path)
-        return Capacity(*targets.left(rows), unseen=unseen)
+        return base.Capacity(*targets.left(rows), unseen=unseen)
 
-    def targets(self, path: str) -> Targets:
+    def targets(self, path: str) -> base.Targets:
         """All metadata and object targets, and the servers of this mount's imports, failed over or not."""
         try:
-            return Targets(_target_rows(path), _servers(path))
-        except NoAnswer as error:
-            return Targets((), _servers(path), str(error))
+            return base.Targets(_target_rows(path), _servers(path))
+        except base.NoAnswer as error:
+            return base.Targets((), _servers(path), str(error))
 
     def placed(self, directory: str) -> str:
         """The directory's MDTs, over which a default of the root may spread new ones, and new files' layout."""
 
         def where() -> str:
             got = striping.parse_getdirstripe(_output(['lfs', 'getdirstripe', directory]))
-            return f'MDT {spelled(got.mdts)}, new files {_default_of(directory).words}'
+            return f'MDT {base.spelled(got.mdts)}, new files {_default_of(directory).words}'
 
         return answer_or_unknown(where)
 
@@ -163,19 +148,19 @@ class Lustre(Mounted):
         settings['LNet'] = answer_or_unknown(_interfaces)
         try:
             settings.update(_client_state(_mounted(path).instance, mount.options))
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             settings['client parameters'] = unknown(str(error))
         return settings
 
     def connections(self, path: str) -> Connections:
         return _connections(path)
 
-    def lost(self, before: Connections, after: Connections) -> Lost:
+    def lost(self, before: Connections, after: Connections) -> base.Lost:
         """Compares the states of the imports; unseen are failed readings and devices without a history."""
         why = before.unknown or after.unknown
         if why:  # against nothing every loss since the mount would be one of meanwhile
-            return Lost(unseen=why)
-        return Lost(_lost(before, after), _unseen(before, after))
+            return base.Lost(unseen=why)
+        return base.Lost(_lost(before, after), _unseen(before, after))
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
         """Reads lfs getstripe of the file, which asks its MDT alone, and the imports of this mount."""
@@ -185,37 +170,37 @@ class Lustre(Mounted):
             for device, state in states
             if state.current not in IN_ORDER
         ]
-        with contextlib.suppress(NoAnswer):
+        with contextlib.suppress(base.NoAnswer):
             got = striping.parse_getstripe(_output(['lfs', 'getstripe', '-y', file])) if file else None
             osts = striping.osts_at(got, offset) if got else ()
-            clauses[:0] = [f'OST {spelled(osts)}'] if osts else []
+            clauses[:0] = [f'OST {base.spelled(osts)}'] if osts else []
         return '; '.join(clauses)
 
-    def capabilities(self, path: str) -> Tuple[Capability, ...]:
+    def capabilities(self, path: str) -> Tuple[base.Capability, ...]:
         """Features of this version and this user, found by asking and not by the version's number."""
         rows = []
         for command, option, what in _OPTIONS:
             try:
                 has = option in _options_of(command)
                 why = '' if has else f'this version of lfs {command} has no {option}'
-            except NoAnswer as error:
+            except base.NoAnswer as error:
                 has, why = False, str(error)
-            rows.append(Capability(what, has, why))
+            rows.append(base.Capability(what, has, why))
         try:
             instance = _mounted(path).instance
             for pattern, what in _READABLE:
                 values, errors = _params([pattern.format(instance=instance)])
-                rows.append(Capability(what, bool(values), '' if values else _why_none(errors)))
+                rows.append(base.Capability(what, bool(values), '' if values else _why_none(errors)))
             rows.append(_proof(path))
-        except NoAnswer as error:
-            rows += [Capability(what, False, str(error)) for what in (*(what for _, what in _READABLE), PROOF)]
+        except base.NoAnswer as error:
+            rows += [base.Capability(what, False, str(error)) for what in (*(what for _, what in _READABLE), PROOF)]
         cold = self.cold(path)
-        return (*rows, Capability('emptying the cache of this client', cold.possible, cold.why_not))
+        return (*rows, base.Capability('emptying the cache of this client', cold.possible, cold.why_not))
 
     def layout(self, name: str, settings: Any) -> Layout:
         return from_settings(settings).named(name)
 
-    def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = AS_IT_IS) -> Layout:
+    def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = base.AS_IT_IS) -> Layout:
         """Plain stripes, whose size is the other's where that has no components; of MDTs a directory on one."""
         if kind == 'MDT':
             return LustreLayout(mdt_index=numbers[0]).named(name)
@@ -249,9 +234,9 @@ class Lustre(Mounted):
             return f'{directory}: {error.strerror or error}'
         return None
 
-    def _granted(self, file: str, layout: Layout) -> Granted:
+    def _granted(self, file: str, layout: Layout) -> base.Granted:
         """Reads lfs getstripe -y of the file, and lfs getdirstripe of its directory."""
-        wished, granted = asked(layout), Granted()
+        wished, granted = asked(layout), base.Granted()
         if wished.places_file:
             got = striping.parse_getstripe(_asked_again(['lfs', 'getstripe', '-y', file]))
             there = _inventory(file, wished)
@@ -270,7 +255,7 @@ class Lustre(Mounted):
             if piece.osts or piece.on_mdt:
                 return piece.osts
             return None if piece.pool is None else _inventory(path, wished).reach(piece.pool)
-        except (NoAnswer, StopIteration):
+        except (base.NoAnswer, StopIteration):
             return ()
 
     def make_files(self, files: Sequence[str], layout: Layout, inside: str) -> Optional[str]:
@@ -284,22 +269,22 @@ class Lustre(Mounted):
                 return f'{file} does not lie in {inside}'
             try:
                 _output(striping.setstripe_argv(asked(layout), file), SETTING_S)
-            except NoAnswer as error:
+            except base.NoAnswer as error:
                 _remove_left_over(os.path.join(parent, os.path.basename(file)))
                 return str(error)
         return None
 
-    def cold(self, path: str) -> Cold:
+    def cold(self, path: str) -> base.Cold:
         """Cancelling the locks of the mount drops what they cover; only root may. posix_fadvise leaves parts."""
         why_not, how = 'only root may cancel the locks of a Lustre client (lctl set_param ldlm.namespaces)', ''
         if _is_root():
             try:
                 why_not, how = '', shell_line(_clear_argv(_mounted(path).instance))
-            except NoAnswer as error:
+            except base.NoAnswer as error:
                 why_not = str(error)
-        return Cold(how and f'the locks of the mount cancelled: {how}', why_not, forgets=False)
+        return base.Cold(how and f'the locks of the mount cancelled: {how}', why_not, forgets=False)
 
-    def empty_client_cache(self, path: str, deadline_s: float = EMPTYING_S) -> Optional[str]:
+    def empty_client_cache(self, path: str, deadline_s: float = base.EMPTYING_S) -> Optional[str]:
         """sync(1), then the locks are cancelled; done only if the client then counts no cached page."""
         why_not = self.cold(path).why_not
         if why_not:
@@ -313,15 +298,15 @@ class Lustre(Mounted):
             if not values:
                 return f'whether the cache is empty cannot be checked: {_why_none(errors)}'
             kept = params.parse_fields(values[0].value).get('used_mb', 'an unknown number of')
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             return str(error)
         return None if kept == '0' else f'{kept} MiB are still cached after all locks were cancelled'
 
-    def behaviour(self, path: str) -> Behaviour:
+    def behaviour(self, path: str) -> base.Behaviour:
         """The kernel counts no reads for a process: the counters of the client do (exchanged)."""
         return super().behaviour(path)._replace(reads_are_counted=False)
 
-    def exchanged(self, path: str) -> Exchanged:
+    def exchanged(self, path: str) -> base.Exchanged:
         """The sums of read_bytes and write_bytes over osc.*.stats and mdc.*.stats; None without those of OSTs. Bytes
         sent equalled the servers' counters (2.17, to the byte), and are for root alone: for others lctl mixes up
         names. Counters that contradict themselves (params.check) are not used."""
@@ -329,28 +314,28 @@ class Lustre(Mounted):
             counters, _ = _stats(_stats_names(path))
             seen = params.traffic(counters) if any(param.name.startswith('osc.') for param in counters) else {}
         except NotUnderstood as error:
-            return Exchanged(contradiction=str(error))
-        except NoAnswer:
-            return Exchanged()
-        return Exchanged(seen.get(READ), None if os.geteuid() else seen.get(WRITTEN))
+            return base.Exchanged(contradiction=str(error))
+        except base.NoAnswer:
+            return base.Exchanged()
+        return base.Exchanged(seen.get(READ), None if os.geteuid() else seen.get(WRITTEN))
 
-    def meter(self, path: str) -> Meter:
+    def meter(self, path: str) -> base.Meter:
         """Counters of osc and mdc of this mount, and of llite; those of them that this user may read."""
         try:
             mount = _mounted(path)
             names = [f'llite.{mount.fsname}-{mount.instance}.stats', *_stats_names(path)]
             counters, errors = _stats(names)
-        except NoAnswer as error:
-            return no_meter(str(error))
+        except base.NoAnswer as error:
+            return base.no_meter(str(error))
         kinds = {param.name.partition('.')[0] for param in counters}
         if not kinds & {'osc', 'llite'}:
-            return no_meter(_why_none(errors))
+            return base.no_meter(_why_none(errors))
         whose = 'with its servers' if 'osc' in kinds else 'with its programs, what the cache answers included'
 
         def look_at(deadline_s: float) -> Dict[str, int]:
             try:
                 return params.traffic(_stats(names, deadline_s)[0])
-            except NoAnswer:
+            except base.NoAnswer:
                 return {}
 
         def waited_for(deadline_s: float) -> FrozenSet[str]:
@@ -358,14 +343,14 @@ class Lustre(Mounted):
             devices = [import_.name for import_ in imports if import_.in_flight]
             return frozenset(_targets_of([name]) for name in (devices if imports else _unwritten(path, deadline_s)))
 
-        return Meter(f"this node's Lustre client on this mount, {whose}", '', look_at, waited_for)
+        return base.Meter(f"this node's Lustre client on this mount, {whose}", '', look_at, waited_for)
 
     def rpc_sizes(self, path: str, when: str) -> RpcSizes:
         """The table 'pages per rpc' of osc.*.rpc_stats, of all object targets together."""
         try:
             histograms, errors = _params([f'osc.*-{_mounted(path).instance}.rpc_stats'])
             sizes = params.rpc_sizes(histograms)
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             return RpcSizes(when, (), str(error))
         return RpcSizes(when, sizes, '' if histograms else _why_none(errors))
 
@@ -433,7 +418,7 @@ def _imports_of(path: str, deadline_s: float = ANSWER_S) -> List[params.Import]:
         instance = _mounted(path).instance
         values, _ = _params([f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')], deadline_s)
         return [params.parse_import(param.value) for param in values]
-    except NoAnswer:
+    except base.NoAnswer:
         return []
 
 
@@ -494,7 +479,7 @@ def _answer(argv: List[str], deadline_s: float) -> Answer:
     program = shutil.which(argv[0]) or os.path.join(SBIN, argv[0])
     answer = ask([program, *argv[1:]], deadline_s)
     if answer is None:
-        raise NoAnswer(f'{argv[0]} is not installed on this node')
+        raise base.NoAnswer(f'{argv[0]} is not installed on this node')
     return answer
 
 
@@ -502,7 +487,7 @@ def _ended(argv: List[str], deadline_s: float = ANSWER_S) -> Answer:
     """The answer of a command. Raises NoAnswer unless it ended in time."""
     answer = _answer(argv, deadline_s)
     if answer.exit_status is None:
-        raise NoAnswer(f'`{shell_line(argv)}` did not answer within {deadline_s:.0f} s; is a server down?')
+        raise base.NoAnswer(f'`{shell_line(argv)}` did not answer within {deadline_s:.0f} s; is a server down?')
     return answer
 
 
@@ -511,7 +496,7 @@ def _output(argv: List[str], deadline_s: float = ANSWER_S) -> str:
     answer = _ended(argv, deadline_s)
     if answer.exit_status != 0:
         last = (answer.stderr.strip() or answer.stdout.strip()).split('\n')[-1]
-        raise NoAnswer(f'`{shell_line(argv)}` failed with exit status {answer.exit_status}: {last}')
+        raise base.NoAnswer(f'`{shell_line(argv)}` failed with exit status {answer.exit_status}: {last}')
     return answer.stdout
 
 
@@ -547,12 +532,12 @@ def _stats_names(path: str) -> List[str]:
     return _DEVICES[mount]
 
 
-def _proof(path: str) -> Capability:
+def _proof(path: str) -> base.Capability:
     try:
         values, errors = _stats(_stats_names(path))
-    except NoAnswer as error:
-        return Capability(PROOF, False, str(error))
-    return Capability(PROOF, bool(values), '' if values else _why_none(errors))
+    except base.NoAnswer as error:
+        return base.Capability(PROOF, False, str(error))
+    return base.Capability(PROOF, bool(values), '' if values else _why_none(errors))
 
 
 def _why_none(errors: Dict[str, str]) -> str:
@@ -562,7 +547,7 @@ def _why_none(errors: Dict[str, str]) -> str:
 def _interfaces() -> str:
     answer = _ended(['lnetctl', 'net', 'show', '-v'])
     if _FORBIDDEN.search(answer.stderr):
-        raise NoAnswer('only root may read it')
+        raise base.NoAnswer('only root may read it')
     return '; '.join(targets.parse_interfaces(answer.stdout))
 
 
@@ -576,7 +561,7 @@ def _mounted(path: str) -> targets.ClientMount:
     """The mount of the path, with its instance. lfs is given the path, for else it opens the root of every mount."""
     mount, why_not = look(path)
     if mount is None:
-        raise NoAnswer(why_not)
+        raise base.NoAnswer(why_not)
     if mount not in _MOUNTED:
         _MOUNTED[mount] = targets.parse_mounted(_output(['lfs', 'getname', path]))._replace(path=mount.point)
     return _MOUNTED[mount]
@@ -586,7 +571,7 @@ def _instance_of(path: str) -> str:
     """The instance in device names of the path's mount; the last known one where the path does not answer now."""
     try:
         _INSTANCES[path] = _mounted(path).instance
-    except NoAnswer:
+    except base.NoAnswer:
         if path not in _INSTANCES:
             raise
     return _INSTANCES[path]
@@ -603,7 +588,7 @@ def _connections(path: str) -> Connections:
         instance = _instance_of(path)
         values, errors = _params([f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')])
         states = {_device(param.name): params.parse_states(param.value) for param in values}
-    except NoAnswer as error:
+    except base.NoAnswer as error:
         return Connections({}, str(error))
     return Connections(states, '' if any('-osc-' in device for device in states) else _why_none(errors))
 
@@ -692,10 +677,10 @@ def _make_directory(directory: str, layout: LustreLayout, mode: int) -> None:
     """Make it with lfs mkdir; a plain one is made in its place if that is refused."""
     try:
         _output(striping.mkdir_argv(layout, directory), SETTING_S)
-    except NoAnswer as error:
+    except base.NoAnswer as error:
         os.mkdir(directory, mode)
         who = ' (only root may, or the group of mdt.*.enable_remote_dir_gid)' if _FORBIDDEN.search(str(error)) else ''
-        raise NoAnswer(f'{error}{who}') from None
+        raise base.NoAnswer(f'{error}{who}') from None
     os.chmod(directory, mode)
 
 
@@ -708,7 +693,7 @@ def _set_striping(directory: str, layout: LustreLayout, mode: int) -> None:
         if removed:
             os.mkdir(directory, mode)
     if removed:
-        raise NoAnswer(f'lfs setstripe removed {directory}: only llite.*.enable_setstripe_gid may set layouts')
+        raise base.NoAnswer(f'lfs setstripe removed {directory}: only llite.*.enable_setstripe_gid may set layouts')
 
 
 def _directory_difference(directory: str, layout: LustreLayout) -> Optional[str]:
@@ -813,7 +798,7 @@ def _places(devices: List[str]) -> str:
     for device in devices:
         target = _target(device)
         numbers.setdefault(target[:3], []).append(int(target[3:], 16) if _TARGET.match(target) else 0)
-    return ', '.join(f'{kind} {spelled(of_kind)}' for kind, of_kind in sorted(numbers.items()))
+    return ', '.join(f'{kind} {base.spelled(of_kind)}' for kind, of_kind in sorted(numbers.items()))
 
 
 def _checked(instance: str) -> str:
@@ -823,7 +808,7 @@ def _checked(instance: str) -> str:
         try:
             answer = _ended(['lfs', 'check', kind])
             seen = targets.parse_check(answer.stdout, answer.stderr)
-        except NoAnswer as error:
+        except base.NoAnswer as error:
             return unknown(str(error))
         lost += [f'{_target(device)}: {fault}' for device, fault in seen.items() if fault and instance in device]
     return '; '.join(lost) or 'all in order'

@@ -11,25 +11,10 @@ from typing import Any, Callable, Deque, Dict, FrozenSet, Iterable, Iterator, Li
 
 from seatrial.filesystem.base import Driver, Meter, no_meter
 from seatrial.job.sequence.monitors import Monitoring
+from seatrial.model import telemetry
 from seatrial.model.ask import ask
 from seatrial.model.foreign import NotReadable, lines_in, open_regular
 from seatrial.model.plan import Target
-from seatrial.model.telemetry import (
-    AFTER,
-    BEFORE,
-    READ,
-    TELEMETRY,
-    WRITTEN,
-    Ended,
-    Gap,
-    Look,
-    Pace,
-    Servers,
-    Telemetry,
-    Watch,
-    line_of,
-    read_telemetry,
-)
 
 INTERVAL_S = 1.0
 DEAR_S = 0.05  # a reading that costs more is taken less often: at most this share of a second is spent on readings
@@ -44,11 +29,11 @@ WAIT_S = 5.0  # a launch in which nothing moved for so long is labelled with the
 REMEMBERED = 3600  # readings in which a wait is looked for
 
 
-def telemetry_in(directory: str) -> Optional[Telemetry]:
+def telemetry_in(directory: str) -> Optional[telemetry.Telemetry]:
     """The telemetry in a job's directory; None where it kept none."""
     try:
-        with open_regular(os.path.join(directory, TELEMETRY)) as stream:
-            return read_telemetry(lines_in(stream))
+        with open_regular(os.path.join(directory, telemetry.TELEMETRY)) as stream:
+            return telemetry.read_telemetry(lines_in(stream))
     except (OSError, NotReadable):
         return None
 
@@ -70,7 +55,7 @@ def observed(
             with contextlib.suppress(Exception):
                 log.write(_servers(target, records, driver, when, background))
 
-    ask_beside(BEFORE)
+    ask_beside(telemetry.BEFORE)
     try:
         meter = driver.meter(target.path)
     except Exception as error:  # as for a reading
@@ -84,7 +69,7 @@ def observed(
     finally:
         if all([watching.stop(), monitoring.stop()]):
             if finished:
-                ask_beside(AFTER)
+                ask_beside(telemetry.AFTER)
             log.close()
 
 
@@ -95,12 +80,12 @@ class Log:
         self._descriptor: Optional[int] = None
         with contextlib.suppress(OSError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-            self._descriptor = os.open(os.path.join(records, TELEMETRY), flags, 0o644)
+            self._descriptor = os.open(os.path.join(records, telemetry.TELEMETRY), flags, 0o644)
 
     def write(self, value: Any) -> None:
         if self._descriptor is not None:
             with contextlib.suppress(OSError):
-                os.write(self._descriptor, line_of(value).encode('utf-8'))
+                os.write(self._descriptor, telemetry.line_of(value).encode('utf-8'))
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -119,7 +104,7 @@ class Watching:
         self._moved: Optional[List[Optional[int]]] = None
         self._waits: Deque[Tuple[float, FrozenSet[str]]] = deque(maxlen=REMEMBERED)
         self._stopped = threading.Event()
-        log.write(Watch(time.time(), platform.node(), meter.what, meter.why_not, interval_s))
+        log.write(telemetry.Watch(time.time(), platform.node(), meter.what, meter.why_not, interval_s))
         self._thread = threading.Thread(target=self._run, name='telemetry', daemon=True)
         if not meter.why_not:
             with contextlib.suppress(RuntimeError):  # this user may have no more threads
@@ -141,7 +126,7 @@ class Watching:
             last = self._stopped.wait(max(0.0, due - time.monotonic()))
             answered = self._read()
             if last:
-                self._log.write(Ended(time.time()))
+                self._log.write(telemetry.Ended(time.time()))
                 return
             # What a reading has missed of its own time is not made up for: readings never queue.
             now = time.monotonic()
@@ -161,12 +146,12 @@ class Watching:
         middle_s = began + cost_s / 2
         at = time.time() - cost_s / 2
         if why:
-            self._log.write(Gap(at, middle_s, cost_s, why))
+            self._log.write(telemetry.Gap(at, middle_s, cost_s, why))
             self._waits.append((middle_s, frozenset()))
             self._pause_s = min(MAX_PAUSE_S, 2 * self._pause_s)
             return False
-        self._log.write(Look(at, middle_s, cost_s, counters))
-        moved = [counters.get(name) for name in (READ, WRITTEN)]
+        self._log.write(telemetry.Look(at, middle_s, cost_s, counters))
+        moved = [counters.get(name) for name in (telemetry.READ, telemetry.WRITTEN)]
         targets: FrozenSet[str] = frozenset()
         if moved == self._moved:
             with contextlib.suppress(Exception):  # as for a reading
@@ -184,7 +169,7 @@ class Watching:
         if len(self._costs) == COSTS and wanted_s > self._interval_s:
             self._interval_s = min(wanted_s, MAX_PAUSE_S)
             why = f'a reading takes {min(self._costs):.2f} s'
-            self._log.write(Pace(time.time(), self._interval_s, why))
+            self._log.write(telemetry.Pace(time.time(), self._interval_s, why))
 
 
 def waited(readings: Iterable[Tuple[float, FrozenSet[str]]], since_s: float) -> str:
@@ -205,10 +190,12 @@ def waited(readings: Iterable[Tuple[float, FrozenSet[str]]], since_s: float) -> 
     return f'nothing moved for {longest_s:.0f} s, while no answer came from {", ".join(sorted(of))}'
 
 
-def _servers(target: Target, records: str, driver: Driver, when: str, background: Dict[str, float]) -> Servers:
+def _servers(
+    target: Target, records: str, driver: Driver, when: str, background: Dict[str, float]
+) -> telemetry.Servers:
     job = os.environ.get('SLURM_JOB_ID', '')
     raw = f'telemetry-{when}'
-    empty = Servers(when, time.time(), None, raw, job, ())
+    empty = telemetry.Servers(when, time.time(), None, raw, job, ())
     answer = ask(list(target.telemetry), SERVERS_S)
     if answer is None:
         return empty._replace(why_not=f'{target.telemetry[0]} is not installed on this node')
