@@ -199,10 +199,8 @@ def test_asked_is_not_got(asked, got, words):
 )
 def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, words):
     assert difference(asked, got, THERE) is None
-    assert (granted(asked, got, THERE).targets, granted(asked, got, THERE).everywhere) == (
-        words,
-        RETIRED not in words,
-    )
+    given = granted(asked, got, THERE)
+    assert (given.targets, given.everywhere) == (words, RETIRED not in words)
     unknown = difference(asked, got, Inventory((), (), {}))
     assert not words or 'number of all OSTs' in unknown or asked.pool
 
