@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from darshan_edit import edited
-from seatrial.check import darshan, darshan_log
+from seatrial.check.darshan import dump, logs
 from seatrial.job.sequence.darshan import FOLDER, PLACE
 from seatrial.model.units import KIB, MIB
 
@@ -30,10 +30,10 @@ def derive(derive_apart, monkeypatch):
     def read_here(argv, limit_s):
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = darshan_log.main(argv[3:])
+            status = dump.main(argv[3:])
         return status, out.getvalue(), err.getvalue()
 
-    monkeypatch.setattr(darshan, '_run', read_here)
+    monkeypatch.setattr(logs, '_run', read_here)
     return derive_apart
 
 

@@ -7,21 +7,10 @@ from seatrial.model.layout import target_key, target_name
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import NotTested, Records
 from seatrial.model.units import in_unit, unit_for
+from seatrial.rules import places as sweep
 from seatrial.rules.case import left_untested
 from seatrial.rules.drill import components
 from seatrial.rules.outliers import MIN_EFFECT, Groups, Score, again, scores, split
-from seatrial.rules.places import (
-    CONFIRM,
-    PlaceComparison,
-    all_of,
-    alone,
-    controlled,
-    first,
-    kinds,
-    operation_of,
-    second,
-    suspected,
-)
 from seatrial.workload.registry import metrics_at
 from seatrial.workload.words import listed
 
@@ -78,9 +67,9 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
     """Judges the places of a case; None if it is no isolation sweep. unjudged: why no place may be named, or empty"""
     if not plan.axis.equals:
         return None
-    comparisons = first(plan, records)
+    comparisons = sweep.first(plan, records)
     compared = {_column(plan, comparison): scores(comparison.figures) for comparison in comparisons}
-    by_metric = {} if unjudged else suspected(plan, records)
+    by_metric = {} if unjudged else sweep.suspected(plan, records)
     twice = _twice(plan, records, by_metric)
     by_name: dict[str, dict[str, Score]] = {}
     for column, column_scores in compared.items():
@@ -100,11 +89,13 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
     grouped = components(slow, [place.name for place in places], known)
     servers = tuple(component.words for component in grouped if component.is_server)
     order = [*plan.phases, *(metric.name for point in plan.points for metric in metrics_at(point))]
-    columns = tuple(sorted(compared, key=lambda column: (order.index(operation_of(column.metric)), column.label)))
-    equals = 'reads of one state of the cache' + (' and targets of one kind' if kinds(plan, records) else '')
+    columns = tuple(
+        sorted(compared, key=lambda column: (order.index(sweep.operation_of(column.metric)), column.label))
+    )
+    equals = 'reads of one state of the cache' + (' and targets of one kind' if sweep.kinds(plan, records) else '')
     uncompared = (
         f'{metric}: {listed(names)} could not be compared: only {equals} are equals'
-        for metric, names in alone(plan, comparisons).items()
+        for metric, names in sweep.alone(plan, comparisons).items()
     )
     return Isolation(
         kind=plan.axis.equals,
@@ -125,15 +116,15 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
     )
 
 
-def _column(plan: TrialPlan, comparison: PlaceComparison) -> ScoreColumn:
+def _column(plan: TrialPlan, comparison: sweep.PlaceComparison) -> ScoreColumn:
     """The column of a comparison: nodes are compared by bandwidth, targets by the metrics of the plan."""
     units = {metric.name: metric.unit for point in plan.points for metric in metrics_at(point)}
-    unit = 'B/s' if plan.axis.equals == 'node' else units[operation_of(comparison.metric)]
+    unit = 'B/s' if plan.axis.equals == 'node' else units[sweep.operation_of(comparison.metric)]
     return ScoreColumn(comparison.metric, comparison.how, unit)
 
 
 def _split(
-    plan: TrialPlan, comparisons: Sequence[PlaceComparison], by_metric: Mapping[str, Sequence[str]]
+    plan: TrialPlan, comparisons: Sequence[sweep.PlaceComparison], by_metric: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
     """A sentence for the comparison in which unsuspected places split the furthest; empty if there is none."""
     apart: list[tuple[ScoreColumn, Groups]] = []
@@ -181,12 +172,12 @@ def _not_tested(plan: TrialPlan, records: Records) -> Iterator[NotTested]:
 
 def _twice(plan: TrialPlan, records: Records, by_metric: dict[str, tuple[str, ...]]) -> dict[str, dict[str, Score]]:
     """The scores of each suspect in the second measurement, by metric, where it has enough repetitions."""
-    everyone = all_of(by_metric)
+    everyone = sweep.all_of(by_metric)
     later: dict[str, dict[str, Score]] = {}
-    for comparison in second(plan, records):
+    for comparison in sweep.second(plan, records):
         suspects = by_metric.get(comparison.metric, ())
         enough = [name for name in suspects if len(comparison.figures.get(name, ())) >= plan.stopping.minimum]
-        for one in again(enough, controlled(comparison, enough, everyone)):
+        for one in again(enough, sweep.controlled(comparison, enough, everyone)):
             later.setdefault(one.name, {})[comparison.metric] = one
     return later
 
@@ -208,7 +199,7 @@ def _cleared(later: Score | None) -> bool:
 def _hindrance(records: Records) -> str:
     """The reason why the second measurement is missing or incomplete."""
     for sample in records.samples:
-        for finding in sample.findings if sample.stage == CONFIRM else ():
+        for finding in sample.findings if sample.stage == sweep.CONFIRM else ():
             if finding.effect != 'label':
                 return f'the second measurement failed: {finding.rule}: {finding.sentence}'
     return 'there was no time to measure it again; give the trial a larger budget in trial.yaml'

@@ -16,23 +16,9 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.quoting import shell_line
 from seatrial.model.units import duration
 from seatrial.scheduler import queue
+from seatrial.scheduler import series as trial
 from seatrial.scheduler.job_end import job_limit_s
 from seatrial.scheduler.partitions import Partitions, partitions_of
-from seatrial.scheduler.series import (
-    AHEAD,
-    REMOVED,
-    alone,
-    file_of,
-    job_name,
-    keep_in_queue,
-    metrics_file,
-    put,
-    queue_lock,
-    scheduled,
-    script_of,
-    series_of,
-    waiting,
-)
 from seatrial.site.calendar import Calendar
 from seatrial.site.error import problem
 from seatrial.site.model import TRIAL_FILE, Site, calendar_of
@@ -77,16 +63,16 @@ def order_of(
     limit_s = entry.time_limit or sum(job_limit_s(plan) + CASE_S for plan in plans) + LEAD_S
     deadline_s = max(limit_s - LEAD_S, limit_s / 2)
     command = [*command, f'--deadline={deadline_s // 60:.0f}min']
-    series = series_of(site, profile)
+    series = trial.series_of(site, profile)
     options = [
         *entry.access,
-        f'--job-name={job_name(series)}',
+        f'--job-name={trial.job_name(series)}',
         '--dependency=singleton',
         f'--time={-(-limit_s // 60):.0f}',
         *([f'--licenses={entry.licence}'] if entry.licence else []),
         *_geometry(site, partitions, plans),
         f'--chdir={_quoted(str(site.state))}',
-        f'--output={_quoted(str(file_of(series, ".log")))}',
+        f'--output={_quoted(str(trial.file_of(series, ".log")))}',
         '--open-mode=append',
     ]
     form = form or ('scrontab' if queue.has_scrontab() else 'sbatch')
@@ -193,31 +179,31 @@ def _script(
         '#!/bin/sh',
         f'# Seatrial: {profile} of {site.folder}, {calendar.words}',
         '# It is submitted by seatrial schedule --install with the time that it is due as its argument. Its own jobs',
-        f'# keep {AHEAD} of it in the queue; seatrial schedule --remove ends that.',
+        f'# keep {trial.AHEAD} of it in the queue; seatrial schedule --remove ends that.',
         *(f'#SBATCH {option}' for option in options),
         '#SBATCH --no-requeue',
         '#SBATCH --export=HOME,LANG,PATH',
-        f'exec {shell_line([*command, f"--series={series_of(site, profile)}"])} --due="$1"',
+        f'exec {shell_line([*command, f"--series={trial.series_of(site, profile)}"])} --due="$1"',
     ]
 
 
 def install(screen: Console, site: Site, profile: str, order: Order) -> None:
     site.make_directories()
-    series = series_of(site, profile)
-    with alone(queue_lock(series)):
-        before = scheduled(series)
+    series = trial.series_of(site, profile)
+    with trial.alone(trial.queue_lock(series)):
+        before = trial.scheduled(series)
         if before is not None and before.form != order.form:
             _take_out(screen, site, profile, before.form)
         changed = (_put_in_scrontab if order.form == 'scrontab' else _put_in_queue)(site, profile, order)
         if before is None or (before.calendar, before.form) != (order.calendar, order.form):
             record = {'calendar': order.calendar, 'since': time.time(), 'form': order.form}
-            put(file_of(series, '.json'), json.dumps(record) + '\n')
-        file_of(series, REMOVED).unlink(missing_ok=True)
+            trial.put(trial.file_of(series, '.json'), json.dumps(record) + '\n')
+        trial.file_of(series, trial.REMOVED).unlink(missing_ok=True)
     for line in changed or [f'already enabled by {order.form}; nothing was changed']:
         screen.print(line, soft_wrap=True)
     screen.print(f'  next run: {order.calendar.after(datetime.now().astimezone())[0]:%Y-%m-%d %H:%M}')
-    screen.print(f'  log:      {file_of(series, ".log")}', soft_wrap=True)
-    screen.print(f'  metrics:  {metrics_file(site, profile)}', soft_wrap=True)
+    screen.print(f'  log:      {trial.file_of(series, ".log")}', soft_wrap=True)
+    screen.print(f'  metrics:  {trial.metrics_file(site, profile)}', soft_wrap=True)
 
 
 def _put_in_scrontab(site: Site, profile: str, order: Order) -> list[str]:
@@ -230,23 +216,23 @@ def _put_in_scrontab(site: Site, profile: str, order: Order) -> list[str]:
 
 
 def _put_in_queue(site: Site, profile: str, order: Order) -> list[str]:
-    series = series_of(site, profile)
-    script = script_of(series)
+    series = trial.series_of(site, profile)
+    script = trial.script_of(series)
     if not script.is_file() or script.read_text(encoding='utf-8') != order.text:
-        put(script, order.text)
-        queue.cancel_pending(waiting(series))
-    return keep_in_queue(series, order.calendar, datetime.now().astimezone())
+        trial.put(script, order.text)
+        queue.cancel_pending(trial.waiting(series))
+    return trial.keep_in_queue(series, order.calendar, datetime.now().astimezone())
 
 
 def remove(screen: Console, site: Site, profile: str) -> None:
     """Take it out of Slurm, even where its record is lost and only Slurm still knows of it."""
-    series = series_of(site, profile)
-    with alone(queue_lock(series)):
-        before = scheduled(series)
+    series = trial.series_of(site, profile)
+    with trial.alone(trial.queue_lock(series)):
+        before = trial.scheduled(series)
         taken = [_take_out(screen, site, profile, form) for form in ([before.form] if before else _forms())]
-        file_of(series, '.json').unlink(missing_ok=True)
+        trial.file_of(series, '.json').unlink(missing_ok=True)
         if before or any(taken):
-            put(file_of(series, REMOVED), '')
+            trial.put(trial.file_of(series, trial.REMOVED), '')
     if before or any(taken):
         screen.print('disabled; the history, the log and the metrics are kept')
     else:
@@ -268,10 +254,10 @@ def _take_out(screen: Console, site: Site, profile: str, form: str) -> bool:
             queue.write_crontab(new)
             screen.print('the entry was removed from the scrontab; no other line was changed')
         return new != old
-    series = series_of(site, profile)
-    jobs = waiting(series)
+    series = trial.series_of(site, profile)
+    jobs = trial.waiting(series)
     queue.cancel_pending(jobs)
-    script_of(series).unlink(missing_ok=True)
+    trial.script_of(series).unlink(missing_ok=True)
     for job in jobs:
         screen.print(f'job {job.id} was removed from the queue')
     return bool(jobs)
