@@ -54,8 +54,7 @@ def action_lines(plan: TrialPlan) -> list[str]:
 
 class Conductor:
     """Carries out the actions of a session, in a thread, between entering and leaving. Entering raises ActionError if
-    an action is not undone or the storage not healthy; leaving waits for the last undo. say: shows a line that needs
-    attention"""
+    an action is not undone or the storage not healthy; leaving waits for the last undo. say: shows an urgent line"""
 
     def __init__(self, state: str, session: str, plans: Sequence[TrialPlan], say: Callable[[str], None]) -> None:
         self._state, self._session, self._say = state, session, say

@@ -213,8 +213,7 @@ class Driver:
     def state(self, path: str) -> Dict[str, str]:
         """The settings that a figure depends on: versions, mount options, volume options, tunables. Never raises.
         They are recorded at the start and the end of a session: changes() compares the two. A setting that this user
-        cannot read has the value 'unknown: ' with the reason; values that change by themselves (free space, counters
-        of traffic) are left out."""
+        cannot read has the value 'unknown: ' with the reason; free space, counters and the like are left out."""
         raise NotImplementedError
 
     def layout(self, name: str, settings: Any) -> Layout:

@@ -93,8 +93,7 @@ def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, 
 
 def order_of(transitions: int, following: int, forward: int) -> str:
     """The order of transfers: `transitions` of them follow another one, `following` of these begin right behind it
-    and `forward` anywhere behind it. Empty without transitions; 'mixed' if no single order fits or the numbers are
-    too small."""
+    and `forward` anywhere behind it. Empty without transitions; 'mixed' if none fits or the numbers are too small."""
     if transitions == 0:
         return ''
     if following >= NEARLY_ALL * transitions:

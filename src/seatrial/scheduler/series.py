@@ -1,7 +1,6 @@
 """A scheduled trial: the names of its jobs and files, its schedule, and the jobs that follow. Without scrontab two
 jobs wait in the queue at any time, each with the time that it is due: one that dies does not end the series.
-Successors come before all else, from what is enabled alone: no fault of the site's files, and no full disk, ends the
-series."""
+Successors come before all else, from what is enabled alone: no fault of the site's files and no full disk ends it."""
 
 import fcntl
 import hashlib

@@ -1,6 +1,5 @@
-"""posixops, guarantees of POSIX: each is tried in a directory of its own, and leaves nothing behind. A
-trial reads as one story of two tasks (task_pair.py). A step that fails with an errno is a guarantee that does not
-hold."""
+"""posixops, guarantees of POSIX: each is tried in a directory of its own, and leaves nothing behind. A trial reads as
+a story of two tasks (task_pair.py). A step that fails with an errno is a guarantee that does not hold."""
 
 import contextlib
 import ctypes

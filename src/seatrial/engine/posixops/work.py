@@ -128,8 +128,7 @@ class Work:
 class Data:
     """Random bytes for each of a task's files, at no cost while they are written. File i begins at i * STRIDE of a
     pool that is random in every launch and of every task. Files that do not all fit into the pool share bytes, but no
-    block of 512 B with the 511 next ones, and none of 4 KiB with 4095: a back end that compares blocks finds no two
-    alike."""
+    block of 512 B with the 511 next ones, and none of 4 KiB with 4095: who compares blocks finds no two alike."""
 
     def __init__(self, size: int, files: int) -> None:
         fits = size * files <= POOL_BYTES

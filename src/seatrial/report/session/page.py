@@ -303,18 +303,17 @@ def _guarantees(evidence: CaseEvidence) -> list[tuple[str, Fact | None, Expectat
 
 
 class _Compiled(FileSystemBytecodeCache):
-    """Compiled templates, beside the templates as Python keeps its own; compiling them takes longer than a report."""
+    """Compiled templates, beside what Python has compiled; compiling them takes longer than a report."""
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         with contextlib.suppress(OSError):  # who may not write there compiles them again, as with Python's
-            Path(self.directory).mkdir(exist_ok=True)
             super().dump_bytecode(bucket)
 
 
 @cache
 def jinja() -> Jinja:
     """The templates; all text in them is escaped."""
-    beside = str(Path(words.__file__).parent / 'templates' / '__pycache__')
+    beside = str(Path(words.__file__).parent / '__pycache__')
     environment = Jinja(
         loader=PackageLoader('seatrial.report'),
         bytecode_cache=None if sys.dont_write_bytecode else _Compiled(beside),
