@@ -143,8 +143,7 @@ class Driver:
     """The interface of a type. It has no state; each method has the answer of a type that lacks the feature."""
 
     name = ''  # as a site writes it
-    # what the kernel calls its mounts (/proc/self/mountinfo); a type without any accepts no directory, unless it
-    # takes any_mount
+    # what the kernel calls its mounts (/proc/self/mountinfo); without any it accepts no directory but by any_mount
     kernel_types: Tuple[str, ...] = ()
     any_mount = False
     fuse_source = ''  # how the source of a mount of type fuse begins that is of this type too; empty: none is
@@ -153,8 +152,7 @@ class Driver:
     recovery_source = ''  # where that is written
     # what the driver does beyond capacity, quota and settings, for docs/reference/file-systems.md
     can: Tuple[str, ...] = ()
-    # tried, tried_on: where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'), and the date; empty is
-    # untried
+    # tried, tried_on: where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'), and when; empty: untried
     tried = ''
     tried_on = ''
     sources = ''  # what the driver was written from

@@ -76,8 +76,7 @@ class Course(NamedTuple):
     """The throughput of all tasks of a scenario together, in at most MAX_STEPS steps of whole seconds."""
 
     step_s: int
-    # mean, lowest: B/s of each step, and of the lowest second in it (in a minute without rows for its seconds: of
-    # that)
+    # mean, lowest: B/s of each step, and of the lowest second in it (or of a minute without rows for its seconds)
     mean: Tuple[int, ...]
     lowest: Tuple[int, ...]
     failed: Tuple[int, ...]  # steps in which calls failed, by their numbers

@@ -69,8 +69,7 @@ class Sample(NamedTuple):
     links: Tuple[Tuple[str, ...], ...] = ()  # symbolic links that stood in the directory, each with what it points to
     directories: Tuple[str, ...] = ()  # that were made in the data directory before
     raw_digest: str = ''  # SHA-256 of the file with the engine's output that it was made of; empty where it gave none
-    # that directories and the run directory's own entries took on the device after it; None where entries were not
-    # counted
+    # that directories and the run directory's own entries took on the device after it; None: not counted
     directory_bytes: Optional[int] = None
     bound: Tuple[BoundTasks, ...] = ()  # where its tasks ran; empty where not all have said so
 
@@ -198,8 +197,7 @@ class Start(NamedTuple):
     servers: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     not_tested: Tuple[NotTested, ...] = ()  # in a node sweep, what the partition has and the job was not given
     provenance: Provenance = Provenance()
-    # oversubscribe: of its job, in Slurm's word: 'NO' where no other job may use its nodes; empty: nobody asked, or
-    # Slurm gave no answer
+    # oversubscribe: of its job, in Slurm's word: 'NO' where no other job may use its nodes; empty: not known
     oversubscribe: str = ''
     numa: Tuple[str, ...] = ()  # the cores of each NUMA node of this host, as in BoundTasks
     load_percent: Optional[int] = None  # of this host over the last minute: runnable processes a core (getloadavg(3))
@@ -251,8 +249,7 @@ class DrillGroup(NamedTuple):
 class Drill(NamedTuple):
     """The drill-down after a figure that is surely below its bound: it shows what is slow, and gives no figure."""
 
-    # metric, bound: what began it, in the unit of the metric; rounds: each with its groups; sentence: what it comes
-    # to
+    # metric, bound: what began it, in the unit of the metric; rounds: each with its groups; sentence: the result
     metric: str
     bound: float
     rounds: Tuple[Tuple[DrillGroup, ...], ...]

@@ -47,8 +47,7 @@ class Score(NamedTuple):
     """A component compared with its equals, in the unit of the figures."""
 
     name: str
-    # the median of its repetitions, of an even number the higher one of the middle two: disturbances only slow a
-    # launch
+    # the median of its repetitions, the higher of the middle two: disturbances only slow a launch
     figure: float
     of_the_others: float  # the median of the others' figures
     effect: float  # share that it is below the others; negative where it is above

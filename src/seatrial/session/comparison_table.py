@@ -25,8 +25,7 @@ REST = ', in --json and --html'
 
 
 def show_comparison(compared: BeforeAfter, screen: Console) -> None:
-    """Prints what else differs, the families, and as many of the metrics that changed as fit a terminal, the worst
-    first."""
+    """Prints what else differs, the families, and as many changed metrics as fit a terminal, the worst first."""
     sides = [f'{name:<7} {side.words}' for name, side in (('before', compared.before), ('after', compared.after))]
     differing = fitting([f'  {line}' for line in cut(compared.differing, SHOWN, REST)], SHOWN)
     heading = 'Not measured with the same:' if differing else 'No recorded difference in software or settings'
@@ -60,7 +59,9 @@ def _families(rows: Sequence[FamilyRow]) -> Table:
         counts = ', '.join(f'{number} {verdict}' for verdict, number in row.metrics.items() if number)
         change = row.change
         table.add_row(
-            _marked(change.verdict) if change else '',
+            Text(f'{MARKS.get(change.verdict, "?")} {change.verdict}', STYLES.get(change.verdict, 'cyan'))
+            if change
+            else '',
             f'{row.file_system}: {row.family}',
             *change_words(change),
             counts,
@@ -72,7 +73,3 @@ def _metric(row: ComparedMetric, units: str) -> str:
     verdict, (before, after) = row.change.verdict, means_words(row, units)
     ratio, interval, _ = change_words(row.change)
     return f'{MARKS.get(verdict, "?")} {verdict}  {ratio} ({interval})  {row.case} {row.metric}: {before} to {after}'
-
-
-def _marked(verdict: str) -> Text:
-    return Text(f'{MARKS.get(verdict, "?")} {verdict}', STYLES.get(verdict, 'cyan'))

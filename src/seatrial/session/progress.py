@@ -84,8 +84,7 @@ class Progress:
             self._live.stop()
 
     def look(self, over: bool = False) -> bool:
-        """Prints ended cases and the progress of running ones; whether any case is still waited for. over: no job is
-        waited for any more"""
+        """Prints ended cases and the progress of running ones; True if a case is waited for. over: no job is left"""
         cases = self._cases
         begun = [(plan, cases.read(plan)) for plan in self._waiting if cases.readers[plan.case].has_begun()]
         newest = max((records.start.started for _, records in begun if records.start), default=0.0)

@@ -9,8 +9,7 @@ DAYS = ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
 
 
 class Calendar(NamedTuple):
-    """One time of day. A time that is skipped when the clock is put forward is due an hour early; one that exists
-    twice is due the first time."""
+    """One time of day: one that is skipped in spring is due an hour early, one that comes twice the first time."""
 
     hour: int
     minute: int

@@ -55,6 +55,5 @@ class Part(NamedTuple):
     elsewhere: Callable[[Point, str], bool] = lambda point, phase: False  # Engine.reads_elsewhere
     hosts_from: int = 2  # so many nodes, from which on a task is told where the others run
     directory: Callable[[Point], str] = lambda point: 'tree'  # in which the entries of a point lie
-    # whether it goes on beside actions: tasks say lines that begin with ROW, and the transcript of the actions is
-    # read
+    # whether it goes on beside actions: tasks say lines that begin with ROW, and the actions' transcript is read
     course: bool = False
