@@ -80,37 +80,6 @@ def test_the_tighter_quota_of_user_and_group_is_left(user, group, left):
     assert parse_quota(BOTH, user, group) == left
 
 
-@pytest.fixture
-def limited(tmp_path, monkeypatch):
-    """A directory whose new files are of group 50, on XFS with these mount options, and a quota(1) of this script."""
-    if os.geteuid() != 0:
-        pytest.skip('only root can give a directory to a group of others')
-
-    def make(options, script):
-        folder, program = tmp_path / 'trials', tmp_path / 'bin' / 'quota'
-        for path in (folder, program.parent):
-            path.mkdir()
-        os.chown(folder, -1, 50)
-        folder.chmod(0o2700)
-        program.write_text(f'#!/bin/sh\n{script}')
-        program.chmod(0o755)
-        monkeypatch.setenv('PATH', str(program.parent), prepend=os.pathsep)
-        monkeypatch.setattr(posix, 'mount_of', lambda path: Mount('/scratch', 'xfs', '/dev/sdb1', options))
-        monkeypatch.setattr(posix, 'QUOTA_DEADLINE_S', 0.1 if 'sleep' in script else 60.0)
-        return POSIX.quota(str(folder))
-
-    return make
-
-
-def test_the_quota_is_that_of_the_group_of_new_files_where_the_mount_has_no_options_too(limited):
-    script = f'[ "$5 $6" = "--filesystem=/scratch 50" ] || exit 1\ncat <<END\n{BOTH}END\n'
-    assert limited('', script) == parse_quota(BOTH, 0, 50)
-
-
-def test_a_quota_that_is_mounted_and_not_answered_is_unseen(limited):
-    assert limited('rw,grpquota', 'exec sleep 60\n').unseen.endswith('mounted with: quota(1) does not answer')
-
-
 def test_the_default_quota_of_xfs_is_not_one_of_root():
     assert parse_quota(BOTH.replace('1234', '0').replace('gid 50', 'gid 0'), 0, 0) == Capacity(None, None)
 
