@@ -2,7 +2,7 @@
 
 import subprocess
 
-SOURCE_LINES, TEST_LINES, FILES = 53_800, 63_410, 776
+SOURCE_LINES, TEST_LINES, FILES = 53_500, 63_500, 776
 
 
 def tracked(repository, *paths):

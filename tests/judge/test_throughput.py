@@ -7,21 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from builders import moved, plan_of, sample_of
-from seatrial.judge.throughput import (
-    EARLY_S,
-    GAP,
-    STALL,
-    STALL_S,
-    STALL_SHARE,
-    certain,
-    gaps,
-    pieces,
-    rpc_sizes,
-    served,
-    stalls,
-    traffic,
-    usual_rate,
-)
+from seatrial.judge import throughput
 from seatrial.model.telemetry import (
     AFTER,
     BEFORE,
@@ -74,21 +60,21 @@ def parts_of(steps, begin=0.0):
 class TestPieces:
     @given(RATES)
     def test_the_rate_between_two_looks_is_what_was_counted_over_the_time(self, rates):
-        spans = pieces(looked(rates))
+        spans = throughput.pieces(looked(rates))
         assert [piece.read for piece in spans] == pytest.approx([rate * MIB for rate in rates], abs=10)
         assert all(piece.write == 0 and piece.end == piece.start + 1 for piece in spans)
 
     def test_nothing_is_said_across_a_gap_or_where_looks_were_missed(self):
         telemetry = looked([1.0] * 6)
         gap = telemetry._replace(gaps=[Gap(1001.5, 6.5, 1.0, 'no answer')])
-        assert [piece.start for piece in pieces(gap)] == [1000.0, 1002.0, 1003.0, 1004.0, 1005.0]
+        assert [piece.start for piece in throughput.pieces(gap)] == [1000.0, 1002.0, 1003.0, 1004.0, 1005.0]
         missed = telemetry._replace(looks=[telemetry.looks[i] for i in (0, 1, 4, 5)])
-        assert [piece.start for piece in pieces(missed)] == [1000.0, 1004.0]
+        assert [piece.start for piece in throughput.pieces(missed)] == [1000.0, 1004.0]
 
     def test_looks_that_were_meant_to_be_further_apart_are_no_gap(self):
         telemetry = looked([1.0, 1.0], interval_s=5.0)
-        assert pieces(telemetry) == []
-        assert len(pieces(telemetry._replace(paces=[Pace(1000.0, 5.0, 'a look takes 0.25 s')]))) == 2
+        assert throughput.pieces(telemetry) == []
+        assert len(throughput.pieces(telemetry._replace(paces=[Pace(1000.0, 5.0, 'a look takes 0.25 s')]))) == 2
 
     @pytest.mark.parametrize(
         'changes', [{'counters': {READ: 0, WRITTEN: 0}}, {'counters': {READ: 9}}, {'time': 1000.0}, {'time': 400.0}]
@@ -96,55 +82,55 @@ class TestPieces:
     def test_nothing_is_said_where_a_counter_begins_anew_or_is_missing_or_the_clock_was_set_back(self, changes):
         telemetry = looked([5.0, 5.0])
         telemetry.looks[2] = telemetry.looks[2]._replace(**changes)
-        assert [piece.start for piece in pieces(telemetry)] == [1000.0]
+        assert [piece.start for piece in throughput.pieces(telemetry)] == [1000.0]
 
 
 class TestTheTimedRegion:
     def test_of_a_launch_that_failed_all_counts(self):
-        assert certain(launch(untimed=3.0)._replace(measurement=None)) == (1000.0, 1013.0)
+        assert throughput.certain(launch(untimed=3.0)._replace(measurement=None)) == (1000.0, 1013.0)
 
     @given(st.floats(0.1, 1e3), st.floats(0.0, 1e3), st.floats(0.0, 1.0))
     def test_it_lies_inside_wherever_the_clock_ran(self, seconds, untimed, share):
-        result = certain(launch(seconds=seconds, untimed=untimed))
+        result = throughput.certain(launch(seconds=seconds, untimed=untimed))
         begin = 1000.0 + share * untimed
         assert result is None or begin - 1e-6 <= result[0] < result[1] <= begin + seconds + 1e-6
 
 
 class TestTheUsualRate:
     def test_it_is_the_median_over_time_where_single_steps_are_slow(self):
-        assert usual_rate(parts_of([(1, 100.0)] * 9 + [(1, 0.0)])) == 100.0
-        assert usual_rate([]) == 0.0
+        assert throughput.usual_rate(parts_of([(1, 100.0)] * 9 + [(1, 0.0)])) == 100.0
+        assert throughput.usual_rate([]) == 0.0
 
     def test_a_stall_of_most_of_the_launch_does_not_become_the_usual(self):
-        assert usual_rate(parts_of([(3, 100.0), (7, 0.0)])) == pytest.approx(30.0)
+        assert throughput.usual_rate(parts_of([(3, 100.0), (7, 0.0)])) == pytest.approx(30.0)
 
     @given(STEPS)
     def test_it_is_one_that_was_reached_or_passed(self, steps):
         rates = [rate for _, rate in steps]
-        assert min(rates) * (1 - 1e-9) <= usual_rate(parts_of(steps)) <= max(rates) * (1 + 1e-9)
+        assert min(rates) * (1 - 1e-9) <= throughput.usual_rate(parts_of(steps)) <= max(rates) * (1 + 1e-9)
 
 
 class TestStalls:
     @given(STEPS, st.booleans())
     def test_each_is_long_enough_apart_from_the_others_and_slow_throughout(self, steps, fills_memory):
         parts = parts_of(steps)
-        pauses = stalls(parts, fills_memory)
+        pauses = throughput.stalls(parts, fills_memory)
         for start, end in pauses:
-            assert end - start >= STALL_S - EARLY_S
+            assert end - start >= throughput.STALL_S - throughput.EARLY_S
             inside = [part for part in parts if start <= part[0] and part[1] <= end]
-            assert inside and all(part[2] < STALL_SHARE * usual_rate(parts) for part in inside)
+            assert inside and all(part[2] < throughput.STALL_SHARE * throughput.usual_rate(parts) for part in inside)
         assert all(one[1] < other[0] for one, other in pairwise(pauses))
 
     @given(STEPS, st.sampled_from([0.001, 0.5, 2.0, 1024.0]))
     def test_they_are_the_same_in_any_unit(self, steps, factor):
-        low = usual_rate(parts_of(steps)) * STALL_SHARE
+        low = throughput.usual_rate(parts_of(steps)) * throughput.STALL_SHARE
         assume(all(abs(rate - low) > 1e-6 * low for _, rate in steps))
         scaled = [(seconds, rate * factor) for seconds, rate in steps]
-        assert stalls(parts_of(steps), False) == stalls(parts_of(scaled), False)
+        assert throughput.stalls(parts_of(steps), False) == throughput.stalls(parts_of(scaled), False)
 
     @given(st.floats(0.1, 1e5), st.integers(1, 60), st.booleans())
     def test_a_steady_rate_has_none(self, rate, count, fills_memory):
-        assert stalls(parts_of([(1.0, rate)] * count), fills_memory) == []
+        assert throughput.stalls(parts_of([(1.0, rate)] * count), fills_memory) == []
 
     @given(
         st.lists(st.floats(50.0, 150.0), min_size=2, max_size=30),
@@ -162,44 +148,53 @@ class TestStalls:
             idle = max(0.0, min(second + 1, go) - max(second, stop))
             return steady[second % len(steady)] * (1 - idle)
 
-        pauses = stalls(parts_of([(1.0, inside(second)) for second in range(total)]), True)
+        pauses = throughput.stalls(parts_of([(1.0, inside(second)) for second in range(total)]), True)
         assert len(pauses) == 1
         assert stop - 1 <= pauses[0][0] <= stop + 1 and go - 1 <= pauses[0][1] <= go + 1
 
     def test_a_write_that_still_fills_memory_does_not_stand_still(self):
         parts = parts_of([(3.0, 0.0), (7.0, 100.0)])
-        assert stalls(parts, True) == [] and stalls(parts, False) == [(0.0, 3.0)]
+        assert throughput.stalls(parts, True) == [] and throughput.stalls(parts, False) == [(0.0, 3.0)]
 
     def test_two_seconds_are_a_stall_even_if_a_look_came_early_and_less_is_none(self):
-        assert stalls(parts_of([(5.0, 100.0), (1.0, 0.0), (0.99, 0.0), (5.0, 100.0)]), True) == [(5.0, 6.99)]
-        assert stalls(parts_of([(5.0, 100.0), (STALL_S, 9.9), (5.0, 100.0)]), True) == [(5.0, 7.0)]
-        assert stalls(parts_of([(5.0, 100.0), (STALL_S - 2 * EARLY_S, 0.0), (5.0, 100.0)]), True) == []
+        assert throughput.stalls(parts_of([(5.0, 100.0), (1.0, 0.0), (0.99, 0.0), (5.0, 100.0)]), True) == [
+            (5.0, 6.99)
+        ]
+        assert throughput.stalls(parts_of([(5.0, 100.0), (throughput.STALL_S, 9.9), (5.0, 100.0)]), True) == [
+            (5.0, 7.0)
+        ]
+        assert (
+            throughput.stalls(
+                parts_of([(5.0, 100.0), (throughput.STALL_S - 2 * throughput.EARLY_S, 0.0), (5.0, 100.0)]), True
+            )
+            == []
+        )
 
     def test_a_tenth_of_the_usual_rate_is_no_stall(self):
-        assert stalls(parts_of([(5.0, 100.0), (3.0, 10.0), (5.0, 100.0)]), True) == []
+        assert throughput.stalls(parts_of([(5.0, 100.0), (3.0, 10.0), (5.0, 100.0)]), True) == []
 
 
 class TestGaps:
     def test_what_is_unknown_in_the_middle_and_at_the_ends_is_a_gap(self):
         parts = [(2.0, 5.0, 1.0), (8.0, 9.0, 1.0)]
-        assert gaps(parts, 0.0, 9.5) == [(0.0, 2.0), (5.0, 8.0)]
+        assert throughput.gaps(parts, 0.0, 9.5) == [(0.0, 2.0), (5.0, 8.0)]
 
     @given(STEPS)
     def test_where_all_is_known_there_is_none(self, steps):
         parts = parts_of(steps)
-        assert gaps(parts, parts[0][0], parts[-1][1]) == []
+        assert throughput.gaps(parts, parts[0][0], parts[-1][1]) == []
 
 
 class TestTraffic:
     STOPS = (100.0,) * 4 + (0.0,) * 3 + (100.0,) * 3
 
     def flows(self, rates, *launches, way=READ, **changes):
-        return traffic(looked(rates, way)._replace(**changes), launches).flows
+        return throughput.traffic(looked(rates, way)._replace(**changes), launches).flows
 
     def test_a_stall_of_a_launch_says_when_and_how_slow(self):
         (flow,) = self.flows(self.STOPS, launch())
         (pause,) = flow.pauses
-        assert (pause.kind, pause.start, pause.end) == (STALL, 1004.0, 1007.0)
+        assert (pause.kind, pause.start, pause.end) == (throughput.STALL, 1004.0, 1007.0)
         assert (pause.rate, pause.usual) == (0.0, 100.0 * MIB)
         assert (flow.launches, flow.seen, flow.median, pause.seconds) == (1, 1, 100.0 * MIB, 3.0)
 
@@ -226,10 +221,10 @@ class TestTraffic:
     def test_a_gap_of_the_counters_is_no_stall(self):
         looks = [look for i, look in enumerate(looked((100.0,) * 10).looks) if i not in (4, 5, 6)]
         (flow,) = self.flows(self.STOPS, launch(), looks=looks)
-        assert [(pause.kind, pause.start, pause.end) for pause in flow.pauses] == [(GAP, 1003.0, 1007.0)]
+        assert [(pause.kind, pause.start, pause.end) for pause in flow.pauses] == [(throughput.GAP, 1003.0, 1007.0)]
 
     def test_the_pauses_of_all_stand_in_their_order(self):
-        result = traffic(looked(self.STOPS * 2), [launch(started=1010.0), launch(), launch('write')])
+        result = throughput.traffic(looked(self.STOPS * 2), [launch(started=1010.0), launch(), launch('write')])
         assert [pause.start for pause in result.pauses] == [1004.0, 1014.0]
 
     @pytest.mark.parametrize('stage', ['warmup', 'prepare'])
@@ -239,8 +234,8 @@ class TestTraffic:
     @given(RATES, st.lists(st.tuples(st.sampled_from(['read', 'write']), st.floats(980, 1050), st.floats(0.1, 30))))
     def test_no_stall_reaches_beyond_its_launch(self, rates, launches):
         samples = [launch(phase, started, seconds) for phase, started, seconds in launches]
-        for pause in traffic(looked(rates), samples).pauses:
-            inside = certain(pause.sample)
+        for pause in throughput.traffic(looked(rates), samples).pauses:
+            inside = throughput.certain(pause.sample)
             assert inside is not None and inside[0] <= pause.start < pause.end <= inside[1]
 
 
@@ -249,7 +244,7 @@ class TestRequests:
 
     def test_those_of_the_case_are_the_difference(self):
         after = RpcSizes(AFTER, (RpcSize('1', 5, 2), RpcSize('256', 10, 40), RpcSize('1K', 0, 7)))
-        result = rpc_sizes(NOTHING._replace(rpc_sizes=[self.BEFORE, after]))
+        result = throughput.rpc_sizes(NOTHING._replace(rpc_sizes=[self.BEFORE, after]))
         assert result == [RpcSize('1', 0, 2), RpcSize('256', 6, 2), RpcSize('1K', 0, 7)]
 
     @pytest.mark.parametrize(
@@ -261,7 +256,7 @@ class TestRequests:
         ],
     )
     def test_without_both_ends_nothing_is_said(self, after):
-        assert rpc_sizes(NOTHING._replace(rpc_sizes=[self.BEFORE, *after])) == []
+        assert throughput.rpc_sizes(NOTHING._replace(rpc_sizes=[self.BEFORE, *after])) == []
 
 
 class TestTheServers:
@@ -273,7 +268,7 @@ class TestTheServers:
     def test_what_is_of_the_case_is_the_difference(self):
         before = self.of(BEFORE, self.ROW._replace(samples=1, total=1024))
         after = self.of(AFTER, self.ROW, self.ROW._replace(name='sync', samples=2))
-        assert served(NOTHING._replace(servers=[before, after])) == [
+        assert throughput.served(NOTHING._replace(servers=[before, after])) == [
             self.ROW._replace(samples=3, total=3072),
             self.ROW._replace(name='sync', samples=2),
         ]
@@ -282,4 +277,4 @@ class TestTheServers:
         before, after = self.of(BEFORE, self.ROW), self.of(AFTER, self.ROW)
         cleared, failed = self.of(AFTER, self.ROW._replace(samples=1)), self.of(BEFORE, why_not='it ended with 255')
         for servers in ([before, cleared], [after], [failed, after]):
-            assert served(NOTHING._replace(servers=servers)) == []
+            assert throughput.served(NOTHING._replace(servers=servers)) == []

@@ -6,18 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seatrial.rules.drill import (
-    MAX_PARTS,
-    MAX_SUSPECTS,
-    REPETITIONS,
-    begin,
-    breach,
-    components,
-    conclusion,
-    groups,
-    learned,
-    slow_components,
-)
+from seatrial.rules import drill
 
 NOISE = 0.03
 
@@ -33,22 +22,22 @@ def on_servers(count, per_server):
 def search(targets, servers, speeds, seed=1, noise=NOISE, rounds=None, whole=0):
     """The search over targets of which some have a speed below 1, to its end or for so many rounds."""
     rng = random.Random(seed)
-    now, launches, asked = begin(targets, servers, whole), 0, []
-    while (now_groups := groups(now)) and (rounds is None or now.rounds < rounds):
+    now, launches, asked = drill.begin(targets, servers, whole), 0, []
+    while (now_groups := drill.groups(now)) and (rounds is None or now.rounds < rounds):
         asked.append(now_groups)
         figures = {}
         for group in now_groups:
             # A file over several targets waits for the slowest in each of its rounds.
             speed = len(group.targets) * min(speeds.get(name, 1.0) for name in group.targets)
-            figures[group.label] = [1000 * speed * rng.gauss(1, noise) for _ in range(REPETITIONS)]
-            launches += REPETITIONS
-        now = learned(now, now_groups, figures)
+            figures[group.label] = [1000 * speed * rng.gauss(1, noise) for _ in range(drill.REPETITIONS)]
+            launches += drill.REPETITIONS
+        now = drill.learned(now, now_groups, figures)
     return now, launches, asked
 
 
 def found(targets, servers, speeds, **how):
     now, _, _ = search(targets, servers, speeds, **how)
-    return [component.words for component in slow_components(now, targets)]
+    return [component.words for component in drill.slow_components(now, targets)]
 
 
 # What it finds
@@ -60,7 +49,7 @@ def test_files_that_lie_on_one_target_each_go_evenly_into_a_group(whole, largest
     now, _, asked = search(targets, {}, {'ost0009': 0.6}, whole=whole)
     sizes = [len(group.targets) for measured in asked for group in measured]
     assert max(sizes) == largest and not any(whole % size for size in sizes)
-    (one,) = slow_components(now, targets)
+    (one,) = drill.slow_components(now, targets)
     assert one.targets == ('ost0009',)
 
 
@@ -92,15 +81,15 @@ def test_servers_of_unequal_size_are_compared_over_as_many_targets():
 
 def test_a_healthy_system_is_said_to_be_one():
     now, _, asked = search(names(16), on_servers(16, 4), {})
-    assert len(asked) == 1 and slow_components(now, names(16)) == ()
-    assert 'no group of targets is slower' in conclusion(now, names(16), False)
+    assert len(asked) == 1 and drill.slow_components(now, names(16)) == ()
+    assert 'no group of targets is slower' in drill.conclusion(now, names(16), False)
 
 
 @pytest.mark.parametrize('servers', [4, 5, 7])
 def test_where_half_or_more_of_the_servers_are_slow_it_stays_undecided(servers):
     slow = dict.fromkeys(names(32)[: 4 * servers], 0.5)
     now, _, _ = search(names(32), on_servers(32, 4), slow)
-    summary = conclusion(now, names(32), False)
+    summary = drill.conclusion(now, names(32), False)
     assert 'check the network' not in summary
     if servers > 4:
         assert summary.startswith('undecided: ')
@@ -108,13 +97,13 @@ def test_where_half_or_more_of_the_servers_are_slow_it_stays_undecided(servers):
 
 def test_groups_that_scatter_too_much_are_not_said_to_be_alike():
     now, _, _ = search(names(16), on_servers(16, 4), {}, noise=0.25)
-    assert 'check the network' not in conclusion(now, names(16), False)
+    assert 'check the network' not in drill.conclusion(now, names(16), False)
 
 
 def test_slow_groups_that_are_not_followed_are_counted():
     slow = {'ost0000': 0.5, 'ost0009': 0.55, 'ost0018': 0.6}
     now, _, _ = search(names(32), on_servers(32, 4), slow)
-    summary = conclusion(now, names(32), False)
+    summary = drill.conclusion(now, names(32), False)
     assert 'ost0000 of ' in summary and 'ost0009 of ' in summary
     assert summary.endswith('and 1 more slow group not followed')
 
@@ -142,7 +131,7 @@ def test_every_search_ends_and_its_rounds_are_small_and_of_one_size(count, per_s
     assert {name for group in asked[0] for name in group.targets} == set(names(count))
     for measured in asked:
         assert len({len(group.targets) for group in measured}) == 1
-        assert len(measured) <= MAX_PARTS * MAX_SUSPECTS * 2 + 1
+        assert len(measured) <= drill.MAX_PARTS * drill.MAX_SUSPECTS * 2 + 1
         assert all(len(set(group.targets)) == len(group.targets) for group in measured)
     assert not now.suspects
 
@@ -154,19 +143,19 @@ def test_later_rounds_have_a_control_that_was_cleared():
 
 
 def test_a_group_that_could_not_be_measured_is_neither_cleared_nor_slow():
-    start = begin(names(4), {})
-    after = learned(start, groups(start), {'a': [100.0, 101.0, 99.0], 'b': []})
+    start = drill.begin(names(4), {})
+    after = drill.learned(start, drill.groups(start), {'a': [100.0, 101.0, 99.0], 'b': []})
     assert after.cleared == () and after.suspects == ()
 
 
 def test_one_target_alone_has_nothing_to_be_compared_with():
-    assert groups(begin(names(1), {})) == ()
-    assert conclusion(begin(names(1), {}), names(1), False) == 'there are no targets to compare'
+    assert drill.groups(drill.begin(names(1), {})) == ()
+    assert drill.conclusion(drill.begin(names(1), {}), names(1), False) == 'there are no targets to compare'
 
 
 def test_a_search_that_runs_out_of_time_says_how_far_it_came():
     now, _, _ = search(names(16), on_servers(16, 4), {'ost0009': 0.5}, rounds=1)
-    summary = conclusion(now, names(16), True)
+    summary = drill.conclusion(now, names(16), True)
     assert summary.startswith('one or more of ost0008, ost0009, ost0010, ost0011 are ')
     assert summary.endswith('time budget exhausted before the search was done')
 
@@ -177,14 +166,14 @@ def test_a_search_that_runs_out_of_time_says_how_far_it_came():
 def test_the_metric_that_lies_furthest_below_its_bound_is_taken():
     values = {'a': {'write': [90.0, 91.0, 89.0], 'read': [50.0, 51.0, 49.0]}, 'b': {'write': [10.0, 10.1, 9.9]}}
     floors = {'write@a': 100.0, 'read@a': 100.0}
-    worst = breach(values, floors, 0.9)
+    worst = drill.breach(values, floors, 0.9)
     assert worst is not None and (worst.metric, worst.point, worst.bound) == ('read', 'a', 100.0)
 
 
 @pytest.mark.parametrize('values', [[90.0, 120.0, 80.0], [99.0], [], [101.0, 102.0]])
 def test_what_may_meet_its_bound_begins_nothing(values):
-    assert breach({'a': {'write': values}}, {'write@a': 100.0}, 0.9) is None
-    assert breach({'a': {'write': [1.0, 1.0, 1.0]}}, {'read@a': 100.0}, 0.9) is None, 'it has no bound'
+    assert drill.breach({'a': {'write': values}}, {'write@a': 100.0}, 0.9) is None
+    assert drill.breach({'a': {'write': [1.0, 1.0, 1.0]}}, {'read@a': 100.0}, 0.9) is None, 'it has no bound'
 
 
 # Slow targets named by their servers: only where all of a server are slow
@@ -194,7 +183,7 @@ TARGETS = list(SERVERS)
 
 
 def words(slow, tested=TARGETS, servers=SERVERS):
-    return [component.words for component in components(slow, tested, servers)]
+    return [component.words for component in drill.components(slow, tested, servers)]
 
 
 MDTS = {'mdt0000': 'a', 'mdt0001': 'a', 'mdt0002': 'b'}

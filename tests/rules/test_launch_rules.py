@@ -7,17 +7,7 @@ from seatrial.model.metric import Fact, Measurement, Metric, TaskTime, rate
 from seatrial.model.plan import StoppingRule
 from seatrial.model.record import BoundTasks
 from seatrial.model.units import MIB
-from seatrial.rules.launch import (
-    MAX_IDLE,
-    NO_ROOM,
-    QUANTA,
-    FileCount,
-    Launched,
-    cache_state,
-    files_fault,
-    launch_findings,
-    rule_of_errno,
-)
+from seatrial.rules import launch
 from seatrial.rules.registry import RULES, finding
 from seatrial.workload.ageing import ageing
 from seatrial.workload.base import Entries, FileSpec
@@ -32,7 +22,7 @@ SIZE = 64 * MIB
 @pytest.fixture
 def write(plan, measurement):
     point = plan.points[0]
-    launched = Launched(plan, point, 'write', measurement)
+    launched = launch.Launched(plan, point, 'write', measurement)
     return launched._replace(after=dict(launched.kind.files(point)))
 
 
@@ -42,7 +32,7 @@ def read(write):
 
 
 def broken(launched):
-    return [fault.rule for fault in launch_findings(launched)]
+    return [fault.rule for fault in launch.launch_findings(launched)]
 
 
 @pytest.mark.parametrize(
@@ -55,8 +45,8 @@ def broken(launched):
     ],
 )
 def test_what_an_open_file_refuses_is_the_storages_unless_it_is_the_callers(name, on_descriptor, rule):
-    assert rule_of_errno(name, on_descriptor) == rule
-    assert rule_of_errno(name, on_descriptor, sync=True) == ('P9a' if name in NO_ROOM else 'F1')
+    assert launch.rule_of_errno(name, on_descriptor) == rule
+    assert launch.rule_of_errno(name, on_descriptor, sync=True) == ('P9a' if name in launch.NO_ROOM else 'F1')
 
 
 @pytest.mark.parametrize(
@@ -113,7 +103,7 @@ def test_an_action_that_no_node_waited_for_may_not_have_reached_the_load(write, 
 )
 def test_tasks_that_share_cores_are_labelled_where_others_have_no_task(write, cores, of_job, words):
     launched = write._replace(bound=(BoundTasks(('n1',), cores),), cores=of_job)
-    shared = [fault for fault in launch_findings(launched) if fault.rule == 'P23']
+    shared = [fault for fault in launch.launch_findings(launched) if fault.rule == 'P23']
     assert [fault.effect for fault in shared] == ['label'] * (words is not None)
     assert all(fault.sentence.startswith(words) for fault in shared)
 
@@ -132,15 +122,15 @@ def test_a_write_without_fsync_and_another_number_of_tasks_or_nodes_are_invalid(
 def test_p2_a_read_that_storage_did_not_see_is_labelled_cached(read):
     cached = read._replace(storage_read_bytes=int(0.94 * 2 * SIZE))
     assert broken(cached) == ['P2'] and RULES['P2'].effect == 'label'
-    assert cache_state(cached) == 'cached'
-    assert cache_state(read._replace(storage_read_bytes=int(0.951 * 2 * SIZE))) == 'cold'
+    assert launch.cache_state(cached) == 'cached'
+    assert launch.cache_state(read._replace(storage_read_bytes=int(0.951 * 2 * SIZE))) == 'cold'
 
 
 def test_t3_a_read_without_counters_is_labelled_unknown(read):
     assert broken(read._replace(storage_read_bytes=None)) == ['T3'] and RULES['T3'].effect == 'label'
-    assert cache_state(read._replace(storage_read_bytes=None)) == 'unknown'
+    assert launch.cache_state(read._replace(storage_read_bytes=None)) == 'unknown'
     direct = changed(read, direct=True)._replace(storage_read_bytes=None)
-    assert cache_state(direct) == 'cold' and broken(direct) == [], 'by O_DIRECT'
+    assert launch.cache_state(direct) == 'cold' and broken(direct) == [], 'by O_DIRECT'
 
 
 def test_what_a_counter_shows_is_cold_only_where_the_device_is_the_storage(read):
@@ -150,7 +140,11 @@ def test_what_a_counter_shows_is_cold_only_where_the_device_is_the_storage(read)
             launched._replace(below='vda is a virtual disk'),
             launched._replace(memory='tmpfs keeps its files'),
         )
-        assert (cache_state(launched), cache_state(virtual), cache_state(in_memory)) == ('cold', 'unknown', 'cached')
+        assert (launch.cache_state(launched), launch.cache_state(virtual), launch.cache_state(in_memory)) == (
+            'cold',
+            'unknown',
+            'cached',
+        )
         assert (broken(virtual), broken(in_memory)) == (['T3'], ['P2'])
     assert RULES['T3'].check(virtual).startswith('vda is a virtual disk; server_cache_bytes in trial.yaml says')
 
@@ -158,7 +152,7 @@ def test_what_a_counter_shows_is_cold_only_where_the_device_is_the_storage(read)
 @pytest.mark.parametrize(('share', 'cache'), [(1.0, 'cold'), (1.24, 'cold'), (1.26, 'unknown'), (50.0, 'unknown')])
 def test_a_counter_that_has_more_than_was_read_counts_others_too(read, share, cache):
     busy = read._replace(storage_read_bytes=int(share * 2 * SIZE))
-    assert cache_state(busy) == cache
+    assert launch.cache_state(busy) == cache
     assert broken(busy) == ([] if cache == 'cold' else ['T3'])
     if cache == 'unknown':
         assert 'nothing shows whose it was' in RULES['T3'].check(busy)
@@ -168,15 +162,15 @@ def test_a_file_that_two_tasks_of_a_node_read_is_fetched_once_and_so_half_cached
     point = read.point.changed(files='single', phases=('read',))
     one = dict(read.kind.files(point))
     shared = read._replace(point=point, before=one, after=one, storage_read_bytes=SIZE)
-    assert cache_state(shared) == 'cached'
-    assert 'only 50 %' in launch_findings(shared)[0].sentence
+    assert launch.cache_state(shared) == 'cached'
+    assert 'only 50 %' in launch.launch_findings(shared)[0].sentence
 
 
 def test_t10_another_node_than_the_one_that_was_named_is_invalid(write):
     assert broken(write._replace(meant=('node1.cluster',))) == []
     named = write._replace(meant=('node2',))
     assert broken(named) == ['T10']
-    assert 'ran on node1 and not on node2' in launch_findings(named)[0].sentence
+    assert 'ran on node1 and not on node2' in launch.launch_findings(named)[0].sentence
 
 
 @pytest.mark.parametrize(
@@ -189,7 +183,9 @@ def test_t21_tasks_began_together_or_in_a_node_sweep_nearly_so(write, axis, apar
     two = two._replace(plan=two.plan._replace(axis=AXES[axis]), point=two.point._replace(nodes=2, tasks_per_node=1))
     assert broken(two) == rules
     smoke = two._replace(plan=two.plan._replace(stopping=two.plan.stopping._replace(fixed=True)))
-    assert [fault.rule for fault in launch_findings(smoke) if fault.rule.startswith('T21')] == ['T21a'] * len(rules)
+    assert [fault.rule for fault in launch.launch_findings(smoke) if fault.rule.startswith('T21')] == ['T21a'] * len(
+        rules
+    )
 
 
 @pytest.mark.parametrize(
@@ -224,10 +220,10 @@ def test_t17_files_must_be_in_full_before_a_read_and_after_every_operation(write
 
 def test_t17_names_a_file_and_both_sizes():
     expected = [FileSpec('a', 2), FileSpec('b', 2)]
-    assert files_fault(expected, {'a': 2, 'b': 2}) is None
-    assert files_fault(expected, {'a': 2, 'b': 1}) == 'b has 1 B, not 2 B'
-    assert files_fault(expected, {'a': 2}) == '1 of 2 files are missing (b)'
-    assert 'does not know (c)' in (files_fault(expected, {'a': 2, 'b': 2, 'c': 0}) or '')
+    assert launch.files_fault(expected, {'a': 2, 'b': 2}) is None
+    assert launch.files_fault(expected, {'a': 2, 'b': 1}) == 'b has 1 B, not 2 B'
+    assert launch.files_fault(expected, {'a': 2}) == '1 of 2 files are missing (b)'
+    assert 'does not know (c)' in (launch.files_fault(expected, {'a': 2, 'b': 2, 'c': 0}) or '')
 
 
 def test_t18_the_bytes_of_each_task_count_and_not_only_their_sum(write):
@@ -269,8 +265,8 @@ THERE = Entries(1, 2000, 0)
 def create(tree_plan):
     made = rate('file_create', 2000, SECONDS, '1000.0', (1.9, SECONDS))
     measurement = Measurement((made,), 2, ('node1',), CLOCK_S)
-    launched = Launched(tree_plan, tree_plan.points[0], 'create', measurement)
-    return launched._replace(expected=THERE, counted=FileCount(1, 2000, {0: 2000}))
+    launched = launch.Launched(tree_plan, tree_plan.points[0], 'create', measurement)
+    return launched._replace(expected=THERE, counted=launch.FileCount(1, 2000, {0: 2000}))
 
 
 @pytest.fixture
@@ -280,7 +276,7 @@ def stat(create):
 
 
 def said(launched):
-    (fault,) = launch_findings(launched)
+    (fault,) = launch.launch_findings(launched)
     return fault.sentence
 
 
@@ -292,7 +288,7 @@ def rated(launched, **fields):
 def test_a_good_creation_and_a_cold_stat_break_no_rule(create, stat):
     assert broken(create) == broken(stat) == []
     assert broken(create._replace(expected=None, counted=None)) == [], 'it was not counted'
-    assert broken(create._replace(counted=FileCount(1, 2000, None))) == [], 'sizes were not asked for'
+    assert broken(create._replace(counted=launch.FileCount(1, 2000, None))) == [], 'sizes were not asked for'
     assert broken(changed(create, metrics=(), facts=(Fact('f', True, 'so'),))) == [], 'it times nothing'
     assert broken(rated(create, task_seconds=())) == [], 'its engine does not tell the times of tasks'
 
@@ -305,7 +301,7 @@ def test_a_good_creation_and_a_cold_stat_break_no_rule(create, stat):
     [(None, 'create'), (None, 'remove'), (posix_operations(10, 0), 'fileop'), (posix_semantics(), 'probe')],
 )
 def test_what_looks_nothing_up_has_no_cache_state(create, point, phase):
-    assert cache_state(create._replace(point=point or create.point, phase=phase)) == ''
+    assert launch.cache_state(create._replace(point=point or create.point, phase=phase)) == ''
 
 
 @pytest.mark.parametrize(('point', 'phase'), [(None, 'stat'), (None, 'read'), (listing(10), 'list')])
@@ -322,7 +318,7 @@ def test_what_looks_nothing_up_has_no_cache_state(create, point, phase):
 )
 def test_a_lookup_is_as_cold_as_the_memory_of_the_node(create, point, phase, emptied, kept, elsewhere, expected):
     asked = create._replace(point=point or create.point, phase=phase)
-    assert cache_state(asked._replace(emptied=emptied, kept=kept, elsewhere=elsewhere)) == expected
+    assert launch.cache_state(asked._replace(emptied=emptied, kept=kept, elsewhere=elsewhere)) == expected
 
 
 def test_t4_a_cached_stat_is_labelled_and_valid(stat):
@@ -348,7 +344,7 @@ def test_t4_names_what_stands_in_the_way_and_asks_for_nothing_that_is_so_already
 
 def test_t4a_an_engine_that_looks_names_up_first_is_what_is_to_be_replaced(stat):
     warmed = stat._replace(warmed='fio looks every name up before its clock starts')
-    assert cache_state(warmed) == 'unknown'
+    assert launch.cache_state(warmed) == 'unknown'
     assert broken(warmed) == ['T4a'] and RULES['T4a'].effect == 'label'
     assert said(warmed) == 'labelled unknown: fio looks every name up before its clock starts; use mdtest or posixops'
 
@@ -363,11 +359,11 @@ def test_t4_without_drop_caches_the_engine_is_not_the_first_to_be_replaced(stat)
 @pytest.mark.parametrize(
     ('counted', 'sentence'),
     [
-        (FileCount(1, 1999, {0: 1999}), 'after create there are 1999 files, not 2000'),
-        (FileCount(1, 2001, {0: 2001}), 'after create there are 2001 files, not 2000'),
-        (FileCount(2, 2000, {0: 2000}), 'after create there are 2 directories, not 1'),
-        (FileCount(0, 2000, {0: 2000}), 'after create there are 0 directories, not 1'),
-        (FileCount(1, 2000, {0: 1998, 7: 2}), 'after create 2 files have 7 B, not 0 B'),
+        (launch.FileCount(1, 1999, {0: 1999}), 'after create there are 1999 files, not 2000'),
+        (launch.FileCount(1, 2001, {0: 2001}), 'after create there are 2001 files, not 2000'),
+        (launch.FileCount(2, 2000, {0: 2000}), 'after create there are 2 directories, not 1'),
+        (launch.FileCount(0, 2000, {0: 2000}), 'after create there are 0 directories, not 1'),
+        (launch.FileCount(1, 2000, {0: 1998, 7: 2}), 'after create 2 files have 7 B, not 0 B'),
     ],
 )
 def test_t17a_entries_that_are_not_all_there_are_invalid(create, counted, sentence):
@@ -378,31 +374,33 @@ def test_t17a_entries_that_are_not_all_there_are_invalid(create, counted, senten
 def test_t17a_empty_directories_count_with_those_of_the_tree(create):
     both = create._replace(expected=Entries(1, 2000, 40))
     assert broken(both) == ['T17a']
-    assert broken(both._replace(counted=FileCount(41, 2000, {0: 2000}))) == []
+    assert broken(both._replace(counted=launch.FileCount(41, 2000, {0: 2000}))) == []
     filled = create._replace(point=create.point.changed(bytes_per_file=3901))
     assert broken(filled) == ['T17a']
-    assert broken(filled._replace(counted=FileCount(1, 2000, {3901: 2000}))) == []
+    assert broken(filled._replace(counted=launch.FileCount(1, 2000, {3901: 2000}))) == []
 
 
 def test_t17a_files_of_an_ageing_have_one_of_its_sizes(create):
     old = create.point
     point = ageing(2001, sizes=(5, 700))._replace(label=old.label, tasks=old.tasks, tasks_per_node=old.tasks_per_node)
     filled = create._replace(point=point, phase='fill')
-    assert broken(filled._replace(counted=FileCount(1, 2000, {5: 1500, 700: 500}))) == []
-    assert 'not one of 2 sizes' in said(filled._replace(counted=FileCount(1, 2000, {5: 1999, 6: 1})))
+    assert broken(filled._replace(counted=launch.FileCount(1, 2000, {5: 1500, 700: 500}))) == []
+    assert 'not one of 2 sizes' in said(filled._replace(counted=launch.FileCount(1, 2000, {5: 1999, 6: 1})))
 
 
 def test_t17a_nothing_is_left_after_a_removal(create):
     removed = create._replace(phase='remove', expected=Entries(0, 0, 0))
-    assert broken(removed._replace(counted=FileCount(0, 0, None))) == []
-    assert broken(removed._replace(counted=FileCount(0, 1, None))) == ['T17a']
-    assert broken(removed._replace(counted=FileCount(1, 0, None))) == ['T17a']
+    assert broken(removed._replace(counted=launch.FileCount(0, 0, None))) == []
+    assert broken(removed._replace(counted=launch.FileCount(0, 1, None))) == ['T17a']
+    assert broken(removed._replace(counted=launch.FileCount(1, 0, None))) == ['T17a']
 
 
 # T19a: the clock
 
 
-@pytest.mark.parametrize(('ticks', 'rules'), [(QUANTA - 1, ['T19a']), (QUANTA, []), (QUANTA + 1, [])])
+@pytest.mark.parametrize(
+    ('ticks', 'rules'), [(launch.QUANTA - 1, ['T19a']), (launch.QUANTA, []), (launch.QUANTA + 1, [])]
+)
 def test_t19a_a_phase_is_a_hundred_ticks_of_its_clock(create, ticks, rules):
     seconds = ticks * CLOCK_S
     assert broken(rated(create, seconds=seconds, task_seconds=(seconds,))) == rules
@@ -418,7 +416,7 @@ def test_t19a_any_of_the_phases_of_a_launch_can_be_too_short(create):
 # T20: work, not waiting
 
 
-@pytest.mark.parametrize(('share', 'rules'), [(MAX_IDLE - 0.001, []), (MAX_IDLE + 0.001, ['T20'])])
+@pytest.mark.parametrize(('share', 'rules'), [(launch.MAX_IDLE - 0.001, []), (launch.MAX_IDLE + 0.001, ['T20'])])
 def test_t20_a_tenth_of_the_time_may_be_waiting_and_no_more(create, share, rules):
     slowest = SECONDS * (1 - share)
     assert broken(rated(create, task_seconds=(slowest / 2, slowest))) == rules

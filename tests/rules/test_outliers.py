@@ -7,17 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.job.sequence.confirm import regrouped
-from seatrial.rules.outliers import (
-    FALSE_SUSPECTS,
-    FEW,
-    MIN_EFFECT,
-    again,
-    alike,
-    scores,
-    split,
-    suspects,
-    threshold,
-)
+from seatrial.rules import outliers
 
 figure = st.floats(1.0, 1e5)
 systems = st.dictionaries(st.text('abcdef', min_size=1, max_size=4), st.lists(figure, max_size=6), max_size=40)
@@ -43,7 +33,7 @@ def names(suspected):
 
 def confirmed(suspected, second):
     """Those that the second measurement finds slow again."""
-    return [score.name for score in again(suspected, second) if score.slow]
+    return [score.name for score in outliers.again(suspected, second) if score.slow]
 
 
 @pytest.mark.parametrize(
@@ -56,73 +46,73 @@ def confirmed(suspected, second):
     ],
 )
 def test_slow_ones_of_few_are_suspected_and_do_not_hide_each_other(figures, slow):
-    assert names(suspects(figures)) == slow
-    assert again(['n0'], steady(50)) == (), 'without controls nothing is confirmed'
+    assert names(outliers.suspects(figures)) == slow
+    assert outliers.again(['n0'], steady(50)) == (), 'without controls nothing is confirmed'
 
 
 def test_a_slow_one_of_few_is_suspected():
-    (suspect,) = suspects(steady(100, 100, 70, 100))
+    (suspect,) = outliers.suspects(steady(100, 100, 70, 100))
     assert suspect.name == 'n2'
     assert suspect.effect == pytest.approx(0.3)
     assert (suspect.figure, suspect.of_the_others, suspect.z) == (70, 100, None)
 
 
 def test_a_slow_one_of_many_is_suspected_with_its_z_score():
-    (suspect,) = suspects(system(random.Random(1), 60, slow=(0.7,)))
+    (suspect,) = outliers.suspects(system(random.Random(1), 60, slow=(0.7,)))
     assert suspect.name == 'n0'
-    assert suspect.z < -threshold(60, 60)
+    assert suspect.z < -outliers.threshold(60, 60)
 
 
 @pytest.mark.parametrize('places', [4, 40])
 def test_what_is_less_slower_than_the_effect_is_not_suspected_however_sure(places):
     healthy = steady(*[100 + 0.001 * n for n in range(places - 1)])
-    assert suspects({**healthy, 'slow': [91.0, 91.0, 91.0]}) == ()
-    assert names(suspects({**healthy, 'slow': [89.0, 89.0, 89.0]})) == ['slow']
+    assert outliers.suspects({**healthy, 'slow': [91.0, 91.0, 91.0]}) == ()
+    assert names(outliers.suspects({**healthy, 'slow': [89.0, 89.0, 89.0]})) == ['slow']
 
 
 @pytest.mark.parametrize('places', [5, 40])
 def test_an_unusually_fast_one_is_not_named_and_makes_no_other_slow(places):
-    assert suspects(steady(*[100] * (places - 1), 300)) == ()
+    assert outliers.suspects(steady(*[100] * (places - 1), 300)) == ()
 
 
 @pytest.mark.parametrize('places', [6, 40])
 def test_what_lies_inside_the_scatter_is_not_suspected(places):
     dice = random.Random(3)
     scattered = {f'n{n}': [100 * dice.uniform(0.4, 1.6) for _ in range(4)] for n in range(places)}
-    assert suspects(scattered) == ()
+    assert outliers.suspects(scattered) == ()
 
 
 def test_launches_that_were_disturbed_up_to_half_of_them_make_no_place_slow():
     well = [100.0, 101.0, 99.0, 100.0, 100.0, 101.0]
-    healthy = {f'n{n}': well for n in range(FEW)}
-    assert suspects({**healthy, 'disturbed': [60.0, 60.0, 60.0, 100.0, 99.0, 101.0]}) == ()
-    assert names(suspects({**healthy, 'slow': [60.0, 60.0, 60.0, 61.0, 99.0, 101.0]})) == ['slow']
+    healthy = {f'n{n}': well for n in range(outliers.FEW)}
+    assert outliers.suspects({**healthy, 'disturbed': [60.0, 60.0, 60.0, 100.0, 99.0, 101.0]}) == ()
+    assert names(outliers.suspects({**healthy, 'slow': [60.0, 60.0, 60.0, 61.0, 99.0, 101.0]})) == ['slow']
 
 
 def test_one_place_has_none_to_be_compared_with():
-    assert scores(steady(100)) == ()
-    assert scores({'n0': [1.0], 'n1': []}) == ()
-    assert scores({}) == ()
+    assert outliers.scores(steady(100)) == ()
+    assert outliers.scores({'n0': [1.0], 'n1': []}) == ()
+    assert outliers.scores({}) == ()
 
 
 def test_equal_figures_have_no_scatter_and_still_need_the_effect():
-    equal = {f'n{n}': [100.0] for n in range(FEW)}
-    assert suspects(equal) == ()
-    (suspect,) = suspects({**equal, 'slow': [80.0]})
+    equal = {f'n{n}': [100.0] for n in range(outliers.FEW)}
+    assert outliers.suspects(equal) == ()
+    (suspect,) = outliers.suspects({**equal, 'slow': [80.0]})
     assert suspect.z is None
-    assert suspects({**equal, 'slow': [95.0]}) == ()
+    assert outliers.suspects({**equal, 'slow': [95.0]}) == ()
 
 
 @pytest.mark.parametrize('wrong', [0.0, -1.0, math.nan, math.inf])
 def test_a_figure_that_is_none_is_refused(wrong):
     with pytest.raises(ValueError, match='n1: figures are above zero'):
-        suspects({'n0': [1.0], 'n1': [wrong]})
+        outliers.suspects({'n0': [1.0], 'n1': [wrong]})
 
 
 @given(systems)
 def test_the_others_are_those_without_the_place_itself(figures):
     typical = {name: statistics.median_high(values) for name, values in figures.items() if values}
-    for score in scores(figures):
+    for score in outliers.scores(figures):
         others = [value for name, value in typical.items() if name != score.name]
         assert score.figure == typical[score.name]
         assert score.of_the_others == pytest.approx(statistics.median(others))
@@ -131,35 +121,38 @@ def test_the_others_are_those_without_the_place_itself(figures):
 
 @given(systems)
 def test_a_suspect_is_slower_by_the_effect_and_the_slowest_comes_first(figures):
-    suspected = suspects(figures)
-    assert all(score.effect >= MIN_EFFECT for score in suspected)
+    suspected = outliers.suspects(figures)
+    assert all(score.effect >= outliers.MIN_EFFECT for score in suspected)
     assert [score.effect for score in suspected] == sorted((score.effect for score in suspected), reverse=True)
 
 
 @given(systems, st.sampled_from([2.0, 0.5, 1024.0]))
 def test_the_unit_does_not_matter(figures, factor):
     other = {name: [factor * value for value in values] for name, values in figures.items()}
-    assert names(suspects(other)) == names(suspects(figures))
+    assert names(outliers.suspects(other)) == names(outliers.suspects(figures))
 
 
 @given(systems, st.randoms())
 def test_the_order_of_the_places_does_not_matter(figures, dice):
     shuffled = list(figures.items())
     dice.shuffle(shuffled)
-    assert set(names(suspects(dict(shuffled)))) == set(names(suspects(figures)))
+    assert set(names(outliers.suspects(dict(shuffled)))) == set(names(outliers.suspects(figures)))
 
 
 @given(systems)
 def test_the_fastest_is_never_suspected(figures):
     typical = {name: statistics.median_high(values) for name, values in figures.items() if values}
-    suspected = names(suspects(figures))
+    suspected = names(outliers.suspects(figures))
     assert not typical or all(typical[name] < max(typical.values()) for name in suspected)
 
 
 @pytest.mark.parametrize('controls', [3, 40])
 def test_a_suspect_that_is_slow_again_is_confirmed(controls):
     second = {**steady(*[100 + n % 3 for n in range(controls)]), 'a': [80.0, 80.1], 'b': [99.0, 99.1]}
-    assert [(score.name, score.slow) for score in again(['a', 'b', 'gone'], second)] == [('a', True), ('b', False)]
+    assert [(score.name, score.slow) for score in outliers.again(['a', 'b', 'gone'], second)] == [
+        ('a', True),
+        ('b', False),
+    ]
 
 
 @pytest.mark.parametrize('controls', [3, 40])
@@ -171,10 +164,10 @@ def test_many_suspects_cannot_stand_for_what_is_usual(controls):
 
 @pytest.mark.parametrize(
     ('components', 'bound'),
-    [(16, 4.5), (FEW, 3.7), (64, 3.5), (512, 3.7), (5000, 4.2)],
+    [(16, 4.5), (outliers.FEW, 3.7), (64, 3.5), (512, 3.7), (5000, 4.2)],
 )
 def test_the_threshold_grows_with_the_places_and_with_how_little_their_mad_knows(components, bound):
-    assert bound <= threshold(components, components) < bound + 0.2
+    assert bound <= outliers.threshold(components, components) < bound + 0.2
 
 
 @pytest.mark.parametrize(('places', 'nights'), [(4, 800), (15, 200), (16, 200), (64, 100), (512, 20)])
@@ -183,7 +176,7 @@ def test_a_healthy_system_is_seldom_suspected(places, nights):
     dice = random.Random(2009)
     false = twice = 0
     for _ in range(nights):
-        suspected = names(suspects(system(dice, places, noise=0.05, spread=0.02)))
+        suspected = names(outliers.suspects(system(dice, places, noise=0.05, spread=0.02)))
         false += len(suspected)
         twice += len(confirmed(suspected, system(dice, places, noise=0.05, spread=0.02))) if suspected else 0
     assert false <= 0.05 * nights
@@ -197,7 +190,7 @@ def test_a_place_that_is_a_fifth_slower_is_found_twice(places):
     hits = 0
     for _ in range(nights):
         first, second = (system(dice, places, slow=(0.8,)) for _ in range(2))
-        hits += confirmed(names(suspects(first)), second) == ['n0']
+        hits += confirmed(names(outliers.suspects(first)), second) == ['n0']
     assert hits >= 0.95 * nights
 
 
@@ -220,52 +213,55 @@ def test_a_place_that_is_a_fifth_slower_is_found_twice(places):
 def test_places_of_which_many_are_slow_part_into_groups(places, slow, share, spread):
     """Seeded. Neither rule can name them: most are slow, or the scatter is that of the groups."""
     figures = system(random.Random(4), places, 6, spread=spread, slow=[share] * slow)
-    groups = split(figures)
+    groups = outliers.split(figures)
     assert groups is not None
     assert abs(len(groups.slow) - slow) <= places // 100
     assert groups.effect == pytest.approx(1 - share, abs=0.05)
-    assert 2 * len(suspects(figures)) < slow
+    assert 2 * len(outliers.suspects(figures)) < slow
 
 
 def test_a_wide_spread_is_split_too():
     dice = random.Random(5)
     speeds = [dice.uniform(0.6, 1.0) for _ in range(60)]
     figures = {f'n{n}': [100 * speed * dice.gauss(1, 0.02) for _ in range(6)] for n, speed in enumerate(speeds)}
-    assert suspects(figures) == ()
-    assert split(figures) is not None
+    assert outliers.suspects(figures) == ()
+    assert outliers.split(figures) is not None
 
 
 @pytest.mark.parametrize('share', [0.93, 0.97])
 def test_halves_that_are_less_than_the_effect_apart_are_no_groups(share):
-    assert split(system(random.Random(6), 20, 6, slow=[share] * 10)) is None
+    assert outliers.split(system(random.Random(6), 20, 6, slow=[share] * 10)) is None
 
 
 @pytest.mark.parametrize('factor', [0.5, 3.0])
 def test_one_of_many_is_no_group(factor):
-    assert split(system(random.Random(7), 40, 6, slow=[factor])) is None
+    assert outliers.split(system(random.Random(7), 40, 6, slow=[factor])) is None
 
 
 def test_what_is_low_in_one_half_of_the_repetitions_only_is_no_group():
     well = [100.0, 101.0, 99.0, 100.0, 102.0, 98.0]
     disturbed = [60.0, 100.0, 61.0, 101.0, 60.0, 99.0]
-    assert split({'a': well, 'b': well, 'c': disturbed, 'd': disturbed}) is None
+    assert outliers.split({'a': well, 'b': well, 'c': disturbed, 'd': disturbed}) is None
 
 
 def test_what_has_no_repetitions_is_in_no_group():
-    assert split({}) is None
-    assert split({'n0': [1.0, 1.0]}) is None
-    assert split({'n0': [100.0], 'n1': [50.0], 'n2': []}) is None
-    groups = split({**steady(100, 50), 'n2': [1.0]})
+    assert outliers.split({}) is None
+    assert outliers.split({'n0': [1.0, 1.0]}) is None
+    assert outliers.split({'n0': [100.0], 'n1': [50.0], 'n2': []}) is None
+    groups = outliers.split({**steady(100, 50), 'n2': [1.0]})
     assert groups is not None and (groups.slow, groups.fast) == (('n1',), ('n0',))
 
 
 @given(systems, st.sampled_from([0.5, 1024.0]))
 def test_groups_are_all_places_once_and_do_not_depend_on_the_unit(figures, factor):
-    groups, other = split(figures), split({name: [factor * v for v in values] for name, values in figures.items()})
+    groups, other = (
+        outliers.split(figures),
+        outliers.split({name: [factor * v for v in values] for name, values in figures.items()}),
+    )
     assert (groups is None) == (other is None)
     if groups is not None and other is not None:
         assert sorted(groups.slow + groups.fast) == sorted(name for name, runs in figures.items() if len(runs) > 1)
-        assert groups.slow and groups.fast and groups.effect >= MIN_EFFECT
+        assert groups.slow and groups.fast and groups.effect >= outliers.MIN_EFFECT
         assert (groups.slow, groups.fast) == (other.slow, other.fast)
 
 
@@ -276,22 +272,22 @@ def test_groups_are_all_places_once_and_do_not_depend_on_the_unit(figures, facto
 def test_a_healthy_system_hardly_ever_parts(places, nights, spread, noise):
     """Seeded. As the table in docs/isolation.md."""
     dice = random.Random(2011)
-    false = sum(split(system(dice, places, 6, noise, spread)) is not None for _ in range(nights))
+    false = sum(outliers.split(system(dice, places, 6, noise, spread)) is not None for _ in range(nights))
     assert false <= 0.02 * nights
 
 
 @pytest.mark.parametrize('places', [512, 5000])
 def test_noise_alone_parts_no_places_however_loud(places):
     """A best cut of the whole would find groups here: of thousands the mean of each side is known to a hair."""
-    assert split(system(random.Random(2012), places, 6, noise=0.25, spread=0.0)) is None
+    assert outliers.split(system(random.Random(2012), places, 6, noise=0.25, spread=0.0)) is None
 
 
 def test_what_is_surely_less_than_the_effect_apart_is_alike():
-    assert alike(steady(100, 99, 95))
-    assert not alike(steady(100, 99, 85))
-    assert not alike({'n0': [80.0, 120.0, 100.0], 'n1': [100.0, 80.0, 120.0]})  # it may be, and is not shown
-    assert not alike({'n0': [100.0], 'n1': [100.0]})
-    assert not alike(steady(100))
+    assert outliers.alike(steady(100, 99, 95))
+    assert not outliers.alike(steady(100, 99, 85))
+    assert not outliers.alike({'n0': [80.0, 120.0, 100.0], 'n1': [100.0, 80.0, 120.0]})  # it may be, and is not shown
+    assert not outliers.alike({'n0': [100.0], 'n1': [100.0]})
+    assert not outliers.alike(steady(100))
 
 
 # Sweeps of 5,000 nodes, drawn from a seed. More: benchmarks/isolation.py
@@ -317,13 +313,13 @@ def speeds_of(rng, slow=()):
 def night(rng, slow=(), **more):
     """Who is suspected by one comparison, and who is named after the second measurement."""
     speeds = speeds_of(rng, slow)
-    suspected = [score.name for score in suspects(figures(rng, speeds, NAMES, **more))]
+    suspected = [score.name for score in outliers.suspects(figures(rng, speeds, NAMES, **more))]
     groups = regrouped(suspected, NAMES, rng) if suspected else []
     measured = {name for group in groups for name in group}
     return suspected, confirmed(suspected, figures(rng, speeds, sorted(measured), **more))
 
 
-@pytest.mark.parametrize(('disturbed', 'most'), [(0.0, FALSE_SUSPECTS), (0.05, 30.0)])
+@pytest.mark.parametrize(('disturbed', 'most'), [(0.0, outliers.FALSE_SUSPECTS), (0.05, 30.0)])
 def test_of_5000_healthy_nodes_none_is_named_though_disturbed_ones_are_suspected(disturbed, most):
     rng = random.Random(5000)
     seen = [night(rng, disturbed=disturbed) for _ in range(10)]

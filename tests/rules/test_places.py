@@ -11,20 +11,7 @@ from seatrial.model.metric import NodeTime, TaskTime
 from seatrial.model.point import Allocation
 from seatrial.model.record import FLASH, Finding, TargetRow
 from seatrial.model.units import MIB
-from seatrial.rules.places import (
-    ALONE_WORDS,
-    NO_KINDS,
-    TOGETHER_WORDS,
-    all_of,
-    alone,
-    by_node,
-    controlled,
-    first,
-    kinds,
-    phases_again,
-    second,
-    suspected,
-)
+from seatrial.rules import places
 from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand
 
 
@@ -44,7 +31,7 @@ def test_tasks_are_reduced_to_one_row_a_node():
         TaskTime(rank, f'{host}.cluster', MIB, 0.5, 0.5 + seconds[host][rank % 3])
         for rank, host in enumerate('aaabbb')
     )
-    reduced = by_node(moved(point, 100.0)._replace(tasks=tasks))
+    reduced = places.by_node(moved(point, 100.0)._replace(tasks=tasks))
     assert reduced.tasks == ()
     assert reduced.nodes == (NodeTime('a', 3, 3 * MIB, 2.0, 4.0), NodeTime('b', 3, 3 * MIB, 1.0, 1.0))
     assert reduced.nodes[0].bandwidth == 0.75 * MIB
@@ -52,14 +39,14 @@ def test_tasks_are_reduced_to_one_row_a_node():
 
 def test_the_median_of_an_even_number_of_tasks_lies_between_two():
     tasks = tuple(TaskTime(rank, 'a', MIB, 0.0, float(rank + 1)) for rank in range(2))
-    assert by_node(moved(node_plan(2).points[0], 1.0)._replace(tasks=tasks)).nodes[0].median_s == 1.5
+    assert places.by_node(moved(node_plan(2).points[0], 1.0)._replace(tasks=tasks)).nodes[0].median_s == 1.5
 
 
 def test_a_node_sweep_compares_each_phase_together_and_in_groups():
     plan = node_plan(3, workload=MFWA)
-    compared = first(plan, night(plan, steady))
+    compared = places.first(plan, night(plan, steady))
     assert {(comparison.metric, comparison.how) for comparison in compared} == {
-        (phase, how) for phase in ('write', 'read') for how in (TOGETHER_WORDS, ALONE_WORDS)
+        (phase, how) for phase in ('write', 'read') for how in (places.TOGETHER_WORDS, places.ALONE_WORDS)
     }
     for comparison in compared:
         assert {name: len(values) for name, values in comparison.figures.items()} == {'n1': 6, 'n2': 6, 'n3': 6}
@@ -75,7 +62,7 @@ def of_osts(count=4, figures=6 * [100.0], **start):
 
 def test_a_sweep_over_targets_compares_them_by_their_names():
     figures = {f'{phase}@ost{n:04d}': [100.0 + n] * 6 for phase in ('write', 'read') for n in range(3)}
-    compared = first(*of_osts(3, figures))
+    compared = places.first(*of_osts(3, figures))
     assert [(comparison.metric, comparison.how, sorted(comparison.figures)) for comparison in compared] == [
         ('write', '', ['ost0000', 'ost0001', 'ost0002']),
         ('read', '', ['ost0000', 'ost0001', 'ost0002']),
@@ -90,37 +77,37 @@ def test_reads_are_compared_with_those_of_the_same_state_of_the_cache_only():
         return 'cached' if sample.phase == 'read' and sample.point.label in ('ost0000', 'ost0001') else sample.cache
 
     mixed = records._replace(samples=[s._replace(cache=cache(s)) for s in records.samples])
-    compared = {comparison.metric: sorted(comparison.figures) for comparison in first(plan, mixed)}
+    compared = {comparison.metric: sorted(comparison.figures) for comparison in places.first(plan, mixed)}
     assert compared == {
         'write': ['ost0000', 'ost0001', 'ost0002', 'ost0003'],
         'read (cached)': ['ost0000', 'ost0001'],
         'read': ['ost0002', 'ost0003'],
     }
-    assert alone(plan, first(plan, mixed)) == {}
+    assert places.alone(plan, places.first(plan, mixed)) == {}
     alike = records._replace(samples=[s._replace(cache='cached') for s in records.samples])
-    assert [comparison.metric for comparison in first(plan, alike)] == ['write', 'read']
+    assert [comparison.metric for comparison in places.first(plan, alike)] == ['write', 'read']
 
 
 def test_one_read_that_was_cached_leaves_its_target_beside_the_others():
     plan, records = of_osts()
     at = next(n for n, s in enumerate(records.samples) if s.stage == 'measured' and s.phase == 'read')
     records.samples[at] = records.samples[at]._replace(cache='cached')
-    assert alone(plan, first(plan, records)) == {}
+    assert places.alone(plan, places.first(plan, records)) == {}
 
 
 def test_the_only_cold_target_has_no_equals():
     plan, records = of_osts()
     samples = [s._replace(cache='cached') if s.cache and s.point.label != 'ost0003' else s for s in records.samples]
-    assert alone(plan, first(plan, records._replace(samples=samples))) == {'read': ('ost0003',)}
+    assert places.alone(plan, places.first(plan, records._replace(samples=samples))) == {'read': ('ost0003',)}
 
 
 def test_targets_have_kinds_where_some_are_flash_and_some_are_not():
     def told(*flash):
         rows = [TargetRow('OST', n, f'o{n}', True, flags=(FLASH,) if n in flash else ()) for n in range(4)]
-        return kinds(*of_osts(targets=(*rows, TargetRow('MDT', 0, 'm', True, flags=(FLASH,)))))
+        return places.kinds(*of_osts(targets=(*rows, TargetRow('MDT', 0, 'm', True, flags=(FLASH,)))))
 
     assert told(0, 1) == {'ost0000': 'flash', 'ost0001': 'flash', 'ost0002': 'not flash', 'ost0003': 'not flash'}
-    assert told() == told(0, 1, 2, 3) == kinds(*of_osts()) == NO_KINDS
+    assert told() == told(0, 1, 2, 3) == places.kinds(*of_osts()) == places.NO_KINDS
     assert FLAGS['f'] == FLASH  # as the driver tells it
 
 
@@ -128,38 +115,40 @@ def test_invalid_samples_and_those_of_an_earlier_size_compare_nothing():
     plan = node_plan(2)
     records = night(plan, steady)
     wrong = Finding('T10', 'invalid', 'the tasks ran on n2 and not on n1')
-    assert first(plan, records._replace(samples=[s._replace(findings=(wrong,)) for s in records.samples])) == ()
-    assert first(plan, records._replace(samples=[s._replace(sizing=2) for s in records.samples])) == ()
+    assert (
+        places.first(plan, records._replace(samples=[s._replace(findings=(wrong,)) for s in records.samples])) == ()
+    )
+    assert places.first(plan, records._replace(samples=[s._replace(sizing=2) for s in records.samples])) == ()
 
 
 def test_suspects_are_those_of_any_way_in_which_a_metric_was_measured():
     plan = node_plan(4, workload=MFWA)
     dice = random.Random(1)
     records = night(plan, slow('n3'))
-    assert suspected(plan, records) == {'write': ('n3',), 'read': ('n3',)}
+    assert places.suspected(plan, records) == {'write': ('n3',), 'read': ('n3',)}
     mixed = night(
         plan,
         lambda node, phase: (
             dice.gauss(100.0, 1.0) * {('n1', 'write'): 0.8, ('n2', 'read'): 0.7}.get((node, phase), 1)
         ),
     )
-    assert suspected(plan, mixed) == {'write': ('n1',), 'read': ('n2',)}
-    assert all_of(suspected(plan, mixed)) == ('n1', 'n2')
+    assert places.suspected(plan, mixed) == {'write': ('n1',), 'read': ('n2',)}
+    assert places.all_of(places.suspected(plan, mixed)) == ('n1', 'n2')
 
 
 def test_a_healthy_night_suspects_nobody_and_has_no_second_measurement():
     plan = node_plan(4)
     records = night(plan, slow('nobody'), slow('nobody'))
-    assert suspected(plan, records) == {}
-    assert second(plan, records) == ()
+    assert places.suspected(plan, records) == {}
+    assert places.second(plan, records) == ()
 
 
 def test_what_is_slow_in_another_metric_is_no_control():
     plan = node_plan(4)
-    (comparison,) = second(plan, night(plan, slow('n3'), slow('n3')))
+    (comparison,) = places.second(plan, night(plan, slow('n3'), slow('n3')))
     assert comparison.how == ''
     assert set(comparison.figures) == set(names(4))
-    assert set(controlled(comparison, ['n3'], ['n3', 'n1'])) == {'n2', 'n3', 'n4'}
+    assert set(places.controlled(comparison, ['n3'], ['n3', 'n1'])) == {'n2', 'n3', 'n4'}
 
 
 @pytest.mark.parametrize(
@@ -171,4 +160,4 @@ def test_what_is_slow_in_another_metric_is_no_control():
     ],
 )
 def test_it_is_measured_again_up_to_the_last_operation_that_is_suspicious(plan, suspicious, expected):
-    assert phases_again(plan, suspicious) == expected
+    assert places.phases_again(plan, suspicious) == expected

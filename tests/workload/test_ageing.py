@@ -3,35 +3,17 @@
 import pytest
 
 from seatrial.model.units import KIB, MIB
-from seatrial.workload.ageing import (
-    DEPTH,
-    FILL,
-    FIRST,
-    IN_DIRECTORY,
-    LARGEST,
-    LEAST,
-    REMOVE,
-    SIZE,
-    Batch,
-    ageing,
-    batches,
-    counted_in,
-    histograms,
-    of_task,
-    pareto,
-    share_within,
-    total,
-)
+from seatrial.workload import ageing
 from seatrial.workload.base import Effort, Entries
 from seatrial.workload.registry import entries_after, fault_of, kind_of, metrics_at
 from seatrial.workload.tree import BLOCK
 
 KIND = kind_of('ageing')
-POINT = ageing(20_000)._replace(label='aged', tasks=4, tasks_per_node=4)
+POINT = ageing.ageing(20_000)._replace(label='aged', tasks=4, tasks_per_node=4)
 
 
 def drawn(point, rank=0):
-    return list(batches(of_task(point, rank)))
+    return list(ageing.batches(ageing.of_task(point, rank)))
 
 
 def test_a_tree_follows_from_seed_and_task_alone():
@@ -41,11 +23,11 @@ def test_a_tree_follows_from_seed_and_task_alone():
 
 
 def test_a_tree_is_the_same_on_every_version_of_python():
-    assert drawn(ageing(40, sizes=(1, 2, 3), files_per_directory=5)._replace(tasks=1)) == [
-        Batch(10, (2,)),
-        Batch(1, (2, 3, 2, 2)),
-        Batch(9, (3,)),
-        Batch(8, (2, 1, 2, 2)),
+    assert drawn(ageing.ageing(40, sizes=(1, 2, 3), files_per_directory=5)._replace(tasks=1)) == [
+        ageing.Batch(10, (2,)),
+        ageing.Batch(1, (2, 3, 2, 2)),
+        ageing.Batch(9, (3,)),
+        ageing.Batch(8, (2, 1, 2, 2)),
     ]
 
 
@@ -54,43 +36,47 @@ def test_depth_files_and_sizes_stay_within_those_of_the_source():
     assert {batch.depth for batch in every} == set(range(1, 11))
     assert {1, 100} <= {len(batch.sizes) for batch in every} <= set(range(1, 101))
     sizes = {size for batch in every for size in batch.sizes}
-    assert sizes <= set(POINT.fill.sizes) and min(sizes) >= KIB and max(sizes) <= LARGEST == 8 * MIB
+    assert sizes <= set(POINT.fill.sizes) and min(sizes) >= KIB and max(sizes) <= ageing.LARGEST == 8 * MIB
 
 
 @pytest.mark.parametrize('inodes', [4, 5, 7, 8, 9, 100, 1001, 20_000])
 def test_the_inodes_are_those_that_were_asked_for_less_one_a_task(inodes):
-    entries, _ = total(POINT.changed(inodes=inodes))
+    entries, _ = ageing.total(POINT.changed(inodes=inodes))
     assert inodes - POINT.tasks <= entries.inodes <= inodes
 
 
 def test_the_plan_foretells_entries_bytes_and_whole_blocks():
-    point = ageing(18, sizes=(5000,), depth=2, files_per_directory=3)._replace(tasks=2)
+    point = ageing.ageing(18, sizes=(5000,), depth=2, files_per_directory=3)._replace(tasks=2)
     every = [drawn(point, rank) for rank in range(2)]
     files = sum(len(batch.sizes) for tree in every for batch in tree)
     directories = 2 + sum(batch.depth for tree in every for batch in tree)
-    assert entries_after(point, FILL) == Entries(directories, files, 0)
-    assert entries_after(point, REMOVE) == Entries(0, 0, 0)
+    assert entries_after(point, ageing.FILL) == Entries(directories, files, 0)
+    assert entries_after(point, ageing.REMOVE) == Entries(0, 0, 0)
     assert KIND.footprint([point]) == (files * 8192, directories + files)
-    assert KIND.moved(point, FILL) == (files * 5000, 0)
+    assert KIND.moved(point, ageing.FILL) == (files * 5000, 0)
 
 
 def test_a_histogram_has_every_value_once_beside_its_share_of_the_distribution():
-    counts = [counted_in(POINT, iter(drawn(POINT, rank))) for rank in range(4)]
-    by_name = {histogram.name: histogram for histogram in histograms(POINT, counts)}
-    assert list(by_name) == [DEPTH, IN_DIRECTORY, SIZE]
+    counts = [ageing.counted_in(POINT, iter(drawn(POINT, rank))) for rank in range(4)]
+    by_name = {histogram.name: histogram for histogram in ageing.histograms(POINT, counts)}
+    assert list(by_name) == [ageing.DEPTH, ageing.IN_DIRECTORY, ageing.SIZE]
     for histogram in by_name.values():
         assert sum(histogram.targets) == pytest.approx(1)
         for number, target in zip(histogram.found, histogram.targets, strict=True):
             assert number / sum(histogram.found) == pytest.approx(target, abs=0.06)
-    assert sum(by_name[SIZE].found) == total(POINT)[0].files
-    two = counted_in(POINT, iter([Batch(1, (KIB, KIB + 1)), Batch(10, (0,))]))
-    assert two == {DEPTH: {'1': 1, '10': 1}, IN_DIRECTORY: {'10': 2}, SIZE: {'1024': 2, '4096': 1}}
+    assert sum(by_name[ageing.SIZE].found) == ageing.total(POINT)[0].files
+    two = ageing.counted_in(POINT, iter([ageing.Batch(1, (KIB, KIB + 1)), ageing.Batch(10, (0,))]))
+    assert two == {
+        ageing.DEPTH: {'1': 1, '10': 1},
+        ageing.IN_DIRECTORY: {'10': 2},
+        ageing.SIZE: {'1024': 2, '4096': 1},
+    }
 
 
 def test_a_distribution_without_logs_is_a_pareto_cut_as_the_source_cuts_it():
-    sizes = pareto()
+    sizes = ageing.pareto()
     assert list(sizes) == sorted(sizes) and sizes[0] == 1032 and sizes[-1] == 7_004_061
-    assert max(pareto(shape=0.3)) == LARGEST
+    assert max(ageing.pareto(shape=0.3)) == ageing.LARGEST
 
 
 def test_a_profile_makes_fewer_inodes_and_the_paper_has_its_own():
@@ -116,7 +102,7 @@ def test_bytes_a_second_are_a_figure_only_where_files_are_synced():
         ({'fullness': 0.95}, 'fullness: 0.95 cannot be'),
         ({'sizes': ()}, 'sizes: '),
         ({'sizes': (1, -1)}, 'sizes: '),
-        ({'phases': (REMOVE,)}, 'phases: '),
+        ({'phases': (ageing.REMOVE,)}, 'phases: '),
         ({'branching': 2}, 'branching: ageing has no such parameter'),
     ],
 )
@@ -125,7 +111,7 @@ def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
 
 
 def test_trees_that_are_kept_are_filled_alone():
-    kept = ageing(400, keep=True)._replace(label='aged', tasks=4, tasks_per_node=4)
+    kept = ageing.ageing(400, keep=True)._replace(label='aged', tasks=4, tasks_per_node=4)
     assert fault_of(kept) is None and KIND.phase(kept.phases[-1]).stays and not KIND.phase(POINT.phases[-1]).stays
     assert [metric.name for metric in metrics_at(kept)] == ['fill_files', 'fill']
     assert 'keeps them' in KIND.sentence([kept])
@@ -136,19 +122,19 @@ def test_trees_that_are_kept_are_filled_alone():
 def test_trees_take_the_room_that_is_meant_and_no_more(room, tasks):
     def taken(share):
         point = KIND.resized(POINT.changed(tasks=tasks, fullness=0.7), share)
-        return KIND.footprint([point]).bytes + BLOCK * total(point)[0].directories
+        return KIND.footprint([point]).bytes + BLOCK * ageing.total(point)[0].directories
 
-    share = share_within(POINT._replace(tasks=tasks), room)
-    assert taken(share) <= room + tasks * LARGEST and room < taken(share + 1) + tasks * LARGEST
+    share = ageing.share_within(POINT._replace(tasks=tasks), room)
+    assert taken(share) <= room + tasks * ageing.LARGEST and room < taken(share + 1) + tasks * ageing.LARGEST
 
 
 def test_trees_of_one_size_take_exactly_the_room_that_is_meant():
-    point = ageing(0, sizes=(BLOCK,))._replace(tasks=2)
-    assert [share_within(point, blocks * BLOCK) for blocks in (0, 8, 9, 2000)] == [LEAST, 4, 4, 1000]
+    point = ageing.ageing(0, sizes=(BLOCK,))._replace(tasks=2)
+    assert [ageing.share_within(point, blocks * BLOCK) for blocks in (0, 8, 9, 2000)] == [ageing.LEAST, 4, 4, 1000]
 
 
 def test_a_fullness_has_a_warm_up_of_the_profile_and_no_share_of_the_site():
     full = POINT.changed(fullness=0.7)
     assert KIND.sizing([full], Effort(files=100), 70) == KIND.sizing([POINT], Effort(files=100), None)
-    assert KIND.sizing([full], Effort(), None).first == FIRST
+    assert KIND.sizing([full], Effort(), None).first == ageing.FIRST
     assert 'to 70% of the file system, and' in KIND.sentence([full])

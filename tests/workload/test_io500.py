@@ -7,21 +7,11 @@ from hypothesis import strategies as st
 from seatrial.model.metric import Measurement, Metric
 from seatrial.model.units import GIB
 from seatrial.site.profile import ACCEPTANCE, NIGHTLY
+from seatrial.workload import io500
 from seatrial.workload.base import UNKNOWN
-from seatrial.workload.io500 import (
-    BANDWIDTHS,
-    PHASE,
-    RATES,
-    SCORE,
-    STONE_WALL_S,
-    files_per_task,
-    geometric_mean,
-    io500,
-    stone_wall_s,
-)
 from seatrial.workload.registry import fault_of, kind_of, metrics_of
 
-POINT = io500('64GiB')._replace(label='all', tasks=2, tasks_per_node=2)
+POINT = io500.io500('64GiB')._replace(label='all', tasks=2, tasks_per_node=2)
 KIND = kind_of('io500')
 
 
@@ -42,14 +32,16 @@ def test_what_contradicts_itself_is_refused_with_its_field(change, field):
 
 def test_a_night_has_no_time_for_the_rules_and_so_no_score():
     night, acceptance = (KIND.adapted(POINT, profile.effort) for profile in (NIGHTLY, ACCEPTANCE))
-    assert (stone_wall_s(night), stone_wall_s(acceptance)) == (5, STONE_WALL_S)
-    scored = [SCORE in {metric.name for metric in metrics_of(point, PHASE)} for point in (night, acceptance)]
+    assert (io500.stone_wall_s(night), io500.stone_wall_s(acceptance)) == (5, io500.STONE_WALL_S)
+    scored = [
+        io500.SCORE in {metric.name for metric in metrics_of(point, io500.PHASE)} for point in (night, acceptance)
+    ]
     assert scored == [False, True]
-    assert 'not a submission' in KIND.sentence([acceptance]) and 'not a submission' in KIND.metric_words(SCORE)
+    assert 'not a submission' in KIND.sentence([acceptance]) and 'not a submission' in KIND.metric_words(io500.SCORE)
 
 
 def test_the_bytes_of_a_task_bound_all_that_lies_there():
-    assert files_per_task(POINT) == 2**20
+    assert io500.files_per_task(POINT) == 2**20
     footprint = KIND.footprint([POINT])
     assert footprint.bytes == 2 * 2 * 64 * GIB + 2 * 2 * 2**20 * 3901
     assert footprint.inodes > 2 * 2 * 2**20
@@ -63,23 +55,23 @@ def test_the_site_chooses_the_bytes_and_no_warm_up_does():
 
 
 def derived(metrics):
-    return KIND.derived(POINT, PHASE, Measurement(tuple(metrics), 2, ('node1',)))
+    return KIND.derived(POINT, io500.PHASE, Measurement(tuple(metrics), 2, ('node1',)))
 
 
 def test_without_one_of_its_phases_there_is_no_score():
-    metrics = [Metric(name, 1.0, 'B/s', seconds=300.0) for name in BANDWIDTHS]
-    metrics += [Metric(name, 1.0, 'op/s', seconds=300.0) for name in RATES]
+    metrics = [Metric(name, 1.0, 'B/s', seconds=300.0) for name in io500.BANDWIDTHS]
+    metrics += [Metric(name, 1.0, 'op/s', seconds=300.0) for name in io500.RATES]
     assert len(derived(metrics)) == 3
     assert derived(metrics[1:]) == ()
     assert derived([metrics[0]._replace(value=0.0), *metrics[1:]]) == ()
 
 
 def test_what_reads_is_not_known_to_be_cold():
-    unknown = [metric.name for metric in metrics_of(POINT, PHASE) if KIND.cache_of(metric.name, '') == UNKNOWN]
+    unknown = [metric.name for metric in metrics_of(POINT, io500.PHASE) if KIND.cache_of(metric.name, '') == UNKNOWN]
     assert {'ior_easy_read', 'mdtest_hard_stat', 'find'} <= set(unknown)
     assert not {'ior_easy_write', 'mdtest_hard_delete'} & set(unknown)
 
 
 @given(st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=12))
 def test_a_geometric_mean_lies_between_the_least_and_the_largest(values):
-    assert min(values) * (1 - 1e-9) <= geometric_mean(values) <= max(values) * (1 + 1e-9)
+    assert min(values) * (1 - 1e-9) <= io500.geometric_mean(values) <= max(values) * (1 + 1e-9)

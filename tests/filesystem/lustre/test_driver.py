@@ -16,20 +16,9 @@ from hypothesis import strategies as st
 from lustre_stand import INSTANCE, OPTIONS, imports, standing
 from seatrial.filesystem.base import Capacity, Lost
 from seatrial.filesystem.lustre import driver as lustre
+from seatrial.filesystem.lustre import striping
 from seatrial.filesystem.lustre.layout import ALL, LayoutComponent, LustreLayout, progressive, striped
 from seatrial.filesystem.lustre.params import States, incidents, parse_params, parse_states, turned_over
-from seatrial.filesystem.lustre.striping import (
-    RETIRED,
-    FoundPiece,
-    Inventory,
-    Striping,
-    difference,
-    granted,
-    impossible,
-    osts_at,
-    parse_getstripe,
-    setstripe_argv,
-)
 from seatrial.filesystem.lustre.targets import Space, parse_df, room
 from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.filesystem.posix import Mounted
@@ -41,7 +30,7 @@ from seatrial.model.telemetry import BEFORE
 from transcript import lustre_step
 
 MIB = 1 << 20
-THERE = Inventory((0, 1, 2, 3), (0, 1), {'flash': (0, 1)})
+THERE = striping.Inventory((0, 1, 2, 3), (0, 1), {'flash': (0, 1)})
 DRIVER = lustre.Lustre()
 DOM = progressive('dom', {'end': MIB, 'on_mdt': True}, {'stripe_count': 2})
 PROGRESSIVE = progressive(
@@ -114,13 +103,13 @@ class TestLayouts:
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(layout=possible_layouts(), size=st.sampled_from([0, 1, 5 * MIB, 65 * MIB]))
     def test_any_possible_layout_comes_back_from_the_genuine_form(self, stand, layout, size):
-        assume(impossible(layout, THERE) is None)
+        assume(striping.impossible(layout, THERE) is None)
         state = json.loads(stand.file.read_text())
-        options, _ = lfs.parse('setstripe', setstripe_argv(layout, 'F')[2:], state)
+        options, _ = lfs.parse('setstripe', striping.setstripe_argv(layout, 'F')[2:], state)
         shown = lfs.shown(lfs.allocate(lfs.wish_of(options, state), size, state))
-        assert difference(layout, parse_getstripe(shown), THERE) is None
+        assert striping.difference(layout, striping.parse_getstripe(shown), THERE) is None
         more = THERE._replace(osts=(0, 1, 2, 3, 4), pools={'flash': (0, 1, 2)})
-        fewer = granted(layout, parse_getstripe(shown), more).targets
+        fewer = striping.granted(layout, striping.parse_getstripe(shown), more).targets
         assert (fewer != '') == any(piece.stripe_count == ALL for piece in reached(layout, size))
 
     @pytest.mark.parametrize(
@@ -157,7 +146,7 @@ class TestLayouts:
         file = stand.written(stand.directory('below'))
         assert DRIVER.make_files([f'{file}1'], wide, str(stand.mount)) is None
         assert DRIVER.granted(f'{file}1', wide).differs is None
-        assert DRIVER.granted(f'{file}1', wide).targets == f'all = 3 of 4 OSTs ({RETIRED})'
+        assert DRIVER.granted(f'{file}1', wide).targets == f'all = 3 of 4 OSTs ({striping.RETIRED})'
 
     def test_a_target_that_is_retired_on_the_mds_is_found_by_a_file_and_not_by_a_directory(self, stand):
         stand.now(retired=[3])
@@ -313,11 +302,11 @@ class TestWhereAnErrorComesFrom:
 
     def test_a_piece_of_a_composite_file_has_its_own_targets_on_every_mirror(self):
         first, second = (
-            FoundPiece(0, MIB, ('raid0',), 1, MIB, (1,)),
-            FoundPiece(MIB, None, ('raid0',), 2, MIB, (2, 3)),
+            striping.FoundPiece(0, MIB, ('raid0',), 1, MIB, (1,)),
+            striping.FoundPiece(MIB, None, ('raid0',), 2, MIB, (2, 3)),
         )
-        got = Striping((first, second, second._replace(start=0, osts=(0, 1), mirror=1)), mirrors=2)
-        assert [osts_at(got, offset) for offset in (0, MIB, 2 * MIB)] == [(0, 1), (1, 3), (0, 2)]
+        got = striping.Striping((first, second, second._replace(start=0, osts=(0, 1), mirror=1)), mirrors=2)
+        assert [striping.osts_at(got, offset) for offset in (0, MIB, 2 * MIB)] == [(0, 1), (1, 3), (0, 2)]
 
     def test_a_target_that_the_client_is_not_connected_to_is_named(self, stand):
         state = '\ncurrent_state: DISCONN\nstate_history:\n - [ 5, DISCONN ]\n'
@@ -344,7 +333,7 @@ class TestFilesThatAreMadeEmpty:
 
     def test_what_a_refused_lfs_leaves_is_removed_and_what_was_there_stays(self, stand):
         file = str(stand.mount / 'on9')
-        assert run(setstripe_argv(LustreLayout(osts=(9,)), file)).returncode == 22 and os.path.exists(file)
+        assert run(striping.setstripe_argv(LustreLayout(osts=(9,)), file)).returncode == 22 and os.path.exists(file)
         os.unlink(file)
         assert 'Invalid argument' in (DRIVER.make_files([file], striped('x', osts=(9,)), str(stand.mount)) or '')
         assert not os.path.lexists(file)
@@ -373,7 +362,7 @@ class TestRoom:
         return [Space(f'x-OST{ost:04x}_UUID', 'OST', ost, 200 * self.TIB, left) for ost, left in enumerate(free)]
 
     def room(self, layout, files, *free):
-        return room(layout, files, self.spaces(*free), Inventory(tuple(range(len(free))), (), {}))
+        return room(layout, files, self.spaces(*free), striping.Inventory(tuple(range(len(free))), (), {}))
 
     def test_one_nearly_full_target_of_many_does_not_limit_what_hardly_touches_it(self):
         free = [self.TIB // 1024, *[100 * self.TIB] * 499]
@@ -381,7 +370,7 @@ class TestRoom:
         assert self.room(LustreLayout(249), 8, *free) == 499 * 100 * self.TIB
         # Targets that are nearly alike are all used in turn.
         assert self.room(LustreLayout(1), 1, *[84 * self.TIB], *[100 * self.TIB] * 499) == 84 * self.TIB
-        assert room(LustreLayout(1), 1, (), Inventory((), (), {})) is None
+        assert room(LustreLayout(1), 1, (), striping.Inventory((), (), {})) is None
 
     @pytest.mark.parametrize(
         ('layout', 'files', 'targets'),
@@ -405,7 +394,7 @@ class TestRoom:
         spaces = parse_df(
             lustre_step('320').stdout.partition('UUID')[2].join(['UUID', '']).partition('Filesystem')[0]
         )
-        there, free = Inventory((0, 1, 2), (0,), {}), [5477376 * 1024, 5358592 * 1024, 5516288 * 1024]
+        there, free = striping.Inventory((0, 1, 2), (0,), {}), [5477376 * 1024, 5358592 * 1024, 5516288 * 1024]
         assert room(LustreLayout(ALL), 1, spaces.rows, there) == 3 * free[1]
         assert room(LustreLayout(1), 1, spaces.rows, there) == free[1]
         assert room(LustreLayout(1), 99, spaces.rows, there) == 3 * free[1]
@@ -416,9 +405,9 @@ class TestRoom:
         for name, width in (('310', 4), ('311', 3)):
             text = lustre_step(name).stdout
             spaces = parse_df(text[text.index('UUID') : text.index('filesystem_summary')])
-            size = room(LustreLayout(ALL), 1, spaces.rows, Inventory((0, 1, 2, 3), (0,), {}))
+            size = room(LustreLayout(ALL), 1, spaces.rows, striping.Inventory((0, 1, 2, 3), (0,), {}))
             assert size == width * 5428224 * 1024
-            nothing = room(LustreLayout(osts=(3,)), 1, spaces.rows, Inventory((0, 1, 2, 3), (0,), {}))
+            nothing = room(LustreLayout(osts=(3,)), 1, spaces.rows, striping.Inventory((0, 1, 2, 3), (0,), {}))
             assert nothing == (0 if name == '311' else 5479424 * 1024)
 
     def test_the_driver_takes_the_smaller_of_the_whole_and_the_room_of_the_layout(self, stand, monkeypatch):
@@ -901,7 +890,7 @@ TIERED = progressive('t', {'end': MIB, 'pool': 'flash'}, {'end': 4 * MIB, 'pool'
 
 @pytest.fixture
 def there(monkeypatch):
-    seen = Inventory((0, 1, 2, 3), (0,), {'flash': (0, 1), 'disk': (2, 3)})
+    seen = striping.Inventory((0, 1, 2, 3), (0,), {'flash': (0, 1), 'disk': (2, 3)})
     monkeypatch.setattr(lustre, '_inventory', lambda path, layout: seen)
 
 

@@ -12,23 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.job.launch import placement
-from seatrial.job.sequence import start
-from seatrial.job.sequence.provenance import (
-    MARK,
-    MPI,
-    NO_MPI,
-    SAME,
-    _digest,
-    build_of,
-    disagreement,
-    inherited,
-    launcher_of,
-    library_of,
-    linked_library,
-    main,
-    provenance,
-    version_said,
-)
+from seatrial.job.sequence import provenance, start
 from seatrial.model.plan import Launcher
 from seatrial.model.record import Finding, Provenance, build_words
 from seatrial.rules.places import short
@@ -52,20 +36,20 @@ def transcript(repository):
 
 @pytest.mark.parametrize(('name', 'version'), SAID.items())
 def test_every_mpi_and_launcher_is_told_by_its_own_words(transcript, name, version):
-    assert version_said(transcript(name)) == version
+    assert provenance.version_said(transcript(name)) == version
 
 
 @pytest.mark.parametrize('name', SAID)
 def test_a_transcript_that_is_cut_short_is_never_another_version(transcript, name):
     lines = transcript(name).splitlines(keepends=True)
-    versions = {version_said(''.join(lines[:number])) for number in range(len(lines) + 1)}
+    versions = {provenance.version_said(''.join(lines[:number])) for number in range(len(lines) + 1)}
     assert {version for version in versions if any(letter.isdigit() for letter in version)} == {SAID[name]}
 
 
 @given(st.text())
 def test_no_text_is_too_strange(text):
-    assert '\n' not in version_said(text)
-    linked_library(text)
+    assert '\n' not in provenance.version_said(text)
+    provenance.linked_library(text)
 
 
 @pytest.mark.parametrize(
@@ -73,15 +57,15 @@ def test_no_text_is_too_strange(text):
     [('\n  prterun (PRRTE) 3.0.2 \nReport bugs\n', 'prterun (PRRTE) 3.0.2'), ('', '')],
 )
 def test_what_is_not_known_is_kept_in_its_own_words(output, version):
-    assert version_said(output) == version
+    assert provenance.version_said(output) == version
 
 
 def test_of_the_environment_what_changes_io_is_kept_and_nothing_else():
     names = ('LD_PRELOAD', 'ROMIO_HINTS', 'MY_ROMIO_X', 'IOR_HINT__MPI__romio_cb_write', 'MPICH_MPIIO_HINTS')
     more = ('OMPI_MCA_io', 'DARSHAN_LOGHINTS')
     environment = dict.fromkeys((*names, *more, 'LD_PRELOADED', 'HOME', 'PATH', 'MY_DARSHAN_', 'MPICH_X'), 'x')
-    assert inherited(environment) == tuple(sorted(f'{name}=x' for name in (*names, *more)))
-    assert inherited({'LD_PRELOAD': 200 * 'y', 'ROMIO_HINTS': 201 * 'y'}) == (
+    assert provenance.inherited(environment) == tuple(sorted(f'{name}=x' for name in (*names, *more)))
+    assert provenance.inherited({'LD_PRELOAD': 200 * 'y', 'ROMIO_HINTS': 201 * 'y'}) == (
         f'LD_PRELOAD={200 * "y"}',
         'ROMIO_HINTS',
     )
@@ -96,10 +80,10 @@ def test_of_the_environment_what_changes_io_is_kept_and_nothing_else():
     ],
 )
 def test_the_library_is_the_one_with_mpis_c_functions(transcript, name, library):
-    assert linked_library(transcript(name)) == library
+    assert provenance.linked_library(transcript(name)) == library
     cray = '/opt/cray/lib/libmpi_cray.so.12'
-    assert linked_library(f'\tlibmpi_cray.so.12 => {cray} (0x1)\n') == cray
-    assert linked_library('\tlibmpi.so.40 => not found\n') is None
+    assert provenance.linked_library(f'\tlibmpi_cray.so.12 => {cray} (0x1)\n') == cray
+    assert provenance.linked_library('\tlibmpi.so.40 => not found\n') is None
 
 
 @pytest.fixture
@@ -115,20 +99,22 @@ def prefix(tmp_path):
 
 
 def test_a_program_of_spack_is_known_by_the_hash_of_its_installation(prefix):
-    assert build_of(str(prefix)) == 'spack:l7f4hbh6twzbxdmv6upuni7omqeedeme'
-    assert provenance('/bin/dd', False, None, darshan=str(prefix)).darshan == build_of(str(prefix))
+    assert provenance.build_of(str(prefix)) == 'spack:l7f4hbh6twzbxdmv6upuni7omqeedeme'
+    assert provenance.provenance('/bin/dd', False, None, darshan=str(prefix)).darshan == provenance.build_of(
+        str(prefix)
+    )
 
 
 def test_the_view_of_an_environment_leads_to_the_installation(prefix, tmp_path):
     (tmp_path / 'view').mkdir()
     (tmp_path / 'view' / 'ior').symlink_to(prefix)
-    assert build_of(str(tmp_path / 'view' / 'ior')) == build_of(str(prefix))
+    assert provenance.build_of(str(tmp_path / 'view' / 'ior')) == provenance.build_of(str(prefix))
 
 
 @pytest.mark.parametrize('text', ['', '{}', '[]', '{"spec": {"nodes": []}}', '{"spec": {"nodes": null}}'])
 def test_any_other_program_is_known_by_its_checksum(prefix, text):
     (prefix.parent.parent / '.spack' / 'spec.json').write_text(text)
-    assert build_of(str(prefix)) == f'sha256:{hashlib.sha256(prefix.read_bytes()).hexdigest()}'
+    assert provenance.build_of(str(prefix)) == f'sha256:{hashlib.sha256(prefix.read_bytes()).hexdigest()}'
 
 
 def test_a_build_is_short_for_people():
@@ -139,11 +125,11 @@ def test_a_build_is_short_for_people():
 
 def test_the_modules_are_those_that_are_loaded_in_their_order(prefix, monkeypatch):
     monkeypatch.setenv('LOADEDMODULES', 'seatrial/mpich/4.0.2:seatrial/ior/4.0.0')
-    assert provenance(str(prefix), False, None).modules == ('seatrial/mpich/4.0.2', 'seatrial/ior/4.0.0')
+    assert provenance.provenance(str(prefix), False, None).modules == ('seatrial/mpich/4.0.2', 'seatrial/ior/4.0.0')
     monkeypatch.setenv('OMPI_MCA_io', 'romio321')
-    assert 'OMPI_MCA_io=romio321' in provenance(str(prefix), False, None).environment
+    assert 'OMPI_MCA_io=romio321' in provenance.provenance(str(prefix), False, None).environment
     monkeypatch.setenv('LOADEDMODULES', '')
-    assert provenance(str(prefix), False, None).modules == ()
+    assert provenance.provenance(str(prefix), False, None).modules == ()
 
 
 def test_a_launcher_is_asked_by_the_name_that_starts_the_ranks(tmp_path, monkeypatch, transcript):
@@ -152,11 +138,11 @@ def test_a_launcher_is_asked_by_the_name_that_starts_the_ranks(tmp_path, monkeyp
         (tmp_path / name).write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec cat {tmp_path}/{name}.said\n')
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv('PATH', f'{tmp_path}{os.pathsep}{os.environ["PATH"]}')
-    assert launcher_of(Launcher('openmpi')) == 'Open MPI 4.1.4'
-    assert launcher_of(Launcher('srun')) == 'Slurm 22.05.8'
+    assert provenance.launcher_of(Launcher('openmpi')) == 'Open MPI 4.1.4'
+    assert provenance.launcher_of(Launcher('srun')) == 'Slurm 22.05.8'
     monkeypatch.setenv('PATH', '')
-    assert launcher_of(Launcher('openmpi')) == ''
-    assert library_of('/bin/sh') == '', 'a program without MPI'
+    assert provenance.launcher_of(Launcher('openmpi')) == ''
+    assert provenance.library_of('/bin/sh') == '', 'a program without MPI'
 
 
 @pytest.mark.needs('gcc', 'mpicc', 'mpiexec')
@@ -164,7 +150,7 @@ def test_the_library_that_a_rank_would_load_is_asked_itself(tmp_path, mpicc):
     (tmp_path / 'rank.c').write_text('#include <mpi.h>\nint main(int n, char **a) { return MPI_Init(&n, &a); }\n')
     mpicc('-o', tmp_path / 'rank', tmp_path / 'rank.c')
     asked = subprocess.run(['mpiexec', '--version'], capture_output=True, text=True, timeout=120).stdout
-    library, started = library_of(str(tmp_path / 'rank')), version_said(asked)
+    library, started = provenance.library_of(str(tmp_path / 'rank')), provenance.version_said(asked)
     assert library.split()[-1] == started.split()[-1], 'one package has both'
 
 
@@ -193,17 +179,32 @@ def asked(monkeypatch):
     def make(nodes, *lines, fault=None, mpi=True):
         output = ''.join(f'{line}\n' for line in lines)
         monkeypatch.setattr(placement, 'said_by_tasks', lambda *arguments: (output, fault))
-        return disagreement(Launcher('srun'), nodes, '/apps/ior', mpi, OWN if mpi else OWN._replace(mpi=''))
+        return provenance.disagreement(
+            Launcher('srun'), nodes, '/apps/ior', mpi, OWN if mpi else OWN._replace(mpi='')
+        )
 
     return make
 
 
 def test_nodes_that_all_have_the_same_are_no_finding(asked):
-    assert asked(2, 'motd', f'{MARK} n1.cluster {SAME}', f'{MARK} n2.cluster {SAME}') is None
+    assert (
+        asked(
+            2,
+            'motd',
+            f'{provenance.MARK} n1.cluster {provenance.SAME}',
+            f'{provenance.MARK} n2.cluster {provenance.SAME}',
+        )
+        is None
+    )
 
 
 def test_a_node_with_another_mpi_is_named_with_both(asked):
-    finding = asked(3, f'{MARK} n1 {SAME}', f'{MARK} n2 Spack l7f4hbh with Open MPI 4.1.4', f'{MARK} n3 {SAME}')
+    finding = asked(
+        3,
+        f'{provenance.MARK} n1 {provenance.SAME}',
+        f'{provenance.MARK} n2 Spack l7f4hbh with Open MPI 4.1.4',
+        f'{provenance.MARK} n3 {provenance.SAME}',
+    )
     assert finding == Finding(
         'P21',
         'refuse',
@@ -213,12 +214,16 @@ def test_a_node_with_another_mpi_is_named_with_both(asked):
 
 
 def test_of_thousands_of_nodes_some_are_named_and_the_others_counted(asked):
-    lines = [f'{MARK} n{number:04d} SHA-256 {min(number, 9)}' for number in range(5000)]
+    lines = [f'{provenance.MARK} n{number:04d} SHA-256 {min(number, 9)}' for number in range(5000)]
     sentence = asked(5000, *lines).sentence
     assert len(sentence) < 600
-    sentence_of_two = asked(3, *(f'{MARK} n{number} {OTHER}' for number in (3, 2)), f'{MARK} n1 {SAME}').sentence
+    sentence_of_two = asked(
+        3, *(f'{provenance.MARK} n{number} {OTHER}' for number in (3, 2)), f'{provenance.MARK} n1 {provenance.SAME}'
+    ).sentence
     assert f'on {HERE}, and {OTHER} on n2, n3; ' in sentence_of_two
-    without = asked(2, f'{MARK} n1 {SAME}', f'{MARK} n2 no file that can be read', mpi=False).sentence
+    without = asked(
+        2, f'{provenance.MARK} n1 {provenance.SAME}', f'{provenance.MARK} n2 no file that can be read', mpi=False
+    ).sentence
     assert without.startswith(f'/apps/ior is Spack l7f4hbh on {HERE}, and no file that can be read on n2; ')
     assert 'SHA-256 9 on n0009, n0010, n0011, n0012, n0013, n0014, n0015, n0016 and 4983 more, ' in sentence
     assert 'SHA-256 2 on n0002, still others on n0003, n0004, n0005, n0006, n0007, n0008; ' in sentence
@@ -228,9 +233,9 @@ def test_of_thousands_of_nodes_some_are_named_and_the_others_counted(asked):
     ('lines', 'there'),
     [
         ((), 'none'),
-        ((f'{MARK} n1 {SAME}',), 'n1'),
-        ((f'{MARK} n1 {SAME}', f'{MARK} n1 {SAME}'), 'n1'),
-        ((f'{MARK} n1 {SAME}', f'{MARK} n2'), 'n1'),
+        ((f'{provenance.MARK} n1 {provenance.SAME}',), 'n1'),
+        ((f'{provenance.MARK} n1 {provenance.SAME}', f'{provenance.MARK} n1 {provenance.SAME}'), 'n1'),
+        ((f'{provenance.MARK} n1 {provenance.SAME}', f'{provenance.MARK} n2'), 'n1'),
     ],
 )
 def test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees(asked, lines, there):
@@ -248,14 +253,16 @@ def test_a_node_says_what_it_has_where_that_is_not_expected(tmp_path, capsys):
     program.write_bytes(b'mine')
     checksum = hashlib.sha256(b'mine').hexdigest()
     for expected, answer in (
-        (Provenance(f'sha256:{checksum}'), SAME),
+        (Provenance(f'sha256:{checksum}'), provenance.SAME),
         (Provenance(f'sha256:{checksum}', 'MPICH 4.0.2'), f'SHA-256 {checksum[:12]}'),
         (Provenance('sha256:other'), f'SHA-256 {checksum[:12]}'),
     ):
-        assert main([str(program), NO_MPI, _digest(expected)]) == 0
-        assert capsys.readouterr().out == f'{MARK} {platform.node()} {answer}\n'
-    main([str(tmp_path / 'none'), MPI, _digest(OWN)])
-    assert capsys.readouterr().out.startswith(f'{MARK} {platform.node()} no file that can be read with an MPI ')
+        assert provenance.main([str(program), provenance.NO_MPI, provenance._digest(expected)]) == 0
+        assert capsys.readouterr().out == f'{provenance.MARK} {platform.node()} {answer}\n'
+    provenance.main([str(tmp_path / 'none'), provenance.MPI, provenance._digest(OWN)])
+    assert capsys.readouterr().out.startswith(
+        f'{provenance.MARK} {platform.node()} no file that can be read with an MPI '
+    )
 
 
 def test_a_launcher_asks_every_node_once(tmp_path, monkeypatch):
@@ -266,11 +273,11 @@ def test_a_launcher_asks_every_node_once(tmp_path, monkeypatch):
 shift 4
 "$@"
 printf other > {fio}
-"$@" | sed 's/{MARK} [^ ]*/{MARK} n2/'
+"$@" | sed 's/{provenance.MARK} [^ ]*/{provenance.MARK} n2/'
 """
     program(tmp_path, monkeypatch, 'srun', script)
     expected = Provenance(f'sha256:{hashlib.sha256(b"mine").hexdigest()}')
-    finding = disagreement(Launcher('srun'), 2, str(fio), False, expected)
+    finding = provenance.disagreement(Launcher('srun'), 2, str(fio), False, expected)
     assert finding.sentence.startswith(
         f'{fio} is SHA-256 {hashlib.sha256(b"mine").hexdigest()[:12]} on {HERE}, '
         f'and SHA-256 {hashlib.sha256(b"other").hexdigest()[:12]} on n2; '
@@ -288,7 +295,7 @@ def of_two_nodes(lab, stub_fio, monkeypatch):
 
 def test_a_case_is_refused_before_anything_is_written(lab, of_two_nodes, monkeypatch):
     asked = []
-    answers = {'n1': SAME, 'n2': 'SHA-256 0a0a0a0a0a0a'}
+    answers = {'n1': provenance.SAME, 'n2': 'SHA-256 0a0a0a0a0a0a'}
     monkeypatch.setattr(
         'seatrial.job.sequence.provenance.said_by_nodes',
         lambda launcher, nodes, *rest: (asked.append(nodes), (answers, None))[1],

@@ -10,43 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.model.units import MIB
-from seatrial.report.drawing.plot import (
-    LOG_BEYOND,
-    OPEN,
-    PAPERS,
-    STRUCK,
-    STYLES,
-    Box,
-    Chart,
-    Curve,
-    Guide,
-    Mark,
-    Scale,
-    Tick,
-    clear_labels,
-    drawn,
-    figures_scale,
-    log_ticks,
-    nice_ticks,
-    round_scale,
-    steps_line,
-    styles,
-    time_scale,
-)
+from seatrial.report.drawing import plot
 from seatrial.report.figures import Unit
 
 rates = st.floats(1e-3, 1e8)
-ACROSS, UP = round_scale(0.0, 10.0), round_scale(0.0, 100.0, label='MiB/s')
-WIDE = PAPERS['wide']
+ACROSS, UP = plot.round_scale(0.0, 10.0), plot.round_scale(0.0, 100.0, label='MiB/s')
+WIDE = plot.PAPERS['wide']
 
 
 def chart(*parts, **changes):
-    return Chart(**{'x': ACROSS, 'y': UP, 'parts': parts, 'height': 200, **changes})
+    return plot.Chart(**{'x': ACROSS, 'y': UP, 'parts': parts, 'height': 200, **changes})
 
 
 def paths(part, **changes):
     """The places of the strokes of a part, by kind."""
-    glyph = drawn(chart(part, **changes), WIDE).glyphs[1]
+    glyph = plot.drawn(chart(part, **changes), WIDE).glyphs[1]
     return {
         kind: [
             [tuple(map(float, pair.split())) for pair in stroke.removesuffix('h0').split('L')]
@@ -63,22 +41,22 @@ def is_round(value):
 
 @given(rates, st.integers(3, 10))
 def test_linear_ticks_begin_at_zero_and_are_round_and_evenly_spaced(high, count):
-    ticks = nice_ticks(0.0, high, count)
+    ticks = plot.nice_ticks(0.0, high, count)
     assert ticks[0] == 0 and 0 < ticks[-1] <= high * (1 + 1e-9) and 2 <= len(ticks) <= count + 1
     assert is_round(ticks[1]) and [after - before for before, after in pairwise(ticks)] == pytest.approx(
         [ticks[1]] * (len(ticks) - 1)
     )
 
 
-@given(rates, st.floats(LOG_BEYOND, 1e6))
+@given(rates, st.floats(plot.LOG_BEYOND, 1e6))
 def test_logarithmic_ticks_are_round_and_few(low, spread):
-    ticks = log_ticks(low, low * spread)
+    ticks = plot.log_ticks(low, low * spread)
     assert 1 <= len(ticks) <= 8 and all(is_round(tick) and low <= tick <= low * spread for tick in ticks)
 
 
 @given(st.lists(rates, min_size=1, max_size=20), rates, rates)
 def test_an_axis_keeps_the_order_of_values_and_holds_its_ticks(means, one, other):
-    axis = figures_scale(means)
+    axis = plot.figures_scale(means)
     assert (axis.share(one) - axis.share(other)) * (one - other) >= 0
     assert all(axis.low * (1 - 1e-9) <= tick.value <= axis.high * (1 + 1e-9) for tick in axis.ticks)
 
@@ -89,14 +67,14 @@ def test_an_axis_keeps_the_order_of_values_and_holds_its_ticks(means, one, other
     ids=['from zero', 'means far apart', 'a far sample'],
 )
 def test_only_means_far_apart_make_an_axis_logarithmic(means, others, low, logarithmic):
-    axis = figures_scale(means, others)
+    axis = plot.figures_scale(means, others)
     assert (axis.logarithmic, axis.low, axis.high) == (logarithmic, pytest.approx(low), max(means) * 1.05)
     assert axis.share(math.sqrt(axis.low * axis.high)) == pytest.approx(0.5 if logarithmic else 0.0)
 
 
 def test_what_lies_outside_is_put_at_the_end_and_nothing_above_zero_still_makes_an_axis():
-    assert (UP.share(-5.0), UP.share(500.0), figures_scale([1.0, 100.0]).share(-1.0)) == (0.0, 1.0, 0.0)
-    assert figures_scale([0.0]).ticks[-1].value == 1.0
+    assert (UP.share(-5.0), UP.share(500.0), plot.figures_scale([1.0, 100.0]).share(-1.0)) == (0.0, 1.0, 0.0)
+    assert plot.figures_scale([0.0]).ticks[-1].value == 1.0
 
 
 @pytest.mark.parametrize(
@@ -105,7 +83,7 @@ def test_what_lies_outside_is_put_at_the_end_and_nothing_above_zero_still_makes_
     ids=['linear', 'logarithmic'],
 )
 def test_ticks_are_round_in_the_unit_which_stands_on_the_axis(means, labels):
-    axis = figures_scale([mean * MIB for mean in means], unit=Unit('MiB/s'), notes=['lower is better'])
+    axis = plot.figures_scale([mean * MIB for mean in means], unit=Unit('MiB/s'), notes=['lower is better'])
     assert [(tick.value, tick.label) for tick in axis.ticks] == [(float(label) * MIB, label) for label in labels]
     assert axis.label == f'MiB/s ({"log scale, " if axis.logarithmic else ""}lower is better)'
 
@@ -114,14 +92,14 @@ def test_ticks_are_round_in_the_unit_which_stands_on_the_axis(means, labels):
     ('seconds', 'unit', 'last'), [(30, 'seconds', '30'), (1200, 'minutes', '20'), (36000, 'hours', '10')]
 )
 def test_an_axis_of_time_counts_from_its_beginning_in_a_unit_that_fits(seconds, unit, last):
-    axis = time_scale(1e9, 1e9 + seconds, 'the beginning')
+    axis = plot.time_scale(1e9, 1e9 + seconds, 'the beginning')
     assert axis.label == f'{unit} since the beginning'
-    assert (axis.ticks[0], axis.ticks[-1]) == (Tick(1e9, '0'), Tick(1e9 + seconds, last))
+    assert (axis.ticks[0], axis.ticks[-1]) == (plot.Tick(1e9, '0'), plot.Tick(1e9 + seconds, last))
 
 
 @given(st.lists(st.tuples(st.floats(0, 300), st.text('0', min_size=1, max_size=9)), max_size=12))
 def test_labels_stand_clear_of_each_other_and_inside(given):
-    placed = clear_labels(sorted(given), 10.0, 300.0)
+    placed = plot.clear_labels(sorted(given), 10.0, 300.0)
     assert bool(placed) == bool(given)
     ends = [(at - 3.2 * len(label), at + 3.2 * len(label)) for at, label in placed]
     assert all(start >= -1e-9 and end <= 300.0 + 1e-9 for start, end in ends)
@@ -130,17 +108,21 @@ def test_labels_stand_clear_of_each_other_and_inside(given):
 
 def test_labels_that_would_touch_are_left_out_evenly():
     given = [(25.0 * n, f'{2**n} KiB') for n in range(13)]
-    shown = [given.index(clear_label) for clear_label in clear_labels(given, 12.0, 330.0) if clear_label in given]
+    shown = [
+        given.index(clear_label) for clear_label in plot.clear_labels(given, 12.0, 330.0) if clear_label in given
+    ]
     assert 3 <= len(shown) < 13 and len({after - before for before, after in pairwise(shown)}) == 1
 
 
 def test_steps_that_follow_each_other_are_one_stroke():
-    assert steps_line([(0, 1, 5), (1, 2, 7), (4, 5, 7)]) == [[(0, 5), (1, 5), (1, 7), (2, 7)], [(4, 7), (5, 7)]]
+    assert plot.steps_line([(0, 1, 5), (1, 2, 7), (4, 5, 7)]) == [[(0, 5), (1, 5), (1, 7), (2, 7)], [(4, 7), (5, 7)]]
 
 
 @pytest.mark.parametrize('lying', [False, True])
 def test_a_mark_has_its_interval_its_samples_and_the_open_side_of_its_bounds(lying):
-    mark = Mark(5.0, 50.0, 'read', low=40.0, high=70.0, samples=[45.0, 55.0, 50.0], bounds=[(30.0, 1), (80.0, -1)])
+    mark = plot.Mark(
+        5.0, 50.0, 'read', low=40.0, high=70.0, samples=[45.0, 55.0, 50.0], bounds=[(30.0, 1), (80.0, -1)]
+    )
     axes = {'x': UP, 'y': ACROSS} if lying else {}
     results = {
         kind: [[(y, x) if lying else (x, -y) for x, y in stroke] for stroke in strokes]
@@ -157,35 +139,38 @@ def test_a_mark_has_its_interval_its_samples_and_the_open_side_of_its_bounds(lyi
 
 
 def test_an_interval_that_leaves_the_axis_ends_in_an_arrow():
-    stroke, low, high = paths(Mark(5.0, 50.0, 'read', low=-10.0, high=90.0))['interval']
+    stroke, low, high = paths(plot.Mark(5.0, 50.0, 'read', low=-10.0, high=90.0))['interval']
     assert (len(low), len(high)) == (3, 2)
     assert low[1] == stroke[0] and low[0][1] < low[1][1]
 
 
 def test_what_is_invalid_is_struck_and_every_style_has_its_own_marker_or_dashes():
-    glyph = drawn(chart(Mark(5.0, 50.0, 'write', STRUCK, 'said')), WIDE).glyphs[1]
+    glyph = plot.drawn(chart(plot.Mark(5.0, 50.0, 'write', plot.STRUCK, 'said')), WIDE).glyphs[1]
     assert (glyph.style, glyph.words, [kind for kind, _ in glyph.paths]) == ('write', 'said', ['struck', 'strike'])
 
 
 def test_marks_stand_beside_their_place_with_the_line_through_them():
-    line, mark = Curve('read', [[(5.0, 50.0), (6.0, 50.0)]], aside=5.0), Mark(5.0, 50.0, 'read', low=40.0, high=60.0)
+    line, mark = (
+        plot.Curve('read', [[(5.0, 50.0), (6.0, 50.0)]], aside=5.0),
+        plot.Mark(5.0, 50.0, 'read', low=40.0, high=60.0),
+    )
     (x, _), *_ = paths(line)['line'][0]
     (at, _), *_ = paths(mark)['interval'][0]
     (aside, _), *_ = paths(replace(mark, aside=5.0))['interval'][0]
     assert aside - at == pytest.approx(5.0) and x == aside
 
 
-@pytest.mark.parametrize('paper', PAPERS.values(), ids=PAPERS)
+@pytest.mark.parametrize('paper', plot.PAPERS.values(), ids=plot.PAPERS)
 def test_everything_lies_on_the_paper(paper):
     parts = [
-        Curve('read', [[(0.0, 0.0), (10.0, 1e9)]]),
-        Mark(10.0, 100.0, 'write', low=0.0, high=1e9, samples=[1.0, 2.0]),
-        Guide(50.0, 'least'),
-        Guide(-1.0, 'turn', upright=True),
-        Box(2.0, 20.0, 'pause', number='1'),
-        Box(0.0, 3.0, 'launch', lane=1),
+        plot.Curve('read', [[(0.0, 0.0), (10.0, 1e9)]]),
+        plot.Mark(10.0, 100.0, 'write', low=0.0, high=1e9, samples=[1.0, 2.0]),
+        plot.Guide(50.0, 'least'),
+        plot.Guide(-1.0, 'turn', upright=True),
+        plot.Box(2.0, 20.0, 'pause', number='1'),
+        plot.Box(0.0, 3.0, 'launch', lane=1),
     ]
-    drawing = drawn(chart(*parts, lanes=('write', 'read')), paper)
+    drawing = plot.drawn(chart(*parts, lanes=('write', 'read')), paper)
     places = [
         tuple(map(float, pair.groups()))
         for glyph in drawing.glyphs
@@ -199,16 +184,16 @@ def test_everything_lies_on_the_paper(paper):
 
 
 def test_numbers_of_boxes_that_would_touch_are_left_out():
-    boxes = [Box(at, at + 0.01, 'pause', number=str(n)) for n, at in enumerate((1.0, 1.05, 5.0), 1)]
-    assert [text.words for text in drawn(chart(*boxes), WIDE).texts if text.kind == 'number'] == ['1', '3']
+    boxes = [plot.Box(at, at + 0.01, 'pause', number=str(n)) for n, at in enumerate((1.0, 1.05, 5.0), 1)]
+    assert [text.words for text in plot.drawn(chart(*boxes), WIDE).texts if text.kind == 'number'] == ['1', '3']
 
 
 def test_the_legend_has_each_meaning_once():
     parts = [
-        Curve('read', [], 'read'),
-        *(Mark(at, 50.0, 'read', OPEN, label='cannot decide', low=1.0, high=2.0) for at in (1.0, 2.0)),
-        Box(1.0, 2.0, 'timed'),
-        Box(1.0, 2.0, 'pause stall', label='stall'),
+        plot.Curve('read', [], 'read'),
+        *(plot.Mark(at, 50.0, 'read', plot.OPEN, label='cannot decide', low=1.0, high=2.0) for at in (1.0, 2.0)),
+        plot.Box(1.0, 2.0, 'timed'),
+        plot.Box(1.0, 2.0, 'pause stall', label='stall'),
     ]
     signs = chart(*parts, interval='90 % interval').legend
     assert [sign.label for sign in signs] == ['read', 'stall', 'cannot decide', '90 % interval']
@@ -216,11 +201,11 @@ def test_the_legend_has_each_meaning_once():
 
 
 def test_an_axis_can_run_downwards():
-    axis = Scale(low=4.0, high=0.0)
+    axis = plot.Scale(low=4.0, high=0.0)
     assert (axis.share(4.0), axis.share(1.0)) == (0.0, 0.75)
 
 
 def test_reads_and_writes_look_the_same_everywhere_and_anything_else_has_a_style_in_turn():
-    assert styles(['write', 'read']) == {'write': 'write', 'read': 'read'}
-    names = [str(n) for n in range(len(STYLES) + 1)]
-    assert list(styles(names).values()) == [*STYLES, STYLES[0]]
+    assert plot.styles(['write', 'read']) == {'write': 'write', 'read': 'read'}
+    names = [str(n) for n in range(len(plot.STYLES) + 1)]
+    assert list(plot.styles(names).values()) == [*plot.STYLES, plot.STYLES[0]]

@@ -10,33 +10,15 @@ from hypothesis import strategies as st
 from nights import WHERE, plain, rows, session
 from seatrial.judge.relations import HOLDS
 from seatrial.judge.verdict import Verdict
-from seatrial.report.nights.nights import (
-    AWAITED,
-    DONE,
-    MISSED,
-    RUNNING,
-    START_GRACE,
-    Judged,
-    Unfinished,
-    VerdictKey,
-    criteria_in,
-    difference,
-    enforced_in,
-    in_a_row,
-    nights,
-    passed,
-    runs,
-    standings,
-    without_result,
-)
+from seatrial.report.nights import nights
 
 FIRST = datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
-WRITE = VerdictKey(f'Check/{WHERE}', 'write@1')
+WRITE = nights.VerdictKey(f'Check/{WHERE}', 'write@1')
 
 
 def of(*tables, **others):
-    return nights(tables, 'site', 'nightly', **others)
+    return nights.nights(tables, 'site', 'nightly', **others)
 
 
 def judged(*verdicts):
@@ -46,14 +28,14 @@ def judged(*verdicts):
 
 def standing(*verdicts):
     """How the one metric stands after the last of these nights."""
-    return standings(judged(*verdicts))[-1].get(WRITE)
+    return nights.standings(judged(*verdicts))[-1].get(WRITE)
 
 
 def test_a_night_has_the_verdicts_of_session_case_and_metric():
     (night,) = judged('FAIL')
     cases = {f'Check/{WHERE}': Verdict.FAIL}
     assert (night.session, night.verdict, night.cases) == (session(FIRST), Verdict.FAIL, cases)
-    assert night.criteria[WRITE] == Judged(Verdict.FAIL, 'because')
+    assert night.criteria[WRITE] == nights.Judged(Verdict.FAIL, 'because')
 
 
 def test_a_night_ends_with_its_last_launch():
@@ -82,7 +64,7 @@ def test_a_session_of_named_checks_is_no_night():
     by_hand = rows(FIRST + DAY, 'PASS', {'B': ('PASS', {'write@1': 'PASS'})}, selection='B')
     past = of(monday, by_hand)
     assert [night.session for night in past] == [session(FIRST)]
-    assert list(standings(past)[-1]) == [VerdictKey(f'A/{WHERE}', 'write@1')]
+    assert list(nights.standings(past)[-1]) == [nights.VerdictKey(f'A/{WHERE}', 'write@1')]
 
 
 def test_nights_are_in_the_order_of_their_beginning():
@@ -92,19 +74,25 @@ def test_nights_are_in_the_order_of_their_beginning():
 
 def test_a_case_that_no_metric_explains_is_a_criterion_of_its_own():
     (night,) = of(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}))
-    assert night.criteria[VerdictKey(f'Check/{WHERE}', '')].verdict is Verdict.FAIL
-    assert night.criteria[VerdictKey('', '')].verdict is Verdict.INCONCLUSIVE
+    assert night.criteria[nights.VerdictKey(f'Check/{WHERE}', '')].verdict is Verdict.FAIL
+    assert night.criteria[nights.VerdictKey('', '')].verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_session_that_no_case_explains_is_a_criterion_of_its_own():
     (night,) = of(rows(FIRST, 'FAIL', {'Check': ('PASS', {'write@1': 'PASS'})}))
-    assert night.criteria[VerdictKey('', '')].verdict is Verdict.FAIL
+    assert night.criteria[nights.VerdictKey('', '')].verdict is Verdict.FAIL
 
 
 def test_an_enforced_expectation_is_named_and_explains_its_case():
-    known = {VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes'): Judged(Verdict.FAIL, 'it falls')}
+    known = {
+        nights.VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes'): nights.Judged(
+            Verdict.FAIL, 'it falls'
+        )
+    }
     past = of(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}), enforced=lambda _: known)
-    assert list(standings(past)[-1]) == [VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes')]
+    assert list(nights.standings(past)[-1]) == [
+        nights.VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes')
+    ]
 
 
 def test_only_enforced_expectations_of_the_results_are_criteria():
@@ -114,10 +102,10 @@ def test_only_enforced_expectations_of_the_results_are_criteria():
 
     of_case = [('L09-01', True, 'fails'), ('L09-02', False, 'fails'), ('L09-03', True, 'holds')]
     case = {'case': {'name': 'C'}, 'expectations': [expectation(*arguments) for arguments in of_case]}
-    assert enforced_in({'relations': [expectation('L09-09', True, 'undecided')], 'cases': [case]}) == {
-        VerdictKey('', 'L09-09 write'): Judged(Verdict.INCONCLUSIVE, 'so it is'),
-        VerdictKey('C', 'L09-01 write'): Judged(Verdict.FAIL, 'so it is'),
-        VerdictKey('C', 'L09-03 write'): Judged(Verdict.PASS, 'so it is'),
+    assert nights.enforced_in({'relations': [expectation('L09-09', True, 'undecided')], 'cases': [case]}) == {
+        nights.VerdictKey('', 'L09-09 write'): nights.Judged(Verdict.INCONCLUSIVE, 'so it is'),
+        nights.VerdictKey('C', 'L09-01 write'): nights.Judged(Verdict.FAIL, 'so it is'),
+        nights.VerdictKey('C', 'L09-03 write'): nights.Judged(Verdict.PASS, 'so it is'),
     }
 
 
@@ -140,7 +128,7 @@ def test_a_criterion_stands_since_a_night_until_one_decides_otherwise(verdicts, 
 
 def test_a_criterion_that_is_not_tested_any_more_is_forgotten():
     past = of(plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', {'Other': ('PASS', {'read@1': 'PASS'})}))
-    assert standings(past)[-1] == {}
+    assert nights.standings(past)[-1] == {}
 
 
 @given(st.lists(st.sampled_from([verdict.value for verdict in Verdict]), min_size=1, max_size=8))
@@ -162,7 +150,7 @@ def test_a_failing_criterion_fails_until_it_passes_or_is_none_any_more(verdicts)
     ],
 )
 def test_a_change_is_what_is_new_or_stands_differently_and_what_has_ended(verdicts, new, ended):
-    assert difference(*standings(judged(*verdicts))) == (list(new), list(ended))
+    assert nights.difference(*nights.standings(judged(*verdicts))) == (list(new), list(ended))
 
 
 @pytest.mark.parametrize(
@@ -176,17 +164,17 @@ def test_a_change_is_what_is_new_or_stands_differently_and_what_has_ended(verdic
 )
 def test_nights_in_a_row_are_counted_from_the_last(verdicts, well, nothing):
     past = judged(*verdicts)
-    assert (in_a_row(past, passed), in_a_row(past, without_result)) == (well, nothing)
+    assert (nights.in_a_row(past, nights.passed), nights.in_a_row(past, nights.without_result)) == (well, nothing)
 
 
 DUE = [FIRST + number * DAY for number in range(3)]
 FOLLOWING = FIRST + 3 * DAY
-MORNING = DUE[-1] + START_GRACE
+MORNING = DUE[-1] + nights.START_GRACE
 
 
 def became(*, ended=(), alive=(), dead=(), now=MORNING):
-    begun = [Unfinished(session(began), began, began in alive) for began in (*alive, *dead)]
-    return [run.state for run in runs(DUE, FOLLOWING, now, ended, begun)]
+    begun = [nights.Unfinished(session(began), began, began in alive) for began in (*alive, *dead)]
+    return [run.state for run in nights.runs(DUE, FOLLOWING, now, ended, begun)]
 
 
 LATE, SLOW_CLOCK = timedelta(hours=20), -timedelta(minutes=1)
@@ -195,14 +183,14 @@ LATE, SLOW_CLOCK = timedelta(hours=20), -timedelta(minutes=1)
 @pytest.mark.parametrize(
     ('begun', 'states'),
     [
-        ({'ended': [DUE[0] + LATE, DUE[1], DUE[2] + timedelta(seconds=3)]}, [DONE, DONE, DONE]),
-        ({'ended': [DUE[0], DUE[2]]}, [DONE, MISSED, DONE]),
-        ({'ended': [due + SLOW_CLOCK for due in DUE]}, [DONE, DONE, DONE]),
-        ({'ended': DUE[:2], 'dead': [DUE[2]]}, [DONE, DONE, MISSED]),
-        ({'ended': DUE[:2], 'alive': [DUE[2]]}, [DONE, DONE, RUNNING]),
-        ({'ended': DUE[:1], 'alive': [DUE[1]]}, [DONE, RUNNING, RUNNING]),
-        ({'ended': DUE[:2], 'now': MORNING - timedelta(seconds=1)}, [DONE, DONE, AWAITED]),
-        ({'ended': DUE[:2], 'now': MORNING}, [DONE, DONE, MISSED]),
+        ({'ended': [DUE[0] + LATE, DUE[1], DUE[2] + timedelta(seconds=3)]}, [nights.DONE, nights.DONE, nights.DONE]),
+        ({'ended': [DUE[0], DUE[2]]}, [nights.DONE, nights.MISSED, nights.DONE]),
+        ({'ended': [due + SLOW_CLOCK for due in DUE]}, [nights.DONE, nights.DONE, nights.DONE]),
+        ({'ended': DUE[:2], 'dead': [DUE[2]]}, [nights.DONE, nights.DONE, nights.MISSED]),
+        ({'ended': DUE[:2], 'alive': [DUE[2]]}, [nights.DONE, nights.DONE, nights.RUNNING]),
+        ({'ended': DUE[:1], 'alive': [DUE[1]]}, [nights.DONE, nights.RUNNING, nights.RUNNING]),
+        ({'ended': DUE[:2], 'now': MORNING - timedelta(seconds=1)}, [nights.DONE, nights.DONE, nights.AWAITED]),
+        ({'ended': DUE[:2], 'now': MORNING}, [nights.DONE, nights.DONE, nights.MISSED]),
     ],
     ids=[
         'a session belongs to the run that was due last when it began',
@@ -220,7 +208,7 @@ def test_what_became_of_a_run_that_was_due(begun, states):
 
 
 def test_where_nothing_was_due_nothing_was_missed():
-    assert runs([], FIRST, FIRST - DAY, [], []) == []
+    assert nights.runs([], FIRST, FIRST - DAY, [], []) == []
 
 
 def swept(began, **verdicts):
@@ -238,12 +226,12 @@ def test_the_groups_of_a_node_sweep_are_one_criterion_for_they_are_other_nodes_e
     second = swept(FIRST + DAY, all='PASS', group01='PASS', group02='INVALID')
     third = swept(FIRST + 2 * DAY, all='INVALID', group01='PASS', group02='PASS')
     past = of(first, second, third)
-    groups, everyone = (VerdictKey(f'Nodes/{WHERE}', name) for name in ('write@groups', 'write@all'))
+    groups, everyone = (nights.VerdictKey(f'Nodes/{WHERE}', name) for name in ('write@groups', 'write@all'))
     assert [set(night.criteria) - {groups, everyone} for night in past] == [
-        {VerdictKey(f'Nodes/{WHERE}', ''), VerdictKey('', '')}
+        {nights.VerdictKey(f'Nodes/{WHERE}', ''), nights.VerdictKey('', '')}
     ] * 3
-    assert past[0].criteria[groups] == Judged(Verdict.INVALID, 'group01: because')
-    after = standings(past)
+    assert past[0].criteria[groups] == nights.Judged(Verdict.INVALID, 'group01: because')
+    after = nights.standings(past)
     assert after[1][groups].since == FIRST, 'some group could not be believed in either night'
     assert groups not in after[2] and everyone in after[2]
 
@@ -252,8 +240,8 @@ def test_the_worst_group_is_told_whichever_comes_first():
     for verdicts in ({'group01': 'FAIL', 'group02': 'INVALID'}, {'group01': 'INVALID', 'group02': 'FAIL'}):
         (night,) = of(swept(FIRST, all='PASS', **verdicts))
         failed = next(point for point, verdict in verdicts.items() if verdict == 'FAIL')
-        known = night.criteria[VerdictKey(f'Nodes/{WHERE}', 'write@groups')]
-        assert known == Judged(Verdict.FAIL, f'{failed}: because')
+        known = night.criteria[nights.VerdictKey(f'Nodes/{WHERE}', 'write@groups')]
+        assert known == nights.Judged(Verdict.FAIL, f'{failed}: because')
 
 
 def test_the_criteria_of_a_session_are_counted():
@@ -266,7 +254,7 @@ def test_the_criteria_of_a_session_are_counted():
         {**plain_case, 'case': {'name': 'S'}, 'isolation': {}, 'unjudged': 'smoke'},
         {**plain_case, 'case': {'name': 'C'}, 'expectations': [context]},
     ]
-    assert criteria_in({'cases': cases, 'relations': []}) == 4
-    assert criteria_in({'cases': cases[2:], 'relations': []}) == 0
+    assert nights.criteria_in({'cases': cases, 'relations': []}) == 4
+    assert nights.criteria_in({'cases': cases[2:], 'relations': []}) == 0
     with pytest.raises(KeyError):
-        criteria_in({'verdict': 'PASS'})
+        nights.criteria_in({'verdict': 'PASS'})
