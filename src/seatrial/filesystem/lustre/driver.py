@@ -71,7 +71,7 @@ class Lustre(Mounted):
         'Lustre 2.17.0, 2 MDTs and 4 OSTs on ZFS, emulated or in user mode: all checks of a nightly session, most of '
         'them briefly, layouts, faults, targets away, a quota'
     )
-    tried_on = '2026-11-28'
+    tried_on = '2026-11-29'
     sources = 'genuine outputs of 2.17, the sources of 2.12 to 2.17'
     no_layout = ''
     pins = ('OST', 'MDT')
