@@ -258,8 +258,8 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
 
 
 def _against_lock(site: Site, program: str, build: str) -> tuple[str, str]:
-    """Compares a program with the site's lock for this architecture: ' as in spack.lock', or a clause on what the lock
-    pins instead; both are empty where the lock has no such package."""
+    """Compares a program with the site's lock for this architecture: ' as in spack.lock', or a clause on what the
+    lock pins instead; both are empty where the lock has no such package."""
     file = site.folder / 'spack' / platform.machine() / 'spack.lock'
     specs = read_json(file)['concrete_specs'] if file.is_file() else {}
     for hash_, spec in specs.items():
