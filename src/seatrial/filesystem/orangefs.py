@@ -36,7 +36,7 @@ class OrangeFs(Mounted):
     recovery_source = 'chosen as for the other network types'
     can = ('layouts', 'targets')
     tried = 'OrangeFS 2.10 by FUSE, Linux 6.18, one node, three servers'
-    tried_on = '2026-11-28'
+    tried_on = '2026-11-29'
     sources = 'outputs of a real 2.10: three servers, FUSE and the kernel client of Linux 6.1'
     no_layout = ''
     no_pinning = 'no target of choice: a file lies on all servers'
