@@ -37,8 +37,8 @@ def row(means, times: float, noise: float, count: int, rng) -> 'list[float]':
     true = [next(step for step in curve.every if step.above == f'{AT}KiB') for curve in every]
     pairs = list(zip(every, true, strict=True))
     return [
-        np.mean([curve.likeliest.found for curve in every]),
-        np.mean([pair.likeliest is step and step.found for pair, step in pairs]),
+        np.mean([curve.likeliest.is_significant for curve in every]),
+        np.mean([pair.likeliest is step and step.is_significant for pair, step in pairs]),
         np.mean([step in pair.places for pair, step in pairs]),
         np.mean([step.low <= times <= step.high for step in true]),
         np.mean([len(curve.places) for curve in every]),
