@@ -15,7 +15,7 @@ from reframe.core.builtins import parameter, run_after, run_before, sanity_funct
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.meta import make_test
 
-from seatrial.check import variants as variant
+from seatrial.check import variants
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.darshan.logs import keep_darshan_run
 from seatrial.check.declared import CheckError, declare, declared
@@ -58,7 +58,7 @@ class Check(rfm.RunOnlyRegressionTest):
     `-S` sets the variables of variants.SETTABLE, and not those of variants.DECIDED.
     """
 
-    case = parameter(loggable=True, fmt=variant.Variant.__str__)
+    case = parameter(loggable=True, fmt=variants.Variant.__str__)
     file_system = variable(str, value='', loggable=True)
     layout = variable(str, value='', loggable=True)
     num_nodes = variable(int, value=0, loggable=True)
@@ -81,7 +81,7 @@ class Check(rfm.RunOnlyRegressionTest):
         self.skip_if(session.plain and self.profile not in ('', self.case.profile), 'it belongs to another profile')
         self.valid_systems = list(self.case.partitions)
         self.descr = self.declared.title
-        self.tags = self.tags_of_check | variant.tags_of_case(session.site, self.case)
+        self.tags = self.tags_of_check | variants.tags_of_case(session.site, self.case)
         self.profile, self.file_system, self.layout, self.num_nodes, _ = self.case
 
     @run_after('setup')
@@ -190,8 +190,8 @@ class Check(rfm.RunOnlyRegressionTest):
         if verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
             raise SanityError(message)
         as_said = self.undecided if verdict in (Verdict.MEASURED, Verdict.INCONCLUSIVE) else ''
-        self.skip_if(as_said == variant.SKIP, message)
-        if not verdict.unopposed or as_said == variant.FAIL:
+        self.skip_if(as_said == variants.SKIP, message)
+        if not verdict.unopposed or as_said == variants.FAIL:
             raise PerformanceError(message)
 
 
@@ -210,18 +210,18 @@ def trial(cls: type[Any]) -> type[Any]:
     session = current()
     try:
         cls.declared = declare(cls, Path(inspect.getfile(cls)))
-        cls.tags_of_check = variant.tags_of(cls.declared) if session else set()
+        cls.tags_of_check = variants.tags_of(cls.declared) if session else set()
     except CheckError as error:
         if session is None:
             raise
         refuse([str(error)])
     if session is None:
         return cls
-    variants = variant.variants_of(session, cls.declared)
-    if not variants:
+    cases = variants.variants_of(session, cls.declared)
+    if not cases:
         return cls
-    settable = {name: variable(str, value='', loggable=True) for name in variant.SETTABLE}
-    body = {'case': parameter(variants, fmt=variant.Variant.__str__, loggable=True), **settable}
+    settable = {name: variable(str, value='', loggable=True) for name in variants.SETTABLE}
+    body = {'case': parameter(cases, fmt=variants.Variant.__str__, loggable=True), **settable}
     made: type[Any] = rfm.simple_test(make_test(cls.__name__, (cls,), body, module=cls.__module__))
     return made
 
@@ -233,7 +233,7 @@ def _refuse_what_is_wrong(check: Check) -> None:
     profile, session = check.profile, of_profile(check.case.profile)
     problems = [
         f'-S {name}: {type(check).__name__} has a fixed value: {why}. For another suite: -S CLASS.{name}=VALUE'
-        for name, why in variant.DECIDED.items()
+        for name, why in variants.DECIDED.items()
         if _was_set(check, name)
     ]
     asked = {name for trial in session.site.trial_file.trials for name in trial.profiles}
@@ -241,8 +241,8 @@ def _refuse_what_is_wrong(check: Check) -> None:
         known = choice(profile, [name for name in PROFILES if name in asked])
         message = f'no trial in trial.yaml has the profile {show(profile)}; {known}'
         problems.append(f'{message} (a mode, -S profile=NAME, or {ENVIRONMENT_PROFILE})')
-    if check.undecided not in ('', variant.SKIP, variant.FAIL):
-        problems.append(f'-S undecided: {show(check.undecided)} is neither {variant.SKIP} nor {variant.FAIL}')
+    if check.undecided not in ('', variants.SKIP, variants.FAIL):
+        problems.append(f'-S undecided: {show(check.undecided)} is neither {variants.SKIP} nor {variants.FAIL}')
     try:
         _with_set(check)
     except SiteError as error:
@@ -259,8 +259,8 @@ def _was_set(check: Check, name: str) -> bool:
 
 def _with_set(check: Check) -> Session:
     session = of_profile(check.case.profile)
-    values = {name: value for name in variant.SETTABLE if (value := getattr(check, name))}
-    return variant.with_set(session, values) if values and session.plain else session
+    values = {name: value for name in variants.SETTABLE if (value := getattr(check, name))}
+    return variants.with_set(session, values) if values and session.plain else session
 
 
 @cache

@@ -155,10 +155,8 @@ def _judge(
     base = by_id.get(criterion.of)
     others = _counting(base, attempts.get(base.id, ())) if base else ()
     looks = criterion.looks(len(deciding)) + (base.looks(len(others)) - 1 if base else 0)
-    confidence, strict = (
-        1 - (1 - stats.CONFIDENCE) / looks,
-        1 - min(1 - stats.CONFIDENCE, 2 * FAMILY / max(1, count)) / looks,
-    )
+    doubt = 1 - stats.CONFIDENCE
+    confidence, strict = 1 - doubt / looks, 1 - min(doubt, 2 * FAMILY / max(1, count)) / looks
     usual, sure = _Estimate.of(criterion, deciding, confidence), _Estimate.of(criterion, deciding, strict)
     outcome = replace(outcome, figure=usual.figure, low=usual.low, high=usual.high, confidence=confidence)
     bound = sure_bound = _Estimate(criterion.bound, criterion.bound, criterion.bound)

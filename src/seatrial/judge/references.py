@@ -23,9 +23,8 @@ MEAN = 'mean'
 QUANTILES = {'p10': 0.1, 'median': 0.5, 'p90': 0.9}
 EXTREMES = {'minimum': min, 'maximum': max}
 
-LEVEL = (
-    1 - stats.CONFIDENCE
-) / 2  # the probability of a FAIL by chance, of one metric whose true value lies at its bound
+LEVEL = (1 - stats.CONFIDENCE) / 2
+"""The probability of a FAIL by chance, of one metric whose true value lies at its bound."""
 FALSE_ALARM = 0.05
 """The share of nights without a change in which a metric may lie beyond its baseline: every 20 days."""
 

@@ -15,8 +15,7 @@ from rich.console import Console
 from seatrial.model.plan import TrialPlan
 from seatrial.model.quoting import shell_line
 from seatrial.model.units import duration
-from seatrial.scheduler import queue
-from seatrial.scheduler import series as trial
+from seatrial.scheduler import queue, series
 from seatrial.scheduler.job_end import job_limit_s
 from seatrial.scheduler.partitions import Partitions, partitions_of
 from seatrial.site.calendar import Calendar
@@ -63,16 +62,16 @@ def order_of(
     limit_s = entry.time_limit or sum(job_limit_s(plan) + CASE_S for plan in plans) + LEAD_S
     deadline_s = max(limit_s - LEAD_S, limit_s / 2)
     command = [*command, f'--deadline={deadline_s // 60:.0f}min']
-    series = trial.series_of(site, profile)
+    path = series.series_of(site, profile)
     options = [
         *entry.access,
-        f'--job-name={trial.job_name(series)}',
+        f'--job-name={series.job_name(path)}',
         '--dependency=singleton',
         f'--time={-(-limit_s // 60):.0f}',
         *([f'--licenses={entry.licence}'] if entry.licence else []),
         *_geometry(site, partitions, plans),
         f'--chdir={_quoted(str(site.state))}',
-        f'--output={_quoted(str(trial.file_of(series, ".log")))}',
+        f'--output={_quoted(str(series.file_of(path, ".log")))}',
         '--open-mode=append',
     ]
     form = form or ('scrontab' if queue.has_scrontab() else 'sbatch')
@@ -179,31 +178,31 @@ def _script(
         '#!/bin/sh',
         f'# Seatrial: {profile} of {site.folder}, {calendar.words}',
         '# It is submitted by seatrial schedule --install with the time that it is due as its argument. Its own jobs',
-        f'# keep {trial.AHEAD} of it in the queue; seatrial schedule --remove ends that.',
+        f'# keep {series.AHEAD} of it in the queue; seatrial schedule --remove ends that.',
         *(f'#SBATCH {option}' for option in options),
         '#SBATCH --no-requeue',
         '#SBATCH --export=HOME,LANG,PATH',
-        f'exec {shell_line([*command, f"--series={trial.series_of(site, profile)}"])} --due="$1"',
+        f'exec {shell_line([*command, f"--series={series.series_of(site, profile)}"])} --due="$1"',
     ]
 
 
 def install(screen: Console, site: Site, profile: str, order: Order) -> None:
     site.make_directories()
-    series = trial.series_of(site, profile)
-    with trial.alone(trial.queue_lock(series)):
-        before = trial.scheduled(series)
+    path = series.series_of(site, profile)
+    with series.alone(series.queue_lock(path)):
+        before = series.scheduled(path)
         if before is not None and before.form != order.form:
             _take_out(screen, site, profile, before.form)
         changed = (_put_in_scrontab if order.form == 'scrontab' else _put_in_queue)(site, profile, order)
         if before is None or (before.calendar, before.form) != (order.calendar, order.form):
             record = {'calendar': order.calendar, 'since': time.time(), 'form': order.form}
-            trial.put(trial.file_of(series, '.json'), json.dumps(record) + '\n')
-        trial.file_of(series, trial.REMOVED).unlink(missing_ok=True)
+            series.put(series.file_of(path, '.json'), json.dumps(record) + '\n')
+        series.file_of(path, series.REMOVED).unlink(missing_ok=True)
     for line in changed or [f'already enabled by {order.form}; nothing was changed']:
         screen.print(line, soft_wrap=True)
     screen.print(f'  next run: {order.calendar.after(datetime.now().astimezone())[0]:%Y-%m-%d %H:%M}')
-    screen.print(f'  log:      {trial.file_of(series, ".log")}', soft_wrap=True)
-    screen.print(f'  metrics:  {trial.metrics_file(site, profile)}', soft_wrap=True)
+    screen.print(f'  log:      {series.file_of(path, ".log")}', soft_wrap=True)
+    screen.print(f'  metrics:  {series.metrics_file(site, profile)}', soft_wrap=True)
 
 
 def _put_in_scrontab(site: Site, profile: str, order: Order) -> list[str]:
@@ -216,23 +215,23 @@ def _put_in_scrontab(site: Site, profile: str, order: Order) -> list[str]:
 
 
 def _put_in_queue(site: Site, profile: str, order: Order) -> list[str]:
-    series = trial.series_of(site, profile)
-    script = trial.script_of(series)
+    path = series.series_of(site, profile)
+    script = series.script_of(path)
     if not script.is_file() or script.read_text(encoding='utf-8') != order.text:
-        trial.put(script, order.text)
-        queue.cancel_pending(trial.waiting(series))
-    return trial.keep_in_queue(series, order.calendar, datetime.now().astimezone())
+        series.put(script, order.text)
+        queue.cancel_pending(series.waiting(path))
+    return series.keep_in_queue(path, order.calendar, datetime.now().astimezone())
 
 
 def remove(screen: Console, site: Site, profile: str) -> None:
     """Take it out of Slurm, even where its record is lost and only Slurm still knows of it."""
-    series = trial.series_of(site, profile)
-    with trial.alone(trial.queue_lock(series)):
-        before = trial.scheduled(series)
+    path = series.series_of(site, profile)
+    with series.alone(series.queue_lock(path)):
+        before = series.scheduled(path)
         taken = [_take_out(screen, site, profile, form) for form in ([before.form] if before else _forms())]
-        trial.file_of(series, '.json').unlink(missing_ok=True)
+        series.file_of(path, '.json').unlink(missing_ok=True)
         if before or any(taken):
-            trial.put(trial.file_of(series, trial.REMOVED), '')
+            series.put(series.file_of(path, series.REMOVED), '')
     if before or any(taken):
         screen.print('disabled; the history, the log and the metrics are kept')
     else:
@@ -254,10 +253,10 @@ def _take_out(screen: Console, site: Site, profile: str, form: str) -> bool:
             queue.write_crontab(new)
             screen.print('the entry was removed from the scrontab; no other line was changed')
         return new != old
-    series = trial.series_of(site, profile)
-    jobs = trial.waiting(series)
+    path = series.series_of(site, profile)
+    jobs = series.waiting(path)
     queue.cancel_pending(jobs)
-    trial.script_of(series).unlink(missing_ok=True)
+    series.script_of(path).unlink(missing_ok=True)
     for job in jobs:
         screen.print(f'job {job.id} was removed from the queue')
     return bool(jobs)
