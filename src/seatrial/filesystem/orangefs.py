@@ -58,7 +58,8 @@ class OrangeFs(Mounted):
 
     def cold(self, path: str) -> base.Cold:
         return base.Cold(
-            '', 'neither client counts the bytes that it reads from servers, so no read is known to be cold'
+            '',
+            'neither client counts the bytes that it reads from servers, so only direct reads are known to be cold',
         )
 
     def _meter(self, path: str, mount: Mount) -> base.Meter:

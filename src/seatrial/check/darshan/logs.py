@@ -54,7 +54,7 @@ def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[DarshanLog
 
 def keep_darshan_run(plan: TrialPlan, records: Records) -> None:
     """Writes issued.json beside the records of a case that ran under Darshan, unless it exists. PyDarshan's summary
-    of a launch with one log goes beside that log, except in a smoke test, which would be shorter than it."""
+    of a launch with one log goes beside that log; in a smoke test it would take longer than the measurement."""
     file = Path(plan.records) / ISSUED
     if not plan.darshan or file.exists():
         return

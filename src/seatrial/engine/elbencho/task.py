@@ -1,5 +1,5 @@
 """The process around an elbencho that writes: it syncs the file, for elbencho itself has syncfs(2) alone. syncfs(2)
-asks for less on some file systems (Lustre), waits for what others write, tells no error before Linux 5.8."""
+asks for less on some file systems (Lustre), waits for what others write, and hid errors before Linux 5.8."""
 
 import json
 import os
