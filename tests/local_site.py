@@ -1,21 +1,17 @@
 """A site on this machine, as the tests of whole sessions use it: its files, its commands, and what a session left."""
 
-import gc
 import json
-import multiprocessing
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from seatrial.cli.main import entry
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.metric import Metric
 
@@ -97,20 +93,6 @@ def trial(
     )
 
 
-FORK = multiprocessing.get_context('fork')
-
-
-def _carry_out(argv, environment, out, err):
-    for number, file in ((1, out), (2, err)):
-        os.dup2(file, number)
-    sys.argv, sys.stdout, sys.stderr = argv, os.fdopen(1, 'w'), os.fdopen(2, 'w')
-    if environment is not None:
-        os.environ.clear()
-        os.environ.update(environment)
-    gc.enable()
-    entry()
-
-
 class LocalSite:
     """A folder with the settings.py of site-config/local, and a trial.yaml. checks: the folder of those it runs."""
 
@@ -123,15 +105,9 @@ class LocalSite:
         return [SEATRIAL, verb, f'--site={self.folder}', *words]
 
     def ask(self, verb, *words, environment=None):
-        """A command on the site, which has ended: a fork of the tests' process, which has loaded Seatrial already."""
+        """A command on the site, which has ended."""
         argv = self.argv(verb, *words)
-        with tempfile.TemporaryFile('w+') as out, tempfile.TemporaryFile('w+') as err:
-            command = FORK.Process(target=_carry_out, args=(argv, environment, out.fileno(), err.fileno()))
-            command.start()
-            command.join(1200)
-            assert command.exitcode is not None, f'{argv} has not ended'
-            texts = [(file.seek(0), file.read())[1] for file in (out, err)]
-            return subprocess.CompletedProcess(argv, command.exitcode, *texts)
+        return subprocess.run(argv, capture_output=True, text=True, timeout=1200, env=environment)
 
     def run(self, *words, environment=None):
         """A session, which has ended."""
