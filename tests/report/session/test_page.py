@@ -404,7 +404,7 @@ def test_the_worst_cases_come_first_in_the_overview(make, varied):
 
 @pytest.mark.parametrize('writable', [True, False])
 def test_templates_are_compiled_once_where_their_compiled_form_can_be_kept(tmp_path, monkeypatch, writable):
-    kept = tmp_path / 'kept' if writable else tmp_path / 'missing' / 'kept'
+    kept = tmp_path if writable else tmp_path / 'missing'
     monkeypatch.setattr('seatrial.report.session.page._Compiled', lambda beside: _Compiled(str(kept)))
     monkeypatch.setattr('sys.dont_write_bytecode', False)
     compiled = []
