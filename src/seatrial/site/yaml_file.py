@@ -7,6 +7,7 @@ date, and grows nine lines of aliases to a billion values. Here each of these is
 place. Aliases may be used, within MAX_VALUES.
 """
 
+import functools
 import re
 import stat
 from collections.abc import Hashable, Sequence
@@ -73,7 +74,7 @@ def regular_file(file: Path) -> None:
 def parse(text: str, name: str) -> Any:
     """The plain values of a YAML text; `name` is the file as the problems call it. Raises SiteError."""
     try:
-        root = _Loader(text).get_single_node()
+        root = _composed(text)
     except yaml.MarkedYAMLError as error:
         raise SiteError([problem(name, [], _syntax(error))]) from None
     except yaml.reader.ReaderError as error:
@@ -113,6 +114,12 @@ _Loader.yaml_implicit_resolvers = {}
 _Loader.add_implicit_resolver(_TAG + 'null', re.compile(r'(?:~|null|)\Z'), ['~', 'n', ''])
 _Loader.add_implicit_resolver(_TAG + 'bool', re.compile(r'(?:true|false)\Z'), ['t', 'f'])
 _Loader.add_implicit_resolver(_TAG + 'int', _INTEGER, list('-+0123456789'))
+
+
+@functools.lru_cache(maxsize=16)  # a command reads its site several times; the nodes are only read
+def _composed(text: str) -> yaml.Node | None:
+    root: yaml.Node | None = _Loader(text).get_single_node()
+    return root
 
 
 class _Reading:
