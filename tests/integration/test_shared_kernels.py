@@ -162,7 +162,7 @@ class TestCephFs:
         """This kernel has no debugfs, and so no counters."""
         smoke, broken = passed(kernels, 'ceph')
         # Whether two appends meet is chance; which of the others are its servers' doing is not known.
-        assert broken - {'append_at_once', *OF_CEPH_FUSE} == {'sparse_files'}
+        assert broken - {'append_at_once', *OF_CEPH_FUSE} == {'sparse_files', 'fallocate'}
         assert states(smoke, CHECKS[0], 'read') == {'unknown'}
         assert states(smoke, 'SmallFiles', 'stat') == {'cold'}
 

@@ -11,7 +11,7 @@ import os
 import tarfile
 import time
 from functools import partial
-from typing import Any, Callable, Dict, Iterator, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
 
 from seatrial.engine.base import Outcome
 from seatrial.engine.posixops import integrity, permissions
@@ -553,20 +553,29 @@ def _hard_links(pair: Pair) -> Seen:
 def _links_after_renames(pair: Pair) -> Seen:
     path, link, new = _written(pair, b''), pair.path('link'), pair.path('new')
     pair.first('give it a second name', lambda: os.link(path, link), lambda: _write(new, b'new'))
-    pair.other('stat both', lambda: (os.stat(path).st_nlink, os.stat(new).st_nlink))
+    pair.other('stat both', lambda: _links(path, new))
     pair.first('rename another file over one of the names', lambda: os.rename(new, path))
-    left = pair.other('stat the other name', lambda: os.stat(link).st_nlink)
-    if left != 1:
-        return False, f'to {pair.other_one} a file has {left} names, after a rename over one of two'
+    for who, left in _seen_by_both(pair, 'stat the other name', lambda: _links(link)):
+        if left != [1]:
+            return False, f'to {who} a file has {left[0]} names, after a rename over one of two'
     one, other = pair.path('d'), pair.path('F')
     pair.first('make two directories', *(partial(os.makedirs, f'{place}/d') for place in (one, other)))
-    before = pair.other('stat them', lambda: [os.stat(place).st_nlink for place in (one, other)])
+    before = pair.other('stat them', lambda: _links(one, other))
     pair.first('rename a directory over an empty one', lambda: os.rename(f'{one}/d', f'{other}/d'))
-    after = pair.other('stat them again', lambda: [os.stat(place).st_nlink for place in (one, other)])
     wanted = [before[0] - (before[0] > 2), before[1]]  # some file systems count no directories in a directory
-    return _saw(
-        pair, after == wanted, 'counted right', f'counted {after} links of two directories instead of {wanted}'
-    )
+    for who, after in _seen_by_both(pair, 'stat them again', lambda: _links(one, other)):
+        if after != wanted:
+            return False, f'{who} counted {after} links of two directories instead of {wanted}'
+    return True, f'the first task and {pair.other_one} counted right'
+
+
+def _links(*paths: str) -> List[int]:
+    return [os.stat(path).st_nlink for path in paths]
+
+
+def _seen_by_both(pair: Pair, doing: str, look: Callable[[], Any]) -> Iterable[Tuple[str, Any]]:
+    """Each task by its name and what it saw: a client can be wrong about its own change, which others see right."""
+    return zip(('the first task', pair.other_one), pair.at_once(doing, look, look))
 
 
 @_guarantee('a symbolic link can be read and followed', 'POSIX.1 symlink()')
