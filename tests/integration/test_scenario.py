@@ -91,7 +91,7 @@ def test_half_an_hour_of_load_is_verified_and_every_second_of_it_is_known(site):
         known = {second for row in rows for second in range(int(row.at_s), math.ceil(row.at_s + row.length_s))}
         known |= {n for row in rows for start, end in row.gaps for n in range(int(start), math.ceil(end))}
         assert known >= set(range(1800))
-    assert '<figure class="course">' in (site.session / 'report' / 'index.html').read_text()
+    assert 'svg class="curve wide"' in (site.session / 'report' / 'index.html').read_text()
 
 
 def test_what_a_killed_session_leaves_is_undone_by_clean(site):
