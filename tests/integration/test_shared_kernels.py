@@ -201,7 +201,7 @@ class TestHdfs:
         (sample,) = smoke.samples('PosixSemantics')
         broken = {fact['name'] for fact in sample['measurement']['facts'] if fact['holds'] is False}
         assert {'overwrite_in_place', 'append', 'untar', 'mmap_shared', 'chmod', 'chown'} <= broken
-        assert not broken & {'read_after_close', 'truncate_on_open', 'rename_over', 'fsync_and_rename'}
+        assert not broken & {'read_after_close', 'rename_over', 'fsync_and_rename'}
         reads = kernels.begin(READ, on='hdfs', nodes=1, engines='dd', bytes_per_task='32MiB').ended()
         assert reads.status == 0, reads.said
         assert states(reads, READ, 'read') == {'unknown'}
