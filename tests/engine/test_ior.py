@@ -134,8 +134,6 @@ OTHERS = {
     'v33-json': 'T7',
 }
 REWRITTEN = 'reuse-rewrite'
-SUMMARIES = sorted(name for name, sections in TRANSCRIPTS.items() if 'summary.json' in sections)
-WHOLE = [name for name in SUMMARIES if '"Finished"' in TRANSCRIPTS[name]['summary.json'] and name != 'v33-json']
 
 
 def text(name, section):
@@ -417,23 +415,6 @@ def test_a_failure_is_refused_with_its_rule_and_reason(name):
 @pytest.mark.parametrize('name', OTHERS)
 def test_a_run_of_something_else_is_refused(name):
     assert refusal(name, ranks=text('one-mfwa-write', 'csv')).rule == OTHERS[name]
-
-
-@pytest.mark.parametrize('name', WHOLE)
-def test_a_whole_summary_is_understood(name):
-    summary, raw = parse_summary(text(name, 'summary.json')), json.loads(text(name, 'summary.json'))
-    options = raw['tests'][0]['Options']
-    assert summary.version == raw['Version']
-    assert (summary.tasks, summary.nodes) == (options['tasks'], options['nodes'])
-    assert [total['operation'] for total in summary.totals] == [total['operation'] for total in raw['summary']]
-    printed = re.findall(r'"bwMiB": ([\d.]+)', text(name, 'summary.json'))
-    assert [str(row['bwMiB']) for row in summary.results] == printed
-
-
-@pytest.mark.parametrize('name', sorted({*SUMMARIES} - {*WHOLE} - {'v33-json'}))
-def test_the_summary_of_an_aborted_run_is_refused(name):
-    with pytest.raises(EngineError, match='T8'):
-        parse_summary(text(name, 'summary.json'))
 
 
 # Cut short, and tampered with

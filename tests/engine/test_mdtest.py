@@ -275,16 +275,6 @@ def test_a_run_of_something_else_is_refused(name):
     assert refusal(name, ranks=text('one-shared-create', 'csv')).rule == 'P15'
 
 
-@pytest.mark.parametrize('name', WHOLE)
-def test_a_whole_output_is_understood(name):
-    output = parse_output(text(name))
-    lines = [line for line in text(name).splitlines() if re.match(r'   (Directory|File|Tree) \w', line)]
-    assert [line.replace(':', ' ').split()[-4:] for line in lines] == [
-        [str(figure) for figure in (row.maximum, row.minimum, row.mean, row.deviation)] for row in output.rows
-    ]
-    assert output.nodemap == '1' * output.tasks
-
-
 @pytest.mark.parametrize(
     ('name', 'fact', 'value'),
     [

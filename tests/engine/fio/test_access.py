@@ -128,10 +128,6 @@ class TestCommandOnManyNodes:
         assert [list(sections(text)) for text in command.inputs.values()] == [[f'rank{n}'] for n in range(4)]
         assert {job['disk_util'] for job in jobs_of_each()} == {'0'}, 'it looks at no block devices before it starts'
 
-    def test_no_client_or_server_of_fio_is_started(self):
-        words = {word.partition('=')[0] for argv in spread().argvs for word in argv[:-1]}
-        assert words == {'/opt/fio', '--eta', '--output-format', '--output'}
-
     @given(SPREAD)
     def test_the_jobs_are_those_of_one_node_but_for_the_data(self, at):
         differing = ('randseed', 'disk_util')
