@@ -111,14 +111,6 @@ def test_a_family_has_every_combination_that_its_trial_names(session):
     ]
 
 
-def test_a_session_can_be_restricted_to_a_check_a_family_or_a_system(session):
-    for only in ('Sizes', 'files'):
-        assert cases_of(replace(session, only=(only,)), SIZES) == cases_of(session, SIZES)
-    assert cases_of(replace(session, only=('Tasks',)), SIZES) == []
-    assert cases_of(replace(session, system='other'), SIZES) == []
-    assert cases_of(session, replace(SIZES, name='Other', family='elsewhere')) == []  # which no trial names
-
-
 def test_a_node_sweep_needs_a_second_node(session):
     assert [case.nodes for case in cases_of(session, NODES)] == [2, 2]
     assert {(case.nodes, why) for case, why in not_applicable(session, NODES).items()} == {
