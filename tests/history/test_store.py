@@ -228,7 +228,7 @@ def test_a_file_that_no_session_has_written_is_not_read_into_memory(tmp_path):
 def test_a_few_bytes_that_stand_for_many_rows_are_not_unpacked(tmp_path, frame, monkeypatch):
     monkeypatch.setattr(store, 'MANY_ROWS', 1000)
     many = frame.head(1)
-    for _ in range(13):
+    for _ in range(14):
         many = pl.concat([many, many])
     write(tmp_path, SESSION, many)
     write(tmp_path, LATER, frame.with_columns(session=pl.lit(LATER)))

@@ -155,7 +155,7 @@ class TestRunner:
 
     @pytest.mark.parametrize(('library', 'budget_s'), [('', 600.0), (LIBRARY, 0.0)])
     def test_without_a_library_or_time_there_is_none(self, lab, stub_fio, library, budget_s):
-        budget = ONCE._replace(budget_s=budget_s)
+        budget = ONCE._replace(minimum=2, maximum=2, budget_s=budget_s, fixed=False)
         ran = lab.run(lab.plan(stub_fio(), darshan=library, values=(32,), stopping=budget))
         assert 'darshan' not in stages(ran)
         assert library or not any(label.startswith('P15a') for label in ran.result.labels)
