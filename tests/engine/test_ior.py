@@ -224,12 +224,6 @@ def test_direct_access_is_read_from_the_command_line_that_ior_was_given():
         assert (refused.rule, refused.sentence) == ('P15', f'{DIRECT} was {words}')
 
 
-def test_mpi_io_is_independent_or_collective():
-    assert option(argv_of('write', point(mpiio(SFSA))), '-a') == 'MPIIO'
-    assert '-c' not in argv_of('write', point(mpiio(SFSA)))
-    assert '-c' in argv_of('write', point(mpiio(SFSA, collective=True)))
-
-
 @pytest.mark.parametrize(
     ('workload', 'phase', 'nodes', 'shifted'),
     [
@@ -278,12 +272,6 @@ def test_opening_takes_no_longer_than_all_of_it(open_s):
     how = 'write', point(MFWA.changed(opening=True))
     refused = refusal('one-mfwa-write', how, summary=changed('one-mfwa-write', openTime=open_s))
     assert refused.rule == 'T1' and f'{open_s} s of opening' in refused.sentence
-
-
-def test_what_ior_leaves_lies_beside_the_records():
-    command = command_of('write', point())
-    assert command.outputs == ('/records/1.json', '/records/1.csv')
-    assert {'summaryFile=/records/1.json', 'saveRankPerformanceDetailsCSV=/records/1.csv'} < set(command.argvs[0])
 
 
 @pytest.mark.parametrize('raw', ['/a,b/1', '/a b/1', '/a#b/1', '/a\tb/1', '/a"b/1', '/a\\b/1', '/' + 'a' * 1000])

@@ -182,12 +182,6 @@ def test_the_seed_of_the_data_is_a_number_that_mdtest_takes_as_it_is(seed, raw):
     assert 0 < int(option(argv_of('create', point(PRIVATE), raw, seed), '-G')) < 2**31
 
 
-def test_what_mdtest_leaves_lies_beside_the_records():
-    command = command_of('stat', point(SHARED))
-    assert command.outputs == ('/records/1.csv',)
-    assert '--saveRankPerformanceDetails=/records/1.csv' in command.argvs[0]
-
-
 # What it cannot do
 
 

@@ -142,11 +142,6 @@ class TestCommandOnManyNodes:
         assert read == wrote[at.tasks_per_node :] + wrote[: at.tasks_per_node]
         assert all(not set(wrote[n]) & set(read[n]) for n in range(at.tasks))
 
-    def test_a_file_that_all_read_is_read_by_each_from_its_beginning(self):
-        here = jobs_of('read', point(SFWA))
-        there = jobs_of_each('read', point(SFWA, tasks=4, nodes=2))
-        assert [extents_of(job) for job in there] == 2 * [extents_of(job) for job in here]
-
     def test_it_says_where_it_reads_elsewhere(self):
         assert Fio().reads_elsewhere(point(tasks=4, nodes=2), 'read')
         assert not Fio().reads_elsewhere(point(tasks=4, nodes=2), 'write')
@@ -263,12 +258,6 @@ def test_a_killed_task_is_found_by_its_bytes_even_where_fio_says_nothing():
 
 
 class TestDoctoredReports:
-    def test_a_report_that_was_not_written_is_refused(self):
-        process = ProcessTime('node1', 0.0, 1.0, 0)
-        command = Fio().command('fio', 'write', point(), '/raw/1', 7)
-        with pytest.raises(EngineError, match='left no JSON'):
-            Fio().measure('write', point(), command, Outcome((process,), ('',), ('',), (None,)))
-
     @pytest.mark.parametrize(
         ('change', 'rule', 'words'),
         [
