@@ -25,8 +25,8 @@ TABLES.update(results_database=1, scenario_record=1, training=1, verdicts=8)
 CALCULATED = ('change_points', 'compare', 'coverage', 'isolation', 'rare', 'verdicts')
 """They start nothing, and print something at once."""
 
-LONG = ('acceptance', 'accusations', 'coverage', 'forecast', 'nights', 'proof', 'report', 'results_database')
-LONG += ('runner', 'slurm', 'verdicts')
+LONG = ('acceptance', 'accusations', 'compare', 'coverage', 'detection', 'forecast', 'isolation', 'nights', 'proof')
+LONG += ('report', 'results_database', 'runner', 'slurm', 'training', 'verdicts')
 
 WAIT_S = 300.0
 LAUNCHED = '*/state/sessions/*/cases/*/raw/*.fio'

@@ -70,21 +70,6 @@ def test_bytes_through_buffered_streams_are_counted_without_those_of_the_termina
     assert buffered == [(12577, 480), (0, 0), (0, 0)]
 
 
-@pytest.mark.usefixtures('pydarshan')
-# In the header, the names, the modules.
-@pytest.mark.parametrize(
-    'left', [0, 1000, *(pytest.param(at, marks=pytest.mark.long) for at in (1400, 1600, 1900, -1))]
-)
-def test_a_log_that_is_cut_short_is_refused_in_one_sentence(tmp_path, left):
-    cut = tmp_path / 'cut.darshan'
-    cut.write_bytes((TRANSCRIPTS / 'mfwa.darshan').read_bytes()[:left])
-    with pytest.raises(LogError, match='not a Darshan 3 log, or a damaged one') as caught:
-        read_logs([cut])
-    assert '\n' not in str(caught.value)
-    with pytest.raises(FileNotFoundError):
-        read_logs([tmp_path / 'nothing'])
-
-
 # A reader that fails
 
 

@@ -190,12 +190,6 @@ def test_plain_reframe_ends_with_the_sentence(write, repository, tmp_path):
 # Expectations
 
 
-def test_an_expectation_of_what_a_check_does_not_measure_is_an_error(write):
-    more = "expectations = (PointRatio(at='privat', than='shared', **SOURCE),)"
-    with pytest.raises(CheckError, match="Sizes.expectations: X: there is no point 'privat' in"):
-        load(write(workload='FILES', sweep='TREES', more=more))
-
-
 @pytest.mark.parametrize(
     ('workload', 'sweep', 'expectation'),
     [

@@ -205,11 +205,6 @@ def test_tasks_that_no_partition_holds_are_refused(derived):
         derived(shared(processes=6))
 
 
-def test_nothing_of_whose_it_was_is_kept(derived):
-    text = check_text(shape_of(shared()), 'Replayed')
-    assert 'alice' not in text and '/home' not in text
-
-
 @pytest.mark.parametrize('name', ['mfwa', 'sfsa-mpiio-collective'])
 def test_a_derived_check_is_as_the_house_writes_them(tmp_path, repository, name):
     file = tmp_path / 'replayed.py'

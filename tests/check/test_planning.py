@@ -111,14 +111,6 @@ def test_a_family_has_every_combination_that_its_trial_names(session):
     ]
 
 
-def test_a_session_can_be_restricted_to_a_check_a_family_or_a_system(session):
-    for only in ('Sizes', 'files'):
-        assert cases_of(replace(session, only=(only,)), SIZES) == cases_of(session, SIZES)
-    assert cases_of(replace(session, only=('Tasks',)), SIZES) == []
-    assert cases_of(replace(session, system='other'), SIZES) == []
-    assert cases_of(session, replace(SIZES, name='Other', family='elsewhere')) == []  # which no trial names
-
-
 def test_a_node_sweep_needs_a_second_node(session):
     assert [case.nodes for case in cases_of(session, NODES)] == [2, 2]
     assert {(case.nodes, why) for case, why in not_applicable(session, NODES).items()} == {
@@ -351,12 +343,6 @@ def test_the_plan_has_what_the_site_the_check_and_this_installation_say(session)
     assert {(point.nodes, point.tasks) for point in plan.points} == {(2, 16)}
 
 
-def test_what_a_trial_fixes_is_in_the_plan(session):
-    fixed = plan_of(session, FIXED, FIXED_CASE)
-    assert (fixed.sizing.pinned, fixed.stopping.budget_s) == (4 * MIB, 90.0)
-    assert {point.data.bytes_per_task for point in fixed.points} == {4 * MIB}
-
-
 def test_a_smoke_test_repeats_a_fixed_number_of_times(session):
     stopping = plan_of(replace(session, profile=PROFILES['smoke']), SIZES, HERE).stopping
     assert (stopping.fixed, stopping.minimum, stopping.maximum, stopping.extra) == (True, 1, 1, 0)
@@ -402,14 +388,6 @@ def test_the_tasks_of_a_check_are_spread_over_the_nodes(session):
     assert (point.nodes, point.tasks, point.tasks_per_node) == (2, 2, 1)
 
 
-def test_tasks_that_do_not_fit_evenly_are_refused(session):
-    odd = replace(PAIR, workload=posix_semantics(17))
-    with pytest.raises(
-        Unplannable, match='Pair/lab:io/scratch/default/2n: none of two fits 2 nodes with 8 tasks each'
-    ):
-        plan_of(session, odd, case_of(PAIR))
-
-
 @pytest.mark.parametrize('name', ['Scenario', 'Pinned'])
 def test_a_scenario_of_a_source_is_carried_out_as_it_is(session, name):
     scenario = replace(SCENARIO, name=name)
@@ -434,12 +412,6 @@ def test_a_profile_takes_the_directories_and_pauses_that_it_has_time_for(session
 
 def on(check, layout='default', file_system='scratch'):
     return Case(check, 'lab:io', file_system, layout, 1)
-
-
-def test_a_sweep_over_targets_has_a_point_for_each_that_the_site_has(session):
-    assert cases_of(session, OSTS) == [on('Osts')]
-    points = points_in(session, OSTS, on('Osts'))
-    assert [(point.label, asked(point.layout).osts) for point in points] == [(f'ost000{n}', (n,)) for n in range(4)]
 
 
 def test_a_sweep_over_targets_that_the_site_lists_has_those(session):

@@ -44,14 +44,6 @@ def test_a_rank_of_mpiexec_is_not_that_of_the_step_of_srun_by_which_it_reached_t
     assert [path.name for path in tmp_path.glob('raw.*.out')] == ['raw.1.out']
 
 
-def test_in_another_directory_than_that_of_the_launch_nothing_is_started(tmp_path):
-    inode = os.stat(tmp_path).st_ino
-    done = become(tmp_path, PMI_RANK='1', **{PLACE: str(inode + 1)})
-    assert (done.returncode, list(tmp_path.glob('raw.*'))) == (NOT_THERE, [])
-    assert done.stderr.startswith(f'seatrial: {tmp_path} was replaced by another on ')
-    assert become(tmp_path, PMI_RANK='1', **{PLACE: str(inode)}).returncode == 0
-
-
 def test_without_a_rank_it_says_so(tmp_path):
     done = become(tmp_path)
     assert done.returncode == NO_RANK

@@ -134,8 +134,6 @@ OTHERS = {
     'v33-json': 'T7',
 }
 REWRITTEN = 'reuse-rewrite'
-SUMMARIES = sorted(name for name, sections in TRANSCRIPTS.items() if 'summary.json' in sections)
-WHOLE = [name for name in SUMMARIES if '"Finished"' in TRANSCRIPTS[name]['summary.json'] and name != 'v33-json']
 
 
 def text(name, section):
@@ -226,12 +224,6 @@ def test_direct_access_is_read_from_the_command_line_that_ior_was_given():
         assert (refused.rule, refused.sentence) == ('P15', f'{DIRECT} was {words}')
 
 
-def test_mpi_io_is_independent_or_collective():
-    assert option(argv_of('write', point(mpiio(SFSA))), '-a') == 'MPIIO'
-    assert '-c' not in argv_of('write', point(mpiio(SFSA)))
-    assert '-c' in argv_of('write', point(mpiio(SFSA, collective=True)))
-
-
 @pytest.mark.parametrize(
     ('workload', 'phase', 'nodes', 'shifted'),
     [
@@ -280,12 +272,6 @@ def test_opening_takes_no_longer_than_all_of_it(open_s):
     how = 'write', point(MFWA.changed(opening=True))
     refused = refusal('one-mfwa-write', how, summary=changed('one-mfwa-write', openTime=open_s))
     assert refused.rule == 'T1' and f'{open_s} s of opening' in refused.sentence
-
-
-def test_what_ior_leaves_lies_beside_the_records():
-    command = command_of('write', point())
-    assert command.outputs == ('/records/1.json', '/records/1.csv')
-    assert {'summaryFile=/records/1.json', 'saveRankPerformanceDetailsCSV=/records/1.csv'} < set(command.argvs[0])
 
 
 @pytest.mark.parametrize('raw', ['/a,b/1', '/a b/1', '/a#b/1', '/a\tb/1', '/a"b/1', '/a\\b/1', '/' + 'a' * 1000])
@@ -417,23 +403,6 @@ def test_a_failure_is_refused_with_its_rule_and_reason(name):
 @pytest.mark.parametrize('name', OTHERS)
 def test_a_run_of_something_else_is_refused(name):
     assert refusal(name, ranks=text('one-mfwa-write', 'csv')).rule == OTHERS[name]
-
-
-@pytest.mark.parametrize('name', WHOLE)
-def test_a_whole_summary_is_understood(name):
-    summary, raw = parse_summary(text(name, 'summary.json')), json.loads(text(name, 'summary.json'))
-    options = raw['tests'][0]['Options']
-    assert summary.version == raw['Version']
-    assert (summary.tasks, summary.nodes) == (options['tasks'], options['nodes'])
-    assert [total['operation'] for total in summary.totals] == [total['operation'] for total in raw['summary']]
-    printed = re.findall(r'"bwMiB": ([\d.]+)', text(name, 'summary.json'))
-    assert [str(row['bwMiB']) for row in summary.results] == printed
-
-
-@pytest.mark.parametrize('name', sorted({*SUMMARIES} - {*WHOLE} - {'v33-json'}))
-def test_the_summary_of_an_aborted_run_is_refused(name):
-    with pytest.raises(EngineError, match='T8'):
-        parse_summary(text(name, 'summary.json'))
 
 
 # Cut short, and tampered with

@@ -182,12 +182,6 @@ def test_the_seed_of_the_data_is_a_number_that_mdtest_takes_as_it_is(seed, raw):
     assert 0 < int(option(argv_of('create', point(PRIVATE), raw, seed), '-G')) < 2**31
 
 
-def test_what_mdtest_leaves_lies_beside_the_records():
-    command = command_of('stat', point(SHARED))
-    assert command.outputs == ('/records/1.csv',)
-    assert '--saveRankPerformanceDetails=/records/1.csv' in command.argvs[0]
-
-
 # What it cannot do
 
 
@@ -273,16 +267,6 @@ def test_a_failure_is_refused_with_its_rule_and_reason(name):
 @pytest.mark.parametrize('name', sorted(OTHERS))
 def test_a_run_of_something_else_is_refused(name):
     assert refusal(name, ranks=text('one-shared-create', 'csv')).rule == 'P15'
-
-
-@pytest.mark.parametrize('name', WHOLE)
-def test_a_whole_output_is_understood(name):
-    output = parse_output(text(name))
-    lines = [line for line in text(name).splitlines() if re.match(r'   (Directory|File|Tree) \w', line)]
-    assert [line.replace(':', ' ').split()[-4:] for line in lines] == [
-        [str(figure) for figure in (row.maximum, row.minimum, row.mean, row.deviation)] for row in output.rows
-    ]
-    assert output.nodemap == '1' * output.tasks
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.issued import MIXED, Done, Issued, Share
 from seatrial.model.layout import Layout
-from seatrial.model.metric import HIGHER, Measurement, Metric, NodeTime, bandwidth, percentile_name, rate
+from seatrial.model.metric import Measurement, Metric, bandwidth, rate
 from seatrial.model.point import DataPart, Point
-from seatrial.model.state import NONE_REMEMBERED, Change, changes
+from seatrial.model.state import NONE_REMEMBERED, changes
 from seatrial.model.units import KIB, MIB
-from seatrial.workload.access import data_access
 
 # Points, allocations and axes
 
@@ -56,25 +55,11 @@ def test_a_point_without_a_part_moves_no_bytes_and_lasts_no_time():
     assert (point.bytes_moved, point.duration_s, point.pauses_s, point.actions, point.fullness) == (0, 0, (), (), 0)
 
 
-def test_the_transfers_are_those_of_a_task_in_one_phase():
-    assert WRITES.data.transfers == 16
-    assert WRITES.bytes_moved == 6 * MIB
-
-
 # Metrics
 
 
 HOLDING = Metric('holding', 3.0, '')
 WRITE = bandwidth('write', 8 * MIB, 2.0, '4.00')
-CREATE = rate('file_create', 4686, 2.0, '2343.000', (1.0, 1.5), {'p99': 0.001})
-
-
-def test_a_bandwidth_is_bytes_over_first_start_to_last_end_in_b_s():
-    assert Metric('write', 4.0 * MIB, 'B/s', HIGHER, 2.0, 0, '4.00') == WRITE
-
-
-def test_a_rate_counts_the_operations_of_all_tasks():
-    assert Metric('file_create', 2343.0, 'op/s', HIGHER, 2.0, 4686, '2343.000', {'p99': 0.001}, (1.0, 1.5)) == CREATE
 
 
 @pytest.mark.parametrize('make', [bandwidth, rate])
@@ -106,22 +91,7 @@ def test_the_seconds_of_a_launch_are_its_shortest_timed_region():
     assert Measurement((HOLDING,), 1, ('h',)).seconds == 0.0  # it times nothing
 
 
-def test_metrics_are_had_by_their_names():
-    measurement = Measurement((WRITE, CREATE, HOLDING), 2, ('h',))
-    assert (measurement.metric('file_create'), measurement.metric('read')) == (CREATE, None)
-    assert measurement.figures == {'write': 4.0 * MIB, 'file_create': 2343.0, 'holding': 3.0}
-    assert NodeTime('n1', 2, 8 * MIB, 1.0, 2.0).bandwidth == 4.0 * MIB  # of its slowest task
-
-
-@pytest.mark.parametrize(('share', 'name'), [(0.5, 'p50'), (0.95, 'p95'), (0.999, 'p99.9'), (0.9999, 'p99.99')])
-def test_percentiles_have_their_usual_names(share, name):
-    assert percentile_name(share) == name
-
-
 # What Darshan saw of a launch
-
-
-POINT = data_access('single', 'segment', 'strided', bytes_per_task=MIB)._replace(label='64KiB', tasks=2)
 
 
 def issued(*orders):
@@ -159,14 +129,6 @@ def test_the_order_is_the_one_that_all_operations_have(orders, order):
 
 
 # What changed of a file system between two times
-
-
-def test_what_is_not_the_same_and_what_one_alone_has_are_changes():
-    assert changes({'a': '1', 'b': '2', 'c': '3'}, {'a': '1', 'b': '4', 'd': '5'}) == [
-        Change('b', '2', '4'),
-        Change('c', '3', None),
-        Change('d', None, '5'),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,11 @@ figure = st.floats(1.0, 1e5)
 systems = st.dictionaries(st.text('abcdef', min_size=1, max_size=4), st.lists(figure, max_size=6), max_size=40)
 
 
+def in_long_runs(values):
+    """These values of a parametrised test only in a long run, beside others that are tried in every run."""
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 def system(dice, places, repetitions=4, noise=0.02, spread=0.01, slow=()):
     """Places that differ by `spread`, measured with `noise`; `slow` are the factors of the first of them."""
     figures = {}
@@ -139,13 +144,6 @@ def test_the_order_of_the_places_does_not_matter(figures, dice):
     assert set(names(outliers.suspects(dict(shuffled)))) == set(names(outliers.suspects(figures)))
 
 
-@given(systems)
-def test_the_fastest_is_never_suspected(figures):
-    typical = {name: statistics.median_high(values) for name, values in figures.items() if values}
-    suspected = names(outliers.suspects(figures))
-    assert not typical or all(typical[name] < max(typical.values()) for name in suspected)
-
-
 @pytest.mark.parametrize('controls', [3, 40])
 def test_a_suspect_that_is_slow_again_is_confirmed(controls):
     second = {**steady(*[100 + n % 3 for n in range(controls)]), 'a': [80.0, 80.1], 'b': [99.0, 99.1]}
@@ -170,7 +168,10 @@ def test_the_threshold_grows_with_the_places_and_with_how_little_their_mad_knows
     assert bound <= outliers.threshold(components, components) < bound + 0.2
 
 
-@pytest.mark.parametrize(('places', 'nights'), [(4, 800), (15, 200), (16, 200), (64, 100), (512, 20)])
+@pytest.mark.parametrize(
+    ('places', 'nights'),
+    [in_long_runs((4, 800)), (15, 200), (16, 200), in_long_runs((64, 100)), in_long_runs((512, 20))],
+)
 def test_a_healthy_system_is_seldom_suspected(places, nights):
     """Seeded. Noise of 5 % and places 2 % apart: at most FALSE_SUSPECTS a comparison, and hardly ever twice."""
     dice = random.Random(2009)
@@ -183,7 +184,7 @@ def test_a_healthy_system_is_seldom_suspected(places, nights):
     assert twice == 0
 
 
-@pytest.mark.parametrize('places', [4, 15, 16, 64, 512])
+@pytest.mark.parametrize('places', [in_long_runs((4,)), 15, 16, in_long_runs((64,)), in_long_runs((512,))])
 def test_a_place_that_is_a_fifth_slower_is_found_twice(places):
     """Seeded. Noise of 2 % and places 1 % apart, four repetitions: in 95 of 100 nights."""
     dice, nights = random.Random(2010), 40
@@ -207,7 +208,7 @@ def test_a_place_that_is_a_fifth_slower_is_found_twice(places):
         (64, 32, 0.5, 0.01),
         (100, 40, 0.8, 0.03),
         (100, 90, 0.8, 0.01),
-        (5000, 2500, 0.85, 0.02),
+        in_long_runs((5000, 2500, 0.85, 0.02)),
     ],
 )
 def test_places_of_which_many_are_slow_part_into_groups(places, slow, share, spread):
@@ -266,7 +267,12 @@ def test_groups_are_all_places_once_and_do_not_depend_on_the_unit(figures, facto
 
 
 @pytest.mark.parametrize(
-    ('places', 'nights'), [(2, 600), (4, 600), (8, 400), (16, 300), (64, 100), (512, 20), (5000, 2)]
+    ('places', 'nights'),
+    [
+        (4, 600),
+        (64, 100),
+        *(in_long_runs(values) for values in ((2, 600), (8, 400), (16, 300), (512, 20), (5000, 2))),
+    ],
 )
 @pytest.mark.parametrize(('spread', 'noise'), [(0.01, 0.01), (0.02, 0.05), (0.03, 0.03), (0.0, 0.15)])
 def test_a_healthy_system_hardly_ever_parts(places, nights, spread, noise):
@@ -276,7 +282,7 @@ def test_a_healthy_system_hardly_ever_parts(places, nights, spread, noise):
     assert false <= 0.02 * nights
 
 
-@pytest.mark.parametrize('places', [512, 5000])
+@pytest.mark.parametrize('places', [512, pytest.param(5000, marks=pytest.mark.long)])
 def test_noise_alone_parts_no_places_however_loud(places):
     """A best cut of the whole would find groups here: of thousands the mean of each side is known to a hair."""
     assert outliers.split(system(random.Random(2012), places, 6, noise=0.25, spread=0.0)) is None
@@ -319,7 +325,7 @@ def night(rng, slow=(), **more):
     return suspected, confirmed(suspected, figures(rng, speeds, sorted(measured), **more))
 
 
-@pytest.mark.parametrize(('disturbed', 'most'), [(0.0, outliers.FALSE_SUSPECTS), (0.05, 30.0)])
+@pytest.mark.parametrize(('disturbed', 'most'), [in_long_runs((0.0, outliers.FALSE_SUSPECTS)), (0.05, 30.0)])
 def test_of_5000_healthy_nodes_none_is_named_though_disturbed_ones_are_suspected(disturbed, most):
     rng = random.Random(5000)
     seen = [night(rng, disturbed=disturbed) for _ in range(10)]
@@ -327,7 +333,7 @@ def test_of_5000_healthy_nodes_none_is_named_though_disturbed_ones_are_suspected
     assert [named for _, named in seen] == [[]] * 10
 
 
-@pytest.mark.parametrize(('noise', 'power'), [(0.03, 0.95), (0.05, 0.5)])
+@pytest.mark.parametrize(('noise', 'power'), [(0.03, 0.95), in_long_runs((0.05, 0.5))])
 def test_nodes_that_are_15_percent_slower_are_found_among_5000(noise, power):
     """By one comparison; a sweep makes four, of which any suffices to suspect."""
     rng = random.Random(15)

@@ -225,14 +225,6 @@ def test_the_array_version_stops_where_the_rule_does(noise, error):
     benchmark.check_against_the_rule(values, rule, benchmark.stopped(values, rule), np.arange(150))
 
 
-def test_the_comparison_with_the_rule_notices_a_difference():
-    rule = StoppingRule(0.10)
-    values = benchmark.normal(np.random.default_rng(6), (20, rule.maximum + rule.extra), 0.10)
-    wrong = benchmark.stopped(values, rule._replace(max_relative_error=0.02))
-    with pytest.raises(AssertionError):
-        benchmark.check_against_the_rule(values, rule, wrong, np.arange(20))
-
-
 @pytest.mark.parametrize('between', [0.0, 0.2])
 @pytest.mark.parametrize('noise', [0.02, 0.15, 0.38, 2.0])
 def test_what_is_expected_of_a_scatter_is_what_values_that_scatter_so_come_to(noise, between):

@@ -122,12 +122,6 @@ def running(*numbers, state='RUNNING', session=SESSION):
     return ''.join(f'{number}|{OWN}|{state}|n1|seatrial:{session}\n' for number in numbers)
 
 
-def test_where_nothing_is_left_nothing_is_done_or_said(queue, session, screen):
-    queue.answers = ['']
-    session_jobs.cancel_all(screen, session.site, session.id)
-    assert (queue.cancelled, screen.export_text()) == ([], '')
-
-
 def test_what_is_left_is_cancelled_said_and_waited_for(queue, session, screen, tmp_path):
     other = '20261121T020638-000000'
     become_leader(str(tmp_path), other).stop()

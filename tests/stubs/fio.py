@@ -10,7 +10,7 @@ the program, in <program>.json:
 All orders whose expression is found in the end of the job file's path count, the later ones first; that is
 <case>/raw/<launch number>-<stage>-<operation>@<point>.fio. It sleeps for the seconds of its order, or for its bytes
 over the order's rate (B/s, or files/s), and claims that time; or the runtime_ms of the order, taken in turn by the
-launch's number. Of random I/O it claims the order's "iops" a job, each transfer of "latency_ns", both taken in turn.
+launch's number. Of random I/O it claims the order's "iops" a job, taken in turn, each transfer of a millisecond.
 What is in the order's "job" and "io" stands so in the report of each job, and in that of its one direction.
 Each launch adds a line to <program>.log: time, pid, directory, job file.
 """
@@ -86,8 +86,8 @@ def carry_out(common, jobs, order):
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         while True:
             time.sleep(60)
-    if fault in ('hang-with-client', 'crash-with-client'):
-        with_client(fault)
+    if fault == 'hang-with-client':
+        with_client()
     if fault == 'kill-runner':
         os.kill(os.getppid(), signal.SIGKILL)
     if fault == 'interrupt-runner':
@@ -185,14 +185,12 @@ def alike(size):
     return b''.join(os.urandom(8) * 8 for _ in range(-(-size // 64)))[:size]
 
 
-def with_client(fault):
+def with_client():
     """What fio does: its clients are sessions of their own, and outlive it."""
     if os.fork() == 0:
         os.setsid()
         time.sleep(60)
         os._exit(0)
-    if fault == 'crash-with-client':
-        os.kill(os.getpid(), signal.SIGKILL)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     time.sleep(60)
 
@@ -244,8 +242,8 @@ def said(template, common, jobs, order, number):
 def at_random(form, common, order, number):
     """What a job has done in each direction of random I/O."""
     runtime, size = round(1000 * order['seconds']), int(common['bs'])
-    rates, latencies = order.get('iops', [1000]), order.get('latency_ns', [1_000_000])
-    wanted, latency = rates[number % len(rates)], latencies[number % len(latencies)]
+    rates, latency = order.get('iops', [1000]), 1_000_000
+    wanted = rates[number % len(rates)]
     mix = int(common.get('rwmixread', 0)) / 100
     shares = {'randread': {'read': 1.0}, 'randwrite': {'write': 1.0}, 'randrw': {'read': mix, 'write': 1 - mix}}
     done = {}

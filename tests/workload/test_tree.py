@@ -142,23 +142,6 @@ def test_a_tree_is_a_metric_from_its_hundredth_directory_on(branching, counts):
 
 
 @pytest.mark.parametrize(
-    'tree',
-    [
-        FDTREE_1,
-        FDTREE_2,
-        PLAIN,
-        PLAIN._replace(phases=('stat',)),
-        PLAIN.changed(fsync=True, bytes_per_file=1),
-        metadata_tree(('create', 'stat', 'remove'), empties_per_directory=1),
-        metadata_tree(('create', 'remove'), depth=2, branching=10),
-        metadata_tree(('create', 'remove'), depth=MAX_DEPTH, branching=5),
-    ],
-)
-def test_the_trees_of_the_sources_contradict_nothing(tree):
-    assert fault_of(placed(tree)) is None
-
-
-@pytest.mark.parametrize(
     ('tree', 'fault'),
     [
         (PLAIN.changed(depth=-1), 'depth: -1 '),
@@ -259,6 +242,3 @@ def test_a_tree_is_shrunk_to_the_bytes_of_a_profile_as_little_as_possible(tree_b
     if taken != tree:
         more = taken.changed(files_per_directory=taken.tree.files_per_directory + 1)
         assert TREE.moved(placed(more, 1), 'create')[0] > tree_bytes
-
-
-# In words

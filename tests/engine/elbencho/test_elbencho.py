@@ -11,7 +11,6 @@ from measuring import MFWA, SFSA, SFSA_STRIDED, SFWA, access_point, assert_refus
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.elbencho.engine import Elbencho, ElbenchoFiles, parse_phase
 from seatrial.engine.elbencho.task import main
-from seatrial.engine.failed_call import failed_calls
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.base import Entries
 from seatrial.workload.tree import metadata_tree
@@ -222,10 +221,6 @@ class TestWhatItCannot:
     def test_it_is_refused_with_its_reason(self, at, why):
         assert engine_of(at).cannot(at).startswith(why)
 
-    @pytest.mark.parametrize('at', [at for _, at in GOOD.values()])
-    def test_all_that_was_captured_it_can(self, at):
-        assert engine_of(at).cannot(at) is None
-
 
 class TestFailures:
     @pytest.mark.parametrize(
@@ -241,10 +236,6 @@ class TestFailures:
     )
     def test_a_failed_run_is_refused_in_the_words_of_elbencho(self, name, how, sentence):
         assert_refused(refusal(name, how=how), 'E1', sentence)
-
-    def test_a_full_file_system_is_told_from_a_fault_of_elbencho(self):
-        (call,) = failed_calls(refusal('no-space', how=('write', point())).sentence)
-        assert (call.errno, call.node) == ('ENOSPC', 'node1')
 
 
 class TestFsync:

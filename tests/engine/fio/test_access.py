@@ -128,10 +128,6 @@ class TestCommandOnManyNodes:
         assert [list(sections(text)) for text in command.inputs.values()] == [[f'rank{n}'] for n in range(4)]
         assert {job['disk_util'] for job in jobs_of_each()} == {'0'}, 'it looks at no block devices before it starts'
 
-    def test_no_client_or_server_of_fio_is_started(self):
-        words = {word.partition('=')[0] for argv in spread().argvs for word in argv[:-1]}
-        assert words == {'/opt/fio', '--eta', '--output-format', '--output'}
-
     @given(SPREAD)
     def test_the_jobs_are_those_of_one_node_but_for_the_data(self, at):
         differing = ('randseed', 'disk_util')
@@ -145,11 +141,6 @@ class TestCommandOnManyNodes:
         wrote, read = ([extents_of(job) for job in jobs_of_each(phase, at)] for phase in ('write', 'read'))
         assert read == wrote[at.tasks_per_node :] + wrote[: at.tasks_per_node]
         assert all(not set(wrote[n]) & set(read[n]) for n in range(at.tasks))
-
-    def test_a_file_that_all_read_is_read_by_each_from_its_beginning(self):
-        here = jobs_of('read', point(SFWA))
-        there = jobs_of_each('read', point(SFWA, tasks=4, nodes=2))
-        assert [extents_of(job) for job in there] == 2 * [extents_of(job) for job in here]
 
     def test_it_says_where_it_reads_elsewhere(self):
         assert Fio().reads_elsewhere(point(tasks=4, nodes=2), 'read')
@@ -267,12 +258,6 @@ def test_a_killed_task_is_found_by_its_bytes_even_where_fio_says_nothing():
 
 
 class TestDoctoredReports:
-    def test_a_report_that_was_not_written_is_refused(self):
-        process = ProcessTime('node1', 0.0, 1.0, 0)
-        command = Fio().command('fio', 'write', point(), '/raw/1', 7)
-        with pytest.raises(EngineError, match='left no JSON'):
-            Fio().measure('write', point(), command, Outcome((process,), ('',), ('',), (None,)))
-
     @pytest.mark.parametrize(
         ('change', 'rule', 'words'),
         [

@@ -102,10 +102,6 @@ class TestJobFile:
 
 
 class TestWhatItCannot:
-    @pytest.mark.parametrize('tree', [EMPTY, PRIVATE, PRIVATE.changed(subtrees='shared')])
-    def test_it_can_do_files_in_one_directory_or_in_one_a_task(self, tree):
-        assert FioFiles().cannot(point(tree)) is None
-
     @pytest.mark.parametrize(
         ('at', 'why'),
         [

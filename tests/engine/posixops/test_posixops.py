@@ -16,7 +16,6 @@ from seatrial.engine.posixops.listing import directory_of
 from seatrial.engine.posixops.semantics import GUARANTEES
 from seatrial.engine.posixops.tree import nodes_away, share
 from seatrial.engine.posixops.work import POOL_BYTES, Data, Spec, Work, partner, rounded_up
-from seatrial.model.codec import from_json
 from seatrial.model.metric import Fact
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.listing import listing
@@ -65,12 +64,6 @@ class TestCommand:
         assert {argv[:-1] for argv in command.argvs} == {command.argvs[0][:-1]}
         assert [argv[-1] for argv in command.argvs] == ['0', '1', '2']
         assert PosixOps().version_argv('/opt/python3') == ['/opt/python3', '-I', '-S', '--version']
-
-    def test_what_is_to_be_done_stands_in_one_file_of_the_records(self):
-        command = PosixOps().command('python3', 'list', LISTING, '/raw/1', 7)
-        spec = from_json(Spec, json.loads(command.inputs['/raw/1.spec.json']))
-        assert spec == Spec('list', LISTING, directory_of(LISTING))
-        assert '/raw/1.spec.json' in command.argvs[0]
 
     @given(st.text(min_size=1), st.text(min_size=1))
     def test_the_directories_of_two_listings_are_two_and_have_plain_names(self, one, other):

@@ -265,7 +265,11 @@ def one_state(seed, around, monkeypatch):
     return removal, tampered, bool(stashed)
 
 
-@pytest.mark.parametrize('first', range(ON_DISK, STATES, BATCH))
+# All are tried in a long run.
+@pytest.mark.parametrize(
+    'first',
+    [100, 200, *(pytest.param(first, marks=pytest.mark.long) for first in range(300, STATES, BATCH))],
+)
 def test_the_surroundings_of_a_hostile_state_stay_as_they_were(first, in_memory, monkeypatch):
     batch(range(first, first + BATCH), in_memory, monkeypatch)
 

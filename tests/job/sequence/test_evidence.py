@@ -319,32 +319,11 @@ def test_caches_are_emptied_before_what_asks_and_nothing_else(run, watch, worklo
     assert watched.driver.emptied == [run.path_of('data')] * asks
 
 
-def test_a_site_that_does_not_allow_it_has_its_caches_left_alone_and_its_stats_labelled(watch):
-    watched = watch(TREE, 'stat')
-    seen = watched.seen()
-    assert (seen.cache, watched.driver.emptied) == ('cached', [])
-    assert 'T4' in [finding.rule for finding in seen.findings]
-
-
 def test_caches_that_could_not_be_emptied_leave_a_stat_cached_with_the_reason(watch):
     seen = watch(TREE, 'stat', cold=True, driver=Driver('sync did not end in time')).seen()
     assert seen.cache == 'cached'
     (sentence,) = [finding.sentence for finding in seen.findings if finding.rule == 'T4']
     assert 'sync did not end in time' in sentence
-
-
-@pytest.mark.parametrize(
-    ('keeper', 'rule'),
-    [({'kept': 'a cache on a disk'}, 'T4'), ({'engine': Engine(warmed='it looks names up')}, 'T4a')],
-)
-def test_a_stat_that_something_answers_all_the_same_is_unknown(watch, keeper, rule):
-    seen = watch(TREE, 'stat', cold=True, **keeper).seen()
-    assert seen.cache == 'unknown'
-    assert [finding.rule for finding in seen.findings if finding.rule.startswith('T4')] == [rule]
-
-
-def test_a_stat_of_what_other_nodes_have_made_is_cold(watch):
-    assert watch(TREE, 'stat', nodes=4, engine=Engine(away=True)).seen().cache == 'cold'
 
 
 @pytest.mark.parametrize(('fault', 'cache'), [(None, 'cold'), ('n2: drop_caches failed', 'cached')])

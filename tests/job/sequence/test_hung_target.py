@@ -25,7 +25,7 @@ from seatrial.job.__main__ import main
 from seatrial.job.launch import blocked, processes
 from seatrial.model import ask
 from seatrial.rules import launch
-launch.CLOCK_MIN_S, blocked.PATIENCE_S, processes.GRACE_S, ask.ANSWER_S = 0.0, 3.0, 0.5, 3.0
+launch.CLOCK_MIN_S, blocked.PATIENCE_S, processes.GRACE_S, ask.ANSWER_S = 0.0, 2.0, 0.5, 2.0
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -84,7 +84,7 @@ def test_a_run_directory_on_a_server_that_is_away_holds_nobody_while_the_directo
         running.kill()
         running.wait()
     ran = lab.ran(plan)
-    assert f'refused: {lab.target} has not answered for 3 s' in output and running.returncode == 13
+    assert f'refused: {lab.target} has not answered for 2 s' in output and running.returncode == 13
     assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
     assert [sample.stage for sample in ran.records.samples].count('measured') < 2
 

@@ -214,17 +214,6 @@ def test_a_target_that_is_closed_is_not_tested_and_nothing_is_set(lab, run, row,
     assert (raised.value.rule, driver.given) == ('P5b', [])
 
 
-@pytest.mark.parametrize('refuses', ['the directory', 'a file'])
-def test_a_target_that_refuses_the_directory_or_a_file_in_it_is_not_tested(lab, run, refuses):
-    driver = Recording(refuses='only root may' if refuses == 'the directory' else None)
-    if refuses == 'a file':
-        driver.make_files = lambda files, layout, inside: 'only root may'
-    layouts, point = on_target(lab, run, driver)
-    with pytest.raises(EngineError, match='ost0003 cannot be tested: only root may') as raised:
-        layouts.give('data', point)
-    assert raised.value.rule == 'P5b'
-
-
 @pytest.mark.parametrize(
     'rows', [(), (TargetRow('OST', 3, 'x', True, bytes_free=2 * MIB), TargetRow('OST', 2, 'x', False))]
 )

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import ONCE
 from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
@@ -25,13 +26,18 @@ SHARED = data_access('single', 'segment', 'strided')
 SFWA = data_access('single', operations=('read',))
 
 
+def small(lab, fio, **changes):
+    """A plan of one point that is measured once."""
+    return lab.plan(fio, **{'values': (16,), 'stopping': ONCE, **changes})
+
+
 def proved(ran):
     return [sample for sample in ran.records.samples if sample.stage == 'proof']
 
 
 @pytest.mark.parametrize('workload', [data_access('multiple'), SHARED, SFWA], ids=['own files', 'shared', 'reads'])
 def test_it_is_written_and_read_at_the_end_as_the_largest_point_is(lab, stub_fio, workload):
-    ran = lab.run(lab.plan(stub_fio(), workload=workload, tasks=2), proves=True)
+    ran = lab.run(lab.plan(stub_fio(), workload=workload, tasks=2, stopping=ONCE), proves=True)
     launches = proved(ran)
     assert ran.records.samples[-2:] == launches
     assert [(run.phase, run.point.tasks, run.findings) for run in launches] == [('write', 2, ()), ('read', 2, ())]
@@ -55,7 +61,7 @@ def test_in_a_sweep_over_nodes_whose_tasks_are_not_kept_it_knows_what_each_has_w
 ):
     program(tmp_path, monkeypatch, 'srun', SRUN)
     monkeypatch.setattr(start, 'named_nodes', lambda plan: (os.uname().nodename,))
-    ran = lab.run(lab.plan(stub_fio(), tasks=2, launcher=Launcher('srun')), proves=True)
+    ran = lab.run(small(lab, stub_fio(), launcher=Launcher('srun')), proves=True)
     assert {sample.measurement.tasks for sample in ran.records.samples if sample.stage == 'measured'} == {()}
     assert ran.result.verified.startswith('verified: 128 KiB of 128 KiB in 2 files'), ran.result.verified
 
@@ -64,7 +70,7 @@ def test_what_is_too_much_for_its_share_of_the_time_is_proved_in_part_and_the_sh
     lab, stub_fio, monkeypatch
 ):
     monkeypatch.setattr(proof, 'MIN_S', 1.3)
-    plan = lab.plan(stub_fio(('measured', {'seconds': 1.0})), tasks=2, values=(16,))
+    plan = small(lab, stub_fio(('measured', {'seconds': 1.0})))
     # 128 KiB/s were measured, and each launch has 0.52 s of 1.3 s: 66 KiB, two of each four transfers.
     ran = lab.run(plan, proves=True)
     assert proved(ran)[0].measurement.bytes_moved == 64 * KIB
@@ -75,9 +81,9 @@ def test_its_share_of_the_time_budget_is_kept_for_it_and_it_takes_no_more_of_wha
     lab, stub_fio, monkeypatch
 ):
     monkeypatch.setattr(proof, 'MIN_S', 0.0)
-    plan = lab.plan(stub_fio(('measured', {'seconds': 1.0})), tasks=2, values=(16,))
+    plan = small(lab, stub_fio(('measured', {'seconds': 1.0})))
     assert proof.reserved_s(plan) == 0.05 * plan.stopping.budget_s
-    # Of 4 s and a start-up each launch has 0.1 s: no transfer of 16 KiB would fit, and one is made all the same.
+    # Of 2 s and a start-up each launch has 0.05 s: no transfer of 16 KiB would fit, and one is made all the same.
     assert proved(lab.run(plan, proves=True))[0].measurement.bytes_moved == 2 * 16 * KIB
 
 
@@ -93,7 +99,7 @@ def spoiled(monkeypatch, how):
 
 
 def test_data_that_differ_fail_the_case_and_stay_where_they_are(lab, stub_fio, monkeypatch):
-    plan = lab.plan(stub_fio(), tasks=2)
+    plan = small(lab, stub_fio())
 
     def flip():
         (file,) = lab.target.glob('seatrial-*/data/data.00000001')
@@ -114,14 +120,14 @@ def test_data_that_differ_fail_the_case_and_stay_where_they_are(lab, stub_fio, m
 
 def test_a_file_that_is_gone_or_too_short_is_lost_data(lab, stub_fio, monkeypatch):
     spoiled(monkeypatch, lambda: [os.truncate(file, 1) for file in lab.target.glob('seatrial-*/data/data.*')])
-    result = lab.run(lab.plan(stub_fio()), proves=True).result
+    result = lab.run(small(lab, stub_fio()), proves=True).result
     assert result.verdict is Verdict.FAIL
     assert result.reasons[0].startswith('F2: before the read data.00000000 has 1 B')
 
 
 def test_a_proof_that_fails_by_itself_is_said_and_fails_nothing(lab, stub_fio, monkeypatch):
     monkeypatch.setattr(proof, 'sys', type('sys', (), {'executable': '/bin/false'}))
-    ran = lab.run(lab.plan(stub_fio()), proves=True)
+    ran = lab.run(small(lab, stub_fio()), proves=True)
     assert ran.result.verdict is Verdict.MEASURED
     assert ran.result.verified.startswith('not verified: E1: task 0 on ')
 
@@ -210,5 +216,5 @@ def test_an_error_of_the_storage_fails_the_case_and_is_not_hidden_by_the_cache(l
         raise OSError(errno.EIO, 'Input/output error')
 
     monkeypatch.setattr(os, 'readv', readv)
-    result = lab.run(lab.plan(stub_fio())).result
+    result = lab.run(small(lab, stub_fio())).result
     assert result.verdict is Verdict.FAIL and result.reasons[0].startswith('F1: ')

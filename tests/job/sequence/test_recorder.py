@@ -12,9 +12,7 @@ from hypothesis import strategies as st
 from builders import moved, plan_of, sample_of, start_of
 from seatrial.engine.base import Command, Outcome, ProcessTime
 from seatrial.job.sequence.recorder import (
-    LAUNCH,
     AlreadyRecorded,
-    NotAsWritten,
     RawLaunch,
     Recorder,
     RecordReader,
@@ -219,16 +217,3 @@ def test_what_a_measurement_was_made_of_reads_back_as_it_was(folder):
     digest = recorder.keep('0001', KEPT)
     recorder.close()
     assert kept_launch(folder, '0001', digest) == KEPT
-
-
-def test_kept_output_that_was_changed_or_is_gone_is_refused(folder):
-    recorder = Recorder(folder)
-    digest = recorder.keep('0001', KEPT)
-    recorder.close()
-    file = Path(recorder.raw, f'0001{LAUNCH}')
-    file.write_bytes(file.read_bytes()[:-1] + b'x')
-    with pytest.raises(NotAsWritten, match='was changed after it was written'):
-        kept_launch(folder, '0001', digest)
-    file.unlink()
-    with pytest.raises(NotAsWritten, match='No such file'):
-        kept_launch(folder, '0001', digest)

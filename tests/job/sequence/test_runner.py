@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from builders import ONCE
 from seatrial.check.staging import write_runner
 from seatrial.engine.dispatch import place_here
 from seatrial.job import __main__ as command
@@ -16,7 +17,6 @@ from seatrial.job.sequence.recorder import AlreadyRecorded
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice
 from seatrial.model.record import SAMPLES, BoundTasks
-from seatrial.model.units import KIB
 from seatrial.rules.case import binding
 from seatrial.workload.access import data_access
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures('short_launches')
 
 WRITES = data_access('multiple', operations=('write',))
 SFWA = data_access('single', operations=('read',))
-SIZE = 64 * KIB
+SMALL = {'values': (32,), 'stopping': ONCE}  # one point that is measured once
 
 
 # What is launched
@@ -52,24 +52,18 @@ def test_the_files_of_a_pattern_that_only_reads_are_prepared_once_and_never_meas
 
 
 def test_every_launch_is_recorded_with_the_cores_that_its_tasks_may_use(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(), tasks=2))
+    ran = lab.run(lab.plan(stub_fio(), **SMALL))
     here = place_here(0)
     alike = BoundTasks((here.host.partition('.')[0],), (here.cores, here.cores))
     assert {sample.bound for sample in ran.records.samples} == {(alike,)}
     assert ran.result.binding == binding(ran.records.samples)
 
 
-def test_the_figure_of_a_sample_is_that_of_the_engine(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('measured', {'seconds': 0.02})), tasks=2))
-    assert {sample.measurement.seconds for sample in ran.measured} == {0.02}
-    assert {sample.measurement.bytes_moved for sample in ran.measured} == {2 * SIZE}
-
-
 # The command on the node
 
 
 def test_the_remove_step_leaves_nothing_of_a_finished_run(lab, stub_fio):
-    plan = lab.plan(stub_fio())
+    plan = lab.plan(stub_fio(), **SMALL)
     path, before = lab.write(plan), lab.surroundings()
     assert command.main(['run', path]) == 0
     assert len(lab.left()) == 1
@@ -82,7 +76,7 @@ def test_the_remove_step_leaves_nothing_of_a_finished_run(lab, stub_fio):
 
 
 def test_a_record_is_never_overwritten(lab, stub_fio, capfd):
-    plan = lab.plan(stub_fio())
+    plan = lab.plan(stub_fio(), **SMALL)
     lab.run(plan)
     before = Path(plan.records, SAMPLES).read_bytes()
     with pytest.raises(AlreadyRecorded):
@@ -153,7 +147,7 @@ def test_a_plan_with_a_name_that_is_not_registered_is_refused(lab, capsys, chang
 def test_the_zipapp_carries_a_plan_out_without_seatrial_being_installed(lab, stub_fio, tmp_path, python):
     if shutil.which(python) is None or subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
         pytest.skip(f'{python} is not installed')
-    plan = lab.plan(stub_fio(('measured', {'seconds': 0.5})), values=(32,), workload=WRITES)
+    plan = lab.plan(stub_fio(('measured', {'seconds': 0.5})), workload=WRITES, **SMALL)
     zipapp, path = str(write_runner(tmp_path)), lab.write(plan)
     clean = {'PATH': os.environ['PATH'], 'HOME': os.environ.get('HOME', '/')}
     done = [subprocess.run([python, '-sE', zipapp, step, path], env=clean) for step in ('run', 'remove')]

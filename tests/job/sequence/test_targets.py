@@ -6,6 +6,7 @@ import platform
 
 import pytest
 
+from builders import ONCE
 from lustre_stand import imports, standing
 from seatrial.filesystem.base import Capacity, Exchanged, pinned
 from seatrial.filesystem.lustre.driver import Lustre
@@ -33,7 +34,7 @@ FAST, SLOWER = {'seconds': 0.02}, {'seconds': 0.04}
 # Two are the least that can be compared: each launch asks the stand-ins a dozen times.
 REPEATED = StoppingRule(0.10, minimum=2, maximum=2, extra=0, budget_s=600.0)
 WRITES = data_access('multiple', operations=('write',), transfer_size=32 * KIB, bytes_per_task=SIZE)
-TREE = metadata_tree(('create', 'stat', 'remove'), files_per_directory=20, scales=True)
+TREE = metadata_tree(('create', 'remove'), files_per_directory=20, scales=True)
 SERVERS = {f'OST{n:04x}': f'10.0.0.{n // 2}@o2ib' for n in range(4)}
 LAYOUTS = (
     Layout(),
@@ -60,7 +61,8 @@ def on(lab, fio, sweep, **changes):
     layouts = tuple(pinned(by_type('lustre'), 'OST', number) for number in range(4))
     points = tuple(expand(sweep, changes.pop('workload', WRITES), Allocation(1, 2), SweepSite(layouts)))
     target = {'type': 'lustre', 'path': str(lab.target), 'osts': 4, **changes.pop('target', {})}
-    return lab.plan(fio, target=target, stopping=REPEATED, axis=AXES[sweep.axis], points=points, **changes)
+    more = {'stopping': REPEATED, **changes}
+    return lab.plan(fio, target=target, axis=AXES[sweep.axis], points=points, **more)
 
 
 def osts(lab, fio, **changes):
@@ -126,7 +128,7 @@ def test_targets_that_take_no_files_are_not_tested_and_the_first_of_the_others_d
     lustre, stub_fio, faults, dead
 ):
     lustre.stand.now(**faults)
-    ran = lustre.run(osts(lustre, stub_fio(('', FAST))))
+    ran = lustre.run(osts(lustre, stub_fio(('', FAST)), stopping=ONCE))
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INCOMPLETE)
     names = [f'ost{number:04d}' for number in dead]
     others = [f'ost{number:04d}' for number in range(4) if number not in dead]
@@ -159,7 +161,9 @@ def test_a_target_that_is_away_refuses_a_case_unless_the_site_allows_it(lustre, 
 
 def test_an_error_of_the_storage_names_the_target_that_the_file_lies_on(lustre, stub_fio):
     failed = 'fio: io_u error on file data.00000000: No such file or directory: write offset=4096, buflen=65536\n'
-    ran = lustre.run(osts(lustre, stub_fio(('measured-write@ost0002', {'fault': 'exit-1', 'stderr': failed}))))
+    ran = lustre.run(
+        osts(lustre, stub_fio(('measured-write@ost0002', {'fault': 'exit-1', 'stderr': failed})), stopping=ONCE)
+    )
     (failure,) = [finding for sample in ran.measured for finding in sample.findings if finding.rule == 'F1']
     assert (ran.result.verdict, failure.evidence['target']) == (Verdict.FAIL, 'OST 2')
     assert 'ENOENT of data.00000000 of OST 2 on ' in failure.sentence
@@ -171,7 +175,9 @@ def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre
 
     monkeypatch.setattr(Lustre, 'capacity', capacity)
     full = 'fio: io_u error on file data.00000000: No space left on device: write offset=0, buflen=65536\n'
-    ran = lustre.run(osts(lustre, stub_fio(('', FAST), ('@ost0002', {'fault': 'exit-1', 'stderr': full}))))
+    ran = lustre.run(
+        osts(lustre, stub_fio(('', FAST), ('@ost0002', {'fault': 'exit-1', 'stderr': full})), stopping=ONCE)
+    )
     (reason,) = [reason for reason in ran.result.reasons if 'P9a' in reason]
     assert '; 7 B are left where its files lie' in reason and 'GiB' not in reason
 
@@ -181,7 +187,7 @@ def mdts(lab):
     layouts = tuple(pinned(by_type('lustre'), 'MDT', number) for number in range(2))
     points = tuple(expand(Sweep('mdt'), TREE, Allocation(1, 2), SweepSite(layouts)))
     target = {'type': 'lustre', 'path': str(lab.target), 'mdts': 2}
-    return lab.plan_of_metadata(TREE, Sweep('mdt'), 20, target=target, points=points)
+    return lab.plan_of_metadata(TREE, Sweep('mdt'), 20, target=target, points=points, stopping=ONCE)
 
 
 def test_directories_are_placed_on_each_metadata_target(lustre):
@@ -214,7 +220,7 @@ def test_files_of_nodes_lie_on_all_targets_that_take_some(lustre, stub_fio, monk
     monkeypatch.setenv('SLURM_JOB_NODELIST', platform.node())
     monkeypatch.delenv('SLURM_JOB_PARTITION', raising=False)
     lustre.stand.now(**faults)
-    plan = on(lustre, stub_fio(('', FAST)), Sweep('node'))
+    plan = on(lustre, stub_fio(('', FAST)), Sweep('node'), stopping=ONCE)
     alike = tuple(point._replace(layout=by_type('lustre').alike) for point in plan.points)
     ran = lustre.run(plan._replace(points=alike))
     assert ran.end.reason == 'finished', ran.end.why
@@ -226,7 +232,7 @@ def test_files_of_nodes_lie_on_all_targets_that_take_some(lustre, stub_fio, monk
 
 
 def test_every_layout_of_a_sweep_is_set_proved_and_measured(lustre, stub_fio):
-    plan = on(lustre, stub_fio(('', SLOWER), ('@wide', FAST)), Sweep('layout', LAYOUTS))
+    plan = on(lustre, stub_fio(('', SLOWER), ('@wide', FAST)), Sweep('layout', LAYOUTS), stopping=ONCE)
     ran = lustre.run(plan)
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.MEASURED), ran.result.reasons
     assert ran.end.placed == 'MDT 0, new files c1.S4M'
@@ -237,7 +243,7 @@ def test_every_layout_of_a_sweep_is_set_proved_and_measured(lustre, stub_fio):
 
 def test_a_layout_that_the_file_does_not_have_is_invalid_and_the_others_go_on(lustre, stub_fio):
     lustre.stand.now(full=[3])
-    plan = on(lustre, stub_fio(('', FAST)), Sweep('layout', (striped('c1', 1), striped('c4', 4))))
+    plan = on(lustre, stub_fio(('', FAST)), Sweep('layout', (striped('c1', 1), striped('c4', 4))), stopping=ONCE)
     ran = lustre.run(plan)
     verdicts = {metric.metric: metric.verdict for metric in ran.result.metrics if metric.name == 'write'}
     assert verdicts == {'write@c1': Verdict.MEASURED, 'write@c4': Verdict.INVALID}, ran.result.reasons

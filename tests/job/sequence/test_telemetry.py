@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import plan_of
+from builders import ONCE, plan_of
 from seatrial.filesystem.base import Driver, Exchanged, Meter, no_meter
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence import telemetry
@@ -17,6 +17,7 @@ from seatrial.model.ask import ask
 from seatrial.model.telemetry import AFTER, BEFORE, READ, WRITTEN, Ended, Gap, Look, Pace, Served, Watch
 from stand_in import WAIT_S, Kept
 
+SMALL = {'values': (32,), 'stopping': ONCE}  # one point that is measured once
 READY = Meter('a counter of the test', '', lambda deadline_s: {READ: 1, WRITTEN: 2})
 
 
@@ -248,7 +249,7 @@ class TestInARun:
     def run(self, lab, stub_fio, monkeypatch, meter):
         monkeypatch.setattr(Posix, 'meter', lambda self, path: meter)
         monkeypatch.setattr(Posix, 'exchanged', lambda self, path: Exchanged())  # rule T25 would see what it counts
-        return lab.run(lab.plan(stub_fio()))
+        return lab.run(lab.plan(stub_fio(), **SMALL))
 
     def test_it_begins_before_the_first_launch_and_ends_after_the_last(self, lab, stub_fio, monkeypatch):
         ran = self.run(lab, stub_fio, monkeypatch, READY)
@@ -276,7 +277,7 @@ class TestInARun:
             assert ask(argv, deadline_s).exit_status is None
             return {}
 
-        alone = lab.run(lab.plan(stub_fio(), check='Alone'))
+        alone = lab.run(lab.plan(stub_fio(), check='Alone', **SMALL))
         ran = self.run(lab, stub_fio, monkeypatch, Meter('what hangs', '', look))
         assert [ran.end.reason, ran.result.verdict] == ['finished', alone.result.verdict]
         assert len(ran.records.samples) == len(alone.records.samples)
