@@ -106,7 +106,7 @@ def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
     ]
     monkeypatch.setenv('PATH', f'{programs}:{os.environ["PATH"]}')
     monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: mounts)
-    monkeypatch.setattr(lustre, 'SBIN', str(programs))
+    monkeypatch.setattr('seatrial.filesystem.base.SBIN', str(programs))
     monkeypatch.setattr(lustre, '_is_root', lambda: json.loads(made.file.read_text())['root'])
     monkeypatch.setattr(lustre, 'ask', made.answer)
     yield made

@@ -248,6 +248,8 @@ def test_the_state_of_beegfs_has_its_version_uuid_and_the_layout_of_the_director
     state = by_type('beegfs').state(str(tmp_path))
     assert (state['client version'], state['file system']) == ('beegfs 8.3.1', SHOWN['fs_uuid'].strip())
     assert (state['default layout'], state['beegfs connCommRetrySecs']) == ('c4.S512k.p1', '600')
+    monkeypatch.setenv('PATH', '/nowhere')  # its package puts beegfs into /usr/sbin
+    monkeypatch.setattr('seatrial.filesystem.base.SBIN', str(stand.programs))
     stand.mirrored(OF_8)
     state = by_type('beegfs').state(str(tmp_path))
     assert state['default layout'] == 'c4.S512k.p1.mirrored'

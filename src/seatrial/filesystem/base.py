@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import shutil
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from seatrial.filesystem.mounts import Mount, mount_of
@@ -13,6 +14,7 @@ from seatrial.model.telemetry import RpcSizes, Served
 
 EMPTYING_S = 600.0
 AS_IT_IS = Layout()
+SBIN = '/usr/sbin'  # where lctl and beegfs lie; a batch job of an ordinary user often has it not on its PATH
 
 
 class LayoutError(ValueError):
@@ -25,6 +27,11 @@ class LayoutError(ValueError):
 
 class NoAnswer(Exception):
     """A file system or its program did not answer in time, refused, or is not there; the message is a sentence."""
+
+
+def program(name: str) -> str:
+    """Where a program is: by PATH, else in /usr/sbin."""
+    return shutil.which(name) or os.path.join(SBIN, name)
 
 
 def answered(argv: Sequence[str], deadline_s: float, place: str = '') -> Answer:

@@ -160,7 +160,7 @@ class BeeGfs(Mounted):
         return None
 
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        """Root may, or the directory's owner where the metadata servers allow it (tuneAllowUserSetPattern)."""
+        """Root may, or the directory's owner where the metadata servers allow it (sysAllowUserSetPattern)."""
         wanted = asked(layout)
         if wanted.targets:  # those are the files' own: see make_files
             return None
@@ -367,7 +367,7 @@ def _layout_of(path: str) -> BeeGfsLayout:
 def _first_answer(argvs: Tuple[List[str], ...]) -> Tuple[str, str]:
     """The output of the first installed program of these, with its name. Raises NoAnswer."""
     for argv in argvs:
-        answer = ask(argv, ANSWER_S)
+        answer = ask([base.program(argv[0]), *argv[1:]], ANSWER_S)
         if answer is not None and answer.exit_status is None:
             raise base.NoAnswer(f'{argv[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
         if answer is not None:

@@ -6,7 +6,6 @@ import contextlib
 import fnmatch
 import os
 import re
-import shutil
 import stat
 import time
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
@@ -30,7 +29,6 @@ ANSWER_S = 10.0
 DF_S = 20.0
 SETTING_S = 60.0
 NAMED = 8  # targets that a sentence names; of more it has the number
-SBIN = '/usr/sbin'  # where lctl lies; a batch job of an ordinary user often has it not on its PATH
 
 CLIENT_PARAMETERS = (
     *('osc.max_rpcs_in_flight', 'osc.max_pages_per_rpc', 'osc.max_dirty_mb'),
@@ -476,8 +474,7 @@ def _is_root() -> bool:
 
 def _answer(argv: List[str], deadline_s: float) -> Answer:
     """The answer of a command, by its deadline at the latest. Raises NoAnswer if it is not installed."""
-    program = shutil.which(argv[0]) or os.path.join(SBIN, argv[0])
-    answer = ask([program, *argv[1:]], deadline_s)
+    answer = ask([base.program(argv[0]), *argv[1:]], deadline_s)
     if answer is None:
         raise base.NoAnswer(f'{argv[0]} is not installed on this node')
     return answer
