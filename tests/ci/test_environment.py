@@ -59,8 +59,7 @@ def ran(repository, tmp_path, monkeypatch):
 
 def pytest_of(noted):
     """What the tests were called with, behind how their processes share them."""
-    words = noted[-1].split()
-    assert words[:3] == ['python', '-m', 'pytest']
+    (words,) = (line.split() for line in noted if line.startswith('python -m pytest'))
     return words[words.index('--no-loadscope-reorder') + 1 :]
 
 
