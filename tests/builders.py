@@ -288,8 +288,9 @@ def _measurement(plan: TrialPlan, phase: str, point: Point, figures: Mapping[str
 
 
 WRITES = data_access('multiple', operations=('write',), bytes_per_task=SIZE)
-SIX = StoppingRule(0.1)
 ONCE = StoppingRule(0.1, minimum=1, maximum=1, extra=0, budget_s=600.0, fixed=True)
+SMALL = {'values': (32,), 'stopping': ONCE}
+"""For the plan of a laboratory (tests/job): one point that is measured once."""
 Rate = Callable[[str, str], float]
 """Of a node in a launch of a phase, in B/s."""
 

@@ -691,6 +691,12 @@ def test_a_name_of_any_bytes_is_counted_and_removed(run):
     assert (removal.removed_files, removal.left) == (8, ())
 
 
+def test_a_name_of_any_bytes_is_reported_in_plain_characters(run):
+    run.make('data')
+    os.mkfifo(os.path.join(os.fsencode(run.path), b'data', b'a\n\x1b[2J\xff\xe2\x80\xae'))
+    leaves(run, 'data/a\\n\\x1b[2J\\xff\\xe2\\x80\\xae: it is a fifo')
+
+
 def test_a_long_list_of_what_is_left_is_cut_with_a_count(run):
     run.make('data')
     for number in range(MAX_LEFT + 7):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import FLAT, FLAT_TREE, MFWA, ONCE, plan_of
+from builders import FLAT, FLAT_TREE, MFWA, ONCE, SMALL, plan_of
 from seatrial.engine.base import Command
 from seatrial.job.sequence import blocks
 from seatrial.job.sequence.darshan import FOLDER, PLACE, left_by, traced_point, under_darshan
@@ -150,7 +150,7 @@ class TestRunner:
         assert waits == {True}, 'the engine is given the job that can be traced'
 
     def test_links_of_an_engine_stand_before_its_darshan_run_is_started(self, lab, stub_fio):
-        ran = lab.run(lab.plan(stub_fio(), workload=SFWA, darshan=LIBRARY, values=(32,), stopping=ONCE))
+        ran = lab.run(lab.plan(stub_fio(), workload=SFWA, darshan=LIBRARY, **SMALL))
         assert stages(ran)[-1] == 'darshan' and ran.records.samples[-1].measurement is not None
 
     @pytest.mark.parametrize(('library', 'budget_s'), [('', 600.0), (LIBRARY, 0.0)])
@@ -162,7 +162,7 @@ class TestRunner:
 
     def test_one_that_hangs_is_ended_and_the_figures_stand(self, lab, stub_fio):
         fio = stub_fio(('darshan-write', {'fault': 'hang'}))
-        ran = lab.run(lab.plan(fio, darshan=LIBRARY, launch_limit_s=1.0, values=(32,), stopping=ONCE))
+        ran = lab.run(lab.plan(fio, darshan=LIBRARY, launch_limit_s=1.0, **SMALL))
         assert stages(ran).count('darshan') == 1
         assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.MEASURED)
         assert any(label.startswith('P15a') for label in ran.result.labels)
@@ -170,5 +170,5 @@ class TestRunner:
     def test_where_the_file_system_does_not_answer_any_more_it_ends_the_case(self, lab, stub_fio, monkeypatch):
         monkeypatch.setattr(blocks, 'unresponsive', lambda path: 'it does not answer')
         fio = stub_fio(('darshan-write', {'fault': 'hang'}))
-        ran = lab.run(lab.plan(fio, darshan=LIBRARY, launch_limit_s=1.0, values=(32,), stopping=ONCE))
+        ran = lab.run(lab.plan(fio, darshan=LIBRARY, launch_limit_s=1.0, **SMALL))
         assert (ran.end.reason, ran.result.verdict) == ('failed', Verdict.INCOMPLETE)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import ONCE
+from builders import SMALL
 from seatrial.job.launch import placement
 from seatrial.job.sequence import provenance, start
 from seatrial.model.plan import Launcher
@@ -157,7 +157,7 @@ def test_the_library_that_a_rank_would_load_is_asked_itself(tmp_path, mpicc):
 def test_a_job_writes_down_with_what_it_measures(lab, stub_fio, monkeypatch):
     monkeypatch.setenv('LOADEDMODULES', 'seatrial/fio/3.37')
     fio = stub_fio()
-    start = lab.run(lab.plan(fio, values=(32,), stopping=ONCE)).records.start
+    start = lab.run(lab.plan(fio, **SMALL)).records.start
     assert lab.run(lab.plan('/no/such/fio', check='None')).records.start.provenance.build == ''
     assert start.provenance == Provenance(
         f'sha256:{hashlib.sha256(Path(fio).read_bytes()).hexdigest()}', modules=('seatrial/fio/3.37',)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import ONCE
+from builders import SMALL
 from seatrial.check.staging import write_runner
 from seatrial.engine.dispatch import place_here
 from seatrial.job import __main__ as command
@@ -24,8 +24,6 @@ pytestmark = pytest.mark.usefixtures('short_launches')
 
 WRITES = data_access('multiple', operations=('write',))
 SFWA = data_access('single', operations=('read',))
-SMALL = {'values': (32,), 'stopping': ONCE}  # one point that is measured once
-
 
 # What is launched
 

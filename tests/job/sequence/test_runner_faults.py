@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from builders import ONCE
+from builders import SMALL
 from seatrial.engine.dispatch import inodes_of
 from seatrial.engine.fio.access import Fio
 from seatrial.filesystem.base import Driver, Lost
@@ -43,8 +43,6 @@ BATCH = 10  # kills
 # At instants that are drawn: the first are tried in every run, the others in a long one.
 INTERRUPTIONS = [*range(3), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(3, 20))]
 BATCHES = [0, *(pytest.param(number, marks=pytest.mark.long) for number in range(1, 10))]
-SMALL = {'values': (32,), 'stopping': ONCE}  # one point that is measured once
-
 # The command on the node, for which launches of milliseconds count.
 RUNNER = """
 import os, sys

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from builders import ONCE
+from builders import ONCE, SMALL
 from seatrial.engine.fio.access import Fio
 from seatrial.filesystem.base import Lost
 from seatrial.filesystem.posix import Posix
@@ -15,8 +15,6 @@ from seatrial.workload.random import random_access
 from seatrial.workload.sweep import Sweep
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
-
-SMALL = {'values': (32,), 'stopping': ONCE}  # one point that is measured once
 
 
 def test_every_block_has_a_seed_of_its_own_and_a_repeated_run_has_the_same(lab, stub_fio, monkeypatch):

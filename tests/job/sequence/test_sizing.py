@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import ONCE, plan_of
+from builders import ONCE, SMALL, plan_of
 from seatrial.engine.fio.access import Fio
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.lustre.layout import striped
@@ -28,7 +28,7 @@ ADAPTED = Sizing(SIZE, SIZE, target_s=0.05, min_s=0.03)
 
 
 def test_bytes_are_enlarged_in_the_warm_up_until_a_launch_lasts_as_long_as_is_meant(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('', {'rate': SLOW})), values=(32,), stopping=ONCE, sizing=ADAPTED))
+    ran = lab.run(lab.plan(stub_fio(('', {'rate': SLOW})), **SMALL, sizing=ADAPTED))
     assert ran.records.sized.per_task == 5 * SIZE
     assert {sample.point.data.bytes_per_task for sample in ran.measured} == {5 * SIZE}
     assert ran.records.sized.number == 1
@@ -37,7 +37,7 @@ def test_bytes_are_enlarged_in_the_warm_up_until_a_launch_lasts_as_long_as_is_me
 @pytest.mark.parametrize('shortest', ['read', pytest.param('write', marks=pytest.mark.long)])
 def test_bytes_are_enough_for_the_fastest_operation(lab, stub_fio, shortest):
     fio = stub_fio(('', {'seconds': 0.05}), (f'-{shortest}@', {'rate': SLOW}))
-    plan = lab.plan(fio, values=(32,), stopping=ONCE, sizing=ADAPTED)
+    plan = lab.plan(fio, **SMALL, sizing=ADAPTED)
     assert lab.run(plan).records.sized.per_task == 5 * SIZE
 
 
@@ -91,7 +91,7 @@ def test_there_are_at_most_three_sizes(lab, stub_fio):
 def test_no_size_goes_beyond_the_limits_of_the_site(lab, stub_fio):
     limits = Limits(2 * 3 * SIZE + 1024 * KIB, 1000)
     fio = stub_fio(('', {'rate': SLOW}))
-    ran = lab.run(lab.plan(fio, values=(32,), stopping=ONCE, sizing=ADAPTED, target={'limits': limits}))
+    ran = lab.run(lab.plan(fio, **SMALL, sizing=ADAPTED, target={'limits': limits}))
     assert ran.records.sized.per_task == 3 * SIZE
     assert 'limits or free space allow no more' in ran.records.sized.reason
 
@@ -100,7 +100,7 @@ def test_data_that_compress_end_the_case_unless_the_site_knows_better(lab, stub_
     fio = stub_fio(('', {'fault': 'alike'}))
     refused = lab.run(lab.plan(fio, check='A', target={'compresses': None})).result
     assert refused.verdict is Verdict.INCOMPLETE and 'P4: ' in refused.reasons[0]
-    assert lab.run(lab.plan(fio, check='B', values=(32,), stopping=ONCE)).result.verdict is Verdict.MEASURED
+    assert lab.run(lab.plan(fio, check='B', **SMALL)).result.verdict is Verdict.MEASURED
 
 
 # What decides

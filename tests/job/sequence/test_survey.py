@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from beegfs_stand import FALLBACK, BeeGfsStand, state
-from builders import ONCE
+from builders import SMALL
 from seatrial.filesystem.base import Behaviour, Capacity, pinned
 from seatrial.filesystem.posix import Posix
 from seatrial.filesystem.registry import by_type
@@ -228,7 +228,7 @@ def beegfs(lab, tmp_path, monkeypatch):
 
 
 def on_beegfs(lab, fio, **target):
-    return lab.plan(fio, values=(32,), stopping=ONCE, target={'type': 'beegfs', 'path': str(lab.target), **target})
+    return lab.plan(fio, **SMALL, target={'type': 'beegfs', 'path': str(lab.target), **target})
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from builders import ONCE, plan_of
+from builders import SMALL, plan_of
 from seatrial.filesystem.base import Driver, Exchanged, Meter, no_meter
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence import telemetry
@@ -17,7 +17,6 @@ from seatrial.model.ask import ask
 from seatrial.model.telemetry import AFTER, BEFORE, READ, WRITTEN, Ended, Gap, Look, Pace, Served, Watch
 from stand_in import WAIT_S, Kept
 
-SMALL = {'values': (32,), 'stopping': ONCE}  # one point that is measured once
 READY = Meter('a counter of the test', '', lambda deadline_s: {READ: 1, WRITTEN: 2})
 
 
