@@ -288,7 +288,6 @@ def _measurement(plan: TrialPlan, phase: str, point: Point, figures: Mapping[str
 
 
 WRITES = data_access('multiple', operations=('write',), bytes_per_task=SIZE)
-SIX = StoppingRule(0.1)
 Rate = Callable[[str, str], float]
 """Of a node in a launch of a phase, in B/s."""
 
