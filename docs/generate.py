@@ -5,6 +5,7 @@ prints stands below the command. The rest is written by hand.
 """
 
 import ast
+import functools
 import inspect
 import re
 import shlex
@@ -131,10 +132,16 @@ def _described(entry: type[Entry]) -> dict[str, str]:
     """The text below each field. pydantic could read it too, but at each start of a command: 50 ms."""
     texts = {}
     for model_ in reversed(entry.__mro__[: entry.__mro__.index(Entry)]):
-        for field, below in pairwise(ast.parse(inspect.getsource(model_)).body[0].body):
+        for field, below in pairwise(_classes(model_.__module__)[model_.__name__].body):
             if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
                 texts[field.target.id] = below.value.value
     return texts
+
+
+@functools.cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    parsed = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in parsed.body if isinstance(node, ast.ClassDef)}
 
 
 def in_words(kind: Any, readers: typing.Sequence[Any] = ()) -> str:

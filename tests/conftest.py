@@ -44,6 +44,7 @@ SLOW_PLACES = {
         'check/test_actions.py',
         'ci',
         'cli',
+        'engine/test_posixops_runs.py',
         'engine/test_posixops_semantics.py',
         'filesystem/test_cold.py',
         'integration',
@@ -55,12 +56,14 @@ SLOW_PLACES = {
         'report/drawing/test_scenario_course.py',
         'report/nights',
         'report/session',
+        'report/test_browser.py',
         'rules/test_drill.py',
         'rules/test_outliers.py',
         'session/test_ab_rounds.py',
         'site/test_example_sites.py',
         'site/test_site_properties.py',
         'test_docs.py',
+        'test_spack_env.py',
     )
 }
 LEFT_OUT = pytest.StashKey[dict[str, int]]()

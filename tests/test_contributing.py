@@ -125,13 +125,6 @@ def test_the_tests_that_the_page_names_pass_with_what_it_adds(copy):
 
 
 @pytest.mark.slow
-def test_the_check_is_listed_with_the_engine_that_is_asked_for(copy):
-    done = seatrial(copy, 'list', 'ReadBack', '--engine', 'plaindd')
-    (row,) = [line for line in done.stdout.splitlines() if line.startswith('ReadBack ')]
-    assert row.split()[-1] == 'plaindd'
-
-
-@pytest.mark.slow
 def test_what_is_not_registered_is_refused_with_what_is(copy, tmp_path):
     shutil.copytree(copy / 'site-config/mysite', tmp_path / 'mysite')
     trial = tmp_path / 'mysite/trial.yaml'

@@ -17,6 +17,8 @@ from packaging.utils import canonicalize_name
 
 import seatrial
 
+PURELIB = sysconfig.get_path('purelib')
+
 # The forms of ci/test
 
 
@@ -121,6 +123,20 @@ def test_a_python_that_the_wheelhouse_is_not_for_is_named(tree):
     assert f'is not among the versions in {tree}/wheelhouse/README' in done.stderr
 
 
+@pytest.fixture
+def put_python(tmp_path, monkeypatch):
+    """Put a python3 before the others that makes an environment by this line of shell."""
+
+    def put(line):
+        python = tmp_path / 'bin' / 'python3'
+        python.parent.mkdir()
+        python.write_text(f'#!/bin/sh\n[ "$2" = venv ] || exec {sys.executable} "$@"\n{line}\n')
+        python.chmod(0o755)
+        monkeypatch.setenv('PATH', f'{python.parent}:{os.environ["PATH"]}')
+
+    return put
+
+
 @pytest.mark.parametrize(
     ('there', 'lock'),
     [
@@ -131,26 +147,26 @@ def test_a_python_that_the_wheelhouse_is_not_for_is_named(tree):
     ],
     ids=['without PyDarshan', 'with it', 'with that of another machine', 'an environment that had it'],
 )
-def test_pydarshan_comes_from_a_wheelhouse_that_has_it_and_stays(tree, tmp_path, monkeypatch, there, lock):
+def test_pydarshan_comes_from_a_wheelhouse_that_has_it_and_stays(tree, put_python, there, lock):
     """With a python3 that makes no environment, so that quickstart ends where it names the lock that it wants."""
-    for folder in ('wheelhouse', '.venv', 'bin'):
+    for folder in ('wheelhouse', '.venv'):
         (tree / folder).mkdir()
     (tree / 'wheelhouse' / 'README').write_text(f'For Python {sys.version_info[0]}.{sys.version_info[1]}.\n')
     (tree / (there or 'none')).write_text('darshan 4711 42 /home\n')
-    python = tmp_path / 'bin' / 'python3'
-    python.write_text(f'#!/bin/sh\n[ "$2" = venv ] || exec {sys.executable} "$@"\n')
-    python.chmod(0o755)
-    monkeypatch.setenv('PATH', f'{python.parent}:{os.environ["PATH"]}')
+    put_python('')
     done = quickstart(tree, '--offline')
     assert done.returncode == 70 and f'could not install what ci/{lock} names' in done.stderr, done.stderr
 
 
-def test_a_package_with_another_hash_than_the_committed_one_is_not_installed(tree):
+def test_a_package_with_another_hash_than_the_committed_one_is_not_installed(tree, put_python):
+    # With the pip of the tests: to unpack another one takes as long as all the rest.
+    site = '.venv/lib/python*/site-packages'
+    put_python(f'{sys.executable} -m venv --without-pip .venv && echo {PURELIB} >"$(echo {site})/tests.pth"')
     lock = tree / 'ci' / 'requirements.txt'
-    lock.write_text('annotated-types==0.8.0 --hash=sha256:' + '0' * 64 + '\n')
+    lock.write_text('somebody-elses==1.0 --hash=sha256:' + '0' * 64 + '\n')
     (tree / 'wheelhouse').mkdir()
     (tree / 'wheelhouse' / 'README').write_text(f'For Python {sys.version_info[0]}.{sys.version_info[1]}.\n')
-    with zipfile.ZipFile(tree / 'wheelhouse' / 'annotated_types-0.8.0-py3-none-any.whl', 'w') as wheel:
+    with zipfile.ZipFile(tree / 'wheelhouse' / 'somebody_elses-1.0-py3-none-any.whl', 'w') as wheel:
         wheel.writestr('somebody_elses.py', '')
     done = quickstart(tree, '--offline')
     assert done.returncode == 70
@@ -280,7 +296,7 @@ def installed(repository, tmp_path_factory):
     ):
         subprocess.run(argv, check=True, timeout=120)
     (folder,) = (home / 'environment' / 'lib').glob('python*/site-packages')
-    (folder / 'tests.pth').write_text(sysconfig.get_path('purelib'))
+    (folder / 'tests.pth').write_text(PURELIB)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(('SEATRIAL_', 'PYTHON'))}
 
     def call(program, *arguments):

@@ -122,7 +122,7 @@ def test_one_changed_byte_is_found_wherever_it_is(made, tmp_path):
     file, rng = made(), random.Random(17)
     whole = contents(file)
     names = [name for name, content in whole.items() if content]
-    for number in range(200):
+    for number in range(40):
         name = rng.choice(names)
         content = bytearray(whole[name])
         content[rng.randrange(len(content))] ^= rng.randrange(1, 256)
@@ -178,11 +178,8 @@ ACCESS = b'access: file per process'
 OF_CONTRACT = {
     'workload.access': (ACCESS, b'access: single shared file'),
     'workload.queue_depth': (ACCESS, ACCESS + b', queue_depth: 8'),
-    'workload.file_size': (ACCESS, ACCESS + b', file_size: 8KiB'),
-    'workload.directory': (ACCESS, ACCESS + b', directory: shared'),
     'workload.check': (ACCESS, ACCESS + b', check: Other'),
     'workload.point': (b'64KiB, bytes', b"64KiB, point: '128KiB', bytes"),
-    'conditions.budget': (b'budget: 1h', b'budget: 2h'),
     'conditions.seconds': (b'budget: 1h', b'budget: 1h, seconds: 2 s'),
     'nodes': (b'nodes: 1', b'nodes: 2'),
 }

@@ -207,11 +207,6 @@ def test_the_first_engine_of_each_kind_is_the_one_that_would_measure(doctor, sit
     assert figures['posixops'].startswith('training reads, checkpoints beside training reads, the listing of ')
 
 
-def test_an_engine_whose_kinds_all_have_an_earlier_one_would_measure_nothing(doctor, site):
-    site.change('}]\nfile_systems', '}, dd]\nfile_systems')
-    assert measured(doctor()) == {'fio': OF_FIO}
-
-
 def test_a_program_that_is_not_the_engine_is_missing(doctor, stub_fio, site, tmp_path):
     site.change(str(tmp_path / 'stubs' / 'fio'), stub_fio(version='nonsense'))
     done = doctor()
@@ -400,7 +395,6 @@ OFFLINE, RESYNC = (
 @pytest.mark.parametrize(
     ('kind', 'changed', 'shown', 'away'),
     [
-        ('beegfs', {}, 'storage targets 3: 1-3; metadata targets 1: 1; route TCP', ''),
         ('beegfs', OFFLINE, '; storage target 2 offline;', 'storage target 2 of'),
         ('beegfs', RESYNC, '; storage target 3 needs resync;', ''),
         ('beegfs', {'storage_nodes': FALLBACK}, 'TCP [fallback route]', ''),
@@ -408,20 +402,15 @@ OFFLINE, RESYNC = (
         ('beegfs', configured(tuneUseGlobalFileLocks=1), 'metadata targets 1: 1; route TCP cold reads', ''),
         ('beegfs', configured(tuneFileCacheType='native'), 'dentries and inodes of the whole node + ok state', ''),
         ('beegfs', configured(quotaEnabled=1), 'without space left by quotas: quota(1) cannot read', ''),
-        ('glusterfs', {}, 'bricks 4: 0-3', ''),
         ('glusterfs', SILENT, '; brick 3 n2:/srv/4/b not connected', 'n2:/srv/4/b'),
-        ('cephfs', {}, 'OSDs 3: 0-2; clusters 1: 0', ''),
         ('cephfs', {1: 'down'}, 'OSDs 3: 0-2; OSD 1 down', 'osd.1: down'),
         ('cephfs', {'PG_DEGRADED': {}}, 'cluster 0 PG_DEGRADED', ''),
-        ('lustre', {}, 'OSTs 4: 0-3', ''),
         ('lustre', {'away': [1]}, 'OST 1 does not answer', 'lustre-OST0001: does not answer'),
         ('lustre', {'df': '310'}, 'OST 3 degraded', ''),
         ('lustre', {'df': '311'}, 'OST 3 no new objects', ''),
         ('lustre', {'inactive': [3]}, 'OST 3 inactive', ''),
-        ('orangefs', '', 'servers 3: 0-2', ''),
         ('posix', 'wekafs', 'whether wekafs caches outside the kernel is not known (type posix)', ''),
         ('orangefs', 'down-ping.out', 'server 2 does not answer', 'tcp://127.0.0.1:3336: does not answer'),
-        ('gpfs', {}, 'disks 7: 1-7; nodes 1: 0', ''),
         ('gpfs', {'ready:up:3': 'ready:down:3'}, 'disk 3 down', 'RG003VS004: down'),
         ('gpfs', {'ready:up:3': 'being emptied:up:3'}, 'disk 3 being emptied', ''),
         ('gpfs', {'ib0:NIC:HEALTHY': 'ib0:NIC:FAILED'}, 'NETWORK of ib0 FAILED', 'this node: NETWORK of'),

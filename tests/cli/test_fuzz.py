@@ -151,7 +151,8 @@ def rewritten(site, repository):
 
 @pytest.mark.parametrize(
     ('column', 'wrong'),
-    [*((name, None) for name in COLUMNS), *((name, 'odd') for name, type_ in COLUMNS.items() if type_ == pl.String)],
+    [(name, 'odd' if type_ == pl.String else None) for name, type_ in COLUMNS.items()]
+    + [pytest.param(name, None, marks=pytest.mark.long) for name, type_ in COLUMNS.items() if type_ == pl.String],
 )
 @pytest.mark.slow
 def test_a_history_with_odd_values_is_skipped_with_a_reason_or_shown(command, site, rewritten, column, wrong):

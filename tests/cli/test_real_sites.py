@@ -11,8 +11,8 @@ from beegfs_stand import BeeGfsStand
 from local_site import LocalSite, trial, writes
 from lustre_stand import NODE as LUSTRE_NODE
 from lustre_stand import OPTIONS, standing
-from slurm_lab import LAUNCH_LIMIT, SHORT_LIMITS
-from transcript import lustre_step, transcripts
+from slurm_lab import LAUNCH_LIMIT
+from transcript import lustre_step
 
 CHECK = """
 import reframe
@@ -33,11 +33,9 @@ import reframe
 
 from seatrial.check.base import Check, trial
 from seatrial.workload.access import data_access
-from seatrial.workload.bonnie import bonnie_file
 from seatrial.workload.io500 import io500
 from seatrial.workload.listing import listing
 from seatrial.workload.random import random_access
-from seatrial.workload.reuse import file_reuse
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
 
@@ -64,18 +62,6 @@ class OfMdtest(Check):
 class OfIo500(Check):
     workload = io500('154MiB')
     sweep = Sweep('transfer_size', (2097152,))
-
-
-@trial
-class OfBonnie(Check):
-    workload = bonnie_file(bytes_per_task='1MiB')
-    sweep = Sweep('transfer_size', (65536,))
-
-
-@trial
-class OfIozone(Check):
-    workload = file_reuse(('write', 'read'), bytes_per_task='1MiB', tasks=1)
-    sweep = Sweep('transfer_size', (65536,))
 
 
 @trial
@@ -109,7 +95,13 @@ printf '%s\\n' 'WARNING: a network is slow' 'note: see the manual' '{CAUSE}' 'sr
 exit 1
 """
 """An engine's program, of which the checks above have one each; IO500 says why in a log of its own alone."""
-MOUNTS = '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 8:2 / {} rw - {}\n'
+ROOT_MOUNT = '22 1 8:1 / / rw - ext4 /dev/sda1 rw\n'
+MOUNTED = {
+    'known': ('posix', 'xfs /dev/sdb1', '"rule":"P9"'),  # a quota of the group, and no super options
+    'filer': ('nfs', 'nfs4 filer:/home rw', '"read_rpcs":12'),  # READ_PLUS of NFS 4.2
+    'blocks': ('gpfs', 'gpfs scratch rw', '"rule":"P26"'),
+}
+"""File systems by name: the type, what is mounted there, and what the records of a session say."""
 MOUNTSTATS = """device filer:/home mounted on {} with fstype nfs4 statvers=1.1
 \tbytes:\t100 200 300 400 5120 600 7 8
 \tper-op statistics
@@ -160,10 +152,12 @@ def site(tmp_path):
         (OWN_PATH, "path: 'C:\\scratch'", 64, 'write an absolute one without further quotes'),
     ],
 )
-def test_units_and_paths_are_taken_as_they_are_written_or_refused_with_a_remedy(site, old, new, status, words):
+def test_units_and_paths_are_taken_as_they_are_written_or_refused_with_a_remedy(
+    site, command, old, new, status, words
+):
     made = site(old, new)
-    done = made.ask('plan', f'--checks={made.checks}', '--profile=nightly')
-    assert (done.returncode, words in ' '.join((done.stdout + done.stderr).split())) == (status, True), done
+    done = command('plan', f'--site={made.folder}', f'--checks={made.checks}', '--profile=nightly')
+    assert (done.status, words in ' '.join((done.out + done.err).split())) == (status, True), done
 
 
 @pytest.mark.parametrize(
@@ -173,9 +167,11 @@ def test_units_and_paths_are_taken_as_they_are_written_or_refused_with_a_remedy(
         ('dev-17-g02091cf', 'engine io500 dev-17-g02091cf at '),
     ],
 )
-def test_a_release_of_io500_without_a_phase_that_is_read_is_refused_and_a_clone_is_quoted(site, version, words):
+def test_a_release_of_io500_without_a_phase_that_is_read_is_refused_and_a_clone_is_quoted(
+    site, command, version, words
+):
     made = site(engine='io500', text=f'#!/bin/sh\n# io500-{version}\n')
-    output = made.ask('doctor', f'--checks={made.checks}').stdout
+    output = command('doctor', f'--site={made.folder}', f'--checks={made.checks}').out
     assert words in ' '.join(output.split())
 
 
@@ -215,32 +211,6 @@ def programs(tmp_path, monkeypatch):
     return put
 
 
-REFUSED_BY_SRUN = """srun: Job 7 step creation temporarily disabled, retrying (Requested nodes are busy)
-srun: lua: welcome to the cluster
-srun: error: Task launch for StepId=7.1 failed on node n2: Job credential expired
-srun: error: Application launch failed: Job credential expired
-srun: Job step aborted: Waiting up to 32 seconds for job step to finish."""
-
-
-@pytest.mark.parametrize(
-    ('text', 'cause'),
-    [
-        (FAILING, CAUSE),
-        (
-            f"#!/bin/sh\n[ $1 = --version ] && echo 'VERSION' && exit\necho '{REFUSED_BY_SRUN}' >&2; exit 1\n",
-            'credential',
-        ),
-    ],
-    ids=['its warnings come first', 'srun refuses, and retries first'],
-)
-def test_of_what_a_failing_program_says_the_error_is_quoted_and_not_the_warning_before_it(site, text, cause):
-    made = site(engine='elbencho', text=text.replace('VERSION', 'elbencho\n * Version: 3.0-37'))
-    made.run('--profile=nightly')
-    (why, *_) = made.cases['Reads']['reasons']
-    quoted = why.partition("exited with 1: '")[2]
-    assert cause in quoted and 'retrying' not in quoted, why
-
-
 @pytest.mark.needs('mpiexec')
 def test_every_engine_says_why_it_failed_and_a_failed_fsync_is_the_failure_of_the_storage(site, tmp_path):
     made, engines = site(), []
@@ -248,8 +218,6 @@ def test_every_engine_says_why_it_failed_and_a_failed_fsync_is_the_failure_of_th
         ('ior', ''),
         ('mdtest', ''),
         ('io500', ''),
-        ('bonnie++', 'bonnie++ [-d scratch-dir]\nVersion: 2.00a'),
-        ('iozone', 'Version $Revision: 3.506 $'),
         ('fio', 'fio-3.33'),
         ('posixops', 'Python 3.11.2'),
     ):
@@ -270,103 +238,34 @@ def test_every_engine_says_why_it_failed_and_a_failed_fsync_is_the_failure_of_th
     assert [name for name, (_, why) in seen.items() if f"exited with 1: '{CAUSE}" not in why] == [], seen
 
 
-def test_a_good_run_of_fio_that_counts_errors_or_short_writes_is_none(site, make_stub_fio, tmp_path):
-    orders = {
-        'Counted': {'job': {'total_err': 3, 'first_error': 5}},
-        'Cut': {'io': {'io_bytes': 0, 'short_ios': 1}},
-    }
-    fio = make_stub_fio(tmp_path / 'stubs', *((f'{name}.*measured', order) for name, order in orders.items()))
+def test_what_a_mount_says_of_itself_its_quota_its_traffic_and_its_blocks_is_understood(site, programs, tmp_path):
     made = site()
-    (made.folder / 'trial.yaml').write_text(
-        trial(engines=f'[{{name: fio, program: {fio}}}]', more='bytes_per_task: 1MiB')
-    )
-    (made.checks / 'access' / 'reads.py').write_text(writes(*orders))
-    made.run('--profile=smoke')
-    seen = {name: (case['verdict'], case['reasons'][0]) for name, case in made.cases.items()}
-    assert seen['Counted'][0] == 'FAIL' and 'Input/output error' in seen['Counted'][1], seen
-    assert seen['Cut'][0] != 'PASS' and 'a transfer was cut short by the storage' in seen['Cut'][1], seen
+    check, trials = tmp_path / 'checks' / 'access' / 'reads.py', made.folder / 'trial.yaml'
+    check.write_text(check.read_text().replace('524288', '6144').replace('1MiB', '1152KiB'))  # GPFS: blocks of 4 KiB
+    targets = {name: made.folder / 'state' / name for name in MOUNTED}
+    text = trials.read_text()
+    (entry,) = (line for line in text.splitlines() if 'scratch: {' in line)
+    entries = []
+    for name, (kind, _, _) in MOUNTED.items():
+        targets[name].mkdir(parents=True)
+        entries.append(entry.replace('scratch', name).replace('posix', kind).replace('state/trials', f'state/{name}'))
+        os.chown(targets[name], -1, GROUP)
+        targets[name].chmod(0o2700)
+    text = text.replace(entry, '\n'.join(entries)).replace('file_systems: [scratch]', f'file_systems: {[*MOUNTED]}')
+    trials.write_text(text)
+    (tmp_path / 'mountinfostats').write_text(MOUNTSTATS.format(targets['filer']))
+    programs(quota=QUOTA.replace('PLACE', str(targets['known'])))
+    run_where(made, programs, tmp_path, {targets[name]: mounted for name, (_, mounted, _) in MOUNTED.items()})
+    for name, (_, _, kept) in MOUNTED.items():
+        assert kept in records_of(made, name), name
 
 
-HELD = {
-    'CONFIGURING': 'its nodes are being made ready',
-    'POWER_UP_NODE': 'its nodes are being powered up',
-    'REQUEUE_HOLD': 'held after it was requeued',
-    'RESV_DEL_HOLD': 'held, as its reservation was deleted',
-    'SPECIAL_EXIT': 'held after it ended with an exit code that asks for it',
-    'STAGE_OUT': 'it has ended, and its burst buffer is being written back',
-    'SIGNALING': 'a signal is being sent to it',
-    'STOPPED': 'it was stopped by a signal and keeps its nodes',
-    'RESIZING': 'it still runs, and gets another number of nodes',
-}
-SLURM = {
-    'sbatch': """#!/bin/sh
-cd FOLDER
-for state in STATES; do mkdir $state 2>/dev/null && break; done
-echo "Submitted batch job $(ls -d [A-Z]* | wc -l)"
-echo $state > $(ls -d [A-Z]* | wc -l)
-""",
-    'squeue': """#!/bin/sh
-cd FOLDER
-for job in [0-9]*; do [ ! -f "$job" ] || echo "$job|$(cat $job)||None"; done
-""",
-    'scontrol': """#!/bin/sh
-[ "$1 $2" = 'show job' ] || exit 1
-sed "s/JobState=COMPLETED/JobState=$(cat FOLDER/$3 FOLDER/gone/$3 2>/dev/null)/" FOLDER/genuine
-""",
-    'scancel': """#!/bin/sh
-cd FOLDER
-for job; do [ ! -f "$job" ] || mv "$job" gone; done
-""",
-    'sacct': "#!/bin/sh\necho 'Slurm accounting storage is disabled' >&2\nexit 1\n",
-}
-"""Programs whose jobs never begin, or never end: each of them is in another state."""
-
-
-@pytest.mark.long
-def test_every_state_between_those_of_waiting_and_running_is_understood(site, programs, tmp_path):
-    folder = tmp_path / 'jobs'
-    (folder / 'gone').mkdir(parents=True)
-    (folder / 'genuine').write_text(transcripts('slurm')['good_and_bad_ends']['completed-end-scontrol.out'])
-    texts = {
-        name: text.replace('FOLDER', str(folder)).replace('STATES', ' '.join(HELD)) for name, text in SLURM.items()
-    }
-    programs(**texts)
-    made = site('launcher: local', 'launcher: local, queue_limit: 5s')
-    (made.checks / 'access' / 'reads.py').write_text(writes(*(f'Job{number}' for number in range(len(HELD)))))
-    settings = made.folder / 'settings.py'
-    text = settings.read_text().replace("'scheduler': 'local'", "'scheduler': 'squeue'")
-    settings.write_text(SHORT_LIMITS + text.replace("'max_jobs': 1", "'max_jobs': 100"))
-    done = made.run('--profile=smoke')
-    reasons = ' '.join(case['reasons'][0] for case in made.cases.values())
-    assert [state for state, words in HELD.items() if words not in reasons] == [], (done, reasons)
-
-
-@pytest.mark.parametrize(
-    ('kind', 'mounted', 'answers', 'kept'),
-    [
-        ('posix', 'xfs /dev/sdb1', True, '"rule":"P9"'),
-        ('posix', 'xfs /dev/sdb1 rw,grpquota', False, '"rule":"P9d"'),
-        ('nfs', 'nfs4 filer:/home rw', True, '"read_rpcs":12'),
-    ],
-    ids=['quota of the group, mount without super options', 'no answer', 'READ_PLUS of NFS 4.2'],
-)
-def test_what_a_mount_says_of_itself_its_quota_and_its_traffic_is_understood(
-    site, programs, tmp_path, kind, mounted, answers, kept
-):
-    made = site('type: posix', f'type: {kind}')
-    target = made.folder / 'state' / 'trials'
-    target.mkdir(parents=True)
-    os.chown(target, -1, GROUP)
-    target.chmod(0o2700)
-    (tmp_path / 'mountinfostats').write_text(MOUNTSTATS.format(target))
-    programs(quota=QUOTA.replace('PLACE', str(target)) if answers else '#!/bin/sh\nsleep 600\n')
-    assert kept in records_where(made, programs, tmp_path, target, mounted)
-
-
-def records_where(made, programs, tmp_path, target, mounted):
-    """The records of a session whose jobs see this mounted at the target."""
+def run_where(made, programs, tmp_path, mounted):
+    """Run a session whose jobs see this mounted at these targets."""
     mountinfo = tmp_path / 'mountinfo'
-    mountinfo.write_text(MOUNTS.format(target, mounted))
+    mountinfo.write_text(
+        ROOT_MOUNT + ''.join(f'40 22 8:2 / {target} rw - {what}\n' for target, what in mounted.items())
+    )
     clients = str(tmp_path / 'proc-beegfs')
     folder = programs(python=NODE.format(python=sys.executable, mountinfo=str(mountinfo), clients=clients))
     text = (made.folder / 'trial.yaml').read_text()
@@ -374,15 +273,10 @@ def records_where(made, programs, tmp_path, target, mounted):
         text.replace('launcher: local', f'launcher: local, python: {folder}/python')
     )
     made.run('--profile=nightly')
-    return ''.join(file.read_text() for file in made.session.glob('cases/*/*.jsonl'))
 
 
-def test_transfers_that_do_not_fit_the_blocks_of_gpfs_are_a_label(site, programs, tmp_path):
-    made = site('type: posix', 'type: gpfs')
-    check, target = tmp_path / 'checks' / 'access' / 'reads.py', made.folder / 'state' / 'trials'
-    check.write_text(check.read_text().replace('524288', '6144').replace('1MiB', '1152KiB'))  # of blocks of 4 KiB
-    target.mkdir(parents=True)
-    assert '"rule":"P26"' in records_where(made, programs, tmp_path, target, 'gpfs scratch rw')
+def records_of(made, file_system):
+    return ''.join(file.read_text() for file in made.session.glob(f'cases/*+{file_system}+*/*.jsonl'))
 
 
 def test_files_of_beegfs_that_lie_on_fewer_targets_than_was_asked_for_are_of_no_layout(
@@ -398,7 +292,8 @@ def test_files_of_beegfs_that_lie_on_fewer_targets_than_was_asked_for_are_of_no_
     target.mkdir(parents=True)
     BeeGfsStand(tmp_path, target, monkeypatch).takes_files(1)
     mounted = 'beegfs beegfs_nodev rw,cfgFile=/etc/beegfs/beegfs-client.conf'
-    written = records_where(made, programs, tmp_path, target, mounted)
+    run_where(made, programs, tmp_path, {target: mounted})
+    written = records_of(made, 'scratch')
     assert '"rule":"P5a"' in written and 'c2.S1M, but has c1.S1M.targets1' in written
 
 
@@ -437,58 +332,35 @@ RELEASES = (
     (QUOTA_ROW, r'[2048]\1-  5 100 200 -'),
 )
 """Of 2.12 to 2.14, beside a directory whose new files are compressed and a quota with a target away."""
-PAST_GRACE = (QUOTA_ROW, r'8198*\1none  5 100 200 -')
-FOREIGN = (
-    'lcm_(?s:.*)',
-    '  lfm_magic:         0x0BD70BD0\n  lfm_length:          8\n  lfm_type:            symlink\n',
-)
 
 
-@pytest.fixture
-def lustre(tmp_path, make_stub_fio, monkeypatch):
-    """A session of one layout on the stand-in, whose outputs have other forms; the output, and the site."""
-
-    def run(*forms):
-        python, check = tmp_path / 'python', tmp_path / 'checks' / 'access' / 'layouts.py'
-        check.parent.mkdir(parents=True)
-        check.write_text(LAYOUTS)
-        counted = tmp_path / 'job_stats'
-        with standing(tmp_path, monkeypatch) as stand:
-            stand.now(root=False, forms=forms)
-            counted.write_text(lustre_step('114').stdout.partition('obdfilter.lustre-OST0000.job_stats=\n- ')[0])
-            for genuine, other in forms:
-                counted.write_text(re.sub(genuine, other, counted.read_text()))
-            node = LUSTRE_NODE.format(
-                python=sys.executable, call='fsync', of='none', mount=str(stand.mount), options=OPTIONS
-            )
-            python.write_text(node.replace('runpy.run_path(', USER, 1))
-            python.chmod(0o755)
-            scratch = f'type: lustre, path: {stand.directory("trials")}, records_on_target: true'
-            engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
-            text = trial(
-                'Layouts',
-                f'[{{name: fio, program: {engine}}}]',
-                f'{scratch}, telemetry: [cat, {counted}]',
-                partition=f'python: {python}',
-                more='bytes_per_task: 1MiB',
-            )
-            made = LocalSite(tmp_path, text, tmp_path / 'checks')
-            return made.run('--profile=smoke'), made
-
-    return run
-
-
-@pytest.mark.parametrize(
-    ('forms', 'verdict', 'words'),
-    [
-        (RELEASES, 'MEASURED', ['"name":"write_bytes"', ', compressed by its clients"', '"rule":"P9d"']),
-        ([*RELEASES, FOREIGN], 'INVALID', ['a foreign layout of the type symlink, whose data no OST holds']),
-        ([PAST_GRACE], 'INCOMPLETE', ['"rule":"P9"']),
-    ],
-    ids=['2.12 to 2.14', 'foreign layout', 'soft limit past its grace'],
-)
-def test_what_other_releases_of_lustre_print_is_understood_or_named(lustre, forms, verdict, words):
-    done, made = lustre(*forms)
+def test_what_other_releases_of_lustre_print_is_understood(tmp_path, make_stub_fio, monkeypatch):
+    python, check = tmp_path / 'python', tmp_path / 'checks' / 'access' / 'layouts.py'
+    check.parent.mkdir(parents=True)
+    check.write_text(LAYOUTS)
+    counted = tmp_path / 'job_stats'
+    with standing(tmp_path, monkeypatch) as stand:
+        stand.now(root=False, forms=RELEASES)
+        counted.write_text(lustre_step('114').stdout.partition('obdfilter.lustre-OST0000.job_stats=\n- ')[0])
+        for genuine, other in RELEASES:
+            counted.write_text(re.sub(genuine, other, counted.read_text()))
+        node = LUSTRE_NODE.format(
+            python=sys.executable, call='fsync', of='none', mount=str(stand.mount), options=OPTIONS
+        )
+        python.write_text(node.replace('runpy.run_path(', USER, 1))
+        python.chmod(0o755)
+        scratch = f'type: lustre, path: {stand.directory("trials")}, records_on_target: true'
+        engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
+        text = trial(
+            'Layouts',
+            f'[{{name: fio, program: {engine}}}]',
+            f'{scratch}, telemetry: [cat, {counted}]',
+            partition=f'python: {python}',
+            more='bytes_per_task: 1MiB',
+        )
+        made = LocalSite(tmp_path, text, tmp_path / 'checks')
+        done = made.run('--profile=smoke')
     kept = ''.join(file.read_text() for file in made.session.glob('cases/*/*.jsonl'))
-    assert made.cases['Layouts']['verdict'] == verdict, done.stdout
+    words = '"name":"write_bytes"', ', compressed by its clients"', '"rule":"P9d"'
+    assert made.cases['Layouts']['verdict'] == 'MEASURED', done.stdout
     assert [word for word in words if word not in kept] == [] and 'cut short' not in kept

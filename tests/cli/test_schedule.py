@@ -219,17 +219,6 @@ def test_a_licence_that_the_cases_want_too_is_refused(on_site, submits, cluster)
     assert 'the job holds the licence tide, so its cases would wait for it for ever' in done.err
 
 
-def test_settings_that_register_a_launcher_of_their_own_are_read(on_site, submits, cluster):
-    submits.settings.write_text(
-        'from reframe.core.backends import register_launcher\n'
-        'from reframe.core.launchers import JobLauncher\n'
-        "@register_launcher('own-of-test-schedule')\n"
-        'class Own(JobLauncher):\n    def command(self, job):\n        return []\n'
-        f'{submits.settings.read_text()}'
-    )
-    assert on_site('schedule').status == 0
-
-
 @pytest.mark.parametrize(
     ('entry', 'expected'),
     [
@@ -281,14 +270,6 @@ def test_a_job_that_is_held_back_by_slurm_keeps_its_place(on_site, submits, clus
     cluster.set(jobs=[late])
     on_site('schedule', '--install', AT)
     assert dues(cluster) == ['2020-01-01T02:00:00', next_due()[0]]
-
-
-@pytest.mark.parametrize('state', ['RUNNING', 'PENDING'])
-def test_what_the_user_has_squeue_show_does_not_hide_the_jobs(on_site, submits, cluster, monkeypatch, state):
-    monkeypatch.setenv('SQUEUE_STATES', state)
-    on_site('schedule', '--install', AT)
-    on_site('schedule', '--install', AT)
-    assert dues(cluster) == next_due()
 
 
 def test_the_cluster_that_the_user_has_chosen_is_asked(on_site, submits, cluster, monkeypatch, tmp_path):

@@ -7,7 +7,6 @@ import subprocess
 from itertools import pairwise
 
 import pytest
-import yaml
 
 from local_site import BURDEN, SEATRIAL, LocalSite, trial
 from local_site import CHECK as AWAY
@@ -104,81 +103,6 @@ def test_one_is_met_one_missed_one_undecided_and_one_waived(site, tmp_path):
         ('INCONCLUSIVE', '3'),
         ('INCONCLUSIVE', '4'),
     ]
-
-
-# The first site of somebody who accepts two file systems: what init finds, his own entries, and four criteria
-
-OF_TWO = """
-  - id: '%s'
-    text: %s
-    metric: %s
-    workload: {%s}
-    file_system: %s
-    nodes: 1
-    at_least: %s
-    allocations: 2
-    conditions: {seconds: 1 s, caches: allowed, budget: 1min}
-"""
-FOUR = (
-    ('1', 'The disk writes.', 'write bandwidth', 'access: file per process, transfer_size: 4KiB', 'disk', '1 MB/s'),
-    ('2', 'It makes files.', 'file create rate', 'directory: private, file_size: 0B', 'disk', '10 creates/s'),
-    ('3', 'Memory reads.', 'read bandwidth', 'access: file per process, transfer_size: 4KiB', 'memory', '5 MB/s'),
-    ('4', 'Impossible.', 'write bandwidth', 'access: file per process, transfer_size: 4KiB', 'disk', '100 TB/s'),
-)
-MOUNTED = """
-mount -o loop {home}/image {home}/disk && mount -t tmpfs -o size=9g none {home}/memory || exit 77
-mkdir {home}/disk/trials {home}/memory/trials || exit
-{seatrial} plan {site} --profile acceptance >{home}/plan.out || exit
-for again in 1 2 3 4; do
-    {seatrial} accept {site} >{home}/accept.out
-    status=$?
-    # Beside other work the time of an allocation can be too short: one more is measured.
-    grep -q INCONCLUSIVE {home}/accept.out || break
-done
-echo $status >>{home}/accept.out
-{seatrial} bundle {site} --output {home}/bundle.zip
-"""
-
-
-@pytest.mark.long
-@pytest.mark.needs('fio', 'unshare', 'mkfs.ext4', 'losetup')
-def test_from_init_to_the_verified_bundle_each_of_four_criteria_is_decided_by_two_allocations(tmp_path):
-    folder = tmp_path / 'site'
-    assert subprocess.run([SEATRIAL, 'init', folder], capture_output=True).returncode == 0
-    site_trial = yaml.safe_load((folder / 'trial.yaml').read_text())
-    caches = {'server_cache_bytes': 0, 'fast_tier_bytes': 0}
-    systems = {
-        # Memory gives some GiB in the second that a region of the contract lasts.
-        name: {
-            **caches,
-            'type': 'posix',
-            'path': f'{tmp_path}/{name}/trials',
-            'limits': {'bytes': size, 'inodes': 100_000},
-        }
-        for name, size in (('disk', '3GiB'), ('memory', '8GiB'))
-    }
-    site_trial['trials'][0]['file_systems'] = list(systems)
-    (folder / 'trial.yaml').write_text(yaml.safe_dump({**site_trial, 'file_systems': systems}))
-    (folder / 'contract.yaml').write_text(CONTRACT + ''.join(OF_TWO % criterion for criterion in FOUR))
-    with open(tmp_path / 'image', 'wb') as stream:
-        stream.truncate(4 << 30)
-    subprocess.run(['mkfs.ext4', '-q', '-F', tmp_path / 'image'], check=True)
-    (tmp_path / 'disk').mkdir()
-    (tmp_path / 'memory').mkdir()
-    script = MOUNTED.format(home=tmp_path, seatrial=SEATRIAL, site=f'--site={folder}')
-    done = subprocess.run(['unshare', '--mount', 'sh', '-c', script], capture_output=True, text=True, timeout=1500)
-    if done.returncode == 77:
-        pytest.skip('this host lets nobody mount a file as a disk')
-    assert done.returncode == 0, done.stderr
-    output, wanted = (tmp_path / 'accept.out').read_text(), {'1': 'PASS', '2': 'PASS', '3': 'PASS', '4': 'FAIL'}
-    assert (verdicts(output), output.split()[-1]) == (wanted, '10'), output
-    assert re.findall(r'^\S [A-Z]+ +\d +at .*?  (\d of \d)', output, re.MULTILINE) == ['2 of 2'] * 4, output
-    assert (tmp_path / 'plan.out').read_text().count('with 2 allocations a figure above ') == 4
-    shutil.rmtree(folder)
-    argv = [SEATRIAL, 'verify', tmp_path / 'bundle.zip']
-    proved = subprocess.run(argv, capture_output=True, text=True, timeout=600)
-    assert proved.returncode == 0, proved.stdout + proved.stderr
-    assert {id: word for word, id in re.findall(r'([A-Z]+)  criterion (\d)', proved.stdout)} == wanted
 
 
 @pytest.fixture

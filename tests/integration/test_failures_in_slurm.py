@@ -3,13 +3,12 @@
 import os
 import re
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from seatrial.job.sequence.recorder import records_in
-from slurm_lab import WAIT_S, order, reframes_of, scripts_of, wait_for
+from slurm_lab import WAIT_S, order, reframes_of, wait_for
 
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')
 
@@ -80,18 +79,6 @@ def test_all_nodes_are_drained_and_the_job_does_not_wait_for_ever(site, slurm):
 
 
 @pytest.mark.long
-def test_the_batch_script_is_killed_between_two_repetitions(site, slurm, hangs):
-    order(hangs, LASTS)
-    running = site().begin()
-    job = running.measuring()
-    wait_for('one was measured', lambda: measured(running))
-    (script,) = scripts_of(slurm, job)
-    os.kill(script, signal.SIGKILL)
-    assert 'Slurm says: died of signal 9 (SIGKILL) after ' in incomplete(running.ended())
-    assert slurm.jobs() == []
-
-
-@pytest.mark.long
 def test_the_slurmstepd_of_a_launch_is_killed_and_the_launch_ends_at_its_limit(site, slurm):
     """Slurm itself notices nothing: the step stays in its queue as running, and srun waits."""
     running = site(nodes=2, tasks=1, launcher='srun', launch_limit_s=10.0).begin()
@@ -129,19 +116,6 @@ def test_a_job_comes_to_its_time_limit(site, slurm):
     """A minute is the least, and Slurm looks every half minute."""
     reason = incomplete(site('--time=1').run())
     assert re.search(r'Slurm says: timed out after [0-9]+ s, its time limit was 60 s', reason)
-    assert slurm.jobs() == []
-
-
-@pytest.mark.long
-def test_slurmctld_is_stopped_for_20_s_and_the_job_is_waited_for(site, slurm, hangs):
-    # six of them: longer than slurmctld is away and Slurm is asked again
-    order(hangs, ('measured', {'seconds': 7.0}))
-    running = site().begin()
-    running.measuring()
-    slurm.signal('STOP', 'slurmctld')
-    time.sleep(20.0)
-    slurm.signal('CONT', 'slurmctld')
-    passed(running.ended())
     assert slurm.jobs() == []
 
 

@@ -1,13 +1,11 @@
 """Jobs that do not end by themselves, in a real Slurm with accounting, which knows who cancelled them."""
 
-import os
 import re
-import shutil
 import time
 
 import pytest
 
-from slurm_lab import SHORT_LIMITS, WAIT_S, order, wait_for
+from slurm_lab import WAIT_S, order, wait_for
 
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')
 
@@ -41,16 +39,6 @@ def test_a_job_that_is_cancelled_is_incomplete_and_it_is_said_by_whom(slurm, han
 
 
 @pytest.mark.long
-def test_a_job_whose_engine_heeds_no_signal_is_incomplete_and_it_is_said_by_whom(slurm, hangs):
-    order(hangs, ('measured', {'fault': 'hang-hard'}))
-    running = slurm.site(hangs).begin()
-    slurm.ask('scancel', running.measuring())
-    who = slurm.ask('id', '-un').strip()
-    assert f'; Slurm says: cancelled by {who} after ' in reason(running.ended())
-    assert slurm.jobs() == []
-
-
-@pytest.mark.long
 def test_a_job_whose_node_fails_is_incomplete_and_says_which(slurm, hangs):
     running = slurm.site(hangs).begin()
     running.measuring()
@@ -61,7 +49,8 @@ def test_a_job_whose_node_fails_is_incomplete_and_says_which(slurm, hangs):
     assert slurm.jobs() == []
 
 
-@pytest.mark.parametrize('scheduler', [pytest.param('squeue', marks=pytest.mark.long), 'slurm'])
+@pytest.mark.long
+@pytest.mark.parametrize('scheduler', ['squeue', 'slurm'])
 def test_a_job_that_is_preempted_is_incomplete_and_says_so(slurm, hangs, scheduler):
     running = slurm.site(hangs, scheduler=scheduler).begin()
     running.measuring()
@@ -93,53 +82,6 @@ def test_a_job_that_is_suspended_after_its_begin_does_not_wait_in_the_queue(slur
     assert (ended.case['verdict'] == 'INCOMPLETE', ended.output.count('longer than the queue_limit')) == (False, 0), (
         ended.output
     )
-
-
-@pytest.fixture
-def path_that_says(tmp_path):
-    """Make a PATH whose programs of Slurm have another word for a running job: for states no lab can bring about."""
-
-    def make(word):
-        folder = tmp_path / 'bin'
-        folder.mkdir()
-        for name in ('sacct', 'squeue', 'scontrol'):
-            program = folder / name
-            program.write_text(f'#!/bin/bash\nset -o pipefail\n{shutil.which(name)} "$@" | sed s/RUNNING/{word}/\n')
-            program.chmod(0o755)
-        return f'{folder}:{os.environ["PATH"]}'
-
-    return make
-
-
-@pytest.mark.long
-def test_a_job_that_another_cluster_has_taken_is_incomplete_says_so_and_is_cancelled(slurm, hangs, path_that_says):
-    ended = slurm.site(hangs, scheduler='slurm', path=path_that_says('REVOKED')).run()
-    assert 'Slurm says: taken by another cluster of the federation' in reason(ended)
-    assert slurm.jobs() == []
-
-
-UNKNOWN_STATE = 'Slurm reports the state EXPEDITING, which Seatrial does not know'
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ('scheduler', 'state', 'words'),
-    [
-        ('squeue', 'EXPEDITING', UNKNOWN_STATE),
-        ('slurm', 'EXPEDITING', UNKNOWN_STATE),
-        ('slurm', 'STAGE_OUT', 'Slurm says: '),
-    ],
-)
-def test_a_job_in_any_state_is_waited_for_until_its_limits_and_cancelled(
-    slurm, hangs, scheduler, state, words, path_that_says
-):
-    site = slurm.site(hangs, scheduler=scheduler, path=path_that_says(state), queue_limit='5s')
-    settings = site.folder / 'settings.py'
-    settings.write_text(SHORT_LIMITS + settings.read_text())
-    why = reason(site.run())
-    assert 'it had not ended when the queue_limit of trial.yaml (5 s) and its time limit (60 s) had passed; ' in why
-    assert words in why
-    assert slurm.jobs() == []
 
 
 @pytest.mark.long

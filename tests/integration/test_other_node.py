@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 
@@ -18,7 +17,6 @@ from slurm_lab import WAIT_S, commands, wait_for
 
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge', 'nsenter')
 
-INCOMPLETE = 13
 LIBRARY = """
 #include <string.h>
 int MPI_Get_library_version(char *said, int *length) {{
@@ -105,25 +103,6 @@ def test_a_node_that_loads_another_mpi_is_named(mpi, asked, on_n2):
     build = f'SHA-256 {provenance(str(mpi / "rank"), False, None).build[7:19]}'
     assert rule == 'P21'
     assert sentence.startswith(f'{mpi}/rank is {build} with MPICH 4.0.2 on n1, and {build} with MPICH 4.1.1 on n2; ')
-
-
-@pytest.mark.long
-def test_a_session_with_another_program_on_one_node_is_refused_and_writes_nothing(
-    slurm, make_stub_fio, tmp_path, on_n2
-):
-    fio = make_stub_fio(tmp_path / 'stubs')
-    shutil.copy(fio, f'{fio}.other')
-    with open(f'{fio}.other', 'a') as stream:
-        stream.write('# another build\n')
-    site = slurm.site(fio, nodes=2, tasks=1, launcher='srun')
-    with on_n2(f'{fio}.other', fio):
-        ended = site.run()
-    assert (ended.status, ended.case['verdict']) == (INCOMPLETE, 'INCOMPLETE'), ended.output
-    builds = [f'SHA-256 {provenance(name, False, None).build[7:19]}' for name in (fio, f'{fio}.other')]
-    assert f'{fio} is {builds[0]} on n1, and {builds[1]} on n2; ' in ended.case['reasons'][0]
-    assert ended.case['reasons'][0] in ended.output
-    assert not any(samples for samples in ended.folder.glob('cases/*/raw/*measured*'))
-    assert site.left() == []
 
 
 # Ranks that die, and ranks that find another directory

@@ -1,14 +1,12 @@
 """Sessions with real engines: random I/O, checkpoints and small files, IOR; and nights beside another load."""
 
-import json
 import os
 import re
-import signal
 import subprocess
 
 import pytest
 
-from local_site import LocalSite, trial, writes
+from local_site import LocalSite, trial
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
 from seatrial.model.record import PLAN
@@ -93,31 +91,6 @@ def test_ior_measures_every_metric_that_the_plan_has_and_nothing_is_wrong_with_t
         (folder,) = site.session.glob(f'cases/{case["case"]["check"]}+*')
         planned = planned_metrics(read_plan(str(folder / PLAN)))
         assert [metric['metric'] for metric in case['metrics'] if metric['values']] == planned
-
-
-LOAD = 'while :; do for n in 1 3 5; do dd if=/dev/zero of=load bs=16M count=$n conv=fsync; sleep 0.$n; done; done'
-
-
-@pytest.mark.long
-@pytest.mark.needs('fio')
-def test_of_seven_nights_beside_another_load_none_is_inconclusive_without_a_criterion(tmp_path):
-    (tmp_path / 'checks').mkdir()
-    (tmp_path / 'checks' / 'write.py').write_text(writes('Write').replace('1MiB', '128MiB'))
-    text = trial('Write', '[fio]', more='profiles: [nightly], budget: 40s')
-    site = LocalSite(tmp_path, text, tmp_path / 'checks')
-    load = subprocess.Popen(['sh', '-c', LOAD], cwd=tmp_path, stderr=subprocess.DEVNULL, start_new_session=True)
-    try:
-        nights = [site.run('--profile=nightly') for _ in range(7)]
-    finally:
-        os.killpg(load.pid, signal.SIGKILL)
-        load.wait()
-    assert [done.returncode for done in nights] == [0] * 7, nights[-1].stdout + nights[-1].stderr
-    results = [json.loads(file.read_text()) for file in tmp_path.glob('state/sessions/*/results.json')]
-    metrics = [metric for result in results for case in result['cases'] for metric in case['metrics']]
-    assert {metric['verdict'] for metric in metrics} == {'MEASURED'} and len(metrics) == 7
-    # Or the load did nothing: an interval wider than the profile aims at was once INCONCLUSIVE.
-    summaries = [metric['summary'] for metric in metrics]
-    assert any(own['interval']['high'] > 1.1 * own['mean'] for own in summaries), summaries
 
 
 # Trees that are kept from one session for another

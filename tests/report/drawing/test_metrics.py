@@ -22,7 +22,6 @@ from seatrial.workload.reuse import file_reuse
 from seatrial.workload.sweep import Sweep, powers_of_two, surface, tasks_by_sizes
 from seatrial.workload.tree import metadata_tree
 
-READ_WHOLE = data_access('single', operations=('read',))
 WRONG = Finding('T18', 'invalid', 'task 1 moved too little')
 CACHE = listing(891, (0.5, 1.0, 2.0, 5.0, 10.0))
 ONE, SIZES = Sweep('entries', (891,)), Sweep('entries', (10_000, 100_000, 1_000_000))
