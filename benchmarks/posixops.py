@@ -118,7 +118,7 @@ def seconds_of_nothing(calls: int) -> 'dict[str, float]':
         nothing(item)
     whole = time.perf_counter() - began
     work = Work(0, 1)
-    work.each('nothing', nothing, items)
+    work.time_calls('nothing', nothing, items)
     (span,) = work.timed['nothing'].spans
     singly = span.end_s - span.start_s if span else 0.0
     ordered = sorted((int(key), number) for key, number in work.timed['nothing'].nanoseconds.items())

@@ -73,7 +73,7 @@ def test_one_flipped_bit_is_found_with_its_place_and_both_bytes(there, geometry,
     (there / name).write_bytes(whole)
     (difference,) = [report.differs for report in read(geometry, counts) if report.differs]
     assert (difference.file, difference.offset) == (name, offset)
-    assert (int(difference.expected[:2], 16), int(difference.found[:2], 16)) == (was, was ^ 1 << bit)
+    assert (int(difference.expected[:2], 16), int(difference.read_back[:2], 16)) == (was, was ^ 1 << bit)
 
 
 @pytest.mark.parametrize('how', ['moved', 'earlier', 'zeros', 'short'])
@@ -89,7 +89,7 @@ def test_data_of_another_place_or_run_zeros_and_an_end_too_early_are_found(there
     (there / 'data').write_bytes(whole)
     differs = [report.differs for report in read('segments', counts) if report.differs]
     assert differs[0].offset == (len(whole) if how == 'short' else 0)
-    assert differs[0].found == ('' if how == 'short' else whole[:SHOWN].hex())
+    assert differs[0].read_back == ('' if how == 'short' else whole[:SHOWN].hex())
 
 
 @pytest.mark.parametrize('geometry', GEOMETRIES)

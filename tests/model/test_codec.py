@@ -8,12 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import FLAT, FLAT_TREE, MFWA, plan_of
+from seatrial.engine.proof import Differs
 from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.issued import DarshanRun
 from seatrial.model.layout import Layout
+from seatrial.model.metric import Histogram
 from seatrial.model.plan import ALL_IN_ONE, SCHEMA, TrialPlan, digest, read_plan
-from seatrial.model.point import Point, TreePart
+from seatrial.model.point import Axis, Point, TreePart
 from seatrial.model.record import KINDS, Sample, read_records
+from seatrial.model.telemetry import Servers
 from seatrial.workload.listing import listing
 from seatrial.workload.operations import posix_operations
 from seatrial.workload.semantics import posix_semantics
@@ -64,6 +67,23 @@ def test_a_field_that_a_class_gets_later_changes_nothing_that_was_written():
 
     assert to_json(Grown(3)) == to_json(Inner(3)) != to_json(Grown(3, later=('x',)))
     assert from_json(Grown, to_json(Inner(3, 0.25))) == Grown(3, 0.25)
+
+
+@pytest.mark.parametrize(
+    ('value', 'key'),
+    [
+        (Axis('variant', 'variants', differs='in each variant'), 'each'),
+        (Histogram('files by size', 'B', (1024,), (7,), (1.0,)), 'found'),
+        (Servers('before', 0.5, 0, 'raw', '4242', ()), 'own'),
+        (Differs('f', 0, '00', '01'), 'found'),
+    ],
+)
+def test_a_field_with_another_name_keeps_its_key(value, key):
+    (field,) = type(value).json_keys()
+    data = to_json(value)
+    assert key in data and field not in data and again(type(value), value) == value
+    with pytest.raises(FormError, match=f'{field}: no such key'):
+        from_json(type(value), {**data, field: data[key]})
 
 
 @pytest.mark.parametrize(

@@ -311,6 +311,7 @@ def test_references_are_counted(compared):
     lines, written = compared(references=references)
     assert [line for line in lines if line.startswith('  references: 2 inside, 1 outside; at most 0.2 of them FAIL')]
     assert [row['interval'] for row in written['cases'][0]['references']] == ['inside', 'outside', 'inside']
+    assert [row['found'] for row in written['cases'][0]['references']] == [100.0 * MIB, 50.0 * MIB, 120.0 * MIB]
 
 
 def test_the_results_have_every_expectation_with_its_figures_and_sentence(compared):

@@ -62,9 +62,9 @@ def test_a_histogram_has_every_value_once_beside_its_share_of_the_distribution()
     assert list(by_name) == [ageing.DEPTH, ageing.IN_DIRECTORY, ageing.SIZE]
     for histogram in by_name.values():
         assert sum(histogram.targets) == pytest.approx(1)
-        for number, target in zip(histogram.found, histogram.targets, strict=True):
-            assert number / sum(histogram.found) == pytest.approx(target, abs=0.06)
-    assert sum(by_name[ageing.SIZE].found) == ageing.total(POINT)[0].files
+        for number, target in zip(histogram.counts, histogram.targets, strict=True):
+            assert number / sum(histogram.counts) == pytest.approx(target, abs=0.06)
+    assert sum(by_name[ageing.SIZE].counts) == ageing.total(POINT)[0].files
     two = ageing.counted_in(POINT, iter([ageing.Batch(1, (KIB, KIB + 1)), ageing.Batch(10, (0,))]))
     assert two == {
         ageing.DEPTH: {'1': 1, '10': 1},

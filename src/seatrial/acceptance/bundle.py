@@ -261,7 +261,7 @@ def _signed(sums: str, key: Path) -> bytes:
     """The signature of the manifest. Raises UsageError with ssh-keygen's message."""
     done = _keygen(['sign', '-n', NAMESPACE, '-f', str(key)], sums.encode())
     if done.returncode:
-        raise click.UsageError(f'ssh-keygen: {_said(done)}')
+        raise click.UsageError(f'ssh-keygen: {_last_line(done)}')
     return done.stdout
 
 
@@ -275,7 +275,7 @@ def _signature_faults(sums: bytes, signature: bytes | None, signers: Path, folde
     who = keys.stdout.decode(errors='replace').strip().partition('\n')[0]
     done = _keygen(['verify', '-n', NAMESPACE, '-I', who, *known], sums) if who else keys
     if done.returncode:
-        yield f'no signature of {signers}: {_said(done)}'
+        yield f'no signature of {signers}: {_last_line(done)}'
 
 
 def _keygen(arguments: Sequence[str], given: bytes) -> subprocess.CompletedProcess[bytes]:
@@ -291,6 +291,6 @@ def _keygen(arguments: Sequence[str], given: bytes) -> subprocess.CompletedProce
         ) from None
 
 
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
+def _last_line(done: subprocess.CompletedProcess[bytes]) -> str:
     lines = (done.stderr + done.stdout).decode(errors='replace').strip().splitlines()
     return lines[-1] if lines else f'it ended with {done.returncode}'

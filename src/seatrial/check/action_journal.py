@@ -25,7 +25,7 @@ from seatrial.model.action import Action
 from seatrial.model.ask import ANSWER_S, Answer, ask
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.owned import user_name
-from seatrial.model.quoting import shell_line
+from seatrial.model.quoted_value import shell_line
 
 FOLDER, SUFFIX, STARTED = 'actions', '.json', '.started'
 LONGEST = 1 << 16  # bytes of an entry
@@ -51,7 +51,7 @@ class JournalFile(NamedTuple):
     why: str = ''  # reason for that, as a clause
     entry: JournalEntry | None = None  # None where nothing in it may be run
 
-    def said(self) -> str:
+    def description(self) -> str:
         if self.entry is None:
             return f'an action may still be in effect: {self.path}: {self.why}'
         entry, hours = self.entry, (time.time() - self.entry.owner.time) / 3600
@@ -86,7 +86,7 @@ class Journal:
         except FileExistsError:
             os.close(descriptor)
             (other,) = (entry for entry in entries(self._path.parent.parent) if entry.path == self._path)
-            raise ActionError(f'{other.said()}; `seatrial clean --yes` undoes it') from None
+            raise ActionError(f'{other.description()}; `seatrial clean --yes` undoes it') from None
         finally:
             fresh.unlink()
         _sync(self._path.parent)

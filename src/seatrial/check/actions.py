@@ -18,7 +18,7 @@ from seatrial.model.ask import Answer, ask
 from seatrial.model.codec import from_json
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
-from seatrial.model.quoting import shell_line
+from seatrial.model.quoted_value import shell_line
 from seatrial.model.units import duration
 from seatrial.site.error import problem
 from seatrial.site.model import TRIAL_FILE
@@ -69,7 +69,7 @@ class Conductor:
         hit = {plan.target.storage_system for plan in self._plans}
         for file in entries(self._state):
             if file.path.stem in hit:
-                raise ActionError(f'{file.said()}; `seatrial clean --yes` undoes it')
+                raise ActionError(f'{file.description()}; `seatrial clean --yes` undoes it')
         for action in dict.fromkeys(action for plan in self._plans for action in plan.actions):
             began_s = time.monotonic()
             why = unhealthy(action)

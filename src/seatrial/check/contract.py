@@ -144,7 +144,7 @@ def wrong_contract(site: Site, checks: Mapping[str, Declared] | None = None) -> 
         file = read_contract(site.folder)
         if file and checks is not None:
             acceptance_tests(site, checks, file)
-        raise_any(file.said() if file else ())
+        raise_any(file.all_problems() if file else ())
     except SiteError as error:
         wrong = counted(len(error.problems), 'place')
         return [f'{CONTRACT_FILE} is wrong in {wrong} and is not used; seatrial accept --judge says where']

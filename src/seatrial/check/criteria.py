@@ -30,7 +30,13 @@ def with_references(
         }
         limited = {one.id: one for check in checks.values() for one in check.expectations if isinstance(one, Limited)}
         session.site.check_enforced(known, guarantees, limited)
-        _check_limits(session, limited)
+        problems = []  # limits that nothing could miss, or nothing could keep
+        for i, trial in enumerate(session.site.trial_file.trials):
+            for k, (id_, limit) in enumerate(trial.enforce):
+                fault = None if limit is None else replace(limited[id_], limit=limit).limit_fault()
+                if fault:
+                    problems.append(problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{limit:g} for {id_}: {fault}'))
+        raise_any(problems)
         session.site.check_overrides({check.name: check.family for check in checks.values()})
     file = file or references_file(session.site.folder)
     if file is None:
@@ -66,17 +72,6 @@ def criteria_of(session: Session, declared: Declared | None, case: Case) -> Crit
         references=references_of(session, case),
         of_contract=bool(session.contract),
     )
-
-
-def _check_limits(session: Session, limited: Mapping[str, Limited]) -> None:
-    """Raises SiteError for limits in trials[].enforce that nothing could miss, or nothing could keep."""
-    problems = []
-    for i, trial in enumerate(session.site.trial_file.trials):
-        for k, (id_, limit) in enumerate(trial.enforce):
-            fault = None if limit is None else replace(limited[id_], limit=limit).limit_fault()
-            if fault:
-                problems.append(problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{limit:g} for {id_}: {fault}'))
-    raise_any(problems)
 
 
 def _measured(session: Session, declared: Declared) -> Iterator[Measured]:

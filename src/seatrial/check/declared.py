@@ -105,7 +105,14 @@ def load(*folders: Path) -> dict[str, Declared]:
     for check in checks.values():
         for expectation in check.expectations:
             if isinstance(expectation, CurveRatio) and expectation.of:
-                _check_pair(check, expectation, checks.get(expectation.of))
+                other = checks.get(expectation.of)
+                fault = None
+                if other is None:
+                    fault = f"there is no check '{expectation.of}'"
+                elif other.sweep.axis != check.sweep.axis:
+                    fault = f'{other.name} sweeps {other.axis.plural}, not {check.axis.plural}'
+                if fault:
+                    raise CheckError(f'{check.name}.expectations: {expectation.id}: {fault}')
     return checks
 
 
@@ -162,14 +169,3 @@ def _line(error: Exception, file: Path) -> str:
         return ''
     inside = '' if frames[-1].name == '<module>' else f', in {frames[-1].name}'
     return f'line {frames[-1].lineno}{inside}: '
-
-
-def _check_pair(one: Declared, expectation: CurveRatio, other: Declared | None) -> None:
-    """Raises CheckError for a comparison with a check that does not exist or that sweeps something else."""
-    fault = None
-    if other is None:
-        fault = f"there is no check '{expectation.of}'"
-    elif other.sweep.axis != one.sweep.axis:
-        fault = f'{other.name} sweeps {other.axis.plural}, not {one.axis.plural}'
-    if fault:
-        raise CheckError(f'{one.name}.expectations: {expectation.id}: {fault}')

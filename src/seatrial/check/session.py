@@ -104,7 +104,7 @@ def session_folders(state: str | Path) -> list[Path]:
 
 def contract_of(folder: Path) -> dict[str, Any]:
     """The procedure of a contract that a session was begun for; empty without one. Raises NotReadable, OSError."""
-    procedure = _said(folder, 'contract')
+    procedure = _saved_value(folder, 'contract')
     return procedure if isinstance(procedure, dict) else {}
 
 
@@ -117,23 +117,23 @@ def contract_digest(procedure: Mapping[str, Any]) -> str:
 def saved_references(folder: Path) -> References:
     """The references that a session was begun with. Raises NotReadable, OSError."""
     try:
-        return _references(_said(folder, 'references') or ())
+        return _references(_saved_value(folder, 'references') or ())
     except (TypeError, ValueError):
         raise NotReadable(f'{folder / FILE}: its references cannot be read; restore it from a backup') from None
 
 
 def not_applicable_of(folder: Path) -> dict[str, list[str]]:
     """The impossible cases listed in session.json; empty if there are none."""
-    reasons = _said(folder, 'not_applicable')
+    reasons = _saved_value(folder, 'not_applicable')
     return reasons if isinstance(reasons, dict) else {}
 
 
 def left_out_of(folder: Path) -> list[str]:
-    reasons = _said(folder, 'left_out')
+    reasons = _saved_value(folder, 'left_out')
     return reasons if isinstance(reasons, list) else []
 
 
-def _said(folder: Path, key: str) -> Any:
+def _saved_value(folder: Path, key: str) -> Any:
     try:
         data = read_json(folder / FILE)
     except FileNotFoundError:
@@ -148,7 +148,14 @@ def current() -> Session | None:
     """The session that this process works for; None outside `seatrial run` and ReFrame. Plain ReFrame gets a session
     for the site whose settings it reads, perhaps beside those of other suites, and one for each further profile."""
     if ENVIRONMENT in os.environ:
-        return _read(Path(os.environ[ENVIRONMENT]))
+        file = Path(os.environ[ENVIRONMENT])
+        data = json.loads(file.read_text())
+        session = Session(
+            folder=file.parent, **{key: _FROM_JSON.get(key, _plain)(value) for key, value in data.items()}
+        )
+        if not session.contract:
+            return session
+        return replace(session, site=session.site.with_trials([TrialEntry.model_validate(session.contract['trial'])]))
     # Here, as its modules take longer to load than all others, and most commands need none.
     from reframe.core.exceptions import ReframeFatalError
     from reframe.core.runtime import runtime
@@ -198,14 +205,6 @@ def refuse(problems: Sequence[str]) -> NoReturn:
     for problem in problems:
         print(f'seatrial: {problem}', file=sys.stderr)
     sys.exit(os.EX_USAGE)
-
-
-def _read(file: Path) -> Session:
-    data = json.loads(file.read_text())
-    session = Session(folder=file.parent, **{key: _FROM_JSON.get(key, _plain)(value) for key, value in data.items()})
-    if not session.contract:
-        return session
-    return replace(session, site=session.site.with_trials([TrialEntry.model_validate(session.contract['trial'])]))
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,7 @@ from seatrial.job.sequence.recorder import RAW
 from seatrial.model.ask import ask
 from seatrial.model.codec import to_json
 from seatrial.model.plan import TrialPlan
-from seatrial.model.quoting import shell_line
+from seatrial.model.quoted_value import shell_line
 from seatrial.model.record import PLAN
 
 NODE_ROOMS = ('model', 'workload', 'engine', 'filesystem', 'rules', 'job')

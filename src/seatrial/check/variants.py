@@ -15,7 +15,7 @@ from seatrial.engine.registry import NAMES
 from seatrial.model.plan import Case
 from seatrial.model.quoted_value import choice, show
 from seatrial.site.error import SiteError
-from seatrial.site.load import said
+from seatrial.site.load import problem_of
 from seatrial.site.model import Overrides, Site
 from seatrial.site.profile import PROFILES
 from seatrial.site.yaml_file import parse
@@ -107,6 +107,6 @@ def with_set(session: Session, values: Mapping[str, str]) -> Session:
     try:
         fixed = Overrides.model_validate(given).model_dump(include=set(given))
     except ValidationError as error:
-        raise SiteError([said(detail, '-S', Overrides) for detail in error.errors(include_url=False)]) from None
+        raise SiteError([problem_of(detail, '-S', Overrides) for detail in error.errors(include_url=False)]) from None
     trials = [trial.model_copy(update=fixed) for trial in session.site.trial_file.trials]
     return replace(session, site=session.site.with_trials(trials))

@@ -84,14 +84,14 @@ def accept(
     contract, tests = asked
     campaign = Campaign(Path(site.state), tests)
     chosen = _chosen(contract, tests, milestone, ids)
-    note = _said(tests, waive, remark, reason, by)
+    note = _note(tests, waive, remark, reason, by)
     if note:
         site.make_directories()
         add_remark(site, *note)
     all_ran = True
     if not (note or judge_only):
         end_s = math.inf if fit_s is None else time.monotonic() + fit_s
-        all_ran = _measure(site, checks, declared, contract, campaign, chosen, state, again, destructive, end_s)
+        all_ran = _measure(site, checks, declared, campaign, chosen, state, again, destructive, end_s)
     verdict = _judged(site, contract, campaign, chosen)
     return EXIT_CODES[verdict if all_ran else worst([verdict, Verdict.INCOMPLETE])]
 
@@ -114,7 +114,7 @@ def _chosen(
     return chosen
 
 
-def _said(
+def _note(
     tests: Sequence[AcceptanceTest], waive: str | None, remark: str | None, reason: str | None, by: str | None
 ) -> tuple[str, bool, str, str] | None:
     id = waive or remark
@@ -136,7 +136,6 @@ def _measure(
     site: Site,
     checks: Sequence[Path],
     declared: Mapping[str, Declared],
-    contract: Contract,
     campaign: Campaign,
     chosen: Sequence[AcceptanceTest],
     state: str,

@@ -55,9 +55,17 @@ def clean(site_folder: Path, yes: bool) -> int:
         away = f'{site.state}: no such directory; is its file system mounted?'
     if away is not None:
         unseen.say(f'sessions and locks are unknown: {away}')
-        return unseen.said()
+        return unseen.exit_code()
     site.check_state()
-    left = _undo(site, screen, yes)
+    left = 0
+    for entry in entries(site.state):
+        say_loudly(screen, entry.description())
+        why = undone(site.state, entry) if yes else 'seatrial clean --yes undoes it'
+        if not why:
+            screen.print(f'undone: {entry.path.stem}', soft_wrap=True)
+            continue
+        left = LEFT
+        say_loudly(screen, f'  still not undone: {why}') if yes else screen.print(f'  {why}', soft_wrap=True)
     jobs = _jobs(site, unseen)
     for job in jobs or ():
         screen.print(f'{job.words}: {job.alive or "its session is dead: it can be cancelled"}', soft_wrap=True)
@@ -75,7 +83,7 @@ def clean(site_folder: Path, yes: bool) -> int:
     for orphan in leftovers:
         screen.print(_line(orphan), soft_wrap=True)
     for held, words in locks:
-        screen.print(f'{words}: {held.said()}', soft_wrap=True)
+        screen.print(f'{words}: {held.description()}', soft_wrap=True)
     removable = [orphan for orphan in leftovers if orphan.alive is None]
     stale = [held for held, words in locks if words in (STALE, DEAD)]
     # What waits for a job that --yes cancels goes with it.
@@ -90,28 +98,14 @@ def clean(site_folder: Path, yes: bool) -> int:
         if removable or stale:
             what = f'{counted(len(removable), "directory", "directories")} and {counted(len(stale), "lock")}'
             screen.print(f'{what} can be removed: seatrial clean --yes')
-        return unseen.said() or left or later
+        return unseen.exit_code() or left or later
     # To remove what could not be sized takes long, or waits for a server that is down.
     sized_first = sorted(removable, key=lambda orphan: orphan.size_bytes is None)
     complete = [_remove(orphan, screen) for orphan in sized_first]
     dead = {held.holder.session for held, words in locks if held.holder is not None and words == DEAD}
     for held in lock.break_stale(site.state, dead) if stale else ():
         screen.print(f'removed the lock of {held.storage_system}')
-    return unseen.said() or left or later or (0 if ended and all(complete) else LEFT)
-
-
-def _undo(site: Site, screen: Console, yes: bool) -> int:
-    """Lists the actions that are not undone, and undoes them if asked to; LEFT if one remains."""
-    left = 0
-    for entry in entries(site.state):
-        say_loudly(screen, entry.said())
-        why = undone(site.state, entry) if yes else 'seatrial clean --yes undoes it'
-        if not why:
-            screen.print(f'undone: {entry.path.stem}', soft_wrap=True)
-            continue
-        left = LEFT
-        say_loudly(screen, f'  still not undone: {why}') if yes else screen.print(f'  {why}', soft_wrap=True)
-    return left
+    return unseen.exit_code() or left or later or (0 if ended and all(complete) else LEFT)
 
 
 class _Unseen:
@@ -128,7 +122,7 @@ class _Unseen:
         self._number += 1
         self.screen.print(printable(why), soft_wrap=True)
 
-    def said(self) -> int:
+    def exit_code(self) -> int:
         """The exit code, after printing the last line of the output."""
         if self:
             self.screen.print(f'Not all was looked at ({counted(self._number, "problem")}): more may be left behind.')

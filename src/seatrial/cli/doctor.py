@@ -321,7 +321,7 @@ def _file_system_rows(site: Site, name: str) -> list[Row]:
     if silence is None and os.access(entry.path, os.X_OK):
         mount = mount_of(os.path.realpath(entry.path))
         if mount and (better := type_of(mount)) not in (None, entry.type):
-            rows.append((None, '', f'{mount.said()}: write type: {better}, which knows it better'))
+            rows.append((None, '', f'{mount.description()}: write type: {better}, which knows it better'))
         state = driver.state(entry.path)
         rows.append((None, '', '; '.join(f'{key}: {state[key]}' for key in IDENTITY if key in state)))
         rows += _targets(driver.targets(entry.path), name, entry.targets_may_be_away)

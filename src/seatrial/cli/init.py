@@ -58,7 +58,7 @@ def init(folder: Path, check: str | None) -> int:
     if there:
         raise SiteError([problem(str(folder / there[0]), [], 'a site is there already; name another folder')])
     home = Path(os.path.realpath(folder))
-    machine = _found(home)
+    machine = _machine(home)
     texts = {SETTINGS_FILE: settings_of(machine), TRIAL_FILE: trial_of(machine)}
     try:
         home.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def _begin_check(home: Path, name: str) -> int:
     return 0
 
 
-def _found(home: Path) -> FoundMachine:
+def _machine(home: Path) -> FoundMachine:
     mounts = list(read_mounts())
     file_systems, unused = _file_systems(home, mounts)
     engines = {name: engines_called(name)[0] for name in NAMES}

@@ -194,12 +194,12 @@ def _table(cases: Sequence[Forecast]) -> Table:
         table.add_row(
             _name(forecast),
             str(len(forecast.plan.points)),
-            _said(forecast.repetitions, _number),
-            _said(forecast.written, approximate_size),
-            _said(forecast.read, approximate_size),
-            _said(forecast.room, approximate_size),
-            _said(forecast.inodes, _number),
-            _said(forecast.wall_s, duration),
+            _span_words(forecast.repetitions, _number),
+            _span_words(forecast.written, approximate_size),
+            _span_words(forecast.read, approximate_size),
+            _span_words(forecast.room, approximate_size),
+            _span_words(forecast.inodes, _number),
+            _span_words(forecast.wall_s, duration),
         )
     return table
 
@@ -218,7 +218,7 @@ def _say_total(screen: Console, cases: Sequence[Forecast]) -> None:
         ('time', wall_s, duration),
         ('node-hours', node_hours, _number),
     ):
-        screen.print(f'{what} in all: {_said(span, words)}', soft_wrap=True)
+        screen.print(f'{what} in all: {_span_words(span, words)}', soft_wrap=True)
     budgets_s = sum(forecast.plan.stopping.budget_s * forecast.allocations for forecast in cases)
     without = sum(not forecast.sessions for forecast in cases)
     screen.print(
@@ -232,7 +232,7 @@ def _say_total(screen: Console, cases: Sequence[Forecast]) -> None:
     )
 
 
-def _said(span: ForecastRange, words: Callable[[float], str]) -> str:
+def _span_words(span: ForecastRange, words: Callable[[float], str]) -> str:
     """'4 GiB .. 9 GiB .. 12 GiB'; '?' for what is not known."""
     middle = [words(span.expected)] if span.expected is not None else []
     parts = [words(span.least), *middle, '?' if span.most is None else words(span.most)]

@@ -65,7 +65,7 @@ class Dd(Engine):
         first_s = min(process.start_s for process in outcome.processes)
         last_s = max(process.end_s for process in outcome.processes)
         reports = [
-            _said(rank, process, stderr, point)
+            _report_of(rank, process, stderr, point)
             for rank, (process, stderr) in enumerate(zip(outcome.processes, outcome.stderrs))
         ]
         if last_s <= first_s:
@@ -90,13 +90,13 @@ _SYNCED = 'conv=notrunc,fsync'
 _DIRECT = {'write': 'oflag=direct', 'read': 'iflag=direct'}
 
 
-class _Said(NamedTuple):
+class _Report(NamedTuple):
     line: str
     bytes_moved: int
     untimed_s: float
 
 
-def _said(rank: int, process: ProcessTime, stderr: str, point: Point) -> _Said:
+def _report_of(rank: int, process: ProcessTime, stderr: str, point: Point) -> _Report:
     lines = stderr.splitlines()
     complaints = [line for line in lines if not _RECORDS.match(line) and not _COPIED.match(line)]
     if process.exit_status or complaints:
@@ -116,4 +116,4 @@ def _said(rank: int, process: ProcessTime, stderr: str, point: Point) -> _Said:
     lived_s = process.end_s - process.start_s
     if timed_s > lived_s * 1.01 + 0.001:
         raise EngineError('E1', f'the dd of task {rank} reports {timed_s} s, but its process lasted {lived_s:.6f} s')
-    return _Said(lines[2], moved, max(lived_s - timed_s, 0.0))
+    return _Report(lines[2], moved, max(lived_s - timed_s, 0.0))

@@ -116,7 +116,7 @@ class Io500Engine(Engine):
         if zero:
             raise EngineError('T12', f'{zero[0]} is too short to measure: IO500 gives it 0')
         due = score_of(*(geometric_mean([of[name] for name in names]) for names in (BANDWIDTHS, RATES)))
-        score = float(_said(sections, 'SCORE', 'SCORE').partition(' ')[0])
+        score = float(_value(sections, 'SCORE', 'SCORE').partition(' ')[0])
         if abs(score - due) > SLACK * due + PRINTED:
             raise EngineError('T1', f'IO500 has the score {score}, and its phases give {due:.6f}')
         check_life('IO500', sum(metric.seconds for metric in metrics), outcome.processes[0])
@@ -156,10 +156,10 @@ def parse_result(text: str) -> Dict[str, Section]:
 
 
 def _check_plan(sections: Dict[str, Section], point: Point) -> None:
-    procs = _said(sections, 'run', 'procs')
+    procs = _value(sections, 'run', 'procs')
     if procs != str(point.tasks):
         raise EngineError('T9', f'IO500 ran {procs} processes, not {point.tasks}')
-    mode, wall = _said(sections, 'run', 'mode'), stone_wall_s(point)
+    mode, wall = _value(sections, 'run', 'mode'), stone_wall_s(point)
     files = files_per_task(point)
     for section, meant in (
         ('ior-easy-write', f' -t 2m -b {point.data.bytes_per_task} -F -w -D {wall} '),
@@ -167,7 +167,7 @@ def _check_plan(sections: Dict[str, Section], point: Point) -> None:
         ('mdtest-easy-write', f' -n {files} '),
         ('mdtest-hard-write', f' -n {files} '),
     ):
-        ran = _said(sections, section, 'exe')
+        ran = _value(sections, section, 'exe')
         if meant not in ran or mode != 'standard':
             raise EngineError('P15', f"IO500 ran {section} as '{ran}' in its mode {mode}, without '{meant.strip()}'")
 
@@ -180,14 +180,14 @@ def _metric(sections: Dict[str, Section], name: str) -> Metric:
     return bandwidth(name, 0, seconds, f'{value:.6f} GiB/s')._replace(value=value * GIB)
 
 
-def _said(sections: Dict[str, Section], section: str, key: str) -> str:
+def _value(sections: Dict[str, Section], section: str, key: str) -> str:
     if key not in sections[section].values:
         raise EngineError('T13', f"IO500's result.txt has no {key} of {section}")
     return sections[section].values[key]
 
 
 def _number(sections: Dict[str, Section], section: str, key: str) -> float:
-    text = _said(sections, section, key)
+    text = _value(sections, section, key)
     if re.match(r'\d+\.\d+$', text) is None:
         raise EngineError('T13', f"IO500's result.txt has '{text}' as the {key} of {section}")
     return float(text)

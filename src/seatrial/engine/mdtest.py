@@ -149,7 +149,15 @@ class Mdtest(Engine):
         has eleven digits; each time is by one rank's own clock (updateResult). hosts: mdtest counts the nodes and
         names none.
         """
-        output = _complete(outcome)
+        only_process('mdtest', outcome)
+        stdout = outcome.stdouts[0]
+        reported = complaints(stdout)
+        refuse_exit('mdtest', outcome, reported)
+        if reported:
+            worst = next((complaint for complaint in reported if complaint.rule != 'T8'), reported[0])
+            more = f' and {counted(len(reported) - 1, "other complaint")}' if len(reported) > 1 else ''
+            raise EngineError(worst.rule, f"mdtest exited with 0 and said '{worst.line}'{more}")
+        output = parse_output(stdout)
         self.usable(output.version)
         tasks = output.tasks if output.tasks != point.tasks else len(output.nodemap)
         check_placement('mdtest', point, tasks, output.nodes, output.nodemap.count('1'))
@@ -288,19 +296,6 @@ def _longest_path(point: Point) -> int:
     rank, directory, entry = (len(str(number)) for number in (point.tasks, entries.directories, entries.inodes))
     level = len('//mdtest_tree..') + rank + directory
     return len('./test-dir.0-0/') + (point.tree.depth + 1) * level + len('/file.mdtest..') + rank + entry
-
-
-def _complete(outcome: Outcome) -> MdtestSummary:
-    """The output of a launch that ended well and complained of nothing."""
-    only_process('mdtest', outcome)
-    stdout = outcome.stdouts[0]
-    reported = complaints(stdout)
-    refuse_exit('mdtest', outcome, reported)
-    if reported:
-        worst = next((complaint for complaint in reported if complaint.rule != 'T8'), reported[0])
-        more = f' and {counted(len(reported) - 1, "other complaint")}' if len(reported) > 1 else ''
-        raise EngineError(worst.rule, f"mdtest exited with 0 and said '{worst.line}'{more}")
-    return parse_output(stdout)
 
 
 def _field(name: str, stdout: str) -> str:

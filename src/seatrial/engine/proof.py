@@ -44,12 +44,16 @@ class ProofSpec(NamedTuple):
 
 
 class Differs(NamedTuple):
-    """The first difference between a file and its data. expected, found: SHOWN bytes from there on, in hex."""
+    """The first difference between a file and its data. expected, read_back: SHOWN bytes from there on, in hex."""
 
     file: str
     offset: int
     expected: str
-    found: str
+    read_back: str
+
+    @staticmethod
+    def json_keys() -> Dict[str, str]:
+        return {'read_back': 'found'}
 
 
 class ProofReport(NamedTuple):
@@ -276,13 +280,13 @@ def damage(seen: Differs, writer: str, reader: str) -> Tuple[str, Dict[str, str]
     """The sentence about data that differ, and its evidence. writer, reader: the nodes."""
     sentence = (
         f'{seen.file} differs from {seen.offset} B on: the {SHOWN} bytes there were written as '
-        f'{seen.expected or "nothing"} on {writer} and read as {seen.found or "nothing"} on {reader}'
+        f'{seen.expected or "nothing"} on {writer} and read as {seen.read_back or "nothing"} on {reader}'
     )
     evidence = {
         'file': seen.file,
         'offset': str(seen.offset),
         'expected': seen.expected,
-        'found': seen.found,
+        'found': seen.read_back,
         'writer': writer,
         'reader': reader,
     }

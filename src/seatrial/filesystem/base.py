@@ -317,7 +317,7 @@ def type_fault(driver: Driver, mount: Optional[Mount]) -> Optional[str]:
     """The reason why a mount cannot be a file system of the driver's type, as a sentence, or None."""
     if driver.any_mount or (mount is not None and is_of(driver, mount)):
         return None
-    what = 'no mount is visible there' if mount is None else f'its mount is {mount.said()}'
+    what = 'no mount is visible there' if mount is None else f'its mount is {mount.description()}'
     return f'trial.yaml says type {driver.name}, but {what}'
 
 

@@ -6,7 +6,7 @@ import time
 from typing import Optional
 
 from seatrial.model.ask import ask
-from seatrial.model.quoting import shell_line
+from seatrial.model.quoted_value import shell_line
 
 DROP_CACHES = '/proc/sys/vm/drop_caches'
 HOW = 'sync of the file system, then 3 to /proc/sys/vm/drop_caches: pages, dentries and inodes of the whole node'

@@ -26,14 +26,16 @@ from seatrial.model.record import TargetRow
 from seatrial.model.telemetry import READ, WRITTEN
 
 ANSWER_S = 10.0
-FORGOTTEN_S = 10.0  # at most, for the client to work off what the kernel tells it to forget
-PLACING_S = 60.0  # above the 42 s of network.ping-timeout, after which the client gives up a brick
+FORGOTTEN_S = 10.0  # the longest wait until the client has dropped the inodes that the kernel has told it to forget
+PLACING_S = 60.0  # longer than network.ping-timeout (42 s), after which the client gives up a brick
 POLL_S = 0.05
 
 SHOWN = ('cluster/', 'performance/', 'features/')
 """The translators whose options are recorded. Those of protocol/client hold a password."""
 
-SETTING = re.compile(r'(^max|size$|timeout$|limit$)')  # values of these translators that are settings, no counters
+SETTING = re.compile(
+    r'(^max|size$|timeout$|limit$)'
+)  # keys of these translators that hold settings; the others are counters
 
 # Each file after a line with its name. Not by `grep -r`: that asks all bricks for free space at every directory.
 _PRINT = 'cd "$0/.meta/graphs/active" && for f in %s; do [ -f "$f" ] && printf "\\n=== %%s\\n" "$f" && cat "$f"; done'

@@ -15,7 +15,7 @@ class Mount(NamedTuple):
     source: str
     options: str
 
-    def said(self) -> str:
+    def description(self) -> str:
         return f'{self.source} on {self.point} type {self.type} ({self.options})'
 
 

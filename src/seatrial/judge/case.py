@@ -49,7 +49,7 @@ NO_CRITERION = (
     'write a contract.yaml for seatrial accept, or enforce an expectation in trial.yaml'
 )
 _NO_CRITERIA = Criteria()
-NAMED = 4  # metrics of which one reason speaks by name; of more, by the first
+NAMED = 4  # a reason names up to so many metrics; if there are more, it names the first and their number
 _OF_INTERVAL = {INSIDE: Verdict.PASS, OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
 
 
@@ -86,15 +86,15 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     isolated = isolation(plan, records, unjudged)
     against = [*_of_places(isolated), *_against(rule_findings, metrics, references, expectations)]
     suspects = {sentence for verdict, sentence in isolated.sentences if verdict == SUSPECTED} if isolated else set()
-    # A sweep over places is run for their names: only a failure stands before a suspect.
+    # A sweep over places is run to find slow ones: suspects come first, except for failures.
     against.sort(key=lambda r: (r[0] is not Verdict.FAIL, r[1] not in suspects, WORST_FIRST.index(r[0])))
-    # What could have failed the case beside its references; whatever is not met is among what speaks against it.
+    # Criteria beside the references that the case could have missed; those it did miss are in `against`.
     judged = [
         *(expectation for expectation in expectations if expectation.enforced),
         *([isolated] if isolated and not unjudged else []),
     ]
     met = [Verdict.PASS for _ in judged]
-    # Its own baseline is a criterion after an upgrade, and of a new system it is none: a label says what it is.
+    # A system's own baseline is a criterion after an upgrade, but not for a new system; a label says so.
     asked = criteria.references or criteria.enforced_expectations
     if plan.profile == 'acceptance' and not (isolated or asked or criteria.of_contract):
         against.append((Verdict.INCONCLUSIVE, NO_CRITERION))
@@ -151,7 +151,7 @@ def _judge_reference(
             return replace(missed, words=f'{missed.words}; {one.why}')
     doubt = one.why if one.verdict is Verdict.INVALID else ''
     # A night that reads from the cache must not hide a regression; where no counter tells, a label says so.
-    if plan.stopping.once:  # what was measured is the worst that there was
+    if plan.stopping.once:  # the plan has one launch: its worst figure is compared
         reference = replace(reference, statistic='maximum' if one.better == LOWER else 'minimum')
     elif reference.origin == CONTRACT or plan.profile == 'acceptance' or one.cache in ('cached', 'mixed'):
         doubt = doubt or one.not_storage
@@ -176,7 +176,7 @@ def _with_reference(metric: MetricResult, references: Sequence[ReferenceResult],
 def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Curves:
     """The samples that expectations are judged on: valid and, in acceptance, of storage and no cache."""
     lists = kind_of(plan.kind).compares_in_launch
-    # A first listing that was none compares nothing.
+    # If the first listing was not cold, later ones have nothing to be compared with.
     warm = {metric.point for metric in metrics if lists and not as_meant(plan, metric.cache)}
 
     def usable(one: MetricResult) -> tuple[float, ...]:

@@ -23,7 +23,11 @@ from seatrial.model.units import GIB
 from seatrial.rules.stopping import t_quantile
 from seatrial.workload.io500 import BANDWIDTHS, RATES, STONE_WALL_S, geometric_mean, score_of
 
-DATA, METADATA, FIND = 'ior', 'mdtest', 'find'  # the engines that the rules have, and the phase that may be anybody's
+DATA, METADATA, FIND = (
+    'ior',
+    'mdtest',
+    'find',
+)  # the engines that IO500's rules require; any program may carry out the find phase
 
 PHASES: Mapping[str, tuple[str, str]] = {
     'ior_easy_write': ('Io500EasyData', 'write'),
@@ -54,7 +58,7 @@ class Io500Score:
     high: float | None
     bandwidth: float | None  # geometric mean, B/s
     rate: float | None  # geometric mean, op/s
-    lacks: tuple[str, ...]  # what is not there or not by the rules, one clause each
+    lacks: tuple[str, ...]  # a clause for each phase that is missing or was not measured by the rules
     confidence: float = CONFIDENCE
 
     @property

@@ -15,11 +15,11 @@ from seatrial.model.telemetry import ServerLook
 from seatrial.rules.stopping import t_quantile
 
 CLOCK_S = 1  # both ends of a run are whole seconds
-MIN_S = 10  # a shorter run is known to no better than 10 % (CLOCK_S), the error to which everything is measured
+MIN_S = 10  # CLOCK_S is 10 % of it: the time of a shorter run is too uncertain to be compared
 MIN_RUNS = 4  # a line through three points leaves one degree of freedom; Fisher's interval needs four
 
-LOOKED = 0.95  # of a run the share that has to be seen of a server: what it did meanwhile is not known
-SATURATED = 0.95  # of the time, in which a disk is taken to have had none left
+LOOKED = 0.95  # share of a run for which monitor samples of a server must exist; its load at other times is unknown
+SATURATED = 0.95  # a disk that is busy for this share of the time counts as saturated
 
 
 class Watched(NamedTuple):

@@ -39,7 +39,7 @@ def judge_metric(
     censored = [sample.censored[what.name] for sample in valid if what.name in sample.censored]
     stopped = records.end.stopped.get(point.label, '') if records.end else ''
     cache = kind.cache_of(what.name, _cache(valid))
-    not_storage = _not_storage(plan, cache, findings)
+    not_storage = _not_storage(cache, findings)
     doubt = ''
     if plan.axis.equals and plan.profile == 'acceptance':  # its regions are short, because they are many
         doubt = (hidden_by_servers(plan, records) or '') if cache in ('', 'cold') else not_storage
@@ -116,7 +116,7 @@ def as_meant(plan: TrialPlan, cache: str) -> bool:
     return kind_of(plan.kind).compares_in_launch and cache in ('cold', LISTED_BEFORE)
 
 
-def _not_storage(plan: TrialPlan, cache: str, findings: Sequence[Finding]) -> str:
+def _not_storage(cache: str, findings: Sequence[Finding]) -> str:
     if cache == LISTED_BEFORE:
         return 'the same launch had listed the directory before: this says nothing about storage'
     if cache not in ('', 'cold'):

@@ -72,15 +72,15 @@ class ReferenceResult:
     # if outside, or undecided by `level` alone: probability of such samples if the true value lay at the bound; else
     # None
     chance: float | None = None
-    found: float | None = None  # the mean, or other statistic, in the base unit; None without samples
+    statistic: float | None = None  # the mean, or other statistic, in the base unit; None without samples
 
     @property
     def margin(self) -> float | None:
         """Distance on the right side of the nearer bound, as a share of the bound; None without samples or bounds."""
-        if self.found is None:
+        if self.statistic is None:
             return None
-        sides = [self.found / self.low - 1] if self.low else []
-        sides += [1 - self.found / self.high] if self.high else []
+        sides = [self.statistic / self.low - 1] if self.low else []
+        sides += [1 - self.statistic / self.high] if self.high else []
         return min(sides, default=None)
 
 
@@ -285,5 +285,5 @@ def _result(
         interval=interval,
         words=words,
         chance=chance,
-        found=estimate,
+        statistic=estimate,
     )

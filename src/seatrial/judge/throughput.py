@@ -212,7 +212,7 @@ def rpc_sizes(telemetry: Telemetry) -> list[RpcSize]:
 
 def served(telemetry: Telemetry) -> list[Served]:
     """The servers' counts for the job during this case, after less before, without counters cleared in between."""
-    known = {reading.when: reading.own for reading in telemetry.servers if not reading.why_not}
+    known = {reading.when: reading.counts for reading in telemetry.servers if not reading.why_not}
     if set(known) != {BEFORE, AFTER}:
         return []
     before = {(row.target, row.name): row for row in known[BEFORE]}

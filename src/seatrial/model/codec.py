@@ -1,5 +1,6 @@
 """The JSON form of the plain values: a NamedTuple is an object of its fields, without those that have their default.
-A class that had another form earlier has `from_earlier`, which converts JSON of that form."""
+A class that had another form earlier has `from_earlier`, which converts JSON of that form. `json_keys` returns
+the keys of fields whose key in JSON is not their name."""
 
 from functools import lru_cache, partial
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple, Type, TypeVar, Union, get_type_hints
@@ -16,8 +17,9 @@ def to_json(value: Any) -> Any:
     if kind in _PLAIN:
         return value
     if hasattr(kind, '_fields'):
-        fields = zip(kind._fields, value, _form_of(kind).defaults)
-        return {name: to_json(item) for name, item, default in fields if item is not default and item != default}
+        form = _form_of(kind)
+        fields = zip(form.fields, value, form.defaults)
+        return {key: to_json(item) for key, item, default in fields if item is not default and item != default}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
     if isinstance(value, dict):
@@ -39,9 +41,10 @@ _NO_DEFAULT = object()
 class _Form(NamedTuple):
     """Facts about a class that are needed for every line of a record."""
 
-    readers: Dict[str, Tuple[Any, Callable[[Any, Any], Any]]]  # of each field its type, and what reads it
+    fields: Dict[str, str]  # the field of each key, in the order of the fields
+    readers: Dict[str, Tuple[Any, Callable[[Any, Any], Any]]]  # of each key its type, and what reads it
     defaults: Tuple[Any, ...]  # of each field, in their order
-    needed: FrozenSet[str]
+    needed: FrozenSet[str]  # keys
     from_earlier: Any  # the function that makes JSON of an earlier form into today's; None where there was none
 
 
@@ -50,11 +53,13 @@ _FORMS: Dict[Any, _Form] = {}
 
 def _form_of(kind: Any) -> _Form:
     if kind not in _FORMS:
-        defaults = getattr(kind, '_field_defaults', {})
-        of_each = tuple(defaults.get(name, _NO_DEFAULT) for name in kind._fields)
-        needed = frozenset(kind._fields) - frozenset(defaults)
-        readers = {name: (hint, _reader_of(hint)) for name, hint in get_type_hints(kind).items()}
-        _FORMS[kind] = _Form(readers, of_each, needed, getattr(kind, 'from_earlier', None))
+        defaults, hints = getattr(kind, '_field_defaults', {}), get_type_hints(kind)
+        keys: Dict[str, str] = getattr(kind, 'json_keys', dict)()
+        fields = {keys.get(name, name): name for name in kind._fields}
+        readers = {key: (hints[name], _reader_of(hints[name])) for key, name in fields.items()}
+        in_order = tuple(defaults.get(name, _NO_DEFAULT) for name in kind._fields)
+        needed = frozenset(key for key, name in fields.items() if name not in defaults)
+        _FORMS[kind] = _Form(fields, readers, in_order, needed, getattr(kind, 'from_earlier', None))
     return _FORMS[kind]
 
 
@@ -78,13 +83,13 @@ def _reader_of(kind: Any) -> Callable[[Any, Any], Any]:
 
 def _decode_list(made: Any, read: Any, data: Any, where: Any) -> Any:
     if not isinstance(data, list):
-        raise FormError(f'{_said(where)}: a list is expected, not {_name(data)}')
+        raise FormError(f'{_place(where)}: a list is expected, not {_name(data)}')
     return made([read(item, (where, i)) for i, item in enumerate(data)])
 
 
 def _decode_dict(read: Any, data: Any, where: Any) -> Any:
     if not isinstance(data, dict):
-        raise FormError(f'{_said(where)}: an object is expected, not {_name(data)}')
+        raise FormError(f'{_place(where)}: an object is expected, not {_name(data)}')
     return {key: read(item, (where, key)) for key, item in data.items()}
 
 
@@ -93,33 +98,33 @@ def _decode_plain(kind: Any, data: Any, where: Any) -> Any:
         return data
     if kind is float and type(data) is int:
         return float(data)
-    raise FormError(f'{_said(where)}: {kind.__name__} is expected, not {_name(data)}')
+    raise FormError(f'{_place(where)}: {kind.__name__} is expected, not {_name(data)}')
 
 
 def _decode_fields(kind: Any, data: Any, where: Any) -> Any:
     if type(data) is kind:
         return data
     if not isinstance(data, dict):
-        raise FormError(f'{_said(where) or kind.__name__}: an object is expected, not {_name(data)}')
-    readers, _, needed, from_earlier = _form_of(kind)
+        raise FormError(f'{_place(where) or kind.__name__}: an object is expected, not {_name(data)}')
+    fields, readers, _, needed, from_earlier = _form_of(kind)
     if from_earlier is not None:
         data = from_earlier(data)
     if not data.keys() <= readers.keys():
-        raise FormError(f'{_said((where, min(data.keys() - readers.keys())))}: no such key in {kind.__name__}')
+        raise FormError(f'{_place((where, min(data.keys() - readers.keys())))}: no such key in {kind.__name__}')
     if not needed <= data.keys():
-        raise FormError(f'{_said((where, min(needed - data.keys())))}: missing from {kind.__name__}')
+        raise FormError(f'{_place((where, min(needed - data.keys())))}: missing from {kind.__name__}')
     values = {}
     for key, item in data.items():
         hint, read = readers[key]
-        values[key] = item if type(item) is hint else read(item, (where, key))
+        values[fields[key]] = item if type(item) is hint else read(item, (where, key))
     return kind(**values)
 
 
-def _said(where: Any) -> str:
+def _place(where: Any) -> str:
     """A place as people read it: 'several[0].share'."""
     if not where:
         return ''
-    before, key = _said(where[0]), where[1]
+    before, key = _place(where[0]), where[1]
     if isinstance(key, int):
         return f'{before}[{key}]'
     return f'{before}.{key}' if before else key

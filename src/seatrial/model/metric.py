@@ -81,8 +81,12 @@ class Histogram(NamedTuple):
     name: str
     unit: str  # of what is classed, 'B' or none
     ends: Tuple[int, ...]  # the upper end of each class, which belongs to it
-    found: Tuple[int, ...]  # how many lie in it
+    counts: Tuple[int, ...]  # how many lie in each class
     targets: Tuple[float, ...]  # their share in the distribution that was meant, as a fraction
+
+    @staticmethod
+    def json_keys() -> Dict[str, str]:
+        return {'counts': 'found'}
 
 
 QUANTA = 100  # ticks of the engine's clock in a timed region, at least: one tick is then 1 %

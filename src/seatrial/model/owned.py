@@ -8,7 +8,7 @@ import stat
 import tempfile
 from typing import Callable, Iterable, List, NamedTuple, Optional, Tuple
 
-from seatrial.model.quoting import shell_line
+from seatrial.model.quoted_value import shell_line
 
 _MAX_LINKS = 40  # that the kernel follows (path_resolution(7))
 

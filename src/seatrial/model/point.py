@@ -13,9 +13,13 @@ class Axis(NamedTuple):
     plural: str  # as people read it: 'transfer sizes'
     label: str = ''  # of the axis of a plot: 'bytes per transfer'; empty where points have names and no order
     unit: str = ''  # of the value at a point: 'B', or empty for a number
-    each: str = ''  # how its points differ where they have names of their own: 'in each layout'
+    differs: str = ''  # how its points differ where they have names of their own: 'in each layout'
     # what is compared with its equals to find a slow one: one of TARGETS or 'node'; empty for any other
     equals: str = ''
+
+    @staticmethod
+    def json_keys() -> Dict[str, str]:
+        return {'differs': 'each'}
 
     @property
     def named(self) -> bool:

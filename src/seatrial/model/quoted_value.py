@@ -1,7 +1,8 @@
-"""Shows values from files in messages, and suggests the nearest known word."""
+"""Quotes values for messages and words for a shell, and suggests the nearest known word."""
 
 import difflib
-from typing import Any, Iterable, Union
+import shlex
+from typing import Any, Iterable, Sequence, Union
 
 SHOWN_CHARACTERS = 60
 
@@ -50,3 +51,12 @@ def key_path(keys: Iterable[Union[str, int]]) -> str:
         else:
             path += f'[{show(key)}]'
     return path
+
+
+def shell_line(argv: Sequence[str]) -> str:
+    """A line that makes a POSIX shell run exactly this argv. Raises ValueError where argv is empty or has a NUL."""
+    if not argv:
+        raise ValueError('an empty command has no shell line')
+    if any('\0' in word for word in argv):
+        raise ValueError('a NUL character cannot be part of a command')
+    return ' '.join(shlex.quote(word) for word in argv)

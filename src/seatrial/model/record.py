@@ -187,17 +187,17 @@ class Start(NamedTuple):
     seed: int
     run_directory: str
     memory_bytes: int
-    # free 'bytes' and 'inodes', and the 'used_percent' of all bytes; without what is not known
+    # free 'bytes' and 'inodes', and 'used_percent' of all bytes; a key is absent if its value is unknown
     capacity: Dict[str, int]
     findings: Tuple[Finding, ...]
     # the settings of the file system (filesystem.base). targets: what it stores on, with room and faults
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     targets: Tuple[TargetRow, ...] = ()
-    # of each target by its name (model.layout.target_name), as far as this node sees them
+    # the server of each target, by the target's name (model.layout.target_name), where this node sees it
     servers: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
-    not_tested: Tuple[NotTested, ...] = ()  # in a node sweep, what the partition has and the job was not given
+    not_tested: Tuple[NotTested, ...] = ()  # in a node sweep, nodes of the partition that the job was not given
     provenance: Provenance = Provenance()
-    # oversubscribe: of its job, in Slurm's word: 'NO' where no other job may use its nodes; empty: not known
+    # Slurm's OverSubscribe of the job: 'NO' if no other job may use its nodes; empty if unknown
     oversubscribe: str = ''
     numa: Tuple[str, ...] = ()  # the cores of each NUMA node of this host, as in BoundTasks
     load_percent: Optional[int] = None  # of this host over the last minute: runnable processes a core (getloadavg(3))
@@ -220,9 +220,9 @@ class End(NamedTuple):
     ended: float
     # for every point the reason its repetitions ended: converged, settled, exhausted, budget, invalid or fixed.
     stopped: Dict[str, str]
-    # as in Start, once every launch has been made; empty where it did not come so far
+    # as in Start, read after the last launch; empty if the job ended before
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
-    findings: Tuple[Finding, ...] = ()  # of what failed between two launches, and so is in no sample
+    findings: Tuple[Finding, ...] = ()  # failures between two launches, which are in no sample
     # bytes a second of the servers 'before' the first launch and 'after' the last one, as far as the site's command
     # prints them (rule P8)
     background: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
@@ -262,8 +262,8 @@ KINDS = {'start': Start, 'sizing': Sized, 'sample': Sample, 'drill': Drill, 'end
 class Lines(NamedTuple):
     """Line numbers, from 1, of a file that records were read from."""
 
-    last: int = 0  # how many were read
-    samples: Tuple[int, ...] = ()  # the line of each
+    last: int = 0  # number of lines that were read
+    samples: Tuple[int, ...] = ()  # the line number of each sample
     bare: str = ''  # the first whole line without a link, in words
 
 
@@ -280,7 +280,7 @@ class Records(NamedTuple):
     job_state: str = ''
     # what Darshan saw of its repetition (P15); empty where there was none, or nobody has looked
     issued: Tuple[DarshanLaunch, ...] = ()
-    drill: Optional[Drill] = None  # what a search for slow targets came to; None where there was none
+    drill: Optional[Drill] = None  # the result of a search for slow targets; None if there was none
     # the link of the last line; empty where no line has one, None where these were read from no file
     chain: Optional[str] = None
     broken: str = ''  # the first line that does not follow from the one before it, in words; empty where all do

@@ -77,9 +77,13 @@ class Servers(NamedTuple):
     time: float
     exit_status: Optional[int]  # None where it did not end in time, or could not be started
     raw: str  # the name of its output in raw/
-    job: str  # the Slurm job that `own` is of, empty where there is none
-    own: Tuple[Served, ...]  # what the servers count of it
+    job: str  # the Slurm job that `counts` is of, empty where there is none
+    counts: Tuple[Served, ...]  # what the servers count of it
     why_not: str = ''  # what went wrong with the command or its output, or empty
+
+    @staticmethod
+    def json_keys() -> Dict[str, str]:
+        return {'counts': 'own'}
 
 
 class ServerLook(NamedTuple):

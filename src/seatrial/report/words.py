@@ -106,7 +106,7 @@ def metric_words(kind: str, metric: MetricResult, units: Mapping[str, Unit]) -> 
 def sentence(case: CaseEvidence) -> str:
     """A sentence on a case: 'Every task writes and reads a file of its own, over transfer sizes.'"""
     axis, points = case.plan.axis, case.points
-    over = axis.each or (f'over {axis.plural}' if axis.label and len(points) > 1 else '')
+    over = axis.differs or (f'over {axis.plural}' if axis.label and len(points) > 1 else '')
     return f'{kind_of(case.plan.kind).sentence(points)}{f", {over}" if over else ""}.'
 
 

@@ -55,7 +55,14 @@ def job_state_of(job: str, output: str = '') -> JobState:
     while True:
         known = _asked(job)
         if known.state not in _ABOUT_TO_END or time.monotonic() >= end:
-            return _with_down(with_output(known, output))
+            known = with_output(known, output)
+            if known.state != 'NODE_FAIL' or known.node or not re.search(r'[\[,]', known.nodes):
+                return known
+            # Slurm says only that a node of the job failed; sinfo shows which of its nodes are down now.
+            answer = ask(
+                ['sinfo', '--noheader', f'--nodes={known.nodes}', '--states=down', '--format=%N'], DEADLINE_S
+            )
+            return known if answer is None or answer.exit_status != 0 else known._replace(down=answer.stdout.strip())
         time.sleep(1.0)
 
 
@@ -66,7 +73,10 @@ def may_go_on(known: JobState) -> bool:
 
 def of_scontrol(text: str) -> JobState:
     """The output of `scontrol show job`; UNKNOWN if it was cut short before all fields that are read."""
-    fields = _pairs(text)
+    fields: dict[str, str] = {}
+    for line in _whole_lines(text)[1:]:  # the first has the job's name, which may hold anything
+        for key, value in re.findall(r'(?:^|\s)([\w/:]+)=(\S*)', line):
+            fields.setdefault(key, value)
     state = _state(fields.get('JobState', ''))
     code = _code(fields.get('ExitCode', ''))
     if code is None or not fields.keys() >= _SCONTROL_NEEDS:
@@ -144,14 +154,6 @@ def with_output(known: JobState, output: str) -> JobState:
     if known.state == 'NODE_FAIL' and not known.node and node:
         return known._replace(node=node.group(1))
     return known
-
-
-def _with_down(known: JobState) -> JobState:
-    """Slurm says only that a node of the job failed; sinfo shows which of its nodes are down now."""
-    if known.state != 'NODE_FAIL' or known.node or not re.search(r'[\[,]', known.nodes):
-        return known
-    answer = ask(['sinfo', '--noheader', f'--nodes={known.nodes}', '--states=down', '--format=%N'], DEADLINE_S)
-    return known if answer is None or answer.exit_status != 0 else known._replace(down=answer.stdout.strip())
 
 
 def merged(young: JobState, accounted: JobState) -> JobState:
@@ -241,15 +243,6 @@ def _munge(lines: Iterable[str]) -> str:
 
 def _whole_lines(text: str) -> list[str]:
     return text[: text.rfind('\n') + 1].splitlines()
-
-
-def _pairs(text: str) -> dict[str, str]:
-    """The first value of each key; not of the first line, which has the job's name, and that may hold anything."""
-    values: dict[str, str] = {}
-    for line in _whole_lines(text)[1:]:
-        for key, value in re.findall(r'(?:^|\s)([\w/:]+)=(\S*)', line):
-            values.setdefault(key, value)
-    return values
 
 
 def _state(word: str) -> str:

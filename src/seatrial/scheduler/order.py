@@ -13,7 +13,7 @@ from itertools import pairwise
 from rich.console import Console
 
 from seatrial.model.plan import TrialPlan
-from seatrial.model.quoting import shell_line
+from seatrial.model.quoted_value import shell_line
 from seatrial.model.units import duration
 from seatrial.scheduler import queue, series
 from seatrial.scheduler.job_end import job_limit_s
@@ -79,7 +79,7 @@ def order_of(
     text = ''.join(f'{line}\n' for line in lines(site, profile, calendar, options, command))
     if not all(line.isprintable() for line in text.splitlines()):
         raise ValueError(f'{site.folder}: a path that cannot be printed cannot stand in a script')
-    return Order(form, calendar, text, tuple(_notes(site, profile, partitions, calendar, plans, limit_s)))
+    return Order(form, calendar, text, tuple(_notes(site, profile, partitions, calendar, limit_s)))
 
 
 def beyond_schedule(site: Site, profile: str, plans: Sequence[TrialPlan]) -> list[str]:
@@ -131,9 +131,7 @@ def _geometry(site: Site, partitions: Partitions, plans: Sequence[TrialPlan]) ->
     return [f'--nodes={max(plan.case.nodes for plan in plans)}', f'--ntasks-per-node={tasks}', '--exclusive']
 
 
-def _notes(
-    site: Site, profile: str, partitions: Partitions, calendar: Calendar, plans: Sequence[TrialPlan], limit_s: float
-) -> list[str]:
+def _notes(site: Site, profile: str, partitions: Partitions, calendar: Calendar, limit_s: float) -> list[str]:
     """Advice to people before they enable it. Raises ValueError for an order that could never run."""
     entry = site.schedule(profile)
     notes = []

@@ -16,9 +16,8 @@ from seatrial.check.planning import cases_of, not_applicable
 from seatrial.check.session import Session, SessionOptions, new_id
 from seatrial.check.settings import settings_fault
 from seatrial.model.plan import Case
-from seatrial.model.quoted_value import choice
+from seatrial.model.quoted_value import choice, shell_line
 from seatrial.model.quoted_value import show as shown
-from seatrial.model.quoting import shell_line
 from seatrial.report.words import by_environment
 from seatrial.scheduler.partitions import named
 from seatrial.site.contract import CONTRACT_FILE

@@ -77,7 +77,10 @@ def show(
     """Prints the verdict, the headline, and the worst of the cases that are not well; the page has the rest. cases:
     as they were judged; verbose: the table of all cases first, with their reasons"""
     if verbose:
-        _say_every_case(console, session, result)
+        console.print(_table(session, result))
+        for case in result.worst_first:
+            for reason in cut(case.reasons, REASONS_SHOWN, f', in {RESULTS}'):
+                console.print(f'{case.case.name}: {reason}', soft_wrap=True)
     mark = marked(result.verdict)
     first, *more = _wrapped(f'{mark.plain}  {verdict_sentence(result)}', '')
     console.print(Text.assemble(mark, first.removeprefix(mark.plain)), soft_wrap=True)
@@ -146,14 +149,6 @@ def _context(session: Session, result: SessionResult) -> list[str]:
     notes = {label for case in result.cases for label in case.labels}
     parts += [f'{counted(len(notes), "note")} on the page'] * bool(notes)
     return ['; '.join([verdicts, *parts]), *references]
-
-
-def _say_every_case(console: Console, session: Session, result: SessionResult) -> None:
-    """Prints the table of all cases, and the reasons of each."""
-    console.print(_table(session, result))
-    for case in result.worst_first:
-        for reason in cut(case.reasons, REASONS_SHOWN, f', in {RESULTS}'):
-            console.print(f'{case.case.name}: {reason}', soft_wrap=True)
 
 
 def _table(session: Session, result: SessionResult) -> Table:
@@ -232,6 +227,8 @@ def _plain(case: CaseResult) -> dict[str, Any]:
     data['case'] = {**case.case._asdict(), 'name': case.case.name}
     data['verdict'] = case.verdict.value
     data['metrics'] = [_plain_metric(metric) for metric in case.metrics]
+    for reference in data['references']:
+        reference['found'] = reference.pop('statistic')
     return data
 
 

@@ -16,7 +16,7 @@ from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import EXAMPLES, UNITS, in_base
 from seatrial.site import yaml_file
 from seatrial.site.error import problem, raise_any
-from seatrial.site.load import said
+from seatrial.site.load import problem_of
 from seatrial.site.model import (
     AnySize,
     Count,
@@ -123,7 +123,7 @@ def _times_memory(value: Any) -> float:
     return float(match[1])
 
 
-def _said(value: Any) -> Any:
+def _given_value(value: Any) -> Any:
     if value is None:
         raise ValueError('the key has no value; write one, or remove the key')
     return value
@@ -136,7 +136,7 @@ def _label(value: Any) -> Any:
 
 Id = Annotated[str, BeforeValidator(_id)]
 Quantity = Annotated[Bound | None, PlainValidator(_bound)]
-Said = BeforeValidator(_said)
+GivenValue = BeforeValidator(_given_value)
 
 
 class Workload(Entry):
@@ -144,25 +144,25 @@ class Workload(Entry):
 
     access: Annotated[str | None, BeforeValidator(one_of('an access', tuple(ACCESSES)))] = None
     """how tasks share files"""
-    transfer_size: Annotated[Size | None, Said] = None
+    transfer_size: Annotated[Size | None, GivenValue] = None
     """bytes of a transfer"""
-    bytes_per_task: Annotated[Size | None, Said] = None
+    bytes_per_task: Annotated[Size | None, GivenValue] = None
     """without it the profile finds one that no cache holds"""
-    interface: Annotated[Interface | None, Said] = None
+    interface: Annotated[Interface | None, GivenValue] = None
     """the calls by which data are moved"""
-    direct: Annotated[Truth | None, Said] = None
+    direct: Annotated[Truth | None, GivenValue] = None
     """O_DIRECT"""
-    queue_depth: Annotated[Count | None, Said] = None
+    queue_depth: Annotated[Count | None, GivenValue] = None
     """transfers in flight of each task, of random I/O"""
     directory: Annotated[str | None, BeforeValidator(one_of('a directory of files', SUBTREES))] = None
     """of metadata: whether tasks share one"""
-    file_size: Annotated[AnySize | None, Said] = None
+    file_size: Annotated[AnySize | None, GivenValue] = None
     """of metadata: bytes in each file"""
-    files_per_task: Annotated[FileCount | None, Said] = None
+    files_per_task: Annotated[FileCount | None, GivenValue] = None
     """of metadata"""
-    check: Annotated[Name | None, Said] = None
+    check: Annotated[Name | None, GivenValue] = None
     """the class name of the check, where several measure the same"""
-    point: Annotated[Text | None, BeforeValidator(_label), Said] = None
+    point: Annotated[Text | None, BeforeValidator(_label), GivenValue] = None
     """the name of its point: `{check: LargeDirectory, point: 1000000}`"""
 
     @property
@@ -182,10 +182,10 @@ FIELDS |= {'directory': 'subtrees', 'file_size': 'bytes_per_file'}
 class Conditions(Entry):
     """The conditions for an allocation to count: times in seconds, fullness in percent, bytes in times of memory."""
 
-    seconds: Annotated[Seconds | None, Said] = None
+    seconds: Annotated[Seconds | None, GivenValue] = None
     """the shortest timed region; an allocation with a shorter one does not count. Without it that of the profile
     acceptance"""
-    budget: Annotated[Seconds | None, Said] = None
+    budget: Annotated[Seconds | None, GivenValue] = None
     """after it an allocation starts no new launch; without it 8 h. The time limit of the partition has to hold it"""
     caches: Annotated[str, BeforeValidator(one_of('an answer', ('refused', 'allowed')))] = 'refused'
     """`allowed` where the parties want what applications see: rule P16 is left aside, and the protocol says so"""
@@ -205,21 +205,21 @@ class CriterionEntry(Entry):
     """its number, as in the contract"""
     text: Text = Field(examples=["'At least 500 GB/s write on 200 nodes'"])
     """its sentence"""
-    metric: Annotated[Text | None, Said] = None
+    metric: Annotated[Text | None, GivenValue] = None
     """in a contract's words, below, or the name of any metric of a check"""
-    workload: Annotated[Workload | None, Said] = None
+    workload: Annotated[Workload | None, GivenValue] = None
     """what it leaves open must be no choice"""
-    nodes: Annotated[NodeCount | None, Said] = None
+    nodes: Annotated[NodeCount | None, GivenValue] = None
     """of the allocation"""
-    tasks_per_node: Annotated[TaskCount | None, Said] = None
+    tasks_per_node: Annotated[TaskCount | None, GivenValue] = None
     """without it the most tasks of the partition"""
-    partition: Annotated[PartitionName | None, Said] = None
+    partition: Annotated[PartitionName | None, GivenValue] = None
     """of `trial.yaml`; needed where it has several"""
-    file_system: Annotated[Name | None, Said] = None
+    file_system: Annotated[Name | None, GivenValue] = None
     """of `trial.yaml`; needed where it has several"""
-    layout: Annotated[Name | None, Said] = None
+    layout: Annotated[Name | None, GivenValue] = None
     """of `trial.yaml`; without it `default`"""
-    engine: Annotated[EngineName | None, Said] = None
+    engine: Annotated[EngineName | None, GivenValue] = None
     """that measures; without it the first of the site that can"""
     at_least: Quantity = None
     """in any unit of the metric (`500 GB/s`, `300,000 creates/s`), or of another criterion (`70 % of 4.2.1`)"""
@@ -227,13 +227,13 @@ class CriterionEntry(Entry):
     """the same (`120 s`, `5 ms`); one of both is needed"""
     statistic: Annotated[str | None, BeforeValidator(_statistic)] = None
     """of the repetitions of an allocation; without it `mean`. `minimum` is its worst launch"""
-    allocations: Annotated[Count | None, Said] = None
+    allocations: Annotated[Count | None, GivenValue] = None
     """how many have to be valid before it is decided; without it 1"""
-    conditions: Annotated[Conditions | None, Said] = None
+    conditions: Annotated[Conditions | None, GivenValue] = None
     """under what an allocation counts"""
-    state: Annotated[Name | None, Said] = None
+    state: Annotated[Name | None, GivenValue] = None
     """of the system when it is measured, as `degraded`: `seatrial accept --state degraded`"""
-    milestone: Annotated[Name | None, Said] = None
+    milestone: Annotated[Name | None, GivenValue] = None
     """one of `milestones`"""
     observed: Truth = False
     """no check measures it. People observe it and [say so](#waivers-and-remarks)"""
@@ -273,7 +273,7 @@ class ContractFile(NamedTuple):
     numbers: Sequence[int]  # of these criteria in the file, from 0
     problems: dict[int, list[str]]  # by number of the criterion; REST for other parts
 
-    def said(self) -> list[str]:
+    def all_problems(self) -> list[str]:
         return [line for number in sorted(self.problems) for line in self.problems[number]]
 
 
@@ -294,7 +294,7 @@ def load_contract(folder: Path) -> Contract | None:
         for key in ('metric', 'nodes', 'at_least')
         if (entry.bound is None if key == 'at_least' else getattr(entry, key) is None and not entry.observed)
     ]
-    raise_any([*file.said(), *lacking])
+    raise_any([*file.all_problems(), *lacking])
     return file.contract
 
 
@@ -316,7 +316,7 @@ def read_contract(folder: Path) -> ContractFile | None:
                 case keys:
                     number = REST
                     head.update(map(str, keys[:1]))
-            wrong.setdefault(number, []).append(said(detail, CONTRACT_FILE, Contract))
+            wrong.setdefault(number, []).append(problem_of(detail, CONTRACT_FILE, Contract))
         given = data if isinstance(data, dict) else {}
         rows = given.get('criteria')
         rows = rows if isinstance(rows, list) else []

@@ -148,10 +148,12 @@ def _trial_file(data: Any, home: Path) -> TrialFile:
         details = error.errors(include_url=False)
     # Another version has other keys: what is said of them would mislead.
     version = [detail for detail in details if detail['loc'] == ('version',)]
-    raise SiteError([said(detail, TRIAL_FILE, TrialFile) for detail in (version or details)[: SHOWN_PROBLEMS + 1]])
+    raise SiteError(
+        [problem_of(detail, TRIAL_FILE, TrialFile) for detail in (version or details)[: SHOWN_PROBLEMS + 1]]
+    )
 
 
-def said(detail: ErrorDetails, file: str, root: type[BaseModel], above: tuple[str, ...] = ()) -> str:
+def problem_of(detail: ErrorDetails, file: str, root: type[BaseModel], above: tuple[str, ...] = ()) -> str:
     """A finding of pydantic as a problem of a file; `root` is the model of the mapping at the keys `above`."""
     keys, kind, value = list(detail['loc']), detail['type'], detail['input']
     if kind == 'value_error':

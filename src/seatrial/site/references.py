@@ -23,7 +23,7 @@ from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import UNITS, in_base
 from seatrial.site import yaml_file
 from seatrial.site.error import problem, raise_any
-from seatrial.site.load import said
+from seatrial.site.load import problem_of
 from seatrial.site.model import EngineName, Entry, TaskCount, one_of
 from seatrial.site.profile import PROFILES
 
@@ -151,7 +151,7 @@ class _ReferencesReading:
         except ValidationError as error:
             above = tuple(str(key) for key in keys)
             self.problems += [
-                said(detail, REFERENCES_FILE, Origin, above) for detail in error.errors(include_url=False)
+                problem_of(detail, REFERENCES_FILE, Origin, above) for detail in error.errors(include_url=False)
             ]
             return None
 

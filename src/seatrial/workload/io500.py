@@ -24,13 +24,13 @@ RATES = (
     'mdtest_hard_read',
     'mdtest_hard_delete',
 )
-BESIDE = 'ior_rnd4k_easy_read'  # random reads of 4 KiB, for the stone wall's time; not in the score
+BESIDE = 'ior_rnd4k_easy_read'  # random reads of 4 KiB for as long as the stone wall; they do not count for the score
 BANDWIDTH, RATE, SCORE = 'io500_bandwidth', 'io500_iops', 'io500_score'
-TRANSFER_SIZE = 2 * MIB  # of ior-easy
-HARD_BYTES, SMALL_BYTES = 47008, 3901  # of a transfer of ior-hard, and of a file of mdtest-hard
-FILE_SHARE = 64 * KIB  # of the bytes a task, for each of its files in both mdtests: 64 GiB give IO500's own million
-STONE_WALL_S = 300  # that the rules ask for
-WALLS = 16  # limit of a launch, in stone walls: four phases that write, with wear-out, and the others
+TRANSFER_SIZE = 2 * MIB  # bytes of a transfer of ior-easy
+HARD_BYTES, SMALL_BYTES = 47008, 3901  # bytes of a transfer of ior-hard, and of a file of mdtest-hard
+FILE_SHARE = 64 * KIB  # bytes_per_task for each file of a task in both mdtests: 64 GiB give a million, as in IO500
+STONE_WALL_S = 300  # seconds, as IO500's rules require
+WALLS = 16  # a launch may last so many stone walls: four phases write, each with its wear-out, beside the others
 
 
 def io500(bytes_per_task: Union[int, str], stone_wall_s: int = STONE_WALL_S) -> Point:

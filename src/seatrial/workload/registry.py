@@ -91,10 +91,6 @@ def form_fault(point: Point) -> Optional[str]:
         return f'phases: {list(point.phases)}; {kind.words} has {", ".join(names)}, each once at most'
     if not 0 <= point.tasks <= MAX_TASKS:
         return f'tasks: {point.tasks} cannot be; write 1 to {MAX_TASKS}, or 0 for all of the allocation'
-    return _parts_fault(point, kind)
-
-
-def _parts_fault(point: Point, kind: Kind) -> Optional[str]:
     needed = {PART_OF[name] for name in kind.parameters}
     for name, form in PARTS.items():
         part = getattr(point, name)

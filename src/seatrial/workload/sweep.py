@@ -19,15 +19,17 @@ AXES: Dict[str, Axis] = {
         Axis('tasks', 'numbers of tasks', 'tasks'),
         Axis('entries', 'numbers of entries', 'files in the directory'),
         Axis('tree', 'trees'),
-        Axis('variant', 'variants', each='in each variant'),
-        Axis('layout', 'layouts', each='in each layout'),
-        Axis('action', 'actions', each='with each action of the site'),
-        Axis('tunable', 'values of the tunable', each='with each value of a tunable of the site'),
-        Axis('ost', 'OSTs', each='on each OST by itself', equals='OST'),
-        Axis('mdt', 'MDTs', each='on each MDT by itself', equals='MDT'),
-        Axis('brick', 'bricks', each='on each brick by itself', equals='brick'),
-        Axis('storage_target', 'storage targets', each='on each storage target by itself', equals='storage target'),
-        Axis('node', 'groups of nodes', each='on all nodes at once and on groups of them alone', equals='node'),
+        Axis('variant', 'variants', differs='in each variant'),
+        Axis('layout', 'layouts', differs='in each layout'),
+        Axis('action', 'actions', differs='with each action of the site'),
+        Axis('tunable', 'values of the tunable', differs='with each value of a tunable of the site'),
+        Axis('ost', 'OSTs', differs='on each OST by itself', equals='OST'),
+        Axis('mdt', 'MDTs', differs='on each MDT by itself', equals='MDT'),
+        Axis('brick', 'bricks', differs='on each brick by itself', equals='brick'),
+        Axis(
+            'storage_target', 'storage targets', differs='on each storage target by itself', equals='storage target'
+        ),
+        Axis('node', 'groups of nodes', differs='on all nodes at once and on groups of them alone', equals='node'),
     )
 }
 """Every parameter that can be swept, by the name that a check gives it."""
@@ -130,8 +132,17 @@ def examples(sweep: Sweep, template: Point) -> List[Point]:
 
 def expand(sweep: Sweep, template: Point, largest: Allocation, site: SweepSite = ANYWHERE) -> List[Point]:
     """The points of a sweep inside an allocation. Values that cannot be placed are left out."""
-    if sweep.axis == 'node':
-        return _groups(template, largest)
+    if sweep.axis == 'node':  # all nodes at once; then in groups, each of them alone
+        size, per = group_size(largest.nodes), largest.tasks_per_node
+        spans = [(ALL_NODES, 0, largest.nodes)]
+        for number, first in enumerate(range(0, largest.nodes, size), 1):
+            spans.append((f'group{number:02d}', first, min(size, largest.nodes - first)))
+        return [
+            template._replace(
+                label=label, at=float(place), first_node=first, nodes=nodes, tasks=nodes * per, tasks_per_node=per
+            )
+            for place, (label, first, nodes) in enumerate(spans)
+        ]
     points: List[Point] = []
     for value in _values(sweep, site):
         point = _placed(_point(sweep.axis, template, value, len(points)), largest)
@@ -257,17 +268,3 @@ def _placed(point: Point, largest: Allocation) -> Optional[Point]:
     if allocation is None:
         return None
     return point._replace(nodes=allocation.nodes, tasks=tasks, tasks_per_node=allocation.tasks_per_node)
-
-
-def _groups(template: Point, largest: Allocation) -> List[Point]:
-    """All nodes at once; then in groups, each of them alone."""
-    size, per = group_size(largest.nodes), largest.tasks_per_node
-    spans = [(ALL_NODES, 0, largest.nodes)]
-    for number, first in enumerate(range(0, largest.nodes, size), 1):
-        spans.append((f'group{number:02d}', first, min(size, largest.nodes - first)))
-    return [
-        template._replace(
-            label=label, at=float(place), first_node=first, nodes=nodes, tasks=nodes * per, tasks_per_node=per
-        )
-        for place, (label, first, nodes) in enumerate(spans)
-    ]

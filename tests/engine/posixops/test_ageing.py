@@ -29,7 +29,7 @@ def test_two_tasks_fill_their_trees_as_planned_and_remove_them(disk):
     assert filled.metric('fill').value == pytest.approx(size / filled.metric('fill').seconds)
     meant = [length for rank in range(2) for batch in batches(of_task(SMALL, rank)) for length in batch.sizes]
     assert filled.histograms[-1].name == SIZE
-    assert filled.histograms[-1].found == (
+    assert filled.histograms[-1].counts == (
         sum(length <= 1024 for length in meant), 0, 0, 0, sum(length > 65536 for length in meant)
     )  # fmt: skip
     removed = disk.launch(REMOVE, SMALL)
@@ -65,7 +65,7 @@ def test_other_nodes_look_at_a_tree_and_remove_it(disk, nodes):
     wide = point(SMALL, nodes)._replace(nodes=nodes, tasks_per_node=1)
     filled = disk.launch(FILL, wide, wrapper=OWN_NAMES)
     assert filled.hosts == tuple(f'n{rank}' for rank in range(nodes))
-    assert sum(filled.histograms[-1].found) == total(wide)[0].files
+    assert sum(filled.histograms[-1].counts) == total(wide)[0].files
     removed = disk.launch(REMOVE, wide, wrapper=OWN_NAMES)
     assert removed.metric('remove').operations == total(wide)[0].inodes
     assert os.listdir(disk.data) == []

@@ -238,9 +238,12 @@ class TestTheCommandToTheServers:
         monkeypatch.setenv('SLURM_JOB_ID', '4242')
         assert self.run(target, records) == [], 'without a command nothing is run'
         for output in self.run(target, records, 'echo', 'abc'):
-            assert (output.job, output.own) == ('4242', (Served('OST0', 'write_bytes', 1, 4, '4242'),))
+            assert (output.job, output.counts) == ('4242', (Served('OST0', 'write_bytes', 1, 4, '4242'),))
         monkeypatch.delenv('SLURM_JOB_ID')
-        assert [(output.job, output.own) for output in self.run(target, records, 'echo')[-2:]] == [('', ()), ('', ())]
+        assert [(output.job, output.counts) for output in self.run(target, records, 'echo')[-2:]] == [
+            ('', ()),
+            ('', ()),
+        ]
 
 
 @pytest.mark.usefixtures('short_launches', 'often')

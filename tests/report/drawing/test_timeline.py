@@ -172,7 +172,7 @@ def test_a_command_that_failed_says_how(make, case, page_of):
 def test_what_comes_from_elsewhere_is_escaped(make, case, page_of):
     bad = '<script>alert(1)</script>'
     served = Servers(AFTER, BEGIN, 0, bad, bad, (Served(bad, bad, 1, 1, 'bytes'),), bad)
-    telemetry = make.counted([1.0] * 5, servers=[served._replace(when=BEFORE, own=(), why_not=''), served])
+    telemetry = make.counted([1.0] * 5, servers=[served._replace(when=BEFORE, counts=(), why_not=''), served])
     html = page_of(case, telemetry._replace(watch=telemetry.watch._replace(what=bad)))
     assert bad not in html and '&lt;script&gt;' in html
     nothing = telemetry._replace(watch=telemetry.watch._replace(why_not=bad), looks=[], servers=[])

@@ -30,14 +30,14 @@ def main(paths: list[str]) -> int:
     for path in paths:
         try:
             with darshan.DarshanReport(path, read_all=False) as report:
-                print(json.dumps(_said(report)))
+                print(json.dumps(_as_json(report)))
         except Exception as error:
             print(f'{type(error).__name__}: {error}', file=sys.stderr)
             return DAMAGED
     return 0
 
 
-def _said(report: Any) -> dict[str, Any]:
+def _as_json(report: Any) -> dict[str, Any]:
     # Modules that nobody asks for are read too: a log that was cut short in one of them is not whole.
     for module in report.modules:
         if module not in TRACES:

@@ -23,7 +23,7 @@ from seatrial.workload.base import READ
 from seatrial.workload.devices import DEVICE, part_of
 from seatrial.workload.registry import exact_bytes, phase_of
 
-QUIET = '100ms'  # fio's helper thread has gone to sleep by then, and has not woken up yet
+QUIET = '100ms'  # when fio's helper thread sleeps: it has gone to sleep before, and wakes up later
 READ_ONLY = '--readonly'
 LEAD_S = 0.1  # fio sleeps so long before it lets its jobs go (run_threads of backend.c)
 
@@ -32,7 +32,7 @@ class Region(NamedTuple):
     """The bytes that one job moves: io_size from offset on, leaving out skip after every transfer."""
 
     offset: int
-    # after it a job begins anew; if it is too short, some bytes move twice without an error (seen with 3.33; T18)
+    # a job that reaches it begins again at `offset`; if too small, bytes move twice without an error (3.33; T18)
     size: int
     io_size: int
     skip: int

@@ -76,26 +76,23 @@ def _fill(root: str, mine: List[Batch], data: Data, fsync: bool) -> int:
         for place, size in enumerate(batch.sizes):
             if number % LOOK == 0:
                 look(0, 0)
-            _make(f'{directory}/f{place}', data.of(number)[:size], fsync)
+            path = f'{directory}/f{place}'
+            try:
+                with opened(path, NEW, 0o666) as descriptor:
+                    write_all(descriptor, data.of(number)[:size])
+                    if fsync:
+                        os.fsync(descriptor)
+            except OSError as error:
+                error.filename = path
+                raise
             number += 1
     return number
-
-
-def _make(path: str, data: memoryview, fsync: bool) -> None:
-    try:
-        with opened(path, NEW, 0o666) as descriptor:
-            write_all(descriptor, data)
-            if fsync:
-                os.fsync(descriptor)
-    except OSError as error:
-        error.filename = path
-        raise
 
 
 def _survey(work: Work, point: Point, rank: int) -> None:
     """Compares a tree with its plan, and counts it for the histograms."""
     meant = list(batches(of_task(point, rank)))
-    there = list(_found(_root(rank), len(meant)))
+    there = list(_batches_in(_root(rank), len(meant)))
     for way, (seen, batch) in enumerate(zip(there, meant)):
         if seen != batch:
             has, due = (f'{len(d.sizes)} files of {sum(d.sizes)} B {d.depth} deep' for d in (seen, batch))
@@ -103,7 +100,7 @@ def _survey(work: Work, point: Point, rank: int) -> None:
     work.counts = counted_in(point, iter(there))
 
 
-def _found(root: str, ways: int) -> Iterator[Batch]:
+def _batches_in(root: str, ways: int) -> Iterator[Batch]:
     for way in range(ways):
         directory, depth = f'{root}/d{way}', 1
         names = os.listdir(directory)
@@ -127,8 +124,8 @@ def _measured(phase: str, point: Point, reports: List[Report], plain: Measuremen
     figure = f'{held} B in {files.seconds:.6f} s'
     synced = (bandwidth(FILL, held, files.seconds, figure),) if point.tree.fsync else ()
     seen = histograms(point, [report.counts for report in reports])
-    if sum(seen[-1].found) != there.files:
-        raise EngineError('T17', f'{sum(seen[-1].found)} of {there.files} files were found')
+    if sum(seen[-1].counts) != there.files:
+        raise EngineError('T17', f'{sum(seen[-1].counts)} of {there.files} files were found')
     return plain._replace(metrics=(files, *synced), histograms=seen)
 
 

@@ -78,7 +78,7 @@ def _append(work: Work, point: Point) -> None:
         if os.write(descriptor, record) != len(record):
             raise EngineError('E1', f'not all of {len(record)} B were appended in one call')
 
-    work.each('append', append, records)
+    work.time_calls('append', append, records)
     os.close(descriptor)
     work.untimed('close the file', None)
 
@@ -116,7 +116,7 @@ def _lock(work: Work, point: Point) -> None:
         if number == last:
             fcntl.lockf(descriptor, fcntl.LOCK_UN, COUNTER, at)
 
-    work.each('lock', move, range(last + 1))
+    work.time_calls('lock', move, range(last + 1))
     os.close(descriptor)
     work.untimed('close the file', None)
 
@@ -149,7 +149,7 @@ def _hold_open(work: Work, point: Point) -> None:
     names = [f'{where}/f{number}' for number in range(point.tree.files_per_directory)]
     record, held = os.urandom(size), []  # type: bytes, List[int]
     work.untimed('make a directory', lambda: os.mkdir(where))
-    work.each(
+    work.time_calls(
         'open_create', lambda name: held.append(os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)), names
     )
 
@@ -157,8 +157,8 @@ def _hold_open(work: Work, point: Point) -> None:
         if os.pwrite(held[number % len(held)], record, number // len(held) * size) != size:
             raise EngineError('E1', f'not all of {size} B were written in one call')
 
-    work.each('open_write', write, range(calls_of(point)))
-    work.each('open_close', os.close, held)
+    work.time_calls('open_write', write, range(calls_of(point)))
+    work.time_calls('open_close', os.close, held)
     work.untimed('compare and remove', lambda: _remove(where, names, record * ROUNDS))
 
 

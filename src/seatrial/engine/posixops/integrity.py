@@ -24,12 +24,12 @@ from seatrial.workload.semantics import INTEGRITY as ROOT
 from seatrial.workload.words import listed
 
 TEAM = 3
-SMALL = (1, 511, 512, 4095, 4096, 4097, 65537)  # bytes: beside what disks and pages hold
+SMALL = (1, 511, 512, 4095, 4096, 4097, 65537)  # bytes; most lie one byte beside the size of a sector or page
 LARGE = 16 * MIB
-MIDDLE = 300_007  # bytes: of many pages, and not whole ones
-SEGMENT, SEGMENTS = 65536, 8  # bytes; of each task in the shared file
-ODD = 47_008  # bytes of a transfer: that of IO500's ior-hard, in step with nothing
-ROUNDS = 5  # under a lock, of each task
+MIDDLE = 300_007  # bytes; many pages, the last of them not full
+SEGMENT, SEGMENTS = 65536, 8  # bytes of a segment, and segments of each task in the shared file
+ODD = 47_008  # bytes of a transfer, as in IO500's ior-hard: aligned to neither pages nor stripes
+ROUNDS = 5  # times that each task writes under a lock
 REFUSED = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENODEV, errno.EINVAL, errno.EPERM, errno.ENOLCK)
 """Errors by which a file system says that it has no such call."""
 
@@ -82,7 +82,7 @@ class Pattern(Turns):
 
     def compare(self, *wanted: bytes, name: str = 'f') -> None:
         """The reader compares a file with its content; of several `wanted` any one is valid."""
-        results = self._turn('read it', {self.reader: (lambda: self._found(self.path(name), wanted),)})
+        results = self._turn('read it', {self.reader: (lambda: self._is_read_directly(self.path(name), wanted),)})
         self._compared += len(wanted[0])
         self._past = self._past and results[self.reader]
 
@@ -94,7 +94,7 @@ class Pattern(Turns):
     def _broken(self, rank: int, doing: str, why: str) -> Broken:
         return Broken(f'the file system cannot {doing}: {why}', None)
 
-    def _found(self, path: str, wanted: Tuple[bytes, ...]) -> bool:
+    def _is_read_directly(self, path: str, wanted: Tuple[bytes, ...]) -> bool:
         """True if it was read past the cache. Raises OSError, EngineError F2 for a content not in `wanted`."""
         window, content, past = window_of(MIB), b'', True
         with opened(path, os.O_RDONLY) as descriptor:

@@ -41,12 +41,12 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     numbers = range(point.tree.files_per_directory)
     names = [f'd.{work.rank}.{number}' for number in numbers]
     paths = [f'{where}/{name}' for name in names]
-    work.each('mkdir', os.mkdir, paths)
+    work.time_calls('mkdir', os.mkdir, paths)
     home = os.open('.', os.O_RDONLY | os.O_DIRECTORY)
-    work.each('chdir', os.chdir, paths[:1] + [f'../{name}' for name in names[1:]])
+    work.time_calls('chdir', os.chdir, paths[:1] + [f'../{name}' for name in names[1:]])
     os.fchdir(home)
     os.close(home)
-    work.each('rmdir', os.rmdir, paths)
+    work.time_calls('rmdir', os.rmdir, paths)
     files = [f'{where}/f.{work.rank}.{number}' for number in numbers]
     _open_files(work, files, point.tree.bytes_per_file)
     _names(work, where, files)
@@ -55,7 +55,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
 
 
 def _open_files(work: Work, files: List[str], size: int) -> None:
-    work.each('create', lambda path: os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)), files)
+    work.time_calls('create', lambda path: os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)), files)
     data = Data(size, len(files))
     opened: List[int] = []
 
@@ -69,23 +69,23 @@ def _open_files(work: Work, files: List[str], size: int) -> None:
 
     for first in range(0, len(files), OPEN_AT_ONCE):
         some = files[first : first + OPEN_AT_ONCE]
-        work.each('open', lambda path: opened.append(os.open(path, os.O_RDWR)), some)
-        work.each('write', write, zip(opened, map(data.of, range(first, len(files)))))
-        work.each('read', read, opened)
-        work.each('close', os.close, opened)
+        work.time_calls('open', lambda path: opened.append(os.open(path, os.O_RDWR)), some)
+        work.time_calls('write', write, zip(opened, map(data.of, range(first, len(files)))))
+        work.time_calls('read', read, opened)
+        work.time_calls('close', os.close, opened)
         opened.clear()
 
 
 def _names(work: Work, where: str, files: List[str]) -> None:
     links, renamed = [f'{path}.l' for path in files], [f'{path}.r' for path in files]
-    work.each('stat', os.stat, files)
-    work.each('access', _access, files)
-    work.each('chmod', lambda path: os.chmod(path, 0o600), files)
+    work.time_calls('stat', os.stat, files)
+    work.time_calls('access', _access, files)
+    work.time_calls('chmod', lambda path: os.chmod(path, 0o600), files)
     _listing(work, where, len(files))
-    work.each('link', lambda pair: os.link(*pair), zip(files, links))
+    work.time_calls('link', lambda pair: os.link(*pair), zip(files, links))
     work.untimed('remove the links', lambda: _remove(links))
-    work.each('rename', lambda pair: os.rename(*pair), zip(files, renamed))
-    work.each('unlink', os.unlink, renamed)
+    work.time_calls('rename', lambda pair: os.rename(*pair), zip(files, renamed))
+    work.time_calls('unlink', os.unlink, renamed)
 
 
 def _remove(paths: List[str]) -> None:
@@ -108,7 +108,7 @@ def _listing(work: Work, where: str, number: int) -> None:
         if next(listing, None) is None:
             raise EngineError('T17', f'the listing of {where} ends before its entry {number}')
 
-    work.each('readdir', entry, listings())
+    work.time_calls('readdir', entry, listings())
 
 
 def _cannot(point: Point) -> Optional[str]:

@@ -14,7 +14,7 @@ import os
 import pwd
 import stat
 from functools import partial
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.posixops.part import Guarantee, declared
 from seatrial.engine.posixops.task_pair import Pair, Seen, Step, refused
@@ -93,7 +93,7 @@ def _answer(ids: Ids, who: str, directory: str, step: Step) -> Tuple[Any, str]:
         return None, errno.errorcode.get(error.errno or 0, str(error))
 
 
-def _story(pair: Pair, calls: Sequence[Call]) -> Seen:
+def _story(pair: Pair, *calls: Call) -> Seen:
     """The owner's calls are made by the first task, those of the other user by the other one."""
     chosen, why = pair.first('choose two users', two_users)
     if chosen is None:
@@ -185,21 +185,19 @@ def _permissions(pair: Pair) -> Seen:
         return True, f'{pair.other_one} was refused; as root a session also tries two users and their group'
     return _story(
         pair,
-        (
-            Call(OWNER, 'open(O_CREAT) with mode 0600', _make('f', 0o600)),
-            Call(OWNER, 'open() for reading of a file 0600', _READ),
-            Call(STRANGER, 'open() for reading of a file 0600', _READ, EACCES),
-            Call(STRANGER, 'open() for writing of a file 0600', _WRITE, EACCES),
-            Call(STRANGER, 'truncate() of a file 0600', _does(os.truncate, 'f', 0), EACCES),
-            Call(OWNER, 'chown() to the group of both, chmod() to 0440', _to_group('f', 0o440)),
-            Call(OWNER, 'open() for writing of a file 0440', _WRITE, EACCES),
-            Call(MEMBER, 'open() for reading of a file 0440', _READ),
-            Call(MEMBER, 'open() for writing of a file 0440', _WRITE, EACCES),
-            Call(STRANGER, 'open() for reading of a file 0440', _READ, EACCES),
-            Call(OWNER, 'chmod() to 0', _does(os.chmod, 'f', 0)),
-            Call(OWNER, 'open() for reading of a file 0', _READ, EACCES),
-            Call(OWNER, 'open(O_CREAT), write() and ftruncate() of a new file with mode 0', _make('new', 0)),
-        ),
+        Call(OWNER, 'open(O_CREAT) with mode 0600', _make('f', 0o600)),
+        Call(OWNER, 'open() for reading of a file 0600', _READ),
+        Call(STRANGER, 'open() for reading of a file 0600', _READ, EACCES),
+        Call(STRANGER, 'open() for writing of a file 0600', _WRITE, EACCES),
+        Call(STRANGER, 'truncate() of a file 0600', _does(os.truncate, 'f', 0), EACCES),
+        Call(OWNER, 'chown() to the group of both, chmod() to 0440', _to_group('f', 0o440)),
+        Call(OWNER, 'open() for writing of a file 0440', _WRITE, EACCES),
+        Call(MEMBER, 'open() for reading of a file 0440', _READ),
+        Call(MEMBER, 'open() for writing of a file 0440', _WRITE, EACCES),
+        Call(STRANGER, 'open() for reading of a file 0440', _READ, EACCES),
+        Call(OWNER, 'chmod() to 0', _does(os.chmod, 'f', 0)),
+        Call(OWNER, 'open() for reading of a file 0', _READ, EACCES),
+        Call(OWNER, 'open(O_CREAT), write() and ftruncate() of a new file with mode 0', _make('new', 0)),
     )
 
 
@@ -208,14 +206,12 @@ def _fifo_permissions(pair: Pair) -> Seen:
     both, read = _open_fifo(os.O_RDWR), _open_fifo(os.O_RDONLY)
     return _story(
         pair,
-        (
-            Call(OWNER, 'mkfifo() with mode 0600', _does(os.mkfifo, 'f', 0o600)),
-            Call(OWNER, 'open(O_RDWR) of a FIFO 0600', both),
-            Call(STRANGER, 'open(O_RDWR) of a FIFO 0600', both, EACCES),
-            Call(STRANGER, 'open(O_RDONLY) of a FIFO 0600', read, EACCES),
-            Call(OWNER, 'chmod() to 0477', _does(os.chmod, 'f', 0o477)),
-            Call(OWNER, 'open(O_RDWR) of a FIFO 0477', both, EACCES),
-        ),
+        Call(OWNER, 'mkfifo() with mode 0600', _does(os.mkfifo, 'f', 0o600)),
+        Call(OWNER, 'open(O_RDWR) of a FIFO 0600', both),
+        Call(STRANGER, 'open(O_RDWR) of a FIFO 0600', both, EACCES),
+        Call(STRANGER, 'open(O_RDONLY) of a FIFO 0600', read, EACCES),
+        Call(OWNER, 'chmod() to 0477', _does(os.chmod, 'f', 0o477)),
+        Call(OWNER, 'open(O_RDWR) of a FIFO 0477', both, EACCES),
     )
 
 
@@ -227,24 +223,22 @@ def _open_fifo(flags: int) -> Callable[[Ids], None]:
 def _directory_permissions(pair: Pair) -> Seen:
     return _story(
         pair,
-        (
-            Call(OWNER, 'mkdir() with mode 0700', _does(os.mkdir, 'd', 0o700)),
-            Call(OWNER, 'open(O_CREAT) in it', _make('d/f', 0o644)),
-            Call(STRANGER, 'opendir() of a directory 0700', _does(os.listdir, 'd'), EACCES),
-            Call(STRANGER, 'stat() below a directory 0700', _does(os.stat, 'd/f'), EACCES),
-            Call(STRANGER, 'open(O_CREAT) in a directory 0700', _make('d/new', 0o600), EACCES),
-            Call(OWNER, 'chmod() to 0711', _does(os.chmod, 'd', 0o711)),
-            Call(STRANGER, 'stat() below a directory 0711', _does(os.stat, 'd/f')),
-            Call(STRANGER, 'opendir() of a directory 0711', _does(os.listdir, 'd'), EACCES),
-            Call(OWNER, 'chmod() to 0755', _does(os.chmod, 'd', 0o755)),
-            Call(STRANGER, 'open(O_CREAT) in a directory 0755', _make('d/new', 0o600), EACCES),
-            Call(STRANGER, 'unlink() in a directory 0755', _does(os.unlink, 'd/f'), EACCES),
-            Call(STRANGER, 'rename() out of a directory 0755', _does(os.rename, 'd/f', 'new'), EACCES),
-            Call(OWNER, 'chown() to the group of both, chmod() to 0770', _to_group('d', 0o770)),
-            Call(STRANGER, 'open(O_CREAT) in a directory 0770', _make('d/new', 0o600), EACCES),
-            Call(MEMBER, 'open(O_CREAT) in a directory 0770', _make('d/new', 0o600)),
-            Call(MEMBER, 'unlink() in a directory 0770', _does(os.unlink, 'd/f')),
-        ),
+        Call(OWNER, 'mkdir() with mode 0700', _does(os.mkdir, 'd', 0o700)),
+        Call(OWNER, 'open(O_CREAT) in it', _make('d/f', 0o644)),
+        Call(STRANGER, 'opendir() of a directory 0700', _does(os.listdir, 'd'), EACCES),
+        Call(STRANGER, 'stat() below a directory 0700', _does(os.stat, 'd/f'), EACCES),
+        Call(STRANGER, 'open(O_CREAT) in a directory 0700', _make('d/new', 0o600), EACCES),
+        Call(OWNER, 'chmod() to 0711', _does(os.chmod, 'd', 0o711)),
+        Call(STRANGER, 'stat() below a directory 0711', _does(os.stat, 'd/f')),
+        Call(STRANGER, 'opendir() of a directory 0711', _does(os.listdir, 'd'), EACCES),
+        Call(OWNER, 'chmod() to 0755', _does(os.chmod, 'd', 0o755)),
+        Call(STRANGER, 'open(O_CREAT) in a directory 0755', _make('d/new', 0o600), EACCES),
+        Call(STRANGER, 'unlink() in a directory 0755', _does(os.unlink, 'd/f'), EACCES),
+        Call(STRANGER, 'rename() out of a directory 0755', _does(os.rename, 'd/f', 'new'), EACCES),
+        Call(OWNER, 'chown() to the group of both, chmod() to 0770', _to_group('d', 0o770)),
+        Call(STRANGER, 'open(O_CREAT) in a directory 0770', _make('d/new', 0o600), EACCES),
+        Call(MEMBER, 'open(O_CREAT) in a directory 0770', _make('d/new', 0o600)),
+        Call(MEMBER, 'unlink() in a directory 0770', _does(os.unlink, 'd/f')),
     )
 
 
@@ -256,36 +250,34 @@ def _directory_permissions(pair: Pair) -> Seen:
 def _sticky_directories(pair: Pair) -> Seen:
     return _story(
         pair,
-        (
-            Call(OWNER, 'mkdir()', _does(os.mkdir, 'd', 0o777)),
-            Call(OWNER, 'chmod() to 01777', _does(os.chmod, 'd', 0o1777)),
-            Call(OWNER, 'open(O_CREAT) in it', _make('d/f', 0o666)),
-            Call(OWNER, 'mkdir() in it', _does(os.mkdir, 'd/d', 0o777)),
-            Call(STRANGER, "unlink() of another's file in a sticky directory", _does(os.unlink, 'd/f'), EITHER),
-            Call(
-                STRANGER,
-                "rename() of another's file out of a sticky directory",
-                _does(os.rename, 'd/f', 'new'),
-                EITHER,
-            ),
-            Call(
-                STRANGER,
-                "rename() of another's directory out of a sticky directory",
-                _does(os.rename, 'd/d', 'new'),
-                EITHER,
-            ),
-            Call(STRANGER, 'mkdir() in a sticky directory', _does(os.mkdir, 'd/F', 0o755)),
-            Call(
-                OWNER,
-                "rename() of another's directory 0755 to another parent, which changes its ..",
-                _does(os.rename, 'd/F', 'F'),
-                EITHER,
-            ),
-            Call(STRANGER, 'open(O_CREAT) in a sticky directory', _make('d/new', 0o600)),
-            Call(STRANGER, "rename() over another's file", _does(os.rename, 'd/new', 'd/f'), EITHER),
-            Call(STRANGER, 'unlink() of its own file', _does(os.unlink, 'd/new')),
-            Call(OWNER, 'rename() of its own file out of it', _does(os.rename, 'd/f', 'f')),
+        Call(OWNER, 'mkdir()', _does(os.mkdir, 'd', 0o777)),
+        Call(OWNER, 'chmod() to 01777', _does(os.chmod, 'd', 0o1777)),
+        Call(OWNER, 'open(O_CREAT) in it', _make('d/f', 0o666)),
+        Call(OWNER, 'mkdir() in it', _does(os.mkdir, 'd/d', 0o777)),
+        Call(STRANGER, "unlink() of another's file in a sticky directory", _does(os.unlink, 'd/f'), EITHER),
+        Call(
+            STRANGER,
+            "rename() of another's file out of a sticky directory",
+            _does(os.rename, 'd/f', 'new'),
+            EITHER,
         ),
+        Call(
+            STRANGER,
+            "rename() of another's directory out of a sticky directory",
+            _does(os.rename, 'd/d', 'new'),
+            EITHER,
+        ),
+        Call(STRANGER, 'mkdir() in a sticky directory', _does(os.mkdir, 'd/F', 0o755)),
+        Call(
+            OWNER,
+            "rename() of another's directory 0755 to another parent, which changes its ..",
+            _does(os.rename, 'd/F', 'F'),
+            EITHER,
+        ),
+        Call(STRANGER, 'open(O_CREAT) in a sticky directory', _make('d/new', 0o600)),
+        Call(STRANGER, "rename() over another's file", _does(os.rename, 'd/new', 'd/f'), EITHER),
+        Call(STRANGER, 'unlink() of its own file', _does(os.unlink, 'd/new')),
+        Call(OWNER, 'rename() of its own file out of it', _does(os.rename, 'd/f', 'f')),
     )
 
 
@@ -293,18 +285,16 @@ def _sticky_directories(pair: Pair) -> Seen:
 def _set_group_id(pair: Pair) -> Seen:
     return _story(
         pair,
-        (
-            Call(OWNER, 'mkdir()', _does(os.mkdir, 'd', 0o770)),
-            Call(OWNER, 'chown() to the group of both, chmod() to 02770', _to_group('d', 0o2770)),
-            Call(MEMBER, 'open(O_CREAT) in it', _make('d/f', 0o660)),
-            Call(MEMBER, 'stat() of the new file', _seen('d/f', 'st_gid', lambda ids: ids.group)),
-            Call(MEMBER, 'mkdir() in it', _does(os.mkdir, 'd/d', 0o770)),
-            Call(MEMBER, 'stat() of the new directory', _seen('d/d', 'st_gid', lambda ids: ids.group)),
-            Call(
-                MEMBER,
-                'stat() of the new directory',
-                _seen('d/d', 'st_mode', lambda ids: stat.S_IFDIR | 0o2770),
-            ),
+        Call(OWNER, 'mkdir()', _does(os.mkdir, 'd', 0o770)),
+        Call(OWNER, 'chown() to the group of both, chmod() to 02770', _to_group('d', 0o2770)),
+        Call(MEMBER, 'open(O_CREAT) in it', _make('d/f', 0o660)),
+        Call(MEMBER, 'stat() of the new file', _seen('d/f', 'st_gid', lambda ids: ids.group)),
+        Call(MEMBER, 'mkdir() in it', _does(os.mkdir, 'd/d', 0o770)),
+        Call(MEMBER, 'stat() of the new directory', _seen('d/d', 'st_gid', lambda ids: ids.group)),
+        Call(
+            MEMBER,
+            'stat() of the new directory',
+            _seen('d/d', 'st_mode', lambda ids: stat.S_IFDIR | 0o2770),
         ),
     )
 
@@ -315,15 +305,13 @@ def _set_group_id(pair: Pair) -> Seen:
 def _ownership(pair: Pair) -> Seen:
     return _story(
         pair,
-        (
-            Call(OWNER, 'open(O_CREAT)', _make('f', 0o666)),
-            Call(MEMBER, 'stat() of the new file', _seen('f', 'st_uid', lambda ids: ids.owner)),
-            Call(MEMBER, "chmod() of another's file", _does(os.chmod, 'f', 0o777), EPERM),
-            Call(MEMBER, "utime() of another's file", _does(os.utime, 'f', (1, 1)), EPERM),
-            Call(MEMBER, "chown() of another's file to oneself", lambda ids: os.chown('f', ids.other, -1), EPERM),
-            Call(OWNER, 'chown() of its file to another user', lambda ids: os.chown('f', ids.other, -1), EPERM),
-            Call(OWNER, 'chown() of its file to a foreign group', lambda ids: os.chown('f', -1, ids.other), EPERM),
-            Call(OWNER, 'chown() of its file to a group of its own', _to_group('f', 0o660)),
-            Call(MEMBER, 'stat() of the file', _seen('f', 'st_gid', lambda ids: ids.group)),
-        ),
+        Call(OWNER, 'open(O_CREAT)', _make('f', 0o666)),
+        Call(MEMBER, 'stat() of the new file', _seen('f', 'st_uid', lambda ids: ids.owner)),
+        Call(MEMBER, "chmod() of another's file", _does(os.chmod, 'f', 0o777), EPERM),
+        Call(MEMBER, "utime() of another's file", _does(os.utime, 'f', (1, 1)), EPERM),
+        Call(MEMBER, "chown() of another's file to oneself", lambda ids: os.chown('f', ids.other, -1), EPERM),
+        Call(OWNER, 'chown() of its file to another user', lambda ids: os.chown('f', ids.other, -1), EPERM),
+        Call(OWNER, 'chown() of its file to a foreign group', lambda ids: os.chown('f', -1, ids.other), EPERM),
+        Call(OWNER, 'chown() of its file to a group of its own', _to_group('f', 0o660)),
+        Call(MEMBER, 'stat() of the file', _seen('f', 'st_gid', lambda ids: ids.group)),
     )

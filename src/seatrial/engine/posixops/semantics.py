@@ -26,20 +26,23 @@ from seatrial.workload.registry import metrics_of
 from seatrial.workload.semantics import HOLDING, INTEGRITY, PHASE
 
 ALONE = 'one task only'
-RECORDS, RECORD = 200, 64  # of an append at once
-BLOCKS, BLOCK = 64, 1000  # of a write at once: not in step with pages, which caches keep
-NAMES = 40  # of exclusive creation, and in an archive: few enough for a quota
-RACE_S = 0.3  # how long a name is renamed over
-COARSEST_S = 2.5  # of timestamps: some file systems keep whole seconds, and FAT two
+RECORDS, RECORD = 200, 64  # records of each task in the trial of concurrent appends, and bytes of a record
+BLOCKS, BLOCK = (
+    64,
+    1000,
+)  # blocks in the trial of concurrent writes, and their bytes: no multiple of a page, which is the unit of caches
+NAMES = 40  # files in the trials of exclusive creation and of an archive: few enough for a quota
+RACE_S = 0.3  # seconds for which files are renamed over a name
+COARSEST_S = 2.5  # seconds; the coarsest timestamps are those of FAT, every two seconds
 LONG_AGO = 1000000000.0
 HOLE, FULL = 1 << 24, 1 << 18  # bytes
 PAGE = 4096
-LONGEST_PATH = 4095  # bytes, without the one that ends it
+LONGEST_PATH = 4095  # bytes, without the NUL at its end
 NOBODY = 65534
 
 Attempt = Callable[[Pair], Seen]
 GUARANTEES: List[Guarantee] = []
-TRIALS: Dict[str, Attempt] = {}  # by the names of the guarantees, and in their order, which is that of the functions
+TRIALS: Dict[str, Attempt] = {}  # by the name of the guarantee, in the order of the functions below
 _guarantee = partial(declared, GUARANTEES, TRIALS)
 
 
@@ -120,21 +123,21 @@ def _shown(text: str) -> str:
     return f"'{text}'" if len(text) <= 40 else f"'{text[:40]}...' ({len(text)} B)"
 
 
-def _found(pair: Pair, seen: str, wanted: str) -> Seen:
+def _content_seen(pair: Pair, seen: str, wanted: str) -> Seen:
     return _saw(pair, seen == wanted, 'read what was written', f'read {_shown(seen)} instead of {_shown(wanted)}')
 
 
 @_guarantee('another task reads what one has written and closed', 'POSIX.1 write()', tasks=2)
 def _read_after_close(pair: Pair) -> Seen:
     path = _written(pair, b'written')
-    return _found(pair, pair.other('read it', lambda: _text(path)), 'written')
+    return _content_seen(pair, pair.other('read it', lambda: _text(path)), 'written')
 
 
 @_guarantee('another task reads what one has written, before it closes', 'POSIX.1 write()', tasks=2)
 def _read_before_close(pair: Pair) -> Seen:
     path = _known(pair, b'before')
     pair.first('write to it without closing it', lambda: os.write(pair.keep(os.open(path, os.O_WRONLY)), b'behind'))
-    return _found(pair, pair.other('read it again', lambda: _text(path)), 'behind')
+    return _content_seen(pair, pair.other('read it again', lambda: _text(path)), 'behind')
 
 
 @_guarantee('another task reads bytes that were overwritten', 'POSIX.1 write()', tasks=2)
@@ -166,7 +169,7 @@ def _append(pair: Pair) -> Seen:
     path = _written(pair, b'one ')
     pair.other('append to it', lambda: _write(path, b'two ', os.O_APPEND))
     pair.first('append to it', lambda: _write(path, b'three', os.O_APPEND))
-    return _found(pair, pair.other('read it', lambda: _text(path)), 'one two three')
+    return _content_seen(pair, pair.other('read it', lambda: _text(path)), 'one two three')
 
 
 @_guarantee('two tasks that append at once lose no record', 'POSIX.1 write(), O_APPEND', tasks=2)
@@ -231,7 +234,7 @@ def _mmap_shared(pair: Pair) -> Seen:
     path = _known(pair, b'o' * 2 * PAGE)
     pair.first('map it and write to the mapping', lambda: _write_mapped(path, b'new'))
     seen = pair.other('read it again', lambda: _text(path)[PAGE : PAGE + 3])
-    return _found(pair, seen, 'new')
+    return _content_seen(pair, seen, 'new')
 
 
 def _write_mapped(path: str, data: bytes) -> None:
@@ -250,7 +253,7 @@ def _rename_over(pair: Pair) -> Seen:
     seen, remains = pair.other('read it again', lambda: (_text(old), os.path.lexists(new)))
     if remains:
         return False, f'to {pair.other_one} the old name is still there'
-    return _found(pair, seen, 'new')
+    return _content_seen(pair, seen, 'new')
 
 
 @_guarantee('a name is never missing while it is renamed over', 'POSIX.1 rename()', tasks=2)
@@ -386,7 +389,7 @@ def _fsync_and_rename(pair: Pair) -> Seen:
     path, new = _known(pair, b'old'), pair.path('new')
     pair.first('write a new one and sync it', lambda: _write_synced(new, b'new'))
     pair.first('rename it and sync the directory', lambda: os.rename(new, path), lambda: _sync(pair.path('.')))
-    return _found(pair, pair.other('read it again', lambda: _text(path)), 'new')
+    return _content_seen(pair, pair.other('read it again', lambda: _text(path)), 'new')
 
 
 def _write_synced(path: str, data: bytes) -> None:
@@ -659,7 +662,7 @@ def _xattr(pair: Pair) -> Seen:
     left = pair.other('list its attributes', lambda: name in os.listxattr(path))
     if left:
         return False, f'to {pair.other_one} it is still there after its removal'
-    return _found(pair, text, 'kept')
+    return _content_seen(pair, text, 'kept')
 
 
 @_guarantee('a name can have 255 bytes', 'NAME_MAX of the Linux kernel, limits.h')
@@ -677,7 +680,7 @@ def _paths_of_4095_bytes(pair: Pair) -> Seen:
         directory += '/' + 'n' * 255
     path = f'{directory}/'.ljust(LONGEST_PATH, 'n')
     pair.first('make a file', lambda: os.makedirs(directory), lambda: _write(path, b'deep'))
-    return _found(pair, pair.other('read it', lambda: _text(path)), 'deep')
+    return _content_seen(pair, pair.other('read it', lambda: _text(path)), 'deep')
 
 
 @_guarantee('f and F are two files', 'POSIX.1 3.170, Filename')

@@ -87,20 +87,20 @@ def _acts(phase: str, point: Point, mine: TreeShare, rank: int) -> Acts:
     data = Data(size, made)
     by_phase: Dict[str, Acts] = {
         CREATE: [
-            ('tree', lambda: _each(os.mkdir, mine.directories)),
-            ('directory', lambda: _each(os.mkdir, _paths(mine, empties))),
+            ('tree', lambda: _call_for_all(os.mkdir, mine.directories)),
+            ('directory', lambda: _call_for_all(os.mkdir, _paths(mine, empties))),
             ('file', lambda: _make_files(_paths(mine, files), data, point.tree.fsync)),
         ],
         STAT: [
-            ('directory', lambda: _each(os.stat, _paths(mine, empties))),
+            ('directory', lambda: _call_for_all(os.stat, _paths(mine, empties))),
             ('file', lambda: _stat_files(_paths(mine, files), size)),
         ],
         FIND: [('file', (lambda: _find_files(listed, size)) if listed else None)],
         READ: [('file', lambda: _read_files(_paths(mine, files), size))],
         REMOVE: [
-            ('file', lambda: _each(os.unlink, _paths(mine, files))),
-            ('directory', lambda: _each(os.rmdir, _paths(mine, empties))),
-            ('tree', lambda: _each(os.rmdir, reversed(mine.directories))),
+            ('file', lambda: _call_for_all(os.unlink, _paths(mine, files))),
+            ('directory', lambda: _call_for_all(os.rmdir, _paths(mine, empties))),
+            ('tree', lambda: _call_for_all(os.rmdir, reversed(mine.directories))),
         ],
     }
     return by_phase[phase]
@@ -110,7 +110,7 @@ def _paths(mine: TreeShare, names: Tuple[str, ...]) -> Iterator[str]:
     return (directory + name for directory in mine.directories for name in names)
 
 
-def _each(call: Callable[[str], Any], paths: Iterable[str]) -> int:
+def _call_for_all(call: Callable[[str], Any], paths: Iterable[str]) -> int:
     number = 0
     for path in paths:
         call(path)

@@ -94,7 +94,7 @@ class Work:
         if act is not None:
             act()
 
-    def each(self, metric: str, call: Callable[[Any], Any], items: Iterable[Any]) -> None:
+    def time_calls(self, metric: str, call: Callable[[Any], Any], items: Iterable[Any]) -> None:
         """Do a call with every item, as `together`, and time every single call."""
         times = array.array('d')
 

@@ -19,7 +19,7 @@ from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, answer_or_unknown, look, unknown
 from seatrial.model.ask import Answer, ask
 from seatrial.model.layout import Layout, target_name
-from seatrial.model.quoting import shell_line
+from seatrial.model.quoted_value import shell_line
 from seatrial.model.record import TargetRow
 from seatrial.model.state import NONE_REMEMBERED, REMEMBERED
 from seatrial.model.telemetry import READ, WRITTEN, RpcSizes, Served

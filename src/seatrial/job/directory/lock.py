@@ -63,7 +63,7 @@ class Held(NamedTuple):
     def ended(self) -> bool:
         return self.holder is not None and (running(self.holder) is False or is_of_another_boot(self.holder))
 
-    def said(self) -> str:
+    def description(self) -> str:
         heartbeat = f'its last heartbeat was {duration(max(0.0, self.heartbeat_age_s))} ago'
         sentence = f'storage system {self.storage_system} is held by {self._by()}; {heartbeat}'
         return printable(sentence).encode('ascii', 'backslashreplace').decode('ascii')
@@ -75,7 +75,7 @@ class Held(NamedTuple):
             remedy = f'; its process has ended: if no job elsewhere beats, `seatrial clean` removes it in {left} min'
         if self.stale:
             remedy = ': it is stale, but was not taken over; `seatrial clean` removes it once nothing runs'
-        return self.said() + remedy
+        return self.description() + remedy
 
     def _by(self) -> str:
         if self.holder is None:
@@ -246,7 +246,16 @@ def _publish(path: str, content: bytes) -> bool:
             stream.write(content)
             stream.flush()
             os.fsync(stream.fileno())
-        return _linked(draft, path)
+        try:
+            os.link(draft, path)
+        except OSError as error:
+            # An NFS server's lost answer looks like a failure; the link count says the truth (open(2)).
+            if os.stat(draft).st_nlink == 2:
+                return True
+            if isinstance(error, FileExistsError):
+                return False
+            raise
+        return True
     except OSError as error:
         raise LockError(
             f'{path}: {error.strerror}; whoever runs trials must be able to write and link there'
@@ -254,19 +263,6 @@ def _publish(path: str, content: bytes) -> bool:
     finally:
         with contextlib.suppress(OSError):
             os.unlink(draft)
-
-
-def _linked(draft: str, path: str) -> bool:
-    try:
-        os.link(draft, path)
-    except OSError as error:
-        # An NFS server's lost answer looks like a failure; the link count says the truth (open(2)).
-        if os.stat(draft).st_nlink == 2:
-            return True
-        if isinstance(error, FileExistsError):
-            return False
-        raise
-    return True
 
 
 def _take_down(path: str, content: bytes, min_age_s: float = float('-inf')) -> bool:

@@ -173,7 +173,7 @@ def main(arguments: List[str]) -> int:
 
 
 def _look_into(path: str, state: str, queued: Optional[Container[str]], session: str) -> None:
-    search = _found([path], state, queued, session)
+    search = _search([path], state, queued, session)
     _print([path, to_json(search)])
     for orphan in search.orphans:
         try:
@@ -191,10 +191,10 @@ def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = 
     """The marked run directories among the direct children of the parents, without sizes. queued: the sessions with
     jobs in Slurm's queue; None where unknown. session: the only one to be read, for others can have millions of
     files, or forbid listing; empty: all. Raises RunDirectoryError if a parent cannot be read."""
-    return _found(_candidates(parents, session), state, queued, session)
+    return _search(_candidates(parents, session), state, queued, session)
 
 
-def _found(paths: Sequence[str], state: str, queued: Optional[Container[str]], session: str) -> Search:
+def _search(paths: Sequence[str], state: str, queued: Optional[Container[str]], session: str) -> Search:
     orphans: List[Orphan] = []
     unread: List[str] = []
     others: Set[str] = set()

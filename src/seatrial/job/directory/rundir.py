@@ -188,10 +188,12 @@ def create(
         if not os.path.isabs(parent):
             raise _Left('it is no absolute path')
         if not _SESSION.match(session):
-            raise _Left(f"session '{_said(session)}' is no name; write letters, digits and . _ = + -")
+            raise _Left(f"session '{_printable(session)}' is no name; write letters, digits and . _ = + -")
         for entry in entries:
             if not _ENTRY.match(entry):
-                raise _Left(f"entry '{_said(entry)}' is no name; write letters, digits and . _ = + -, no dot first")
+                raise _Left(
+                    f"entry '{_printable(entry)}' is no name; write letters, digits and . _ = + -, no dot first"
+                )
     with contextlib.ExitStack() as undo:
         with explained(parent):
             parent_descriptor = _open_parent(parent)
@@ -269,7 +271,7 @@ def found_at(path: str) -> Tuple[int, int, str]:
             size_bytes += status.st_size
             entry, _, below = name.partition('/')
             is_ours = entry in marker.entries and (not below or is_made(os.path.basename(name)) or is_made(name))
-            foreign = foreign or ('' if is_ours else _said(name))
+            foreign = foreign or ('' if is_ours else _printable(name))
     return files, size_bytes, foreign
 
 
@@ -292,7 +294,7 @@ def remove(
                 return account.removal()
             marker, marker_status = _claim(walk)
             if marker.maker.session != session:
-                raise _Left(f'it belongs to session {marker.maker.session}, not to {_said(session)}')
+                raise _Left(f'it belongs to session {marker.maker.session}, not to {_printable(session)}')
             account = _Account(marker.names, part)
             if made_by not in (None, (marker.maker.host, marker.maker.pid)):
                 owner = marker.maker
@@ -341,7 +343,7 @@ class _Account:
 
     def leave(self, path: str, why: str) -> None:
         if len(self.left) < MAX_LEFT:
-            self.left.append(f'{_said(path)}: {why}')
+            self.left.append(f'{_printable(path)}: {why}')
         else:
             self.unnamed += 1
 
@@ -681,7 +683,7 @@ def _read_marker(descriptor: int) -> Tuple[Marker, os.stat_result]:
     except (ValueError, RecursionError) as error:
         fault = str(error)
     if fault:
-        raise _Left(f'its {MARKER} is none that Seatrial wrote: {_said(fault)}')
+        raise _Left(f'its {MARKER} is none that Seatrial wrote: {_printable(fault)}')
     return marker, status
 
 
@@ -788,7 +790,7 @@ def explained(where: str) -> Iterator[None]:
         on_descriptor = isinstance(failed, OSError) and failed.filename is None
         target = error.target if isinstance(error, _Left) else ''
         code = getattr(error, 'errno', None)
-        raise RunDirectoryError(_said(where), _reason(error), code, on_descriptor, target) from error
+        raise RunDirectoryError(_printable(where), _reason(error), code, on_descriptor, target) from error
 
 
 def _reason(error: BaseException) -> str:
@@ -798,7 +800,7 @@ def _reason(error: BaseException) -> str:
     return str(error)
 
 
-def _said(text: str) -> str:
+def _printable(text: str) -> str:
     """A path as it can be printed under every locale, and stored: printable ASCII, and not endless."""
     try:
         ascii_ = os.fsencode(text).decode('ascii', 'backslashreplace')

@@ -52,25 +52,19 @@ def _measure_sized_again(trial: Trial, again: Sequence[Point], current: Sized, r
         for point in rng.sample(points, len(points)):
             if trial.left_s() < 0:
                 return None
-            shortest = _repeat_again(trial, point, repetition, current)
+            prepare(trial, [point])
+            shortest = float('inf')
+            for phase in point.phases:
+                sample = take(trial, places.CONFIRM, Launch(phase, point), repetition, repetition, current)
+                shortest = min(shortest, seconds_of(sample))
+                if not sample.valid:
+                    break
+            trial.setup.run.empty(DATA)
             if shortest < trial.plan.sizing.min_s:
                 larger = enlarged(trial, current, shortest)
                 if larger is not None:
                     return larger
     return None
-
-
-def _repeat_again(trial: Trial, point: Point, repetition: int, current: Sized) -> float:
-    """Seconds of the shortest timed region, without regions that no size would lengthen."""
-    prepare(trial, [point])
-    shortest = float('inf')
-    for phase in point.phases:
-        sample = take(trial, places.CONFIRM, Launch(phase, point), repetition, repetition, current)
-        shortest = min(shortest, seconds_of(sample))
-        if not sample.valid:
-            break
-    trial.setup.run.empty(DATA)
-    return shortest
 
 
 def measured_again(

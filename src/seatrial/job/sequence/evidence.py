@@ -32,7 +32,7 @@ class Setup(NamedTuple):
     driver: Driver
     counted: bool
     cold: bool  # whether this node's caches can be emptied, and the site allows it
-    kept: str  # what answers from memory even then, or why they cannot be emptied although the site allows it
+    kept: str  # the cache that still answers after that, or why caches cannot be emptied although the site allows it
     forgets: bool = True  # as in Cold
     memory: str = ''  # as in Launched
     below: str = ''  # as in Launched

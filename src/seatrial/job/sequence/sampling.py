@@ -23,7 +23,7 @@ from seatrial.job.sequence.trial import Refused, Trial
 from seatrial.model.ask import free_room
 from seatrial.model.metric import Measurement
 from seatrial.model.point import Point
-from seatrial.model.quoting import shell_line
+from seatrial.model.quoted_value import shell_line
 from seatrial.model.record import BoundTasks, Finding, Sample, Sized
 from seatrial.model.units import approximate_size
 from seatrial.rules import places

@@ -107,7 +107,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         else f'no engine can measure {kind_of(plan.kind).words} here ({why_none(plan.engines, skipped)})',
     )
     left = tightest(capacity, quota)
-    mounted = mount.said() if mount else ''
+    mounted = mount.description() if mount else ''
     share = sized.sizing.pinned if plan.points[0].fullness else None
     return Survey(environment, chosen, skipped, memory, left, mounted, targets, share or 0)
 

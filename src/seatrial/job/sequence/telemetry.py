@@ -212,4 +212,4 @@ def _servers(
     served, why_not = driver.served(answer.stdout, job) if job else ((), '')
     if answer.exit_status:
         why_not = why_not or f'it ended with {answer.exit_status}'
-    return empty._replace(exit_status=answer.exit_status, own=served, why_not=why_not)
+    return empty._replace(exit_status=answer.exit_status, counts=served, why_not=why_not)

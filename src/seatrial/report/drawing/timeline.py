@@ -20,7 +20,7 @@ def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
     host: the one node that counted, whatever others the launches ran on; what: whose traffic
     step_s: seconds of one step of the lines, if readings are combined, or 0
     flows: a row for each metric that moves bytes; pauses: every one in words, in order
-    sizes: of the requests; own: servers' counts of the job; servers: output of the site's command, and when
+    sizes: of the requests; job_counts: servers' counts of the job; servers: output of the site's command, and when
     """
     telemetry = evidence.telemetry
     if telemetry is None or telemetry.watch is None:
@@ -45,7 +45,7 @@ def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
         'flows': moved.flows,
         'pauses': [_pause_words(pause, begin, unit) for pause in moved.pauses],
         'sizes': [size for size in sizes if size.reads or size.writes],
-        'own': job_counts,
+        'job_counts': job_counts,
         'servers': telemetry.servers,
     }
 

@@ -178,7 +178,7 @@ def _criteria(session: SessionResult) -> list[dict[str, Any]]:
     compared = [(result.case, reference) for result in session.cases for reference in result.references]
     for of_case, reference in compared:
         unit, mark = Unit(reference.unit), {INSIDE: HOLDS, OUTSIDE: FAILS}.get(reference.interval, UNDECIDED)
-        measured = '' if reference.found is None else unit.words(reference.found)
+        measured = '' if reference.statistic is None else unit.words(reference.statistic)
         # Of reads from a cache it would be a startling one, beside a figure that decides nothing.
         margin = None if mark == UNDECIDED else reference.margin
         row = {'what': reference.metric, 'case': of_case, 'mark': mark, 'measured': measured, 'margin': margin}

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.model.hostlist import expanded
-from seatrial.model.quoting import shell_line
+from seatrial.model.quoted_value import shell_line
 
 WORDS = st.text(st.characters(exclude_characters='\0', exclude_categories=['Cs']), max_size=30)
 HOSTILE = st.sampled_from(
