@@ -33,6 +33,7 @@ DOCS = Path(__file__).resolve().parent
 SCHEMA = DOCS / 'reference' / 'results.schema.json'
 SETTINGS = '-C site-config/local/settings.py'
 LIST = re.compile(r'^(\$ reframe (.* -l)\n)(?:(?!```).*\n)*', re.MULTILINE)
+ENGINES = re.compile(r' \([\w+, ]+\)')  # behind a check, as `seatrial list --catalogue` prints them too
 TABLE = re.compile(r'^(<!-- table: (.+) -->\n)(?:\|.*\n)*', re.MULTILINE)
 
 Row = tuple[str, ...]
@@ -62,8 +63,8 @@ def _markdown(rows: Iterable[Row]) -> str:
 
 
 def catalogue() -> Iterator[Row]:
-    yield 'id', 'test', 'checks (engines)'
-    yield from ((row.id, row.test, by) for row, by in covered(CHECKS))
+    yield 'id', 'test', 'checks'
+    yield from ((row.id, row.test, ENGINES.sub('', by)) for row, by in covered(CHECKS))
 
 
 def sources() -> Iterator[Row]:
@@ -121,11 +122,12 @@ def _of_driver(driver: Driver) -> Row:
 def keys(entry: type[Entry]) -> Iterator[Row]:
     """The keys of a mapping of a site's file, in the order of its model."""
     described = _described(entry)
-    yield 'key', 'type', 'default', 'why'
+    yield 'key', 'type and default', 'why'
     for key, field in entry.model_fields.items():
         words = in_words(field.annotation, field.metadata)
-        default = 'required' if field.is_required() else _default(field.get_default(call_default_factory=True), words)
-        yield f'`{key}`', words, default, ' '.join(described[key].split())
+        default = '' if field.is_required() else _default(field.get_default(call_default_factory=True), words)
+        after = '; required' if field.is_required() else default and f'; default {default}'
+        yield f'`{key}`', words + after, ' '.join(described[key].split())
 
 
 def _described(entry: type[Entry]) -> dict[str, str]:
@@ -168,7 +170,7 @@ def in_words(kind: Any, readers: typing.Sequence[Any] = ()) -> str:
 
 def _default(value: Any, words: str) -> str:
     if value in (None, '', (), {}):
-        return '-'
+        return ''
     if isinstance(value, tuple):
         return 'all' if len(value) > 1 else f'`[{value[0]}]`'
     if words == 'duration':

@@ -69,6 +69,10 @@ def counting_no_directory(old, new):
         os.rename(old, new)
 
 
+def two_names(path):
+    return SimpleNamespace(st_nlink=2)
+
+
 def answering(result):
     return lambda name, use_errno: SimpleNamespace(fallocate=lambda *arguments: result)
 
@@ -133,8 +137,8 @@ BREACHES = [
     ('symlinks', os, {'readlink': lambda path: 'g'}, "it leads to 'g'"),
     ('unlink_of_open_file', os, {'pread': fails_with(errno.ESTALE)}, 'could not read what it has open: Stale'),
     ('full_directory', os, {'rmdir': nothing}, 'removed it'),
-    ('links_after_renames', os, {'rename': nothing}, 'to the first task a file has 2 names, after a rename over one of two'),
-    ('links_after_renames', os, {'stat': by_other(os.stat, lambda path: SimpleNamespace(st_nlink=2))}, 'to another task'),
+    ('links_after_renames', os, {'rename': nothing}, 'to the first task a file has 2 names, after a rename'),
+    ('links_after_renames', os, {'stat': by_other(os.stat, two_names)}, 'to another task'),
     ('links_after_renames', os, {'rename': counting_no_directory}, 'counted [3, 3] links of two directories instead'),
     ('permissions', os, {'geteuid': lambda: 1000}, 'opened a file of mode 0'),
     ('permissions', os, AS_ROOT, 'open() for reading of a file 0600 by user 61001 (in no group of the'),

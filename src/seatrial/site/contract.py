@@ -183,19 +183,17 @@ class Conditions(Entry):
     """The conditions for an allocation to count: times in seconds, fullness in percent, bytes in times of memory."""
 
     seconds: Annotated[Seconds | None, GivenValue] = None
-    """the shortest timed region; an allocation with a shorter one does not count. Without it that of the profile
-    acceptance"""
+    """the shortest timed region that counts; without it that of the profile acceptance"""
     budget: Annotated[Seconds | None, GivenValue] = None
-    """after it an allocation starts no new launch; without it 8 h. The time limit of the partition has to hold it"""
+    """after it an allocation starts no new launch; without it 8 h"""
     caches: Annotated[str, BeforeValidator(one_of('an answer', ('refused', 'allowed')))] = 'refused'
-    """`allowed` where the parties want what applications see: rule P16 is left aside, and the protocol says so"""
+    """`allowed` leaves rule P16 aside, and the protocol says so"""
     fullness: Annotated[tuple[int, int] | None, BeforeValidator(_fullness)] = None
     """of the file system, as `df` has it, when the allocation begins"""
     bytes: Annotated[float | None, BeforeValidator(_times_memory)] = None
     """the least that all files together hold, in times of the memory of the nodes that use them"""
     exclusive: Truth = False
-    """no other job may use the nodes, as Slurm itself says of the job (`OverSubscribe=NO`); refused elsewhere than on
-    Slurm"""
+    """no other job may use the nodes (`OverSubscribe=NO` of Slurm)"""
 
 
 class CriterionEntry(Entry):

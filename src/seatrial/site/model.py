@@ -419,7 +419,7 @@ class PrecheckEntry(Entry):
     command: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(
         examples=['[ssh, oss1, zfs, get, -H, -o, value, canmount, ostpool1]']
     )
-    """prints the setting; it runs on the host of `seatrial doctor`, for 10 s at most, and may change nothing"""
+    """prints the setting and changes nothing, on the host of `seatrial doctor`, in 10 s at most"""
     value: Text = Field(examples=["'off'"])
     """what each line of it has to be"""
 
@@ -430,18 +430,18 @@ class FileSystemEntry(Entry):
     type: FileSystemType = Field(examples=['lustre'])
     """which driver asks for quota, caches and layouts: [what each can](file-systems.md). `posix` is a local disk"""
     path: PathText = Field(examples=['/lustre/scratch/seatrial'])
-    """gets the run directories; nothing outside a run directory of its own is ever written or deleted"""
+    """where the run directories are made; nothing outside them is ever written or deleted"""
     limits: LimitsEntry = Field(examples=['{bytes: 4GiB, inodes: 100000}'])
     """the most that a session may have there, and what must stay free"""
     mount: Annotated[str | None, BeforeValidator(_mount)] = None
     """`path` must lie inside it and on the same device: a trial on an unmounted file system is refused"""
     storage_system: Annotated[str | None, BeforeValidator(_name)] = None
-    """what the lock is taken on; without it the name of the first file system here that has the same storage by the
-    table of mounts. Two mounts that share servers unseen need the same"""
+    """what the lock is taken on; write the same name for two mounts where the table of mounts does not show that they
+    share servers"""
     records_on_target: Truth = False
-    """lets the records lie on this file system; every report then says so. For a laptop, which has only one"""
+    """lets the records lie on this file system; every report then says so"""
     drop_caches: Truth = False
-    """lets a job empty the caches of its node before it looks at files that it has made"""
+    """lets a job empty the caches of its node"""
     recovery_limit: Annotated[float | None, BeforeValidator(_duration(0.0))] = None
     """how long a healthy failover may block I/O; without it that of the [type](file-systems.md)"""
     compresses: Annotated[bool | None, BeforeValidator(_known_or_unknown)] = None
@@ -453,10 +453,9 @@ class FileSystemEntry(Entry):
     fast_tier_bytes: Annotated[int | None, BeforeValidator(_size(0))] = None
     """the same for flash or NVRAM in front of the disks"""
     targets_may_be_away: Truth = False
-    """whether cases run while a target or a server is away, with a label; without it they are refused (rule P22)"""
+    """whether cases run, with a label, while a target or a server is away (rule P22)"""
     to_be_filled: Annotated[str, BeforeValidator(one_of('what may be filled', ('quota', 'all')))] = ''
-    """what [limits](../how-to/limits.md) may fill: a quota that holds for `path`, or all of the trial's own file
-    system"""
+    """what [limits](../how-to/limits.md) may fill: a quota, or the whole file system"""
     osts: Targets | None = None
     """how many targets were bought, or the numbers of those that are to be compared"""
     mdts: Targets | None = None
@@ -464,9 +463,9 @@ class FileSystemEntry(Entry):
     bricks: Targets | None = None
     """the same on `glusterfs`, in the order of `gluster volume info`; of replicas a set is one"""
     storage_targets: Targets | None = None
-    """the same on `beegfs`: their numbers, as `beegfs target list` shows them, for they do not begin at 0"""
+    """the same on `beegfs`: their numbers, as `beegfs target list` shows them"""
     devices: Annotated[tuple[Device, ...], Distinct] = ()
-    """the raw devices on which it lies, for [`RawDevices`](expectations.md): opened to read, and never written"""
+    """the raw devices on which it lies, for [`RawDevices`](expectations.md), which only reads them"""
     layouts: Annotated[dict[LayoutName, Any], Filled] = {}
     """beside `default`, which is always there. Only on `lustre`, [`cephfs`](#cephfs) and [`beegfs`](#beegfs)"""
     telemetry: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
@@ -474,7 +473,7 @@ class FileSystemEntry(Entry):
     monitors: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_command)]], Filled] = {}
     """servers whose disks and network are seen every second of each case: how each is reached"""
     prechecks: dict[Text, PrecheckEntry] = {}
-    """settings that are to be as you have decided; `seatrial doctor` asks, and exits with 64 where one is not"""
+    """settings that `seatrial doctor` compares; it exits with 64 where one differs"""
 
     @model_validator(mode='before')
     @classmethod
@@ -505,7 +504,7 @@ class Partition(Entry):
     """Seatrial's settings for one of ReFrame's partitions."""
 
     launcher: Annotated[LauncherEntry, BeforeValidator(_alone('kind'))] = Field(examples=['srun'])
-    """how a launch reaches the nodes with so many tasks on each; ReFrame's own launchers know one geometry a job"""
+    """how a launch reaches the nodes"""
     tasks_per_node: TaskCount = Field(examples=['8'])
     """the most tasks on a node"""
     memory: Size | None = None
@@ -513,7 +512,7 @@ class Partition(Entry):
     python: Program | None = None
     """the interpreter on the nodes, 3.6 or later; without it the job looks for one"""
     programs: Annotated[dict[EngineName, Program], Filled] = {}
-    """where the nodes of this partition have other binaries than `engines` names, as of another architecture"""
+    """other binaries than `engines` names, as for another architecture"""
     darshan: PathText | None = None
     """`libdarshan.so` of the nodes, built for their MPI: [Darshan](../how-to/darshan.md)"""
     queue_limit: Seconds = 24 * 3600.0
@@ -548,11 +547,11 @@ class ActionEntry(Entry):
     file_systems: Annotated[tuple[Name, ...], Distinct] = Field(examples=['[scratch]'])
     """those that the action may hit"""
     count: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
-    """prints a whole number, of messages in a log, say, and changes nothing;
-    [how much it rises](../how-to/scenarios.md#which-number-is-best) while the action lasts is reported"""
+    """prints a whole number, as of messages in a log;
+    [how much it rises](../how-to/scenarios.md#which-number-is-best) is reported"""
     values: Annotated[tuple[Annotated[int, Field(strict=True, ge=1)], ...], Listed] = ()
-    """of a tunable, ascending: `{value}` in `start`, and where you like in the others, stands for each. Such an
-    action is one of [`Tunable`](../how-to/scenarios.md#which-number-is-best) alone"""
+    """of a [tunable](../how-to/scenarios.md#which-number-is-best), ascending: `{value}` in the commands stands for
+    each"""
     timeout: Seconds = 120.0
     """of each command; then its process group is killed"""
 
@@ -639,7 +638,7 @@ class Overrides(Entry):
     budget: Annotated[float | None, BeforeValidator(_duration(1.0))] = None
     """after it a case starts no new launch; without it that of the profile"""
     points: Annotated[int | None, BeforeValidator(_count('number of points'))] = None
-    """of every sweep at most, evenly spread; without it those of the profile. What says something as a whole stays"""
+    """the most points of a sweep, evenly spread; without it those of the profile"""
 
     def applied(self, template: Point) -> dict[str, Any]:
         """The parameters that it fixes, as far as a trial may fix them for this kind of workload."""
@@ -672,7 +671,7 @@ class ScheduleEntry(Entry):
     time_limit: Annotated[float | None, BeforeValidator(_duration(60.0))] = None
     """after it Slurm ends the job; ten minutes before, the session is asked to end"""
     inconclusive_nights: Annotated[int, BeforeValidator(_count('number of nights'))] = 3
-    """a notification goes out when so many nights in a row had no valid result, or a criterion was INVALID in them"""
+    """a notification goes out after so many nights in a row without a valid result, or with an INVALID criterion"""
 
     @property
     def calendar(self) -> Calendar:
@@ -687,10 +686,9 @@ class TrialFile(Entry):
     state: PathText = Field(examples=['/home/hpc/seatrial'])
     """sessions, records and locks; login and compute nodes must both see it"""
     state_group: Annotated[str | None, BeforeValidator(_group)] = None
-    """the group that may read what lies in `state`, and nothing more; without it that of the user who makes it"""
+    """the group that may read `state`; without it that of the user who makes it"""
     checks: Annotated[tuple[PathText, ...], Listed] | None = None
-    """folders of the site's own check files, beside those that came with Seatrial; without it `checks` in the site's
-    folder, where that is there"""
+    """folders of the site's own check files; without it `checks` in the site's folder"""
     file_systems: Annotated[dict[Name, FileSystemEntry], Filled] = Field(
         examples=['{scratch: {type: lustre, path: /lustre/scratch/seatrial, limits: {bytes: 4GiB, inodes: 100000}}}']
     )
@@ -706,7 +704,7 @@ class TrialFile(Entry):
     engines: Annotated[tuple[Annotated[EngineEntry, BeforeValidator(_alone('name'))], ...], Listed] = tuple(
         EngineEntry(name=name) for name in DEFAULT_ENGINES
     )
-    """the order of preference: a case takes the first engine that is on the node and can carry it out exactly"""
+    """in order of preference: a case takes the first that is on the node and can carry it out exactly"""
     schedule: Annotated[dict[ProfileName, ScheduleEntry], Filled] = {}
     """what Slurm runs by itself"""
     actions: Annotated[dict[Name, ActionEntry], Filled] = {}
@@ -715,7 +713,7 @@ class TrialFile(Entry):
     """sends a notification of a [scheduled trial](../how-to/scheduled.md#notifications), as a mail or to a web
     service"""
     false_notifications: Annotated[float, BeforeValidator(_monthly)] = 1.0
-    """how many false notifications of a change the site bears a month, for all that is scheduled: the threshold of
+    """how many false notifications of a change the site accepts a month: the threshold of
     `seatrial trend`. Fewer find small changes later: [nights](../explanation/statistics.md#sessions-and-nights)"""
     cuts: Annotated[tuple[Annotated[str, BeforeValidator(one_of('what can be cut', CUTS))], ...], Distinct] = CUTS
     """what `seatrial plan --fit` leaves out where time is short, in this order; of checks the last first"""
