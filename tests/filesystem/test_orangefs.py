@@ -112,7 +112,7 @@ def test_by_fuse_no_layout_is_set_and_the_reason_says_so(stand):
 
 
 def test_a_number_of_servers_can_be_asked_for_by_no_layout():
-    with pytest.raises(LayoutError, match='stripe_count: unknown key'):
+    with pytest.raises(LayoutError, match='stripe_count: every file lies on all servers'):
         DRIVER.layout('few', {'stripe_count': 2})
     assert DRIVER.adopted(striped('few', 2)) is None
     assert DRIVER.adopted(striped('all', -1, 1 << 20)) == Layout('all', 'orangefs', ('S1M',), places_file=True)

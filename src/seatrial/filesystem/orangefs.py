@@ -86,6 +86,9 @@ class OrangeFs(Mounted):
         return '; '.join(f'server {row.name}: {row.fault}' for row in self.targets(path).rows if row.fault)
 
     def layout(self, name: str, settings: Any) -> Layout:
+        for key in _NOT_SET:
+            if isinstance(settings, dict) and key in settings:
+                raise base.LayoutError([key], _NOT_SET[key])
         stripe = read_keys(settings, _KEYS).get('stripe_size')
         return Layout(name, NAME, (f'S{binary(stripe)}',), places_file=True) if stripe else Layout(name)
 
@@ -118,6 +121,12 @@ class OrangeFs(Mounted):
 
 
 _KEYS: Dict[str, Callable[[Any], Any]] = {'stripe_size': stripe_size('a stripe size')}
+_ON_ALL = 'every file lies on all servers: the num_dfiles of a directory is stored and ignored; leave it out'
+_NOT_SET = {
+    'stripe_count': _ON_ALL,
+    'num_dfiles': _ON_ALL,
+    'dist_name': 'layouts have simple_stripe; any other name is accepted, and then no file can be made; leave it out',
+}
 
 
 def servers_of(text: str) -> Dict[str, bool]:
