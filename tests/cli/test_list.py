@@ -205,3 +205,11 @@ def test_the_catalogue_is_listed_with_what_covers_it_and_without_a_site(on_site,
     assert re.search(
         r'^Dai et al. 2019 +FS-01 +LFSCK over inodes +no check: `seatrial lfsck`', done.out, re.MULTILINE
     )
+
+
+def test_each_storage_target_that_a_site_lists_of_a_beegfs_is_a_point(row, site):
+    site.check.write_text(
+        site.check.read_text().replace("'transfer_size', powers_of_two('64KiB', '512KiB')", "'storage_target'")
+    )
+    site.change('type: posix, path: state/trials', 'type: beegfs, path: /mnt, storage_targets: [1, 3]')
+    assert re.search(r'2: storage_target0001, storage_target0003 +fio', row('Writes', 'Writes', '--profile=nightly'))
