@@ -101,7 +101,7 @@ def test_a_layout_is_set_by_the_kernels_client_and_proved_by_the_file(stand):
     stand.now(BY_KERNEL, strip=1 << 20)
     assert (wide.canonical, DRIVER.layout_fault(wide, stand.path)) == ('S1M', None)
     assert DRIVER.set_layout(stand.path, wide) is None and DRIVER.granted(stand.path, wide).differs is None
-    assert stand.attributes['user.pvfs2.dist_name'] == b'simple_stripe'
+    assert stand.attributes['user.pvfs2.dist_name'] == b'simple_stripe\0'  # a string of C
     stand.now(BY_KERNEL)
     assert 'S1M, but has S64k' in DRIVER.granted(stand.path, wide).differs
 

@@ -106,8 +106,10 @@ class OrangeFs(Mounted):
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         wanted = f'strip_size:{_asked(layout)}'
         try:
-            os.setxattr(directory, 'user.pvfs2.dist_name', b'simple_stripe')
-            os.setxattr(directory, STRIPE, wanted.encode())
+            # A server hands them on by their length, and the client reads strings: without a zero byte at the end of
+            # each no file could be made (EINVAL, 6 of 6).
+            os.setxattr(directory, 'user.pvfs2.dist_name', b'simple_stripe\0')
+            os.setxattr(directory, STRIPE, f'{wanted}\0'.encode())
         except OSError as error:
             return f'{directory} takes no {STRIPE}: {error.strerror}'
         got = _stripe_of_new_files(directory)
@@ -164,7 +166,7 @@ def _asked(layout: Layout) -> int:
 def _stripe_of_new_files(directory: str) -> str:
     """dist_params of a directory, or 'unset'."""
     with contextlib.suppress(OSError):
-        return os.getxattr(directory, STRIPE).decode('ascii', 'replace')
+        return os.getxattr(directory, STRIPE).decode('ascii', 'replace').rstrip('\0')
     return 'unset'
 
 
