@@ -14,6 +14,11 @@ from transcript import transcripts
 SHOWN = transcripts('beegfs')['client-8.3.1']
 GOOD = SHOWN['storage_target_state']
 FALLBACK = SHOWN['storage_nodes'].replace('(10.80.0.1:8003)', '(10.80.0.1:8003 [fallback route])')
+MIRRORS = """ALIAS  ID   TYPE     PRIMARY_TARGET  PRIMARY_CONSISTENCY  SECONDARY_TARGET  SECONDARY_CONSISTENCY
+left   s:1  storage  s:101           Good                 s:201             Needs-resync
+right  s:2  storage  s:202           Good                 s:102             Good
+meta   m:1  meta     m:1             Good                 m:2               Good
+"""
 
 
 PROGRAM = """#!{python} -IS

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import seatrial
-from beegfs_stand import FALLBACK, SHOWN, BeeGfsStand, state
+from beegfs_stand import FALLBACK, MIRRORS, SHOWN, BeeGfsStand, state
 from lustre_stand import standing
 from seatrial.filesystem import beegfs, ceph, glusterfs, gpfs, mounts, nfs
 from seatrial.filesystem.base import Behaviour, Capability, Capacity
@@ -289,7 +289,9 @@ def on_lustre(folder, monkeypatch, stack, changed):
 
 
 def on_beegfs(folder, monkeypatch, stack, changed):
-    BeeGfsStand(folder, folder / 'mnt', monkeypatch).now(**changed)
+    stand = BeeGfsStand(folder, folder / 'mnt', monkeypatch)
+    stand.mirrored(changed.get('mirrored', ''))
+    stand.now(**{name: text for name, text in changed.items() if name != 'mirrored'})
     (folder / 'version').write_text('8.3.1\n')
     monkeypatch.setattr(beegfs, 'VERSION', str(folder / 'version'))
 
@@ -398,6 +400,7 @@ OFFLINE, RESYNC = (
         ('beegfs', OFFLINE, '; storage target 2 offline;', 'storage target 2 of'),
         ('beegfs', RESYNC, '; storage target 3 needs resync;', ''),
         ('beegfs', {'storage_nodes': FALLBACK}, 'TCP [fallback route]', ''),
+        ('beegfs', {'mirrored': MIRRORS}, 'p1.mirrored; buddy groups: 1: 101 and 201; 2: 202 and 102', ''),
         ('beegfs', configured(connCommRetrySecs=30), 'P17c: the client fails I/O after 30 s (connCommRetrySecs)', ''),
         ('beegfs', configured(tuneUseGlobalFileLocks=1), 'metadata targets 1: 1; route TCP cold reads', ''),
         ('beegfs', configured(tuneFileCacheType='native'), 'dentries and inodes of the whole node + ok state', ''),

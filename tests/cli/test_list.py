@@ -5,7 +5,9 @@ import re
 import pytest
 
 from seatrial.engine.fio.access import Fio
+from seatrial.filesystem import mounts
 from seatrial.filesystem.base import Behaviour
+from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Posix
 
 
@@ -67,6 +69,42 @@ def test_a_file_system_without_layouts_and_the_nodes_at_risk_are_told(on_site):
     assert 'scratch: no layout: this file-system type has no layouts to set' in output
     assert 'At risk: 1 node at a time. A launch that hangs is killed, at the earliest after ' in output
     assert re.search(r' after \S+ min plus ten times the time it should take; Slurm drains nodes ', output)
+
+
+@pytest.mark.parametrize(
+    ('kind', 'mounted', 'minutes'),
+    [
+        ('posix', 'ext4', 2),
+        ('posix', 'wekafs', 7),
+        ('posix', 'fuse.dfuse', 7),
+        ('posix', 'fuse.sshfs', 7),
+        ('beegfs', 'beegfs', 17),
+    ],
+)
+def test_a_launch_is_killed_only_after_a_failover_of_its_type_of_mount(
+    on_site, site, monkeypatch, tmp_path, kind, mounted, minutes
+):
+    (tmp_path / 'mnt').mkdir()
+    monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{tmp_path}/mnt', mounted, 'servers', 'rw')])
+    site.change('type: posix, path: state/trials', f'type: {kind}, path: {tmp_path}/mnt')
+    assert f' killed, at the earliest after {minutes} min plus ' in on_site('list').out
+
+
+@pytest.mark.parametrize(
+    ('layout', 'words'),
+    [
+        (
+            'stripe_count: 2',
+            'layouts.few.stripe_count: every file lies on all servers: the num_dfiles of a directory is',
+        ),
+        ('num_dfiles: 2', 'layouts.few.num_dfiles: every file lies on all servers'),
+        ('dist_name: nonsense', 'layouts.few.dist_name: layouts have simple_stripe; any other name is accepted, and'),
+    ],
+)
+def test_a_layout_that_orangefs_ignores_or_chokes_on_is_refused(on_site, site, layout, words):
+    site.change('type: posix, path: state/trials', f'type: orangefs, path: /mnt, layouts: {{few: {{{layout}}}}}')
+    done = on_site('list')
+    assert (done.status, words in done.err) == (64, True), done.err
 
 
 @pytest.mark.parametrize(('name', 'cases'), [('Reads', ['Reads']), ('files', ['Writes', 'Reads'])])
@@ -167,3 +205,11 @@ def test_the_catalogue_is_listed_with_what_covers_it_and_without_a_site(on_site,
     assert re.search(
         r'^Dai et al. 2019 +FS-01 +LFSCK over inodes +no check: `seatrial lfsck`', done.out, re.MULTILINE
     )
+
+
+def test_each_storage_target_that_a_site_lists_of_a_beegfs_is_a_point(row, site):
+    site.check.write_text(
+        site.check.read_text().replace("'transfer_size', powers_of_two('64KiB', '512KiB')", "'storage_target'")
+    )
+    site.change('type: posix, path: state/trials', 'type: beegfs, path: /mnt, storage_targets: [1, 3]')
+    assert re.search(r'2: storage_target0001, storage_target0003 +fio', row('Writes', 'Writes', '--profile=nightly'))

@@ -19,6 +19,7 @@ from fasteners import InterProcessReaderWriterLock
 from fuse_lab import dead
 from local_site import SCRATCH, LocalSite, trial, writes
 from lustre_stand import NODE, OPTIONS, standing
+from seatrial.filesystem import beegfs
 from seatrial.filesystem.mounts import Mount
 from seatrial.job.directory import lock
 from seatrial.job.directory.rundir import MARKER
@@ -288,14 +289,32 @@ def test_a_marker_that_cannot_be_written_names_the_target_that_it_lay_on(tmp_pat
     assert 'F1: EIO of ' in ran.stdout and ' of OST 2 on ' in ran.stdout
 
 
-@pytest.mark.parametrize(('source', 'locked'), [('/dev/scratch', True), ('other', False)])
-def test_two_filesets_of_a_gpfs_device_have_one_lock(command, site, monkeypatch, tmp_path, source, locked):
-    table = [Mount(f'{tmp_path}/{name}', 'gpfs', device, 'rw') for name, device in (('a', 'scratch'), ('b', source))]
+@pytest.mark.parametrize(
+    ('kind', 'source', 'options', 'locked'),
+    [
+        ('gpfs', '/dev/scratch', 'rw', True),
+        ('gpfs', 'other', 'rw', False),
+        ('beegfs', 'scratch', 'rw,cfgFile=same.conf', True),
+        ('beegfs', 'scratch', 'rw,cfgFile=other.conf', False),
+    ],
+)
+def test_two_mounts_of_one_storage_have_one_lock(command, site, monkeypatch, tmp_path, kind, source, options, locked):
+    """Two filesets of a device of GPFS; two clients of a BeeGFS, which have the same source whatever it is."""
+    for name, uuid in (('first', 'A'), ('same', 'A'), ('other', 'B')):
+        client = tmp_path / 'clients' / name
+        client.mkdir(parents=True)
+        (client / 'config').write_text(f'cfgFile = {name}.conf\n')
+        (client / 'fs_uuid').write_text(uuid)
+    monkeypatch.setattr(beegfs, 'CLIENTS', f'{tmp_path}/clients')
+    table = [
+        Mount(f'{tmp_path}/a', kind, 'scratch', 'rw,cfgFile=first.conf'),
+        Mount(f'{tmp_path}/b', kind, source, options),
+    ]
     monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: table)
     (tmp_path / 'b' / 'trials').mkdir(parents=True)
     limits = 'limits: {bytes: 1GiB, inodes: 1000}'
-    site.change(SCRATCH, f'type: gpfs, path: {tmp_path}/a/trials')
-    site.change('partitions:\n', f'  home: {{type: gpfs, path: {tmp_path}/b/trials, {limits}}}\npartitions:\n')
+    site.change(SCRATCH, f'type: {kind}, path: {tmp_path}/a/trials')
+    site.change('partitions:\n', f'  home: {{type: {kind}, path: {tmp_path}/b/trials, {limits}}}\npartitions:\n')
     site.change('file_systems: [scratch]', 'file_systems: [home]')
     monkeypatch.setattr(carry_out, '_reframe', lambda *_: None)
     (site.folder / 'state').mkdir()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beegfs_stand import FALLBACK, GOOD, SHOWN, BeeGfsStand
+from beegfs_stand import FALLBACK, GOOD, MIRRORS, SHOWN, BeeGfsStand
 from seatrial.filesystem import beegfs, gpfs, nfs
 from seatrial.filesystem.base import Capacity, LayoutError, NoAnswer, mounted_from
 from seatrial.filesystem.lustre.layout import striped
@@ -180,11 +180,6 @@ def test_the_layout_of_an_entry_is_what_a_file_has_or_a_directory_asks_for(read,
     assert read(text) == expected
 
 
-OF_8 = """ALIAS  ID   TYPE     PRIMARY_TARGET  PRIMARY_CONSISTENCY  SECONDARY_TARGET  SECONDARY_CONSISTENCY
-left   s:1  storage  s:101           Good                 s:201             Needs-resync
-right  s:2  storage  s:202           Good                 s:102             Good
-meta   m:1  meta     m:1             Good                 m:2               Good
-"""
 OF_7 = """MirrorGroupID MGMemberType TargetID   NodeID
 ============= ============ ========   ======
             1      primary      101        1
@@ -194,7 +189,7 @@ OF_7 = """MirrorGroupID MGMemberType TargetID   NodeID
 """
 
 
-@pytest.mark.parametrize('text', [OF_8, OF_7])
+@pytest.mark.parametrize('text', [MIRRORS, OF_7])
 def test_a_buddy_group_of_beegfs_is_two_targets_the_primary_one_first(text):
     assert beegfs.groups_of(text) == {1: (101, 201), 2: (202, 102)}
 
@@ -250,7 +245,7 @@ def test_the_state_of_beegfs_has_its_version_uuid_and_the_layout_of_the_director
     assert (state['default layout'], state['beegfs connCommRetrySecs']) == ('c4.S512k.p1', '600')
     monkeypatch.setenv('PATH', '/nowhere')  # its package puts beegfs into /usr/sbin
     monkeypatch.setattr('seatrial.filesystem.base.SBIN', str(stand.programs))
-    stand.mirrored(OF_8)
+    stand.mirrored(MIRRORS)
     state = by_type('beegfs').state(str(tmp_path))
     assert state['default layout'] == 'c4.S512k.p1.mirrored'
     assert state['buddy groups'] == '1: 101 and 201; 2: 202 and 102'

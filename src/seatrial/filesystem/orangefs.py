@@ -86,6 +86,9 @@ class OrangeFs(Mounted):
         return '; '.join(f'server {row.name}: {row.fault}' for row in self.targets(path).rows if row.fault)
 
     def layout(self, name: str, settings: Any) -> Layout:
+        for key in _NOT_SET:
+            if isinstance(settings, dict) and key in settings:
+                raise base.LayoutError([key], _NOT_SET[key])
         stripe = read_keys(settings, _KEYS).get('stripe_size')
         return Layout(name, NAME, (f'S{binary(stripe)}',), places_file=True) if stripe else Layout(name)
 
@@ -103,8 +106,10 @@ class OrangeFs(Mounted):
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         wanted = f'strip_size:{_asked(layout)}'
         try:
-            os.setxattr(directory, 'user.pvfs2.dist_name', b'simple_stripe')
-            os.setxattr(directory, STRIPE, wanted.encode())
+            # A server hands them on by their length, and the client reads strings: without a zero byte at the end of
+            # each no file could be made (EINVAL, 6 of 6).
+            os.setxattr(directory, 'user.pvfs2.dist_name', b'simple_stripe\0')
+            os.setxattr(directory, STRIPE, f'{wanted}\0'.encode())
         except OSError as error:
             return f'{directory} takes no {STRIPE}: {error.strerror}'
         got = _stripe_of_new_files(directory)
@@ -118,6 +123,12 @@ class OrangeFs(Mounted):
 
 
 _KEYS: Dict[str, Callable[[Any], Any]] = {'stripe_size': stripe_size('a stripe size')}
+_ON_ALL = 'every file lies on all servers: the num_dfiles of a directory is stored and ignored; leave it out'
+_NOT_SET = {
+    'stripe_count': _ON_ALL,
+    'num_dfiles': _ON_ALL,
+    'dist_name': 'layouts have simple_stripe; any other name is accepted, and then no file can be made; leave it out',
+}
 
 
 def servers_of(text: str) -> Dict[str, bool]:
@@ -155,7 +166,7 @@ def _asked(layout: Layout) -> int:
 def _stripe_of_new_files(directory: str) -> str:
     """dist_params of a directory, or 'unset'."""
     with contextlib.suppress(OSError):
-        return os.getxattr(directory, STRIPE).decode('ascii', 'replace')
+        return os.getxattr(directory, STRIPE).decode('ascii', 'replace').rstrip('\0')
     return 'unset'
 
 

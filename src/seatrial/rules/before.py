@@ -111,7 +111,8 @@ _label(
 _label(
     'P17c',
     'I/O waits while a server is away',
-    'on NFS mount it hard, on BeeGFS raise connCommRetrySecs; a program that does not look for the error loses data',
+    'on NFS mount it hard, on BeeGFS raise connCommRetrySecs, on OrangeFS ClientRetryLimit in its configuration; '
+    'a program that does not look for the error loses data',
     'nfs(5), soft: "can cause silent data corruption in certain cases"',
 )(lambda environment: environment.gives_up or None)
 
