@@ -100,7 +100,7 @@ TRIAL = (
     trial(
         'EmptyFiles',
         '[posixops]',
-        'type: posix, path: mount/trials',
+        'type: posix, path: mount/trials, records_on_target: true',
         'bytes: 200MiB, inodes: 20000',
         more='files_per_task: 100, budget: 1s',
     )
