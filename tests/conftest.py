@@ -42,11 +42,13 @@ SLOW_PLACES = {
     for name in (
         'benchmarks',
         'check/test_actions.py',
+        'check/test_contract.py',
         'ci',
         'cli',
         'engine/test_posixops_runs.py',
         'engine/test_posixops_semantics.py',
         'filesystem/test_cold.py',
+        'history/test_store.py',
         'integration',
         'job/directory/test_orphans.py',
         'job/launch',

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 from spack_faults import EXTERNALS as EXTERNALS_OF_LOCK
+from spack_faults import faults_of_installation
 
 import stand_in
+from local_site import login
+from seatrial.job.sequence.provenance import build_of, library_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDER = REPOSITORY / 'spack-env'
@@ -492,6 +495,17 @@ real = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(scope='module')
+def lock():
+    return json.loads((PREFIX / 'environment' / 'spack.lock').read_text())
+
+
+def installed():
+    """The names of the programs that are there."""
+    installs = json.loads((PREFIX / 'opt' / '.spack-db' / 'index.json').read_text())['database']['installs']
+    return [record['spec']['name'] for record in installs.values() if record['explicit'] and record['installed']]
+
+
 @real
 def test_spack_solves_the_environment_as_the_committed_lock_has_it(repository, tmp_path):
     for file in ('spack.yaml', 'spack.lock', 'externals/debian12-mpich.yaml'):
@@ -510,3 +524,31 @@ def test_spack_solves_the_environment_as_the_committed_lock_has_it(repository, t
     assert done.returncode == 0, done.stderr
     made = json.loads((tmp_path / 'spack.lock').read_text())
     assert made['concrete_specs'] == committed['concrete_specs']
+
+
+@real
+def test_what_is_installed_is_what_the_lock_fixes(lock):
+    database = json.loads((PREFIX / 'opt' / '.spack-db' / 'index.json').read_text())
+    assert 'ior' in installed()
+    assert faults_of_installation(lock, database, installed()) == []
+
+
+@real
+def test_the_module_of_ior_leads_to_the_installation_of_the_lock(lock):
+    (root,) = [root['hash'] for root in lock['roots'] if root['spec'].startswith('ior@')]
+    lines = f'module use {PREFIX}/environment/modules/lmod/Core && module load seatrial/ior && command -v ior'
+    done = subprocess.run(['bash', '-c', lines], env=login('lmod'), capture_output=True, text=True, timeout=120)
+    program = done.stdout.strip()
+    assert build_of(program) == f'spack:{root}'
+    assert library_of(program).startswith('MPICH ')
+
+
+@pytest.mark.needs('mpiexec')
+@real
+def test_ior_runs_under_the_mpi_that_it_was_built_with(tmp_path):
+    ior = PREFIX / 'environment' / 'view' / 'bin' / 'ior'
+    argv = ['mpiexec', '-n', '2', ior, '-a', 'POSIX', '-w', '-b', '64k', '-t', '64k', '-o', tmp_path / 'data']
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert 'IOR-4.0.0: MPI Coordinated Test of Parallel I/O' in done.stdout
+    assert 'tasks               : 2' in done.stdout
