@@ -27,7 +27,8 @@ REST = ', in --json and --html'
 def show_comparison(compared: BeforeAfter, screen: Console) -> None:
     """Prints what else differs, the families, and as many changed metrics as fit a terminal, the worst first."""
     sides = [f'{name:<7} {side.words}' for name, side in (('before', compared.before), ('after', compared.after))]
-    differing = fitting([f'  {line}' for line in cut(compared.differing, SHOWN, REST)], SHOWN)
+    # Both sides of a difference have to be seen: with its paths one takes two rows.
+    differing = fitting([f'  {line}' for line in cut(compared.differing, SHOWN, REST)], 2 * SHOWN)
     heading = 'Not measured with the same:' if differing else 'No recorded difference in software or settings'
     beside = fitting([f'  {line}' for line in cut(compared.circumstances, SHOWN, REST)], SHOWN)
     notice = [compared.notice] if compared.notice and compared.metrics else []
