@@ -223,6 +223,6 @@ def test_what_another_could_have_planted_is_named_and_never_run(tmp_path):
     by_name = {entry.path.stem: entry for entry in entries(tmp_path)}
     assert set(by_name) == {'scratch', 'home', 'link', 'other', 'open', 'cut', 'dir', 'pipe'}
     for entry in by_name.values():
-        assert entry.entry is None and entry.why and str(entry.path) in entry.said()
+        assert entry.entry is None and entry.why and str(entry.path) in entry.description()
         assert undone(str(tmp_path), entry) == entry.why
     assert not mark.exists()

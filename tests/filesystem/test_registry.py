@@ -142,7 +142,7 @@ ROOT, LUSTRE, HOME, PROJECTS, GLUSTER = MOUNTS
 def test_each_line_is_a_mount_with_its_escapes_undone():
     assert [mount.point for mount in MOUNTS] == ['/', '/lustre/scratch', '/home/with space', '/projects', '/gluster']
     assert Mount('/lustre/scratch', 'lustre', '10.0.0.1@tcp:/scratch', 'rw,noatime,flock') == LUSTRE
-    assert LUSTRE.said() == '10.0.0.1@tcp:/scratch on /lustre/scratch type lustre (rw,noatime,flock)'
+    assert LUSTRE.description() == '10.0.0.1@tcp:/scratch on /lustre/scratch type lustre (rw,noatime,flock)'
 
 
 @pytest.mark.parametrize(
