@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from local_site import BURDEN, SEATRIAL, LocalSite, trial
+from local_site import BURDEN, LocalSite, trial
 from local_site import CHECK as AWAY
 from local_site import CONTRACT as SOAK
 from seatrial.job.sequence.recorder import records_in
@@ -71,33 +71,34 @@ def site(tmp_path):
 
 
 @pytest.mark.needs('fio')
-def test_one_is_met_one_missed_one_undecided_and_one_waived(site, tmp_path):
+def test_one_is_met_one_missed_one_undecided_and_one_waived(site, command, tmp_path):
+    where = f'--site={site.folder}', f'--checks={site.checks}'
     contract = tmp_path / 'contract.yaml'
     contract.write_text(CONTRACT + criterion('1', '1 MB/s') + criterion('2', '100 TB/s'))
-    first = site.ask('accept', f'--checks={site.checks}')
-    assert first.returncode == 10, first.stdout + first.stderr
-    assert verdicts(first.stdout) == {'1': 'PASS', '2': 'FAIL'}
+    first = command('accept', *where)
+    assert first.status == 10, first.out + first.err
+    assert verdicts(first.out) == {'1': 'PASS', '2': 'FAIL'}
     (metric,) = site.cases['Write']['metrics']
     at_its_mean = criterion('3', f'{round(metric["summary"]["mean"])} B/s')
     contract.write_text(contract.read_text() + at_its_mean + OUTAGE)
 
     waiver = '--waive=4', '--reason=No failover before October.', '--by=J. Kern'
-    waived = site.ask('accept', f'--checks={site.checks}', *waiver)
-    assert waived.returncode == 10, waived.stdout + waived.stderr
+    waived = command('accept', *where, *waiver)
+    assert waived.status == 10, waived.out + waived.err
     wanted = {'1': 'PASS', '2': 'FAIL', '3': 'INCONCLUSIVE', '4': 'INCONCLUSIVE (waived)'}
-    assert verdicts(waived.stdout) == wanted
-    assert 'a second one shows how allocations differ' in waived.stdout
+    assert verdicts(waived.out) == wanted
+    assert 'a second one shows how allocations differ' in waived.out
     page = (tmp_path / 'state' / 'acceptance' / 'protocol.html').read_text()
     assert 'No failover before October.' in page
     # All three are judged by one allocation, of which there is one session.
     assert site.session.name in page
 
     bundle = tmp_path / 'acceptance.zip'
-    assert site.ask('bundle', f'--output={bundle}').returncode == 0
+    assert command('bundle', where[0], f'--output={bundle}').status == 0
     shutil.rmtree(tmp_path / 'state')
-    proved = subprocess.run([SEATRIAL, 'verify', bundle], capture_output=True, text=True, timeout=600)
-    assert proved.returncode == 0, proved.stdout + proved.stderr
-    assert re.findall(r'([A-Z]+)  criterion (\d)', proved.stdout) == [
+    proved = command('verify', bundle)
+    assert proved.status == 0, proved.out + proved.err
+    assert re.findall(r'([A-Z]+)  criterion (\d)', proved.out) == [
         ('PASS', '1'),
         ('FAIL', '2'),
         ('INCONCLUSIVE', '3'),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from local_site import SEATRIAL, LocalSite, trial
+from local_site import LocalSite, trial
 from site_fixtures import CHECKS, METADATA
 
 OTHER = """
@@ -255,30 +255,25 @@ def test_a_results_database_that_is_held_is_said_and_not_waited_for(sent):
     assert 'failed to store results in the database: another process has locked' in sent[0]
 
 
-@pytest.fixture(scope='module')
-def adopt(home):
-    """`seatrial adopt` of a report, which has ended."""
-
-    def run(*reports):
-        argv = [SEATRIAL, 'adopt', f'--site={home / SITE}', *reports]
-        return subprocess.run(argv, capture_output=True, text=True)
-
-    return run
+@pytest.fixture
+def adopt(home, command):
+    """`seatrial adopt` of a report."""
+    return lambda *reports: command('adopt', f'--site={home / SITE}', *reports)
 
 
 def test_a_run_is_adopted_as_a_session_of_the_history_with_its_report_once(ran, home, adopt):
     folder = Path(ran[1]['Writes'][0]['records']).parents[1]
     done = adopt(home / 'report.json')
-    assert (done.returncode, json.loads((folder / 'results.json').read_text())['verdict']) == (0, 'MEASURED')
+    assert (done.status, json.loads((folder / 'results.json').read_text())['verdict']) == (0, 'MEASURED')
     assert (folder / 'report' / 'index.html').is_file()
     assert [file.stem for file in (folder.parents[1] / 'history').rglob('*.parquet')] == [folder.name]
-    assert f'{folder.name} has its results' in adopt(home / 'report.json').stdout
+    assert f'{folder.name} has its results' in adopt(home / 'report.json').out
 
 
 def test_without_a_report_what_ended_without_results_is_adopted(ran, adopt):
     file = Path(ran[1]['Writes'][0]['records']).parents[1] / 'session.json'
     file.unlink(missing_ok=True)
-    assert (adopt().returncode, file.exists()) == (0, True)
+    assert (adopt().status, file.exists()) == (0, True)
 
 
 def test_a_case_that_is_changed_behind_its_name_is_incomplete(reframe, adopt, tmp_path):
@@ -286,5 +281,5 @@ def test_a_case_that_is_changed_behind_its_name_is_incomplete(reframe, adopt, tm
     sentence = 'no trial of trial.yaml has smoke/scratch/default/2 on local:default'
     assert done.returncode == 1 and f'INCOMPLETE: {sentence}' in done.stdout
     adopted = adopt(tmp_path / 'report.json')
-    assert (adopted.returncode, adopted.stdout.startswith('INCOMPLETE: Files/')) == (13, True)
-    assert sentence in adopted.stdout
+    assert (adopted.status, adopted.out.startswith('INCOMPLETE: Files/')) == (13, True)
+    assert sentence in adopted.out
