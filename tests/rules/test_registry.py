@@ -17,7 +17,7 @@ DESIGNS = {
     'T2': 'workload/test_access.py::test_a_contradiction_is_named_with_its_field',
     'T6': 'job/directory/test_rundir.py::test_a_changed_marker_is_not_verified',
     'T11': 'job/sequence/test_provenance.py::test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees',
-    'T16': 'integration/test_failures_in_slurm.py::test_slurmctld_is_stopped_for_20_s_and_the_job_is_waited_for',
+    'T16': 'integration/test_failures_in_slurm.py::test_munge_goes_down_during_a_job_and_the_job_is_waited_for',
     'P3': 'engine/test_ior.py::test_one_launch_does_one_operation_once_and_has_no_other_option',
     'P10': 'workload/test_random.py::test_the_files_are_written_in_full_and_in_order_before_by_as_many_tasks',
     'P12': 'check/test_criteria.py::test_what_no_case_can_be_compared_with_is_refused_at_its_place',
