@@ -136,7 +136,7 @@ def test_munge_goes_down_during_a_job_and_the_job_is_waited_for(site, slurm, han
     running = site().begin()
     running.measuring()
     slurm.signal('KILL', 'munged')
-    wait_for('it measures on', lambda: measured(running) >= 4)
+    wait_for('it measures on', lambda: measured(running) >= 2)
     slurm.up()
     passed(running.ended())
     assert slurm.jobs() == []
