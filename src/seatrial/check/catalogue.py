@@ -87,7 +87,7 @@ _TRIED = {
     'GP-01': 'ext4 and Lustre 2.17; never GPFS, which nobody has tried',
     'FN-13': 'bricks of GlusterFS, an NFS server and one of OrangeFS 2.10, stopped and killed; MDT and OST of Lustre '
     '2.17, unmounted',
-    'FN-15': 'ext4, NFS 4.2, GlusterFS 10.3, CephFS 16.2 and OrangeFS 2.10; never GPFS',
+    'FN-15': 'ext4, NFS 4.2, GlusterFS 10.3, CephFS 16.2, OrangeFS 2.10 and BeeGFS 8.3.1; never GPFS',
     'FN-14': 'content alone: GlusterFS, NFS and ext4, in scenarios; never with tunefs.lustre, which can destroy data',
     'FN-18': 'loop devices of one machine; those in a server are read there',
     **dict.fromkeys(('FS-01', 'FS-02', 'FS-05', 'FS-06', 'FS-09'), 'on outputs of Lustre 2.17'),
