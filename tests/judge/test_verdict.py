@@ -9,12 +9,13 @@ from seatrial.judge.expectations import CurveRatio, DoesNotDegrade, Insensitive
 from seatrial.judge.references import Reference
 from seatrial.judge.statistics import verdict_interval
 from seatrial.judge.verdict import EXIT_CODES, Criteria, Verdict, worst
-from seatrial.model.record import Finding
+from seatrial.model.record import Finding, Records
 from seatrial.model.units import MIB
 from seatrial.rules.case import STORAGE_MIN_S
 from seatrial.rules.registry import RULES, finding
 from seatrial.workload.registry import planned_metrics
 
+NOTHING = Records(None, None, [], None, None, 0)
 WRONG = (Finding('T8', 'invalid', 'wrong data'),)
 SOURCE = {'words': 'it is so', 'source': 'Somebody'}
 FLAT = Insensitive(to='transfer_size', id='X1', **SOURCE)
@@ -45,6 +46,17 @@ def judged(make_plan, make_records):
 # Without criteria
 
 
+def test_a_complete_record_that_converged_and_is_compared_with_nothing_is_measured(judged, around):
+    result = judged(around(100.0))
+    assert (result.verdict, result.reasons) == (Verdict.MEASURED, ())
+
+
+def test_a_case_that_left_no_record_is_incomplete_for_one_reason(make_plan):
+    result = judge_case(make_plan(), NOTHING)
+    assert result.verdict is Verdict.INCOMPLETE
+    assert len(result.reasons) == 1 and result.reasons[0].startswith('T15: the job never started')
+
+
 def test_a_metric_that_was_not_measured_makes_the_case_incomplete(judged, around):
     result = judged({'read@16MiB': around(100.0)})
     assert result.verdict is Verdict.INCOMPLETE
@@ -58,6 +70,13 @@ def test_a_noisy_figure_that_nothing_is_asked_of_is_measured_and_says_why_there_
     assert (result.verdict, result.reasons) == (Verdict.MEASURED, ())
     text = '6 valid repetitions until the time budget was exhausted: its interval is +-40.1 %, wider than the 10 %'
     assert result.metrics[0].why == f'{text} aimed at'
+
+
+def test_one_launch_that_is_not_valid_makes_its_metric_invalid(judged, around):
+    result = judged(around(100.0), findings={'read@32MiB': WRONG})
+    assert result.verdict is Verdict.INVALID
+    assert [metric.verdict for metric in result.metrics] == [Verdict.MEASURED, Verdict.INVALID]
+    assert result.reasons == ('read@32MiB: INVALID: T8: wrong data',)
 
 
 def test_storage_that_failed_a_launch_fails_the_case_with_what_was_seen(judged, around):
@@ -235,6 +254,13 @@ def test_short_launches_neither_meet_nor_fail_a_contract(judged, around, mean):
 def test_a_night_that_reads_from_the_cache_hides_no_regression(judged, around, cache, verdict):
     held = criteria(reference(100.0), reference(100.0, metric='read@32MiB'))
     assert judged(around(120.0), held, cache=cache).verdict == verdict
+
+
+def test_a_reference_for_another_engine_leaves_the_case_open(judged, around):
+    held = criteria(reference(100.0, engine='ior'), reference(100.0, metric='read@32MiB', engine='ior'))
+    assert judged(around(50.0), held).verdict is Verdict.INCONCLUSIVE
+    held = criteria(reference(SLOW, origin='contract', engine='ior'))
+    assert judged(around(SLOW), held, profile='acceptance').verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_label_says_what_is_so_of_each_launch_and_the_remedy_once(judged, around):

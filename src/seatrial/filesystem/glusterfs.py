@@ -33,9 +33,8 @@ POLL_S = 0.05
 SHOWN = ('cluster/', 'performance/', 'features/')
 """The translators whose options are recorded. Those of protocol/client hold a password."""
 
-SETTING = re.compile(
-    r'(^max|size$|timeout$|limit$)'
-)  # keys of these translators that hold settings; the others are counters
+SETTING = re.compile(r'(^max|size$|timeout$|limit$)')
+"""Keys of these translators that hold settings; the others are counters."""
 
 # Each file after a line with its name. Not by `grep -r`: that asks all bricks for free space at every directory.
 _PRINT = 'cd "$0/.meta/graphs/active" && for f in %s; do [ -f "$f" ] && printf "\\n=== %%s\\n" "$f" && cat "$f"; done'

@@ -688,7 +688,8 @@ class TrialFile(Entry):
     state_group: Annotated[str | None, BeforeValidator(_group)] = None
     """the group that may read `state`; without it that of the user who makes it"""
     checks: Annotated[tuple[PathText, ...], Listed] | None = None
-    """folders of the site's own check files; without it `checks` in the site's folder"""
+    """folders of the site's own check files, beside those that came with Seatrial; without it `checks` in the site's
+    folder"""
     file_systems: Annotated[dict[Name, FileSystemEntry], Filled] = Field(
         examples=['{scratch: {type: lustre, path: /lustre/scratch/seatrial, limits: {bytes: 4GiB, inodes: 100000}}}']
     )

@@ -132,17 +132,8 @@ def examples(sweep: Sweep, template: Point) -> List[Point]:
 
 def expand(sweep: Sweep, template: Point, largest: Allocation, site: SweepSite = ANYWHERE) -> List[Point]:
     """The points of a sweep inside an allocation. Values that cannot be placed are left out."""
-    if sweep.axis == 'node':  # all nodes at once; then in groups, each of them alone
-        size, per = group_size(largest.nodes), largest.tasks_per_node
-        spans = [(ALL_NODES, 0, largest.nodes)]
-        for number, first in enumerate(range(0, largest.nodes, size), 1):
-            spans.append((f'group{number:02d}', first, min(size, largest.nodes - first)))
-        return [
-            template._replace(
-                label=label, at=float(place), first_node=first, nodes=nodes, tasks=nodes * per, tasks_per_node=per
-            )
-            for place, (label, first, nodes) in enumerate(spans)
-        ]
+    if sweep.axis == 'node':
+        return _groups(template, largest)
     points: List[Point] = []
     for value in _values(sweep, site):
         point = _placed(_point(sweep.axis, template, value, len(points)), largest)
@@ -268,3 +259,17 @@ def _placed(point: Point, largest: Allocation) -> Optional[Point]:
     if allocation is None:
         return None
     return point._replace(nodes=allocation.nodes, tasks=tasks, tasks_per_node=allocation.tasks_per_node)
+
+
+def _groups(template: Point, largest: Allocation) -> List[Point]:
+    """All nodes at once; then in groups, each of them alone."""
+    size, per = group_size(largest.nodes), largest.tasks_per_node
+    spans = [(ALL_NODES, 0, largest.nodes)]
+    for number, first in enumerate(range(0, largest.nodes, size), 1):
+        spans.append((f'group{number:02d}', first, min(size, largest.nodes - first)))
+    return [
+        template._replace(
+            label=label, at=float(place), first_node=first, nodes=nodes, tasks=nodes * per, tasks_per_node=per
+        )
+        for place, (label, first, nodes) in enumerate(spans)
+    ]

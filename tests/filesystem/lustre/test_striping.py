@@ -18,6 +18,7 @@ from seatrial.filesystem.lustre.striping import (
     mkdir_argv,
     parse_getstripe,
     setdirstripe_argv,
+    setstripe_argv,
 )
 from seatrial.filesystem.lustre.text import NotUnderstood
 
@@ -47,6 +48,23 @@ def progressive(*osts_of_each):
             FoundPiece(start, end, ('raid0',), len(osts) or count, size, osts, flags=('init',) if osts else ())
         )
     return Striping(tuple(pieces))
+
+
+@pytest.mark.parametrize(
+    ('layout', 'argv'),
+    [
+        (LustreLayout(4, 64 * KIB), 'lfs setstripe -c 4 -S 64k D'),
+        (LustreLayout(ALL, MIB), 'lfs setstripe -c -1 -S 1M D'),
+        (LustreLayout(2, pool='flash', start_ost=1), 'lfs setstripe -c 2 -i 1 -p flash D'),
+        (LustreLayout(osts=(3, 1)), 'lfs setstripe -o 3,1 D'),
+        (LustreLayout(overstripe_count=8), 'lfs setstripe -C 8 D'),
+        (PROGRESSIVE, 'lfs setstripe -E 4M -c 1 -S 1M -E 64M -c 2 -E -1 -c -1 -S 4M D'),
+        (DOM, 'lfs setstripe -E 1M -L mdt -E -1 -c 2 D'),
+        (LustreLayout(1, mirrors=2), 'lfs setstripe -N2 -c 1 D'),
+    ],
+)
+def test_the_command_line_of_a_layout(layout, argv):
+    assert setstripe_argv(layout, 'D') == argv.split()
 
 
 def test_the_command_line_of_a_directory_on_metadata_targets():
@@ -79,6 +97,21 @@ def test_what_this_file_system_cannot_give_is_refused_before_the_run(layout, wor
 
 
 @pytest.mark.parametrize(
+    'layout',
+    [
+        PROGRESSIVE,
+        DOM,
+        LustreLayout(stripe_count=4),
+        LustreLayout(overstripe_count=8),
+        LustreLayout(stripe_count=ALL, pool='flash'),
+    ],
+    ids=lambda layout: layout.canonical,
+)
+def test_what_it_can_give_is_not_refused(layout):
+    assert impossible(layout, THERE) is None
+
+
+@pytest.mark.parametrize(
     ('layout', 'is_possible'),
     [
         (LustreLayout(stripe_count=ALL), False),
@@ -93,6 +126,25 @@ def test_what_this_file_system_cannot_give_is_refused_before_the_run(layout, wor
 def test_a_target_that_takes_no_new_objects_is_reckoned_with(layout, is_possible):
     fault = impossible(layout, THERE._replace(closed=(2,)))
     assert fault is None if is_possible else 'OST 2 takes no new objects' in (fault or '')
+
+
+@pytest.mark.parametrize(
+    ('asked', 'got'),
+    [
+        (LustreLayout(), plain(2)),
+        (LustreLayout(stripe_count=4), plain(2, 3, 0, 1)),
+        (LustreLayout(stripe_count=ALL), plain(2, 3, 0, 1)),
+        (LustreLayout(stripe_count=ALL, pool='flash'), plain(1, 0, pool='flash')),
+        (LustreLayout(stripe_size=4 * MIB), plain(3)),
+        (LustreLayout(stripe_count=1, start_ost=2), plain(2)),
+        (LustreLayout(osts=(3, 1)), plain(3, 1)),
+        (LustreLayout(overstripe_count=6), plain(0, 1, 2, 3, 0, 1, pattern=('raid0', 'overstriped'))),
+        (PROGRESSIVE, progressive((2,))),
+        (PROGRESSIVE, progressive((2,), (0, 1), (3, 2, 0, 1))),
+    ],
+)
+def test_asked_is_got(asked, got):
+    assert difference(asked, got, THERE) is None
 
 
 @pytest.mark.parametrize(
@@ -191,6 +243,63 @@ def test_the_default_of_a_directory_with_components_is_read(where):
     assert difference(DOM, got, THERE) is None
     with pytest.raises(NotUnderstood, match='components without a count'):
         parse_getstripe(text.replace('lcm_entry_count:   2\n', ''))
+
+
+COMPOSITE = """/mnt/lustre/f
+  lcm_layout_gen:    2
+  lcm_mirror_count:  1
+  lcm_entry_count:   2
+    lcme_id:             1
+    lcme_mirror_id:      0
+    lcme_flags:          init{nosync}
+    lcme_extent.e_start: 0
+    lcme_extent.e_end:   1048576
+      lmm_stripe_count:  1
+      lmm_stripe_size:   1048576
+      lmm_pattern:       raid0
+      lmm_layout_gen:    0
+      lmm_stripe_offset: 0
+      lmm_objects:
+      - 0: {{ l_ost_idx: 0, l_fid: [0x100000000:0x2:0x0] }}
+
+    lcme_id:             2
+    lcme_mirror_id:      0
+    lcme_flags:          {flags}
+    lcme_extent.e_start: 1048576
+    lcme_extent.e_end:   EOF
+      lmm_stripe_count:  0
+      lmm_{sized}: 67108864
+      lmm_pattern:       raid0
+      lmm_layout_gen:    0
+      lmm_stripe_offset: -1
+"""
+
+
+@pytest.mark.parametrize(
+    ('flags', 'sized', 'nosync'),
+    [
+        ('extension', 'extension_size', ''),
+        ('0', 'stripe_size', ",nosync\n    lcme_timestamp:      'Wed Nov 13 10:20:30 2019'"),
+    ],
+    ids=['a component that extends itself', 'a mirror that is not synchronised'],
+)
+def test_layouts_of_2_13_and_2_14_are_read(flags, sized, nosync):
+    got = parse_getstripe(COMPOSITE.format(flags=flags, sized=sized, nosync=nosync))
+    assert [(piece.end, piece.stripe_size) for piece in got.pieces] == [(1048576, 1048576), (None, 67108864)]
+
+
+def test_of_a_component_that_clients_compress_it_is_said():
+    flags = ('0', 'compress')
+    plain_, compressed = (COMPOSITE.format(flags=flag, sized='stripe_size', nosync='') for flag in flags)
+    assert parse_getstripe(compressed).words == f'{parse_getstripe(plain_).words}, compressed by its clients'
+
+
+def test_a_foreign_layout_is_said_by_its_kind():
+    text = (
+        '/mnt/lustre/f\n  lfm_magic:         0x0BD70BD0\n  lfm_length:          8\n  lfm_type:            symlink\n'
+    )
+    with pytest.raises(NotUnderstood, match='a foreign layout of the type symlink, whose data no OST holds'):
+        parse_getstripe(text)
 
 
 def test_indices_are_spelled_as_ranges():

@@ -397,6 +397,15 @@ def test_a_storage_system_has_the_same_safe_file_name_everywhere(storage_system,
     assert lock._file_name(storage_system) == name + '.json'
 
 
+@given(st.text(st.characters(), max_size=400))
+def test_any_text_is_a_file_name_that_is_safe_and_not_hidden(storage_system):
+    name = lock._file_name(storage_system)
+    assert '/' not in name
+    assert '\0' not in name
+    assert not name.startswith('.')
+    assert len(os.fsencode(name)) <= 255
+
+
 @given(st.text(st.characters(), max_size=400), st.text(st.characters(), max_size=400))
 def test_other_storage_systems_have_other_file_names(first, second):
     assert (lock._file_name(first) == lock._file_name(second)) == (first == second)
@@ -469,6 +478,11 @@ def test_a_process_that_waits_to_be_reaped_is_not_running(monkeypatch):
     here = this_owner('s')
     monkeypatch.setattr(owner, '_process', lambda pid: ('Z', here.pid_start))
     assert running(here) is False
+
+
+def test_without_proc_no_process_can_be_seen(monkeypatch):
+    monkeypatch.setattr(owner, '_machine', lambda: '')
+    assert running(this_owner('s')) is None
 
 
 def test_another_users_process_that_is_not_in_proc_may_be_hidden(ended, monkeypatch):

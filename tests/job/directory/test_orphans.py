@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import time
 from pathlib import Path
 
@@ -76,13 +77,13 @@ def test_a_process_that_can_be_left_behind_finds_the_same_and_sizes_it(parent, s
 
 def test_a_marker_that_no_server_gives_is_said_not_to_be_read_and_hides_no_other(parent, state, monkeypatch):
     paths = [made(parent, case=CASE + number) for number in '123']
-    monkeypatch.setattr(orphans, 'LOOK_S', 1.0)
+    monkeypatch.setattr(orphans, 'LOOK_S', 2.0)
     with dead(Path(paths[1])):
         search = orphans.look([parent], state)
-        with pytest.raises(RunDirectoryError, match='could not be read within 1 s; is a server down'):
+        with pytest.raises(RunDirectoryError, match='could not be read within 2 s; is a server down'):
             orphans.look([parent], state, session=SESSION)
     assert {(orphan.path, orphan.files) for orphan in search.orphans} == {(paths[0], 3), (paths[2], 3)}
-    assert search.unread == (f'{paths[1]}: what lies in it could not be read within 1 s; is a server down?',)
+    assert search.unread == (f'{paths[1]}: what lies in it could not be read within 2 s; is a server down?',)
 
 
 def test_a_parent_that_cannot_be_listed_is_an_error_and_not_an_empty_list(parent, state):
@@ -110,6 +111,12 @@ def test_a_process_lives_that_is_seen_here_or_whose_session_is_heard_of(parent, 
         beat(state, heard_s)
     reason = the_one(parent, state).alive
     assert reason is None if alive is None else alive.format(os.getpid()) in reason
+
+
+def test_a_session_of_another_machine_without_a_heartbeat_is_taken_to_be_alive(parent, state):
+    made(parent, host='nid00001')
+    orphan = the_one(parent, state)
+    assert orphan.over and 'cannot be asked' in orphan.alive and 'remove it by hand' in orphan.alive
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a directory away')
@@ -197,6 +204,27 @@ def leading(state, seconds_ago=0.0, **owner):
 ELSEWHERE = {'host': 'nid00001', 'job': '12'}
 
 
+@pytest.mark.parametrize(
+    ('queued', 'owner', 'leader'),
+    [
+        (None, ELSEWHERE, {}),  # nobody could be asked
+        ({SESSION}, ELSEWHERE, {}),
+        (set(), {**ELSEWHERE, 'job': ''}, {}),
+        (set(), ELSEWHERE, {'pid': os.getpid()}),
+        (set(), ELSEWHERE, {'host': 'n9'}),
+    ],
+)
+def test_otherwise_it_is_alive_and_it_is_said_for_how_long(parent, state, ended, queued, owner, leader):
+    made(parent, **owner)
+    beat(state, 72)
+    leading(state, **{'pid': ended, **leader})
+    (orphan,) = find([parent], state, queued)
+    assert orphan.over is not bool(leader)
+    assert re.fullmatch(
+        r'its session was heard of [0-9]+ s ago; if it stays silent it counts as dead in 1[0-4] min', orphan.alive
+    )
+
+
 @pytest.fixture
 def home(tmp_path):
     """The state directory of another site."""
@@ -209,6 +237,22 @@ def test_of_another_site_the_heartbeat_counts_that_lies_in_its_own_state(parent,
     beat(home, 30)
     assert 'heard of 30 s ago' in the_one(parent, state).alive
     beat(home, STALE_S + 60)
+    assert the_one(parent, state).alive is None
+
+
+def test_the_queue_of_this_site_tells_nothing_of_the_sessions_of_another(parent, state, ended, home):
+    made(parent, home=home, **ELSEWHERE)
+    beat(home, 12)
+    leading(home, pid=ended)
+    (orphan,) = find([parent], state, set())
+    assert 'its session was heard of ' in orphan.alive
+
+
+def test_what_is_kept_stays_while_a_session_of_its_own_site_may_measure_beside_it(parent, state, ended, home):
+    made(parent, home=home, kept=True, pid=ended)
+    leading(home, pid=ended)
+    with lock.acquire(home, 'scratch', 'nightly-2'):
+        assert the_one(parent, state).alive == 'it is kept, and session nightly-2 may measure beside it'
     assert the_one(parent, state).alive is None
 
 

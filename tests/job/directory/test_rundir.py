@@ -16,6 +16,7 @@ import pytest
 
 from seatrial.filesystem.mounts import Mount
 from seatrial.job.directory import removal, rundir
+from seatrial.job.directory.owner import this_owner
 from seatrial.job.directory.rundir import (
     MARKER,
     MAX_LEFT,
@@ -447,6 +448,15 @@ def test_whether_a_path_lies_on_a_mount_is_told_with_the_reason(tmp_path, monkey
 # Removing it
 
 
+def test_it_is_removed_whole(run, parent):
+    run.make('data')
+    os.makedirs(run.path_of('data/a/b'))
+    Path(run.path, 'data', 'a', 'file').touch()
+    removal = remove(run.path, SESSION)
+    assert (removal.removed_files, removal.removed_directories, removal.left) == (1, 4, ())
+    assert os.listdir(parent) == []
+
+
 def test_its_trees_are_removed_in_parts_and_then_what_is_left(run, parent):
     run.make('data')
     Path(run.path, 'data', 'beside').touch()
@@ -649,6 +659,16 @@ def test_an_entry_of_another_owner_is_left(run, monkeypatch):
     leaves(run, f'data/theirs: it belongs to uid {other}')
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a directory away')
+def test_a_directory_of_another_owner_is_not_entered(run):
+    run.make('data')
+    run.make('data/theirs')
+    Path(run.path, 'data', 'theirs', 'file').touch()
+    os.chown(run.path_of('data/theirs'), 4711, 4711)
+    leaves(run, 'data/theirs: it belongs to uid 4711')
+    assert run.file_list('data') == {'theirs/file': 0}
+
+
 @pytest.mark.needs('unshare', 'mount')
 @pytest.mark.parametrize(
     'mount',
@@ -679,6 +699,16 @@ print(*rundir.remove({run.path!r}, {SESSION!r}).left, sep='\\n')
     assert 'data/file: device or resource busy' in output or 'data/on: another file system is mounted there' in output
     assert len(output.splitlines()) == 1
     assert (tmp_path / 'outside' / 'file').read_text() == 'precious'
+
+
+def test_a_symbolic_link_is_removed_and_what_it_leads_to_is_not(run, tmp_path):
+    (tmp_path / 'outside').mkdir()
+    (tmp_path / 'outside' / 'file').touch()
+    run.make('data')
+    os.symlink(tmp_path / 'outside', run.path_of('data/link'))
+    os.symlink(tmp_path / 'outside', run.path_of('warmup'))
+    assert remove(run.path, SESSION).left == ()
+    assert os.listdir(tmp_path / 'outside') == ['file']
 
 
 def test_a_name_of_any_bytes_is_counted_and_removed(run):
@@ -934,3 +964,8 @@ def test_a_run_directory_is_found_with_its_files_and_their_sizes(run):
     Path(run.path, 'data', 'a').write_bytes(b'x' * 1000)
     Path(run.path, 'data', 'b').write_bytes(b'x' * 500)
     assert (marker_at(run.path), *found_at(run.path)[:2]) == (run.marker, 2, 1500)
+
+
+def test_the_marker_keeps_every_value_of_its_maker(run):
+    here = this_owner(SESSION)
+    assert marker_at(run.path).maker == here._replace(time=run.marker.maker.time)

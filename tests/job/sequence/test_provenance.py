@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from builders import SMALL
 from seatrial.job.launch import placement
 from seatrial.job.sequence import provenance, start
 from seatrial.model.plan import Launcher
 from seatrial.model.record import Finding, Provenance, build_words
 from seatrial.rules.places import short
+from stand_in import program
 
 SAID = {
     'hydra-4.0.2.out': 'Hydra 4.0.2',
@@ -157,7 +157,7 @@ def test_the_library_that_a_rank_would_load_is_asked_itself(tmp_path, mpicc):
 def test_a_job_writes_down_with_what_it_measures(lab, stub_fio, monkeypatch):
     monkeypatch.setenv('LOADEDMODULES', 'seatrial/fio/3.37')
     fio = stub_fio()
-    start = lab.run(lab.plan(fio, **SMALL)).records.start
+    start = lab.run(lab.plan(fio)).records.start
     assert lab.run(lab.plan('/no/such/fio', check='None')).records.start.provenance.build == ''
     assert start.provenance == Provenance(
         f'sha256:{hashlib.sha256(Path(fio).read_bytes()).hexdigest()}', modules=('seatrial/fio/3.37',)
@@ -265,6 +265,25 @@ def test_a_node_says_what_it_has_where_that_is_not_expected(tmp_path, capsys):
     )
 
 
+def test_a_launcher_asks_every_node_once(tmp_path, monkeypatch):
+    """The task is the real one; of the stand-in's two, one is on a node of another name and with another program."""
+    fio = tmp_path / 'fio'
+    fio.write_bytes(b'mine')
+    script = f"""[ "$1 $2 $3" = '-N2 -n2 --ntasks-per-node=1' ] || exit 9
+shift 4
+"$@"
+printf other > {fio}
+"$@" | sed 's/{provenance.MARK} [^ ]*/{provenance.MARK} n2/'
+"""
+    program(tmp_path, monkeypatch, 'srun', script)
+    expected = Provenance(f'sha256:{hashlib.sha256(b"mine").hexdigest()}')
+    finding = provenance.disagreement(Launcher('srun'), 2, str(fio), False, expected)
+    assert finding.sentence.startswith(
+        f'{fio} is SHA-256 {hashlib.sha256(b"mine").hexdigest()[:12]} on {HERE}, '
+        f'and SHA-256 {hashlib.sha256(b"other").hexdigest()[:12]} on n2; '
+    )
+
+
 @pytest.fixture
 def of_two_nodes(lab, stub_fio, monkeypatch):
     """A plan whose points are on two nodes; where its tasks would be is not asked."""
@@ -272,6 +291,24 @@ def of_two_nodes(lab, stub_fio, monkeypatch):
     plan = lab.plan(stub_fio(), launcher=Launcher('srun'))
     points = tuple(point._replace(nodes=2, tasks_per_node=1) for point in plan.points)
     return plan._replace(case=plan.case._replace(nodes=2), points=points)
+
+
+def test_a_case_is_refused_before_anything_is_written(lab, of_two_nodes, monkeypatch):
+    asked = []
+    answers = {'n1': provenance.SAME, 'n2': 'SHA-256 0a0a0a0a0a0a'}
+    monkeypatch.setattr(
+        'seatrial.job.sequence.provenance.said_by_nodes',
+        lambda launcher, nodes, *rest: (asked.append(nodes), (answers, None))[1],
+    )
+    before = lab.surroundings()
+    ran = lab.run(of_two_nodes)
+    assert asked == [2]
+    assert (ran.end.reason, ran.records.samples) == ('refused', [])
+    assert ran.end.why.startswith(of_two_nodes.engines[0].program)
+    assert 'and SHA-256 0a0a0a0a0a0a on n2; install one and the same on all nodes' in ran.end.why
+    assert ran.result.verdict.value == 'INCOMPLETE'
+    assert ran.records.start.provenance.build.startswith('sha256:')
+    assert lab.surroundings() == before and lab.left() == []
 
 
 @pytest.mark.parametrize(

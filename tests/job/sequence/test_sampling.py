@@ -4,12 +4,15 @@ import os
 
 import pytest
 
-from builders import ONCE, SMALL
+from builders import plan_of, sample_of
 from seatrial.engine.fio.access import Fio
 from seatrial.filesystem.base import Lost
 from seatrial.filesystem.posix import Posix
+from seatrial.job.launch import processes as launching
 from seatrial.job.launch.processes import LaunchGivenUp
 from seatrial.job.sequence import sampling
+from seatrial.judge.verdict import Verdict
+from seatrial.model.record import Finding
 from seatrial.model.units import MIB
 from seatrial.workload.random import random_access
 from seatrial.workload.sweep import Sweep
@@ -42,8 +45,8 @@ def test_a_sample_has_what_was_started_and_what_had_to_be_there(lab, stub_fio, m
 
     monkeypatch.setattr(Fio, 'command', with_more)
     monkeypatch.setattr(Fio, 'makes', (*Fio.makes, 'alias', 'below'))
-    ran = lab.run(lab.plan(fio, **SMALL))
-    write, read = ran.measured
+    ran = lab.run(lab.plan(fio, values=(32,)))
+    write, read = ran.measured[:2]
     assert write.point == read.point == ran.plan.points[0]
     for sample in (write, read):
         assert sample.directory == os.path.join(ran.records.start.run_directory, 'data')
@@ -64,9 +67,7 @@ def test_a_launch_whose_time_is_given_is_ended_after_it_and_tells_no_rate(lab, s
 
     monkeypatch.setattr(sampling, 'carry_out', recorded)
     workload = random_access(('randread',), 2 * MIB, duration_s=0.05)
-    ran = lab.run(
-        lab.plan(stub_fio(), workload=workload, sweep=Sweep('queue_depth', (1, 4)), size=MIB, stopping=ONCE)
-    )
+    ran = lab.run(lab.plan(stub_fio(), workload=workload, sweep=Sweep('queue_depth', (1, 4)), size=MIB))
     assert ran.end.reason == 'finished' and all(sample.valid for sample in ran.measured)
     (_, first), *others = zip(ran.records.samples, limits, strict=True)
     assert first == 60.0
@@ -91,13 +92,21 @@ def test_the_directory_of_a_launch_that_was_given_up_is_not_closed_for_it_may_li
         return carry_out(command, processes, raw, where, limit_s, stopping)
 
     monkeypatch.setattr(sampling, 'carry_out', recorded)
-    lab.run(lab.plan(stub_fio(), **SMALL))
+    lab.run(lab.plan(stub_fio()))
     (where, inode) = held[0]
     try:
         still_open = os.fstat(where).st_ino == inode
     except OSError:
         still_open = False
     assert still_open is given_up
+
+
+def test_what_is_not_valid_ends_the_run_with_the_first_reason():
+    label, invalid = Finding('T4', 'label', 'a label'), Finding('T17', 'invalid', 'a file is short')
+    plan = plan_of()
+    prepared = sample_of(plan, plan.points[0], 'write', stage='prepare', findings=(label, invalid))
+    with pytest.raises(sampling.Refused, match='the prepare failed: T17: a file is short'):
+        sampling.valid(prepared)
 
 
 def p20a(ran):
@@ -109,7 +118,7 @@ def p20a(ran):
 
 def test_connections_that_are_never_seen_are_said_once_a_case(lab, stub_fio, monkeypatch):
     monkeypatch.setattr(Posix, 'lost', lambda *_: Lost(unseen='osc/*/state: Permission denied'))
-    ran = lab.run(lab.plan(stub_fio(), **SMALL))
+    ran = lab.run(lab.plan(stub_fio()))
     labels, at_start, samples = p20a(ran)
     assert len(labels) == len(at_start) == 1 and samples == [] and 'Permission denied' in labels[0]
     assert all(sample.valid for sample in ran.measured)
@@ -123,3 +132,42 @@ def test_connections_that_could_not_be_checked_once_are_said_of_that_launch(lab,
     labels, at_start, samples = p20a(lab.run(lab.plan(stub_fio())))
     assert at_start == [] and len(labels) == len(samples) == 1
     assert samples[0].valid and 'lost: lctl did not answer; ' in labels[0]
+
+
+OF_MPI = 'WARNING: There are more than one active ports on host n1, but the default subnet GID prefix was detected'
+MPIEXEC = f"""#!/bin/sh
+shift 2
+"$@" || exit
+echo '{OF_MPI}'
+case "$*" in *HANGS*) exec sleep 600 ;; esac
+"""
+
+
+@pytest.fixture
+def mpi(lab, stub_fio, tmp_path, monkeypatch):
+    """Runs fio as if it were an MPI program. hangs: a part of the name of launches that do their work, and stay."""
+    command = Fio.command
+
+    def run(hangs):
+        file = tmp_path / 'bin' / 'mpiexec'
+        file.parent.mkdir()
+        file.write_text(MPIEXEC.replace('HANGS', hangs))
+        file.chmod(0o755)
+        monkeypatch.setenv('PATH', str(file.parent), prepend=os.pathsep)
+        monkeypatch.setattr(Fio, 'command', lambda *words: command(*words)._replace(scope='mpi'))
+        monkeypatch.setattr(launching, 'GRACE_S', 0.5)
+        return lab.run(lab.plan(stub_fio(), launch_limit_s=2.0))
+
+    return run
+
+
+def test_what_the_mpi_library_says_of_its_network_is_a_label_and_fails_nothing(mpi):
+    result = mpi('nothing').result
+    assert result.verdict is Verdict.MEASURED
+    (label,) = (text for text in result.labels if text.startswith('P24: '))
+    assert f": the MPI library says: '{OF_MPI}'; " in label
+
+
+def test_of_a_launch_that_hangs_at_its_end_it_is_said_that_all_its_work_was_done(mpi):
+    why, *_ = mpi('measured-read').result.reasons
+    assert 'all its work was done, and its results are whole: only its end did not come, as in MPI_Finalize' in why

@@ -27,10 +27,8 @@ from seatrial.workload.semantics import HOLDING, INTEGRITY, PHASE
 
 ALONE = 'one task only'
 RECORDS, RECORD = 200, 64  # records of each task in the trial of concurrent appends, and bytes of a record
-BLOCKS, BLOCK = (
-    64,
-    1000,
-)  # blocks in the trial of concurrent writes, and their bytes: no multiple of a page, which is the unit of caches
+# Blocks in the trial of concurrent writes, and their bytes: no multiple of a page, which is the unit of caches.
+BLOCKS, BLOCK = 64, 1000
 NAMES = 40  # files in the trials of exclusive creation and of an archive: few enough for a quota
 RACE_S = 0.3  # seconds for which files are renamed over a name
 COARSEST_S = 2.5  # seconds; the coarsest timestamps are those of FAT, every two seconds
