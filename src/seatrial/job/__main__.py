@@ -1,26 +1,25 @@
-"""`python3 runner.pyz run|remove PLAN`: the two steps of a job, inside the allocation."""
+"""`python3 runner.pyz run|remove PLAN`: the two steps of a job, inside the allocation. Each imports what it needs:
+importing the engines takes longer than most directories take to remove."""
 
 import contextlib
 import sys
 import time
-from typing import Callable, List, Optional, TextIO, Tuple
+from typing import Callable, List, Optional, TextIO
 
-from seatrial.engine.registry import engines_called
 from seatrial.filesystem.base import mounted_from
 from seatrial.filesystem.registry import by_type
 from seatrial.job.directory.removal import removed
 from seatrial.job.launch.blocked import Blocked, LeftBehind, patience_s, watched
-from seatrial.job.sequence import runner
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.atomic_file import keep_from_others
 from seatrial.model.owned import shared
 from seatrial.model.plan import TrialPlan, read_plan
-from seatrial.model.record import End, Removal
+from seatrial.model.record import FAILED, FINISHED, INTERRUPTED, REFUSED, End, Removal
 from seatrial.rules.registry import finding
 from seatrial.workload.registry import kept, kind_of
 
 USAGE, UNFINISHED = 64, 13
-EXITS = {runner.FINISHED: 0, runner.REFUSED: UNFINISHED, runner.INTERRUPTED: UNFINISHED, runner.FAILED: UNFINISHED}
+EXITS = {FINISHED: 0, REFUSED: UNFINISHED, INTERRUPTED: UNFINISHED, FAILED: UNFINISHED}
 
 
 def main(arguments: List[str]) -> int:
@@ -33,6 +32,8 @@ def main(arguments: List[str]) -> int:
             raise ValueError(faults[0].why)
         plan = read_plan(arguments[1])
         check_names(plan)
+        if arguments[0] == 'run':
+            check_engines(plan)
     except (OSError, ValueError) as error:
         return _refuse(f'{arguments[1]}: {error}')
     return _watched(plan) if arguments[0] == 'run' else _kept(plan, _remove)
@@ -42,20 +43,30 @@ def check_names(plan: TrialPlan) -> None:
     """Raises ValueError, with the key, for a name in the plan that is not registered here: nothing is guessed."""
     if not plan.points:
         raise ValueError('points: there are none')
-    names: List[Tuple[str, Callable[[str], object], str]] = [
-        ('target.type', by_type, plan.target.type),
-        *((f'points[{n}].kind', kind_of, point.kind) for n, point in enumerate(plan.points)),
-        *((f'engines[{n}].name', engines_called, engine.name) for n, engine in enumerate(plan.engines)),
-    ]
-    for key, registered, name in names:
-        try:
-            registered(name)
-        except ValueError as error:
-            raise ValueError(f'{key}: {error}') from None
+    _registered('target.type', by_type, plan.target.type)
+    for n, point in enumerate(plan.points):
+        _registered(f'points[{n}].kind', kind_of, point.kind)
+
+
+def check_engines(plan: TrialPlan) -> None:
+    """As check_names, for the engines that the plan names."""
+    from seatrial.engine.registry import engines_called
+
+    for n, engine in enumerate(plan.engines):
+        _registered(f'engines[{n}].name', engines_called, engine.name)
+
+
+def _registered(key: str, known: Callable[[str], object], name: str) -> None:
+    try:
+        known(name)
+    except ValueError as error:
+        raise ValueError(f'{key}: {error}') from None
 
 
 def _watched(plan: TrialPlan) -> int:
     """Run it in a process that is left behind if a call of the target never returns."""
+    from seatrial.job.sequence import runner
+
     blocked, limit_s = Blocked(), patience_s(plan.target.recovery_limit_s)
     ended = watched(lambda: _kept(plan, lambda plan: _say_end(plan, runner.run(plan, blocked))), blocked, limit_s)
     if not isinstance(ended, LeftBehind):
@@ -65,7 +76,7 @@ def _watched(plan: TrialPlan) -> int:
         return EXITS[known.reason]
     place = plan.target.path + mounted_from(by_type(plan.target.type), plan.target.path)
     silence = f'{place} has not answered for {ended.seconds:.0f} s: a call of it does not return'
-    end = End(runner.REFUSED, finding('P17a', silence).sentence, time.time(), {})
+    end = End(REFUSED, finding('P17a', silence).sentence, time.time(), {})
     return _kept(plan, lambda plan: _ended(plan, end))
 
 
@@ -95,13 +106,13 @@ def _say_end(plan: TrialPlan, end: End) -> int:
 def _remove(plan: TrialPlan) -> int:
     """Remove the files of a finished run. Those of an interrupted one stay for `seatrial clean` to show first."""
     records = records_in(plan.records)
-    if records.end is None or records.end.reason == runner.INTERRUPTED:
+    if records.end is None or records.end.reason == INTERRUPTED:
         _say('the run did not end by itself; `seatrial clean` shows and removes what it left')
-        return EXITS[runner.INTERRUPTED]
+        return EXITS[INTERRUPTED]
     if records.start is None or not records.start.run_directory:
         return 0
     made = records.start.run_directory
-    if kept(plan) and records.end.reason == runner.FINISHED:
+    if kept(plan) and records.end.reason == FINISHED:
         _say(f'{made} is kept for other sessions; `seatrial clean` shows and removes it')
         return 0
     damaged = [breach for sample in records.samples for breach in sample.findings if breach.rule == 'F2']

@@ -212,8 +212,11 @@ class Sized(NamedTuple):
     findings: Tuple[Finding, ...] = ()
 
 
+FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'
+
+
 class End(NamedTuple):
-    """The job ended by itself. reason: 'finished', 'refused', 'interrupted' or 'failed'; why is a sentence."""
+    """The job ended by itself. reason: one of those above; why is a sentence."""
 
     reason: str
     why: str

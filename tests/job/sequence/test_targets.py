@@ -12,14 +12,14 @@ from seatrial.filesystem.base import Capacity, Exchanged, pinned
 from seatrial.filesystem.lustre.driver import Lustre
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.registry import by_type
-from seatrial.job.sequence import confirm, runner
+from seatrial.job.sequence import confirm
 from seatrial.job.sequence.survey import survey
 from seatrial.judge.outliers import SLOW, USUAL
 from seatrial.judge.verdict import Verdict
 from seatrial.model.layout import Layout
 from seatrial.model.plan import EngineChoice, StoppingRule
 from seatrial.model.point import Allocation
-from seatrial.model.record import Sized
+from seatrial.model.record import REFUSED, Sized
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.rules.places import CONFIRM
 from seatrial.rules.registry import BEFORE, findings
@@ -312,7 +312,7 @@ def test_without_the_names_of_its_nodes_it_is_refused(lab, sweep, monkeypatch, n
     if nodelist is not None:
         monkeypatch.setenv('SLURM_JOB_NODELIST', nodelist)
     ran = lab.run(sweep())
-    assert ran.end.reason == runner.REFUSED
+    assert ran.end.reason == REFUSED
     assert words in ran.end.why
     assert ran.result.verdict is Verdict.INCOMPLETE
     assert ran.records.samples == []

@@ -27,11 +27,9 @@ from seatrial.job.sequence.sizing import by_warm_up
 from seatrial.job.sequence.telemetry import observed
 from seatrial.job.sequence.trial import ENTRIES, Interrupted, Refused, Signals, Trial
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import End, Finding
+from seatrial.model.record import FAILED, FINISHED, INTERRUPTED, REFUSED, End, Finding
 from seatrial.rules.launch import rule_of_errno
 from seatrial.workload.registry import kept, kind_of
-
-FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'
 
 
 class _Job(NamedTuple):
