@@ -148,6 +148,7 @@ def memory():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_check_measures_with_the_engine_on_the_type(copy, memory):
     done = seatrial(copy, 'run', '--site', 'site-config/mysite')
     (results,) = copy.glob('.seatrial/sessions/*/results.json')

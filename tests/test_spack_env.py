@@ -216,6 +216,7 @@ def test_a_site_without_a_lock_gets_one_and_is_told_where_to_commit_it(installed
     assert (install.prefix / 'environment' / 'spack.lock').read_text() == install.lock.read_text()
 
 
+@pytest.mark.long
 def test_what_is_no_lock_from_an_earlier_start_is_not_believed(install):
     assert install('--site', install.site).returncode == 0
     (install.prefix / 'environment' / 'spack.lock').write_text('click==8.1 --hash=sha256:0\n')
@@ -231,6 +232,7 @@ def test_a_spack_that_is_there_is_not_written_to_and_brings_no_upstreams(install
     assert f'source_cache: "{install.prefix}/cache/sources"' in (config / 'config.yaml').read_text()
 
 
+@pytest.mark.long
 def test_an_external_that_is_not_on_this_host_is_a_fault_before_anything_is_built(install):
     (install.lock.parent / 'usr' / 'include' / 'zlib.h').unlink()
     done = install('--site', install.site)
@@ -250,6 +252,7 @@ def test_a_program_whose_configure_has_left_out_an_interface_is_a_fault_after_th
     assert (done.returncode, f'{file} was built without {lacking}; ' in done.stderr) == (70, True)
 
 
+@pytest.mark.long
 def test_libraries_that_the_lock_does_not_pin_are_named_after_the_build(install, tmp_path, monkeypatch):
     fio = built(install, tmp_path, 'fio', 'echo libaio')
     transcript = MODULES.parent / 'readelf-fio.txt'
@@ -281,7 +284,9 @@ def test_a_site_without_externals_is_told_what_finds_them_once_spack_is_there(in
     assert f' env {alone} {install.core}/bin/spack -C {install.prefix}/config external find\n' in done.stderr
 
 
-@pytest.mark.parametrize('committed', [True, False], ids=['with a lock', 'without one'])
+@pytest.mark.parametrize(
+    'committed', [True, pytest.param(False, marks=pytest.mark.long)], ids=['with a lock', 'without one']
+)
 def test_the_lock_of_a_site_is_the_input_of_the_first_start_in_a_fresh_clone(
     install, monkeypatch, tmp_path, committed
 ):
@@ -450,6 +455,7 @@ def test_a_mirror_has_spack_its_packages_the_solver_and_what_a_build_clones(mirr
     assert 'fetching server' not in mirror().stderr  # which is complete
 
 
+@pytest.mark.long
 def test_a_source_that_is_missing_keeps_no_binaries_back(mirror, install):
     assert mirror().returncode == 0
     spack = install.prefix / 'spack' / 'bin' / 'spack'
@@ -467,6 +473,7 @@ def test_a_mirror_of_one_program_asks_for_nothing_that_others_need(mirror, insta
     assert call.partition(' --exclude-specs ')[2].split() == [*others, '--all']
 
 
+@pytest.mark.long
 def test_without_internet_all_comes_from_the_mirror_whoever_carried_it_over(mirror, install, tmp_path):
     assert mirror().returncode == 0
     for name in ('spack', 'packages'):

@@ -255,6 +255,7 @@ def test_a_file_where_a_session_should_be_is_named(on_site, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_output_that_unpacks_to_much_more_takes_no_memory(folder, site, peak):
     arguments = ('verify', OTHER, f'--site={site.folder}', f'--checks={site.checks}')
     honest = peak(*arguments)

@@ -578,6 +578,7 @@ def test_a_target_that_is_hung_keeps_no_command(ended, site):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_state_directory_that_is_hung_keeps_no_command(ended, site):
     wanted = {'doctor': 64, 'clean': 13, 'run': 64, 'history list': 64}
     codes, outputs = ended(site.folder / 'state', *wanted)

@@ -334,6 +334,7 @@ RELEASES = (
 """Of 2.12 to 2.14, beside a directory whose new files are compressed and a quota with a target away."""
 
 
+@pytest.mark.long
 def test_what_other_releases_of_lustre_print_is_understood(tmp_path, make_stub_fio, monkeypatch):
     python, check = tmp_path / 'python', tmp_path / 'checks' / 'access' / 'layouts.py'
     check.parent.mkdir(parents=True)

@@ -66,6 +66,7 @@ def ended(process, site):
     return verdict
 
 
+@pytest.mark.long
 def test_whose_reader_has_gone_measures_to_its_end(begin, site):
     reading, writing = os.pipe()
     process = begin(stdout=writing)
@@ -85,6 +86,7 @@ def test_whose_terminal_is_closed_leaves_its_verdict(begin, site):
     ended(process, site)
 
 
+@pytest.mark.long
 def test_each_record_is_read_once_and_each_case_judged_once(on_site, site, monkeypatch):
     read, judged, values_in, judge_case = [], Counter(), lines.values_in, progress.judge_case
 
@@ -140,6 +142,7 @@ def test_a_state_directory_that_fails_in_the_middle_leaves_a_verdict(on_site, si
     assert re.search('some records cannot be read: /.*: Input/output error\n', done.out)
 
 
+@pytest.mark.long
 def test_where_nothing_of_it_answers_any_more_the_session_ends_incomplete(begin, site):
     process = begin(stdout=subprocess.PIPE)
     end = time.monotonic() + SOON_S
@@ -150,6 +153,7 @@ def test_where_nothing_of_it_answers_any_more_the_session_ends_incomplete(begin,
     assert (process.returncode, err) == (EXIT_CODES[Verdict.INCOMPLETE], ''), out
 
 
+@pytest.mark.long
 def test_a_program_before_that_of_its_module_is_refused_by_both_paths_before_the_first_launch(
     on_site, site, tmp_path, monkeypatch
 ):
@@ -204,6 +208,7 @@ def test_where_reframe_itself_does_not_start_its_last_words_are_said(on_site, si
     assert (done.status, '\nReFrame: reframe: error: it is ill\n' in done.out) == (13, True), done.out
 
 
+@pytest.mark.long
 def test_reframe_is_ended_that_waits_for_its_results_database_after_its_last_case(
     on_site, site, monkeypatch, tmp_path
 ):
@@ -273,6 +278,7 @@ def test_nothing_is_left_outside_whatever_variables_of_reframe_and_settings_say(
 # On a Lustre, which is a stand-in on the node of the job
 
 
+@pytest.mark.long
 def test_a_marker_that_cannot_be_written_names_the_target_that_it_lay_on(tmp_path, monkeypatch):
     check, python = tmp_path / 'checks' / 'write.py', tmp_path / 'python'
     check.parent.mkdir()

@@ -548,7 +548,10 @@ def test_a_session_that_does_not_end_is_killed_and_a_notification(on_site, sessi
     assert 'died of signal 9' in notified()[0]
 
 
-@pytest.mark.parametrize('number', [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize(
+    'number',
+    [signal.SIGTERM, *(pytest.param(number, marks=pytest.mark.long) for number in (signal.SIGINT, signal.SIGHUP))],
+)
 def test_a_signal_that_ends_the_job_is_passed_on_and_people_are_notified_all_the_same(
     on_site, session, notified, number
 ):

@@ -151,7 +151,10 @@ class TestFind:
 
 
 class TestATreeThatIsNotAsPlanned:
-    @pytest.mark.parametrize('phase', ['stat', 'read', 'remove'])
+    @pytest.mark.parametrize(
+        'phase',
+        ['stat', pytest.param('read', marks=pytest.mark.long), pytest.param('remove', marks=pytest.mark.long)],
+    )
     def test_a_file_that_is_gone(self, disk, phase):
         disk.launch('create', point(FILES))
         gone = random.Random(7).choice(disk.files())
@@ -161,7 +164,11 @@ class TestATreeThatIsNotAsPlanned:
         assert sentence.endswith(f'file_{phase}: No such file or directory: {gone.relative_to(disk.data)}')
 
     @pytest.mark.parametrize(
-        ('phase', 'words'), [('stat', 'has 99 B, not 100 B'), ('read', 'ends after 99 B of 100 B')]
+        ('phase', 'words'),
+        [
+            pytest.param('stat', 'has 99 B, not 100 B', marks=pytest.mark.long),
+            ('read', 'ends after 99 B of 100 B'),
+        ],
     )
     def test_a_file_that_is_too_short(self, disk, phase, words):
         disk.launch('create', point(FILES))

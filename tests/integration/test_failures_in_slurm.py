@@ -66,6 +66,7 @@ def test_a_job_is_cancelled_and_without_accounting_it_is_not_guessed_by_whom(sit
     assert slurm.jobs() == []
 
 
+@pytest.mark.long
 def test_all_nodes_are_drained_and_the_job_does_not_wait_for_ever(site, slurm):
     slurm.ask('scontrol', 'update', 'nodename=n[1-2]', 'state=drain', 'reason=trial')
     # A slurmctld that is busy has not looked at the job yet, and gives another reason or none.

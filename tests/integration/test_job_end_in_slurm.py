@@ -59,6 +59,7 @@ def test_a_job_that_is_preempted_is_incomplete_and_says_so(slurm, hangs, schedul
     assert slurm.jobs() == [urgent.strip()]
 
 
+@pytest.mark.long
 def test_plain_reframe_ends_too_once_its_job_is_preempted(slurm, hangs):
     local = slurm.site(hangs, scheduler='slurm')
     plain = local.begin_plain()
@@ -95,6 +96,7 @@ def test_a_requeued_job_waits_no_longer_than_the_queue_limit(slurm, hangs):
     assert slurm.jobs() == []
 
 
+@pytest.mark.long
 def test_a_job_that_slurm_begins_anew_is_incomplete_and_says_so(slurm, hangs):
     running = slurm.site(hangs, '--requeue').begin()
     job = running.measuring()

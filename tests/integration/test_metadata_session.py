@@ -169,6 +169,7 @@ def memory(tmp_path_factory):
 
 
 @pytest.mark.needs('fio')
+@pytest.mark.long
 def test_no_read_of_files_in_memory_is_cold(memory):
     reads = [
         metric

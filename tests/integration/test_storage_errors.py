@@ -103,7 +103,7 @@ def session(tmp_path, repository, library):
 @pytest.mark.parametrize(
     ('of', 'call', 'error', 'stage'),
     [
-        (FIO, 'fsync', 'EIO', 'measured-write'),
+        pytest.param(FIO, 'fsync', 'EIO', 'measured-write', marks=pytest.mark.long),
         pytest.param(FIO, 'read', 'ENOENT', 'warmup-read', marks=pytest.mark.long),
         pytest.param(POSIXOPS, 'close', 'EIO', 'measured', marks=pytest.mark.long),
     ],

@@ -138,7 +138,7 @@ def html(session):
     return page(session)
 
 
-@pytest.mark.parametrize(('width', 'scheme'), [(360, 'dark'), (1400, 'light')])
+@pytest.mark.parametrize(('width', 'scheme'), [pytest.param(360, 'dark', marks=pytest.mark.long), (1400, 'light')])
 def test_the_page_is_drawn_without_complaints_and_without_the_network(browse, make, width, scheme):
     seen = browse(page(make.varied()), width=width, scheme=scheme)
     assert (seen.console, seen.requests) == ([], [])
@@ -196,7 +196,7 @@ def test_no_page_that_people_open_scrolls_sideways(browse, pages):
     assert json.loads(console[-1].split('SEEN')[1]) == widths
 
 
-@pytest.mark.parametrize('seconds', [30, 900])
+@pytest.mark.parametrize('seconds', [30, pytest.param(900, marks=pytest.mark.long)])
 def test_nothing_overlaps_in_the_throughput_over_time(browse, make, seconds):
     reads = [100.0] * 23 + [0.0] * 3 + [12345.0] * (seconds - 26)
     case = dataclasses.replace(make.timed(), telemetry=make.counted(reads, [1.0] * seconds))

@@ -104,6 +104,7 @@ def shares(ran, stage):
 # What is launched
 
 
+@pytest.mark.long
 def test_every_phase_of_every_tree_is_measured_as_often_as_the_plan_says(lab):
     ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20))
     assert (ran.end.reason, ran.result.verdict, ran.result.reasons) == ('finished', Verdict.MEASURED, ())
