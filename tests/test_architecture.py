@@ -75,6 +75,7 @@ def test_the_table_names_every_room_and_no_other():
     assert rooms >= {'model', 'engine', 'filesystem', 'rules', 'job', 'site', 'judge', 'check', 'cli'}
 
 
+@pytest.mark.slow
 def test_a_room_imports_only_the_rooms_in_its_row():
     for file in FILES:
         allowed = ROOMS[room_of(file)][0] | {room_of(file)} if room_of(file) in ROOMS else set(ROOMS)
@@ -242,6 +243,7 @@ def test_what_has_another_kind_and_what_dispatches_by_a_table_is_none():
     assert not compared_with_names(ast.parse(text), {'TABLE': {'read': 1}})
 
 
+@pytest.mark.slow
 def test_only_the_workload_room_compares_kinds_and_phases_with_names():
     for file in FILES:
         parts = file.relative_to(SOURCE).with_suffix('').parts

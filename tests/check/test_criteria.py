@@ -89,6 +89,7 @@ def number_of(session):
 
 
 @pytest.mark.parametrize(('profile', 'count'), [('nightly', 5), ('acceptance', 0), ('paper', 0), ('smoke', 0)])
+@pytest.mark.slow
 def test_every_reference_of_the_example_is_of_a_metric_that_is_planned(profile, count):
     session = with_references(session_of(profile=profile), CHECKS)
     number = 0
@@ -155,6 +156,7 @@ def test_an_expectation_says_what_was_found_and_where(check, expectation):
     assert expectation.words[0].islower() and not expectation.words.endswith('.')
 
 
+@pytest.mark.slow
 def test_a_reference_of_metadata_is_checked_against_what_the_trials_measure_in_its_own_unit(changed):
     wanted = """
 $seatrial:

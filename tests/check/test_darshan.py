@@ -98,6 +98,7 @@ def test_whatever_happens_to_the_reader_is_one_sentence(stand_in, text, words):
     assert words in str(caught.value) and '\n' not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_reader_that_hangs_is_ended(stand_in):
     stand_in('import time; time.sleep(3600)')
     with pytest.raises(LogError, match='did not end within 1 s'):

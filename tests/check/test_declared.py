@@ -173,6 +173,7 @@ def test_a_folder_of_nothing_is_an_error_that_says_so(tmp_path):
 # Under plain ReFrame, to which an exception is a file to skip, and then "PASSED Ran 0/0"
 
 
+@pytest.mark.slow
 def test_plain_reframe_ends_with_the_sentence(write, repository, tmp_path):
     folder = write(sweep="Sweep('tasks', (0,))")
     settings = tmp_path / 'site'

@@ -361,6 +361,7 @@ NIGHTS = tuple(datetime(2026, 11, day, tzinfo=timezone.utc) for day in range(1, 
         ('acceptance', 12, False, (4, 2, 0.0)),
     ],
 )
+@pytest.mark.slow
 def test_a_night_is_repeated_by_what_nights_differ_by(tmp_path, session, profile, nights, reference, expected):
     # Every other night is better by a factor of e^0.2, and from the ninth on all are half as good.
     for number, began in enumerate(NIGHTS[:nights]):

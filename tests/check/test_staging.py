@@ -35,6 +35,7 @@ def test_the_runner_holds_nothing_of_the_login_side(names):
     assert {name.split('/')[1] for name in names if name.count('/') > 1} <= set(NODE_ROOMS)
 
 
+@pytest.mark.slow
 def test_the_runner_runs_without_seatrial_being_installed(tmp_path):
     argv = [sys.executable, '-I', '-S', str(write_runner(tmp_path))]
     done = subprocess.run(argv, capture_output=True, text=True, cwd='/')

@@ -187,6 +187,7 @@ def test_what_was_taken_back_says_why_with_its_interval(many):
     count=st.integers(1, 4),
     spread=st.sampled_from([0.01, 0.05]),
 )
+@pytest.mark.slow
 def test_an_acceptance_of_a_slower_system_never_ends_better(many, first, factor, count, spread):
     rank = [Verdict.PASS, Verdict.INCONCLUSIVE, Verdict.FAIL]
     before, after = (many(means, count, spread=spread).verdict for means in (first, first * factor))

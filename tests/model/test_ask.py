@@ -14,17 +14,20 @@ def test_a_probe_that_hangs_is_left_at_its_deadline():
     assert answer is not None and answer.exit_status is None
 
 
+@pytest.mark.slow
 def test_what_a_probe_had_printed_before_it_hung_is_used():
     answer = ask(['sh', '-c', 'echo one target; echo and a fault >&2; exec sleep 60'], 1.0)
     assert answer == ('one target\n', None, 'and a fault\n')
 
 
+@pytest.mark.slow
 def test_the_children_of_a_probe_that_hangs_end_with_it():
     answer = ask(['sh', '-c', 'sleep 60 & echo $!; wait'], 1.0)
     assert answer is not None
     wait_for_end(int(answer.stdout))
 
 
+@pytest.mark.slow
 def test_a_probe_ends_with_the_one_who_asked(tmp_path):
     def interrupted(number, frame):
         raise KeyboardInterrupt  # no OSError, which says that a probe could not be started

@@ -52,6 +52,7 @@ def test_an_output_that_was_closed_is_none(monkeypatch):
     terminal.console().print('x')
 
 
+@pytest.mark.slow
 def test_the_last_lines_that_nobody_hears_do_not_change_the_exit_code():
     code = 'import sys; from seatrial.report.terminal import drop_unwritten; sys.stdout.write("x"); drop_unwritten()'
     buffered = {**os.environ, 'PYTHONUNBUFFERED': ''}

@@ -105,6 +105,7 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(('name', 'lies', 'offset'), LIES, ids=[f'{n}-{"-".join(lie)}-{at}' for n, lie, at in LIES])
+@pytest.mark.slow
 def test_a_lie_is_a_failure_of_the_storage_and_the_file_is_kept(monkeypatch, place, name, lies, offset):
     for what, instead in lies.items():
         monkeypatch.setattr(integrity, what, instead)
@@ -133,6 +134,7 @@ def test_every_pattern_has_a_lie():
 
 @pytest.mark.parametrize('hosts', [('a',), ('a', 'a'), ('a', 'b'), ('a', 'a', 'b', 'b'), HOSTS])
 @pytest.mark.parametrize('name', sorted(PATTERNS))
+@pytest.mark.slow
 def test_nothing_is_said_against_a_storage_that_keeps_the_data_and_nothing_is_left(place, name, hosts):
     facts = pattern(name, hosts)
     assert facts == [facts[0]] * len(hosts) and facts[0].holds is True

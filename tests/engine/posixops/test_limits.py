@@ -125,6 +125,7 @@ def test_one_that_refuses_what_it_leaves_is_found(monkeypatch, phase, room):
 
 
 @pytest.mark.parametrize(('phase', 'what'), [(QUOTA_BYTES, 'bytes'), (QUOTA_INODES, 'inodes')])
+@pytest.mark.slow
 def test_one_that_never_refuses_is_given_up(monkeypatch, phase, what):
     holds, counts = reached(monkeypatch, phase, 9, at=2**40)
     assert (holds['refused'], holds['within'], holds['reached']) == (False, False, None)
@@ -147,6 +148,7 @@ def test_a_limit_that_is_not_reached_in_time_is_not_judged(monkeypatch):
 
 
 @pytest.mark.parametrize('at', [0, RECORD - 1, RECORD, 2 * RECORD + 12_344])
+@pytest.mark.slow
 def test_a_byte_that_was_acknowledged_and_is_another_is_lost_data_and_the_file_stays(monkeypatch, place, at):
     def flipped(descriptor, offset, size, window):
         content, past = READ(descriptor, offset, size, window)

@@ -172,6 +172,7 @@ def test_a_row_is_read_as_it_was_written(row):
 
 
 @given(st.floats(300, MAX_S), st.integers(1, 6))
+@pytest.mark.slow
 def test_rows_follow_each_other_and_every_second_near_an_action_has_its_own(duration_s, times):
     each_s = duration_s / times
     point = scenario(before_s=each_s - 20, action_s=10, after_s=10, times=times)

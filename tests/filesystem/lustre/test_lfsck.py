@@ -89,6 +89,7 @@ def test_it_is_a_dry_run_where_every_mdt_says_so():
 
 
 @pytest.mark.parametrize('text', [ALL, shown('520')], ids=['123', '520'])
+@pytest.mark.slow
 def test_a_text_that_was_cut_short_at_any_line_is_refused_or_lacks_targets(text):
     lines, whole = text.splitlines(keepends=True), parse_lfsck(text).scans
     for number in range(len(lines)):

@@ -371,6 +371,7 @@ def test_a_transcript_is_a_value_or_a_typed_error(row, text):
 
 
 @pytest.mark.parametrize(('row', 'text'), OUTPUTS, ids=IDS)
+@pytest.mark.slow
 def test_cut_short_after_any_line_it_is_a_value_or_a_typed_error(row, text):
     is_first = next(other for other in SHOWN if other.parse is row.parse) is row
     for cut in cuts(text, 10**6 if is_first else 20):

@@ -434,6 +434,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 def test_of_two_processes_that_race_for_a_lock_exactly_one_wins_every_time(state):
     racers = {
         session: subprocess.Popen(

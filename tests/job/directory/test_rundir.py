@@ -675,6 +675,7 @@ def test_a_directory_of_another_owner_is_not_entered(run):
     ['mount --bind {outside} {data}/on', 'mount -t tmpfs none {data}/on', 'mount --bind {outside}/file {data}/file'],
     ids=['a directory of the same device', 'another file system', 'a file'],
 )
+@pytest.mark.slow
 def test_what_is_mounted_into_the_run_directory_is_left(run, tmp_path, mount):
     (tmp_path / 'outside').mkdir()
     (tmp_path / 'outside' / 'file').write_text('precious')
@@ -746,6 +747,7 @@ def test_a_removal_goes_on_after_what_it_must_leave_and_can_be_repeated_when_tha
     assert os.listdir(parent) == []
 
 
+@pytest.mark.slow
 def test_a_removal_that_was_killed_at_any_call_can_be_repeated(parent, monkeypatch):
     class KilledError(BaseException):
         pass
@@ -898,6 +900,7 @@ def too_deep(run):
     subprocess.run(['rm', '-rf', '--', run.path_of('data')], check=True)
 
 
+@pytest.mark.slow
 def test_a_tree_deeper_than_descriptors_and_recursion_allow_is_counted_and_removed(run, too_deep, few_descriptors):
     assert list(run.file_list('data').values()) == [0]
     assert run.file_count('data', True)[:3] == FileCount(too_deep, 1, {0: 1})[:3]

@@ -108,6 +108,7 @@ def test_a_launch_that_failed_says_so(make, case):
 
 @settings(max_examples=20)
 @given(st.integers(MAX_STEPS + 1, 5 * MAX_STEPS), st.integers(1, 997))
+@pytest.mark.slow
 def test_many_looks_are_drawn_as_fewer_steps_that_moved_as_much(make, number, factor):
     plan = make.plan()
     rates = [float(i * factor % 211) for i in range(number)]
