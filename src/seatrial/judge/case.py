@@ -42,7 +42,7 @@ from seatrial.rules.contents import verified
 from seatrial.rules.issued import comparisons, issued_findings
 from seatrial.rules.registry import CASE, findings
 from seatrial.workload.registry import kind_of, metrics_at
-from seatrial.workload.words import counted, span
+from seatrial.workload.words import by_key, counted, span
 
 NO_CRITERION = (
     'no criterion: an acceptance needs something to compare with; '
@@ -89,11 +89,8 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     # A sweep over places is run to find slow ones: suspects come first, except for failures.
     against.sort(key=lambda r: (r[0] is not Verdict.FAIL, r[1] not in suspects, WORST_FIRST.index(r[0])))
     # Criteria beside the references that the case could have missed; those it did miss are in `against`.
-    judged = [
-        *(expectation for expectation in expectations if expectation.enforced),
-        *([isolated] if isolated and not unjudged else []),
-    ]
-    met = [Verdict.PASS for _ in judged]
+    judged = any(result.enforced for result in expectations) or (isolated and not unjudged)
+    met = [Verdict.PASS] if judged else []
     # A system's own baseline is a criterion after an upgrade, but not for a new system; a label says so.
     asked = criteria.references or criteria.enforced_expectations
     if plan.profile == 'acceptance' and not (isolated or asked or criteria.of_contract):
@@ -217,11 +214,11 @@ def _against(
     reasons = list(dict.fromkeys(rules))
     known = {sentence for _, sentence in reasons}
     planned = {metric.metric for metric in metrics}
-    alike: dict[tuple[Verdict, str], list[str]] = {}
-    for metric in metrics:
-        follows = metric.why in known or (metric.verdict is Verdict.INCOMPLETE and known)
-        if not metric.verdict.unopposed and not follows:
-            alike.setdefault((metric.verdict, metric.why), []).append(metric.metric)
+    alike = by_key(
+        ((metric.verdict, metric.why), metric.metric)
+        for metric in metrics
+        if not (metric.verdict.unopposed or metric.why in known or (metric.verdict is Verdict.INCOMPLETE and known))
+    )
     for (verdict, why), names in alike.items():
         named = ', '.join(names) if len(names) <= NAMED else f'{names[0]} and {len(names) - 1} others'
         reasons.append((verdict, f'{named}: {verdict.value}: {why}'))

@@ -1,23 +1,17 @@
 """Finds the step in a curve over sizes, and the changes of level in a series of nights: where, how surely, how high.
 
-A curve is modelled by two power laws (lines on logarithmic axes) with a step between two neighbouring points.
-A model of two levels would find a step in every curve that rises, as bandwidth does with transfer size. Lines that
-cross between the two points are a broken slope and no step. One change is looked for: a broken slope can hide a step.
+A curve is modelled by two power laws (lines on logarithmic axes) with a step between two neighbouring points: two
+levels would show a step in every curve that rises. The step is where the sum of squares round the lines is smallest
+(Quandt, JASA 53, 1958). Each point counts by the logarithm of its mean, because alignment can move a point that
+repeats well. The interval of the step is Student's for the difference of two lines (Draper and Smith, Applied
+Regression Analysis, 1998), with the error probability shared between all places (Bonferroni). The interval of the
+place holds all places that the likelihood ratio does not reject (Siegmund, International Statistical Review 56,
+1988).
 
-The place is the one with the smallest sum of squares round the lines (Quandt, JASA 53, 1958). An observation is the
-logarithm of a point's mean, for a point may be off for a reason of its own (alignment), however well it repeats. The
-scatter is that of the points round the lines, and at least that of the repetitions.
-
-The interval of a step is Student's for the difference of two lines (Draper and Smith, Applied Regression Analysis,
-1998), with the error probability shared between all places (Bonferroni), because the place was picked after the fact.
-The interval of the place holds all places that the likelihood ratio does not reject (Siegmund, International
-Statistical Review 56, 1988). docs/explanation/statistics.md says how often both are right.
-
-Of a series of nights, the place is the one with the largest Student's t between the nights before and after it; then
-both parts are searched in the same way until none is left (binary segmentation: Vostrikova, Soviet Mathematics
-Doklady 24, 1981). The chance is that of the t, times the number of places in the whole series (Bonferroni), for the
-place was picked after the fact. It holds for independent nights: a level that drifts, as on a file system that fills
-up, is reported as one or several steps. docs/explanation/statistics.md says how often it is right.
+In a series of nights, the change is where Student's t between the nights before and after is largest; both parts are
+then searched in the same way (binary segmentation: Vostrikova, Soviet Mathematics Doklady 24, 1981). The probability
+of a change is that of its t, times the number of places in the whole series (Bonferroni), for independent nights: a
+level that drifts is reported as one or several steps. docs/explanation/statistics.md says how often both are right.
 """
 
 import math
@@ -34,13 +28,13 @@ from seatrial.rules.stopping import t_quantile, t_within
 CONFIDENCE = 0.95
 MIN_SIDE = 3  # points on each side of a step: any two are on a line
 MIN_POINTS = 2 * MIN_SIDE + 1  # two lines are four figures: three points are left to show the scatter
-MIN_NIGHTS = 3  # on each side of a change: fewer are a bad night or two
+MIN_NIGHTS = 3  # nights on each side of a change: fewer are a bad night or two
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class CurveStep:
-    """The step of a curve at one place: how many times better it is above than below, by the lines on both sides."""
+    """The step of a curve between two points: how many times better the upper line is than the lower one there."""
 
     below: str  # labels of the two points between which the step lies
     above: str
@@ -50,7 +44,6 @@ class CurveStep:
 
     @property
     def is_significant(self) -> bool:
-        """True if the step, up or down, is significant."""
         return self.low > 1 + _ROUNDING or self.high < 1 - _ROUNDING
 
 
@@ -89,7 +82,6 @@ def changes_between(
     times: float,
     among: str = 'points',
     better: str = HIGHER,
-    confidence: float = CONFIDENCE,
 ) -> Relation:
     """Holds if the change point lies between the sizes `first` and `last` and the curve above it is at least `times`
     better. Fails if it lies elsewhere, is smaller, or if no place between the two can have a step of `times`."""
@@ -98,11 +90,11 @@ def changes_between(
         lacking = f'{len(points)} {among} of the {MIN_POINTS} that a change point needs'
     wanted: list[CurveStep] = []
     if not lacking:
-        curve = steps(points, values, better, confidence)
+        curve = steps(points, values, better)
         wanted = [place for place in curve.every if first <= values[place.below] and values[place.above] <= last]
     if not wanted:
         lacking = lacking or f'fewer than {MIN_SIDE} {among} on a side of where a change point is expected'
-        return Relation(UNDECIDED, None, None, None, confidence, f'{lacking}: undecided')
+        return Relation(UNDECIDED, None, None, None, CONFIDENCE, f'{lacking}: undecided')
     step = curve.likeliest
     inside = [place in wanted for place in curve.places]
     if not step.is_significant:
@@ -115,18 +107,18 @@ def changes_between(
         elif all(inside) and step.low >= times:
             verdict = HOLDS
         where = f'{curve.places[0].below}-{curve.places[-1].above}'
-        subject = f'change point between {step.below} and {step.above} ({confidence * 100:g} % interval {where})'
+        subject = f'change point between {step.below} and {step.above} ({CONFIDENCE * 100:g} % interval {where})'
     sentence = (
-        f'{subject}: {step.ratio:.4g} times as good above it, {confidence * 100:g} % simultaneous interval '
+        f'{subject}: {step.ratio:.4g} times as good above it, {CONFIDENCE * 100:g} % simultaneous interval '
         f'{step.low:.4g} to {step.high:.4g}, wanted at least {times:.4g} between {wanted[0].below} and '
         f'{wanted[-1].above}: {verdict}'
     )
-    return Relation(verdict, step.ratio, step.low, step.high, confidence, sentence)
+    return Relation(verdict, step.ratio, step.low, step.high, CONFIDENCE, sentence)
 
 
 class _Fit(NamedTuple):
-    # at the last point of the left line and at the first of the right one: height of the right line above the left
-    # one, and its standard deviation relative to that of a point
+    # height of the right line above the left one, and its standard deviation relative to that of a point, at the last
+    # point of the left line and at the first point of the right one
     gaps: list[tuple[float, float]]
     squares: float  # sum of squares round both lines
 

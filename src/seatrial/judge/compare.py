@@ -1,27 +1,20 @@
 """Two sets of sessions, before and after: what has become better or worse, and what has stayed the same.
 
-A figure is the ratio after / before of the means of a metric, as the difference of logarithms. The unit is a session:
-its repetitions share nodes, other users and the state of the servers, so they are one value, their mean. Student's
-interval for the difference of two such groups has one spread for both (Jain, The Art of Computer Systems Performance
-Analysis, 1991, 13.4.2), so that a side may have one session where the other has several. Where both have one, nothing
-shows how far sessions differ by themselves: the interval has the spread of repetitions alone (Welch), and nothing but
-a count is decided.
+The ratio after / before of the means of a metric is computed as a difference of logarithms. A session is one value,
+the mean of its repetitions, because these share nodes, other users and the state of the servers. Student's interval
+for the difference of two groups has one spread for both (Jain, The Art of Computer Systems Performance Analysis,
+1991, 13.4.2), so one side may have a single session. If both have one, the interval has the spread of repetitions
+alone (Welch), and only a count is decided. Sides measured in turn are paired: a round is one value, the difference of
+its two sessions (Jain, 13.4.1). A family (data write, data read, metadata, ...) is the mean of its metrics, by
+session.
 
-A family (data write, data read, metadata, ...) is the mean of its metrics, session by session: what moves all of them
-in one night widens its interval, and what moves each for itself is averaged out.
+If one side was measured after the other, a drift over the sessions looks like a difference. The trend within both
+sides has one slope (analysis of covariance); a difference of which it makes EXPLAINS or more stays undecided.
 
-What drifts over the sessions makes a difference of its own, where one side was measured after the other. So before
-one is named, the sessions of each side are asked for a trend in their order: both have one slope, and the step
-between them is no part of it (analysis of covariance). Where that alone makes about half of it, nobody is blamed.
-
-Sides measured in turn are paired: a session has the name of its round on both, and a round is one value: the
-difference (Jain, 13.4.1). What both have in common, such as the other users of that hour, is in no interval.
-
-All together name a difference where there is none in at most LEVEL of the comparisons: half of that for the families
-(Holm, Scandinavian Journal of Statistics 6, 1979: they are few), half for the metrics (Benjamini and Hochberg, JRSS B
-57, 1995). The latter bounds the share of false ones among those that are named. It holds for metrics that rise and
-fall together, as those of one night do (Benjamini and Yekutieli, Annals of Statistics 29, 2001), and finds more than
-Holm where an upgrade has changed many. docs/explanation/statistics.md has how often they are right.
+A difference is named by chance in at most LEVEL of the comparisons: half of LEVEL is for the few families (Holm,
+Scandinavian Journal of Statistics 6, 1979), half for the metrics (Benjamini and Hochberg, JRSS B 57, 1995, which
+holds for metrics that rise and fall together: Benjamini and Yekutieli, Annals of Statistics 29, 2001).
+docs/explanation/statistics.md says how often they are right.
 """
 
 import math
@@ -42,8 +35,7 @@ CONFIDENCE = 0.95
 LEVEL = 0.05
 EFFECT = 0.05  # the smallest effect that matters, if nobody says another one
 
-EXPLAINS = 0.45
-"""Of a difference, how much a drift over the sessions makes at least where it explains it."""
+EXPLAINS = 0.45  # the share of a difference that a drift over the sessions must make to explain it
 
 Sessions = Mapping[str, Sequence[float]]
 """The samples of each session by its name, in the base unit, all above 0. The names sort by time."""
@@ -51,12 +43,12 @@ Sessions = Mapping[str, Sequence[float]]
 
 @dataclass(frozen=True)
 class Series:
-    group: str  # of its family
+    group: str  # the family it belongs to
     before: Sessions
     after: Sessions
     better: str = HIGHER
-    steers: bool = True  # whether the family counts it
-    counts: bool = False  # whether it is a count that does not vary by itself, such as guarantees that hold
+    steers: bool = True  # True if the family counts it
+    counts: bool = False  # True for a count that does not vary by itself, such as guarantees that hold
 
     @cached_property
     def logs(self) -> tuple[Mapping[str, float], ...]:
@@ -64,9 +56,9 @@ class Series:
         sign = _sign(self)
         log = math.log
         sides = [
-            # Of many sessions there is one value each, and no call for its mean.
-            {name: sign * log(values[0] if len(values) == 1 else _mean(values)) for name, values in it.items()}
-            for it in (self.before, self.after)
+            # Many sessions have a single value: no call for its mean.
+            {name: sign * log(values[0] if len(values) == 1 else _mean(values)) for name, values in side.items()}
+            for side in (self.before, self.after)
         ]
         centre = fmean(_mean(side.values()) for side in sides)
         return tuple({name: value - centre for name, value in side.items()} for side in sides)
@@ -77,13 +69,13 @@ class MetricChange:
     """The change of a metric or a family: BETTER, WORSE, SAME or UNDECIDED."""
 
     verdict: str
-    ratio: float  # after / before; of a family how much better it is, so that above 1 is better
+    ratio: float  # after / before; for a family, how many times better it is: above 1 is better
     low: float | None  # interval at CONFIDENCE, or None; without the spread between sessions unless `between`
     high: float | None
     chance: float | None  # probability of such a difference by chance; None without the spread between sessions
     sessions: tuple[int, int]  # how many have it before and after
     between: bool
-    # after / before that a drift over the sessions alone would cause, where it is UNDECIDED for that reason
+    # the ratio that a drift over the sessions alone would cause, where the change is UNDECIDED for that reason
     drift: float | None = None
 
     @property
@@ -129,8 +121,7 @@ def compared(
     )
 
 
-_Sides = tuple[Mapping[str, float], Mapping[str, float]]
-"""The level in each session before and after."""
+_Sides = tuple[Mapping[str, float], Mapping[str, float]]  # the level in each session before and after
 
 
 class _Difference(NamedTuple):
@@ -171,7 +162,7 @@ def _of_sessions(logs: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
     if len(logs) == 1:
         return logs[0]
     names = list(logs[0])
-    if all(list(of_metric) == names for of_metric in logs):  # as nearly always: no list for each session is built
+    if all(list(of_metric) == names for of_metric in logs):  # nearly always: no list for each session is built
         levels = zip(*(of_metric.values() for of_metric in logs), strict=True)
         return {name: _mean(values) for name, values in zip(names, levels, strict=True)}
     by_session = by_key(pair for of_metric in logs for pair in of_metric.items())
@@ -221,7 +212,8 @@ _ROUNDING = 1e-9
 
 
 def _mean(values: Collection[float]) -> float:
-    """Like statistics.fmean, which takes twice as long for a few values. Of many sessions there is one value each."""
+    """The mean, as statistics.fmean, which takes twice as long for a few values; many sessions have a single
+    value."""
     return next(iter(values)) if len(values) == 1 else math.fsum(values) / len(values)
 
 
@@ -236,20 +228,20 @@ def _chance(difference: _Difference) -> float:
     return 1 - t_within(abs(difference.log) / difference.error, difference.df) if difference.error else 0.0
 
 
-def _holm(chances: Sequence[float], level: float = LEVEL / 2) -> list[bool]:
-    """The differences named by Holm's method: a false one is among them with probability `level` at most."""
+def _holm(chances: Sequence[float]) -> list[bool]:
+    """The differences named by Holm's method: a false one is among them with probability LEVEL / 2 at most."""
     named = [False] * len(chances)
     for place, number in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
-        if chances[number] > level / (len(chances) - place):
+        if chances[number] > LEVEL / 2 / (len(chances) - place):
             break
         named[number] = True
     return named
 
 
-def _benjamini_hochberg(chances: Sequence[float], level: float = LEVEL / 2) -> list[bool]:
-    """The differences named by Benjamini and Hochberg's method: on average `level` of them at most are false."""
+def _benjamini_hochberg(chances: Sequence[float]) -> list[bool]:
+    """The differences named by Benjamini and Hochberg's method: on average LEVEL / 2 of them at most are false."""
     ordered = sorted(chances)
-    within = [chance for place, chance in enumerate(ordered, 1) if chance <= level * place / len(ordered)]
+    within = [chance for place, chance in enumerate(ordered, 1) if chance <= LEVEL / 2 * place / len(ordered)]
     return [bool(within) and chance <= within[-1] for chance in chances]
 
 
@@ -290,4 +282,4 @@ def _ratio(log: float) -> float:
     return math.exp(max(-_LARGEST, min(_LARGEST, log)))
 
 
-_LARGEST = 700.0  # of what math.exp takes
+_LARGEST = 700.0  # the largest logarithm that math.exp takes, rounded down

@@ -1,8 +1,8 @@
 """The criteria of a contract: met, missed or undecided, by all allocations in which they were measured.
 
-Repetitions of one allocation share its nodes, its neighbours and its hour, so that their scatter says nothing of
-other allocations. From two allocations on these are what is independent: each gives one figure, and the interval is
-that of statistics.between_allocations. docs/reference/contract.md has the rules in words.
+Repetitions of one allocation share its nodes, its neighbours and its hour, so their scatter says nothing of other
+allocations. Two or more allocations are independent: each gives one figure, and the interval is that of
+statistics.between_allocations. docs/reference/contract.md has the rules in words.
 """
 
 import itertools
@@ -117,14 +117,11 @@ class CriterionOutcome:
 def judge_contract(
     criteria: Sequence[Criterion], attempts: Mapping[str, Sequence[Attempt]]
 ) -> dict[str, CriterionOutcome]:
-    """The outcome of every criterion by its id, from the attempts at each.
-
-    A criterion is met if its interval lies on the right side of the bound, missed if it lies on the wrong one. It is
-    missed only at a confidence at which chance misses one of all with the probability FAMILY at most (Bonferroni).
-    Measuring until it is met or missed would give chance as many trials: so for the k-th allocation beyond those
-    planned the probability of an error is divided by k + 1 (measured in statistics.md). Figures whose raw output is
-    gone can miss a criterion and cannot meet it: losing the raw output of a bad allocation must not help.
-    """
+    """The outcome of every criterion by its id, from the attempts at each. It is met if its interval lies on the
+    right side of the bound. It is missed if it lies on the wrong side, at a confidence at which chance misses one of
+    all with the probability FAMILY at most (Bonferroni). For the k-th allocation beyond those planned the probability
+    of an error is divided by k + 1, or measuring on would meet any bound in the end (measured in statistics.md).
+    Figures whose raw output is gone can miss a criterion and cannot meet it: its loss must not help."""
     by_id = {criterion.id: criterion for criterion in criteria}
     count = sum(not criterion.observed for criterion in criteria)
     proved = {
@@ -205,7 +202,7 @@ def _decided(
 
 
 def assumed_noise(attempts: Sequence[Attempt]) -> float:
-    """By how much these allocations are taken to differ at least: the largest that was known when each was begun."""
+    """The noise between these allocations that is assumed at least: the largest known when each was begun."""
     return max(attempt.noise for attempt in attempts)
 
 
@@ -215,14 +212,11 @@ def further_allocations(
     confidence: Callable[[int], float] = lambda total: stats.CONFIDENCE,
     noise: float = stats.NOISE,
 ) -> int | None:
-    """The number of further allocations, of the same mean and scatter, until the interval excludes the bound.
-
-    confidence: of the interval, by the total number of allocations; noise: as in half_width_between
-
-    The smallest N - n whose half width is below the distance to the bound (Jain, The Art of Computer Systems
-    Performance Analysis, 1991, 13.9). None above MOST_FURTHER, or if a figure or the bound is not positive. Raises
-    StatisticsError for a single figure.
-    """
+    """The number of further allocations, of the same mean and scatter, until the interval excludes the bound: the
+    smallest N - n whose half width is below the distance to the bound (Jain, The Art of Computer Systems Performance
+    Analysis, 1991, 13.9). None above MOST_FURTHER, or if a figure or the bound is not positive. confidence: of the
+    interval, by the total number of allocations; noise: as in half_width_between. Raises StatisticsError for a single
+    figure."""
     if min(*figures, bound) <= 0:
         return None
     logs = [math.log(figure / bound) for figure in figures]

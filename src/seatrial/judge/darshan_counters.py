@@ -11,6 +11,7 @@ from math import inf
 
 from seatrial.judge.issued import ALL, SAME_BYTES, DarshanLog, Record, calls_of, prefix_of
 from seatrial.model.units import GIB, KIB, MIB
+from seatrial.workload.words import by_key
 
 _TOPS = (
     ('0_100', 100),
@@ -36,12 +37,9 @@ def contradiction(log: DarshanLog) -> str:
 
 
 def weighed(records: Sequence[Record], operation: str) -> Counter[int]:
-    """Bytes that the operation moved, by transfer size, as far as the records show.
-
-    Darshan keeps one table of the four most frequent sizes for reads and writes together. A size counts for an
-    operation if the other one has nothing in its bin, or if the table covers all transfers of both in that bin; else
-    the smallest possible number of its transfers is counted.
-    """
+    """Bytes that the operation moved, by transfer size, as far as the records show. Darshan keeps one table of the
+    four most frequent sizes for reads and writes together: where both operations have transfers in the bin of a size,
+    the smallest possible number is counted."""
     other, moved = 'read' if operation == 'write' else 'write', Counter[int]()
     for record in records:
         histogram, others = _histogram(record, operation), _histogram(record, other)
@@ -52,13 +50,11 @@ def weighed(records: Sequence[Record], operation: str) -> Counter[int]:
 
 
 def _contradictions(log: DarshanLog) -> Iterator[str]:
-    by_file: dict[str, list[Record]] = {}
     for record in log.records:
         if record.rank >= log.processes:
             yield f'a record is of rank {record.rank}, and nprocs is {log.processes}'
-        by_file.setdefault(record.file, []).append(record)
         yield from _of_record(record)
-    for records in by_file.values():
+    for records in by_key((record.file, record) for record in log.records).values():
         for module in ('POSIX', 'MPI-IO'):
             ranks = {entry.rank for entry in records if entry.module == module}
             if ALL in ranks and len(ranks) > 1:

@@ -11,28 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
+from seatrial.judge import relations
 from seatrial.judge.change_points import changes_between
 from seatrial.judge.groups import GroupRate
-from seatrial.judge.relations import (
-    FAILS,
-    HOLDS,
-    UNDECIDED,
-    Points,
-    Relation,
-    alike,
-    degrades,
-    does_not_degrade,
-    falls_with,
-    insensitive,
-    lies_between,
-    plateaus,
-    reaches,
-    stays_above,
-    stays_below,
-    sustains,
-    undecided,
-    unimodal,
-)
+from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, Points, Relation, lies_between, undecided
 from seatrial.judge.statistics import CONFIDENCE, Fairness
 from seatrial.model.metric import HIGHER, LOWER, Fact
 from seatrial.model.point import Axis
@@ -46,7 +28,7 @@ _HERE = {HOLDS: 'here it holds', FAILS: 'here it does not hold', UNDECIDED: 'her
 
 @dataclass(frozen=True)
 class ExpectationResult:
-    id: str  # of the source's own test, 'L09-01'
+    id: str  # as in docs/reference/expectations.md, 'L09-01'
     words: str  # what the source found, as a clause: 'reading does not depend on the transfer size'
     source: str  # who found it, and on what
     subject: str  # what it was judged on: 'read over transfer sizes', or two checks
@@ -75,9 +57,8 @@ class Curves:
     better: Mapping[str, str]  # of each metric, HIGHER or LOWER
     # (metric, label) of points that a cache has answered; no criterion is decided on those
     cached: frozenset[tuple[str, str]] = frozenset()
-    # by metric and label, as in MetricResult
+    # fairness, groups: of MetricResult, by metric and label
     fairness: Mapping[tuple[str, str], Mapping[str, Sequence[Fairness]]] = field(default_factory=dict)
-    # by metric and label, as in MetricResult
     groups: Mapping[tuple[str, str], Sequence[GroupRate]] = field(default_factory=dict)
 
     def uncached(self) -> 'Curves':
@@ -148,7 +129,7 @@ class Insensitive(OfCurve):
         return super().fault(shape) or _axis_fault(self.to, shape)
 
     def relation(self, metric: str, curves: Curves) -> Relation:
-        return insensitive(curves.samples[metric], self.margin, curves.axis.plural)
+        return relations.insensitive(curves.samples[metric], self.margin, curves.axis.plural)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +148,7 @@ class FallsWith(OfCurve):
         points, by = curves.samples[metric], curves.axis.plural
         if self.backwards != (curves.better[metric] == LOWER):
             points, by = dict(reversed(list(points.items()))), f'{by}, the largest first,'
-        return falls_with(points, by, self.spearman)
+        return relations.falls_with(points, by, self.spearman)
 
 
 class RisesWith(FallsWith):
@@ -179,25 +160,25 @@ class RisesWith(FallsWith):
 class Plateaus(OfMargin):
     """It gets better or stays: no point is `margin` times worse than the one before, nor the last than the best."""
 
-    judged = staticmethod(plateaus)
+    judged = staticmethod(relations.plateaus)
 
 
 class DoesNotDegrade(OfMargin):
     """The best point is at most `margin` times better than the last one."""
 
-    judged = staticmethod(does_not_degrade)
+    judged = staticmethod(relations.does_not_degrade)
 
 
 class Degrades(OfMargin):
     """The best point is more than `margin` times better than the last one."""
 
-    judged = staticmethod(degrades)
+    judged = staticmethod(relations.degrades)
 
 
 class Unimodal(OfMargin):
     """The metric gets better up to one point and worse from there on: no valley between is deeper than `margin`."""
 
-    judged = staticmethod(unimodal)
+    judged = staticmethod(relations.unimodal)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,7 +193,7 @@ class Reaches(OfCurve):
         label = next((label for label in points if curves.values[label] == self.at), None)
         if label is None:
             return undecided(f'{self.at:g} is not among the {among} that were planned')
-        return reaches(points, label, self.margin, among, curves.better[metric])
+        return relations.reaches(points, label, self.margin, among, curves.better[metric])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,7 +223,7 @@ class StaysBelow(Limited):
 
     def relation(self, metric: str, curves: Curves) -> Relation:
         measured = {label: samples for label, samples in curves.samples[metric].items() if samples}
-        return stays_below(measured, self.limit, metric) if measured else undecided('nothing was measured')
+        return relations.stays_below(measured, self.limit, metric) if measured else undecided('nothing was measured')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +238,7 @@ class Sustains(OfCurve):
         return super().fault(shape)
 
     def relation(self, metric: str, curves: Curves) -> Relation:
-        return sustains(curves.samples[metric], self.least)
+        return relations.sustains(curves.samples[metric], self.least)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,7 +272,7 @@ class Fair(Limited):
         }
         if not several:
             return undecided(f'no launch of several {self.between} of which the engine tells the times')
-        judged = stays_above if self.figure == 'jain' else stays_below
+        judged = relations.stays_above if self.figure == 'jain' else relations.stays_below
         return judged(several, self.limit, f'{_FAIRNESS[self.figure]} of the {self.between}')
 
 
@@ -319,7 +300,7 @@ class GroupsAlike(Limited):
         }
         if not several:
             return undecided('no launch on several groups of nodes (groups of a partition in trial.yaml)')
-        return alike(several, self.limit, 'bandwidth of a task,')
+        return relations.alike(several, self.limit, 'bandwidth of a task,')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -455,12 +436,9 @@ def _with_cached(relation: Relation, curves: Curves, enforced: bool) -> Relation
 def _everywhere(
     expectation: CurveRatio, curves: Curves, other: Curves, metric: str, names: tuple[str, str], enforced: bool
 ) -> Relation:
-    """The comparison at every point that both have, as one relation: that of the point closest to failing.
-
-    It holds if it holds at each point (intersection-union: no correction is due). It fails if it fails at one with
-    the error probability shared between all (Bonferroni), because that point was picked after the fact. A criterion
-    does not hold where one of the two lacks a point of the other.
-    """
+    """The comparison at every point that both have, as one relation: that of the point closest to failing. It holds
+    if it holds at each point (intersection-union). It fails if it fails at one with the error probability shared
+    between all (Bonferroni). A criterion does not hold where one of the two lacks a point of the other."""
     over, under = curves.samples[metric], other.samples.get(expectation.than or metric, {})
     values, better = {**other.values, **curves.values}, curves.better[metric]
     wanted = [label for label, value in values.items() if expectation.minimum <= value <= expectation.maximum]

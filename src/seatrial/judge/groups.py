@@ -16,12 +16,13 @@ class GroupRate:
     """The mean rate of a task of one group, in B/s."""
 
     name: str
-    nodes: int  # that took part
-    tasks: int  # that took part
-    values: tuple[float, ...]  # for each repetition the mean rate of the group's tasks, each over its own time
-    rate: MeanInterval  # over all repetitions
+    # nodes, tasks: how many of the group took part
+    nodes: int
+    tasks: int
+    values: tuple[float, ...]  # the mean rate of the group's tasks in each repetition, each task over its own time
+    rate: MeanInterval  # the mean of all repetitions
     over: float | None = None  # ratio to the first group; None for the first itself
-    low: float | None = None  # of `over`, at CONFIDENCE; infinite under three repetitions
+    low: float | None = None  # low, high: interval of `over` at CONFIDENCE; infinite under three repetitions
     high: float | None = None
 
 
@@ -49,12 +50,8 @@ def rates(
     launches: Sequence[Sequence[TaskTime]], groups: Sequence[NodeGroup], correlation: float = 0.0
 ) -> tuple[GroupRate, ...]:
     """The rates of the groups over the repetitions of one point. Empty if only one group worked, or one has moved
-    nothing.
-
-    Two groups of one launch share its moment, so they are compared launch by launch: Student's interval of the
-    logarithms of their ratio. launches: the tasks of each repetition; correlation: of neighbouring repetitions, as in
-    verdict_interval
-    """
+    nothing. Groups are compared launch by launch, by Student's interval of the logarithms of their ratio. launches:
+    the tasks of each repetition; correlation: of neighbouring repetitions, as in verdict_interval"""
     every = [split(tasks, groups) for tasks in launches]
     names = list(every[0]) if every else []
     if len(names) < 2 or any(list(by_group) != names for by_group in every):

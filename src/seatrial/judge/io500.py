@@ -1,15 +1,13 @@
 """IO500's score over phases that the checks of one session have measured one by one; not a submission.
 
 By IO500's rules a phase that writes goes on until a stone wall at 300 s, and then until every task has done as much
-as the fastest (wear-out); by IOR and mdtest, and a find may be any. Here no launch is cut off: all tasks do the same,
-a number that was fixed before, and the time is up to the last of them. That is what wear-out comes to, so the rule is
-kept where the shortest launch lasted 300 s. What remains: IO500 has one data set for all its phases, measured once,
-and each check here has its own, measured again and again.
+as the fastest (wear-out). Here all tasks do the same fixed amount, and the time is up to the last of them; that is
+the same as wear-out, so the rule is kept where the shortest launch lasted 300 s. Unlike IO500, each check has its own
+data set, measured several times.
 
-The logarithm of the score is a sum over the phases, each bandwidth with the weight 1/8 and each rate with 1/16 (half
-of a geometric mean of 4 or of 8). That of a mean has the standard error s / (mean sqrt(n)) (delta method); the phases
-are launches of their own, so the variances add up, with the squares of the weights, and the degrees of freedom are
-those of Satterthwaite, rounded down.
+The logarithm of the score is a sum over the phases, each bandwidth with the weight 1/8 and each rate with 1/16. The
+logarithm of a mean has the standard error s / (mean sqrt(n)) (delta method). The phases are separate launches: their
+variances add up, with the squares of the weights, and the degrees of freedom are Satterthwaite's, rounded down.
 """
 
 import math
@@ -23,8 +21,11 @@ from seatrial.model.units import GIB
 from seatrial.rules.stopping import t_quantile
 from seatrial.workload.io500 import BANDWIDTHS, RATES, STONE_WALL_S, geometric_mean, score_of
 
-# The engines that IO500's rules require; any program may carry out the find phase.
-DATA, METADATA, FIND = 'ior', 'mdtest', 'find'
+DATA, METADATA, FIND = (
+    'ior',
+    'mdtest',
+    'find',
+)  # engines that IO500's rules require; any program may do the find phase
 
 PHASES: Mapping[str, tuple[str, str]] = {
     'ior_easy_write': ('Io500EasyData', 'write'),

@@ -69,8 +69,8 @@ class ReferenceResult:
     point: str  # verdict of the mean (or other statistic) alone: 'inside' or 'outside'; '' without samples
     interval: str  # what the interval says, which decides: 'inside', 'outside' or 'undecided'
     words: str  # both in one sentence
-    # if outside, or undecided by `level` alone: probability of such samples if the true value lay at the bound; else
-    # None
+    # probability of such samples if the true value lay at the bound; None unless outside, or undecided by `level`
+    # alone
     chance: float | None = None
     statistic: float | None = None  # the mean, or other statistic, in the base unit; None without samples
 
@@ -96,11 +96,8 @@ class Baseline:
 
 def baseline_of(sessions: Sequence[Sequence[float]], among: int) -> Baseline:
     """The baseline from the samples of several sessions, all above 0. among: how many metrics are judged together.
-
     The width is that of Student's prediction interval for one more mean (Jain 1991; Hahn and Meeker, Statistical
-    Intervals, 1991, 4.7) at 1 - FALSE_ALARM / among: in this share of nights without a change, some metric lies
-    outside. The means vary by both spreads. Raises ValueError for less than two sessions.
-    """
+    Intervals, 1991, 4.7) at 1 - FALSE_ALARM / among. Raises ValueError for less than two sessions."""
     if len(sessions) < 2:
         raise ValueError('one session shows no spread between sessions')
     means, n = [statistics.fmean(values) for values in sessions], len(sessions)

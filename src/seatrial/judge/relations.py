@@ -1,18 +1,16 @@
 """Relations between measured points: each holds, fails, or is undecided by these samples.
 
-A naive max/min over a dozen equal points exceeds a margin of 1.105 or 1.222 on many good systems (rule P19), so every
-relation is judged by an interval for a ratio of means, and a straddling interval is 'undecided'.
+A plain max/min over a dozen equal points exceeds a margin of 1.105 or 1.222 on many good systems (rule P19), so every
+relation is judged by an interval for a ratio of means, and an interval that crosses the margin is 'undecided'.
 
-One comparison. The logarithm of a mean has the standard error s / (mean sqrt(n)) (delta method), which is what the
-stopping rule bounds; two of them are compared as Welch does, with Satterthwaite's degrees of freedom rounded down
-(Welch, Biometrika 34, 1947): points have unequal n and may have unequal variances.
+One ratio: the logarithm of a mean has the standard error s / (mean sqrt(n)) (delta method). Two means are compared by
+Welch's method, with Satterthwaite's degrees of freedom rounded down (Biometrika 34, 1947), for unequal n and
+variances.
 
-The largest of m ratios. The lower end is the largest of the m one-sided lower ends at 1 - alpha / m (Bonferroni; for
-all pairs this is the interval of Ury and Wiggins 1971, next to Tamhane's T2 of 1979): none lies above its true ratio,
-and so not above the largest, with probability 1 - alpha. The upper end needs no such correction: it is the largest of
-the m upper ends at 1 - alpha, one of which belongs to the truly largest ratio (intersection-union, Berger and Hsu,
-Statistical Science 11, 1996). Games and Howell's studentised range is shorter but, with the 6 samples that a point
-may have, finds a difference among 13 equal points in 7 % of sweeps instead of 5 % (docs/explanation/statistics.md).
+The largest of m ratios: the lower end is the largest of the m one-sided lower ends at 1 - alpha / m (Bonferroni; for
+all pairs the interval of Ury and Wiggins 1971). The upper end is the largest of the m upper ends at 1 - alpha; it
+needs no correction (intersection-union, Berger and Hsu, Statistical Science 11, 1996). Games and Howell's studentised
+range is shorter but, with 6 samples, finds a difference among 13 equal points in 7 % of sweeps instead of 5 %.
 """
 
 import math
@@ -81,12 +79,9 @@ def plateaus(points: Points, margin: float, among: str = 'points', better: str =
 
 def falls_with(points: Points, by: str, spearman: float = -0.8) -> Relation:
     """The larger `by`, the smaller the figure: Spearman's coefficient is at most `spearman`, and the last point is
-    below the first.
-
-    It holds if the means are ordered so and the interval for last / first lies below 1. It fails if that interval
-    lies above 1, or if the coefficient exceeds `spearman` even when only rises that are proved together (Bonferroni
-    over all pairs) are counted. The interval is of one ratio that was named beforehand: no correction is due.
-    """
+    below the first. It holds if the means are ordered so and the interval for last / first lies below 1. It fails if
+    that interval lies above 1, or if the coefficient exceeds `spearman` even when only rises that are proved together
+    (Bonferroni over all pairs) are counted. The ratio was named beforehand, so its interval needs no correction."""
     lacking = missing(points)
     if lacking:
         return undecided(lacking)
@@ -142,23 +137,18 @@ def stays_below(
     wanted: str = 'at most',
     shown: Callable[[float], float] = lambda value: value,
 ) -> Relation:
-    """The figure, lower is better, is at most `limit` at every point. subject: its name, 'longest over shortest time'
-
-    Student's intervals of the mean of ln(1 + figure): such figures are skewed, and samples are few.
-
-    shown: turns the value into the figure shown to people
-    """
+    """The figure, lower is better, is at most `limit` at every point, by Student's intervals of the mean of
+    ln(1 + figure): such figures are skewed, and samples are few. subject: its name, 'longest over shortest time';
+    shown: turns the value into the figure shown to people"""
     logs = {label: [math.log1p(value) for value in values] for label, values in points.items()}
     limits = f'wanted {wanted} {_figure(shown(limit))}'
     return _everywhere(logs, (-math.inf, math.log1p(limit)), lambda log: shown(math.expm1(log)), subject, limits)
 
 
 def alike(points: Mapping[str, Points], margin: float, subject: str) -> Relation:
-    """None of those that worked at once has more than `margin` times what another has, at any point.
-
-    points: the values of each launch, by name and label. Two values of one launch share its moment: Student's
-    interval of the mean logarithm of their ratio.
-    """
+    """None of those that worked at once has more than `margin` times what another has, at any point. points: the
+    values of each launch, by name and label. Two values of one launch were taken at the same time, so Student's
+    interval is of the mean logarithm of their ratio."""
     logs = {
         f'{one} over {other}{f" at {label}" if len(points) > 1 else ""}': [
             math.log(a / b) for a, b in zip(series[one], series[other], strict=True)
@@ -175,10 +165,7 @@ def _everywhere(
     logs: Points, limits: tuple[float, float], shown: Callable[[float], float], subject: str, wanted: str
 ) -> Relation:
     """The mean of each series lies between the limits. It fails if one fails with the error probability shared
-    between all (Bonferroni), and holds if each holds. The sentence names the one furthest from 0.
-
-    shown: turns a mean into the figure shown to people
-    """
+    between all (Bonferroni), and holds if each holds. The sentence names the one furthest from 0. shown: as above"""
     lacking = _too_few(logs)
     if lacking:
         return undecided(f'{subject}: {lacking}')
@@ -212,12 +199,9 @@ def sustains(points: Points, least: float) -> Relation:
 
 def unimodal(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
     """The curve gets better up to one point and worse from there on: no valley between two points is deeper than
-    `margin`.
-
-    A valley is a point that is worse than one before and one after it, and as deep as its lower side. Each end of its
-    interval is the lower one of both sides; the largest valley of all triples of points is judged as the largest
-    ratio is.
-    """
+    `margin`. A valley is a point that is worse than one before and one after it; it is as deep as its lower side, and
+    so are both ends of its interval. The largest valley of all triples of points is judged as the largest ratio
+    is."""
     lacking = missing(points) or ('' if len(points) > 2 else 'a peak takes three points')
     if lacking:
         return undecided(lacking)
