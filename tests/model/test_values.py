@@ -9,7 +9,7 @@ from seatrial.model.issued import MIXED, Done, Issued, Share
 from seatrial.model.layout import Layout
 from seatrial.model.metric import Measurement, Metric, bandwidth, rate
 from seatrial.model.point import DataPart, Point
-from seatrial.model.state import NONE_REMEMBERED, changes
+from seatrial.model.state import NONE_REMEMBERED, changes, filled, unread
 from seatrial.model.units import KIB, MIB
 
 # Points, allocations and axes
@@ -138,8 +138,28 @@ def test_the_order_is_the_one_that_all_operations_have(orders, order):
         ('OST0001 at 05:00; OST0002 at 06:58', 'OST0002 at 06:58', False),
         (NONE_REMEMBERED, 'OST0002 at 06:58', True),
         ('OST0002 at 06:58', 'OST0002 at 06:58; OST0002 at 07:10', True),
-        ('unknown: only root may read it', 'OST0002 at 06:58', True),
     ],
 )
 def test_an_eviction_that_a_node_has_forgotten_is_no_change(before, after, changed):
     assert bool(changes({'evictions': before}, {'evictions': after})) is changed
+
+
+LAYOUT, OTHER, SILENT = {'layout': 'c4.S512k'}, {'layout': 'c1.S4M'}, {'layout': 'unknown: no answer'}
+
+
+@pytest.mark.parametrize(
+    ('before', 'after', 'changed', 'lost'),
+    [
+        (LAYOUT, OTHER, ['layout'], {}),
+        (LAYOUT, {}, ['layout'], {}),
+        (LAYOUT, SILENT, [], {'layout': 'no answer'}),
+        (SILENT, {'layout': 'unknown: for root alone'}, [], {}),
+        ({**LAYOUT, 'pool': '1'}, {**SILENT, 'release': '8'}, ['release'], {'layout': 'no answer'}),
+    ],
+    ids=['another', 'removed', 'unread once', 'never read', 'several unread'],
+)
+def test_only_a_setting_that_was_read_twice_can_change(before, after, changed, lost):
+    assert [change.key for change in changes(before, after)] == changed
+    assert [change.key for change in changes(after, before)] == changed
+    assert (unread(after, before), unread(before, after)) == (lost, {})
+    assert changes(filled(after, before), before) == changes(after, before)

@@ -31,6 +31,22 @@ def test_a_complete_record_breaks_no_rule(plan, records):
     assert broken(plan, records) == []
 
 
+@pytest.mark.parametrize(
+    ('before', 'after', 'said'),
+    [
+        ('c4.S512k.p1', 'unknown: no answer', 'layout after the last one (no answer)'),
+        ('unknown: no answer', 'c4.S512k.p1', 'layout before the first launch (no answer)'),
+        ('unknown: for root alone', 'unknown: for root alone', ''),
+        ('c4.S512k.p1', 'c1.S4M', ''),
+    ],
+)
+def test_p22b_a_setting_that_was_read_once_alone_is_a_label(plan, records, before, after, said):
+    start, end = records.start._replace(state={'layout': before}), records.end._replace(state={'layout': after})
+    raised = findings(CASE, CaseSeen(plan, records._replace(start=start, end=end)))
+    said_in = [label.sentence for label in raised if label.rule == 'P22b']
+    assert [sentence.partition(';')[0] for sentence in said_in] == [f'not read: {said}'] * bool(said)
+
+
 EACH_ITS_OWN, EACH_ALL = ('0', '1'), ('0-1', '0-1')
 
 

@@ -10,6 +10,7 @@ from seatrial.model.ask import Answer, ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoted_value import key_path
 from seatrial.model.record import TargetRow
+from seatrial.model.state import UNREAD
 from seatrial.model.telemetry import RpcSizes, Served
 
 EMPTYING_S = 600.0
@@ -217,8 +218,8 @@ class Driver:
 
     def state(self, path: str) -> Dict[str, str]:
         """The settings that a figure depends on: versions, mount options, volume options, tunables. Never raises.
-        They are recorded at the start and the end of a session: changes() compares the two. A setting that this user
-        cannot read has the value 'unknown: ' with the reason; free space, counters and the like are left out."""
+        They are recorded at the start and the end of a session: changes() compares the two. A setting that cannot be
+        read has the value 'unknown: ' with the reason (rule P22b); free space, counters and the like are left out."""
         raise NotImplementedError
 
     def layout(self, name: str, settings: Any) -> Layout:
@@ -323,7 +324,7 @@ def type_fault(driver: Driver, mount: Optional[Mount]) -> Optional[str]:
 
 def conditions(targets: Targets) -> Dict[str, str]:
     """The state of targets as settings (Driver.state): by kind their numbers, and those with faults; the routes."""
-    shown: Dict[str, str] = {'targets': f'unknown: {targets.unseen}'} if targets.unseen else {}
+    shown: Dict[str, str] = {'targets': UNREAD + targets.unseen} if targets.unseen else {}
     for kind in dict.fromkeys(row.kind for row in targets.rows):
         rows = [row for row in targets.rows if row.kind == kind]
         attention: Dict[str, List[int]] = {}

@@ -11,6 +11,7 @@ from seatrial.filesystem.layout_words import Stripes, plain_stripes
 from seatrial.filesystem.mounts import Mount, mount_of
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import Layout
+from seatrial.model.state import UNREAD
 from seatrial.model.telemetry import READ, WRITTEN
 
 QUOTA_DEADLINE_S = 10.0
@@ -240,7 +241,7 @@ def look(path: str) -> Tuple[Optional[Mount], str]:
 
 
 def unknown(why: str) -> str:
-    return f'unknown: {why}'
+    return UNREAD + why
 
 
 def answer_or_unknown(question: Callable[[], str]) -> str:

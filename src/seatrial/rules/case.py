@@ -10,6 +10,7 @@ from seatrial.model.layout import DATA_TARGETS, target_kind, target_name
 from seatrial.model.plan import Target, TrialPlan, digest, metric
 from seatrial.model.point import Point
 from seatrial.model.record import Records, Sample
+from seatrial.model.state import unread
 from seatrial.model.units import approximate_size
 from seatrial.rules.registry import CASE, finding, rule
 from seatrial.rules.stopping import state
@@ -457,6 +458,24 @@ def bound_alike(seen: CaseSeen) -> Optional[str]:
             counts = '; '.join(f'{way} in {counted(number, "launch", "launches")}' for way, number in ways.items())
             return f'{label}: not all launches are alike: {counts}'
     return None
+
+
+@_label(
+    'P22b',
+    'The settings of the file system are read before the first launch and after the last one',
+    'see to what the reason names, such as a server that is down, and measure again',
+    'a setting that was not read may have changed meanwhile; a BeeGFS that was slow to answer looked changed (seen)',
+)
+def settings_are_read(seen: CaseSeen) -> Optional[str]:
+    start, end = seen.records.start, seen.records.end
+    if start is None or end is None or not (start.state and end.state):
+        return None
+    when = {
+        'before the first launch': unread(start.state, end.state),
+        'after the last one': unread(end.state, start.state),
+    }
+    gaps = [f'{key} {moment} ({reason})' for moment, reasons in when.items() for key, reason in reasons.items()]
+    return f'not read: {listed(gaps)}' if gaps else None
 
 
 def binding(samples: Sequence[Sample]) -> Tuple[str, ...]:

@@ -48,6 +48,18 @@ def test_a_change_between_two_cases_is_told_however_they_are_ordered(case):
     assert [tuple(change) for change in state['changed']] == [('osc.max_dirty_mb', '64', '512')]
 
 
+def test_a_value_that_could_not_be_read_once_is_compared_by_those_that_were(case):
+    unread, other = {**BEFORE, 'osc.max_dirty_mb': 'unknown: no answer'}, {**BEFORE, 'osc.max_dirty_mb': '512'}
+    seen = {'once': [unread, BEFORE], 'last': [BEFORE, unread], 'between': [BEFORE, unread, other]}
+    seen['first'] = [unread, BEFORE, other]
+    changed = {}
+    for when, values in seen.items():
+        (state,) = states([case(value, value, started=float(n)) for n, value in enumerate(values)])
+        changed[when] = [tuple(change) for change in state['changed']]
+    change = [('osc.max_dirty_mb', '64', '512')]
+    assert changed == {'once': [], 'last': [], 'between': change, 'first': change}
+
+
 def test_a_change_is_said_in_a_line_with_both_values(case):
     (state,) = states([case(BEFORE, {**BEFORE, 'mount options': 'ro'})])
     assert 'scratch' in changed_words(state) and 'mount options: rw,flock, then ro' in changed_words(state)

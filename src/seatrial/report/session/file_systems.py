@@ -6,7 +6,7 @@ from typing import Any
 
 from seatrial.model.layout import TARGETS, target_key
 from seatrial.model.record import TargetRow
-from seatrial.model.state import Change, changes
+from seatrial.model.state import Change, changes, filled
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.words import cut
 from seatrial.workload.words import by_key, counted
@@ -19,7 +19,8 @@ def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
     """Every file system that a node has seen, in the order of the cases, as templates/state.html shows it.
 
     settings: at the first start, with the places of run directories
-    changed: until the last end, and between cases: each key once, with its first value and the first other one
+    changed: until the last end, and between cases: each key once, with the first value that was read and
+    the first other one
     targets: at the first start; missing: how many of the site's targets are absent, in words, or empty
     """
     views = []
@@ -31,8 +32,11 @@ def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
         if seen:
             targets, changed = begun[0][0].targets, dict[str, Change]()
             settings: dict[str, str] = {**seen[0], **_placed([case for _, case in begun])}
-            for change in (change for later in seen[1:] for change in changes(seen[0], later)):
-                changed.setdefault(change.key, change)
+            first = seen[0]
+            for later in seen[1:]:
+                for change in changes(first, later):
+                    changed.setdefault(change.key, change)
+                first = filled(first, later)
             views.append(
                 {
                     'name': name,
