@@ -27,7 +27,7 @@ from site_fixtures import places
 SESSION, OTHER = '20261120T020638-9f3a1c', '20261121T020638-9f3a1c'
 DOCUMENTED = (0, 10, 11, 12, 13, 64)
 IN_TIME_S = 300
-PACKED, ROOM = 256 << 20, 128 << 10
+PACKED, ROOM = 160 << 20, 128 << 10
 """Bytes that a file unpacks to, and KiB of memory that reading it may take."""
 ESCAPE = '\x1b]0;x\x07'
 DEEP = '[' * 200_000

@@ -120,9 +120,7 @@ class TestWhatATreeHolds:
 class TestFind:
     """IO500's search: every file is come across once, whoever has made it."""
 
-    @pytest.mark.parametrize(
-        'tree', [SHARED, PRIVATE, FILES.changed(subtrees='shared'), in_long_runs(WIDE), in_long_runs(FILES)]
-    )
+    @pytest.mark.parametrize('tree', [SHARED, FILES.changed(subtrees='shared'), in_long_runs(WIDE)])
     def test_every_file_is_found_once_by_all_tasks_together(self, disk, tree):
         disk.launch('create', point(tree))
         (metric,) = disk.launch(FIND, point(tree)).metrics
