@@ -21,11 +21,8 @@ from seatrial.model.units import GIB
 from seatrial.rules.stopping import t_quantile
 from seatrial.workload.io500 import BANDWIDTHS, RATES, STONE_WALL_S, geometric_mean, score_of
 
-DATA, METADATA, FIND = (
-    'ior',
-    'mdtest',
-    'find',
-)  # engines that IO500's rules require; any program may do the find phase
+# Engines that IO500's rules require; any program may do the find phase.
+DATA, METADATA, FIND = 'ior', 'mdtest', 'find'
 
 PHASES: Mapping[str, tuple[str, str]] = {
     'ior_easy_write': ('Io500EasyData', 'write'),
