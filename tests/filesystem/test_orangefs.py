@@ -1,8 +1,10 @@
 """OrangeFS, by outputs of a real 2.10: FUSE, and the kernel's client."""
 
+import errno
 import os
 import sys
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -118,11 +120,14 @@ def test_a_number_of_servers_can_be_asked_for_by_no_layout():
     assert DRIVER.adopted(striped('all', -1, 1 << 20)) == Layout('all', 'orangefs', ('S1M',), places_file=True)
 
 
-def test_what_orangefs_cannot_show_is_unknown(stand):
+def test_what_orangefs_cannot_show_is_unknown(stand, monkeypatch):
     state = DRIVER.state(stand.path)
     assert state['file system'] == 'tcp://127.0.0.1:3334/trialfs' and 'default layout' not in state
     stand.now(BY_KERNEL)
     stand.attributes['user.pvfs2.dist_params'] = b'strip_size:65536'
     assert DRIVER.state(stand.path)['default layout'] == 'strip_size:65536'
+    for number, shown in ((errno.ENODATA, 'unset'), (errno.EIO, 'unknown: Input/output error')):
+        monkeypatch.setattr('os.getxattr', Mock(side_effect=OSError(number, os.strerror(number))))
+        assert DRIVER.state(stand.path)['default layout'] == shown
     assert 'counts the bytes' in DRIVER.cold(stand.path).why_not and DRIVER.meter(stand.path).why_not
     assert 'fails I/O' in DRIVER.behaviour(stand.path).gives_up

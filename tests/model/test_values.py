@@ -9,7 +9,7 @@ from seatrial.model.issued import MIXED, Done, Issued, Share
 from seatrial.model.layout import Layout
 from seatrial.model.metric import Measurement, Metric, bandwidth, rate
 from seatrial.model.point import DataPart, Point
-from seatrial.model.state import NONE_REMEMBERED, changes, filled, unread
+from seatrial.model.state import NONE_REMEMBERED, changes, unread
 from seatrial.model.units import KIB, MIB
 
 # Points, allocations and axes
@@ -162,4 +162,3 @@ def test_only_a_setting_that_was_read_twice_can_change(before, after, changed, l
     assert [change.key for change in changes(before, after)] == changed
     assert [change.key for change in changes(after, before)] == changed
     assert (unread(after, before), unread(before, after)) == (lost, {})
-    assert changes(filled(after, before), before) == changes(after, before)

@@ -6,7 +6,7 @@ num_dfiles is stored and ignored, so that every file lies on all servers. So lay
 else, and what a file has is read from pvfs2-viewdist. By FUSE no layout can be set: new files ignore dist_params
 without dist_name, and with both, set by pvfs2-xattr, 10 of 14 could not be made (EINVAL)."""
 
-import contextlib
+import errno
 import os
 import re
 from typing import Any, Callable, Dict, List, Optional
@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Optional
 from seatrial.filesystem import base
 from seatrial.filesystem.layout_words import ALL, Stripes, binary, bytes_of, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, read_settings, unknown
+from seatrial.filesystem.posix import Mounted, answer_or_unknown, read_settings, unknown
 from seatrial.model.layout import Layout
 from seatrial.model.record import TargetRow
 
@@ -149,10 +149,7 @@ def strip_of(text: str) -> int:
 
 def _version_by_fuse() -> str:
     """That of its programs, of which pvfs2fuse is one; the kernel's client has that of Linux."""
-    try:
-        return f'orangefs {_output("pvfs2-ping", "-v").strip()}'
-    except base.NoAnswer as error:
-        return unknown(str(error))
+    return answer_or_unknown(lambda: f'orangefs {_output("pvfs2-ping", "-v").strip()}')
 
 
 def _volume(mount: Mount) -> str:
@@ -164,10 +161,11 @@ def _asked(layout: Layout) -> int:
 
 
 def _stripe_of_new_files(directory: str) -> str:
-    """dist_params of a directory, or 'unset'."""
-    with contextlib.suppress(OSError):
+    """dist_params of a directory, or 'unset'; 'unknown: ' with the reason where a server does not answer, say."""
+    try:
         return os.getxattr(directory, STRIPE).decode('ascii', 'replace').rstrip('\0')
-    return 'unset'
+    except OSError as error:
+        return 'unset' if error.errno == errno.ENODATA else unknown(error.strerror or 'it cannot be read')
 
 
 def _output(*argv: str) -> str:

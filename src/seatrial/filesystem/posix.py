@@ -37,8 +37,9 @@ DEVICE_SETTINGS = ('rotational', 'scheduler', 'nr_requests', 'write_cache', 'max
 IDENTITY = (
     *('mounted', 'mount options', 'client version', 'file system', 'cluster', 'gpfs storage pool name'),
     *('gpfs fileset name', 'block size', 'default layout', 'default directory layout', 'buddy groups'),
+    'beegfs quotaEnabled',
 )
-"""Of a state, what says which file system it is and where new files of the directory go."""
+"""Of a state, what says which file system it is, where new files of the directory go, and if quotas count them."""
 DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_bytes', 'dirty_ratio')
 
 

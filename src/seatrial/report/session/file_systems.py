@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from seatrial.model.layout import TARGETS, target_key
 from seatrial.model.record import TargetRow
-from seatrial.model.state import Change, changes, filled
+from seatrial.model.state import Change, changes
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.words import cut
 from seatrial.workload.words import by_key, counted
@@ -32,11 +33,10 @@ def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
         if seen:
             targets, changed = begun[0][0].targets, dict[str, Change]()
             settings: dict[str, str] = {**seen[0], **_placed([case for _, case in begun])}
-            first = seen[0]
-            for later in seen[1:]:
-                for change in changes(first, later):
+            distinct = [state for number, state in enumerate(seen) if state not in seen[:number]]
+            for earlier, later in combinations(distinct, 2):
+                for change in changes(earlier, later):
                     changed.setdefault(change.key, change)
-                first = filled(first, later)
             views.append(
                 {
                     'name': name,
