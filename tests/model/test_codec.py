@@ -106,11 +106,6 @@ def test_another_form_is_refused_with_its_place(change, words):
         from_json(Outer, {**to_json(OUTER), **change})
 
 
-def test_a_missing_key_without_default_is_refused():
-    with pytest.raises(FormError, match='sizes: missing from Outer'):
-        from_json(Outer, {key: value for key, value in to_json(OUTER).items() if key != 'sizes'})
-
-
 ANY_JSON: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from([*Outer._fields, *Inner._fields]), inner),

@@ -25,15 +25,6 @@ WRITES = Point(
 )
 
 
-def test_what_a_kind_does_not_have_is_not_in_its_json():
-    assert to_json(Point('semantics', ('probe',), 'two-tasks', tasks=2)) == {
-        'kind': 'semantics',
-        'phases': ['probe'],
-        'label': 'two-tasks',
-        'tasks': 2,
-    }
-
-
 def test_a_layout_of_its_own_is_told_from_that_of_the_case():
     pinned = WRITES._replace(layout=Layout())
     assert from_json(Point, to_json(pinned)).layout == Layout()

@@ -8,7 +8,7 @@ from seatrial.model.plan import StoppingRule
 from seatrial.model.record import BoundTasks
 from seatrial.model.units import MIB
 from seatrial.rules import launch
-from seatrial.rules.registry import RULES, finding
+from seatrial.rules.registry import RULES
 from seatrial.workload.ageing import ageing
 from seatrial.workload.base import Entries, FileSpec
 from seatrial.workload.listing import listing
@@ -230,11 +230,6 @@ def test_t18_the_bytes_of_each_task_count_and_not_only_their_sum(write):
     tasks = (TaskTime(0, 'h', SIZE + 1, 0.0, 1.0), TaskTime(1, 'h', SIZE - 1, 0.0, 1.0))
     assert broken(changed(write, tasks=tasks)) == ['T18']
     assert broken(changed(write, bytes_moved=SIZE)) == ['T18']
-
-
-def test_a_finding_that_an_engine_raises_has_the_remedy_of_its_rule():
-    raised = finding('T8', 'IOR complained')
-    assert raised.effect == 'invalid' and raised.sentence.startswith('IOR complained; ')
 
 
 @pytest.mark.parametrize(

@@ -52,14 +52,8 @@ def confirmed(suspected, second):
 )
 def test_slow_ones_of_few_are_suspected_and_do_not_hide_each_other(figures, slow):
     assert names(outliers.suspects(figures)) == slow
+    assert {score.z for score in outliers.suspects(figures)} <= {None}
     assert outliers.again(['n0'], steady(50)) == (), 'without controls nothing is confirmed'
-
-
-def test_a_slow_one_of_few_is_suspected():
-    (suspect,) = outliers.suspects(steady(100, 100, 70, 100))
-    assert suspect.name == 'n2'
-    assert suspect.effect == pytest.approx(0.3)
-    assert (suspect.figure, suspect.of_the_others, suspect.z) == (70, 100, None)
 
 
 def test_a_slow_one_of_many_is_suspected_with_its_z_score():
@@ -203,9 +197,6 @@ def test_a_place_that_is_a_fifth_slower_is_found_twice(places):
     [
         (3, 2, 0.5, 0.01),
         (4, 3, 0.25, 0.01),
-        (8, 5, 0.5, 0.01),
-        (20, 18, 0.5, 0.01),
-        (64, 32, 0.5, 0.01),
         (100, 40, 0.8, 0.03),
         (100, 90, 0.8, 0.01),
         in_long_runs((5000, 2500, 0.85, 0.02)),

@@ -60,16 +60,6 @@ def of_osts(count=4, figures=6 * [100.0], **start):
     return plan, records_of(plan, figures, **start)
 
 
-def test_a_sweep_over_targets_compares_them_by_their_names():
-    figures = {f'{phase}@ost{n:04d}': [100.0 + n] * 6 for phase in ('write', 'read') for n in range(3)}
-    compared = places.first(*of_osts(3, figures))
-    assert [(comparison.metric, comparison.how, sorted(comparison.figures)) for comparison in compared] == [
-        ('write', '', ['ost0000', 'ost0001', 'ost0002']),
-        ('read', '', ['ost0000', 'ost0001', 'ost0002']),
-    ]
-    assert all(abs(value - 102.0) < 1e-6 for value in compared[0].figures['ost0002'])
-
-
 def test_reads_are_compared_with_those_of_the_same_state_of_the_cache_only():
     plan, records = of_osts()
 
@@ -93,12 +83,6 @@ def test_one_read_that_was_cached_leaves_its_target_beside_the_others():
     at = next(n for n, s in enumerate(records.samples) if s.stage == 'measured' and s.phase == 'read')
     records.samples[at] = records.samples[at]._replace(cache='cached')
     assert places.alone(plan, places.first(plan, records)) == {}
-
-
-def test_the_only_cold_target_has_no_equals():
-    plan, records = of_osts()
-    samples = [s._replace(cache='cached') if s.cache and s.point.label != 'ost0003' else s for s in records.samples]
-    assert places.alone(plan, places.first(plan, records._replace(samples=samples))) == {'read': ('ost0003',)}
 
 
 def test_targets_have_kinds_where_some_are_flash_and_some_are_not():
@@ -134,13 +118,6 @@ def test_suspects_are_those_of_any_way_in_which_a_metric_was_measured():
     )
     assert places.suspected(plan, mixed) == {'write': ('n1',), 'read': ('n2',)}
     assert places.all_of(places.suspected(plan, mixed)) == ('n1', 'n2')
-
-
-def test_a_healthy_night_suspects_nobody_and_has_no_second_measurement():
-    plan = node_plan(4)
-    records = night(plan, slow('nobody'), slow('nobody'))
-    assert places.suspected(plan, records) == {}
-    assert places.second(plan, records) == ()
 
 
 def test_what_is_slow_in_another_metric_is_no_control():

@@ -103,7 +103,6 @@ def test_bytes_a_second_are_a_figure_only_where_files_are_synced():
         ({'sizes': ()}, 'sizes: '),
         ({'sizes': (1, -1)}, 'sizes: '),
         ({'phases': (ageing.REMOVE,)}, 'phases: '),
-        ({'branching': 2}, 'branching: ageing has no such parameter'),
     ],
 )
 def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):

@@ -28,7 +28,6 @@ POINTS = examples(SIZES, listing(1))
         (listing(1, (float('nan'),)), 'pauses_s: [nan]; they are times'),
         (listing(1, (float('inf'),)), 'pauses_s: [inf]; they are times'),
         (listing(1, ('1s',)), 'time.pauses_s[0]: float is expected, not str'),
-        (listing(1).changed(depth=1), 'depth: the listing of a directory has no such parameter'),
         (listing(1).changed(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
     ],
 )

@@ -257,8 +257,6 @@ FAULTS = [
     (posix_operations(0, 0), {}, 'files_per_directory: POSIX operations needs at least one file'),
     (posix_operations(1, -1), {}, 'bytes_per_file: -1 is too few; it is 0 or more'),
     (posix_operations(1, 0, 'own'), {}, "subtrees: 'own' is none; it can be shared or private"),
-    (CALLS, {'depth': 1}, 'depth: POSIX operations has no such parameter'),
-    (CALLS, {'empties_per_directory': 1}, 'empties_per_directory: POSIX operations has no such parameter'),
     (RAW, {'tasks': 3}, 'tasks: 3 cannot be dealt to 2 devices alike'),
     (RAW, {'nodes': 2}, 'nodes: 2; devices are read on one node'),
     (RAW, {'direct': False}, 'all with O_DIRECT'),
@@ -290,8 +288,6 @@ FAULTS = [
     (UNPACKED, {'subtrees': 'shared'}, "subtrees: 'shared' trees are not unpacked and removed by each task;"),
     (UNPACKED, {'files_per_directory': 0}, 'files_per_directory: interactive use needs at least one file in each'),
     (UNPACKED, {'depth': -1}, 'depth: -1 is too few; it is 0 or more'),
-    (UNPACKED, {'fsync': True}, 'fsync: interactive use has no such parameter'),
-    (placed(1), {'bytes_per_file': 1}, 'bytes_per_file: POSIX semantics has no such parameter'),
 ]
 
 

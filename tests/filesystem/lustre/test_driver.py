@@ -326,11 +326,6 @@ class TestWhereAnErrorComesFrom:
 
 
 class TestFilesThatAreMadeEmpty:
-    def test_a_file_is_pinned_to_a_target(self, stand):
-        file, pinned = str(stand.mount / 'on2'), striped('on2', osts=(2,))
-        assert DRIVER.make_files([file], pinned, str(stand.mount)) is None
-        assert DRIVER.granted(file, pinned).differs is None
-
     def test_what_a_refused_lfs_leaves_is_removed_and_what_was_there_stays(self, stand):
         file = str(stand.mount / 'on9')
         assert run(striping.setstripe_argv(LustreLayout(osts=(9,)), file)).returncode == 22 and os.path.exists(file)

@@ -97,21 +97,6 @@ def test_what_this_file_system_cannot_give_is_refused_before_the_run(layout, wor
 
 
 @pytest.mark.parametrize(
-    'layout',
-    [
-        PROGRESSIVE,
-        DOM,
-        LustreLayout(stripe_count=4),
-        LustreLayout(overstripe_count=8),
-        LustreLayout(stripe_count=ALL, pool='flash'),
-    ],
-    ids=lambda layout: layout.canonical,
-)
-def test_what_it_can_give_is_not_refused(layout):
-    assert impossible(layout, THERE) is None
-
-
-@pytest.mark.parametrize(
     ('layout', 'is_possible'),
     [
         (LustreLayout(stripe_count=ALL), False),
@@ -126,25 +111,6 @@ def test_what_it_can_give_is_not_refused(layout):
 def test_a_target_that_takes_no_new_objects_is_reckoned_with(layout, is_possible):
     fault = impossible(layout, THERE._replace(closed=(2,)))
     assert fault is None if is_possible else 'OST 2 takes no new objects' in (fault or '')
-
-
-@pytest.mark.parametrize(
-    ('asked', 'got'),
-    [
-        (LustreLayout(), plain(2)),
-        (LustreLayout(stripe_count=4), plain(2, 3, 0, 1)),
-        (LustreLayout(stripe_count=ALL), plain(2, 3, 0, 1)),
-        (LustreLayout(stripe_count=ALL, pool='flash'), plain(1, 0, pool='flash')),
-        (LustreLayout(stripe_size=4 * MIB), plain(3)),
-        (LustreLayout(stripe_count=1, start_ost=2), plain(2)),
-        (LustreLayout(osts=(3, 1)), plain(3, 1)),
-        (LustreLayout(overstripe_count=6), plain(0, 1, 2, 3, 0, 1, pattern=('raid0', 'overstriped'))),
-        (PROGRESSIVE, progressive((2,))),
-        (PROGRESSIVE, progressive((2,), (0, 1), (3, 2, 0, 1))),
-    ],
-)
-def test_asked_is_got(asked, got):
-    assert difference(asked, got, THERE) is None
 
 
 @pytest.mark.parametrize(
@@ -208,10 +174,7 @@ def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, w
 @pytest.mark.parametrize(
     ('asked', 'got', 'words'),
     [
-        (LustreLayout(mdt_count=2), DirectoryStriping(2, 0, (0, 1)), None),
-        (LustreLayout(mdt_count=ALL), DirectoryStriping(2, 1, (1, 0)), None),
         (LustreLayout(mdt_count=1), DirectoryStriping(0, 0), None),
-        (LustreLayout(mdt_index=1), DirectoryStriping(0, 1), None),
         (LustreLayout(mdt_count=5), DirectoryStriping(2, 1, (1, 0)), '2 MDTs instead of 5'),
         (
             LustreLayout(mdt_index=1),

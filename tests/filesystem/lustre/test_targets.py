@@ -96,10 +96,6 @@ def before_217():
     return text
 
 
-def test_data_on_the_mdt_are_read_in_the_words_before_217():
-    assert parse_getstripe(before_217()).layout.canonical == 'E1M.Lmdt.E-1.c2.S4M'
-
-
 def test_cut_short_after_any_line_they_are_refused():
     lines = before_217().splitlines(keepends=True)
     for length in range(len(lines)):
