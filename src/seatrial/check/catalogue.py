@@ -114,8 +114,7 @@ def rows_of(check: Declared) -> set[str]:
 
 
 def covered(checks: Iterable[Declared]) -> list[tuple[SourceTest, str]]:
-    """Each row, and what covers it: checks with the engines that can carry them out, or why none does. Raises
-    CheckError for a check that covers an unknown row."""
+    """Each row with the checks and engines that cover it, or why none does. Raises CheckError for an unknown row."""
     rows = [(check, rows_of(check)) for check in checks]
     pairs = ((row, _by(check for check, ids in rows if row.id in ids) or f'no check: {row.why}') for row in CATALOGUE)
     return [(row, f'{by}; tried: {_TRIED[row.id]}' if row.id in _TRIED else by) for row, by in pairs]

@@ -25,7 +25,7 @@ OF_THE_RECORD = ('R1', 'R2', 'R3', 'R4', 'R4a')
 
 @dataclass(frozen=True)
 class Verified:
-    launches: int  # with measurements made again that are the same, to the last bit
+    launches: int  # number of launches whose measurement, made again, is the same to the last bit
     broken: tuple[str, ...]  # rules that the record breaks
     figures: tuple[str, ...]  # differences to the output, by line
     unproved: tuple[str, ...]  # launches without output to compare with

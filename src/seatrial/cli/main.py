@@ -102,7 +102,7 @@ def entry() -> None:
         del os.environ[name]
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)  # as Ctrl-C, so that nothing temporary is left
+            signal.signal(number, signal.default_int_handler)  # like Ctrl-C, so that no temporary file is left
     try:
         sys.exit(_carried_out())
     finally:

@@ -15,7 +15,7 @@ class FailedCall(NamedTuple):
     on_descriptor: bool  # a read, write, fsync or close: the file had been opened before
     node: str = ''
     file: str = ''
-    offset: Optional[int] = None  # in bytes
+    offset: Optional[int] = None  # byte of the file
     sync: bool = False  # an fsync: what was written before it is lost, whatever its errno
 
 

@@ -22,7 +22,7 @@ PACKAGE_QUERIES = (
     ['rpm', '--query', 'gpfs.base'],
     ['dpkg-query', '--show', '--showformat=${Package}-${Version}', 'gpfs.base'],
 )
-WELL = ('HEALTHY', 'TIPS', 'DISABLED')  # of mmhealth: hints and what is switched off are no trouble
+WELL = ('HEALTHY', 'TIPS', 'DISABLED')  # states of mmhealth without trouble: also hints, and what is switched off
 AWAY = ('FAILED', 'DEPEND')
 ATTRIBUTES = (
     *('storage pool name', 'fileset name', 'metadata replication', 'data replication'),
@@ -87,8 +87,7 @@ class Gpfs(Mounted):
 
 
 def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
-    """The room that each row of `mmlsquota` leaves to this fileset: the hard limit, or the soft one if there is no
-    hard one, minus the blocks in use or in doubt."""
+    """The room that each row of `mmlsquota` leaves: the hard, else the soft limit minus blocks used or in doubt."""
     for of_fileset, *row in _QUOTA.findall(text):
         if of_fileset not in ('', fileset):
             continue

@@ -68,8 +68,7 @@ def session_folder(site: Site, wanted: str | None) -> Path:
 
 
 def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> SessionEvidence:
-    """A session from its plans and records, judged by today's checks and references. A notice says if results.json
-    has another verdict. Raises as reopened does."""
+    """The session judged by today's checks; a notice names another verdict in results.json. Raises as reopened."""
     session, cases, result = reopened(site, checks, folder)
     gone = sorted({plan.case.check for plan, _ in cases} - set(checks))
     notices = [

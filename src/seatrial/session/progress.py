@@ -30,8 +30,7 @@ AFTER_LAST_S = 300.0
 
 
 class Cases:
-    """The records and verdicts from which progress, results, report and history are made: each record is read once,
-    and each verdict computed once."""
+    """Records and verdicts for progress, results, report and history; each is read or computed once."""
 
     def __init__(self, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria]) -> None:
         self.plans, self.criteria = plans, criteria
@@ -140,8 +139,7 @@ def _is_complete(plan: TrialPlan, records: Records, newest: float) -> bool:
 
 
 def running_line(plan: TrialPlan, records: Records, now: float, system: str = BINARY) -> str:
-    """The position of a running case: point, repetition, the metric's interval so far, elapsed and expected seconds.
-    system: of the site's units"""
+    """Point, repetition, interval so far, elapsed and expected seconds of a case. system: that of the units"""
     assert records.start is not None
     samples = records.samples[-1:]
     silent_s = now - max([records.start.started, *(sample.started + sample.elapsed_s for sample in samples)])

@@ -39,7 +39,7 @@ class ElbenchoPhase(NamedTuple):
     """One phase in elbencho's JSON, at the moment when its last task ended."""
 
     name: str
-    began: float  # in Unix time
+    began: float  # start in Unix time
     config: Dict[str, str]  # its settings, by its own names
     elapsed_ms: int
     entries: int

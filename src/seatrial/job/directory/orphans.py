@@ -23,7 +23,7 @@ from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.owned import shared_in, user_name
 from seatrial.model.quoted_value import printable
 
-LOOK_S = 60.0  # for all that lies in a configured path, sizes included. What has no size by then is shown without.
+LOOK_S = 60.0  # seconds to look into all configured paths; sizes that are unknown by then are not shown
 _BY_HAND = 'if nothing of it runs, remove it by hand'
 
 

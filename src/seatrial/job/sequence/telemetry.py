@@ -42,9 +42,8 @@ def telemetry_in(directory: str) -> Optional[telemetry.Telemetry]:
 def observed(
     target: Target, records: str, driver: Driver, background: Dict[str, float]
 ) -> Iterator[Callable[[float], str]]:
-    """Watch the traffic with the target while the body runs, in telemetry.jsonl of `records`; gives Watching.waited.
-    Request sizes and the site's command to the servers are asked before it and, unless it raises, after it.
-    background: gets the command's output, if that is one number, by BEFORE and AFTER."""
+    """Watch the traffic while the body runs, in telemetry.jsonl of `records`; gives Watching.waited. Request sizes
+    and the site's command are asked before it and after it. background: a number that the command prints, by time."""
     log = Log(records)
 
     def ask_beside(when: str) -> None:
@@ -173,9 +172,8 @@ class Watching:
 
 
 def waited(readings: Iterable[Tuple[float, FrozenSet[str]]], since_s: float) -> str:
-    """The longest time, from `since_s` on, in which nothing moved and the same targets had not answered, as half a
-    sentence; empty where it was shorter than WAIT_S. readings: each with its time by a clock that is never set, and
-    the targets that were waited for then if nothing had moved since the one before it"""
+    """The longest time from `since_s` on in which nothing moved and the same targets did not answer, as half a
+    sentence; empty below WAIT_S. readings: time, and targets that were waited for if nothing had moved"""
     longest_s, start_s = 0.0, since_s
     none: FrozenSet[str] = frozenset()
     of = common = none
