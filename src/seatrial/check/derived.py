@@ -103,8 +103,7 @@ def main_size(part: FileSet, done: Done) -> tuple[int, float]:
 
 
 def passes_in(part: FileSet, done: Done) -> tuple[str, int]:
-    """The extent and the number of passes over it: 'whole' for any part of a task's file, 'segment' for a part of a
-    shared file that is moved once."""
+    """The extent, and the passes over it: 'segment' for a part of a shared file moved once, else 'whole'."""
     issued, size = part.issued, part.touched[done.operation]
     if not size:
         raise Underivable(f'how far its {done.operation}s went in its files is not in the log')

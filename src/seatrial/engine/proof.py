@@ -68,8 +68,7 @@ class ProofReport(NamedTuple):
 
 
 class Proof(Engine):
-    """The proof of one case. key, transfers, limit_s: as in ProofSpec; written, hosts: each task's transfers and node
-    in the launch that wrote; empty before it."""
+    """The proof of one case, as in ProofSpec; written, hosts: of each task's write; empty before it."""
 
     name = 'proof'
     verifies = True

@@ -189,8 +189,7 @@ class Driver:
         return ''
 
     def connections(self, path: str) -> Any:
-        """The connections of this node to the servers, for `lost` to compare with a later reading; None: they cannot
-        be seen around every launch. Never raises."""
+        """This node's connections, for `lost` to compare; None: not to be seen around each launch. Never raises."""
         return self.targets(path).rows if self.watches else None
 
     def lost(self, before: Any, after: Any) -> Lost:

@@ -49,8 +49,7 @@ class Gpfs(Mounted):
         return os.path.basename(one.source) == os.path.basename(other.source)
 
     def quota(self, path: str) -> Capacity:
-        """The quotas of the user, the group of this process and the directory's fileset by mmlsquota, for quota(1)
-        knows no filesets. Root (uid 0) has none."""
+        """The quotas of user, group and fileset by mmlsquota: quota(1) knows no filesets. Root has none."""
         mount, _ = look(path)
         if mount is None or os.geteuid() == 0:
             return Capacity(None, None)
@@ -98,8 +97,7 @@ def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
 
 
 def disks_of(text: str) -> Iterator[TargetRow]:
-    """The disks of `mmlsdisk FS -Y`: one whose availability is not up serves nothing, one that is not ready is being
-    emptied, suspended or replaced."""
+    """The disks of `mmlsdisk FS -Y`: one not up serves nothing, one not ready is being emptied or replaced."""
     for row in records_of(text):
         fault = '' if row['availability'] == 'up' else row['availability']
         flags = () if row['status'] == 'ready' else (row['status'],)

@@ -165,8 +165,7 @@ class Mounted(base.Driver):
         return self.cold(path).why_not or caches.empty(path, deadline_s)
 
     def behaviour(self, path: str) -> base.Behaviour:
-        """Depends on the kernel's type of the mount. Reads are counted on a block device (getrusage(2), ru_inblock);
-        network file systems have an anonymous one, major 0."""
+        """Depends on the mount's kernel type. Reads are counted on block devices (getrusage(2)); major 0 is none."""
         mount, _ = look(path)
         type_ = mount.type if mount else ''
         try:

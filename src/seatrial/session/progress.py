@@ -127,8 +127,7 @@ class Progress:
 
 
 def _is_complete(plan: TrialPlan, records: Records, newest: float) -> bool:
-    """True if nothing more than the end is expected of a case: removal, Darshan's log, the reason of a cut. A case
-    that began before `newest` (Unix time) is over."""
+    """True if only a case's end was still expected, or if it began before `newest` (Unix time), and so is over."""
     start = records.start
     if start is None or start.started < newest:
         return True

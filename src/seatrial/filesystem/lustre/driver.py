@@ -257,8 +257,7 @@ class Lustre(Mounted):
             return ()
 
     def make_files(self, files: Sequence[str], layout: Layout, inside: str) -> Optional[str]:
-        """Files can be pinned to an OST. One that lfs leaves on refusal is removed if new, empty, this user's and in
-        `inside`, the run directory."""
+        """Files can be pinned to an OST. What lfs leaves on refusal is removed if new, empty and ours."""
         for file in files:
             if os.path.lexists(file):
                 return f'{file} is there already'
