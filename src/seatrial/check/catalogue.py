@@ -96,7 +96,7 @@ _TRIED = {
     'with a million inodes',
     'FS-08': 'three sshd of one machine: 58 of 60 samples, and a connection that was cut',
 }
-"""By id, storage on which it was tried, as a clause, if a server has to take part; others need none of their own."""
+"""Storage on which a check was tried, as a clause, by the check's id; only for checks that need a server."""
 CATALOGUE = tuple(SourceTest(*row) for row in _ROWS)  # every test of the five sources, in their order
 _STEM = re.compile(r'[A-Z]+\d*-\d+')
 

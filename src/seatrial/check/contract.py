@@ -264,7 +264,7 @@ def contract_session(session_id: str, site: Site, procedure: Procedure) -> Sessi
 
 
 NIGHTS_NOISE = 'noise'
-"""Of a session that was begun for a contract, beside its procedure: the standard deviation of a logarithm."""
+"""Key in a contract's session, beside its procedure, of the nights' noise: the standard deviation of logarithms."""
 
 
 def noise_of(kept: Mapping[str, Any]) -> float | None:
@@ -588,7 +588,7 @@ def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[
         raise _Refused(keys, f'does not apply to {entry.metric}', 'remove it', _fixes(entry, *keys, values=[None]))
     for key, field in (('access', 'files'), ('access', 'order'), *FIELDS.items()):
         values = list(dict.fromkeys(_in_words(field, candidate.point) for candidate in left))
-        # Of a value that no contract can write, as the calls of mmap, the check tells it apart.
+        # A value that no contract can write, as the calls of mmap, is told apart by its check.
         fixes = _fixes(entry, 'workload', key, values=values)
         if len(values) > 1 and len(fixes) == len(values):
             raise _Refused(['workload', key], 'is missing, and more than one is measured', fixes=fixes)
@@ -677,6 +677,6 @@ def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
         procedure.case.partition.partition(':')[0],
         points=(procedure.point,) if procedure.point else (),
         label=procedure.state,
-        # For what is planned; nothing is started before it was typed (cli/run.py).
+        # Only plans need it here; nothing is started before the user typed the name (cli/run.py).
         destructive=site.target(procedure.case.file_system, procedure.case.layout).storage_system,
     )

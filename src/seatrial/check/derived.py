@@ -18,7 +18,7 @@ from seatrial.workload.registry import fault_of
 from seatrial.workload.words import joined
 
 ALIKE = 0.05
-"""By how much bytes, passes and shares of tasks of a replay may differ from those of the application."""
+"""Relative difference that bytes, passes and shares of tasks of a replay may have from the application's."""
 
 
 @dataclass(frozen=True)

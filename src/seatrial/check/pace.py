@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 NOISE = 0.10
-"""Between repetitions, as a share of their mean, where no session has shown it."""
+"""Noise between repetitions that is assumed without an earlier session, as a share of their mean."""
 
 SHOWS_NOISE = 3
 """Repetitions, or sessions, from which on their scatter is believed."""

@@ -26,10 +26,10 @@ from seatrial.site.references import REFERENCES_FILE, references_file
 ENVIRONMENT = 'SEATRIAL_SESSION'
 DEFAULT_PROFILE = 'smoke'
 SESSIONS = 'sessions'
-"""In the state directory: a folder for each."""
+"""Folder in the state directory with a folder for each session."""
 
 FILE, RESULTS, REPORT, PAGE = 'session.json', 'results.json', 'report', 'index.html'
-"""In the folder of a session; the last is the first page of its report."""
+"""Names in the folder of a session; the last is the first page of its report."""
 
 
 @dataclass(frozen=True)
@@ -228,4 +228,4 @@ _FROM_JSON: Mapping[str, Callable[[Any], Any]] = {
     'engines': lambda saved: tuple(EngineChoice(*row) for row in saved),
     'references': _references,
 }
-"""Of the fields of a session whose values JSON does not have."""
+"""Readers of the fields whose values JSON does not have."""

@@ -46,7 +46,7 @@ COMMANDS = {
     'derive': 'Write a check that replays an application from its log.',
     'lfsck': 'Judge the saved output of LFSCK runs.',
 }
-"""In the order in which a site comes to need them, as --help shows them. Each is a file of this folder."""
+"""Commands in the order in which a site needs them, as --help shows them. Each is a file of this folder."""
 
 
 class _OnDemand(click.Group):

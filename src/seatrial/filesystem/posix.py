@@ -37,7 +37,7 @@ IDENTITY = (
     *('mounted', 'mount options', 'client version', 'file system', 'cluster', 'gpfs storage pool name'),
     *('gpfs fileset name', 'block size', 'default layout', 'default directory layout', 'buddy groups'),
 )
-"""Of a state, what says which file system it is and where new files of the directory go."""
+"""Settings that identify the file system, and the place of new files of the directory."""
 DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_bytes', 'dirty_ratio')
 
 

@@ -19,7 +19,7 @@ SETTLE_S = 8.0  # how long a job that is about to end, and accounting that has n
 SACCT_FIELDS = ('JobID', 'State', 'ExitCode', 'Reason', 'ElapsedRaw', 'TimelimitRaw', 'NodeList')
 
 
-# Of JobState.state, where it is no word of Slurm's.
+# Values of JobState.state that are no words of Slurm's.
 UNKNOWN = 'unknown'  # Slurm said something that cannot be read
 NO_SUCH_JOB = 'no such job'  # it knows no such job
 SILENT = 'silent'  # it did not answer

@@ -35,7 +35,7 @@ from seatrial.site.profile import ACCEPTANCE, PROFILES
 from seatrial.workload.registry import form_fault, kind_of
 
 FAULTS_SHOWN = 10
-"""Of what contradicts the records of a session; how many more there are is said."""
+"""Contradictions of a session's records that are printed, with the number of the others."""
 
 
 def sessions_of(site: Site) -> list[str]:

@@ -23,7 +23,7 @@ from seatrial.workload.registry import metrics_of
 
 PLAIN_EVERY_S = 15.0
 SILENT_S = 120.0
-"""Without the end of a launch, after which a line says so: a long launch, or one that hangs."""
+"""Seconds without the end of a launch after which a line says so: the launch is long, or hangs."""
 
 AFTER_LAST_S = 300.0
 """Seconds that ReFrame may take to end once all cases have: Slurm has KillWait and epilogs."""

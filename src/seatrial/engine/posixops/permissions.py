@@ -29,7 +29,7 @@ _guarantee = partial(declared, GUARANTEES, TRIALS)
 
 
 class Ids(NamedTuple):
-    """Of the two users and of the group of both; each user has a group of the same number."""
+    """Ids of two users and of a group that both are in; each user has a group of the same number."""
 
     owner: int
     other: int

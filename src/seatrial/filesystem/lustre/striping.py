@@ -291,7 +291,7 @@ def _piece(keys: Dict[str, str], osts: List[int]) -> FoundPiece:
     prefix = '' if 'stripe_count' in keys else 'lmm_'  # a directory's default has keys without prefix
     pattern = tuple(needed(keys, f'{prefix}pattern').split(','))
     count = number(needed(keys, f'{prefix}stripe_count'), shown)
-    # Of a component that extends itself (SEL, lfs-setstripe(1)) its granule stands in the place of the stripe size.
+    # A component that extends itself (SEL, lfs-setstripe(1)) has its granule in place of the stripe size.
     sized = f'{prefix}extension_size' if f'{prefix}extension_size' in keys else f'{prefix}stripe_size'
     size = number(needed(keys, sized), shown)
     # Where it lies comes last of all: of a piece on the MDT 2.17 prints mdt_index, 2.12 to 2.16 print stripe_offset.

@@ -297,7 +297,7 @@ def _beside(state: str) -> Optional[str]:
     except LockError as error:
         return f'it is kept, and whether a session measures beside it is not known ({error})'
     for leader in sorted(Path(state, 'sessions').glob('*/leader.json')):
-        # Of old sessions on other nodes nothing is read.
+        # Old sessions on other nodes are not read.
         if silent_s(str(leader), leader.stat().st_mtime) <= STALE_S and leader_alive(state, leader.parent.name):
             at_work.append(leader.parent.name)
     return f'it is kept, and session {at_work[0]} may measure beside it' if at_work else None

@@ -21,7 +21,7 @@ DEAR_S = 0.05  # a reading that costs more is taken less often: at most this sha
 COSTS = 3  # the lowest cost of so many readings decides: one that happened to come at a busy moment does not
 PATIENCE_S = 1.0  # a reading that takes longer is a gap
 MAX_PAUSE_S = 30.0
-"""After a gap the pause doubles up to this: a probe that waits for a dead server may ignore SIGKILL, and is left."""
+"""Longest pause after a gap; it doubles up to this, since probes that wait for a dead server may ignore SIGKILL."""
 
 LAST_S = 3.0
 SERVERS_S = 30.0
