@@ -26,7 +26,7 @@ from seatrial.judge.verdict import EXIT_CODES, Verdict
 from site_fixtures import SmallSite, leave_all_records
 
 MAX_RATIO = 1.2
-"""Of an allocation among many, over one alone."""
+"""Time of an allocation among many as a multiple of one alone."""
 
 CONTRACT = """
 version: 1

@@ -109,7 +109,7 @@ def stopped(values: np.ndarray, rule: StoppingRule, between: 'np.ndarray | float
 
 
 def half_width(ends: Ends, rule: StoppingRule) -> np.ndarray:
-    """Of the interval that verdicts use, for the logarithm of the mean."""
+    """Coverage of the interval that verdicts use, for the logarithm of the mean."""
     return _quantiles(rule, ends.n - 2) * ends.standard_error / ends.mean
 
 
@@ -246,7 +246,7 @@ def _means(points):
 
 
 def _quantiles(rule: StoppingRule, df: np.ndarray) -> np.ndarray:
-    """Of t for each of these; infinite for less than one degree of freedom."""
+    """Quantiles of t for these degrees of freedom; infinite for less than one."""
     known = [np.inf] + [t_quantile(rule.confidence, n) for n in range(1, int(df.max()) + 1)]
     return np.array(known)[np.maximum(df, 0)]
 

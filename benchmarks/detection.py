@@ -43,7 +43,7 @@ DROPS = (0.03, 0.05, 0.10, 0.20)
 REPETITIONS, BLOCK = 6, 10
 
 Values = Sequence[float]
-"""Of the nights until today: how good a family or a metric was, as logarithms."""
+"""Figures of a family or a metric over the nights until today, as logarithms."""
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 """So many nights of variance 1."""

@@ -43,7 +43,7 @@ class Scale(NamedTuple):
 
 
 QUICK = Scale(points=2, repetitions=2, command_s=0.01)
-"""To see that a benchmark works."""
+"""Scale of a short run, which only shows that a benchmark works."""
 
 FIO = """#!/bin/sh
 [ "$1" = --version ] && {{ echo fio-3.33; exit; }}

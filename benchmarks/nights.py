@@ -102,7 +102,7 @@ def print_repetitions(years: int, series: int, seed: int) -> None:
 
 
 def verdicts(case, references) -> tuple[str, list[str]]:
-    """Of a night's case, by the samples of each metric: the worst, and the verdict of each metric."""
+    """Verdicts of a night's case by the samples of each metric: the worst, and that of each metric."""
     nights_made = []
     for samples, reference in zip(case, references, strict=True):
         judged = judge_reference(reference, samples, '') if reference else None

@@ -65,7 +65,7 @@ class Io500Find(Check):
 
 @trial
 class Io500RandomReads(Check):
-    """Beside the score: random reads of 4 KiB from a file a task, through the page cache."""
+    """Random reads of 4 KiB from a file a task, through the page cache; they are no part of the score."""
 
     workload = random_access(('randread',), working_set='64GiB', direct=False)
     sweep = Sweep('transfer_size', ('4KiB',))

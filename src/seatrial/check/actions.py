@@ -25,7 +25,7 @@ from seatrial.site.model import TRIAL_FILE
 from seatrial.workload.registry import hurts
 
 POLL_S = 0.2
-SEEN_S = 5.0  # after the load began, in which its file is seen here: what is more is a difference of the clocks
+SEEN_S = 5.0  # seconds until the file of a load that began is seen here; more than that is a clock difference
 __all__ = ['ActionError', 'Conductor', 'action_lines', 'not_allowed']
 
 

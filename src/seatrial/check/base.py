@@ -104,7 +104,7 @@ class Check(rfm.RunOnlyRegressionTest):
         self.num_tasks_per_node = max(point.tasks_per_node for point in self.trial_plan.points)
         self.num_tasks = self.num_nodes * self.num_tasks_per_node
         self.time_limit = f'{int(job_limit_s(self.trial_plan))}s'
-        if self.current_partition.scheduler.registered_name not in SLURM:  # of those Wait keeps the limit
+        if self.current_partition.scheduler.registered_name not in SLURM:  # Wait keeps the limit of Slurm's jobs
             self.max_pending_time = f'{int(self.trial_session.site.partition(partition).queue_limit)}s'
 
     @run_before('run')

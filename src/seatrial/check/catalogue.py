@@ -96,7 +96,7 @@ _TRIED = {
     'with a million inodes',
     'FS-08': 'three sshd of one machine: 58 of 60 samples, and a connection that was cut',
 }
-"""By id, storage on which it was tried, as a clause, if a server has to take part; others need none of their own."""
+"""Storage on which a check was tried, as a clause, by the check's id; only for checks that need a server."""
 CATALOGUE = tuple(SourceTest(*row) for row in _ROWS)  # every test of the five sources, in their order
 _STEM = re.compile(r'[A-Z]+\d*-\d+')
 
@@ -114,8 +114,7 @@ def rows_of(check: Declared) -> set[str]:
 
 
 def covered(checks: Iterable[Declared]) -> list[tuple[SourceTest, str]]:
-    """Each row, and what covers it: checks with the engines that can carry them out, or why none does. Raises
-    CheckError for a check that covers an unknown row."""
+    """Each row with the checks and engines that cover it, or why none does. Raises CheckError for an unknown row."""
     rows = [(check, rows_of(check)) for check in checks]
     pairs = ((row, _by(check for check, ids in rows if row.id in ids) or f'no check: {row.why}') for row in CATALOGUE)
     return [(row, f'{by}; tried: {_TRIED[row.id]}' if row.id in _TRIED else by) for row, by in pairs]

@@ -76,7 +76,7 @@ class Procedure(NamedTuple):
     trial: TrialEntry
     point: str  # the label of the only one that is measured
     engine: str
-    state: str  # of the system, or empty
+    state: str  # state of the system, or empty
     seconds: float  # shortest timed region; 0: that of the profile acceptance
     caches: bool  # whether they may take part
 
@@ -94,9 +94,9 @@ class AcceptanceTest:
     """The measurement of one criterion of the contract."""
 
     criterion: Criterion
-    entry: CriterionEntry  # as the contract has it, in full
+    entry: CriterionEntry  # the whole entry of the contract
     procedure: Procedure | None = None  # None if people observe the criterion
-    metric: MetricType | None = None  # in the units and by the name of its check; None as `procedure`
+    metric: MetricType | None = None  # unit and name are those of its check; None like `procedure`
 
     @property
     def metric_name(self) -> str:
@@ -152,8 +152,7 @@ def wrong_contract(site: Site, checks: Mapping[str, Declared] | None = None) -> 
 
 
 def acceptance_tests_again(contract: Contract, kept: Mapping[str, Any]) -> list[AcceptanceTest]:
-    """The measurement of every criterion, by the saved forms (AcceptanceTest.kept) alone, without the site. Raises
-    ValueError for an invalid procedure, or one that does not fit the contract."""
+    """The tests by their saved forms (AcceptanceTest.kept). Raises ValueError for forms that do not fit."""
     return _sharing([_again(contract, entry, kept.get(entry.id)) for entry in contract.criteria])
 
 
@@ -232,8 +231,7 @@ def _again(contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | 
 
 
 def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
-    """The difference between the plan and criterion `number`, with file and key; empty if there is none. A procedure
-    names check and point; only the plan shows what these are."""
+    """The difference of a plan from criterion `number`, with file and key, or empty: only a plan has whole points."""
     workload, procedure = test.entry.workload or Workload(), test.procedure
     point = next((point for point in plan.points if procedure and point.label == procedure.point), None)
     if point is None or procedure is None:
@@ -266,7 +264,7 @@ def contract_session(session_id: str, site: Site, procedure: Procedure) -> Sessi
 
 
 NIGHTS_NOISE = 'noise'
-"""Of a session that was begun for a contract, beside its procedure: the standard deviation of a logarithm."""
+"""Key in a contract's session, beside its procedure, of the nights' noise: the standard deviation of logarithms."""
 
 
 def noise_of(kept: Mapping[str, Any]) -> float | None:
@@ -287,9 +285,8 @@ def label_of(procedure: Mapping[str, Any]) -> str:
 
 
 class _Refused(Exception):
-    """A fault of a criterion at some of its keys. fixes: the criterion with each candidate for them, by its words, of
-    which those that work are proposed; remedy: a sentence with {} for them; wrong: the value given, which may be a
-    misspelt candidate"""
+    """A fault of a criterion. keys: where; fixes: the criterion with each candidate value, by its words; remedy: a
+    sentence with {} for the values that work; wrong: the given value, which may be a misspelt candidate"""
 
     def __init__(
         self,
@@ -591,7 +588,7 @@ def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[
         raise _Refused(keys, f'does not apply to {entry.metric}', 'remove it', _fixes(entry, *keys, values=[None]))
     for key, field in (('access', 'files'), ('access', 'order'), *FIELDS.items()):
         values = list(dict.fromkeys(_in_words(field, candidate.point) for candidate in left))
-        # Of a value that no contract can write, as the calls of mmap, the check tells it apart.
+        # A value that no contract can write, as the calls of mmap, is told apart by its check.
         fixes = _fixes(entry, 'workload', key, values=values)
         if len(values) > 1 and len(fixes) == len(values):
             raise _Refused(['workload', key], 'is missing, and more than one is measured', fixes=fixes)
@@ -680,6 +677,6 @@ def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
         procedure.case.partition.partition(':')[0],
         points=(procedure.point,) if procedure.point else (),
         label=procedure.state,
-        # For what is planned; nothing is started before it was typed (cli/run.py).
+        # Only plans need it here; nothing is started before the user typed the name (cli/run.py).
         destructive=site.target(procedure.case.file_system, procedure.case.layout).storage_system,
     )

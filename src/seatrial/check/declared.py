@@ -20,7 +20,7 @@ class CheckError(Exception):
 
 @dataclass(frozen=True)
 class Declared:
-    name: str  # of its ReFrame class
+    name: str  # name of its ReFrame class
     family: str  # the folder of its file
     title: str  # first line of its docstring
     workload: Point  # a point as a template, in which the sweep varies one parameter

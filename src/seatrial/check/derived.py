@@ -18,16 +18,16 @@ from seatrial.workload.registry import fault_of
 from seatrial.workload.words import joined
 
 ALIKE = 0.05
-"""By how much bytes, passes and shares of tasks of a replay may differ from those of the application."""
+"""Relative difference that bytes, passes and shares of tasks of a replay may have from the application's."""
 
 
 @dataclass(frozen=True)
 class Derived:
-    point: Point  # as many tasks as the application had
-    files: int  # of the application
-    part: FileSet  # of the log from which it is made
+    point: Point  # has as many tasks as the application had
+    files: int  # number of files of the application
+    part: FileSet  # part of the log from which it is made
     remarks: tuple[str, ...] = ()  # how the replay differs from the application
-    share: float = 1.0  # of the bytes, moved by transfers of the replayed size
+    share: float = 1.0  # share of the bytes that transfers of the replayed size moved
     mount: str = ''  # path of the file system that it was on
 
 
@@ -103,8 +103,7 @@ def main_size(part: FileSet, done: Done) -> tuple[int, float]:
 
 
 def passes_in(part: FileSet, done: Done) -> tuple[str, int]:
-    """The extent and the number of passes over it: 'whole' for any part of a task's file, 'segment' for a part of a
-    shared file that is moved once."""
+    """The extent, and the passes over it: 'segment' for a part of a shared file moved once, else 'whole'."""
     issued, size = part.issued, part.touched[done.operation]
     if not size:
         raise Underivable(f'how far its {done.operation}s went in its files is not in the log')
@@ -186,9 +185,8 @@ def check_text(derived: Derived, name: str) -> str:
 
 
 def file_sizes(logs: Sequence[DarshanLog]) -> tuple[int, ...]:
-    """Sizes of the files of all logs, at most LIKELY of them, none over LARGEST; each is as likely as any other. A
-    file is as large as its last write, else its last read: POSIX_MAX_BYTE_* are offsets. Files without either are
-    left out. Raises Underivable if none is left."""
+    """Sizes of the files of all logs: at most LIKELY, equally likely, none over LARGEST. A size is the end of the
+    last write, else of the last read; files without are left out. Raises Underivable if none is left."""
     sizes: list[int] = []
     for log in logs:
         sizes += {**touched_by(log.records, 'read'), **touched_by(log.records, 'write')}.values()
@@ -215,9 +213,8 @@ def ageing_text(sizes: Sequence[int], name: str) -> str:
 
 
 def trial_text(derived: Derived, name: str, site: Site) -> str:
-    """The entry under `trials` of trial.yaml that runs the check with as many tasks as the application had: on the
-    first partition that holds the tasks, on the fewest nodes that do so evenly, and on the application's file system,
-    else the first one. Raises Underivable if no partition holds them."""
+    """The entry under `trials` that runs the check with as many tasks as the application: on the first partition that
+    holds them evenly, and on the application's file system, else the first. Raises Underivable."""
     point, paths = derived.point, folders_of(site)
     named = next((name for name, path in paths.items() if derived.mount and is_below(path, derived.mount)), None)
     places = ((name, _nodes(point.tasks, entry)) for name, entry in site.trial_file.partitions.items())

@@ -117,7 +117,7 @@ _ATTEMPTS: dict[str, Callable[[Session, Mapping[str, Declared], Forecasts], Iter
 
 
 def _trials_of_profile(session: Session) -> list[tuple[int, TrialEntry]]:
-    """With their places in trial.yaml."""
+    """The trials of the session's profile, with their places in trial.yaml."""
     trials = enumerate(session.site.trial_file.trials)
     return [(number, trial) for number, trial in trials if session.profile.name in trial.profiles]
 

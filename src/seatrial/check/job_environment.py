@@ -110,8 +110,7 @@ def _command(system: str) -> str:
 
 
 def _why(stderr: str) -> str:
-    """The module that failed, and the first paragraph of the message, joined: Lmod breaks lines for the terminal.
-    Environment Modules begin with what they are loading."""
+    """The module that failed, and the first paragraph of the message in one line: Lmod breaks lines for terminals."""
     name, _, text = stderr.rpartition('\0')[2].partition('\n')
     lines = [line.strip() for line in text.splitlines() if not line.startswith('Loading ')]
     paragraph = itertools.takewhile(bool, itertools.dropwhile(operator.not_, lines))

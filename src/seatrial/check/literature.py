@@ -87,4 +87,4 @@ GUARANTEES = _hold('FN-15', FERMILAB_2011, semantics.GUARANTEES)
 LIMITS = _hold('QF-01', POSIX_2017, limits.LIMITS)
 INTEGRITY = _hold('IN-01', POSIX_2017, integrity.WAYS_TO_WRITE)
 CONTENDED = {phase: _hold('CN-01', POSIX_2017, [guarantee]) for phase, guarantee in contention.CONTENDED.items()}
-"""By the phase of contention."""
+"""The guarantee of each phase of contention that has one."""

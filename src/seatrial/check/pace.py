@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 NOISE = 0.10
-"""Between repetitions, as a share of their mean, where no session has shown it."""
+"""Noise between repetitions that is assumed without an earlier session, as a share of their mean."""
 
 SHOWS_NOISE = 3
 """Repetitions, or sessions, from which on their scatter is believed."""
@@ -33,9 +33,9 @@ class Rate(NamedTuple):
 class Shown:
     """Speed and noise of a case in earlier sessions. Noise as a share of the mean."""
 
-    rates: Mapping[str, Rate]  # by the name of the metric, of the newest session
+    rates: Mapping[str, Rate]  # rates of the newest session, by the name of the metric
     within: float | None  # noise between repetitions, the median of all metrics; None if there were too few
-    between: float | None  # between sessions of the same profile, likewise
+    between: float | None  # noise between sessions of the same profile; None like `within`
 
 
 @dataclass(frozen=True)

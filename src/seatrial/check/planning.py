@@ -30,9 +30,9 @@ from seatrial.workload.sweep import ANYWHERE, Sweep, expand, labels, layouts_in,
 from seatrial.workload.sweep import SweepSite as Where
 from seatrial.workload.words import counted, exact_size
 
-LAUNCH_FLOOR_S = 120.0  # beyond the recovery limit, for a launch of which nothing is known yet
-LAUNCH_FACTOR = 20  # times what the shortest launch is sized for
-ISOLATION_OVERHEAD_S = 4.0  # of a launch of an isolation sweep beside its timed region: start, file list, removal
+LAUNCH_FLOOR_S = 120.0  # seconds beyond the recovery limit for a launch of unknown length
+LAUNCH_FACTOR = 20  # times the seconds that the shortest launch is sized for
+ISOLATION_OVERHEAD_S = 4.0  # seconds of a launch of an isolation sweep outside its region: start, file list, removal
 ISOLATION_FACTOR = 1.25  # times the fewest launches, of a slow place too: warm-ups, and more repetitions
 
 
@@ -63,7 +63,7 @@ class ResolvedCase:
     case: Case
     declared: Declared
     overrides: Overrides
-    points: tuple[Point, ...]  # as they are launched first, thinned out by the profile, with everything in full
+    points: tuple[Point, ...]  # points of the first launches, thinned out by the profile, with all parameters
     sizing: Sizing
     # labels of sweep values without room in the allocation or the limits, or with too few targets
     left_out: tuple[str, ...]
@@ -119,7 +119,7 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
     fixed = overrides.applied(declared.workload)
     sweep = narrowed(_sweep(session, declared, case), fixed, overrides.max_tasks)
     workload, devices = declared.workload, session.site.file_system(case.file_system).devices
-    if devices and _on_devices(workload):  # as many of the tasks as can be dealt to them evenly
+    if devices and _on_devices(workload):  # only as many tasks as can be dealt to the devices evenly
         workload = workload.changed(devices=devices, tasks=largest.tasks - largest.tasks % len(devices))
     workload = workload.changed(**fixed)
     if declared.axis.equals == 'node' and case.layout == DEFAULT_LAYOUT:
@@ -359,8 +359,7 @@ def _launch_s(full: ResolvedCase) -> float:
 
 
 def planned(session: Session, declared: Declared, case: Case) -> TrialPlan:
-    """The plan that the session wrote for this case, so that a later edit of trial.yaml changes nothing. Plain
-    ReFrame has none yet and makes it. Raises Unplannable."""
+    """The plan that the session wrote, whatever trial.yaml has now; plain ReFrame makes it. Raises Unplannable."""
     file = records_of(session, case) / PLAN
     return plan_of(session, declared, case) if session.plain or not file.is_file() else read_plan(str(file))
 

@@ -26,10 +26,10 @@ from seatrial.site.references import REFERENCES_FILE, references_file
 ENVIRONMENT = 'SEATRIAL_SESSION'
 DEFAULT_PROFILE = 'smoke'
 SESSIONS = 'sessions'
-"""In the state directory: a folder for each."""
+"""Folder in the state directory with a folder for each session."""
 
 FILE, RESULTS, REPORT, PAGE = 'session.json', 'results.json', 'report', 'index.html'
-"""In the folder of a session; the last is the first page of its report."""
+"""Names in the folder of a session; the last is the first page of its report."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Session:
     engines: tuple[EngineChoice, ...]
     only: tuple[str, ...] = ()  # names of checks or families that it is restricted to; empty: all
     system: str | None = None
-    # of the site, in all profiles, once they have been checked (criteria.with_references)
+    # the site's references in all profiles, once they are checked (criteria.with_references)
     references: References = field(default_factory=dict)
     plain: bool = False  # whether it is a run of plain ReFrame, without `seatrial run` around it.
     # impossible cases that were asked for, by the reason
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    left_out: Sequence[str] = ()  # of an acceptance, why it is not that of the whole system
+    left_out: Sequence[str] = ()  # reasons why an acceptance is not that of the whole system
     label: str = ''  # its name in the history; empty: its id alone
     points: tuple[str, ...] = ()  # labels of the only points that are measured; empty: those of the profile
     avoid: tuple[str, ...] = ()  # nodes that its jobs leave out
@@ -81,8 +81,7 @@ def references_of(session: Session, case: Case) -> tuple[Reference, ...]:
 
 
 def save(session: Session) -> Path:
-    """Writes the session for the ReFrame processes that will carry it out; returns the file. It includes the
-    references, so that a later edit of references.yaml changes nothing."""
+    """Writes the session and a copy of its references for ReFrame's processes; returns the file."""
     file = session.folder / FILE
     data = {field.name: getattr(session, field.name) for field in fields(session) if field.name not in _NOT_SAVED}
     data |= {'site': str(session.site.folder), 'profile': session.profile.name}
@@ -214,7 +213,7 @@ def _plain(value: Any) -> Any:
 def _references(saved: Sequence[Any]) -> References:
     references: dict[tuple[str, Case], tuple[Reference, ...]] = {}
     for profile, case, *values in saved:
-        if len(values) > 10:  # of an older session: also the value as it was written, and which is better
+        if len(values) > 10:  # older sessions also have the value as it was written, and the better direction
             metric, _, low, high, unit, value, _, *by = values
             values = [metric, value, low, high, unit, *by]
         key = profile, Case(*case)
@@ -229,4 +228,4 @@ _FROM_JSON: Mapping[str, Callable[[Any], Any]] = {
     'engines': lambda saved: tuple(EngineChoice(*row) for row in saved),
     'references': _references,
 }
-"""Of the fields of a session whose values JSON does not have."""
+"""Readers of the fields whose values JSON does not have."""

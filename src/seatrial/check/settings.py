@@ -16,8 +16,7 @@ MANUAL = 'https://reframe-hpc.readthedocs.io/en/stable/config_reference.html'
 
 def settings_fault(site: Site, system: str) -> str:
     """The reason why ReFrame cannot load the site's settings of a system, with file and remedy, or empty. Raises
-    SiteError. It uses ReFrame's own schema and resolution on the executed settings.py. Modules are not checked: a
-    login node need not have them."""
+    SiteError. Modules are not checked: a login node need not have them."""
     # Here, as in session.current().
     from reframe.core.config import load_config
     from reframe.core.exceptions import ReframeError
@@ -35,7 +34,7 @@ def settings_fault(site: Site, system: str) -> str:
         config.update_config(configuration, SETTINGS_FILE)
         config.validate()
         config.select_subconfig(system)
-        config.add_sticky_option('systems/modules_system', 'nomod')  # it is asked for its version else
+        config.add_sticky_option('systems/modules_system', 'nomod')  # else ReFrame asks modules for their version
         System.create(config)
     except (ReframeError, AttributeError, KeyError, TypeError) as error:
         text = str(error) if isinstance(error, ReframeError) else f'{type(error).__name__}: {error}'

@@ -40,9 +40,8 @@ def pydarshan_version() -> str:
 
 @cache
 def commit_of(package: Path = PACKAGE) -> str:
-    """The commit of the checkout that has this package as its src/seatrial, with '+changes' if files differ; for an
-    installed package the commit it was made of. Empty if unknown, if the package merely lies in somebody's
-    repository, or if git gives no answer."""
+    """The commit of the checkout whose src/seatrial this is, with '+changes' if files differ, or that an installed
+    package was made of. Empty if unknown, in a foreign repository, or without an answer of git."""
     made_of = package / 'COMMIT'  # written by ci/wheel.py
     if made_of.is_file():
         return made_of.read_text().strip()
@@ -77,8 +76,7 @@ def claim_records(plan: TrialPlan) -> TrialPlan:
 
 
 def write_runner(folder: Path) -> Path:
-    """Writes the zipapp of the node rooms, which all jobs run, into the folder of a session; returns the file. Raises
-    FileExistsError if it exists, so that jobs run only what this process has written."""
+    """Writes the zipapp that all jobs run into a session's folder; returns it. FileExistsError if it is there."""
     file = folder / RUNNER
     package = Path(seatrial.__file__).parent
     with file.open('xb') as stream, contextlib.ExitStack() as unfinished, zipfile.ZipFile(stream, 'w') as archive:

@@ -25,7 +25,7 @@ OF_THE_RECORD = ('R1', 'R2', 'R3', 'R4', 'R4a')
 
 @dataclass(frozen=True)
 class Verified:
-    launches: int  # with measurements made again that are the same, to the last bit
+    launches: int  # number of launches whose measurement, made again, is the same to the last bit
     broken: tuple[str, ...]  # rules that the record breaks
     figures: tuple[str, ...]  # differences to the output, by line
     unproved: tuple[str, ...]  # launches without output to compare with
@@ -71,7 +71,7 @@ def _differences(engine: Engine, directory: Path, sample: Sample) -> list[str]:
     try:
         again = measured(engine, sample.phase, sample.point, raw.command, raw.outcome)
     except (EngineError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        # Of an output that somebody has made up, for a point that it does not belong to, engines expect nothing.
+        # An invented output, or one of another point, fails in ways that engines do not expect.
         return [f'the output gives no figure: {error}']
     if sample.measurement.nodes:
         again = places.by_node(again)

@@ -41,8 +41,8 @@ from seatrial.workload.words import counted
 MIN_SESSIONS = 3
 """Two means differ by chance by next to nothing, or by much: their interval is of no use (t is 12.7 at 95 %)."""
 
-WIDEST = 0.9  # of the value: a bound that lets a tenth of it pass judges nothing
-LEAST_WIDTH = 0.001  # of the value: a bound of 0 is refused, and figures that never vary are of a simulated storage
+WIDEST = 0.9  # share of the value: a bound at a tenth of it judges nothing
+LEAST_WIDTH = 0.001  # share of the value: a width of 0 is refused; only simulated storage never varies
 SHOWN = 20
 STORAGE_FAILED = ('F1', 'F2')
 

@@ -199,8 +199,7 @@ def _not_mounted(entry: FileSystemEntry) -> str | None:
 
 
 def _locks(site: Site, unseen: _Unseen, at_work: set[str] | None) -> list[tuple[Held, str]]:
-    """Locks of this user, and stale ones of others, each with a sentence. at_work: the sessions that have jobs or
-    processes; None if the jobs are unknown"""
+    """This user's locks, and stale ones of others, with a sentence. at_work: sessions with jobs; None if unknown."""
     try:
         held = lock.list_locks(site.state)
     except lock.LockError as error:

@@ -276,7 +276,7 @@ def _listed(rows: pl.DataFrame) -> pl.DataFrame:
     launches = rows.group_by('session').agg(pl.col('launches').sum())
     engine = (pl.col('engine') + ' ' + pl.col('engine_version').fill_null('')).str.strip_chars()
     unopposed = [verdict.value for verdict in Verdict if verdict.unopposed]
-    # Of the metrics of a case one is enough, and the rows are few.
+    # One metric of a case is enough, and keeps the rows few.
     sessions = (
         rows.unique(_OF_CASE, keep='first', maintain_order=True)
         .group_by('session', maintain_order=True)

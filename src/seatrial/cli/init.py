@@ -32,15 +32,15 @@ from seatrial.site.first import CHECK, FoundFileSystem, FoundMachine, FoundParti
 from seatrial.site.load import OWN_CHECKS, check_folders, load
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
 
-VARIABLES = ('SCRATCH', 'WORK')  # of the environment, in which many sites name a user's directory for data
+VARIABLES = ('SCRATCH', 'WORK')  # environment variables that name a user's data directory at many sites
 DISKS = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'zfs', 'bcachefs', 'f2fs', 'jfs', 'tmpfs')
 """The kernel's types of a machine's own disks and memory, which posix serves."""
 
 SYSTEMS = ('/boot', '/dev', '/etc', '/nix', '/proc', '/snap', '/sys', '/usr', '/var/log', '/var/cache')
-"""Where the system itself lies (hier(7)), which nobody tests."""
+"""Directories of the operating system (hier(7)); nobody tests a mount below them."""
 
 TRANSIENT = ('/tmp', '/var/tmp', '/run', '/var/lib')
-"""Where programs mount for themselves, such as containers and labs (hier(7); FHS 3.0, 3.15, 3.18, 5.8 and 5.15)."""
+"""Directories below which containers, labs and the like mount for their own use (hier(7); FHS 3.0)."""
 
 
 @click.command()

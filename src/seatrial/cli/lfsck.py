@@ -31,7 +31,7 @@ _ADVICE = {
     'crashed': 'its server went down meanwhile; see that it is up, and start it again',
     'partial': 'a target took no part; see that all are up, and start it again with `-A -r`',
 }
-"""What to do about a status (lfsck_status2name), which `co-` begins where another target is the cause."""
+"""The remedy for each status (lfsck_status2name); one that begins with `co-` has its cause on another target."""
 _KEPT = 'files without their objects stay so until `-c on` makes empty ones (names without an inode: `-C on`)'
 _WAIT = 'wait for `lctl lfsck_query -w`, and save it again'
 _UNKNOWN = 'Seatrial does not know this counter; look it up in the Lustre manual, for it may count damage'

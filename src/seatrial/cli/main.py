@@ -46,7 +46,7 @@ COMMANDS = {
     'derive': 'Write a check that replays an application from its log.',
     'lfsck': 'Judge the saved output of LFSCK runs.',
 }
-"""In the order in which a site comes to need them, as --help shows them. Each is a file of this folder."""
+"""Commands in the order in which a site needs them, as --help shows them. Each is a file of this folder."""
 
 
 class _OnDemand(click.Group):
@@ -102,7 +102,7 @@ def entry() -> None:
         del os.environ[name]
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)  # as Ctrl-C, so that nothing temporary is left
+            signal.signal(number, signal.default_int_handler)  # like Ctrl-C, so that no temporary file is left
     try:
         sys.exit(_carried_out())
     finally:

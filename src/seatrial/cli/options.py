@@ -64,7 +64,7 @@ checks_option = click.option(
 
 
 class _Percent(click.FloatRange):
-    """Above 0 to 100. A range alone would accept NaN, which is neither below nor above anything."""
+    """A number above 0 and up to 100. A range alone would accept NaN, which is neither below nor above anything."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if math.isnan(percent := super().convert(value, param, ctx)):

@@ -88,7 +88,7 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
                 {
                     'case': forecast.plan.case.name,
                     'points': [point.label for point in forecast.plan.points],
-                    'criteria': list(forecast.criteria),  # of contract.yaml; empty for a case of trial.yaml
+                    'criteria': list(forecast.criteria),  # ids in contract.yaml; empty for a case of trial.yaml
                     'allocations': forecast.allocations,
                     **{name: asdict(of(forecast)) for name, of in ALL.items()},
                 }

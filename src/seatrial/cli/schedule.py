@@ -58,7 +58,7 @@ def schedule(
     site = answering(site_folder)
     if mode != 'remove':
         no_more_systems(site, profile)
-    # Seatrial's own lie elsewhere after an upgrade.
+    # Seatrial's own check folders are not named, because an upgrade may move them.
     other = checks if list(map(str, checks)) != check_folders(site.folder) else ()
     choices = [f'--site={site.folder}', *(f'--checks={folder.resolve()}' for folder in other), f'--profile={profile}']
     try:

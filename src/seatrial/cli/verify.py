@@ -31,7 +31,7 @@ from seatrial.site.load import answering
 from seatrial.workload.words import by_key, counted
 
 CriteriaIn = Callable[[Path, Sequence[TrialPlan]], Mapping[Case, Criteria]]
-"""What the cases of the session in a folder are judged by."""
+"""Gives the criteria of the cases of the session in a folder."""
 
 
 @click.command()

@@ -20,10 +20,10 @@ import socket
 import time
 from typing import Any, Dict, NamedTuple, Tuple
 
-VARIABLE = 'SEATRIAL_BARRIER'  # of the environment: host:port:token
+VARIABLE = 'SEATRIAL_BARRIER'  # environment variable with host:port:token
 HEARTBEAT_S = 5.0
 SILENCE_S = 30.0
-PINGS = 5  # of which the one with the shortest round trip counts
+PINGS = 5  # number of pings; the one with the shortest round trip counts
 LONGEST_LINE = 1 << 24  # bytes
 
 

@@ -37,7 +37,7 @@ class Command(NamedTuple):
     outputs: Tuple[str, ...]  # files that the engine writes, absolute paths; never on the file system under test
     # symbolic links that must stand in the data directory during the launch: (name, what it points to)
     links: Tuple[Tuple[str, str], ...] = ()
-    # of the data directory, that must be there before the launch, a parent before what lies in it
+    # directories below the data directory that must exist before the launch; a parent stands before its children
     directories: Tuple[str, ...] = ()
     # whether the processes of scope 'task' join the launch's barrier by themselves (engine/barrier.py)
     own_barrier: bool = False
@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
     stdouts: Tuple[str, ...]
     stderrs: Tuple[str, ...]
     outputs: Tuple[Optional[str], ...]
-    # of every rank of an MPI program, in order, as each has said where it ran; none where not all have
+    # host of every rank of an MPI program, in order, as the ranks report it; empty unless all have
     hosts: Tuple[str, ...] = ()
 
     @property
@@ -75,13 +75,13 @@ class Outcome(NamedTuple):
 class Engine:
     """The interface. Subclasses have no state; `program` is the path that was found on the node."""
 
-    name = ''  # as a site may name it; two of one name share their kinds out between them
+    name = ''  # name in trial.yaml; engines of one name have different kinds
     kinds: Tuple[str, ...] = ()  # the kinds of workload (workload/registry.py) that it knows
-    # others that it could be expected to know, each with the reason why not, as half a sentence
+    # kinds that a user may expect of it, each with the reason why it cannot measure them, as half a sentence
     declines: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
-    programs: Tuple[str, ...] = ()  # by which it is found on the PATH
+    programs: Tuple[str, ...] = ()  # names to look for on the PATH
     how_to_get = ''  # where the programs come from, as half a sentence
-    # in what it answers to version_argv; the first group is the version
+    # pattern of the output of version_argv; its first group is the version
     says_version: Pattern[str] = re.compile('(?!)')
     without_version = 'E1'  # the rule that is broken where it answers with none
     oldest: Tuple[int, ...] = ()  # the first version that can be used
@@ -93,7 +93,7 @@ class Engine:
     # the run directory; what has another name is never removed
     makes: Tuple[str, ...] = FILE_NAMES
     keeps_files = True  # whether it writes into an empty file that is there, rather than into a new one in its place
-    data_rate = 0.0  # how fast a task makes its data in the timed region of a write, in B/s; 0: not measured
+    data_rate = 0.0  # B/s at which a task makes its data inside the timed region of a write; 0: not measured
     compressible = ''  # why the data that it writes compress, as half a sentence; empty: they do not (rule P4)
     verifies = False  # whether it measures nothing and compares all that it reads with what it has written (rule F2)
     rereads = False  # whether it reads a file several times over in one phase
@@ -240,9 +240,8 @@ def cause_in(errs: Sequence[str], others: Sequence[str] = ()) -> str:
 
 
 def causes_in(errs: Sequence[str], others: Sequence[str] = ()) -> List[str]:
-    """The lines that explain a failed launch, the best first, judged by their words and not by their place: failed
-    calls in any stream, errors in any stream, then lines of stderr that are no warning, note, retry or ruler and do
-    not follow from an end. Where there are none of these, all lines that are no rulers."""
+    """The lines that explain a failed launch, the best first: failed calls in any stream, errors in any stream, then
+    lines of stderr that are no warning, note, retry or ruler; where there are none, all other lines."""
     lines = [line.strip() for text in errs for line in text.splitlines() if re.search(r'\w', line)]
     more = [line.strip() for text in others for line in text.splitlines()]
     calls = [line for line in lines + more if _CALL.search(line) or any(failed_calls(line))]
@@ -251,7 +250,7 @@ def causes_in(errs: Sequence[str], others: Sequence[str] = ()) -> List[str]:
     return list(dict.fromkeys(best or errors + lines))
 
 
-_CALL = re.compile(r'^\w+: \[Errno ')  # as Python says it
+_CALL = re.compile(r'^\w+: \[Errno ')  # form of Python's own messages
 _ERROR = re.compile(r'(?:^|[\s:\[(])(?:fatal|error)\b(?!-)|^[\w.]+(?:Error|Exception)(?::|$)', re.IGNORECASE)
 _LESSER = re.compile(
     r'\bwarn(?:ing)?\b|\bnote:|\bretrying\b|\blua:|^srun: error: \S+: tasks? \S+: |\bJob step aborted\b|'

@@ -36,8 +36,7 @@ class Dd(Engine):
         return immovable(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """One dd a task, over its file or its segment of the shared one. A write takes random data whatever the seed
-        is; its fsync lies inside the time that dd reports."""
+        """One dd a task, over its file or segment; its time includes the fsync. The data are random for any seed."""
         argvs: List[Tuple[str, ...]] = []
         how: Tuple[str, ...]
         size = (f'bs={point.data.transfer_size}', f'count={point.data.transfers}')

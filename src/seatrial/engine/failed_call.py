@@ -15,7 +15,7 @@ class FailedCall(NamedTuple):
     on_descriptor: bool  # a read, write, fsync or close: the file had been opened before
     node: str = ''
     file: str = ''
-    offset: Optional[int] = None  # in bytes
+    offset: Optional[int] = None  # byte of the file
     sync: bool = False  # an fsync: what was written before it is lost, whatever its errno
 
 
@@ -54,7 +54,7 @@ _OF_DESCRIPTOR = re.compile(
     r"|\bdd: (?:error (?:reading|writing)|f(?:data)?sync failed for|closing (?:in|out)put file) '[^']+': \Z"
     r'|(?:WARNING|ERROR): (?:p?(?:read|write)(?:64)?|fsync|close)\([^()]*\) failed(?:\. Error:)? \Z'
 )
-# Of posixops, which says what it did; behind the error of a call that was given a name, that name follows.
+# The form of posixops: what it did, the error, and the name that the call was given, if any.
 _OF_TASK = re.compile(r'\btask \d+(?: on [^\s:]+)?: [^:]+: \Z')
 _NODE = re.compile(r'\btask \d+ on ([^\s:]+): ')
 _OFFSET = re.compile(r'\b(?:read|write|sync|datasync) offset=(\d+)')

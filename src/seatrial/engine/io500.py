@@ -27,8 +27,8 @@ from seatrial.workload.io500 import (
 
 FOLDER = 'io500'
 CLOCK_S = 1e-4  # the last digit of t_delta
-PRINTED = 1e-6  # of a score
-SLACK = 2e-3  # of a score that is made of seven digits each: 0.4 kIOPS have only six
+PRINTED = 1e-6  # last digit of a printed score
+SLACK = 2e-3  # error of a score computed from seven digits; 0.4 kIOPS have only six
 
 _SHORT = ('Runtime is smaller than expected minimum runtime', 'stonewall-time')
 _NAMES = {name: name.replace('_', '-').replace('rnd4k', 'rnd4K') for name in (*BANDWIDTHS, BESIDE, *RATES)}
@@ -99,7 +99,7 @@ class Io500Engine(Engine):
         """Figures in GiB/s or kIOPS. Raises EngineError: E1 failed; T13 results not whole; T9 other tasks; P15
         another plan; T19 a phase that it calls invalid; T1 a score that does not follow from its phases."""
         if outcome.exit_status:
-            # What a call of the storage said stands in the log of its phase alone.
+            # Only the log of a phase has the error of a storage call that failed in it.
             logs = [*outcome.stdouts, *filter(None, outcome.outputs[1:])]
             raise EngineError('E1', f'IO500 {ended(outcome.exit_status, outcome.stderrs, logs)}')
         result, log = (text or '' for text in outcome.outputs[:2])

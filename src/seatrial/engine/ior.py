@@ -34,7 +34,7 @@ PRINTED_S = Decimal('0.0001')  # the times in the summary have four decimals; th
 RANK_SLACK = 1e-6  # the rows of the ranks have eleven digits (saveRankPerformanceDetailsCSV)
 LEFT_APART_S = 0.1  # ranks of one node left the barrier up to 0.03 s apart, four of them to a core (seen with 4.0.0)
 LEFT_APART_SHARE = 0.1
-SEEDS = 2**27  # of the seed of rand_r(3) in glibc these many values count: it multiplies, and takes bits 16 to 26
+SEEDS = 2**27  # seeds of rand_r(3) in glibc that differ: it multiplies, and takes bits 16 to 26
 WORD = 8  # IOR's own unit: block and transfer are multiples of it
 NCMPI_INT = 2**32  # its NCMPI casts an offset less the first one to int
 DIRECT = '--posix.odirect'
@@ -53,11 +53,11 @@ class IorSummary(NamedTuple):
     version: str
     command_line: str
     machine: str  # host name of the first rank, the only one that IOR tells
-    setup: Dict[str, Any]  # by IOR's own names, as of setup_of
+    setup: Dict[str, Any]  # keys as in setup_of
     nodes: int  # counted by shared memory
     tasks: int
-    tasks_per_node: int  # of the first rank's node
-    # by IOR's own names the rows of the repetitions, and those over all of them: s, MiB/s, MiB, exactly as printed
+    tasks_per_node: int  # counted on the first rank's node
+    # rows of the repetitions, and of all together, by IOR's own names; s, MiB/s and MiB exactly as printed
     results: Tuple[Dict[str, Any], ...]
     totals: Tuple[Dict[str, Any], ...]
 
@@ -88,7 +88,7 @@ class Ior(base.Engine):
     )
     mpi = True
     names_hosts = False
-    keeps_files = False  # without -E it removes what is there (IOR.c, TestIoSys)
+    keeps_files = False  # it removes existing files unless given -E (IOR.c, TestIoSys)
     data_rate = 5000.0 * MIB
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -134,8 +134,7 @@ class Ior(base.Engine):
         return ['sh', '-c', script, 'sh', program]
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> base.Command:
-        """The launch of one phase; it leaves raw + '.json' (summary) and '.csv' (times of the ranks). Raises
-        EngineError P11 for a path that IOR would cut short, ValueError as setup_of."""
+        """The launch of a phase; leaves raw + '.json' and '.csv'. Raises EngineError P11 for a path IOR would cut."""
         outputs = (raw + '.json', raw + '.csv')
         _check_paths(program, raw)
         setup = setup_of(point, phase)
@@ -295,7 +294,7 @@ def parse_summary(json_text: str) -> IorSummary:
     return IorSummary(
         version=version,
         command_line=_take(data, 'Command line', str),
-        machine=_take(data, 'Machine', str).partition(' ')[2].split(' ')[0],  # after the name of the system
+        machine=_take(data, 'Machine', str).partition(' ')[2].split(' ')[0],  # behind the system's name
         setup=_take(tests[0], 'Parameters', dict),
         nodes=_take(options, 'nodes', int),
         tasks=_take(options, 'tasks', int),

@@ -25,7 +25,7 @@ from seatrial.workload.registry import phase_of, phases_of
 
 MAX_TASKS = 1024  # MAXSTREAMS of iozone.c
 MIN_RECORD, MAX_RECORD = 4 * KIB, 16 * MIB
-SEEDS = 2**15  # of -+S; it is multiplied by the number of transfers, into an int
+SEEDS = 2**15  # seeds of -+S: the number of transfers times the seed must fit an int
 HALF_ZEROS = ('3.489',)
 CLOCK_S = 1e-6  # gettimeofday(2); IOzone prints this as its resolution
 PRINTED = 0.005  # half of the last digit of a figure, in kB or kB/s
@@ -45,7 +45,7 @@ class IozoneRun(NamedTuple):
     parent_sees: float
     lowest: float
     highest: float
-    children: Tuple[Tuple[float, float], ...]  # of each process, what it moved, in bytes, and its bandwidth in B/s
+    children: Tuple[Tuple[float, float], ...]  # bytes moved by each process, and its bandwidth in B/s
 
 
 class Iozone(Engine):
@@ -142,7 +142,7 @@ def parse_run(text: str) -> IozoneRun:
     )
 
 
-_CUT = 'Command line too long to save completely.'  # with about 70 files
+_CUT = 'Command line too long to save completely.'  # printed with about 70 files or more
 _ENDED = 'iozone test complete.'
 _NUMBER = r'= *(\d+\.\d\d) kB'
 _PATTERNS = {

@@ -59,9 +59,9 @@ class MdtestSummary(NamedTuple):
     command_line: str
     shifted_by: Optional[int]  # ranks, by -N
     opens_only: bool  # whether the read phase was told to read no bytes
-    runs: Tuple[Tuple[int, int, str], ...]  # with how many tasks, on how many entries of them all, and of which kinds
-    titles: Tuple[Tuple[str, str], ...]  # of the tables: 'rate' or 'time', and over how many iterations
-    rows: Tuple[MdtestRow, ...]  # of all tables
+    runs: Tuple[Tuple[int, int, str], ...]  # number of tasks, entries of all tasks, and their kinds
+    titles: Tuple[Tuple[str, str], ...]  # titles of the tables: 'rate' or 'time', and number of iterations
+    rows: Tuple[MdtestRow, ...]  # rows of all tables
 
 
 class RankRow(NamedTuple):
@@ -310,7 +310,7 @@ def _row(line: str) -> MdtestRow:
     operation, figures = ' '.join(words[:2]), words[2:]
     if operation not in _OPERATIONS or len(figures) not in (4, 7) or not all(map(_FIGURE.match, figures)):
         raise EngineError('T13', f"mdtest's table has a line that is no row of it: '{line}'")
-    return MdtestRow(operation, *map(Decimal, figures[-4:]))  # before them are those of --showRankStatistics
+    return MdtestRow(operation, *map(Decimal, figures[-4:]))  # the figures of --showRankStatistics stand before these
 
 
 def _check_shift(output: MdtestSummary, phase: str, point: Point) -> None:

@@ -37,9 +37,9 @@ class ProofSpec(NamedTuple):
 
     phase: str
     point: Point
-    key: str  # of the data
+    key: str  # that the data are made from
     transfers: int  # that a task makes at most, of the point's; fewer are at places all over its part of the file
-    limit_s: float  # after which it begins no other transfer
+    limit_s: float  # seconds after which no further transfer begins
     written: Tuple[int, ...] = ()  # how many each task has written, by rank; none yet where they write
 
 
@@ -68,8 +68,7 @@ class ProofReport(NamedTuple):
 
 
 class Proof(Engine):
-    """The proof of one case. key, transfers, limit_s: as in ProofSpec; written, hosts: each task's transfers and node
-    in the launch that wrote; empty before it."""
+    """The proof of one case, as in ProofSpec; written, hosts: of each task's write; empty before it."""
 
     name = 'proof'
     verifies = True
@@ -247,7 +246,7 @@ def read_past_cache(descriptor: int, offset: int, window: memoryview) -> Tuple[i
         fcntl(descriptor, F_SETFL, flags | os.O_DIRECT)
         there = os.readv(descriptor, [window])
     except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # of tmpfs, and where transfers must be larger
+        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):  # tmpfs, or a device with larger blocks
             raise
         past = False
     finally:

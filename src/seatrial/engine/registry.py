@@ -50,7 +50,7 @@ class Choice(NamedTuple):
 
     engine: Optional[Engine]
     program: str
-    skipped: Tuple[str, ...]  # for every engine that was preferred, one sentence why it does not measure
+    skipped: Tuple[str, ...]  # a sentence for each engine that was preferred and does not measure, with the reason
 
 
 def engines_called(name: str) -> List[Engine]:

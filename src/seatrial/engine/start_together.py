@@ -25,8 +25,8 @@ class Ran(NamedTuple):
     called_s: float
     started_s: float
     ended_s: float
-    began: float  # by this node's wall clock, in seconds since 1970
-    uncertainty_s: float  # of the others, to either side
+    began: float  # start in seconds since 1970, by this node's wall clock
+    uncertainty_s: float  # error of called_s, started_s and ended_s, to either side
 
 
 def together_argv(python: str, rank: int, tasks: int, argv: Tuple[str, ...]) -> Tuple[str, ...]:

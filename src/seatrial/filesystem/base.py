@@ -36,8 +36,7 @@ def program(name: str) -> str:
 
 
 def answered(argv: Sequence[str], deadline_s: float, place: str = '') -> Answer:
-    """The answer of a program that ended. Raises NoAnswer if it is not installed or not done in time. place: what it
-    was asked about, where that says more than its name"""
+    """The answer of a program that ended. Raises NoAnswer without one. place: what it is asked about"""
     answer = ask(list(argv), deadline_s)
     if answer is None:
         raise NoAnswer(f'{argv[0]} is not installed on this node')
@@ -89,14 +88,14 @@ class Cold(NamedTuple):
 class Granted(NamedTuple):
     """The layout that a file was given, beside the one that was asked for."""
 
-    targets: str = ''  # of all targets how many, where they are fewer: 'all = 7 of 8 OSTs'; else ''
+    targets: str = ''  # 'all = 7 of 8 OSTs' where a layout over all targets got fewer; else ''
     everywhere: bool = True  # whether every target holds a part of it all the same, be it of another component
     differs: Optional[str] = None  # how its layout differs from the one that was asked for, both said; or None
 
 
 class Targets(NamedTuple):
-    rows: Tuple[TargetRow, ...]  # with room and faults
-    servers: Dict[str, str]  # of each by its name (model.layout.target_name), as far as this node sees it
+    rows: Tuple[TargetRow, ...]  # one a target, with its room and faults
+    servers: Dict[str, str]  # server by the name of its target (model.layout.target_name), where this node sees it
     unseen: str = ''  # why they are not seen, as a sentence; empty where they are, or the type has none
 
 
@@ -129,7 +128,7 @@ class Exchanged(NamedTuple):
     # read from the servers: the difference over a timed region is the proof of a cold read where the kernel does not
     # count reads (rule P2)
     fetched: Optional[int] = None
-    # to the storage, with all that is written and synced (rule T25); None too where data can go another way
+    # written to the storage, all synced data included (rule T25); None also where data can go another way
     sent: Optional[int] = None
     contradiction: str = ''  # what shows that the counters are wrong, as a clause; or empty
 
@@ -150,7 +149,7 @@ class Meter(NamedTuple):
 class Driver:
     """The interface of a type. It has no state; each method has the answer of a type that lacks the feature."""
 
-    name = ''  # as a site writes it
+    name = ''  # type in trial.yaml
     # what the kernel calls its mounts (/proc/self/mountinfo); without any it accepts no directory but by any_mount
     kernel_types: Tuple[str, ...] = ()
     any_mount = False
@@ -191,8 +190,7 @@ class Driver:
         return ''
 
     def connections(self, path: str) -> Any:
-        """The connections of this node to the servers, for `lost` to compare with a later reading; None: they cannot
-        be seen around every launch. Never raises."""
+        """This node's connections, for `lost` to compare; None: not to be seen around each launch. Never raises."""
         return self.targets(path).rows if self.watches else None
 
     def lost(self, before: Any, after: Any) -> Lost:
@@ -217,9 +215,8 @@ class Driver:
         raise NotImplementedError
 
     def state(self, path: str) -> Dict[str, str]:
-        """The settings that a figure depends on: versions, mount options, volume options, tunables. Never raises.
-        They are recorded at the start and the end of a session: changes() compares the two. A setting that cannot be
-        read has the value 'unknown: ' with the reason (rule P22b); free space, counters and the like are left out."""
+        """The settings that a figure depends on: versions, mount and volume options, tunables; no free space or
+        counters. Never raises: what cannot be read is 'unknown: ' with the reason (rule P22b)."""
         raise NotImplementedError
 
     def layout(self, name: str, settings: Any) -> Layout:

@@ -66,7 +66,7 @@ class Subvolume(NamedTuple):
 
     key: str  # what a name ends in that is to be created on it
     bricks: Tuple[Tuple[str, str], ...]  # the host and directory of each
-    connected: Tuple[bool, ...]  # of each, whether the client reaches it
+    connected: Tuple[bool, ...]  # whether the client reaches the brick, in the same order
 
     @property
     def name(self) -> str:

@@ -22,7 +22,7 @@ PACKAGE_QUERIES = (
     ['rpm', '--query', 'gpfs.base'],
     ['dpkg-query', '--show', '--showformat=${Package}-${Version}', 'gpfs.base'],
 )
-WELL = ('HEALTHY', 'TIPS', 'DISABLED')  # of mmhealth: hints and what is switched off are no trouble
+WELL = ('HEALTHY', 'TIPS', 'DISABLED')  # states of mmhealth without trouble: also hints, and what is switched off
 AWAY = ('FAILED', 'DEPEND')
 ATTRIBUTES = (
     *('storage pool name', 'fileset name', 'metadata replication', 'data replication'),
@@ -49,8 +49,7 @@ class Gpfs(Mounted):
         return os.path.basename(one.source) == os.path.basename(other.source)
 
     def quota(self, path: str) -> Capacity:
-        """The quotas of the user, the group of this process and the directory's fileset by mmlsquota, for quota(1)
-        knows no filesets. Root (uid 0) has none."""
+        """The quotas of user, group and fileset by mmlsquota: quota(1) knows no filesets. Root has none."""
         mount, _ = look(path)
         if mount is None or os.geteuid() == 0:
             return Capacity(None, None)
@@ -87,8 +86,7 @@ class Gpfs(Mounted):
 
 
 def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
-    """The room that each row of `mmlsquota` leaves to this fileset: the hard limit, or the soft one if there is no
-    hard one, minus the blocks in use or in doubt."""
+    """The room that each row of `mmlsquota` leaves: the hard, else the soft limit minus blocks used or in doubt."""
     for of_fileset, *row in _QUOTA.findall(text):
         if of_fileset not in ('', fileset):
             continue
@@ -99,8 +97,7 @@ def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
 
 
 def disks_of(text: str) -> Iterator[TargetRow]:
-    """The disks of `mmlsdisk FS -Y`: one whose availability is not up serves nothing, one that is not ready is being
-    emptied, suspended or replaced."""
+    """The disks of `mmlsdisk FS -Y`: one not up serves nothing, one not ready is being emptied or replaced."""
     for row in records_of(text):
         fault = '' if row['availability'] == 'up' else row['availability']
         flags = () if row['status'] == 'ready' else (row['status'],)

@@ -8,7 +8,7 @@ from seatrial.model.layout import Layout
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import parse_size
 
-ALL = -1  # as a stripe count: every target that there is
+ALL = -1  # stripe count that means every target
 _UNITS = (('G', 1 << 30), ('M', 1 << 20), ('k', 1 << 10))
 _STRIPES = re.compile(r'c(-?\d+)\Z|S(\d+[kMG]?)\Z')
 

@@ -48,7 +48,7 @@ class Nfs(Mounted):
         return Targets((TargetRow('server', 0, server_of(mount), True, route=', '.join(routes)),), {})
 
     def connections(self, path: str) -> Trouble:
-        """By mountstats alone: the server, which may be away by now, is not asked."""
+        """Reads mountstats alone: the server, which may be away by now, is not asked."""
         mount = mount_by_table(self, path) or look(path)[0]
         if mount is None:
             return trouble_of('')

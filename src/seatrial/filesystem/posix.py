@@ -39,7 +39,7 @@ IDENTITY = (
     *('gpfs fileset name', 'block size', 'default layout', 'default directory layout', 'buddy groups'),
     'beegfs quotaEnabled',
 )
-"""Of a state, what says which file system it is, where new files of the directory go, and if quotas count them."""
+"""Settings that identify the file system, the place of new files of the directory, and whether quotas count them."""
 DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_bytes', 'dirty_ratio')
 
 
@@ -167,8 +167,7 @@ class Mounted(base.Driver):
         return self.cold(path).why_not or caches.empty(path, deadline_s)
 
     def behaviour(self, path: str) -> base.Behaviour:
-        """Depends on the kernel's type of the mount. Reads are counted on a block device (getrusage(2), ru_inblock);
-        network file systems have an anonymous one, major 0."""
+        """Depends on the mount's kernel type. Reads are counted on block devices (getrusage(2)); major 0 is none."""
         mount, _ = look(path)
         type_ = mount.type if mount else ''
         try:

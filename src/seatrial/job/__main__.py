@@ -27,7 +27,7 @@ def main(arguments: List[str]) -> int:
     if len(arguments) != 2 or arguments[0] not in ('run', 'remove'):
         return _refuse('usage: runner.pyz run|remove PLAN')
     try:
-        faults = shared(arguments[1])  # by this node's own way to the state directory
+        faults = shared(arguments[1])  # this node may reach the state directory another way
         if faults:
             raise ValueError(faults[0].why)
         plan = read_plan(arguments[1])
@@ -88,7 +88,7 @@ def _ended(plan: TrialPlan, end: End) -> int:
 def _kept(plan: TrialPlan, step: Callable[[TrialPlan], int]) -> int:
     """The exit code of a step, or of a failure to write its records."""
     try:
-        with contextlib.suppress(OSError):  # without a state directory the lock refuses the run, and says why
+        with contextlib.suppress(OSError):  # the lock refuses a run without state directory, and says why
             keep_from_others(plan.state)
         return step(plan)
     except AlreadyRecorded as error:

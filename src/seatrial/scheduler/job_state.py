@@ -14,12 +14,12 @@ from seatrial.model.owned import user_name
 from seatrial.model.quoted_value import printable
 from seatrial.scheduler.queue import seconds_in
 
-DEADLINE_S = 20.0  # for one question: slurmctld may be busy, stopped or gone
+DEADLINE_S = 20.0  # seconds for one question: slurmctld may be busy, stopped or gone
 SETTLE_S = 8.0  # how long a job that is about to end, and accounting that has not heard of its end, are asked again
 SACCT_FIELDS = ('JobID', 'State', 'ExitCode', 'Reason', 'ElapsedRaw', 'TimelimitRaw', 'NodeList')
 
 
-# Of JobState.state, where it is no word of Slurm's.
+# Values of JobState.state that are no words of Slurm's.
 UNKNOWN = 'unknown'  # Slurm said something that cannot be read
 NO_SUCH_JOB = 'no such job'  # it knows no such job
 SILENT = 'silent'  # it did not answer
@@ -41,7 +41,7 @@ class JobState(NamedTuple):
     limit_s: int | None = None
     restarts: int | None = None  # None where it is not said (sacct)
     seven_bits: bool = False  # the exit code lacks its eighth bit (sacct)
-    down: str = ''  # of them, those that are down now, where it is not said which one failed
+    down: str = ''  # its nodes that are down now, where Slurm does not say which one failed
 
 
 UNREADABLE = JobState(UNKNOWN)

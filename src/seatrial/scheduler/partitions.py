@@ -46,7 +46,7 @@ class SlurmPartition(NamedTuple):
     name: str
     nodes: int
     cpus: int
-    memory: int | None  # in bytes; None where Slurm was not given it, and says 1 MiB (slurm.conf(5), RealMemory)
+    memory: int | None  # bytes a node; None where Slurm does not know it and says 1 MiB (slurm.conf(5), RealMemory)
     limit_s: float | None
 
 

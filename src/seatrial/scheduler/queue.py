@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from seatrial.model.quoted_value import printable
 
-DEADLINE_S = 60.0  # for one question to Slurm, which answers late while slurmctld is busy
+DEADLINE_S = 60.0  # seconds for one question to Slurm, which answers late while slurmctld is busy
 _FORMAT = '%i|%T|%r'
 _CLUSTER = re.compile(r'^CLUSTER: *(\S+).*\n', re.MULTILINE)
 _TIME = re.compile(r'(?:(\d+)-)?(?:(\d+):)??(\d+):(\d+)')

@@ -99,7 +99,7 @@ def cancel(
         going_on = [job for job in left if job.state != 'COMPLETING']
         if going_on and not sent:
             sent = True
-            # Of this user alone, should a number have been given to another job meanwhile.
+            # Only this user's jobs, should a number have been given to another job meanwhile.
             asked('scancel', f'--user={os.geteuid()}', *(job.id for job in going_on))
             if on_cancelled is not None:
                 on_cancelled(going_on)

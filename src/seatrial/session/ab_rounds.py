@@ -45,9 +45,8 @@ def in_turn(
     opened: Callable[[Path], Opened],
     carry_out: Callable[[Session, Sequence[tuple[Declared, Case]]], tuple[Verdict, bool]],
 ) -> Verdict:
-    """Measures and compares; the worst verdict of the sessions, INCOMPLETE if it was stopped, or a side has none.
-    opened: opens the session of a site's folder; carry_out: gives its verdict and whether a stop was requested;
-    effect: the smallest relative change that matters"""
+    """Measures and compares; the worst verdict, INCOMPLETE after a stop or with an empty side. opened: opens the
+    session of a folder; carry_out: its verdict, and whether a stop was requested; effect: smallest relative change"""
     screen, order = console(), list(sides)
     sessions: dict[str, dict[str, str]] = {name: {} for name in sides}
     verdicts = []

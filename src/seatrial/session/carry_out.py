@@ -95,7 +95,7 @@ def carried_out(
         for note in [*notes, *_held_apart()]:
             screen.print(f'note: {note}', soft_wrap=True)
         try:
-            with ExitStack() as held:  # from before the first case to after the last
+            with ExitStack() as held:  # held before the first case until after the last
                 for storage_system in sorted({plan.target.storage_system for plan in plans}):
                     held.callback(lock.acquire(session.site.state, storage_system, session.id).release)
                 try:
@@ -137,8 +137,7 @@ class StopRequest:
 
 @contextmanager
 def stop_requests(screen: Console, answer: str) -> Iterator[StopRequest]:
-    """Handles the signals inside the `with` statement; those that the caller ignores stay ignored (nohup). answer:
-    printed at each signal: what is waited for, and how long"""
+    """Handles signals inside the `with`; ignored ones stay ignored (nohup). answer: printed at each signal"""
     requested = StopRequest(answer)
     came: queue.SimpleQueue[int | None] = queue.SimpleQueue()  # its put() may interrupt itself
 
@@ -193,7 +192,7 @@ def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[t
         try:
             with loaded(modules):
                 pass
-        except NotLoaded as error:  # of which ReFrame cuts off the reason
+        except NotLoaded as error:  # ReFrame cuts off the reason
             screen.print(f'modules: {error}', soft_wrap=True)
     if not any(records.job_state or records.end for _, records in cases):
         lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
@@ -203,9 +202,8 @@ def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[t
 
 
 def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Console, requested: StopRequest) -> None:
-    """Runs ReFrame over the checks and shows the cases while they run; its exit status decides nothing. Once a stop
-    is `requested`, or this function ends for any reason, ReFrame gets the signal and cancels its job, whose runner
-    ends the running launch: ReFrame never outlives this function."""
+    """Runs ReFrame over the checks and shows the cases meanwhile; its exit status decides nothing. After a stop, and
+    at any end of this function, ReFrame is told to end: it cancels its job and does not outlive this."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OPTIONS)}
     # ReFrame would wait without end for a lock of its results database; a session has a history of its own.
     environment = {**kept, ENVIRONMENT: str(session.folder / FILE), f'{OPTIONS}ENABLE_RESULTS_STORAGE': 'no'}

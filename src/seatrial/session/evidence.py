@@ -35,7 +35,7 @@ from seatrial.site.profile import ACCEPTANCE, PROFILES
 from seatrial.workload.registry import form_fault, kind_of
 
 FAULTS_SHOWN = 10
-"""Of what contradicts the records of a session; how many more there are is said."""
+"""Contradictions of a session's records that are printed, with the number of the others."""
 
 
 def sessions_of(site: Site) -> list[str]:
@@ -68,8 +68,7 @@ def session_folder(site: Site, wanted: str | None) -> Path:
 
 
 def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> SessionEvidence:
-    """A session from its plans and records, judged by today's checks and references. A notice says if results.json
-    has another verdict. Raises as reopened does."""
+    """The session judged by today's checks; a notice names another verdict in results.json. Raises as reopened."""
     session, cases, result = reopened(site, checks, folder)
     gone = sorted({plan.case.check for plan, _ in cases} - set(checks))
     notices = [

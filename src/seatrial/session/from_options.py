@@ -37,8 +37,7 @@ class NoCases(SiteError):
 def open_session(
     asked: SessionOptions, declared: Mapping[str, Declared]
 ) -> tuple[Session, list[tuple[Declared, Case]]]:
-    """The session that the options describe and its cases. Raises NoCases, SiteError or UsageError. declared: all
-    checks of its folder; loading them takes longer than all the rest here"""
+    """The described session and its cases. Raises NoCases, SiteError, UsageError. declared: all its checks"""
     site = answering(asked.site_folder)
     site.check_names({check.name: check.family for check in declared.values()})
     known = {*declared, *(check.family for check in declared.values())}

@@ -23,15 +23,14 @@ from seatrial.workload.registry import metrics_of
 
 PLAIN_EVERY_S = 15.0
 SILENT_S = 120.0
-"""Without the end of a launch, after which a line says so: a long launch, or one that hangs."""
+"""Seconds without the end of a launch after which a line says so: the launch is long, or hangs."""
 
 AFTER_LAST_S = 300.0
 """Seconds that ReFrame may take to end once all cases have: Slurm has KillWait and epilogs."""
 
 
 class Cases:
-    """The records and verdicts from which progress, results, report and history are made: each record is read once,
-    and each verdict computed once."""
+    """Records and verdicts for progress, results, report and history; each is read or computed once."""
 
     def __init__(self, plans: Sequence[TrialPlan], criteria: Mapping[Case, Criteria]) -> None:
         self.plans, self.criteria = plans, criteria
@@ -128,8 +127,7 @@ class Progress:
 
 
 def _is_complete(plan: TrialPlan, records: Records, newest: float) -> bool:
-    """True if nothing more than the end is expected of a case: removal, Darshan's log, the reason of a cut. A case
-    that began before `newest` (Unix time) is over."""
+    """True if only a case's end was still expected, or if it began before `newest` (Unix time), and so is over."""
     start = records.start
     if start is None or start.started < newest:
         return True
@@ -140,8 +138,7 @@ def _is_complete(plan: TrialPlan, records: Records, newest: float) -> bool:
 
 
 def running_line(plan: TrialPlan, records: Records, now: float, system: str = BINARY) -> str:
-    """The position of a running case: point, repetition, the metric's interval so far, elapsed and expected seconds.
-    system: of the site's units"""
+    """Point, repetition, interval so far, elapsed and expected seconds of a case. system: that of the units"""
     assert records.start is not None
     samples = records.samples[-1:]
     silent_s = now - max([records.start.started, *(sample.started + sample.elapsed_s for sample in samples)])

@@ -74,8 +74,7 @@ def show(
     result: SessionResult,
     verbose: bool = False,
 ) -> None:
-    """Prints the verdict, the headline, and the worst of the cases that are not well; the page has the rest. cases:
-    as they were judged; verbose: the table of all cases first, with their reasons"""
+    """Prints verdict, headline, and the worst cases that are not well. verbose: first the table of all cases"""
     if verbose:
         console.print(_table(session, result))
         for case in result.worst_first:
@@ -219,7 +218,7 @@ def _finite(data: Any) -> Any:
 def _plain(case: CaseResult) -> dict[str, Any]:
     data = dataclasses.asdict(case)
     del data['curves']
-    if not case.binding:  # as in results of records that say nothing of it
+    if not case.binding:  # records that do not tell it have no such key
         del data['binding']
     data['expectations'] = [_plain_expectation(row) for row in case.expectations]
     data['facts'] = [fact._asdict() for fact in case.facts]

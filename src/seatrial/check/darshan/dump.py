@@ -11,10 +11,10 @@ import sys
 from typing import Any
 
 MODULES = ('POSIX', 'MPI-IO')
-LIBRARIES = ('H5D', 'PNETCDF_VAR')  # of datasets
+LIBRARIES = ('H5D', 'PNETCDF_VAR')  # Darshan's modules for datasets
 UNREPLAYED = ('STDIO', 'DFS', 'DAOS')  # what went by one of them is in no record of the others
-STREAMS = ('<STDIN>', '<STDOUT>', '<STDERR>')  # as Darshan calls what no file was opened for
-TRACES = ('DXT_POSIX', 'DXT_MPIIO')  # as large as the run was long, and nothing here asks for them
+STREAMS = ('<STDIN>', '<STDOUT>', '<STDERR>')  # Darshan's names for streams that no file was opened for
+TRACES = ('DXT_POSIX', 'DXT_MPIIO')  # traces grow with the length of the run, and nothing here reads them
 MISSING, DAMAGED = 3, 4
 ERROR = 'Error:'
 FORM = 2

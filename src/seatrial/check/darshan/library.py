@@ -49,9 +49,8 @@ class _Fault(NamedTuple):
 
 
 def examined(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]:
-    """Version, path, build and MPI of the library on this host, with the PyDarshan that read a log of it; and
-    sentences on why it would leave no log. The version is that in a log of a program without MPI. A sentence names
-    every program it is true of; there is none if all leave a log."""
+    """Version, path, build and MPI of the library, with the PyDarshan that read its log; and sentences on why it
+    would leave none. Each names all programs that it is true of. The version is that in a serial program's log."""
     fault = _file_fault(library)
     if fault:
         return library, [fault]

@@ -20,7 +20,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Records, Sample
 from seatrial.rules.issued import DARSHAN
 
-READ_S = 120.0  # for a log, PyDarshan's own start-up included; those of a Darshan repetition take 2 s
+READ_S = 120.0  # seconds to read one log, with PyDarshan's start-up; that of a Darshan repetition takes 2 s
 MISSING = "PyDarshan is not installed; type pip install 'darshan>=3.4.7' in the environment of Seatrial"
 SUMMARY = 'summary.html'
 SHOWN = 200  # characters of what a library said

@@ -23,7 +23,7 @@ from seatrial.model.issued import Done, Issued
 from seatrial.model.units import approximate_size
 
 OPERATIONS = {'write': 'WRITTEN', 'read': 'READ'}
-_OF_OTHERS = {'write': 'READ', 'read': 'WRIT'}  # in the names of the counters of the other operation
+_OF_OTHERS = {'write': 'READ', 'read': 'WRIT'}  # part of the names of the other operation's counters
 
 _DISKS = 'ext2 ext3 ext4 xfs btrfs zfs jfs f2fs reiserfs vfat iso9660 squashfs erofs overlay aufs rootfs'
 _MEMORY = 'tmpfs ramfs devtmpfs devpts mqueue hugetlbfs proc sysfs cgroup cgroup2 debugfs tracefs configfs'
@@ -33,7 +33,7 @@ LOCAL = frozenset(f'{_DISKS} {_MEMORY}'.split())
 _INTERFACES = {'H5D': 'hdf5', 'PNETCDF_VAR': 'netcdf'}
 
 MOST = 0.5
-"""Of the bytes of a file system: with less than that, what is replayed is not what the application did."""
+"""Share of a file system's bytes below which a part does not represent the application."""
 
 
 class Underivable(Exception):
@@ -55,9 +55,8 @@ class FileSet:
 
 
 def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> tuple[DarshanLog, str, list[str]]:
-    """The records of the chosen file system, its mount point, and sentences on what is left out. A node's own disk is
-    left out if files lie on any other file system; one that moved HARDLY_ANY of the bytes needs no choice. Raises
-    Underivable if several are left, or counters contradict each other."""
+    """The records of the chosen file system, its mount point, and sentences on what is left out: a node's own disk
+    beside any other, and one with HARDLY_ANY of the bytes. Raises Underivable if several are left."""
     by_mount: dict[tuple[str, str], list[Record]] = {}
     for record in log.records:
         by_mount.setdefault(_mount_of(record.file, log), []).append(record)

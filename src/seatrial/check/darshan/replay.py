@@ -14,7 +14,7 @@ from seatrial.model.issued import Done
 from seatrial.model.units import format_size
 
 SCALED = ('tasks', 'bytes a task', 'files a task')
-"""What the check says itself, or a site or a profile chooses; the rest is the pattern."""
+"""Fields that the check, the site or a profile sets; all others belong to the access pattern."""
 
 
 def replayed_in(case: Path) -> list[DarshanLog]:

@@ -25,9 +25,9 @@ from seatrial.workload.registry import phase_of
 from seatrial.workload.training import SAMPLES, UTILISATION, batches_of, files_of
 
 TASK = 'seatrial.engine.dlio.task'
-BLOCK = 'block1'  # of steps: the whole of an epoch without a checkpoint
+BLOCK = 'block1'  # steps of an epoch without a checkpoint: all of them
 ROUNDING = 1e-6
-CLOCK_S = 1e-6  # of time(2) as Python has it
+CLOCK_S = 1e-6  # resolution of Python's time()
 
 _VERSIONS = (
     'from importlib.metadata import version as v; '

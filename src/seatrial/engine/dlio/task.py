@@ -10,13 +10,13 @@ from typing import List, NamedTuple, Tuple
 from seatrial.model.codec import from_json
 
 NOT_STARTED = 127
-TRACER = 'DFTRACER_ENABLE'  # of DLIO's own calls, which would be measured too
+TRACER = 'DFTRACER_ENABLE'  # switches on DLIO's tracing, whose own calls would be measured too
 
 
 class DatasetLayout(NamedTuple):
     """The files of a data set as DLIO wants them. files: in the order in which DLIO's ranks share them out."""
 
-    folder: str  # of the links
+    folder: str  # folder in which the links are made
     files: Tuple[int, ...]
     samples_per_file: int
     sample_bytes: int

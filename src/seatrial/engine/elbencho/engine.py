@@ -39,7 +39,7 @@ class ElbenchoPhase(NamedTuple):
     """One phase in elbencho's JSON, at the moment when its last task ended."""
 
     name: str
-    began: float  # in Unix time
+    began: float  # start in Unix time
     config: Dict[str, str]  # its settings, by its own names
     elapsed_ms: int
     entries: int
@@ -253,7 +253,7 @@ def _processes(command: base.Command, outcome: base.Outcome, name: str, planned:
         time, stdout = outcome.processes[rank], outcome.stdouts[rank]
         complaints = _COMPLAINT.findall(outcome.stderrs[rank])
         causes = [line for line in complaints if _CAUSE.search(line)] or complaints
-        # Of a failed process, what others say on its stderr counts too, such as a library that cannot be loaded.
+        # The whole stderr of a failed process counts, as a library that cannot be loaded writes to it.
         base.refuse_failure('elbencho', time.exit_status, causes + [outcome.stderrs[rank]] * bool(time.exit_status))
         return _process(command.argvs[rank], name, time, stdout, parse_phase(outcome.outputs[rank] or ''))
 

@@ -23,16 +23,16 @@ from seatrial.workload.base import READ
 from seatrial.workload.devices import DEVICE, part_of
 from seatrial.workload.registry import exact_bytes, phase_of
 
-QUIET = '100ms'  # when fio's helper thread sleeps: it has gone to sleep before, and wakes up later
+QUIET = '100ms'  # delay of fio's jobs, at the end of which its helper thread sleeps
 READ_ONLY = '--readonly'
-LEAD_S = 0.1  # fio sleeps so long before it lets its jobs go (run_threads of backend.c)
+LEAD_S = 0.1  # seconds that fio sleeps before it starts its jobs (run_threads of backend.c)
 
 
 class Region(NamedTuple):
     """The bytes that one job moves: io_size from offset on, leaving out skip after every transfer."""
 
     offset: int
-    # a job that reaches it begins again at `offset`; if too small, bytes move twice without an error (3.33; T18)
+    # bytes after which a job starts again at `offset`; if too small, bytes move twice without error (3.33; T18)
     size: int
     io_size: int
     skip: int
@@ -59,7 +59,7 @@ def region(point: Point, rank: int) -> Region:
 class Fio(fio.FioProcess):
     kinds: Tuple[str, ...] = ('access', 'checkpoint')
     form = 'json'
-    rereads = True  # a job that has reached its size and not its io_size begins again at its start
+    rereads = True  # a job that reaches its size before its io_size starts again at its offset
 
     def cannot(self, point: Point) -> Optional[str]:
         """Random order can be exact: fio's random map gives every block of a job's region once."""
@@ -198,8 +198,8 @@ class Fio(fio.FioProcess):
 
 
 class FioDevices(Fio):
-    """Raw devices, which fio opens to read and nothing else (strace, fio 3.33), beside files as of data access. Their
-    caches are not invalidated, for the ioctl(2) BLKFLSBUF writes what is dirty first."""
+    """Raw devices, which fio opens only for reading (strace, fio 3.33), and files as in data access. The devices'
+    caches are not invalidated, because the ioctl(2) BLKFLSBUF would write dirty pages first."""
 
     kinds = ('device',)
 

@@ -96,8 +96,7 @@ def error_of(job: Dict[str, Any]) -> Any:
 
 
 def jobs_of(report: Any, text: str) -> List[Any]:
-    """The jobs in the report, in the order of the job file. Raises EngineError: T9 for other jobs; P15 where fio's
-    own account of its options is not the job file."""
+    """The jobs, in the order of the job file. Raises EngineError: T9 other jobs, P15 fio echoes other options."""
     sections = []
     for section in text.split('[')[1:]:
         head, *lines = section.splitlines()

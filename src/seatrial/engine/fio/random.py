@@ -16,7 +16,7 @@ from seatrial.workload.random import DIRECTIONS, PERCENTILES, files_of, names_of
 from seatrial.workload.registry import phase_of
 
 LATENCY = 'lat_ns'
-ENDED_EARLY = 0.99  # of its time that a job must have run; it stops with the transfer that is in flight
+ENDED_EARLY = 0.99  # share of its time that a job must run; it stops with the transfer in flight
 
 
 class FioRandom(Fio):

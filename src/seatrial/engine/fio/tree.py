@@ -40,7 +40,7 @@ class FioFiles(fio.FioProcess):
     oldest = (3, 27)
     too_old = 'fio {} has no engine filedelete; 3.27 is the first that has'
     makes = (r'tree(\.\d+)?', r'file\.\d+\.\d+')
-    checks_close = False  # with ENOSPC put into every close(2), 3.33 exits with 0 and reports no error
+    checks_close = False  # 3.33 exits with 0 and reports no error when every close(2) fails with ENOSPC
 
     def cannot(self, point: Point) -> Optional[str]:
         """fsync=1 leaves out each job's last file; fsync_on_close syncs all a second time at the end (both seen)."""

@@ -24,7 +24,7 @@ from seatrial.workload.ageing import FILES, FILL, Batch, batches, counted_in, hi
 from seatrial.workload.base import REMOVE, STAT
 from seatrial.workload.registry import phase_of
 
-FLOOR = 0.05  # of bytes and of inodes
+FLOOR = 0.05  # share of the bytes and of the inodes
 LOOK = 10  # files between two looks at what is free
 
 

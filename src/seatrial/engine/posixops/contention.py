@@ -125,7 +125,7 @@ def _changed(tasks: int, point: Point) -> str:
     """The contents of the counters, as a clause that begins with a number where changes are missing."""
     meant = tasks * calls_of(point)
     descriptor = os.open(SHARED, os.O_RDWR)
-    fcntl.lockf(descriptor, fcntl.LOCK_EX)  # with a lock a client of NFS asks the server anew
+    fcntl.lockf(descriptor, fcntl.LOCK_EX)  # a client of NFS asks the server anew when it gets a lock
     counters = os.pread(descriptor, COUNTER * (tasks + 1), 0)
     os.close(descriptor)
     made = sum(int.from_bytes(counters[at : at + COUNTER], 'little') for at in range(0, len(counters), COUNTER))

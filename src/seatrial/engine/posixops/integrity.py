@@ -115,7 +115,7 @@ class Pattern(Turns):
 
 Attempt = Callable[[Pattern], None]
 WAYS_TO_WRITE: List[Guarantee] = []  # facts that are tried here; data that differ are a failure (rule F2) and no fact
-PATTERNS: Dict[str, Attempt] = {}  # by their names, and in their order, which is that of the functions
+PATTERNS: Dict[str, Attempt] = {}  # trials by name, in the order of the functions below
 _way = partial(declared, WAYS_TO_WRITE, PATTERNS)
 
 

@@ -24,7 +24,7 @@ from seatrial.workload.limits import BEYOND, OVER, TAKEN, UNUSED, WORDS, counted
 
 RECORD = 1_000_003  # bytes: in step with nothing, so that the limit lies within one
 OWN = {'bytes': 1 << 20, 'inodes': 8}  # that the run directory has taken since the limit was asked
-AGAIN_S = 60.0  # in which what was removed can be used: some file systems free it later
+AGAIN_S = 60.0  # seconds until removed space can be used again: some file systems free it later
 REFUSALS = (errno.EDQUOT, errno.ENOSPC)
 
 LIMITS: Tuple[Guarantee, ...] = (

@@ -40,11 +40,11 @@ def declared(
 class Part(NamedTuple):
     """The code of posixops for one kind of workload."""
 
-    # on the node, one task's part in a launch; what it saw. Raises EngineError and OSError
+    # one task's work in a launch, on its node; returns what it saw. Raises EngineError and OSError
     carry_out: Callable[[Work, Spec], Tuple[Fact, ...]]
     # the metrics that the tasks time, with the operations that all of them together do for each
     planned: Callable[[str, Point], Dict[str, int]] = lambda phase, point: {}
-    # by the names of the phases that tell any, in their order
+    # guarantees by the name of the phase that tries them, in their order
     facts: Dict[str, Tuple[Guarantee, ...]] = {}  # noqa: RUF012 (a value; nobody changes it)
     # what the rates of what was timed and the tasks' reports come to. Raises EngineError
     measured: Callable[[str, Point, List[Report], Measurement, Outcome], Measurement] = lambda *given: given[3]
@@ -54,6 +54,6 @@ class Part(NamedTuple):
     needs: Dict[str, Tuple[str, ...]] = {}  # noqa: RUF012
     elsewhere: Callable[[Point, str], bool] = lambda point, phase: False  # Engine.reads_elsewhere
     hosts_from: int = 2  # so many nodes, from which on a task is told where the others run
-    directory: Callable[[Point], str] = lambda point: 'tree'  # in which the entries of a point lie
+    directory: Callable[[Point], str] = lambda point: 'tree'  # directory in which the entries of a point lie
     # whether it goes on beside actions: tasks say lines that begin with ROW, and the actions' transcript is read
     course: bool = False

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 from seatrial.engine.posixops.part import Guarantee, declared
 from seatrial.engine.posixops.task_pair import Pair, Seen, Step, refused
 
-LOWEST_ID = 61000  # above those that Debian and Red Hat give to users, below those of systemd (61184)
+LOWEST_ID = 61000  # ids from here on are neither users' (Debian, Red Hat) nor systemd's (from 61184)
 OWNER, MEMBER, STRANGER = 'owner', 'member', 'stranger'  # the last two are one user, in the group and not in it
 EACCES, EPERM, EITHER = ('EACCES',), ('EPERM',), ('EPERM', 'EACCES')
 
@@ -29,7 +29,7 @@ _guarantee = partial(declared, GUARANTEES, TRIALS)
 
 
 class Ids(NamedTuple):
-    """Of the two users and of the group of both; each user has a group of the same number."""
+    """Ids of two users and of a group that both are in; each user has a group of the same number."""
 
     owner: int
     other: int

@@ -29,10 +29,10 @@ from seatrial.model.metric import Fact, Measurement
 from seatrial.model.point import Point
 from seatrial.workload.scenario import VERIFIED
 
-SEEN_WITHIN_S = 60.0  # in which whoever conducts the actions answers that the load has begun
-OVER_WITHIN_S = 900.0  # after the load, in which the last undo ends
+SEEN_WITHIN_S = 60.0  # seconds until whoever conducts the actions must answer that the load has begun
+OVER_WITHIN_S = 900.0  # seconds after the load until the last undo must have ended
 POLL_S = 0.2
-PAUSE_S = 0.1  # after an error: a call that is refused at once would be made thousands of times a second
+PAUSE_S = 0.1  # pause after an error: a call refused at once would be repeated thousands of times a second
 MOST_DAMAGE = 20  # records that are named
 NO_RECORD = 74  # EX_IOERR of sysexits.h: the task's own record could not be written
 

@@ -28,8 +28,8 @@ RECOVERED = 0.90
 SMOOTH_S = 5
 LATE_S = 5.0  # an action may begin or end so late, in addition to the time that its commands take
 SKEW_S = 2.0  # that the clocks of node and login side may be apart: an outage is wanted to a second
-GRACE_S = 30.0  # after an undo errors still belong to the action: clients give up later than servers
-LATENCY_STEPS = 4  # of a power of two
+GRACE_S = 30.0  # seconds after an undo in which errors still belong to its action: clients give up later than servers
+LATENCY_STEPS = 4  # steps of a power of two
 SHORT_S = 2 * 3600.0  # a scenario up to this has a row for every second from its beginning to its end
 
 AHEAD_S, BEHIND_S, MINUTE_S = 60.0, 600.0, 60.0
@@ -46,7 +46,7 @@ class ScenarioRow(NamedTuple):
     longest_s: float
     errors: Dict[str, int]  # failed calls by errno
     latencies: Dict[str, int]  # operations that took 2 ** (key / LATENCY_STEPS) microseconds or more, by key
-    gaps: Tuple[Tuple[float, float], ...]  # without an acknowledged operation, that ended here
+    gaps: Tuple[Tuple[float, float], ...]  # times without an acknowledged operation that ended in this row
 
 
 class Totals(NamedTuple):
@@ -133,7 +133,7 @@ def windows_of(point: Point, text: Optional[str]) -> List[Window]:
     if abs(transcript.skew_s) > SKEW_S:
         raise EngineError('A1', f'the clocks of the node and the login side are {transcript.skew_s:.1f} s apart')
     steps: Dict[Tuple[str, str, int], Step] = {}
-    number = -1  # of the action in the course
+    number = -1  # place of the action in the course
     for done in transcript.steps:
         number += done.step == START
         steps[done.action, done.step, number] = done

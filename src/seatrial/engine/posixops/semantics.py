@@ -40,7 +40,7 @@ NOBODY = 65534
 
 Attempt = Callable[[Pair], Seen]
 GUARANTEES: List[Guarantee] = []
-TRIALS: Dict[str, Attempt] = {}  # by the name of the guarantee, in the order of the functions below
+TRIALS: Dict[str, Attempt] = {}  # trials by the name of the guarantee, in the order of the functions below
 _guarantee = partial(declared, GUARANTEES, TRIALS)
 
 

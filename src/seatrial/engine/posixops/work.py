@@ -12,8 +12,8 @@ from seatrial.engine.base import EngineError
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 
-POOL_BYTES = 1 << 25  # of random data that a task keeps
-STRIDE = 20735879  # from one file's data to the next one's: odd, and near the golden section of the pool
+POOL_BYTES = 1 << 25  # random data that a task keeps
+STRIDE = 20735879  # bytes between the data of two files: odd, and near the golden section of the pool
 NANOSECOND = 1e-9
 NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 DIGITS = 3  # that are kept of the time of a single call
@@ -24,7 +24,7 @@ class Spec(NamedTuple):
 
     phase: str
     point: Point
-    # in which trees and listings have their entries; of a scenario the prefix of its raw output
+    # directory of the entries of trees and listings; in a scenario the prefix of its raw output
     directory: str = 'tree'
 
 
@@ -37,7 +37,7 @@ class Span(NamedTuple):
 
 class Timed(NamedTuple):
     operations: int
-    # of its acts, one after the other; None for one in which this task had nothing to do
+    # seconds of its acts, in their order; None for an act in which this task had nothing to do
     spans: Tuple[Optional[Span], ...]
     # how often a single call took how long, rounded up to DIGITS digits; empty where not timed singly
     nanoseconds: Dict[str, int]
@@ -72,7 +72,7 @@ class Work:
     def __init__(self, rank: int, tasks: int) -> None:
         self.rank, self.tasks = rank, tasks
         self.barrier = TaskBarrier()
-        self.hosts: Tuple[str, ...] = ()  # of all tasks by rank; empty where nothing depends on them
+        self.hosts: Tuple[str, ...] = ()  # hosts of all tasks by rank; empty where nothing depends on them
         self.timed: Dict[str, Timed] = {}
         self.uncertainty_s = 0.0
         self.doing = ''  # the act that was begun last, for the sentence of an error
@@ -126,9 +126,9 @@ class Work:
 
 
 class Data:
-    """Random bytes for each of a task's files, at no cost while they are written. File i begins at i * STRIDE of a
-    pool that is random in every launch and of every task. Files that do not all fit into the pool share bytes, but no
-    block of 512 B with the 511 next ones, and none of 4 KiB with 4095: who compares blocks finds no two alike."""
+    """Random bytes for each of a task's files, made beforehand. File i begins at i * STRIDE of a pool that differs by
+    launch and task. Files that do not all fit share bytes, but no block: 512 files in a row have different blocks of
+    512 B, and 4096 different ones of 4 KiB."""
 
     def __init__(self, size: int, files: int) -> None:
         fits = size * files <= POOL_BYTES

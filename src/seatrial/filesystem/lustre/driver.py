@@ -257,8 +257,7 @@ class Lustre(Mounted):
             return ()
 
     def make_files(self, files: Sequence[str], layout: Layout, inside: str) -> Optional[str]:
-        """Files can be pinned to an OST. One that lfs leaves on refusal is removed if new, empty, this user's and in
-        `inside`, the run directory."""
+        """Files can be pinned to an OST. What lfs leaves on refusal is removed if new, empty and ours."""
         for file in files:
             if os.path.lexists(file):
                 return f'{file} is there already'
@@ -305,9 +304,8 @@ class Lustre(Mounted):
         return super().behaviour(path)._replace(reads_are_counted=False)
 
     def exchanged(self, path: str) -> base.Exchanged:
-        """The sums of read_bytes and write_bytes over osc.*.stats and mdc.*.stats; None without those of OSTs. Bytes
-        sent equalled the servers' counters (2.17, to the byte), and are for root alone: for others lctl mixes up
-        names. Counters that contradict themselves (params.check) are not used."""
+        """The sums of read_bytes and write_bytes over osc and mdc; None without osc. Bytes sent equalled the servers'
+        counters (2.17), and are for root alone: for others lctl mixes up names. Contradictions are not used."""
         try:
             counters, _ = _stats(_stats_names(path))
             seen = params.traffic(counters) if any(param.name.startswith('osc.') for param in counters) else {}
@@ -501,7 +499,7 @@ def _params(patterns: List[str], deadline_s: float = ANSWER_S) -> Tuple[Tuple[pa
     """The parameters that could be read, and the errors of the others."""
     answer = _ended(['lctl', 'get_param', *patterns], deadline_s)
     seen, errors = params.parse_params(answer.stdout), params.parse_param_errors(answer.stderr)
-    if answer.exit_status:  # without a word where debugfs is closed to this user (seen)
+    if answer.exit_status:  # lctl prints nothing where debugfs is closed to this user (seen)
         why = 'lctl printed nothing' if _is_root() else 'only root may read it'
         missing = (name for name in patterns if not any(fnmatch.fnmatchcase(param.name, name) for param in seen))
         errors = {**{name.replace('.', '/'): why for name in missing}, **errors}

@@ -14,7 +14,7 @@ from seatrial.model.quoted_value import show
 NAME = 'lustre'
 MOST_STRIPES = 2000  # LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories
 MOST_ON_MDT = 1 << 30
-"""Above it lfs says "'mdt' layout size is too big"; a server's own lod.*.dom_stripesize (default 1 MiB) is unseen."""
+"""Largest piece on an MDT that lfs accepts; a server's own lod.*.dom_stripesize (default 1 MiB) is not seen."""
 
 MOST_MIRRORS = 16  # LUSTRE_MIRROR_COUNT_MAX
 _POOL = re.compile(r'[A-Za-z0-9_-]{1,15}\Z', re.ASCII)  # LOV_MAXPOOLNAME

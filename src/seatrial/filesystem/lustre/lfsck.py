@@ -42,7 +42,7 @@ class Scan(NamedTuple):
     type: str  # 'namespace' or 'layout'
     mdt: bool  # whether the target is an MDT
     status: str  # 'completed', 'init', 'scanning-phase1', 'partial',
-    options: Tuple[str, ...]  # of the run: 'dryrun', 'all_targets', 'orphan',
+    options: Tuple[str, ...]  # options of the run: 'dryrun', 'all_targets', 'orphan',
     checked: int  # objects of the first phase
     phases_s: Tuple[int, int]  # run times of both phases, in whole seconds
     # began_s, ended_s: since 1970, by the server's clock, whole ones; None where the run has none

@@ -208,8 +208,7 @@ def parse_fields(value: str) -> Dict[str, str]:
 
 
 def parse_job_stats(value: str) -> Dict[str, Dict[str, Counter]]:
-    """The counters of each job in obdfilter.*.job_stats or mdt.*.job_stats, by the job's id, which is that of Slurm
-    where jobid_var is SLURM_JOB_ID; empty where nothing is kept."""
+    """The counters in *.job_stats by the job's id, which is Slurm's where jobid_var is SLURM_JOB_ID."""
     jobs: Dict[str, Dict[str, Counter]] = {}
     for line in value.split('\n'):
         counter = _JOB_COUNTER.match(line)

@@ -201,9 +201,8 @@ def difference(asked: LustreLayout, got: Striping, there: Inventory) -> Optional
 
 
 def granted(asked: LustreLayout, got: Striping, there: Inventory) -> Granted:
-    """Number of targets of a file that asks for all: the servers can use at most lod.*.max_stripecount, and 160 with
-    small MDT attributes (lod_get_stripe_count in lod_qos.c). Targets of other components are left out where three
-    quarters remain (lod_ost_alloc_rr), and not in every file (seen)."""
+    """Targets of a file over all: the servers use at most lod.*.max_stripecount, 160 with small MDT attributes
+    (lod_get_stripe_count), and may leave out those of other components (lod_ost_alloc_rr; not always, seen)."""
     fewer, everywhere = [], True
     for wish, piece in zip(asked.pieces * got.mirrors, got.pieces):
         reach = there.reach(wish.pool)
@@ -289,10 +288,10 @@ def _striping(header: Dict[str, str], components: List[Tuple[Dict[str, str], Lis
 
 def _piece(keys: Dict[str, str], osts: List[int]) -> FoundPiece:
     shown = str(keys)
-    prefix = '' if 'stripe_count' in keys else 'lmm_'  # of a directory's default
+    prefix = '' if 'stripe_count' in keys else 'lmm_'  # a directory's default has keys without prefix
     pattern = tuple(needed(keys, f'{prefix}pattern').split(','))
     count = number(needed(keys, f'{prefix}stripe_count'), shown)
-    # Of a component that extends itself (SEL, lfs-setstripe(1)) its granule stands in the place of the stripe size.
+    # A component that extends itself (SEL, lfs-setstripe(1)) has its granule in place of the stripe size.
     sized = f'{prefix}extension_size' if f'{prefix}extension_size' in keys else f'{prefix}stripe_size'
     size = number(needed(keys, sized), shown)
     # Where it lies comes last of all: of a piece on the MDT 2.17 prints mdt_index, 2.12 to 2.16 print stripe_offset.

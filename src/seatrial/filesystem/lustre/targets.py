@@ -178,7 +178,7 @@ def parse_pool(text: str) -> Tuple[int, ...]:
 def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
     """`lfs quota MOUNT`, with -u, -g or -p; lines of -v and titles without a row (nothing to see) are left out."""
     rows: List[QuotaRow] = []
-    who = ''  # of the title above
+    who = ''  # user, group or project in the title above
     lines = whole_lines(text)
     for place, line in enumerate(lines):
         title = _QUOTA_TITLE.match(line)

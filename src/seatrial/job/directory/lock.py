@@ -27,7 +27,7 @@ STALE_S = 900.0
 """Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
 (rule P17), for the state directory may lie on another Lustre."""
 
-MAX_BYTES = 65536  # of a file that is read and that others may have written
+MAX_BYTES = 65536  # size of a file that is read although others may have written it
 _LOCKS = 'locks'
 _SUFFIX = '.json'
 _FORMAT = 1
@@ -55,8 +55,7 @@ class Held(NamedTuple):
 
     @property
     def patience_s(self) -> float:
-        """Seconds of silence after which it is stale: few if the holder has ended, but more than none, for a job of
-        the same session on another node may still be at work."""
+        """Seconds of silence until it is stale: fewer if its holder has ended, whose jobs elsewhere may go on."""
         return MISSED_S if self.ended else STALE_S
 
     @property

@@ -23,7 +23,7 @@ from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.owned import shared_in, user_name
 from seatrial.model.quoted_value import printable
 
-LOOK_S = 60.0  # for all that lies in a configured path, sizes included. What has no size by then is shown without.
+LOOK_S = 60.0  # seconds to look into all configured paths; sizes that are unknown by then are not shown
 _BY_HAND = 'if nothing of it runs, remove it by hand'
 
 
@@ -297,7 +297,7 @@ def _beside(state: str) -> Optional[str]:
     except LockError as error:
         return f'it is kept, and whether a session measures beside it is not known ({error})'
     for leader in sorted(Path(state, 'sessions').glob('*/leader.json')):
-        # Of old sessions on other nodes nothing is read.
+        # Old sessions on other nodes are not read.
         if silent_s(str(leader), leader.stat().st_mtime) <= STALE_S and leader_alive(state, leader.parent.name):
             at_work.append(leader.parent.name)
     return f'it is kept, and session {at_work[0]} may measure beside it' if at_work else None

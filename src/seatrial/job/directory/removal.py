@@ -15,8 +15,8 @@ from seatrial.model.ask import ask, unresponsive
 from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.record import Removal
 
-REMOVAL_S = 540.0  # how long a removal may take; the rest of the tree is left to `seatrial clean`
-PARTS = 8  # of a removal, at once: what a server takes for one entry is waited for, and with it no other
+REMOVAL_S = 540.0  # seconds for a removal; `seatrial clean` removes what is left then
+PARTS = 8  # processes that remove at once, since one waits for the server at every entry
 
 
 def removed(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -> Removal:

@@ -22,8 +22,8 @@ STRANGER_S = 10.0  # until a connection has shown the token
 STRANGER_LINE = 4096  # bytes
 SEND_S = 10.0
 CHECK_S = 1.0
-LAST_WORDS_S = 2.0  # for what tasks have sent before they ended
-SPARE_DESCRIPTORS = 256  # for everything else that the runner has open
+LAST_WORDS_S = 2.0  # seconds to read what tasks sent before they ended
+SPARE_DESCRIPTORS = 256  # descriptors kept for all else that the runner has open
 GONE_AGAIN = (
     *(errno.EAGAIN, errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.ENOPROTOOPT, errno.ENETDOWN),
     *(errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENONET, errno.EOPNOTSUPP),
@@ -47,7 +47,7 @@ class Barrier:
         self._coming: List[_Guest] = []  # those who wait for the others
         self._over: Optional[str] = None
         self._closing = False
-        self._reasons: 'queue.Queue[Optional[str]]' = queue.Queue()  # from other threads; None is the end of all
+        self._reasons: 'queue.Queue[Optional[str]]' = queue.Queue()  # reasons of other threads; None ends the wait
 
     def __enter__(self) -> 'Barrier':
         needed = self._tasks + SPARE_DESCRIPTORS

@@ -16,7 +16,7 @@ from typing import Callable, NamedTuple, Optional, Sequence, Union
 
 from seatrial.model.ask import ANSWER_S, unresponsive
 
-PATIENCE_S = 600.0  # at least, where the type's own recovery is shorter: a server that is rebooted is back in minutes
+PATIENCE_S = 600.0  # minimum in seconds, whatever the type's recovery limit: a rebooted server is back in minutes
 PAUSE_S = 1.0
 SAMPLE_S = 1.0
 POLL_S = 0.01

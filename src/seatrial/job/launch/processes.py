@@ -22,10 +22,10 @@ from seatrial.model.plan import LAUNCHERS, Launcher
 from seatrial.model.point import Point
 
 WAKE_S = 0.2  # how soon an interruption is noticed while a launch runs
-GRACE_S = 10.0  # between SIGTERM and SIGKILL, and after it
-ASKED_TOO_S = 2.0  # after a process was ended by a signal, in which it reaches this one too
+GRACE_S = 10.0  # seconds from SIGTERM to SIGKILL, and after that
+ASKED_TOO_S = 2.0  # seconds until a signal that has ended a process must reach this one too
 MAX_STREAM = 8 << 20  # bytes of a stream that are read: its two ends
-ENVIRONMENT = {'LC_ALL': 'C'}  # of every launch, beyond the runner's own and the barrier's
+ENVIRONMENT = {'LC_ALL': 'C'}  # variables of every launch beside the runner's own and the barrier's
 
 RUSAGE_BLOCK = 512  # getrusage(2): ru_inblock counts blocks of 512 B on Linux
 
@@ -37,7 +37,7 @@ class LaunchGivenUp(Exception):
 class Finished(NamedTuple):
     outcome: Outcome
     read_bytes: int  # fetched by the block layer for its processes
-    places: Tuple[RankPlace, ...] = ()  # of its processes; empty where not all have reported one
+    places: Tuple[RankPlace, ...] = ()  # places of its processes; empty unless all have reported one
 
 
 def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: Tuple[str, ...] = ()) -> List[str]:
@@ -50,7 +50,7 @@ def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: 
 
 
 class Processes(NamedTuple):
-    argvs: List[List[str]]  # of its own processes: one a rank, or one launcher for all of them
+    argvs: List[List[str]]  # one a rank, or one launcher for all of them
     inputs: Dict[str, str]  # files that must exist before: absolute path -> text
     barrier: int = 0  # how many tasks begin together through the launch's barrier; 0: there is none
     # ranks: how many ranks have streams of their own, where a launcher has started them; 0: the processes' own
@@ -95,10 +95,9 @@ DISPATCH = 'seatrial.engine.dispatch'
 def carry_out(
     command: Command, processes: Processes, raw: str, directory: int, limit_s: float, stopping: Callable[[], bool]
 ) -> Finished:
-    """Run the processes in `directory`, a descriptor, and wait for all: whatever its path leads to by now. Streams go
-    to raw + '.out' and '.err' (with the rank). Raises RunDirectoryError if the directory answers with an error, and
-    LaunchGivenUp after limit_s seconds or when `stopping` says so: SIGTERM first, SIGKILL after GRACE_S, and a
-    process that survives is left and named."""
+    """Run the processes in `directory`, a descriptor, and wait for all. Streams go to raw + '.out' and '.err' (with
+    the rank). Raises RunDirectoryError if the directory does, and LaunchGivenUp after limit_s seconds or on
+    `stopping`: SIGTERM first, SIGKILL after GRACE_S; a process that survives is left and named."""
     for path, text in processes.inputs.items():
         with open(path, 'w', encoding='utf-8') as stream:
             stream.write(text)

@@ -70,9 +70,8 @@ Figures = Dict[str, List[Optional[float]]]
 
 
 def _repeat(trial: Trial, point: Point, current: Sized, block: int, values: Figures) -> Tuple[str, float]:
-    """One repetition of a point: the reason why it is done, if it is, and the seconds of its shortest timed region.
-    An invalid launch spoils no other: the rest of the point is measured on. If one that changes files was invalid
-    otherwise than by its length, their state is unknown, and no later phase is launched."""
+    """One repetition of a point: the reason why it is done, or empty, and the seconds of its shortest region. After a
+    launch that was invalid by more than its length and changes files, no later phase is launched."""
     shortest = float('inf')
     for phase in _phases_left(point, values):
         sample = take(trial, 'measured', Launch(phase, point), block, block, current)

@@ -74,8 +74,7 @@ def measured_again(
     rng: random.Random,
     kinds: Mapping[str, str] = NO_KINDS,
 ) -> Again:
-    """Groups for suspects among the nodes, or the points of suspects and as many of their equals, at least CONTROLS.
-    nodes: of the allocation, unchanged for targets. kinds: of targets by name, if there are several."""
+    """Groups of nodes, or points, of suspects and at least CONTROLS others. kinds: those of targets, if several."""
     if plan.axis.equals == 'node':
         like = plan.points[0]
         order: List[str] = []

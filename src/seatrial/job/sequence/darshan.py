@@ -44,7 +44,7 @@ def under_darshan(command: Command, library: str, raw: str, directory: str) -> C
         links = {entry.name: os.readlink(entry.path) for entry in entries if entry.is_symlink()}
     with open(os.path.join(folder, PLACE), 'w', encoding='utf-8') as stream:
         json.dump({'directory': place, 'links': links}, stream)
-    # By env and not in the environment of the launch, so that no launcher and no interpreter is traced too.
+    # The program env sets it, not the launch, so that no launcher and no interpreter is traced too.
     before = ('env', '-u', 'DARSHAN_DISABLE', *_settings(command.scope, library, folder))
     return command._replace(argvs=tuple((*before, *argv) for argv in command.argvs))
 

@@ -33,10 +33,10 @@ class Setup(NamedTuple):
     counted: bool
     cold: bool  # whether this node's caches can be emptied, and the site allows it
     kept: str  # the cache that still answers after that, or why caches cannot be emptied although the site allows it
-    forgets: bool = True  # as in Cold
-    memory: str = ''  # as in Launched
-    below: str = ''  # as in Launched
-    local_locks: str = ''  # as in Launched
+    forgets: bool = True  # see Cold
+    memory: str = ''  # see Launched
+    below: str = ''  # see Launched
+    local_locks: str = ''  # see Launched
 
 
 class Seen(NamedTuple):
@@ -45,7 +45,7 @@ class Seen(NamedTuple):
     findings: Tuple[Finding, ...]
     cache: str
     storage_read_bytes: Optional[int]
-    directory_bytes: Optional[int] = None  # as in Sample
+    directory_bytes: Optional[int] = None  # see Sample
 
 
 class Evidence:
@@ -147,8 +147,7 @@ class Evidence:
         return self._setup.driver.exchanged(self._setup.plan.target.path)
 
     def _check_files(self) -> None:
-        """A read needs its files in full: fio unlinks a file that is too short. A write needs their absence: writing
-        over files is another operation than making them."""
+        """A read needs whole files (fio unlinks a short one), a write none: overwriting is another operation."""
         self._before = self._setup.run.file_list(self._directory)
         fault = None
         if self._phase.needs:

@@ -15,7 +15,7 @@ from seatrial.rules.registry import finding
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
 
-FREE_SHARE = 0.9  # of what is free, at most, for all tasks' files: on the file system, or on one of its targets
+FREE_SHARE = 0.9  # share of the free bytes that all tasks' files may take, on the file system or on one target
 MAX_PROVED = 8  # files of the first launch with a layout that are proved; of each later one another
 TRIED = 'tried'  # the name of a file that shows whether a target takes files at all
 
@@ -49,9 +49,8 @@ class Layouts:
         return self._plan.target.layout if point.layout is None else point.layout
 
     def give(self, directory: str, point: Point) -> None:
-        """Give the directory the layout of the point, unless it has it. One with another layout is made anew, or some
-        of that would stay. Raises EngineError (P5a, or P5b of a target that cannot be tested) if the file system
-        refuses, RunDirectoryError if files lie in it."""
+        """Give the directory the layout of the point; one with another layout is made anew. Raises EngineError (P5a;
+        P5b: a target cannot be tested) where that is refused, RunDirectoryError if files lie in it."""
         wanted = self.wanted(point)
         closed = self._why_closed(point)
         if closed:

@@ -20,7 +20,7 @@ SECTOR = 512  # bytes, whatever the device (Linux, Documentation/admin-guide/ios
 STEPS = ((3600.0, 1.0), (36000.0, 10.0), (float('inf'), 60.0))
 """Up to each age (s) a line sums up so many seconds: 72 hours are below 11,000 lines a server."""
 
-RETRY_S, MAX_RETRY_S = 2.0, 60.0  # after the end of a connection: the first pause, which doubles while none lasts
+RETRY_S, MAX_RETRY_S = 2.0, 60.0  # first and longest pause after a lost connection; it doubles until one lasts
 ENDED_S = 3.0
 
 _UPTIME = re.compile(r'(\d+\.\d+) \d+\.\d+$')

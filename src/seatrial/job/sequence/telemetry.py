@@ -21,7 +21,7 @@ DEAR_S = 0.05  # a reading that costs more is taken less often: at most this sha
 COSTS = 3  # the lowest cost of so many readings decides: one that happened to come at a busy moment does not
 PATIENCE_S = 1.0  # a reading that takes longer is a gap
 MAX_PAUSE_S = 30.0
-"""After a gap the pause doubles up to this: a probe that waits for a dead server may ignore SIGKILL, and is left."""
+"""Longest pause after a gap; it doubles up to this, since probes that wait for a dead server may ignore SIGKILL."""
 
 LAST_S = 3.0
 SERVERS_S = 30.0
@@ -42,9 +42,8 @@ def telemetry_in(directory: str) -> Optional[telemetry.Telemetry]:
 def observed(
     target: Target, records: str, driver: Driver, background: Dict[str, float]
 ) -> Iterator[Callable[[float], str]]:
-    """Watch the traffic with the target while the body runs, in telemetry.jsonl of `records`; gives Watching.waited.
-    Request sizes and the site's command to the servers are asked before it and, unless it raises, after it.
-    background: gets the command's output, if that is one number, by BEFORE and AFTER."""
+    """Watch the traffic while the body runs, in telemetry.jsonl of `records`; gives Watching.waited. Request sizes
+    and the site's command are asked before it and after it. background: a number that the command prints, by time."""
     log = Log(records)
 
     def ask_beside(when: str) -> None:
@@ -173,9 +172,8 @@ class Watching:
 
 
 def waited(readings: Iterable[Tuple[float, FrozenSet[str]]], since_s: float) -> str:
-    """The longest time, from `since_s` on, in which nothing moved and the same targets had not answered, as half a
-    sentence; empty where it was shorter than WAIT_S. readings: each with its time by a clock that is never set, and
-    the targets that were waited for then if nothing had moved since the one before it"""
+    """The longest time from `since_s` on in which nothing moved and the same targets did not answer, as half a
+    sentence; empty below WAIT_S. readings: time, and targets that were waited for if nothing had moved"""
     longest_s, start_s = 0.0, since_s
     none: FrozenSet[str] = frozenset()
     of = common = none

@@ -55,18 +55,18 @@ class Trial(NamedTuple):
     signals: Signals
     held: Lock
     blocked: Blocked  # how long the run was in calls of the file system that did not return at once
-    program: str  # of the engine that was chosen, as it is started
+    program: str  # path by which the chosen engine is started
     seen: Survey
     setup: Setup
     layouts: Layouts
-    deadline: float  # of the time budget, in monotonic seconds
-    counter: Iterator[int]  # of the launches, for the names of their raw output
+    deadline: float  # end of the time budget, in monotonic seconds
+    counter: Iterator[int]  # numbers of launches, for the names of their raw output
     rates: List[float]  # bytes or entries a second of each launch, its start-up included; each launch adds its own
     # seconds that each launch of the warm-up lived beside its timed region, by Command.scope: an engine may leave
     # phases of another scope to another program. Not by phase: a launch that is always slow would hide itself
     beside_s: Dict[str, List[float]]
     nodes: Tuple[str, ...] = ()  # that Point.first_node counts in; empty where launches are not pinned to nodes
-    directory: str = DATA  # of the run, in which launches work
+    directory: str = DATA  # entry of the run directory in which launches work
     waited: Callable[[float], str] = lambda since_s: ''  # telemetry.Watching.waited
 
     def left_s(self) -> float:
