@@ -1,7 +1,5 @@
-"""The page of a site's nights: last night, a calendar, changes of families, and missed runs.
-
-One HTML file that needs no script, no network and no other file; it links to the reports of the sessions.
-"""
+"""The page of a site's nights: last night, a calendar, changes of families, and missed runs. One HTML file that needs
+no script, no network and no other file; it links to the reports of the sessions."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -29,14 +27,9 @@ from seatrial.workload.words import by_key, counted
 
 YEAR = timedelta(days=365)
 
-WORST = 10
-"""Metrics that are shown of those that became worse."""
-
-APART = 3
-"""Days: what is invalid again within so many belongs to one spell."""
-
-WITHOUT = (Verdict.INVALID.value, Verdict.INCOMPLETE.value, Verdict.INCONCLUSIVE.value)
-"""Nights without a valid result."""
+WORST = 10  # metrics that are shown of those that became worse
+APART = 3  # days: what is invalid again within so many belongs to one spell
+WITHOUT = (Verdict.INVALID.value, Verdict.INCOMPLETE.value, Verdict.INCONCLUSIVE.value)  # nights without valid result
 
 
 @dataclass(frozen=True)
