@@ -14,8 +14,7 @@ def expanded(hostlist: str) -> Tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def cores_of(allowed: str) -> FrozenSet[str]:
-    """The cores in a Cpus_allowed_list (proc(5)): '0', '1', '8' for '0-1,8'; empty for a text that no kernel
-    writes."""
+    """The cores in a Cpus_allowed_list (proc(5)): '0', '1', '8' for '0-1,8'; empty for what no kernel writes."""
     try:
         return frozenset(expanded(f'[{allowed}]'))
     except ValueError:

@@ -13,7 +13,7 @@ class MetricType(NamedTuple):
     name: str
     unit: str  # the base unit of its dimension
     better: str = HIGHER  # HIGHER or LOWER
-    steers: bool = True  # True if repetitions go on until it is precise; a tail latency has its interval alone
+    steers: bool = True  # True if repetitions go on until it is precise; False for a tail latency, for example
 
 
 class Metric(NamedTuple):

@@ -77,8 +77,7 @@ def refusal(folder: str, paths: Iterable[str], otherwise: Callable[[], str], tru
 
 
 def refusal_of_code(folder: str, paths: Iterable[str]) -> str:
-    """The refusal of a folder with code. Who installed this Seatrial is trusted: that code already runs as this
-    user."""
+    """The refusal of a folder with code. Who installed this Seatrial is trusted: it already runs as this user."""
 
     def copied() -> str:
         copy = os.path.join(os.path.expanduser('~'), os.path.basename(os.path.realpath(folder)))

@@ -124,8 +124,7 @@ class Io500(Access):
         return Footprint(2 * tasks * share + files * SMALL_BYTES, files + 4 * tasks + 16)
 
     def cache_of(self, metric: str, launch: str) -> str:
-        """UNKNOWN for what reads: IO500 empties caches only for root, and tasks read what the next node has
-        written."""
+        """UNKNOWN for reads: IO500 empties caches only for root, and tasks read what the next node has written."""
         writes = metric.endswith(('_write', '_delete'))
         return launch if writes else UNKNOWN
 

@@ -108,8 +108,7 @@ class Training(Access):
         return True
 
     def adapted(self, point: Point, effort: Effort) -> Point:
-        """The point with smaller batches, if MIN_BATCHES exceed the profile's first bytes; the time a sample
-        stays."""
+        """The point with smaller batches where MIN_BATCHES exceed the profile's bytes; the time a sample stays."""
         most = effort.first_bytes // (MIN_BATCHES * point.data.transfer_size)
         if effort.working_set or not effort.first_bytes or point.training.batch <= most:
             return point
