@@ -115,13 +115,11 @@ def _months(days: Mapping[date, Cell]) -> list[tuple[str, list[Cell | None]]]:
     """Each month from the first to the last day, newest first, with its days."""
     if not days:
         return []
-    months, month = [], min(days).replace(day=1)
-    while month <= max(days):
-        following = (month + timedelta(days=31)).replace(day=1)
-        number = (following - month).days
-        months.append((f'{month:%Y-%m}', [days.get(month + timedelta(days=day)) for day in range(number)]))
-        month = following
-    return months[::-1]
+    first = min(days).replace(day=1)
+    end = (max(days).replace(day=1) + timedelta(days=31)).replace(day=1)
+    every_day = [first + timedelta(days=number) for number in range((end - first).days)]
+    months = by_key((f'{day:%Y-%m}', days.get(day)) for day in every_day)
+    return list(months.items())[::-1]
 
 
 def _spells(days: Collection[date], apart: int, what: str) -> list[str]:
