@@ -34,16 +34,14 @@ UNKNOWN = 'not recorded'
 LOAD_APART = 10  # per cent of all cores between two sides, which a node's own services do not explain (chosen)
 BUILD_SHOWN = 19  # letters of a build: 'sha256:' and twelve of the checksum
 _TYPE, _MOUNT, _OPTIONS, _SETTINGS = 'type in trial.yaml', 'mounted', 'mount options', 'settings'
-_FIRST = (_TYPE, _MOUNT, _OPTIONS)  # of the file system's state, by their keys: they say the most of a figure
+_FIRST = (_TYPE, _MOUNT, _OPTIONS)  # keys of the file system's state that say the most of a figure
 _LISTS = {'modules': None, 'environment': None, _OPTIONS: ','}
 """Facts that are lists, with their separator (None: blanks): only parts that the other side lacks are shown."""
 
 
 _Values = tuple[str | None, ...]
-_Facts = Mapping[str, _Values]
-"""By name the values that the sessions of one side had, in the order in which they came."""
-
-Facts = Mapping[tuple[object, ...], _Facts]  # by case
+_Facts = Mapping[str, _Values]  # the values of the sessions of one side by name, in the order in which they came
+Facts = Mapping[tuple[object, ...], _Facts]  # the facts of each case
 
 
 def differing(earlier: Facts, later: Facts) -> list[str]:

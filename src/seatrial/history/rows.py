@@ -118,8 +118,7 @@ def columns_of(version: int) -> dict[str, Any]:
 
 def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
     """Rows of an earlier schema in today's form, so that a metric's series continues: MiB/s, ops/s and entries/s
-    become B/s and op/s; '2clients' becomes '2tasks', also at the end of a check's name. Sweeps over numbers of
-    transfers have other labels now."""
+    become B/s and op/s, '2clients' becomes '2tasks'. Labels of sweeps over numbers of transfers stay as they were."""
     if version < BASE_UNITS_SINCE:
         bases = {unit: base for unit, (base, _) in _UNITS.items()}
         factors = {unit: float(factor) for unit, (_, factor) in _UNITS.items()}
@@ -201,7 +200,7 @@ class Kept:
     plan: TrialPlan
     records: Records
     samples: Mapping[str, Sequence[Sample]]  # measured launches that count, by metric
-    verdict: str  # as its word
+    verdict: str  # the word of a Verdict
     metrics: Mapping[str, tuple[str, str]]  # verdict and reason by metric
 
 
@@ -234,12 +233,8 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
     case: dict[str, Any] = {
         'seatrial': plan.seatrial,
         'profile': plan.profile,
-        'check': plan.case.check,
-        'partition': plan.case.partition,
-        'file_system': plan.case.file_system,
+        **plan.case._asdict(),
         'file_system_type': plan.target.type,
-        'layout': plan.case.layout,
-        'nodes': plan.case.nodes,
         'case_verdict': kept.verdict,
         'axis': plan.axis.name,
         'kind': plan.kind,

@@ -19,32 +19,22 @@ from typing import IO, NamedTuple
 
 import polars as pl
 
-from seatrial.history.rows import (
-    BASE_UNITS_SINCE,
-    COLUMNS,
-    OF_METRIC,
-    SCHEMA,
-    SUMMARY,
-    as_of_today,
-    columns_of,
-    fault_in,
-    needed_by,
-    summary,
-)
+from seatrial.history import rows as tables
+from seatrial.history.rows import COLUMNS, SCHEMA, SUMMARY, as_of_today, fault_in, summary
 from seatrial.model.foreign import NotReadable, parsed, read_bytes
 
 SUFFIX = '.parquet'
 ANNOTATIONS = 'annotations.jsonl'
 ARCHIVE = 'it has many sessions, as Seatrial 0.1 wrote them; `seatrial history import` it once, then move it away'
-ADDED_TO = range(BASE_UNITS_SINCE, SCHEMA + 1)  # versions of the schema to which only columns were added
+ADDED_TO = range(tables.BASE_UNITS_SINCE, SCHEMA + 1)  # versions of the schema to which only columns were added
 TOO_MANY = 'it has more rows than launches fit into its bytes'
 DAMAGED = 'it is cut short or damaged, or no Parquet'
-SEALED_SINCE = 2  # of the schema
-MAX_BYTES = 256 << 20  # of a file that is read whole: others may have written it
+SEALED_SINCE = 2  # the version of the schema whose files have a seal first
+MAX_BYTES = 256 << 20  # the largest file that is read whole: others may have written it
 MIN_ROW_BYTES, MANY_ROWS = 8, 100_000  # a figure of a launch takes 8 bytes; a few can stand for any number of rows
 AT_ONCE = 4  # sessions that are in memory together with all their columns
-TOGETHER = 8  # of which some columns are: to begin a reading costs more than to go through the rows
-SUMMED_TOGETHER = 32  # whose summaries are, which have one row for each metric and not for each launch
+TOGETHER = 8  # sessions of which some columns are in memory: to begin a reading costs more than to read on
+SUMMED_TOGETHER = 32  # sessions whose summaries are, with one row for each metric in place of each launch
 SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)
 """The form of names that new_id makes; a name of another form in a file of others is never used as a file name."""
 
@@ -53,9 +43,9 @@ _SEAL = b'sha256-of-the-rest:'
 _NO_DIGEST = b'0' * 64
 _ENDED = 'ended'
 _SUMMARY = 'summary'
-"""In the metadata of a session's file: summary() of its rows as Parquet, in base64, so that to read all nights is not
-to read all launches. A change of what its columns mean needs another name here. Where a file has none, it is made of
-the launches."""
+"""The key in the metadata of a session's file of summary() of its rows, as Parquet in base64, which spares readers of
+all nights the launches. A change of what its columns mean needs another key. It is made of the launches if
+missing."""
 _SUMMARY_SCHEMA = pl.Schema(SUMMARY)
 
 
@@ -152,16 +142,15 @@ def read(
     columns: Sequence[str] | None = None,
 ) -> History:
     """The sessions in the folder, empty if it does not exist. newest: number of the last ones, 0 for all; named,
-    columns: only these; kept: reduces the rows of each to what stays in memory. Raises OSError if the folder is not
-    readable."""
+    columns: only these; kept: reduces the rows of each to what stays in memory. Raises OSError."""
     skipped: list[Skipped] = []
-    tables = list(map(kept, readable(_several(folder, newest, named, columns), skipped)))
-    return History(pl.concat(tables) if tables else kept(pl.DataFrame(schema=COLUMNS)), tuple(skipped))
+    parts = list(map(kept, readable(_several(folder, newest, named, columns), skipped)))
+    return History(pl.concat(parts) if parts else kept(pl.DataFrame(schema=COLUMNS)), tuple(skipped))
 
 
-def readable(tables: Iterable[pl.DataFrame | Skipped], skipped: list[Skipped]) -> Iterator[pl.DataFrame]:
+def readable(sessions: Iterable[pl.DataFrame | Skipped], skipped: list[Skipped]) -> Iterator[pl.DataFrame]:
     """The tables among these; the files that could not be read are appended to `skipped`."""
-    for table in tables:
+    for table in sessions:
         if isinstance(table, Skipped):
             skipped.append(table)
         else:
@@ -171,7 +160,7 @@ def readable(tables: Iterable[pl.DataFrame | Skipped], skipped: list[Skipped]) -
 def one_by_one(
     folder: Path, newest: int = 0, named: Collection[str] | None = None
 ) -> Iterator[pl.DataFrame | Skipped]:
-    """As `read`, one session after the other: a caller that keeps a part of each needs no memory for all."""
+    """The sessions as `read` gives them, one at a time, for callers that keep only a part of each in memory."""
     for rows in _several(folder, newest, named):
         yield from [rows] if isinstance(rows, Skipped) else rows.partition_by('session', maintain_order=True)
 
@@ -182,8 +171,8 @@ def summaries(
     """The summaries of what `read` would read, a few files at a time. columns: only these, with 'session'"""
     columns = [name for name in SUMMARY if name in columns]
     # Without one of these columns several rows of a summary are one, whose mean only the launches give.
-    summed = 'value' not in columns or set(OF_METRIC).issubset(columns)
-    for rows in _several(folder, newest, columns=needed_by(columns), summed=summed):
+    summed = 'value' not in columns or set(tables.OF_METRIC).issubset(columns)
+    for rows in _several(folder, newest, columns=tables.needed_by(columns), summed=summed):
         if isinstance(rows, Skipped):
             yield rows
         else:
@@ -197,7 +186,7 @@ def _several(
     columns: Sequence[str] | None = None,
     summed: bool = False,
 ) -> Iterator[pl.DataFrame | Skipped]:
-    """As `read`, a few sessions at a time. summed: their whole summaries instead, where all these files have one"""
+    """The sessions as `read` gives them, a few at a time. summed: their whole summaries, if all files have one"""
     yield from (Skipped(file, ARCHIVE) for file in _parquets_in(folder) if _ARCHIVE.fullmatch(file.stem))
     files = [file for file in files_in(folder)[-newest:] if named is None or file.stem in named]
     at_once = SUMMED_TOGETHER if summed else AT_ONCE if columns is None else TOGETHER
@@ -245,7 +234,7 @@ def _of_files(files: Sequence[Path], columns: Sequence[str] | None, summed: bool
         summaries = list(map(_summary_in, whole))
         if (rows := _together(files, summaries, _SUMMARY_SCHEMA, ADDED_TO, list(SUMMARY))) is not None:
             yield rows
-        else:  # of launches there are many more rows: fewer files at once
+        else:  # launches have many more rows: fewer files at once
             for at in range(0, len(files), TOGETHER):
                 yield from _of_files(files[at : at + TOGETHER], columns, False)
         return
@@ -356,7 +345,7 @@ def rows_in(content: bytes, columns: Sequence[str] | None = None) -> pl.DataFram
 
 @cache
 def _schema_of(version: int) -> pl.Schema:
-    return pl.Schema(columns_of(version))
+    return pl.Schema(tables.columns_of(version))
 
 
 UNSEALED = {'seatrial': (_SEAL + _NO_DIGEST).decode()}  # the metadata of a file before it is sealed

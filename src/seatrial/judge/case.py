@@ -49,7 +49,7 @@ NO_CRITERION = (
     'write a contract.yaml for seatrial accept, or enforce an expectation in trial.yaml'
 )
 _NO_CRITERIA = Criteria()
-NAMED = 4  # a reason names up to so many metrics; if there are more, it names the first and their number
+NAMED = 4  # the most metrics that a reason names; if there are more, it names the first and the number of others
 _OF_INTERVAL = {INSIDE: Verdict.PASS, OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
 
 
@@ -58,7 +58,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     too few repetitions to be compared with anything: its expectations are listed, not judged."""
     rule_findings = [*(records.sized.findings if records.sized else ()), *findings(CASE, CaseSeen(plan, records))]
     rule_findings += issued_findings(plan, records)
-    # Whatever the launch was for: a warm-up has met the same storage.
+    # A failure counts in any launch: a warm-up uses the same storage.
     rule_findings += [
         finding for sample in records.samples for finding in sample.findings if finding.effect == 'fail'
     ]
@@ -158,7 +158,7 @@ def _judge_reference(
 
 
 def _with_reference(metric: MetricResult, references: Sequence[ReferenceResult], drill: Drill | None) -> MetricResult:
-    """The metric by its reference too; a drill-down gives the reason of one that fails, and changes no verdict."""
+    """The metric with the verdict of its reference; a drill-down adds to the reason of a FAIL, and no verdict."""
     reference = next((reference for reference in references if reference.metric == metric.metric), None)
     verdict = _OF_INTERVAL[reference.interval] if reference else Verdict.MEASURED
     if reference and worst([verdict, metric.verdict]) is verdict:
@@ -171,7 +171,7 @@ def _with_reference(metric: MetricResult, references: Sequence[ReferenceResult],
 
 
 def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Curves:
-    """The samples that expectations are judged on: valid and, in acceptance, of storage and no cache."""
+    """The samples that expectations are judged on: valid ones; in an acceptance, only those of the storage."""
     lists = kind_of(plan.kind).compares_in_launch
     # If the first listing was not cold, later ones have nothing to be compared with.
     warm = {metric.point for metric in metrics if lists and not as_meant(plan, metric.cache)}

@@ -57,9 +57,9 @@ def _of_launches(samples: Iterable[Sequence[Sample]]) -> list[str]:
     return [_label(rule, list(sentences)) for rule, sentences in concerned.items()]
 
 
-PARTS = 3  # of a label, each with its own figures; where it would have more, all launches share a range
+PARTS = 3  # parts of a label with figures of their own; if it would have more, all launches share a range
+# A figure in a sentence has a unit behind it: a number without one may be a name, of a task for example.
 FIGURE = re.compile(r'(?<![\w.])\d+(?:\.\d+)?(?= (?:%|(?:m?s|[KMGTP]iB|B)\b))')
-"""In a sentence, with its unit behind it: a number without one may be a name, of a task say."""
 
 
 def _label(rule: str, concerned: Sequence[tuple[str, str]]) -> str:

@@ -5,8 +5,7 @@ levels would show a step in every curve that rises. The step is where the sum of
 (Quandt, JASA 53, 1958). Each point counts by the logarithm of its mean, because alignment can move a point that
 repeats well. The interval of the step is Student's for the difference of two lines (Draper and Smith, Applied
 Regression Analysis, 1998), with the error probability shared between all places (Bonferroni). The interval of the
-place holds all places that the likelihood ratio does not reject (Siegmund, International Statistical Review 56,
-1988).
+place holds all places that the likelihood ratio does not reject (Siegmund, Int. Statistical Review 56, 1988).
 
 In a series of nights, the change is where Student's t between the nights before and after is largest; both parts are
 then searched in the same way (binary segmentation: Vostrikova, Soviet Mathematics Doklady 24, 1981). The probability

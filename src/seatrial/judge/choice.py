@@ -1,9 +1,7 @@
 """A table of several configurations of one file system: the winner of each column, and the choice under requirements.
-
-An unknown figure stays unknown: it wins nothing, and no requirement counts it as missed or as met. So a configuration
-can be chosen although not all that was required of it is known; the report then says so. Shares are of the maximum,
-as those of read and write are in the table of Belyakov et al. for ten pools of Lustre on ZFS.
-"""
+An unknown figure wins nothing, and no requirement counts it as missed or as met: a configuration can be chosen
+although a required figure of it is unknown; the report then says so. Shares are of the maximum, as those of read and
+write are in the table of Belyakov et al. for ten pools of Lustre on ZFS."""
 
 import operator
 import re
@@ -13,7 +11,7 @@ from typing import NamedTuple
 from seatrial.model.metric import HIGHER
 from seatrial.model.units import in_base
 
-Figures = Mapping[str, float | None]  # by column, in the base unit; None or absent is unknown
+Figures = Mapping[str, float | None]  # figures by column, in the base unit; None or absent is unknown
 _RELATIONS = {'>=': operator.ge, '<=': operator.le}
 _FORM = re.compile(r'\s*([a-z]+)\s*(>=|<=)\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]*)\s*', re.ASCII)
 
@@ -25,8 +23,9 @@ class FigureColumn(NamedTuple):
 
 
 class Spread(NamedTuple):
-    low: tuple[str, float]  # with the name of its configuration
-    high: tuple[str, float]  # as `low`
+    # low, high: the name of the configuration, and its figure
+    low: tuple[str, float]
+    high: tuple[str, float]
     winner: str
     unknown: tuple[str, ...]  # configurations without a figure in this column
 
@@ -42,7 +41,7 @@ class Spread(NamedTuple):
 class Requirement(NamedTuple):
     column: str
     relation: str  # '>=' or '<='
-    value: float  # in the base unit
+    value: float  # figure in the base unit
     text: str
 
     def met(self, figure: float | None) -> bool | None:
@@ -52,7 +51,7 @@ class Requirement(NamedTuple):
 class Winner(NamedTuple):
     chosen: str | None  # None if no configuration is left
     unknown: tuple[str, ...]  # requirements for which its figure is unknown
-    missed: Mapping[str, tuple[str, ...]]  # by configuration
+    missed: Mapping[str, tuple[str, ...]]  # requirements missed by each configuration
     unmeasured: tuple[str, ...]  # configurations without the figure to choose by
 
 

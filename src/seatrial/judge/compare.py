@@ -5,8 +5,7 @@ the mean of its repetitions, because these share nodes, other users and the stat
 for the difference of two groups has one spread for both (Jain, The Art of Computer Systems Performance Analysis,
 1991, 13.4.2), so one side may have a single session. If both have one, the interval has the spread of repetitions
 alone (Welch), and only a count is decided. Sides measured in turn are paired: a round is one value, the difference of
-its two sessions (Jain, 13.4.1). A family (data write, data read, metadata, ...) is the mean of its metrics, by
-session.
+its two sessions (Jain, 13.4.1). A family (data write, data read, metadata, ...) has the mean of its metrics.
 
 If one side was measured after the other, a drift over the sessions looks like a difference. The trend within both
 sides has one slope (analysis of covariance); a difference of which it makes EXPLAINS or more stays undecided.
@@ -33,7 +32,7 @@ BETTER, SAME, WORSE = 'better', 'same', 'worse'
 ORDER = (WORSE, BETTER, UNDECIDED, SAME)  # the verdicts, the most important one first
 CONFIDENCE = 0.95
 LEVEL = 0.05
-EFFECT = 0.05  # the smallest effect that matters, if nobody says another one
+EFFECT = 0.05  # the smallest effect that matters, by default
 
 EXPLAINS = 0.45  # the share of a difference that a drift over the sessions must make to explain it
 
@@ -69,11 +68,11 @@ class MetricChange:
     """The change of a metric or a family: BETTER, WORSE, SAME or UNDECIDED."""
 
     verdict: str
-    ratio: float  # after / before; for a family, how many times better it is: above 1 is better
+    ratio: float  # the ratio after / before; for a family, how many times better it is: above 1 is better
     low: float | None  # interval at CONFIDENCE, or None; without the spread between sessions unless `between`
     high: float | None
     chance: float | None  # probability of such a difference by chance; None without the spread between sessions
-    sessions: tuple[int, int]  # how many have it before and after
+    sessions: tuple[int, int]  # numbers of sessions that have it before and after
     between: bool
     # the ratio that a drift over the sessions alone would cause, where the change is UNDECIDED for that reason
     drift: float | None = None
@@ -87,14 +86,11 @@ class MetricChange:
 def compared(
     series: Sequence[Series], effect: float = EFFECT, paired: bool = False, drifts: bool = False
 ) -> tuple[dict[str, MetricChange], list[MetricChange]]:
-    """The changes of the families by group, and of the metrics in the order of the series.
-
-    effect: the smallest relative change that matters: a ratio within 1 / (1 + effect) to 1 + effect is SAME
-    paired: sessions of the same name on both sides are a pair; sessions without a partner are not used
-    drifts: a difference that a drift of its family explains is UNDECIDED; pairs have none
-
-    Raises ValueError for an effect that is not above 0, or for a series without sessions, or pairs, to compare.
-    """
+    """The changes of the families by group, and of the metrics in the order of the series. effect: the smallest
+    relative change that matters: a ratio within 1 / (1 + effect) to 1 + effect is SAME; paired: sessions of the same
+    name on both sides are a pair, others are not used; drifts: a difference that a drift of its family explains is
+    UNDECIDED; pairs have no drift. Raises ValueError for an effect of 0 or less, or a series without sessions, or
+    pairs, to compare."""
     if effect <= 0:
         raise ValueError(f'the smallest effect that matters is above 0: {effect}')
     margin = math.log1p(effect)
@@ -136,7 +132,7 @@ class _Difference(NamedTuple):
 
 
 def _difference(members: Sequence[Series], sides_of: _Sides, paired: bool) -> _Difference:
-    """The difference of these metrics' mean; each is centred first, so a session may lack some. sides_of: theirs"""
+    """The difference of the mean of these metrics, whose levels are sides_of; a session may lack some of them."""
     earlier, later = sides_of
     if paired:
         return _of_pairs({name: later[name] - value for name, value in earlier.items() if name in later})
@@ -193,8 +189,8 @@ def _of_pairs(rounds: Mapping[str, float]) -> _Difference:
 
 
 def _of_repetitions(members: Sequence[Series]) -> tuple[float, int]:
-    """The standard error of the mean difference by the repetitions, and its degrees of freedom (Satterthwaite): for
-    each series one fewer than Student has, as in verdicts (judge/statistics.py)."""
+    """The standard error of the mean difference by the repetitions, and its degrees of freedom (Satterthwaite). Each
+    series has n - 2 of them, as in verdicts (judge/statistics.py)."""
     parts = []
     sides = [side for metric in members for side in (metric.before, metric.after)]
     for values in (samples for side in sides for samples in side.values()):
@@ -212,8 +208,7 @@ _ROUNDING = 1e-9
 
 
 def _mean(values: Collection[float]) -> float:
-    """The mean, as statistics.fmean, which takes twice as long for a few values; many sessions have a single
-    value."""
+    """The mean, as statistics.fmean, which takes twice as long for a few values; often there is only one."""
     return next(iter(values)) if len(values) == 1 else math.fsum(values) / len(values)
 
 
@@ -264,7 +259,7 @@ def _change(difference: _Difference, margin: float, named: bool, sign: int, drif
 
 
 def _counted(series: Series, difference: _Difference) -> MetricChange:
-    """The change of a count: every difference is one, unless the count varied on one side already."""
+    """The change of a count: any difference is a change, unless the count varied within a side."""
     before, after = (
         {value for samples in side.values() for value in samples} for side in (series.before, series.after)
     )

@@ -1,9 +1,7 @@
-"""The criteria of a contract: met, missed or undecided, by all allocations in which they were measured.
-
-Repetitions of one allocation share its nodes, its neighbours and its hour, so their scatter says nothing of other
-allocations. Two or more allocations are independent: each gives one figure, and the interval is that of
-statistics.between_allocations. docs/reference/contract.md has the rules in words.
-"""
+"""The criteria of a contract: met, missed or undecided, by all allocations in which they were measured. Repetitions
+of one allocation share its nodes, its neighbours and its hour, so their scatter says nothing of other allocations.
+Two or more allocations are independent: each gives one figure, and the interval is that of
+statistics.between_allocations. docs/reference/contract.md has the rules in words."""
 
 import itertools
 import math
@@ -32,21 +30,21 @@ class Criterion:
     """One criterion of a contract, as contract.yaml has it and the protocol shows it."""
 
     id: str
-    bound: float  # in the base unit, or a share of the figure of the criterion `of`
+    bound: float  # figure in the base unit, or share of the figure of the criterion `of`
     least: bool = True  # True: the figure may not be below the bound; False: not above
     of: str = ''
-    # over the repetitions of an allocation: MEAN, MEDIAN, MINIMUM (the worst) or BEST of the first `best_of`
+    # statistic of the repetitions of an allocation: MEAN, MEDIAN, MINIMUM (the worst) or BEST of the first `best_of`
     statistic: str = MEAN
     best_of: int = 0
     allocations: int = 1
-    counts: str = 'all'  # which allocations decide: 'all' that are valid, the LAST `allocations` of them, or the BEST
+    counts: str = 'all'  # allocations that decide: 'all' that are valid, the LAST `allocations` of them, or the BEST
     observed: bool = False  # no check measures it
     once: bool = False  # a single launch decides in each allocation
     planned: int = 0  # allocations planned before any figure was seen: a criterion that shares them may ask for more
     text: str = ''  # its sentence
     milestone: str = ''  # name of its milestone, or empty
     written: str = ''  # its bound as written in the contract, with the unit
-    unit: str = ''  # of `written`
+    unit: str = ''  # unit of `written`
 
     @property
     def wanted(self) -> str:
@@ -69,17 +67,17 @@ class Attempt:
     session: str
     began: datetime
     nodes: tuple[str, ...]
-    values: tuple[float, ...]  # of the valid repetitions, in the base unit
-    engine: str = ''  # with its version
+    values: tuple[float, ...]  # figures of the valid repetitions, in the base unit
+    engine: str = ''  # name and version of the engine
     why_not: str = ''  # why it does not count, or empty
     failed: bool = False  # it does not count because the storage failed
     clock_error: float = 0.0
-    correlation: float = 0.0  # of neighbouring repetitions, as in verdict_interval
+    correlation: float = 0.0  # correlation of neighbouring repetitions, as in verdict_interval
     caveat: str = ''  # what has to be said beside a figure that counts, or empty
     # why raw output cannot reproduce its figures, or empty: they can miss a criterion, but never meet one
     unproved: str = ''
-    chain: str = ''  # of the session's records, which `seatrial verify` prints too (SessionResult.chain)
-    noise: float = stats.NOISE  # by which allocations were taken to differ at least, when this one was begun
+    chain: str = ''  # chain of the session's records, which `seatrial verify` prints too (SessionResult.chain)
+    noise: float = stats.NOISE  # assumed noise between allocations, at least, when this one was begun
     load: tuple[float, float] | None = None  # Unix times of begin and end of a scenario; else None
 
 
@@ -91,10 +89,10 @@ class CriterionOutcome:
     counted: tuple[Attempt, ...] = ()  # the attempts that decide
     figures: tuple[float, ...] = ()  # one for each of `counted`
     figure: float | None = None
-    low: float | None = None  # of the interval at `confidence`: CONFIDENCE, or more after further allocations
+    low: float | None = None  # low, high: interval at `confidence`: CONFIDENCE, or more after further allocations
     high: float | None = None
     margin: float | None = None  # how far the figure is on the right side of the bound, as a fraction of the bound
-    bound: float | None = None  # of a percentage what it comes to in the base unit
+    bound: float | None = None  # the bound in the base unit, also that of a percentage
     further: int | None = None  # additional allocations needed to decide at the noise seen; None if unknown
     why: str = ''  # what is missing, or empty
     confidence: float = stats.CONFIDENCE
@@ -215,8 +213,8 @@ def further_allocations(
     """The number of further allocations, of the same mean and scatter, until the interval excludes the bound: the
     smallest N - n whose half width is below the distance to the bound (Jain, The Art of Computer Systems Performance
     Analysis, 1991, 13.9). None above MOST_FURTHER, or if a figure or the bound is not positive. confidence: of the
-    interval, by the total number of allocations; noise: as in half_width_between. Raises StatisticsError for a single
-    figure."""
+    interval, by the total number of allocations; noise: as in half_width_between. A single figure is a
+    StatisticsError."""
     if min(*figures, bound) <= 0:
         return None
     logs = [math.log(figure / bound) for figure in figures]
@@ -286,16 +284,10 @@ def _counts(criterion: Criterion, attempt: Attempt) -> bool:
 def _failure(criterion: Criterion, attempts: Sequence[Attempt]) -> Attempt | None:
     """The allocation in which the storage failed, unless the contract counts later or better ones in its place."""
     failed = [attempt for attempt in attempts if attempt.failed]
-    if not failed:
-        return None
-    valid = [attempt.session for attempt in attempts if _counts(criterion, attempt)]
-    if criterion.counts == 'all':
-        return failed[-1]
-    later = [
-        session
-        for session in valid
-        if criterion.counts == BEST or session > max(attempt.session for attempt in failed)
-    ]
+    if not failed or criterion.counts == 'all':
+        return failed[-1] if failed else None
+    since = '' if criterion.counts == BEST else max(attempt.session for attempt in failed)
+    later = [attempt for attempt in attempts if _counts(criterion, attempt) and attempt.session > since]
     return None if len(later) >= criterion.allocations else failed[-1]
 
 

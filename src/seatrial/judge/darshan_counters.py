@@ -1,8 +1,6 @@
-"""Checks Darshan's counters against each other, and counts bytes by transfer size. Pure functions.
-
-The bins of the histograms: DARSHAN_BUCKET_INC in darshan-common.h of Darshan 3.4. A byte counter can be wrong there:
-MPI-IO's bytes are a product of two ints (Darshan issue 957), and a sum over all ranks can pass 2**63.
-"""
+"""Checks Darshan's counters against each other, and counts bytes by transfer size. Pure functions. The bins of the
+histograms are those of DARSHAN_BUCKET_INC in darshan-common.h of Darshan 3.4. Its byte counters can overflow:
+MPI-IO's are a product of two ints (Darshan issue 957), and a sum over all ranks can pass 2**63."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -86,7 +84,7 @@ def _of_record(record: Record) -> Iterator[str]:
         if prefix == 'POSIX' and moved_bytes and counters.get(last, 0) + 1 < largest:
             yield f'{last} is {counters.get(last, 0)}, and a call in {bins} moves {largest} bytes or more'
         ordered = [f'POSIX_{kind}{plural}' for kind in ('CONSEC_', 'SEQ_', '')]
-        for less, more in pairwise(ordered):  # what begins right behind begins behind, and is one of all
+        for less, more in pairwise(ordered):  # consecutive transfers are sequential ones, and these are some of all
             if counters.get(less, 0) > counters.get(more, 0):
                 yield f'{less} is {counters[less]}, and {more} is {counters.get(more, 0)}'
     for size, count, number in _table(record):
@@ -100,7 +98,7 @@ def _of_record(record: Record) -> Iterator[str]:
 
 
 def _of_layers(records: Sequence[Record]) -> Iterator[str]:
-    """Contradictions of MPI-IO and POSIX, which moves all bytes of independent calls; collective ones can share."""
+    """Contradictions between MPI-IO and POSIX: it moves all bytes of independent calls, fewer of collective ones."""
     mpiio, posix = ([record for record in records if record.module == module] for module in ('MPI-IO', 'POSIX'))
     for _, plural, moved in _WORDS.values():
         above = sum(record.counters.get(f'MPIIO_BYTES_{moved}', 0) for record in mpiio)

@@ -1,9 +1,7 @@
-"""Expectations: findings of the literature about a curve, declared by a check and judged on this system's figures.
-
-An expectation is context: it says how the file system of the source behaved, and whether this one behaves likewise.
-It decides a verdict only where the site has made it a criterion by naming its id (expectations.md). All of them
-speak of performance: for a metric such as a latency, the smaller figure is the better one.
-"""
+"""Expectations: findings of the literature about a curve, declared by a check and judged on this system's figures. An
+expectation is context: it says how the file system of the source behaved, and whether this one behaves likewise. It
+decides a verdict only where the site has made it a criterion by naming its id (expectations.md). All of them speak of
+performance: for a metric such as a latency, the smaller figure is the better one."""
 
 import math
 from abc import ABC, abstractmethod
@@ -28,7 +26,7 @@ _HERE = {HOLDS: 'here it holds', FAILS: 'here it does not hold', UNDECIDED: 'her
 
 @dataclass(frozen=True)
 class ExpectationResult:
-    id: str  # as in docs/reference/expectations.md, 'L09-01'
+    id: str  # id of the test in its source, 'L09-01'
     words: str  # what the source found, as a clause: 'reading does not depend on the transfer size'
     source: str  # who found it, and on what
     subject: str  # what it was judged on: 'read over transfer sizes', or two checks
@@ -53,8 +51,8 @@ class Curves:
     engine: str
     axis: Axis
     values: Mapping[str, float]  # position on the axis (bytes of a transfer, tasks, ...) by label of the point
-    samples: Mapping[str, Points]  # by metric, then by label in the order of the axis; empty if not valid
-    better: Mapping[str, str]  # of each metric, HIGHER or LOWER
+    samples: Mapping[str, Points]  # samples by metric, then by label in the order of the axis; empty if not valid
+    better: Mapping[str, str]  # HIGHER or LOWER of each metric
     # (metric, label) of points that a cache has answered; no criterion is decided on those
     cached: frozenset[tuple[str, str]] = frozenset()
     # fairness, groups: of MetricResult, by metric and label

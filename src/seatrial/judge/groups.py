@@ -9,6 +9,7 @@ from seatrial.judge.statistics import CONFIDENCE, Fairness, MeanInterval, fairne
 from seatrial.model.metric import TaskTime
 from seatrial.model.plan import NodeGroup
 from seatrial.rules.places import short
+from seatrial.workload.words import by_key
 
 
 @dataclass(frozen=True)
@@ -29,11 +30,8 @@ class GroupRate:
 def split(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> dict[str, list[TaskTime]]:
     """The tasks by group, in the order of the groups; empty groups and nodes outside any group are left out."""
     of = {short(host): group.name for group in groups for host in group.hosts}
-    by_group: dict[str, list[TaskTime]] = {group.name: [] for group in groups}
-    for task in tasks:
-        if short(task.host) in of:
-            by_group[of[short(task.host)]].append(task)
-    return {name: members for name, members in by_group.items() if members}
+    members = by_key((of[short(task.host)], task) for task in tasks if short(task.host) in of)
+    return {group.name: members[group.name] for group in groups if group.name in members}
 
 
 def between(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> Fairness | None:

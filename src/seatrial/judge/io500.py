@@ -95,8 +95,9 @@ def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
     weighted = [(means[name], 0.5 / len(names)) for names in (BANDWIDTHS, RATES) for name in names]
     bandwidth, rate = (geometric_mean([math.exp(means[name].log) for name in names]) for names in (BANDWIDTHS, RATES))
     variance, df = _variance(weighted)
-    score, error = score_of(bandwidth, rate), t_quantile(CONFIDENCE, df) * math.sqrt(variance)  # of the logarithm
-    return Io500Score(where, score, score / math.exp(error), score * math.exp(error), bandwidth, rate, ())
+    score, log_error = score_of(bandwidth, rate), t_quantile(CONFIDENCE, df) * math.sqrt(variance)
+    factor = math.exp(log_error)
+    return Io500Score(where, score, score / factor, score * factor, bandwidth, rate, ())
 
 
 def _lack(name: str, engine: str, one: MetricResult) -> str:

@@ -17,16 +17,16 @@ from seatrial.model.issued import MIXED, Done, Issued, Share
 
 ALL = -1  # the rank of a record that is the sum over all processes
 
-NEARLY_ALL = 0.9  # of the transitions, for an order to have a name; chosen, the real ones are 0.99 and more
+NEARLY_ALL = 0.9  # share of the transitions for an order to have a name; chosen, the real ones are 0.99 and more
 HARDLY_ANY = 0.1
-RANDOM_FORWARD = (0.25, 0.75)  # of the transitions; a random order has a half, give or take 0.05 of RANDOM_MIN
-RANDOM_FOLLOWING = 0.25  # of the transitions; a random order has one for each task
+RANDOM_FORWARD = (0.25, 0.75)  # shares of the transitions; a random order has a half, give or take 0.05 of RANDOM_MIN
+RANDOM_FOLLOWING = 0.25  # share of the transitions; a random order has one for each task
 RANDOM_MIN = 32  # transitions, for an order to be called random
-SAME_BYTES = 0.02  # by how much headers and the like may blur the extent
+SAME_BYTES = 0.02  # share by which headers and the like may blur the extent
 
 _WORDS = {'write': ('WRITES', 'BYTES_WRITTEN'), 'read': ('READS', 'BYTES_READ')}
 _SYNCS = ('POSIX_FSYNCS', 'POSIX_FDSYNCS')
-_KINDS = ('INDEP', 'COLL', 'SPLIT', 'NB')  # of MPI-IO calls: independent, collective, split collective, nonblocking
+_KINDS = ('INDEP', 'COLL', 'SPLIT', 'NB')  # MPI-IO calls: independent, collective, split collective, nonblocking
 _COLLECTIVE = ('COLL', 'SPLIT')
 
 
@@ -58,16 +58,14 @@ class DarshanLog:
     records: tuple[Record, ...]
     unreplayed: tuple[Unreplayed, ...] = ()
     libraries: tuple[Record, ...] = ()  # records of datasets; the records of POSIX and MPI-IO contain their bytes too
-    mounts: tuple[tuple[str, str], ...] = ()  # of the node: path and kernel type of each
+    mounts: tuple[tuple[str, str], ...] = ()  # path and kernel type of each mount of the node
 
 
 def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, str] | None = None) -> Issued:
-    """The I/O that the processes of one launch did below the directory `within`, or everywhere.
-
-    logs: one log of an MPI program; of other programs one for each process. Only processes that moved bytes count,
-    but every fsync of their files counts, also by a process around an engine that has none
-    links: symbolic links in `within` by name: Darshan sees names, and many can lead to one file
-    """
+    """The I/O that the processes of one launch did below the directory `within`, or everywhere. Only processes that
+    moved bytes count, but every fsync of their files counts, also by a process around an engine that has none. logs:
+    one log of an MPI program, or one for each process of another program; links: symbolic links in `within` by name:
+    Darshan sees names, and many can lead to one file"""
     files: dict[str, _DarshanFile] = {}
     opened: set[str] = set()
     syncs: Counter[str] = Counter()

@@ -1,8 +1,6 @@
 """Compares runs of a file-system check: time over inodes and over servers, the shares of its parts, load of servers.
-
-The servers report whole seconds. A time of t s is therefore one between t - 1 and t + 1, and a ratio of two has the
-interval of the four corners. That covers the clock alone: how much equal runs differ takes several of each.
-"""
+The servers report whole seconds: a time of t s lies between t - 1 and t + 1, and a ratio of two has the interval of
+the four corners. That covers the clock alone; only several runs show how much equal runs differ."""
 
 import math
 import statistics
@@ -27,8 +25,9 @@ class Watched(NamedTuple):
 
     seen: float  # share of the run that was observed
     busy: float  # share of `seen` in which its busiest disk had work
-    packets_in: float  # over all network cards
-    packets_out: float  # over all network cards
+    # packets_in, packets_out: sums of all network cards
+    packets_in: float
+    packets_out: float
     network: float  # B/s, the higher of both directions
 
 

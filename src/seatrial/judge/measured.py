@@ -199,7 +199,7 @@ def _percentiles(samples: Sequence[Sample], name: str) -> dict[str, float]:
 
 
 def _fairness(samples: Sequence[Sample], groups: Sequence[NodeGroup]) -> dict[str, list[stats.Fairness]]:
-    """Of each launch, between tasks, nodes and groups; a node has its tasks' bytes and their longest time."""
+    """The fairness of each launch between tasks, nodes and groups; a node has its tasks' bytes and longest time."""
     by_kind: dict[str, list[stats.Fairness]] = {}
     for tasks in (sample.measurement.tasks for sample in samples if sample.measurement):
         nodes = by_key((task.host, task) for task in tasks)

@@ -15,15 +15,15 @@ from seatrial.workload.registry import metrics_at
 from seatrial.workload.words import listed
 
 SLOW, SUSPECTED, CLEARED, USUAL = 'slow', 'suspected', 'not confirmed', 'usual'
-"""Verdicts on a place: confirmed; neither confirmed nor cleared; measured again and not slow; never suspected."""
+"""Verdicts on a place: slow in both measurements; undecided by the second one; not slow in it; never suspected."""
 
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """One comparison: a metric and, in a node sweep, whether all nodes worked at once or in groups."""
+    """One comparison of places: a metric, and how it was measured."""
 
     metric: str
-    how: str  # for targets of several kinds their kind
+    how: str  # TOGETHER_WORDS or ALONE_WORDS of nodes; the kind of targets, if there are several
     unit: str  # base unit of the figures
 
     @property
@@ -37,8 +37,8 @@ class PlaceVerdict:
 
     name: str
     verdict: str
-    scores: Mapping[str, Score]  # of the first measurement, by label of the column
-    again: Mapping[str, Score]  # of the second measurement, by metric
+    scores: Mapping[str, Score]  # scores of the first measurement, by label of the column
+    again: Mapping[str, Score]  # scores of the second measurement, by metric
 
     @property
     def effect(self) -> float:
@@ -57,7 +57,7 @@ class Isolation:
     unjudged: str = ''  # why no place is named, or empty
     undecided: tuple[str, ...] = ()  # why no slow place is named: they split into groups, or were not compared
     servers: tuple[str, ...] = ()  # servers with only slow targets: 'all 4 OSTs of 10.0.0.5@o2ib are 22 % slower'
-    min_effect: float = MIN_EFFECT  # the share by which a place is slower at least that is named
+    min_effect: float = MIN_EFFECT  # the smallest share by which a named place is slower
 
     def of(self, verdict: str) -> tuple[PlaceVerdict, ...]:
         return tuple(place for place in self.places if place.verdict == verdict)
@@ -83,7 +83,7 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
         ),
         key=lambda place: (worst_first.index(place.verdict), -place.effect, place.name),
     )
-    # Those of which all targets are slow; none if the servers of the targets are unknown.
+    # Servers of which all targets are slow; none if the servers of the targets are unknown.
     slow = {place.name: place.effect for place in places if place.verdict == SLOW}
     known = records.start.servers if records.start else {}
     grouped = components(slow, [place.name for place in places], known)
@@ -126,7 +126,7 @@ def _column(plan: TrialPlan, comparison: sweep.PlaceComparison) -> ScoreColumn:
 def _split(
     plan: TrialPlan, comparisons: Sequence[sweep.PlaceComparison], by_metric: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """A sentence for the comparison in which unsuspected places split the furthest; empty if there is none."""
+    """A sentence on the comparison in which places that are not suspected form the most distant groups; or empty."""
     apart: list[tuple[ScoreColumn, Groups]] = []
     for comparison in comparisons:
         suspects = by_metric.get(comparison.metric, ())
@@ -156,8 +156,8 @@ def _figure(value: float, unit: str) -> str:
 
 
 def _not_tested(plan: TrialPlan, records: Records) -> Iterator[NotTested]:
-    """Targets that could not be tested (P5b), once each with the reason: a warm-up goes on to another target. Then
-    those on which new files can be placed but that the site does not list."""
+    """The targets that could not be tested (P5b), with the reason; then those that take new files, but that the site
+    does not list. A warm-up does not count: it goes on to another target."""
     yield from records.start.not_tested if records.start else ()
     closed = {
         sample.point.label: finding.sentence.partition(': ')[2]
@@ -192,7 +192,7 @@ def _verdict(name: str, by_metric: dict[str, tuple[str, ...]], later: Mapping[st
 
 
 def _cleared(later: Score | None) -> bool:
-    """True if the second measurement showed no slowness; slowness within the scatter of a few controls remains."""
+    """True if the second measurement showed no slowness of MIN_EFFECT, not even one within the scatter."""
     return later is not None and later.effect < MIN_EFFECT
 
 

@@ -1,8 +1,8 @@
 """References: the value that a metric should have, its origin, and whether the samples meet it.
 
-The interval of the mean decides: a mean may lie on the right side of a bound by chance. The verdict of the mean
-alone, which is all that ReFrame compares, stands beside it. A reference may be for a quantile instead, or for every
-single launch. docs/reference/references.md has the rules in words.
+The interval of the mean decides, because a mean may lie on the right side of a bound by chance. The verdict of the
+mean alone, as ReFrame gives it, is shown too. A reference may be for a quantile instead, or for every single launch.
+docs/reference/references.md has the rules in words.
 """
 
 import math
@@ -17,18 +17,15 @@ from seatrial.rules.stopping import t_quantile, t_within
 
 INSIDE, OUTSIDE, UNDECIDED = 'inside', 'outside', 'undecided'
 BASELINE, CONTRACT = 'baseline', 'contract'
-"""Origins: what this system has shown, in references.yaml; a criterion of contract.yaml, as one allocation has it."""
+"""Origins of a reference: earlier figures of this system (references.yaml), or a criterion of contract.yaml."""
 
 MEAN = 'mean'
 QUANTILES = {'p10': 0.1, 'median': 0.5, 'p90': 0.9}
 EXTREMES = {'minimum': min, 'maximum': max}
 
-LEVEL = (1 - stats.CONFIDENCE) / 2
-"""The probability of a FAIL by chance, of one metric whose true value lies at its bound."""
-FALSE_ALARM = 0.05
-"""The share of nights without a change in which a metric may lie beyond its baseline: every 20 days."""
-
-EQUAL = 1e-9  # a share of a bound that is nothing: 1000 x (1 - 0.7) is 300.00000000000006
+LEVEL = (1 - stats.CONFIDENCE) / 2  # probability of a FAIL by chance of a metric whose true value lies at its bound
+FALSE_ALARM = 0.05  # share of nights without a change in which a metric may lie beyond its baseline: every 20 days
+EQUAL = 1e-9  # relative rounding error of a bound: 1000 x (1 - 0.7) is 300.00000000000006
 
 
 @dataclass(frozen=True)
@@ -36,15 +33,15 @@ class Reference:
     """The value that one metric of one case should have."""
 
     metric: str
-    value: float  # in the base unit
+    value: float  # figure in the base unit
     low: float | None  # fractions of the value, as in ReFrame: -0.1 is 10 % less; None is no bound
     high: float | None
-    unit: str  # in which it was written, of the same dimension: 'GB/s'; sentences show figures in it
+    unit: str  # unit in which it was written, of the same dimension: 'GB/s'; sentences show figures in it
     origin: str  # BASELINE or CONTRACT
     date: str  # ISO, of the origin
-    engine: str = ''  # with which it was measured or agreed; empty: any
-    statistic: str = MEAN  # of the samples, that is compared: MEAN, or one of QUANTILES or EXTREMES
-    # whether its bounds are those of a Baseline: how far the mean of one more session may lie, its own noise included
+    engine: str = ''  # engine with which it was measured or agreed; empty: any
+    statistic: str = MEAN  # statistic of the samples that is compared: MEAN, or one of QUANTILES or EXTREMES
+    # True if its bounds are those of a Baseline: how far the mean of one more session may lie, its own noise included
     of_sessions: bool = False
 
     def __post_init__(self) -> None:
@@ -52,7 +49,7 @@ class Reference:
             raise ValueError(f'{self.metric}: a reference has a lower or an upper bound, or both')
 
 
-References = Mapping[tuple[str, Case], tuple[Reference, ...]]  # by profile and case
+References = Mapping[tuple[str, Case], tuple[Reference, ...]]  # references by profile and case
 
 
 @dataclass(frozen=True)
@@ -63,14 +60,13 @@ class ReferenceResult:
     reference: float
     low: float | None
     high: float | None
-    unit: str  # in which the reference was written, and in which `words` has its figures
+    unit: str  # unit in which the reference was written, and in which `words` has its figures
     origin: str
     date: str
     point: str  # verdict of the mean (or other statistic) alone: 'inside' or 'outside'; '' without samples
     interval: str  # what the interval says, which decides: 'inside', 'outside' or 'undecided'
-    words: str  # both in one sentence
+    words: str  # a sentence with both verdicts
     # probability of such samples if the true value lay at the bound; None unless outside, or undecided by `level`
-    # alone
     chance: float | None = None
     statistic: float | None = None  # the mean, or other statistic, in the base unit; None without samples
 
@@ -123,14 +119,13 @@ def judge_reference(
 ) -> ReferenceResult:
     """Compares the valid samples of a metric, in the base unit, with its reference.
 
-    engine: that measured; a reference for another one is left undecided: a tool that has vanished is no PASS
+    engine: the engine that measured; a reference for another engine is left undecided
     doubt: why the figures cannot decide, whatever they are; empty if they can
-    clock_error: the share of a timed region by which its clocks may be wrong, in all samples alike: no repetition
-    shows it, so it widens the interval
+    clock_error: share of a timed region by which its clocks may be wrong, in all samples alike; widens the interval
     drifting: the interval is too short, so all samples have to lie on the same side of the bound as the interval
-    correlation: of neighbouring repetitions, which widens the interval of a mean
+    correlation: of neighbouring repetitions; widens the interval of a mean
+    level: the probability of such samples by chance at which OUTSIDE is a FAIL; below LEVEL for many references
     least: fewer samples decide nothing
-    level: the chance that OUTSIDE may have at most; below LEVEL where many references are judged together
     """
     low, high = _bound(reference, reference.low), _bound(reference, reference.high)
     if not values:
@@ -204,8 +199,8 @@ def _estimate(values: Sequence[float], statistic: str, correlation: float) -> tu
 
 
 def _chance(values: Sequence[float], reference: Reference, clock_error: float, correlation: float) -> float:
-    """The probability of samples this far outside if the true value lay at the missed bound: Student's for a mean,
-    the binomial for a quantile. A single launch that missed its bound has missed it."""
+    """The probability of samples this far outside if the true value lay at the missed bound: by Student's t for a
+    mean, by the binomial distribution for a quantile. It is 0 for an extreme, which no chance explains."""
     low, high = _bound(reference, reference.low), _bound(reference, reference.high)
     if reference.statistic in EXTREMES:
         return 0.0
@@ -244,7 +239,7 @@ CLOCK_SAID = 0.005
 
 
 def _digits(bounds: Sequence[float], figures: Sequence[float], unit: str) -> int:
-    """The number of digits at which no figure looks equal to a bound that it differs from."""
+    """The number of digits at which every figure that differs from a bound also looks different."""
     pairs = [(bound, figure) for bound in bounds for figure in figures if math.isfinite(figure)]
     apart = [pair for pair in pairs if not math.isclose(*pair, rel_tol=EQUAL)]
     for digits in range(MIN_DIGITS, MAX_DIGITS):

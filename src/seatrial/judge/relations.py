@@ -3,9 +3,9 @@
 A plain max/min over a dozen equal points exceeds a margin of 1.105 or 1.222 on many good systems (rule P19), so every
 relation is judged by an interval for a ratio of means, and an interval that crosses the margin is 'undecided'.
 
-One ratio: the logarithm of a mean has the standard error s / (mean sqrt(n)) (delta method). Two means are compared by
-Welch's method, with Satterthwaite's degrees of freedom rounded down (Biometrika 34, 1947), for unequal n and
-variances.
+One ratio: the logarithm of a mean has the standard error s / (mean sqrt(n)) (delta method). Two means of unequal n
+and variance are compared by Welch's method (Biometrika 34, 1947), with Satterthwaite's degrees of freedom rounded
+down.
 
 The largest of m ratios: the lower end is the largest of the m one-sided lower ends at 1 - alpha / m (Bonferroni; for
 all pairs the interval of Ury and Wiggins 1971). The upper end is the largest of the m upper ends at 1 - alpha; it
@@ -165,7 +165,8 @@ def _everywhere(
     logs: Points, limits: tuple[float, float], shown: Callable[[float], float], subject: str, wanted: str
 ) -> Relation:
     """The mean of each series lies between the limits. It fails if one fails with the error probability shared
-    between all (Bonferroni), and holds if each holds. The sentence names the one furthest from 0. shown: as above"""
+    between all (Bonferroni), and holds if each holds. The sentence names the one furthest from 0. shown: turns a mean
+    into the figure shown to people"""
     lacking = _too_few(logs)
     if lacking:
         return undecided(f'{subject}: {lacking}')
@@ -200,8 +201,7 @@ def sustains(points: Points, least: float) -> Relation:
 def unimodal(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
     """The curve gets better up to one point and worse from there on: no valley between two points is deeper than
     `margin`. A valley is a point that is worse than one before and one after it; it is as deep as its lower side, and
-    so are both ends of its interval. The largest valley of all triples of points is judged as the largest ratio
-    is."""
+    so are both ends of its interval. The largest valley of all triples of points is judged like the largest ratio."""
     lacking = missing(points) or ('' if len(points) > 2 else 'a peak takes three points')
     if lacking:
         return undecided(lacking)
@@ -321,7 +321,8 @@ def _low(over: LogMean, under: LogMean, alpha: float) -> float:
 
 def _spearman(means: Sequence[LogMean], rise: Callable[[LogMean, LogMean], float]) -> float:
     """Spearman's coefficient of the means with their order. Sum d^2 = 2 sum of the distances of inverted pairs
-    (Durbin and Stuart, JRSS B 13, 1951). rise: of an earlier and a later mean 1, of a tie 1/2, of a fall 0"""
+    (Durbin and Stuart, JRSS B 13, 1951). rise: 1 if the later of two means is larger, 1/2 if they are equal, else
+    0"""
     pairs = combinations(enumerate(means), 2)
     rises = math.fsum((j - i) * rise(earlier, later) for (i, earlier), (j, later) in pairs)
     return 12 * rises / (len(means) ** 3 - len(means)) - 1

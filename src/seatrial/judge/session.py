@@ -1,9 +1,7 @@
-"""The verdict of a session, over every case that was planned.
-
-If each criterion were judged alone, chance would miss two or three of 40 that are just met. In an acceptance they are
-judged together, as Holm does (A Simple Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of
-Statistics 6, 1979): chance fails one with the probability FAMILY, however many they are.
-"""
+"""The verdict of a session, over every case that was planned. If each criterion were judged alone, chance would miss
+two or three of 40 that are just met. In an acceptance they are judged together by Holm's method (A Simple
+Sequentially Rejective Multiple Test Procedure, Scandinavian Journal of Statistics 6, 1979): chance fails one with the
+probability FAMILY, however many they are."""
 
 import hashlib
 from collections import Counter
@@ -29,10 +27,10 @@ class SessionResult:
     profile: str
     verdict: Verdict
     cases: tuple[CaseResult, ...]  # all that were planned, also those that never ran
-    relations: tuple[ExpectationResult, ...] = ()  # between checks
+    relations: tuple[ExpectationResult, ...] = ()  # expectations that compare two checks
     # why it is INCOMPLETE although its cases may be valid: cases of an acceptance were left out
     left_out: tuple[str, ...] = ()
-    scores: tuple[Io500Score, ...] = ()  # of IO500, over checks of its phases; not a submission, and no criterion
+    scores: tuple[Io500Score, ...] = ()  # IO500's, over checks of its phases; not a submission, and no criterion
     # one allocation for a contract, whose criteria the protocol judges over all allocations
     of_contract: bool = False
 
@@ -94,11 +92,9 @@ def judge_session(
     criteria: Mapping[Case, Criteria] = MappingProxyType({}),
     left_out: Sequence[str] = (),
 ) -> SessionResult:
-    """The verdict of the session; a case without records is INCOMPLETE, so that nothing passes in silence.
-
-    criteria: those that the cases were judged by; comparisons of two checks among them are judged here, between cases
-    of the same partition, file system, layout and node count. left_out: as in SessionResult; INCOMPLETE at best.
-    """
+    """The verdict of the session; a case without records is INCOMPLETE. criteria: those that the cases were judged
+    by; comparisons of two checks among them are judged here, between cases of the same partition, file system, layout
+    and node count; left_out: as in SessionResult, and makes the session INCOMPLETE at best"""
     by_case = {case.case: case for case in cases}
     relations = [result for case in cases if case.case in criteria for result in _beside(case, by_case, criteria)]
     verdicts = [case.verdict for case in cases]

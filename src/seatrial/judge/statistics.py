@@ -1,8 +1,6 @@
-"""Statistics of the samples of one metric, and how evenly the tasks of one launch were served.
-
-The value of a metric is the mean; the other statistics show how far it may be trusted. statistics.md says in
-plain words what the interval means and what it does not.
-"""
+"""Statistics of the samples of one metric, and how evenly the tasks of one launch were served. The value of a metric
+is the mean; the other statistics show how far it may be trusted. statistics.md explains the interval in plain
+words."""
 
 import math
 import statistics
@@ -15,21 +13,15 @@ from seatrial.model.metric import HIGHER
 from seatrial.rules.stopping import Interval, t_interval, t_quantile
 
 CONFIDENCE = 0.90
-MIN_FOR_INTERVAL = 3
-"""Fewer samples have no interval, and decide nothing."""
+MIN_FOR_INTERVAL = 3  # fewer samples have no interval, and decide nothing
+MIN_SAMPLES = 6  # fewer samples compare no points: the stopping rule's minimum and the repetitions after its stop
+SLOW = 0.75  # times the median: a slow launch is worse. At 5 % noise it is five standard deviations away
 
-MIN_SAMPLES = 6
-"""Fewer samples compare no points: the minimum of the stopping rule and the repetitions that follow its stop."""
-
-SLOW = 0.75
-"""Times the median: the figure of a slow launch is worse. At 5 % noise it is five standard deviations away."""
-
-MIN_SERIES = 5  # the correlation of a case is estimated from at least so many series: in fewer, chance looks alike
+MIN_SERIES = 5  # series from which the correlation of a case is estimated at least: in fewer, chance looks alike
 CLEARLY = 1.4
-"""Standard errors above that of independent repetitions, from which on a correlation widens the intervals.
-
-Chosen by simulation (statistics.md): with a lower one the intervals of independent repetitions are wider, with a
-higher one more of those that are correlated are missed.
+"""Standard errors above that of independent repetitions, from which on a correlation widens the intervals. Chosen by
+simulation (statistics.md): a lower one widens intervals of independent repetitions, a higher one misses correlated
+ones.
 """
 MAX_CORRELATION = 0.6  # six samples with more look like a drift, which has its own label (Summary.drifting)
 
@@ -38,7 +30,7 @@ class MeanInterval(NamedTuple):
     """The mean of figures that vary by factors, as rates and times do: no end of its interval is negative."""
 
     mean: float
-    log_half_width: float  # of the interval for the logarithm of the mean; infinite under three samples
+    log_half_width: float  # half width of the interval for the logarithm of the mean; infinite under three samples
     n: int
     confidence: float
 
@@ -56,7 +48,7 @@ class MeanInterval(NamedTuple):
         return math.expm1(self.log_half_width) if self.log_half_width < LARGEST_LOG else math.inf
 
 
-LARGEST_LOG = 700.0  # of a number that a float can hold
+LARGEST_LOG = 700.0  # the largest logarithm of a number that a float can hold, rounded down
 
 
 @dataclass(frozen=True)
@@ -67,7 +59,7 @@ class SampleSummary:
     n: int
     mean: float
     median: float
-    stdev: float | None  # of a sample (n - 1); None for one value
+    stdev: float | None  # standard deviation of a sample (n - 1); None for one value
     cv: float | None  # stdev / |mean|, a fraction; None for one value or a mean of zero
     minimum: float
     maximum: float
@@ -75,7 +67,7 @@ class SampleSummary:
     p25: float
     p75: float
     p95: float
-    interval: MeanInterval  # for the mean, as verdicts use it: see verdict_interval
+    interval: MeanInterval  # interval for the mean, as verdicts use it: see verdict_interval
     # correlation of each sample with the next one; None under three samples or where all are equal
     lag1: float | None
     drifting: bool  # lag1 is higher than in 95 % of independent series (Moran 1948); the interval is then too short
@@ -121,24 +113,19 @@ def summary(values: Sequence[float], confidence: float = CONFIDENCE, correlation
 def verdict_interval(
     values: Sequence[float], confidence: float = CONFIDENCE, correlation: float = 0.0
 ) -> MeanInterval:
-    """The interval for the mean that a verdict is made of: student_interval, by the logarithm of the mean.
-
-    The standard error of that logarithm is the one of the mean over the mean (delta method): lognormal series get
-    fewer wrong FAILs, and no method with the logarithms of the samples does better (statistics.md). Figures are
-    0 or more; if all are 0, the interval has no width. Raises ValueError for no samples.
-    """
+    """The interval for the mean that a verdict is made of: student_interval, by the logarithm of the mean. Its
+    standard error is that of the mean over the mean (delta method): lognormal series get fewer wrong FAILs
+    (statistics.md). Figures are 0 or more; if all are 0, it has no width. Raises ValueError for no samples."""
     plain = student_interval(values, confidence, correlation)
     of_log = plain.half_width / plain.mean if plain.mean > 0 else 0.0
     return MeanInterval(plain.mean, of_log, plain.n, confidence)
 
 
 def student_interval(values: Sequence[float], confidence: float = CONFIDENCE, correlation: float = 0.0) -> Interval:
-    """Student's interval for the mean, with n - 2 degrees of freedom and not n - 1.
-
-    One degree of freedom pays for a stop that waited for a short interval: of normal points with up to 8 % noise,
-    88.5 to 91.5 % are covered at 90 % nominal, instead of 87.7 to 90.1 % (statistics.md). Infinite under three
-    samples. The correlation of neighbouring repetitions widens it (see `widening`). Raises ValueError for no samples.
-    """
+    """Student's interval for the mean, with n - 2 degrees of freedom and not n - 1: one pays for a stop that waited
+    for a short interval (of normal points with up to 8 % noise, 88.5 to 91.5 % are covered at 90 % nominal, instead
+    of 87.7 to 90.1 %; statistics.md). Infinite under three samples. The correlation of neighbouring repetitions
+    widens it (see `widening`). Raises ValueError for no samples."""
     plain = t_interval(values, confidence)
     if plain.n < MIN_FOR_INTERVAL:
         return plain._replace(half_width=math.inf)
@@ -147,13 +134,10 @@ def student_interval(values: Sequence[float], confidence: float = CONFIDENCE, co
 
 
 NOISE = 0.30
-"""By how much two allocations are taken to differ, as the standard deviation of a logarithm. Two or three cannot show
-how little it is; docs/explanation/statistics.md has what this value comes to where they differ by 3 to 40 %. Where
-the history of a site has shown more or less (history/noise.py), that takes its place."""
+"""The standard deviation, of a logarithm, by which allocations are assumed to differ until the history of a site
+shows it (history/noise.py): two or three cannot show it. Its effect is measured in docs/explanation/statistics.md."""
 
-SEEN_SHARE = 0.2
-"""The part of the chance of an error that belongs to the interval by the observed scatter (Student's t); the rest
-belongs to the interval by the assumed noise."""
+SEEN_SHARE = 0.2  # share of the error probability for the interval by the observed scatter, not by the assumed noise
 
 
 def between_allocations(
@@ -207,13 +191,10 @@ def binomial_tail(n: int, share: float, least: int) -> float:
 
 
 def correlation_of(series: Iterable[Sequence[float]]) -> float:
-    """The correlation of neighbouring repetitions that the points of one case have in common, from 0 up.
-
-    It comes from the mean of the lag-1 coefficients of all series, weighted by their lengths. For an autoregression
-    with the coefficient c that is expected to be c - (1 + 4 c) / n (Marriott and Pope, Biometrika 41, 1954): with six
-    samples, 0.5 looks like 0. The result is 0 unless it is CLEARLY above what independent repetitions give. Series
-    that are too short for a verdict, or of equal samples, do not count.
-    """
+    """The correlation of neighbouring repetitions that the points of one case have in common, from 0 up: the mean of
+    the lag-1 coefficients of all series, weighted by their lengths and corrected by their expectation c - (1 + 4 c) /
+    n (Marriott and Pope, Biometrika 41, 1954). It is 0 unless it is CLEARLY above what independent repetitions give.
+    Series that are too short for a verdict, or of equal samples, do not count."""
     coefficients = [
         (len(values), lag1) for values in series if len(values) >= MIN_SAMPLES and (lag1 := _lag1(values)) is not None
     ]

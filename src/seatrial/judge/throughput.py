@@ -1,7 +1,5 @@
-"""Throughput over time from the counters of the node, and stalls during the timed part of a launch.
-
-It explains figures and decides none: the counters may include the traffic of others.
-"""
+"""Throughput over time from the counters of the node, and stalls during the timed part of a launch. It explains
+figures and decides none: the counters may include the traffic of others."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,11 +14,8 @@ STALL_S, EARLY_S = 2.0, 0.1
 """A stall is at least so long: between three readings a second apart, so that one that came late makes none. By so
 much the last of the three may come early."""
 
-STALL_SHARE = 0.1
-"""Of the usual rate: below it hardly anything moves; slow phases of caches and disks that work stay above it."""
-
-GAP_INTERVALS = 2.5
-"""Readings further apart than so many of their intervals have missed one: on a busy node one comes late, not two."""
+STALL_SHARE = 0.1  # share of the usual rate: slow phases of caches and disks that work stay above it
+GAP_INTERVALS = 2.5  # readings that lie further apart have missed one: on a busy node one comes late, not two
 
 STALL, GAP = 'stall', 'gap'
 
@@ -59,15 +54,15 @@ class Flow:
     phase: str
     point: str
     launches: int
-    seen: int  # of how many launches the timed region is long enough for a stall to be seen in it
-    median: float | None  # of their usual rates, B/s; None if none was seen, or nothing moved
+    seen: int  # launches whose timed region is long enough for a stall to be seen in it
+    median: float | None  # median of their usual rates, B/s; None if none was seen, or nothing moved
     pauses: Sequence[Pause]
 
 
 @dataclass(frozen=True)
 class Traffic:
-    pieces: Sequence[ThroughputSpan]  # in order, with holes where nothing is known
-    flows: Sequence[Flow]  # in the order of the launches
+    pieces: Sequence[ThroughputSpan]  # spans in order, with holes where nothing is known
+    flows: Sequence[Flow]  # phases in the order of the launches
 
     @property
     def pauses(self) -> list[Pause]:

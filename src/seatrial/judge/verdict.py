@@ -71,8 +71,7 @@ class Criteria:
         return tuple(expectation for expectation in self.expectations if expectation.id in self.enforced)
 
 
-OF_CONTRACT = Criteria(of_contract=True)
-"""Of the session of one allocation: the protocol has the criteria, and judges them over all allocations."""
+OF_CONTRACT = Criteria(of_contract=True)  # criteria of one allocation: the protocol judges over all allocations
 
 
 @dataclass(frozen=True)
@@ -82,22 +81,22 @@ class MetricResult:
     point: str  # '64KiB'
     verdict: Verdict
     why: str
-    values: tuple[float, ...]  # of the valid repetitions in their order, in the base unit
+    values: tuple[float, ...]  # figures of the valid repetitions in their order, in the base unit
     unit: str
     better: str
     summary: SampleSummary | None  # None without values
-    # of each repetition: between 'tasks', and between 'nodes' and 'groups' where there are several
+    # fairness in each repetition between 'tasks', and between 'nodes' and 'groups' where there are several
     fairness: Mapping[str, Sequence[Fairness]]
     cache: str  # state common to all repetitions, 'mixed' or LISTED_BEFORE; empty for writes
     not_storage: str = ''  # why the figure says nothing about storage, or empty
-    # of single operations, by 'p50', 'p99.9': seconds, the median over the repetitions; empty if not timed
+    # seconds of single operations by 'p50', 'p99.9': the median over the repetitions; empty if not timed
     percentiles_s: Mapping[str, float] = field(default_factory=dict)
     clock_error: float = 0.0  # the largest share of a timed region that its clocks may be wrong by
     slow: int = 0  # number of slow launches (slow_launches); not counted for tail latencies
     shortest_s: float = 0.0  # shortest timed region of its valid launches, in seconds; 0 where there is none
     # lower bound of the figure, where no launch saw its end (A2): enough to miss a criterion
     more_than: float | None = None
-    groups: tuple[GroupRate, ...] = ()  # of the site's groups of nodes that worked at once
+    groups: tuple[GroupRate, ...] = ()  # rates of the site's groups of nodes that worked at once
 
     def median_fairness(self, figure: str) -> float:
         """The median over the repetitions of the fairness between tasks; `figure` is a field of Fairness."""
@@ -118,14 +117,14 @@ class CaseResult:
     per_task: int | None  # what each task did: bytes, or files of a flat tree; None if the job never came so far
     duration_s: float | None
     metrics: tuple[MetricResult, ...]
-    curves: Curves  # on which expectations were judged
+    curves: Curves  # figures that expectations were judged on
     expectations: tuple[ExpectationResult, ...] = ()
     references: tuple[ReferenceResult, ...] = ()
     unjudged: str = ''  # why the case is not judged, or empty
     facts: tuple[Fact, ...] = ()  # what was found of POSIX, one that did not hold in some repetition as it was then
     darshan: tuple[Comparison, ...] = ()  # what was meant beside what was issued, of each launch under Darshan (P15)
-    isolation: Isolation | None = None  # which of its places are slow, of a sweep over nodes or targets
-    correlation: float = 0.0  # of neighbouring repetitions, by which the intervals of the means are widened
+    isolation: Isolation | None = None  # the slow places of a sweep over nodes or targets
+    correlation: float = 0.0  # correlation of neighbouring repetitions, which widens the intervals of the means
     chain: str = ''  # link of the last line of its record; empty where it has none
     verified: str = ''  # how much content was proved (F2), as a sentence, or empty
     # how its tasks were bound to cores, and where: a sentence for each way; empty if not recorded

@@ -6,10 +6,10 @@ from typing import NamedTuple, Optional, Tuple
 from seatrial.model.codec import from_json, to_json
 
 START, UNDO, COUNT = 'start', 'undo', 'count'
-MAX_STEPS = 360  # of a course: more than a drawing has room for would be of no use in the record
+MAX_STEPS = 360  # the most steps of a course: a drawing has no room for more
 
 BEGUN, TRANSCRIPT = '.begun.json', '.actions.jsonl'
-"""Suffixes of a launch's raw output: its load has begun; the transcript of its actions."""
+"""Suffixes of two files of a launch: one says that its load has begun, one is the transcript of its actions."""
 
 
 class Action(NamedTuple):
@@ -20,9 +20,8 @@ class Action(NamedTuple):
     start: Tuple[str, ...]
     undo: Tuple[str, ...]
     check: Tuple[str, ...]
-    # after which a start or a check is killed, with its whole process group; an undo is given as long
-    timeout_s: float
-    # an argv that changes nothing; its last line is a whole number that only rises, of messages in a log, say
+    timeout_s: float  # time after which a start, check or undo is killed, with its whole process group
+    # an argv that changes nothing and prints a whole number that only rises, such as the messages in a log
     counting: Tuple[str, ...] = ()
 
 
@@ -35,10 +34,8 @@ class Planned(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """The load of a launch has begun."""
-
-    time: float  # in Unix time
-    host: str  # whose clock that is
+    time: float  # Unix time at which the load of a launch began
+    host: str  # the host whose clock that is
 
 
 class Step(NamedTuple):
@@ -49,7 +46,7 @@ class Step(NamedTuple):
     begun_s: float
     ended_s: float
     why: str  # what went wrong, as a clause; empty where it exited with 0
-    counted: Optional[int] = None  # of a count, by how much it rose since before the start; None where nobody knows
+    counted: Optional[int] = None  # the rise of a count since before the start; None where nobody knows
 
 
 class Transcript(NamedTuple):
@@ -57,30 +54,28 @@ class Transcript(NamedTuple):
 
     skew_s: float  # how far the clocks of node and login side can be apart
     steps: Tuple[Step, ...]
-    complete: bool  # whether whoever conducts has said that all of them are over
+    complete: bool  # True if the end of all of them is recorded
 
 
 class Window(NamedTuple):
-    """An action as it took place, from the beginning of its start to the end of its undo."""
+    """An action from the beginning of its start to the end of its undo, in seconds since the load began."""
 
     name: str
     start_s: float
     end_s: float
-    # when throughput was back, all in seconds since the load began; None where nobody saw that
-    back_s: Optional[float] = None
-    counted: Optional[int] = None  # by how much its count rose
-    uncounted: str = ''  # why nobody knows that; neither where it has none
+    back_s: Optional[float] = None  # when throughput was back; None if that was not seen
+    counted: Optional[int] = None  # the rise of its count
+    uncounted: str = ''  # why that is unknown; both are empty for an action without a count
 
 
 class Course(NamedTuple):
     """The throughput of all tasks of a scenario together, in at most MAX_STEPS steps of whole seconds."""
 
     step_s: int
-    # mean, lowest: B/s of each step, and of the lowest second in it (or of a minute without rows for its seconds)
-    mean: Tuple[int, ...]
-    lowest: Tuple[int, ...]
-    failed: Tuple[int, ...]  # steps in which calls failed, by their numbers
-    wanted: float  # B/s at which it counts as back
+    mean: Tuple[int, ...]  # B/s of each step
+    lowest: Tuple[int, ...]  # B/s of the lowest second in each step, or of a minute without rows for its seconds
+    failed: Tuple[int, ...]  # numbers of the steps in which calls failed
+    wanted: float  # B/s from which the throughput counts as back
     windows: Tuple[Window, ...]
 
 

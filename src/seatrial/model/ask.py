@@ -66,7 +66,7 @@ def ask(argv: List[str], deadline_s: float) -> Optional[Answer]:
             streams = process.stdout, process.stderr
             status, (stdout, stderr) = _listen(process, streams, time.monotonic() + deadline_s)
     finally:
-        if process.returncode is None:  # at the deadline, or where a signal ends this process
+        if process.returncode is None:  # the deadline is over, or a signal ends this process
             with contextlib.suppress(OSError):  # ended meanwhile, or another user's by way of sudo
                 os.killpg(process.pid, signal.SIGKILL)  # its children too: they are the session that it began
     return Answer(stdout, status, stderr)
@@ -81,7 +81,7 @@ def _listen(
     outputs = [bytearray() for _ in streams]
     pause_s = POLL_S
     while True:
-        status = process.poll()  # before reading: what an ended process printed is then in the pipe
+        status = process.poll()  # polled before reading: what an ended process printed is then in the pipe
         for stream, text in zip(streams, outputs):
             text += _there(stream)
         if status is not None or time.monotonic() >= end:

@@ -42,8 +42,8 @@ class _Form(NamedTuple):
     """Facts about a class that are needed for every line of a record."""
 
     fields: Dict[str, str]  # the field of each key, in the order of the fields
-    readers: Dict[str, Tuple[Any, Callable[[Any, Any], Any]]]  # of each key its type, and what reads it
-    defaults: Tuple[Any, ...]  # of each field, in their order
+    readers: Dict[str, Tuple[Any, Callable[[Any, Any], Any]]]  # the type of each key, and what reads it
+    defaults: Tuple[Any, ...]  # the default of each field, in their order
     needed: FrozenSet[str]  # keys
     from_earlier: Any  # the function that makes JSON of an earlier form into today's; None where there was none
 

@@ -11,9 +11,9 @@ from typing import IO, Any, Iterator
 LARGEST = 32 << 20  # bytes of a file that is read whole, and of one line of a record
 MAX_RATIO = 32  # bytes that a byte of packed output may stand for, where they are more than LARGEST
 CHUNK = 1 << 16
-MAX_VALUES = 1 << 20  # in a JSON text, where a value of three characters can take 70 bytes of memory
+MAX_VALUES = 1 << 20  # values of a JSON text, where one of three characters can take 70 bytes of memory
 MAX_DEPTH = 64
-MAX_DIGITS = 20  # of an integer: 64 bits
+MAX_DIGITS = 20  # digits of an integer: 64 bits
 MAX_NUMBER, MIN_NUMBER = 1e30, 1e-30  # nothing measured lies beyond; its square and reciprocal stay finite
 
 _LONE_SURROGATE = re.compile(r'\\u[dD][89a-fA-F]')

@@ -4,17 +4,17 @@ import re
 from functools import lru_cache
 from typing import FrozenSet, Iterator, List, Tuple
 
-MOST = 65_533  # nodes of a cluster of Slurm (slurm.conf(5), MAX_NODES: 64k less what stands for something else)
+MOST = 65_533  # the most nodes of a cluster of Slurm (slurm.conf(5), MAX_NODES: 64k less sentinel values)
 
 
 def expanded(hostlist: str) -> Tuple[str, ...]:
-    """('n1', 'n2', 'm07') from 'n[1-2],m07', Slurm's notation; without asking slurmctld. Raises ValueError."""
+    """The names in Slurm's notation: 'n1', 'n2', 'm07' for 'n[1-2],m07'. Raises ValueError."""
     return tuple(name for piece in _pieces(hostlist) for name in _names(piece))
 
 
 @lru_cache(maxsize=4096)
 def cores_of(allowed: str) -> FrozenSet[str]:
-    """Cores in Cpus_allowed_list (proc(5)): '0', '1' and '8' from '0-1,8'; empty for a text that no kernel writes."""
+    """The cores in a Cpus_allowed_list (proc(5)): '0', '1', '8' for '0-1,8'; empty for what no kernel writes."""
     try:
         return frozenset(expanded(f'[{allowed}]'))
     except ValueError:
@@ -22,7 +22,7 @@ def cores_of(allowed: str) -> FrozenSet[str]:
 
 
 def _pieces(hostlist: str) -> Iterator[str]:
-    """Split at the commas outside brackets."""
+    """The parts between commas outside brackets."""
     depth, piece = 0, ''
     for character in hostlist:
         depth += (character == '[') - (character == ']')
@@ -38,7 +38,7 @@ def _pieces(hostlist: str) -> Iterator[str]:
 
 
 def _names(piece: str) -> List[str]:
-    """All six names of 'rack[0-1]n[01-03]', the last bracket running fastest."""
+    """The names of one part: all six of 'rack[0-1]n[01-03]', the last bracket running fastest."""
     match = re.match(r'([^\[\]]*)(?:\[([0-9,-]+)\](.*))?\Z', piece)
     if match is None:
         raise ValueError(f"'{piece}' is not a list of nodes")
@@ -50,7 +50,7 @@ def _names(piece: str) -> List[str]:
 
 
 def _numbers(ranges: str) -> Iterator[str]:
-    """'007', '008' from '007-008': padded to the digits of the first number."""
+    """The numbers of some ranges: '007', '008' for '007-008', padded to the digits of the first number."""
     for part in ranges.split(','):
         match = re.match(r'([0-9]+)(?:-([0-9]+))?\Z', part)
         if match is None:

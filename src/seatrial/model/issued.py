@@ -31,7 +31,7 @@ class Done(NamedTuple):
 class Issued(NamedTuple):
     """I/O on those files in which bytes were moved."""
 
-    processes: int  # of the launch
+    processes: int  # processes of the launch
     tasks: int  # those that moved bytes, all of them where only their sum is known
     opened: int  # files that were opened, bytes moved in them or not
     files: int  # those in which bytes were moved
@@ -43,7 +43,7 @@ class Issued(NamedTuple):
     collective: bool
     size: int  # bytes of the files together, up to the last byte that was touched
     done: Tuple[Done, ...]
-    sizes: Tuple[Share, ...]  # of the transfers, the most frequent first
+    sizes: Tuple[Share, ...]  # sizes of the transfers, the most frequent first
     alignment: int  # bytes, of the file system; 0 is unknown
     misaligned: float  # the share of transfers that began off it
     partial: bool  # Darshan has not seen everything, and says so itself
@@ -60,7 +60,7 @@ class DarshanLaunch(NamedTuple):
     """One launch of the Darshan repetition."""
 
     phase: str
-    point: Point  # as in its Sample
+    point: Point  # the point of its Sample
     issued: Optional[Issued]  # None where it could not be seen; `why` has the reason
     why: str = ''
 

@@ -9,13 +9,13 @@ DATA_TARGETS = tuple(kind for kind in TARGETS if kind != 'MDT')
 
 
 class Layout(NamedTuple):
-    """A layout without further settings asks for nothing beyond the file system's default."""
+    """A layout of files; without settings it is the file system's default."""
 
-    name: str = 'default'  # as the site or the check calls it
+    name: str = 'default'  # the name that the site or the check gives it
     type: str = ''  # the file-system type whose driver made it, and reads `asks` back
-    asks: Tuple[str, ...] = ()  # what is asked, in that type's own words, each safe in a file's name: ('c4', 'S1M')
-    targets_needed: int = 1  # how many data targets there must be, at least, for the layout to be what it says
-    places_file: bool = False  # whether something is asked of the file itself, and not of its directory alone
+    asks: Tuple[str, ...] = ()  # settings in the words of that type, each safe in a file's name: ('c4', 'S1M')
+    targets_needed: int = 1  # the fewest data targets with which the layout can be set
+    places_file: bool = False  # True if a setting is made on the file itself, and not on its directory alone
 
     @property
     def is_default(self) -> bool:

@@ -17,8 +17,8 @@ class Chain:
     """The links of a file's lines: each line ends with the SHA-256 of the link before it and of its own text."""
 
     def __init__(self, link: str = '', number: int = 0) -> None:
-        self.link = link  # of the last line that has one; empty where none has
-        self.number = number  # of the last line, from 1
+        self.link = link  # the link of the last line that has one; empty where none has
+        self.number = number  # number of the last line, from 1
         # number and text of the first line that does not follow from the one before it; (0, '') if all do
         self.broken: Tuple[int, str] = (0, '')
         self.bare: Tuple[int, str] = (0, '')  # the same of the first whole line that has no link

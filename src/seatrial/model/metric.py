@@ -6,24 +6,23 @@ from typing import Dict, NamedTuple, Optional, Tuple
 from seatrial.model.action import Course
 
 HIGHER, LOWER = 'higher', 'lower'
-PERCENTILES = (0.50, 0.95, 0.99)  # of single operations, where nothing else is said
+PERCENTILES = (0.50, 0.95, 0.99)  # percentiles of single operations, where nothing else is said
 
 
 class MetricType(NamedTuple):
     name: str
     unit: str  # the base unit of its dimension
     better: str = HIGHER  # HIGHER or LOWER
-    steers: bool = True  # whether repetitions go on until it is precise; of a tail latency its interval alone decides
+    steers: bool = True  # True if repetitions go on until it is precise; False for a tail latency, for example
 
 
 class Metric(NamedTuple):
     name: str
-    value: float  # in the base unit
+    value: float  # figure in the base unit
     unit: str
     better: str = HIGHER
-    # of its timed region, from the first task's start to the last one's end; only a count has none
-    seconds: float = 0.0
-    operations: int = 0  # by all tasks together; 0: they were not counted
+    seconds: float = 0.0  # its timed region, from the first task's start to the last one's end; 0 for a count
+    operations: int = 0  # operations of all tasks together; 0: they were not counted
     figure: str = ''  # the engine's own figure, verbatim
     # seconds of a single operation, by 'p50', 'p99.9'; empty where operations were not timed singly
     percentiles_s: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
@@ -79,7 +78,7 @@ class Histogram(NamedTuple):
     """Counts by class, beside the distribution that was intended."""
 
     name: str
-    unit: str  # of what is classed, 'B' or none
+    unit: str  # unit of what is classed: 'B', or empty
     ends: Tuple[int, ...]  # the upper end of each class, which belongs to it
     counts: Tuple[int, ...]  # how many lie in each class
     targets: Tuple[float, ...]  # their share in the distribution that was meant, as a fraction
@@ -99,14 +98,14 @@ class Measurement(NamedTuple):
     world_size: int
     hosts: Tuple[str, ...]
     clock_s: float = 0.0  # the resolution of the engine's clock, and what clocks of several nodes can be apart
-    bytes_moved: int = 0  # by all tasks; 0 of metadata
-    tasks: Tuple[TaskTime, ...] = ()  # each of them, where the engine tells of each
-    nodes: Tuple[NodeTime, ...] = ()  # in a node sweep in place of them
-    fsync: bool = False  # whether a write's sync lies inside the timed region
-    direct: bool = False  # whether O_DIRECT was in effect
+    bytes_moved: int = 0  # bytes of all tasks; 0 for metadata
+    tasks: Tuple[TaskTime, ...] = ()  # times of all tasks, where the engine gives them
+    nodes: Tuple[NodeTime, ...] = ()  # a node sweep has these in place of the tasks
+    fsync: bool = False  # True if a write's sync lies inside the timed region
+    direct: bool = False  # True if O_DIRECT was in effect
     facts: Tuple[Fact, ...] = ()
-    course: Optional[Course] = None  # of a scenario
-    histograms: Tuple[Histogram, ...] = ()  # of what an ageing has filled in
+    course: Optional[Course] = None  # throughput over time of a scenario
+    histograms: Tuple[Histogram, ...] = ()  # what an ageing has filled in
 
     @property
     def seconds(self) -> float:

@@ -10,7 +10,7 @@ from typing import Callable, Iterable, List, NamedTuple, Optional, Tuple
 
 from seatrial.model.quoted_value import shell_line
 
-_MAX_LINKS = 40  # that the kernel follows (path_resolution(7))
+_MAX_LINKS = 40  # the most links that the kernel follows (path_resolution(7))
 
 
 class Shared(NamedTuple):
@@ -77,7 +77,7 @@ def refusal(folder: str, paths: Iterable[str], otherwise: Callable[[], str], tru
 
 
 def refusal_of_code(folder: str, paths: Iterable[str]) -> str:
-    """As `refusal`; whoever installed this Seatrial is trusted too, for that code already runs as this user."""
+    """The refusal of a folder with code. Who installed this Seatrial is trusted: it already runs as this user."""
 
     def copied() -> str:
         copy = os.path.join(os.path.expanduser('~'), os.path.basename(os.path.realpath(folder)))

@@ -85,8 +85,8 @@ class Words(NamedTuple):
     """The options of one launcher, separated by blanks: srun(1); mpiexec of Hydra; mpirun(1). When one rank dies,
     srun has to be asked to end the others; the others do so by themselves."""
 
-    start: str  # with the fields {nodes}, {tasks} and {per_node}
-    pin: str = ''  # to nodes: {names} of them, or {slots}, each with its tasks
+    start: str  # the command, with the fields {nodes}, {tasks} and {per_node}
+    pin: str = ''  # pins it to nodes: {names} of them, or {slots}, each with its tasks
     unbound: str = ''  # a process is not bound to the core of one task
     exports: str = ''  # the processes get the whole environment, also where the site has jobs begin with an empty one
 
@@ -104,7 +104,7 @@ LAUNCHERS: Dict[str, Words] = {
         'mpirun -n {tasks} --map-by ppr:{per_node}:node', pin='--host {slots}', unbound='--bind-to none'
     ),
 }
-"""By the kind that a site names; 'local' reaches one node."""
+"""The options of each launcher, by the kind that a site names; 'local' reaches one node."""
 
 
 class Launcher(NamedTuple):
@@ -154,7 +154,7 @@ class Sizing(NamedTuple):
     granule: int  # a task's share is a multiple of it
     target_s: float  # seconds that the shortest timed region should last; 0: `first` is used as it is
     min_s: float  # a timed region shorter than this is not valid (rule T19, P16)
-    working_set: bool = False  # whether twice the nodes' memory and the declared caches must be exceeded (P16)
+    working_set: bool = False  # True if twice the nodes' memory and the declared caches must be exceeded (P16)
     pinned: Optional[int] = None  # a task's share where the site has fixed it, or None
 
     @property
@@ -183,17 +183,16 @@ class TrialPlan(NamedTuple):
     seed: int
     # the values of the sweep that give no point in this allocation, as people read them
     left_out: Tuple[str, ...] = ()
-    commit: str = ''  # of the checkout that Seatrial runs from, or empty
-    reframe: str = ''  # its version
+    commit: str = ''  # commit of the checkout that Seatrial runs from, or empty
+    reframe: str = ''  # version of ReFrame
     pydarshan: str = ''  # the version of what reads the logs of the Darshan repetition; empty where there is none
     darshan: str = ''  # the library that the Darshan repetition is made with (P15); empty: none is made
-    # the least that the site's references allow, by metric, in base units: what is surely less is searched for its
-    # cause
+    # the least that the site's references allow, by metric, in base units: a drill-down follows what is surely less
     floors: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
     node_memory: int = 0  # bytes of a node of the partition as the site declares them; 0 is undeclared
     contract: str = ''  # SHA-256 of the procedure of a contract that its session was begun for; empty: none
-    actions: Tuple[Action, ...] = ()  # of the site, those that the points name
-    groups: Tuple[NodeGroup, ...] = ()  # of the partition's nodes, as the site has them
+    actions: Tuple[Action, ...] = ()  # the actions of the site that the points name
+    groups: Tuple[NodeGroup, ...] = ()  # groups of the partition's nodes, as the site has them
 
     @property
     def kind(self) -> str:

@@ -10,9 +10,9 @@ class Axis(NamedTuple):
     """The parameter that a sweep varies."""
 
     name: str  # 'transfer_size', 'tasks', 'layout',
-    plural: str  # as people read it: 'transfer sizes'
-    label: str = ''  # of the axis of a plot: 'bytes per transfer'; empty where points have names and no order
-    unit: str = ''  # of the value at a point: 'B', or empty for a number
+    plural: str  # words for people: 'transfer sizes'
+    label: str = ''  # title of the axis of a plot: 'bytes per transfer'; empty where points have names and no order
+    unit: str = ''  # unit of the value at a point: 'B', or empty for a number
     differs: str = ''  # how its points differ where they have names of their own: 'in each layout'
     # what is compared with its equals to find a slow one: one of TARGETS or 'node'; empty for any other
     equals: str = ''
@@ -44,22 +44,18 @@ class DataPart(NamedTuple):
     # one shared file ('single') or one a task ('multiple'); of random I/O its own and others' too ('several')
     files: str = ''
     extent: str = ''  # every task touches the whole file, or only a segment of its own
-    order: str = ''  # of a task's transfers: 'contiguous', 'strided' (dealt round-robin by rank) or 'random'
-    # interface, collective: 'posix', 'mpiio', 'hdf5' or 'netcdf', and MPI-IO's collective calls; also 'mmap' where a
-    # kind has it
-    interface: str = ''
-    collective: bool = False
+    order: str = ''  # order of a task's transfers: 'contiguous', 'strided' (dealt round-robin by rank) or 'random'
+    interface: str = ''  # 'posix', 'mpiio', 'hdf5' or 'netcdf'; also 'mmap' where a kind has it
+    collective: bool = False  # MPI-IO's collective calls
     direct: bool = False  # O_DIRECT
-    opening: bool = False  # whether the share of opening in the time is a metric, beside the bandwidth of a node
-    transfer_size: int = 0  # of one read or write call
+    opening: bool = False  # True if the share of opening in the time is a metric, beside the bandwidth of a node
+    transfer_size: int = 0  # bytes of one read or write call
     bytes_per_task: int = 0  # what a task moves in one phase; of a time-based workload its share of the working set
-    # working_set: of all files together, where it is declared apart from what is moved; 0: it is what is moved
-    working_set: int = 0
+    working_set: int = 0  # bytes of all files together; 0: as many as are moved
     queue_depth: int = 1  # transfers in flight for each task
     devices: Tuple[str, ...] = ()  # raw devices, by their paths on the node
     read_share: float = 0.0  # reads in a mixed phase, as a fraction
-    # how often a task reads its bytes_per_task in one phase, from their beginning each time
-    passes: int = 1
+    passes: int = 1  # how often a task reads its bytes_per_task in one phase, each time from their beginning
 
     @property
     def transfers(self) -> int:
@@ -72,41 +68,36 @@ class TreePart(NamedTuple):
 
     depth: int = 0  # levels of directories below the root of a tree; 0 is the root alone
     branching: int = 1  # directories in each directory above the last level
-    # files_per_directory, empties_per_directory: what each task puts into every directory: files, and directories
-    # that stay empty
-    files_per_directory: int = 0
-    empties_per_directory: int = 0
-    # bytes_per_file: written when a file is created, read in the phase 'read'; 0: it is only opened and closed
-    bytes_per_file: int = 0
+    files_per_directory: int = 0  # files that each task puts into every directory
+    empties_per_directory: int = 0  # directories that each task puts into every directory, which stay empty
+    bytes_per_file: int = 0  # written when a file is created, read in the phase 'read'; 0: only opened and closed
     subtrees: str = ''  # all tasks work in one tree ('shared') or each in one of its own ('private')
-    fsync: bool = False  # whether each file is synced before it is closed
+    fsync: bool = False  # True if each file is synced before it is closed
 
 
 class TimePart(NamedTuple):
     """The parameters of a workload that are given in seconds."""
 
-    duration_s: float = 0.0  # of a time-based workload; 0: it ends with its bytes
-    interval_s: float = 0.0  # of training between two checkpoints
-    # that a task does nothing after each transfer; of a training the time of a batch on its accelerator
-    think_s: float = 0.0
-    pauses_s: Tuple[float, ...] = ()  # of a listing: times without any call, each before one more listing
-    actions: Tuple[Planned, ...] = ()  # of a scenario, in their order
+    duration_s: float = 0.0  # length of a time-based workload; 0: it ends with its bytes
+    interval_s: float = 0.0  # time of training between two checkpoints
+    think_s: float = 0.0  # pause of a task after each transfer; in a training, time of a batch on its accelerator
+    pauses_s: Tuple[float, ...] = ()  # times without any call, each before one more listing
+    actions: Tuple[Planned, ...] = ()  # actions of a scenario, in their order
 
 
 class TrainingPart(NamedTuple):
     """The samples of a training, of transfer_size each: their place in files, and how they are read."""
 
-    # samples_per_file, batch: samples in a file and in a full batch
     samples_per_file: int = 0
-    batch: int = 0
+    batch: int = 0  # samples in a full batch
     prefetch: int = 0  # batches that are read ahead of the one that the accelerator works on
 
 
 class FillPart(NamedTuple):
     """The content that fills a file system, by an ageing or up to a limit."""
 
-    inodes: int = 0  # of all tasks together
-    sizes: Tuple[int, ...] = ()  # of files in bytes, each as likely as any other
+    inodes: int = 0  # inodes of all tasks together
+    sizes: Tuple[int, ...] = ()  # sizes of files in bytes, each as likely as any other
     seed: int = 0  # what the trees are drawn from
     fullness: float = 0.0  # the share of the file system's bytes up to which the trees fill it; 0: to its inodes
 
@@ -131,13 +122,12 @@ class Point(NamedTuple):
     phases: Tuple[str, ...]  # the launches of one repetition, in their order
     label: str = ''  # its name in the sweep, the part of a metric's name behind the @: '64KiB'
     at: float = 0.0  # where it lies on the axis of its sweep; its place where points have names
-    # nodes, tasks, tasks_per_node: tasks are the processes (ranks) of all nodes together
     nodes: int = 1
-    tasks: int = 0
+    tasks: int = 0  # processes (ranks) of all nodes together
     tasks_per_node: int = 0
     first_node: int = 0  # the nodes are those of the allocation, in their order, from this one on
-    layout: Optional[Layout] = None  # of its own files, in place of the case's; None: the case's
-    scales: bool = True  # whether profile and site choose how much each task does; else it does exactly this
+    layout: Optional[Layout] = None  # layout of its files; None: that of the case
+    scales: bool = True  # True if profile and site choose how much each task does; else it does exactly this
     # Typed as if every part were there: who reads one knows that its kind has it, or has asked whether it is None.
     data: DataPart = None  # type: ignore[assignment]
     tree: TreePart = None  # type: ignore[assignment]

@@ -13,15 +13,15 @@ BEFORE, AFTER = 'before', 'after'
 class Watch(NamedTuple):
     """The start of reading the counters of a host, every interval_s."""
 
-    time: float  # in Unix time
+    time: float  # Unix time
     host: str
-    what: str  # whose traffic they count, in words; empty where nothing can be counted
+    what: str  # words for the traffic that they count; empty where nothing can be counted
     why_not: str  # why not, as a sentence; empty where it can be
     interval_s: float
 
 
 class Look(NamedTuple):
-    time: float  # in Unix time, in the middle of the reading
+    time: float  # Unix time in the middle of the reading
     clock_s: float  # the time by a clock that is never set
     cost_s: float  # how long the reading took
     counters: Dict[str, int]
@@ -64,7 +64,7 @@ class Served(NamedTuple):
     """A server's count for one job, or for all together: number of events, and their sum in the unit, if any."""
 
     target: str  # what the counter is of ('lustre-OST0001')
-    name: str  # of the counter ('write_bytes')
+    name: str  # name of the counter ('write_bytes')
     samples: int
     total: int
     unit: str
@@ -89,12 +89,12 @@ class Servers(NamedTuple):
 class ServerLook(NamedTuple):
     """The load of a server in the length_s seconds up to `time`, of samples taken one second apart."""
 
-    time: float  # in Unix time, of the node that asked
+    time: float  # Unix time of the node that asked
     server: str
     length_s: float
     samples: int
-    busy: float  # the largest share of a second in which a disk had work, and
-    disk: str  # which one. Else the mean of each second: bytes of all disks, bytes and packets of all network cards
+    busy: float  # the largest share of a second in which a disk had work
+    disk: str  # its name. Then means of a second: bytes of all disks, bytes and packets of all network cards
     read: float
     written: float
     received: float

@@ -65,7 +65,7 @@ def approximate_size(size: float) -> str:
 
 
 BINARY, DECIMAL = 'binary', 'decimal'
-SYSTEMS = (BINARY, DECIMAL)  # of the units that a site shows: 1 GiB/s or 1.07 GB/s
+SYSTEMS = (BINARY, DECIMAL)  # systems of units that a site can show: 1 GiB/s or 1.07 GB/s
 
 
 def _units() -> Dict[str, Tuple[str, Fraction]]:

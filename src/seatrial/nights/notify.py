@@ -1,8 +1,5 @@
-"""Notifications of a scheduled trial: runs the site's command when there is news; exports figures for monitoring
-always.
-
-Nothing here changes a verdict: failures are only reported.
-"""
+"""Notifications of a scheduled trial: runs the site's command when there is news, and always exports figures for
+monitoring. Nothing here changes a verdict: failures are only reported."""
 
 import json
 import os
@@ -25,14 +22,14 @@ from seatrial.report.openmetrics import openmetrics
 from seatrial.scheduler.series import file_of, metrics_file, put, series_of
 from seatrial.site.model import Site
 
-DEADLINE_S = 60.0  # for the site's command: a mail or a call of a web service; the job waits for it
+DEADLINE_S = 60.0  # time for the site's command: a mail or a call of a web service; the job waits for it
 KILLED_S = 5.0
 SHOWN_LINES = 3
 
 
 def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Sequence[str] = ()) -> Past | None:
-    """Exports the state and sends news, if any; news that could not be sent is news again the next time. Returns the
-    nights that were read. faults: sentences on problems around the last run"""
+    """Exports the state and sends news, if any. What could not be sent is sent the next time. Returns the nights that
+    were read. faults: sentences on problems around the last run"""
     export(screen, site, watch)
     notified = notified_of(site, watch.profile)
     try:
@@ -61,7 +58,7 @@ def export(screen: Console, site: Site, watch: TrialWatch) -> None:
 
 
 def news_lock(site: Site, profile: str) -> Path:
-    """The lock of whoever sends notifications, from reading the state until what was sent is written down."""
+    """The lock for sending notifications, held from reading the state until what was sent is saved."""
     return file_of(series_of(site, profile), '.notify.lock')
 
 
@@ -107,8 +104,8 @@ def _kept(site: Site, profile: str) -> dict[str, Any]:
 
 
 def _send(command: Sequence[str], message: News, environment: dict[str, str]) -> str | None:
-    """Runs the site's command; why no notification went out, or None. Text and output go through files: a grandchild
-    that keeps a pipe open would keep this process waiting."""
+    """Runs the site's command; returns the reason why no notification was sent, or None. Text and output go through
+    files, because a grandchild that keeps a pipe open would keep this process waiting."""
     if not command:
         return 'trial.yaml names no command in notify'
     with tempfile.TemporaryFile('w+') as text, tempfile.TemporaryFile('w+', errors='replace') as output:

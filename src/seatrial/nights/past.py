@@ -18,8 +18,8 @@ from seatrial.report.nights.trend import trend as trend_of
 from seatrial.scheduler.series import page_file, put
 from seatrial.site.model import Site
 
+# Set in the environment of a session: the process that started it writes the page, after the notification.
 LATER = 'SEATRIAL_PAGE_OF_NIGHTS_LATER'
-"""In the environment of a session: who has started it writes the page, after what it reads for the notification."""
 
 
 class Past(NamedTuple):

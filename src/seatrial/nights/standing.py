@@ -19,9 +19,7 @@ from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site
 
 RUNS_SHOWN = 14
-
-SESSIONS_READ = 60
-"""Of the history, the newest; four times as many, and so on, while they hold fewer than RUNS_SHOWN of the trial."""
+SESSIONS_READ = 60  # newest sessions; four times as many, and so on, while they hold fewer than RUNS_SHOWN nights
 
 
 def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:

@@ -19,7 +19,7 @@ class CaseEvidence:
     records: Records
     result: CaseResult
     samples: Mapping[str, Sequence[Sample]]  # measured launches that count, by metric
-    launches: Mapping[str, Sequence[Sample]]  # of one repetition in their order, by label of the point
+    launches: Mapping[str, Sequence[Sample]]  # launches of one repetition in their order, by label of the point
     raw: str  # the folder of the engine's raw output, as the commands name it
     telemetry: Telemetry | None = None  # None if the job kept none
 
@@ -38,8 +38,7 @@ class SessionEvidence:
     began: datetime
     seatrial: str  # version that judges
     cases: Sequence[CaseEvidence]
-    # shown above the verdict: for example that the session itself had another one
-    notices: Sequence[str] = ()
+    notices: Sequence[str] = ()  # shown above the verdict: for example that the session itself had another one
     # impossible cases that were asked for, by the reason
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
     units: str = BINARY  # 'binary' or 'decimal', as the site has chosen (model/units.py)

@@ -10,8 +10,7 @@ from seatrial.workload.words import by_key
 
 NARROW_SPACE = '\u202f'
 
-GROUPED = 9999.5
-"""Figures from here on have grouped digits (10 400): a unit in which they are smaller is preferred."""
+GROUPED = 9999.5  # larger figures have grouped digits (10 400): a unit in which they are smaller is preferred
 
 _LETTERS = ((1e9, 1e9, 'G'), (1e6, 1e6, 'M'), (1e4, 1e3, 'k'), (1e3, 1.0, ''))
 

@@ -13,8 +13,8 @@ from seatrial.workload.words import counted
 
 
 class HeadlineFigure(NamedTuple):
-    name: str  # in results.json
-    words: str  # for people
+    name: str  # its name in results.json
+    words: str  # its name for people
     metric: str  # the best of all metrics of this name and base unit is shown
     unit: str
     beside: tuple[str, str] = ('', '')  # metric of the same point shown with it, and the words for it; empty: none
@@ -28,11 +28,10 @@ HEADLINE = (
     HeadlineFigure('stat', 'file stats', 'file_stat', 'op/s'),
 )
 
+# A figure of the servers stands before one that a cache may have given, however fast that is.
 _RANKS = {'': 0, COLD: 0, UNKNOWN: 1}
-"""By what answered: a figure of the servers stands before one that a cache may have given, however fast that is."""
 
-Figures = Mapping[tuple[Case, str], float]
-"""Means in the base unit, by case and metric."""
+Figures = Mapping[tuple[Case, str], float]  # means in the base unit, by case and metric
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ class Headline:
     case: Case | None = None
     metric: MetricResult | None = None
     beside: MetricResult | None = None
-    reference: float | None = None  # in the base unit
+    reference: float | None = None  # figure of its reference, in the base unit
     why: str = ''  # why there is no figure, as a clause
 
     @property

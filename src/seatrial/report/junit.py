@@ -71,14 +71,9 @@ def _suite(
     seconds: float,
     properties: Iterable[tuple[str, str]],
 ) -> str:
-    count = {kind: str(sum(case.find(kind) is not None for case in cases)) for kind in (*_BAD, 'skipped')}
-    totals = {
-        'tests': str(len(cases)),
-        'failures': count['failure'],
-        'errors': count['error'],
-        'skipped': count['skipped'],
-        'time': f'{seconds:.3f}',
-    }
+    kinds = {'failures': 'failure', 'errors': 'error', 'skipped': 'skipped'}
+    counts = {name: str(sum(case.find(kind) is not None for case in cases)) for name, kind in kinds.items()}
+    totals = {'tests': str(len(cases)), **counts, 'time': f'{seconds:.3f}'}
     root = ElementTree.Element('testsuites', {'name': 'seatrial', **totals})
     timestamp = began.replace(tzinfo=None).isoformat(timespec='seconds')
     suite = ElementTree.SubElement(

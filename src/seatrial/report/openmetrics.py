@@ -28,7 +28,7 @@ QUANTITIES = {
     'B': ('size', 'bytes'),
     '': ('quantity', ''),
 }
-"""By base unit: the name of its figures, and the unit as Prometheus writes it."""
+"""The name of the figures of a base unit, and the unit as Prometheus writes it."""
 
 ENDS = {'': 'mean', '_low': 'lower end of the 90 % interval', '_high': 'upper end of the 90 % interval'}
 _ESCAPES = str.maketrans({'\\': r'\\', '"': r'\"', '\n': r'\n'})

@@ -24,10 +24,8 @@ STYLES = {
     Verdict.INCONCLUSIVE: 'cyan',
 }
 SILENT_S = 1.5
-WIDE, LINES = 100, 25
-"""What a command prints of a session, a comparison or a contract fits a terminal of this size."""
-
-PLAIN_WIDTH = 200  # of tables that go to a file or a pipe; a path is longer than it should be
+WIDE, LINES = 100, 25  # the size of a terminal that the end of a command's output fits
+PLAIN_WIDTH = 200  # width of tables that go to a file or a pipe; a path is longer than it should be
 
 
 def marked(verdict: Verdict) -> Text:
@@ -101,7 +99,7 @@ class _Console(Console):
     """Escapes characters that could steer a terminal, in foreign names of cases, hosts and files."""
 
     def render_str(self, text: str, **how: Any) -> Text:
-        return super().render_str(clean(text), **how)  # before a table measures its cells
+        return super().render_str(clean(text), **how)  # a table measures its cells after this
 
     def render(self, *what: Any, **how: Any) -> Iterator[Segment]:
         for text, style, control in super().render(*what, **how):

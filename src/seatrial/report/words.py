@@ -41,20 +41,16 @@ SIGNS = {
     Verdict.INCOMPLETE.value: '-',
     Verdict.INCONCLUSIVE.value: '?',
 }
-"""Of the verdicts where there is no drawing: in a terminal and in the calendar of the nights."""
+"""The signs of the verdicts in a terminal and in the calendar of the nights, which have no drawings."""
 
-NOTHING_COMPARED = 'measured and valid; no pass criterion is set'
-"""The meaning of MEASURED, for a case or for all."""
+NOTHING_COMPARED = 'measured and valid; no pass criterion is set'  # the meaning of MEASURED
 
 _BIDIRECTIONAL = {'LRE', 'RLE', 'LRO', 'RLO', 'PDF', 'LRI', 'RLI', 'FSI', 'PDI'}
 
 
 def clean(text: str) -> str:
-    """The text with escapes for characters that could change how the rest is read, or that XML cannot hold.
-
-    Control characters, lone surrogates, noncharacters and the overrides of the writing direction become \\xNN and
-    \\uNNNN.
-    """
+    """The text with escapes (\\xNN, \\uNNNN) for characters that could change how the rest is read, or that XML
+    cannot hold: control characters, lone surrogates, noncharacters and overrides of the writing direction."""
     return text if text.isascii() and text.isprintable() else ''.join(map(_visible, text))
 
 
@@ -230,11 +226,10 @@ def builds(evidence: SessionEvidence) -> list[str]:
 def skipped(session: SessionResult) -> list[str]:
     """The first reason why each preferred engine did not measure, and the number of others."""
     reasons = dict.fromkeys(reason for case in session.cases for reason in case.skipped)
+    by_engine = by_key((reason.partition(':')[0], reason) for reason in reasons)
     return [
-        f'{of_engine[0]}; and {counted(len(of_engine) - 1, "reason")} more, in the cases'
-        if len(of_engine) > 1
-        else of_engine[0]
-        for of_engine in by_key((reason.partition(':')[0], reason) for reason in reasons).values()
+        f'{first}; and {counted(len(others), "reason")} more, in the cases' if others else first
+        for first, *others in by_engine.values()
     ]
 
 

@@ -14,8 +14,8 @@ from seatrial.workload.training import buffers
 from seatrial.workload.words import listed
 
 OWN_INODES = 4  # the run directory, its marker and its two directories of data
-KEPT_INODES = 4  # for what an engine makes beside its files, as mdtest does
-KEPT_BYTES = 1024 * 1024  # for directories: no figure of theirs is known before, and some have large blocks
+KEPT_INODES = 4  # inodes for what an engine makes beside its files, as mdtest does
+KEPT_BYTES = 1024 * 1024  # bytes for directories: their size is not known before, and some have large blocks
 
 _refuse, _label = partial(rule, BEFORE, 'refuse'), partial(rule, BEFORE, 'label')
 
@@ -37,27 +37,27 @@ class Environment(NamedTuple):
     # needed_bytes, needed_inodes: the most that the case has on the target at one time
     needed_bytes: int
     needed_inodes: int
-    same_device: bool  # whether records and target lie on one file system
-    raw_inside: bool  # whether the engines' own output files would lie under the target's path
+    same_device: bool  # True if records and target lie on one file system
+    raw_inside: bool  # True if the engines' own output files would lie under the target's path
     layout_fault: Optional[str]  # why the layout cannot be set or proved, or None
     no_engine: Optional[str]  # why no engine can measure here, or None
     wrong_type: Optional[str]  # why what is mounted is not what the site says, or None
-    still_working: Optional[str]  # which process still works in an earlier run directory, or None
+    still_working: Optional[str]  # a process that still works in an earlier run directory, or None
     narrowest: str = ''  # the target that limits free_bytes, as a clause, or empty
     room_unseen: str = ''  # what of room and quota could not be asked, as a clause, or empty
     # why this node's connections to the servers are not seen; empty if they are, None if there are none
     unseen: Optional[str] = None
     preloaded: str = ''  # the LD_PRELOAD that every rank inherits, or empty
-    open_to: Optional[str] = None  # which other user could replace the run directory, or None
+    open_to: Optional[str] = None  # how another user could replace the run directory, or None
     block_size: int = 0  # bytes of the file system's blocks that a transfer should fit; 0: none are known
     gives_up: str = ''  # how I/O fails while a server is away, as a clause; empty where it waits
-    memory_bytes: int = 0  # of this node; 0 is unknown
-    used_percent: Optional[int] = None  # of the file system's bytes, or None
+    memory_bytes: int = 0  # memory of this node; 0 is unknown
+    used_percent: Optional[int] = None  # used share of the file system's bytes; None: unknown
     device_fault: Optional[str] = None  # why a raw device cannot be read here, or None
-    targets: Tuple[TargetRow, ...] = ()  # of the file system, as far as they are seen
-    # of 'bytes' and 'inodes' of the whole file system, whatever a quota shows of it: those that are free, and all
+    targets: Tuple[TargetRow, ...] = ()  # targets of the file system, as far as they are seen
+    # free and total 'bytes' and 'inodes' of the whole file system, whatever a quota shows
     beneath: Dict[str, Tuple[int, int]] = {}  # noqa: RUF012 (a value; nobody changes it)
-    beside_module: str = ''  # that the engine is not the program of the module loaded for it, or empty
+    beside_module: str = ''  # says that the engine is not the program of the module loaded for it, or empty
 
 
 _refuse(

@@ -31,13 +31,14 @@ def measured(plan: TrialPlan, records: Records) -> Dict[str, List[Sample]]:
     """The measured samples of each metric that count, valid or not, in the order of their repetitions: those at a
     point of the plan, with the last decided size. A launch with several metrics is a sample of each."""
     labels = {point.label for point in plan.points}
-    by_metric: Dict[str, List[Sample]] = {}
-    for sample in records.samples:
-        counts = sample.stage == 'measured' and records.sized and sample.sizing == records.sized.number
-        if counts and sample.point.label in labels and sample.phase in plan.phases:
-            for metric_type in metrics_of(sample.point, sample.phase):
-                by_metric.setdefault(metric(metric_type.name, sample.point.label), []).append(sample)
-    return by_metric
+    number = records.sized.number if records.sized else None
+    return by_key(
+        (metric(metric_type.name, sample.point.label), sample)
+        for sample in records.samples
+        if sample.stage == 'measured' and sample.sizing == number
+        if sample.point.label in labels and sample.phase in plan.phases
+        for metric_type in metrics_of(sample.point, sample.phase)
+    )
 
 
 def cut_off(records: Records) -> bool:
@@ -480,9 +481,8 @@ def settings_are_read(seen: CaseSeen) -> Optional[str]:
 
 def binding(samples: Sequence[Sample]) -> Tuple[str, ...]:
     """A sentence for each way in which the tasks of these launches were bound, with the nodes."""
-    nodes_by_way: Dict[str, List[str]] = {}
-    for way, nodes in (item for sample in samples for item in _ways(sample).items()):
-        nodes_by_way.setdefault(way, []).extend(nodes)
+    ways = (item for sample in samples for item in _ways(sample).items())
+    nodes_by_way = by_key((way, node) for way, nodes in ways for node in nodes)
     return tuple(f'{way} ({listed(list(dict.fromkeys(nodes)))})' for way, nodes in nodes_by_way.items())
 
 

@@ -19,15 +19,15 @@ BLOCK = 4096  # bytes that are read in one place
 
 PROOF = 'proof'  # stage of launches that write known data at the end of a case, and compare them
 
-SENT_SHARE = 0.95  # as COLD_SHARE of rules/launch.py
+SENT_SHARE = 0.95  # the same share as COLD_SHARE in rules/launch.py
 INCOMPRESSIBLE = 0.78
 """All blocks of a file together, perhaps one transfer, compress to this share of their size or more. fio draws a
 factor of all words of a transfer at random (lib/rand.c), whose last bits are zeros now and then: of 262,144 transfers
 237 compressed to less than 94 %, the worst to 79 %; others to 95 % or more (fio 3.33, zlib's level 1)."""
 TELLING = 64  # bytes: fewer can be zeros, or alike, by chance
-UNSYNCED_BYTES = 0.05  # of all: the last pages of a file that its engine grew after the sync
-UNSYNCED_SHARE = 0.25  # of the timed region
-UNSYNCED_S, TIMES = 0.5, 4.0  # at least, and of a sync of nothing: less can be the delay of a busy disk
+UNSYNCED_BYTES = 0.05  # share of all bytes: the last pages of a file that its engine grew after the sync
+UNSYNCED_SHARE = 0.25  # share of the timed region
+UNSYNCED_S, TIMES = 0.5, 4.0  # seconds, and times a sync of nothing: less can be the delay of a busy disk
 
 
 class Block(NamedTuple):
@@ -40,8 +40,8 @@ class Block(NamedTuple):
 
 class Contents(NamedTuple):
     blocks: Tuple[Block, ...]
-    sync_s: float  # of the files, right after the launch
-    again_s: float  # of one more sync
+    sync_s: float  # seconds of a sync of the files, right after the launch
+    again_s: float  # seconds of one more sync
     # the share of their bytes that only this sync took out of the node's cache; 0 where no kernel shows it
     unsynced: float = 0.0
     missing: Mapping[str, int] = {}  # bytes without a block on the disk, by file, where that is known
@@ -53,10 +53,10 @@ class Written(NamedTuple):
 
     plan: TrialPlan
     contents: Contents
-    seconds: float  # of the timed region
+    seconds: float  # length of the timed region
     repeats: str = ''  # a clause that names repeated data, as the engine knows them, or empty
     claimed: int = 0  # written by the tasks of this node, as the engine reports it
-    sent: Optional[int] = None  # by the node to the storage meanwhile, for all processes; None: no counters
+    sent: Optional[int] = None  # bytes that the node sent to the storage, for all processes; None: no counters
 
 
 @_invalid(

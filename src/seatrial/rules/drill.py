@@ -1,12 +1,10 @@
 """Finds the targets that make a case slow: groups are measured against each other, and slow ones divided further.
 
-Servers come first, because what is slow is more often a server or its network than one of its disks; then halves. A
-file that is striped over a group is as slow as the slowest target in it, so a group that is as fast as the others
-clears all of its members. From the second round on some that were cleared are measured beside the suspects: where all
-parts of a suspect are slow against them, it is slow as a whole.
-
-All groups of a round have one size, since a file over more targets is faster. The result is evidence and never
-a figure: it names a component, the verdict stands without it.
+The first groups are the targets of one server each, because a server or its network is slow more often than a disk;
+then suspects are halved. A file striped over a group is as slow as its slowest target, so a group that is as fast as
+the others clears all of its members. From the second round on cleared targets are measured beside the suspects: a
+suspect all of whose parts are slower than those is slow as a whole. All groups of a round have one size, since a file
+over more targets is faster. The result names a component as evidence; the verdict does not depend on it.
 """
 
 import statistics
@@ -16,14 +14,14 @@ from seatrial.model.layout import target_kind
 from seatrial.model.plan import metric
 from seatrial.rules.outliers import again, alike, scores
 from seatrial.rules.stopping import t_interval
-from seatrial.workload.words import counted, listed
+from seatrial.workload.words import by_key, counted, listed
 
-REPETITIONS = 4  # of each group in a round: they show twice the smallest effect through 5 % noise
+REPETITIONS = 4  # launches of each group in a round: they show twice the smallest effect through 5 % noise
 
-MAX_PARTS = 8
-MAX_SUSPECTS = 2  # the most suspects that one round divides (the slowest), and of the parts of one suspect
+MAX_PARTS = 8  # the most parts of one suspect
+MAX_SUSPECTS = 2  # the most suspects that one round divides, the slowest ones
 
-MIN_TARGETS = 2  # of a server, all slow, before it is named in their place; one alone says nothing of it
+MIN_TARGETS = 2  # slow targets, all those of a server, before the server is named in their place
 
 Members = Tuple[str, ...]
 
@@ -49,7 +47,7 @@ class DrillSearch(NamedTuple):
     """The state of a search. A float beside targets is the share that they are slower."""
 
     servers: Mapping[str, str]
-    suspects: Tuple[Tuple[Members, float], ...]  # to be divided; at the beginning all targets, with 0
+    suspects: Tuple[Tuple[Members, float], ...]  # groups to be divided; at the beginning all targets, with 0
     cleared: Members = ()  # targets that were in a group as fast as others
     slow: Tuple[Tuple[Members, float], ...] = ()  # targets that are slow and cannot be divided
     lost: Tuple[Members, ...] = ()  # suspects of which no part was slow again
@@ -163,10 +161,7 @@ def slow_components(search: DrillSearch, targets: Sequence[str]) -> Tuple[Compon
 def components(slow: Mapping[str, float], tested: Sequence[str], servers: Mapping[str, str]) -> Tuple[Component, ...]:
     """The slow components, the slowest first; an only server has no equals and is never named. slow: the share by
     which each slow target is slower, by name; tested: all targets measured; servers: of each target, where known."""
-    by_server: Dict[str, List[str]] = {}
-    for name in tested:
-        if servers.get(name):
-            by_server.setdefault(servers[name], []).append(name)
+    by_server = by_key((servers[name], name) for name in tested if servers.get(name))
     culprits: List[Component] = []
     named: List[str] = []
     for server, members in by_server.items():
@@ -204,9 +199,7 @@ def conclusion(search: DrillSearch, targets: Sequence[str], out_of_time: bool) -
 
 def _parts(suspect: Members, servers: Mapping[str, str]) -> List[Members]:
     """The suspect's targets by server where it has several, else in halves; at most MAX_PARTS."""
-    by_server: Dict[str, List[str]] = {}
-    for name in suspect:
-        by_server.setdefault(servers.get(name, ''), []).append(name)
+    by_server = by_key((servers.get(name, ''), name) for name in suspect)
     parts = [tuple(members) for members in by_server.values()]
     if len(parts) > 1:
         size = min(map(len, parts))

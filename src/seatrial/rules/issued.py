@@ -15,8 +15,8 @@ from seatrial.workload.access import LIBRARIES, METADATA
 from seatrial.workload.registry import kind_of, phase_of
 
 MAX_BYTES_A_CALL = 0x7FFFF000  # write(2), Linux; engines make several calls of a larger transfer
-NEARLY_ALL = 0.9  # of the transfers have the size that was meant
-RANDOM_SIGMAS = 5.0  # that a random order may be off what random orders have on average
+NEARLY_ALL = 0.9  # share of the transfers that have the size that was meant
+RANDOM_SIGMAS = 5.0  # standard deviations that a random order may be off the mean of random orders
 
 
 class Aspect(NamedTuple):

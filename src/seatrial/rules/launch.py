@@ -24,15 +24,13 @@ _refuse = partial(rule, BEFORE, 'refuse')
 LOCKS = ('flock', 'fcntl_lock')  # the guarantees of locks
 COLD_SHARE = 0.95
 CLOCK_MIN_S = LONG_S  # clocks of several nodes that are apart ask for no more
-FOREIGN_SHARE = 1.25  # of the bytes claimed: if a mount's counter shows more, other users' reads are in it
+FOREIGN_SHARE = 1.25  # share of the bytes claimed: if a mount's counter shows more, other users' reads are in it
 MAKING_SHARE = 0.25
 BESIDE_S, BESIDE_TIMES, BESIDE_SHARE = 10.0, 2.0, 0.5
 """A launch may take longer than its timed region by this many seconds, plus this many times its start-up, plus this
 share of the region. Seen on two busy nodes: 3.9 s longer than a region of 1.7 s."""
 TOGETHER_SHARE = 0.10
-TOGETHER_SHARE_OF_NODES = 0.25  # in sweeps over nodes, where a node is judged by its own tasks in several launches
-
-
+TOGETHER_SHARE_OF_NODES = 0.25  # TOGETHER_SHARE of a sweep over nodes, which judges a node by its tasks alone
 MAX_IDLE = 0.10
 
 
@@ -43,7 +41,7 @@ class FileCount(NamedTuple):
     files: int
     # number of files by size in bytes; None where only names were counted, lest attributes get cached
     sizes: Optional[Dict[int, int]]
-    directory_bytes: int = 0  # on the device (st_blocks, stat(2)), with the run directory's own entries
+    directory_bytes: int = 0  # bytes on the device (st_blocks, stat(2)), with the run directory's own entries
 
 
 class Launched(NamedTuple):
@@ -57,19 +55,20 @@ class Launched(NamedTuple):
     meant: Tuple[str, ...] = ()  # the nodes that it was to run on, where they were named
     kept: str = ''  # the memory of a node may have answered a read all the same
     bound: Tuple[BoundTasks, ...] = ()  # the cores of its tasks; empty where not all tasks have reported them
-    cores: int = 0  # of the job on the runner's node; 0: unknown
+    cores: int = 0  # cores of the job on the runner's node; 0: unknown
     memory: str = ''  # the files lie in memory and nowhere else
     below: str = ''  # a cache that no counter sees may answer reads, and the site says nothing of it
     local_locks: str = ''  # why a lock is not seen by other nodes
-    # Of data, up to beside_s. before, after: files by name with their size.
+    # Fields of data, up to beside_s. before, after: files by name with their size.
     before: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
     after: Dict[str, int] = {}  # noqa: RUF012 (a value; nobody changes it)
     storage_read_bytes: Optional[int] = None  # fetched by the block layer for the launch's processes; None: unseen
     contradiction: str = ''  # the counters are wrong
     data_rate: float = 0.0  # B/s at which a task makes its data in the timed region of a write; 0: unknown
-    lived_s: float = 0.0  # from the start of the launch's first process to the end of its last; 0: unknown
-    beside_s: float = 0.0  # that the launches of the warm-up lived beside their timed regions, at least
-    # Of metadata, up to warmed. expected: entries below the data directory after it; None: nothing was counted.
+    lived_s: float = 0.0  # seconds from the start of the launch's first process to the end of its last; 0: unknown
+    beside_s: float = 0.0  # the fewest seconds that a launch of the warm-up lived beside its timed region
+    # Fields of metadata, up to warmed. expected: entries below the data directory after it; None: nothing was
+    # counted.
     expected: Optional[Entries] = None
     counted: Optional[FileCount] = None  # None: nothing was counted
     emptied: bool = False  # this node's caches were emptied right before it
@@ -461,7 +460,7 @@ def waits_for_storage(launched: Launched) -> Optional[str]:
     return None
 
 
-REACHED = 0.25  # of the time from start to end of the undo, which may outlast the server's absence
+REACHED = 0.25  # share of the time from start to end of the undo, which may outlast the server's absence
 
 MIN_WAITING = 0.1
 """Share of the time. If tasks wait less, storage twice as fast changes a figure by less than 5 %, its precision."""
@@ -633,9 +632,9 @@ def _declare(launched: Launched) -> str:
 
 def _as_seen(launched: Launched) -> str:
     """The state as this node shows it, without caches below the device that it reads from. Data are cold if O_DIRECT
-    was in effect, or if the block layer fetched at least COLD_SHARE of the bytes claimed (rule P2), and at most
-    FOREIGN_SHARE: more are those of others, or read ahead and never used. A file that several tasks of one node read
-    is fetched once, so only the first of them reads it cold."""
+    was in effect, or if the block layer fetched COLD_SHARE to FOREIGN_SHARE of the bytes claimed (rule P2): more were
+    read by others, or read ahead. A file that several tasks of one node read is fetched once, so only the first reads
+    it cold."""
     if not launched.kind.moves_data:
         if launched.elsewhere:
             return COLD

@@ -1,27 +1,25 @@
 """Finds slow ones of many equals: nodes, OSTs or MDTs that should all give the same figure, where larger is better.
 
-A component is suspected where two things hold: it is beyond what the scatter of its equals explains, and it is at
-least MIN_EFFECT slower than they are. It is slow only if a second measurement beside others finds both again. A
-component that is unusually fast is never named.
+A component is suspected if it lies beyond the scatter of its equals and is at least MIN_EFFECT slower than they are.
+It is slow only if a second measurement beside others finds both again.
 
-Scatter is the modified z-score of median and MAD (Iglewicz and Hoaglin, How to Detect and Handle Outliers, ASQC
-1993; their threshold is 3.5). Of many equals some are beyond any fixed threshold every night, so it grows with their
-number: it is the quantile at which FALSE_SUSPECTS of a healthy system are expected (Bonferroni). A MAD has 37 % of
-the efficiency of a standard deviation (Rousseeuw and Croux, JASA 88, 1993), so the quantile is Student's with as many
-degrees of freedom as 37 % of the components would give. Under FEW of them that is too much to ask; there each is
-compared with each other by Welch's interval (Biometrika 34, 1947).
+The score is the modified z-score of median and MAD (Iglewicz and Hoaglin, How to Detect and Handle Outliers, ASQC
+1993; their threshold is 3.5). The threshold grows with the number of components: it is the quantile at which
+FALSE_SUSPECTS of a healthy system are expected (Bonferroni), by Student's t with 37 % of the degrees of freedom,
+because that is the efficiency of a MAD (Rousseeuw and Croux, JASA 88, 1993). Fewer components than FEW are compared
+in pairs by Welch's interval (Biometrika 34, 1947).
 
-Where about as many are slow as fast, neither rule knows which is usual, and a median and MAD show nothing. So it is
-asked as well whether the components split into two groups MIN_EFFECT apart: the cut that leaves the least absolute
-deviation inside both (Fisher, On Grouping for Maximum Homogeneity, JASA 53, 1958). A best cut finds some difference
-in any noise; therefore one half of the repetitions makes it and the other half has to show it, and the other way
-round (Cox, A Note on Data-Splitting, Biometrika 62, 1975); and Welch's interval of all of them must lie beyond
-MIN_EFFECT. docs/explanation/isolation.md has how often the right and the wrong components are named.
+If about as many are slow as fast, neither rule knows which is usual. So the components are also split into the two
+groups with the least absolute deviation inside both (Fisher, On Grouping for Maximum Homogeneity, JASA 53, 1958). One
+half of the repetitions makes the cut and the other half has to show it, and the other way round (Cox, A Note on
+Data-Splitting, Biometrika 62, 1975); Welch's interval of all of them must lie beyond MIN_EFFECT.
+docs/explanation/isolation.md says how often the right and the wrong components are named.
 """
 
 import math
 from bisect import bisect_left
 from itertools import accumulate
+from statistics import median
 from typing import Dict, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.rules.stopping import t_quantile
@@ -30,15 +28,15 @@ MIN_EFFECT = 0.10  # share; a component that is less slower than its equals is n
 
 FEW = 32  # fewer components are compared in pairs: of 16 the MAD knows so little that the threshold would be 4.5
 
+# The least number of components measured again beside suspects: for a MAD, as few suspects lower the threshold.
 CONTROLS = 16
-"""The least number of components measured again beside suspects: for a MAD, as few suspects lower the threshold."""
 
 MIN_GROUP = 10  # the smallest group: one in so many components, and at least one; rarer ones are outliers, or fast
 
 FALSE_SUSPECTS = 0.05
 """Components that one comparison of a healthy system with normal scatter may name by chance, before MIN_EFFECT."""
 
-CONFIDENCE = 0.90  # of the two-sided interval for a pair: 5 % of equal pairs are called slower
+CONFIDENCE = 0.90  # confidence of the two-sided interval for a pair: 5 % of equal pairs are called slower
 
 Figures = Mapping[str, Sequence[float]]
 
@@ -87,7 +85,7 @@ def again(suspected: Sequence[str], figures: Figures) -> Tuple[Score, ...]:
     if not controls:
         return ()
     ordered = sorted(controls.values())
-    usual = _median(ordered)
+    usual = median(ordered)
     scatter, enough = _scatter(ordered), len(controls) >= CONTROLS
     bound = threshold(len(controls), len(tested))
 
@@ -160,8 +158,8 @@ def _typical(figures: Figures) -> Dict[str, float]:
 
 
 def _scatter(ordered: Sequence[float]) -> _Scatter:
-    median = _median(ordered)
-    return _Scatter(median, _median(sorted(abs(figure - median) for figure in ordered)))
+    middle = median(ordered)
+    return _Scatter(middle, median(abs(figure - middle) for figure in ordered))
 
 
 def _among_many(name: str, figure: float, usual: float, scatter: _Scatter, bound: float) -> Score:
@@ -193,7 +191,7 @@ def _cut(typical: Mapping[str, float]) -> Tuple[Tuple[str, ...], Tuple[str, ...]
 
 
 def _between(cut: Tuple[Tuple[str, ...], Tuple[str, ...]], typical: Mapping[str, float]) -> Groups:
-    slow, fast = (_median(sorted(typical[name] for name in names)) for names in cut)
+    slow, fast = (median(typical[name] for name in names) for names in cut)
     return Groups(cut[0], cut[1], slow, fast)
 
 
@@ -215,11 +213,6 @@ def _mean_and_error(values: Sequence[float]) -> Tuple[float, float]:
     """The mean, and its variance."""
     mean = math.fsum(values) / len(values)
     return mean, math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1) / len(values)
-
-
-def _median(ordered: Sequence[float]) -> float:
-    half = len(ordered) // 2
-    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def _median_without(ordered: Sequence[float], one: float) -> float:

@@ -1,8 +1,6 @@
-"""The figures of each component of an isolation sweep (node, OST, MDT), and the components to measure again.
-
-A sweep over targets has one figure a target and launch. A node sweep has one a node in every launch: bytes of the
-node's tasks over the longest of their times, once while all nodes work and once while the node's group works alone.
-"""
+"""The figures of each component of an isolation sweep (node, OST, MDT), and the components to measure again. A sweep
+over targets has one figure a target and launch. A node sweep has one a node in every launch: bytes of the node's
+tasks over the longest of their times, once while all nodes work and once while the node's group works alone."""
 
 from statistics import median
 from types import MappingProxyType
@@ -16,6 +14,7 @@ from seatrial.rules.outliers import suspects
 from seatrial.workload.base import CACHED, COLD, UNKNOWN
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.sweep import ALL_NODES
+from seatrial.workload.words import by_key
 
 CONFIRM = 'confirm'  # stage of samples of the second measurement
 
@@ -28,16 +27,14 @@ NO_KINDS: Mapping[str, str] = MappingProxyType({})
 class PlaceComparison(NamedTuple):
     """Figures of equals that may be compared with each other, by metric and by how they were measured."""
 
-    metric: str  # with the cache state, 'read (cached)', where only some of it was read cold
-    how: str  # TOGETHER_WORDS or ALONE_WORDS of a node sweep; of targets their kind, if there are several
-    figures: Dict[str, List[float]]  # of every repetition, by the name of the component
+    metric: str  # its name, with the cache state, 'read (cached)', where only some of it was read cold
+    how: str  # TOGETHER_WORDS or ALONE_WORDS of a node sweep; the kind of targets, if there are several
+    figures: Dict[str, List[float]]  # a figure of every repetition, by the name of the component
 
 
 def by_node(measurement: Measurement) -> Measurement:
     """The measurement with its tasks reduced to one row a node: a sweep over thousands must stay readable."""
-    tasks: Dict[str, List[TaskTime]] = {}
-    for task in measurement.tasks:
-        tasks.setdefault(short(task.host), []).append(task)
+    tasks = by_key((short(task.host), task) for task in measurement.tasks)
     rows = tuple(_node_time(host, times) for host, times in sorted(tasks.items()))
     return measurement._replace(tasks=(), nodes=rows)
 
@@ -89,9 +86,8 @@ def alone(plan: TrialPlan, compared: Sequence[PlaceComparison]) -> Dict[str, Tup
         beside |= often if len(often) > 1 else set()
         for name, figures in comparison.figures.items():
             made[keys[name]] = made.get(keys[name], 0) + len(figures)
-    by_metric: Dict[str, List[str]] = {}
-    for metric, _, name in sorted(key for key, count in made.items() if count >= minimum and key not in beside):
-        by_metric.setdefault(metric, []).append(name)
+    apart = sorted(key for key, count in made.items() if count >= minimum and key not in beside)
+    by_metric = by_key((metric, name) for metric, _, name in apart)
     return {metric: tuple(dict.fromkeys(names)) for metric, names in by_metric.items()}
 
 
@@ -123,7 +119,7 @@ def controlled(
 
 
 def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -> Tuple[PlaceComparison, ...]:
-    by_key: Dict[Tuple[str, str], Dict[str, List[float]]] = {}
+    by_way: Dict[Tuple[str, str], Dict[str, List[float]]] = {}
     kind, mixed = kinds(plan, records), _mixed(records)
     for sample in samples:
         if not sample.valid or sample.measurement is None:
@@ -133,16 +129,16 @@ def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -
         if plan.axis.equals == 'node':
             how = '' if sample.stage == CONFIRM else TOGETHER_WORDS if label == ALL_NODES else ALONE_WORDS
             for node in sample.measurement.nodes:
-                by_name = by_key.setdefault((f'{sample.phase}{state}', how), {})
+                by_name = by_way.setdefault((f'{sample.phase}{state}', how), {})
                 by_name.setdefault(node.host, []).append(node.bandwidth)
         else:
             figures = sample.figures
             for metric_type in metrics_of(sample.point, sample.phase):
                 # What is slow has a rate that is low.
                 if metric_type.better == HIGHER and metric_type.name in figures:
-                    by_name = by_key.setdefault((f'{metric_type.name}{state}', kind.get(label, '')), {})
+                    by_name = by_way.setdefault((f'{metric_type.name}{state}', kind.get(label, '')), {})
                     by_name.setdefault(label, []).append(figures[metric_type.name])
-    return tuple(PlaceComparison(metric, how, figures) for (metric, how), figures in by_key.items())
+    return tuple(PlaceComparison(metric, how, figures) for (metric, how), figures in by_way.items())
 
 
 _STATES = {'': '', COLD: '', CACHED: ' (cached)', UNKNOWN: ' (cache unknown)'}
@@ -150,11 +146,9 @@ _STATES = {'': '', COLD: '', CACHED: ' (cached)', UNKNOWN: ' (cache unknown)'}
 
 def _mixed(records: Records) -> Set[str]:
     """The phases that read in more than one state of the cache."""
-    seen: Dict[str, Set[str]] = {}
-    for sample in records.samples:
-        if sample.stage in ('measured', CONFIRM) and sample.valid:
-            seen.setdefault(sample.phase, set()).add(sample.cache)
-    return {phase for phase, states in seen.items() if len(states) > 1}
+    compared = [sample for sample in records.samples if sample.stage in ('measured', CONFIRM) and sample.valid]
+    states = by_key((sample.phase, sample.cache) for sample in compared)
+    return {phase for phase, of_phase in states.items() if len(set(of_phase)) > 1}
 
 
 def _node_time(host: str, tasks: Sequence[TaskTime]) -> NodeTime:

@@ -32,7 +32,7 @@ class Rule(NamedTuple):
     title: str
     # evidence: BEFORE Environment, LAUNCH and its two sorts Launched, WRITTEN Written, CASE CaseSeen, BY_DESIGN none
     when: str
-    effect: str  # of breaking it, one of EFFECTS
+    effect: str  # what breaking it does, one of EFFECTS
     remedy: str
     source: str
     # the breach as one sentence, or (metric, sentence) for single metrics; None if the rule holds. Without a check an

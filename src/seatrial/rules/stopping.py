@@ -1,10 +1,7 @@
 """Decides when a point has been repeated enough: Student's t interval and the stopping rule that is made of it.
-
 Sources: "repeat until 90 % confidence and 10 % relative error, at least 4 runs" (Boito, Kassick and Navaux, WSPPD
-2009); the interval is Student's (Jain, The Art of Computer Systems Performance Analysis, 1991, 13.2). What stopping
-at a short interval costs, why repetitions follow the stop, and why a night needs fewer, is measured in
-docs/explanation/statistics.md.
-"""
+2009); the interval is Student's (Jain, The Art of Computer Systems Performance Analysis, 1991, 13.2).
+docs/explanation/statistics.md has measured the cost of stopping, and why repetitions follow the stop."""
 
 import math
 from functools import lru_cache
@@ -37,8 +34,8 @@ class Interval(NamedTuple):
 class State(NamedTuple):
     """The next step for a point."""
 
-    action: str  # 'more': repeat; 'extra': converged, `extra_left` repetitions that count are still owed; 'done'
-    reason: str = ''  # of 'done': 'converged', 'settled', 'exhausted' or 'fixed'
+    action: str  # 'more': repeat; 'extra': converged, `extra_left` repetitions that count are still needed; 'done'
+    reason: str = ''  # why it is 'done': 'converged', 'settled', 'exhausted' or 'fixed'
     converged_at: Optional[int] = None  # repetitions after which every metric was first known well enough
     extra_left: int = 0
 
@@ -46,15 +43,14 @@ class State(NamedTuple):
 def state(values_by_metric: Mapping[str, Values], rule: StoppingRule) -> State:
     """The rule's decision after these repetitions of a point; it is asked again after each of them.
 
-    Every metric has one entry a repetition, in their order: its value, or None where it was not valid. A repetition
-    counts once all metrics have their entry; those without a valid value use up `maximum` all the same, so that a
-    point whose measurements are all invalid ends too.
+    values_by_metric: one entry a repetition, None where it was not valid. A repetition counts once all metrics have
+    their entry; an invalid one counts towards `maximum`, so that a point that is never valid ends too.
 
     The point has converged at the first repetition at which every metric has at least `minimum` valid values and a
-    half width of at most max_relative_error x |mean|. It has settled where more would help some of them no more: see
-    `settled`. It is owed `extra` valid repetitions from there, whatever they show. Neither after `maximum`, or still
-    owed something after maximum + extra: 'exhausted'. Nothing that is appended later changes a 'done'. Raises
-    ValueError without metrics, or for a value that is not finite.
+    half width of at most max_relative_error x |mean|, and settled where more would not help (see `settled`). From
+    there it needs `extra` valid repetitions, whatever they show. It is exhausted if it has neither after `maximum`,
+    or not all of `extra` after maximum + extra. Later repetitions never change a 'done'. Raises ValueError without
+    metrics, or for a value that is not finite.
     """
     if not values_by_metric:
         raise ValueError('a point without metrics has nothing to stop at')
@@ -90,12 +86,9 @@ def t_interval(values: Sequence[float], confidence: float) -> Interval:
 
 @lru_cache(maxsize=None)
 def t_quantile(confidence: float, df: int) -> float:
-    """The t that |Student's t| with `df` degrees of freedom stays below with probability `confidence`.
-
-    The distribution is a finite sum for whole degrees of freedom (Abramowitz and Stegun, Handbook of Mathematical
-    Functions, 26.7.3 and 26.7.4), increasing in the angle atan(t / sqrt(df)); the angle is found by bisection.
-    Raises ValueError unless 0 < confidence < 1 and df is a whole number of at least 1.
-    """
+    """The t that |Student's t| with `df` degrees of freedom stays below with probability `confidence`: a finite sum
+    in the angle atan(t / sqrt(df)) (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4),
+    inverted by bisection. Raises ValueError unless 0 < confidence < 1 and df is a whole number of at least 1."""
     if not 0.0 < confidence < 1.0 or df < 1 or df != int(df):
         raise ValueError(f'no quantile of t for a confidence of {confidence} and {df} degrees of freedom')
     low, high = 0.0, math.pi / 2

@@ -13,7 +13,7 @@ class Calendar(NamedTuple):
 
     hour: int
     minute: int
-    days: tuple[str, ...] = DAYS  # of DAYS, at least one
+    days: tuple[str, ...] = DAYS  # one or more of DAYS
 
     @property
     def cron(self) -> str:

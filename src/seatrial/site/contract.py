@@ -1,7 +1,5 @@
 """contract.yaml: the criteria of a contract of acceptance, in its own words and units. contract.md describes it.
-
-seatrial.check.contract finds the check that measures a criterion; everything else is checked here.
-"""
+seatrial.check.contract finds the check that measures a criterion; everything else is checked here."""
 
 import os
 import re
@@ -68,9 +66,9 @@ _BEST = re.compile(rf'{BEST} ([1-9][0-9]?)\Z', re.ASCII)
 
 
 class Bound(NamedTuple):
-    written: str  # as in the contract
-    value: float  # in the base unit, or the share
-    unit: str  # in which it was written
+    written: str  # the text in the contract
+    value: float  # the value in the base unit, or the share
+    unit: str  # the unit in which it was written
     of: str = ''  # criterion of which it is a percentage
 
 
@@ -155,11 +153,11 @@ class Workload(Entry):
     queue_depth: Annotated[Count | None, GivenValue] = None
     """transfers in flight of each task, of random I/O"""
     directory: Annotated[str | None, BeforeValidator(one_of('a directory of files', SUBTREES))] = None
-    """of metadata: whether tasks share one"""
+    """for metadata: one directory of all tasks, or one for each"""
     file_size: Annotated[AnySize | None, GivenValue] = None
-    """of metadata: bytes in each file"""
+    """for metadata: bytes in each file"""
     files_per_task: Annotated[FileCount | None, GivenValue] = None
-    """of metadata"""
+    """for metadata: files that a task makes"""
     check: Annotated[Name | None, GivenValue] = None
     """the class name of the check, where several measure the same"""
     point: Annotated[Text | None, BeforeValidator(_label), GivenValue] = None
@@ -185,11 +183,11 @@ class Conditions(Entry):
     seconds: Annotated[Seconds | None, GivenValue] = None
     """the shortest timed region that counts; without it that of the profile acceptance"""
     budget: Annotated[Seconds | None, GivenValue] = None
-    """after it an allocation starts no new launch; without it 8 h"""
+    """time after which an allocation starts no new launch; without it 8 h"""
     caches: Annotated[str, BeforeValidator(one_of('an answer', ('refused', 'allowed')))] = 'refused'
     """`allowed` leaves rule P16 aside, and the protocol says so"""
     fullness: Annotated[tuple[int, int] | None, BeforeValidator(_fullness)] = None
-    """of the file system, as `df` has it, when the allocation begins"""
+    """used share of the file system, as `df` has it, when the allocation begins"""
     bytes: Annotated[float | None, BeforeValidator(_times_memory)] = None
     """the least that all files together hold, in times of the memory of the nodes that use them"""
     exclusive: Truth = False
@@ -204,33 +202,33 @@ class CriterionEntry(Entry):
     text: Text = Field(examples=["'At least 500 GB/s write on 200 nodes'"])
     """its sentence"""
     metric: Annotated[Text | None, GivenValue] = None
-    """in a contract's words, below, or the name of any metric of a check"""
+    """its name in a contract's words, below, or the name of any metric of a check"""
     workload: Annotated[Workload | None, GivenValue] = None
     """what it leaves open must be no choice"""
     nodes: Annotated[NodeCount | None, GivenValue] = None
-    """of the allocation"""
+    """nodes of the allocation"""
     tasks_per_node: Annotated[TaskCount | None, GivenValue] = None
     """without it the most tasks of the partition"""
     partition: Annotated[PartitionName | None, GivenValue] = None
-    """of `trial.yaml`; needed where it has several"""
+    """a partition of `trial.yaml`; needed where it has several"""
     file_system: Annotated[Name | None, GivenValue] = None
-    """of `trial.yaml`; needed where it has several"""
+    """a file system of `trial.yaml`; needed where it has several"""
     layout: Annotated[Name | None, GivenValue] = None
-    """of `trial.yaml`; without it `default`"""
+    """a layout of `trial.yaml`; without it `default`"""
     engine: Annotated[EngineName | None, GivenValue] = None
-    """that measures; without it the first of the site that can"""
+    """the engine that measures; without it the first of the site that can"""
     at_least: Quantity = None
-    """in any unit of the metric (`500 GB/s`, `300,000 creates/s`), or of another criterion (`70 % of 4.2.1`)"""
+    """a figure in any unit of the metric (`500 GB/s`, `300,000 creates/s`), or of a criterion (`70 % of 4.2.1`)"""
     at_most: Quantity = None
     """the same (`120 s`, `5 ms`); one of both is needed"""
     statistic: Annotated[str | None, BeforeValidator(_statistic)] = None
-    """of the repetitions of an allocation; without it `mean`. `minimum` is its worst launch"""
+    """statistic of the repetitions of an allocation; without it `mean`. `minimum` is its worst launch"""
     allocations: Annotated[Count | None, GivenValue] = None
-    """how many have to be valid before it is decided; without it 1"""
+    """the number of valid allocations that decide it; without it 1"""
     conditions: Annotated[Conditions | None, GivenValue] = None
-    """under what an allocation counts"""
+    """conditions under which an allocation counts"""
     state: Annotated[Name | None, GivenValue] = None
-    """of the system when it is measured, as `degraded`: `seatrial accept --state degraded`"""
+    """state of the system when it is measured, as `degraded`: `seatrial accept --state degraded`"""
     milestone: Annotated[Name | None, GivenValue] = None
     """one of `milestones`"""
     observed: Truth = False
@@ -248,9 +246,9 @@ class Contract(Entry):
     version: Version = Field(examples=['1'])
     """the form of this file"""
     title: Text = Field(examples=['Acceptance of the scratch file system'])
-    """of the contract"""
+    """title of the contract"""
     date: Date = Field(examples=['2026-06-30'])
-    """of the contract"""
+    """date of the contract"""
     parties: Annotated[dict[Name, Text], Filled] = Field(examples=['{customer: A Computing Centre, supplier: B Ltd}'])
     """who signs, by role; each has a line in the protocol"""
     counts: Annotated[str, BeforeValidator(one_of('a rule', tuple(COUNTS)))] = 'all'
@@ -268,8 +266,8 @@ class ContractFile(NamedTuple):
 
     # well-formed criteria; a percentage has the values that it leaves out from its other criterion
     contract: Contract
-    numbers: Sequence[int]  # of these criteria in the file, from 0
-    problems: dict[int, list[str]]  # by number of the criterion; REST for other parts
+    numbers: Sequence[int]  # numbers of these criteria in the file, from 0
+    problems: dict[int, list[str]]  # problems by number of the criterion; REST for other parts
 
     def all_problems(self) -> list[str]:
         return [line for number in sorted(self.problems) for line in self.problems[number]]
@@ -279,10 +277,8 @@ REST = -1
 
 
 def load_contract(folder: Path) -> Contract | None:
-    """The contract of the site in a folder, its criteria in full; None where it has none. Raises SiteError.
-
-    A missing key is only reported; seatrial.check.contract knows possible values.
-    """
+    """The contract of the site in a folder, its criteria in full; None where it has none. Raises SiteError. A missing
+    key is only reported; seatrial.check.contract knows possible values."""
     file = read_contract(folder)
     if file is None:
         return None

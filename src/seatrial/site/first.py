@@ -12,12 +12,10 @@ from seatrial.model.quoted_value import printable
 from seatrial.model.units import GIB, MIB, approximate_size, duration, format_size
 from seatrial.site.profile import NIGHTLY, PROFILES, SMOKE
 
-FREE_SHARE = 10
-"""A session may have one part in so many of what is free: others go on working there."""
-
+FREE_SHARE = 10  # a session may have one tenth of what is free: others go on working there
 MOST_INODES = 200_000
-NIGHTLY_INODES = 111_000  # of LargeDirectory, the largest check of metadata
-MOST_TASKS = 4  # on a node: enough to load it, and few enough for a first try
+NIGHTLY_INODES = 111_000  # inodes of LargeDirectory, the largest check of metadata
+MOST_TASKS = 4  # tasks of a node: enough to load it, and few enough for a first try
 MOST_NODES = 2
 
 _PLAIN = re.compile(r'[A-Za-z0-9/_.-]+\Z', re.ASCII)

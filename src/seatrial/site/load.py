@@ -35,11 +35,9 @@ from seatrial.site.model import (
 )
 
 PACKAGE = Path(seatrial.__file__).parent
-OWN_CHECKS = 'checks'
-"""Where a site has check files of its own if its trial.yaml does not say."""
+OWN_CHECKS = 'checks'  # the folder of a site's own check files, if its trial.yaml names none
 
-_Found = tuple[list[str | int], str]
-"""Keys, and what is wrong there with its remedy."""
+_Contradiction = tuple[list[str | int], str]  # keys, and what is wrong there with its remedy
 
 
 def load(folder: str | os.PathLike[str]) -> Site:
@@ -56,7 +54,7 @@ def load(folder: str | os.PathLike[str]) -> Site:
 
 
 def answering(folder: str | os.PathLike[str]) -> Site:
-    """As load, for commands that use the state directory: also raises SiteError as Site.check_state does."""
+    """The site in a folder, for commands that use the state directory: raises SiteError as Site.check_state too."""
     site = load(folder)
     site.check_state()
     return site
@@ -90,14 +88,12 @@ def configuration_in(settings: Path) -> dict[Any, Any]:
     if not isinstance(configuration, dict):
         sentence = "it defines no dictionary site_configuration; ReFrame's manual says how to write it"
         raise SiteError([problem(SETTINGS_FILE, [], sentence)])
-    for system in dictionaries(configuration.get('systems')):
-        for partition in dictionaries(system.get('partitions')):
-            for key, example in _LISTS.items():
-                value = partition.get(key)
-                if not (value is None or (isinstance(value, list) and all(isinstance(item, str) for item in value))):
-                    where = f'{system.get("name")}:{partition.get("name")}'
-                    sentence = f"{where}: {key} is not a list of texts; write '{key}': {example}"
-                    raise SiteError([problem(SETTINGS_FILE, [], sentence)])
+    for name, _, partition in entries_in(configuration):
+        for key, example in _LISTS.items():
+            value = partition.get(key)
+            if not (value is None or (isinstance(value, list) and all(isinstance(item, str) for item in value))):
+                sentence = f"{name}: {key} is not a list of texts; write '{key}': {example}"
+                raise SiteError([problem(SETTINGS_FILE, [], sentence)])
     return configuration
 
 
@@ -107,11 +103,14 @@ _LISTS = {'access': "['--partition=compute']", 'environs': "['builtin']"}
 
 def partitions_in(settings: Path) -> dict[str, dict[Any, Any]]:
     """The entry of each partition in settings.py, by 'system:partition'. Raises SiteError."""
-    return {
-        f'{system.get("name")}:{partition.get("name")}': partition
-        for system in dictionaries(configuration_in(settings).get('systems'))
-        for partition in dictionaries(system.get('partitions'))
-    }
+    return {name: partition for name, _, partition in entries_in(configuration_in(settings))}
+
+
+def entries_in(configuration: dict[Any, Any]) -> Iterator[tuple[str, dict[Any, Any], dict[Any, Any]]]:
+    """Each partition of a configuration: 'system:partition', the entry of the system and its own."""
+    for system in dictionaries(configuration.get('systems')):
+        for partition in dictionaries(system.get('partitions')):
+            yield f'{system.get("name")}:{partition.get("name")}', system, partition
 
 
 def dictionaries(value: Any) -> list[dict[Any, Any]]:
@@ -226,7 +225,7 @@ def _failure(error: BaseException, settings: Path) -> str:
     return f'{place}{type(error).__name__}: {error}; it must run by itself as Python'
 
 
-def _contradictions(file: TrialFile, known: Collection[str]) -> Iterator[_Found]:
+def _contradictions(file: TrialFile, known: Collection[str]) -> Iterator[_Contradiction]:
     """Contradictions between entries that are each well formed."""
     names = [engine.name for engine in file.engines]
     for i, engine in enumerate(names):
@@ -243,7 +242,7 @@ def _contradictions(file: TrialFile, known: Collection[str]) -> Iterator[_Found]
             yield ['trials', i, *keys], sentence
 
 
-def _file_system(entry: FileSystemEntry, state: str) -> Iterator[_Found]:
+def _file_system(entry: FileSystemEntry, state: str) -> Iterator[_Contradiction]:
     if entry.mount is not None and not is_below(entry.path, entry.mount):
         yield ['path'], f'{show(entry.path)} is not inside the mount {show(entry.mount)}; correct one of them'
     if not entry.records_on_target and is_below(state, entry.mount or entry.path):
@@ -269,7 +268,7 @@ def _file_system(entry: FileSystemEntry, state: str) -> Iterator[_Found]:
             yield [target_key(kind)], f'{entry.type} cannot place files on chosen {kind}s; remove it'
 
 
-def _trial(trial: TrialEntry, file: TrialFile) -> Iterator[_Found]:
+def _trial(trial: TrialEntry, file: TrialFile) -> Iterator[_Contradiction]:
     widest = max(trial.nodes)
     for i, name in enumerate(trial.partitions):
         if name not in file.partitions:

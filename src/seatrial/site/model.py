@@ -44,8 +44,7 @@ _MPI_STARTERS = ('mpirun', 'mpiexec', 'orterun')  # names that several MPIs give
 DEFAULT_LAYOUT = 'default'
 
 MOST_TARGETS = 2000
-MOST_HOSTLIST = 20_000
-"""Characters."""
+MOST_HOSTLIST = 20_000  # characters
 MOST_COUNT = 1_000_000
 MOST_INODES = 10**12
 MOST_BYTES = 2**63 - 1
@@ -598,22 +597,13 @@ class Combinations(Entry):
         return not names.isdisjoint(self.checks)
 
     def gives(self, case: Case) -> bool:
-        return (
-            case.partition in self.partitions
-            and case.file_system in self.file_systems
-            and case.layout in self.layouts
-            and case.nodes in self.nodes
-        )
+        lists = (self.partitions, self.file_systems, self.layouts, self.nodes)
+        return all(value in values for value, values in zip(case[1:], lists, strict=True))
 
     def cases(self, check: str) -> list[Case]:
         """Every case of the check, in the order of the lists."""
-        return [
-            Case(check, partition, file_system, layout, nodes)
-            for partition in self.partitions
-            for file_system in self.file_systems
-            for layout in self.layouts
-            for nodes in self.nodes
-        ]
+        places = product(self.partitions, self.file_systems, self.layouts, self.nodes)
+        return [Case(check, *place) for place in places]
 
 
 class Overrides(Entry):
@@ -898,11 +888,8 @@ class Site:
         limited: Collection[str] = (),
     ) -> None:
         """Raises SiteError for ids in trials[].enforce that no check of the trial has, or that decide nothing there.
-
-        known: family and ids of the expectations, by check
-        guarantees: the ids that every profile judges; others are not judged in a smoke test
-        limited: ids whose limit a site can choose
-        """
+        known: family and ids of the expectations, by check; guarantees: the ids that every profile judges, others are
+        not judged in a smoke test; limited: ids whose limit a site can choose"""
         problems = []
         for i, trial in enumerate(self.trial_file.trials):
             covered = [ids for check, (family, ids) in known.items() if trial.asks_for(check, family)]
@@ -925,10 +912,8 @@ class Site:
         self._refuse(next(filter(None, map(unresponsive, (self.state, *inside))), None) or self.unsafe())
 
     def unsafe(self) -> str:
-        """Who else may change the state directory, which holds programs to run, with the remedy; or empty.
-
-        Only the first level of its folders is checked; nobody else can put anything below that.
-        """
+        """A sentence on other users who may change the state directory, which holds programs to run; or empty. Only
+        the first level of its folders is checked: nobody else can put anything below that."""
         trials = {entry.path for entry in self.trial_file.file_systems.values()}
         try:
             with os.scandir(self.state) as entries:
@@ -955,13 +940,9 @@ class Site:
             raise SiteError([problem(TRIAL_FILE, ['state'], fault)])
 
     def make_directories(self) -> None:
-        """Makes the state directory, and the paths for trials that lie inside it; raises SiteError.
-
-        Files made by this process afterwards get no wider permissions than the state directory has.
-
-        Any other path must exist: a missing directory on a mount point is most often a missing mount. For the same
-        reason the parent of the state directory must exist.
-        """
+        """Makes the state directory, and the paths for trials that lie inside it; raises SiteError. Any other path,
+        and the parent of the state directory, must exist: it is most often a mount that is missing. Files made by
+        this process afterwards get no wider permissions than the state directory has."""
         inside = [entry.path for entry in self.trial_file.file_systems.values() if is_below(entry.path, self.state)]
         self.check_state(inside)
         try:

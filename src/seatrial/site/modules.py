@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seatrial.site.error import SiteError, problem
-from seatrial.site.load import configuration_in, dictionaries
+from seatrial.site.load import configuration_in, dictionaries, entries_in
 from seatrial.site.model import SETTINGS_FILE
 
 NO_MODULES = 'nomod'
@@ -18,7 +18,7 @@ class Module(NamedTuple):
 
 class Modules(NamedTuple):
     system: str = NO_MODULES  # ReFrame's modules_system
-    wanted: tuple[Module, ...] = ()  # in the order of loading
+    wanted: tuple[Module, ...] = ()  # modules in the order of loading
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -30,13 +30,11 @@ def modules_in(settings: Path) -> dict[str, Modules]:
     environment (of several, only the first is read here; a trial runs in each). Raises SiteError."""
     configuration = configuration_in(settings)
     modules = {}
-    for system in dictionaries(configuration.get('systems')):
-        for partition in dictionaries(system.get('partitions')):
-            name = f'{system.get("name")}:{partition.get("name")}'
-            environments = partition.get('environs') or ['builtin']
-            environment = _environment(dictionaries(configuration.get('environments')), environments[0], name)
-            wanted = tuple(module for owner in (system, partition, environment) for module in _wanted(owner))
-            modules[name] = Modules(system.get('modules_system', NO_MODULES), wanted)
+    for name, system, partition in entries_in(configuration):
+        environments = partition.get('environs') or ['builtin']
+        environment = _environment(dictionaries(configuration.get('environments')), environments[0], name)
+        wanted = tuple(module for owner in (system, partition, environment) for module in _wanted(owner))
+        modules[name] = Modules(system.get('modules_system', NO_MODULES), wanted)
     return modules
 
 

@@ -7,25 +7,22 @@ from seatrial.model.point import Axis
 from seatrial.model.units import GIB, MIB
 from seatrial.workload.base import Effort
 
-ISOLATION_S = 10.0
-"""Seconds. Targets and nodes are compared with each other and decide no bandwidth: five minutes each buy nothing."""
-
-MIN_S = 0.5
-"""Seconds. One of fio's milliseconds is 0.2 % of it; rule T19 asks for a fifth of this."""
+ISOLATION_S = 10.0  # seconds: targets and nodes are compared with each other and decide no bandwidth
+MIN_S = 0.5  # seconds: one of fio's milliseconds is 0.2 % of it; rule T19 asks for a fifth of this
 
 
 @dataclass(frozen=True)
 class Profile:
     name: str
     label: str  # one sentence for the head of a report: what the numbers may be used for
-    points: int  # of every sweep, evenly spread; 0 is all of them
+    points: int  # points of every sweep, evenly spread; 0 is all of them
     budget_s: float  # seconds after which a case starts no new launch, if the site sets none
     effort: Effort  # how much each launch does
     repetitions: int = 0  # fixed number of repetitions; 0: the stopping rule decides
     # assumed noise between its sessions (a share) until the history shows it; 0: they are not nights
     between: float = 0.0
-    disturbs: bool = False  # whether it may have actions: scheduled and smoke profiles may not
-    introduces: bool = False  # whether it has only the checks that declare themselves `first`
+    disturbs: bool = False  # True if it may have actions: scheduled and smoke profiles may not
+    introduces: bool = False  # True if it has only the checks that declare themselves `first`
 
     @property
     def judges(self) -> bool:
@@ -74,7 +71,7 @@ SMOKE = Profile(
     budget_s=7.0,
     effort=Effort(
         first_bytes=128 * MIB,
-        target_s=0.14,  # as much above min_s as in the first look: room for their scatter, and few bytes
+        target_s=0.14,  # above min_s by the same share as in the first look: room for scatter, and few bytes
         min_s=0.1,  # 100 ticks of fio's clock (rule T19)
         files=500,
         tree_bytes=128 * MIB,

@@ -1,9 +1,7 @@
 """references.yaml: expected figures of this system, in ReFrame's own form; their dates stand under `$seatrial`.
-
-ReFrame skips a reference that it cannot find or read: a class, key or metric that is misspelt, '1' for 1, a part too
-many. Here each is a problem with its place and its remedy, before ReFrame starts. references.md describes the
-file.
-"""
+references.md describes the file. ReFrame skips a reference that it cannot find or read: a class, key or metric that
+is misspelt, '1' for 1, a part too many. Here each is a problem with its place and its remedy, before ReFrame
+starts."""
 
 import datetime
 import math
@@ -30,13 +28,12 @@ from seatrial.site.profile import PROFILES
 REFERENCES_FILE = 'references.yaml'
 INDEX = ('profile', '$partition', 'file_system', 'layout', 'num_nodes')
 STATISTICS = {'mean': 'mean', 'median': 'median', 'p10': 'p90', 'minimum': 'maximum'}
-"""What a reference may be for, and what that is of a metric of which less is better."""
+"""The statistics that a reference may be for, and their counterparts for a metric of which less is better."""
 
 SEATRIAL, _INDEX = '$seatrial', '$index'
 _LEVELS = ('profile', 'partition', 'file system', 'layout', 'node count', 'metric')
 _NODES = _LEVELS.index('node count')
-LARGEST = 1e18
-"""In base units: 1 EB/s, or as many operations a second; what is more is a slip of the pen or of the unit."""
+LARGEST = 1e18  # base units, 1 EB/s: a larger figure has a wrong number or unit
 
 _FORM = '[1000.0, -0.1, null, MiB/s]: the reference, the lowest and the highest as fractions of it, the unit'
 _EXAMPLE = '{origin: baseline, date: 2026-11-20, engine: ior}'
@@ -85,9 +82,9 @@ class Origin(Entry):
     origin: Annotated[str, BeforeValidator(_origin)] = Field(examples=[BASELINE])
     date: Date = Field(examples=['2026-11-20'])
     engine: EngineName | None = None
-    tasks: TaskCount | None = None  # of the largest point
+    tasks: TaskCount | None = None  # tasks of the largest point
     statistic: Annotated[str, BeforeValidator(one_of('a statistic', tuple(STATISTICS)))] = 'mean'
-    sessions: tuple[str, ...] = ()  # of a baseline; `seatrial history prune` keeps them
+    sessions: tuple[str, ...] = ()  # sessions of a baseline; `seatrial history prune` keeps them
 
 
 def references_file(folder: Path) -> Path | None:

@@ -1,9 +1,7 @@
 """Reads the YAML that a site may write: text, whole numbers, true, false and nothing, in lists and mappings.
 
-with_value changes one value, and leaves every other character as it is.
-
 PyYAML by itself keeps the last of two equal keys, reads 20:00 as 1200, 010 as 8, `no` as false and 2026-11-20 as a
-date, and grows nine lines of aliases to a billion values. Here each of these is plain text or a problem with its
+date, and grows nine lines of aliases to a billion values. Here all of these are plain text, or a problem with its
 place. Aliases may be used, within MAX_VALUES.
 """
 
@@ -210,11 +208,9 @@ def _syntax(error: yaml.MarkedYAMLError) -> str:
 
 
 def with_value(text: str, keys: Sequence[str | int], value: Any, comment: str = '') -> str:
-    """The text of a file with this value at these keys; new keys come after the existing ones.
-
+    """The text of a file with this value at these keys, and no other change; new keys come after the existing ones.
     comment: put behind the value; it replaces an earlier comment that has the same words before its first colon.
-    Raises ValueError, with the place, if one of the outer keys has no mapping.
-    """
+    Raises ValueError, with the place, if one of the outer keys has no mapping."""
     node = yaml.compose(text, Loader=yaml.SafeLoader)
     if node is None:
         return f'{text.rstrip()}\n{_block(keys, value, 0, comment)}\n'.lstrip('\n')
@@ -230,7 +226,7 @@ def with_value(text: str, keys: Sequence[str | int], value: Any, comment: str = 
     rest, newline, below = text[end:].partition('\n')
     if comment and (not rest.strip() or rest.strip().startswith(comment.partition(':')[0])):
         rest = f'  {comment}'
-    space = ' ' if text[:start].endswith(':') else ''  # behind a key without a value
+    space = ' ' if text[:start].endswith(':') else ''  # the key had no value
     return text[:start] + space + _plain(value) + rest + newline + below
 
 

@@ -30,7 +30,7 @@ OPENING, OF_A_NODE = '_open_share', '_per_node'
 FORM = ('files', 'extent', 'order', 'interface', 'transfer_size', 'bytes_per_task')
 OF_FILES = (*FORM, 'collective', 'direct')
 MIN_GRANULE = 16 * MIB  # bytes. The share of a task is a multiple of it, so that it is a round figure.
-MAX_ROUNDED = 0.05  # of a share that a site fixes: what a point may leave of it and still be compared with the others
+MAX_ROUNDED = 0.05  # part of a share fixed by the site that a point may leave and still be compared with the others
 
 
 def data_access(
@@ -140,7 +140,7 @@ class Access(Kind):
         return Sizing(first, granule, effort.target_s, effort.min_s, effort.working_set)
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
-        """At least one transfer a task, and only whole ones; MAX_ROUNDED of a written share may be left over."""
+        """True if a task has one or more whole transfers; MAX_ROUNDED of a written share may be left over."""
         chosen = (pinned or effort.first_bytes) if point.scales else 0
         share = chosen or point.data.bytes_per_task
         rest = 0 if chosen and not pinned else share % point.data.transfer_size

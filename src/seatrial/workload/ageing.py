@@ -20,8 +20,8 @@ from seatrial.workload.words import counted, grouped
 
 FILL = 'fill'
 FILES = 'fill_files'
-LARGEST = 8 * MIB  # to which the source cuts larger files: "1MB * 8"
-FULLEST = 0.9  # to which a file system can be filled: engine/posixops/ageing.py leaves some of it free
+LARGEST = 8 * MIB  # the source cuts larger files to this size: "1MB * 8"
+FULLEST = 0.9  # the most that a file system can be filled: engine/posixops/ageing.py leaves some of it free
 ENDLESS = 2**40
 LEAST = 3  # inodes of a tree with one file
 FIRST = 500  # inodes of a task in the warm-up of a fullness, where the profile has no number
@@ -53,13 +53,10 @@ def ageing(
     keep: bool = False,
     fullness: float = 0.0,
 ) -> Point:
-    """A number of inodes of all tasks together, which a profile or a site reduces.
-
-    sizes: of files in bytes, each as likely as any other; none: pareto()
-    depth, files_per_directory: the largest; each number from 1 on is as likely as any other
-    keep: the trees are not removed, so that other sessions measure beside them
-    fullness: in place of inodes, the share of the file system's bytes that is in use when the trees are there
-    """
+    """The workload: a number of inodes of all tasks together, which a profile or a site reduces. sizes: of files in
+    bytes, each as likely as any other; none: pareto(); depth, files_per_directory: the largest; each number from 1 on
+    is as likely as any other; keep: the trees stay, so that other sessions measure beside them; fullness: in place of
+    inodes, the share of the file system's bytes that is in use when the trees are there"""
     tree = TreePart(depth=depth, files_per_directory=files_per_directory, fsync=fsync)
     fill = FillPart(inodes, tuple(sizes) or pareto(), seed, fullness)
     return Point('ageing', (FILL,) if keep else (FILL, REMOVE), tasks=tasks, tree=tree, fill=fill)

@@ -9,8 +9,8 @@ from seatrial.model.point import Point
 COLD, CACHED, UNKNOWN = 'cold', 'cached', 'unknown'
 """The cache state of a read, stat or listing (rules P2, P2a, T4); writes have none."""
 
-LISTED_BEFORE = 'listed before'  # in place of these, where the same launch has listed the same directory before
-MAX_TASKS = 1_000_000  # that a check can ask for
+LISTED_BEFORE = 'listed before'  # the state of a directory that the same launch has listed before
+MAX_TASKS = 1_000_000  # the most tasks that a check can ask for
 CREATE, WRITE, READ, STAT, FIND, LIST = 'create', 'write', 'read', 'stat', 'find', 'list'
 VERIFY, REMOVE = 'verify', 'remove'
 """Words for the work of a phase. CREATE makes the files of its point, with their bytes; WRITE is of data that must
@@ -20,17 +20,15 @@ have reached the storage when its time ends (P1); VERIFY reads data of the same 
 class Phase(NamedTuple):
     """One phase of a kind of workload: the work of one launch, whichever engine carries it out."""
 
-    name: str  # as points, samples and engines have it
-    # in this order, words of those above; another word is what none of the questions below asks for
-    does: Tuple[str, ...]
+    name: str  # name in points, samples and engines
+    does: Tuple[str, ...]  # words of those above, in this order, or a word of its own kind
     words: str = ''  # a task does it: 'reads once more'
     metrics: Tuple[MetricType, ...] = ()  # all that it can measure; Kind.metrics leaves out what a point has not
     in_turn: Tuple[str, ...] = ()  # metrics that are timed one after the other; none: all are of one region
     warm: str = ''  # why caches are not emptied before it, as a clause; empty: they are, where they can be
     fills: str = ''  # what it takes all of that a limit leaves: 'bytes' or 'inodes'; empty: nothing
     hurts: str = ''  # what it does to others, before the name of a storage system: that must be typed. Empty: nothing
-    # whether what it has made stays when the case ends with it, until `seatrial clean` removes it
-    stays: bool = False
+    stays: bool = False  # True if what it made stays when the case ends with it, until `seatrial clean` removes it
     title: str = ''  # what a workload that begins with it is called; none: as its kind
 
     @property
@@ -119,15 +117,14 @@ class Footprint(NamedTuple):
 class Effort(NamedTuple):
     """The amount of measuring of a profile. Times in seconds; 0 is no limit, or the source's own number."""
 
-    first_bytes: int = 0  # of a task in the first warm-up, from which the measured launches are sized
-    # target_s, min_s: what the shortest timed region should last, and what it must
-    target_s: float = 0.0
-    min_s: float = 0.5
-    working_set: bool = False  # whether no cache may hold the data (rule P16)
-    files: int = 0  # of a task in each flat tree, at first
+    first_bytes: int = 0  # bytes of a task in the first warm-up, from which the measured launches are sized
+    target_s: float = 0.0  # what the shortest timed region should last
+    min_s: float = 0.5  # what the shortest timed region must last
+    working_set: bool = False  # True if no cache may hold the data (rule P16)
+    files: int = 0  # files of a task in each flat tree, at first
     phase_s: float = 0.0  # what the shortest phase of a tree should last
     tree_bytes: int = 0  # a task's bytes in a tree at most: fewer files in each directory else
-    entries: int = 0  # of a directory that is listed, at most; larger ones are left out
+    entries: int = 0  # the most entries of a directory that is listed; larger ones are left out
     pause_s: float = 0.0  # the longest pause before a listing; longer ones are left out
 
 
@@ -142,29 +139,26 @@ class UnknownPhase(ValueError):
 class Kind:
     """A kind of workload. It has no state: each method answers for the point that it is given."""
 
-    name = ''  # as points and records have it
-    words = ''  # as people read it, after 'no engine can measure'
-    title = ''  # over the table of its cases in a report, which those of another kind with this title share
-    # columns: of that table, each with the metrics that can stand in it, of which the first that a case has does;
-    # none: every metric has its own
+    name = ''  # name in points and records
+    words = ''  # words for people, after 'no engine can measure'
+    title = ''  # heading of the table of its cases in a report, which those of another kind with this title share
+    # columns of that table, with the metrics that can stand in it: the first that a case has; none: one for each
+    # metric
     columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = ()
-    # those of a point's parts that it has, by their names; a sweep can vary no other
-    parameters: Tuple[str, ...] = ()
-    of_trial: Tuple[str, ...] = ()  # those of them that a trial of a site may fix, because no check is about them
-    # whether its figures are of bytes that reach the storage: fsync, cold reads and caches (P1, P2, P16) are asked of
-    # it; else of entries (T4, T17a, P16a)
+    parameters: Tuple[str, ...] = ()  # names of the parameters that its points have; a sweep can vary no other
+    of_trial: Tuple[str, ...] = ()  # parameters that a trial of a site may fix, because no check is about them
+    # True if its figures are of bytes that reach the storage (rules P1, P2, P16); else they are of entries (T4, T17a)
     moves_data = False
-    by_darshan = False  # whether a Darshan log shows what was meant (P15)
-    compares_in_launch = False  # whether one launch compares the cache with the servers, so that both are as meant
-    short_ok = False  # whether a launch may be short, which a label then says (T20a)
-    spaced = False  # whether people read the names of its metrics with blanks for underscores
-    once = False  # whether one launch decides, without warm-up: what it measures happens once
-    by_time = False  # whether its time ends a phase, not its bytes
-    bytes_known = True  # whether the bytes that a launch moves are known before it
+    by_darshan = False  # True if a Darshan log shows what was meant (P15)
+    compares_in_launch = False  # True if one launch compares the cache with the servers, so that both are as meant
+    short_ok = False  # True if a launch may be short, which a label then says (T20a)
+    spaced = False  # True if people read the names of its metrics with blanks for underscores
+    once = False  # True if one launch decides, without warm-up: what it measures happens once
+    by_time = False  # True if its time ends a phase, not its bytes
+    bytes_known = True  # True if the bytes that a launch moves are known before it
     share_unit = ''  # what the share of a task is counted in: 'B', 'file' or 'inode'; empty: a limit leaves it
     no_share = 'what the check says'  # people read this where the share is 0
-    # heavier: the parameter with which, at as many tasks, the shortest timed region of a point gets longer, or
-    # shorter where it begins with '-'; none: they are equal
+    # the parameter with which the shortest timed region of a point gets longer, or shorter if it begins with '-'
     heavier = ''
     phases: Tuple[Phase, ...] = ()  # all that its points can have
 

@@ -76,5 +76,5 @@ class Bonnie(Access):
 
 
 def seeks_of(point: Point) -> int:
-    """As many as the file has transfers, so that their time grows with the file; each seeker has at least one."""
+    """The number of seeks: that of the file's transfers, so that their time grows with it; one a seeker at least."""
     return max(SEEKERS, point.data.transfers)

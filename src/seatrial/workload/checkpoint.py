@@ -21,11 +21,8 @@ def checkpoint(
     transfer_size: Union[int, str] = '1MiB',
 ) -> Point:
     """The workload of a check of checkpoints. Sizes as numbers of bytes or as '64GiB'; the rest as in DataPart.
-
-    state:          of all tasks of the training together, for which the times are given
-    interval_s:     of training between two checkpoints
-    bytes_per_task: the source's own value; profiles and sites choose another
-    """
+    state: size of the state of all tasks of the training together, for which the times are given; interval_s: seconds
+    of training between two checkpoints; bytes_per_task: the source's value; profiles and sites choose another"""
     extent = 'whole' if files == 'multiple' else 'segment'
     return data_access(files, extent, transfer_size=transfer_size, bytes_per_task=bytes_per_task).changed(
         kind='checkpoint', working_set=in_bytes(state), interval_s=interval_s

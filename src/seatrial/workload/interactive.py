@@ -26,8 +26,7 @@ BESIDE = {
     VENV: Footprint(64 * MIB, 3000),
     BUILD: Footprint(MIB, 100),
 }
-"""The most that a task has on disk beside its files. For an environment it is pip: 1700 entries of 25 MiB with Python
-3.11, setuptools included."""
+"""The most that a task has on disk beside its files: in an environment pip, 1700 entries of 25 MiB (Python 3.11)."""
 
 COPIES = {TREES: 1, GIT: 3, VENV: 3, BUILD: 3}
 """Copies of the files: in a pack of each repository too, in a wheel and byte-compiled, as objects."""

@@ -30,11 +30,11 @@ TRANSFER_SIZE = 2 * MIB  # bytes of a transfer of ior-easy
 HARD_BYTES, SMALL_BYTES = 47008, 3901  # bytes of a transfer of ior-hard, and of a file of mdtest-hard
 FILE_SHARE = 64 * KIB  # bytes_per_task for each file of a task in both mdtests: 64 GiB give a million, as in IO500
 STONE_WALL_S = 300  # seconds, as IO500's rules require
-WALLS = 16  # a launch may last so many stone walls: four phases write, each with its wear-out, beside the others
+WALLS = 16  # the most stone walls that a launch may last: four phases write, each with its wear-out, beside others
 
 
 def io500(bytes_per_task: Union[int, str], stone_wall_s: int = STONE_WALL_S) -> Point:
-    """bytes_per_task: the most that a task writes in each IOR; one that ends before the stone wall needs more."""
+    """The workload. bytes_per_task: the most that a task writes in each IOR, enough to reach the stone wall."""
     data = DataPart(transfer_size=TRANSFER_SIZE, bytes_per_task=in_bytes(bytes_per_task))
     return Point('io500', (PHASE,), data=data, time=TimePart(float(WALLS * stone_wall_s)))
 
@@ -124,7 +124,7 @@ class Io500(Access):
         return Footprint(2 * tasks * share + files * SMALL_BYTES, files + 4 * tasks + 16)
 
     def cache_of(self, metric: str, launch: str) -> str:
-        """IO500 empties caches only where root lets it; a phase reads what tasks of the next node have written."""
+        """UNKNOWN for reads: IO500 empties caches only for root, and tasks read what the next node has written."""
         writes = metric.endswith(('_write', '_delete'))
         return launch if writes else UNKNOWN
 
@@ -138,7 +138,7 @@ def stone_wall_s(point: Point) -> int:
 
 
 def files_per_task(point: Point) -> int:
-    """Files of a task in each of both mdtests, at most."""
+    """The most files of a task in each of the two mdtests."""
     return max(1, point.data.bytes_per_task // FILE_SHARE)
 
 

@@ -17,7 +17,7 @@ WORDS = {
 }
 
 TAKEN, BEYOND, UNUSED = 'taken', 'beyond', 'unused'
-FLOOR = 0.05  # of bytes and of inodes of a file system that stay free for others, whatever a quota leaves
+FLOOR = 0.05  # share of the bytes and inodes of a file system that stay free for others, whatever a quota leaves
 OVER: Dict[str, int] = {'bytes': 64 * MIB, 'inodes': 1000}
 """All tasks together try this much beyond the limit before they give up: then it does not hold."""
 

@@ -86,7 +86,7 @@ class Listing(Tree):
 
 
 def listing_metrics(pauses_s: Sequence[float]) -> Tuple[str, ...]:
-    """With pauses every listing as a whole, names and attributes; without, the first two by their parts."""
+    """The names of the metrics: with pauses one for each listing, without them one for each part of the first two."""
     if pauses_s:
         return tuple(f'ls_{which}' for which in PASSES) + tuple(f'{_AFTER}{pause:g}s' for pause in pauses_s)
     return tuple(f'{part}_{which}' for which in PASSES[:2] for part in ('names', 'stat'))

@@ -11,7 +11,7 @@ from seatrial.workload.access import FILES, Access, file_name, file_totals, writ
 from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import exact_size, joined
 
-PHASES = ('randread', 'randwrite', 'randrw')  # as fio calls them; the last one mixes both in the point's read_share
+PHASES = ('randread', 'randwrite', 'randrw')  # fio's names; the last one mixes both in the point's read_share
 DIRECTIONS = {'randread': ('read',), 'randwrite': ('write',), 'randrw': ('read', 'write')}
 PERCENTILES = (0.50, 0.95, 0.99, 0.999)
 ALIGNMENT = 4096  # bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2)).

@@ -19,7 +19,7 @@ def posix_semantics(tasks: int = 2) -> Point:
 
 
 def posix_integrity() -> Point:
-    """Files are written in many ways, each read back on another node where there is one."""
+    """The workload: files are written in many ways, and read back on another node where there is one."""
     return Point('semantics', (INTEGRITY,), scales=False)
 
 

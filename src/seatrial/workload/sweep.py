@@ -8,7 +8,7 @@ from seatrial.model.point import PART_OF, Allocation, Axis, Point
 from seatrial.model.units import format_size, in_bytes
 from seatrial.workload.base import MAX_TASKS
 
-MAX_GROUPS = 8  # of a node sweep: each node is judged by itself in any case, and every group costs launches
+MAX_GROUPS = 8  # groups of a node sweep: each node is judged by itself in any case, and every group costs launches
 ALL_NODES = 'all'  # the label of the point of a node sweep at which all groups work at once
 
 AXES: Dict[str, Axis] = {
@@ -34,10 +34,10 @@ AXES: Dict[str, Axis] = {
 }
 """Every parameter that can be swept, by the name that a check gives it."""
 
-_FIELDS = {'entries': 'files_per_directory'}  # of a point, where the axis has another name
+_FIELDS = {'entries': 'files_per_directory'}  # the field of a point, where the axis has another name
 _NUMBERS = ('transfer_size', 'queue_depth', 'tasks', 'entries')
 _OF_SITE = ('action', 'tunable', *(name for name, axis in AXES.items() if axis.equals))
-# What a tree or a variant may differ in; of the others every point of a sweep has the same, or the sweep says it.
+# The parameters in which trees or variants may differ; all points of a sweep have the same values of the others.
 _OF_TREES = ('tasks', *PART_OF)
 _LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # it stands in the names of metrics and of files
 _MOST = {'tasks': MAX_TASKS}
@@ -50,13 +50,10 @@ class _Sweep(NamedTuple):
 
 
 class Sweep(_Sweep):
-    """The values of one parameter; all others are as in the check's workload.
-
-    axis:   a name of AXES
-    values: of 'transfer_size' numbers of bytes or sizes such as '64KiB'; of 'queue_depth', 'tasks' and 'entries'
-            whole numbers; of 'layout' layouts; of 'tree' and 'variant' pairs of a label and the parameters in which
-            it differs; of 'action', 'tunable', 'node' and the kinds of targets none: the site has them
-    """
+    """The values of one parameter; all others are as in the check's workload. axis: a name of AXES; values: numbers
+    of bytes or sizes such as '64KiB' for 'transfer_size'; whole numbers for 'queue_depth', 'tasks' and 'entries';
+    layouts for 'layout'; pairs of a label and the parameters in which it differs for 'tree' and 'variant'; none for
+    'action', 'tunable', 'node' and the kinds of targets: the site has them"""
 
     __slots__ = ()
 
@@ -69,16 +66,16 @@ class Sweep(_Sweep):
 class SweepSite(NamedTuple):
     """Facts of the site that a sweep needs: for example the layouts that pin files to each target of its axis."""
 
-    pinned: Tuple[Layout, ...] = ()  # of an axis over targets, in their order
-    fitting: Optional[Tuple[Layout, ...]] = None  # of a sweep over layouts those that there are targets for
-    actions: Tuple[str, ...] = ()  # of a sweep over actions or a tunable, by their names
+    pinned: Tuple[Layout, ...] = ()  # layouts that pin files to each target of the axis, in their order
+    fitting: Optional[Tuple[Layout, ...]] = None  # layouts of the sweep that there are enough targets for
+    actions: Tuple[str, ...] = ()  # names of the actions, or of the values of a tunable
 
 
 ANYWHERE = SweepSite()
 
 
 def sweep_fault(sweep: Sweep) -> Optional[str]:
-    """A fault of a sweep, whatever it sweeps, or None."""
+    """A fault in the declaration of a sweep, or None."""
     if type(sweep.axis) is not str or sweep.axis not in AXES:
         return f'{sweep.axis!r} cannot be swept; it can be {", ".join(AXES)}'
     if type(sweep.values) is not tuple:
@@ -143,7 +140,7 @@ def expand(sweep: Sweep, template: Point, largest: Allocation, site: SweepSite =
 
 
 def labels(sweep: Sweep, site: SweepSite = ANYWHERE) -> List[str]:
-    """The labels of all values that the sweep has or the site gives it, whether they can be placed or not."""
+    """The labels of all values of the sweep or of the site, also of those that cannot be placed."""
     declared = [_labelled(sweep.axis, value)[0] for value in sweep.values]
     return declared or [*site.actions, *(layout.name for layout in site.pinned)]
 
@@ -162,7 +159,7 @@ def narrowed(sweep: Sweep, fixed: Dict[str, Any], max_tasks: Optional[int]) -> S
 
 
 def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, ...]:
-    """first, 2 x first, 4 x first, ... up to last: numbers, or sizes such as '64KiB'; None for a first below 1."""
+    """first, 2 x first, 4 x first, ... up to last: numbers, or sizes such as '64KiB'; empty for a first below 1."""
     value, end = in_bytes(first), in_bytes(last)
     values = []
     while 0 < value <= end:
@@ -173,32 +170,27 @@ def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, .
 
 def surface(sizes: Sequence[Union[int, str]], transfers: Sequence[Union[int, str]]) -> Sweep:
     """Every size of a task's file by every transfer size that is no larger, as variants: '64MiB-4KiB'."""
-    return Sweep(
-        'variant',
-        tuple(
-            (f'{format_size(size)}-{format_size(transfer)}', {'bytes_per_task': size, 'transfer_size': transfer})
-            for size in map(in_bytes, sizes)
-            for transfer in map(in_bytes, transfers)
-            if transfer <= size
-        ),
-    )
+    variants = [
+        (f'{format_size(size)}-{format_size(transfer)}', {'bytes_per_task': size, 'transfer_size': transfer})
+        for size in map(in_bytes, sizes)
+        for transfer in map(in_bytes, transfers)
+        if transfer <= size
+    ]
+    return Sweep('variant', tuple(variants))
 
 
 def tasks_by_sizes(tasks: Sequence[int], sizes: Sequence[Union[int, str]]) -> Sweep:
     """Every number of tasks by every size of a task's file, as variants: '4tasks-1GiB'."""
-    label = _counted('task')
-    return Sweep(
-        'variant',
-        tuple(
-            (f'{label(number)}-{format_size(size)}', {'tasks': number, 'bytes_per_task': size})
-            for number in tasks
-            for size in map(in_bytes, sizes)
-        ),
-    )
+    variants = [
+        (f'{_counted("task")(number)}-{format_size(size)}', {'tasks': number, 'bytes_per_task': size})
+        for number in tasks
+        for size in map(in_bytes, sizes)
+    ]
+    return Sweep('variant', tuple(variants))
 
 
 def subsample(values: Sequence[Any], count: int) -> Tuple[Any, ...]:
-    """`count` of the values, evenly spread over their order, both ends among them; 0 means all."""
+    """`count` of the values, evenly spread over their order, with both ends; all for a count of 0."""
     if count <= 0 or count >= len(values):
         return tuple(values)
     if count == 1:
@@ -208,7 +200,8 @@ def subsample(values: Sequence[Any], count: int) -> Tuple[Any, ...]:
 
 
 def placement(tasks: int, largest: Allocation) -> Optional[Allocation]:
-    """The widest even placement of the tasks in an allocation, or None: srun -N4 -n8 alone places 4/2/1/1."""
+    """The placement of the tasks on the most nodes with equally many tasks a node, or None. It is set explicitly,
+    because srun -N4 -n8 by itself places 4/2/1/1."""
     for nodes in range(min(tasks, largest.nodes), 0, -1):
         if tasks % nodes == 0 and tasks // nodes <= largest.tasks_per_node:
             return Allocation(nodes, tasks // nodes)

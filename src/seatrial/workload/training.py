@@ -1,7 +1,7 @@
-"""The reads of a training: an accelerator works on one batch of samples while the next ones are read ahead. It is
-simulated, as in MLPerf Storage, by a task that does nothing for the time of a batch; utilisation is the share of its
-time in that, from the end of its first batch on (DLIO 2.0.0, compute_metrics_train). A last batch that is not full
-takes its part of the time."""
+"""The reads of a training: an accelerator works on one batch of samples while the next ones are read ahead. A task
+stands for an accelerator, as in MLPerf Storage, and sleeps for the time of a batch; a last batch that is not full
+takes its part of that time. Utilisation is the share of its time in which a task sleeps, from the end of its first
+batch on (DLIO 2.0.0, compute_metrics_train)."""
 
 from math import gcd, inf
 from typing import List, Optional, Sequence, Tuple, Union
@@ -22,7 +22,7 @@ SAMPLES, UTILISATION = '_samples', '_utilisation'
 
 INTERFACES = ('posix', 'mmap')
 ORDERS = ('random', 'contiguous')
-MIN_BATCHES = 2  # of an epoch: the first one counts for no utilisation
+MIN_BATCHES = 2  # batches of an epoch: the first one counts for no utilisation
 
 
 def training(
@@ -36,14 +36,11 @@ def training(
     interface: str = 'posix',
     bytes_per_task: Union[int, str] = 0,
 ) -> Point:
-    """Sizes as numbers of bytes or as '64GiB'; the rest as in point.py.
-
-    sample, batch: bytes of a sample, and samples of a batch
-    batch_s:       seconds that an accelerator works on a batch
-    read_threads:  of each accelerator; each thread reads whole batches; prefetch: 0 is one batch for each of them
-    order:         'random': over all samples of a task; 'contiguous': file after file
-    bytes_per_task: the data set's share of an accelerator, in whole files; 0: MIN_BATCHES; profiles and sites choose
-    """
+    """The workload of a check of a training. Sizes as numbers of bytes or as '64GiB'; the rest as in point.py.
+    sample: bytes of a sample; batch: samples of a batch; batch_s: seconds that an accelerator works on a batch;
+    read_threads: threads of each accelerator, which read whole batches; prefetch: 0 is one batch for each of them;
+    order: 'random' over all samples of a task, or 'contiguous': file after file; bytes_per_task: an accelerator's
+    share of the data set, in whole files; 0: MIN_BATCHES; profiles and sites choose"""
     size = in_bytes(sample)
     point = data_access('multiple', 'whole', order, NAMES, size, in_bytes(bytes_per_task), interface).changed(
         kind='training',
@@ -111,7 +108,7 @@ class Training(Access):
         return True
 
     def adapted(self, point: Point, effort: Effort) -> Point:
-        """Smaller batches where two are more than a profile begins with, and as much time for each sample."""
+        """The point with smaller batches where MIN_BATCHES exceed the profile's bytes; the time a sample stays."""
         most = effort.first_bytes // (MIN_BATCHES * point.data.transfer_size)
         if effort.working_set or not effort.first_bytes or point.training.batch <= most:
             return point
@@ -119,7 +116,7 @@ class Training(Access):
         return point.changed(batch=batch, think_s=point.time.think_s * batch / point.training.batch)
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """Whole files, and whole batches where these divide; at least MIN_BATCHES of them."""
+        """The share of a task: whole files, in whole batches where these divide, and MIN_BATCHES at least."""
         point = points[0]
         fault = _share_fault(point, pinned) if pinned is not None else None
         if fault:
@@ -165,7 +162,7 @@ def batches_of(point: Point) -> List[int]:
 
 
 def step(point: Point) -> int:
-    """The granule of a task's share in bytes, for any kind that moves data."""
+    """The bytes of which a task's share is a multiple, for any kind that moves data."""
     return round_up(_least(point), _granule(point)) if point.training else point.data.transfer_size
 
 
@@ -179,7 +176,7 @@ def _least(point: Point) -> int:
 
 
 def _granule(point: Point) -> int:
-    """The bytes of a file, or of a batch where it has whole files or a file has whole batches."""
+    """The bytes of which a task's share is a multiple: a file, or the larger of file and batch where they divide."""
     one, other = sorted((point.training.samples_per_file, point.training.batch))
     whole = one > 0 and gcd(one, other) == one
     return point.data.transfer_size * (other if whole else point.training.samples_per_file) or 1

@@ -17,18 +17,15 @@ _ORDER = (CREATE, STAT, FIND, READ, REMOVE)
 
 MAX_DEPTH = 100  # so that paths stay far below the limit of Linux, 4096 bytes
 BLOCK = 4096  # the least that file systems of today give a file with bytes in it
-MIN_DIRECTORIES = 100  # of a tree, for making and removing them to be a rate: a root alone says nothing about one
+MIN_DIRECTORIES = 100  # directories of a tree for making and removing them to be a rate: a root alone shows none
 
 
 def metadata_tree(
     phases: Sequence[str] = PHASES, *shape: Any, tasks: int = 0, scales: bool = False, **more: Any
 ) -> Point:
-    """The workload of a check of metadata rates.
-
-    phases: each is carried out over the whole tree before the next
+    """The workload of a check of metadata rates. phases: each is carried out over the whole tree before the next;
     shape, more: fields of TreePart, in their order or by name; bytes_per_file also as '64KiB'; all tasks share a tree
-    scales: profiles and sites choose the number of files of a flat tree; else it is fixed
-    """
+    unless subtrees says otherwise; scales: profiles and sites choose the number of files of a flat tree"""
     part = TreePart(*shape, **more)
     tree = part._replace(bytes_per_file=in_bytes(part.bytes_per_file), subtrees=part.subtrees or 'shared')
     return Point('tree', tuple(phases), tasks=tasks, scales=scales, tree=tree)
@@ -183,13 +180,8 @@ def things(points: Sequence[Point]) -> str:
         phrases = [f'{counted(next(iter(numbers)), "file")} ({alternatives})']
     else:
         phrases = list(dict.fromkeys(_files(number, size) for number, size in files if number))
-    empties = list(
-        dict.fromkeys(
-            counted(levels_total(point, 1).empties, 'empty directory', 'empty directories')
-            for point in points
-            if point.tree.empties_per_directory
-        )
-    )
+    counts = dict.fromkeys(levels_total(point, 1).empties for point in points if point.tree.empties_per_directory)
+    empties = [counted(number, 'empty directory', 'empty directories') for number in counts]
     return ' and '.join(joined(words, 'or') for words in (phrases, empties) if words)
 
 

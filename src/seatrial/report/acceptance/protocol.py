@@ -1,7 +1,5 @@
-"""The protocol of an acceptance, which the parties of a contract sign: one HTML file that prints on A4.
-
-Also the first page of a bundle: the state of the criteria, the sessions that measured them, and links to all files.
-"""
+"""The protocol of an acceptance, which the parties of a contract sign: one HTML file that prints on A4. Also the
+first page of a bundle: the state of the criteria, the sessions that measured them, and links to all files."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,13 +16,12 @@ from seatrial.model.units import BINARY, DECIMAL, quantity
 from seatrial.report.session.page import jinja
 
 MIN_DIGITS = 3
-MANY = 9.0
-"""A margin of ten times the bound: per cent of that are hard to read."""
+MANY = 9.0  # a margin of ten times the bound is shown in times, because so many per cent are hard to read
 
 
 @dataclass(frozen=True)
 class Remark:
-    """What somebody has said; a waiver changes no verdict."""
+    """A person's remark on a criterion; a waiver changes no verdict."""
 
     waives: bool
     text: str
@@ -36,7 +33,7 @@ class Remark:
 class ProtocolRow:
     criterion: Criterion
     outcome: CriterionOutcome
-    unit: str  # in which figures are shown
+    unit: str  # the unit of the figures that are shown
     base: str  # its base unit
     setup: Sequence[tuple[str, str]] = ()  # how it is measured, in pairs of a word and a value
     attempts: Sequence[Attempt] = ()  # all of them, oldest first
@@ -44,7 +41,6 @@ class ProtocolRow:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict of the criterion; a waiver does not change it."""
         return VERDICTS[self.outcome.verdict]
 
     @property
@@ -126,12 +122,12 @@ class ProtocolRow:
 class Protocol:
     title: str
     date: str
-    parties: Mapping[str, str]  # by role
-    rule: str  # which allocations count, in words
+    parties: Mapping[str, str]  # names by role
+    rule: str  # the words for which allocations count
     site: str
     seatrial: str
     made: datetime
-    verdict: Verdict  # of all criteria
+    verdict: Verdict  # the verdict of all criteria together
     rows: Sequence[ProtocolRow]
     milestones: Mapping[str, str]
 

@@ -10,8 +10,7 @@ from seatrial.judge.criteria import VERDICTS
 from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark
 from seatrial.report.session.summary import escaped
 
-SCHEMA = 1
-"""Of results.json. A reader refuses another one; no field is ever given another meaning."""
+SCHEMA = 1  # the form of results.json: a reader refuses another one; no field is ever given another meaning
 
 
 class _Strict(BaseModel):
@@ -60,7 +59,7 @@ class CriterionJson(_Strict):
 
 
 class Results(_Strict):
-    """What all allocations of an acceptance come to: results.json of a bundle."""
+    """The results of all allocations of an acceptance: results.json of a bundle."""
 
     schema_: int = Field(alias='schema', json_schema_extra={'const': SCHEMA})
     seatrial: str = Field(description='Version that judged.')
@@ -117,11 +116,8 @@ def _criterion(row: ProtocolRow) -> CriterionJson:
     criterion, outcome = row.criterion, row.outcome
     counted = dict(zip(outcome.counted, outcome.figures, strict=True))
     return CriterionJson(
-        id=criterion.id,
-        text=criterion.text,
-        milestone=criterion.milestone,
+        **{name: getattr(criterion, name) for name in ('id', 'text', 'milestone', 'wanted')},
         verdict=outcome.verdict,
-        wanted=criterion.wanted,
         bound=_finite(row.bound),
         unit=row.base,
         statistic=f'best of {criterion.best_of}' if criterion.best_of else criterion.statistic,

@@ -1,8 +1,5 @@
 """Sessions before and after, side by side: differences in circumstances, families, metrics, and what is left out.
-
-judge/compare.py compares; this file turns rows of the history into its series, and its changes into a table, a page
-and JSON.
-"""
+Rows of the history become the series of judge/compare.py, and its changes a table, a page and JSON."""
 
 import dataclasses
 import math
@@ -29,9 +26,8 @@ from seatrial.workload.registry import KINDS
 from seatrial.workload.sweep import AXES
 from seatrial.workload.words import by_key, counted
 
+# The families in the order in which they are shown.
 FAMILIES = ('data write', 'data read', 'metadata', 'node', 'target', 'guarantees')
-"""In the order in which they are shown."""
-
 WRITE, READ, METADATA, NODE, TARGET, GUARANTEES = FAMILIES
 
 GROUPS_LEFT_OUT = 'groups of a node sweep are other nodes in every session'
@@ -41,7 +37,7 @@ GROUPS_LEFT_OUT = 'groups of a node sweep are other nodes in every session'
 class Side:
     asked: str  # the user's name for it
     sessions: tuple[str, ...]  # oldest first
-    labels: tuple[str, ...]  # of its sessions
+    labels: tuple[str, ...]  # labels of its sessions
 
     @property
     def words(self) -> str:
@@ -65,8 +61,9 @@ class ComparedMetric:
     file_system: str
     unit: str
     better: str  # 'higher' or 'lower'
-    before: float  # mean over sessions of their means, in the base unit
-    after: float  # likewise
+    # before, after: mean over sessions of their means, in the base unit
+    before: float
+    after: float
     change: MetricChange
 
 
@@ -150,7 +147,7 @@ _OF_VALUES = ('session', *CASE, 'metric', 'metric_verdict', 'cache', 'hosts')
 
 _ALIKE = (*_FACTS, *SAID, 'point', 'label', 'profile', 'session_started', 'used_percent', 'load_percent')
 
-_LITTLE = [name for name in SAID if name not in ('engine', 'tasks')]  # of it are few values, and many copies
+_LITTLE = [name for name in SAID if name not in ('engine', 'tasks')]  # columns of few values and many copies
 
 COMPARED = tuple(dict.fromkeys((*NEEDED, *_OF_VALUES, *_ALIKE, 'valid', 'value', 'schema')))
 """The columns of the history that a comparison reads."""
@@ -204,21 +201,19 @@ def comparison_page(result: BeforeAfter, site: str) -> str:
     """The comparison as one HTML file that needs no script, no network and no other file."""
     ends = [abs(math.log(end)) for row in result.metrics for end in (row.change.low, row.change.high) if end]
     span = min(max([LEAST_DRAWN * math.log1p(result.effect), *ends]), MOST_DRAWN)
-
     axis = Scale(low=math.exp(-span), high=math.exp(span), logarithmic=True)
     template = jinja().get_template('comparison.html')
     return template.render(
         compared=result,
         site=site,
-        across=lambda ratio: 2 + 96 * axis.share(ratio),  # on a line of 100
+        across=lambda ratio: 2 + 96 * axis.share(ratio),  # a place on a line of 100
         confidence=f'{100 * CONFIDENCE:g}',
         change_words=change_words,
         means=means_words,
     )
 
 
-LEAST_DRAWN, MOST_DRAWN = 2, math.log(4)
-"""How far the drawn line reaches from no change: in smallest effects, and as a logarithm."""
+LEAST_DRAWN, MOST_DRAWN = 2, math.log(4)  # half the length of a drawn line: in smallest effects, and as a logarithm
 
 
 def _side(rows: pl.DataFrame, asked: str) -> Side:

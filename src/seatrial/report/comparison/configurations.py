@@ -29,8 +29,8 @@ _CONFIGURED = ('file_system', 'layout')
 
 class Configurations(NamedTuple):
     figures: Mapping[str, Figures]
-    metrics: Mapping[str, int]  # by column the number of metrics whose mean it is
-    full: Mapping[str, tuple[int, ...]]  # by configuration, the span of used_percent in its rows: nothing wins by it
+    metrics: Mapping[str, int]  # number of metrics whose mean a column is
+    full: Mapping[str, tuple[int, ...]]  # span of used_percent in the rows of a configuration: nothing wins by it
 
     @property
     def spreads(self) -> list[tuple[FigureColumn, Spread | None]]:
@@ -38,12 +38,10 @@ class Configurations(NamedTuple):
 
 
 def configurations(sides: Mapping[str, pl.DataFrame], capacities: Mapping[str, float]) -> Configurations:
-    """The configurations from the rows of their sessions. capacities: in bytes, where known
-
-    duration: from the first launch to the end of the last, the median of the sessions
-    read, write: the geometric mean of the metrics that exist for all configurations which have any
-    Names of layouts or file systems do not matter if each configuration has only one.
-    """
+    """The configurations from the rows of their sessions. The duration is from the first launch to the end of the
+    last, the median of the sessions; read and write are the geometric mean of the metrics that exist for all
+    configurations which have any. Names of layouts or file systems do not matter if each configuration has only one.
+    capacities: in bytes, where known"""
     alone = [name for name in _CONFIGURED if all(rows[name].n_unique() == 1 for rows in sides.values())]
     sides = {name: rows.with_columns(pl.lit('').alias(field) for field in alone) for name, rows in sides.items()}
     by_name: dict[str, dict[str, float | None]] = {

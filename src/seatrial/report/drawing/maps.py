@@ -1,7 +1,5 @@
-"""Maps: one metric of a case in colour, over two parameters, one in the rows and one in the columns.
-
-They show layouts with two settings each, and file sizes by transfer sizes or by numbers of tasks.
-"""
+"""Maps: one metric of a case in colour, over two parameters, one in the rows and one in the columns. They show
+layouts with two settings each, and file sizes by transfer sizes or by numbers of tasks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +15,7 @@ from seatrial.report.figures import Unit, is_valid, units_of
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import by_key, counted
 
-SHADES = 5
-"""Of a field, from none to that of the map's largest mean; style.css has them."""
+SHADES = 5  # shades of a field, from none to that of the map's largest mean; style.css has them
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Map:
-    name: str  # of the metric
+    name: str  # name of the metric
     unit: Unit
     by: str  # parameter of the columns, under the name
     corner: str  # parameter of the rows

@@ -1,8 +1,5 @@
-"""The metrics of a case: a curve over its points, or dots below each other if the points are not numbers.
-
-Two kinds of case have a curve: those whose points are numbers, with a line for each metric, and a directory that is
-listed again and again, with a line for each point: the curve of the client's cache.
-"""
+"""The metrics of a case: a curve over its points, or dots below each other if the points are not numbers. A directory
+that is listed again and again has a curve too, with a line for each point: that of the client's cache."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,15 +15,9 @@ from seatrial.report.figures import Unit, compact
 from seatrial.workload.listing import pause_of
 from seatrial.workload.registry import KINDS, kind_of
 
-MARGIN = 0.07
-"""Of what lies between the first and the last point: free before and after them."""
-
-ASIDE = 5.0
-"""px that the marks of a metric stand beside their point, where two were measured."""
-
-LANE, LONGEST_LABEL = 21.0, 26
-"""px of the height of a lane of dots, and characters of its label."""
-
+MARGIN = 0.07  # free space before the first and after the last point, as a share of the space between them
+ASIDE = 5.0  # px that the marks of a metric stand beside their point, where two were measured
+LANE, LONGEST_LABEL = 21.0, 26  # px of the height of a lane of dots, and characters of its label
 _FORMS = {Verdict.INVALID: plot.STRUCK, Verdict.INCONCLUSIVE: plot.OPEN, Verdict.INCOMPLETE: plot.OPEN}
 
 
@@ -109,7 +100,7 @@ def charts(plan: TrialPlan, case: CaseResult, units: Mapping[str, Unit]) -> list
 
 class _Points(NamedTuple):
     axis: plot.Scale
-    places: Mapping[str, float]  # by key
+    places: Mapping[str, float]  # place of each point or listing by its name
     breaks: Sequence[float] = ()  # places between two kinds of points
 
 
@@ -237,8 +228,7 @@ def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> p
     greatest = max(summary.maximum for summary in summaries)
     bounds = [bound for metric in metrics for bound, _ in _bounds(metric, case)]
     others = [
-        *(summary.minimum for summary in summaries),
-        *(summary.maximum for summary in summaries),
+        *(end for summary in summaries for end in (summary.minimum, summary.maximum)),
         *(
             min(summary.interval.high, 1.25 * greatest)
             for summary in summaries

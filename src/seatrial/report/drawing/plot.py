@@ -13,19 +13,13 @@ from typing import NamedTuple
 
 from seatrial.report.figures import NUMBER, Unit, figure
 
-LOG_BEYOND = 20.0
-"""A linear axis from zero shows a value that is less than a twentieth of the largest as nothing."""
-
+LOG_BEYOND = 20.0  # a linear axis from zero shows a value below a twentieth of the largest as nothing
 HEADROOM = 1.05
-
-CHARACTER_WIDTH = 0.64
-"""Of the font's size: digits of common sans-serif fonts are 0.52 to 0.64 wide."""
-
-LANE = 17.0
-"""px of the height of a lane below the axis."""
+CHARACTER_WIDTH = 0.64  # share of the font's size: digits of common sans-serif fonts are 0.52 to 0.64 wide
+LANE = 17.0  # px of the height of a lane below the axis
 
 STYLES = ('read', 'write', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth')
-"""Of lines and marks, in the order in which they are given; style.css has the colour and the dashes of each."""
+"""Styles of lines and marks, in the order in which they are given; style.css has their colours and dashes."""
 
 _CIRCLE, _SQUARE = 'm-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0 -9.2 0z', 'm-4.2 -4.2h8.4v8.4h-8.4z'
 _TRIANGLE, _DIAMOND = 'm0 -5.6l5.4 9.4h-10.8z', 'm0 -6l5.6 6l-5.6 6l-5.6 -6z'
@@ -42,7 +36,7 @@ Stroke = Sequence[tuple[float, float]]
 class Tick(NamedTuple):
     value: float
     label: str
-    heads: bool = False  # whether it is the first of a group of ticks below
+    heads: bool = False  # True for the first of a group of ticks below
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +60,9 @@ class Scale:
 class Curve:
     style: str
     strokes: Sequence[Stroke]  # each a run of points without a hole
-    label: str = ''  # in the legend
+    label: str = ''  # its entry in the legend
     kind: str = 'line'
-    aside: float = 0.0  # as in Mark
+    aside: float = 0.0  # px that it stands beside its place
 
 
 @dataclass(frozen=True)
@@ -82,8 +76,8 @@ class Mark:
     words: str = ''
     low: float | None = None  # interval, None without one
     high: float | None = None
-    samples: Sequence[float] = ()  # in the order taken, drawn beside each other, so that a drift shows
-    bounds: Sequence[tuple[float, int]] = ()  # of its reference, each with the allowed side: 1 above, -1 below
+    samples: Sequence[float] = ()  # samples in the order taken, drawn beside each other, so that a drift shows
+    bounds: Sequence[tuple[float, int]] = ()  # bounds of its reference with the allowed side: 1 above, -1 below
     aside: float = 0.0  # px that it stands beside its place
     label: str = ''
 
@@ -152,11 +146,10 @@ class Paper:
 
     width: float
     font: float
-    share: float  # of the height of a chart
+    share: float  # share of the height of a chart
 
 
-PAPERS = {'wide': Paper(820.0, 13.0, 1.0), 'narrow': Paper(330.0, 12.0, 0.8)}
-"""By their names in style.css."""
+PAPERS = {'wide': Paper(820.0, 13.0, 1.0), 'narrow': Paper(330.0, 12.0, 0.8)}  # named as in style.css
 
 
 class Glyph(NamedTuple):
@@ -398,7 +391,7 @@ def marker(style: str, form: str, x: float, y: float) -> list[tuple[str, str]]:
 
 def _texts(places: _Places, width: float, height: float) -> Iterator[Text]:
     chart, left, right, bottom, font = places.chart, places.left, places.right, places.bottom, places.font
-    low = 0.35 * font  # from the middle of a line of text to its foot
+    low = 0.35 * font  # distance from the middle of a line of text to its foot
     for tick in chart.y.ticks:
         yield Text(left - 8, places.y(tick.value) + low, tick.label, 'end', 'label' if tick.heads else '')
     for number, label in enumerate(chart.lanes):

@@ -10,18 +10,14 @@ from seatrial.report.figures import Unit, common_unit, seconds
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import counted
 
-MAX_STEPS = 360
-"""Steps of a line; a case of hours has more readings than a drawing has room for."""
+MAX_STEPS = 360  # steps of a line; a case of hours has more readings than a drawing has room for
 
 
 def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
-    """The counters of a case, as templates/timeline.html shows them; None if there are none.
-
-    host: the one node that counted, whatever others the launches ran on; what: whose traffic
-    step_s: seconds of one step of the lines, if readings are combined, or 0
-    flows: a row for each metric that moves bytes; pauses: every one in words, in order
-    sizes: of the requests; job_counts: servers' counts of the job; servers: output of the site's command, and when
-    """
+    """The counters of a case, as templates/timeline.html shows them; None if there are none. host: the one node that
+    counted; what: whose traffic; step_s: seconds of a step of the lines if readings are combined, or 0; flows: a row
+    for each metric that moves bytes; sizes: of the requests; job_counts: servers' counts of the job; servers: output
+    of the site's command, and when"""
     telemetry = evidence.telemetry
     if telemetry is None or telemetry.watch is None:
         return None

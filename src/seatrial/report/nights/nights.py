@@ -49,9 +49,9 @@ class Night:
     began: datetime
     ended: datetime  # end of its last launch
     verdict: Verdict
-    cases: Mapping[str, Verdict]  # by name
+    cases: Mapping[str, Verdict]  # verdicts of its cases, by their names
     criteria: Mapping[VerdictKey, Judged]  # all that were judged, passed ones too
-    unlike: Sequence[str] = ()  # what it did not measure with the same as the night before, each in words
+    unlike: Sequence[str] = ()  # sentences on what it measured with, where that differs from the night before
 
     @property
     def completed(self) -> bool:
@@ -64,7 +64,7 @@ class Standing(NamedTuple):
     verdict: Verdict
     why: str
     since: datetime  # the first night of that
-    seen: bool = True  # whether the last night itself found it so
+    seen: bool = True  # True if the last night itself had this verdict
 
 
 Standings = Mapping[VerdictKey, Standing]
@@ -75,7 +75,7 @@ class Unfinished(NamedTuple):
 
     session: str
     began: datetime
-    alive: bool  # whether it has a heartbeat
+    alive: bool  # True if it has a heartbeat
 
 
 class DueRun(NamedTuple):
@@ -93,12 +93,9 @@ def nights(
     enforced: Callable[[str], Mapping[VerdictKey, Judged]] = lambda session: {},
     system: str | None = None,
 ) -> list[Night]:
-    """The sessions of a site and profile, oldest first; not those restricted to named checks, which omit the others.
-
-    tables: rows of the history, those of earlier sessions first; none is kept
-    enforced: the expectations that were criteria of a session (enforced_in); the history does not have them
-    system: only its rows, if a site has several
-    """
+    """The sessions of a site and profile, oldest first, without those restricted to named checks. tables: rows of the
+    history, those of earlier sessions first; none is kept; enforced: the expectations that were criteria of a session
+    (enforced_in), which the history does not have; system: only its rows, if a site has several"""
     of_system = pl.lit(True) if system is None else pl.col('partition').str.starts_with(f'{system}:')
     past: list[Night] = []
     before = None
@@ -112,8 +109,7 @@ def nights(
     return past
 
 
-OF_WHOLE = ('site', 'profile', 'selection')
-"""The columns by which `whole` chooses."""
+OF_WHOLE = ('site', 'profile', 'selection')  # the columns by which `whole` chooses
 
 
 def whole(rows: pl.DataFrame, site: str, profile: str) -> pl.DataFrame:

@@ -11,33 +11,15 @@ import polars as pl
 
 from seatrial.judge.compare import BETTER, WORSE
 from seatrial.judge.verdict import Verdict
-from seatrial.report.nights.nights import (
-    AWAITED,
-    MISSED,
-    RUNNING,
-    DueRun,
-    Night,
-    Standing,
-    Standings,
-    VerdictKey,
-    difference,
-    in_a_row,
-    lasting,
-    passed,
-    standings,
-    without_result,
-)
+from seatrial.report.nights import nights as verdicts_by_night
+from seatrial.report.nights.nights import MISSED, DueRun, Night, Standing, Standings, VerdictKey, difference, in_a_row
 from seatrial.report.nights.trend import NEAR, Turn
 from seatrial.report.words import chain_words, clean, cut, listed
 from seatrial.workload.words import by_key, counted, joined
 
-UNLIKE = 'not the same'
-"""What is to be known before figures are compared: with what else they were measured."""
-
+UNLIKE = 'not the same'  # heads the sentences on what figures were measured with, for whoever compares them
 UNCOMPARED = 'none: what is valid is MEASURED, however slow; see docs/reference/references.md'
-
-SHOWN = 4
-"""Lines of one kind at most; the report has the rest."""
+SHOWN = 4  # lines of one kind at most; the report has the rest
 
 
 @dataclass(frozen=True)
@@ -54,14 +36,14 @@ class TrialWatch:
     queue: str = ''  # Slurm's state of it, or empty
     report: str = ''  # page of the last session, or empty
     criteria: int | None = None  # number in the last session; None if unknown
-    chain: str = ''  # with what the chain of its records ends, or empty
+    chain: str = ''  # the last link of the chain of its records, or empty
     unread: Sequence[str] = ()  # unreadable files of the history since the last session, with the reasons
-    # of the last session; None if its figures are not wanted
+    # rows of the last session; None if its figures are not wanted
     rows: pl.DataFrame | None = field(default=None, compare=False)
 
     @cached_property
     def standings(self) -> Sequence[Standings]:
-        return standings(self.nights)
+        return verdicts_by_night.standings(self.nights)
 
     @property
     def last(self) -> Night | None:
@@ -85,7 +67,7 @@ class TrialWatch:
 class NotifiedChange(NamedTuple):
     """A change of a family of which people were notified."""
 
-    began: datetime  # of the first night on the new level
+    began: datetime  # begin of the first night on the new level
     notified: datetime  # when they were
     file_system: str
     family: str
@@ -108,12 +90,10 @@ class News(NamedTuple):
 def news(
     watch: TrialWatch, notified: Notified, patience: int, faults: Sequence[str] = (), turns: Sequence[Turn] = ()
 ) -> News | None:
-    """The news since the last notification, or None. Lasting conditions are told once.
-
-    patience: nights in a row without valid result, or with a criterion INVALID, after which people are notified
-    faults: sentences on problems around the last run itself
-    turns: the changes of families that the history shows now
-    """
+    """The news since the last notification, or None. Lasting conditions are told once. patience: nights in a row
+    without valid result, or with a criterion INVALID, after which people are notified; faults: sentences on problems
+    around the last run itself; turns: the changes of families that the history shows now"""
+    lasting = verdicts_by_night.lasting
     known = [night.session for night in watch.nights]
     index = known.index(notified.session) if notified.session in known else -1
     before: Standings = lasting(watch.standings[index], watch.nights[: index + 1], patience) if index >= 0 else {}
@@ -127,7 +107,7 @@ def news(
             verdicts = [watch.standing[key].verdict.value for key in new]
             parts = [f'{verdicts.count(verdict)} new {verdict}' for verdict in dict.fromkeys(verdicts)]
             heads.append(('changed', ', '.join([*parts, *([f'{len(ended)} cleared'] if ended else [])])))
-        without = in_a_row(watch.nights, without_result)
+        without = in_a_row(watch.nights, verdicts_by_night.without_result)
         if without >= patience > without - (len(known) - 1 - index):
             heads.append(('undecided', f'{counted(without, "night")} in a row without a valid result'))
     moved = [
@@ -201,7 +181,7 @@ def screen(watch: TrialWatch, before: Standings | None = None) -> list[tuple[str
         of = f'of the last {counted(len(watch.runs), "run")}'
         which = f': {listed([_moment(due) for due in reversed(watch.missed)])}' if watch.missed else ''
         lines.append(('missed', f'{len(watch.missed) or "none"} {of}{which}' if watch.runs else 'none was due yet'))
-        if watch.runs and watch.runs[-1].state in (AWAITED, RUNNING):
+        if watch.runs and watch.runs[-1].state in (verdicts_by_night.AWAITED, verdicts_by_night.RUNNING):
             lines.append(('now', f'the run of {_moment(watch.runs[-1].due)} is {watch.runs[-1].state}'))
     if watch.following is not None:
         lines.append(('next run', _moment(watch.following)))
@@ -254,7 +234,7 @@ def _named(case: str, keys: Sequence[VerdictKey]) -> str:
 
 
 def _streak(nights: Sequence[Night]) -> str:
-    well, without = in_a_row(nights, passed), in_a_row(nights, without_result)
+    well, without = (in_a_row(nights, fits) for fits in (verdicts_by_night.passed, verdicts_by_night.without_result))
     if without:
         return f'{counted(without, "night")} without a valid result'
     if well:

@@ -1,7 +1,5 @@
-"""The page of a site's nights: last night, a calendar, changes of families, and missed runs.
-
-One HTML file that needs no script, no network and no other file; it links to the reports of the sessions.
-"""
+"""The page of a site's nights: last night, a calendar, changes of families, and missed runs. One HTML file that needs
+no script, no network and no other file; it links to the reports of the sessions."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -29,14 +27,9 @@ from seatrial.workload.words import by_key, counted
 
 YEAR = timedelta(days=365)
 
-WORST = 10
-"""Metrics that are shown of those that became worse."""
-
-APART = 3
-"""Days: what is invalid again within so many belongs to one spell."""
-
-WITHOUT = (Verdict.INVALID.value, Verdict.INCOMPLETE.value, Verdict.INCONCLUSIVE.value)
-"""Nights without a valid result."""
+WORST = 10  # metrics that are shown of those that became worse
+APART = 3  # days: what is invalid again within so many belongs to one spell
+WITHOUT = (Verdict.INVALID.value, Verdict.INCOMPLETE.value, Verdict.INCONCLUSIVE.value)  # nights without valid result
 
 
 @dataclass(frozen=True)
@@ -122,13 +115,11 @@ def _months(days: Mapping[date, Cell]) -> list[tuple[str, list[Cell | None]]]:
     """Each month from the first to the last day, newest first, with its days."""
     if not days:
         return []
-    months, month = [], min(days).replace(day=1)
-    while month <= max(days):
-        following = (month + timedelta(days=31)).replace(day=1)
-        number = (following - month).days
-        months.append((f'{month:%Y-%m}', [days.get(month + timedelta(days=day)) for day in range(number)]))
-        month = following
-    return months[::-1]
+    first = min(days).replace(day=1)
+    end = (max(days).replace(day=1) + timedelta(days=31)).replace(day=1)
+    every_day = [first + timedelta(days=number) for number in range((end - first).days)]
+    months = by_key((f'{day:%Y-%m}', days.get(day)) for day in every_day)
+    return list(months.items())[::-1]
 
 
 def _spells(days: Collection[date], apart: int, what: str) -> list[str]:

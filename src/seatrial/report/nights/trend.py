@@ -19,19 +19,11 @@ from seatrial.report.comparison.before_after import FAMILIES, BeforeAfter, chang
 from seatrial.report.words import cut
 from seatrial.workload.words import by_key
 
-NEAR = 14
-"""Nights on each side of a change, at most, from which its size is taken: others may have changes of their own."""
-
-SUSPECTED = 3
-"""Nights around a change in which a difference of what was measured with is a suspect: so uncertain is the place."""
-
-SHOWN = 5
-"""Metrics and suspects beside a change."""
-
+NEAR = 14  # nights on each side of a change from which its size is taken: others may have changes of their own
+SUSPECTED = 3  # nights around a change in which other software is a suspect: the place is that uncertain
+SHOWN = 5  # metrics and suspects beside a change
 MONTH = timedelta(days=365.25 / 12)
-
-MAX_LEVEL = 0.05
-"""A change is never told with more doubt, however many false notifications a site allows."""
+MAX_LEVEL = 0.05  # a change is never told with more doubt, however many false notifications a site allows
 
 _KIND = ('axis', 'kind', 'unit', 'operation')
 
@@ -44,12 +36,12 @@ GATHERED = (
 
 @dataclass(frozen=True)
 class Turn:
-    began: datetime  # of the first night on the new level
-    session: str  # of that night
+    began: datetime  # begin of the first night on the new level
+    session: str  # session of that night
     file_system: str
     family: str
-    change: MetricChange  # of the family
-    comparison: BeforeAfter  # of the nights before and after
+    change: MetricChange  # change of the family
+    comparison: BeforeAfter  # comparison of the nights before and after
     # differences in software and settings around it, each with its first night, nearest first
     suspects: Sequence[str]
     annotations: Sequence[Annotation] = ()  # what people have written down for those nights
@@ -78,12 +70,12 @@ class Turn:
 @dataclass(frozen=True)
 class Trend:
     sessions: Sequence[str]
-    # by file system and family: how good each session was, as a logarithm, 0 on average
+    # how good each session was, as a logarithm, 0 on average, by file system and family
     levels: Mapping[tuple[str, str], Sequence[tuple[str, float]]]
     # numbers of the first sessions of each new level, also within the effect
     places: Mapping[tuple[str, str], Sequence[int]]
     level: float  # the chance that it shows a change without there being any
-    rate: float  # of notifications of a change that is none, how many are expected a month, at most
+    rate: float  # upper bound of the false notifications of a change that are expected a month
     turns: Sequence[Turn]
 
 
@@ -123,11 +115,9 @@ def trend(
     annotations: Sequence[Annotation] = (),
 ) -> Trend:
     """The changes by family over the sessions of one profile, the newest first, without those within `effect`.
-
-    budget: false notifications a month that people accept. Each session is an occasion for one, so the level is the
-    budget over the sessions of a month (Boole's inequality), MAX_LEVEL at most. The resulting rate is an upper
-    bound: most of what a history shows by chance it has shown the night before.
-    """
+    budget: false notifications a month that people accept. The level is the budget over the sessions of a month
+    (Boole's inequality), MAX_LEVEL at most. The rate is an upper bound: what a history shows by chance it mostly
+    showed the night before."""
     nights = _levels(history.means)
     began = history.began['session_started'].to_list()
     lasted = max(began) - min(began)
@@ -149,7 +139,7 @@ def trend(
             own_rows = all_near.filter(pl.col('file_system') == file_system)
             before, after, near = (own_rows.filter(pl.col('session').is_in(part)) for part in (*sides, around))
             if not (before.height and after.height):
-                continue  # of an archive that cannot be read, though its summary can
+                continue  # its archive cannot be read, though its summary can
             compared = comparison(before, after, ('before', 'after'), effect, units, drifts=False)  # is told as steps
             change = next((row.change for row in compared.families if row.family == family), None)
             if change is None or change.verdict == SAME:

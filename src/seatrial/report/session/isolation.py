@@ -1,8 +1,6 @@
-"""The places of an isolation sweep (nodes, OSTs, MDTs): a sorted drawing, and a table of those that matter.
-
-Each comparison is a curve from its slowest place to its fastest, as a share of its median, so that writes and reads,
-together and in groups, lie on one scale. If there are many places, only quantiles and the slowest are drawn.
-"""
+"""The places of an isolation sweep (nodes, OSTs, MDTs): a sorted drawing, and a table of those that matter. A
+comparison is a curve from its slowest place to its fastest, as a share of its median, so that writes and reads,
+together and in groups, lie on one scale. If there are many places, only quantiles and the slowest are drawn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,17 +13,10 @@ from seatrial.report.figures import Unit, common_unit, percent
 from seatrial.report.words import cut
 from seatrial.workload.words import counted
 
-MAX_DOTS = 200
-"""Places of which each has its own dot; of more there are quantiles."""
-
-MAX_ROWS = 24
-"""Rows of the table: all places that are not usual, and the slowest others as far as there is room."""
-
+MAX_DOTS = 200  # places that have a dot each; more are drawn as quantiles
+MAX_ROWS = 24  # rows of the table: all places that are not usual, and the slowest others as far as there is room
 MAX_NOT_TESTED = 32
-
-SLOWEST = 12
-"""Places that are drawn by themselves where the others are quantiles."""
-
+SLOWEST = 12  # places that are drawn by themselves where the others are quantiles
 _QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 _FORMS = {SLOW: plot.FULL, SUSPECTED: plot.OPEN, CLEARED: plot.OPEN}
 _SAID = {SLOW: 'slow', SUSPECTED: 'may be slow', CLEARED: 'slow only once', USUAL: 'usual'}

@@ -1,9 +1,7 @@
-"""Recommends layouts: for every case that sweeps them the best one for each metric, as far as it is decided.
-
-Layouts whose interval overlaps that of the one with the best mean count as equal to it; the loss of the file system's
-default is the ratio of the two means, with its interval. Nothing here decides a verdict. The result has the names
-that templates/layouts.html reads.
-"""
+"""Recommends layouts: for every case that sweeps them the best one for each metric, as far as it is decided. Layouts
+whose interval overlaps that of the one with the best mean count as equal to it; the loss of the file system's default
+is the ratio of the two means, with its interval. Nothing here decides a verdict. The result has the names that
+templates/layouts.html reads."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,12 +20,13 @@ from seatrial.report.figures import Unit, is_valid, percent, units_of
 from seatrial.report.session import ratios
 from seatrial.report.session.ratios import Ratio
 from seatrial.workload.registry import kind_of
+from seatrial.workload.words import by_key
 
 
 @dataclass(frozen=True)
 class LayoutOption:
     label: str
-    words: str  # with its settings: 'wide (c-1.S4M)'; 'default'
+    words: str  # its name with its settings: 'wide (c-1.S4M)'; 'default'
     metric: MetricResult
     summary: SampleSummary
 
@@ -55,11 +54,12 @@ def choices(plan: TrialPlan, result: CaseResult, system: str) -> list[dict[str, 
     points = {point.label: point for point in plan.points}
     default = next((label for label, point in points.items() if _layout(point).is_default), None)
     units = units_of(result.metrics, system)
-    by_name: dict[str, list[LayoutOption]] = {}
-    for metric in result.metrics:
-        if metric.summary is not None and metric.summary.mean > 0 and is_valid(metric):
-            text = words.point_words(plan.axis, points[metric.point])
-            by_name.setdefault(metric.name, []).append(LayoutOption(metric.point, text, metric, metric.summary))
+    in_words = {label: words.point_words(plan.axis, point) for label, point in points.items()}
+    by_name = by_key(
+        (metric.name, LayoutOption(metric.point, in_words[metric.point], metric, metric.summary))
+        for metric in result.metrics
+        if metric.summary is not None and metric.summary.mean > 0 and is_valid(metric)
+    )
     return [
         _choice(kind_of(plan.kind).metric_words(name), units[options[0].metric.unit], options, default)
         for name, options in by_name.items()

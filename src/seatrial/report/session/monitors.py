@@ -9,14 +9,9 @@ from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import common_unit
 from seatrial.workload.words import by_key
 
-MOST_LINES = 6
-"""More servers than these are in the table alone, but for the busiest."""
-
-MISSING = 0.05
-"""A larger share of samples that are missing is said: what a server did then is not known."""
-
-SATURATED = 0.95
-"""Of a second, in which a disk is taken to have had no time left."""
+MOST_LINES = 6  # servers that are drawn, the busiest; the table has all
+MISSING = 0.05  # a larger share of missing samples is shown: what a server did then is not known
+SATURATED = 0.95  # share of a second in which a saturated disk has work
 
 
 def monitored(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:

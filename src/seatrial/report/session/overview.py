@@ -1,7 +1,5 @@
-"""Tables of a session's cases: one for each kind of workload, with the columns by which these are compared.
-
-Beside the figures stand lanes, from the smallest to the largest mean of a case, all on one scale.
-"""
+"""Tables of a session's cases: one for each kind of workload, with the columns by which these are compared. Beside
+the figures stand lanes, from the smallest to the largest mean of a case, all on one scale."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ TICK_FONT = 12.0
 class Role:
     name: str
     metrics: tuple[str, ...]  # a case shows the first of these that it has
-    style: str  # of its marks
+    style: str  # style of its marks
     unit: Unit
 
     def of(self, case: CaseResult) -> list[MetricResult]:
@@ -51,9 +49,9 @@ class Overview:
     title: str
     roles: tuple[Role, ...]
     cases: tuple[CaseEvidence, ...]
-    first: tuple[bool, ...]  # whether each case is the first of its check
-    lanes: dict[str, Any] | None  # of the roles in the first one's unit
-    hint: str  # which metric stands in a column, where there are several
+    first: tuple[bool, ...]  # True for each case that is the first of its check
+    lanes: dict[str, Any] | None  # lanes of the roles in the unit of the first role
+    hint: str  # says which metric stands in a column, where there are several
 
 
 def overviews(cases: Sequence[CaseEvidence], system: str) -> list[Overview]:

@@ -41,11 +41,8 @@ from seatrial.report.session.side_by_side import beside, guarantees_beside
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import by_key, counted, grouped
 
-CRITERIA_SHOWN, CAVEATS_SHOWN = 12, 3
-"""On the first page."""
-
-DESCRIBED = 12
-"""Cases at most whose sentences stand beside their names, and reasons beside those of a table: more are folded."""
+CRITERIA_SHOWN, CAVEATS_SHOWN = 12, 3  # rows on the first page
+DESCRIBED = 12  # cases whose sentences and reasons stand beside their names: if there are more, they are folded
 
 DIMENSIONS = {'B/s': 'bandwidth', 'op/s': 'rate', 's': 'time'}
 
@@ -84,8 +81,7 @@ def page(evidence: SessionEvidence) -> str:
     )
 
 
-Rows = Mapping[str, Sequence[str]]
-"""What was done and with what, by its heading in lines."""
+Rows = Mapping[str, Sequence[str]]  # lines on what was done and with what, by their heading
 
 
 def _alike(cases: Sequence[Rows], engines: Sequence[str]) -> Rows:
@@ -192,8 +188,8 @@ def _criteria(session: SessionResult) -> list[dict[str, Any]]:
     return rows
 
 
+# Words for a criterion by the verdict of its relation, in the order in which they are shown.
 _MET = {FAILS: 'missed', UNDECIDED: 'undecided', HOLDS: 'met'}
-"""Of a criterion, by the word of a relation that came to the same: in the order in which they are shown."""
 
 
 def _case(evidence: CaseEvidence, anchor: str, system: str) -> dict[str, Any]:
@@ -206,7 +202,7 @@ def _case(evidence: CaseEvidence, anchor: str, system: str) -> dict[str, Any]:
         'sentence': words.sentence(evidence),
         'facts': words.facts(evidence),
         'charts': [] if result.isolation or words.only_counts(plan) else charts(plan, result, units),
-        'lines': has_curve(plan),  # whether the charts are curves
+        'lines': has_curve(plan),  # True if the charts are curves
         'table': _table(evidence, units, system),
         'rows': _rows(evidence),
         'contentions': contentions(plan, result),

@@ -1,8 +1,6 @@
-"""The main ratios of metadata figures: private over shared directories, warm over cold listings.
-
-A ratio is the judge's, with its interval, of valid samples. With fewer samples than the judge asks for it is the
-ratio of the means, without an interval. Nothing here decides a verdict.
-"""
+"""The main ratios of metadata figures: private over shared directories, warm over cold listings. A ratio is the
+judge's, with its interval, of valid samples. With fewer samples than the judge asks for it is the ratio of the means,
+without an interval. Nothing here decides a verdict."""
 
 import math
 import statistics
@@ -45,22 +43,22 @@ class ContentionRatios:
 
     over: str  # label of the one point
     under: str  # label of the other, whose tree is otherwise the same
-    ratios: dict[str, Ratio]  # by metric
+    ratios: dict[str, Ratio]  # ratios by metric
     unlike: tuple[str, ...]  # metrics of which one point was cold and the other was not: they have no ratio
 
 
 @dataclass(frozen=True)
 class ListingTime:
-    seconds: float  # of one listing of a directory at the mean rate
-    faster: Ratio | None  # that rate over the first one's, or None
+    seconds: float  # time of one listing of a directory at the mean rate
+    faster: Ratio | None  # ratio of that rate to the first one, or None
 
 
 @dataclass(frozen=True)
 class Cached:
     """The client's cache by repeated listings."""
 
-    entries: int  # of the directory
-    cache: str  # of the first listing
+    entries: int  # entries of the directory
+    cache: str  # cache state of the first listing
     first_s: float  # first listing at its mean rate
     fourth_s: float  # fourth listing at its mean rate
     faster: Ratio  # rate of the fourth over that of the first

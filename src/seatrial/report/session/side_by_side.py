@@ -1,8 +1,6 @@
-"""The same check on several file systems or layouts of one session, side by side, by metric.
-
-Compared figures stand below each other. A bar is linear from zero, and its length the share of the best in its
-column. Nothing here decides a verdict. The result has the names that templates/beside.html reads.
-"""
+"""The same check on several file systems or layouts of one session, side by side, by metric. Compared figures stand
+below each other. A bar is linear from zero, and its length the share of the best in its column. Nothing here decides
+a verdict. The result has the names that templates/beside.html reads."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -87,7 +85,7 @@ def _band(
     swept: bool,
     units: Mapping[str, Unit],
 ) -> dict[str, Any]:
-    """As many columns as fit beside each other; below each heading a row of cells for each environment."""
+    """A table of the columns that fit beside each other; below each heading a row of cells for each environment."""
     by_case = [{(metric.name, metric.point): metric for metric in case.result.metrics} for case in cases]
     groups = []
     for heading, label in headings.items():
