@@ -116,13 +116,19 @@ def _criterion(row: ProtocolRow) -> CriterionJson:
     criterion, outcome = row.criterion, row.outcome
     counted = dict(zip(outcome.counted, outcome.figures, strict=True))
     return CriterionJson(
-        **{name: getattr(criterion, name) for name in ('id', 'text', 'milestone', 'wanted')},
+        id=criterion.id,
+        text=criterion.text,
+        milestone=criterion.milestone,
+        wanted=criterion.wanted,
         verdict=outcome.verdict,
         bound=_finite(row.bound),
         unit=row.base,
         statistic=f'best of {criterion.best_of}' if criterion.best_of else criterion.statistic,
         allocations_needed=criterion.allocations,
-        **{name: _finite(getattr(outcome, name)) for name in ('figure', 'low', 'high', 'margin')},
+        figure=_finite(outcome.figure),
+        low=_finite(outcome.low),
+        high=_finite(outcome.high),
+        margin=_finite(outcome.margin),
         further=outcome.further,
         why=outcome.why,
         setup=dict(row.setup),
