@@ -153,11 +153,6 @@ def places(values):
     return [change.first for change in changes(values, LEVEL)]
 
 
-def test_a_drop_is_found_where_it_is():
-    (result,) = places(nights(1.0, 0.85))
-    assert abs(result - 30) <= 1
-
-
 def test_every_change_is_found_in_its_order():
     result = places(nights(1.0, 0.85, 1.0, 1.2))
     assert [round(place / 30) for place in result] == [1, 2, 3]

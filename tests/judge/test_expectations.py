@@ -220,13 +220,6 @@ def test_two_checks_without_a_point_in_common_or_of_two_engines_cannot_be_compar
     assert result.relation.verdict == 'undecided'
 
 
-def test_a_check_that_is_not_in_the_session_is_missed_only_if_the_comparison_is_enforced():
-    at_least = CurveRatio(metric='read', of='Strided', **SOURCE)
-    assert judge_pair(at_least, curves(read=FLAT), None, 'here') == []
-    (result,) = judge_pair(at_least, curves(read=FLAT), None, 'here', enforced=True)
-    assert (result.relation.verdict, result.enforced) == ('undecided', True)
-
-
 @pytest.mark.parametrize(('enforced', 'word'), [(False, 'holds'), (True, 'undecided')])
 @pytest.mark.parametrize(('one', 'other'), [({1: 2.0, 8: 2.0}, {1: 1.0}), ({1: 2.0}, {1: 1.0, 8: 1.0})])
 def test_a_criterion_does_not_hold_where_a_point_is_missing_on_one_side(one, other, enforced, word):

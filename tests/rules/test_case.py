@@ -190,13 +190,6 @@ def test_t15_leaves_to_e2_a_launch_of_which_a_metric_tells_and_no_other(plan, re
     assert sentence.startswith('a launch was given up: E2 says why; ' if has_metric else f'{why}; ')
 
 
-def test_t5_a_missing_metric_is_named(plan, records):
-    fewer = [s for s in records.samples if (s.point.label, s.phase) != ('32MiB', 'read')]
-    raised = findings(CASE, CaseSeen(plan, records._replace(samples=fewer)))
-    assert [finding.rule for finding in raised if finding.effect != 'label'] == ['T5']
-    assert 'read@32MiB' in raised[0].sentence
-
-
 def test_t14_a_measured_launch_without_a_warm_up_before_it_is_invalid(plan, records):
     warm = [s for s in records.samples if s.stage == 'warmup']
     rest = [s for s in records.samples if s.stage != 'warmup']
