@@ -41,7 +41,7 @@ def heavy() -> float:
 
 
 class Noise(NamedTuple):
-    """Between sessions. shared: the part of its variance that the metrics of a family have in common."""
+    """Noise between sessions. shared: the part of its variance that the metrics of a family have in common."""
 
     words: str
     shared: float
@@ -58,12 +58,12 @@ NOISES = (
 
 
 class Rates(NamedTuple):
-    """Of pairs: that named a difference, whose intervals had 1 in them, whose drop was found (family, metrics)."""
+    """Shares of pairs that named a difference, whose intervals had 1 in them, whose drop was named."""
 
     named: float
     families: float
     metrics: float
-    found: float
+    drops: float
     of_metrics: float
 
 

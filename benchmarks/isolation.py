@@ -65,14 +65,14 @@ class Night(NamedTuple):
 class Nights(NamedTuple):
     """Of so many healthy nights: suspects and false names a night, and the share of those that decide nothing.
 
-    found: the share of slow nodes that are named, by how fast they are
+    slow_named: the share of slow nodes that are named, by how fast they are
     halves: the share of nights that are no PASS where half of the nodes are slow
     """
 
     suspected: float
     named: float
     undecided: float
-    found: tuple[float, ...]
+    slow_named: tuple[float, ...]
     halves: float
 
 
@@ -207,7 +207,7 @@ def print_detection(count: int, seed: int, sizes: Sequence[int], targets: bool) 
     for nodes in sizes:
         for scatter in SCATTERS:
             seen = nights(seed, count, nodes, scatter, targets)
-            shown = ' | '.join(f'{100 * share:.0f} %' for share in seen.found)
+            shown = ' | '.join(f'{100 * share:.0f} %' for share in seen.slow_named)
             print(
                 f'| {nodes} | {scatter.name} | {seen.suspected:.3f} | {seen.named:.3f} '
                 f'| {100 * seen.undecided:.1f} % | {shown} | {100 * seen.halves:.0f} % |',

@@ -17,8 +17,7 @@ from seatrial.filesystem.registry import by_type
 from seatrial.job.sequence.sizing import MAX_SIZES, ROUNDS, bounds, calibration_points, first_share, step
 from seatrial.job.sequence.survey import capacity_for, filling, memory_bytes, min_per_task, to_fullness
 from seatrial.model.ask import unresponsive
-from seatrial.model.plan import Case, StoppingRule, Target, TrialPlan
-from seatrial.model.point import Point
+from seatrial.model.plan import Case, Target, TrialPlan
 from seatrial.model.units import MIB, approximate_size, duration, format_size, round_up
 from seatrial.rules.before import KEPT_BYTES, KEPT_INODES, Offer, held, offers, peak
 from seatrial.scheduler.job_end import job_limit_s
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SESSIONS = 20
-"""Of the history, the newest: what a case took is the median of the newest EARLIER of them that measured it whole."""
+"""Newest sessions that are read: a forecast is the median of the newest EARLIER that measured the case whole."""
 
 EARLIER = 5
 
@@ -53,7 +52,7 @@ class ForecastRange:
     """A forecast quantity from least to most; None is unknown."""
 
     least: float
-    expected: float | None  # as in earlier sessions, or for a time by the known speed
+    expected: float | None  # that of earlier sessions, or a time computed from the known speed
     most: float | None
 
     def plus(self, other: 'ForecastRange') -> 'ForecastRange':
@@ -77,20 +76,20 @@ class Forecast:
     """The forecast of one case. Sizes in bytes, times in seconds."""
 
     plan: TrialPlan
-    repetitions: ForecastRange  # of each point
-    written: ForecastRange  # by all tasks, over the whole case
-    read: ForecastRange  # by all tasks, over the whole case
-    room: ForecastRange  # of its files on the file system at one time
-    inodes: ForecastRange  # of its files at one time
-    wall_s: ForecastRange  # of its job, without the queue; most: what its scheduler allows it
-    free: Capacity  # of the file system, as seen from here
-    quota: Capacity  # as seen from here
+    repetitions: ForecastRange  # repetitions of each point
+    written: ForecastRange  # bytes written by all tasks over the whole case
+    read: ForecastRange  # bytes read by all tasks over the whole case
+    room: ForecastRange  # bytes that its files take at one time
+    inodes: ForecastRange  # inodes that its files take at one time
+    wall_s: ForecastRange  # duration of its job, without the queue; most: the job's time limit
+    free: Capacity  # free room of the file system, seen from this host
+    quota: Capacity  # room left by the quotas, seen from this host
     shares: tuple[int, int]  # the smallest and the largest of a task
     pace: CaseTime  # how its time comes about
-    shown: Shown  # by earlier sessions, and by a contract's promises
+    shown: Shown  # speed and noise by earlier sessions, and speeds that a contract promises
     sessions: int  # earlier ones that measured the same, whose times are expected
-    allocations: int = 1  # in which it is measured, each a session of its own
-    criteria: Sequence[str] = ()  # of these allocations, if they belong to a contract
+    allocations: int = 1  # number of allocations, each a session of its own
+    criteria: Sequence[str] = ()  # ids of the contract's criteria that they measure
 
     def over(self, allocations: int, criteria: Sequence[str]) -> 'Forecast':
         """The forecast for several allocations; space on the file system at one time stays the same."""
@@ -123,7 +122,7 @@ class Earlier(NamedTuple):
     """The time, sizes and launches of a case in one session."""
 
     wall_s: float
-    share: int  # of a task
+    share: int  # bytes or files of a task
     launches: tuple[tuple[str, str, int | None], ...]  # point, phase and bytes
     directory_bytes: int = 0  # size of directories at most; no file system says in advance how large its own get
 
@@ -136,9 +135,8 @@ class Earlier(NamedTuple):
 def forecasts(
     site: Site, plans: Sequence[TrialPlan], promised: Sequence[Mapping[str, Rate]] = (), history: bool = True
 ) -> list[Forecast]:
-    """The forecast of each case. Space that this host cannot see is unknown. Raises OSError. promised: for each case
-    the rates of a contract, which count until a session has measured others; history: earlier sessions are
-    read, from which nothing but the expected values follows"""
+    """The forecast of each case; room that this host cannot see is unknown. Raises OSError. promised: rates of a
+    contract for each case, until a session has measured others; history: whether sessions are read"""
     earlier, speeds = _history(site, plans) if history else ({}, {})
     seen = {path: _seen(site, target) for path, target in {plan.target.path: plan.target for plan in plans}.items()}
     quotas = {path: by_type(target.type).quota(target.path) for path, target in seen.items() if target}
@@ -202,8 +200,7 @@ def shortfalls(site: Site, cases: Sequence[Forecast]) -> tuple[list[str], list[s
 
 
 def measured_bytes(plan: TrialPlan, share: int, repetitions: Mapping[str, int], unknown: int | None = None) -> Bytes:
-    """The bytes that the measured launches move, by the share of a task and the repetitions of each point by label.
-    unknown: used where only a measurement can tell"""
+    """The bytes of the measured launches; repetitions: by the point's label; unknown: in place of None"""
     points = resized(plan.points, share)
     return _total(
         (Launch(phase, point) for point in points for phase in point.phases * repetitions[point.label]), unknown
@@ -244,7 +241,10 @@ def forecast(
     if not plan.points[0].scales or not lowest:  # the points are as they are, whatever the share of a task
         earlier = [past._replace(share=lowest) for past in earlier]
     like = [past for past in earlier if _is_like(plan, past, lowest)][-EARLIER:]
-    repetitions = _repetitions(rule, like)
+    usual_times = _median(sum(past.repetitions.values()) / len(past.repetitions) for past in like)
+    repetitions = ForecastRange(rule.minimum + rule.extra, usual_times, rule.maximum + rule.extra)
+    if rule.fixed:  # a smoke test makes each point once whatever its time budget is
+        repetitions = ForecastRange(1, usual_times, rule.minimum)
     fewest, most = held(plan, min_per_task(plan, memory)), held(plan, highest)
     usual = [held(plan, past.share) for past in like]
     for sizes, past in zip(usual, like, strict=True):
@@ -271,14 +271,6 @@ def forecast(
     written, read_ = _volumes(plan, (lowest, highest), repetitions, like)
     of_files = repetitions, written, read_, room, inodes
     return Forecast(plan, *of_files, wall_s, free, quota, (lowest, highest), pace, seen, len(like))
-
-
-def _repetitions(rule: StoppingRule, like: Sequence[Earlier]) -> ForecastRange:
-    """The total repetitions; a smoke test makes each point once whatever its time budget is."""
-    usual = _median(sum(past.repetitions.values()) / len(past.repetitions) for past in like)
-    if rule.fixed:
-        return ForecastRange(1, usual, rule.minimum)
-    return ForecastRange(rule.minimum + rule.extra, usual, rule.maximum + rule.extra)
 
 
 def _is_like(plan: TrialPlan, earlier: Earlier, lowest: int) -> bool:
@@ -327,20 +319,16 @@ def _both(*several: Bytes) -> Bytes:
 def _earlier_bytes(plan: TrialPlan, earlier: Earlier) -> Bytes:
     """The bytes of an earlier session; for launches ended by time, as they were counted."""
     exact = measured_bytes(plan, earlier.share, earlier.repetitions)
-    shares = {(point.label, phase): _read_share(point, phase) for point in plan.points for phase in point.phases}
+    shares = dict[tuple[str, str], float]()  # of the bytes of a launch that are read
+    for point in plan.points:
+        for phase in point.phases:
+            does = phase_of(point, phase)
+            shares[point.label, phase] = (point.data.read_share or 0.5) if does.mixed else float(does.reads)
     sizes = [(size, shares[label, phase]) for label, phase, size in earlier.launches if size is not None]
     if None not in exact or len(sizes) < len(earlier.launches):
         return exact
     read = round(sum(size * share for size, share in sizes))
     return Bytes(sum(size for size, _ in sizes) - read, read)
-
-
-def _read_share(point: Point, phase: str) -> float:
-    """The share of the bytes of a launch that are read."""
-    does = phase_of(point, phase)
-    if does.mixed:
-        return point.data.read_share or 0.5
-    return float(does.reads)
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -368,9 +356,8 @@ def _history(site: Site, plans: Sequence[TrialPlan]) -> tuple[Mapping[_Key, list
 
 
 def _earlier(rows: 'pl.DataFrame', ends: Mapping[str, datetime | None]) -> dict[_Key, list[Earlier]]:
-    """The time, sizes and launches of each case in every session that measured it whole, oldest first, by its
-    profile. A case lasts from the end of the one before, or the beginning of the session, to the end of its last
-    launch; the last case to the end of the session, where that is known. ends: of sessions, by name"""
+    """The time, sizes and launches of each case in each session that measured it whole, oldest first. A case lasts
+    from the end of the one before to its last launch, the last one to the end of the session, if known."""
     import polars as pl
 
     by = ['session', 'session_started', 'profile', *_OF_CASE]

@@ -47,7 +47,9 @@ class OrangeFs(Mounted):
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         if mount.source.startswith(FUSE_SOURCE):
-            return {'client version': _version_by_fuse(), 'file system': _volume(mount)}
+            # The version of its programs, of which pvfs2fuse is one; the kernel's client has that of Linux.
+            version = answer_or_unknown(lambda: f'orangefs {_output("pvfs2-ping", "-v").strip()}')
+            return {'client version': version, 'file system': _volume(mount)}
         settings = read_settings('orangefs', CLIENT, CLIENT_SETTINGS)
         return {**settings, 'file system': _volume(mount), 'default layout': _stripe_of_new_files(path)}
 
@@ -66,8 +68,7 @@ class OrangeFs(Mounted):
         return base.no_meter(f'{CLIENT}/stats counts requests, not bytes')
 
     def targets(self, path: str) -> base.Targets:
-        """The servers, each asked by pvfs2-ping, which needs the mount in pvfs2tab or mtab. The mount itself is left
-        alone: while a server is away it answers nothing for 10 s."""
+        """The servers by pvfs2-ping, which needs the mount in pvfs2tab or mtab; the mount is asked nothing."""
         mount = base.mount_by_table(self, path)
         if mount is None:
             return base.Targets((), {}, f'{path}: no mount of OrangeFS is seen')
@@ -93,7 +94,7 @@ class OrangeFs(Mounted):
         return Layout(name, NAME, (f'S{binary(stripe)}',), places_file=True) if stripe else Layout(name)
 
     def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
-        """Over all servers: a file has no others."""
+        """Stripes lie on all servers: a file cannot have fewer."""
         if stripes.stripe_count not in (None, ALL) or stripes.stripe_size is None:
             return None
         return self.layout(name, {'stripe_size': stripes.stripe_size})
@@ -145,11 +146,6 @@ def strip_of(text: str) -> int:
     if match is None or 'dist_name = simple_stripe' not in text:
         raise base.NoAnswer('pvfs2-viewdist shows no simple_stripe')
     return int(match.group(1))
-
-
-def _version_by_fuse() -> str:
-    """That of its programs, of which pvfs2fuse is one; the kernel's client has that of Linux."""
-    return answer_or_unknown(lambda: f'orangefs {_output("pvfs2-ping", "-v").strip()}')
 
 
 def _volume(mount: Mount) -> str:

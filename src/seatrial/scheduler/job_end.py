@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from seatrial.job.directory.removal import REMOVAL_S
 from seatrial.job.sequence.recorder import RecordReader, write_job_state
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import SAMPLES, Start
+from seatrial.model.record import SAMPLES
 from seatrial.model.telemetry import TELEMETRY
 from seatrial.model.units import duration
 from seatrial.rules.case import cut_off
@@ -24,7 +24,7 @@ SILENT_S = 600.0
 A slurmctld is back, or its backup has taken over, in minutes; a job that works writes telemetry twice a minute.
 """
 
-END_S = 60.0  # of a job's time limit, for what comes before its first launch and after its removal
+END_S = 60.0  # seconds of a job's time limit before its first launch and after its removal
 
 GRACE_S = 300.0  # waited after a job's limits: Slurm counts minutes, looks late, has KillWait and epilogs
 
@@ -81,9 +81,8 @@ def job_limit_s(plan: TrialPlan) -> float:
 def ask_job_state(
     record: RecordReader, scheduler: str, job: str | None, output: Path, patience: Patience, known: str = ''
 ) -> JobState | None:
-    """Ask why a job was cut off and keep the answer; None without a question, for it came to its own end. Where
-    squeue has failed, ReFrame 4.10 takes a job to have ended that waits or runs (seen): its end is then waited for.
-    output: the job's output on stderr; known: another known cause of its end, or empty."""
+    """Ask why a job was cut off and keep the answer; None if it came to its own end. Where squeue failed, ReFrame
+    4.10 takes waiting and running jobs for ended (seen): their end is waited for. known: a cause, or empty."""
     if scheduler not in SLURM or not job:
         return None
     asked = answered = time.time()
@@ -94,20 +93,17 @@ def ask_job_state(
         now = time.time()
         if job_state.state != SILENT:
             answered = now
+        start = record.read().start
+        if start is not None:
+            latest = start.started + patience.job_s
+        else:  # without an answer of Slurm it is taken to run, as it may
+            latest = asked + (patience.queue_s if job_state.state in WAITING else patience.job_s)
         silent = max(answered, _last_written(record.directory)) + SILENT_S
-        latest = min(_latest(record.read().start, job_state, asked, patience), silent)
-        if not may_go_on(job_state) or now >= latest:
+        if not may_go_on(job_state) or now >= min(latest, silent):
             break
         time.sleep(ASK_AGAIN_S)
     write_job_state(record.directory, '; '.join(words for words in (known, said_by_slurm(job_state)) if words), job)
     return job_state
-
-
-def _latest(start: Start | None, job_state: JobState, asked: float, patience: Patience) -> float:
-    """The end of the wait for a job that may go on; without an answer it is taken to run, as it may."""
-    if start is not None:
-        return start.started + patience.job_s
-    return asked + (patience.queue_s if job_state.state in WAITING else patience.job_s)
 
 
 def _last_written(records: str) -> float:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ _STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by
 
 def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]) -> None:
     """Write the state of every job that was cut off and has none yet; once Slurm is silent it is not asked again."""
-    tests = _tests(folder / REFRAME / REPORT)
+    tests: dict[str, Mapping[str, Any]] = {}
+    with suppress(OSError, ValueError):  # ReFrame may have left no report
+        tests = {_case_name(test): test for test in _tests_in(folder / REFRAME / REPORT)}
     gave_up = _STOPPED.findall(tail(folder / OUTPUT))
     stopped = f'ReFrame says: {gave_up[-1]}' if gave_up else ''
     silence = ''
@@ -42,14 +45,6 @@ def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]
         whole = '; '.join(reason for reason in reasons if reason)
         if whole:
             write_job_state(plan.records, whole, job)
-
-
-def _tests(file: Path) -> dict[str, Mapping[str, Any]]:
-    """ReFrame's entries by the name of their case, of several the last; empty without a report."""
-    try:
-        return {_case_name(test): test for test in _tests_in(file)}
-    except (OSError, ValueError):
-        return {}
 
 
 def _tests_in(file: Path) -> list[Mapping[str, Any]]:

@@ -35,9 +35,9 @@ def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> 
         dirty = _dirty_bytes(files)
         took_s = _sync_s(files.values()), _sync_s(files.values())
         still = _dirty_bytes(files)
-        synced = sum(
-            _more_than_a_page(bytes_before - still.get(name, 0), sizes[name]) for name, bytes_before in dirty.items()
-        )
+        written_back = {name: bytes_before - still.get(name, 0) for name, bytes_before in dirty.items()}
+        # A single page can be a library's header, written when it closes the file.
+        synced = sum(size for name, size in written_back.items() if size > min(LARGE_PAGE, sizes[name] // 4))
         for name in sorted(files):
             for offset in _places(sizes[name], parts, rng):
                 there, _ = read_past_cache(files[name], offset, whole)
@@ -65,11 +65,6 @@ def _dirty_bytes(files: Dict[str, int]) -> Dict[str, int]:
             return {}
         dirty[name] = (seen.dirty + seen.writeback) * mmap.PAGESIZE
     return dirty
-
-
-def _more_than_a_page(synced: int, size: int) -> int:
-    """Bytes that this sync wrote back, 0 for one page: a library's header, written when it closes the file."""
-    return 0 if synced <= min(LARGE_PAGE, size // 4) else synced
 
 
 def _sync_s(descriptors: Iterable[int]) -> float:

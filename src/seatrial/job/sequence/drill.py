@@ -138,18 +138,16 @@ def _round(
         for group in rng.sample(list(asked), len(asked)):
             if left_s() <= 0:
                 return None
-            figure = measure(_pinned(begun, group, search.rounds + 1), repetition)
+            layout = begun.driver.on_targets(
+                f'drill{search.rounds + 1}{group.label}',
+                'brick' if begun.whole else 'OST',
+                [begun.numbers[name] for name in group.targets],
+                begun.point.layout or begun.plan.target.layout,  # its stripes, where these are plain
+            )
+            figure = measure(begun.point._replace(label=layout.name, layout=layout), repetition)
             if figure is not None:
                 figures[group.label].append(figure)
         used = began_with - left_s()
         if used / (repetition + 1) * (REPETITIONS - repetition - 1) > left_s():
             return None
     return figures
-
-
-def _pinned(begun: DrillBegun, group: Group, number: int) -> Point:
-    """The point with its files striped over the group, in the case's own stripes where these are plain."""
-    like, numbers = begun.point.layout or begun.plan.target.layout, [begun.numbers[name] for name in group.targets]
-    kind = 'brick' if begun.whole else 'OST'
-    layout = begun.driver.on_targets(f'drill{number}{group.label}', kind, numbers, like)
-    return begun.point._replace(label=layout.name, layout=layout)

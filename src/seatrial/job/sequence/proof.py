@@ -17,7 +17,7 @@ from seatrial.workload.registry import kind_of, resized
 
 PROOF_SHARE = 0.05
 MIN_S = 0.5
-LAUNCH_SHARE = 0.4  # of that time, for the I/O of each of its two launches: the rest is their start-up
+LAUNCH_SHARE = 0.4  # share of that time for the I/O of each of its two launches: the rest is their start-up
 
 
 def reserved_s(plan: TrialPlan) -> float:
@@ -33,7 +33,9 @@ def prove(trial: Trial) -> None:
     point = _point(plan, records, records.sized.per_task)
     taken_s = plan.stopping.budget_s - reserved_s(plan) - trial.left_s()
     limit_s = LAUNCH_SHARE * max(MIN_S, min(reserved_s(plan), PROOF_SHARE * taken_s))
-    share = int(limit_s * _slowest(records)) // point.tasks
+    launched = [sample.measurement for sample in records.samples if sample.stage in ('prepare', 'measured')]
+    rates = (made.bytes_moved / made.seconds for made in launched if made and made.bytes_moved and made.seconds)
+    share = int(limit_s * min(rates, default=0.0)) // point.tasks
     key = hashlib.sha256(f'{plan.session} {plan.case.name}'.encode()).hexdigest()
     proof = Proof(key, min(point.data.transfers, max(1, share // point.data.transfer_size)), limit_s)
     launches = [_take(trial, proof, Launch('write', point))]
@@ -54,14 +56,3 @@ def _point(plan: TrialPlan, records: Records, per_task: int) -> Point:
     points = [point for point in plan.points if point.label in good] or plan.points
     largest = max(resized(points, per_task), key=lambda point: (point.nodes, point.tasks, point.data.transfer_size))
     return kind_of(plan.kind).as_access(largest)._replace(phases=('write', 'read'))
-
-
-def _slowest(records: Records) -> float:
-    """B/s of the slowest launch that moved data; 0 without one."""
-    moved = [
-        sample.measurement
-        for sample in records.samples
-        if sample.stage in ('prepare', 'measured') and sample.measurement
-    ]
-    rates = (launch.bytes_moved / launch.seconds for launch in moved if launch.bytes_moved and launch.seconds)
-    return min(rates, default=0.0)

@@ -5,15 +5,16 @@ import hashlib
 import io
 import json
 import os
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 from seatrial.engine.base import Command, Outcome
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.foreign import lines_in, open_regular, parsed, read_bytes, read_json, unpacked
-from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
+from seatrial.model.issued import ISSUED, DarshanRun
 from seatrial.model.lines import Chain
 from seatrial.model.point import Point
 from seatrial.model.record import NOTHING, SAMPLES, Records, Sample, line_of, read_records
@@ -92,7 +93,12 @@ class RecordReader:
     def read(self) -> Records:
         """The record so far; the very same value if nothing is new. Raises OSError, NotReadable."""
         records = self._read_on()
-        records = records._replace(job_state=_job_state_in(self.directory), issued=_issued_in(self.directory))
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            job_state = str(read_json(os.path.join(self.directory, JOB))['job_state'])
+            records = records._replace(job_state=job_state)
+        with suppress(OSError, ValueError):
+            issued = from_json(DarshanRun, read_json(os.path.join(self.directory, ISSUED))).launches
+            records = records._replace(issued=issued)
         if records != self._records:
             self._records = records
         return self._records
@@ -164,17 +170,3 @@ def append(directory: str, value: Any) -> None:
             if stream.read(1) != b'\n':
                 stream.write(b'\n')
         stream.write(line.encode('utf-8'))
-
-
-def _job_state_in(directory: str) -> str:
-    try:
-        return str(read_json(os.path.join(directory, JOB))['job_state'])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ''
-
-
-def _issued_in(directory: str) -> Tuple[DarshanLaunch, ...]:
-    try:
-        return from_json(DarshanRun, read_json(os.path.join(directory, ISSUED))).launches
-    except (OSError, ValueError):
-        return ()

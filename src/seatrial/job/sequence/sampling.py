@@ -166,7 +166,10 @@ class _Attempt:
             if self.trial.signals.stopping():
                 raise
             lost = self._lost().lost
-            why = self._where(str(error)) + self._whole() + self._read_only()
+            why = self._where(str(error)) + self._whole()
+            mount = mount_of(self.place)
+            if mount is not None and 'ro' in mount.options.split(','):  # dirty data then stay, and writers wait
+                why += '; its file system has become read-only, as after an error of its device'
             why += ''.join(f'; {clause}' for clause in (lost, self.trial.waited(self.began)) if clause)
             self.findings = [finding('E2', why)]
 
@@ -247,7 +250,7 @@ class _Attempt:
             trial.rates.append(amount / max(time.monotonic() - began, CLOCK_STEP_S))
         self.outcome, self.bound = finished.outcome, bound(finished.places, point.tasks)
         self.measurement = measured(setup.engine, phase, point, command, finished.outcome)
-        setup.run.verify()  # behind what the engine says: storage that fails fails this too
+        setup.run.verify()  # after the engine's own check, because failing storage fails this one too
         times = finished.outcome.processes
         lived_s = max(process.end_s for process in times) - min(process.start_s for process in times)
         if self.stage == 'warmup':
@@ -279,13 +282,6 @@ class _Attempt:
         """The sentence, with the node that it is about if the sentence does not name it."""
         node = self._node()
         return sentence if not node or f' on {node}' in sentence else f'{sentence} (on {node})'
-
-    def _read_only(self) -> str:
-        """A clause if the file system has become read-only: dirty data then stay, and writers wait."""
-        mount = mount_of(self.place)
-        if mount is None or 'ro' not in mount.options.split(','):
-            return ''
-        return '; its file system has become read-only, as after an error of its device'
 
     def _command(self, seed: int, where: int) -> Command:
         """The engine's command, its links made, and under Darshan in the repetition that is traced."""

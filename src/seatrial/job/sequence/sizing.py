@@ -11,7 +11,7 @@ from seatrial.job.sequence.sampling import NotValid, prepare, take, valid
 from seatrial.job.sequence.survey import min_per_task
 from seatrial.job.sequence.trial import WARM, Trial
 from seatrial.model.layout import TARGETS
-from seatrial.model.plan import Sizing, TrialPlan
+from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import Sized
 from seatrial.model.units import MIB, common_multiple, round_up
@@ -23,10 +23,10 @@ from seatrial.workload.training import step as step_of
 
 WARM_BYTES = 128 * MIB  # a task, for a warm-up that decides no size
 SHORT_S = 60.0  # a time budget below it can be less than a first launch takes of which nothing is known
-SHORT_BYTES = 16 * MIB  # of all tasks, for the first launch then: 4 s at the 3.8 MiB/s of 1 KiB on NFS (seen)
+SHORT_BYTES = 16 * MIB  # bytes of all tasks in the first launch then: 4 s at the 3.8 MiB/s of 1 KiB on NFS (seen)
 ROUNDS = 5
-ENOUGH = 0.6  # of the target: the warm-up was long enough to extrapolate from
-GROWTH = 16  # at most, from one warm-up to the next
+ENOUGH = 0.6  # share of the target time from which on a warm-up is long enough to extrapolate from
+GROWTH = 16  # times the size of one warm-up that the next has at most
 MAX_SIZES = 3
 MAX_TARGETS = 4  # that are tried for a warm-up, one after the other
 ENLARGEMENT = 1.25  # beyond the target, after a launch that was too short
@@ -146,19 +146,15 @@ def _warm_up(trial: Trial, points: List[Point], size: int, round_: int) -> float
     """One discarded repetition of the first point: its shortest region in seconds. An invalid point is taken out."""
     while True:
         trial.setup.run.empty(WARM)
-        sized = [_brief(point, trial.plan.sizing) for point in resized(points[:1], size)]
-        launches = [Launch(phase, sized[0]) for phase in trial.plan.phases]
+        (point,), sizing = resized(points[:1], size), trial.plan.sizing
+        if sizing.fixed and sizing.min_s and point.duration_s:
+            # It decides no size, so a launch that its time ends need not last longer than a figure must.
+            point = point.changed(duration_s=min(point.duration_s, sizing.min_s))
+        launches = [Launch(phase, point) for phase in trial.plan.phases]
         try:
-            prepare(trial, sized)
+            prepare(trial, [point])
             return min(valid(take(trial, 'warmup', launch, round_)).seconds for launch in launches)
         except NotValid:
             if len(points) == 1:
                 raise
             points.pop(0)
-
-
-def _brief(point: Point, sizing: Sizing) -> Point:
-    """The point of a warm-up: where that decides no size, one that a time ends lasts no longer than a figure must."""
-    if not (sizing.fixed and sizing.min_s and point.duration_s):
-        return point
-    return point.changed(duration_s=min(point.duration_s, sizing.min_s))
