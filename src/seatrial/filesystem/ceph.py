@@ -36,14 +36,14 @@ FUSE = 'fuse.ceph-fuse'
 ANSWER_S = 10.0
 CONNECTING_S = 2  # the monitors answer at once, or a firewall does not let this node reach them
 SETTING_S = 60.0
-FORGOTTEN_S = 15.0  # at most, for ceph-fuse to forget; written files it keeps for 5 s (client_caps_release_delay)
-STILL_S = 2.5  # in two of its ticks (client_tick_interval, 1 s) it has forgotten what it can
+FORGOTTEN_S = 15.0  # seconds for ceph-fuse to forget; it keeps written files for 5 s (client_caps_release_delay)
+STILL_S = 2.5  # two ticks of ceph-fuse (client_tick_interval, 1 s), which then has forgotten what it can
 POLL_S = 0.05
 
 SOCKETS = '/run/ceph/*client*.asok'
 DEBUGFS = '/sys/kernel/debug/ceph'
 
-OBJECT_SIZE = 4 << 20  # of a file whose layout nobody has set (file_layout_t::get_default)
+OBJECT_SIZE = 4 << 20  # bytes of an object unless somebody set a layout (file_layout_t::get_default)
 CACHE_SIZE = 'client_cache_size'
 DAMAGE = (
     *('DEGRADED', 'DAMAGED', 'AVAILABILITY', 'RECOVERY', 'BACKFILL'),
@@ -61,16 +61,16 @@ SETTINGS = (
 # Each directory in one process that can be left behind.
 _READ = """
 import json, os, sys
-found = []
+attributes = []
 for path in sys.argv[2:]:
-    found.append({})
+    attributes.append({})
     for name in sys.argv[1].split(','):
         try:
-            found[-1][name] = os.fsdecode(os.getxattr(path, 'ceph.' + name))
+            attributes[-1][name] = os.fsdecode(os.getxattr(path, 'ceph.' + name))
         except OSError as error:
             if error.errno not in (61, 95):
                 sys.exit(path + ': ' + error.strerror)
-print(json.dumps(found))
+print(json.dumps(attributes))
 """
 _SET = """
 import os, sys
@@ -355,7 +355,7 @@ def _asked_monitors(*words: str) -> Dict[str, Any]:
     return facts
 
 
-_UNTOLD: List[str] = []  # the reason why the monitors do not answer; a process asks them in vain only once
+_UNTOLD: List[str] = []  # reason why the monitors do not answer, which a process asks in vain only once
 
 
 def _client(path: str) -> Dict[str, str]:

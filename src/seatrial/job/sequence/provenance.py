@@ -31,18 +31,18 @@ MPI, NO_MPI = 'mpi', 'no-mpi'
 SHOWN_ANSWERS = 4
 ANY_POINT = Point('', (), tasks=1, tasks_per_node=1)
 
-# Of ldd(1): the library that has MPI's C functions, not those for C++ and Fortran that stand beside it.
+# The line of ldd(1) with the library of MPI's C functions, not those for C++ and Fortran beside it.
 _LIBRARY = re.compile(r'^\s*libmpi(?!\w*(?:cxx|mpifh|usempi|fort))\w*\.so\S* => (/\S+)', re.M)
 
 # What a rank gets too: MPI 3.1, section 8.1.1; it may be asked before MPI_Init. 8192 is the longest of any MPI.
 _ASK_LIBRARY = """
 import ctypes, sys
-said, length = ctypes.create_string_buffer(8192), ctypes.c_int()
-ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(said, ctypes.byref(length))
-print(said.value.decode())
+version, length = ctypes.create_string_buffer(8192), ctypes.c_int()
+ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(version, ctypes.byref(length))
+print(version.value.decode())
 """
 
-# Of ld.so(8), ROMIO, IOR (hints.c), Cray MPICH (intro_mpi(3)), Open MPI and Darshan.
+# Variables of ld.so(8), ROMIO, IOR (hints.c), Cray MPICH (intro_mpi(3)), Open MPI and Darshan.
 _CHANGES_IO = re.compile(r'LD_PRELOAD\Z|.*ROMIO|IOR_HINT__|MPICH_MPIIO_|OMPI_MCA_|DARSHAN_')
 
 # In the order of trial: the name that is kept, and what says it. Genuine answers: tests/transcripts/mpi.
