@@ -40,7 +40,8 @@ def margin(criterion: Criterion, noise: float, repetitions: int, criteria: int, 
 
 
 def decidable(test: AcceptanceTest, forecast: Forecast, criteria: int, nights: float | None = None) -> list[str]:
-    """Lines on what the planned allocations can decide, or why none can count. nights: noise between nights."""
+    """Lines for people: what the planned allocations of a criterion can decide, and why none can count. nights: the
+    noise between them at most, where it is known"""
     criterion = test.criterion
     n = max(criterion.allocations, criterion.planned)
     seen = forecast.shown.between if n > 1 else forecast.shown.within

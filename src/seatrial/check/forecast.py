@@ -200,7 +200,8 @@ def shortfalls(site: Site, cases: Sequence[Forecast]) -> tuple[list[str], list[s
 
 
 def measured_bytes(plan: TrialPlan, share: int, repetitions: Mapping[str, int], unknown: int | None = None) -> Bytes:
-    """The bytes of the measured launches; repetitions: by the point's label; unknown: in place of None"""
+    """The bytes that the measured launches move, by the share of a task and the repetitions of each point by label.
+    unknown: used where only a measurement can tell"""
     points = resized(plan.points, share)
     return _total(
         (Launch(phase, point) for point in points for phase in point.phases * repetitions[point.label]), unknown

@@ -16,7 +16,8 @@ MANUAL = 'https://reframe-hpc.readthedocs.io/en/stable/config_reference.html'
 
 def settings_fault(site: Site, system: str) -> str:
     """The reason why ReFrame cannot load the site's settings of a system, with file and remedy, or empty. Raises
-    SiteError. Modules are not checked: a login node need not have them."""
+    SiteError. It uses ReFrame's own schema and resolution on the executed settings.py. Modules are not checked: a
+    login node need not have them."""
     # Here, as in session.current().
     from reframe.core.config import load_config
     from reframe.core.exceptions import ReframeError

@@ -143,7 +143,8 @@ def _measure(
     destructive: str,
     end_s: float,
 ) -> bool:
-    """Runs a session for each missing allocation that ends before end_s (monotonic); True if all ran. SiteError."""
+    """Runs one session for each missing allocation; whether all of them ran. Raises SiteError. end_s: on the
+    monotonic clock; sessions that would last longer are not begun"""
     screen, tests, all_ran = console(), campaign.tests, True
     states = sorted({test.entry.state for test in tests if test.entry.state})
     if state and state not in states:

@@ -82,7 +82,8 @@ def kept_of(plan: TrialPlan, records: Records, result: CaseResult) -> Kept:
 def remember(
     evidence: SessionEvidence, state: str, only: Sequence[str] = (), label: str = '', ended: datetime | None = None
 ) -> Path:
-    """Writes a session into its site's history; returns the file. Raises OSError. only: checks it was limited to"""
+    """Writes a session into the history of its site; returns the file. Raises OSError. only: checks or families that
+    it was restricted to"""
     kept = [kept_of(case.plan, case.records, case.result) for case in evidence.cases]
     result = evidence.result
     rows = table(result.session, evidence.began, evidence.site, result.verdict.value, kept, only, label)

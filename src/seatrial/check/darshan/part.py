@@ -55,8 +55,9 @@ class FileSet:
 
 
 def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> tuple[DarshanLog, str, list[str]]:
-    """The records of the chosen file system, its mount point, and sentences on what is left out: a node's own disk
-    beside any other, and one with HARDLY_ANY of the bytes. Raises Underivable if several are left."""
+    """The records of the chosen file system, its mount point, and sentences on what is left out. A node's own disk is
+    left out if files lie on any other file system; one that moved HARDLY_ANY of the bytes needs no choice. Raises
+    Underivable if several are left, or counters contradict each other."""
     by_mount: dict[tuple[str, str], list[Record]] = {}
     for record in log.records:
         by_mount.setdefault(_mount_of(record.file, log), []).append(record)
