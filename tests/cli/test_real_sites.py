@@ -212,6 +212,7 @@ def programs(tmp_path, monkeypatch):
 
 
 @pytest.mark.needs('mpiexec')
+@pytest.mark.long
 def test_every_engine_says_why_it_failed_and_a_failed_fsync_is_the_failure_of_the_storage(site, tmp_path):
     made, engines = site(), []
     for name, version in (
