@@ -37,7 +37,7 @@ class ProofSpec(NamedTuple):
 
     phase: str
     point: Point
-    key: str  # that the data are made from
+    key: str  # the data are made from it
     transfers: int  # that a task makes at most, of the point's; fewer are at places all over its part of the file
     limit_s: float  # seconds after which no further transfer begins
     written: Tuple[int, ...] = ()  # how many each task has written, by rank; none yet where they write

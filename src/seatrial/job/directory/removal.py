@@ -16,7 +16,7 @@ from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.record import Removal
 
 REMOVAL_S = 540.0  # seconds for a removal; `seatrial clean` removes what is left then
-PARTS = 8  # processes that remove at once, since one waits for the server at every entry
+PARTS = 8  # threads that remove at once, since one waits for the server at every entry
 
 
 def removed(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -> Removal:
