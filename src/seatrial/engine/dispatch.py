@@ -29,7 +29,8 @@ _IF_THE_SAME = (
     'read -r node </proc/sys/kernel/hostname && '
     f'while read -r key cores && [ "$key" != {_ALLOWED} ]; do :; done </proc/self/status && '
     f'echo "{_RANK_HERE} {_RANK} $node $cores" && exec "$@"; '
-    f'echo "seatrial: $(pwd) was replaced by another on $(uname -n)" >&2; exit {NOT_THERE}'
+    # srun ends the step after the first such rank, and may lose what it said in that moment (Slurm 22.05, seen).
+    f'echo "seatrial: $(pwd) was replaced by another on $(uname -n)" >&2; sleep 1; exit {NOT_THERE}'
 )
 
 
