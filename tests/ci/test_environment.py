@@ -23,8 +23,8 @@ PURELIB = sysconfig.get_path('purelib')
 
 
 NOTES = '#!/bin/sh\necho "${0##*/} $*" >>"$SEATRIAL_NOTES"\n'
-NAMES = 'lab-gluster', 'lab-ceph', 'lab-slurm', 'lab-kernels'
-LABS = [f'{name} {verb}' for name in NAMES for verb in ('up', 'down')]
+LABS = {'glusterd': 'lab-gluster', 'ceph-fuse': 'lab-ceph', 'slurmdbd': 'lab-slurm', 'linux.uml': 'lab-kernels'}
+TOOLS = 'sh', 'dirname', 'cat', 'cksum', 'grep', 'mktemp', 'rmdir', 'tail', 'touch'
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def ran(repository, tmp_path, monkeypatch):
     for folder, names in (
         (programs, ('apt-get', 'dpkg-query', 'id')),
         (venv, ('ruff', 'mypy', 'python')),
-        (tmp_path / 'ci', ('environment-modules', *NAMES)),
+        (tmp_path / 'ci', ('environment-modules', *LABS.values())),
     ):
         folder.mkdir(parents=True, exist_ok=True)
         for name in names:
@@ -50,9 +50,14 @@ def ran(repository, tmp_path, monkeypatch):
     (tmp_path / '.venv' / 'seatrial-installed').write_text(f'dev {sums.strip()} {tmp_path}')
     notes = tmp_path / 'notes'
     monkeypatch.setenv('SEATRIAL_NOTES', str(notes))
-    monkeypatch.setenv('PATH', f'{programs}:{os.environ["PATH"]}')
+    for name in TOOLS:
+        (programs / name).symlink_to(shutil.which(name))
+    (programs / 'python3').symlink_to(sys.executable)
+    monkeypatch.setenv('PATH', str(programs))
 
-    def run(*arguments):
+    def run(*arguments, installed=()):
+        for name in installed:
+            (programs / name).symlink_to('/bin/true')
         subprocess.run([tmp_path / 'ci' / 'test', *arguments], capture_output=True, check=True, timeout=60)
         return notes.read_text().splitlines()
 
@@ -80,11 +85,16 @@ def test_a_run_of_a_part_brings_neither_packages_nor_labs(ran, arguments, pytest
     assert {line.split()[0] for line in noted} == {'ruff', 'mypy', 'python'}
 
 
-@pytest.mark.parametrize(('arguments', 'pytest_has'), [([], []), (['--full'], ['--long'])])
-def test_a_run_of_all_brings_the_packages_and_has_each_lab_up_and_down_for_its_own(ran, arguments, pytest_has):
-    noted = ran(*arguments)
+@pytest.mark.parametrize(
+    ('arguments', 'pytest_has', 'installed'), [([], [], ()), (['--full'], ['--long'], ('glusterd', 'slurmdbd'))]
+)
+def test_a_run_of_all_brings_the_packages_and_each_lab_that_lacks_its_program(ran, arguments, pytest_has, installed):
+    noted = ran(*arguments, installed=installed)
     assert pytest_of(noted) == pytest_has
-    assert [' '.join(line.split()[:2]) for line in noted if line.startswith('lab-')] == LABS
+    brought = [
+        f'{lab} {verb}' for program, lab in LABS.items() if program not in installed for verb in ('up', 'down')
+    ]
+    assert [' '.join(line.split()[:2]) for line in noted if line.startswith('lab-')] == brought
     assert any(line.startswith('apt-get install -y') and ' chromium' in line for line in noted)
 
 

@@ -22,7 +22,7 @@ file_systems:
 partitions:
   local:default: {{launcher: local, tasks_per_node: 2}}
 trials:
-  - checks: [SmallFiles, AttributeCache, PosixSemantics]
+  - checks: [SmallFiles, AttributeCache]
     partitions: [local:default]
     file_systems: [gluster]
     nodes: [1]
@@ -53,7 +53,6 @@ ENTRY = """  {name}:
 CASES = (
     ('AttributeCache', 'gluster'),
     ('AttributeCache', 'memory'),
-    ('PosixSemantics', 'gluster'),
     ('SharedLog', 'disk'),
     ('SmallFiles', 'gluster'),
 )
