@@ -7,6 +7,7 @@ import json
 import os
 import re
 import sys
+import time
 from typing import List, NamedTuple, Sequence, Tuple
 
 RANK_VARIABLES = ('OMPI_COMM_WORLD_RANK', 'PMIX_RANK', 'PMI_RANK', 'SLURM_PROCID')
@@ -17,6 +18,7 @@ their ranks inherit (seen with Hydra 4.0 and Slurm 22.05: four ranks on two node
 """
 
 NO_RANK, NOT_THERE, NOT_STARTED = 64, 71, 127
+HEARD_S = 1  # seconds from the last words of a rank to its end: srun 22.05 ended the step and lost them (seen)
 PLACE = 'SEATRIAL_PLACE'  # the inodes of the launch's directory, as in inodes_of; a launcher finds it by its path
 
 _MARKER = '../.seatrial-run.json'
@@ -29,8 +31,7 @@ _IF_THE_SAME = (
     'read -r node </proc/sys/kernel/hostname && '
     f'while read -r key cores && [ "$key" != {_ALLOWED} ]; do :; done </proc/self/status && '
     f'echo "{_RANK_HERE} {_RANK} $node $cores" && exec "$@"; '
-    # srun ends the step after the first such rank, and may lose what it said in that moment (Slurm 22.05, seen).
-    f'echo "seatrial: $(pwd) was replaced by another on $(uname -n)" >&2; sleep 1; exit {NOT_THERE}'
+    f'echo "seatrial: $(pwd) was replaced by another on $(uname -n)" >&2; sleep {HEARD_S}; exit {NOT_THERE}'
 )
 
 
@@ -83,6 +84,8 @@ def main(arguments: List[str]) -> int:
     here = os.open('.', os.O_RDONLY)
     if os.environ.get(PLACE, '') not in ('', inodes_of(here)):
         print(f'seatrial: {os.getcwd()} was replaced by another on {os.uname().nodename}', file=sys.stderr)
+        sys.stderr.flush()
+        time.sleep(HEARD_S)
         return NOT_THERE
     os.close(here)
     with open(path, encoding='utf-8') as stream:

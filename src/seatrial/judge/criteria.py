@@ -284,8 +284,10 @@ def _counts(criterion: Criterion, attempt: Attempt) -> bool:
 def _failure(criterion: Criterion, attempts: Sequence[Attempt]) -> Attempt | None:
     """The allocation in which the storage failed, unless the contract counts later or better ones in its place."""
     failed = [attempt for attempt in attempts if attempt.failed]
-    if not failed or criterion.counts == 'all':
-        return failed[-1] if failed else None
+    if not failed:
+        return None
+    if criterion.counts == 'all':
+        return failed[-1]
     since = '' if criterion.counts == BEST else max(attempt.session for attempt in failed)
     later = [attempt for attempt in attempts if _counts(criterion, attempt) and attempt.session > since]
     return None if len(later) >= criterion.allocations else failed[-1]

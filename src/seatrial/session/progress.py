@@ -71,7 +71,7 @@ class Progress:
         checks = Counter(plan.case.check for plan in cases.plans)
         self._short = {plan.case.name: plan.case.check for plan in cases.plans if checks[plan.case.check] == 1}
         self._live = Live(console=console, refresh_per_second=4, transient=True) if console.is_terminal else None
-        self._said = self._began = time.monotonic()
+        self._said = self._began = self._ended_last = time.monotonic()
 
     def __enter__(self) -> 'Progress':
         if self._live:
@@ -91,7 +91,7 @@ class Progress:
         for plan, records in begun:
             if records.end is not None and (over or _is_complete(plan, records, newest)):
                 self._waiting.remove(plan)
-                self._said = time.monotonic()
+                self._said = self._ended_last = time.monotonic()
                 result = cases.judge(plan, records, cases.criteria[plan.case])
                 if self._live is None or not result.verdict.unopposed:
                     self._console.print(self._ended(result))
@@ -114,8 +114,9 @@ class Progress:
         check alone where that is unique, for a terminal has no room for more."""
         count = len(self._cases.plans)
         done = count - len(self._waiting)
-        left_s = (time.monotonic() - self._began) / done * len(self._waiting) if done else 0.0
-        left = f'  about {duration(left_s)} left' if left_s else ''
+        a_case_s = (self._ended_last - self._began) / done if done else 0.0
+        left_s = a_case_s * len(self._waiting) - (time.monotonic() - self._ended_last)
+        left = f'  about {duration(left_s)} left' if done and left_s > 0 else ''
         name, *doing = running[0].strip().split('  ', 1) if running else ['']
         return '  '.join(filter(None, [f'[{done}/{count} done]{left}', self._short.get(name, name), *doing]))
 

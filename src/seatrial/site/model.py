@@ -597,8 +597,12 @@ class Combinations(Entry):
         return not names.isdisjoint(self.checks)
 
     def gives(self, case: Case) -> bool:
-        lists = (self.partitions, self.file_systems, self.layouts, self.nodes)
-        return all(value in values for value, values in zip(case[1:], lists, strict=True))
+        return (
+            case.partition in self.partitions
+            and case.file_system in self.file_systems
+            and case.layout in self.layouts
+            and case.nodes in self.nodes
+        )
 
     def cases(self, check: str) -> list[Case]:
         """Every case of the check, in the order of the lists."""

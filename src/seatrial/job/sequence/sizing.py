@@ -11,7 +11,7 @@ from seatrial.job.sequence.sampling import NotValid, prepare, take, valid
 from seatrial.job.sequence.survey import min_per_task
 from seatrial.job.sequence.trial import WARM, Trial
 from seatrial.model.layout import TARGETS
-from seatrial.model.plan import TrialPlan
+from seatrial.model.plan import Sizing, TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import Sized
 from seatrial.model.units import MIB, common_multiple, round_up
@@ -146,10 +146,7 @@ def _warm_up(trial: Trial, points: List[Point], size: int, round_: int) -> float
     """One discarded repetition of the first point: its shortest region in seconds. An invalid point is taken out."""
     while True:
         trial.setup.run.empty(WARM)
-        (point,), sizing = resized(points[:1], size), trial.plan.sizing
-        if sizing.fixed and sizing.min_s and point.duration_s:
-            # It decides no size, so a launch that its time ends need not last longer than a figure must.
-            point = point.changed(duration_s=min(point.duration_s, sizing.min_s))
+        point = _brief(resized(points[:1], size)[0], trial.plan.sizing)
         launches = [Launch(phase, point) for phase in trial.plan.phases]
         try:
             prepare(trial, [point])
@@ -158,3 +155,10 @@ def _warm_up(trial: Trial, points: List[Point], size: int, round_: int) -> float
             if len(points) == 1:
                 raise
             points.pop(0)
+
+
+def _brief(point: Point, sizing: Sizing) -> Point:
+    """The point of a warm-up: where that decides no size, one that a time ends lasts no longer than a figure must."""
+    if not (sizing.fixed and sizing.min_s and point.duration_s):
+        return point
+    return point.changed(duration_s=min(point.duration_s, sizing.min_s))

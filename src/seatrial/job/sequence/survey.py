@@ -1,6 +1,5 @@
 """The node's view before the run: the engine, the target, the records, as evidence for the rules."""
 
-import contextlib
 import errno
 import functools
 import math
@@ -71,12 +70,6 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     is_short = capacity.bytes is not None and capacity.bytes < needed['bytes']
     connections, targets = driver.connections(target.path), driver.targets(target.path)
     behaviour = driver.behaviour(target.path)
-    beneath: Dict[str, Tuple[int, int]] = {}
-    with contextlib.suppress(OSError):  # not seen: unknown
-        whole = os.statvfs(mount.point) if mount else None
-        if whole:
-            beneath['bytes'] = whole.f_bavail * whole.f_frsize, whole.f_blocks * whole.f_frsize
-            beneath['inodes'] = whole.f_favail, whole.f_files
     # Two mounts of one server, or two subvolumes, have different devices.
     mounts = (mount_of(os.path.realpath(path)) for path in (plan.records, target.path))
     environment = Environment(
@@ -102,7 +95,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
         block_size=behaviour.block_size,
         gives_up=behaviour.gives_up,
         memory_bytes=memory,
-        beneath=beneath,
+        beneath=_beneath(mount.point) if mount else {},
         used_percent=used_percent(os.statvfs(target.path)),
         targets=targets.rows,
         beside_module=beside_module(chosen.program, os.environ)
@@ -139,6 +132,18 @@ def filling(plan: TrialPlan, room: int) -> TrialPlan:
     room = min(room, plan.target.limits.bytes)
     share = min(share_within(point, room) for point in plan.points)
     return plan._replace(sizing=plan.sizing._replace(pinned=share))
+
+
+def _beneath(place: str) -> Dict[str, Tuple[int, int]]:
+    """Free bytes and inodes of the whole file system at its mount point, and all of them; empty if unseen."""
+    try:
+        seen = os.statvfs(place)
+    except OSError:
+        return {}
+    return {
+        'bytes': (seen.f_bavail * seen.f_frsize, seen.f_blocks * seen.f_frsize),
+        'inodes': (seen.f_favail, seen.f_files),
+    }
 
 
 def _layouts(plan: TrialPlan) -> List[Layout]:
