@@ -67,7 +67,7 @@ def measured(monkeypatch, leave_records):
     begun = []
     verdict = SimpleNamespace(ends=Verdict.PASS, stop=False, beside=lambda: None)
 
-    def carried_out(session, cases, checks, destructive):
+    def carried_out(session, cases, destructive):
         ((declared, case),) = cases
         begun.append((case.check, session.points, session.contract['state']))
         session.folder.mkdir(parents=True)

@@ -31,6 +31,7 @@ class Declared:
     covers: tuple[str, ...] = ()
     every_point: bool = False  # whether its whole sweep is measured, and nothing of it in a smoke test.
     first: bool = False  # whether the profile first has it, for its family.
+    file: Path = Path()
 
     @property
     def axis(self) -> Axis:
@@ -61,6 +62,7 @@ def declare(cls: type[Any], file: Path) -> Declared:
         covers=tuple(cls.covers),
         every_point=bool(cls.every_point),
         first=bool(cls.first),
+        file=file,
     )
     points = examples(sweep, workload)
     names = dict.fromkeys(measure.name for point in points for measure in metrics_at(point))

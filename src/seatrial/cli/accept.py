@@ -91,7 +91,7 @@ def accept(
     all_ran = True
     if not (note or judge_only):
         end_s = math.inf if fit_s is None else time.monotonic() + fit_s
-        all_ran = _measure(site, checks, declared, campaign, chosen, state, again, destructive, end_s)
+        all_ran = _measure(site, declared, campaign, chosen, state, again, destructive, end_s)
     verdict = _judged(site, contract, campaign, chosen)
     return EXIT_CODES[verdict if all_ran else worst([verdict, Verdict.INCOMPLETE])]
 
@@ -134,7 +134,6 @@ def _note(
 
 def _measure(
     site: Site,
-    checks: Sequence[Path],
     declared: Mapping[str, Declared],
     campaign: Campaign,
     chosen: Sequence[AcceptanceTest],
@@ -194,7 +193,7 @@ def _measure(
                 avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
                 session, check = replace(session, avoid=avoid), declared[procedure.case.check]
                 measured = [(check, case) for case in cases_of(session, check)]
-                result, stop = carried_out(session, measured, checks, destructive)
+                result, stop = carried_out(session, measured, destructive)
             if stop or result.verdict is Verdict.INCOMPLETE:
                 return False  # the next one would meet the same: no room, no nodes
     return all_ran

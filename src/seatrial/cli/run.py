@@ -55,15 +55,12 @@ def run(
 
         is_given = click.get_current_context().get_parameter_source('checks') is not ParameterSource.DEFAULT
 
-        def checks_of(folder: Path) -> Sequence[Path]:
-            return asked.checks if is_given else [Path(path) for path in check_folders(folder)]
-
         def opened(folder: Path) -> tuple[Session, list[tuple[Declared, Case]]]:
-            own_checks = checks_of(folder)
-            return open_session(asked._replace(site_folder=folder, checks=own_checks), load_checks(*own_checks))
+            checks = asked.checks if is_given else [Path(path) for path in check_folders(folder)]
+            return open_session(asked._replace(site_folder=folder, checks=checks), load_checks(*checks))
 
         def measured(session: Session, cases: Sequence[tuple[Declared, Case]]) -> tuple[Verdict, bool]:
-            result, stop = carried_out(session, cases, checks_of(session.site.folder), '', verbose)
+            result, stop = carried_out(session, cases, '', verbose)
             return result.verdict, stop
 
         return EXIT_CODES[in_turn(sides_of(ab), rounds, effect / 100, opened, measured)]
@@ -72,5 +69,5 @@ def run(
     for note in wrong_contract(session.site, checks):
         console().print(f'note: {note}', soft_wrap=True)
     session = replace(session, label=label)
-    result, _ = carried_out(session, cases, asked.checks, asked.destructive, verbose)
+    result, _ = carried_out(session, cases, asked.destructive, verbose)
     return EXIT_CODES[result.verdict]

@@ -73,7 +73,6 @@ TMPDIR would do so too, but its jobs would inherit it.
 def carried_out(
     session: Session,
     cases: Sequence[tuple[Declared, Case]],
-    checks: Sequence[Path],
     destructive: str,
     verbose: bool = False,
 ) -> tuple[SessionResult, bool]:
@@ -86,6 +85,7 @@ def carried_out(
     notes = refuse(session.site, plans, not_allowed(plans, destructive))
     criteria = {case: criteria_of(session, declared, case) for declared, case in cases}
     followed = Cases(plans, criteria)
+    files = sorted({declared.file for declared, _ in cases})
     session.site.make_directories()
     screen = console()
     with stop_requests(screen, _patience(session)) as requested:
@@ -100,7 +100,7 @@ def carried_out(
                     held.callback(lock.acquire(session.site.state, storage_system, session.id).release)
                 try:
                     with Conductor(session.site.state, session.id, plans, lambda line: say_loudly(screen, line)):
-                        _reframe(session, checks, followed, screen, requested)
+                        _reframe(session, files, followed, screen, requested)
                 finally:
                     cancel_all(screen, session.site, session.id)
         except (lock.LockError, ActionError) as error:
@@ -201,8 +201,8 @@ def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[t
     screen.print(f'  output of ReFrame: {output}', soft_wrap=True)
 
 
-def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Console, requested: StopRequest) -> None:
-    """Runs ReFrame over the checks and shows the cases meanwhile; its exit status decides nothing. After a stop, and
+def _reframe(session: Session, files: Sequence[Path], cases: Cases, screen: Console, requested: StopRequest) -> None:
+    """Runs ReFrame over check files and shows the cases meanwhile; its exit status decides nothing. After a stop, and
     at any end of this function, ReFrame is told to end: it cancels its job and does not outlive this."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(OPTIONS)}
     # ReFrame would wait without end for a lock of its results database; a session has a history of its own.
@@ -215,7 +215,7 @@ def _reframe(session: Session, checks: Sequence[Path], cases: Cases, screen: Con
     (folder / DEFAULTS).write_text(json.dumps({'general': [general], 'logging': [logging]}))
     with (session.folder / OUTPUT).open('wb') as output, Progress(screen, cases, session.site.units) as progress:
         process = subprocess.Popen(
-            reframe_argv(session, checks),
+            reframe_argv(session, files),
             cwd=session.folder,  # ReFrame leaves its log where it is started
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -261,7 +261,7 @@ def _patience(session: Session) -> str:
     return f'no more launches; ReFrame has {duration(REFRAME_END_S)} to end its job{of_slurm}'
 
 
-def reframe_argv(session: Session, checks: Sequence[Path]) -> list[str]:
+def reframe_argv(session: Session, files: Sequence[Path]) -> list[str]:
     """ReFrame's command line for a session: one case at a time, everything it writes in the session's folder."""
     folder = session.folder / REFRAME
     return [
@@ -272,8 +272,7 @@ def reframe_argv(session: Session, checks: Sequence[Path]) -> list[str]:
         f'--config-file={folder / DEFAULTS}',
         f'--config-file={session.site.folder / SETTINGS_FILE}',
         *([f'--system={session.system}'] if session.system else []),
-        *(f'--checkpath={folder.resolve()}' for folder in checks),
-        '--recursive',
+        *(f'--checkpath={file.absolute()}' for file in files),
         '--exec-policy=serial',
         f'--prefix={folder}',
         f'--stage={folder / "stage"}',
