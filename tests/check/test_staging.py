@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from builders import plan_of
-from seatrial.check.staging import NODE_ROOMS, PYTHONS, claim_records, job_lines, write_runner
+from seatrial.check.staging import NODE_ROOMS, PYTHONS, claim_records, job_line, write_runner
 from seatrial.model import plan
 
 
@@ -39,7 +39,7 @@ def test_the_runner_holds_nothing_of_the_login_side(names):
 def test_the_runner_runs_without_seatrial_being_installed(tmp_path):
     argv = [sys.executable, '-I', '-S', str(write_runner(tmp_path))]
     done = subprocess.run(argv, capture_output=True, text=True, cwd='/')
-    assert (done.returncode, done.stderr) == (64, 'seatrial: usage: runner.pyz run|remove PLAN\n')
+    assert (done.returncode, done.stderr) == (64, 'seatrial: usage: runner.pyz [run] [remove] PLAN\n')
 
 
 def test_a_runner_that_is_there_is_not_replaced(tmp_path):
@@ -65,15 +65,14 @@ def test_a_runner_that_could_not_be_written_whole_does_not_stay(tmp_path, monkey
 
 def test_the_job_carries_the_plan_out_and_then_removes_what_it_made():
     folder = Path("/records/it's a case")
-    carry_out, remove = job_lines('python3', folder / 'runner.pyz', folder / 'plan.json')
-    assert shlex.split(carry_out)[-5:] == ['python3', '-I', f'{folder}/runner.pyz', 'run', f'{folder}/plan.json']
-    assert shlex.split(remove)[-5:] == ['python3', '-I', f'{folder}/runner.pyz', 'remove', f'{folder}/plan.json']
+    words = shlex.split(job_line('python3', folder / 'runner.pyz', folder / 'plan.json'))
+    assert words[-6:] == ['python3', '-I', f'{folder}/runner.pyz', 'run', 'remove', f'{folder}/plan.json']
 
 
 def test_a_module_that_lies_in_the_working_directory_is_not_imported(tmp_path, monkeypatch):
     (tmp_path / 'zipfile.py').write_text('import sys; sys.exit("imported")')
     (tmp_path / 'runner.py').write_text('import zipfile')
-    line, _ = job_lines(sys.executable, tmp_path / 'runner.py', tmp_path / 'plan.json')
+    line = job_line(sys.executable, tmp_path / 'runner.py', tmp_path / 'plan.json')
     monkeypatch.setenv('PYTHONPATH', ':')
     assert subprocess.run(['/bin/sh', '-c', line], cwd=tmp_path).returncode == 0
 
@@ -83,9 +82,9 @@ def test_a_line_of_the_job_survives_the_shell(tmp_path):
     odd.mkdir()
     script = odd / 'show.py'
     script.write_text('import json, sys\nprint(json.dumps(sys.argv[1:]))\n')
-    line, _ = job_lines(sys.executable, script, odd / 'plan.json')
+    line = job_line(sys.executable, script, odd / 'plan.json')
     done = subprocess.run(['/bin/sh', '-c', line], capture_output=True)
-    assert json.loads(done.stdout) == ['run', str(odd / 'plan.json')]
+    assert json.loads(done.stdout) == ['run', 'remove', str(odd / 'plan.json')]
 
 
 def test_what_is_compiled_already_travels_beside_its_source(tmp_path):
@@ -112,7 +111,7 @@ def on_a_node(tmp_path, *there):
         stand_in(tmp_path, name, is_new)
     for name in ('sh', 'env', 'uname'):
         (tmp_path / name).symlink_to(shutil.which(name))
-    line, _ = job_lines(None, Path('/records/runner.pyz'), Path('/records/plan.json'))
+    line = job_line(None, Path('/records/runner.pyz'), Path('/records/plan.json'))
     return subprocess.run(['/bin/sh', '-c', line], capture_output=True, text=True, env={'PATH': str(tmp_path)})
 
 
@@ -126,7 +125,7 @@ def on_a_node(tmp_path, *there):
 )
 def test_the_first_interpreter_that_is_new_enough_carries_the_job_out(tmp_path, there, taken):
     done = on_a_node(tmp_path, *there)
-    assert (done.returncode, done.stdout) == (0, f'{taken} -I /records/runner.pyz run /records/plan.json\n')
+    assert (done.returncode, done.stdout) == (0, f'{taken} -I /records/runner.pyz run remove /records/plan.json\n')
 
 
 def test_a_node_without_any_says_what_is_missing_and_the_remedy(tmp_path):

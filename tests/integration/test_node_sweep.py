@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from builders import node_plan
-from seatrial.check.staging import job_lines, write_plan, write_runner
+from seatrial.check.staging import job_line, write_plan, write_runner
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
 from seatrial.judge.outliers import SLOW, USUAL
@@ -64,9 +64,9 @@ class Sweep:
         )
         (folder / 'state' / 'sessions' / self.plan.session).mkdir()
         file = write_plan(self.plan)
-        lines = job_lines(sys.executable, write_runner(folder / 'records'), file)
+        line = job_line(sys.executable, write_runner(folder / 'records'), file)
         script = folder / 'job.sh'
-        script.write_text('#!/bin/bash\n' + '\n'.join(lines) + '\n')
+        script.write_text(f'#!/bin/bash\n{line}\n')
         argv = ['sbatch', '--wait', '--nodes=4', f'--nodelist={",".join(nodes)}', '--exclusive', '--time=40']
         argv += [f'--output={folder / "job.out"}', str(script)]
         self._job = subprocess.Popen(argv, env=environment, stdout=subprocess.DEVNULL)

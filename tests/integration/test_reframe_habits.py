@@ -116,7 +116,7 @@ def test_a_dry_run_writes_the_job_and_its_plan_beside_it(home, reframe):
     plan = json.loads(file.read_text())
     assert ([point['label'] for point in plan['points']], plan['stopping']['budget_s']) == (['512KiB'], 5.0)
     assert [engine['name'] for engine in plan['engines']] == ['dd']
-    assert f'run {file}' in file.with_name('rfm_job.sh').read_text()
+    assert f'run remove {file}' in file.with_name('rfm_job.sh').read_text()
 
 
 def test_the_parts_and_the_tags_of_a_case_are_shown(reframe):

@@ -21,7 +21,7 @@ from seatrial.check.darshan.logs import keep_darshan_run
 from seatrial.check.declared import CheckError, declare, declared
 from seatrial.check.planning import Unplannable, planned
 from seatrial.check.session import Session, current, of_profile, refuse
-from seatrial.check.staging import RUNNER, claim_records, job_lines, write_plan, write_runner
+from seatrial.check.staging import RUNNER, claim_records, job_line, write_plan, write_runner
 from seatrial.job.directory.orphans import become_leader, leader_alive
 from seatrial.job.sequence.recorder import RecordReader
 from seatrial.judge.case import judge_case
@@ -125,12 +125,10 @@ class Check(rfm.RunOnlyRegressionTest):
         plan = write_plan(self.trial_plan)
         runner = plan.with_name(RUNNER) if self.is_dry_run() else _runner(self.trial_session.folder)
         python = self.trial_session.site.partition(self.trial_case.partition).python
-        carry_out, remove = job_lines(python, runner, plan)
         # A job that is told to stop ends when its runner has: a shell that dies first takes the runner with it, and
         # leaves the launch in hand running.
         self.prerun_cmds = ['trap : TERM INT']
-        self.executable = carry_out
-        self.postrun_cmds = [remove]
+        self.executable = job_line(python, runner, plan)
         if self.current_partition.scheduler.registered_name in SLURM:
             avoid = self.trial_session.avoid
             exclude = [f'--exclude={",".join(avoid)}'] if avoid else []

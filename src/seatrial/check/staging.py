@@ -107,8 +107,8 @@ _PROBE = (
 )
 
 
-def job_lines(python: str | None, runner: Path, plan: Path) -> tuple[str, str]:
-    """The two lines of the job script: carry the plan out, then remove what it made.
+def job_line(python: str | None, runner: Path, plan: Path) -> str:
+    """The line of the job script that carries the plan out, then removes what it made.
 
     python: the interpreter on the node; None: the first of PYTHONS that is there and is 3.6 or later.
 
@@ -117,4 +117,4 @@ def job_lines(python: str | None, runner: Path, plan: Path) -> tuple[str, str]:
     """
     interpreter = ['sh', '-c', _PROBE, 'seatrial'] if python is None else [python]
     start = ['env', 'LC_ALL=C.UTF-8', *interpreter, '-I', str(runner)]
-    return shell_line([*start, 'run', str(plan)]), shell_line([*start, 'remove', str(plan)])
+    return shell_line([*start, 'run', 'remove', str(plan)])

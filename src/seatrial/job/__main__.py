@@ -1,5 +1,5 @@
-"""`python3 runner.pyz run|remove PLAN`: the two steps of a job, inside the allocation. Each imports what it needs:
-importing the engines takes longer than most directories take to remove."""
+"""`python3 runner.pyz run remove PLAN`: the two steps of a job, inside the allocation, in one process: an interpreter
+that starts for the second takes longer than most directories take to remove."""
 
 import contextlib
 import sys
@@ -18,25 +18,29 @@ from seatrial.model.record import FAILED, FINISHED, INTERRUPTED, REFUSED, End, R
 from seatrial.rules.registry import finding
 from seatrial.workload.registry import kept, kind_of
 
+STEPS = 'run', 'remove'
 USAGE, UNFINISHED = 64, 13
 EXITS = {FINISHED: 0, REFUSED: UNFINISHED, INTERRUPTED: UNFINISHED, FAILED: UNFINISHED}
 
 
 def main(arguments: List[str]) -> int:
-    """Carry out one step. 0: done; 13: not all of it ran, the end record says why; 64: no valid plan."""
-    if len(arguments) != 2 or arguments[0] not in ('run', 'remove'):
-        return _refuse('usage: runner.pyz run|remove PLAN')
+    """Carry out the steps; returns the status of the last. 0: done; 13: not all of it ran, the end record says why;
+    64: no valid plan."""
+    *steps, path = arguments or ['']
+    if not steps or not set(steps).issubset(STEPS):
+        return _refuse('usage: runner.pyz [run] [remove] PLAN')
     try:
-        faults = shared(arguments[1])  # this node may reach the state directory another way
+        faults = shared(path)  # this node may reach the state directory another way
         if faults:
             raise ValueError(faults[0].why)
-        plan = read_plan(arguments[1])
+        plan = read_plan(path)
         check_names(plan)
-        if arguments[0] == 'run':
+        if 'run' in steps:
             check_engines(plan)
     except (OSError, ValueError) as error:
-        return _refuse(f'{arguments[1]}: {error}')
-    return _watched(plan) if arguments[0] == 'run' else _kept(plan, _remove)
+        return _refuse(f'{path}: {error}')
+    status = _watched(plan) if 'run' in steps else 0
+    return _kept(plan, _remove) if 'remove' in steps else status
 
 
 def check_names(plan: TrialPlan) -> None:
