@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+import builders
 from local_site import BURDEN, LocalSite, trial
 from local_site import CHECK as AWAY
 from local_site import CONTRACT as SOAK
@@ -32,13 +33,7 @@ class Write(Check):
     max_relative_error = 0.9
 """
 TRIAL = trial(engines='[fio]', limits='bytes: 4GiB, inodes: 1000', tasks=1, more='profiles: [smoke]')
-CONTRACT = """
-version: 1
-title: Acceptance of scratch
-date: 2026-06-30
-parties: {customer: Pelagia, supplier: Tidewater}
-criteria:
-"""
+CONTRACT = builders.CONTRACT.partition('  - id')[0]
 WRITE = """
   - id: '%s'
     text: At least %s write, file per process.

@@ -27,7 +27,7 @@ from seatrial.job.directory import orphans, removal, rundir
 from seatrial.job.launch import blocked
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch.blocked import Blocked
-from seatrial.job.sequence import blocks, sampling, start, survey
+from seatrial.job.sequence import blocks, contents, sampling, start, survey
 from seatrial.job.sequence.telemetry import Watching
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits, TrialPlan
@@ -300,6 +300,22 @@ def test_a_data_directory_that_fails_as_a_launch_begins_is_the_storages_failure(
     assert_matches('F1: EIO of .*/data on ', said(ran))
 
 
+@pytest.mark.parametrize(('code', 'rule'), [(errno.EIO, 'F1'), (errno.EDQUOT, 'P9a')])
+def test_data_that_cannot_be_synced_after_a_write_are_named_with_file_and_node(
+    lab, stub_fio, monkeypatch, code, rule
+):
+    def fails(descriptor):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(contents, 'os', Altered(os, fsync=fails))
+    ran = lab.run(lab.plan(stub_fio(), **SMALL))
+    (finding,) = (
+        finding for sample in ran.records.samples for finding in sample.findings if finding.effect != 'label'
+    )
+    file, node = 'data.00000000', socket.gethostname()
+    assert (finding.rule, finding.evidence['file'], finding.evidence['node']) == (rule, file, node)
+
+
 # The ground is not what the plan says
 
 REFUSALS = {
@@ -408,8 +424,6 @@ def test_one_that_becomes_read_only_between_two_launches_is_the_storages_failure
         ('unlink', errno.EIO, Verdict.FAIL),
         ('listdir', errno.EPERM, Verdict.INCOMPLETE),
         ('open', errno.EIO, Verdict.FAIL),
-        pytest.param('listdir', errno.ESTALE, Verdict.FAIL, marks=pytest.mark.long),
-        pytest.param('open', errno.ENOENT, Verdict.INCOMPLETE, marks=pytest.mark.long),
         ('fstat', errno.ENOENT, Verdict.FAIL),  # of what is open: its objects are lost
         ('fdopen', errno.EIO, Verdict.FAIL),
     ],

@@ -6,7 +6,7 @@ import mmap
 import os
 import random
 import time
-from typing import Dict, Iterable, Iterator, List
+from typing import Dict, Iterator, List
 
 from seatrial.engine.proof import read_past_cache
 from seatrial.rules.contents import BLOCK, Block, Contents
@@ -20,10 +20,10 @@ CACHESTAT = 451  # asm-generic/unistd.h; Linux 6.5
 def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> Contents:
     """Blocks at random places of equal parts of these regular files (by name, with their size), read past the cache
     where possible. Before, the files are synced twice: if the first sync takes longer and writes back, the writer had
-    not synced. Raises OSError. allocated: stat(2)'s blocks show what was written."""
+    not synced. Raises OSError with the file. allocated: stat(2)'s blocks show what was written."""
     rng = random.SystemRandom()
     written = sorted(name for name, size in sizes.items() if size)
-    chosen = rng.sample(written, min(MAX_FILES, len(written)))
+    chosen = sorted(rng.sample(written, min(MAX_FILES, len(written))))
     parts = min(BLOCKS_PER_FILE, MAX_BLOCKS // max(1, len(chosen)))
     blocks: List[Block] = []
     with contextlib.ExitStack() as opened:
@@ -33,14 +33,15 @@ def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> 
         for descriptor in files.values():
             opened.callback(os.close, descriptor)
         dirty = _dirty_bytes(files)
-        took_s = _sync_s(files.values()), _sync_s(files.values())
+        took_s = _sync_s(files), _sync_s(files)
         still = _dirty_bytes(files)
         written_back = {name: bytes_before - still.get(name, 0) for name, bytes_before in dirty.items()}
         # A single page can be a library's header, written when it closes the file.
         synced = sum(size for name, size in written_back.items() if size > min(LARGE_PAGE, sizes[name] // 4))
-        for name in sorted(files):
+        for name, descriptor in files.items():
             for offset in _places(sizes[name], parts, rng):
-                there, _ = read_past_cache(files[name], offset, whole)
+                with _named(name):
+                    there, _ = read_past_cache(descriptor, offset, whole)
                 blocks.append(Block(name, offset, page[:there]))
         taken = {name: 512 * os.fstat(files[name]).st_blocks for name in files if allocated}
     missing = {name: sizes[name] - taken[name] for name in sorted(taken) if sizes[name] - taken[name] > BLOCK}
@@ -67,11 +68,22 @@ def _dirty_bytes(files: Dict[str, int]) -> Dict[str, int]:
     return dirty
 
 
-def _sync_s(descriptors: Iterable[int]) -> float:
+def _sync_s(files: Dict[str, int]) -> float:
     began = time.monotonic()
-    for descriptor in descriptors:
-        os.fsync(descriptor)
+    for name, descriptor in files.items():
+        with _named(name):
+            os.fsync(descriptor)
     return time.monotonic() - began
+
+
+@contextlib.contextmanager
+def _named(file: str) -> Iterator[None]:
+    """An error of a call on its descriptor gets the name of the file."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = file
+        raise
 
 
 def _places(size: int, parts: int, rng: random.Random) -> Iterator[int]:

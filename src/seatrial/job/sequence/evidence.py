@@ -1,10 +1,13 @@
 """The node's own evidence of a launch: before it, that all is ready; after it, the facts for the rules."""
 
+import errno
 import os
 import platform
+import time
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError
+from seatrial.engine.failed_call import FailedCall
 from seatrial.filesystem import caches
 from seatrial.filesystem.base import Driver, Exchanged
 from seatrial.job.directory.rundir import RunDirectory, closed_after, explained
@@ -15,7 +18,7 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import BoundTasks, Finding
 from seatrial.rules.contents import Written
-from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings
+from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings, rule_of_errno
 from seatrial.rules.places import short
 from seatrial.rules.registry import WRITTEN, finding, findings
 from seatrial.workload.access import writer_of
@@ -130,8 +133,7 @@ class Evidence:
         try:
             lies = contents(self._path, files, setup.driver.behaviour(setup.plan.target.path).allocates)
         except OSError as error:
-            why = f'{self._phase.name}@{self._point.label}: the data cannot be synced and read back: {error}'
-            return [finding('F1', why)]
+            return [self._not_read_back(error)]
         written = Written(setup.plan, lies, measurement.seconds, setup.engine.repeats(self._point))
         here = short(platform.node()) in map(short, measurement.hosts)
         now = None if self._sent is None else self._exchanged().sent
@@ -142,6 +144,13 @@ class Evidence:
             claimed = measurement.bytes_moved // self._point.nodes
             written = written._replace(claimed=claimed, sent=now - self._sent)
         return findings(WRITTEN, written)
+
+    def _not_read_back(self, error: OSError) -> Finding:
+        name, file = errno.errorcode.get(error.errno or 0, ''), os.path.basename(error.filename or '')
+        failed = FailedCall(name, True, platform.node(), file, sync=True)
+        target = self._setup.driver.behind(self._setup.plan.target.path, os.path.join(self._path, file), None)
+        why = f'the data cannot be synced and read back: {error.strerror}'
+        return of_failed_call(failed, why, target, f'{self._phase.name}@{self._point.label}: ')
 
     def _exchanged(self) -> Exchanged:
         return self._setup.driver.exchanged(self._setup.plan.target.path)
@@ -223,3 +232,18 @@ def _read_own(measurement: Measurement, point: Point) -> str:
         if host and hosts.get(writer_of(point, rank)) == host:
             return f'task {rank} read on {host} what was written there; have the launcher fill node after node'
     return ''
+
+
+def of_failed_call(failed: FailedCall, sentence: str, target: str, launch: str = '') -> Finding:
+    """The finding of a failed call of the file system, with its known details."""
+    evidence = {
+        'errno': failed.errno,
+        'node': failed.node,
+        'file': failed.file,
+        'time': time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime()),
+    }
+    evidence.update({'target': target} if target else {})
+    words = (('file', 'of'), ('target', 'of'), ('node', 'on'), ('time', 'at'))
+    where = ''.join(f' {word} {evidence[key]}' for key, word in words if evidence.get(key))
+    rule = rule_of_errno(failed.errno, failed.on_descriptor, failed.sync)
+    return finding(rule, f'{launch}{failed.errno}{where}: {sentence}', evidence)

@@ -19,10 +19,10 @@ from seatrial.job.sequence import start
 from seatrial.job.sequence.blocks import measure
 from seatrial.job.sequence.confirm import kept_share, measure_again
 from seatrial.job.sequence.drill import drill_down
+from seatrial.job.sequence.evidence import of_failed_call
 from seatrial.job.sequence.layouts import TRIED, Layouts, without_closed
 from seatrial.job.sequence.proof import prove, reserved_s
 from seatrial.job.sequence.recorder import Recorder
-from seatrial.job.sequence.sampling import of_failed_call
 from seatrial.job.sequence.sizing import by_warm_up
 from seatrial.job.sequence.telemetry import observed
 from seatrial.job.sequence.trial import ENTRIES, Interrupted, Refused, Signals, Trial

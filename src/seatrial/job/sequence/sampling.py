@@ -8,7 +8,7 @@ import time
 from typing import Any, List, Optional, Tuple
 
 from seatrial.engine.base import Command, EngineError, Outcome, first_of_mpi, measured
-from seatrial.engine.failed_call import FailedCall, failed_calls
+from seatrial.engine.failed_call import failed_calls
 from seatrial.filesystem.base import Lost, mounted_from
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.directory.rundir import explained
@@ -16,7 +16,7 @@ from seatrial.job.launch import blocked
 from seatrial.job.launch.placement import bound
 from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes, carry_out, left_by_mpi, processes_of
 from seatrial.job.sequence.darshan import under_darshan
-from seatrial.job.sequence.evidence import Evidence, Seen
+from seatrial.job.sequence.evidence import Evidence, Seen, of_failed_call
 from seatrial.job.sequence.recorder import RawLaunch
 from seatrial.job.sequence.survey import capacity_for
 from seatrial.job.sequence.trial import Refused, Trial
@@ -40,7 +40,6 @@ TOO_SHORT = ('T12', 'T19', 'T19a', 'T19b', 'T20', 'T21')  # a warm-up may be: it
 LIMIT_FACTOR = 10  # a launch may last so many times what it would at the slowest rate seen
 CLOCK_STEP_S = 1e-6
 STEP_AWAITED = 'step creation temporarily disabled'  # says srun (22.05), and waits as long as Slurm needs
-_WORDS = (('file', 'of'), ('target', 'of'), ('node', 'on'), ('time', 'at'))
 
 
 class NotValid(Refused):
@@ -119,20 +118,6 @@ def seconds_of(sample: Sample) -> float:
     if sample.measurement is None or any(f.effect != 'label' and f.rule not in TOO_SHORT for f in sample.findings):
         return float('inf')
     return sample.measurement.seconds or float('inf')
-
-
-def of_failed_call(failed: FailedCall, sentence: str, target: str, launch: str = '') -> Finding:
-    """The finding of a failed call of the file system, with its known details."""
-    evidence = {
-        'errno': failed.errno,
-        'node': failed.node,
-        'file': failed.file,
-        'time': time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime()),
-    }
-    evidence.update({'target': target} if target else {})
-    where = ''.join(f' {word} {evidence[key]}' for key, word in _WORDS if evidence.get(key))
-    rule = rule_of_errno(failed.errno, failed.on_descriptor, failed.sync)
-    return finding(rule, f'{launch}{failed.errno}{where}: {sentence}', evidence)
 
 
 class _Attempt:
