@@ -350,7 +350,7 @@ class TestFailures:
             ended = running.ended()
         finally:
             kernels.up()
-        assert ended.status in (11, 13) and 'n3 is down now' in ended.said
+        assert ended.status in (11, 13) and 'n3 is down now' in ended.said, ended.said
 
 
 DISK = """
