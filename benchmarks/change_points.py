@@ -59,7 +59,7 @@ def main() -> int:
             for noise in (0.05, 0.10):
                 means = curve(sizes) * np.where(sizes >= AT, times, 1.0)
                 *shares, places = row(means, times, noise, 10 if options.quick else options.series, rng)
-                # Without a step there is no place to be right about.
+                # A curve without a step has no place to be found.
                 cells = [f'{100 * share:.1f} %' for share in shares] + [f'{places:.1f}']
                 cells = cells if times > 1 else [cells[0], *['-'] * 4]
                 print(f'| {name} | {times:g} | {100 * noise:g} % | {" | ".join(cells)} |', flush=True)

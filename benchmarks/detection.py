@@ -35,7 +35,7 @@ from seatrial.report.nights.trend import MONTH, NEAR, SUSPECTED
 
 FAMILIES, METRICS = 3, 480
 BUDGET = timedelta(days=1) / MONTH
-"""Of a night, with one false notification a month."""
+"""False notifications a night, where one a month is accepted."""
 
 BEFORE, YEAR, NOISE = 60, 365, 0.03
 SINCE = (1, 3, 5, 14)
@@ -202,7 +202,7 @@ def cusum(values: np.ndarray, drop: float, threshold: float) -> Iterator[int]:
 
 
 def threshold_for(values: np.ndarray, drop: float) -> float:
-    """Of a CUSUM that makes the budget of false notifications, as one of the families, on nights without a drop."""
+    """The threshold at which a CUSUM of one family uses up its share of BUDGET on nights without a drop."""
     low, high = 0.0, 100 * NOISE
     for _ in range(20):
         middle = (low + high) / 2

@@ -283,7 +283,7 @@ class Reading(NamedTuple):
 
 
 def reading(records: Path, samples: int) -> Reading:
-    """Of so many launches like those that a job has recorded."""
+    """CPU seconds to read a record of so many launches; those of the job's record are repeated."""
     written = (records / SAMPLES).read_text().splitlines()
     sample_lines = [line for line in written if json.loads(line)['record'] == 'sample']
     lines = list(itertools.islice(itertools.cycle(sample_lines), samples))
@@ -322,7 +322,7 @@ def timed(argv: 'list[str]', folder: Path, environment: 'dict[str, str] | None' 
 
 
 class Cost(NamedTuple):
-    """Of a command."""
+    """What one run of a command takes: wall and CPU time, and resident memory."""
 
     wall_s: float
     cpu_s: float
@@ -330,12 +330,12 @@ class Cost(NamedTuple):
 
     @property
     def cells(self) -> str:
-        """In a table."""
+        """The three as cells of a Markdown table."""
         return f'{self.wall_s:.2f} s | {self.cpu_s:.2f} s | {self.memory_mib:.0f} MiB'
 
 
 def costs(*words: str, program: str = SEATRIAL) -> Cost:
-    # A process between them, for what is said of children is of all that there were.
+    # Through a process of its own: getrusage(2) adds up all children that a process has had.
     script = (
         'import resource, subprocess, sys, time\n'
         'began = time.monotonic()\n'
@@ -344,7 +344,7 @@ def costs(*words: str, program: str = SEATRIAL) -> Cost:
         'print(wall_s, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)'
     )
     argv = [sys.executable, '-c', script, program, *words]
-    # As installed, where the modules are compiled once.
+    # An installed command finds its modules compiled.
     compiled = {name: value for name, value in os.environ.items() if name != 'PYTHONDONTWRITEBYTECODE'}
     done = subprocess.run(argv, check=True, capture_output=True, text=True, env=compiled)
     return Cost(*map(float, done.stdout.split()))

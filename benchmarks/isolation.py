@@ -30,7 +30,7 @@ PHASES = ('write', 'read')
 SIZES = (4, 16, 31, 32, 64, 512, 5000)
 SLOW = (0.85, 0.80, 0.70)
 GROUP = 0.80  # how fast the slow half is
-TARGET_S, BESIDE_S = 5.0, 4.0  # of a launch in the nightly profile: its timed region, and all else
+TARGET_S, BESIDE_S = 5.0, 4.0  # seconds of a nightly launch: its timed region, and all else
 
 
 class Scatter(NamedTuple):
@@ -63,7 +63,7 @@ class Night(NamedTuple):
 
 
 class Nights(NamedTuple):
-    """Of so many healthy nights: suspects and false names a night, and the share of those that decide nothing.
+    """Figures of simulated nights: suspects and false names a healthy night, the share of nights that decide nothing.
 
     slow_named: the share of slow nodes that are named, by how fast they are
     halves: the share of nights that are no PASS where half of the nodes are slow
@@ -149,7 +149,7 @@ def nights(seed: int, count: int, nodes: int, scatter: Scatter, targets: bool = 
 
 
 class Cost(NamedTuple):
-    """Of one sweep in one allocation: launches, hours of its clock and node hours, with a second measurement."""
+    """What one sweep takes in one allocation: launches, hours and node hours, the second measurement included."""
 
     groups: int
     size: int
@@ -160,7 +160,7 @@ class Cost(NamedTuple):
 
 
 def cost(nodes: int) -> Cost:
-    """By the nightly profile; the second measurement is that of one suspect."""
+    """The cost of a nightly sweep over so many nodes, with a second measurement of one suspect."""
     points = len(expand(Sweep('node'), data_access('multiple'), Allocation(nodes, 1)))
     names = [f'n{number}' for number in range(nodes)]
     again = len(regrouped(['n0'], names, random.Random(1)))

@@ -44,7 +44,7 @@ from seatrial.site.profile import NIGHTLY
 ONE = REPOSITORY / 'tests' / 'history'
 FIRST = datetime(2023, 11, 1, 2, tzinfo=timezone.utc)
 DROP = 0.85
-"""Of all figures, from two thirds of the nights on."""
+"""All figures are multiplied by this from two thirds of the nights on."""
 
 WITHIN, BETWEEN = (0.05, 0.15, 0.40), (0.03, 0.10, 0.20)
 DROPS, FOUND_WITHIN = (0.15, 0.30), 3
@@ -165,7 +165,7 @@ def print_verdicts(years: int, seed: int) -> None:
     print('| cases PASS or MEASURED | INCONCLUSIVE | FAIL | metrics INCONCLUSIVE | ', end='')
     print(f'drop of 30 %: FAIL in the first night | FAIL or notified within {FOUND_WITHIN} |')
     print('|---' * 9 + '|', flush=True)
-    rule = EARLIER._replace(between=NIGHTLY.between)  # of a case with a reference: six samples at least
+    rule = EARLIER._replace(between=NIGHTLY.between)  # a case with a reference has six samples at least
     for noise in ((within, between) for within in WITHIN[1:] for between in BETWEEN):
         rng = np.random.default_rng(seed)
         years_judged = [judged_year(rng, noise, rule) for _ in range(years)]
@@ -215,7 +215,7 @@ def make_nights(site: Path, number: int, cases: int) -> None:
 
 
 def commands(number: int) -> list[tuple[str, ...]]:
-    """Over so many nights: the last one is compared with a month; a month and a tenth with as many before."""
+    """Commands over so many nights, which compare the last night, a month and a tenth of all with what was before."""
 
     def days(start: int, end: int) -> str:
         return '..'.join(f'{FIRST + timedelta(days=number + day):%Y-%m-%d}' for day in (start, end - 1))

@@ -93,7 +93,7 @@ class Program(NamedTuple):
 
 
 def seconds_an_operation(program: Program, point: Point, on: Path) -> 'dict[str, float]':
-    """Of each phase of the flat tree, once."""
+    """Seconds an operation by phase of the flat tree, from one launch each."""
     with scratch(on) as data, scratch() as records:
         rates = {phase: program.launch(phase, point, data, records).metrics[0] for phase in point.phases}
     return {phase: rate.seconds / rate.operations for phase, rate in rates.items()}

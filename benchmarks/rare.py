@@ -24,7 +24,7 @@ from seatrial.rules.stopping import converged, state
 Draw = Callable[[], float]
 RULE = StoppingRule(0.1)
 METRICS = 40
-"""Of a night with eight cases of five points."""
+"""Number of metrics of a night with eight cases of five points."""
 
 
 def series(draw: Draw, rule: StoppingRule) -> tuple[list[float], str]:
@@ -120,7 +120,7 @@ def drifts(count: int) -> None:
 
 
 def falling(by: float) -> Draw:
-    """From 100 down, with 2 % noise."""
+    """Draws that fall from 100 by this share each time, with noise of 2."""
     numbers = itertools.count()
     return lambda: random.gauss(100 * (1 - by * next(numbers)), 2)
 

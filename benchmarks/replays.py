@@ -25,7 +25,7 @@ from seatrial.workload.words import counted
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SEATRIAL = Path(sys.executable).with_name('seatrial')
-TASKS, BYTES, TRANSFERS = 4, 64 * MIB, 4  # of a replay at most, but for some transfers of each task
+TASKS, BYTES, TRANSFERS = 4, 64 * MIB, 4  # the most that a replay has, but for some transfers of each task
 OF_LIBRARY = 16 * MIB  # a task at least: what HDF5 writes at close is hardly anything beside it
 SITE = """
 version: 1

@@ -33,7 +33,7 @@ from seatrial.model.plan import StoppingRule
 
 RULE = StoppingRule(0.10)
 POINTS = 10
-"""Of a case with five points that are written and read."""
+"""Series of a case with five points, each written and read."""
 
 
 def shared(correlation):
@@ -224,7 +224,7 @@ def _campaign(figures: np.ndarray, criterion: Criterion) -> 'tuple[str, int]':
 
 
 def chances(samples, ends: Ends, bound: float) -> np.ndarray:
-    """Of a mean that is to be at least the bound; what the judge gives for the first ones is compared with it."""
+    """The chance of each mean where it must reach the bound. AssertionError where the judge gives another chance."""
     chances = stats.t.sf(np.log(bound / ends.mean) * ends.mean / ends.standard_error, ends.n - 2)
     reference = Reference('m', bound, 0.0, None, 'B/s', 'contract', '2026-11-22')
     for values, chance in zip(samples[:20], chances, strict=False):
