@@ -98,7 +98,7 @@ class BeeGfs(Mounted):
     recovery_source = 'sysTargetOfflineTimeoutSecs of 8.3; connCommRetrySecs is 600 s'
     can = ('layouts', 'targets', 'cold reads')
     sources = 'outputs of 7.1 to 8.3, its public documentation'
-    tried = 'BeeGFS 8.3.1, three storage servers and a metadata server, Linux 6.1, one node in user mode'
+    tried = 'BeeGFS 8.3.1, three storage servers and a metadata server, Linux 6.1, one and two nodes in user mode'
     tried_on = '2026-11-29'
     no_layout = ''
     pins = (STORAGE,)
