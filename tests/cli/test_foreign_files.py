@@ -325,7 +325,7 @@ def test_an_archive_of_files_without_end_takes_no_memory(tmp_path, peak):
 
 
 def test_an_error_whose_text_cannot_be_written_is_said_all_the_same(command, site, monkeypatch, tmp_path):
-    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))  # where what is said of the error lies
+    monkeypatch.setattr(tempfile, 'tempdir', str(tmp_path))  # gets the file with the traceback
     monkeypatch.setattr(status_module, 'watch_of', mock.Mock(side_effect=KeyError('\ud800')))
     done = command('status', f'--site={site.folder}')
     assert (done.status, r'\ud800' in done.err) == (70, True)

@@ -96,7 +96,7 @@ def test_the_slurmstepd_of_a_launch_is_killed_and_the_launch_ends_at_its_limit(s
 
 @pytest.mark.long
 def test_the_slurmstepd_of_the_batch_script_is_killed(site, slurm, hangs):
-    """Slurm notices after three minutes, when three like figures had ended the case; the script has gone on."""
+    """Slurm notices after three minutes. The case takes longer, as its figures differ, and the script goes on."""
     order(hangs, ('measured', {'seconds': 45.0, 'runtime_ms': [25000, 45000]}))
     local = site()
     running = local.begin()

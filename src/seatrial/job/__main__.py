@@ -18,7 +18,6 @@ from seatrial.model.record import FAILED, FINISHED, INTERRUPTED, REFUSED, End, R
 from seatrial.rules.registry import finding
 from seatrial.workload.registry import kept, kind_of
 
-STEPS = 'run', 'remove'
 USAGE, UNFINISHED = 64, 13
 EXITS = {FINISHED: 0, REFUSED: UNFINISHED, INTERRUPTED: UNFINISHED, FAILED: UNFINISHED}
 
@@ -27,7 +26,7 @@ def main(arguments: List[str]) -> int:
     """Carry out the steps; returns the status of the last. 0: done; 13: not all of it ran, the end record says why;
     64: no valid plan."""
     *steps, path = arguments or ['']
-    if not steps or not set(steps).issubset(STEPS):
+    if not steps or not set(steps) <= {'run', 'remove'}:
         return _refuse('usage: runner.pyz [run] [remove] PLAN')
     try:
         faults = shared(path)  # this node may reach the state directory another way
