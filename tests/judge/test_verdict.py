@@ -226,12 +226,12 @@ def test_cached_reads_neither_meet_nor_fail_a_contract_nor_any_reference_of_an_a
     assert (result.references[0].interval == 'undecided') == open_
 
 
-def test_a_failure_that_was_proved_before_the_job_died_is_a_failure(make_plan, make_records, around):
-    plan = make_plan()
-    records = make_records(plan, {'read@16MiB': around(50.0)})._replace(end=None)
+def test_a_failure_before_a_job_died_counts_and_the_death_precedes_broken_launches(make_plan, make_records):
+    plan, figures = make_plan(), {'read@16MiB': 6 * [50.0], 'read@32MiB': 6 * [50.0]}
+    records = make_records(plan, figures, findings={'read@32MiB': WRONG})._replace(end=None)
     result = judge_case(plan, records, criteria(reference(100.0)))
     assert result.verdict is Verdict.FAIL
-    assert any(reason.startswith('T15: ') for reason in result.reasons)
+    assert [reason.split(': ')[0] for reason in result.reasons] == ['read@16MiB', 'T15', 'read@32MiB']
 
 
 def test_a_referenced_metric_that_was_not_planned_or_not_measured_is_incomplete(judged, around):

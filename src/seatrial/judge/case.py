@@ -37,7 +37,7 @@ from seatrial.judge.verdict import (
 from seatrial.model.metric import LOWER, Fact
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Drill, Finding, Records, Sample
-from seatrial.rules.case import CaseSeen, binding, measured
+from seatrial.rules.case import CaseSeen, binding, cut_off, measured
 from seatrial.rules.contents import verified
 from seatrial.rules.issued import comparisons, issued_findings
 from seatrial.rules.registry import CASE, findings
@@ -86,8 +86,12 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     isolated = isolation(plan, records, unjudged)
     against = [*_of_places(isolated), *_against(rule_findings, metrics, references, expectations)]
     suspects = {sentence for verdict, sentence in isolated.sentences if verdict == SUSPECTED} if isolated else set()
-    # A sweep over places is run to find slow ones: suspects come first, except for failures.
-    against.sort(key=lambda r: (r[0] is not Verdict.FAIL, r[1] not in suspects, WORST_FIRST.index(r[0])))
+    # The end of a job explains the launches that it cut off: a node that failed, its time limit. A sweep over places
+    # is run to find slow ones: suspects come next. Failures come before both.
+    first = [sentence for _, sentence in against if cut_off(records) and sentence.startswith('T15: ')]
+    against.sort(
+        key=lambda r: (r[0] is not Verdict.FAIL, r[1] not in first, r[1] not in suspects, WORST_FIRST.index(r[0]))
+    )
     # Criteria beside the references that the case could have missed; those it did miss are in `against`.
     judged = any(result.enforced for result in expectations) or (isolated and not unjudged)
     met = [Verdict.PASS] if judged else []
