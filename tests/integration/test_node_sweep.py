@@ -63,7 +63,7 @@ class Sweep:
             stopping=StoppingRule(0.5, minimum=3, maximum=3, extra=0, budget_s=DEADLINE_S),
         )
         (folder / 'state' / 'sessions' / self.plan.session).mkdir()
-        line = job_line(sys.executable, write_runner(folder / 'records'), write_plan(self.plan))
+        line = job_line(sys.executable, write_runner(folder), write_plan(self.plan))
         script = folder / 'job.sh'
         script.write_text(f'#!/bin/bash\n{line}\n')
         argv = ['sbatch', '--wait', '--nodes=4', f'--nodelist={",".join(nodes)}', '--exclusive', '--time=40']
