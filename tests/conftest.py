@@ -93,7 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
         'seatrial',
         deadline=None,
         suppress_health_check=[hypothesis.HealthCheck.too_slow],
-        max_examples=10 if config.getoption('--fast') else 100 if config.getoption('--long') else 50,
+        max_examples=10 if config.getoption('--fast') else 100 if config.getoption('--long') else 25,
     )
     hypothesis.settings.load_profile('seatrial')
 
