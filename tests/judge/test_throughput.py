@@ -203,8 +203,10 @@ class TestTraffic:
         assert flow.pauses == [] and flow.median is None
         assert len(self.flows(self.STOPS, launch('write'), way=WRITTEN)[0].pauses) == 1
 
-    def test_a_direct_write_fills_no_memory(self):
-        late = (0.0,) * 3 + (100.0,) * 7
+    def test_a_direct_write_fills_no_memory_and_one_that_moved_before_its_timed_part_has_filled_it(self):
+        late, early = (0.0,) * 3 + (100.0,) * 7, (100.0,) * 2 + (0.0,) * 4 + (100.0,) * 4
+        begun = launch('write', seconds=8.0, untimed=2.0)
+        assert [pause.start for pause in self.flows(early, begun, way=WRITTEN)[0].pauses] == [1002.0]
         assert self.flows(late, launch('write'), way=WRITTEN)[0].pauses == []
         assert len(self.flows(late, launch('write', direct=True), way=WRITTEN)[0].pauses) == 1
 

@@ -135,6 +135,8 @@ def _flow(spans: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
         ]
         usual = usual_rate(parts)
         rates += [usual] * (usual > 0)
+        if any(sample.started <= piece.start < start and piece.write > usual * STALL_SHARE for piece in spans):
+            fills_memory = False  # the node had begun to write it out before this part of the launch
         # What memory answers or takes is not counted here: then nothing moves, and nothing stands still.
         found_stalls = [] if sample.cache == 'cached' else stalls(parts, fills_memory)
         pauses += [Pause(STALL, *stall, sample, _rate(parts, *stall), usual) for stall in found_stalls]
