@@ -209,8 +209,7 @@ def test_where_reframe_itself_does_not_start_its_last_words_are_said(on_site, si
 
 @pytest.mark.long
 def test_a_reframe_that_still_runs_after_its_last_case_is_ended(on_site, site, monkeypatch):
-    genuine = carry_out.reframe_argv
-    lasting = ['sh', '-c', '"$@"; exec sleep 60', 'sh']
+    lasting, genuine = ['sh', '-c', '"$@"; exec sleep 60', 'sh'], carry_out.reframe_argv
     monkeypatch.setattr(carry_out, 'reframe_argv', lambda *session: [*lasting, *genuine(*session)])
     monkeypatch.setattr(carry_out, 'AFTER_LAST_S', 1.0)
     done = on_site('run', 'Reads', '--profile=smoke')

@@ -4,11 +4,12 @@ that starts for the second takes longer than most directories take to remove."""
 import contextlib
 import sys
 import time
+from functools import partial
 from typing import Callable, List, Optional, TextIO
 
 from seatrial.filesystem.base import mounted_from
 from seatrial.filesystem.registry import by_type
-from seatrial.job.directory.removal import removed
+from seatrial.job.directory.removal import removed, worked_s
 from seatrial.job.launch.blocked import Blocked, LeftBehind, patience_s, watched
 from seatrial.job.sequence.recorder import AlreadyRecorded, append, records_in
 from seatrial.model.atomic_file import keep_from_others
@@ -70,8 +71,9 @@ def _watched(plan: TrialPlan) -> int:
     """Run it in a process that is left behind if a call of the target never returns."""
     from seatrial.job.sequence import runner
 
-    blocked, limit_s = Blocked(), patience_s(plan.target.recovery_limit_s)
-    ended = watched(lambda: _kept(plan, lambda plan: _say_end(plan, runner.run(plan, blocked))), blocked, limit_s)
+    blocked, longest_s = Blocked(), patience_s(plan.target.recovery_limit_s)
+    job = partial(_kept, plan, lambda plan: _say_end(plan, runner.run(plan, blocked)))
+    ended = watched(job, blocked, longest_s, worked_s(plan))
     if not isinstance(ended, LeftBehind):
         return ended
     known = records_in(plan.records).end

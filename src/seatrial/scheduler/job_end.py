@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seatrial.job.directory.removal import REMOVAL_S
+from seatrial.job.directory.removal import worked_s
 from seatrial.job.sequence.recorder import RecordReader, write_job_state
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import SAMPLES
@@ -74,8 +74,8 @@ class Wait:
 
 
 def job_limit_s(plan: TrialPlan) -> float:
-    """Seconds after which the job's scheduler may end it: the budget, the launch that was begun last, the removal."""
-    return plan.stopping.budget_s + plan.launch_limit_s + REMOVAL_S + END_S
+    """Seconds after which the job's scheduler may end it."""
+    return worked_s(plan) + END_S
 
 
 def ask_job_state(

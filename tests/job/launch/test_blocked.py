@@ -31,19 +31,20 @@ def often(monkeypatch):
 
 
 def test_a_job_that_fails_is_an_error_of_its_own(capfd):
-    assert watched(lambda: 1 // 0, Blocked(), LONG_S) == 70
+    assert watched(lambda: 1 // 0, Blocked(), LONG_S, LONG_S) == 70
     assert 'ZeroDivisionError' in capfd.readouterr().err
 
 
-def test_a_call_that_never_returns_is_left_behind(fifo):
-    left = watched(lambda: os.open(fifo, os.O_RDONLY), Blocked(), 0.5)
+@pytest.mark.parametrize(('patience_s', 'time_s'), [(0.5, LONG_S), (LONG_S, 0.5)])
+def test_a_call_that_never_returns_is_left_behind(fifo, patience_s, time_s):
+    left = watched(lambda: os.open(fifo, os.O_RDONLY), Blocked(), patience_s, time_s)
     assert isinstance(left, LeftBehind) and left.seconds >= 0.5
 
 
 def test_a_job_whose_end_never_comes_is_left_behind(monkeypatch):
     # As a process ends that the kernel cannot take its open directories from.
     monkeypatch.setattr(os, '_exit', lambda status: time.sleep(LONG_S))
-    assert isinstance(watched(lambda: 0, Blocked(), LONG_S), LeftBehind)
+    assert isinstance(watched(lambda: 0, Blocked(), LONG_S, LONG_S), LeftBehind)
 
 
 @pytest.mark.parametrize(('pause_s', 'times', 'is_left'), [(1.02, 60, True), (0.2, 25, False)])
@@ -57,11 +58,11 @@ def test_a_wait_that_looks_once_a_second_for_a_server_is_one_call_and_that_for_a
             time.sleep(pause_s)
         return 0
 
-    assert isinstance(watched(looks, Blocked(), 4.0), LeftBehind) is is_left
+    assert isinstance(watched(looks, Blocked(), 4.0, LONG_S), LeftBehind) is is_left
 
 
 def test_a_job_that_computes_is_never_left():
-    assert watched(lambda: sum(range(30_000_000)) and 0, Blocked(), 0.3) == 0
+    assert watched(lambda: sum(range(30_000_000)) and 0, Blocked(), 0.3, LONG_S) == 0
 
 
 def test_how_long_a_call_took_is_told_once(fifo):
@@ -75,7 +76,7 @@ def test_how_long_a_call_took_is_told_once(fifo):
 
     opens = threading.Timer(1.0, lambda: os.close(os.open(fifo, os.O_WRONLY)))
     opens.start()
-    assert watched(job, blocked, LONG_S) == 0
+    assert watched(job, blocked, LONG_S, LONG_S) == 0
     opens.join()
 
 
@@ -87,7 +88,7 @@ def job():
     {job}
     time.sleep(300)
     return 0
-sys.exit(watched(job, Blocked(), 300.0))
+sys.exit(watched(job, Blocked(), 300.0, 300.0))
 """
 
 

@@ -13,10 +13,16 @@ from seatrial.engine.node_program import module_argv
 from seatrial.job.directory import rundir
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.codec import FormError, from_json, to_json
+from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Removal
 
 REMOVAL_S = 540.0  # seconds for a removal; `seatrial clean` removes what is left then
 PARTS = 8  # threads that remove at once, since one waits for the server at every entry
+
+
+def worked_s(plan: TrialPlan) -> float:
+    """Seconds for the budget, the launch that was begun last, and the removal."""
+    return plan.stopping.budget_s + plan.launch_limit_s + REMOVAL_S
 
 
 def removed(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -> Removal:

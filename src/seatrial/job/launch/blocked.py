@@ -55,8 +55,9 @@ class LeftBehind(NamedTuple):
     seconds: float
 
 
-def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Union[int, LeftBehind]:
-    """Run the job in a process of its own, which gets signals; its status, or LeftBehind after patience_s."""
+def watched(job: Callable[[], int], blocked: Blocked, patience_s: float, time_s: float) -> Union[int, LeftBehind]:
+    """Run the job in a process of its own, which gets signals; its status, or LeftBehind after a call of patience_s,
+    or where it is in one when time_s have passed: whoever ends the job then must not come before its last words."""
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     over, ends = os.pipe()
     parent, pid = os.getpid(), os.fork()
@@ -66,7 +67,7 @@ def watched(job: Callable[[], int], blocked: Blocked, patience_s: float) -> Unio
     before = {number: signal.signal(number, lambda number, frame: os.kill(pid, number)) for number in SIGNALS}
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     try:
-        left = _watch(pid, over, blocked, patience_s)
+        left = _watch(pid, over, blocked, patience_s, time.monotonic() + time_s)
         status = _status(pid) if left is None else None
         if status is None:
             os.kill(pid, signal.SIGKILL)
@@ -100,7 +101,7 @@ def _carry_out(job: Callable[[], int], parent: int, ends: int) -> None:
         os._exit(status)
 
 
-def _watch(pid: int, over: int, blocked: Blocked, patience_s: float) -> Optional[LeftBehind]:
+def _watch(pid: int, over: int, blocked: Blocked, patience_s: float, until: float) -> Optional[LeftBehind]:
     """None once the process has ended, which closes its end of the pipe; LeftBehind if a call takes too long."""
     seen, at, still_s = _wakes(pid), time.monotonic(), 0.0
     while not select.select([over], [], [], SAMPLE_S)[0]:
@@ -112,7 +113,7 @@ def _watch(pid: int, over: int, blocked: Blocked, patience_s: float) -> Optional
             still_s = 0.0
             continue
         still_s += now - last
-        if still_s >= patience_s:
+        if still_s >= (ANSWER_S if now >= until else patience_s):
             return LeftBehind(still_s)
     return None
 
