@@ -64,7 +64,7 @@ def test_its_launch_is_given_up_and_its_directory_left_within_deadlines(lab, hun
 
 
 def test_what_a_job_said_of_its_end_stands_though_it_cannot_be_got_rid_of(lab, stub_fio, monkeypatch):
-    monkeypatch.setattr('seatrial.job.__main__.watched', lambda job, blocked, patience_s: LeftBehind(job() + 10.0))
+    monkeypatch.setattr('seatrial.job.__main__.watched', lambda job, *limits: LeftBehind(job() + 10.0))
     plan = lab.plan(stub_fio(), launch_limit_s=5.0)
     assert main(['run', lab.write(plan)]) == 0
     lines = Path(plan.records, 'samples.jsonl').read_text().splitlines()
