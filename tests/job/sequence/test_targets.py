@@ -79,11 +79,9 @@ def read_back(lab):
     return sum(words[:3] == ['lfs', 'getstripe', '-y'] and '-d' not in words for words in lab.stand.asked())
 
 
-def warmed_up_on(ran):
-    return [sample.point.label for sample in ran.records.samples if sample.stage == 'warmup' and sample.valid]
-
-
-# Targets
+def warmed_up_on(ran):  # where another's writes delay its sync, it is made again on the next (T23)
+    tried = [sample for sample in ran.records.samples if sample.stage == 'warmup']
+    return [sample.point.label for sample in tried if 'P5b' not in {finding.rule for finding in sample.findings}][:1]
 
 
 def test_each_target_is_measured_by_itself_and_its_layout_is_proved_on_a_file(lustre, stub_fio):
