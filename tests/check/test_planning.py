@@ -471,3 +471,8 @@ def test_a_partition_has_binaries_of_its_own(session):
     login = plan_of(session, TASKS, TASKS_CASE)
     assert {choice.name: choice.program for choice in login.engines}['fio'] == '/arm/bin/fio'
     assert {choice.name: choice.program for choice in plan_of(session, SIZES, HERE).engines}['fio'] == 'fio'
+
+
+def test_a_coarse_clock_comes_last_where_few_files_are_made(session):
+    smoke, case = replace(session, profile=PROFILES['smoke']), Case('Files', 'lab:io', 'scratch', 'default', 1)
+    assert [plan_of(of, FILES, case).engines[-1].name for of in (smoke, session)] == ['fio', 'io500']

@@ -39,11 +39,7 @@ ONE_PROBLEM = [
     ('    limits: {bytes: 4GiB, inodes: 1000}\n', '', 'limits: is missing'),
     ('    limits: {bytes: 4GiB', '    limits: {byte: 4GiB, bytes: 4GiB', 'byte: unknown key'),
     ('{bytes: 4GiB, inodes: 1000}', '4GiB', "limits: expected a mapping, found '4GiB'"),
-    (
-        '4GiB',
-        '4KB',
-        "limits.bytes: '4KB' is not a size; write a number and one of B, KiB, MiB, GiB, TiB, PiB, kB, MB",
-    ),
+    ('4GiB', '4KB', "limits.bytes: '4KB' is not a size; write a number and one of B, KiB, MiB"),
     ('4GiB', '-1', 'limits.bytes: -1 is not a size'),
     ('4GiB', '0', 'limits.bytes: 0 is not a size'),
     ('4GiB', 'true', 'limits.bytes: true is not a size'),
@@ -60,11 +56,7 @@ ONE_PROBLEM = [
     ('limits:', 'recovery_limit: 9000h\n    limits:', 'is not a duration here'),
     ('limits:', 'compresses: maybe\n    limits:', "compresses: 'maybe' is not an answer"),
     ('limits:', 'server_cache_bytes: -1\n    limits:', 'server_cache_bytes: -1 is not a size; write a number from 0'),
-    (
-        'state: state',
-        'state: /scratch/trials/state',
-        'lies on this file system; if that hangs, the records are lost too',
-    ),
+    ('state: state', 'state: /scratch/trials/state', 'lies on this file system; if that hangs, the records are'),
     (
         'wide:',
         'default:',
@@ -74,11 +66,7 @@ ONE_PROBLEM = [
     ('type: lustre', 'type: gpfs', 'layouts.wide: no layout can be set on gpfs; remove it'),
     ('stripe_count: -1', 'stripecount: -1', "layouts.wide.stripecount: unknown key; did you mean 'stripe_"),
     ('limits:', 'bricks: 2\n    limits:', 'bricks: lustre cannot place files on chosen bricks; remove it'),
-    (
-        'type: lustre',
-        'type: lustre\n    osts: 0',
-        'osts: 0 is neither a number of targets nor a list; write how many there are',
-    ),
+    ('type: lustre', 'type: lustre\n    osts: 0', 'osts: 0 is neither a number of targets nor a list; write how'),
     ('type: lustre', 'type: lustre\n    osts: [1, 1]', 'osts: 1 is listed twice; keep one'),
     ('type: lustre', 'type: lustre\n    mdts: [0, -1]', 'mdts: -1 is not the number of a target'),
     ('type: lustre', 'type: lustre\n    osts: true', 'osts: true is neither a number of targets nor a list'),

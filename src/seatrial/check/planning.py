@@ -9,7 +9,7 @@ import seatrial
 from seatrial.check.declared import Declared
 from seatrial.check.session import Session, contract_digest, references_of
 from seatrial.check.staging import commit_of, pydarshan_version, reframe_version
-from seatrial.engine.registry import ENGINES
+from seatrial.engine.registry import ENGINES, by_name
 from seatrial.filesystem.base import pinned
 from seatrial.filesystem.layout_words import plain_stripes
 from seatrial.filesystem.registry import by_type
@@ -263,7 +263,10 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
     away_s = max((action.for_s for point in full.points for action in point.actions), default=0.0)
     away_s += max((2 * action.timeout_s for action in actions), default=0.0)
     target = target._replace(recovery_limit_s=target.recovery_limit_s + away_s)
-    once, launch_s = kind_of(full.points[0].kind).once, max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * _launch_s(full))
+    kind, engines = kind_of(full.points[0].kind), site.on_partition(case.partition, session.engines)
+    if not session.profile.judges:  # it makes few files, too few for a coarse clock
+        engines = tuple(sorted(engines, key=lambda choice: getattr(by_name(choice.name, kind.name), 'coarse', False)))
+    launch_s = max(LAUNCH_FLOOR_S, LAUNCH_FACTOR * _launch_s(full))
     return TrialPlan(
         schema=SCHEMA,
         seatrial=seatrial.__version__,
@@ -272,14 +275,14 @@ def plan_of(session: Session, declared: Declared, case: Case) -> TrialPlan:
         profile=session.profile.name,
         axis=declared.axis,
         points=full.points,
-        engines=site.on_partition(case.partition, session.engines),
+        engines=engines,
         launcher=site.launcher(case.partition),
         target=target,
         records=str(records_of(session, case)),
         state=str(site.state),
         stopping=_stopping(session, full, case),
         sizing=full.sizing,
-        launch_limit_s=target.recovery_limit_s + (LAUNCH_FLOOR_S if once else launch_s),
+        launch_limit_s=target.recovery_limit_s + (LAUNCH_FLOOR_S if kind.once else launch_s),
         left_out=full.left_out,
         commit=commit_of(),
         reframe=reframe_version(),

@@ -50,15 +50,11 @@ site_option = click.option(
 )
 
 
-def _check_folders(context: click.Context, parameter: click.Parameter, value: tuple[Path, ...]) -> tuple[Path, ...]:
-    return value or tuple(map(Path, check_folders(context.params['site_folder'])))
-
-
 checks_option = click.option(
     '--checks',
     type=PATH,
     multiple=True,
-    callback=_check_folders,
+    callback=lambda context, _, value: value or tuple(map(Path, check_folders(context.params['site_folder']))),
     help="Folder of check files, instead of Seatrial's and the site's own.",
 )
 

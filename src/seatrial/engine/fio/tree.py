@@ -40,6 +40,7 @@ class FioFiles(fio.FioProcess):
     oldest = (3, 27)
     too_old = 'fio {} has no engine filedelete; 3.27 is the first that has'
     makes = (r'tree(\.\d+)?', r'file\.\d+\.\d+')
+    coarse = True
     checks_close = False  # 3.33 exits with 0 and reports no error when every close(2) fails with ENOSPC
 
     def cannot(self, point: Point) -> Optional[str]:
