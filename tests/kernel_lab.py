@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from slurm_lab import wait_for
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 LAB = REPOSITORY / 'ci' / 'lab-kernels'
 SEATRIAL = str(Path(sys.executable).with_name('seatrial'))
@@ -92,6 +94,9 @@ class Kernels:
         if done.returncode in (UNAVAILABLE, CANNOT, NOT_ROOT):
             pytest.skip(done.stderr.strip())
         assert done.returncode == 0, done.stderr
+        # The controller has heard of a node that starts again before the others reach it.
+        step = 'exec srun --immediate=20 --nodes=$(scontrol --oneliner show nodes | wc -l) true'
+        wait_for('n2 starts tasks on all', lambda: not self.lab('run', 'n2', '--', 'sh', '-c', step).returncode)
         return done.stderr
 
     def run(self, node: str, *argv: str, seconds: float = 120) -> str:

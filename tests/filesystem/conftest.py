@@ -13,8 +13,7 @@ def set_option(lab_gluster: Callable[..., str]) -> Callable[[str, str], None]:
     """Set an option of the lab's volume; the client has it when this returns."""
 
     def set_(name: str, value: str) -> None:
-        volume = lab_gluster('status').split('volume ')[1].split(',')[0]
-        lab_gluster('gluster', 'volume', 'set', volume, name, value)
+        lab_gluster('gluster', 'volume', 'set', lab_gluster('gluster', 'volume', 'list').strip(), name, value)
 
     return set_
 
