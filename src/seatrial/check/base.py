@@ -86,7 +86,7 @@ class Check(rfm.RunOnlyRegressionTest):
 
     @run_after('setup')
     def plan(self) -> None:
-        # What --skip-system-check or -P has changed since: other cases than those of trial.yaml.
+        # --skip-system-check and -P can ask for cases that trial.yaml does not have.
         partition = self.current_partition.fullname
         named = self.profile, self.file_system, self.layout, self.num_nodes
         if partition not in self.case.partitions or named != self.case[:4]:
@@ -114,7 +114,7 @@ class Check(rfm.RunOnlyRegressionTest):
         else:
             # Not earlier: what is raised while ReFrame loads its tests makes them disappear, with exit status 0.
             self.trial_criteria = criteria_of(_checked_session(self.profile), self.declared, self.trial_case)
-            # Somebody still has to wait for the session; in plain ReFrame that is this process.
+            # A process must still wait for the session; in plain ReFrame it is this one.
             session = self.trial_session
             place = session.site.state, session.id
             if (_leader(*place) if session.plain else leader_alive(*place)) is None:
@@ -250,7 +250,7 @@ def _refuse_what_is_wrong(check: Check) -> None:
 
 
 def _was_set(check: Check, name: str) -> bool:
-    """True if the class of a test has another default of a variable than Check."""
+    """True if a test's class has a default for a variable that is not Check's."""
     here, default = type(check).var_space[name], Check.var_space[name]
     return here.is_defined() and not (default.is_defined() and default == here)
 

@@ -125,7 +125,7 @@ def judge_reference(
     drifting: the interval is too short, so all samples have to lie on the same side of the bound as the interval
     correlation: of neighbouring repetitions; widens the interval of a mean
     level: the probability of such samples by chance at which OUTSIDE is a FAIL; below LEVEL for many references
-    least: fewer samples decide nothing
+    least: the number of samples below which nothing is decided
     """
     low, high = _bound(reference, reference.low), _bound(reference, reference.high)
     if not values:

@@ -135,7 +135,7 @@ class StoppingRule(NamedTuple):
     max_relative_error: float
     minimum: int = 4
     maximum: int = 20
-    extra: int = 2  # repetitions after the stop, since intervals at which one stops cover too seldom
+    extra: int = 2  # repetitions after the stop: an interval at which one stops is too often too narrow
     confidence: float = 0.90
     budget_s: float = 3600.0  # no launch starts later
     fixed: bool = False  # no interval is asked for (smoke tests)
@@ -163,7 +163,7 @@ class Sizing(NamedTuple):
 
 
 class TrialPlan(NamedTuple):
-    """All work of one job. profile: smoke, nightly, acceptance or paper."""
+    """All work of one job."""
 
     schema: int
     seatrial: str
@@ -185,7 +185,7 @@ class TrialPlan(NamedTuple):
     left_out: Tuple[str, ...] = ()
     commit: str = ''  # commit of the checkout that Seatrial runs from, or empty
     reframe: str = ''  # version of ReFrame
-    pydarshan: str = ''  # the version of what reads the logs of the Darshan repetition; empty where there is none
+    pydarshan: str = ''  # version of PyDarshan, which reads the logs of the Darshan repetition; empty without one
     darshan: str = ''  # the library that the Darshan repetition is made with (P15); empty: none is made
     # the least that the site's references allow, by metric, in base units: a drill-down follows what is surely less
     floors: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)

@@ -26,9 +26,9 @@ A slurmctld is back, or its backup has taken over, in minutes; a job that works 
 
 END_S = 60.0  # seconds of a job's time limit before its first launch and after its removal
 
-GRACE_S = 300.0  # waited after a job's limits: Slurm counts minutes, looks late, has KillWait and epilogs
+GRACE_S = 300.0  # seconds after a job's limits: Slurm counts in minutes, checks late, and has KillWait and epilogs
 
-ENDED = ('PREEMPTED', 'REVOKED')  # states in which a job has ended, and ReFrame 4.10 takes it to wait in the queue
+ENDED = ('PREEMPTED', 'REVOKED')  # states of an ended job that ReFrame 4.10 mistakes for waiting in the queue
 
 
 class Patience(NamedTuple):
@@ -96,7 +96,7 @@ def ask_job_state(
         start = record.read().start
         if start is not None:
             latest = start.started + patience.job_s
-        else:  # without an answer of Slurm it is taken to run, as it may
+        else:  # while Slurm gives no answer the job is assumed to run
             latest = asked + (patience.queue_s if job_state.state in WAITING else patience.job_s)
         silent = max(answered, _last_written(record.directory)) + SILENT_S
         if not may_go_on(job_state) or now >= min(latest, silent):

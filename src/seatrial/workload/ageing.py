@@ -25,7 +25,7 @@ FULLEST = 0.9  # the most that a file system can be filled: engine/posixops/agei
 ENDLESS = 2**40
 LEAST = 3  # inodes of a tree with one file
 FIRST = 500  # inodes of a task in the warm-up of a fullness, where the profile has no number
-LIKELY = 100  # sizes by which a distribution is told, each as likely as any other
+LIKELY = 100  # number of equally likely sizes that describe a distribution
 DEPTH, IN_DIRECTORY, SIZE = 'directories by depth', 'directories by files in them', 'files by size'
 
 
@@ -164,8 +164,8 @@ def of_task(point: Point, rank: int) -> Parameters:
 
 
 def batches(tree: Parameters) -> Iterator[Batch]:
-    """The directories of a task below its root, in the order in which they are filled; the way to each has inodes
-    too. The last one ends with the inodes; of the last two, one inode may be left over."""
+    """The directories of a task below its root, in the order in which they are filled; the directories on
+    the way to each count as inodes too. The last one ends where the inodes are used up; one may be left over."""
     seed, rank, inodes, depth, files, sizes = tree
     # Of all that random.Random draws, Python promises only that random() stays the same over versions.
     draw, left = random.Random(f'{seed} {rank}').random, inodes - 1

@@ -93,4 +93,4 @@ def calls_of(point: Point) -> int:
     return max(LEAST, point.data.working_set // point.data.transfer_size // max(1, point.tasks))
 
 
-HEAD = 32  # bytes of a record that say whose it is, and which
+HEAD = 32  # bytes of a record that name its task and its number

@@ -16,7 +16,7 @@ POOL_BYTES = 1 << 25  # random data that a task keeps
 STRIDE = 20735879  # bytes between the data of two files: odd, and near the golden section of the pool
 NANOSECOND = 1e-9
 NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-DIGITS = 3  # that are kept of the time of a single call
+DIGITS = 3  # digits that are kept of the time of a single call
 
 
 class Spec(NamedTuple):
@@ -39,7 +39,7 @@ class Timed(NamedTuple):
     operations: int
     # seconds of its acts, in their order; None for an act in which this task had nothing to do
     spans: Tuple[Optional[Span], ...]
-    # how often a single call took how long, rounded up to DIGITS digits; empty where not timed singly
+    # number of calls by their nanoseconds, rounded up to DIGITS digits; empty where calls were not timed one by one
     nanoseconds: Dict[str, int]
 
 
@@ -58,7 +58,7 @@ class Report(NamedTuple):
     rank: int
     tasks: int
     host: str
-    # uncertainty_s: of its times against those of others; counts: what it found of each class of each histogram
+    # uncertainty_s: error of its times beside other tasks'; counts: entries by histogram and class
     uncertainty_s: float
     timed: Dict[str, Timed]
     facts: Tuple[Fact, ...]
@@ -170,7 +170,7 @@ def read_all(descriptor: int, buffer: bytearray) -> int:
 
 def rounded_up(seconds: float) -> int:
     """Nanoseconds with DIGITS digits, not less than the seconds."""
-    whole = max(math.ceil(seconds / NANOSECOND - 1e-3), 0)  # less what a float is off
+    whole = max(math.ceil(seconds / NANOSECOND - 1e-3), 0)  # minus the rounding error of a float
     unit = int(10 ** max(len(str(whole)) - DIGITS, 0))
     return -(-whole // unit) * unit
 

@@ -99,7 +99,7 @@ def repetitions(plan: TrialPlan) -> int:
 
 
 def needed(equals: str, points: int) -> Tuple[int, int]:
-    """A repetition's time in launches, if one place is SLOWER: of the sweep, and of the second measurement."""
+    """A repetition's time, counted in launches, if one place is SLOWER: in the sweep and in the confirmation."""
     if equals == 'node':  # a slow node holds up its group and all nodes; its new group and two of controls follow
         return points - 2 + 2 * SLOWER, 2 + SLOWER
     return points - 1 + SLOWER, min(points - 1, CONTROLS) + SLOWER

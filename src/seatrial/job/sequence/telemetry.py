@@ -127,7 +127,7 @@ class Watching:
             if last:
                 self._log.write(telemetry.Ended(time.time()))
                 return
-            # What a reading has missed of its own time is not made up for: readings never queue.
+            # A late reading is not made up for: readings never queue.
             now = time.monotonic()
             due = max(due + self._interval_s, now) if answered else now + self._pause_s
 
@@ -162,7 +162,7 @@ class Watching:
         return True
 
     def _keep_pace(self, cost_s: float) -> None:
-        """Read less often if every reading is costly. The pace stays: the file would fill with changes."""
+        """Read less often, for good, if every reading is costly: the file would fill with changes of the pace."""
         self._costs = [*self._costs[-COSTS + 1 :], cost_s]
         wanted_s = round(min(self._costs) / DEAR_S * INTERVAL_S, 1)
         if len(self._costs) == COSTS and wanted_s > self._interval_s:

@@ -28,7 +28,7 @@ from seatrial.workload.words import by_key, counted
 YEAR = timedelta(days=365)
 
 WORST = 10  # metrics that are shown of those that became worse
-APART = 3  # days: what is invalid again within so many belongs to one spell
+APART = 3  # days within which invalid nights belong to one spell
 WITHOUT = (Verdict.INVALID.value, Verdict.INCOMPLETE.value, Verdict.INCONCLUSIVE.value)  # nights without valid result
 
 
