@@ -185,7 +185,7 @@ def test_down_leaves_nothing_though_jobs_resist(fresh, before):
     for process in outside:
         process.wait(timeout=5)
     assert len(alive) > 20 and (done.returncode, done.stderr) == (0, 'lab-slurm: down\n')
-    assert not alive & beginnings({pid for pid, _ in alive})
+    wait_for('the last of them has ended', lambda: not alive & beginnings({pid for pid, _ in alive}))
     assert traces_of(fresh.place) == [] and not fresh.directory.exists()
 
 

@@ -401,7 +401,7 @@ FAULTS = {
         (10, 11),
         r'did not end within.*\(on n2\)|F1: .*EROFS of .* on n2',
     ),
-    'full': (WRITE, EXT4, FILLED, (13,), 'P9a: .*ENOSPC of data.00000000 on n2'),
+    'full': (WRITE, EXT4, FILLED, (11, 13), r'P9a: .*ENOSPC of data.00000000 on n2|T18: .*cut short.*\(on n2\)'),
 }
 
 
