@@ -99,7 +99,7 @@ class BeeGfs(Mounted):
     can = ('layouts', 'targets', 'cold reads')
     sources = 'outputs of 7.1 to 8.3, its public documentation'
     tried = 'BeeGFS 8.3.1, three storage servers and a metadata server, Linux 6.1, one and two nodes in user mode'
-    tried_on = '2026-11-29'
+    tried_on = '2026-11-30'
     no_layout = ''
     pins = (STORAGE,)
     no_pinning = 'no such targets: those of BeeGFS are storage targets'
