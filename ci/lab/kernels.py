@@ -97,8 +97,8 @@ def arguments(lab: Lab, settings: Settings, name: str) -> list[str]:
         'share': settings.share,
         'ubd0': disk,
         'ubd1cd': common,  # of all nodes: without a lock, and with no look for a copy-on-write header
-        # The newer vec0 has been seen to stop after minutes of NFS. Without a hardware address of its own a node gets
-        # another each time, and its neighbours send to the former one until they ask again.
+        # The newer vec0 has been seen to stop after minutes of NFS. Without a hardware address here a node has
+        # another after each start, which its neighbours have to learn first.
         'eth0': f'tuntap,{name},02:00:00:00:00:{int(name[1:]):02x}',
         'uml_dir': lab.state / 'uml',
         'umid': name,

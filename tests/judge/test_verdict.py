@@ -70,7 +70,7 @@ def test_a_noisy_figure_that_nothing_is_asked_of_is_measured_and_says_why_there_
     assert (result.verdict, result.reasons) == (Verdict.MEASURED, ())
     text = '6 valid repetitions until the time budget was exhausted: its interval is +-40.1 %, wider than the 10 %'
     assert result.metrics[0].why == f'{text} aimed at'
-    assert judged(around(100.0)[:5]).metrics[0].why.endswith('as narrow as aimed at, but takes 6 to be believed')
+    assert judged(around(100.0)[:5]).metrics[0].why.endswith('is narrow enough, but 6 are needed to rely on it')
 
 
 def test_one_launch_that_is_not_valid_makes_its_metric_invalid(judged, around):

@@ -89,7 +89,7 @@ class Engine:
     mpi = False  # whether it is started by the site's MPI launcher
     names_hosts = True  # whether it tells of every task which node it ran on
     checks_close = True  # whether a close(2) that fails is an error to it
-    coarse = False  # whether it times a phase in milliseconds, so that a few hundred operations are too few
+    coarse = False  # whether its clock has milliseconds, which is too coarse for a few hundred operations
     # regular expressions of the names of all that it makes in the data directory and below, or of their paths below
     # the run directory; what has another name is never removed
     makes: Tuple[str, ...] = FILE_NAMES

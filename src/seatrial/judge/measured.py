@@ -177,10 +177,11 @@ def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopp
     made = f'{counted(n, "valid repetition")}{until}'
     if n < _least(rule):
         return f'{made}; at least {_least(rule)} are needed'
-    if stopped == 'converged' or not what.steers or (converged(values, rule) and n >= rule.minimum + rule.extra):
+    enough = rule.minimum + rule.extra
+    if stopped == 'converged' or not what.steers or (converged(values, rule) and n >= enough):
         return ''
     if converged(values, rule):
-        return f'{made}; its interval is as narrow as aimed at, but takes {rule.minimum + rule.extra} to be believed'
+        return f'{made}; the interval is narrow enough, but {enough} are needed to rely on it'
     interval = stats.verdict_interval(values, rule.confidence)
     aim = f'{100 * rule.max_relative_error:.0f} % aimed at'
     return f'{made}: its interval is +-{100 * interval.wider_by:.3g} %, wider than the {aim}'

@@ -103,8 +103,7 @@ def _case(evidence: CaseEvidence, system: str) -> ElementTree.Element:
 
 def _testcase(name: str, classname: str, duration_s: float | None) -> ElementTree.Element:
     return ElementTree.Element(
-        'testcase',
-        {'name': words.clean(name), 'classname': words.clean(classname), 'time': f'{duration_s or 0:.3f}'},
+        'testcase', {'name': words.clean(name), 'classname': words.clean(classname), 'time': f'{duration_s or 0:.3f}'}
     )
 
 

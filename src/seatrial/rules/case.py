@@ -115,12 +115,7 @@ def unchanged(seen: CaseSeen) -> Optional[str]:
     return f'{seen.records.broken} of samples.jsonl, or what stood before it, was changed after it was written'
 
 
-@_label(
-    'R4a',
-    'The record has a chain, by which a later change is seen',
-    'measure again with this Seatrial',
-    'R4',
-)
+@_label('R4a', 'The record has a chain, by which a later change is seen', 'measure again with this Seatrial', 'R4')
 def chained(seen: CaseSeen) -> Optional[str]:
     bare = seen.records.samples and seen.records.chain == ''
     return 'no line of the record has a link to the one before it' if bare else None

@@ -71,10 +71,7 @@ TMPDIR would do so too, but its jobs would inherit it.
 
 
 def carried_out(
-    session: Session,
-    cases: Sequence[tuple[Declared, Case]],
-    destructive: str,
-    verbose: bool = False,
+    session: Session, cases: Sequence[tuple[Declared, Case]], destructive: str, verbose: bool = False
 ) -> tuple[SessionResult, bool]:
     """Runs, judges, prints and reports a session; its result, and whether a stop was requested. Raises SiteError.
 

@@ -699,8 +699,8 @@ class TrialFile(Entry):
     engines: Annotated[tuple[Annotated[EngineEntry, BeforeValidator(_alone('name'))], ...], Listed] = tuple(
         EngineEntry(name=name) for name in DEFAULT_ENGINES
     )
-    """in order of preference: a case takes the first that is on the node and can carry it out exactly. The profiles
-    `first` and `smoke` make few files, which an engine that times in milliseconds (fio) measures only as the last"""
+    """in order of preference: a case takes the first that is on the node and can carry it out exactly. For the
+    few files of the profiles `first` and `smoke`, fio comes last: it times in milliseconds"""
     schedule: Annotated[dict[ProfileName, ScheduleEntry], Filled] = {}
     """what Slurm runs by itself"""
     actions: Annotated[dict[Name, ActionEntry], Filled] = {}

@@ -256,10 +256,7 @@ def _sticky_directories(pair: Pair) -> Seen:
         Call(OWNER, 'mkdir() in it', _does(os.mkdir, 'd/d', 0o777)),
         Call(STRANGER, "unlink() of another's file in a sticky directory", _does(os.unlink, 'd/f'), EITHER),
         Call(
-            STRANGER,
-            "rename() of another's file out of a sticky directory",
-            _does(os.rename, 'd/f', 'new'),
-            EITHER,
+            STRANGER, "rename() of another's file out of a sticky directory", _does(os.rename, 'd/f', 'new'), EITHER
         ),
         Call(
             STRANGER,
@@ -291,11 +288,7 @@ def _set_group_id(pair: Pair) -> Seen:
         Call(MEMBER, 'stat() of the new file', _seen('d/f', 'st_gid', lambda ids: ids.group)),
         Call(MEMBER, 'mkdir() in it', _does(os.mkdir, 'd/d', 0o770)),
         Call(MEMBER, 'stat() of the new directory', _seen('d/d', 'st_gid', lambda ids: ids.group)),
-        Call(
-            MEMBER,
-            'stat() of the new directory',
-            _seen('d/d', 'st_mode', lambda ids: stat.S_IFDIR | 0o2770),
-        ),
+        Call(MEMBER, 'stat() of the new directory', _seen('d/d', 'st_mode', lambda ids: stat.S_IFDIR | 0o2770)),
     )
 
 

@@ -162,7 +162,7 @@ class Watching:
         return True
 
     def _keep_pace(self, cost_s: float) -> None:
-        """Read less often, for good, if every reading is costly: the file would fill with changes of the pace."""
+        """Read less often from now on if every reading is costly. It is not sped up again: each change is a line."""
         self._costs = [*self._costs[-COSTS + 1 :], cost_s]
         wanted_s = round(min(self._costs) / DEAR_S * INTERVAL_S, 1)
         if len(self._costs) == COSTS and wanted_s > self._interval_s:

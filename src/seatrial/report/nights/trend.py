@@ -108,11 +108,7 @@ def gathered(summaries: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]
 
 
 def trend(
-    history: Nights,
-    budget: float,
-    effect: float,
-    units: str = BINARY,
-    annotations: Sequence[Annotation] = (),
+    history: Nights, budget: float, effect: float, units: str = BINARY, annotations: Sequence[Annotation] = ()
 ) -> Trend:
     """The changes by family over the sessions of one profile, the newest first, without those within `effect`.
     budget: false notifications a month that people accept. The level is the budget over the sessions of a month
