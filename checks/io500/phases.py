@@ -1,12 +1,13 @@
-"""IO500's patterns phase by phase, each cold, repeated and with an interval, which IO500 itself has not.
+"""IO500's patterns phase by phase, each cold, repeated and with an interval, which IO500 itself has not, and IO500 by
+its own program, where that is installed.
 
-A session that has all of them has a score of its own, where they kept the rules (seatrial.judge.io500)."""
+A session that has all phases has a score of its own, where they kept the rules (seatrial.judge.io500)."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
 from seatrial.check.base import Check, trial
 from seatrial.workload.access import data_access
-from seatrial.workload.io500 import HARD_BYTES, SMALL_BYTES
+from seatrial.workload.io500 import HARD_BYTES, SMALL_BYTES, io500
 from seatrial.workload.random import random_access
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
@@ -69,4 +70,13 @@ class Io500RandomReads(Check):
 
     workload = random_access(('randread',), working_set='64GiB', direct=False)
     sweep = Sweep('transfer_size', ('4KiB',))
+    every_point = True
+
+
+@trial
+class Io500(Check):
+    """IO500's phases by its own program, once: its score where its rules were kept; not a submission."""
+
+    workload = io500('64GiB')
+    sweep = Sweep('variant', (('all', {}),))
     every_point = True

@@ -1,4 +1,6 @@
-"""Striping: what the sources set, and how far it matters."""
+"""Striping: what the sources set, and how far it matters; stripe count x stripe size, on which a site chooses the
+layout of its users; overstriping: several stripes of one file on each OST, for more locks and objects at a time
+(Lustre 2.13)."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
@@ -25,6 +27,21 @@ NO_EFFECT = (
         words='striping has an effect of at most 5 %',
         source=FERMILAB_2011,
     ),
+)
+STRIPE_COUNTS = (1, 2, 4, 8, ALL)
+STRIPE_SIZES = ('64KiB', '1MiB', '4MiB', '16MiB')
+STRIPE_MAP = (
+    striped(),
+    *(
+        striped(f'{"all" if count == ALL else f"c{count}"}-{size}', count, size)
+        for count in STRIPE_COUNTS
+        for size in STRIPE_SIZES
+    ),
+)
+OVERSTRIPED = (
+    striped(),
+    striped('all', ALL),
+    *(striped(f'over-{count}', overstripe_count=count) for count in (16, 32, 64, 128)),
 )
 
 
@@ -58,3 +75,27 @@ class StripingSharedFile(Check):
     sweep = Sweep('layout', SOURCES)
     max_relative_error = 0.05
     expectations = NO_EFFECT
+
+
+@trial
+class StripeMapMultipleFiles(Check):
+    """MFWA (file per process) over stripe counts and stripe sizes: every task its own file."""
+
+    workload = data_access(files='multiple')
+    sweep = Sweep('layout', STRIPE_MAP)
+
+
+@trial
+class StripeMapSharedFile(Check):
+    """SFSA contiguous over stripe counts and stripe sizes: a segment a task of a single shared file."""
+
+    workload = data_access(files='single', extent='segment')
+    sweep = Sweep('layout', STRIPE_MAP)
+
+
+@trial
+class OverstripingSharedFile(Check):
+    """SFSA contiguous over numbers of stripes, more than there are OSTs: a segment a task of a single shared file."""
+
+    workload = data_access(files='single', extent='segment')
+    sweep = Sweep('layout', OVERSTRIPED)

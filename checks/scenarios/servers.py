@@ -1,8 +1,11 @@
-"""Servers that go away and come back under load: what it costs users, and whether a byte of theirs is lost."""
+"""Servers under load: they go away and come back (what it costs users, and whether a byte of theirs is lost), or are
+given another number, such as of service threads (which one is best)."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
 from seatrial.check.base import Check, trial
+from seatrial.check.literature import BELYAKOV
+from seatrial.judge.expectations import Unimodal
 from seatrial.workload.scenario import scenario
 from seatrial.workload.sweep import Sweep
 
@@ -40,3 +43,19 @@ class SoakPart(Check):
 
     workload = scenario(before_s=3600, action_s=120, after_s=10680)
     sweep = Sweep('action')
+
+
+@trial
+class Tunable(Check):
+    """Each value of a tunable of the site for 30 s under load, six times: its throughput, and which one is best."""
+
+    workload = scenario(before_s=10, action_s=30, after_s=30)
+    sweep = Sweep('tunable')
+    expectations = (
+        Unimodal(
+            metric='during',
+            id='GV-05',
+            words='more service threads help up to a number, and harm beyond it',
+            source=BELYAKOV,
+        ),
+    )

@@ -1,4 +1,4 @@
-"""Every target of the file system by itself, to find the one that is slow (docs/explanation/isolation.md)."""
+"""Each node and each target beside its equals, to find the one that is slow (docs/explanation/isolation.md)."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
@@ -6,6 +6,14 @@ from seatrial.check.base import Check, trial
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
+
+
+@trial
+class NodeBandwidth(Check):
+    """Each node beside the others: every task writes and reads a file of its own, all at once and in groups."""
+
+    workload = data_access(files='multiple')
+    sweep = Sweep('node')
 
 
 @trial
