@@ -104,6 +104,15 @@ def test_targets_that_are_slow_twice_are_named_and_the_server_that_they_share(lu
     assert (ran.result.verdict, ran.result.reasons[0]) == (Verdict.FAIL, ran.result.isolation.servers[0])
 
 
+@pytest.mark.parametrize(('slow', 'made'), [('@no-target', 4), ('@ost0002', 2)])
+def test_the_sweep_has_the_time_kept_for_suspects_while_there_are_none(lustre, stub_fio, monkeypatch, slow, made):
+    monkeypatch.setattr(confirm, 'kept_share', lambda plan: 1.0)
+    rule = REPEATED._replace(minimum=4, maximum=4)
+    ran = lustre.run(osts(lustre, stub_fio(('', FAST), (slow, SLOWER)), stopping=rule))
+    assert set(ran.counts.values()) == {made} and ('budget' in ran.end.stopped.values()) == (made < 4)
+    assert {place.name for place in ran.result.isolation.of(SLOW)} == ({'ost0002'} if made < 4 else set())
+
+
 def test_a_second_look_that_is_too_short_is_made_longer_and_not_given_up(lustre, stub_fio, monkeypatch):
     plan = osts(lustre, stub_fio(('', FAST), ('@ost0002', SLOWER)))
     plan = plan._replace(sizing=plan.sizing._replace(min_s=1e-6))

@@ -4,6 +4,7 @@ import itertools
 from typing import Dict, List, Optional, Tuple
 
 from seatrial.job.launch.processes import LaunchGivenUp, still_working
+from seatrial.job.sequence.confirm import has_time
 from seatrial.job.sequence.darshan import traced_point
 from seatrial.job.sequence.sampling import OF_TIME, TOO_SHORT, prepare, seconds_of, take
 from seatrial.job.sequence.sizing import enlarged
@@ -47,7 +48,7 @@ def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: D
             raise Refused(lost)
         for point in map(left.__getitem__, in_random_order(left, plan.seed, current.number, block)):
             # A profile that asks for no precision has every point measured once, however slow the system.
-            if trial.left_s() < 0 and not (plan.stopping.fixed and block == 0):
+            if not has_time(trial) and not (plan.stopping.fixed and block == 0):
                 stopped[point.label] = 'budget'
                 continue
             if kept(plan):  # what the repetition before made stays until there is another
@@ -111,7 +112,7 @@ def _phases_left(point: Point, values: Figures) -> List[str]:
 def _trace(trial: Trial, points: List[Point], current: Sized) -> None:
     """One repetition under Darshan, where the site has it and time is left: it is no figure, but evidence (P15)."""
     plan, point = trial.plan, traced_point(trial.plan, points)
-    if point is None or (trial.left_s() < 0 and not plan.stopping.fixed):
+    if point is None or not (has_time(trial) or plan.stopping.fixed):
         return
     for phase in point.phases:
         try:

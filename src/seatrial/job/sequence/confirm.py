@@ -105,10 +105,17 @@ def needed(equals: str, points: int) -> Tuple[int, int]:
     return points - 1 + SLOWER, min(points - 1, CONTROLS) + SLOWER
 
 
+def has_time(trial: Trial) -> bool:
+    """True while the first measurement may begin a launch: also in the time kept for the second, as long as nobody is
+    suspected, for more repetitions are worth more then."""
+    plan, left_s = trial.plan, trial.left_s()
+    if left_s < 0 or not plan.axis.equals:
+        return left_s >= 0
+    return left_s >= kept_share(plan) * plan.stopping.budget_s or not places.suspected(plan, records_in(plan.records))
+
+
 def kept_share(plan: TrialPlan) -> float:
-    """The share of the time budget kept to measure suspects again; 0 where nothing is compared with its equals."""
-    if not plan.axis.equals:
-        return 0.0
+    """The share of the time budget of an isolation sweep kept to measure suspects again."""
     once, again = needed(plan.axis.equals, len(plan.points))
     return again / (once + again)
 

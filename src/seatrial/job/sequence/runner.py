@@ -17,7 +17,7 @@ from seatrial.job.launch.blocked import Blocked
 from seatrial.job.launch.processes import LaunchGivenUp
 from seatrial.job.sequence import start
 from seatrial.job.sequence.blocks import measure
-from seatrial.job.sequence.confirm import kept_share, measure_again
+from seatrial.job.sequence.confirm import measure_again
 from seatrial.job.sequence.drill import drill_down
 from seatrial.job.sequence.evidence import of_failed_call
 from seatrial.job.sequence.layouts import TRIED, Layouts, without_closed
@@ -113,8 +113,7 @@ def _carry_out(job: _Job, held: lock.Lock) -> None:
     job.placed.append(driver.placed(trial.setup.run.path))
     with observed(plan.target, job.recorder.directory, driver, job.background) as waited:
         trial = trial._replace(waited=waited if kind_of(plan.kind).moves_data else trial.waited)
-        kept_s = kept_share(plan) * plan.stopping.budget_s
-        measure(trial._replace(deadline=trial.deadline - kept_s), by_warm_up(trial), job.stopped)
+        measure(trial, by_warm_up(trial), job.stopped)
         if plan.axis.equals and not plan.stopping.fixed:
             measure_again(trial)
         drill_down(trial)
