@@ -210,6 +210,19 @@ class TestTraffic:
         assert self.flows(late, launch('write'), way=WRITTEN)[0].pauses == []
         assert len(self.flows(late, launch('write', direct=True), way=WRITTEN)[0].pauses) == 1
 
+    @pytest.mark.parametrize(
+        ('phase', 'cache', 'fsync', 'seen'),
+        [('write', '', True, 1), ('write', '', False, 0), ('read', 'cold', False, 1), ('read', 'unknown', False, 0)],
+    )
+    def test_a_launch_that_stood_still_for_all_of_its_certain_part_has_a_stall(self, phase, cache, fsync, seen):
+        still = launch(phase, seconds=9.0, untimed=3.0, cache=cache)
+        still = still._replace(measurement=still.measurement._replace(fsync=fsync))
+        rates = (100.0,) * 3 + (0.0,) * 6 + (100.0,) * 3
+        (flow,) = self.flows(rates, still, way=WRITTEN if phase == 'write' else READ)
+        assert [(pause.start, pause.end, pause.usual) for pause in flow.pauses] == seen * [
+            (1003.0, 1009.0, 50.0 * MIB)
+        ]
+
     def test_what_memory_answers_does_not_stand_still(self):
         assert self.flows(self.STOPS, launch(cache='cached'))[0].pauses == []
 

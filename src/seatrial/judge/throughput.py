@@ -127,18 +127,15 @@ def _flow(spans: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
         seen += 1
         reads = phase_of(sample.point, sample.phase).reads
         fills_memory = not reads and not (sample.measurement and sample.measurement.direct)
-        start, end = inside
-        parts = [
-            (max(start, piece.start), min(end, piece.end), piece.read if reads else piece.write)
-            for piece in spans
-            if piece.end > start and piece.start < end
-        ]
+        parts = _parts(spans, *inside, reads)
         usual = usual_rate(parts)
         rates += [usual] * (usual > 0)
-        if any(sample.started <= piece.start < start and piece.write > usual * STALL_SHARE for piece in spans):
+        if not usual and _reaches_storage(sample):  # it stood still for all of this part
+            usual = usual_rate(_parts(spans, sample.started, sample.started + sample.elapsed_s, reads))
+        if any(sample.started <= piece.start < inside[0] and piece.write > usual * STALL_SHARE for piece in spans):
             fills_memory = False  # the node had begun to write it out before this part of the launch
         # What memory answers or takes is not counted here: then nothing moves, and nothing stands still.
-        found_stalls = [] if sample.cache == 'cached' else stalls(parts, fills_memory)
+        found_stalls = [] if sample.cache == 'cached' else stalls(parts, fills_memory, usual)
         pauses += [Pause(STALL, *stall, sample, _rate(parts, *stall), usual) for stall in found_stalls]
         pauses += [Pause(GAP, *gap, sample) for gap in gaps(parts, *inside)]
     median = sorted(rates)[len(rates) // 2] if rates else None
@@ -147,6 +144,20 @@ def _flow(spans: Sequence[ThroughputSpan], samples: Sequence[Sample]) -> Flow:
 
 
 Part = tuple[float, float, float]  # unix times and the rate between them, B/s
+
+
+def _parts(spans: Sequence[ThroughputSpan], start: float, end: float, reads: bool) -> list[Part]:
+    return [
+        (max(start, span.start), min(end, span.end), span.read if reads else span.write)
+        for span in spans
+        if span.end > start and span.start < end
+    ]
+
+
+def _reaches_storage(sample: Sample) -> bool:
+    """True if its bytes are certainly moved within the timed part, and not left in memory."""
+    measurement = sample.measurement
+    return sample.cache == 'cold' or (measurement is not None and bool(measurement.direct or measurement.fsync))
 
 
 def usual_rate(parts: Sequence[Part]) -> float:
@@ -164,10 +175,11 @@ def usual_rate(parts: Sequence[Part]) -> float:
     return max(median, mean)
 
 
-def stalls(parts: Sequence[Part], fills_memory: bool) -> list[tuple[float, float]]:
+def stalls(parts: Sequence[Part], fills_memory: bool, usual: float | None = None) -> list[tuple[float, float]]:
     """Unix times in which the rate is below STALL_SHARE of the usual one for STALL_S or longer. fills_memory: the
-    node may keep what is written, so nothing need move at first and a stall is counted only later"""
-    low = usual_rate(parts) * STALL_SHARE
+    node may keep what is written, so nothing need move at first and a stall is counted only later; usual: B/s, where
+    it is not that of these parts"""
+    low = (usual_rate(parts) if usual is None else usual) * STALL_SHARE
     slow = [part for part in parts if part[2] < low]
     if fills_memory:
         moving = next((part[0] for part in parts if part[2] >= low), float('inf'))
