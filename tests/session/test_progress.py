@@ -19,6 +19,7 @@ from seatrial.model.codec import to_json
 from seatrial.model.issued import ISSUED, DarshanLaunch, DarshanRun
 from seatrial.model.record import Removal
 from seatrial.model.units import MIB
+from seatrial.rules.registry import finding
 from seatrial.session import progress as progress_module
 from seatrial.session.carry_out import stop_requests
 from seatrial.session.progress import Cases, Progress, expected_s, running_line
@@ -76,6 +77,14 @@ def test_a_launch_that_may_hang_is_told(launches, waits_s):
     since = last.started + last.elapsed_s if last else records.start.started
     line = running_line(plan_of(), records, since + waits_s)
     assert line.endswith('; no launch has ended for 2 min') is (waits_s > 120)
+
+
+def test_after_a_launch_that_failed_a_hanging_removal_is_no_launch_that_lasts():
+    records = so_far(plan_of(), [100.0 * MIB] * 2)
+    fault = finding('F1', 'read: ECOMM')
+    records.samples[-1] = records.samples[-1]._replace(measurement=None, findings=(fault,))
+    line = running_line(plan_of(), records, records.samples[-1].started + 1e4)
+    assert line.endswith(' h; no launch has ended for 2.8 h since one failed (F1)')
 
 
 @pytest.fixture

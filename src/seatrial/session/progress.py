@@ -143,7 +143,9 @@ def running_line(plan: TrialPlan, records: Records, now: float, system: str = BI
     assert records.start is not None
     samples = records.samples[-1:]
     silent_s = now - max([records.start.started, *(sample.started + sample.elapsed_s for sample in samples)])
-    silent = f'; no launch has ended for {duration(silent_s)}' if silent_s > SILENT_S else ''
+    failed = [finding.rule for sample in samples if sample.measurement is None for finding in sample.findings]
+    since = f' since one failed ({failed[0]})' if failed else ''
+    silent = f'; no launch has ended for {duration(silent_s)}{since}' if silent_s > SILENT_S else ''
     return f'    {plan.case.name}  {_doing(plan, records, now - records.start.started, system)}{silent}'
 
 
