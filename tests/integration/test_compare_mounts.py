@@ -38,9 +38,9 @@ def mounted(tmp_path_factory):
     if os.geteuid() or subprocess.run(['unshare', '--mount', 'sh', '-c', script, 'sh', 'true']).returncode:
         pytest.skip('this host lets nobody mount a file as a disk')
 
-    def in_turn(one, other):
+    def in_turn(one, other, rounds):
         site = sites[one]
-        argv = [SEATRIAL, 'run', f'--checks={site.checks}', '--rounds=3']
+        argv = [SEATRIAL, 'run', f'--checks={site.checks}', f'--rounds={rounds}']
         sides = [f'{name}={sites[side].folder}' for name, side in (('one', one), ('other', other))]
         done = subprocess.run(
             ['unshare', '--mount', 'sh', '-c', script, 'sh', *argv, '--ab', *sides],
@@ -56,12 +56,13 @@ def mounted(tmp_path_factory):
 
 
 def test_measured_in_turn_a_synchronous_disk_is_worse_than_memory(mounted):
-    verdict, output = mounted('memory', 'disk')
+    # Beside other work three rounds left a ratio of 0.035 undecided once (chance 0.0251 where 0.025 is asked for).
+    verdict, output = mounted('memory', 'disk', rounds=5)
     assert verdict == 'worse'
     assert ' type tmpfs against /dev/loop' in output
 
 
 def test_measured_in_turn_with_itself_it_is_neither_better_nor_worse(mounted):
-    verdict, output = mounted('memory', 'memory')
+    verdict, output = mounted('memory', 'memory', rounds=3)
     assert verdict in ('same', 'undecided')
     assert 'No recorded difference' in output
