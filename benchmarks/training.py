@@ -18,7 +18,7 @@ from pathlib import Path
 from harness import machine, scratch
 
 from seatrial.engine.base import Engine, measured
-from seatrial.engine.dlio.engine import Dlio
+from seatrial.engine.dlio import Dlio
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.filesystem.caches import forget
 from seatrial.job.launch.processes import carry_out, processes_of

@@ -7,8 +7,8 @@ from seatrial import __version__
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.bonnie import BonnieEngine
 from seatrial.engine.dd import Dd
-from seatrial.engine.dlio.engine import Dlio
-from seatrial.engine.elbencho.engine import Elbencho
+from seatrial.engine.dlio import Dlio
+from seatrial.engine.elbencho import Elbencho
 from seatrial.engine.fio.access import Fio
 from seatrial.engine.fio.random import FioRandom
 from seatrial.engine.fio.tree import FioFiles

@@ -5,8 +5,8 @@ from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
 from seatrial.engine.base import Engine
 from seatrial.engine.bonnie import BonnieEngine
 from seatrial.engine.dd import Dd
-from seatrial.engine.dlio.engine import Dlio
-from seatrial.engine.elbencho.engine import Elbencho, ElbenchoFiles
+from seatrial.engine.dlio import Dlio
+from seatrial.engine.elbencho import Elbencho, ElbenchoFiles
 from seatrial.engine.fio.access import Fio, FioDevices
 from seatrial.engine.fio.random import FioRandom
 from seatrial.engine.fio.reuse import FioBonnie, FioReuse

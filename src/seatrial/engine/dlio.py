@@ -1,7 +1,7 @@
 """DLIO: the benchmark under MLPerf Storage, as an engine of training reads by its PyTorch loader.
 
 It reads what posixops has written as its format indexed_binary: a file of samples, and beside it short ones with
-their offsets and sizes, which lie with links to the data beside the records (task.py). A sample that was read is
+their offsets and sizes, which lie with links to the data beside the records (dlio_task.py). A sample that was read is
 thrown away there as here: what follows, an array of 1 B (record_length_resize), is the same for all. Figures are
 DLIO's own of each rank: samples a second with the start of its loader, and utilisation from the end of the first
 batch on (compute_metrics_train of its statscounter.py; 2.0.0).
@@ -14,7 +14,7 @@ import sys
 from typing import Any, Dict, List, Optional, Tuple
 
 from seatrial.engine.base import Command, EngineError, Outcome, ended
-from seatrial.engine.dlio.task import DatasetLayout
+from seatrial.engine.dlio_task import DatasetLayout
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.model.codec import to_json
@@ -24,7 +24,7 @@ from seatrial.workload.access import FILE_NAMES, writer_of
 from seatrial.workload.registry import phase_of
 from seatrial.workload.training import SAMPLES, UTILISATION, batches_of, files_of
 
-TASK = 'seatrial.engine.dlio.task'
+TASK = 'seatrial.engine.dlio_task'
 BLOCK = 'block1'  # steps of an epoch without a checkpoint: all of them
 ROUNDING = 1e-6
 CLOCK_S = 1e-6  # resolution of Python's time()

@@ -5,9 +5,9 @@ orders from everybody, unless there is a shared secret. So none is started: the 
 task, all together. Tasks on several nodes have files of their own (--rankoffset names those of a tree); one that all
 share is worked on by the threads of one process, on one node.
 
-Its --sync is syncfs(2), a phase of its own. So a write is synced by the process around it (task.py), and lasts from
-the start of elbencho's phase to the end of that. The JSON has whole milliseconds, rounded down; here the end of the
-last one counts. Without a path results would go to /var/tmp.
+Its --sync is syncfs(2), a phase of its own. So a write is synced by the process around it (elbencho_task.py), and
+lasts from the start of elbencho's phase to the end of that. The JSON has whole milliseconds, rounded down; here the
+end of the last one counts. Without a path results would go to /var/tmp.
 
 The data are those of --blockvaralgo balanced, made in the timed region at about 5,000 MiB/s a core (9 launches on
 tmpfs: 1,473 MiB/s with, 2,083 without). The default, fast, leaves three bits of each 64 at zero.
@@ -20,7 +20,7 @@ import sys
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine import base
-from seatrial.engine.elbencho.task import WORD, Synced
+from seatrial.engine.elbencho_task import WORD, Synced
 from seatrial.engine.node_program import module_argv
 from seatrial.model.codec import FormError, from_json
 from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
@@ -32,7 +32,7 @@ from seatrial.workload.registry import does, phase_of
 from seatrial.workload.tree import PHASES, operations
 
 CLOCK_S = 0.001
-TASK = 'seatrial.engine.elbencho.task'
+TASK = 'seatrial.engine.elbencho_task'
 
 
 class ElbenchoPhase(NamedTuple):

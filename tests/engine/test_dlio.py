@@ -8,8 +8,8 @@ import pytest
 
 from measuring import cuts, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
-from seatrial.engine.dlio.engine import Dlio
-from seatrial.engine.dlio.task import DatasetLayout, lay
+from seatrial.engine.dlio import Dlio
+from seatrial.engine.dlio_task import DatasetLayout, lay
 from seatrial.model.codec import from_json
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.training import FIRST, NEXT, training

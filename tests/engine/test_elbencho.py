@@ -9,8 +9,8 @@ import pytest
 
 from measuring import MFWA, SFSA, SFSA_STRIDED, SFWA, access_point, assert_refused, cuts, option, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
-from seatrial.engine.elbencho.engine import Elbencho, ElbenchoFiles, parse_phase
-from seatrial.engine.elbencho.task import main
+from seatrial.engine.elbencho import Elbencho, ElbenchoFiles, parse_phase
+from seatrial.engine.elbencho_task import main
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.base import Entries
 from seatrial.workload.tree import metadata_tree

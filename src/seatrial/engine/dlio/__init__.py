@@ -1,1 +1,0 @@
-"""DLIO as an engine, and the program that starts each of its ranks."""
