@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from seatrial.engine.posixops import contention, integrity, limits, semantics
-from seatrial.engine.posixops.part import Guarantee
+from seatrial.engine.posixops.work import Guarantee
 from seatrial.judge.expectations import CurveRatio, Fair, GroupsAlike, GuaranteeHolds, PointRatio
 
 MLPERF = 'MLPerf Storage (v1.0 to v3.0; configurations for H100 and B200)'

@@ -15,9 +15,8 @@ from typing import Dict, Iterator, List, Tuple
 
 from seatrial.engine.base import EngineError, Outcome
 from seatrial.engine.posixops.interactive import remove_tree
-from seatrial.engine.posixops.part import Part
 from seatrial.engine.posixops.tree import owner
-from seatrial.engine.posixops.work import NEW, Data, Report, Spec, Work, opened, write_all
+from seatrial.engine.posixops.work import NEW, Data, Part, Report, Spec, Work, opened, write_all
 from seatrial.model.metric import Fact, Measurement, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.ageing import FILES, FILL, Batch, batches, counted_in, histograms, of_task, total
@@ -110,7 +109,7 @@ def _batches_in(root: str, ways: int) -> Iterator[Batch]:
         yield Batch(depth, tuple(os.lstat(f'{directory}/f{place}').st_size for place in range(len(names))))
 
 
-def _planned(phase: str, point: Point) -> Dict[str, int]:
+def _planned(point: Point, phase: str) -> Dict[str, int]:
     there, _ = total(point)
     return {FILL: {FILES: there.files}, REMOVE: {REMOVE: there.inodes}}[phase]
 

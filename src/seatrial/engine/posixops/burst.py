@@ -20,9 +20,8 @@ from typing import Dict, List, Tuple
 
 from seatrial.engine.base import Outcome
 from seatrial.engine.posixops import training
-from seatrial.engine.posixops.part import NEVER, Part
 from seatrial.engine.posixops.training import Reader, batches_in
-from seatrial.engine.posixops.work import NEW, Data, Report, Spec, Work, opened, write_all
+from seatrial.engine.posixops.work import NEW, Data, Part, Report, Spec, Work, opened, write_all
 from seatrial.model.metric import Fact, Measurement, Metric, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
@@ -41,10 +40,10 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     return ()
 
 
-def operations(phase: str, point: Point) -> Dict[str, int]:
+def operations(point: Point, phase: str) -> Dict[str, int]:
     """The timed parts of a launch, with the pieces that all tasks write."""
     if phase_of(point, phase).makes:
-        return training.operations(phase, point)
+        return training.operations(point, phase)
     pieces = halves(point.tasks)[1] * -(-point.data.bytes_per_task // MIB)
     return {CHECKPOINT + how: pieces for how in (ALONE, BESIDE)}
 
@@ -143,5 +142,5 @@ PART = Part(
     makes=(r'checkpoint\.\d+',),
     cannot=lambda point: 'cannot train and write checkpoints at once with one task' if point.tasks < 2 else None,
     elsewhere=training.elsewhere,
-    hosts_from=NEVER,
+    hosts_from=0,
 )

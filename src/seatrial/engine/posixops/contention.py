@@ -21,8 +21,7 @@ import resource
 from typing import Callable, Dict, List, Optional, Tuple
 
 from seatrial.engine.base import EngineError
-from seatrial.engine.posixops.part import Guarantee, Part
-from seatrial.engine.posixops.work import Spec, Work
+from seatrial.engine.posixops.work import Guarantee, Part, Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.contention import APPEND, CALLS, COUNTER, LOCK, ROUNDS, calls_of
@@ -178,7 +177,7 @@ _SHARED: Dict[str, Tuple[int, Callable[[Work, Point], None], Callable[[int, Poin
 """Phases in which tasks share a file: its bytes for each of them and one more, who contends, and who compares."""
 
 
-def _planned(phase: str, point: Point) -> Dict[str, int]:
+def _planned(point: Point, phase: str) -> Dict[str, int]:
     calls = dict.fromkeys(('append', 'lock', 'open_write'), calls_of(point))
     return {name: point.tasks * calls.get(name, point.tree.files_per_directory) for name in CALLS[phase]}
 

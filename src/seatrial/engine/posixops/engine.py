@@ -13,9 +13,8 @@ from typing import Dict, List, Optional, Tuple
 from seatrial import __version__
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, ended, percentiles_of, release_of
 from seatrial.engine.node_program import module_argv
-from seatrial.engine.posixops.part import ROW
-from seatrial.engine.posixops.table import PARTS
-from seatrial.engine.posixops.work import NANOSECOND, Report, Spec
+from seatrial.engine.posixops.task import PARTS
+from seatrial.engine.posixops.work import NANOSECOND, ROW, Report, Spec
 from seatrial.model.action import TRANSCRIPT
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import Measurement, Metric, rate
@@ -79,7 +78,7 @@ class PosixOps(Engine):
             raise EngineError(
                 'T10', f'the tasks ran {seen}, not {point.tasks_per_node} on each of {point.nodes} nodes'
             )
-        planned = part.planned(phase, point)
+        planned = part.planned(point, phase)
         for report in reports:
             if set(report.timed) != set(planned):
                 raise EngineError('P15', f'{_name(report)} timed {sorted(report.timed)}, not {sorted(planned)}')

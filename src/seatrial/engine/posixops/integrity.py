@@ -14,9 +14,8 @@ from typing import Any, Callable, Dict, Iterable, List, Tuple
 
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops.interactive import remove_tree
-from seatrial.engine.posixops.part import Guarantee, declared
 from seatrial.engine.posixops.task_pair import Broken, Seen, Step, Turns
-from seatrial.engine.posixops.work import Work, opened, write_all
+from seatrial.engine.posixops.work import Guarantee, Work, declared, opened, write_all
 from seatrial.engine.proof import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
 from seatrial.model.units import MIB

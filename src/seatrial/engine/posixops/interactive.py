@@ -39,9 +39,8 @@ from functools import partial
 from typing import Callable, Dict, List, Optional, Tuple
 
 from seatrial.engine.base import EngineError, ended
-from seatrial.engine.posixops.part import Part
 from seatrial.engine.posixops.tree import owner, share
-from seatrial.engine.posixops.work import Data, Spec, Work
+from seatrial.engine.posixops.work import Data, Part, Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.interactive import BUILD, GIT, TREES, VENV, entries_of
@@ -342,7 +341,7 @@ def _cannot(point: Point) -> Optional[str]:
 
 PART = Part(
     carry_out,
-    lambda phase, point: entries_of(point, phase),
+    entries_of,
     makes=(rf'(.*/)?{ROOT}\.\d+(/.*)?',),
     cannot=_cannot,
     needs=NEEDS,

@@ -14,9 +14,8 @@ import time
 from typing import Dict, Iterator, List, NamedTuple, Tuple
 
 from seatrial.engine.base import EngineError
-from seatrial.engine.posixops.part import Guarantee, Part
 from seatrial.engine.posixops.semantics import counted
-from seatrial.engine.posixops.work import Spec, Work, opened
+from seatrial.engine.posixops.work import Guarantee, Part, Spec, Work, opened
 from seatrial.engine.proof import damage, data_of, differs, read_there, window_of
 from seatrial.model.metric import Fact
 from seatrial.workload.access import numbered_file

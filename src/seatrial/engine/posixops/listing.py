@@ -8,16 +8,16 @@ from typing import Dict, List, Tuple
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import tree
 from seatrial.engine.posixops.operations import on_all_files
-from seatrial.engine.posixops.part import Part
-from seatrial.engine.posixops.work import Spec, Work
+from seatrial.engine.posixops.work import Part, Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
-from seatrial.workload.listing import MAKING, PASSES, PHASE, listing_metrics
+from seatrial.workload.listing import PASSES, listing_metrics
+from seatrial.workload.registry import phase_of
 from seatrial.workload.tree import operations
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    return {MAKING: tree.carry_out, PHASE: _list}[spec.phase](work, spec)
+    return (tree.carry_out if phase_of(spec.point, spec.phase).makes else _list)(work, spec)
 
 
 def directory_of(point: Point) -> str:
@@ -72,8 +72,8 @@ def _expected(directory: str, number: int, entries: int) -> int:
     return number
 
 
-def _planned(phase: str, point: Point) -> Dict[str, int]:
-    return {MAKING: operations, PHASE: lambda point, phase: on_all_files(phase, point)}[phase](point, phase)
+def _planned(point: Point, phase: str) -> Dict[str, int]:
+    return operations(point, phase) if phase_of(point, phase).makes else on_all_files(point, phase)
 
 
 PART = Part(carry_out, _planned, makes=(r'listing\.[0-9a-f]{12}',), directory=directory_of)

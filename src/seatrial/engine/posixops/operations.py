@@ -22,8 +22,7 @@ import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError
-from seatrial.engine.posixops.part import Part
-from seatrial.engine.posixops.work import Data, Spec, Work
+from seatrial.engine.posixops.work import Data, Part, Spec, Work
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.registry import metrics_of
@@ -116,7 +115,7 @@ def _cannot(point: Point) -> Optional[str]:
     return None if 0 < size <= MAX_BYTES_PER_CALL else f'cannot write and read {size} bytes in one call'
 
 
-def on_all_files(phase: str, point: Point) -> Dict[str, int]:
+def on_all_files(point: Point, phase: str) -> Dict[str, int]:
     """Every metric is of a call to each of the files."""
     return dict.fromkeys((metric.name for metric in metrics_of(point, phase)), levels_total(point, point.tasks).files)
 

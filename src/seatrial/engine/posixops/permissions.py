@@ -16,8 +16,8 @@ import stat
 from functools import partial
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
-from seatrial.engine.posixops.part import Guarantee, declared
 from seatrial.engine.posixops.task_pair import Pair, Seen, Step, refused
+from seatrial.engine.posixops.work import Guarantee, declared
 
 LOWEST_ID = 61000  # ids from here on are neither users' (Debian, Red Hat) nor systemd's (from 61184)
 OWNER, MEMBER, STRANGER = 'owner', 'member', 'stranger'  # the last two are one user, in the group and not in it

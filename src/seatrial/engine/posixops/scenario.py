@@ -19,8 +19,7 @@ from typing import Dict, List, Set, Tuple
 
 from seatrial.engine.base import EngineError, Outcome
 from seatrial.engine.posixops import scenario_figures as figures
-from seatrial.engine.posixops.part import ROW, Part
-from seatrial.engine.posixops.work import Report, Spec, Work, write_all
+from seatrial.engine.posixops.work import ROW, Part, Report, Spec, Work, write_all
 from seatrial.engine.proof import data_of, read_there, window_of
 from seatrial.model.action import BEGUN, TRANSCRIPT, Begun, transcript_of
 from seatrial.model.atomic_file import write_whole

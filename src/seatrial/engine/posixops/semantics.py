@@ -17,9 +17,8 @@ from seatrial.engine.base import Outcome
 from seatrial.engine.posixops import integrity, permissions
 from seatrial.engine.posixops.integrity import WAYS_TO_WRITE
 from seatrial.engine.posixops.interactive import archive_entry, unpack
-from seatrial.engine.posixops.part import Guarantee, Part, declared
 from seatrial.engine.posixops.task_pair import ROOT, Pair, Seen, Step, refused
-from seatrial.engine.posixops.work import Report, Spec, Work
+from seatrial.engine.posixops.work import Guarantee, Part, Report, Spec, Work, declared
 from seatrial.model.metric import Fact, Measurement, Metric
 from seatrial.model.point import Point
 from seatrial.workload.registry import metrics_of

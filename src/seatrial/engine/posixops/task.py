@@ -1,19 +1,46 @@
-"""The program of posixops on the nodes: one process a task, which prints one line of JSON at its end."""
+"""The program of posixops on the nodes: one process a task, which carries out its part of a kind of workload, as a file
+of this folder has it, and prints one line of JSON at its end."""
 
 import errno
 import gc
 import json
 import socket
-from typing import List, Tuple
+from typing import Dict, List, Tuple
 
 from seatrial.engine.barrier import BarrierError, TaskBarrier, join
 from seatrial.engine.base import EngineError
-from seatrial.engine.posixops.table import PARTS
-from seatrial.engine.posixops.work import Failed, Report, Spec, Work
+from seatrial.engine.posixops import (
+    ageing,
+    burst,
+    contention,
+    interactive,
+    limits,
+    listing,
+    operations,
+    scenario,
+    semantics,
+    training,
+    tree,
+)
+from seatrial.engine.posixops.work import Failed, Part, Report, Spec, Work
 from seatrial.model.codec import from_json, to_json
 from seatrial.workload.registry import kind_of
 
 FAILED = 1  # its exit status
+
+PARTS: Dict[str, Part] = {
+    'tree': tree.PART,
+    'listing': listing.PART,
+    'operations': operations.PART,
+    'interactive': interactive.PART,
+    'contention': contention.PART,
+    'training': training.PART,
+    'burst': burst.PART,
+    'ageing': ageing.PART,
+    'semantics': semantics.PART,
+    'limits': limits.PART,
+    'scenario': scenario.PART,
+}
 
 
 def main(arguments: List[str]) -> int:
@@ -50,7 +77,7 @@ def _report(spec: Spec, rank: int) -> Report:
 
 def _hosts(spec: Spec, barrier: TaskBarrier, host: str) -> Tuple[str, ...]:
     """The hosts of all tasks, where anything depends on them."""
-    if spec.point.nodes < PARTS[spec.point.kind].hosts_from:
+    if not 0 < PARTS[spec.point.kind].hosts_from <= spec.point.nodes:
         return ()
     hosts = barrier.exchange('meet', host)
     return tuple(hosts[rank] for rank in range(spec.point.tasks))

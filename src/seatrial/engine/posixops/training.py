@@ -18,8 +18,7 @@ import zlib
 from typing import Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import EngineError, Outcome
-from seatrial.engine.posixops.part import NEVER, Part
-from seatrial.engine.posixops.work import NEW, Data, Report, Span, Spec, Work, opened, read_all, write_all
+from seatrial.engine.posixops.work import NEW, Data, Part, Report, Span, Spec, Work, opened, read_all, write_all
 from seatrial.model.metric import Fact, Measurement, Metric, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import numbered_file, writer_of
@@ -47,7 +46,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     return ()
 
 
-def operations(phase: str, point: Point) -> Dict[str, int]:
+def operations(point: Point, phase: str) -> Dict[str, int]:
     """The timed parts of a launch, with the samples of all tasks."""
     batches = batches_of(point)
     if phase_of(point, phase).makes:
@@ -70,7 +69,7 @@ def measured(phase: str, point: Point, reports: List[Report], plain: Measurement
     moved = bandwidth(phase, point.bytes_moved, seconds, f'{point.bytes_moved} B in {seconds:.6f} s')
     metrics: Tuple[Metric, ...] = (moved._replace(task_seconds=own_s),)
     if does.reads:
-        samples = sum(operations(phase, point).values())
+        samples = sum(operations(point, phase).values())
         metrics += (
             rate(phase + SAMPLES, samples, seconds, f'{samples / seconds:.3f}', own_s),
             utilisation(phase, point, [ended.end_s - ended.start_s for _, ended in spans]),
@@ -233,4 +232,4 @@ class _Mapped(_Source):
         return self._size
 
 
-PART = Part(carry_out, operations, measured=measured, elsewhere=elsewhere, hosts_from=NEVER)
+PART = Part(carry_out, operations, measured=measured, elsewhere=elsewhere, hosts_from=0)

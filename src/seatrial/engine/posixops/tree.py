@@ -17,8 +17,7 @@ import os
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import EngineError
-from seatrial.engine.posixops.part import Part
-from seatrial.engine.posixops.work import Data, Spec, Work, partner, read_all, write_all
+from seatrial.engine.posixops.work import Data, Part, Spec, Work, partner, read_all, write_all
 from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT
@@ -188,7 +187,7 @@ def _elsewhere(point: Point, phase: str) -> bool:
 
 PART = Part(
     carry_out,
-    lambda phase, point: operations(point, phase),
+    operations,
     makes=(r'tree(\.\d+)?', r'd\d+|[ef]\.\d+\.\d+'),
     elsewhere=_elsewhere,
 )
