@@ -292,7 +292,6 @@ def test_all_that_an_output_says_is_read(name, fact, value):
 def test_the_file_of_the_ranks_has_a_row_for_each_and_one_for_all_with_what_ran():
     rows = parse_ranks(text('rank', 'csv'))
     assert [row.rank for row in rows] == [None, 0, 1, 2, 3, 0, 1, 2, 3]
-    assert rows[0].entries == 100
     assert rows[1].figures['Directory creation'] == (259.36298044, 0.38556003571)
     assert rows[1].figures['Directory read'] == (float('inf'), 0.0)
     assert set(parse_ranks(text('one-shared-stat', 'csv'))[0].figures) == {'Directory stat', 'File stat'}

@@ -5,7 +5,7 @@ import re
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Pattern, Sequence, Tuple, TypeVar
 
 from seatrial.engine.failed_call import failed_calls
-from seatrial.model.metric import PERCENTILES, Measurement, percentile_name
+from seatrial.model.metric import PERCENTILES, Measurement, Metric, TaskTime, percentile_name
 from seatrial.model.point import Point
 from seatrial.workload.access import FILE_NAMES, LIBRARIES
 from seatrial.workload.base import Entries
@@ -183,6 +183,11 @@ def measured(engine: Engine, phase: str, point: Point, command: Command, outcome
     return plain._replace(metrics=(*plain.metrics, *kind_of(point.kind).derived(point, phase, plain)))
 
 
+def first_reason(*reasons: Tuple[Any, str]) -> Optional[str]:
+    """The words of the first of these conditions that holds, or None."""
+    return next((words for holds, words in reasons if holds), None)
+
+
 def beyond_calls(point: Point) -> Optional[str]:
     """The reason why an engine that times only read(2) and write(2) cannot measure a point, or None."""
     if point.data.interface in LIBRARIES:
@@ -259,6 +264,13 @@ _LESSER = re.compile(
     r'^Traceback \(most|^File "|^Error executing job with overrides|\bCaught \w+ in DataLoader\b',
     re.IGNORECASE,
 )
+
+
+def of_tasks(metrics: Sequence[Metric], tasks: Sequence[TaskTime], **more: Any) -> Measurement:
+    """A measurement of data with what follows from the times of all tasks; more: the rest of it."""
+    hosts = tuple(sorted({task.host for task in tasks}))
+    moved = sum(task.bytes_moved for task in tasks)
+    return Measurement(tuple(metrics), len(tasks), hosts, bytes_moved=moved, tasks=tuple(tasks), **more)
 
 
 def only_process(program: str, outcome: Outcome) -> ProcessTime:

@@ -12,6 +12,7 @@ import os
 import re
 from typing import Dict, List, Optional
 
+from seatrial.engine import base
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, only_process, refuse_failure
 from seatrial.engine.fio.process import randseed_of
 from seatrial.model.metric import Measurement, Metric, TaskTime, rate
@@ -94,18 +95,11 @@ class BonnieEngine(Engine):
         had = (fields['file_size'], fields['seeks_meant'], fields['seekers'])
         if had != meant:
             raise EngineError('P15', 'Bonnie++ had {} with {} seeks by {}, not {} with {} by {}'.format(*had, *meant))
-        metrics = tuple(_metric(name, fields, point) for name in NAMES)
+        metrics = [_metric(name, fields, point) for name in NAMES]
         timed_s = sum(metric.seconds for metric in metrics)
         check_life('Bonnie++', timed_s, process)
-        return Measurement(
-            metrics=metrics,
-            world_size=1,
-            hosts=(process.host,),
-            clock_s=CLOCK_S,
-            bytes_moved=point.bytes_moved,
-            tasks=(TaskTime(0, process.host, point.bytes_moved, 0.0, timed_s),),
-            fsync=True,
-        )
+        task = TaskTime(0, process.host, point.bytes_moved, 0.0, timed_s)
+        return base.of_tasks(metrics, [task], clock_s=CLOCK_S, fsync=True)
 
 
 def parse_run(text: str) -> Dict[str, str]:

@@ -4,6 +4,7 @@ write is refused, for its data come no faster than from /dev/urandom (rule P4); 
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
+from seatrial.engine import base
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, beyond_calls, ended, immovable
 from seatrial.model.metric import Measurement, TaskTime, bandwidth
 from seatrial.model.point import Point
@@ -70,16 +71,14 @@ class Dd(Engine):
         if last_s <= first_s:
             raise EngineError('T12', 'the launch is too short to measure: its processes ran for 0 s')
         moved = sum(s.bytes_moved for s in reports)
-        return Measurement(
-            metrics=(bandwidth(phase, moved, last_s - first_s, '; '.join(s.line for s in reports)),),
-            world_size=count,
-            hosts=tuple(sorted({process.host for process in outcome.processes})),
+        tasks = [
+            TaskTime(rank, process.host, report.bytes_moved, process.start_s - first_s, process.end_s - first_s)
+            for rank, (process, report) in enumerate(zip(outcome.processes, reports))
+        ]
+        return base.of_tasks(
+            [bandwidth(phase, moved, last_s - first_s, '; '.join(s.line for s in reports))],
+            tasks,
             clock_s=max(s.untimed_s for s in reports),
-            bytes_moved=moved,
-            tasks=tuple(
-                TaskTime(rank, process.host, report.bytes_moved, process.start_s - first_s, process.end_s - first_s)
-                for rank, (process, report) in enumerate(zip(outcome.processes, reports))
-            ),
             fsync=phase_of(point, phase).writes and all(_SYNCED in argv for argv in command.argvs),
             direct=all(_DIRECT[phase] in argv for argv in command.argvs),
         )

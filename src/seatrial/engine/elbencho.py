@@ -20,6 +20,7 @@ import sys
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine import base
+from seatrial.engine.base import EngineError
 from seatrial.engine.elbencho_task import WORD, Synced
 from seatrial.engine.node_program import module_argv
 from seatrial.model.codec import FormError, from_json
@@ -113,9 +114,7 @@ class Elbencho(base.Engine):
         for rank, process in enumerate(processes):
             moved = process.phase.bytes_moved
             if moved != due:
-                raise base.EngineError(
-                    'T18', f'task {rank} on {process.time.host}: moved {moved} bytes instead of {due}'
-                )
+                raise EngineError('T18', f'task {rank} on {process.time.host}: moved {moved} bytes instead of {due}')
         starts_s, clock_s = _starts(processes, point)
         tasks = tuple(
             TaskTime(rank * threads + thread, process.time.host, point.data.bytes_per_task, start_s, start_s + own_s)
@@ -123,19 +122,12 @@ class Elbencho(base.Engine):
             for thread, own_s in enumerate(process.threads_s if not writes else (process.seconds,) * threads)
         )
         if len(tasks) != point.tasks:
-            raise base.EngineError('T9', f'elbencho reported the times of {len(tasks)} threads, not of {point.tasks}')
+            raise EngineError('T9', f'elbencho reported the times of {len(tasks)} threads, not of {point.tasks}')
         figure = ' '.join(['bytes/s', *(str(process.phase.bytes_per_second) for process in processes)])
         seconds = max(task.end_s for task in tasks) - min(task.start_s for task in tasks)
-        return Measurement(
-            metrics=(bandwidth(phase, point.bytes_moved, seconds, figure),),
-            world_size=point.tasks,
-            hosts=tuple(sorted({process.time.host for process in processes})),
-            clock_s=clock_s,
-            bytes_moved=point.bytes_moved,
-            tasks=tasks,
-            fsync=writes,
-            direct=all(process.phase.config.get('direct_io') == 'true' for process in processes),
-        )
+        metrics = [bandwidth(phase, point.bytes_moved, seconds, figure)]
+        direct = all(process.phase.config.get('direct_io') == 'true' for process in processes)
+        return base.of_tasks(metrics, tasks, clock_s=clock_s, fsync=writes, direct=direct)
 
 
 class ElbenchoFiles(Elbencho):
@@ -149,15 +141,12 @@ class ElbenchoFiles(Elbencho):
 
     def cannot(self, point: Point) -> Optional[str]:
         """elbencho makes directories too, but stats none, and lays those of each thread into one more."""
-        if point.tree.depth:
-            return 'cannot make a tree of directories: here its files lie flat'
-        if does(point, FIND):
-            return 'cannot find files'
-        if point.tree.empties_per_directory:
-            return 'cannot stat directories'
-        if point.tree.fsync:
-            return 'cannot sync files'
-        return None
+        return base.first_reason(
+            (point.tree.depth, 'cannot make a tree of directories: here its files lie flat'),
+            (does(point, FIND), 'cannot find files'),
+            (point.tree.empties_per_directory, 'cannot stat directories'),
+            (point.tree.fsync, 'cannot sync files'),
+        )
 
     def entries(self, point: Point, phase: str) -> Entries:
         return base.flat_entries(point, phase)
@@ -192,7 +181,7 @@ class ElbenchoFiles(Elbencho):
             moved = files * point.tree.bytes_per_file if phase_of(point, phase).moves else 0
             if (done.entries, done.bytes_moved) != (files, moved):
                 counts = f'did {done.entries} files and {done.bytes_moved} bytes, not {files} and {moved}'
-                raise base.EngineError('T1', f'task {rank} on {process.time.host}: {counts}')
+                raise EngineError('T1', f'task {rank} on {process.time.host}: {counts}')
         starts_s, clock_s = _starts(processes, point)
         ends_s = [start_s + process.seconds for start_s, process in zip(starts_s, processes)]
         figure = ' '.join(['entries/s', *(str(process.phase.entries_per_second) for process in processes)])
@@ -216,7 +205,7 @@ def parse_phase(text: str) -> ElbenchoPhase:
         numbers = (int(done.get(key, 0)) for key in ('entries', 'bytes', 'entries/s', 'bytes/s'))
         return ElbenchoPhase(str(data['phase_type']), began, config, int(done['elapsed_time_ms']), *numbers)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise base.EngineError('E1', f"elbencho's JSON is cut short or damaged: {error!r}") from None
+        raise EngineError('E1', f"elbencho's JSON is cut short or damaged: {error!r}") from None
 
 
 _OPTIONS = {'create': '-w', 'stat': '--stat', 'read': '-r', 'remove': '-F'}
@@ -230,14 +219,8 @@ _CAUSE = re.compile(r'SysErr: |: fsync of ')
 def _command(program: str, raw: str, words: Sequence[Sequence[str]], synced: Sequence[str] = ()) -> base.Command:
     """One process each, its results in a file of its own; where files are written, their fsync follows."""
     outputs = tuple(f'{raw}.{rank}.json' for rank in range(len(words)))
-    argvs = [
-        (
-            program,
-            *('--nolive', '--allelapsed', '--jsonfile', output, '--csvfile', _NOWHERE, '--resfile', _NOWHERE),
-            *options,
-        )
-        for output, options in zip(outputs, words)
-    ]
+    results = [('--jsonfile', output, '--csvfile', _NOWHERE, '--resfile', _NOWHERE) for output in outputs]
+    argvs = [(program, '--nolive', '--allelapsed', *into, *options) for into, options in zip(results, words)]
     if synced:
         argvs = [module_argv(sys.executable, TASK, (path, *argv)) for path, argv in zip(synced, argvs)]
     return base.Command('task', tuple(argvs), {}, outputs)
@@ -247,7 +230,7 @@ def _processes(command: base.Command, outcome: base.Outcome, name: str, planned:
     """The processes of a launch that ended well. If several failed, the error that names a failed call is raised."""
     count = len(outcome.processes)
     if count != planned or len(outcome.outputs) != count:
-        raise base.EngineError('T9', f'{count} processes of elbencho ran instead of {planned}')
+        raise EngineError('T9', f'{count} processes of elbencho ran instead of {planned}')
 
     def read(rank: int) -> _Process:
         time, stdout = outcome.processes[rank], outcome.stdouts[rank]
@@ -270,23 +253,21 @@ def _process(argv: Tuple[str, ...], name: str, time: base.ProcessTime, stdout: s
     ):
         low, high = (number * 1000 / ms if ms else float('inf') for ms in (elapsed_ms + 1, elapsed_ms))
         if not low - 1 <= per_second <= high:
-            raise base.EngineError('T1', f'{number} {what} in {elapsed_ms} ms, and {per_second} a second')
+            raise EngineError('T1', f'{number} {what} in {elapsed_ms} ms, and {per_second} a second')
     if not elapsed_ms:
-        raise base.EngineError('T12', 'elbencho ran for less than a millisecond: too short to measure')
+        raise EngineError('T12', 'elbencho ran for less than a millisecond: too short to measure')
     seconds = (elapsed_ms + 1) / 1000
     match = _EACH.search(stdout)
     if match is None:
-        raise base.EngineError('E1', "elbencho's output is cut short: it lacks the times of its threads")
+        raise EngineError('E1', "elbencho's output is cut short: it lacks the times of its threads")
     threads_s = tuple((int(ms) + 1) / 1000 for ms in match.group(1).split())
     if max(threads_s) != seconds:
-        raise base.EngineError('T1', f'the longest thread took {max(threads_s)} s, and the phase {seconds} s')
+        raise EngineError('T1', f'the longest thread took {max(threads_s)} s, and the phase {seconds} s')
     if TASK in ' '.join(argv):
         synced = _synced(stdout)
         least_s, seconds = seconds + synced.seconds, synced.ended - phase.began
         if seconds < least_s - 2 * CLOCK_S:
-            raise base.EngineError(
-                'T1', f'its fsync ended after {seconds:.3f} s, and took {least_s:.3f} s with the phase'
-            )
+            raise EngineError('T1', f'its fsync ended after {seconds:.3f} s, and took {least_s:.3f} s with the phase')
     base.check_life('elbencho', seconds, time)
     return _Process(time, phase, seconds, threads_s)
 
@@ -296,7 +277,7 @@ def _synced(stdout: str) -> Synced:
     try:
         return from_json(Synced, json.loads(last[len(WORD) :] if last.startswith(WORD) else ''))
     except (FormError, ValueError):
-        raise base.EngineError('E1', f"its fsync did not report: '{last}'") from None
+        raise EngineError('E1', f"its fsync did not report: '{last}'") from None
 
 
 def _check_config(argv: Tuple[str, ...], name: str, phase: ElbenchoPhase) -> None:
@@ -304,13 +285,11 @@ def _check_config(argv: Tuple[str, ...], name: str, phase: ElbenchoPhase) -> Non
     words = argv[argv.index('--nolive') :]
     ran = phase.config.get('command', '').partition('" ')[2]
     if phase.name != name or ran != ''.join(f'"{word}" ' for word in words).replace(',', ' '):
-        raise base.EngineError(
-            'P15', f'elbencho ran {phase.name} with {ran.strip()}, not {name} with {" ".join(words)}'
-        )
+        raise EngineError('P15', f'elbencho ran {phase.name} with {ran.strip()}, not {name} with {" ".join(words)}')
     for key, option in (('threads', '-t'), ('file_size', '-s'), ('block_size', '-b'), ('files', '-N')):
         meant = words[words.index(option) + 1] if option in words else None
         if meant is not None and phase.config.get(key) != meant:
-            raise base.EngineError('P15', f'elbencho took {phase.config.get(key)} for its {key}, not {meant}')
+            raise EngineError('P15', f'elbencho took {phase.config.get(key)} for its {key}, not {meant}')
 
 
 def _starts(processes: Sequence[_Process], point: Point) -> Tuple[List[float], float]:

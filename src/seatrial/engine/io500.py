@@ -13,17 +13,7 @@ from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_li
 from seatrial.model.metric import UNNAMED, Measurement, Metric, bandwidth
 from seatrial.model.point import Point
 from seatrial.model.units import GIB
-from seatrial.workload.io500 import (
-    BANDWIDTHS,
-    BESIDE,
-    HARD_BYTES,
-    RATES,
-    STONE_WALL_S,
-    files_per_task,
-    geometric_mean,
-    score_of,
-    stone_wall_s,
-)
+from seatrial.workload import io500
 
 FOLDER = 'io500'
 CLOCK_S = 1e-4  # the last digit of t_delta
@@ -31,7 +21,9 @@ PRINTED = 1e-6  # last digit of a printed score
 SLACK = 2e-3  # error of a score computed from seven digits; 0.4 kIOPS have only six
 
 _SHORT = ('Runtime is smaller than expected minimum runtime', 'stonewall-time')
-_NAMES = {name: name.replace('_', '-').replace('rnd4k', 'rnd4K') for name in (*BANDWIDTHS, BESIDE, *RATES)}
+_NAMES = {
+    name: name.replace('_', '-').replace('rnd4k', 'rnd4K') for name in (*io500.BANDWIDTHS, io500.BESIDE, *io500.RATES)
+}
 
 
 class Section(NamedTuple):
@@ -63,7 +55,7 @@ class Io500Engine(Engine):
         version = super().parse_version(text)
         release = re.match(r'(?:isc|scc?)(\d\d)(?!\d)', version)
         if release and int(release.group(1)) < 25:
-            lacks = f'{version} has no {_NAMES[BESIDE]}'
+            lacks = f'{version} has no {_NAMES[io500.BESIDE]}'
             raise EngineError('T7', f'IO500 {lacks}; install isc25 or later ({self.how_to_get})')
         return version
 
@@ -82,11 +74,11 @@ class Io500Engine(Engine):
                 'timestamp-resultdir': 'FALSE',
                 'dataPacketType': 'random',
             },
-            'debug': {'stonewall-time': stone_wall_s(point)},
+            'debug': {'stonewall-time': io500.stone_wall_s(point)},
             'ior-easy': {'blockSize': point.data.bytes_per_task},
-            'ior-hard': {'segmentCount': max(1, point.data.bytes_per_task // HARD_BYTES)},
-            'mdtest-easy': {'n': files_per_task(point)},
-            'mdtest-hard': {'n': files_per_task(point)},
+            'ior-hard': {'segmentCount': max(1, point.data.bytes_per_task // io500.HARD_BYTES)},
+            'mdtest-easy': {'n': io500.files_per_task(point)},
+            'mdtest-hard': {'n': io500.files_per_task(point)},
         }
         lines = []
         for name, options in sections.items():
@@ -105,7 +97,7 @@ class Io500Engine(Engine):
         result, log = (text or '' for text in outcome.outputs[:2])
         sections = parse_result(result)
         _check_plan(sections, point)
-        short = stone_wall_s(point) < STONE_WALL_S
+        short = io500.stone_wall_s(point) < io500.STONE_WALL_S
         for name, section in sections.items():
             for complaint in section.complaints:
                 if not short or not complaint.startswith(_SHORT):
@@ -115,7 +107,9 @@ class Io500Engine(Engine):
         zero = [name for name, value in of.items() if value <= 0]
         if zero:
             raise EngineError('T12', f'{zero[0]} is too short to measure: IO500 gives it 0')
-        due = score_of(*(geometric_mean([of[name] for name in names]) for names in (BANDWIDTHS, RATES)))
+        due = io500.score_of(
+            *(io500.geometric_mean([of[name] for name in names]) for names in (io500.BANDWIDTHS, io500.RATES))
+        )
         score = float(_value(sections, 'SCORE', 'SCORE').partition(' ')[0])
         if abs(score - due) > SLACK * due + PRINTED:
             raise EngineError('T1', f'IO500 has the score {score}, and its phases give {due:.6f}')
@@ -136,19 +130,12 @@ def parse_result(text: str) -> Dict[str, Section]:
     """The sections of a result.txt. Raises EngineError T13 where it is not whole."""
     if re.search(r'^; END \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s*\Z', text, re.MULTILINE) is None:
         raise EngineError('T13', "IO500's result.txt does not end with '; END' and the time")
-    sections: Dict[str, Section] = {}
-    name, values, complaints = '', {}, []  # type: str, Dict[str, str], List[str]
-    for line in [*text.splitlines(), '[]']:
-        head = re.match(r'\[(.*)\]\s*$', line)
-        if head is not None:
-            if name:
-                sections[name] = Section(values, tuple(complaints))
-            name, values, complaints = head.group(1), {}, []
-        elif line.startswith('; ERROR INVALID'):
-            complaints.append(line.partition('INVALID')[2].strip())
-        elif not line.startswith(';') and '=' in line:
-            key, _, value = line.partition('=')
-            values[key.strip()] = value.strip()
+    sections = {}
+    _, *parts = re.split(r'^\[(.*)\]\s*$', text, flags=re.MULTILINE)
+    for name, body in zip(parts[::2], parts[1::2]):
+        pairs = (line.partition('=') for line in body.splitlines() if '=' in line and not line.startswith(';'))
+        complaints = tuple(line.strip() for line in re.findall('^; ERROR INVALID(.*)', body, re.MULTILINE))
+        sections[name] = Section({key.strip(): value.strip() for key, _, value in pairs}, complaints)
     missing = [section for section in ('run', *_NAMES.values(), 'SCORE') if section not in sections]
     if missing:
         raise EngineError('T13', f"IO500's result.txt has no {missing[0]}")
@@ -159,11 +146,11 @@ def _check_plan(sections: Dict[str, Section], point: Point) -> None:
     procs = _value(sections, 'run', 'procs')
     if procs != str(point.tasks):
         raise EngineError('T9', f'IO500 ran {procs} processes, not {point.tasks}')
-    mode, wall = _value(sections, 'run', 'mode'), stone_wall_s(point)
-    files = files_per_task(point)
+    mode, wall = _value(sections, 'run', 'mode'), io500.stone_wall_s(point)
+    files = io500.files_per_task(point)
     for section, meant in (
         ('ior-easy-write', f' -t 2m -b {point.data.bytes_per_task} -F -w -D {wall} '),
-        ('ior-hard-write', f' -s {max(1, point.data.bytes_per_task // HARD_BYTES)} -w -D {wall} '),
+        ('ior-hard-write', f' -s {max(1, point.data.bytes_per_task // io500.HARD_BYTES)} -w -D {wall} '),
         ('mdtest-easy-write', f' -n {files} '),
         ('mdtest-hard-write', f' -n {files} '),
     ):
@@ -175,7 +162,7 @@ def _check_plan(sections: Dict[str, Section], point: Point) -> None:
 def _metric(sections: Dict[str, Section], name: str) -> Metric:
     section = _NAMES[name]
     value, seconds = _number(sections, section, 'score'), _number(sections, section, 't_delta')
-    if name in RATES:
+    if name in io500.RATES:
         return Metric(name, value * 1000, 'op/s', seconds=seconds, figure=f'{value:.6f} kIOPS')
     return bandwidth(name, 0, seconds, f'{value:.6f} GiB/s')._replace(value=value * GIB)
 

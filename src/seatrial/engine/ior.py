@@ -22,6 +22,7 @@ from math import gcd
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine import base
+from seatrial.engine.base import EngineError
 from seatrial.engine.failed_call import failed_calls
 from seatrial.model.metric import LOWER, UNNAMED, Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
@@ -50,7 +51,6 @@ class Complaint(NamedTuple):
 class IorSummary(NamedTuple):
     """All output of one launch of IOR."""
 
-    version: str
     command_line: str
     machine: str  # host name of the first rank, the only one that IOR tells
     setup: Dict[str, Any]  # keys as in setup_of
@@ -174,22 +174,22 @@ class Ior(base.Engine):
         summary_text, ranks_text = outcome.outputs
         if summary_text is None or ranks_text is None:
             missing = command.outputs[0 if summary_text is None else 1]
-            raise base.EngineError('T8', f'IOR exited with 0 and did not write {missing}')
+            raise EngineError('T8', f'IOR exited with 0 and did not write {missing}')
         summary = parse_summary(summary_text)
         access = WRITE if phase_of(point, phase).writes else READ
         result, total = _only_run(summary, access)
         check_placement('IOR', point, summary.tasks, summary.nodes, summary.tasks_per_node)
         stonewall_s = _take(summary.setup, 'deadlineForStonewall', int)
         if stonewall_s:
-            raise base.EngineError('T1', f'IOR was stopped by a stonewall of {stonewall_s} s')
+            raise EngineError('T1', f'IOR was stopped by a stonewall of {stonewall_s} s')
         for key, meant in setup_of(point, phase).items():
             done = _take(summary.setup, key, type(meant))
             if done != meant:
-                raise base.EngineError('P15', f'IOR ran with {key} {done} instead of {meant}')
+                raise EngineError('P15', f'IOR ran with {key} {done} instead of {meant}')
         direct = DIRECT in summary.command_line.split()
         if direct != point.data.direct:
             how = 'not planned, and IOR ran with it' if direct else 'planned, and IOR ran without it'
-            raise base.EngineError('P15', f'{DIRECT} was {how}')
+            raise EngineError('P15', f'{DIRECT} was {how}')
         seconds = _seconds(result, total, point)
         _check_figures(result, total, point)
         ranks = parse_ranks(ranks_text)
@@ -258,15 +258,15 @@ def refuse_exit(program: str, outcome: base.Outcome, reported: Tuple[Complaint, 
     endings = [line for text in outcome.stdouts for line in _HYDRA_ENDING.findall(text)]
     cause = base.cause_in((*(complaint.line for complaint in reported), *outcome.stderrs), outcome.stdouts)
     why = next(filter(None, [*crashes, cause, *endings]), 'no reason given')
-    raise base.EngineError('E1', f"{program} {base.ending(outcome.exit_status)}: '{why}'")
+    raise EngineError('E1', f"{program} {base.ending(outcome.exit_status)}: '{why}'")
 
 
 def check_placement(program: str, point: Point, tasks: int, nodes: int, on_first: int) -> None:
     """Raises EngineError: T9 for other tasks than planned; T10 for other nodes, or other tasks on the first one."""
     if tasks != point.tasks:
-        raise base.EngineError('T9', f'{program} ran with {tasks} tasks instead of {point.tasks}')
+        raise EngineError('T9', f'{program} ran with {tasks} tasks instead of {point.tasks}')
     if (nodes, on_first) != (point.nodes, point.tasks_per_node):
-        raise base.EngineError(
+        raise EngineError(
             'T10',
             f'{program} saw {nodes} nodes with {on_first} tasks on the first, '
             f'not {point.nodes} with {point.tasks_per_node}',
@@ -283,16 +283,15 @@ def parse_summary(json_text: str) -> IorSummary:
     try:
         data = json.loads(json_text, parse_float=Decimal)
     except ValueError as error:
-        raise base.EngineError('T8', f"IOR's summary is cut short or damaged: {error}") from error
+        raise EngineError('T8', f"IOR's summary is cut short or damaged: {error}") from error
     if not isinstance(data, dict) or 'Finished' not in data:
-        raise base.EngineError('T8', "IOR's summary has no 'Finished': the run did not come to its end")
-    version = Ior().usable(_take(data, 'Version', str))
+        raise EngineError('T8', "IOR's summary has no 'Finished': the run did not come to its end")
+    Ior().usable(_take(data, 'Version', str))
     tests = _take(data, 'tests', list)
     if len(tests) != 1:
-        raise base.EngineError('P15', f'one test was planned, and IOR made {len(tests)}')
+        raise EngineError('P15', f'one test was planned, and IOR made {len(tests)}')
     options = _take(tests[0], 'Options', dict)
     return IorSummary(
-        version=version,
         command_line=_take(data, 'Command line', str),
         machine=_take(data, 'Machine', str).partition(' ')[2].split(' ')[0],  # behind the system's name
         setup=_take(tests[0], 'Parameters', dict),
@@ -310,7 +309,7 @@ def parse_ranks(csv_text: str) -> Tuple[RankTime, ...]:
     for line in rank_lines('IOR', csv_text, _RANKS_HEADER):
         match = _RANK.match(line)
         if match is None:
-            raise base.EngineError('T8', f"IOR's file of the ranks' times is damaged: '{line}'")
+            raise EngineError('T8', f"IOR's file of the ranks' times is damaged: '{line}'")
         access, rank, *numbers = match.groups()
         ranks.append(RankTime(access, int(rank), *map(float, numbers)))
     return tuple(ranks)
@@ -320,20 +319,19 @@ def rank_lines(program: str, csv_text: str, header: str) -> List[str]:
     """The lines behind the header of a per-rank file. Raises EngineError T8 if it is not whole."""
     lines = csv_text.splitlines()
     if not csv_text.endswith('\n') or lines[0] != header:
-        raise base.EngineError('T8', f"{program}'s file of the ranks' times is cut short: '{(lines or [''])[-1]}'")
+        raise EngineError('T8', f"{program}'s file of the ranks' times is cut short: '{(lines or [''])[-1]}'")
     return lines[1:]
 
 
 def complaints(stdout: str) -> Tuple[Complaint, ...]:
     """The lines in which IOR says that something is wrong, without three harmless warnings: a file that is there
     already, an unknown size of the file system, and NCMPI that opens for reading, too; nor what Open MPI says."""
-    reported = []
-    for match in _COMPLAINT.finditer(base.without_mpi(stdout)):
-        line = match.group(0).strip()
-        if _HARMLESS.match(line) is None:
-            rule = next((rule for rule, pattern in _COMPLAINT_RULES if pattern.search(line)), 'T8')
-            reported.append(Complaint(rule, line))
-    return tuple(reported)
+    lines = (match.group(0).strip() for match in _COMPLAINT.finditer(base.without_mpi(stdout)))
+    return tuple(
+        Complaint(next((rule for rule, pattern in _COMPLAINT_RULES if pattern.search(line)), 'T8'), line)
+        for line in lines
+        if not _HARMLESS.match(line)
+    )
 
 
 _RANKS_HEADER = 'access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput'
@@ -370,13 +368,13 @@ _COMPLAINT_RULES = (
 def _check_paths(program: str, raw: str) -> None:
     # IOR scans what follows -O into 1024 bytes, splits it at commas, and copies its arguments into the JSON unquoted.
     if re.search(r'[,#\s"\\]', raw) or re.search(r'["\\]', program):
-        raise base.EngineError(
+        raise EngineError(
             'P11',
             f'IOR cannot write to {raw}: neither that path nor {program} may have a quote or a backslash, '
             'and the path no comma, # or white space; choose another directory for the records',
         )
     if len(raw) > 1000:
-        raise base.EngineError('P11', f'IOR cannot write to {raw}: it cuts paths of more than 1000 characters')
+        raise EngineError('P11', f'IOR cannot write to {raw}: it cuts paths of more than 1000 characters')
 
 
 def _segments(point: Point) -> int:
@@ -396,7 +394,7 @@ def _refuse_failure(outcome: base.Outcome) -> None:
     data = next((complaint for complaint in reported if 'ncorrect data' in complaint.line), None)
     if data is not None or (reported and not status):
         complaint = data or next((fault for fault in reported if any(failed_calls(fault.line))), reported[0])
-        raise base.EngineError(complaint.rule, f"IOR exited with {status} and said '{complaint.line}'")
+        raise EngineError(complaint.rule, f"IOR exited with {status} and said '{complaint.line}'")
     refuse_exit('IOR', outcome, reported)
 
 
@@ -410,17 +408,17 @@ def _row(data: Any, forms: Dict[str, type]) -> Dict[str, Any]:
 def _take(data: Any, key: str, kind: type) -> Any:
     value = data.get(key) if isinstance(data, dict) else None
     if type(value) is not kind:
-        raise base.EngineError('T13', f"IOR's summary has no '{key}' where {kind.__name__} is expected")
+        raise EngineError('T13', f"IOR's summary has no '{key}' where {kind.__name__} is expected")
     return value
 
 
 def _only_run(summary: IorSummary, phase: str) -> Tuple[Dict[str, Any], Dict[str, Any]]:
     if len(summary.results) != 1 or len(summary.totals) != 1:
         rows = ', '.join(row['access'] for row in summary.results) or 'none'
-        raise base.EngineError('P15', f"one {phase} was planned, and IOR's results are {rows}")
+        raise EngineError('P15', f"one {phase} was planned, and IOR's results are {rows}")
     result, total = summary.results[0], summary.totals[0]
     if {result['access'], total['operation']} != {phase}:
-        raise base.EngineError('P15', f'one {phase} was planned, and IOR reports a {result["access"]}')
+        raise EngineError('P15', f'one {phase} was planned, and IOR reports a {result["access"]}')
     return result, total
 
 
@@ -429,18 +427,16 @@ def _seconds(result: Dict[str, Any], total: Dict[str, Any], point: Point) -> flo
     half = PRINTED_S / 2
     planned_mib = Decimal(point.bytes_moved) / MIB
     if abs(total['xsizeMiB'] - planned_mib) > half:
-        raise base.EngineError('T1', f'IOR moved {total["xsizeMiB"]} MiB where {planned_mib} MiB were planned')
+        raise EngineError('T1', f'IOR moved {total["xsizeMiB"]} MiB where {planned_mib} MiB were planned')
     mib_s, time_s = result['bwMiB'], result['totalTime']
     if total['bwMeanMIB'] != mib_s:
-        raise base.EngineError(
-            'T1', f'IOR reports {mib_s} MiB/s and, of this one value, a mean of {total["bwMeanMIB"]}'
-        )
+        raise EngineError('T1', f'IOR reports {mib_s} MiB/s and, of this one value, a mean of {total["bwMeanMIB"]}')
     if not (0 < mib_s < Decimal('inf') and time_s >= 0):
-        raise base.EngineError(
+        raise EngineError(
             'T12', f'IOR measured {mib_s} MiB/s in {time_s} s: too short to measure, or its clock was set'
         )
     if not (mib_s - half) * (time_s - half) <= planned_mib <= (mib_s + half) * (time_s + half):
-        raise base.EngineError('T1', f'IOR reports {mib_s} MiB/s for {planned_mib} MiB in {time_s} s')
+        raise EngineError('T1', f'IOR reports {mib_s} MiB/s for {planned_mib} MiB in {time_s} s')
     return float(min(max(planned_mib / mib_s, time_s - half), time_s + half))
 
 
@@ -455,7 +451,7 @@ def _hosts_of(outcome: base.Outcome, summary: IorSummary, point: Point) -> Tuple
 def _opening(phase: str, result: Dict[str, Any], seconds: float) -> Metric:
     """IOR's openTime, from the first open to the last, as a share of the region. Raises EngineError T1 if longer."""
     if not 0 <= result['openTime'] <= result['totalTime'] + PRINTED_S:
-        raise base.EngineError('T1', f'IOR reports {result["openTime"]} s of opening in {result["totalTime"]} s')
+        raise EngineError('T1', f'IOR reports {result["openTime"]} s of opening in {result["totalTime"]} s')
     share = min(float(result['openTime']) / seconds, 1.0)
     return Metric(phase + OPENING, share, '', LOWER, seconds, figure=str(result['openTime']))
 
@@ -473,31 +469,31 @@ def _check_figures(result: Dict[str, Any], total: Dict[str, Any], point: Point) 
     )
     for what, figure, meant in claims:
         if figure != meant:
-            raise base.EngineError('T1', f'IOR reports {what} {figure}, where it is {meant}')
+            raise EngineError('T1', f'IOR reports {what} {figure}, where it is {meant}')
     for what, printed, size in (
         ('block', result['blockKiB'], point.data.bytes_per_task // _segments(point)),
         ('transfer', result['xferKiB'], point.data.transfer_size),
     ):
         if abs(printed - size / kib) > half:
-            raise base.EngineError('T1', f'IOR reports a {what} of {printed} KiB, where it is {size / kib} KiB')
+            raise EngineError('T1', f'IOR reports a {what} of {printed} KiB, where it is {size / kib} KiB')
     low, high = ((result['iops'] + sign * half) * (result['wrRdTime'] + sign * half) for sign in (-1, 1))
     if not low <= transfers <= high:
-        raise base.EngineError(
+        raise EngineError(
             'T1', f'IOR reports {result["iops"]} transfers a second for {transfers} in {result["wrRdTime"]} s'
         )
 
 
 def _check_ranks(ranks: Tuple[RankTime, ...], phase: str, point: Point, seconds: float) -> None:
     if [(rank.access, rank.rank) for rank in ranks] != [(phase, rank) for rank in range(point.tasks)]:
-        raise base.EngineError(
+        raise EngineError(
             'T9', f'IOR recorded the times of {len(ranks)} ranks, not of 0 to {point.tasks - 1} in order'
         )
     for rank in ranks:
         if not 0 < rank.with_open_s <= seconds + float(PRINTED_S):
-            raise base.EngineError('T1', f'rank {rank.rank} took {rank.with_open_s} s of {seconds:.4f} s in all')
+            raise EngineError('T1', f'rank {rank.rank} took {rank.with_open_s} s of {seconds:.4f} s in all')
         for rate, time_s in ((rank.with_open_throughput, rank.with_open_s), (rank.throughput, rank.transfer_s)):
             if abs(rate * time_s - point.data.bytes_per_task) > RANK_SLACK * point.data.bytes_per_task:
-                raise base.EngineError(
+                raise EngineError(
                     'T1', f'rank {rank.rank} reports {rate:.6g} B/s for {point.data.bytes_per_task} B in {time_s} s'
                 )
 
@@ -507,7 +503,7 @@ def _check_clocks(ranks: Tuple[RankTime, ...], point: Point, seconds: float) -> 
     longest_s = max(rank.with_open_s for rank in ranks)
     apart_s = seconds - longest_s
     if point.nodes > 1 and apart_s > max(LEFT_APART_S, LEFT_APART_SHARE * longest_s):
-        raise base.EngineError(
+        raise EngineError(
             'T1',
             f'IOR reports {seconds:.3f} s, but its longest rank took {longest_s:.3f} s: the clocks of the nodes are '
             f'up to {apart_s:.3f} s apart; keep them together (chronyd, ntpd)',

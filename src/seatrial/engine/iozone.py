@@ -15,6 +15,7 @@ write is refused, a process has a throughput of 0, and IOzone exits with 0.
 import re
 from typing import List, NamedTuple, Optional, Tuple
 
+from seatrial.engine import base
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, only_process, refuse_failure
 from seatrial.engine.fio.process import randseed_of
 from seatrial.model.metric import Measurement, TaskTime, bandwidth
@@ -56,16 +57,14 @@ class Iozone(Engine):
     says_version = _VERSION
 
     def cannot(self, point: Point) -> Optional[str]:
-        data = point.data
-        if point.nodes > 1:
-            return f'cannot start tasks on {point.nodes} nodes: its -+m logs in to them by rsh or ssh'
-        if point.tasks > MAX_TASKS:
-            return f'cannot start {point.tasks} tasks: {MAX_TASKS} at most'
-        if any(phase.mixed for phase in phases_of(point)):
-            return 'cannot read and write back in place'
-        if data.transfer_size % KIB or not MIN_RECORD <= data.transfer_size <= MAX_RECORD:
-            return f'cannot move {data.transfer_size} bytes at a time: its records are whole KiB, 4 KiB to 16 MiB'
-        return None
+        size = point.data.transfer_size
+        is_record = size % KIB == 0 and MIN_RECORD <= size <= MAX_RECORD
+        return base.first_reason(
+            (point.nodes > 1, f'cannot start tasks on {point.nodes} nodes: its -+m logs in to them by rsh or ssh'),
+            (point.tasks > MAX_TASKS, f'cannot start {point.tasks} tasks: {MAX_TASKS} at most'),
+            (any(phase.mixed for phase in phases_of(point)), 'cannot read and write back in place'),
+            (not is_record, f'cannot move {size} bytes at a time: its records are whole KiB, 4 KiB to 16 MiB'),
+        )
 
     def version_argv(self, program: str) -> List[str]:
         return [program, '-v']
@@ -101,16 +100,11 @@ class Iozone(Engine):
         seconds = max(task_s)
         check_life('IOzone', seconds, process)
         figure = f'Children see {run.children_see / KIB:.2f} kB/sec, Parent sees {run.parent_sees / KIB:.2f} kB/sec'
-        return Measurement(
-            metrics=(bandwidth(phase, point.bytes_moved, seconds, figure),),
-            world_size=run.processes,
-            hosts=(process.host,),
+        share = point.data.bytes_per_task
+        return base.of_tasks(
+            [bandwidth(phase, point.bytes_moved, seconds, figure)],
+            [TaskTime(rank, process.host, share, 0.0, own_s) for rank, own_s in enumerate(task_s)],
             clock_s=CLOCK_S,
-            bytes_moved=point.bytes_moved,
-            tasks=tuple(
-                TaskTime(rank, process.host, point.data.bytes_per_task, 0.0, own_s)
-                for rank, own_s in enumerate(task_s)
-            ),
             fsync='Include fsync in write timing' in run.notes,
             direct='O_DIRECT feature enabled' in run.notes,
         )

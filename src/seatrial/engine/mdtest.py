@@ -16,6 +16,7 @@ import re
 from decimal import Decimal
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
+from seatrial.engine import base
 from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, Engine, EngineError, Outcome, check_life, only_process
 from seatrial.engine.ior import Complaint, check_placement, hashed, rank_lines, refuse_exit
 from seatrial.engine.ior import complaints as complaints_of_ior
@@ -69,7 +70,6 @@ class RankRow(NamedTuple):
 
     # None: all ranks, with the barrier in the seconds; in 4.0.0 some of its rates are the first rank's
     rank: Optional[int]
-    entries: Optional[int]
     figures: Dict[str, Tuple[float, float]]  # rate (op/s) and seconds of each operation that ran
 
 
@@ -91,21 +91,16 @@ class Mdtest(Engine):
     names_hosts = False
 
     def cannot(self, point: Point) -> Optional[str]:
-        tree = point.tree
-        if does(point, FIND):
-            return 'cannot find files: IO500 has another program for that'
-        if tree.files_per_directory and tree.empties_per_directory not in (0, tree.files_per_directory):
-            return 'cannot make other numbers of files and of directories: -I counts both'
-        if tree.fsync and not tree.bytes_per_file:
-            return 'cannot sync a file to which it writes nothing'
-        if tree.bytes_per_file > MAX_BYTES_PER_CALL:
-            return f'cannot write {tree.bytes_per_file} bytes in one call'
-        directories = levels_total(point, 1).directories
-        if tree.branching * directories > MAX_DIRECTORIES:
-            return f'cannot number {directories} directories'
-        if _longest_path(point) > MAX_PATH:
-            return f'cannot handle paths of {_longest_path(point)} characters'
-        return None
+        tree, directories, longest = point.tree, levels_total(point, 1).directories, _longest_path(point)
+        unlike = tree.files_per_directory and tree.empties_per_directory not in (0, tree.files_per_directory)
+        return base.first_reason(
+            (does(point, FIND), 'cannot find files: IO500 has another program for that'),
+            (unlike, 'cannot make other numbers of files and of directories: -I counts both'),
+            (tree.fsync and not tree.bytes_per_file, 'cannot sync a file to which it writes nothing'),
+            (tree.bytes_per_file > MAX_BYTES_PER_CALL, f'cannot write {tree.bytes_per_file} bytes in one call'),
+            (tree.branching * directories > MAX_DIRECTORIES, f'cannot number {directories} directories'),
+            (longest > MAX_PATH, f'cannot handle paths of {longest} characters'),
+        )
 
     def repeats(self, point: Point) -> str:
         """A file's seed is its number and its rank together, so there are as many seeds as sums of the two."""
@@ -243,13 +238,8 @@ def parse_ranks(csv_text: str) -> Tuple[RankRow, ...]:
         if match is None or len(fields) != 2 * (len(_OPERATIONS) - (0 if match.group(1) == 'all' else 2)):
             raise EngineError('T8', f"mdtest's file of the ranks' times is damaged: '{line}'")
         pairs = zip(_OPERATIONS, fields[0::2], fields[1::2])
-        rows.append(
-            RankRow(
-                rank=None if match.group(1) == 'all' else int(match.group(1)),
-                entries=int(match.group(2)) if match.group(2) else None,
-                figures={name: (float(rate), float(seconds)) for name, rate, seconds in pairs if rate and seconds},
-            )
-        )
+        figures = {name: (float(rate), float(seconds)) for name, rate, seconds in pairs if rate and seconds}
+        rows.append(RankRow(None if match.group(1) == 'all' else int(match.group(1)), figures))
     return tuple(rows)
 
 
@@ -336,7 +326,12 @@ def _check_table(output: MdtestSummary, phase: str, point: Point) -> None:
         raise EngineError('T13', f"mdtest's table has other rows than its own: {', '.join(in_order)}")
     if in_order[-2:] != list(_TREE.values()):
         raise EngineError('T13', "mdtest's table of the rate does not end with the trees")
-    _check_run(output.runs[0], point)
+    there = levels_total(point, point.tasks)
+    kinds = '/'.join(['files'] * bool(there.files) + ['directories'] * bool(there.empties)) or 'files'
+    due = (point.tasks, there.files or there.empties, kinds)
+    if output.runs[0] != due:
+        form = 'mdtest worked with {} tasks on {} {}, where {} tasks on {} {} were planned'
+        raise EngineError('P15', form.format(*output.runs[0], *due))
     reads = READ in phase_of(point, phase).does
     if output.opens_only != (reads and not point.tree.bytes_per_file):
         raise EngineError('P15', 'mdtest read nothing' if output.opens_only else 'mdtest read what was to be opened')
@@ -347,15 +342,6 @@ def _check_table(output: MdtestSummary, phase: str, point: Point) -> None:
             raise EngineError('P15', f'{operation} was planned, and did not run: its rate is 0.000')
         if operation in ran - planned - {_TREE.get(phase)}:
             raise EngineError('P15', f'{operation} was not planned, and mdtest reports its rate')
-
-
-def _check_run(run: Tuple[int, int, str], point: Point) -> None:
-    there = levels_total(point, point.tasks)
-    kinds = '/'.join(['files'] * bool(there.files) + ['directories'] * bool(there.empties)) or 'files'
-    planned = (point.tasks, there.files or there.empties, kinds)
-    if run != planned:
-        form = 'mdtest worked with {} tasks on {} {}, where {} tasks on {} {} were planned'
-        raise EngineError('P15', form.format(*run, *planned))
 
 
 def _ranks(command: Command, outcome: Outcome, point: Point) -> Tuple[RankRow, ...]:
@@ -389,9 +375,8 @@ def _rates(table: Tuple[MdtestRow, ...], ranks: Tuple[RankRow, ...], phase: str,
             _check_tree(row, ranks[0], seconds, point)
         elif abs(float(row.mean) - number / seconds) > _slack(row):
             raise EngineError('T1', f'{operation}: {row.mean} a second for {number} in {seconds} s')
-        for rank, task_s in enumerate(task_seconds):
-            of_rank = ranks[rank + 1]
-            share = number // point.tasks
+        share = number // point.tasks
+        for of_rank, task_s in zip(ranks[1:], task_seconds):
             done = of_rank.figures[operation][0] * task_s
             if abs(done - share) > 1e-6 * share:
                 raise EngineError('T1', f'{operation}: rank {of_rank.rank} did {done:.1f} of its {share}')

@@ -17,6 +17,7 @@ import time
 from fcntl import F_GETFL, F_SETFL, fcntl
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
+from seatrial.engine import base
 from seatrial.engine.base import DIRECT_BYTES, Command, Engine, EngineError, Outcome, ended, reads_of_next_node
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.work import opened, write_all
@@ -114,18 +115,9 @@ class Proof(Engine):
             if report.differs is not None:
                 sentence, evidence = damage(report.differs, self._hosts[writer_of(point, report.rank)], report.host)
                 raise EngineError('F2', sentence, evidence)
-        tasks = tuple(
-            TaskTime(task.rank, task.host, task.transfers * point.data.transfer_size, 0.0, 0.0) for task in reports
-        )
-        return Measurement(
-            metrics=(),
-            world_size=len(reports),
-            hosts=tuple(sorted({report.host for report in reports})),
-            bytes_moved=sum(task.bytes_moved for task in tasks),
-            tasks=tasks,
-            fsync=phase_of(point, phase).writes,
-            direct=all(report.direct for report in reports),
-        )
+        size, writes = point.data.transfer_size, phase_of(point, phase).writes
+        tasks = [TaskTime(task.rank, task.host, task.transfers * size, 0.0, 0.0) for task in reports]
+        return base.of_tasks((), tasks, fsync=writes, direct=all(report.direct for report in reports))
 
 
 def main(arguments: List[str]) -> int:
@@ -281,12 +273,5 @@ def damage(seen: Differs, writer: str, reader: str) -> Tuple[str, Dict[str, str]
         f'{seen.file} differs from {seen.offset} B on: the {SHOWN} bytes there were written as '
         f'{seen.expected or "nothing"} on {writer} and read as {seen.read_back or "nothing"} on {reader}'
     )
-    evidence = {
-        'file': seen.file,
-        'offset': str(seen.offset),
-        'expected': seen.expected,
-        'found': seen.read_back,
-        'writer': writer,
-        'reader': reader,
-    }
-    return sentence, evidence
+    found = {'file': seen.file, 'offset': str(seen.offset), 'expected': seen.expected, 'found': seen.read_back}
+    return sentence, {**found, 'writer': writer, 'reader': reader}

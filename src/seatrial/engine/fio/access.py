@@ -14,6 +14,7 @@ import os
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine import base
+from seatrial.engine.base import EngineError
 from seatrial.engine.failed_call import failed_calls
 from seatrial.engine.fio import process as fio
 from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth
@@ -75,9 +76,8 @@ class Fio(fio.FioProcess):
         """
         if point.nodes == 1:
             text = self._job_file(phase, point, range(point.tasks), fio.randseed_of(seed, raw))
-            return base.Command(
-                'node', (fio.fio_argv(program, raw, self.form),), {raw + '.fio': text}, (raw + '.json',)
-            )
+            argvs = (fio.fio_argv(program, raw, self.form),)
+            return base.Command('node', argvs, {raw + '.fio': text}, (raw + '.json',))
         inputs = {}
         prefixes = [f'{raw}.{rank}' for rank in range(point.tasks)]
         for rank, prefix in enumerate(prefixes):
@@ -90,10 +90,8 @@ class Fio(fio.FioProcess):
         """fio begins a helper thread and then forks its jobs; here they wait until that thread sleeps, as it does for
         250 ms at a time. Its first read(2) holds Darshan's lock, and a job forked meanwhile would wait for it for
         ever (3.4.6: 6 of 27 launches on two busy cores, 0 of 111 with this delay)."""
-        inputs = {
-            path: text.replace('[global]\n', f'[global]\nstartdelay={QUIET}\n', 1)
-            for path, text in command.inputs.items()
-        }
+        delayed = f'[global]\nstartdelay={QUIET}\n'
+        inputs = {path: text.replace('[global]\n', delayed, 1) for path, text in command.inputs.items()}
         return command._replace(inputs=inputs)
 
     def measure(self, phase: str, point: Point, command: base.Command, outcome: base.Outcome) -> Measurement:
@@ -121,9 +119,7 @@ class Fio(fio.FioProcess):
             clock_s = fio.CLOCK_S
         else:
             if len(outcome.processes) != point.tasks:
-                raise base.EngineError(
-                    'T9', f'{len(outcome.processes)} processes of fio ran instead of {point.tasks}'
-                )
+                raise EngineError('T9', f'{len(outcome.processes)} processes of fio ran instead of {point.tasks}')
             reports = base.of_all(
                 outcome.processes,
                 lambda rank: fio.report_of(outcome.of(rank)),
@@ -140,16 +136,9 @@ class Fio(fio.FioProcess):
                 process.end_s - process.start_s - time.seconds for time, process in zip(times, outcome.processes)
             ]
             clock_s = fio.CLOCK_S + max(max(untimed_s) - (LEAD_S if min(untimed_s) >= LEAD_S else 0.0), 0.0)
-        return Measurement(
-            metrics=self._metrics(jobs, phase, point, max(t.end_s for t in times)),
-            world_size=len(times),
-            hosts=tuple(sorted({t.host for t in times})),
-            clock_s=clock_s,
-            bytes_moved=sum(t.bytes_moved for t in times),
-            tasks=times,
-            fsync=phase_of(point, phase).writes,
-            direct=point.data.direct,
-        )
+        metrics = self._metrics(jobs, phase, point, max(t.end_s for t in times))
+        writes, direct = phase_of(point, phase).writes, point.data.direct
+        return base.of_tasks(metrics, times, clock_s=clock_s, fsync=writes, direct=direct)
 
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
         does = phase_of(point, phase)
@@ -184,7 +173,7 @@ class Fio(fio.FioProcess):
             for report in done:
                 transfers = fio.field(report, 'total_ios', int)
                 if exact is not None and transfers * size != exact:
-                    raise base.EngineError(
+                    raise EngineError(
                         'T1', f'task {rank} moved {exact} bytes, fio says, by {transfers} transfers of {size}'
                     )
             by_rank.append(max(moved, key=lambda amount: amount.seconds))
@@ -192,9 +181,8 @@ class Fio(fio.FioProcess):
 
     def _metrics(self, jobs: List[Any], phase: str, point: Point, seconds: float) -> Tuple[Metric, ...]:
         done = [fio.field(job, self._directions(phase, point)[0], dict) for job in jobs]
-        return (
-            bandwidth(phase, sum(fio.field(report, 'io_bytes', int) for report in done), seconds, figure_of(done)),
-        )
+        moved = sum(fio.field(report, 'io_bytes', int) for report in done)
+        return (bandwidth(phase, moved, seconds, figure_of(done)),)
 
 
 class FioDevices(Fio):
@@ -238,11 +226,11 @@ def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
     """A job's transfers in one direction, `exact` bytes if given. Raises EngineError: E1, T12 no time, T18 bytes."""
     error, moved = fio.field(job, 'error', int) or fio.error_of(job), fio.field(done, 'io_bytes', int)
     if error:
-        raise base.EngineError('E1', f'fio reports an error of task {rank}: {os.strerror(error)}')
+        raise EngineError('E1', f'fio reports an error of task {rank}: {os.strerror(error)}')
     if exact is not None and moved != exact:
         # 3.33 was seen to exit with 0 after a write that a quota had cut short.
         cut = '; a transfer was cut short by the storage; is it or a quota full?' if done.get('short_ios') else ''
-        raise base.EngineError('T18', f'task {rank} moved {moved} bytes instead of {exact}{cut}')
+        raise EngineError('T18', f'task {rank} moved {moved} bytes instead of {exact}{cut}')
     seconds = fio.runtime_of(done, rank)
     _check_figures(done, rank, seconds)
     return Moved(moved, seconds)
@@ -260,7 +248,7 @@ def _check_figures(done: Any, rank: int, seconds: float) -> None:
         figure = fio.field(done, key, kind)
         if abs(figure - meant) > slack:
             done_in = f'{moved} bytes in {transfers} transfers in {seconds} s'
-            raise base.EngineError('T1', f'task {rank} has {key} {figure}, and {done_in}: {meant:.6g}')
+            raise EngineError('T1', f'task {rank} has {key} {figure}, and {done_in}: {meant:.6g}')
 
 
 def figure_of(done: List[Any]) -> str:

@@ -8,7 +8,7 @@ removes the file.
 import random
 from typing import Any, Dict, Iterable, List, Optional
 
-from seatrial.engine.base import Command, EngineError, Outcome, immovable, reads_of_next_node
+from seatrial.engine.base import Command, EngineError, Outcome, immovable, of_tasks, reads_of_next_node
 from seatrial.engine.fio import process as fio
 from seatrial.engine.fio.access import Fio, Moved, common_options, figure_of, moved_of
 from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
@@ -42,9 +42,8 @@ class FioReuse(Fio):
         if not phase_of(point, phase).mixed:
             return command
         jobs = {path: text.replace(_LOG, f'{_LOG}{raw}.') for path, text in command.inputs.items()}
-        logs = {
-            f'{raw}.{rank}.iolog': log_of(file_name(point, rank), updates_of(point)) for rank in range(point.tasks)
-        }
+        updates = updates_of(point)
+        logs = {f'{raw}.{rank}.iolog': log_of(file_name(point, rank), updates) for rank in range(point.tasks)}
         return command._replace(inputs={**jobs, **logs})
 
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
@@ -57,8 +56,7 @@ class FioReuse(Fio):
             return text.replace('create_on_open=1', 'allow_file_create=0').replace(
                 'invalidate=1', f'invalidate={int(not does.warm)}'
             )
-        common = common_options(point, randseed)
-        common.update({'allow_file_create': 0, 'end_fsync': 1, 'invalidate': 1})
+        common = {**common_options(point, randseed), 'allow_file_create': 0, 'end_fsync': 1, 'invalidate': 1}
         return fio.job_file(common, {rank: {'read_iolog': f'{rank}.iolog'} for rank in ranks})
 
     def _directions(self, phase: str, point: Point) -> List[str]:
@@ -107,24 +105,14 @@ class FioBonnie(fio.FioProcess):
         }
         seconds = {name: max(way.seconds for way in ways) for name, ways in regions.items()}
         fio.check_clock(sum(seconds.values()), process)
-        figures = {
-            'write': figure_of([jobs[WRITE_JOB]['write']]),
-            'update': figure_of([jobs[UPDATE_JOB]['write']]),
-            'read': figure_of([jobs[READ_JOB]['read']]),
-        }
+        parts = (('write', WRITE_JOB, 'write'), ('update', UPDATE_JOB, 'write'), ('read', READ_JOB, 'read'))
         iops = ' '.join(['iops', *(str(jobs[rank]['read']['iops']) for rank in _SEEKERS)])
-        return Measurement(
-            metrics=(
-                *(bandwidth(name, size, seconds[name], figure) for name, figure in figures.items()),
-                rate('seeks', seeks_of(point), seconds['seeks'], iops),
-            ),
-            world_size=1,
-            hosts=(process.host,),
-            clock_s=fio.CLOCK_S,
-            bytes_moved=size,
-            tasks=(TaskTime(0, process.host, size, 0.0, sum(seconds.values())),),
-            fsync=True,
-        )
+        metrics = [
+            *(bandwidth(name, size, seconds[name], figure_of([jobs[rank][way]])) for name, rank, way in parts),
+            rate('seeks', seeks_of(point), seconds['seeks'], iops),
+        ]
+        task = TaskTime(0, process.host, size, 0.0, sum(seconds.values()))
+        return of_tasks(metrics, [task], clock_s=fio.CLOCK_S, fsync=True)
 
 
 def updates_of(point: Point) -> List[str]:

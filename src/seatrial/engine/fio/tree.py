@@ -22,6 +22,7 @@ import errno
 import os
 from typing import Any, Dict, Optional, Tuple
 
+from seatrial.engine import base
 from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, EngineError, Outcome, flat_entries, percentiles_of
 from seatrial.engine.fio import process as fio
 from seatrial.model.metric import Measurement, rate
@@ -45,25 +46,17 @@ class FioFiles(fio.FioProcess):
 
     def cannot(self, point: Point) -> Optional[str]:
         """fsync=1 leaves out each job's last file; fsync_on_close syncs all a second time at the end (both seen)."""
-        tree = point.tree
-        if tree.depth:
-            directories = levels_total(point, point.tasks).directories
-            return f'cannot make a tree of {directories} directories: its files lie flat'
-        if does(point, FIND):
-            return 'cannot find files'
-        if tree.empties_per_directory:
-            return 'cannot work on directories'
-        if tree.fsync:
-            return 'cannot sync every file once before it is closed'
-        if does(point, READ) and not tree.bytes_per_file:
-            return 'cannot open a file of which nothing is to be read'
-        if tree.bytes_per_file > MAX_BYTES_PER_CALL:
-            return f'cannot write {tree.bytes_per_file} bytes in one call'
-        if point.nodes > 1:
-            return f'cannot start tasks on {point.nodes} nodes at once'
-        if point.tasks > MAX_JOBS:
-            return f'cannot run {point.tasks} jobs at once'
-        return None
+        tree, directories = point.tree, levels_total(point, point.tasks).directories
+        return base.first_reason(
+            (tree.depth, f'cannot make a tree of {directories} directories: its files lie flat'),
+            (does(point, FIND), 'cannot find files'),
+            (tree.empties_per_directory, 'cannot work on directories'),
+            (tree.fsync, 'cannot sync every file once before it is closed'),
+            (does(point, READ) and not tree.bytes_per_file, 'cannot open a file of which nothing is to be read'),
+            (tree.bytes_per_file > MAX_BYTES_PER_CALL, f'cannot write {tree.bytes_per_file} bytes in one call'),
+            (point.nodes > 1, f'cannot start tasks on {point.nodes} nodes at once'),
+            (point.tasks > MAX_JOBS, f'cannot run {point.tasks} jobs at once'),
+        )
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """One process with a job a task: raw + '.fio' and '.json'; files in 'tree', or in 'tree.RANK' of a task."""
@@ -146,15 +139,13 @@ def _job_file(phase: str, point: Point, randseed: int) -> str:
 
 def _report(phase: Phase, outcome: Outcome) -> Any:
     """The report of a launch that ended well. fio prints no error of its file engines: only the report has it."""
-    text = outcome.outputs[0] or ''
+    failed = fio.first_error(fio.decoded(outcome.outputs[0] or ''))
     try:
         report = fio.report_of(outcome)
     except EngineError as error:
-        failed = fio.first_error(fio.decoded(text))
         if failed is None:
             raise
         raise _failure(phase, failed, error.sentence) from error
-    failed = fio.first_error(report)
     if failed is not None:
         raise _failure(phase, failed, 'fio exited with 0 after an error')
     return report

@@ -28,22 +28,18 @@ LOOK = 10  # files between two looks at what is free
 
 
 def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    later, act = {FILL: (STAT, _age), REMOVE: (REMOVE, _remove)}[spec.phase]
-    act(work, spec.point, owner(work, later))
-    return ()
-
-
-def _remove(work: Work, point: Point, other: int) -> None:
-    work.together(REMOVE, lambda: remove_tree(_root(other)))
-
-
-def _age(work: Work, point: Point, other: int) -> None:
-    there, held = total(point)
+    point = spec.point
+    if phase_of(point, spec.phase).removes:
+        other = owner(work, REMOVE)
+        work.together(REMOVE, lambda: remove_tree(_root(other)))
+        return ()
+    other, (there, held) = owner(work, STAT), total(point)
     look(held, there.inodes)
     mine = list(batches(of_task(point, work.rank)))
     data = Data(max(point.fill.sizes), sum(len(batch.sizes) for batch in mine))
     work.together(FILES, lambda: _fill(_root(work.rank), mine, data, point.tree.fsync))
     work.untimed('survey', lambda: _survey(work, point, other))
+    return ()
 
 
 def look(size: int, inodes: int) -> None:
@@ -120,8 +116,8 @@ def _measured(phase: str, point: Point, reports: List[Report], plain: Measuremen
         return plain
     there, held = total(point)
     (files,) = plain.metrics
-    figure = f'{held} B in {files.seconds:.6f} s'
-    synced = (bandwidth(FILL, held, files.seconds, figure),) if point.tree.fsync else ()
+    whole = bandwidth(FILL, held, files.seconds, f'{held} B in {files.seconds:.6f} s')
+    synced = (whole,) if point.tree.fsync else ()
     seen = histograms(point, [report.counts for report in reports])
     if sum(seen[-1].counts) != there.files:
         raise EngineError('T17', f'{sum(seen[-1].counts)} of {there.files} files were found')

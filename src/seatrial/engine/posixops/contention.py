@@ -44,7 +44,12 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
         _hold_open(work, spec.point)
         return ()
     size, contend, compare = shared
-    work.untimed('make the file', (lambda: _make(size * (work.tasks + 1))) if work.rank == 0 else None)
+
+    def make() -> None:
+        with open(SHARED, 'xb') as file:
+            file.write(bytes(size * (work.tasks + 1)))
+
+    work.untimed('make the file', make if work.rank == 0 else None)
     contend(work, spec.point)
     seen = ''
     if work.rank == 0:
@@ -61,11 +66,6 @@ def too_few(point: Point) -> Optional[str]:
     if most == resource.RLIM_INFINITY or point.tree.files_per_directory + SPARE <= most:
         return None
     return f'cannot hold {point.tree.files_per_directory} files open: a process may have {most} (ulimit -Hn)'
-
-
-def _make(size: int) -> None:
-    with open(SHARED, 'xb') as file:
-        file.write(bytes(size))
 
 
 def _append(work: Work, point: Point) -> None:
@@ -128,11 +128,9 @@ def _changed(tasks: int, point: Point) -> str:
     counters = os.pread(descriptor, COUNTER * (tasks + 1), 0)
     os.close(descriptor)
     made = sum(int.from_bytes(counters[at : at + COUNTER], 'little') for at in range(0, len(counters), COUNTER))
-    return (
-        f'all {meant} changes under a lock are there'
-        if made == meant
-        else f'{meant - made} of {meant} changes were lost'
-    )
+    if made == meant:
+        return f'all {meant} changes under a lock are there'
+    return f'{meant - made} of {meant} changes were lost'
 
 
 def _hold_open(work: Work, point: Point) -> None:
@@ -148,9 +146,8 @@ def _hold_open(work: Work, point: Point) -> None:
     names = [f'{where}/f{number}' for number in range(point.tree.files_per_directory)]
     record, held = os.urandom(size), []  # type: bytes, List[int]
     work.untimed('make a directory', lambda: os.mkdir(where))
-    work.time_calls(
-        'open_create', lambda name: held.append(os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)), names
-    )
+    flags = os.O_CREAT | os.O_EXCL | os.O_RDWR
+    work.time_calls('open_create', lambda name: held.append(os.open(name, flags, 0o666)), names)
 
     def write(number: int) -> None:
         if os.pwrite(held[number % len(held)], record, number // len(held) * size) != size:

@@ -188,22 +188,19 @@ def _make_repository(home: str, point: Point) -> None:
     with open(f'{repository}/config', 'a') as config:
         config.write(_GIT_CONFIG)
     parts = [b'commit refs/heads/main\ncommitter Seatrial <> 1000000000 +0000\ndata 0\n']
+    size = point.tree.bytes_per_file
     for name in _names(point):
-        parts += [
-            f'M 100644 inline {name}\ndata {point.tree.bytes_per_file}\n'.encode(),
-            os.urandom(point.tree.bytes_per_file),
-            b'\n',
-        ]
+        parts += [f'M 100644 inline {name}\ndata {size}\n'.encode(), os.urandom(size), b'\n']
     _run(home, 'git', '-C', repository, 'fast-import', '--quiet', feed=b''.join(parts))
     _run(home, 'git', '-C', repository, 'symbolic-ref', 'HEAD', 'refs/heads/main')
 
 
 def _compare(others: str, point: Point) -> None:
-    sizes = {entry.path: entry.stat().st_size for entry in entries_in(f'{others}/clone') if entry.is_file()}
-    meant = {f'{others}/clone/{name}': point.tree.bytes_per_file for name in _names(point)}
-    git = f'{others}/clone/.git/'
-    if {path: size for path, size in sizes.items() if not path.startswith(git)} != meant:
-        raise EngineError('T17', f'{others}/clone has other files than its repository, or of other sizes')
+    clone = f'{others}/clone'
+    files = (entry for entry in entries_in(clone) if entry.is_file() and not entry.path.startswith(f'{clone}/.git/'))
+    meant = {f'{clone}/{name}': point.tree.bytes_per_file for name in _names(point)}
+    if {entry.path: entry.stat().st_size for entry in files} != meant:
+        raise EngineError('T17', f'{clone} has other files than its repository, or of other sizes')
 
 
 def _package(work: Work, point: Point, home: str, others: str) -> None:
@@ -225,10 +222,8 @@ def _package(work: Work, point: Point, home: str, others: str) -> None:
 def _make_wheel(path: str, point: Point) -> None:
     names = _names(point)
     modules = [f'{PACKAGE}.{name.replace("/", ".")}' for name in names]
-    sources = {
-        f'{PACKAGE}/{name}.py': _source(f'VALUE = {number}\nTEXT = "%s"\n', point)
-        for number, name in enumerate(names)
-    }
+    forms = (f'VALUE = {number}\nTEXT = "%s"\n' for number in range(len(names)))
+    sources = {f'{PACKAGE}/{name}.py': _source(form, point) for name, form in zip(names, forms)}
     folders = {os.path.dirname(name) for name in sources}
     sources.update({f'{folder}/__init__.py': '' for folder in folders | {PACKAGE}})
     imports = [f'import {module}\nTOTAL += {module}.VALUE\n' for module in modules]
@@ -261,12 +256,8 @@ def _make_sources(root: str, point: Point) -> None:
     names = _names(point)
     headers = {f'{root}/h{number}.h': f'#define H{number} {number}\n' for number in range(HEADERS)}
     headers[f'{root}/all.h'] = ''.join(f'#include "h{number}.h"\n' for number in range(HEADERS))
-    sources = {
-        f'{root}/{name}.c': _source(
-            f'#include "all.h"\nint v{number}(void) {{ return {number} + H0; }}\n/* %s */\n', point
-        )
-        for number, name in enumerate(names)
-    }
+    form = '#include "all.h"\nint v{0}(void) {{ return {0} + H0; }}\n/* %s */\n'
+    sources = {f'{root}/{name}.c': _source(form.format(number), point) for number, name in enumerate(names)}
     called = [f'int v{number}(void);\n' for number in range(len(names))]
     body = ''.join(f'  total += v{number}();\n' for number in range(len(names)))
     printed = (
@@ -309,17 +300,10 @@ def _together(work: Work, metric: str, operations: int, home: str, *argv: str) -
 def _run(home: str, *argv: str, feed: bytes = b'') -> str:
     """The output of a program. Raises EngineError with its last word if it fails, OSError if it cannot start."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
-    environment.update(
-        PIP_CONFIG_FILE=os.devnull,
-        HOME=home,
-        TMPDIR=f'{home}/tmp',
-        LC_ALL='C',
-        GIT_CONFIG_NOSYSTEM='1',
-        GIT_CONFIG_GLOBAL=os.devnull,
-    )
-    done = subprocess.run(
-        argv, cwd=home, env=environment, input=feed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False
-    )
+    environment.update(HOME=home, TMPDIR=f'{home}/tmp', LC_ALL='C', PIP_CONFIG_FILE=os.devnull)
+    environment.update(GIT_CONFIG_NOSYSTEM='1', GIT_CONFIG_GLOBAL=os.devnull)
+    pipe = subprocess.PIPE
+    done = subprocess.run(argv, cwd=home, env=environment, input=feed, stdout=pipe, stderr=pipe, check=False)
     if done.returncode:
         how = ended(done.returncode, [done.stderr.decode('utf-8', 'replace')])
         raise EngineError('E1', f'{os.path.basename(argv[0])} {how[:200]}')

@@ -66,9 +66,8 @@ def _by_parts(work: Work, directory: str, entries: int, names: str, attributes: 
 
 def _expected(directory: str, number: int, entries: int) -> int:
     if number != entries:
-        raise EngineError(
-            'T17' if number < entries else 'P15', f'{directory} lists {number} entries, and {entries} were made'
-        )
+        rule = 'T17' if number < entries else 'P15'
+        raise EngineError(rule, f'{directory} lists {number} entries, and {entries} were made')
     return number
 
 

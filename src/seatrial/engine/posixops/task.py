@@ -1,5 +1,5 @@
-"""The program of posixops on the nodes: one process a task, which carries out its part of a kind of workload, as a file
-of this folder has it, and prints one line of JSON at its end."""
+"""The program of posixops on the nodes: one process a task, which carries out the part of its kind of workload that a
+file of this folder has, and prints one line of JSON at its end."""
 
 import errno
 import gc
