@@ -13,7 +13,7 @@ import re
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-from seatrial.engine.base import Command, EngineError, Outcome, ended
+from seatrial.engine.base import Command, EngineError, Outcome, ended, of_tasks
 from seatrial.engine.dlio_task import DatasetLayout
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.engine import PosixOps
@@ -91,10 +91,8 @@ class Dlio(PosixOps):
         ranks = [_rank(text, rank, point) for rank, text in enumerate(outcome.outputs)]
         if len(ranks) != point.tasks:
             raise EngineError('T9', f'{len(ranks)} ranks of DLIO reported, not {point.tasks}')
-        tasks = tuple(
-            TaskTime(rank, host, point.data.bytes_per_task, 0.0, seconds)
-            for rank, (host, seconds, _) in enumerate(ranks)
-        )
+        share = point.data.bytes_per_task
+        tasks = [TaskTime(rank, host, share, 0.0, seconds) for rank, (host, seconds, _) in enumerate(ranks)]
         own_s = tuple(task.seconds for task in tasks)
         seconds, samples = max(own_s), point.bytes_moved // point.data.transfer_size
         shares = [share for _, _, share in ranks]
@@ -103,8 +101,7 @@ class Dlio(PosixOps):
             rate(phase + SAMPLES, samples, seconds, f'{samples / seconds:.6f}', own_s),
             Metric(phase + UTILISATION, sum(shares) / len(shares), '', seconds=seconds, figure=f'au {shares}'),
         )
-        hosts = tuple(sorted({task.host for task in tasks}))
-        return Measurement(metrics, len(ranks), hosts, CLOCK_S, point.bytes_moved, tasks)
+        return of_tasks(metrics, tasks, clock_s=CLOCK_S)
 
 
 def _overrides(point: Point, folder: str, phase: str) -> Tuple[str, ...]:

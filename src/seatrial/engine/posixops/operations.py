@@ -82,14 +82,9 @@ def _names(work: Work, where: str, files: List[str]) -> None:
     work.time_calls('chmod', lambda path: os.chmod(path, 0o600), files)
     _listing(work, where, len(files))
     work.time_calls('link', lambda pair: os.link(*pair), zip(files, links))
-    work.untimed('remove the links', lambda: _remove(links))
+    work.untimed('remove the links', lambda: list(map(os.unlink, links)))
     work.time_calls('rename', lambda pair: os.rename(*pair), zip(files, renamed))
     work.time_calls('unlink', os.unlink, renamed)
-
-
-def _remove(paths: List[str]) -> None:
-    for path in paths:
-        os.unlink(path)
 
 
 def _access(path: str) -> None:

@@ -99,7 +99,7 @@ def _story(pair: Pair, *calls: Call) -> Seen:
     if chosen is None:
         return None, why
     ids, here = Ids(*chosen), pair.path('.')
-    if pair.first('open the directory to all', lambda: _opened_to_all(here)):
+    if pair.first('open the directory to all', lambda: os.chmod(here, 0o777), lambda: os.stat(here).st_uid):
         return None, 'the file system takes root for nobody (root_squash), who cannot remove the files of the users'
     for who, words, step, due in calls:
         turn = pair.first if who == OWNER else pair.other
@@ -114,16 +114,8 @@ def _story(pair: Pair, *calls: Call) -> Seen:
             wanted = '' if wrong else f', where {" or ".join(due)} is due' if due else ', where it is allowed'
             return False, f'{words} by user {ids.owner if who == OWNER else ids.other}{whose} {came}{wanted}'
     refusals = sum(bool(call.due) for call in calls)
-    allowed = len(calls) - refusals
-    return (
-        True,
-        f'users {ids.owner} and {ids.other} made {allowed} calls that are allowed, and {refusals} were refused',
-    )
-
-
-def _opened_to_all(directory: str) -> bool:
-    os.chmod(directory, 0o777)
-    return os.stat(directory).st_uid != 0
+    allowed = f'made {len(calls) - refusals} calls that are allowed'
+    return True, f'users {ids.owner} and {ids.other} {allowed}, and {refusals} were refused'
 
 
 def _open(path: str, flags: int, mode: int = 0o600) -> Callable[[Ids], None]:
@@ -152,6 +144,9 @@ def _does(call: Callable[..., Any], *arguments: Any) -> Callable[[Ids], None]:
         call(*arguments)
 
     return step
+
+
+_renames = partial(_does, os.rename)
 
 
 def _to_group(path: str, mode: int) -> Callable[[Ids], None]:
@@ -234,7 +229,7 @@ def _directory_permissions(pair: Pair) -> Seen:
         Call(OWNER, 'chmod() to 0755', _does(os.chmod, 'd', 0o755)),
         Call(STRANGER, 'open(O_CREAT) in a directory 0755', _make('d/new', 0o600), EACCES),
         Call(STRANGER, 'unlink() in a directory 0755', _does(os.unlink, 'd/f'), EACCES),
-        Call(STRANGER, 'rename() out of a directory 0755', _does(os.rename, 'd/f', 'new'), EACCES),
+        Call(STRANGER, 'rename() out of a directory 0755', _renames('d/f', 'new'), EACCES),
         Call(OWNER, 'chown() to the group of both, chmod() to 0770', _to_group('d', 0o770)),
         Call(STRANGER, 'open(O_CREAT) in a directory 0770', _make('d/new', 0o600), EACCES),
         Call(MEMBER, 'open(O_CREAT) in a directory 0770', _make('d/new', 0o600)),
@@ -255,26 +250,19 @@ def _sticky_directories(pair: Pair) -> Seen:
         Call(OWNER, 'open(O_CREAT) in it', _make('d/f', 0o666)),
         Call(OWNER, 'mkdir() in it', _does(os.mkdir, 'd/d', 0o777)),
         Call(STRANGER, "unlink() of another's file in a sticky directory", _does(os.unlink, 'd/f'), EITHER),
-        Call(
-            STRANGER, "rename() of another's file out of a sticky directory", _does(os.rename, 'd/f', 'new'), EITHER
-        ),
-        Call(
-            STRANGER,
-            "rename() of another's directory out of a sticky directory",
-            _does(os.rename, 'd/d', 'new'),
-            EITHER,
-        ),
+        Call(STRANGER, "rename() of another's file out of a sticky directory", _renames('d/f', 'new'), EITHER),
+        Call(STRANGER, "rename() of another's directory out of a sticky directory", _renames('d/d', 'new'), EITHER),
         Call(STRANGER, 'mkdir() in a sticky directory', _does(os.mkdir, 'd/F', 0o755)),
         Call(
             OWNER,
             "rename() of another's directory 0755 to another parent, which changes its ..",
-            _does(os.rename, 'd/F', 'F'),
+            _renames('d/F', 'F'),
             EITHER,
         ),
         Call(STRANGER, 'open(O_CREAT) in a sticky directory', _make('d/new', 0o600)),
-        Call(STRANGER, "rename() over another's file", _does(os.rename, 'd/new', 'd/f'), EITHER),
+        Call(STRANGER, "rename() over another's file", _renames('d/new', 'd/f'), EITHER),
         Call(STRANGER, 'unlink() of its own file', _does(os.unlink, 'd/new')),
-        Call(OWNER, 'rename() of its own file out of it', _does(os.rename, 'd/f', 'f')),
+        Call(OWNER, 'rename() of its own file out of it', _renames('d/f', 'f')),
     )
 
 

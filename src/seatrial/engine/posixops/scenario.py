@@ -85,16 +85,9 @@ class _Record:
         return now
 
     def _write(self, until_s: float) -> None:
-        row = figures.ScenarioRow(
-            self._at_s,
-            round(until_s - self._at_s, 3),
-            self._operations,
-            self._bytes,
-            round(self._longest_s, 4),
-            self._errors,
-            self._latencies,
-            tuple(self._gaps),
-        )
+        length_s, longest_s = round(until_s - self._at_s, 3), round(self._longest_s, 4)
+        counted = self._errors, self._latencies, tuple(self._gaps)
+        row = figures.ScenarioRow(self._at_s, length_s, self._operations, self._bytes, longest_s, *counted)
         say(figures.line_of_row(row))
         self._begin()
 

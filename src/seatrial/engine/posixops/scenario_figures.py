@@ -172,9 +172,9 @@ def figures(
     if not before:
         raise EngineError('T12', 'no byte was acknowledged before the first action')
     recovered = [_recovered_s(totals, window.end_s, end_s, before) for window, end_s in zip(windows, ends)]
-    for error in totals.errors:
-        _check_error(error, windows, recovered, hosts)
     took = [recovered_s or 0.0 for recovered_s in recovered]
+    explained = [(window.start_s - 1.0, window.end_s + max(GRACE_S, took_s)) for window, took_s in zip(windows, took)]
+    _check_errors(totals, hosts, explained)
     during = _rate(totals, [(window.start_s, window.end_s) for window in windows])
     after = _rate(totals, [(window.end_s + took_s, end) for window, took_s, end in zip(windows, took, ends)])
     spans = [
@@ -256,19 +256,13 @@ def _recovered_s(totals: Totals, undone_s: float, end_s: float, before: float) -
     return None
 
 
-def _check_error(
-    error: Tuple[float, str, int, int],
-    windows: Sequence[Window],
-    recovered: Sequence[Optional[float]],
-    hosts: Sequence[str],
-) -> None:
-    at_s, name, number, rank = error
-    for window, took_s in zip(windows, recovered):
-        if window.start_s - 1.0 <= at_s <= window.end_s + max(GRACE_S, took_s or 0.0):
-            return
-    words = os.strerror(getattr(errno, name, 0)) if hasattr(errno, name) else name
-    sentence = f'{number} calls failed {at_s:.0f} s after the load began, outside of any action: {words}'
-    raise EngineError('F1', f'task {rank} on {hosts[rank]}: {sentence}')
+def _check_errors(totals: Totals, hosts: Sequence[str], spans: Sequence[Tuple[float, float]]) -> None:
+    """Raises EngineError F1 for an error outside of these spans, which actions explain."""
+    for at_s, name, number, rank in totals.errors:
+        if not any(start_s <= at_s <= end_s for start_s, end_s in spans):
+            words = os.strerror(getattr(errno, name)) if hasattr(errno, name) else name
+            sentence = f'{number} calls failed {at_s:.0f} s after the load began, outside of any action: {words}'
+            raise EngineError('F1', f'task {rank} on {hosts[rank]}: {sentence}')
 
 
 def _outages(totals: Totals, hosts: Sequence[str], spans: Sequence[Tuple[float, float]]) -> Dict[str, float]:

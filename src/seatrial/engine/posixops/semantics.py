@@ -11,7 +11,7 @@ import os
 import tarfile
 import time
 from functools import partial
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Tuple
 
 from seatrial.engine.base import Outcome
 from seatrial.engine.posixops import integrity, permissions
@@ -62,9 +62,8 @@ def _probe(work: Work) -> Tuple[Fact, ...]:
         os.mkdir(ROOT)
     facts = []
     for guarantee in GUARANTEES:
-        work.doing = guarantee.name
+        work.doing = name = guarantee.name
         tried = guarantee.tasks <= work.tasks
-        name = guarantee.name
         facts.append(pair.trial(name, TRIALS[name]) if tried else Fact(name, None, ALONE))
     if work.rank == 0:
         os.rmdir(ROOT)
@@ -174,7 +173,9 @@ def _append_at_once(pair: Pair) -> Seen:
     path = _written(pair, b'', 'make a file')
     pair.at_once('append to it', lambda: _append_records(path, 'a'), lambda: _append_records(path, 'b'))
     wanted = {_record(who, number) for who in 'ab' for number in range(RECORDS)}
-    lost = [reads('read it', lambda: _missing(path, wanted)) for reads in (pair.first, pair.other)]
+    lost = []
+    for reads in (pair.first, pair.other):
+        lost.append(reads('read it', lambda: len(wanted - set(_read(path).splitlines(True)))))
     return _judge(
         not any(lost),
         f'all {len(wanted)} records are there, whole',
@@ -190,10 +191,6 @@ def _append_records(path: str, who: str) -> None:
     with _opened(path, os.O_WRONLY | os.O_APPEND) as descriptor:
         for number in range(RECORDS):
             os.write(descriptor, _record(who, number))
-
-
-def _missing(path: str, wanted: Set[bytes]) -> int:
-    return len(wanted - set(_read(path).splitlines(True)))
 
 
 @_guarantee('two tasks that write records between each other lose none', 'POSIX.1 write()', tasks=2)
@@ -229,16 +226,16 @@ def _truncate_on_open(pair: Pair) -> Seen:
 @_guarantee('another task reads what was written through a shared mapping', 'POSIX.1 msync()', tasks=2)
 def _mmap_shared(pair: Pair) -> Seen:
     path = _known(pair, b'o' * 2 * PAGE)
-    pair.first('map it and write to the mapping', lambda: _write_mapped(path, b'new'))
+
+    def write() -> None:
+        with _opened(path, os.O_RDWR) as descriptor, mmap.mmap(descriptor, 2 * PAGE, mmap.MAP_SHARED) as mapping:
+            os.pread(descriptor, 2 * PAGE, 0)  # says why it cannot be read, where the mapping ends the task (SIGBUS)
+            mapping[PAGE : PAGE + 3] = b'new'
+            mapping.flush()
+
+    pair.first('map it and write to the mapping', write)
     seen = pair.other('read it again', lambda: _text(path)[PAGE : PAGE + 3])
     return _content_seen(pair, seen, 'new')
-
-
-def _write_mapped(path: str, data: bytes) -> None:
-    with _opened(path, os.O_RDWR) as descriptor, mmap.mmap(descriptor, 2 * PAGE, mmap.MAP_SHARED) as mapping:
-        os.pread(descriptor, 2 * PAGE, 0)  # says why it cannot be read, where the mapping would end the task (SIGBUS)
-        mapping[PAGE : PAGE + len(data)] = data
-        mapping.flush()
 
 
 @_guarantee('another task finds the new file after a rename over the old one', 'POSIX.1 rename()', tasks=2)
@@ -373,11 +370,9 @@ def _exclusive_create(pair: Pair) -> Seen:
 def _created(paths: List[str]) -> List[int]:
     won = []
     for number, path in enumerate(paths):
-        try:
+        with contextlib.suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
             won.append(number)
-        except FileExistsError:
-            pass
     return won
 
 
@@ -405,18 +400,16 @@ def _unlink_by_another(pair: Pair) -> Seen:
     return _still_readable(pair, pair.other)
 
 
-def _open_synced(pair: Pair, path: str) -> int:
-    """An open file of which this node's memory holds nothing, as far as the kernel can be asked."""
-    _write_synced(path, b'kept')
-    descriptor = pair.keep(os.open(path, os.O_RDONLY))
-    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    return descriptor
-
-
 def _still_readable(pair: Pair, remove: Callable[[str, Step], Any]) -> Seen:
     path = pair.path('f')
     held: List[int] = []
-    pair.first('write a file and keep it open', lambda: held.append(_open_synced(pair, path)))
+
+    def write() -> None:
+        _write_synced(path, b'kept')
+        held.append(pair.keep(os.open(path, os.O_RDONLY)))
+        os.posix_fadvise(held[0], 0, 0, os.POSIX_FADV_DONTNEED)  # this node's memory is to hold nothing of it
+
+    pair.first('write a file and keep it open', write)
     remove('remove it', lambda: os.unlink(path))
     seen = pair.first('read what it has open', lambda: os.pread(held[0], 100, 0).decode('ascii', 'replace'))
     there = pair.first('look the name up', lambda: os.path.lexists(path))
@@ -436,7 +429,7 @@ def _fcntl_lock(pair: Pair) -> Seen:
 
 
 def _excludes(pair: Pair, lock: Callable[[int, int], None]) -> Seen:
-    path = pair.path('f')
+    path = _written(pair, b'locked', 'make a file')
     mine: List[int] = []
 
     def open_it() -> None:
@@ -445,7 +438,6 @@ def _excludes(pair: Pair, lock: Callable[[int, int], None]) -> Seen:
     def lock_it() -> None:
         lock(mine[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    pair.first('make a file', lambda: _write(path, b'locked'))
     pair.first('open it', open_it)
     pair.other('open it', open_it)
     pair.first('lock it', lock_it)
@@ -651,8 +643,7 @@ def _reserved(path: str) -> None:
 
 @_guarantee("a file keeps its user's extended attributes", 'xattr(7)')
 def _xattr(pair: Pair) -> Seen:
-    path, name = pair.path('f'), 'user.seatrial'
-    pair.first('write a file', lambda: _write(path, b''))
+    path, name = _written(pair, b''), 'user.seatrial'
     pair.first('set an attribute', lambda: os.setxattr(path, name, b'kept'))
     text = pair.other('read it', lambda: os.getxattr(path, name).decode('ascii', 'replace'))
     pair.first('remove it', lambda: os.removexattr(path, name))
@@ -691,9 +682,7 @@ def _case_of_letters(pair: Pair) -> Seen:
 @_guarantee('a file can be written and read with O_DIRECT', 'open(2)')
 def _direct_io(pair: Pair) -> Seen:
     path = pair.path('f')
-    pair.first(
-        'write with O_DIRECT', lambda: _direct(path, os.O_CREAT | os.O_RDWR, lambda fd, page: os.write(fd, page))
-    )
+    pair.first('write with O_DIRECT', lambda: _direct(path, os.O_CREAT | os.O_RDWR, os.write))
     plain = pair.other('read it', lambda: len(_read(path)))
     direct = pair.other(
         'read it with O_DIRECT', lambda: _direct(path, os.O_RDONLY, lambda fd, page: os.readv(fd, [page]))
