@@ -98,6 +98,10 @@ class Engine:
     compressible = ''  # why the data that it writes compress, as half a sentence; empty: they do not (rule P4)
     verifies = False  # whether it measures nothing and compares all that it reads with what it has written (rule F2)
     rereads = False  # whether it reads a file several times over in one phase
+    changes_nodes = (
+        False  # whether a task reads the data of one of the next node (writer_of), tasks filling node after node
+    )
+    flat = False  # whether it lays the files of a tree flat into directories that are made before it, and stay
 
     def cannot(self, point: Point) -> Optional[str]:
         """The reason why it cannot carry out a point of its kinds exactly, as half a sentence, or None."""
@@ -142,7 +146,7 @@ class Engine:
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """True if every task works on entries that no task of its node has written, made or seen (rules P2, T4)."""
-        return False
+        return self.changes_nodes and phase_of(point, phase).reads and point.nodes > 1
 
     def repeats(self, point: Point) -> str:
         """A clause that names repeated data in a point's files; empty where nothing is there twice (rule P4a)."""
@@ -154,7 +158,8 @@ class Engine:
 
     def entries(self, point: Point, phase: str) -> Entries:
         """Entries on disk after the phase (T17a): the workload's, and directories of the engine's own."""
-        return entries_after(point, phase)
+        left = entries_after(point, phase)
+        return left._replace(directories=levels_total(point, point.tasks).directories) if self.flat else left
 
 
 def release_of(version: str) -> Tuple[int, int, int]:
@@ -193,17 +198,6 @@ def beyond_calls(point: Point) -> Optional[str]:
     if point.data.interface in LIBRARIES:
         return f'cannot do {LIBRARIES[point.data.interface]}'
     return 'does not report how long opening files takes' if point.data.opening else None
-
-
-def reads_of_next_node(point: Point, phase: str) -> bool:
-    """True where a phase reads the data of another node (writer_of); the tasks must fill node after node."""
-    return phase_of(point, phase).reads and point.nodes > 1
-
-
-def flat_entries(point: Point, phase: str) -> Entries:
-    """Entries left by an engine that lays the files of a tree flat into directories which it does not remove."""
-    planned = levels_total(point, point.tasks)
-    return Entries(planned.directories, 0, 0) if phase_of(point, phase).removes else planned
 
 
 def immovable(point: Point) -> Optional[str]:

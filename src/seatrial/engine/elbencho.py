@@ -28,7 +28,7 @@ from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
 from seatrial.workload.access import file_name, writer_of
-from seatrial.workload.base import FIND, Entries
+from seatrial.workload.base import FIND
 from seatrial.workload.registry import does, phase_of
 from seatrial.workload.tree import PHASES, operations
 
@@ -68,6 +68,7 @@ class Elbencho(base.Engine):
     oldest = (3, 0, 37)  # 3.0-3, which Spack has, writes no JSON
     too_old = 'the JSON of elbencho {} does not record its options; use 3.0-37 or later'
     data_rate = 5000.0 * MIB
+    changes_nodes = True
 
     def cannot(self, point: Point) -> Optional[str]:
         beyond = base.beyond_calls(point)
@@ -81,9 +82,6 @@ class Elbencho(base.Engine):
 
     def in_threads(self, point: Point) -> bool:
         return point.data is not None and point.data.extent == 'segment'
-
-    def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        return base.reads_of_next_node(point, phase)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> base.Command:
         """Processes with raw + '.RANK.json' each; of a shared file one with a thread a task. `seed` has no use."""
@@ -138,6 +136,7 @@ class ElbenchoFiles(Elbencho):
     declines: Dict[str, str] = {}  # noqa: RUF012
     makes = (r'tree(\.\d+)?', r'r\d+-f\d+')
     data_rate = 0.0
+    flat = True
 
     def cannot(self, point: Point) -> Optional[str]:
         """elbencho makes directories too, but stats none, and lays those of each thread into one more."""
@@ -147,9 +146,6 @@ class ElbenchoFiles(Elbencho):
             (point.tree.empties_per_directory, 'cannot stat directories'),
             (point.tree.fsync, 'cannot sync files'),
         )
-
-    def entries(self, point: Point, phase: str) -> Entries:
-        return base.flat_entries(point, phase)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """Each phase goes one node further than the one before: no node meets its own entries before the fifth."""

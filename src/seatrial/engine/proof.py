@@ -18,7 +18,7 @@ from fcntl import F_GETFL, F_SETFL, fcntl
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine import base
-from seatrial.engine.base import DIRECT_BYTES, Command, Engine, EngineError, Outcome, ended, reads_of_next_node
+from seatrial.engine.base import DIRECT_BYTES, Command, Engine, EngineError, Outcome, ended
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.work import opened, write_all
 from seatrial.model.codec import from_json, to_json
@@ -73,6 +73,7 @@ class Proof(Engine):
 
     name = 'proof'
     verifies = True
+    changes_nodes = True
 
     def __init__(
         self, key: str, transfers: int, limit_s: float, written: Tuple[int, ...] = (), hosts: Tuple[str, ...] = ()
@@ -91,9 +92,6 @@ class Proof(Engine):
         spec = ProofSpec(phase, point, self._key, self._transfers, self._limit_s, self._written)
         argvs = tuple(module_argv(program, __name__, (path, str(rank))) for rank in range(point.tasks))
         return Command('task', argvs, {path: json.dumps(to_json(spec)) + '\n'}, ())
-
-    def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        return reads_of_next_node(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """Raises EngineError: F2 a file is not as it was written, E1 a task failed, T9 a report is missing."""

@@ -61,13 +61,14 @@ class Fio(fio.FioProcess):
     kinds: Tuple[str, ...] = ('access', 'checkpoint')
     form = 'json'
     rereads = True  # a job that reaches its size before its io_size starts again at its offset
+    changes_nodes = True
 
     def cannot(self, point: Point) -> Optional[str]:
         """Random order can be exact: fio's random map gives every block of a job's region once."""
         return base.beyond_calls(point) or base.immovable(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        return base.reads_of_next_node(point, phase) and not shared_whole(point)
+        return super().reads_elsewhere(point, phase) and not shared_whole(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> base.Command:
         """On one node a process with a job a task: its job file is raw + '.fio', its report raw + '.json'. On many

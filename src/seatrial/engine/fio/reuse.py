@@ -8,7 +8,7 @@ removes the file.
 import random
 from typing import Any, Dict, Iterable, List, Optional
 
-from seatrial.engine.base import Command, EngineError, Outcome, immovable, of_tasks, reads_of_next_node
+from seatrial.engine.base import Command, EngineError, Outcome, immovable, of_tasks
 from seatrial.engine.fio import process as fio
 from seatrial.engine.fio.access import Fio, Moved, common_options, figure_of, moved_of
 from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
@@ -34,7 +34,7 @@ class FioReuse(Fio):
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """Not in an update, which changes the task's own file."""
-        return reads_of_next_node(point, phase) and not phase_of(point, phase).mixed
+        return super().reads_elsewhere(point, phase) and not phase_of(point, phase).mixed
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """As of data access; an update has a log a task beside it, raw + '.RANK.iolog'."""

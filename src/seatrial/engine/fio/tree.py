@@ -23,11 +23,11 @@ import os
 from typing import Any, Dict, Optional, Tuple
 
 from seatrial.engine import base
-from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, EngineError, Outcome, flat_entries, percentiles_of
+from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, EngineError, Outcome, percentiles_of
 from seatrial.engine.fio import process as fio
 from seatrial.model.metric import Measurement, rate
 from seatrial.model.point import Point
-from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT, Entries, Phase
+from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT, Phase
 from seatrial.workload.registry import does, phase_of
 from seatrial.workload.tree import levels_total, operations
 
@@ -42,6 +42,7 @@ class FioFiles(fio.FioProcess):
     too_old = 'fio {} has no engine filedelete; 3.27 is the first that has'
     makes = (r'tree(\.\d+)?', r'file\.\d+\.\d+')
     coarse = True
+    flat = True
     checks_close = False  # 3.33 exits with 0 and reports no error when every close(2) fails with ENOSPC
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -74,9 +75,6 @@ class FioFiles(fio.FioProcess):
     def warms(self, point: Point, phase: str) -> str:
         """Names and attributes; of a read the data can be cold all the same (seen with strace)."""
         return 'fio looks every name up before its clock starts'
-
-    def entries(self, point: Point, phase: str) -> Entries:
-        return flat_entries(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """Raises EngineError: E1 it failed, or its report is not whole or not possible; T17 a file was not there; T9

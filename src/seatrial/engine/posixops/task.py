@@ -5,9 +5,9 @@ import errno
 import gc
 import json
 import socket
-from typing import Dict, List, Tuple
+from typing import Dict, List
 
-from seatrial.engine.barrier import BarrierError, TaskBarrier, join
+from seatrial.engine.barrier import BarrierError, join
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import (
     ageing,
@@ -24,7 +24,7 @@ from seatrial.engine.posixops import (
 )
 from seatrial.engine.posixops.work import Failed, Part, Report, Spec, Work
 from seatrial.model.codec import from_json, to_json
-from seatrial.workload.registry import kind_of
+from seatrial.workload.registry import kind_of, phase_of
 
 FAILED = 1  # its exit status
 
@@ -55,36 +55,25 @@ def main(arguments: List[str]) -> int:
 
 def _report(spec: Spec, rank: int) -> Report:
     host, tasks = socket.gethostname(), spec.point.tasks
-    work = Work(rank, tasks)
+    work, part = Work(rank, tasks), PARTS[spec.point.kind]
     try:
         with join(rank, tasks, host) as barrier:
             work.barrier = barrier
-            work.hosts = _hosts(spec, barrier, host)
+            if 0 < part.hosts_from <= spec.point.nodes:
+                hosts = barrier.exchange('meet', host)
+                work.hosts = tuple(hosts[rank] for rank in range(tasks))
             gc.collect()
             gc.disable()  # no pause for garbage inside a timed region
-            facts = PARTS[spec.point.kind].carry_out(work, spec)
+            facts = part.carry_out(work, spec)
         return Report(rank, tasks, host, work.uncertainty_s, work.timed, facts, counts=work.counts)
     except EngineError as error:
         failed = Failed(error.rule, error.sentence, evidence=error.evidence)
     except BarrierError as error:
         failed = Failed('E1', str(error), aborted=True)
     except OSError as error:
-        gone = error.errno == errno.ENOENT and _finds(spec)
+        kind, phase = kind_of(spec.point.kind), phase_of(spec.point, spec.phase)
+        of_earlier_launch = not kind.moves_data and phase.needs and not phase.writes
+        gone = error.errno == errno.ENOENT and of_earlier_launch
         words = [work.doing, error.strerror or str(error), str(error.filename or '')]
         failed = Failed('T17' if gone else 'E1', ': '.join(filter(None, words)))
     return Report(rank, tasks, host, 0.0, {}, (), failed)
-
-
-def _hosts(spec: Spec, barrier: TaskBarrier, host: str) -> Tuple[str, ...]:
-    """The hosts of all tasks, where anything depends on them."""
-    if not 0 < PARTS[spec.point.kind].hosts_from <= spec.point.nodes:
-        return ()
-    hosts = barrier.exchange('meet', host)
-    return tuple(hosts[rank] for rank in range(spec.point.tasks))
-
-
-def _finds(spec: Spec) -> bool:
-    """True if it works on entries of an earlier launch."""
-    kind = kind_of(spec.point.kind)
-    phase = kind.phase(spec.phase)
-    return not kind.moves_data and phase.needs and not phase.writes
