@@ -98,9 +98,8 @@ class Engine:
     compressible = ''  # why the data that it writes compress, as half a sentence; empty: they do not (rule P4)
     verifies = False  # whether it measures nothing and compares all that it reads with what it has written (rule F2)
     rereads = False  # whether it reads a file several times over in one phase
-    changes_nodes = (
-        False  # whether a task reads the data of one of the next node (writer_of), tasks filling node after node
-    )
+    # whether a task reads the data of one of the next node (writer_of); the tasks must fill node after node
+    changes_nodes = False
     flat = False  # whether it lays the files of a tree flat into directories that are made before it, and stay
 
     def cannot(self, point: Point) -> Optional[str]:

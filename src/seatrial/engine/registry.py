@@ -98,11 +98,12 @@ def choose(
 
 def why_none(candidates: Sequence[EngineChoice], skipped: Sequence[str]) -> str:
     """The reasons why no candidate measures; or the kinds that they measure, where these do not fit."""
-    reasons = list(skipped)
-    for name in dict.fromkeys(candidate.name for candidate in candidates if not skipped):
-        kinds = [kind_of(kind).words for engine in engines_called(name) for kind in engine.kinds]
-        reasons.append(f'{name}: measures {joined(kinds, "and")} alone')
-    return '; '.join(reasons)
+    names = dict.fromkeys(candidate.name for candidate in candidates)
+    return '; '.join(skipped or [f'{name}: measures {joined(_measured_by(name), "and")} alone' for name in names])
+
+
+def _measured_by(name: str) -> List[str]:
+    return [kind_of(kind).words for engine in engines_called(name) for kind in engine.kinds]
 
 
 def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:

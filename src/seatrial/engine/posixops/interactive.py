@@ -96,7 +96,7 @@ def _archive(point: Point, rank: int) -> bytes:
 
 
 def archive_entry(
-    name: str, mode: int, size: int, mtime: int = 10**9, kind: bytes = tarfile.REGTYPE
+    name: str, mode: int, size: int, mtime: int = 1000000000, kind: bytes = tarfile.REGTYPE
 ) -> tarfile.TarInfo:
     """A tar entry owned by the current user; mtime: in Unix time."""
     entry = tarfile.TarInfo(name)
