@@ -18,7 +18,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine import base
 from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, Engine, EngineError, Outcome, check_life, only_process
-from seatrial.engine.ior import Complaint, check_placement, hashed, rank_lines, refuse_exit
+from seatrial.engine.ior import Complaint, check_placement, hashed, rank_lines, refuse_exit, version_in
 from seatrial.engine.ior import complaints as complaints_of_ior
 from seatrial.model.metric import UNNAMED, Measurement, Metric, rate
 from seatrial.model.point import Point
@@ -113,8 +113,7 @@ class Mdtest(Engine):
     def version_argv(self, program: str) -> List[str]:
         """Finds the version in the program's own text, which 4.0.0 and later have. An older one is started, alone and
         with the API that touches no file: mdtest without arguments makes a directory."""
-        text = 'IOR-[0-9][^ :]*: MPI Coordinated Test of Parallel I/O'
-        return ['sh', '-c', f'grep -a -o -m 1 "{text}" "$1" || exec "$1" -a DUMMY -C -F -n 1 -d .', 'sh', program]
+        return version_in(program, '-a DUMMY -C -F -n 1 -d .')
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """The launch of one phase; it leaves raw + '.csv', the times of the ranks."""

@@ -24,6 +24,7 @@ class FioRandom(Fio):
 
     kinds = ('random',)
     form = 'json+'
+    changes_nodes = False  # every task works on its own files, which were written long before
 
     def cannot(self, point: Point) -> Optional[str]:
         if point.data.queue_depth > 1 and not point.data.direct:
@@ -33,10 +34,6 @@ class FioRandom(Fio):
         if point.time.duration_s < CLOCK_S:
             return f'cannot end after {point.time.duration_s:g} s: it counts milliseconds'
         return immovable(point)
-
-    def reads_elsewhere(self, point: Point, phase: str) -> bool:
-        """False: every task works on its own files, which were written long before."""
-        return False
 
     def _job_file(self, phase: str, point: Point, ranks: Iterable[int], randseed: int) -> str:
         data = point.data

@@ -142,12 +142,8 @@ def _overwrite_in_place(pair: Pair) -> Seen:
     wanted = 'a' * PAGE + 'b' * 100 + 'a' * (PAGE - 100)
     pair.first('overwrite a part of it', lambda: _write_at(path, b'b' * 100, PAGE))
     length, changed = pair.other('read it again', lambda: _compared(path, wanted.encode()))
-    return _saw(
-        pair,
-        length == len(wanted) and not changed,
-        'read the new bytes between the old ones',
-        f'read {length} B, {changed} of them wrong',
-    )
+    whole, bad = length == len(wanted) and not changed, f'read {length} B, {changed} of them wrong'
+    return _saw(pair, whole, 'read the new bytes between the old ones', bad)
 
 
 def _write_at(path: str, data: bytes, offset: int) -> None:
@@ -176,11 +172,9 @@ def _append_at_once(pair: Pair) -> Seen:
     lost = []
     for reads in (pair.first, pair.other):
         lost.append(reads('read it', lambda: len(wanted - set(_read(path).splitlines(True)))))
-    return _judge(
-        not any(lost),
-        f'all {len(wanted)} records are there, whole',
-        f'{max(lost)} of {len(wanted)} records were lost or truncated',
-    )
+    if any(lost):
+        return False, f'{max(lost)} of {len(wanted)} records were lost or truncated'
+    return True, f'all {len(wanted)} records are there, whole'
 
 
 def _record(who: str, number: int) -> bytes:
@@ -200,9 +194,8 @@ def _write_at_once(pair: Pair) -> Seen:
     pair.at_once('write its records', lambda: _write_blocks(path, 0), lambda: _write_blocks(path, 1))
     seen = [reads('read it', lambda: _compared(path, wanted)) for reads in (pair.first, pair.other)]
     wrong = max(len(wanted) - length + changed for length, changed in seen)
-    return _judge(
-        not wrong, f'all {2 * BLOCKS} records of {BLOCK} B are there', f'{wrong} B of {len(wanted)} B were lost'
-    )
+    good, bad = f'all {2 * BLOCKS} records of {BLOCK} B are there', f'{wrong} B of {len(wanted)} B were lost'
+    return _judge(not wrong, good, bad)
 
 
 def _block(number: int) -> bytes:
@@ -256,12 +249,9 @@ def _rename_without_gap(pair: Pair) -> Seen:
     renames, (opens, missed) = pair.at_once(
         'rename over a file that is being opened', lambda: _rename_again(new, path), lambda: _open_again(path)
     )
-    return _saw(
-        pair,
-        renames > 0 and opens > 0 and missed == 0,
-        f'found the whole file in each of {opens} opens during {renames} renames',
-        f'missed it in {missed} of {opens} opens during {renames} renames',
-    )
+    good = f'found the whole file in each of {opens} opens during {renames} renames'
+    bad = f'missed it in {missed} of {opens} opens during {renames} renames'
+    return _saw(pair, renames > 0 and opens > 0 and missed == 0, good, bad)
 
 
 def _rename_again(new: str, path: str) -> int:
@@ -304,12 +294,8 @@ def _listing(pair: Pair) -> Seen:
     seen.append(pair.other('list it again', lambda: os.listdir(directory)))
     pair.first('remove the file', lambda: os.unlink(path))
     seen.append(pair.other('list it a third time', lambda: os.listdir(directory)))
-    return _saw(
-        pair,
-        seen == [[], ['f'], []],
-        'listed the file while it was there',
-        f'listed {seen[0]}, then {seen[1]} with the file there, then {seen[2]}',
-    )
+    bad = f'listed {seen[0]}, then {seen[1]} with the file there, then {seen[2]}'
+    return _saw(pair, seen == [[], ['f'], []], 'listed the file while it was there', bad)
 
 
 @_guarantee('another task finds all that was just unpacked, as it was packed', 'POSIX.1 stat()', tasks=2)
@@ -317,21 +303,15 @@ def _untar(pair: Pair) -> Seen:
     directory = pair.path('d')
     pair.first('unpack an archive', lambda: _unpack(directory))
     wrong = pair.other('read what was unpacked', lambda: _differences(directory))
-    return _judge(
-        not wrong,
-        f'{pair.other_one} found {NAMES} files with their sizes, modes, times and bytes',
-        f'to {pair.other_one} {len(wrong)} of {NAMES} files differ, the first in its {"".join(wrong[:1])}',
-    )
+    if wrong:
+        return False, f'to {pair.other_one} {len(wrong)} of {NAMES} files differ, the first in its {wrong[0]}'
+    return True, f'{pair.other_one} found {NAMES} files with their sizes, modes, times and bytes'
 
 
 def _packed(number: int) -> Tuple[str, bytes, int, int]:
     """Name, bytes, mode and mtime of one file of the archive."""
-    return (
-        f'd{number % 4}/f{number}',
-        b'%d ' % number * 37 * number,
-        (0o640, 0o755)[number % 2],
-        int(LONG_AGO) + number,
-    )
+    name, data = f'd{number % 4}/f{number}', b'%d ' % number * 37 * number
+    return name, data, (0o640, 0o755)[number % 2], int(LONG_AGO) + number
 
 
 def _unpack(directory: str) -> None:
@@ -360,11 +340,9 @@ def _exclusive_create(pair: Pair) -> Seen:
     paths = [pair.path(f'f{number}') for number in range(NAMES)]
     one, other = pair.at_once('create the same names', lambda: _created(paths), lambda: _created(paths))
     twice, never = set(one) & set(other), set(range(NAMES)) - set(one) - set(other)
-    return _judge(
-        not twice and not never,
-        f'of {NAMES} names each was created once, {len(one)} by the first task',
-        f'of {NAMES} names {len(twice)} were created twice and {len(never)} by nobody',
-    )
+    if twice or never:
+        return False, f'of {NAMES} names {len(twice)} were created twice and {len(never)} by nobody'
+    return True, f'of {NAMES} names each was created once, {len(one)} by the first task'
 
 
 def _created(paths: List[str]) -> List[int]:
@@ -444,11 +422,9 @@ def _excludes(pair: Pair, lock: Callable[[int, int], None]) -> Seen:
     early = not pair.other('try to lock it', lambda: refused(lock_it, errno.EAGAIN, errno.EACCES))
     pair.first('unlock it', lambda: lock(mine[0], fcntl.LOCK_UN))
     late = not pair.other('lock it then', lambda: refused(lock_it, errno.EAGAIN, errno.EACCES))
-    return _judge(
-        late and not early,
-        f'{pair.other_one} was refused, and granted it after the release',
-        'both held it at one time' if early else f'{pair.other_one} was refused after the release too',
-    )
+    if early:
+        return False, 'both held it at one time'
+    return _saw(pair, late, 'was refused, and granted it after the release', 'was refused after the release too')
 
 
 @_guarantee('another task sees a changed mode', 'POSIX.1 chmod()')
@@ -534,11 +510,9 @@ def _hard_links(pair: Pair) -> Seen:
     count, same = pair.other('stat both', lambda: (os.stat(path).st_nlink, os.path.samefile(path, link)))
     pair.first('remove the first name', lambda: os.unlink(path))
     left, text = pair.other('read the second', lambda: (os.stat(link).st_nlink, _text(link)))
-    return _judge(
-        (count, same, left, text) == (2, True, 1, 'linked'),
-        f'{pair.other_one} saw two names of one file, then one',
-        f'{pair.other_one} saw {count} names of {"one file" if same else "two files"}, then {left} of {_shown(text)}',
-    )
+    bad = f'saw {count} names of {"one file" if same else "two files"}, then {left} of {_shown(text)}'
+    right = (count, same, left, text) == (2, True, 1, 'linked')
+    return _saw(pair, right, 'saw two names of one file, then one', bad)
 
 
 @_guarantee('names are counted right after a rename over another', 'POSIX.1 rename(), st_nlink', since='1.0')
@@ -576,11 +550,9 @@ def _symlinks(pair: Pair) -> Seen:
     link = pair.path('link')
     pair.first('link to it', lambda: os.symlink('f', link))
     leads, text = pair.other('follow the link', lambda: (os.readlink(link), _text(link)))
-    return _judge(
-        (leads, text) == ('f', 'there'),
-        f'{pair.other_one} followed it',
-        f'to {pair.other_one} it leads to {_shown(leads)}, where it read {_shown(text)}',
-    )
+    if (leads, text) != ('f', 'there'):
+        return False, f'to {pair.other_one} it leads to {_shown(leads)}, where it read {_shown(text)}'
+    return True, f'{pair.other_one} followed it'
 
 
 @_guarantee('an open file stays readable when it is removed', 'POSIX.1 unlink()')
@@ -600,9 +572,8 @@ def _full_directory(pair: Pair) -> Seen:
 @_guarantee('a hole in a file takes no space and reads as zeros', 'POSIX.1 lseek(); stat(2)')
 def _sparse_files(pair: Pair) -> Seen:
     path, full = pair.path('f'), pair.path('new')
-    pair.first(
-        'write one byte far behind the start', lambda: _write(path, b''), lambda: _write_at(path, b'x', HOLE - 1)
-    )
+    doing = 'write one byte far behind the start'
+    pair.first(doing, lambda: _write(path, b''), lambda: _write_at(path, b'x', HOLE - 1))
     pair.first('write another file in full', lambda: _write_synced(full, os.urandom(FULL)))
     size, taken = pair.other('stat it', lambda: (os.stat(path).st_size, os.stat(path).st_blocks * 512))
     of_full = pair.other('stat the full one', lambda: os.stat(full).st_blocks * 512)
@@ -687,11 +658,9 @@ def _direct_io(pair: Pair) -> Seen:
     direct = pair.other(
         'read it with O_DIRECT', lambda: _direct(path, os.O_RDONLY, lambda fd, page: os.readv(fd, [page]))
     )
-    return _judge(
-        plain == direct == mmap.PAGESIZE,
-        f'{pair.other_one} read what was written so',
-        f'of {mmap.PAGESIZE} B {pair.other_one} read {plain} B, with O_DIRECT {direct} B',
-    )
+    if not plain == direct == mmap.PAGESIZE:
+        return False, f'of {mmap.PAGESIZE} B {pair.other_one} read {plain} B, with O_DIRECT {direct} B'
+    return True, f'{pair.other_one} read what was written so'
 
 
 def _direct(path: str, flags: int, move: Callable[[int, mmap.mmap], int]) -> int:
