@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,22 @@ def cuts(whole, most=10**6):
     """The text cut short after every line but the last, or after at most about so many of them."""
     lines = whole.splitlines(keepends=True)
     return [''.join(lines[:count]) for count in range(0, len(lines), 1 + len(lines) // most)]
+
+
+def launched(command, data, *prefix, traces=None):
+    """The outcome of a command's processes, one after the other, behind a prefix: a launcher, or strace, whose last word
+    is then the path of the trace of each rank, traces.RANK."""
+    for path, text in command.inputs.items():
+        Path(path).write_text(text)
+    how = {'cwd': data, 'env': {**os.environ, 'LC_ALL': 'C'}, 'capture_output': True, 'text': True, 'timeout': 120}
+    processes, streams = [], []
+    for rank, argv in enumerate(command.argvs):
+        begin = time.monotonic()
+        done = subprocess.run([*prefix, *([f'{traces}.{rank}'] if traces else []), *argv], **how)
+        processes.append(ProcessTime('here', begin, time.monotonic(), done.returncode))
+        streams.append((done.stdout, done.stderr))
+    outputs = (Path(path).read_text() if Path(path).exists() else None for path in command.outputs)
+    return Outcome(tuple(processes), *map(tuple, zip(*streams, strict=True)), tuple(outputs))
 
 
 # Launches of posixops in a directory of their own

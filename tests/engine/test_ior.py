@@ -26,6 +26,7 @@ from measuring import (
     access_point,
     assert_refused,
     cuts,
+    launched,
     option,
     refused_by,
 )
@@ -648,35 +649,21 @@ TRACED.update({'SFWA read': ('read', small(SFWA)), 'SFWA random read': ('read', 
 
 
 class Ran:
-    """One launch of IOR under strace: its outcome, and the calls on the data files by rank, in order."""
+    """One launch of IOR under strace: its measurement, and the calls on the data files by rank, in order."""
 
-    def __init__(self, scratch, phase, at, environment=None, watch=True):
-        data = scratch / 'data directory'
-        data.mkdir(exist_ok=True)
+    def __init__(self, scratch, phase, at, watch=True):
+        self.data = scratch / 'data directory'
+        self.data.mkdir(exist_ok=True)
         if phase == 'read':
             for file in files_of(at):
-                (data / file.name).write_bytes(os.urandom(file.size))
-        self.command = Ior().command(shutil.which('ior'), phase, at, str(scratch / 'raw'), 7)
-        for name, target in self.command.links:
-            (data / name).symlink_to(target)
+                (self.data / file.name).write_bytes(os.urandom(file.size))
+        command = Ior().command(shutil.which('ior'), phase, at, str(scratch / 'raw'), 7)
+        for name, target in command.links:
+            (self.data / name).symlink_to(target)
         calls = 'lseek,read,write,pread64,pwrite64,fsync,unlink'
         under = ['sh', '-c', f'exec strace -y -s 0 -e trace={calls} -o "$0.$PMI_RANK" "$@"', str(scratch / 'trace')]
-        done = subprocess.run(
-            ['mpiexec', '-n', str(at.tasks), *(under if watch else []), *self.command.argvs[0]],
-            cwd=data,
-            env={**os.environ, 'LC_ALL': 'C', **(environment or {})},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-        self.data = data
-        self.outcome = Outcome(
-            (ProcessTime('here', 0.0, 600.0, done.returncode),),
-            (done.stdout,),
-            (done.stderr,),
-            tuple(Path(path).read_text() if Path(path).exists() else None for path in self.command.outputs),
-        )
-        self.measured = Ior().measure(phase, at, self.command, self.outcome)
+        outcome = launched(command, self.data, 'mpiexec', '-n', str(at.tasks), *(under if watch else []))
+        self.measured = Ior().measure(phase, at, command, outcome)
         if watch:
             self.calls = [self._calls(scratch / f'trace.{rank}') for rank in range(at.tasks)]
 
@@ -726,10 +713,11 @@ def test_the_last_that_a_writing_rank_does_to_its_file_is_to_sync_it(tmp_path, w
 
 @pytest.mark.needs('ior', 'mpiexec', 'strace')
 @pytest.mark.parametrize('workload', [MFWA, SFSA])
-def test_a_read_on_two_nodes_reads_what_the_other_node_wrote(tmp_path, workload):
-    two = {'IOR_FAKE_NODES': '2', 'IOR_FAKE_TASK_PER_NODES': '1'}
+def test_a_read_on_two_nodes_reads_what_the_other_node_wrote(tmp_path, monkeypatch, workload):
+    monkeypatch.setenv('IOR_FAKE_NODES', '2')
+    monkeypatch.setenv('IOR_FAKE_TASK_PER_NODES', '1')
     at = small(workload)._replace(nodes=2, tasks_per_node=1)
-    for rank, calls in enumerate(Ran(tmp_path, 'read', at, two).calls):
+    for rank, calls in enumerate(Ran(tmp_path, 'read', at).calls):
         moved = [(file, offset) for call, file, offset, _ in calls if call == 'read']
         other = 1 - rank
         assert moved == [(file_name(at, other), offset) for offset in offset_rule(at, other)]

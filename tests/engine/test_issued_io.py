@@ -3,15 +3,13 @@
 import os
 import re
 import subprocess
-import time
 import zlib
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from measuring import MFWA, MFWA_RANDOM, SFSA, SFSA_RANDOM, SFSA_STRIDED, SFWA
-from seatrial.engine.base import Outcome, ProcessTime
+from measuring import MFWA, MFWA_RANDOM, SFSA, SFSA_RANDOM, SFSA_STRIDED, SFWA, launched
 from seatrial.engine.dd import Dd
 from seatrial.engine.fio.access import Fio
 from seatrial.workload.access import file_name, name_of, writers
@@ -45,24 +43,8 @@ def point(workload, tasks, transfers=TRANSFERS, **changes):
 def issued(engine, phase, at, directory, raw):
     """Carry the phase out in `directory` under strace: the events of every process that touched data."""
     command = engine.command(engine.name, phase, at, str(raw / 'x'), 7)
-    for path, text in command.inputs.items():
-        Path(path).write_text(text)
-    processes, streams = [], []
-    for rank, argv in enumerate(command.argvs):
-        trace = ['strace', '-f', '-ff', '-s', '0', '-e', f'trace={CALLS}', '-o', str(raw / f'trace.{rank}')]
-        begin = time.monotonic()
-        done = subprocess.run(
-            [*trace, *argv], cwd=directory, capture_output=True, text=True, env={**os.environ, 'LC_ALL': 'C'}
-        )
-        processes.append(ProcessTime('node1', begin, time.monotonic(), done.returncode))
-        streams.append((done.stdout, done.stderr))
-    outcome = Outcome(
-        tuple(processes),
-        tuple(out for out, _ in streams),
-        tuple(err for _, err in streams),
-        tuple(Path(path).read_text() for path in command.outputs),
-    )
-    measurement = engine.measure(phase, at, command, outcome)
+    watched = ('strace', '-f', '-ff', '-s', '0', '-e', f'trace={CALLS}', '-o')
+    measurement = engine.measure(phase, at, command, launched(command, directory, *watched, traces=raw / 'trace'))
     traces = [events_of(path.read_text()) for path in sorted(raw.glob('trace.*'))]
     for path in raw.glob('trace.*'):
         path.unlink()

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import assert_refused, cuts, option, refused_by
+from measuring import assert_refused, cuts, launched, option, refused_by
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError, Outcome, ProcessTime
 from seatrial.engine.mdtest import Mdtest, complaints, options_of, parse_output, parse_ranks
 from seatrial.model.units import KIB
@@ -555,21 +555,8 @@ class Ran:
         data.mkdir()
         self.at, self.on_disk, self.sizes = point(tree, tasks), {}, {}
         for number, phase in enumerate(tree.phases):
-            raw = str(scratch / f'raw{number}')
-            command = Mdtest().command(shutil.which('mdtest'), phase, self.at, raw, 7)
-            done = subprocess.run(
-                ['mpiexec', '-n', str(tasks), *command.argvs[0]],
-                cwd=data,
-                env={**os.environ, 'LC_ALL': 'C'},
-                capture_output=True,
-                text=True,
-                timeout=120,
-            )
-            outputs = tuple(Path(path).read_text() if Path(path).exists() else None for path in command.outputs)
-            ended = Outcome(
-                (ProcessTime('here', 0.0, 600.0, done.returncode),), (done.stdout,), (done.stderr,), outputs
-            )
-            Mdtest().measure(phase, self.at, command, ended)
+            command = Mdtest().command(shutil.which('mdtest'), phase, self.at, str(scratch / f'raw{number}'), 7)
+            Mdtest().measure(phase, self.at, command, launched(command, data, 'mpiexec', '-n', str(tasks)))
             made = [(Path(top), directories, files) for top, directories, files in os.walk(data)]
             self.on_disk[phase] = (sum(len(step[1]) for step in made), sum(len(step[2]) for step in made))
             self.sizes[phase] = {(top / file).stat().st_size for top, _, files in made for file in files}

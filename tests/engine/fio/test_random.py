@@ -2,10 +2,7 @@
 
 import json
 import re
-import subprocess
-import time
 from math import sqrt
-from pathlib import Path
 from unittest import mock
 
 import pytest
@@ -13,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fio_runs import changed, inputs_of_two, jobs_in, outcome, outcome_on_two, report_of, text
-from measuring import assert_refused, refused_by
+from measuring import assert_refused, launched, refused_by
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.fio.process import CLOCK_S
 from seatrial.engine.fio.random import LATENCY, FioRandom
@@ -303,17 +300,10 @@ class Traced:
 def run(at, folder, *wrapper):
     """Prepare the files with the real fio and carry the point's phase out: what it measured."""
     (launch,) = RANDOM.preparations([at])
+    (folder / 'data').mkdir()
     for phase, of, prefix in ((*launch, ()), (at.phases[0], at, wrapper)):
         command = FioRandom().command('fio', phase, of, str(folder / f'{phase}.raw'), 7)
-        for path, content in command.inputs.items():
-            Path(path).write_text(content)
-        (folder / 'data').mkdir(exist_ok=True)
-        begin = time.monotonic()
-        done = subprocess.run([*prefix, *command.argvs[0]], cwd=folder / 'data', capture_output=True, text=True)
-        process = ProcessTime('here', begin, time.monotonic(), done.returncode)
-        reports = tuple(Path(path).read_text() for path in command.outputs)
-        outcome = Outcome((process,), (done.stdout,), (done.stderr,), reports)
-        measurement = FioRandom().measure(phase, of, command, outcome)
+        measurement = FioRandom().measure(phase, of, command, launched(command, folder / 'data', *prefix))
     return measurement
 
 

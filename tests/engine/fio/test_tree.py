@@ -4,17 +4,14 @@ itself."""
 import json
 import os
 import shutil
-import subprocess
-import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fio_runs import changed, jobs_in, outcome, text
-from measuring import assert_refused, refused_by
-from seatrial.engine.base import EngineError, Outcome, ProcessTime
+from measuring import assert_refused, launched, refused_by
+from seatrial.engine.base import EngineError
 from seatrial.engine.fio.tree import TOGETHER_S, FioFiles
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.base import Entries
@@ -265,16 +262,9 @@ def launch(program, folder, phase, at, number=1):
     data = folder / 'data directory'
     data.mkdir(exist_ok=True)
     command = command_of(phase, at, str(folder / f'{number}-measured-{phase}@label'), program=program)
-    for path, content in command.inputs.items():
-        Path(path).write_text(content)
     for directory in command.directories:
         (data / directory).mkdir()
-    began = time.monotonic()
-    done = subprocess.run(command.argvs[0], cwd=data, capture_output=True, text=True, timeout=120)
-    process = ProcessTime('here', 0.0, time.monotonic() - began, done.returncode)
-    outputs = tuple(Path(path).read_text() if Path(path).exists() else None for path in command.outputs)
-    seen = Outcome((process,), (done.stdout,), (done.stderr,), outputs)
-    return FioFiles().measure(phase, at, command, seen)
+    return FioFiles().measure(phase, at, command, launched(command, data))
 
 
 def attributes(folder):
