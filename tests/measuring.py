@@ -60,8 +60,7 @@ def cuts(whole, most=10**6):
 
 
 def launched(command, data, *prefix, traces=None):
-    """The outcome of a command's processes, one after the other, behind a prefix: a launcher, or strace, whose last word
-    is then the path of the trace of each rank, traces.RANK."""
+    """The outcome of a command's processes, one after the other, behind a prefix; each is traced into traces.RANK."""
     for path, text in command.inputs.items():
         Path(path).write_text(text)
     how = {'cwd': data, 'env': {**os.environ, 'LC_ALL': 'C'}, 'capture_output': True, 'text': True, 'timeout': 120}
