@@ -94,18 +94,11 @@ class Disk:
         command = PosixOps().command(python, phase, at, str(self.raw / phase), 7)
         for path, text in command.inputs.items():
             Path(path).write_text(text)
+        argvs = [(*wrapper, *(instead or {}).get(rank, argv)) for rank, argv in enumerate(command.argvs)]
         with Barrier(at.tasks, at.nodes, patience_s) as barrier:
-            processes = [
-                subprocess.Popen(
-                    (*wrapper, *(instead or {}).get(rank, argv)),
-                    cwd=self.data,
-                    env={**os.environ, 'LC_ALL': 'C', **barrier.environment},
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-                for rank, argv in enumerate(command.argvs)
-            ]
+            how = {'cwd': self.data, 'env': {**os.environ, 'LC_ALL': 'C', **barrier.environment}, 'text': True}
+            how.update(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            processes = [subprocess.Popen(argv, **how) for argv in argvs]
             streams = [process.communicate(timeout=60) for process in processes]
         self.outcome = Outcome(
             tuple(ProcessTime('here', 0.0, 1.0, process.returncode) for process in processes),

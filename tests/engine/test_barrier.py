@@ -87,18 +87,12 @@ class TestTogether:
         assert len(set(begun)) == 1 and begun[0] >= max(came)
 
     def test_it_returns_when_the_moment_has_come(self, meet):
-        def late_s(met):
-            at_s = met.wait('begin').at_s
-            return time.monotonic() - at_s
-
-        assert min(meet(late_s, late_s)) >= 0
+        early_s = meet(*[lambda met: met.wait('begin').at_s - time.monotonic()] * 2)
+        assert max(early_s) <= 0
 
     def test_they_can_meet_many_times(self, meet):
-        def act(met):
-            return [met.exchange(str(number), f'{number}') for number in range(50)]
-
-        one, other = meet(act, act)
-        assert one == other == [{0: str(number), 1: str(number)} for number in range(50)]
+        heard = meet(*[lambda met: [met.exchange(str(number), str(number)) for number in range(50)]] * 2)
+        assert heard == [[{0: str(number), 1: str(number)} for number in range(50)]] * 2
 
     def test_what_one_says_all_hear_and_silence_nobody(self, meet):
         long = 'n\xe4chster' + 300_000 * 'x'
@@ -137,11 +131,7 @@ class TestWhatEndsABarrier:
 
     def test_a_task_that_leaves_while_others_wait_already(self, meet):
         barrier = Barrier(2)
-
-        def leaves(met):
-            until(lambda: barrier._coming)
-
-        message = str(meet(stays, leaves, barrier=barrier)[0])
+        message = str(meet(stays, lambda met: until(lambda: barrier._coming), barrier=barrier)[0])
         assert message == 'task 1 on n1 has left, and task 0 on n0 waits for it'
 
     @pytest.mark.parametrize('other', [lambda met: met.wait('write'), lambda met: met.exchange('read')])
@@ -203,6 +193,18 @@ class TestWhatEndsABarrier:
         assert errors in (['the launch has ended'], ['the coordinator is gone, or refused the token'])
 
 
+def beside(act):
+    """A task that says that it is fine after a stranger's act at the port."""
+
+    def task(met):
+        port = int(os.environ[VARIABLE].rsplit(':', 2)[1])
+        with socket.create_connection(('127.0.0.1', port), SOON_S) as stranger:
+            act(stranger)
+        return met.exchange('talk', 'fine')
+
+    return task
+
+
 class TestStrangers:
     """Nobody without the token has a say, and nothing that they send disturbs the others."""
 
@@ -224,31 +226,25 @@ class TestStrangers:
         ],
     )
     def test_they_get_no_answer_and_the_barrier_goes_on(self, meet, sent):
-        def beside_a_stranger(met):
-            _, port, _ = os.environ[VARIABLE].rsplit(':', 2)
-            with socket.create_connection(('127.0.0.1', int(port)), SOON_S) as stranger:
-                try:
-                    stranger.sendall(sent)
-                    stranger.shutdown(socket.SHUT_WR)
-                    assert stranger.recv(100) == b''
-                except OSError as error:
-                    # Thrown out before it had finished; shutdown says ENOTCONN then, which is no ConnectionError.
-                    assert error.errno in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN), error
-            return met.exchange('talk', 'fine')
+        def intrude(stranger):
+            try:
+                stranger.sendall(sent)
+                stranger.shutdown(socket.SHUT_WR)
+                assert stranger.recv(100) == b''
+            except OSError as error:
+                # Thrown out before it had finished; shutdown says ENOTCONN then, which is no ConnectionError.
+                assert error.errno in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN), error
 
-        assert meet(beside_a_stranger, lambda met: met.exchange('talk'))[1] == {0: 'fine'}
+        assert meet(beside(intrude), lambda met: met.exchange('talk'))[1] == {0: 'fine'}
 
     def test_who_says_nothing_is_not_kept(self, meet, monkeypatch):
         monkeypatch.setattr(coordinator, 'CHECK_S', 0.05)
         monkeypatch.setattr(coordinator, 'STRANGER_S', 0.1)
 
-        def beside_a_stranger(met):
-            _, port, _ = os.environ[VARIABLE].rsplit(':', 2)
-            with socket.create_connection(('127.0.0.1', int(port)), SOON_S) as stranger:
-                assert stranger.recv(100) == b''
-            return met.exchange('talk', 'fine')
+        def wait(stranger):
+            assert stranger.recv(100) == b''
 
-        assert meet(beside_a_stranger, lambda met: met.exchange('talk'))[1] == {0: 'fine'}
+        assert meet(beside(wait), lambda met: met.exchange('talk'))[1] == {0: 'fine'}
 
     @pytest.mark.parametrize('number', [errno.ECONNABORTED, errno.EPROTO, errno.EPERM])
     def test_who_has_gone_before_being_let_in_changes_nothing(self, meet, number):
@@ -341,12 +337,8 @@ class TestClocks:
         assert subprocess.check_output(argv, text=True).strip() == clock_identity()
 
     def test_where_it_is_another_the_offset_is_found_within_its_uncertainty(self, meet, monkeypatch):
-        class Ahead:
-            @staticmethod
-            def monotonic():
-                return time.monotonic() + 1000.0
-
-        monkeypatch.setattr(coordinator, 'time', Ahead)
+        ahead = SimpleNamespace(monotonic=lambda: time.monotonic() + 1000.0)
+        monkeypatch.setattr(coordinator, 'time', ahead)
         monkeypatch.setattr(coordinator, 'clock_identity', lambda: 'another')
         now = time.monotonic()
         for release in meet(*[lambda met: met.wait('begin')] * 2):
@@ -376,19 +368,12 @@ class AtTheDoor(Barrier):
         raise OSError(self.number, os.strerror(self.number))
 
 
-def start(argvs, **environment):
+def start(argvs):
     """The processes of a launch, with a barrier: their exit statuses and streams, and the coordinator's reports."""
     with Barrier(len(argvs)) as barrier:
-        processes = [
-            subprocess.Popen(
-                argv,
-                env={**os.environ, 'LC_ALL': 'C', **barrier.environment, **environment},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            for argv in argvs
-        ]
+        how = {'env': {**os.environ, 'LC_ALL': 'C', **barrier.environment}, 'text': True}
+        how.update(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        processes = [subprocess.Popen(argv, **how) for argv in argvs]
         streams = [process.communicate(timeout=SOON_S) for process in processes]
     return [process.returncode for process in processes], streams, barrier.reports
 

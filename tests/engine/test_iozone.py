@@ -80,12 +80,6 @@ class TestEveryGoodRun:
         assert refusal(name, how=(phase, at.changed(direct=not at.data.direct))).rule == 'P15'
 
 
-def test_a_rewrite_keeps_the_file_and_a_read_syncs_nothing():
-    argvs = {phase: Iozone().command('iozone', phase, POINT, '/raw/1', 7).argvs[0] for phase in PHASES}
-    assert [phase for phase in PHASES if '-+N' in argvs[phase]] == ['rewrite']
-    assert [phase for phase in PHASES if '-e' in argvs[phase]] == ['write', 'rewrite']
-
-
 def test_every_launch_has_data_of_its_own():
     seeds = {option(Iozone().command('iozone', 'write', POINT, f'/raw/{n}', 7).argvs[0], '-+S') for n in range(9)}
     assert len(seeds) > 7

@@ -194,18 +194,13 @@ class TestATreeThatIsNotAsPlanned:
         assert 'file_create: File too large: tree.' in sentence
 
 
-class TestTasksThatAreLost:
-    """Before they have joined; nobody tells the barrier here, as the runner does, so that its patience has to end."""
-
-    @pytest.fixture(autouse=True)
-    def hurry(self, monkeypatch):
-        monkeypatch.setattr('seatrial.job.launch.barrier.CHECK_S', 0.05)
-
-    def test_one_that_is_killed_is_named_and_the_others_give_up(self, disk):
-        killed = {1: ('sh', '-c', 'kill -9 $$')}
-        refused = disk.refused('create', point(FILES), instead=killed, patience_s=2.0)
-        assert refused == ('E1', 'task 1 on here died of signal 9')
-        assert 'task 1 did not come within' in disk.outcome.stdouts[0]
+def test_a_task_that_is_killed_before_it_has_joined_is_named_and_the_others_give_up(disk, monkeypatch):
+    """Nobody tells the barrier here, as the runner does, so that its patience has to end."""
+    monkeypatch.setattr('seatrial.job.launch.barrier.CHECK_S', 0.05)
+    killed = {1: ('sh', '-c', 'kill -9 $$')}
+    refused = disk.refused('create', point(FILES), instead=killed, patience_s=2.0)
+    assert refused == ('E1', 'task 1 on here died of signal 9')
+    assert 'task 1 did not come within' in disk.outcome.stdouts[0]
 
 
 @pytest.mark.parametrize('subtrees', ['private', 'shared'])
@@ -243,12 +238,6 @@ def test_more_files_than_may_be_open_are_done_in_rounds(disk):
 
 
 class TestAListing:
-    def test_ls_prints_894_lines_for_its_891_files(self, disk):
-        at = listed()
-        disk.launch('create', at)
-        printed = subprocess.check_output(['ls', '-als', directory_of(at)], cwd=disk.data, text=True)
-        assert len(printed.splitlines()) == 894
-
     @pytest.mark.parametrize('pauses_s', [(), (0.01, 0.02)])
     def test_the_metrics_are_those_of_the_listing(self, disk, pauses_s):
         at = listed(pauses_s)

@@ -65,13 +65,6 @@ def test_of_many_seeks_about_a_tenth_writes():
     assert 0.08 < writes / reads < 0.12
 
 
-def test_the_parts_follow_each_other_and_the_last_removes_the_file():
-    heads, *jobs = COMMAND.inputs['/raw/1.fio'].split('[rank')
-    assert ['stonewall=1' in job for job in jobs] == [False, True, True, True, *[False] * (SEEKERS - 1), True]
-    assert ['unlink=1' in job for job in jobs] == [*[False] * (3 + SEEKERS), True]
-    assert 'unlink=0' in heads
-
-
 @pytest.mark.parametrize(
     ('job', 'direction'), [(0, 'write'), (1, 'read'), (1, 'write'), (2, 'read'), (3, 'read'), (7, 'read')]
 )

@@ -266,17 +266,16 @@ def measure_on_two():
     return FioRandom().measure('randrw', MIXED_ON_TWO, command, outcome_on_two(NODES))
 
 
-class TestOnTwoNodes:
-    def test_the_metrics_are_of_the_tasks_of_both(self):
-        measurement = measure_on_two()
-        planned = [metric.name for metric in RANDOM.metrics(MIXED_ON_TWO, 'randrw')]
-        assert [metric.name for metric in measurement.metrics] == planned
-        assert (measurement.hosts, measurement.world_size) == (('node1', 'node2'), 2)
-        for direction in ('read', 'write'):
-            reports = [report_of(NODES, f'{rank}.json')['jobs'][0][direction] for rank in range(2)]
-            rate = measurement.metric(f'randrw_{direction}_iops')
-            assert rate.operations == sum(report['total_ios'] for report in reports)
-            assert rate.value == rate.operations / measurement.seconds
+def test_on_two_nodes_the_metrics_are_of_the_tasks_of_both():
+    measurement = measure_on_two()
+    planned = [metric.name for metric in RANDOM.metrics(MIXED_ON_TWO, 'randrw')]
+    assert [metric.name for metric in measurement.metrics] == planned
+    assert (measurement.hosts, measurement.world_size) == (('node1', 'node2'), 2)
+    for direction in ('read', 'write'):
+        reports = [report_of(NODES, f'{rank}.json')['jobs'][0][direction] for rank in range(2)]
+        rate = measurement.metric(f'randrw_{direction}_iops')
+        assert rate.operations == sum(report['total_ios'] for report in reports)
+        assert rate.value == rate.operations / measurement.seconds
 
 
 CALLS = 'trace=openat,pread64,pwrite64,io_submit,io_getevents,fsync,msync'

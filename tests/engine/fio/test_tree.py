@@ -75,22 +75,9 @@ def jobs_of(phase, at):
 
 
 class TestJobFile:
-    @pytest.mark.parametrize(
-        ('phase', 'tree', 'engine', 'mode', 'block'),
-        [
-            ('create', EMPTY, 'filecreate', 'write', '1'),
-            ('create', PRIVATE, 'psync', 'write', '3901'),
-            ('create', PRIVATE.changed(bytes_per_file=1), 'psync', 'write', '1'),
-            ('stat', EMPTY, 'filestat', 'read', '1'),
-            ('stat', PRIVATE, 'filestat', 'read', '1'),
-            ('read', PRIVATE, 'psync', 'read', '3901'),
-            ('remove', EMPTY, 'filedelete', 'read', '1'),
-            ('remove', PRIVATE, 'filedelete', 'read', '1'),
-        ],
-    )
-    def test_a_phase_has_its_engine_and_one_transfer_a_file(self, phase, tree, engine, mode, block):
-        job = jobs_of(phase, point(tree))[0]
-        assert (job['ioengine'], job['rw'], job['bs'], job['filesize']) == (engine, mode, block, block)
+    def test_a_file_of_one_byte_is_written_and_not_only_made(self):
+        job = jobs_of('create', point(PRIVATE.changed(bytes_per_file=1)))[0]
+        assert (job['ioengine'], job['bs'], job['filesize']) == ('psync', '1', '1')
 
     def test_the_memory_for_the_files_grows_with_them_where_fio_shares_it(self):
         many = point(PRIVATE.changed(files_per_directory=1_000_000))
@@ -98,22 +85,21 @@ class TestJobFile:
         assert '--alloc-size=16384' in command_of('read', point(PRIVATE)).argvs[0]
 
 
-class TestWhatItCannot:
-    @pytest.mark.parametrize(
-        ('at', 'why'),
-        [
-            (point(PRIVATE.changed(depth=1, branching=2)), 'cannot make a tree of 6 directories'),
-            (point(EMPTY.changed(empties_per_directory=1)), 'cannot work on directories'),
-            (point(EMPTY._replace(phases=('create', 'find'))), 'cannot find files'),
-            (point(PRIVATE.changed(fsync=True)), 'cannot sync every file once before it is closed'),
-            (point(EMPTY._replace(phases=PHASES)), 'cannot open a file of which nothing is to be read'),
-            (point(PRIVATE.changed(bytes_per_file=2 * GIB)), 'cannot write 2147483648 bytes in one call'),
-            (point(tasks=4, nodes=2), 'cannot start tasks on 2 nodes at once'),
-            (point(tasks=4097), 'cannot run 4097 jobs at once'),
-        ],
-    )
-    def test_it_says_so_in_half_a_sentence(self, at, why):
-        assert FioFiles().cannot(at).startswith(why)
+@pytest.mark.parametrize(
+    ('at', 'why'),
+    [
+        (point(PRIVATE.changed(depth=1, branching=2)), 'cannot make a tree of 6 directories'),
+        (point(EMPTY.changed(empties_per_directory=1)), 'cannot work on directories'),
+        (point(EMPTY._replace(phases=('create', 'find'))), 'cannot find files'),
+        (point(PRIVATE.changed(fsync=True)), 'cannot sync every file once before it is closed'),
+        (point(EMPTY._replace(phases=PHASES)), 'cannot open a file of which nothing is to be read'),
+        (point(PRIVATE.changed(bytes_per_file=2 * GIB)), 'cannot write 2147483648 bytes in one call'),
+        (point(tasks=4, nodes=2), 'cannot start tasks on 2 nodes at once'),
+        (point(tasks=4097), 'cannot run 4097 jobs at once'),
+    ],
+)
+def test_what_it_cannot_do_it_says_in_half_a_sentence(at, why):
+    assert FioFiles().cannot(at).startswith(why)
 
 
 @pytest.mark.parametrize('name', GOOD)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from seatrial.engine.base import EngineError, Outcome, ProcessTime
 from seatrial.engine.posixops import tree as tree_task
 from seatrial.engine.posixops.engine import PosixOps
-from seatrial.engine.posixops.listing import directory_of
 from seatrial.engine.posixops.semantics import GUARANTEES
 from seatrial.engine.posixops.tree import nodes_away, share
 from seatrial.engine.posixops.work import POOL_BYTES, Data, Spec, Work, partner, rounded_up
@@ -56,20 +55,13 @@ class TestWhatItCan:
         assert PosixOps().cannot(at.changed(depth=1362)) == 'cannot handle paths of 4098 characters'
 
 
-class TestCommand:
-    def test_it_is_one_process_a_task_that_looks_for_modules_nowhere_and_differs_in_its_rank_alone(self):
-        command = PosixOps().command('/opt/python3', 'stat', point(tasks=3), '/raw/1', 7)
-        assert (command.scope, command.outputs, command.own_barrier) == ('task', (), True)
-        assert {argv[:3] for argv in command.argvs} == {('/opt/python3', '-I', '-S')}
-        assert {argv[:-1] for argv in command.argvs} == {command.argvs[0][:-1]}
-        assert [argv[-1] for argv in command.argvs] == ['0', '1', '2']
-        assert PosixOps().version_argv('/opt/python3') == ['/opt/python3', '-I', '-S', '--version']
-
-    @given(st.text(min_size=1), st.text(min_size=1))
-    def test_the_directories_of_two_listings_are_two_and_have_plain_names(self, one, other):
-        names = [directory_of(LISTING._replace(label=label)) for label in (one, other)]
-        assert (names[0] == names[1]) == (one == other)
-        assert all(name.isascii() and '/' not in name for name in names)
+def test_a_launch_is_one_process_a_task_that_looks_for_modules_nowhere_and_differs_in_its_rank_alone():
+    command = PosixOps().command('/opt/python3', 'stat', point(tasks=3), '/raw/1', 7)
+    assert (command.scope, command.outputs, command.own_barrier) == ('task', (), True)
+    assert {argv[:3] for argv in command.argvs} == {('/opt/python3', '-I', '-S')}
+    assert {argv[:-1] for argv in command.argvs} == {command.argvs[0][:-1]}
+    assert [argv[-1] for argv in command.argvs] == ['0', '1', '2']
+    assert PosixOps().version_argv('/opt/python3') == ['/opt/python3', '-I', '-S', '--version']
 
 
 class TestElsewhere:
