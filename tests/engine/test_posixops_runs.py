@@ -45,9 +45,9 @@ def listed(pauses_s=(), number=891, label='label'):
     return point(listing(number, pauses_s), 1, label)
 
 
-def in_long_runs(value):
-    """This value of a parametrised test only in a long run, beside others that are tried in every run."""
-    return pytest.param(value, marks=pytest.mark.long)
+def in_long_runs(*values):
+    """These values of a parametrised test only in a long run, beside others that are tried in every run."""
+    return pytest.param(*values, marks=pytest.mark.long)
 
 
 @pytest.fixture(
@@ -149,10 +149,7 @@ class TestFind:
 
 
 class TestATreeThatIsNotAsPlanned:
-    @pytest.mark.parametrize(
-        'phase',
-        ['stat', pytest.param('read', marks=pytest.mark.long), pytest.param('remove', marks=pytest.mark.long)],
-    )
+    @pytest.mark.parametrize('phase', ['stat', in_long_runs('read'), in_long_runs('remove')])
     def test_a_file_that_is_gone(self, disk, phase):
         disk.launch('create', point(FILES))
         gone = random.Random(7).choice(disk.files())
@@ -162,11 +159,7 @@ class TestATreeThatIsNotAsPlanned:
         assert sentence.endswith(f'file_{phase}: No such file or directory: {gone.relative_to(disk.data)}')
 
     @pytest.mark.parametrize(
-        ('phase', 'words'),
-        [
-            pytest.param('stat', 'has 99 B, not 100 B', marks=pytest.mark.long),
-            ('read', 'ends after 99 B of 100 B'),
-        ],
+        ('phase', 'words'), [in_long_runs('stat', 'has 99 B, not 100 B'), ('read', 'ends after 99 B of 100 B')]
     )
     def test_a_file_that_is_too_short(self, disk, phase, words):
         disk.launch('create', point(FILES))
@@ -348,16 +341,16 @@ def test_tasks_run_from_the_zipapp_without_seatrial_being_installed(disk, tmp_pa
     zipapp = write_runner(tmp_path / folder)
     monkeypatch.setattr(seatrial, '__file__', f'{zipapp}/seatrial/__init__.py')
     disk.raw = tmp_path / folder
-    launches = [(phase, point(SHARED)) for phase in ('create', 'remove')]
-    launches += [
+    for phase, at in (
+        ('create', point(SHARED)),
+        ('remove', point(SHARED)),
         ('interactive', point(INTERACTIVE)),
         ('fileop', point(OPERATIONS)),
         ('probe', point(posix_semantics())),
         ('append', point(contention('append', 200, 64))),
         ('create', listed()),
-    ]
-    launches.append(('integrity', point(posix_integrity())))
-    for phase, at in launches:
+        ('integrity', point(posix_integrity())),
+    ):
         names = {metric.name for metric in disk.launch(phase, at, python).metrics}
         assert names == {metric.name for metric in metrics_of(at, phase)} or at.kind == 'listing'
     assert [metric.name for metric in disk.launch('list', listed(), python).metrics] == list(listing_metrics(()))

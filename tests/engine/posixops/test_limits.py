@@ -90,15 +90,11 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ('phase', 'room', 'name'),
-    [
-        (QUOTA_BYTES, ROOM, 'EDQUOT'),
-        (QUOTA_BYTES, ROOM, 'ENOSPC'),
-        (ALL_BYTES, ROOM, 'ENOSPC'),
-        (QUOTA_INODES, 9, 'EDQUOT'),
-    ],
-)
+BOTH = pytest.mark.parametrize(('phase', 'room'), [(QUOTA_BYTES, ROOM), (QUOTA_INODES, 9)])
+HELD = [*((QUOTA_BYTES, ROOM, name) for name in ('EDQUOT', 'ENOSPC')), (ALL_BYTES, ROOM, 'ENOSPC')]
+
+
+@pytest.mark.parametrize(('phase', 'room', 'name'), [*HELD, (QUOTA_INODES, 9, 'EDQUOT')])
 def test_a_limit_that_holds_is_reached_to_the_byte_and_nothing_is_left(monkeypatch, place, phase, room, name):
     holds, counts = reached(monkeypatch, phase, room, name=name)
     assert holds == broken()
@@ -112,7 +108,7 @@ def test_a_limit_that_only_the_sync_knows_leaves_what_was_synced_before(monkeypa
     assert holds == broken(again=True)
 
 
-@pytest.mark.parametrize(('phase', 'room'), [(QUOTA_BYTES, ROOM), (QUOTA_INODES, 9)])
+@BOTH
 def test_one_that_gives_more_than_it_leaves_is_found(monkeypatch, phase, room):
     holds, counts = reached(monkeypatch, phase, room, at=room + 5)
     assert (holds, counts[BEYOND]) == (broken(within=False), 5)
@@ -136,7 +132,7 @@ def test_a_file_system_that_is_full_says_so_by_its_own_errno(monkeypatch):
     assert reached(monkeypatch, ALL_BYTES, name='EDQUOT')[0] == broken(refused=False)
 
 
-@pytest.mark.parametrize(('phase', 'room'), [(QUOTA_BYTES, ROOM), (QUOTA_INODES, 9)])
+@BOTH
 def test_one_that_keeps_what_was_removed_is_found(monkeypatch, phase, room):
     assert reached(monkeypatch, phase, room, frees=False)[0] == broken(again=False)
 

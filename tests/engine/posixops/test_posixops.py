@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,6 @@ from seatrial.engine.posixops.tree import nodes_away, share
 from seatrial.engine.posixops.work import POOL_BYTES, Data, Spec, Work, partner, rounded_up
 from seatrial.model.metric import Fact
 from seatrial.model.units import GIB, KIB, MIB
-from seatrial.workload.listing import listing
 from seatrial.workload.operations import FILEOP, posix_operations
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.semantics import posix_semantics
@@ -30,9 +30,6 @@ OPERATIONS, SEMANTICS = posix_operations(10, 100), posix_semantics()
 
 def point(workload=FILES, tasks=2, nodes=1, label='label'):
     return workload._replace(label=label, nodes=nodes, tasks=tasks, tasks_per_node=tasks // nodes)
-
-
-LISTING = point(listing(10, (0.5, 10.0)), tasks=1)
 
 
 class TestWhatItCan:
@@ -145,16 +142,13 @@ def test_the_shares_of_all_tasks_are_the_tree(depth, branching, files, empties, 
     for subtrees in ('shared', 'private'):
         tree = metadata_tree(PHASES, depth, branching, files, empties, subtrees=subtrees)
         shares = [share(tree, 'tree', rank) for rank in range(tasks)]
-        entries = (
-            {d for task in shares for d in task.directories},
-            {d + name for task in shares for d in task.directories for name in task.files},
-        )
+        directories = {directory for task in shares for directory in task.directories}
+        made = {directory + name for task in shares for directory in task.directories for name in task.files}
         planned = levels_total(tree, tasks)
-        made = {''}
-        for directory in shares[0].directories:
-            assert directory.rpartition('/')[0] in made, 'a parent is made before what lies in it'
-            made.add(directory)
-        assert (len(entries[0]), len(entries[1])) == (planned.directories, planned.files)
+        assert (len(directories), len(made)) == (planned.directories, planned.files)
+        for place, directory in enumerate(shares[0].directories):
+            parent = directory.rpartition('/')[0]
+            assert parent in ('', *shares[0].directories[:place]), 'a parent is made before what lies in it'
 
 
 class TestData:
@@ -180,25 +174,14 @@ def test_a_time_is_not_made_shorter_and_at_most_a_hundredth_longer(seconds):
     assert rounded == 0 or len(str(rounded).rstrip('0')) <= 3
 
 
-# What two tasks say of a launch that creates 10 files each: one second, from 0 to 1 and from 0.5 to 1.5.
-GOOD = [
-    {
-        'rank': rank,
-        'tasks': 2,
-        'host': 'n1',
-        'uncertainty_s': 0.0,
-        'timed': {
-            'file_create': {
-                'operations': 10,
-                'spans': [{'start_s': 100.0 + rank / 2, 'end_s': 101.0 + rank / 2}],
-                'nanoseconds': {},
-            }
-        },
-        'facts': [],
-        'failed': None,
-    }
-    for rank in range(2)
-]
+def report_of(rank):
+    """What one of two tasks says of a launch that creates 10 files each, in a second from rank / 2 on."""
+    span = {'start_s': 100.0 + rank / 2, 'end_s': 101.0 + rank / 2}
+    timed = {'file_create': {'operations': 10, 'spans': [span], 'nanoseconds': {}}}
+    return {'rank': rank, 'tasks': 2, 'host': 'n1', 'uncertainty_s': 0.0, 'timed': timed, 'facts': [], 'failed': None}
+
+
+GOOD = [report_of(0), report_of(1)]
 
 
 def outcome(reports, statuses=(0, 0), stderrs=('', '')):
@@ -230,6 +213,13 @@ def altered(index=0, **changes):
     return reports
 
 
+def with_spans(*spans):
+    """The good reports, with these spans of each task."""
+    return [
+        {**task, 'timed': {'file_create': {**task['timed']['file_create'], 'spans': list(spans)}}} for task in GOOD
+    ]
+
+
 class TestAGoodRun:
     def test_the_rate_is_over_all_tasks(self):
         (metric,) = measure().metrics
@@ -247,10 +237,7 @@ class TestAGoodRun:
         assert (measured.clock_s, measured.hosts) == (pytest.approx(0.003), ('n1', 'n2'))
 
     def test_rounds_are_added_without_the_time_between_them(self):
-        rounds = [{'start_s': 100.0, 'end_s': 101.0}, {'start_s': 105.0, 'end_s': 107.0}]
-        reports = [
-            {**task, 'timed': {'file_create': {**task['timed']['file_create'], 'spans': rounds}}} for task in GOOD
-        ]
+        reports = with_spans({'start_s': 100.0, 'end_s': 101.0}, {'start_s': 105.0, 'end_s': 107.0})
         (metric,) = measure(reports).metrics
         assert (metric.seconds, metric.task_seconds) == (3.0, (3.0, 3.0))
 
@@ -284,8 +271,7 @@ class TestWhatIsNotValid:
 
     @pytest.mark.parametrize(('span', 'rule'), [(None, 'T8'), ({'start_s': 100.0, 'end_s': 100.0}, 'T12')])
     def test_a_round_in_which_nobody_worked_or_no_time_passed(self, span, rule):
-        timed = {'file_create': {**GOOD[0]['timed']['file_create'], 'spans': [span]}}
-        assert refusal([{**report, 'timed': timed} for report in GOOD])[0] == rule
+        assert refusal(with_spans(span))[0] == rule
 
     @pytest.mark.parametrize('text', ['', '\n', '[]\n', 'null\n', '{"rank": 1}\n', '[' * 100000, 'Traceback:\n'])
     def test_a_report_of_another_form(self, text):
@@ -335,24 +321,15 @@ class TestATaskThatFailed:
         assert refusal(reports, statuses=(1, 1)) == ('E1', 'task 0 on n1: task 1 on n1 is lost')
 
 
-def fileop_reports(counts):
-    timed = {'operations': 10, 'spans': [{'start_s': 1.0, 'end_s': 2.0}]}
-    return [
-        {**report, 'timed': {name: {**timed, 'nanoseconds': count} for name in FILEOP}}
-        for report, count in zip(GOOD, counts, strict=True)
-    ]
-
-
 @given(st.lists(st.integers(1, 999), min_size=20, max_size=20))
 def test_percentiles_are_the_shortest_times_that_so_many_calls_did_not_exceed(times):
-    counts = [{}, {}]
-    for number, time in enumerate(times):
-        count = counts[number // 10]
-        count[str(time)] = count.get(str(time), 0) + 1
-    metric = measure(fileop_reports(counts), point(OPERATIONS), 'fileop').metrics[0]
+    timed, reports = {'operations': 10, 'spans': [{'start_s': 1.0, 'end_s': 2.0}]}, []
+    for report, of_task in zip(GOOD, (times[:10], times[10:]), strict=True):
+        of_each = {**timed, 'nanoseconds': Counter(map(str, of_task))}
+        reports.append({**report, 'timed': dict.fromkeys(FILEOP, of_each)})
+    metrics = measure(reports, point(OPERATIONS), 'fileop').metrics
     expected = {f'p{part}': sorted(times)[math.ceil(part * 20 / 100) - 1] / 1e9 for part in (50, 95, 99)}
-    assert metric.percentiles_s == expected
-    metrics = measure(fileop_reports(counts), point(OPERATIONS), 'fileop').metrics
+    assert metrics[0].percentiles_s == expected
     assert tuple(metric.name for metric in metrics) == FILEOP
 
 
