@@ -14,6 +14,7 @@ from seatrial.job.launch.barrier import Barrier
 from seatrial.model.units import KIB
 from seatrial.workload.access import data_access
 from seatrial.workload.base import Entries
+from seatrial.workload.registry import kind_of
 
 # Files of each task and one of all, in segments or as a whole: the classes of data access and their orders
 MFWA, MFWA_RANDOM = data_access('multiple'), data_access('multiple', order='random')
@@ -57,6 +58,22 @@ def cuts(whole, most=10**6):
     """The text cut short after every line but the last, or after at most about so many of them."""
     lines = whole.splitlines(keepends=True)
     return [''.join(lines[:count]) for count in range(0, len(lines), 1 + len(lines) // most)]
+
+
+def offset_rule(at, rank):
+    """LANL's mpi_io_test (fs-test/fs_test, get_offset): where the transfers of a rank begin, in their order."""
+    step = at.data.transfer_size
+    if at.data.extent == 'whole':
+        return [step * number for number in range(at.data.transfers)]
+    if at.data.order == 'strided':
+        return [number * at.tasks * step + rank * step for number in range(at.data.transfers)]
+    return [rank * step * at.data.transfers + number * step for number in range(at.data.transfers)]
+
+
+def prepared(directory, at):
+    """The files of a point of data access, of random bytes."""
+    for file in kind_of('access').files(at):
+        (directory / file.name).write_bytes(os.urandom(file.size))
 
 
 def launched(command, data, *prefix, traces=None):

@@ -52,8 +52,10 @@ def measure(name, stderrs=None, times=None, how=None):
 refusal = refused_by(measure)
 
 
-def operands(argv):
-    return dict(word.split('=', 1) for word in argv[1:])
+def words_of(phase, at):
+    """The operands of each dd of a launch."""
+    argvs = Dd().command('dd', phase, at, '/raw/1', 7).argvs
+    return [dict(word.split('=', 1) for word in argv[1:]) for argv in argvs]
 
 
 class TestCommand:
@@ -61,11 +63,10 @@ class TestCommand:
     def test_the_segments_cover_every_byte_of_every_file_exactly_once(self, tasks, transfers, size, workload):
         at = point(workload, tasks, transfers, size)
         ends = {}
-        for argv in Dd().command('dd', 'read', at, '/raw/1', 7).argvs:
-            given_ = operands(argv)
-            size = int(given_['bs'])
-            assert int(given_['skip']) * size == ends.get(given_['if'], 0)
-            ends[given_['if']] = (int(given_['skip']) + int(given_['count'])) * size
+        for words in words_of('read', at):
+            skipped, size = int(words['skip']), int(words['bs'])
+            assert skipped * size == ends.get(words['if'], 0)
+            ends[words['if']] = (skipped + int(words['count'])) * size
         assert ends == {spec.name: spec.size for spec in kind_of('access').files(at)}
 
     def test_every_reader_of_a_whole_file_begins_at_its_start(self):
@@ -73,29 +74,30 @@ class TestCommand:
         assert argvs == (('/bin/dd', 'if=data', 'of=/dev/null', 'skip=0', 'bs=65536', 'count=4'),) * 2
 
     def test_a_preparation_writes_where_the_reads_will_be(self):
-        reads = Dd().command('dd', 'read', point(SEGMENTS, 3), '/raw/1', 7).argvs
-        writes = Dd().command('dd', 'write', point(SEGMENTS, 3), '/raw/1', 7).argvs
-        assert [operands(a)['seek'] for a in writes] == [operands(a)['skip'] for a in reads] == ['0', '4', '8']
+        reads, writes = (words_of(phase, point(SEGMENTS, 3)) for phase in ('read', 'write'))
+        assert [words['seek'] for words in writes] == [words['skip'] for words in reads] == ['0', '4', '8']
 
     def test_a_preparation_keeps_what_others_wrote_and_takes_full_blocks_of_random_data(self):
         command = Dd().command('dd', 'write', point(SEGMENTS), '/raw/1', 7)
         assert (command.scope, len(command.argvs), command.inputs, command.outputs) == ('task', 2, {}, ())
-        words = operands(command.argvs[0])
+        words, _ = words_of('write', point(SEGMENTS))
         assert (words['if'], words['iflag'], words['conv']) == ('/dev/urandom', 'fullblock', 'notrunc,fsync')
 
 
 class TestDirectAccess:
     def test_a_read_of_a_direct_point_has_it_and_is_said_to(self):
         at = point(FILES.changed(direct=True), transfers=64, transfer_size=MIB)
-        argvs = Dd().command('dd', 'read', at, '/raw/1', 7).argvs
-        assert [operands(argv)['iflag'] for argv in argvs] == ['direct', 'direct']
+        assert [words['iflag'] for words in words_of('read', at)] == ['direct', 'direct']
         assert measure('read-files', how=('read', at)).direct is True
-        assert all('iflag' not in operands(argv) for argv in Dd().command('dd', 'read', point(), '/raw/1', 7).argvs)
+        assert not any('iflag' in words for words in words_of('read', point()))
         assert measure('read-files').direct is False
 
     def test_a_preparation_writes_past_the_cache_too(self):
-        argvs = Dd().command('dd', 'write', writers(point(FILES.changed(direct=True))), '/raw/1', 7).argvs
-        assert {(operands(argv)['iflag'], operands(argv)['oflag']) for argv in argvs} == {('fullblock', 'direct')}
+        direct = words_of('write', writers(point(FILES.changed(direct=True))))
+        assert {(words['iflag'], words['oflag']) for words in direct} == {('fullblock', 'direct')}
+
+
+WHOLE, SLOW = 'only multiples of 4096', 'cannot write incompressible data faster than /dev/urandom gives it'
 
 
 class TestWhatItCannot:
@@ -108,12 +110,8 @@ class TestWhatItCannot:
         [
             ({'nodes': 2, 'tasks_per_node': 1}, 'cannot start tasks on 2 nodes at once'),
             ({'transfer_size': 2 * GIB}, 'cannot move 2147483648 bytes in one call'),
-            (
-                {'direct': True, 'transfer_size': 6 * KIB},
-                'cannot move 6144 bytes at a time with O_DIRECT: only multiples of 4096',
-            ),
-            ({'phases': ('write', 'read')}, 'cannot write incompressible data faster than /dev/urandom gives it'),
-            ({'phases': ('write',)}, 'cannot write incompressible data faster than /dev/urandom gives it'),
+            ({'direct': True, 'transfer_size': 6 * KIB}, f'cannot move 6144 bytes at a time with O_DIRECT: {WHOLE}'),
+            *(({'phases': phases}, SLOW) for phases in (('write', 'read'), ('write',))),
             ({'order': 'strided'}, 'cannot go through a file in strided order'),
             ({'order': 'random'}, 'cannot go through a file in random order'),
             ({'interface': 'mpiio'}, 'cannot do MPI-IO'),

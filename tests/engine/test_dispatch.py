@@ -7,16 +7,8 @@ import sys
 
 import pytest
 
-from seatrial.engine.dispatch import (
-    NO_RANK,
-    NOT_THERE,
-    PLACE,
-    RANK_VARIABLES,
-    inodes_of,
-    only_in,
-    place_here,
-    places_said,
-)
+from seatrial.engine import dispatch
+from seatrial.engine.dispatch import PLACE, RANK_VARIABLES, inodes_of, only_in, place_here, places_said
 from seatrial.engine.failed_call import FailedCall, failed_calls
 from seatrial.engine.node_program import module_argv
 from seatrial.job.directory import rundir
@@ -27,8 +19,13 @@ def become(folder, **ranks):
     """Start it among three ranks, with these variables of launchers; what its process writes is in the folder."""
     argvs = folder / 'argvs.json'
     argvs.write_text(json.dumps([['/bin/echo', f'rank {rank}'] for rank in range(3)]))
-    environment = {name: value for name, value in os.environ.items() if name not in RANK_VARIABLES}
     argv = module_argv(sys.executable, 'seatrial.engine.dispatch', (str(argvs), str(folder / 'raw')))
+    return run_as(argv, folder, ranks)
+
+
+def run_as(argv, folder, ranks):
+    """Run a program with these variables of launchers and no others."""
+    environment = {name: value for name, value in os.environ.items() if name not in RANK_VARIABLES}
     return subprocess.run(argv, env={**environment, **ranks}, cwd=folder, capture_output=True, text=True)
 
 
@@ -46,7 +43,7 @@ def test_a_rank_of_mpiexec_is_not_that_of_the_step_of_srun_by_which_it_reached_t
 
 def test_without_a_rank_it_says_so(tmp_path):
     done = become(tmp_path)
-    assert done.returncode == NO_RANK
+    assert done.returncode == dispatch.NO_RANK
     assert done.stderr.startswith('seatrial: the launcher sets no rank: none of OMPI_COMM_WORLD_RANK')
 
 
@@ -61,7 +58,7 @@ def test_the_marker_of_the_run_above_it_is_compared_too(tmp_path):
     assert become(tmp_path / 'data', PMI_RANK='1', **{PLACE: inodes}).returncode == 0
     marker.rename(tmp_path / 'another')
     marker.touch()
-    assert become(tmp_path / 'data', PMI_RANK='1', **{PLACE: inodes}).returncode == NOT_THERE
+    assert become(tmp_path / 'data', PMI_RANK='1', **{PLACE: inodes}).returncode == dispatch.NOT_THERE
 
 
 # A program that a launcher starts by itself, behind a shell that says where it runs
@@ -72,8 +69,7 @@ def say(folder, **ranks):
     where = os.open(folder, os.O_RDONLY)
     argv = only_in(inodes_of(where), ('echo', 'a row of figures'))
     os.close(where)
-    environment = {name: value for name, value in os.environ.items() if name not in RANK_VARIABLES}
-    return subprocess.run(argv, env={**environment, **ranks}, cwd=folder, capture_output=True, text=True).stdout
+    return run_as(argv, folder, ranks).stdout
 
 
 @pytest.mark.parametrize('variable', RANK_VARIABLES)

@@ -27,13 +27,8 @@ def measure(name='two-tasks', point=POINT, result=None, lived_s=None):
     transcript = TRANSCRIPTS[name]
     process = ProcessTime('node1', 0.0, lived_s or float(transcript['seconds']), int(transcript['rc']))
     outputs = (transcript.get('result.txt') if result is None else result, transcript.get('ior-easy-write.txt'))
-    return measured(
-        Io500Engine(),
-        PHASE,
-        point,
-        command(point),
-        Outcome((process,), (transcript['out'],), (transcript.get('err', ''),), outputs),
-    )
+    outcome = Outcome((process,), (transcript['out'],), (transcript.get('err', ''),), outputs)
+    return measured(Io500Engine(), PHASE, point, command(point), outcome)
 
 
 refusal = refused_by(measure)
@@ -71,9 +66,8 @@ def test_the_score_is_that_of_io500_where_its_rules_were_kept():
 
 
 def test_by_its_rules_a_phase_that_is_too_short_makes_all_of_it_invalid():
-    short = by_rules().replace(
-        '[find]\n', '[find]\n; ERROR INVALID Runtime is smaller than expected minimum runtime\n'
-    )
+    complaint = '; ERROR INVALID Runtime is smaller than expected minimum runtime\n'
+    short = by_rules().replace('[find]\n', f'[find]\n{complaint}')
     assert_refused(refusal(point=POINT.changed(duration_s=io500('4GiB').duration_s), result=short), 'T19', 'find')
 
 
@@ -132,9 +126,8 @@ def test_what_a_call_of_the_storage_said_is_quoted_though_it_stands_only_in_the_
     line = 'WARNING: write(15, 0x5581, 3901) failed No space left on device'
     process = ProcessTime('node1', 0.0, 9.0, 134)
     outcome = Outcome((process,), ('',), ('io500: Aborted\n',), ('', '', f'started\n{line}\n'))
-    with pytest.raises(EngineError) as caught:
+    with pytest.raises(EngineError, match=re.escape(f"IO500 exited with 134: '{line}'")):
         Io500Engine().measure(PHASE, POINT, command(POINT), outcome)
-    assert caught.value.sentence == f"IO500 exited with 134: '{line}'"
     assert '/raw/1.io500/mdtest-hard-write.txt' in command(POINT).outputs
 
 

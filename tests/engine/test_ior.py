@@ -3,7 +3,6 @@ nodes-* was run on one node with IOR_FAKE_NODES=2 IOR_FAKE_TASK_PER_NODES=1."""
 
 import functools
 import json
-import os
 import random
 import re
 import shutil
@@ -27,7 +26,9 @@ from measuring import (
     assert_refused,
     cuts,
     launched,
+    offset_rule,
     option,
+    prepared,
     refused_by,
 )
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError, Outcome, ProcessTime
@@ -50,10 +51,6 @@ def through(interface):
 
 mpiio, hdf5, netcdf = map(through, ('mpiio', 'hdf5', 'netcdf'))
 point = functools.partial(access_point, transfers=64)
-
-
-def files_of(at):
-    return kind_of('access').files(at)
 
 
 FORMS = {
@@ -609,16 +606,6 @@ def test_any_text_is_refused_and_breaks_nothing(stdout, summary, ranks):
 # The program itself
 
 
-def offset_rule(at, rank):
-    """LANL's mpi_io_test (fs-test/fs_test, get_offset): where the transfers of a rank begin, in their order."""
-    step = at.data.transfer_size
-    if at.data.extent == 'whole':
-        return [step * n for n in range(at.data.transfers)]
-    if at.data.order == 'strided':
-        return [n * at.tasks * step + rank * step for n in range(at.data.transfers)]
-    return [rank * step * at.data.transfers + n * step for n in range(at.data.transfers)]
-
-
 def small(workload):
     return point(workload, transfers=8)
 
@@ -643,8 +630,7 @@ class Ran:
         self.data = scratch / 'data directory'
         self.data.mkdir(exist_ok=True)
         if phase == 'read':
-            for file in files_of(at):
-                (self.data / file.name).write_bytes(os.urandom(file.size))
+            prepared(self.data, at)
         command = Ior().command(shutil.which('ior'), phase, at, str(scratch / 'raw'), 7)
         for name, target in command.links:
             (self.data / name).symlink_to(target)
@@ -726,7 +712,7 @@ def test_what_is_written_does_not_compress_and_is_nowhere_the_same(tmp_path, wor
     for launch in ('first', 'second'):
         (tmp_path / launch).mkdir()
         ran = Ran(tmp_path / launch, 'write', at, watch=False)
-        for file in files_of(at):
+        for file in kind_of('access').files(at):
             whole = (ran.data / file.name).read_bytes()
             blocks += [whole[start : start + 64 * KIB] for start in range(0, len(whole), 64 * KIB)]
     assert len(set(blocks)) == len(blocks) == 2 * 2 * at.data.transfers

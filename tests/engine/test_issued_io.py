@@ -1,6 +1,5 @@
 """The I/O that fio and dd really issue, seen by strace, against the offset rule of LANL's mpi_io_test and IOR."""
 
-import os
 import re
 import subprocess
 import zlib
@@ -9,11 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
-from measuring import MFWA, MFWA_RANDOM, SFSA, SFSA_RANDOM, SFSA_STRIDED, SFWA, launched
+from measuring import MFWA, MFWA_RANDOM, SFSA, SFSA_RANDOM, SFSA_STRIDED, SFWA, launched, offset_rule, prepared
 from seatrial.engine.dd import Dd
 from seatrial.engine.fio.access import Fio
 from seatrial.workload.access import file_name, name_of, writers
-from seatrial.workload.registry import kind_of
 
 pytestmark = pytest.mark.slow
 
@@ -86,26 +84,15 @@ def events_of(text):
 
 
 def rule(phase, at):
-    """The events that each rank must have: segment * tasks * block + rank * block + i * transfer in a shared file."""
-    ranks = []
-    for rank in range(at.tasks):
-        if at.data.extent == 'whole':
-            offsets = [i * TRANSFER for i in range(at.data.transfers)]
-        elif at.data.order == 'strided':
-            offsets = [segment * at.tasks * TRANSFER + rank * TRANSFER for segment in range(at.data.transfers)]
-        else:
-            offsets = [rank * at.data.transfers * TRANSFER + i * TRANSFER for i in range(at.data.transfers)]
-        ranks.append([Event(phase, file_name(at, rank), offset, TRANSFER) for offset in offsets])
-    return ranks
+    """The events that each rank must have."""
+    return [
+        [Event(phase, file_name(at, rank), offset, TRANSFER) for offset in offset_rule(at, rank)]
+        for rank in range(at.tasks)
+    ]
 
 
 def data_events(processes):
     return sorted([event for event in events if event.call in ('read', 'write')] for events in processes)
-
-
-def prepared(directory, at):
-    for spec in kind_of('access').files(at):
-        (directory / spec.name).write_bytes(os.urandom(spec.size))
 
 
 @pytest.fixture
@@ -206,10 +193,7 @@ def test_in_two_launches_of_a_seed_no_block_of_fio_is_the_same_as_another_and_no
     at = point(MFWA, 3, transfer_size=1 << 16, bytes_per_task=1 << 18)
     blocks = []
     for launch in ('0001', '0002'):
-        command = Fio().command('fio', 'write', at, str(raw / launch), 7)
-        for path, text in command.inputs.items():
-            Path(path).write_text(text)
-        subprocess.run(command.argvs[0], cwd=directory, check=True, capture_output=True)
+        launched(Fio().command('fio', 'write', at, str(raw / launch), 7), directory)
         for file in sorted(directory.iterdir()):
             data = file.read_bytes()
             blocks += [data[i : i + 4096] for i in range(0, len(data), 4096)]

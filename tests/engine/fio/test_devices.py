@@ -3,13 +3,12 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 
 import pytest
 
 from fio_runs import TRANSCRIPTS, jobs_in, outcome
-from measuring import access_point, refused_by
+from measuring import access_point, launched, refused_by
 from seatrial.engine.fio.access import FioDevices
 from seatrial.model.units import MIB
 from seatrial.workload.devices import raw_devices
@@ -97,12 +96,8 @@ def test_every_open_of_a_device_is_to_read_and_one_that_is_read_only_does(tmp_pa
     devices, files = read_only
     before = [file.read_bytes() for file in files]
     at, raw, trace = POINT.changed(devices=devices), str(tmp_path / 'raw'), tmp_path / 'trace'
-    command = command_of(at=at, raw=raw)
-    for path, text in command.inputs.items():
-        (tmp_path / os.path.basename(path)).write_text(text)
     watched = ['strace', '-f', '-y', '-e', 'trace=open,openat,write,pwrite64,pwritev,ioctl', '-o', str(trace)]
-    argv = [shutil.which('fio'), *command.argvs[0][1:]]
-    assert subprocess.run([*watched, *argv], capture_output=True).returncode == 0
+    assert launched(command_of(at=at, raw=raw), tmp_path, *watched).exit_status == 0
     calls = [line for line in trace.read_text().splitlines() if '/dev/loop' in line]
     opened = [line for line in calls if '"/dev/loop' in line]
     assert opened and all('O_RDONLY' in line for line in opened)

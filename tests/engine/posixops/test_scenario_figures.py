@@ -8,15 +8,8 @@ from hypothesis import strategies as st
 
 from seatrial.engine.base import EngineError
 from seatrial.engine.failed_call import failed_calls
-from seatrial.engine.posixops.scenario_figures import (
-    GAP_S,
-    ScenarioRow,
-    bound_s,
-    figures,
-    line_of_row,
-    row_of,
-    windows_of,
-)
+from seatrial.engine.posixops import scenario_figures as course
+from seatrial.engine.posixops.scenario_figures import ScenarioRow, bound_s, figures, line_of_row, row_of, windows_of
 from seatrial.model.action import Planned, Step, line_of_step, transcript_of
 from seatrial.workload.scenario import MAX_S, scenario
 
@@ -180,7 +173,7 @@ def test_rows_follow_each_other_and_every_second_near_an_action_has_its_own(dura
     while at_s < point.duration_s:
         end_s = bound_s(point, at_s)
         assert end_s > at_s
-        if any(action.at_s - GAP_S <= at_s <= action.at_s + action.for_s for action in point.actions):
+        if any(action.at_s - course.GAP_S <= at_s <= action.at_s + action.for_s for action in point.actions):
             assert end_s - at_s == 1.0
         at_s, number = end_s, number + 1
     assert number <= max(7200, duration_s / 60 + times * 800) + 1
