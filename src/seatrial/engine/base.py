@@ -51,6 +51,10 @@ class ProcessTime(NamedTuple):
     end_s: float
     exit_status: int
 
+    @property
+    def lived_s(self) -> float:
+        return self.end_s - self.start_s
+
 
 class Outcome(NamedTuple):
     """The outputs of a launch: the streams of each process, the texts of Command.outputs (None: not written)."""
@@ -287,11 +291,9 @@ def refuse_failure(program: str, status: int, complaints: Sequence[str]) -> None
 
 def check_life(program: str, seconds: float, process: ProcessTime) -> None:
     """Raises EngineError T1 if a program claims more seconds than its launch lived: a clock was set meanwhile."""
-    lived_s = process.end_s - process.start_s
-    if seconds > lived_s * LIFE_SLACK + 1e-4:  # the last digit that IOR prints
-        raise EngineError(
-            'T1', f'{program} reports {seconds:.3f} s in a launch of {lived_s:.3f} s: a clock of its nodes is wrong'
-        )
+    if seconds > process.lived_s * LIFE_SLACK + 1e-4:  # the last digit that IOR prints
+        claim = f'{program} reports {seconds:.3f} s in a launch of {process.lived_s:.3f} s'
+        raise EngineError('T1', f'{claim}: a clock of its nodes is wrong')
 
 
 def percentiles_of(counts: Dict[int, int], shares: Sequence[float] = PERCENTILES) -> Dict[str, float]:

@@ -111,7 +111,7 @@ def _report_of(rank: int, process: ProcessTime, stderr: str, point: Point) -> _R
             f'task {rank} moved {moved} bytes ({lines[0]}, {lines[1]}) instead of {point.data.bytes_per_task} '
             f'in {point.data.transfers} whole blocks',
         )
-    lived_s = process.end_s - process.start_s
-    if timed_s > lived_s * 1.01 + 0.001:
-        raise EngineError('E1', f'the dd of task {rank} reports {timed_s} s, but its process lasted {lived_s:.6f} s')
-    return _Report(lines[2], moved, max(lived_s - timed_s, 0.0))
+    if timed_s > process.lived_s * 1.01 + 0.001:
+        lasted = f'its process lasted {process.lived_s:.6f} s'
+        raise EngineError('E1', f'the dd of task {rank} reports {timed_s} s, but {lasted}')
+    return _Report(lines[2], moved, max(process.lived_s - timed_s, 0.0))

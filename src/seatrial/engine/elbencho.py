@@ -294,5 +294,5 @@ def _starts(processes: Sequence[_Process], point: Point) -> Tuple[List[float], f
         first = min(process.phase.began for process in processes)
         return [process.phase.began - first for process in processes], CLOCK_S
     first_s = min(process.time.start_s for process in processes)
-    unknown_s = max(process.time.end_s - process.time.start_s - process.seconds for process in processes)
+    unknown_s = max(process.time.lived_s - process.seconds for process in processes)
     return [process.time.start_s - first_s for process in processes], CLOCK_S + max(unknown_s, 0.0)

@@ -120,11 +120,8 @@ class Ior(base.Engine):
         """A clause that says after how many bytes a task's seeds repeat, of which 27 bits count."""
         share = point.data.bytes_per_task
         after = SEEDS // gcd(SEEDS, _step(point)) * point.data.transfer_size
-        if share <= after:
-            return ''
-        return (
-            f'the data of a task begin again after {approximate_size(after)}, and it writes {approximate_size(share)}'
-        )
+        again = f'the data of a task begin again after {approximate_size(after)}'
+        return f'{again}, and it writes {approximate_size(share)}' if share > after else ''
 
     def version_argv(self, program: str) -> List[str]:
         """Finds the version in the program's own text, for IOR has no option for it and MPI may need a launcher. Only
@@ -194,21 +191,13 @@ class Ior(base.Engine):
         _check_ranks(ranks, access, point, seconds)
         base.check_life('IOR', seconds, outcome.processes[0])
         named = _hosts_of(outcome, summary, point)
-        opening = (_opening(phase, result, seconds),) if point.data.opening else ()
-        return Measurement(
-            metrics=(bandwidth(phase, point.bytes_moved, seconds, str(result['bwMiB'])), *opening),
-            world_size=summary.tasks,
-            hosts=tuple(dict.fromkeys(named))
-            or (summary.machine, *(f'{UNNAMED}{node}' for node in range(2, point.nodes + 1))),
-            clock_s=float(PRINTED_S),
-            bytes_moved=point.bytes_moved,
-            tasks=tuple(
-                TaskTime(r.rank, named[r.rank] if named else '', point.data.bytes_per_task, 0.0, r.with_open_s)
-                for r in ranks
-            ),
-            fsync=bool(summary.setup['fsync']),
-            direct=direct,
-        )
+        share, fsync = point.data.bytes_per_task, bool(summary.setup['fsync'])
+        tasks = [TaskTime(r.rank, named[r.rank] if named else '', share, 0.0, r.with_open_s) for r in ranks]
+        metrics = [bandwidth(phase, point.bytes_moved, seconds, str(result['bwMiB']))]
+        metrics += [_opening(phase, result, seconds)] if point.data.opening else []
+        measurement = base.of_tasks(metrics, tasks, clock_s=float(PRINTED_S), fsync=fsync, direct=direct)
+        counted = (summary.machine, *(f'{UNNAMED}{node}' for node in range(2, point.nodes + 1)))
+        return measurement._replace(hosts=tuple(dict.fromkeys(named)) or counted)
 
 
 def setup_of(point: Point, phase: str) -> Dict[str, Any]:
@@ -263,11 +252,8 @@ def check_placement(program: str, point: Point, tasks: int, nodes: int, on_first
     if tasks != point.tasks:
         raise EngineError('T9', f'{program} ran with {tasks} tasks instead of {point.tasks}')
     if (nodes, on_first) != (point.nodes, point.tasks_per_node):
-        raise EngineError(
-            'T10',
-            f'{program} saw {nodes} nodes with {on_first} tasks on the first, '
-            f'not {point.nodes} with {point.tasks_per_node}',
-        )
+        seen = f'{nodes} nodes with {on_first} tasks on the first'
+        raise EngineError('T10', f'{program} saw {seen}, not {point.nodes} with {point.tasks_per_node}')
 
 
 def version_in(program: str, options: str) -> List[str]:

@@ -111,8 +111,8 @@ class Proof(Engine):
             raise EngineError('T9', f'{len(reports)} tasks reported, not {point.tasks}')
         for report in reports:
             if report.differs is not None:
-                sentence, evidence = damage(report.differs, self._hosts[writer_of(point, report.rank)], report.host)
-                raise EngineError('F2', sentence, evidence)
+                writer = self._hosts[writer_of(point, report.rank)]
+                raise EngineError('F2', *damage(report.differs, writer, report.host))
         size, writes = point.data.transfer_size, phase_of(point, phase).writes
         tasks = [TaskTime(task.rank, task.host, task.transfers * size, 0.0, 0.0) for task in reports]
         return base.of_tasks((), tasks, fsync=writes, direct=all(report.direct for report in reports))
@@ -259,9 +259,8 @@ def read_there(descriptor: int, offset: int, size: int, window: mmap.mmap) -> Tu
 
 def differs(name: str, start: int, expected: bytes, content: bytes) -> Differs:
     """The first difference of a file that was read from `start` on."""
-    at = next(
-        (at for at, pair in enumerate(zip(expected, content)) if pair[0] != pair[1]), min(len(expected), len(content))
-    )
+    pairs = enumerate(zip(expected, content))
+    at = next((at for at, pair in pairs if pair[0] != pair[1]), min(len(expected), len(content)))
     return Differs(name, start + at, expected[at : at + SHOWN].hex(), content[at : at + SHOWN].hex())
 
 

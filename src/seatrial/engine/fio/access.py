@@ -133,9 +133,7 @@ class Fio(fio.FioProcess):
             )
             jobs = [fio.jobs_of(report, text)[0] for report, text in zip(reports, texts)]
             times = _windows(self._moved_by(jobs, phase, point), outcome.processes)
-            untimed_s = [
-                process.end_s - process.start_s - time.seconds for time, process in zip(times, outcome.processes)
-            ]
+            untimed_s = [process.lived_s - time.seconds for time, process in zip(times, outcome.processes)]
             clock_s = fio.CLOCK_S + max(max(untimed_s) - (LEAD_S if min(untimed_s) >= LEAD_S else 0.0), 0.0)
         metrics = self._metrics(jobs, phase, point, max(t.end_s for t in times))
         writes, direct = phase_of(point, phase).writes, point.data.direct
@@ -174,9 +172,8 @@ class Fio(fio.FioProcess):
             for report in done:
                 transfers = fio.field(report, 'total_ios', int)
                 if exact is not None and transfers * size != exact:
-                    raise EngineError(
-                        'T1', f'task {rank} moved {exact} bytes, fio says, by {transfers} transfers of {size}'
-                    )
+                    how = f'by {transfers} transfers of {size}'
+                    raise EngineError('T1', f'task {rank} moved {exact} bytes, fio says, {how}')
             by_rank.append(max(moved, key=lambda amount: amount.seconds))
         return by_rank
 

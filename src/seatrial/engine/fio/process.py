@@ -113,10 +113,8 @@ def jobs_of(report: Any, text: str) -> List[Any]:
     for name, planned, had in zip(names, options, echoed):
         other = sorted(key for key in {*planned, *had} if planned.get(key) != had.get(key))
         if other:
-            where = 'all jobs' if name == 'global' else f'task {name[len("rank") :]}'
-            raise EngineError(
-                'P15', f'fio ran {where} with {other[0]}={had.get(other[0])}, not {planned.get(other[0])}'
-            )
+            key, where = other[0], 'all jobs' if name == 'global' else f'task {name[len("rank") :]}'
+            raise EngineError('P15', f'fio ran {where} with {key}={had.get(key)}, not {planned.get(key)}')
     return jobs
 
 
@@ -130,9 +128,9 @@ def starts_of(jobs: List[Any]) -> Optional[List[float]]:
 
 def check_clock(seconds: float, process: ProcessTime) -> None:
     """Raises EngineError E1 if fio claims more seconds than its process lived."""
-    lived_s = process.end_s - process.start_s
-    if seconds > lived_s * 1.01 + 2 * CLOCK_S:
-        raise EngineError('E1', f'fio reports {seconds:.3f} s, but ran for {lived_s:.3f} s; its clock is wrong')
+    if seconds > process.lived_s * 1.01 + 2 * CLOCK_S:
+        ran = f'ran for {process.lived_s:.3f} s'
+        raise EngineError('E1', f'fio reports {seconds:.3f} s, but {ran}; its clock is wrong')
 
 
 def runtime_of(done: Any, rank: int) -> float:

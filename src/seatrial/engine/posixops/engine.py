@@ -75,9 +75,8 @@ class PosixOps(Engine):
         tasks = Counter(report.host for report in reports)
         if sorted(tasks.values()) != [point.tasks_per_node] * point.nodes:
             seen = ', '.join(f'{number} on {host}' for host, number in tasks.items())
-            raise EngineError(
-                'T10', f'the tasks ran {seen}, not {point.tasks_per_node} on each of {point.nodes} nodes'
-            )
+            planned_on = f'{point.tasks_per_node} on each of {point.nodes} nodes'
+            raise EngineError('T10', f'the tasks ran {seen}, not {planned_on}')
         planned = part.planned(point, phase)
         for report in reports:
             if set(report.timed) != set(planned):

@@ -154,10 +154,8 @@ def _compare_bytes(work: Work, key: str, rank: int, taken: Taken) -> int:
             meant = data_of(key, name, at, RECORD) if at < taken.tried else b''
             sure = max(0, min(taken.sure - at, RECORD))
             if content[:sure] != meant[:sure]:
-                sentence, evidence = damage(
-                    differs(name, at, meant[:sure], content[:sure]), work.hosts[rank], work.hosts[work.rank]
-                )
-                raise EngineError('F2', sentence, evidence)
+                seen = differs(name, at, meant[:sure], content[:sure])
+                raise EngineError('F2', *damage(seen, work.hosts[rank], work.hosts[work.rank]))
             if content != meant[: len(content)]:
                 strange += len(content) - sure
             at += RECORD
