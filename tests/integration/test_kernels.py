@@ -501,9 +501,9 @@ for name in ('user', 'group', 'project'):
         (point,) = resized([until(phase)], left)
         work = Work(0, 1)
         work.hosts = ('n3',)
-        facts = carry_out(work, Spec(phase, point._replace(tasks=1, tasks_per_node=1)))
-        kept = {{fact.name: fact.seen for fact in facts if fact.holds is not True}}
-        found[name + ' ' + phase] = left, work.counts['limit'], kept, facts[0].seen.split()[-1]
+        carry_out(work, Spec(phase, point._replace(tasks=1, tasks_per_node=1)))
+        kept = {{fact.name: fact.seen for fact in work.facts if fact.holds is not True}}
+        found[name + ' ' + phase] = left, work.counts['limit'], kept, work.facts[0].seen.split()[-1]
 print(json.dumps(found))
 """
 

@@ -74,9 +74,9 @@ def reached(monkeypatch, phase=QUOTA_BYTES, room=ROOM, **limit):
     (point,) = resized([until(phase)], room)
     work = Work(0, 1)
     work.hosts = ('n1',)
-    facts = carry_out(work, Spec(phase, point._replace(tasks=1, tasks_per_node=1)))
-    assert [fact.name for fact in facts] == NAMES
-    return {fact.name: fact.holds for fact in facts}, work.counts['limit']
+    carry_out(work, Spec(phase, point._replace(tasks=1, tasks_per_node=1)))
+    assert [fact.name for fact in work.facts] == NAMES
+    return {fact.name: fact.holds for fact in work.facts}, work.counts['limit']
 
 
 def broken(**names):

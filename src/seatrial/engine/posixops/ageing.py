@@ -11,13 +11,13 @@ ends it too.
 """
 
 import os
-from typing import Dict, Iterator, List, Tuple
+from typing import Dict, Iterator, List
 
 from seatrial.engine.base import EngineError, Outcome
 from seatrial.engine.posixops.interactive import remove_tree
 from seatrial.engine.posixops.tree import owner
 from seatrial.engine.posixops.work import NEW, Data, Part, Report, Spec, Work, opened, write_all
-from seatrial.model.metric import Fact, Measurement, bandwidth
+from seatrial.model.metric import Measurement, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.ageing import FILES, FILL, Batch, batches, counted_in, histograms, of_task, total
 from seatrial.workload.base import REMOVE, STAT
@@ -27,19 +27,18 @@ FLOOR = 0.05  # share of the bytes and of the inodes
 LOOK = 10  # files between two looks at what is free
 
 
-def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> None:
     point = spec.point
     if phase_of(point, spec.phase).removes:
         other = owner(work, REMOVE)
         work.together(REMOVE, lambda: remove_tree(_root(other)))
-        return ()
+        return
     other, (there, held) = owner(work, STAT), total(point)
     look(held, there.inodes)
     mine = list(batches(of_task(point, work.rank)))
     data = Data(max(point.fill.sizes), sum(len(batch.sizes) for batch in mine))
     work.together(FILES, lambda: _fill(_root(work.rank), mine, data, point.tree.fsync))
     work.untimed('survey', lambda: _survey(work, point, other))
-    return ()
 
 
 def look(size: int, inodes: int) -> None:

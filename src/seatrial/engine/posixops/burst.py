@@ -16,13 +16,13 @@ one.
 import os
 import threading
 import time
-from typing import Dict, List, Tuple
+from typing import Dict, List
 
 from seatrial.engine.base import Outcome
 from seatrial.engine.posixops import training
 from seatrial.engine.posixops.training import Reader, batches_in
 from seatrial.engine.posixops.work import NEW, Data, Part, Report, Spec, Work, opened, write_all
-from seatrial.model.metric import Fact, Measurement, Metric, bandwidth, rate
+from seatrial.model.metric import Measurement, Metric, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.model.units import MIB
 from seatrial.workload.burst import ALONE, BESIDE, CHECKPOINT, TRAINING, halves
@@ -32,12 +32,12 @@ LEAST_BATCHES = 5  # that an accelerator could work on in the time of the traini
 BUSY, WINDOW, READ = 'busy_ns', 'window_ns', 'read_bytes'
 
 
-def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> None:
     if phase_of(spec.point, spec.phase).makes:
-        return training.carry_out(work, spec)
-    trains, _ = halves(work.tasks)
-    (_train if work.rank < trains else _save)(work, spec.point)
-    return ()
+        training.carry_out(work, spec)
+    else:
+        trains, _ = halves(work.tasks)
+        (_train if work.rank < trains else _save)(work, spec.point)
 
 
 def operations(point: Point, phase: str) -> Dict[str, int]:

@@ -38,11 +38,11 @@ CONTENDED: Dict[str, Guarantee] = {
 """The fact beside the figures of each phase that has one."""
 
 
-def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> None:
     shared = _SHARED.get(spec.phase)
     if shared is None:
         _hold_open(work, spec.point)
-        return ()
+        return
     size, contend, compare = shared
 
     def make() -> None:
@@ -57,7 +57,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
         seen = compare(work.tasks, spec.point)
         os.unlink(SHARED)
     seen = work.barrier.exchange('compare', seen)[0]
-    return (Fact(CONTENDED[spec.phase].name, not seen[0].isdigit(), seen),)
+    work.facts = (Fact(CONTENDED[spec.phase].name, not seen[0].isdigit(), seen),)
 
 
 def too_few(point: Point) -> Optional[str]:

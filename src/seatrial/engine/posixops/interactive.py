@@ -41,7 +41,6 @@ from typing import Callable, Dict, List, Optional, Tuple
 from seatrial.engine.base import EngineError, ended
 from seatrial.engine.posixops.tree import owner, share
 from seatrial.engine.posixops.work import Data, Part, Spec, Work
-from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.interactive import BUILD, GIT, TREES, VENV, entries_of
 
@@ -65,9 +64,8 @@ _GIT_CONFIG = """[core]
 """  # random data neither compress nor have anything in common: git would only look for it
 
 
-def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> None:
     _STEPS[spec.phase](work, spec)
-    return ()
 
 
 def _use_trees(work: Work, spec: Spec) -> None:

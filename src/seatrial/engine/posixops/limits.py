@@ -48,7 +48,7 @@ class Taken(NamedTuple):
     late: bool = False  # whether its time was over before
 
 
-def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> None:
     """One task's part. Raises OSError of any other errno than those of a limit, EngineError F2 and BarrierError."""
     phase, point = spec.phase, spec.point
     what, room = counted_in(phase), room_of(point)
@@ -69,7 +69,7 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     again = work.barrier.exchange('write again', _again(key, what, work.rank) if work.rank == 0 else '')[0]
     sure, used = sum(task.sure for task in taken), sum(task.used for task in taken)
     work.counts = {'limit': {TAKEN: sure, BEYOND: max(0, sure - room), UNUSED: max(0, room - max(sure, used))}}
-    return _facts(phase, room, taken, sum(map(int, strange.values())), again, work.counts['limit'])
+    work.facts = _facts(phase, room, taken, sum(map(int, strange.values())), again, work.counts['limit'])
 
 
 def _facts(

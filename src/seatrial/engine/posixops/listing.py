@@ -3,39 +3,37 @@
 import hashlib
 import os
 import time
-from typing import Dict, List, Tuple
+from typing import Dict, List
 
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import tree
 from seatrial.engine.posixops.operations import on_all_files
 from seatrial.engine.posixops.work import Part, Spec, Work
-from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.listing import PASSES, listing_metrics
 from seatrial.workload.registry import phase_of
 from seatrial.workload.tree import operations
 
 
-def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    return (tree.carry_out if phase_of(spec.point, spec.phase).makes else _list)(work, spec)
+def carry_out(work: Work, spec: Spec) -> None:
+    (tree.carry_out if phase_of(spec.point, spec.phase).makes else _list)(work, spec)
 
 
 def directory_of(point: Point) -> str:
     return f'listing.{hashlib.sha256(point.label.encode()).hexdigest()[:12]}'
 
 
-def _list(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+def _list(work: Work, spec: Spec) -> None:
     directory, point = spec.directory, spec.point
     entries, metrics = point.tree.files_per_directory, listing_metrics(point.time.pauses_s)
     if not point.time.pauses_s:
         for names, attributes in zip(metrics[0::2], metrics[1::2]):
             _by_parts(work, directory, entries, names, attributes)
-        return ()
+        return
     before_s = (0.0,) * len(PASSES) + point.time.pauses_s
     for metric, pause_s in zip(metrics, before_s):
         time.sleep(pause_s)
         work.alone(metric, lambda: _pass(directory, entries))
-    return ()
 
 
 def _pass(directory: str, entries: int) -> int:

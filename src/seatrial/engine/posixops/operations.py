@@ -23,7 +23,6 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError
 from seatrial.engine.posixops.work import Data, Part, Spec, Work
-from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.tree import levels_total
@@ -31,7 +30,7 @@ from seatrial.workload.tree import levels_total
 OPEN_AT_ONCE = 512  # half of what a process may have open unless it asks for more
 
 
-def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> None:
     point = spec.point
     private = point.tree.subtrees == 'private'
     where = f'calls.{work.rank}' if private else 'calls'
@@ -50,7 +49,6 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     _open_files(work, files, point.tree.bytes_per_file)
     _names(work, where, files)
     work.untimed('remove the directory', (lambda: os.rmdir(where)) if makes else None)
-    return ()
 
 
 def _open_files(work: Work, files: List[str], size: int) -> None:

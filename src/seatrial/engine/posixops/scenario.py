@@ -24,7 +24,7 @@ from seatrial.engine.proof import data_of, read_there, window_of
 from seatrial.model.action import BEGUN, TRANSCRIPT, Begun, transcript_of
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
-from seatrial.model.metric import Fact, Measurement
+from seatrial.model.metric import Measurement
 from seatrial.model.point import Point
 from seatrial.workload.scenario import VERIFIED
 
@@ -164,7 +164,7 @@ class _File:
         self.damage.append(f'the record at {number * self._size} B of {self.name} {what}')
 
 
-def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> None:
     point, raw = spec.point, spec.directory
     file, number = _File(work, point), 0
     work.doing = 'make its file'
@@ -203,7 +203,6 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
     if file.damage:
         more = f', and {file.damaged - 1} more' if file.damaged > 1 else ''
         raise EngineError('F2', file.damage[0] + more, {'file': file.name})
-    return ()
 
 
 def say(line: str) -> None:

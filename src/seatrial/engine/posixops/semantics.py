@@ -43,8 +43,8 @@ TRIALS: Dict[str, Attempt] = {}  # trials by the name of the guarantee, in the o
 _guarantee = partial(declared, GUARANTEES, TRIALS)
 
 
-def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
-    return {PHASE: _probe, INTEGRITY: integrity.carry_out}[spec.phase](work)
+def carry_out(work: Work, spec: Spec) -> None:
+    work.facts = {PHASE: _probe, INTEGRITY: integrity.carry_out}[spec.phase](work)
 
 
 def counted(phase: str, point: Point, reports: List[Report], plain: Measurement, outcome: Outcome) -> Measurement:

@@ -64,8 +64,8 @@ def _report(spec: Spec, rank: int) -> Report:
                 work.hosts = tuple(hosts[rank] for rank in range(tasks))
             gc.collect()
             gc.disable()  # no pause for garbage inside a timed region
-            facts = part.carry_out(work, spec)
-        return Report(rank, tasks, host, work.uncertainty_s, work.timed, facts, counts=work.counts)
+            part.carry_out(work, spec)
+        return Report(rank, tasks, host, work.uncertainty_s, work.timed, work.facts, counts=work.counts)
     except EngineError as error:
         failed = Failed(error.rule, error.sentence, evidence=error.evidence)
     except BarrierError as error:

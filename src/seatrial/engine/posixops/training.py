@@ -19,7 +19,7 @@ from typing import Deque, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import EngineError, Outcome
 from seatrial.engine.posixops.work import NEW, Data, Part, Report, Span, Spec, Work, opened, read_all, write_all
-from seatrial.model.metric import Fact, Measurement, Metric, TaskTime, bandwidth, rate
+from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import numbered_file, writer_of
 from seatrial.workload.registry import phase_of
@@ -33,17 +33,16 @@ class TrainingSample(NamedTuple):
     offset: int
 
 
-def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> None:
     phase, point = spec.phase, spec.point
     if phase_of(point, phase).makes:
         work.together(phase, lambda: _write(point, work.rank))
-        return ()
+        return
     batches = batches_in(point, phase, work.rank, writer_of(point, work.rank))
     reader = Reader(point, batches)
     work.together(phase, lambda: reader.work_on(1))
     work.alone(phase + REST, lambda: reader.work_on(len(batches) - 1))
     reader.end()
-    return ()
 
 
 def operations(point: Point, phase: str) -> Dict[str, int]:

@@ -18,7 +18,6 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Op
 
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops.work import Data, Part, Spec, Work, partner, read_all, write_all
-from seatrial.model.metric import Fact
 from seatrial.model.point import Point
 from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT
 from seatrial.workload.registry import phase_of, phases_of
@@ -35,7 +34,7 @@ class TreeShare(NamedTuple):
     files: Tuple[str, ...]
 
 
-def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
+def carry_out(work: Work, spec: Spec) -> None:
     phase, point = spec.phase, spec.point
     mine = share(point, spec.directory, owner(work, phase))
     planned = operations(point, phase)
@@ -47,7 +46,6 @@ def carry_out(work: Work, spec: Spec) -> Tuple[Fact, ...]:
             work.together(metric, act)
         elif entry == 'tree':
             work.untimed(metric, act)
-    return ()
 
 
 def nodes_away(phase: str, nodes: int) -> int:

@@ -77,6 +77,7 @@ class Work:
         self.barrier = TaskBarrier()
         self.hosts: Tuple[str, ...] = ()  # hosts of all tasks by rank; empty where nothing depends on them
         self.timed: Dict[str, Timed] = {}
+        self.facts: Tuple[Fact, ...] = ()
         self.uncertainty_s = 0.0
         self.doing = ''  # the act that was begun last, for the sentence of an error
         self.counts: Dict[str, Dict[str, int]] = {}
@@ -155,8 +156,9 @@ def declared(
 class Part(NamedTuple):
     """The code of posixops for one kind of workload."""
 
-    # one task's work in a launch, on its node; returns what it saw. Raises EngineError and OSError
-    carry_out: Callable[[Work, Spec], Tuple[Fact, ...]]
+    carry_out: Callable[
+        [Work, Spec], None
+    ]  # one task's work in a launch, on its node. Raises EngineError and OSError
     # the metrics that the tasks time, with the operations that all of them together do for each
     planned: Callable[[Point, str], Dict[str, int]] = lambda point, phase: {}
     # guarantees by the name of the phase that tries them, in their order
