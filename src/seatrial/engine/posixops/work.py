@@ -12,6 +12,7 @@ from seatrial.engine.barrier import TaskBarrier
 from seatrial.engine.base import EngineError, Outcome
 from seatrial.model.metric import Fact, Measurement
 from seatrial.model.point import Point
+from seatrial.workload.words import by_key
 
 POOL_BYTES = 1 << 25  # random data that a task keeps
 STRIDE = 20735879  # bytes between the data of two files: odd, and near the golden section of the pool
@@ -156,9 +157,7 @@ def declared(
 class Part(NamedTuple):
     """The code of posixops for one kind of workload."""
 
-    carry_out: Callable[
-        [Work, Spec], None
-    ]  # one task's work in a launch, on its node. Raises EngineError and OSError
+    carry_out: Callable[[Work, Spec], None]  # a task's work in a launch, on its node. Raises EngineError and OSError
     # the metrics that the tasks time, with the operations that all of them together do for each
     planned: Callable[[Point, str], Dict[str, int]] = lambda point, phase: {}
     # guarantees by the name of the phase that tries them, in their order
@@ -228,9 +227,7 @@ def rounded_up(seconds: float) -> int:
 
 def partner(rank: int, hosts: Tuple[str, ...], nodes_away: int) -> int:
     """The task at the same place on the node so many nodes further. Raises EngineError if they are uneven."""
-    nodes: Dict[str, List[int]] = {}
-    for other, host in enumerate(hosts):
-        nodes.setdefault(host, []).append(other)
+    nodes = by_key((host, other) for other, host in enumerate(hosts))
     order = list(nodes.values())
     if len({len(ranks) for ranks in order}) > 1:
         uneven = ', '.join(f'{len(ranks)} on {host}' for host, ranks in nodes.items())
