@@ -114,11 +114,11 @@ class Elbencho(base.Engine):
             if moved != due:
                 raise EngineError('T18', f'task {rank} on {process.time.host}: moved {moved} bytes instead of {due}')
         starts_s, clock_s = _starts(processes, point)
-        tasks = tuple(
+        tasks = [
             TaskTime(rank * threads + thread, process.time.host, point.data.bytes_per_task, start_s, start_s + own_s)
             for rank, (process, start_s) in enumerate(zip(processes, starts_s))
             for thread, own_s in enumerate(process.threads_s if not writes else (process.seconds,) * threads)
-        )
+        ]
         if len(tasks) != point.tasks:
             raise EngineError('T9', f'elbencho reported the times of {len(tasks)} threads, not of {point.tasks}')
         figure = ' '.join(['bytes/s', *(str(process.phase.bytes_per_second) for process in processes)])
@@ -183,12 +183,9 @@ class ElbenchoFiles(Elbencho):
         figure = ' '.join(['entries/s', *(str(process.phase.entries_per_second) for process in processes)])
         own_s = tuple(process.seconds for process in processes)
         ((name, number),) = operations(point, phase).items()
-        return Measurement(
-            metrics=(rate(name, number, max(ends_s) - min(starts_s), figure, own_s),),
-            world_size=len(processes),
-            hosts=tuple(sorted({process.time.host for process in processes})),
-            clock_s=clock_s,
-        )
+        metric = rate(name, number, max(ends_s) - min(starts_s), figure, own_s)
+        hosts = tuple(sorted({process.time.host for process in processes}))
+        return Measurement((metric,), world_size=len(processes), hosts=hosts, clock_s=clock_s)
 
 
 def parse_phase(text: str) -> ElbenchoPhase:

@@ -21,9 +21,8 @@ PRINTED = 1e-6  # last digit of a printed score
 SLACK = 2e-3  # error of a score computed from seven digits; 0.4 kIOPS have only six
 
 _SHORT = ('Runtime is smaller than expected minimum runtime', 'stonewall-time')
-_NAMES = {
-    name: name.replace('_', '-').replace('rnd4k', 'rnd4K') for name in (*io500.BANDWIDTHS, io500.BESIDE, *io500.RATES)
-}
+_PHASES = (*io500.BANDWIDTHS, io500.BESIDE, *io500.RATES)
+_NAMES = {name: name.replace('_', '-').replace('rnd4k', 'rnd4K') for name in _PHASES}
 
 
 class Section(NamedTuple):
@@ -107,9 +106,8 @@ class Io500Engine(Engine):
         zero = [name for name, value in of.items() if value <= 0]
         if zero:
             raise EngineError('T12', f'{zero[0]} is too short to measure: IO500 gives it 0')
-        due = io500.score_of(
-            *(io500.geometric_mean([of[name] for name in names]) for names in (io500.BANDWIDTHS, io500.RATES))
-        )
+        means = (io500.geometric_mean([of[name] for name in names]) for names in (io500.BANDWIDTHS, io500.RATES))
+        due = io500.score_of(*means)
         score = float(_value(sections, 'SCORE', 'SCORE').partition(' ')[0])
         if abs(score - due) > SLACK * due + PRINTED:
             raise EngineError('T1', f'IO500 has the score {score}, and its phases give {due:.6f}')
@@ -117,13 +115,9 @@ class Io500Engine(Engine):
         nodes = re.search(r'^nodes +: (\d+)$', log, re.MULTILINE)
         if nodes is None:
             raise EngineError('T13', "IO500's log of ior-easy-write does not say on how many nodes it ran")
-        return Measurement(
-            metrics=metrics,
-            world_size=point.tasks,
-            hosts=tuple(f'{UNNAMED}{node}' for node in range(1, int(nodes.group(1)) + 1)),
-            clock_s=CLOCK_S,
-            fsync=' -e ' in sections['ior-easy-write'].values['exe'],
-        )
+        hosts = tuple(f'{UNNAMED}{node}' for node in range(1, int(nodes.group(1)) + 1))
+        fsync = ' -e ' in sections['ior-easy-write'].values['exe']
+        return Measurement(metrics, world_size=point.tasks, hosts=hosts, clock_s=CLOCK_S, fsync=fsync)
 
 
 def parse_result(text: str) -> Dict[str, Section]:

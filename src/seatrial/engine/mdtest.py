@@ -165,12 +165,8 @@ class Mdtest(Engine):
         rates = _rates(output.rows, _ranks(command, outcome, point), phase, point)
         for metric in rates:
             check_life('mdtest', metric.seconds, outcome.processes[0])
-        return Measurement(
-            metrics=rates,
-            world_size=output.tasks,
-            hosts=tuple(f'{UNNAMED}{node}' for node in range(1, output.nodes + 1)),
-            clock_s=CLOCK_S,
-        )
+        hosts = tuple(f'{UNNAMED}{node}' for node in range(1, output.nodes + 1))
+        return Measurement(rates, world_size=output.tasks, hosts=hosts, clock_s=CLOCK_S)
 
 
 def options_of(phase: str, point: Point) -> Tuple[str, ...]:

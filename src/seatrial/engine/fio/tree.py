@@ -64,13 +64,9 @@ class FioFiles(fio.FioProcess):
         pool_kib = max(MIN_POOL_KIB, levels_total(point, point.tasks).files // POOLS)
         more = [f'--alloc-size={pool_kib}'] if _moved_in_each(phase, point) else []
         directories = sorted({_directory(point, rank) for rank in range(point.tasks)})
-        return Command(
-            scope='node',
-            argvs=(fio.fio_argv(program, raw, 'json+', *more),),
-            inputs={raw + '.fio': _job_file(phase, point, fio.randseed_of(seed, raw))},
-            outputs=(raw + '.json',),
-            directories=tuple(directories) if phase_of(point, phase).makes else (),
-        )
+        inputs = {raw + '.fio': _job_file(phase, point, fio.randseed_of(seed, raw))}
+        command = Command('node', (fio.fio_argv(program, raw, 'json+', *more),), inputs, (raw + '.json',))
+        return command._replace(directories=tuple(directories)) if phase_of(point, phase).makes else command
 
     def warms(self, point: Point, phase: str) -> str:
         """Names and attributes; of a read the data can be cold all the same (seen with strace)."""
@@ -95,12 +91,9 @@ class FioFiles(fio.FioProcess):
         figures = [f'{fio.field(report, "iops", float):.6f}' for report in done]
         ((name, number),) = operations(point, phase).items()
         percentiles_s = percentiles_of(fio.latencies_of(done)) if not phase_of(point, phase).moves else {}
-        return Measurement(
-            metrics=(rate(name, number, seconds, ' '.join(['iops', *figures]), task_seconds, percentiles_s),),
-            world_size=len(jobs),
-            hosts=(outcome.processes[0].host,),
-            clock_s=fio.CLOCK_S if starts_s is not None or len(jobs) == 1 else TOGETHER_S,
-        )
+        metric = rate(name, number, seconds, ' '.join(['iops', *figures]), task_seconds, percentiles_s)
+        clock_s = fio.CLOCK_S if starts_s is not None or len(jobs) == 1 else TOGETHER_S
+        return Measurement((metric,), world_size=len(jobs), hosts=(outcome.processes[0].host,), clock_s=clock_s)
 
 
 _FILE_ENGINES = {CREATE: 'filecreate', STAT: 'filestat', REMOVE: 'filedelete'}

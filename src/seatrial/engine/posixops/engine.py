@@ -90,13 +90,8 @@ class PosixOps(Engine):
         of_versions = ([row.name for row in tried], [row.name for row in tried if row.since == '0.1'])
         if reported not in map(sorted, of_versions):
             raise EngineError('P15', f'only {len(facts)} of {len(tried)} guarantees were tried')
-        plain = Measurement(
-            metrics=metrics,
-            world_size=len(reports),
-            hosts=tuple(sorted({report.host for report in reports})),
-            clock_s=max(NANOSECOND, sum(sorted(report.uncertainty_s for report in reports)[-2:])),
-            facts=facts,
-        )
+        clock_s = max(NANOSECOND, sum(sorted(report.uncertainty_s for report in reports)[-2:]))
+        plain = Measurement(metrics, len(reports), tuple(sorted(tasks)), clock_s=clock_s, facts=facts)
         return part.measured(phase, point, reports, plain, outcome)
 
 
