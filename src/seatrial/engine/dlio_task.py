@@ -39,11 +39,8 @@ def lay(layout: DatasetLayout, data: str) -> None:
     above = os.path.dirname(layout.folder)
     for folder in (layout.folder, os.path.join(above, 'valid')):  # which DLIO lists even where it is not used
         os.makedirs(folder, exist_ok=True)
-    numbers = range(layout.samples_per_file)
-    index = {
-        'off.idx': array('q', (number * layout.sample_bytes for number in numbers)),
-        'sz.idx': array('q', (layout.sample_bytes for _ in numbers)),
-    }
+    number, size = layout.samples_per_file, layout.sample_bytes
+    index = {'off.idx': array('q', range(0, number * size, size)), 'sz.idx': array('q', [size] * number)}
     for name, values in index.items():
         temporary = os.path.join(above, f'{name}.{os.uname().nodename}.{os.getpid()}')
         with open(temporary, 'wb') as stream:

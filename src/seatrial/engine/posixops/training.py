@@ -131,9 +131,8 @@ class Reader:
         self._failed: List[BaseException] = []
         self.worked: List[Tuple[float, float]] = []
         self._asked = 0
-        self._threads = [
-            threading.Thread(target=self._read, daemon=True) for _ in range(min(point.data.queue_depth, len(batches)))
-        ]
+        readers = range(min(point.data.queue_depth, len(batches)))
+        self._threads = [threading.Thread(target=self._read, daemon=True) for _ in readers]
 
     def work_on(self, number: int) -> int:
         """Take the next `number` batches and work on each; returns the number of their samples."""
