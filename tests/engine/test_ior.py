@@ -15,22 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measuring import (
-    MFWA,
-    MFWA_RANDOM,
-    SFSA,
-    SFSA_RANDOM,
-    SFSA_STRIDED,
-    SFWA,
-    access_point,
-    assert_refused,
-    cuts,
-    launched,
-    offset_rule,
-    option,
-    prepared,
-    refused_by,
-)
+import measuring
+from measuring import MFWA, MFWA_RANDOM, SFSA, SFSA_RANDOM, SFSA_STRIDED, SFWA, access_point, assert_refused, option
 from seatrial.engine.base import MAX_BYTES_PER_CALL, EngineError, Outcome, ProcessTime
 from seatrial.engine.ior import Ior, complaints, parse_summary
 from seatrial.model.units import GIB, KIB, MIB
@@ -53,34 +39,24 @@ mpiio, hdf5, netcdf = map(through, ('mpiio', 'hdf5', 'netcdf'))
 point = functools.partial(access_point, transfers=64)
 
 
+def both(workloads):
+    """The write and the read of each."""
+    return {f'{name}-{phase}': (phase, point(at)) for name, at in workloads.items() for phase in ('write', 'read')}
+
+
 FORMS = {
-    'mfwa-write': ('write', point()),
-    'mfwa-read': ('read', point()),
-    'mfwa-random-write': ('write', point(MFWA_RANDOM)),
-    'mfwa-random-read': ('read', point(MFWA_RANDOM)),
-    'sfsa-contiguous-write': ('write', point(SFSA)),
-    'sfsa-contiguous-read': ('read', point(SFSA)),
-    'sfsa-strided-write': ('write', point(SFSA_STRIDED)),
-    'sfsa-strided-read': ('read', point(SFSA_STRIDED)),
+    **both({'mfwa': MFWA, 'mfwa-random': MFWA_RANDOM, 'sfsa-contiguous': SFSA, 'sfsa-strided': SFSA_STRIDED}),
     'sfwa-read': ('read', point(SFWA)),
     'mpiio-strided-write': ('write', point(mpiio(SFSA_STRIDED))),
-    'mpiio-collective-write': ('write', point(mpiio(SFSA_STRIDED, collective=True))),
-    'mpiio-collective-read': ('read', point(mpiio(SFSA_STRIDED, collective=True))),
+    **both({'mpiio-collective': mpiio(SFSA_STRIDED, collective=True)}),
 }
 GOOD = {
     **{f'one-{name}': form for name, form in FORMS.items()},
     **{f'one-main-{name}': form for name, form in FORMS.items()},
-    'one-hdf5-mfwa-write': ('write', point(hdf5(MFWA))),
-    'one-hdf5-mfwa-read': ('read', point(hdf5(MFWA))),
-    'one-hdf5-sfsa-write': ('write', point(hdf5(SFSA))),
-    'one-hdf5-sfsa-read': ('read', point(hdf5(SFSA))),
+    **both({'one-hdf5-mfwa': hdf5(MFWA), 'one-hdf5-sfsa': hdf5(SFSA)}),
     'one-hdf5-collective-write': ('write', point(hdf5(SFSA, collective=True))),
-    'one-netcdf-sfsa-write': ('write', point(netcdf(SFSA))),
-    'one-netcdf-sfsa-read': ('read', point(netcdf(SFSA))),
-    'one-netcdf-strided-write': ('write', point(netcdf(SFSA_STRIDED))),
-    'one-netcdf-strided-read': ('read', point(netcdf(SFSA_STRIDED))),
-    'one-netcdf-collective-write': ('write', point(netcdf(SFSA_STRIDED, collective=True))),
-    'one-netcdf-collective-read': ('read', point(netcdf(SFSA_STRIDED, collective=True))),
+    **both({'one-netcdf-sfsa': netcdf(SFSA), 'one-netcdf-strided': netcdf(SFSA_STRIDED)}),
+    **both({'one-netcdf-collective': netcdf(SFSA_STRIDED, collective=True)}),
     'two-nodes-mfwa-read': ('read', point(nodes=2)),
     'two-nodes-netcdf-read': ('read', point(netcdf(SFSA), nodes=2)),
     'over-existing': ('write', point()),
@@ -154,7 +130,7 @@ def measure(name, how=None, seen=None, **instead):
     return Ior().measure(phase, at, command_of(phase, at), seen or outcome(name, **instead))
 
 
-refusal = refused_by(measure)
+refusal = measuring.refused_by(measure)
 
 
 def changed(name, **fields):
@@ -263,7 +239,7 @@ def test_the_share_of_opening_is_that_of_the_time_from_the_first_open_to_the_las
 
 @pytest.mark.parametrize('open_s', ['0.1000', '-0.0010'])
 def test_opening_takes_no_longer_than_all_of_it(open_s):
-    assert_refused(refused_by(opened)(openTime=open_s), 'T1', f'{open_s} s of opening')
+    assert_refused(measuring.refused_by(opened)(openTime=open_s), 'T1', f'{open_s} s of opening')
 
 
 @pytest.mark.parametrize('raw', ['/a,b/1', '/a b/1', '/a#b/1', '/a\tb/1', '/a"b/1', '/a\\b/1', '/' + 'a' * 1000])
@@ -322,16 +298,11 @@ def test_it_can_do_the_classes_of_the_literature_up_to_its_limits(at):
         (point(transfer_size=1001), 'multiples of 8'),
         (point(transfer_size=MAX_BYTES_PER_CALL + 8), 'one call'),
         (point(transfer_size=2 * GIB), 'one call'),
-        (point(hdf5(SFSA_STRIDED)), 'cannot go through HDF5 in any other way'),
-        (point(hdf5(MFWA_RANDOM)), 'cannot go through HDF5 in any other way'),
-        (point(hdf5(SFWA)), 'cannot go through HDF5 in any other way'),
-        (point(netcdf(MFWA)), 'cannot go through NetCDF in any other way'),
-        (point(netcdf(SFWA)), 'cannot go through NetCDF in any other way'),
-        (point(netcdf(SFSA_RANDOM)), 'cannot go through NetCDF in any other way'),
+        *((point(hdf5(form)), 'through HDF5 in any other way') for form in (SFSA_STRIDED, MFWA_RANDOM, SFWA)),
+        *((point(netcdf(form)), 'through NetCDF in any other way') for form in (MFWA, SFWA, SFSA_RANDOM)),
         (point(netcdf(SFSA), transfer_size=MIB, transfers=4097), 'cannot write NetCDF to 4 GiB past'),
         (point(netcdf(SFSA_STRIDED), transfer_size=16 * MIB, transfers=129), 'cannot write NetCDF to 4 GiB past'),
-        (point(mpiio(MFWA, collective=True)), 'collectively'),
-        (point(mpiio(SFWA, collective=True)), 'collectively'),
+        *((point(mpiio(form, collective=True)), 'collectively') for form in (MFWA, SFWA)),
         (point(MFWA.changed(direct=True), transfer_size=6 * KIB), 'only multiples of 4096'),
     ],
 )
@@ -344,10 +315,8 @@ def test_it_says_what_it_cannot_do_exactly(at, why):
 
 @pytest.mark.parametrize('name', GOOD)
 def test_figure_and_seconds_are_those_of_the_summary_to_the_last_digit(name):
-    printed, seconds = (
-        re.search(rf'"{key}": ([\d.]+)', text(name, 'summary.json')).group(1) for key in ('bwMiB', 'totalTime')
-    )
-    measured = measure(name)
+    summary, measured = text(name, 'summary.json'), measure(name)
+    printed, seconds = (re.search(rf'"{key}": ([\d.]+)', summary).group(1) for key in ('bwMiB', 'totalTime'))
     (metric,) = measured.metrics
     assert (metric.name, metric.unit, metric.figure) == (GOOD[name][0], 'B/s', printed)
     assert f'{metric.value / MIB:.4f}' == printed
@@ -359,9 +328,8 @@ def test_the_bytes_and_the_tasks_are_those_of_the_plan_and_their_times_those_of_
     measured, (phase, at) = measure(name), GOOD[name]
     rows = [line.split(',') for line in text(name, 'csv').splitlines()[1:]]
     assert (measured.bytes_moved, measured.world_size) == (at.bytes_moved, at.tasks)
-    assert [(task.rank, task.bytes_moved, task.seconds) for task in measured.tasks] == [
-        (rank, at.data.bytes_per_task, float(row[2])) for rank, row in enumerate(rows)
-    ]
+    tasks = [(task.rank, task.bytes_moved, task.seconds) for task in measured.tasks]
+    assert tasks == [(rank, at.data.bytes_per_task, float(row[2])) for rank, row in enumerate(rows)]
     assert (measured.fsync, measured.direct) == (phase == 'write', False)
 
 
@@ -400,24 +368,24 @@ def test_a_run_of_something_else_is_refused(name):
 
 @pytest.mark.parametrize('name', ['one-mfwa-write', 'two-nodes-netcdf-read'])
 def test_cut_after_any_line_summary_and_ranks_are_refused_and_an_output_changes_no_measurement(name):
-    for cut in cuts(text(name, 'summary.json')):
+    for cut in measuring.cuts(text(name, 'summary.json')):
         with pytest.raises(EngineError, match='T8'):
             parse_summary(cut)
-    for cut in cuts(text(name, 'csv')):
+    for cut in measuring.cuts(text(name, 'csv')):
         assert refusal(name, ranks=cut).rule in {'T8', 'T9'}
-    assert all(measure(name, stdout=cut) == measure(name) for cut in cuts(text(name, 'out')))
+    assert all(measure(name, stdout=cut) == measure(name) for cut in measuring.cuts(text(name, 'out')))
 
 
 @pytest.mark.parametrize('name', sorted({*TRANSCRIPTS} - {*GOOD}))
 def test_what_is_refused_stays_refused_when_its_output_is_cut(name):
-    for cut in cuts(text(name, 'out'), 20):
+    for cut in measuring.cuts(text(name, 'out'), 20):
         refusal(name, stdout=cut)
 
 
 @pytest.mark.parametrize('name', sorted(name for name, (rule, _) in REFUSED.items() if rule == 'E1'))
 def test_the_exit_status_decides_when_the_explanation_is_lost(name):
-    whole = (text('one-mfwa-write', 'summary.json'), text('one-mfwa-write', 'csv'))
-    assert refusal(name, stdout='', summary=whole[0], ranks=whole[1]).rule == 'E1'
+    summary, ranks = text('one-mfwa-write', 'summary.json'), text('one-mfwa-write', 'csv')
+    assert refusal(name, stdout='', summary=summary, ranks=ranks).rule == 'E1'
     assert 'died of signal 9' in refusal(name, status=-9).sentence
 
 
@@ -630,13 +598,13 @@ class Ran:
         self.data = scratch / 'data directory'
         self.data.mkdir(exist_ok=True)
         if phase == 'read':
-            prepared(self.data, at)
+            measuring.prepared(self.data, at)
         command = Ior().command(shutil.which('ior'), phase, at, str(scratch / 'raw'), 7)
         for name, target in command.links:
             (self.data / name).symlink_to(target)
         calls = 'lseek,read,write,pread64,pwrite64,fsync,unlink'
         under = ['sh', '-c', f'exec strace -y -s 0 -e trace={calls} -o "$0.$PMI_RANK" "$@"', str(scratch / 'trace')]
-        outcome = launched(command, self.data, 'mpiexec', '-n', str(at.tasks), *(under if watch else []))
+        outcome = measuring.launched(command, self.data, 'mpiexec', '-n', str(at.tasks), *(under if watch else []))
         self.measured = Ior().measure(phase, at, command, outcome)
         if watch:
             self.calls = [self._calls(scratch / f'trace.{rank}') for rank in range(at.tasks)]
@@ -672,7 +640,7 @@ def test_the_offsets_of_every_rank_are_those_of_the_lanl_rule(tmp_path, request,
     assert ran.measured.direct == at.data.direct
     for rank, calls in enumerate(ran.calls):
         moved = [call for call in calls if call[0] == phase]
-        rule = offset_rule(at, rank)
+        rule = measuring.offset_rule(at, rank)
         offsets = [offset for _, _, offset, _ in moved]
         assert {(file, size) for _, file, _, size in moved} == {(file_name(at, rank), at.data.transfer_size)}
         assert (sorted(offsets) if at.data.order == 'random' else offsets) == rule
@@ -694,7 +662,7 @@ def test_a_read_on_two_nodes_reads_what_the_other_node_wrote(tmp_path, monkeypat
     for rank, calls in enumerate(Ran(tmp_path, 'read', at).calls):
         moved = [(file, offset) for call, file, offset, _ in calls if call == 'read']
         other = 1 - rank
-        assert moved == [(file_name(at, other), offset) for offset in offset_rule(at, other)]
+        assert moved == [(file_name(at, other), offset) for offset in measuring.offset_rule(at, other)]
 
 
 @pytest.mark.needs('ior', 'mpiexec')
