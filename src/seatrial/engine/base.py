@@ -85,6 +85,7 @@ class Engine:
     declines: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     programs: Tuple[str, ...] = ()  # names to look for on the PATH
     how_to_get = ''  # where the programs come from, as half a sentence
+    version_options: Tuple[str, ...] = ('--version',)
     # pattern of the output of version_argv; its first group is the version
     says_version: Pattern[str] = re.compile('(?!)')
     without_version = 'E1'  # the rule that is broken where it answers with none
@@ -115,7 +116,7 @@ class Engine:
         return ()
 
     def version_argv(self, program: str) -> List[str]:
-        return [program, '--version']
+        return [program, *self.version_options]
 
     def parse_version(self, text: str) -> str:
         """The version in that command's output. Raises EngineError if there is none, or if it cannot be used."""

@@ -13,7 +13,7 @@ write is refused, a process has a throughput of 0, and IOzone exits with 0.
 """
 
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional, Tuple
 
 from seatrial.engine import base
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, only_process, refuse_failure
@@ -54,6 +54,7 @@ class Iozone(Engine):
     kinds = ('reuse',)
     programs = ('iozone',)
     how_to_get = 'from Spack (iozone) or iozone.org'
+    version_options = ('-v',)
     says_version = _VERSION
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -65,9 +66,6 @@ class Iozone(Engine):
             (any(phase.mixed for phase in phases_of(point)), 'cannot read and write back in place'),
             (not is_record, f'cannot move {size} bytes at a time: its records are whole KiB, 4 KiB to 16 MiB'),
         )
-
-    def version_argv(self, program: str) -> List[str]:
-        return [program, '-v']
 
     def parse_version(self, text: str) -> str:
         version = super().parse_version(text)

@@ -31,6 +31,7 @@ class PosixOps(Engine):
     kinds: Tuple[str, ...] = tuple(PARTS)
     programs = ('python3',)
     how_to_get = 'part of Seatrial; any Python since 3.6 runs it'
+    version_options = ('-I', '-S', '--version')
     says_version = re.compile(r'^Python (\d+\.\d+\S*)$')
     makes: Tuple[str, ...] = (*FILE_NAMES, *(name for part in PARTS.values() for name in part.makes))
 
@@ -43,9 +44,6 @@ class PosixOps(Engine):
 
     def needs(self, point: Point) -> Tuple[str, ...]:
         return PARTS[point.kind].needs.get(point.phases[0], ())
-
-    def version_argv(self, program: str) -> List[str]:
-        return [program, '-I', '-S', '--version']
 
     def parse_version(self, text: str) -> str:
         """'0.1.0, Python 3.6.8'."""
