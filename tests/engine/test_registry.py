@@ -38,7 +38,8 @@ def placed(workload, label, nodes=1):
 READ = placed(data_access('single', operations=('read',), transfer_size=4096, bytes_per_task=8192), '4KiB')
 WRITE_AND_READ = placed(data_access('multiple', transfer_size=4096, bytes_per_task=8192), '4KiB')
 TWO_NODES = READ._replace(label='2tasks', nodes=2, tasks_per_node=1)
-FIO, DD, POSIXOPS = (EngineChoice(*names) for names in (('fio', 'fio'), ('dd', '/opt/dd'), ('posixops', 'posixops')))
+FIO, DD = EngineChoice('fio', 'fio'), EngineChoice('dd', '/opt/dd')
+POSIXOPS = EngineChoice('posixops', 'posixops')
 FLAT = placed(metadata_tree(('create', 'stat', 'remove'), files_per_directory=10), 'flat')
 BOTH = FLAT.changed(label='both', empties_per_directory=10)
 

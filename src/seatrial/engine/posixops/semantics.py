@@ -169,9 +169,11 @@ def _append_at_once(pair: Pair) -> Seen:
     path = _written(pair, b'', 'make a file')
     pair.at_once('append to it', lambda: _append_records(path, 'a'), lambda: _append_records(path, 'b'))
     wanted = {_record(who, number) for who in 'ab' for number in range(RECORDS)}
-    lost = []
-    for reads in (pair.first, pair.other):
-        lost.append(reads('read it', lambda: len(wanted - set(_read(path).splitlines(True)))))
+
+    def missing() -> int:
+        return len(wanted - set(_read(path).splitlines(True)))
+
+    lost = [reads('read it', missing) for reads in (pair.first, pair.other)]
     if any(lost):
         return False, f'{max(lost)} of {len(wanted)} records were lost or truncated'
     return True, f'all {len(wanted)} records are there, whole'
