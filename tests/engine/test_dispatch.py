@@ -105,6 +105,7 @@ def test_where_not_every_rank_has_said_it_once_no_host_is_known(printed):
     assert places_said([printed])[1] == ()
 
 
+DD = "the dd of task 0 exited with 1: 'dd: "
 FIO = "fio exited with 1: 'fio: io_u error on file data.1: "
 MDTEST = 'mdtest exited with 1: \'ERROR: open64("/s/f.2", 66, 0664) failed. Error: No space left on device, (a.c)\''
 SYNC = 'a failed fsync'
@@ -115,15 +116,9 @@ IOR = "IOR exited with 6: 'WARNING: write(27, 0x7fadafb78000, 622592) failed No 
     ('sentence', 'call'),
     [
         (FIO + "Input/output error: sync offset=196608, buflen=65536'", ('EIO', True, '', 'data.1', 196608, True)),
-        (
-            "task 1 on n2: fio exited with 1: 'fio: io_u error on file d.1: Stale file handle: read offset=0'",
-            ('ESTALE', True, 'n2', 'd.1', 0),
-        ),
-        (
-            "the dd of task 0 exited with 1: 'dd: fsync failed for 'a': Input/output error'",
-            ('EIO', True, '', 'a', None, True),
-        ),
-        ("the dd of task 0 exited with 1: 'dd: error writing 'a': Disk quota exceeded'", ('EDQUOT', True, '', 'a')),
+        (f"task 1 on n2: {FIO}Stale file handle: read offset=0'", ('ESTALE', True, 'n2', 'data.1', 0)),
+        (f"{DD}fsync failed for 'a': Input/output error'", ('EIO', True, '', 'a', None, True)),
+        (f"{DD}error writing 'a': Disk quota exceeded'", ('EDQUOT', True, '', 'a')),
         (IOR, ('ENOSPC', True)),
         (MDTEST, ('ENOSPC', False, '', '/s/f.2')),
         ('task 1 on n2: close: Input/output error', ('EIO', True, 'n2')),
@@ -132,14 +127,11 @@ IOR = "IOR exited with 6: 'WARNING: write(27, 0x7fadafb78000, 622592) failed No 
         ("IOR exited with 0 and said 'WARNING: fsync(28) failed'", (SYNC, True, '', '', None, True)),
         (FIO + "Invalid argument: datasync offset=0, buflen=65536'", ('EINVAL', True, '', 'data.1', 0, True)),
         ("Bonnie++ exited with 0: 'Can't sync file.'", (SYNC, True, '', '', None, True)),
-        (
-            "the dd of task 0 exited with 1: 'dd: fsync failed for 'a': Disk quota exceeded",
-            ('EDQUOT', True, '', 'a', None, True),
-        ),
+        (f"{DD}fsync failed for 'a': Disk quota exceeded", ('EDQUOT', True, '', 'a', None, True)),
         ('fio exited with 1; task 0, file data.0: Input/output error', ('EIO', False, '', 'data.0')),
         (FIO + "No such file or directory: read offset=4096, buflen=65536'", ('ENOENT', True, '', 'data.1', 4096)),
-        ("the dd exited with 1: 'dd: error reading 'a': Host is down'", ('EHOSTDOWN', True, '', 'a')),
-        ("the dd exited with 1: 'dd: failed to open 'a': No such file or directory'", ('ENOENT', False, '', 'a')),
+        (f"{DD}error reading 'a': Host is down'", ('EHOSTDOWN', True, '', 'a')),
+        (f"{DD}failed to open 'a': No such file or directory'", ('ENOENT', False, '', 'a')),
         (IOR.replace('write', 'read').replace('No space left on device', 'Stale file handle'), ('ESTALE', True)),
         ('task 1 on n2: read: No such file or directory', ('ENOENT', True, 'n2')),
         ('task 1 on n2: stat: No such file or directory: f.1', ('ENOENT', False, 'n2', 'f.1')),

@@ -80,10 +80,7 @@ OF_LOADER = 'OSError: Caught OSError in DataLoader worker process 0.\nOriginal T
 @pytest.mark.parametrize(
     ('err', 'cause'),
     [
-        (
-            TEXTS['no-tracer']['err'],
-            'TypeError: Profile.__init__() takes 1 positional argument but 2 were given',
-        ),
+        (TEXTS['no-tracer']['err'], 'TypeError: Profile.__init__() takes 1 positional argument but 2 were given'),
         (f'{OF_HYDRA}{OF_LOADER}  File "a.py", line 3, in read\n    open(name)\n{IO_ERROR}\n', IO_ERROR),
         (f'{IO_ERROR}\n\nDuring handling of the above:\n\nRuntimeError: a worker exited unexpectedly\n', IO_ERROR),
     ],
