@@ -277,9 +277,7 @@ class TestWhereItIs:
     @pytest.mark.parametrize(
         ('nodes', 'listens', 'address'), [(1, '127.0.0.1', '127.0.0.1'), (2, '0.0.0.0', socket.gethostname())]
     )
-    def test_only_on_several_nodes_it_listens_to_others_and_is_found_by_the_name_of_this_one(
-        self, nodes, listens, address
-    ):
+    def test_only_on_several_nodes_it_listens_to_others_and_is_found_by_its_name(self, nodes, listens, address):
         with Barrier(2, nodes=nodes) as barrier, Barrier(2) as other:
             assert barrier._listener.getsockname()[0] == listens
             assert barrier.environment[VARIABLE].startswith(f'{address}:')

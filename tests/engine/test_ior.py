@@ -345,9 +345,7 @@ UNKNOWN = ((), ('n1',), ('n1', 'n1'), ('n1', 'n2', 'n3'))
         *(('two-nodes-mfwa-read', hosts, ('vm', 'unnamed-2'), ('', '')) for hosts in UNKNOWN),
     ],
 )
-def test_a_rank_is_on_the_host_that_it_has_said_where_they_are_as_many_as_ior_has_counted(
-    name, hosts, known, of_tasks
-):
+def test_a_rank_is_on_the_host_that_it_names_where_ior_has_counted_as_many(name, hosts, known, of_tasks):
     measured = measure(name, seen=outcome(name)._replace(hosts=hosts))
     assert (measured.hosts, tuple(task.host for task in measured.tasks)) == (known, of_tasks)
 

@@ -121,9 +121,7 @@ class TestFioAndDd:
         assert sorted(processes) == sorted(rule('read', at))
 
     @pytest.mark.parametrize(('engine', 'workload'), [row for row in ISSUES if row.values[1] != SFWA])
-    def test_a_write_issues_the_transfers_of_the_rule_in_order_then_one_fsync_and_nothing_else(
-        self, places, engine, workload, tasks
-    ):
+    def test_a_write_issues_the_transfers_of_the_rule_in_order_then_one_fsync(self, places, engine, workload, tasks):
         at = point(workload, tasks)
         processes, measurement = issued(engine, 'write', at, *places)
         expected = [[*events, Event('fsync', events[0].file)] for events in rule('write', at)]

@@ -145,9 +145,7 @@ def test_a_program_of_the_site_is_taken_before_the_engines_own():
         (ALL, [FLAT, BOTH], ['fio', 'python3'], PosixOps, ('mdtest: not installed (mdtest)', f'fio: {FILES} (both)')),
     ],
 )
-def test_one_that_is_not_installed_or_cannot_do_a_point_is_skipped_with_the_reason(
-    candidates, points, there, chosen, skipped
-):
+def test_one_that_is_not_installed_or_cannot_do_a_point_is_skipped(candidates, points, there, chosen, skipped):
     choice = choose(candidates, points, installed(*there))
     assert (type(choice.engine), choice.skipped) == (chosen, skipped)
 

@@ -393,9 +393,7 @@ class TestEveryGoodRunOnTwoNodes:
 
 class TestStartsOnTwoNodes:
     @pytest.mark.parametrize(('first_end_s', 'slept_s'), [(1.2, LEAD_S), (1.05, 0.0)])  # no time to sleep
-    def test_what_is_not_known_of_the_start_is_the_longest_life_beside_a_job_less_what_fio_sleeps(
-        self, first_end_s, slept_s
-    ):
+    def test_the_start_is_unknown_by_the_longest_life_beside_a_job_less_what_fio_sleeps(self, first_end_s, slept_s):
         seen = with_times((0.0, first_end_s), (0.0, 1.5))
         clock_s = measure_on_two('nodes-mfwa-write', seen).clock_s
         assert clock_s == pytest.approx(0.5 - slept_s + CLOCK_S)

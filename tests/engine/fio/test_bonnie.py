@@ -75,10 +75,8 @@ def test_a_part_that_did_not_move_all_is_refused(job, direction):
 
 
 def test_what_its_log_does_not_have_is_not_done():
-    report, quiet = (
-        json.loads(TOLD['json']),
-        [rank for rank in range(3, 8) if 'write' not in dict(steps(f'/raw/1.{rank}.iolog'))],
-    )
+    report = json.loads(TOLD['json'])
+    quiet = [rank for rank in range(3, 8) if 'write' not in dict(steps(f'/raw/1.{rank}.iolog'))]
     report['jobs'][quiet[0]]['write']['io_bytes'] = MIB
     assert refusal(json.dumps(report, indent=2)).rule == 'P15'
 

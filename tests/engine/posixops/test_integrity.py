@@ -152,9 +152,7 @@ def test_nothing_is_said_against_a_storage_that_keeps_the_data_and_nothing_is_le
         (('a', 'a', 'b', 'b', 'c', 'c'), [0, 2], [0, 2], 4),
     ],
 )
-def test_the_tasks_are_of_as_many_nodes_as_there_are_and_no_writer_in_turn_is_of_the_readers(
-    hosts, writers, together, reader
-):
+def test_the_tasks_are_of_as_many_nodes_as_can_be_and_no_writer_is_of_the_readers(hosts, writers, together, reader):
     work = Work(0, len(hosts))
     work.hosts = hosts
     seen = Pattern(work, KEY, 'appends')

@@ -53,9 +53,8 @@ def test_a_missing_program_is_named_before_anything_is_written(disk, monkeypatch
 
 def test_without_ensurepip_it_is_said_what_is_missing(monkeypatch):
     monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
-    assert PosixOps().cannot(point(used(VENV))) == (
-        'cannot make a virtual environment: Python is without ensurepip here (on Debian: python3-venv)'
-    )
+    why = 'cannot make a virtual environment: Python is without ensurepip here (on Debian: python3-venv)'
+    assert PosixOps().cannot(point(used(VENV))) == why
     assert PosixOps().cannot(point(used(GIT))) is None
 
 
@@ -66,9 +65,7 @@ def alone(does):
 
 def test_a_program_that_fails_is_quoted(disk, monkeypatch):
     monkeypatch.setattr(interactive, '_make_sources', lambda root, at: os.mkdir(root))
-    with pytest.raises(
-        EngineError, match=r"E1: make exited with 2: 'make: \*\*\* No targets specified and no makefile found"
-    ):
+    with pytest.raises(EngineError, match=r"E1: make exited with 2: 'make: \*\*\* No targets specified"):
         alone(BUILD)
 
 

@@ -86,9 +86,7 @@ class TestElsewhere:
             (1, 'private', ('create', FIND), False),
         ],
     )
-    def test_a_search_is_elsewhere_where_no_task_of_its_node_knows_the_directory(
-        self, nodes, subtrees, phases, elsewhere
-    ):
+    def test_a_search_is_elsewhere_where_its_node_knows_no_directory(self, nodes, subtrees, phases, elsewhere):
         at = point(FILES.changed(phases=phases, subtrees=subtrees), 2 * nodes, nodes)
         assert PosixOps().reads_elsewhere(at, FIND) == elsewhere
 
@@ -347,9 +345,8 @@ class TestFacts:
         measured = measure(**self.told(facts_of(holds), facts_of(holds)))
         assert measured.figures == {'holding': number}
         assert measured.facts == tuple(Fact(guarantee.name, holds, 'seen') for guarantee in GUARANTEES)
-        assert [(metric.name, metric.unit) for metric in measured.metrics] == [
-            (metric.name, metric.unit) for metric in metrics_of(point(SEMANTICS), 'probe')
-        ]
+        (metric,), (meant,) = measured.metrics, metrics_of(point(SEMANTICS), 'probe')
+        assert (metric.name, metric.unit) == (meant.name, meant.unit)
 
     def test_tasks_that_disagree_are_refused(self):
         assert refusal(**self.told(facts_of(), facts_of(False)))[0] == 'T8'
