@@ -50,10 +50,11 @@ def in_long_runs(*values):
     return pytest.param(*values, marks=pytest.mark.long)
 
 
-TREES = [SHARED, PRIVATE, in_long_runs(WIDE), in_long_runs(FILES)]
-
-
-@pytest.fixture(scope='module', params=TREES, ids=['shared', 'private', 'wide', 'flat'])
+@pytest.fixture(
+    scope='module',
+    params=[SHARED, PRIVATE, in_long_runs(WIDE), in_long_runs(FILES)],
+    ids=['shared', 'private', 'wide', 'flat'],
+)
 def phases(request, tmp_path_factory):
     """All phases of a tree: the phase, its measurement, what the tasks said, and what was there afterwards."""
     disk, seen = Disk(tmp_path_factory.mktemp('tree')), []
