@@ -2,7 +2,7 @@
 write is refused, for its data come no faster than from /dev/urandom (rule P4); it can prepare files."""
 
 import re
-from typing import List, NamedTuple, Optional, Tuple
+from typing import NamedTuple, Optional
 
 from seatrial.engine import base
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, beyond_calls, ended, immovable
@@ -38,19 +38,16 @@ class Dd(Engine):
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """One dd a task, over its file or segment; its time includes the fsync. The data are random for any seed."""
-        argvs: List[Tuple[str, ...]] = []
-        how: Tuple[str, ...]
+        argvs = []
         size = (f'bs={point.data.transfer_size}', f'count={point.data.transfers}')
         direct = (_DIRECT[phase],) if point.data.direct else ()
         for rank in range(point.tasks):
             name = file_name(point, rank)
             blocks_before = rank * point.data.transfers if point.data.extent == 'segment' else 0
-            if phase_of(point, phase).writes:
-                # /dev/urandom gives less than a large block asks for; only a full one is put in its place.
-                how = ('if=/dev/urandom', f'of={name}', f'seek={blocks_before}', 'iflag=fullblock', _SYNCED)
-            else:
-                how = (f'if={name}', 'of=/dev/null', f'skip={blocks_before}')
-            argvs.append((program, *how, *size, *direct))
+            read = (f'if={name}', 'of=/dev/null', f'skip={blocks_before}')
+            # /dev/urandom gives less than a large block asks for; only a full one is put in its place.
+            write = ('if=/dev/urandom', f'of={name}', f'seek={blocks_before}', 'iflag=fullblock', _SYNCED)
+            argvs.append((program, *(write if phase_of(point, phase).writes else read), *size, *direct))
         return Command(scope='task', argvs=tuple(argvs), inputs={}, outputs=())
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:

@@ -203,18 +203,6 @@ def test_the_latencies_of_all_tasks_are_counted_together():
     assert measure('random-read').metric('randread_p99').value == nearest / 1e9
 
 
-def test_the_share_of_reads_is_that_of_the_plan_within_what_chance_allows():
-    measurement = measure('random-mixed')
-    reads, writes = (measurement.metric(f'randrw_{direction}_iops').operations for direction in ('read', 'write'))
-    number, share = reads + writes, MIXED.data.read_share
-    assert abs(reads - share * number) < 4 * sqrt(share * (1 - share) * number)
-
-
-def test_a_sync_that_takes_longer_than_the_writes_counts():
-    """What was buffered in the time is written after it."""
-    assert measure('random-cached-write').seconds > GOOD['random-cached-write'].duration_s + 0.02
-
-
 @pytest.mark.parametrize(
     ('name', 'at', 'sentence'),
     [
