@@ -321,10 +321,4 @@ def _cannot(point: Point) -> Optional[str]:
     return {VENV: why}.get(point.phases[0]) if importlib.util.find_spec('ensurepip') is None else None
 
 
-PART = Part(
-    carry_out,
-    entries_of,
-    makes=(rf'(.*/)?{ROOT}\.\d+(/.*)?',),
-    cannot=_cannot,
-    needs=NEEDS,
-)
+PART = Part(carry_out, entries_of, makes=(rf'(.*/)?{ROOT}\.\d+(/.*)?',), cannot=_cannot, needs=NEEDS)

@@ -183,9 +183,4 @@ def _elsewhere(point: Point, phase: str) -> bool:
     return not listed and nodes_away(phase, point.nodes) not in seen
 
 
-PART = Part(
-    carry_out,
-    operations,
-    makes=(r'tree(\.\d+)?', r'd\d+|[ef]\.\d+\.\d+'),
-    elsewhere=_elsewhere,
-)
+PART = Part(carry_out, operations, makes=(r'tree(\.\d+)?', r'd\d+|[ef]\.\d+\.\d+'), elsewhere=_elsewhere)
