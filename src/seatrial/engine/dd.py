@@ -25,16 +25,12 @@ class Dd(Engine):
 
     def cannot(self, point: Point) -> Optional[str]:
         """Only measured writes are refused here: dd may write files to prepare them."""
-        beyond = beyond_calls(point)
-        if beyond is not None:
-            return beyond
-        if point.data.order != 'contiguous':
-            return f'cannot go through a file in {point.data.order} order'
-        if does(point, WRITE):
-            return 'cannot write incompressible data faster than /dev/urandom gives it'
-        if point.nodes > 1:
-            return f'cannot start tasks on {point.nodes} nodes at once'
-        return immovable(point)
+        why = base.first_reason(
+            (point.data.order != 'contiguous', f'cannot go through a file in {point.data.order} order'),
+            (does(point, WRITE), 'cannot write incompressible data faster than /dev/urandom gives it'),
+            (point.nodes > 1, f'cannot start tasks on {point.nodes} nodes at once'),
+        )
+        return beyond_calls(point) or why or immovable(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         """One dd a task, over its file or segment; its time includes the fsync. The data are random for any seed."""
