@@ -71,15 +71,14 @@ class Elbencho(base.Engine):
     changes_nodes = True
 
     def cannot(self, point: Point) -> Optional[str]:
-        data, wide = point.data, f'cannot share one file between {point.nodes} nodes without its service'
-        why = base.first_reason(
-            (
-                data.order == 'random',
-                'cannot read each part of a file once in random order: it draws every offset anew',
-            ),
-            (data.files == 'single' and point.nodes > 1, wide),
-        )
-        return base.beyond_calls(point) or why or base.immovable(point)
+        beyond = base.beyond_calls(point)
+        if beyond is not None:
+            return beyond
+        if point.data.order == 'random':
+            return 'cannot read each part of a file once in random order: it draws every offset anew'
+        if point.data.files == 'single' and point.nodes > 1:
+            return f'cannot share one file between {point.nodes} nodes without its service'
+        return base.immovable(point)
 
     def in_threads(self, point: Point) -> bool:
         return point.data is not None and point.data.extent == 'segment'
