@@ -58,30 +58,15 @@ def words_of(phase, at):
     return [dict(word.split('=', 1) for word in argv[1:]) for argv in argvs]
 
 
-class TestCommand:
-    @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 4 * MIB), st.sampled_from([FILES, SEGMENTS]))
-    def test_the_segments_cover_every_byte_of_every_file_exactly_once(self, tasks, transfers, size, workload):
-        at = point(workload, tasks, transfers, size)
-        ends = {}
-        for words in words_of('read', at):
-            skipped, size = int(words['skip']), int(words['bs'])
-            assert skipped * size == ends.get(words['if'], 0)
-            ends[words['if']] = (skipped + int(words['count'])) * size
-        assert ends == {spec.name: spec.size for spec in kind_of('access').files(at)}
-
-    def test_every_reader_of_a_whole_file_begins_at_its_start(self):
-        argvs = Dd().command('/bin/dd', 'read', point(SFWA), '/raw/1', 7).argvs
-        assert argvs == (('/bin/dd', 'if=data', 'of=/dev/null', 'skip=0', 'bs=65536', 'count=4'),) * 2
-
-    def test_a_preparation_writes_where_the_reads_will_be(self):
-        reads, writes = (words_of(phase, point(SEGMENTS, 3)) for phase in ('read', 'write'))
-        assert [words['seek'] for words in writes] == [words['skip'] for words in reads] == ['0', '4', '8']
-
-    def test_a_preparation_keeps_what_others_wrote_and_takes_full_blocks_of_random_data(self):
-        command = Dd().command('dd', 'write', point(SEGMENTS), '/raw/1', 7)
-        assert (command.scope, len(command.argvs), command.inputs, command.outputs) == ('task', 2, {}, ())
-        words, _ = words_of('write', point(SEGMENTS))
-        assert (words['if'], words['iflag'], words['conv']) == ('/dev/urandom', 'fullblock', 'notrunc,fsync')
+@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 4 * MIB), st.sampled_from([FILES, SEGMENTS]))
+def test_the_segments_cover_every_byte_of_every_file_exactly_once(tasks, transfers, size, workload):
+    at = point(workload, tasks, transfers, size)
+    ends = {}
+    for words in words_of('read', at):
+        skipped, size = int(words['skip']), int(words['bs'])
+        assert skipped * size == ends.get(words['if'], 0)
+        ends[words['if']] = (skipped + int(words['count'])) * size
+    assert ends == {spec.name: spec.size for spec in kind_of('access').files(at)}
 
 
 class TestDirectAccess:
@@ -123,6 +108,11 @@ class TestWhatItCannot:
 
 @pytest.mark.parametrize('name', GOOD)
 class TestEveryGoodRun:
+    def test_the_commands_are_those_of_the_transcript_and_need_no_files(self, name):
+        command = Dd().command('dd', *GOOD[name], '/raw/1', 7)
+        assert ''.join(' '.join(argv) + '\n' for argv in command.argvs) == TRANSCRIPTS[name]['cmd']
+        assert (command.scope, command.inputs, command.outputs) == ('task', {}, ())
+
     def test_the_seconds_are_from_the_first_start_to_the_last_end(self, name):
         times = processes(name)
         expected = max(t.end_s for t in times) - min(t.start_s for t in times)
