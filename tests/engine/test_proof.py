@@ -15,13 +15,12 @@ from seatrial.model.units import KIB
 from seatrial.workload.access import data_access, file_name
 
 TASKS, TRANSFER, TRANSFERS = 3, 5 * KIB, 8
+SIZES = {'transfer_size': TRANSFER, 'bytes_per_task': TRANSFERS * TRANSFER}
 GEOMETRIES = {
-    'own files': data_access('multiple', transfer_size=TRANSFER, bytes_per_task=TRANSFERS * TRANSFER),
-    'segments': data_access('single', 'segment', transfer_size=TRANSFER, bytes_per_task=TRANSFERS * TRANSFER),
-    'strided': data_access(
-        'single', 'segment', 'strided', transfer_size=TRANSFER, bytes_per_task=TRANSFERS * TRANSFER
-    ),
-    'random': data_access('single', 'segment', 'random', transfer_size=TRANSFER, bytes_per_task=TRANSFERS * TRANSFER),
+    'own files': data_access('multiple', **SIZES),
+    'segments': data_access('single', 'segment', **SIZES),
+    'strided': data_access('single', 'segment', 'strided', **SIZES),
+    'random': data_access('single', 'segment', 'random', **SIZES),
 }
 
 
@@ -52,11 +51,8 @@ def test_every_byte_is_written_once_and_compared(there, geometry):
     reports = read(geometry, counts)
     assert [report.transfers for report in reports] == counts == [TRANSFERS] * TASKS
     assert all(report.differs is None for report in reports)
-    at = [
-        (file_name(spec_of(geometry).point, rank), o)
-        for rank in range(TASKS)
-        for o in offsets(spec_of(geometry), rank)
-    ]
+    spec = spec_of(geometry)
+    at = [(file_name(spec.point, rank), offset) for rank in range(TASKS) for offset in offsets(spec, rank)]
     assert len(set(at)) == len(at) == TASKS * TRANSFERS
     assert sum(file.stat().st_size for file in there.iterdir()) == TASKS * TRANSFERS * TRANSFER
 
@@ -99,14 +95,8 @@ def test_a_part_lies_at_places_all_over_the_files_which_have_their_full_size(the
     assert sum(file.stat().st_size for file in there.iterdir()) == TASKS * TRANSFERS * TRANSFER
     reports = read(geometry, counts, transfers=4)
     assert [(report.transfers, report.differs) for report in reports] == [(4, None)] * TASKS
-    parts = sorted(number // 2 for number in _numbers(spec_of(geometry, transfers=4)))
-    assert parts == [0, 1, 2, 3]
-
-
-def _numbers(spec):
-    """Which of its transfers the first task makes."""
-    whole = sorted(offsets(spec._replace(transfers=TRANSFERS), 0))
-    return [whole.index(offset) for offset in offsets(spec, 0)]
+    whole, part = sorted(offsets(spec_of(geometry), 0)), offsets(spec_of(geometry, transfers=4), 0)
+    assert sorted(whole.index(offset) // 2 for offset in part) == [0, 1, 2, 3]
 
 
 def test_when_the_time_is_over_one_transfer_is_written_and_compared_all_the_same(there):
