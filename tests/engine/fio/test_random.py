@@ -249,13 +249,9 @@ def test_figures_that_contradict_each_other_are_refused(change, rule, sentence, 
 NODES = 'nodes-random-mixed'
 
 
-def measure_on_two():
-    command = FioRandom().command('fio', 'randrw', MIXED_ON_TWO, '/raw/1', 7)._replace(inputs=inputs_of_two(NODES))
-    return FioRandom().measure('randrw', MIXED_ON_TWO, command, outcome_on_two(NODES))
-
-
 def test_on_two_nodes_the_metrics_are_of_the_tasks_of_both():
-    measurement = measure_on_two()
+    command = FioRandom().command('fio', 'randrw', MIXED_ON_TWO, '/raw/1', 7)._replace(inputs=inputs_of_two(NODES))
+    measurement = FioRandom().measure('randrw', MIXED_ON_TWO, command, outcome_on_two(NODES))
     planned = [metric.name for metric in RANDOM.metrics(MIXED_ON_TWO, 'randrw')]
     assert [metric.name for metric in measurement.metrics] == planned
     assert (measurement.hosts, measurement.world_size) == (('node1', 'node2'), 2)
