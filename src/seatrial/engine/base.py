@@ -103,8 +103,8 @@ class Engine:
     compressible = ''  # why the data that it writes compress, as half a sentence; empty: they do not (rule P4)
     verifies = False  # whether it measures nothing and compares all that it reads with what it has written (rule F2)
     rereads = False  # whether it reads a file several times over in one phase
-    # whether a task reads the data of one of the next node (writer_of); the tasks must fill node after node
-    changes_nodes = False
+    # whether a task reads what one of the next node has written (writer_of); the tasks must fill node after node
+    reads_next_node = False
     flat = False  # whether it lays the files of a tree flat into directories that are made before it, and stay
 
     def cannot(self, point: Point) -> Optional[str]:
@@ -150,7 +150,7 @@ class Engine:
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         """True if every task works on entries that no task of its node has written, made or seen (rules P2, T4)."""
-        return self.changes_nodes and phase_of(point, phase).reads and point.nodes > 1
+        return self.reads_next_node and phase_of(point, phase).reads and point.nodes > 1
 
     def repeats(self, point: Point) -> str:
         """A clause that names repeated data in a point's files; empty where nothing is there twice (rule P4a)."""

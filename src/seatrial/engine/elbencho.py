@@ -68,7 +68,7 @@ class Elbencho(base.Engine):
     oldest = (3, 0, 37)  # 3.0-3, which Spack has, writes no JSON
     too_old = 'the JSON of elbencho {} does not record its options; use 3.0-37 or later'
     data_rate = 5000.0 * MIB
-    changes_nodes = True
+    reads_next_node = True
 
     def cannot(self, point: Point) -> Optional[str]:
         beyond = base.beyond_calls(point)

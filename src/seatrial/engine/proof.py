@@ -73,7 +73,7 @@ class Proof(Engine):
 
     name = 'proof'
     verifies = True
-    changes_nodes = True
+    reads_next_node = True
 
     def __init__(
         self, key: str, transfers: int, limit_s: float, written: Tuple[int, ...] = (), hosts: Tuple[str, ...] = ()
@@ -270,5 +270,5 @@ def damage(seen: Differs, writer: str, reader: str) -> Tuple[str, Dict[str, str]
         f'{seen.file} differs from {seen.offset} B on: the {SHOWN} bytes there were written as '
         f'{seen.expected or "nothing"} on {writer} and read as {seen.read_back or "nothing"} on {reader}'
     )
-    found = {'file': seen.file, 'offset': str(seen.offset), 'expected': seen.expected, 'found': seen.read_back}
-    return sentence, {**found, 'writer': writer, 'reader': reader}
+    where = {'file': seen.file, 'offset': str(seen.offset), 'expected': seen.expected, 'found': seen.read_back}
+    return sentence, {**where, 'writer': writer, 'reader': reader}

@@ -61,7 +61,7 @@ class Fio(fio.FioProcess):
     kinds: Tuple[str, ...] = ('access', 'checkpoint')
     form = 'json'
     rereads = True  # a job that reaches its size before its io_size starts again at its offset
-    changes_nodes = True
+    reads_next_node = True
 
     def cannot(self, point: Point) -> Optional[str]:
         """Random order can be exact: fio's random map gives every block of a job's region once."""

@@ -24,7 +24,7 @@ class FioRandom(Fio):
 
     kinds = ('random',)
     form = 'json+'
-    changes_nodes = False  # every task works on its own files, which were written long before
+    reads_next_node = False  # every task works on its own files, which were written long before
 
     def cannot(self, point: Point) -> Optional[str]:
         if point.data.queue_depth > 1 and not point.data.direct:
