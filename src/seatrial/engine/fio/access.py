@@ -77,8 +77,8 @@ class Fio(fio.FioProcess):
         """
         if point.nodes == 1:
             text = self._job_file(phase, point, range(point.tasks), fio.randseed_of(seed, raw))
-            argvs = (fio.fio_argv(program, raw, self.form),)
-            return base.Command('node', argvs, {raw + '.fio': text}, (raw + '.json',))
+            argv = fio.fio_argv(program, raw, self.form)
+            return base.Command('node', (argv,), {raw + '.fio': text}, (raw + '.json',))
         inputs = {}
         prefixes = [f'{raw}.{rank}' for rank in range(point.tasks)]
         for rank, prefix in enumerate(prefixes):
