@@ -51,6 +51,7 @@ class Complaint(NamedTuple):
 class IorSummary(NamedTuple):
     """All output of one launch of IOR."""
 
+    version: str
     command_line: str
     machine: str  # host name of the first rank, the only one that IOR tells
     setup: Dict[str, Any]  # keys as in setup_of
@@ -275,12 +276,13 @@ def parse_summary(json_text: str) -> IorSummary:
         raise EngineError('T8', f"IOR's summary is cut short or damaged: {error}") from error
     if not isinstance(data, dict) or 'Finished' not in data:
         raise EngineError('T8', "IOR's summary has no 'Finished': the run did not come to its end")
-    Ior().usable(_take(data, 'Version', str))
+    version = Ior().usable(_take(data, 'Version', str))
     tests = _take(data, 'tests', list)
     if len(tests) != 1:
         raise EngineError('P15', f'one test was planned, and IOR made {len(tests)}')
     options = _take(tests[0], 'Options', dict)
     return IorSummary(
+        version=version,
         command_line=_take(data, 'Command line', str),
         machine=_take(data, 'Machine', str).partition(' ')[2].split(' ')[0],  # behind the system's name
         setup=_take(tests[0], 'Parameters', dict),
