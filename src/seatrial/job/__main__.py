@@ -5,7 +5,7 @@ import contextlib
 import sys
 import time
 from functools import partial
-from typing import Callable, List, Optional, TextIO
+from typing import Callable, List, Optional, TextIO, Tuple
 
 from seatrial.filesystem.base import mounted_from
 from seatrial.filesystem.registry import by_type
@@ -34,37 +34,28 @@ def main(arguments: List[str]) -> int:
         if faults:
             raise ValueError(faults[0].why)
         plan = read_plan(path)
-        check_names(plan)
-        if 'run' in steps:
-            check_engines(plan)
+        _check_names(plan, 'run' in steps)
     except (OSError, ValueError) as error:
         return _refuse(f'{path}: {error}')
     status = _watched(plan) if 'run' in steps else 0
     return _kept(plan, _remove) if 'remove' in steps else status
 
 
-def check_names(plan: TrialPlan) -> None:
+def _check_names(plan: TrialPlan, with_engines: bool) -> None:
     """Raises ValueError, with the key, for a name in the plan that is not registered here: nothing is guessed."""
     if not plan.points:
         raise ValueError('points: there are none')
-    _registered('target.type', by_type, plan.target.type)
-    for n, point in enumerate(plan.points):
-        _registered(f'points[{n}].kind', kind_of, point.kind)
+    names: List[Tuple[str, Callable[[str], object], str]] = [('target.type', by_type, plan.target.type)]
+    names += [(f'points[{n}].kind', kind_of, point.kind) for n, point in enumerate(plan.points)]
+    if with_engines:
+        from seatrial.engine.registry import engines_called
 
-
-def check_engines(plan: TrialPlan) -> None:
-    """As check_names, for the engines that the plan names."""
-    from seatrial.engine.registry import engines_called
-
-    for n, engine in enumerate(plan.engines):
-        _registered(f'engines[{n}].name', engines_called, engine.name)
-
-
-def _registered(key: str, known: Callable[[str], object], name: str) -> None:
-    try:
-        known(name)
-    except ValueError as error:
-        raise ValueError(f'{key}: {error}') from None
+        names += [(f'engines[{n}].name', engines_called, engine.name) for n, engine in enumerate(plan.engines)]
+    for key, find, name in names:
+        try:
+            find(name)
+        except ValueError as error:
+            raise ValueError(f'{key}: {error}') from None
 
 
 def _watched(plan: TrialPlan) -> int:
@@ -82,12 +73,12 @@ def _watched(plan: TrialPlan) -> int:
     place = plan.target.path + mounted_from(by_type(plan.target.type), plan.target.path)
     silence = f'{place} has not answered for {ended.seconds:.0f} s: a call of it does not return'
     end = End(REFUSED, finding('P17a', silence).sentence, time.time(), {})
-    return _kept(plan, lambda plan: _ended(plan, end))
 
+    def refused(plan: TrialPlan) -> int:
+        append(plan.records, end)
+        return _say_end(plan, end)
 
-def _ended(plan: TrialPlan, end: End) -> int:
-    append(plan.records, end)
-    return _say_end(plan, end)
+    return _kept(plan, refused)
 
 
 def _kept(plan: TrialPlan, step: Callable[[TrialPlan], int]) -> int:
@@ -120,9 +111,9 @@ def _remove(plan: TrialPlan) -> int:
     if kept(plan) and records.end.reason == FINISHED:
         _say(f'{made} is kept for other sessions; `seatrial clean` shows and removes it')
         return 0
-    damaged = [breach for sample in records.samples for breach in sample.findings if breach.rule == 'F2']
+    damaged = [breach.sentence for sample in records.samples for breach in sample.findings if breach.rule == 'F2']
     if damaged:
-        removal = Removal(0, 0, (f'all of it, for {damaged[0].sentence}',), time.time())
+        removal = Removal(0, 0, (f'all of it, for {damaged[0]}',), time.time())
     else:
         removal = removed(made, plan.session, (records.start.host, records.start.pid))
     append(plan.records, removal)

@@ -63,8 +63,13 @@ class Held(NamedTuple):
         return self.holder is not None and (running(self.holder) is False or is_of_another_boot(self.holder))
 
     def description(self) -> str:
+        holder = f'a lock file that cannot be read ({self.path})'
+        if self.holder is not None:
+            job = f', job {self.holder.job}' if self.holder.job else ''
+            since = time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(self.holder.time))
+            holder = f'session {self.holder.session} of {self.holder.owner} ({self.holder.host}{job}) since {since}'
         heartbeat = f'its last heartbeat was {duration(max(0.0, self.heartbeat_age_s))} ago'
-        sentence = f'storage system {self.storage_system} is held by {self._by()}; {heartbeat}'
+        sentence = f'storage system {self.storage_system} is held by {holder}; {heartbeat}'
         return printable(sentence).encode('ascii', 'backslashreplace').decode('ascii')
 
     def sentence(self) -> str:
@@ -75,13 +80,6 @@ class Held(NamedTuple):
         if self.stale:
             remedy = ': it is stale, but was not taken over; `seatrial clean` removes it once nothing runs'
         return self.description() + remedy
-
-    def _by(self) -> str:
-        if self.holder is None:
-            return f'a lock file that cannot be read ({self.path})'
-        job = f', job {self.holder.job}' if self.holder.job else ''
-        since = time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(self.holder.time))
-        return f'session {self.holder.session} of {self.holder.owner} ({self.holder.host}{job}) since {since}'
 
 
 class LockHeld(LockError):
@@ -147,7 +145,8 @@ class Lock:
 def acquire(state: str, storage_system: str, session: str, interval_s: float = HEARTBEAT_S) -> Lock:
     """Hold a storage system for the session, until its first process releases it. Raises LockHeld or LockError."""
     path = os.path.join(_made(state), _file_name(storage_system))
-    content = _content(storage_system, this_owner(session))
+    lock = _LockFile(_FORMAT, storage_system, this_owner(session))
+    content = json.dumps(to_json(lock), indent=1).encode('ascii') + b'\n'
     for _ in range(_TRIES):
         if _publish(path, content):
             return Lock(path, content, True, interval_s)
@@ -198,9 +197,8 @@ def _all(state: str) -> List[Tuple[Held, bytes]]:
 def _made(state: str) -> str:
     # A missing state directory is not made: on a node where it is not mounted the lock would lock nothing.
     if not os.path.isdir(state):
-        raise LockError(
-            f'{state}: the state directory does not exist on {os.uname().nodename}; all nodes must share it'
-        )
+        why = f'the state directory does not exist on {os.uname().nodename}; all nodes must share it'
+        raise LockError(f'{state}: {why}')
     directory = os.path.join(state, _LOCKS)
     try:
         os.mkdir(directory)
@@ -232,10 +230,6 @@ class _LockFile(NamedTuple):
     holder: Owner
 
 
-def _content(storage_system: str, holder: Owner) -> bytes:
-    return json.dumps(to_json(_LockFile(_FORMAT, storage_system, holder)), indent=1).encode('ascii') + b'\n'
-
-
 def _publish(path: str, content: bytes) -> bool:
     """Put the file in place, whole, unless one is there already; True if it was put there."""
     draft = _aside(path)
@@ -249,16 +243,14 @@ def _publish(path: str, content: bytes) -> bool:
             os.link(draft, path)
         except OSError as error:
             # An NFS server's lost answer looks like a failure; the link count says the truth (open(2)).
-            if os.stat(draft).st_nlink == 2:
-                return True
-            if isinstance(error, FileExistsError):
-                return False
-            raise
+            if os.stat(draft).st_nlink != 2:
+                if isinstance(error, FileExistsError):
+                    return False
+                raise
         return True
     except OSError as error:
-        raise LockError(
-            f'{path}: {error.strerror}; whoever runs trials must be able to write and link there'
-        ) from error
+        remedy = 'whoever runs trials must be able to write and link there'
+        raise LockError(f'{path}: {error.strerror}; {remedy}') from error
     finally:
         with contextlib.suppress(OSError):
             os.unlink(draft)

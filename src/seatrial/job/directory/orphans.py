@@ -93,8 +93,7 @@ class _Leader(NamedTuple):
     alive: Optional[str]
     is_known: bool  # whether that somebody leads it is known: by a process that runs here, or beats on another host
     is_named: bool = True  # whether there is such a file
-    # seconds of silence after which the process counts as dead, where nothing else can tell
-    left_s: Optional[float] = None
+    left_s: Optional[float] = None  # of silence, after which the process counts as dead, where nothing else can tell
 
 
 def _leader(state: str, session: str) -> _Leader:
@@ -113,10 +112,11 @@ def _leader(state: str, session: str) -> _Leader:
     left_s = _patience_s(leader) - heard_s
     if left_s < 0:
         return _Leader(None, False)
-    heard = f'was heard of {max(0.0, heard_s):.0f} s ago'
     is_known = heard_s <= MISSED_S and not is_of_another_boot(leader)
-    why = f'process {leader.pid} on {leader.host}, which leads its session, {heard}'
-    return _Leader(why, is_known, left_s=left_s)
+    heard = f'was heard of {max(0.0, heard_s):.0f} s ago'
+    return _Leader(
+        f'process {leader.pid} on {leader.host}, which leads its session, {heard}', is_known, left_s=left_s
+    )
 
 
 def _patience_s(owner: Owner) -> float:
@@ -140,9 +140,7 @@ def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] =
             raise RunDirectoryError(paths.get('path', parents[0]), paths['why'])
         read = {path: from_json(Search, more[0]) for path, *more in lines[1:] if len(more) == 1}
         sizes: Dict[str, Dict[str, Any]] = {
-            path: {'files': more[0], 'size_bytes': more[1], 'foreign': more[2]}
-            for path, *more in lines[1:]
-            if len(more) == 3
+            path: dict(zip(('files', 'size_bytes', 'foreign'), more)) for path, *more in lines[1:] if len(more) == 3
         }
     except (ValueError, FormError) as error:
         raise RunDirectoryError(parents[0], f'what lies in it cannot be read: {error}') from error
@@ -163,12 +161,14 @@ def main(arguments: List[str]) -> int:
         print(json.dumps({'path': error.path, 'why': error.why}))
         return 0
     print(json.dumps(paths), flush=True)
-    for path in paths:
-        # One that waits for a dead server keeps nobody else waiting, nor this process from its end.
-        threading.Thread(target=_look_into, args=(path, state, queued, session), daemon=True).start()
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread():
-            thread.join()
+    # One that waits for a dead server keeps nobody else waiting, nor this process from its end.
+    threads = [
+        threading.Thread(target=_look_into, args=(path, state, queued, session), daemon=True) for path in paths
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return 0
 
 
@@ -315,10 +315,8 @@ def _alive(owner: Owner, state: str, is_over: bool, queued: Optional[Container[s
         heard_s = silent_s(heartbeat, os.stat(heartbeat).st_mtime)
     except OSError as error:
         if owner.pid:
-            return (
-                f'process {owner.pid} on {owner.host} cannot be asked, and {heartbeat}: {error.strerror}; '
-                'if nothing runs there, remove it by hand'
-            )
+            unknown = f'process {owner.pid} on {owner.host} cannot be asked, and {heartbeat}: {error.strerror}'
+            return f'{unknown}; if nothing runs there, remove it by hand'
         heard_s = time.time() - owner.time  # since it was made
     left_s = _patience_s(owner) - heard_s
     if left_s < 0:

@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, List, Optional, Tuple
+from typing import List, Optional, Tuple
 
 from seatrial.engine.node_program import module_argv
 from seatrial.job.directory import rundir
@@ -30,12 +30,11 @@ def removed(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) 
     silence = unresponsive(os.path.dirname(path))
     if silence is not None:
         return _left(silence.partition(': ')[2])
+    argv = module_argv(sys.executable, __name__, (path, session, *map(str, made_by or ())))
     # The runner's own handlers are gone by now; without this one the process in hand would outlive its job.
-    before = signal.signal(signal.SIGTERM, _end)
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        answer = ask(
-            list(module_argv(sys.executable, __name__, (path, session, *map(str, made_by or ())))), REMOVAL_S
-        )
+        answer = ask(list(argv), REMOVAL_S)
     finally:
         signal.signal(signal.SIGTERM, before)
     if answer is None or answer.exit_status is None:
@@ -52,20 +51,16 @@ def main(arguments: List[str]) -> int:
     path, session, *words = arguments
     made_by = (words[0], int(words[1])) if words else None
     with ThreadPoolExecutor(PARTS) as pool:
-        parts = list(pool.map(lambda part: rundir.remove(path, session, made_by, (part, PARTS)), range(PARTS)))
-    last = rundir.remove(path, session, made_by)
+        removals = list(pool.map(lambda part: rundir.remove(path, session, made_by, (part, PARTS)), range(PARTS)))
+    removals.append(rundir.remove(path, session, made_by))
     parent = os.path.dirname(path)
     with contextlib.suppress(OSError), rundir.closed_after(os.open(parent, os.O_RDONLY | os.O_DIRECTORY)) as opened:
         os.fsync(opened)  # the removal has then reached the storage, as far as the file system tells
-    files = sum(removal.removed_files for removal in [*parts, last])
-    directories = sum(removal.removed_directories for removal in [*parts, last])
-    print(json.dumps(to_json(last._replace(removed_files=files, removed_directories=directories))))
+    files = sum(removal.removed_files for removal in removals)
+    directories = sum(removal.removed_directories for removal in removals)
+    print(json.dumps(to_json(removals[-1]._replace(removed_files=files, removed_directories=directories))))
     return 0
 
 
 def _left(why: str) -> Removal:
     return Removal(0, 0, (f'all of it: {why}',), time.time())
-
-
-def _end(number: int, frame: Any) -> None:
-    sys.exit(128 + number)

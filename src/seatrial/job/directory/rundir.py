@@ -61,6 +61,9 @@ class RunDirectoryError(Exception):
         self.path, self.why, self.errno, self.on_descriptor, self.target = path, why, errno, on_descriptor, target
 
 
+Names = Tuple[str, ...]
+
+
 class Marker(NamedTuple):
     """The content of `.seatrial-run.json` in the run directory, which makes it removable."""
 
@@ -70,13 +73,10 @@ class Marker(NamedTuple):
     device: int  # of both when they were made. It identifies nothing: NFS, CephFS and FUSE get another by a remount
     inode: int  # of the run directory. marker_inode: of the marker itself; a copy has others; 0: there is none yet
     marker_inode: int
-    entries: Tuple[str, ...]  # the top-level names that the session makes; all others in it are foreign
-    # regular expressions of the names that its engine makes in these, or of their paths below the run directory; all
-    # others are foreign too
-    names: Tuple[str, ...] = ()
+    entries: Names  # the top-level names that the session makes; all others in it are foreign
+    names: Names = ()  # expressions for names that its engine makes in these, or for their paths; others are foreign
     kept: bool = False  # whether it stays behind its session, for others to measure beside
-    # state: the directory in which its session names its leader, so that every site finds it; empty: not known
-    state: str = ''
+    state: str = ''  # the directory in which its session names its leader, for every site; empty: not known
 
 
 class RunDirectory(NamedTuple):
@@ -174,26 +174,19 @@ def path_of(parent: str, session: str, case: str) -> str:
 
 
 def create(
-    parent: str,
-    session: str,
-    case: str,
-    entries: Tuple[str, ...],
-    names: Tuple[str, ...],
-    kept: bool = False,
-    state: str = '',
+    parent: str, session: str, case: str, entries: Names, names: Names, kept: bool = False, state: str = ''
 ) -> RunDirectory:
     """Make and mark the run directory of a case in `parent`, or undo what was made. Raises RunDirectoryError."""
     path = path_of(parent, session, case)
     with explained(parent):
         if not os.path.isabs(parent):
             raise _Left('it is no absolute path')
+        fault = 'is no name; write letters, digits and . _ = + -'
         if not _SESSION.match(session):
-            raise _Left(f"session '{_printable(session)}' is no name; write letters, digits and . _ = + -")
+            raise _Left(f"session '{_printable(session)}' {fault}")
         for entry in entries:
             if not _ENTRY.match(entry):
-                raise _Left(
-                    f"entry '{_printable(entry)}' is no name; write letters, digits and . _ = + -, no dot first"
-                )
+                raise _Left(f"entry '{_printable(entry)}' {fault}, no dot first")
     with contextlib.ExitStack() as undo:
         with explained(parent):
             parent_descriptor = _open_parent(parent)
@@ -207,9 +200,8 @@ def create(
             try:
                 os.mkdir(name, 0o700, dir_fd=parent_descriptor)
             except FileExistsError:
-                raise _Left(
-                    'it is there already, from an earlier run of this case; `seatrial clean` removes it'
-                ) from None
+                why = 'it is there already, from an earlier run of this case; `seatrial clean` removes it'
+                raise _Left(why) from None
             made = _identity(os.stat(name, dir_fd=parent_descriptor, follow_symlinks=False))
             undo.callback(_remove_made, os.rmdir, parent_descriptor, name, made)
             descriptor = os.open(name, _DIRECTORY, dir_fd=parent_descriptor)
@@ -220,9 +212,7 @@ def create(
             if status.st_uid != os.geteuid():
                 given_to = user_name(status.st_uid)
                 raise _Left(f'the file system gave it to {given_to} (root squash?); run as an ordinary user')
-            marker = Marker(
-                FORMAT, case, this_owner(session), *made, 0, tuple(entries), tuple(names), kept=kept, state=state
-            )
+            marker = Marker(FORMAT, case, this_owner(session), *made, 0, entries, names, kept, state)
             marker = _write_marker(descriptor, marker)
         undo.pop_all()
     return RunDirectory(path, parent_descriptor, descriptor, marker)
@@ -325,20 +315,17 @@ class _Lost(Exception):
 
     def __init__(self, depth: int, why: str, gone: bool = False) -> None:
         super().__init__(why)
-        self.depth = depth
-        self.gone = gone
+        self.depth, self.gone = depth, gone
 
 
 class _Account:
     """The results of a removal. names: of the session's entries; part: as in remove; errno: of the first fault."""
 
-    def __init__(self, names: Tuple[str, ...] = (), part: Optional[Tuple[int, int]] = None) -> None:
+    def __init__(self, names: Names = (), part: Optional[Tuple[int, int]] = None) -> None:
         self.part = part
         self.is_made = re.compile('|'.join(f'(?:{name})' for name in (*names, *_OF_KERNEL))).fullmatch
-        self.files = 0
-        self.directories = 0
+        self.files = self.directories = self.unnamed = 0
         self.left: List[str] = []
-        self.unnamed = 0
         self.errno: Optional[int] = None
 
     def leave(self, path: str, why: str) -> None:
@@ -356,11 +343,8 @@ class _Level:
     """A directory that a walk is inside of. names: entries still to be done; kept: an entry in it is left."""
 
     def __init__(self, name: str, identity: Tuple[int, int], descriptor: int, names: List[str]) -> None:
-        self.name = name
-        self.identity = identity
+        self.name, self.identity, self.names, self.kept = name, identity, names, False
         self.descriptor: Optional[int] = descriptor
-        self.names = names
-        self.kept = False
 
 
 _Listing = Callable[[int], List[str]]
@@ -604,17 +588,15 @@ def _remove_marked(walk: _Walk, name: str, marker: Marker, marker_status: os.sta
     descriptor, parent_descriptor = walk.descriptor(), walk.levels[0].descriptor
     assert parent_descriptor is not None
     walk.check()
-    if not marker.marker_inode:
-        _remove_same(os.rmdir, parent_descriptor, name, walk.levels[1].identity)
-        account.directories += 1
-        return
-    if os.listdir(descriptor) != [MARKER]:
-        raise _Left('something was made in it during the removal')
-    _remove_same(os.unlink, descriptor, MARKER, _identity(marker_status))
+    if marker.marker_inode:
+        if os.listdir(descriptor) != [MARKER]:
+            raise _Left('something was made in it during the removal')
+        _remove_same(os.unlink, descriptor, MARKER, _identity(marker_status))
     try:
         _remove_same(os.rmdir, parent_descriptor, name, walk.levels[1].identity)
     except BaseException:
-        _write_marker(descriptor, marker)
+        if marker.marker_inode:
+            _write_marker(descriptor, marker)
         raise
     account.directories += 1
 
@@ -633,7 +615,10 @@ def _claim(walk: _Walk) -> Tuple[Marker, os.stat_result]:
         raise _Left(f'it belongs to {user_name(directory.st_uid)}, who can remove it')
     named = _UNMARKED.match(walk.levels[-1].name)
     if named and not walk.levels[-1].names:
-        return _not_yet_marked(named.group(1), directory), directory
+        # Its job was killed between mkdir and the writing of the marker, for which this stands. It matches no entry.
+        session, uid, made_at = named.group(1), directory.st_uid, directory.st_mtime
+        owner = Owner(session, uid, user_name(uid), 'a node that is not known', '', 0, 0, '', made_at)
+        return Marker(FORMAT, 'a case that is not known', owner, *_identity(directory), 0, ()), directory
     marker, status = _read_marker(walk.descriptor())
     same = (marker.inode, marker.marker_inode) == (directory.st_ino, status.st_ino)
     if not same and _inodes_last(walk.descriptor()):
@@ -650,13 +635,6 @@ def _inodes_last(descriptor: int) -> bool:
     place = os.readlink(f'/proc/self/fd/{descriptor}')
     mount = mount_of(place)
     return mount is None or driver_of(mount).behaviour(place).inodes_last
-
-
-def _not_yet_marked(session: str, status: os.stat_result) -> Marker:
-    """Stands for the marker if a job was killed between mkdir and its writing. It matches no entry of ours."""
-    uid = status.st_uid
-    owner = Owner(session, uid, user_name(uid), 'a node that is not known', '', 0, 0, '', status.st_mtime)
-    return Marker(FORMAT, 'a case that is not known', owner, status.st_dev, status.st_ino, 0, ())
 
 
 def _read_marker(descriptor: int) -> Tuple[Marker, os.stat_result]:

@@ -53,12 +53,11 @@ class Processes(NamedTuple):
     argvs: List[List[str]]  # one a rank, or one launcher for all of them
     inputs: Dict[str, str]  # files that must exist before: absolute path -> text
     barrier: int = 0  # how many tasks begin together through the launch's barrier; 0: there is none
-    # ranks: how many ranks have streams of their own, where a launcher has started them; 0: the processes' own
-    ranks: int = 0
+    ranks: int = 0  # that have streams of their own, where a launcher has started them; 0: the processes' own
     nodes: int = 1  # that they run on, this one counted too
-    # at the end of the argv that are the program's, where a launcher starts it by itself; it is compared on every
-    # node whether the launcher has found the directory
-    words: int = 0
+    words: int = (
+        0  # of a program at the argv's end that a launcher starts: each node compares the directory before it
+    )
 
 
 def processes_of(
@@ -72,24 +71,19 @@ def processes_of(
     argvs = [list(argv) for argv in command.argvs]
     if not nodes and (point.nodes == 1 or command.scope != 'task'):
         return Processes(argvs, command.inputs, len(argvs) if command.own_barrier else 0)
-    if not command.own_barrier:
-        argvs = [
-            list(together_argv(sys.executable, rank, len(argvs), tuple(argv))) for rank, argv in enumerate(argvs)
-        ]
     ranks, count = f'{raw}.ranks.json', len(argvs)
+    if not command.own_barrier:
+        argvs = [list(together_argv(sys.executable, rank, count, tuple(argv))) for rank, argv in enumerate(argvs)]
     placed = point if count == point.tasks else point._replace(tasks=count, tasks_per_node=count)
-    started = launch_argv(launcher, placed, module_argv(sys.executable, DISPATCH, (ranks, raw)), nodes)
+    started = launch_argv(
+        launcher, placed, module_argv(sys.executable, 'seatrial.engine.dispatch', (ranks, raw)), nodes
+    )
     words = LAUNCHERS[launcher.kind]
-    # The barrier is in the environment.
-    started[1:1] = words.exports.split()
+    started[1:1] = words.exports.split()  # the barrier is in the environment
     if count < point.tasks:
-        # One process makes all tasks of its node.
-        started[1:1] = words.unbound.split()
+        started[1:1] = words.unbound.split()  # one process makes all tasks of its node
     inputs = {**command.inputs, ranks: json.dumps(argvs)}
     return Processes([started], inputs, count, count, point.nodes + 1 if nodes else point.nodes)
-
-
-DISPATCH = 'seatrial.engine.dispatch'
 
 
 def carry_out(
@@ -110,15 +104,14 @@ def carry_out(
         checked = only_in(inodes, tuple(argv[-processes.words :]))
         processes = processes._replace(argvs=[[*argv[: -processes.words], *checked]])
     if not processes.barrier:
-        finished = _run(processes, raw, directory, {}, limit_s, stopping)
+        finished = _run(_start(processes.argvs, raw, directory, {}), limit_s, stopping, lambda why: None)
         reports: Dict[int, Any] = {}
     else:
         with Barrier(processes.barrier, processes.nodes) as barrier:
-            environment = {**barrier.environment, PLACE: inodes}
-            finished = _run(processes, raw, directory, environment, limit_s, stopping, barrier.abort)
+            running = _start(processes.argvs, raw, directory, {**barrier.environment, PLACE: inodes})
+            finished = _run(running, limit_s, stopping, barrier.abort)
         reports = {} if command.own_barrier else barrier.reports
-    outputs = tuple(_text(path) for path in command.outputs)
-    outcome = finished.outcome._replace(outputs=outputs)
+    outcome = finished.outcome._replace(outputs=tuple(map(_text, command.outputs)))
     if processes.ranks:
         outcome = _by_rank(outcome, raw, processes.ranks, reports)
     if not processes.words and not processes.ranks:
@@ -130,9 +123,9 @@ def carry_out(
 
 def left_by_mpi(command: Command, raw: str, lived_s: float) -> Outcome:
     """The output of an MPI launch that was given up, as if it had ended well."""
-    stdouts, places = places_said((_stream(f'{raw}.out') or '',))
+    stdouts, places = places_said((_stream(f'{raw}.out'),))
     process = ProcessTime(socket.gethostname(), 0.0, lived_s, 0)
-    outputs = tuple(_text(path) for path in command.outputs)
+    outputs = tuple(map(_text, command.outputs))
     return Outcome((process,), stdouts, ('',), outputs, tuple(place.host for place in places))
 
 
@@ -143,7 +136,7 @@ def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) ->
     first = min((report.called_s - report.uncertainty_s for report in reported.values()), default=0.0)
     times, errs = [], []
     for rank in range(ranks):
-        err = _stream(f'{raw}.{rank}.err') or ''
+        err = _stream(f'{raw}.{rank}.err')
         report, status = reported.get(rank), launcher.exit_status
         if report is not None:
             # What clocks of two nodes can be apart makes the process longer, never shorter.
@@ -154,33 +147,23 @@ def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) ->
             err += f'seatrial: rank {rank} has not said when it ran\n'
         else:
             times.append(launcher)
-        # A launcher that fails says why, and the ranks perhaps nothing.
-        errs.append(err or (outcome.stderrs[0] if status else ''))
-    outs = tuple(_stream(f'{raw}.{rank}.out') or '' for rank in range(ranks))
+        errs.append(
+            err or (outcome.stderrs[0] if status else '')
+        )  # a launcher that fails says why, ranks perhaps not
+    outs = tuple(_stream(f'{raw}.{rank}.out') for rank in range(ranks))
     return outcome._replace(processes=tuple(times), stdouts=outs, stderrs=tuple(errs))
 
 
-def _run(
-    processes: Processes,
-    raw: str,
-    place: int,
-    variables: Dict[str, str],
-    limit_s: float,
-    stopping: Callable[[], bool],
-    abort: Callable[[str], None] = lambda why: None,
-) -> Finished:
-    started = time.monotonic()
-    running = _start(processes.argvs, raw, place, variables, started)
+def _run(running: '_Running', limit_s: float, stopping: Callable[[], bool], abort: Callable[[str], None]) -> Finished:
     ended = running.ended
     while len(ended) < len(running.processes):
         try:
             rank, ended_so = running.ends.get(timeout=WAKE_S)
             ended[rank] = ended_so
             if ended_so.status:
-                # One that never came to the barrier would be waited for.
-                abort(f'process {rank} has failed')
+                abort(f'process {rank} has failed')  # one that never came to the barrier would be waited for
         except queue.Empty:
-            late = time.monotonic() - started > limit_s
+            late = time.monotonic() - running.zero > limit_s
             if late or stopping():
                 left = _end_by_force(running)
                 why = f'it did not end within {limit_s:.0f} s' if late else 'a stop was requested'
@@ -189,15 +172,10 @@ def _run(
     if _asked_to_end(running, stopping):
         raise LaunchGivenUp('a stop was requested; it was ended')
     host = socket.gethostname()
-    outcome = Outcome(
-        tuple(ProcessTime(host, begun_s, *ended[rank][:2]) for rank, begun_s in enumerate(running.starts)),
-        tuple(_stream(path) or '' for path in running.outs),
-        tuple(_stream(path) or '' for path in running.errs),
-        (),
-    )
-    if outcome.exit_status and _working_in(place):
-        # Tasks that outlived the engine would disturb the next launch.
-        _kill_all(_working_in(place))
+    times = tuple(ProcessTime(host, begun_s, *ended[rank][:2]) for rank, begun_s in enumerate(running.starts))
+    outcome = Outcome(times, tuple(map(_stream, running.outs)), tuple(map(_stream, running.errs)), ())
+    if outcome.exit_status and _working_in(running.place):
+        _kill_all(_working_in(running.place))  # tasks that outlived the engine would disturb the next launch
         _wait_for_all(running)
     for path in running.outs + running.errs:
         if os.path.getsize(path) == 0:
@@ -224,6 +202,7 @@ class _End(NamedTuple):
 class _Running(NamedTuple):
     """The processes that work in `place`, by rank. ends: as they come; ended: those that were taken note of."""
 
+    zero: float  # from which starts and ends are counted, in monotonic seconds
     place: int
     processes: List['subprocess.Popen[bytes]']
     starts: List[float]
@@ -233,9 +212,9 @@ class _Running(NamedTuple):
     errs: List[str]
 
 
-def _start(argvs: List[List[str]], raw: str, place: int, variables: Dict[str, str], zero: float) -> _Running:
-    environment = {**os.environ, **ENVIRONMENT, **variables}
-    running = _Running(place, [], [], queue.Queue(), {}, [], [])
+def _start(argvs: List[List[str]], raw: str, place: int, variables: Dict[str, str]) -> _Running:
+    zero, environment = time.monotonic(), {**os.environ, **ENVIRONMENT, **variables}
+    running = _Running(zero, place, [], [], queue.Queue(), {}, [], [])
     try:
         for rank, argv in enumerate(argvs):
             suffix = f'.{rank}' if len(argvs) > 1 else ''
@@ -346,8 +325,8 @@ def _text(path: str) -> Optional[str]:
         return None
 
 
-def _stream(path: str) -> Optional[str]:
-    """A process's output; of more than MAX_STREAM bytes the beginning and the end; the file has all of it."""
+def _stream(path: str) -> str:
+    """A process's output; of more than MAX_STREAM bytes the beginning and the end; the file, if any, has all of it."""
     try:
         with open(path, 'rb') as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -358,7 +337,7 @@ def _stream(path: str) -> Optional[str]:
             stream.seek(size - half)
             tail = stream.read(half).decode('utf-8', 'replace')
     except FileNotFoundError:
-        return None
+        return ''
     # Whole lines: half a line can say something else than the line.
     begun, ended = head[: head.rfind('\n') + 1], tail[tail.find('\n') + 1 :]
     return f'{begun}[{size - MAX_STREAM} bytes are left out]\n{ended}'
