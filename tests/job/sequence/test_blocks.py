@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.job.sequence import trial
+from seatrial.job.sequence import start
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import StoppingRule
 from seatrial.rules import launch
@@ -98,7 +98,7 @@ def test_a_write_that_is_too_short_is_made_for_its_read_until_that_is_known(lab,
 
 def test_no_launch_begins_after_the_budget(lab, stub_fio, monkeypatch):
     fio = stub_fio(('', NOISY))
-    monkeypatch.setattr(trial, 'time', Clock(f'{fio}.log', launches=4))
+    monkeypatch.setattr(start, 'time', Clock(f'{fio}.log', launches=4))
     rule = UNTIL_SHORT._replace(minimum=4, maximum=8)
     ran = lab.run(lab.plan(fio, workload=WRITES, values=(32, 16), stopping=rule))
     assert (len(ran.records.samples), ran.end.stopped) == (4, {'32KiB': 'budget', '16KiB': 'budget'})

@@ -11,7 +11,7 @@ from builders import FLAT, FLAT_TREE, MFWA, ONCE, SMALL, plan_of
 from seatrial.engine.base import Command
 from seatrial.job.sequence import blocks
 from seatrial.job.sequence.darshan import FOLDER, PLACE, left_by, traced_point, under_darshan
-from seatrial.job.sequence.trial import DATA
+from seatrial.job.sequence.start import DATA
 from seatrial.judge.verdict import Verdict
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep

@@ -86,7 +86,7 @@ class Watched:
         self.of.make_ready(command)
         made = rate('file_create', 6, 2.0, '3.000')
         hosts = tuple(f'node{number}' for number in range(self.point.nodes))
-        return self.of.seen(Measurement((made,), self.point.tasks, hosts, 1e-9), 0)
+        return self.of.seen(Measurement((made,), self.point.tasks, hosts, 1e-9), 0, 0.0, 0.0, ())
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def read(run, monkeypatch):
         tasks = tuple(TaskTime(rank, host, point.data.bytes_per_task, 0.0, 2.0) for rank, host in enumerate(hosts))
         metric = bandwidth('read', point.bytes_moved, 2.0, '')
         measurement = Measurement((metric,), 4, ('n1', 'n2'), bytes_moved=point.bytes_moved, tasks=tasks)
-        return of.seen(measurement, 0), asked
+        return of.seen(measurement, 0, 0.0, 0.0, ()), asked
 
     return launched
 
@@ -215,7 +215,7 @@ def test_counters_that_contradict_themselves_make_a_read_unknown_with_the_reason
     lay(run, plan.points[0])
     of = Evidence(Setup(plan, Engine(), run, driver, False, False, ''), Launch('read', plan.points[0]), 'data')
     of.make_ready(NOTHING)
-    seen = of.seen(moved(plan.points[0], 1e8, 'read'), 0)
+    seen = of.seen(moved(plan.points[0], 1e8, 'read'), 0, 0.0, 0.0, ())
     assert (seen.cache, seen.storage_read_bytes) == ('unknown', None)
     (sentence,) = [finding.sentence for finding in seen.findings if finding.rule == 'T3']
     assert 'whether the bytes came from storage: those of /scratch contradict themselves; ' in sentence
@@ -356,4 +356,4 @@ def test_what_left_the_node_during_a_write_is_compared_with_what_is_claimed(run,
     of = Evidence(Setup(plan, Engine(), run, driver, False, False, ''), Launch('write', point), 'data')
     of.make_ready(NOTHING)
     measurement = moved(point, 1e8)._replace(hosts=(host or os.uname().nodename,))
-    assert ('T25' in rules(of.seen(measurement, 0))) == broken
+    assert ('T25' in rules(of.seen(measurement, 0, 0.0, 0.0, ()))) == broken

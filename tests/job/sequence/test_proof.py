@@ -12,7 +12,7 @@ from seatrial.filesystem.mounts import mount_of
 from seatrial.filesystem.posix import Posix
 from seatrial.job import __main__ as command
 from seatrial.job.sequence import proof, start
-from seatrial.job.sequence.contents import BLOCKS_PER_FILE, LARGE_PAGE, MAX_BLOCKS, MAX_FILES, contents
+from seatrial.job.sequence.evidence import BLOCKS_PER_FILE, LARGE_PAGE, MAX_BLOCKS, MAX_FILES, contents
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import Launcher
 from seatrial.model.units import KIB

@@ -28,7 +28,7 @@ from seatrial.job.directory import orphans, removal, rundir
 from seatrial.job.launch import blocked
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch.blocked import Blocked
-from seatrial.job.sequence import blocks, contents, sampling, start, survey
+from seatrial.job.sequence import blocks, evidence, sampling, start, survey
 from seatrial.job.sequence.telemetry import Watching
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits, TrialPlan
@@ -303,7 +303,7 @@ def test_a_data_directory_that_fails_as_a_launch_begins_is_the_storages_failure(
 
 @pytest.mark.parametrize(('code', 'rule'), [(errno.EIO, 'F1'), (errno.EDQUOT, 'P9a')])
 def test_data_that_cannot_be_synced_are_named_with_file_and_node(lab, stub_fio, monkeypatch, code, rule):
-    monkeypatch.setattr(contents, 'os', Altered(os, fsync=mock.Mock(side_effect=OSError(code, os.strerror(code)))))
+    monkeypatch.setattr(evidence, 'os', Altered(os, fsync=mock.Mock(side_effect=OSError(code, os.strerror(code)))))
     ran = lab.run(lab.plan(stub_fio(), **SMALL))
     (failure,) = (finding for finding in ran.records.samples[-1].findings if finding.effect != 'label')
     where = {'errno': errno.errorcode[code], 'file': 'data.00000000', 'node': socket.gethostname()}

@@ -95,7 +95,11 @@ class Barrier:
             now = time.monotonic()
             if now - checked >= CHECK_S:
                 checked = now
-                self._check(now, now - opened)
+                for guest in [stranger for stranger in self._strangers if now - stranger.since > STRANGER_S]:
+                    self._drop(guest)
+                if len(self._members) < self._tasks and now - opened > self._patience_s:
+                    missing = next(number for number in range(self._tasks) if number not in self._members)
+                    self._finish(f'task {missing} did not come within {self._patience_s:.0f} s')
             if now - heartbeat_at >= HEARTBEAT_S:
                 heartbeat_at = now
                 self._send(self._coming, {'heartbeat': True})
@@ -119,34 +123,23 @@ class Barrier:
                 else:
                     self._finish(why)
             else:
-                self._listen_to(key.data)
+                try:
+                    for line in key.data.lines():
+                        self._hear(key.data, json.loads(line.decode('ascii')))
+                except (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
+                    self._lose(key.data)
         return bool(ready)
-
-    def _check(self, now: float, open_s: float) -> None:
-        for guest in [stranger for stranger in self._strangers if now - stranger.since > STRANGER_S]:
-            self._drop(guest)
-        if len(self._members) < self._tasks and open_s > self._patience_s:
-            missing = next(number for number in range(self._tasks) if number not in self._members)
-            self._finish(f'task {missing} did not come within {self._patience_s:.0f} s')
 
     def _admit(self) -> None:
         try:
             connection, _ = self._listener.accept()
         except OSError as error:
-            if error.errno in GONE_AGAIN:
-                return
-            self._finish(f'no more tasks can be let in: {error.strerror}')
+            if error.errno not in GONE_AGAIN:
+                self._finish(f'no more tasks can be let in: {error.strerror}')
             return
         guest = _Guest(connection)
         self._strangers.add(guest)
         self._selector.register(connection, selectors.EVENT_READ, guest)
-
-    def _listen_to(self, guest: '_Guest') -> None:
-        try:
-            for line in guest.lines():
-                self._hear(guest, json.loads(line.decode('ascii')))
-        except (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
-            self._lose(guest)
 
     def _hear(self, guest: '_Guest', message: Dict[str, Any]) -> None:
         if guest.rank is None:
@@ -205,10 +198,9 @@ class Barrier:
             self._finish(f'{guest.name} is lost')
 
     def _finish(self, why: str, *others: '_Guest') -> None:
-        if self._over is not None:
-            return
-        self._over = why
-        self._send([*self._members.values(), *others], {'over': why})
+        if self._over is None:
+            self._over = why
+            self._send([*self._members.values(), *others], {'over': why})
 
     def _drop(self, guest: '_Guest') -> None:
         self._strangers.discard(guest)
@@ -229,9 +221,8 @@ class _Guest:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.connection, self.since, self._unread = connection, time.monotonic(), b''
         self.rank: Optional[int] = None
-        self.host = ''
         self.comes: Tuple[str, bool] = ('', False)
-        self.says, self.trip_s = '', 0.0
+        self.host, self.says, self.trip_s = '', '', 0.0
 
     @property
     def name(self) -> str:

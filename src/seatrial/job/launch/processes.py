@@ -75,10 +75,8 @@ def processes_of(
     if not command.own_barrier:
         argvs = [list(together_argv(sys.executable, rank, count, tuple(argv))) for rank, argv in enumerate(argvs)]
     placed = point if count == point.tasks else point._replace(tasks=count, tasks_per_node=count)
-    started = launch_argv(
-        launcher, placed, module_argv(sys.executable, 'seatrial.engine.dispatch', (ranks, raw)), nodes
-    )
-    words = LAUNCHERS[launcher.kind]
+    dispatch = module_argv(sys.executable, 'seatrial.engine.dispatch', (ranks, raw))
+    started, words = launch_argv(launcher, placed, dispatch, nodes), LAUNCHERS[launcher.kind]
     started[1:1] = words.exports.split()  # the barrier is in the environment
     if count < point.tasks:
         started[1:1] = words.unbound.split()  # one process makes all tasks of its node
@@ -326,7 +324,7 @@ def _text(path: str) -> Optional[str]:
 
 
 def _stream(path: str) -> str:
-    """A process's output; of more than MAX_STREAM bytes the beginning and the end; the file, if any, has all of it."""
+    """A process's output, '' without its file; of more than MAX_STREAM bytes both ends: the file has all of it."""
     try:
         with open(path, 'rb') as stream:
             size = os.fstat(stream.fileno()).st_size

@@ -8,7 +8,7 @@ from seatrial.job.sequence.confirm import has_time
 from seatrial.job.sequence.darshan import traced_point
 from seatrial.job.sequence.sampling import OF_TIME, TOO_SHORT, prepare, seconds_of, take
 from seatrial.job.sequence.sizing import enlarged
-from seatrial.job.sequence.trial import DATA, Refused, Trial
+from seatrial.job.sequence.start import DATA, Refused, Trial
 from seatrial.model.ask import unresponsive
 from seatrial.model.point import Point
 from seatrial.model.record import Sized

@@ -7,7 +7,7 @@ from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.sampling import prepare, seconds_of, take
 from seatrial.job.sequence.sizing import enlarged
-from seatrial.job.sequence.trial import DATA, Trial
+from seatrial.job.sequence.start import DATA, Trial
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import Sized

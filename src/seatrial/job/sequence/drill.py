@@ -8,7 +8,7 @@ from seatrial.filesystem.base import Driver
 from seatrial.job.sequence.layouts import FREE_SHARE
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.sampling import take
-from seatrial.job.sequence.trial import DATA, Trial
+from seatrial.job.sequence.start import DATA, Trial
 from seatrial.model.layout import target_name
 from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point

@@ -1,29 +1,39 @@
-"""The node's own evidence of a launch: before it, that all is ready; after it, the facts for the rules."""
+"""The node's own evidence of a launch: before it, that all is ready; after it, the facts for the rules, and the data
+in the files after a timed write: a few blocks of each, at places that no engine can foresee."""
 
+import contextlib
+import ctypes
 import errno
+import mmap
 import os
 import platform
+import random
 import time
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError
 from seatrial.engine.failed_call import FailedCall
+from seatrial.engine.proof import read_past_cache
 from seatrial.filesystem import caches
 from seatrial.filesystem.base import Driver, Exchanged
 from seatrial.job.directory.rundir import RunDirectory, closed_after, explained
 from seatrial.job.sequence.clients import clients
-from seatrial.job.sequence.contents import contents
 from seatrial.model.metric import Measurement
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import BoundTasks, Finding
-from seatrial.rules.contents import Written
+from seatrial.rules.contents import BLOCK, Block, Contents, Written
 from seatrial.rules.launch import Launched, cache_state, files_fault, launch_findings, rule_of_errno
 from seatrial.rules.places import short
 from seatrial.rules.registry import WRITTEN, finding, findings
 from seatrial.workload.access import writer_of
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import exact_bytes, kind_of, phases_of
+
+MAX_FILES = 64
+MAX_BLOCKS, BLOCKS_PER_FILE = 256, 16
+LARGE_PAGE = 2 << 20  # bytes that one changed byte makes dirty, at most: a large folio (ext4 and XFS of Linux 6.18)
+CACHESTAT = 451  # asm-generic/unistd.h; Linux 6.5
 
 
 class Setup(NamedTuple):
@@ -76,35 +86,27 @@ class Evidence:
                 os.mkdir(name, 0o700, dir_fd=where)
         if self._kind.moves_data:
             self._check_files()
-        if self._kind.moves_data and self._phase.writes and not self._setup.engine.verifies:
-            self._sent = self._exchanged().sent
-        if self._phase.reads:
-            if self._kind.moves_data:
+            if self._phase.writes and not self._setup.engine.verifies:
+                self._sent = self._exchanged().sent
+            if self._phase.reads:
                 self._forget_data()
-            else:
-                self._forget_metadata()
+        elif self._phase.reads:
+            self._forget_metadata()
 
     def seen(
-        self,
-        measurement: Measurement,
-        read_bytes: int,
-        lived_s: float = 0.0,
-        beside_s: float = 0.0,
-        bound: Tuple[BoundTasks, ...] = (),
+        self, made: Measurement, read_bytes: int, lived_s: float, beside_s: float, bound: Tuple[BoundTasks, ...]
     ) -> Seen:
         """The findings now that it has ended. read_bytes: that the block layer fetched for its processes."""
         setup = self._setup
         breaches: List[Finding] = []
-        launched = Launched(setup.plan, self._point, self._phase.name, measurement, self._nodes, self._kept)
         cores = len(os.sched_getaffinity(0))
-        launched = launched._replace(
-            memory=setup.memory, below=setup.below, local_locks=setup.local_locks, bound=bound, cores=cores
-        )
+        launched = Launched(setup.plan, self._point, self._phase.name, made, self._nodes, self._kept, bound, cores)
+        launched = launched._replace(memory=setup.memory, below=setup.below, local_locks=setup.local_locks)
         if self._kind.moves_data:
             fetched = self._from_storage(read_bytes)
             nothing_shows = fetched is None and self._phase.reads and not setup.counted
             launched = launched._replace(
-                kept=self._kept or (_read_own(measurement, self._point) if self._elsewhere else ''),
+                kept=self._kept or (_read_own(made, self._point) if self._elsewhere else ''),
                 before=self._before,
                 after=setup.run.file_list(self._directory),
                 storage_read_bytes=fetched,
@@ -114,7 +116,7 @@ class Evidence:
                 beside_s=beside_s,
             )
             if self._phase.writes and not setup.engine.verifies:
-                breaches = self._contents(measurement, launched.after)
+                breaches = self._contents(made, launched.after)
         else:
             launched = launched._replace(emptied=self._emptied, elsewhere=self._elsewhere, warmed=self._warmed)
             if self._may_count():
@@ -133,7 +135,11 @@ class Evidence:
         try:
             lies = contents(self._path, files, setup.driver.behaviour(setup.plan.target.path).allocates)
         except OSError as error:
-            return [self._not_read_back(error)]
+            name, file = errno.errorcode.get(error.errno or 0, ''), os.path.basename(error.filename or '')
+            failed = FailedCall(name, True, platform.node(), file, sync=True)
+            target = setup.driver.behind(setup.plan.target.path, os.path.join(self._path, file), None)
+            why = f'the data cannot be synced and read back: {error.strerror}'
+            return [of_failed_call(failed, why, target, f'{self._phase.name}@{self._point.label}: ')]
         written = Written(setup.plan, lies, measurement.seconds, setup.engine.repeats(self._point))
         here = short(platform.node()) in map(short, measurement.hosts)
         now = None if self._sent is None else self._exchanged().sent
@@ -144,13 +150,6 @@ class Evidence:
             claimed = measurement.bytes_moved // self._point.nodes
             written = written._replace(claimed=claimed, sent=now - self._sent)
         return findings(WRITTEN, written)
-
-    def _not_read_back(self, error: OSError) -> Finding:
-        name, file = errno.errorcode.get(error.errno or 0, ''), os.path.basename(error.filename or '')
-        failed = FailedCall(name, True, platform.node(), file, sync=True)
-        target = self._setup.driver.behind(self._setup.plan.target.path, os.path.join(self._path, file), None)
-        why = f'the data cannot be synced and read back: {error.strerror}'
-        return of_failed_call(failed, why, target, f'{self._phase.name}@{self._point.label}: ')
 
     def _exchanged(self) -> Exchanged:
         return self._setup.driver.exchanged(self._setup.plan.target.path)
@@ -247,3 +246,75 @@ def of_failed_call(failed: FailedCall, sentence: str, target: str, launch: str =
     where = ''.join(f' {word} {evidence[key]}' for key, word in words if evidence.get(key))
     rule = rule_of_errno(failed.errno, failed.on_descriptor, failed.sync)
     return finding(rule, f'{launch}{failed.errno}{where}: {sentence}', evidence)
+
+
+def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> Contents:
+    """Blocks at random places of equal parts of these regular files (by name, with their size), read past the cache
+    where possible. Before, the files are synced twice: if the first sync takes longer and writes back, the writer had
+    not synced. Raises OSError with the file. allocated: stat(2)'s blocks show what was written."""
+    rng = random.SystemRandom()
+    written = sorted(name for name, size in sizes.items() if size)
+    chosen = sorted(rng.sample(written, min(MAX_FILES, len(written))))
+    parts = min(BLOCKS_PER_FILE, MAX_BLOCKS // max(1, len(chosen)))
+    blocks: List[Block] = []
+    with contextlib.ExitStack() as opened:
+        page = opened.enter_context(contextlib.closing(mmap.mmap(-1, BLOCK)))  # O_DIRECT wants it aligned
+        whole = opened.enter_context(memoryview(page))
+        files = {name: os.open(os.path.join(directory, name), os.O_RDONLY | os.O_NOFOLLOW) for name in chosen}
+        for descriptor in files.values():
+            opened.callback(os.close, descriptor)
+        dirty = _dirty_bytes(files)
+        took_s = _sync_s(files), _sync_s(files)
+        still = _dirty_bytes(files)
+        written_back = {name: bytes_before - still.get(name, 0) for name, bytes_before in dirty.items()}
+        # A single page can be a library's header, written when it closes the file.
+        synced = sum(size for name, size in written_back.items() if size > min(LARGE_PAGE, sizes[name] // 4))
+        for name, descriptor in files.items():
+            in_file = -(-sizes[name] // BLOCK)  # of which the end of the file may cut the last short
+            looked_at = min(parts, in_file)
+            for part in range(looked_at):
+                offset = BLOCK * rng.randrange(in_file * part // looked_at, in_file * (part + 1) // looked_at)
+                with _named(name):
+                    there, _ = read_past_cache(descriptor, offset, whole)
+                blocks.append(Block(name, offset, page[:there]))
+        taken = {name: 512 * os.fstat(files[name]).st_blocks for name in files if allocated}
+    missing = {name: sizes[name] - taken[name] for name in sorted(taken) if sizes[name] - taken[name] > BLOCK}
+    unsynced = synced / (sum(sizes[name] for name in chosen) or 1)
+    return Contents(tuple(blocks), *took_s, unsynced, missing, allocated and bool(dirty))
+
+
+class _Range(ctypes.Structure):
+    _fields_ = [('offset', ctypes.c_uint64), ('length', ctypes.c_uint64)]
+
+
+class _CacheStat(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ('cache', 'dirty', 'writeback', 'evicted', 'recently_evicted')]
+
+
+def _dirty_bytes(files: Dict[str, int]) -> Dict[str, int]:
+    """Bytes of these open files that this node has yet to write back, by cachestat(2) of Linux 6.5; {}: unknown."""
+    dirty = {}
+    for name, descriptor in files.items():
+        seen = _CacheStat()
+        if ctypes.CDLL(None).syscall(CACHESTAT, descriptor, ctypes.byref(_Range()), ctypes.byref(seen), 0) != 0:
+            return {}
+        dirty[name] = (seen.dirty + seen.writeback) * mmap.PAGESIZE
+    return dirty
+
+
+def _sync_s(files: Dict[str, int]) -> float:
+    began = time.monotonic()
+    for name, descriptor in files.items():
+        with _named(name):
+            os.fsync(descriptor)
+    return time.monotonic() - began
+
+
+@contextlib.contextmanager
+def _named(file: str) -> Iterator[None]:
+    """An error of a call on its descriptor gets the name of the file."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = file
+        raise

@@ -7,7 +7,7 @@ import sys
 from seatrial.engine.proof import Proof
 from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.sampling import take
-from seatrial.job.sequence.trial import DATA, Trial
+from seatrial.job.sequence.start import DATA, Trial
 from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import Records, Sample

@@ -24,8 +24,8 @@ from seatrial.job.sequence.layouts import TRIED, Layouts, without_closed
 from seatrial.job.sequence.proof import prove, reserved_s
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.job.sequence.sizing import by_warm_up
+from seatrial.job.sequence.start import ENTRIES, Interrupted, Refused, Signals, Trial
 from seatrial.job.sequence.telemetry import observed
-from seatrial.job.sequence.trial import ENTRIES, Interrupted, Refused, Signals, Trial
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import FAILED, FINISHED, INTERRUPTED, REFUSED, End, Finding
 from seatrial.rules.launch import rule_of_errno

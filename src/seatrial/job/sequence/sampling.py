@@ -18,8 +18,8 @@ from seatrial.job.launch.processes import ENVIRONMENT, LaunchGivenUp, Processes,
 from seatrial.job.sequence.darshan import under_darshan
 from seatrial.job.sequence.evidence import Evidence, Seen, of_failed_call
 from seatrial.job.sequence.recorder import RawLaunch
+from seatrial.job.sequence.start import Refused, Trial
 from seatrial.job.sequence.survey import capacity_for
-from seatrial.job.sequence.trial import Refused, Trial
 from seatrial.model.ask import free_room
 from seatrial.model.metric import Measurement
 from seatrial.model.point import Point

@@ -8,8 +8,8 @@ from typing import List, Optional, Tuple
 from seatrial.filesystem.base import Capacity
 from seatrial.job.sequence.layouts import FREE_SHARE
 from seatrial.job.sequence.sampling import NotValid, prepare, take, valid
+from seatrial.job.sequence.start import WARM, Trial
 from seatrial.job.sequence.survey import min_per_task
-from seatrial.job.sequence.trial import WARM, Trial
 from seatrial.model.layout import TARGETS
 from seatrial.model.plan import Sizing, TrialPlan
 from seatrial.model.point import Point
