@@ -114,12 +114,12 @@ def test_the_sweep_has_the_time_kept_for_suspects_while_there_are_none(lustre, s
 
 
 def test_a_second_look_that_is_too_short_is_made_longer_and_not_given_up(lustre, stub_fio, monkeypatch):
-    plan = osts(lustre, stub_fio(('', FAST), ('@ost0002', SLOWER)))
-    plan = plan._replace(sizing=plan.sizing._replace(min_s=1e-6))
+    def enlarged(trial, current, seconds):
+        return None if seconds else Sized(2, 2 * current.per_task, 'too short')
+
     monkeypatch.setattr(confirm, 'seconds_of', lambda sample: 0.0 if sample.sizing == 1 else 1.0)
-    twice = lambda trial, current, seconds: Sized(2, 2 * current.per_task, 'too short')  # noqa: E731
-    monkeypatch.setattr(confirm, 'enlarged', twice)
-    ran = lustre.run(plan)
+    monkeypatch.setattr(confirm, 'enlarged', enlarged)
+    ran = lustre.run(osts(lustre, stub_fio(('', FAST), ('@ost0002', SLOWER))))
     again = [sample for sample in ran.records.samples if sample.stage == CONFIRM]
     assert {(sample.sizing, sample.point.data.bytes_per_task) for sample in again} == {(1, SIZE), (2, 2 * SIZE)}
     assert [sample.sizing for sample in again].count(1) == 1

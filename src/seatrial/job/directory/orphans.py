@@ -158,9 +158,9 @@ def main(arguments: List[str]) -> int:
     try:
         paths = _candidates(parents, session)
     except RunDirectoryError as error:
-        print(json.dumps({'path': error.path, 'why': error.why}))
+        _print({'path': error.path, 'why': error.why})
         return 0
-    print(json.dumps(paths), flush=True)
+    _print(paths)
     # One that waits for a dead server keeps nobody else waiting, nor this process from its end.
     threads = [
         threading.Thread(target=_look_into, args=(path, state, queued, session), daemon=True) for path in paths
@@ -173,7 +173,7 @@ def main(arguments: List[str]) -> int:
 
 
 def _look_into(path: str, state: str, queued: Optional[Container[str]], session: str) -> None:
-    search = _search([path], state, queued, session)
+    search = _search(path, state, queued, session)
     _print([path, to_json(search)])
     for orphan in search.orphans:
         try:
@@ -191,31 +191,25 @@ def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = 
     """The marked run directories among the direct children of the parents, without sizes. queued: the sessions with
     jobs in Slurm's queue; None where unknown. session: the only one to be read, for others can have millions of
     files, or forbid listing; empty: all. Raises RunDirectoryError if a parent cannot be read."""
-    return _search(_candidates(parents, session), state, queued, session)
+    return _together([_search(path, state, queued, session) for path in _candidates(parents, session)])
 
 
-def _search(paths: Sequence[str], state: str, queued: Optional[Container[str]], session: str) -> Search:
-    orphans: List[Orphan] = []
-    unread: List[str] = []
-    others: Set[str] = set()
-    for path in paths:
-        try:
-            status = os.lstat(path)
-            if not stat.S_ISDIR(status.st_mode):
-                continue
-            if status.st_uid == os.geteuid():
-                orphan = _orphan(path, state, queued)
-                orphans += [orphan] if session in ('', orphan.session) else []
-            else:
-                others.add(user_name(status.st_uid))
-        except FileNotFoundError:
-            continue  # its session has just removed it
-        except RunDirectoryError as error:
-            if is_named_as_one(path):
-                unread.append(str(error))
-        except OSError as error:
-            unread.append(f'{printable(path)}: {error.strerror}')
-    return _together([Search(tuple(orphans), tuple(unread), tuple(others))])
+def _search(path: str, state: str, queued: Optional[Container[str]], session: str) -> Search:
+    try:
+        status = os.lstat(path)
+        if stat.S_ISDIR(status.st_mode) and status.st_uid != os.geteuid():
+            return Search((), (), (user_name(status.st_uid),))
+        if stat.S_ISDIR(status.st_mode):
+            orphan = _orphan(path, state, queued)
+            return Search((orphan,), (), ()) if session in ('', orphan.session) else NOTHING
+    except FileNotFoundError:
+        pass  # its session has just removed it
+    except RunDirectoryError as error:
+        if is_named_as_one(path):
+            return Search((), (str(error),), ())
+    except OSError as error:
+        return Search((), (f'{printable(path)}: {error.strerror}',), ())
+    return NOTHING
 
 
 def _together(several: Sequence[Search]) -> Search:

@@ -38,12 +38,8 @@ def main(arguments: List[str]) -> int:
 
 def misplaced(launcher: Launcher, points: Sequence[Point]) -> Optional[str]:
     """A clause that says how the launcher misplaces the tasks of a point, or None. Each geometry is tried once."""
-    tried: Dict[Tuple[int, ...], Point] = {}
-    for point in points:
-        geometry = (point.nodes, point.tasks, point.tasks_per_node)
-        tried.setdefault(geometry, point)
-    # From the smallest, whose fault is the simplest.
-    for point in sorted(tried.values(), key=lambda point: (point.nodes, point.tasks)):
+    tried = {(point.nodes, point.tasks, point.tasks_per_node): point for point in points}
+    for _, point in sorted(tried.items()):  # from the smallest, whose fault is the simplest
         output, fault = said_by_tasks(launcher, point, module_argv(sys.executable, __name__, ()))
         fault = fault or _misplaced(output, point)
         if fault is not None:
@@ -94,10 +90,10 @@ def bound(places: Sequence[RankPlace], tasks: int) -> Tuple[BoundTasks, ...]:
 
 
 def _misplaced(output: str, point: Point) -> Optional[str]:
-    words = [line.split() for line in output.splitlines() if line.startswith(MARK)]
-    hosts = Counter(host for _, _, host in (line for line in words if len(line) == 3))
-    ranks = sorted(line[1] for line in words)
-    if ranks != sorted(str(rank) for rank in range(point.tasks)):
+    lines = [line.split() for line in output.splitlines() if line.startswith(MARK)]
+    hosts = Counter(words[2] for words in lines if len(words) == 3)
+    ranks = sorted(words[1] for words in lines)
+    if ranks != sorted(map(str, range(point.tasks))):
         return f'{_asked(point.tasks)}, and the ranks {", ".join(ranks[:LISTED]) or "none"} were there'
     placed = ', '.join(f'{count} on {host}' for host, count in sorted(hosts.items())[:LISTED])
     if len(hosts) != point.nodes or set(hosts.values()) != {point.tasks_per_node}:
@@ -120,8 +116,7 @@ def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.en
     partition = environment.get('SLURM_JOB_PARTITION', '')
     if not partition:
         return ()
-    argv = ['sinfo', '--Node', '--noheader', f'--partition={partition}', '--format=%N|%T|%E']
-    answer = ask(argv, ANSWER_S)
+    answer = ask(['sinfo', '--Node', '--noheader', f'--partition={partition}', '--format=%N|%T|%E'], ANSWER_S)
     if answer is None or answer.exit_status != 0:
         complaint = answer.stderr.strip().splitlines()[:1] if answer else ['sinfo is not installed']
         why = complaint[0] if complaint else f'sinfo does not answer within {ANSWER_S:.0f} s'
@@ -149,9 +144,5 @@ def numa(devices: str = '/sys/devices/system/node') -> Tuple[str, ...]:
 
 def of_sinfo(text: str) -> Tuple[NotTested, ...]:
     """The rows of sinfo -N -o '%N|%T|%E' (sinfo(1)); '*': the node does not answer. Other lines are skipped."""
-    rows = (line.split('|', 2) for line in text.splitlines())
-    return tuple(
-        NotTested(row[0].strip(), row[1].strip(), '' if row[2].strip() == 'none' else row[2].strip())
-        for row in rows
-        if len(row) == 3
-    )
+    rows = ([word.strip() for word in line.split('|', 2)] for line in text.splitlines())
+    return tuple(NotTested(row[0], row[1], '' if row[2] == 'none' else row[2]) for row in rows if len(row) == 3)

@@ -35,9 +35,7 @@ def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: D
     plan = trial.plan
     stopped.clear()
     prepared = prepare(trial, points)
-    values: Dict[str, Figures] = {
-        point.label: {metric_type.name: [] for metric_type in metrics_at(point)} for point in points
-    }
+    values: Dict[str, Figures] = {point.label: {kind.name: [] for kind in metrics_at(point)} for point in points}
     for block in itertools.count():
         left = {point.label: point for point in points if point.label not in stopped}
         if not left:
@@ -54,10 +52,9 @@ def _measure_sized(trial: Trial, current: Sized, points: List[Point], stopped: D
             if kept(plan):  # what the repetition before made stays until there is another
                 trial.setup.run.empty(DATA)
             reason, shortest = _repeat(trial, point, current, block, values[point.label])
-            if shortest < plan.sizing.min_s:
-                larger = enlarged(trial, current, shortest)
-                if larger is not None:
-                    return larger
+            larger = enlarged(trial, current, shortest)
+            if larger is not None:
+                return larger
             if reason:
                 stopped[point.label] = reason
             if not prepared and not kept(plan):
@@ -102,11 +99,8 @@ def _phases_left(point: Point, values: Figures) -> List[str]:
     """The phases that still have a figure to give, and those before them that make or change the files."""
     wanted = [any(None not in values[kind.name] for kind in metrics_of(point, phase)) for phase in point.phases]
     last = max((place for place, is_wanted in enumerate(wanted) if is_wanted), default=-1)
-    return [
-        phase
-        for place, phase in enumerate(point.phases[: last + 1])
-        if wanted[place] or not phase_of(point, phase).leaves
-    ]
+    phases = zip(point.phases[: last + 1], wanted)
+    return [phase for phase, is_wanted in phases if is_wanted or not phase_of(point, phase).leaves]
 
 
 def _trace(trial: Trial, points: List[Point], current: Sized) -> None:

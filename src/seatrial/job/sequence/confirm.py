@@ -1,7 +1,7 @@
 """The second measurement of an isolation sweep: suspects are measured again, beside others than before, while
 time is left. It can have been chance, or its neighbours' doing. Only what is slow again beside others is named."""
 
-import random
+from random import Random
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.job.sequence.recorder import records_in
@@ -37,7 +37,7 @@ def measure_again(trial: Trial) -> None:
     suspects = places.all_of(by_metric)
     if not suspects or records.sized is None:
         return
-    rng = random.Random(plan.seed + 1)
+    rng = Random(plan.seed + 1)
     again = measured_again(plan, suspects, trial.nodes, rng, places.kinds(plan, records))
     points = [point._replace(phases=places.phases_again(plan, by_metric)) for point in again.points]
     named, current = trial._replace(nodes=again.nodes), records.sized  # type: Trial, Optional[Sized]
@@ -45,7 +45,7 @@ def measure_again(trial: Trial) -> None:
         current = _measure_sized_again(named, points, current, rng)
 
 
-def _measure_sized_again(trial: Trial, again: Sequence[Point], current: Sized, rng: random.Random) -> Optional[Sized]:
+def _measure_sized_again(trial: Trial, again: Sequence[Point], current: Sized, rng: Random) -> Optional[Sized]:
     """All repetitions with this share of each task. Returns the next size if this one proves too small."""
     points = resized(again, current.per_task)
     for repetition in range(repetitions(trial.plan)):
@@ -60,19 +60,14 @@ def _measure_sized_again(trial: Trial, again: Sequence[Point], current: Sized, r
                 if not sample.valid:
                     break
             trial.setup.run.empty(DATA)
-            if shortest < trial.plan.sizing.min_s:
-                larger = enlarged(trial, current, shortest)
-                if larger is not None:
-                    return larger
+            larger = enlarged(trial, current, shortest)
+            if larger is not None:
+                return larger
     return None
 
 
 def measured_again(
-    plan: TrialPlan,
-    suspects: Sequence[str],
-    nodes: Sequence[str],
-    rng: random.Random,
-    kinds: Mapping[str, str] = NO_KINDS,
+    plan: TrialPlan, suspects: Sequence[str], nodes: Sequence[str], rng: Random, kinds: Mapping[str, str] = NO_KINDS
 ) -> Again:
     """Groups of nodes, or points, of suspects and at least CONTROLS others. kinds: those of targets, if several."""
     if plan.axis.equals == 'node':
@@ -120,7 +115,7 @@ def kept_share(plan: TrialPlan) -> float:
     return again / (once + again)
 
 
-def regrouped(suspects: Sequence[str], nodes: Sequence[str], rng: random.Random) -> List[List[str]]:
+def regrouped(suspects: Sequence[str], nodes: Sequence[str], rng: Random) -> List[List[str]]:
     """New groups: suspects with nodes of others, at most half, then controls alone, up to CONTROLS if nodes last."""
     size = max(2, min(LARGEST_GROUP, len(nodes) // 2))
     old = {node: place // group_size(len(nodes)) for place, node in enumerate(nodes)}

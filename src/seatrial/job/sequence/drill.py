@@ -14,7 +14,7 @@ from seatrial.model.plan import TrialPlan, metric
 from seatrial.model.point import Point
 from seatrial.model.record import FLASH, Drill, DrillGroup, Records, Sample
 from seatrial.rules.case import measured
-from seatrial.rules.drill import REPETITIONS, Breach, DrillSearch, Group, begin, breach, conclusion, groups, learned
+from seatrial.rules.drill import REPETITIONS, Breach, Group, begin, breach, conclusion, groups, learned
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
 
@@ -80,11 +80,8 @@ def begun(plan: TrialPlan, records: Records, driver: Driver) -> Optional[DrillBe
     layout = point.layout or plan.target.layout
     reach = driver.reach(plan.target.path, layout, max(file.size for file in kind.files(point)))
     targets = driver.targets(plan.target.path)
-    usable = [
-        row
-        for row in targets.rows
-        if row.kind in ('OST', 'brick') and row.takes_files and (reach is None or row.number in reach)
-    ]
+    taking = [row for row in targets.rows if row.kind in ('OST', 'brick') and row.takes_files]
+    usable = [row for row in taking if reach is None or row.number in reach]
     numbers = {target_name(row.kind, row.number): row.number for row in usable if not row.fault}
     if len(numbers) < 2:
         return None
@@ -100,8 +97,7 @@ def begun(plan: TrialPlan, records: Records, driver: Driver) -> Optional[DrillBe
     flash = {row.number for row in usable if FLASH in row.flags}
     mixed = 0 < len(flash & set(numbers.values())) < len(numbers)
     whole = len(kind.files(point)) if usable[0].kind == 'brick' else 0
-    resized = kind.resized(point, moved)
-    return DrillBegun(plan, driver, worst, resized, numbers, targets.servers, mixed, whole)
+    return DrillBegun(plan, driver, worst, kind.resized(point, moved), numbers, targets.servers, mixed, whole)
 
 
 def carry_out(begun: DrillBegun, measure: Measure, left_s: Callable[[], float], rng: random.Random) -> Drill:
@@ -112,42 +108,35 @@ def carry_out(begun: DrillBegun, measure: Measure, left_s: Callable[[], float], 
         return Drill(*about, (), MIXED)
     search = begin(targets, begun.servers, begun.whole)
     rounds: List[Tuple[DrillGroup, ...]] = []
+
+    def figures_of(asked: Sequence[Group]) -> Optional[Dict[str, List[float]]]:
+        """The figures of each group, interleaved in random order; None if there is not enough time for all."""
+        figures: Dict[str, List[float]] = {group.label: [] for group in asked}
+        began_with = left_s()
+        for repetition in range(REPETITIONS):
+            for group in rng.sample(list(asked), len(asked)):
+                if left_s() <= 0:
+                    return None
+                layout = begun.driver.on_targets(
+                    f'drill{search.rounds + 1}{group.label}',
+                    'brick' if begun.whole else 'OST',
+                    [begun.numbers[name] for name in group.targets],
+                    begun.point.layout or begun.plan.target.layout,  # its stripes, where these are plain
+                )
+                figure = measure(begun.point._replace(label=layout.name, layout=layout), repetition)
+                if figure is not None:
+                    figures[group.label].append(figure)
+            used = began_with - left_s()
+            if used / (repetition + 1) * (REPETITIONS - repetition - 1) > left_s():
+                return None
+        return figures
+
     asked = groups(search)
     while asked:
-        figures = _round(begun, search, asked, measure, left_s, rng)
+        figures = figures_of(asked)
         if figures is None:
             break
         rounds.append(tuple(DrillGroup(group.label, group.targets, tuple(figures[group.label])) for group in asked))
         search = learned(search, asked, figures)
         asked = groups(search)
     return Drill(*about, tuple(rounds), conclusion(search, targets, out_of_time=bool(asked)))
-
-
-def _round(
-    begun: DrillBegun,
-    search: DrillSearch,
-    asked: Sequence[Group],
-    measure: Measure,
-    left_s: Callable[[], float],
-    rng: random.Random,
-) -> Optional[Dict[str, List[float]]]:
-    """The figures of each group, interleaved in random order; None if there is not enough time for all."""
-    figures: Dict[str, List[float]] = {group.label: [] for group in asked}
-    began_with = left_s()
-    for repetition in range(REPETITIONS):
-        for group in rng.sample(list(asked), len(asked)):
-            if left_s() <= 0:
-                return None
-            layout = begun.driver.on_targets(
-                f'drill{search.rounds + 1}{group.label}',
-                'brick' if begun.whole else 'OST',
-                [begun.numbers[name] for name in group.targets],
-                begun.point.layout or begun.plan.target.layout,  # its stripes, where these are plain
-            )
-            figure = measure(begun.point._replace(label=layout.name, layout=layout), repetition)
-            if figure is not None:
-                figures[group.label].append(figure)
-        used = began_with - left_s()
-        if used / (repetition + 1) * (REPETITIONS - repetition - 1) > left_s():
-            return None
-    return figures

@@ -52,33 +52,27 @@ class Layouts:
         """Give the directory the layout of the point; one with another layout is made anew. Raises EngineError (P5a;
         P5b: a target cannot be tested) where that is refused, RunDirectoryError if files lie in it."""
         wanted = self.wanted(point)
-        closed = self._why_closed(point)
-        if closed:
-            raise EngineError('P5b', f'{point.label} cannot be tested: {closed}')
+        self._raise_for(self._why_closed(point), point)
         had = self._given.get(directory, Layout())
         if wanted.canonical == had.canonical:
             return
         if not had.is_default:
             self._given.pop(directory)
             self._run.renew(directory)
-        fault = self._driver.set_layout(self._run.path_of(directory), wanted)
-        if fault is not None:
-            raise self._refused(point, wanted, fault)
+        self._raise_for(self._driver.set_layout(self._run.path_of(directory), wanted), point)
         self._given[directory] = wanted
-        self._try(directory, point, wanted)
+        # A directory can be given a target that is retired on its MDS: a file is made on it, once, and removed.
+        if self._of_targets and wanted.places_file and wanted.canonical not in self._tried:
+            self._make(directory, point, [TRIED])
+            self._run.empty(directory)
+            self._tried.add(wanted.canonical)
 
     def place(self, directory: str, launch: Launch) -> None:
         """Make the files that the launch is to write, where directories hand no layout down. EngineError, as give."""
         point, kind = launch.point, kind_of(launch.point.kind)
-        wanted = self.wanted(point)
-        if self._driver.hands_down or not wanted.places_file or not kind.moves_data:
-            return
-        if not kind.phase(launch.phase).makes:
-            return
-        where = self._run.path_of(directory)
-        fault = self._driver.make_files([os.path.join(where, file.name) for file in kind.files(point)], wanted, where)
-        if fault is not None:
-            raise self._refused(point, wanted, fault)
+        is_asked = not self._driver.hands_down and self.wanted(point).places_file
+        if is_asked and kind.moves_data and kind.phase(launch.phase).makes:
+            self._make(directory, point, [file.name for file in kind.files(point)])
 
     def findings(self, directory: str, launch: Launch) -> List[Finding]:
         """Differences on files that the launch has made (P5a), and fewer targets than all (P5c)."""
@@ -93,10 +87,17 @@ class Layouts:
         known = self._granted.get(wanted.canonical)
         return [finding('P5c', f'{wanted.canonical}: {known.targets}')] if known and known.targets else []
 
-    def _refused(self, point: Point, wanted: Layout, fault: str) -> EngineError:
-        if self._of_targets:
-            return EngineError('P5b', f'{point.label} cannot be tested: {fault}')
-        return EngineError('P5a', f"the layout '{wanted.name}' could not be set: {fault}")
+    def _make(self, directory: str, point: Point, names: Sequence[str]) -> None:
+        where = self._run.path_of(directory)
+        paths = [os.path.join(where, name) for name in names]
+        self._raise_for(self._driver.make_files(paths, self.wanted(point), where), point)
+
+    def _raise_for(self, fault: Optional[str], point: Point) -> None:
+        """Raises EngineError if there is a fault in giving files the layout of the point."""
+        if fault is not None and self._of_targets:
+            raise EngineError('P5b', f'{point.label} cannot be tested: {fault}')
+        if fault is not None:
+            raise EngineError('P5a', f"the layout '{self.wanted(point).name}' could not be set: {fault}")
 
     def _to_prove(self, directory: str, wanted: Layout, launch: Launch) -> Sequence[str]:
         """A few of the written files; of files created in great numbers one, so that no other gets cached."""
@@ -123,27 +124,16 @@ class Layouts:
         difference = f'{granted.targets or "all OSTs"}, and in a file before {before.targets or "all OSTs"}'
         return None if before == granted else difference
 
-    def _try(self, directory: str, point: Point, wanted: Layout) -> None:
-        """Make a file on the target, once, and remove it: a directory can be given one that is retired on its MDS."""
-        if not self._of_targets or not wanted.places_file or wanted.canonical in self._tried:
-            return
-        where = self._run.path_of(directory)
-        fault = self._driver.make_files([os.path.join(where, TRIED)], wanted, where)
-        if fault is not None:
-            raise EngineError('P5b', f'{point.label} cannot be tested: {fault}')
-        self._run.empty(directory)
-        self._tried.add(wanted.canonical)
-
-    def _why_closed(self, point: Point) -> str:
-        """A sentence if the target of this point takes no new files, which is checked once; else empty."""
+    def _why_closed(self, point: Point) -> Optional[str]:
+        """A sentence if the target of this point takes no new files, which is checked once; else None."""
         if not self._of_targets or point.layout is None:
-            return ''
+            return None
         if self._targets is None:
             rows = self._driver.targets(self._plan.target.path).rows
             self._targets = {target_name(row.kind, row.number): row for row in rows}
         row = self._targets.get(point.layout.name)
         if row is None:
-            return ''
+            return None
         if not row.active:
             return 'it is not active'
         why = ', '.join((*row.flags, row.fault) if row.fault else row.flags)
@@ -152,4 +142,4 @@ class Layouts:
         size = kind_of(point.kind).footprint([point]).bytes
         if row.bytes_free is not None and size > FREE_SHARE * row.bytes_free:
             return f'{approximate_size(size)} are to be written, and it has {approximate_size(row.bytes_free)} free'
-        return ''
+        return None

@@ -9,8 +9,7 @@ from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.sampling import take
 from seatrial.job.sequence.start import DATA, Trial
 from seatrial.model.plan import TrialPlan
-from seatrial.model.point import Point
-from seatrial.model.record import Records, Sample
+from seatrial.model.record import Sample
 from seatrial.rules.contents import PROOF
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of, resized
@@ -30,7 +29,11 @@ def prove(trial: Trial) -> None:
     plan, records = trial.plan, records_in(trial.plan.records)
     if not kind_of(plan.kind).moves_data or records.sized is None:
         return
-    point = _point(plan, records, records.sized.per_task)
+    # The largest point that could be measured; for a workload with prepared files, as these are.
+    good = {sample.point.label for sample in records.samples if sample.stage == 'measured' and sample.valid}
+    points = resized([point for point in plan.points if point.label in good] or plan.points, records.sized.per_task)
+    largest = max(points, key=lambda point: (point.nodes, point.tasks, point.data.transfer_size))
+    point = kind_of(plan.kind).as_access(largest)._replace(phases=('write', 'read'))
     taken_s = plan.stopping.budget_s - reserved_s(plan) - trial.left_s()
     limit_s = LAUNCH_SHARE * max(MIN_S, min(reserved_s(plan), PROOF_SHARE * taken_s))
     launched = [sample.measurement for sample in records.samples if sample.stage in ('prepare', 'measured')]
@@ -48,11 +51,3 @@ def prove(trial: Trial) -> None:
 def _take(trial: Trial, proof: Proof, launch: Launch) -> Sample:
     setup = trial.setup._replace(engine=proof)
     return take(trial._replace(setup=setup, program=sys.executable), PROOF, launch, 0)
-
-
-def _point(plan: TrialPlan, records: Records, per_task: int) -> Point:
-    """The largest point that could be measured; for a workload with prepared files, as these are."""
-    good = {sample.point.label for sample in records.samples if sample.stage == 'measured' and sample.valid}
-    points = [point for point in plan.points if point.label in good] or plan.points
-    largest = max(resized(points, per_task), key=lambda point: (point.nodes, point.tasks, point.data.transfer_size))
-    return kind_of(plan.kind).as_access(largest)._replace(phases=('write', 'read'))

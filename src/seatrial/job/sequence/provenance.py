@@ -8,7 +8,7 @@ import platform
 import re
 import shutil
 import sys
-from typing import Dict, List, Mapping, Optional, Tuple
+from typing import List, Mapping, Optional, Tuple
 
 from seatrial.engine.node_program import module_argv
 from seatrial.job.launch.placement import said_by_nodes
@@ -20,7 +20,7 @@ from seatrial.model.point import Point
 from seatrial.model.record import Finding, Provenance, build_words, module_of, package_of
 from seatrial.rules.places import short
 from seatrial.rules.registry import finding
-from seatrial.workload.words import listed
+from seatrial.workload.words import by_key, listed
 
 ANSWER_S = 30.0
 BLOCK = 1 << 20
@@ -161,18 +161,15 @@ def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, softwa
     answers, fault = said_by_nodes(launcher, nodes, MARK, argv, 2 * ANSWER_S)
     if fault is not None:
         return finding('P17', fault)
-    others: Dict[str, List[str]] = {}
-    for host, answer in sorted(answers.items()):
-        if answer != SAME:
-            others.setdefault(answer, []).append(host)
+    others = by_key((answer, host) for host, answer in sorted(answers.items()) if answer != SAME)
     if not others:
         return None
     commonest = sorted(others.items(), key=lambda item: -len(item[1]))
     shown = [f'{answer} on {listed(hosts)}' for answer, hosts in commonest[:SHOWN_ANSWERS]]
     left = [host for _, hosts in commonest[SHOWN_ANSWERS:] for host in hosts]
-    rest = [f'still others on {listed(left)}'] if left else []
+    shown += [f'still others on {listed(left)}'] if left else []
     here = f'{program} is {_words(software, mpi)} on {short(platform.node())}'
-    return finding('P21', f'{here}, and {", ".join([*shown, *rest])}')
+    return finding('P21', f'{here}, and {", ".join(shown)}')
 
 
 def _words(software: Provenance, mpi: bool) -> str:

@@ -216,7 +216,7 @@ class _Attempt:
         trial, (phase, point) = self.trial, self.launch
         plan, setup = trial.plan, trial.setup
         trial.layouts.give(self.directory, point)
-        self.connections = self._connections()
+        self.connections = setup.driver.connections(plan.target.path)
         where = setup.run.open(self.directory)
         with contextlib.ExitStack() as opened:
             opened.callback(os.close, where)
@@ -280,14 +280,12 @@ class _Attempt:
             return command
         return under_darshan(setup.engine.under_darshan(command), self.trial.plan.darshan, self.raw, path)
 
-    def _connections(self) -> Any:
-        return self.trial.setup.driver.connections(self.trial.plan.target.path)
-
     def _lost(self) -> Lost:
         """The connections that were lost since the launch began; none if it did not begin."""
         if self.connections is None:
             return Lost()
-        return self.trial.setup.driver.lost(self.connections, self._connections())
+        driver = self.trial.setup.driver
+        return driver.lost(self.connections, driver.connections(self.trial.plan.target.path))
 
     def _of_lost(self, lost: str) -> Finding:
         """An action that takes a server away takes connections with it."""

@@ -11,7 +11,7 @@ from seatrial.job.sequence.sampling import NotValid, prepare, take, valid
 from seatrial.job.sequence.start import WARM, Trial
 from seatrial.job.sequence.survey import min_per_task
 from seatrial.model.layout import TARGETS
-from seatrial.model.plan import Sizing, TrialPlan
+from seatrial.model.plan import TrialPlan
 from seatrial.model.point import Point
 from seatrial.model.record import Sized
 from seatrial.model.units import MIB, common_multiple, round_up
@@ -106,11 +106,11 @@ def step(plan: TrialPlan) -> int:
 
 
 def enlarged(trial: Trial, current: Sized, seconds: float) -> Optional[Sized]:
-    """The next size after a launch that was too short, or None where there can be none."""
+    """The next size after a launch of so many seconds, or None where that was not too short, or there can be none."""
     sizing = trial.plan.sizing
     wanted = round_up(int(ENLARGEMENT * current.per_task * sizing.target_s / seconds), sizing.granule)
     size = min(wanted, max_per_task(trial.plan, trial.seen.capacity))
-    if sizing.fixed or current.number >= MAX_SIZES or size <= current.per_task:
+    if seconds >= sizing.min_s or sizing.fixed or current.number >= MAX_SIZES or size <= current.per_task:
         return None
     reason = f'a launch lasted only {seconds:.3f} s; the samples before do not count'
     return Sized(current.number + 1, size, reason, current.findings)
@@ -134,11 +134,8 @@ def max_per_task(plan: TrialPlan, capacity: Capacity) -> int:
         if free is not None:
             allowed[what] = min(allowed[what], int(FREE_SHARE * free))
     one, two = peak(plan, granule), peak(plan, 2 * granule)
-    granules = [
-        (allowed[what] - (2 * one[what] - two[what])) // (two[what] - one[what])
-        for what in one
-        if two[what] > one[what]
-    ]
+    grows = {what: two[what] - one[what] for what in one if two[what] > one[what]}
+    granules = [(allowed[what] - one[what] + by) // by for what, by in grows.items()]
     return granule * max(1, min(granules, default=1))
 
 
@@ -146,7 +143,9 @@ def _warm_up(trial: Trial, points: List[Point], size: int, round_: int) -> float
     """One discarded repetition of the first point: its shortest region in seconds. An invalid point is taken out."""
     while True:
         trial.setup.run.empty(WARM)
-        point = _brief(resized(points[:1], size)[0], trial.plan.sizing)
+        point, sizing = resized(points[:1], size)[0], trial.plan.sizing
+        if sizing.fixed and sizing.min_s and point.duration_s:  # it decides no size: as short as a figure may be
+            point = point.changed(duration_s=min(point.duration_s, sizing.min_s))
         launches = [Launch(phase, point) for phase in trial.plan.phases]
         try:
             prepare(trial, [point])
@@ -155,10 +154,3 @@ def _warm_up(trial: Trial, points: List[Point], size: int, round_: int) -> float
             if len(points) == 1:
                 raise
             points.pop(0)
-
-
-def _brief(point: Point, sizing: Sizing) -> Point:
-    """The point of a warm-up: where that decides no size, one that a time ends lasts no longer than a figure must."""
-    if not (sizing.fixed and sizing.min_s and point.duration_s):
-        return point
-    return point.changed(duration_s=min(point.duration_s, sizing.min_s))

@@ -175,8 +175,8 @@ def waited(readings: Iterable[Tuple[float, FrozenSet[str]]], since_s: float) -> 
     """The longest time from `since_s` on in which nothing moved and the same targets did not answer, as half a
     sentence; empty below WAIT_S. readings: time, and targets that were waited for if nothing had moved"""
     longest_s, start_s = 0.0, since_s
-    none: FrozenSet[str] = frozenset()
-    of = common = none
+    of: FrozenSet[str] = frozenset()
+    common = of
     for at_s, targets in readings:
         if not common & targets:
             start_s, common = max(at_s, since_s), targets
