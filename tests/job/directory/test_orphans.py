@@ -6,6 +6,7 @@ import os
 import re
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -51,13 +52,21 @@ def beat(state, seconds_ago, session=SESSION):
     os.utime(path, (time.time() - seconds_ago,) * 2)
 
 
-def the_one(parent, state):
-    (orphan,) = find([parent], state)
+def find(parents, *arguments):
+    return list(orphans.find(parents, *arguments).orphans)
+
+
+def the_one(parent, *arguments):
+    (orphan,) = find([parent], *arguments)
     return orphan
 
 
-def find(*arguments):
-    return list(orphans.find(*arguments).orphans)
+@pytest.fixture
+def opened(monkeypatch):
+    """The run directories whose markers are read."""
+    paths, marker_at = [], orphans.marker_at
+    monkeypatch.setattr(orphans, 'marker_at', lambda path: (paths.append(path), marker_at(path))[1])
+    return paths
 
 
 def test_a_run_directory_is_found_with_what_is_in_it(parent, state):
@@ -132,15 +141,13 @@ def test_nothing_that_another_user_wrote_is_read(parent, state, session, monkeyp
     assert orphans.find([parent], state, session=session).orphans == ()
 
 
-def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_even_opened(parent, state, monkeypatch):
+def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_even_opened(parent, state, opened):
     path = made(parent)
     os.mkdir(os.path.join(parent, 'seatrial-x'))
     Path(parent, 'seatrial-file').touch()
     os.symlink(path, os.path.join(parent, 'seatrial-link'))
     os.rename(made(parent, case='other'), os.path.join(parent, 'keep'))
     made(os.path.join(parent, 'seatrial-x'))
-    opened, marker_at = [], orphans.marker_at
-    monkeypatch.setattr(orphans, 'marker_at', lambda path: (opened.append(path), marker_at(path))[1])
     search = orphans.find([parent], state)
     assert ([orphan.path for orphan in search.orphans], search.unread) == ([path], ())
     assert os.path.join(parent, 'keep') not in opened
@@ -148,11 +155,7 @@ def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_even_opened(
 
 def test_one_that_cannot_be_statted_is_said(parent, state, monkeypatch):
     path = made(parent)
-
-    def stale(path):
-        raise OSError(errno.ESTALE, 'Stale file handle')
-
-    monkeypatch.setattr(os, 'lstat', stale)
+    monkeypatch.setattr(os, 'lstat', Mock(side_effect=OSError(errno.ESTALE, 'Stale file handle')))
     assert orphans.find([parent], state).unread == (f'{path}: Stale file handle',)
 
 
@@ -171,24 +174,17 @@ def test_a_parent_that_is_configured_under_two_names_is_looked_at_once(parent, s
     assert len(find([parent, str(tmp_path / 'other')], state)) == 2
 
 
-def test_into_those_of_other_sessions_nobody_looks_for_the_ones_of_a_session(parent, state, monkeypatch):
+def test_into_those_of_other_sessions_nobody_looks_for_the_ones_of_a_session(parent, state, opened):
     ours, other = made(parent), made(parent, session=f'{SESSION}0')
-    opened, marker_at = [], orphans.marker_at
-    monkeypatch.setattr(orphans, 'marker_at', lambda path: (opened.append(path), marker_at(path))[1])
-    assert (
-        [orphan.path for orphan in orphans.find([parent], state, session=f'{SESSION}0').orphans] == [other] == opened
-    )
-    assert [orphan.path for orphan in orphans.find([parent], state, session=SESSION).orphans] == [ours]
+    assert the_one(parent, state, None, f'{SESSION}0').path == other and opened == [other]
+    assert the_one(parent, state, None, SESSION).path == ours
 
 
 def test_where_one_may_write_but_not_list_none_of_a_session_is_found(parent, state, monkeypatch):
     made(parent)
-
-    def denied(path):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
-
-    monkeypatch.setattr(orphans.os, 'listdir', denied)
-    assert orphans.find([parent], state, session=SESSION).orphans == ()
+    denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES), parent)
+    monkeypatch.setattr(orphans.os, 'listdir', Mock(side_effect=denied))
+    assert find([parent], state, None, SESSION) == []
     with pytest.raises(RunDirectoryError, match='Permission denied'):
         find([parent], state)
 
@@ -218,7 +214,7 @@ def test_otherwise_it_is_alive_and_it_is_said_for_how_long(parent, state, ended,
     made(parent, **owner)
     beat(state, 72)
     leading(state, **{'pid': ended, **leader})
-    (orphan,) = find([parent], state, queued)
+    orphan = the_one(parent, state, queued)
     assert orphan.over is not bool(leader)
     assert re.fullmatch(
         r'its session was heard of [0-9]+ s ago; if it stays silent it counts as dead in 1[0-4] min', orphan.alive
@@ -244,8 +240,7 @@ def test_the_queue_of_this_site_tells_nothing_of_the_sessions_of_another(parent,
     made(parent, home=home, **ELSEWHERE)
     beat(home, 12)
     leading(home, pid=ended)
-    (orphan,) = find([parent], state, set())
-    assert 'its session was heard of ' in orphan.alive
+    assert 'its session was heard of ' in the_one(parent, state, set()).alive
 
 
 def test_what_is_kept_stays_while_a_session_of_its_own_site_may_measure_beside_it(parent, state, ended, home):
@@ -258,9 +253,9 @@ def test_what_is_kept_stays_while_a_session_of_its_own_site_may_measure_beside_i
 
 def test_one_that_an_earlier_version_marked_is_judged_by_the_state_of_this_site(parent, state, ended):
     marker = Path(made(parent, pid=ended), MARKER)
-    marker.write_text(
-        json.dumps({key: value for key, value in json.loads(marker.read_text()).items() if key != 'state'})
-    )
+    data = json.loads(marker.read_text())
+    del data['state']
+    marker.write_text(json.dumps(data))
     leading(state)
     assert the_one(parent, state).alive == f'process {os.getpid()} on this host leads its session'
 
@@ -286,11 +281,9 @@ def test_a_clock_that_is_ahead_makes_no_run_directory_removable(parent, state, a
 
 
 def test_where_no_file_can_be_made_this_hosts_clock_counts(state, monkeypatch):
-    def refuse(**unused):
-        raise OSError(errno.EROFS, 'Read-only file system')
-
     leading(state, STALE_S + 1, host='n9')
-    monkeypatch.setattr(lock.tempfile, 'TemporaryFile', refuse)
+    refused = Mock(side_effect=OSError(errno.EROFS, 'Read-only file system'))
+    monkeypatch.setattr(lock.tempfile, 'TemporaryFile', refused)
     assert leader_alive(state, SESSION) is None
 
 

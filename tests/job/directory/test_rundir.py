@@ -61,8 +61,40 @@ def run(parent):
     made.close()
 
 
+@pytest.fixture
+def outside(tmp_path):
+    """A directory of somebody else, with a file."""
+    (tmp_path / 'outside').mkdir()
+    (tmp_path / 'outside' / 'file').write_text('precious')
+    return tmp_path / 'outside'
+
+
 def marker_of(run):
     return json.loads(Path(run.path, MARKER).read_text())
+
+
+def fill(run, *names):
+    """Make these empty files, and the directories that they lie in."""
+    for name in names:
+        file = Path(run.path, name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
+
+@pytest.fixture
+def around(monkeypatch):
+    """Has rundir do this with its first argument, a path, before and after it calls a function of os."""
+
+    def wrap(name, before=lambda path: None, after=lambda path: None):
+        def call(path, *arguments, **options):
+            before(path)
+            result = getattr(os, name)(path, *arguments, **options)
+            after(path)
+            return result
+
+        monkeypatch.setattr(rundir, 'os', Os(**{name: call}))
+
+    return wrap
 
 
 def tamper(run, **changes):
@@ -155,20 +187,15 @@ def test_what_was_made_is_undone_if_marking_fails(parent, monkeypatch, step):
     assert len(os.listdir('/proc/self/fd')) == descriptors
 
 
-def test_a_directory_that_replaced_the_new_one_is_not_marked(parent, tmp_path, monkeypatch):
+def test_a_directory_that_replaced_the_new_one_is_not_marked(parent, tmp_path, around):
     (tmp_path / 'theirs').mkdir()
 
-    def swapped(path, mode, dir_fd):
-        os.mkdir(path, mode, dir_fd=dir_fd)
-        monkeypatch.setattr(rundir, 'os', Os(open=opened))
-
-    def opened(path, *arguments, **options):
-        if str(path).startswith('seatrial-'):
+    def swap(path):
+        if path.startswith('seatrial-'):
             os.rename(parent / path, tmp_path / 'ours')
             os.rename(tmp_path / 'theirs', parent / path)
-        return os.open(path, *arguments, **options)
 
-    monkeypatch.setattr(rundir, 'os', Os(mkdir=swapped))
+    around('open', before=swap)
     with pytest.raises(RunDirectoryError, match='replaced'):
         create(str(parent), SESSION, CASE, ENTRIES, ANY)
     assert [os.listdir(parent / name) for name in os.listdir(parent)] == [[]]
@@ -222,13 +249,11 @@ def test_nothing_else_can_be_made_or_counted(run, name, call):
 
 
 @pytest.mark.parametrize(('call', 'name'), [('make', 'data/point'), ('empty', 'data'), ('count', 'data')])
-def test_nothing_is_done_through_a_symbolic_link(run, tmp_path, call, name):
-    (tmp_path / 'outside').mkdir()
-    (tmp_path / 'outside' / 'file').touch()
-    os.symlink(tmp_path / 'outside', run.path_of('data'))
+def test_nothing_is_done_through_a_symbolic_link(run, outside, call, name):
+    os.symlink(outside, run.path_of('data'))
     with pytest.raises(RunDirectoryError, match='symbolic link'):
         CALLS[call](run, name)
-    assert os.listdir(tmp_path / 'outside') == ['file']
+    assert os.listdir(outside) == ['file']
 
 
 @pytest.mark.parametrize('call', ['list', 'count'])
@@ -238,9 +263,7 @@ def test_a_directory_that_is_missing_is_an_error(run, call):
 
 
 def test_emptying_keeps_the_directory_itself_and_the_others(run):
-    for name in ENTRIES:
-        run.make(name)
-        Path(run.path, name, 'file').touch()
+    fill(run, 'data/file', 'warmup/file')
     identity = os.stat(run.path_of('data')).st_ino
     os.makedirs(run.path_of('data/a/b'))
     removal = run.empty('data')
@@ -251,8 +274,7 @@ def test_emptying_keeps_the_directory_itself_and_the_others(run):
 
 def replace(run, monkeypatch):
     os.rename(run.path, f'{run.path}.away')
-    os.makedirs(run.path_of('data'))
-    Path(run.path, 'data', 'file').touch()
+    fill(run, 'data/file')
 
 
 def give_away(run, monkeypatch):
@@ -272,25 +294,16 @@ def give_away(run, monkeypatch):
     ids=['replaced', 'another marker', 'another owner'],
 )
 def test_nothing_is_emptied_that_is_not_its_own(run, monkeypatch, spoil, why):
-    run.make('data')
-    Path(run.path, 'data', 'file').touch()
+    fill(run, 'data/file')
     spoil(run, monkeypatch)
     with pytest.raises(RunDirectoryError, match=why):
         run.empty('data')
     assert os.listdir(run.path_of('data')) == ['file']
 
 
-def test_nothing_else_is_emptied_when_the_directory_is_moved_away_meanwhile(run, tmp_path, monkeypatch):
-    for name in ENTRIES:
-        run.make(name)
-        for number in range(10):
-            Path(run.path, name, str(number)).touch()
-
-    def unlink(path, dir_fd):
-        os.unlink(path, dir_fd=dir_fd)
-        os.rename(run.path_of('data'), tmp_path / 'away')
-
-    monkeypatch.setattr(rundir, 'os', Os(unlink=unlink))
+def test_nothing_else_is_emptied_when_the_directory_is_moved_away_meanwhile(run, tmp_path, around):
+    fill(run, *(f'{name}/{number}' for name in ENTRIES for number in range(10)))
+    around('unlink', after=lambda path: os.rename(run.path_of('data'), tmp_path / 'away'))
     with pytest.raises(RunDirectoryError, match='cannot be emptied.*moved while'):
         run.empty('data')
     run.verify()
@@ -298,17 +311,9 @@ def test_nothing_else_is_emptied_when_the_directory_is_moved_away_meanwhile(run,
 
 
 @pytest.mark.parametrize(('stubborn', 'more'), [(('a',), r'\Z'), (('a', 'b', 'c'), r', and 2 more\Z')])
-def test_what_cannot_be_emptied_is_named_and_all_else_goes(run, monkeypatch, stubborn, more):
-    run.make('data')
-    for name in 'abcd':
-        Path(run.path, 'data', name).touch()
-
-    def unlink(path, dir_fd):
-        if path in stubborn:
-            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
-        os.unlink(path, dir_fd=dir_fd)
-
-    monkeypatch.setattr(rundir, 'os', Os(unlink=unlink))
+def test_what_cannot_be_emptied_is_named_and_all_else_goes(run, around, stubborn, more):
+    fill(run, *(f'data/{name}' for name in 'abcd'))
+    around('unlink', before=lambda path: failing(errno.EPERM)() if path in stubborn else None)
     with pytest.raises(RunDirectoryError, match='/data: it cannot be emptied.*; left: data/[abc]: .*permit.*' + more):
         run.empty('data')
     assert sorted(os.listdir(run.path_of('data'))) == sorted(stubborn)
@@ -316,8 +321,7 @@ def test_what_cannot_be_emptied_is_named_and_all_else_goes(run, monkeypatch, stu
 
 def test_a_file_list_of_a_directory_that_is_moved_away_meanwhile_is_an_error(run, tmp_path, monkeypatch):
     chain(run.make('data'), 2 * rundir._HELD)
-    for number in range(3):
-        Path(run.path, 'data', f'a{number}').touch()
+    fill(run, 'data/a0', 'data/a1', 'data/a2')
 
     def status_of(path, **options):
         if path == 'file':
@@ -352,27 +356,21 @@ def test_directories_files_and_where_asked_their_sizes_are_counted_and_listed(ru
     assert run.file_list('data') == {'0': 0, 'a/1': 0, 'a/b/2': 3901, 'c/3': 3901, 'c/4': 1, 'c/5': 1}
 
 
-def test_a_file_count_without_sizes_asks_no_file_for_its_attributes(run, monkeypatch):
+def test_a_file_count_without_sizes_asks_no_file_for_its_attributes(run, around):
     filled(run)
     asked = []
-
-    def status_of(path, **options):
-        asked.append(path)
-        return os.stat(path, **options)
-
-    monkeypatch.setattr(rundir, 'os', Os(stat=status_of))
+    around('stat', before=asked.append)
     run.file_count('data', False)
     assert not {'0', '1', '2', '3', '4'} & set(asked)
     run.file_count('data', True)
     assert {'0', '1', '2', '3', '4'} <= set(asked)
 
 
-def test_a_file_count_follows_no_link_and_counts_neither_links_nor_fifos(run, tmp_path):
-    (tmp_path / 'outside' / 'more').mkdir(parents=True)
-    (tmp_path / 'outside' / 'file').write_text('x')
+def test_a_file_count_follows_no_link_and_counts_neither_links_nor_fifos(run, outside):
+    (outside / 'more').mkdir()
     run.make('data')
-    os.symlink(tmp_path / 'outside', run.path_of('data/directory'))
-    os.symlink(tmp_path / 'outside' / 'file', run.path_of('data/file'))
+    os.symlink(outside, run.path_of('data/directory'))
+    os.symlink(outside / 'file', run.path_of('data/file'))
     os.symlink('nowhere', run.path_of('data/dangling'))
     os.mkfifo(run.path_of('data/fifo'))
     for with_sizes in (True, False):
@@ -411,23 +409,12 @@ def test_what_is_mounted_into_the_directory_is_not_tallied(run, monkeypatch):
 # Where it lies
 
 
-def mounts(monkeypatch, *points):
-    mounts = [Mount(str(point), 'ext4', '/dev/sda1', 'rw') for point in points]
-    monkeypatch.setattr(rundir, 'read_mounts', lambda: mounts)
-
-
-def test_a_mount_point_that_is_a_symbolic_link_is_meant_where_it_leads(tmp_path, monkeypatch):
-    (tmp_path / 'real' / 'below').mkdir(parents=True)
-    (tmp_path / 'link').symlink_to('real')
-    mounts(monkeypatch, tmp_path / 'real')
-    assert inside(str(tmp_path / 'link' / 'below'), str(tmp_path / 'link')) is None
-
-
 @pytest.mark.parametrize(
     ('path', 'mount', 'words'),
     [
         ('/', '/', ''),
         ('{}/mount/below', '{}/mount', ''),
+        ('{}/to-mount/below', '{}/to-mount', ''),  # a mount point that is a link is meant where it leads
         ('{}/mount/link', '{}/mount', 'symbolic link leads from it to {}/elsewhere'),
         ('{}/mount2', '{}/mount', 'does not lie under'),
         ('{}/elsewhere', '{}/elsewhere', 'nothing is mounted'),
@@ -439,8 +426,10 @@ def test_whether_a_path_lies_on_a_mount_is_told_with_the_reason(tmp_path, monkey
     for name in ('mount/below', 'mount2', 'elsewhere'):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / 'mount' / 'link').symlink_to('../elsewhere')
-    if '/mount' in mount:
-        mounts(monkeypatch, tmp_path / 'mount')
+    (tmp_path / 'to-mount').symlink_to('mount')
+    if 'mount' in mount:
+        there = [Mount(f'{tmp_path}/mount', 'ext4', '/dev/sda1', 'rw')]
+        monkeypatch.setattr(rundir, 'read_mounts', lambda: there)
     why = inside(path.format(tmp_path), mount.format(tmp_path))
     assert (why is None) == (not words) and words.format(tmp_path) in (why or '')
 
@@ -449,20 +438,15 @@ def test_whether_a_path_lies_on_a_mount_is_told_with_the_reason(tmp_path, monkey
 
 
 def test_it_is_removed_whole(run, parent):
-    run.make('data')
     os.makedirs(run.path_of('data/a/b'))
-    Path(run.path, 'data', 'a', 'file').touch()
+    fill(run, 'data/a/file')
     removal = remove(run.path, SESSION)
     assert (removal.removed_files, removal.removed_directories, removal.left) == (1, 4, ())
     assert os.listdir(parent) == []
 
 
 def test_its_trees_are_removed_in_parts_and_then_what_is_left(run, parent):
-    run.make('data')
-    Path(run.path, 'data', 'beside').touch()
-    for way in range(40):
-        os.makedirs(run.path_of(f'data/a/b{way}/d'))
-        Path(run.path, 'data', 'a', f'b{way}', 'd', 'file').touch()
+    fill(run, 'data/beside', *(f'data/a/b{way}/d/file' for way in range(40)))
     first, second = (remove(run.path, SESSION, part=(number, 2)) for number in range(2))
     assert first.removed_files + second.removed_files == 40 and 5 < first.removed_files < 35
     assert os.listdir(run.path_of('data/a')) == [] and Path(run.path, 'data', 'beside').exists()
@@ -472,11 +456,7 @@ def test_its_trees_are_removed_in_parts_and_then_what_is_left(run, parent):
 
 
 def test_all_parts_at_once_remove_it_whole(run, parent, monkeypatch, capsys):
-    run.make('data')
-    for tree in range(3):
-        for way in range(20):
-            os.makedirs(run.path_of(f'data/a{tree}/b{way}/d'))
-            Path(run.path, 'data', f'a{tree}', f'b{way}', 'd', 'file').touch()
+    fill(run, *(f'data/a{tree}/b{way}/d/file' for tree in range(3) for way in range(20)))
     assert removal.main([run.path, SESSION]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert (answer['removed_files'], answer['removed_directories'], answer['left']) == (60, 125, [])
@@ -505,8 +485,7 @@ def test_a_path_that_names_no_run_directory_is_left(path):
 
 def refused(run, why, session=SESSION):
     """Nothing at all is removed, for this reason."""
-    os.makedirs(run.path_of('data'), exist_ok=True)
-    Path(run.path, 'data', 'file').touch()
+    fill(run, 'data/file')
     before = sorted(os.listdir(run.path))
     removal = remove(run.path, session)
     assert (removal.removed_files, removal.removed_directories, len(removal.left)) == (0, 0, 1)
@@ -607,17 +586,14 @@ def leaves(run, *expected):
 
 def test_a_top_level_entry_that_the_session_did_not_make_is_left(run):
     run.make('data')
-    Path(run.path, 'notes').touch()
+    fill(run, 'notes')
     leaves(run, 'notes: the session did not make it')
     assert sorted(os.listdir(run.path)) == [MARKER, 'notes']
 
 
 def test_what_lies_below_a_path_that_is_the_sessions_is_removed_whatever_its_name(parent):
     made = create(str(parent), SESSION, CASE, ENTRIES, (r'(.*/)?programs\.\d+(/.*)?',))
-    made.make('data')
-    for path in ('data/programs.0/.git/HEAD', 'data/notes', 'data/programs/HEAD'):
-        Path(made.path, path).parent.mkdir(parents=True, exist_ok=True)
-        Path(made.path, path).touch()
+    fill(made, 'data/programs.0/.git/HEAD', 'data/notes', 'data/programs/HEAD')
     left = remove(made.path, SESSION).left
     assert sorted(left) == [f'data/{name}: the session did not make it' for name in ('notes', 'programs')]
     assert sorted(os.listdir(Path(made.path, 'data'))) == ['notes', 'programs']
@@ -648,8 +624,7 @@ def statuses(change):
 
 
 def test_an_entry_of_another_owner_is_left(run, monkeypatch):
-    run.make('data')
-    Path(run.path, 'data', 'theirs').touch()
+    fill(run, 'data/theirs')
     other = os.geteuid() + 4711
 
     def change(path, status):
@@ -661,9 +636,7 @@ def test_an_entry_of_another_owner_is_left(run, monkeypatch):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='only root can give a directory away')
 def test_a_directory_of_another_owner_is_not_entered(run):
-    run.make('data')
-    run.make('data/theirs')
-    Path(run.path, 'data', 'theirs', 'file').touch()
+    fill(run, 'data/theirs/file')
     os.chown(run.path_of('data/theirs'), 4711, 4711)
     leaves(run, 'data/theirs: it belongs to uid 4711')
     assert run.file_list('data') == {'theirs/file': 0}
@@ -676,14 +649,11 @@ def test_a_directory_of_another_owner_is_not_entered(run):
     ids=['a directory of the same device', 'another file system', 'a file'],
 )
 @pytest.mark.slow
-def test_what_is_mounted_into_the_run_directory_is_left(run, tmp_path, mount):
-    (tmp_path / 'outside').mkdir()
-    (tmp_path / 'outside' / 'file').write_text('precious')
-    run.make('data')
-    run.make('data/on')
-    Path(run.path, 'data', 'file').touch()
+def test_what_is_mounted_into_the_run_directory_is_left(run, outside, mount):
+    os.makedirs(run.path_of('data/on'))
+    fill(run, 'data/file')
     namespace = ['unshare', '--user', '--map-root-user', '--mount']
-    command = mount.format(outside=tmp_path / 'outside', data=run.path_of('data'))
+    command = mount.format(outside=outside, data=run.path_of('data'))
     code = f"""
 import os, subprocess
 from seatrial.job.directory import rundir
@@ -694,22 +664,17 @@ print(*rundir.remove({run.path!r}, {SESSION!r}).left, sep='\\n')
         pytest.skip('this user may not mount in a namespace of their own')
     # The user has the number 0 in the namespace, in the marker too.
     tamper(run, maker={'uid': 0})
-    output = subprocess.run(
-        [*namespace, sys.executable, '-c', code], stdout=subprocess.PIPE, check=True
-    ).stdout.decode()
-    assert 'data/file: device or resource busy' in output or 'data/on: another file system is mounted there' in output
-    assert len(output.splitlines()) == 1
-    assert (tmp_path / 'outside' / 'file').read_text() == 'precious'
+    output = subprocess.check_output([*namespace, sys.executable, '-c', code], text=True)
+    assert output in ('data/file: device or resource busy\n', 'data/on: another file system is mounted there\n')
+    assert (outside / 'file').read_text() == 'precious'
 
 
-def test_a_symbolic_link_is_removed_and_what_it_leads_to_is_not(run, tmp_path):
-    (tmp_path / 'outside').mkdir()
-    (tmp_path / 'outside' / 'file').touch()
+def test_a_symbolic_link_is_removed_and_what_it_leads_to_is_not(run, outside):
     run.make('data')
-    os.symlink(tmp_path / 'outside', run.path_of('data/link'))
-    os.symlink(tmp_path / 'outside', run.path_of('warmup'))
+    os.symlink(outside, run.path_of('data/link'))
+    os.symlink(outside, run.path_of('warmup'))
     assert remove(run.path, SESSION).left == ()
-    assert os.listdir(tmp_path / 'outside') == ['file']
+    assert os.listdir(outside) == ['file']
 
 
 def test_a_name_of_any_bytes_is_counted_and_removed(run):
@@ -737,7 +702,6 @@ def test_a_long_list_of_what_is_left_is_cut_with_a_count(run):
 
 
 def test_a_removal_goes_on_after_what_it_must_leave_and_can_be_repeated_when_that_is_gone(run, parent):
-    run.make('data')
     os.makedirs(run.path_of('data/a/b/c'))
     os.mkfifo(run.path_of('data/a/b/fifo'))
     leaves(run, 'data/a/b/fifo: it is a fifo')
@@ -757,7 +721,7 @@ def test_a_removal_that_was_killed_at_any_call_can_be_repeated(parent, monkeypat
         run = create(str(parent), SESSION, CASE, ENTRIES, ANY)
         run.close()
         os.makedirs(run.path_of('data/a/b'))
-        Path(run.path, 'data', 'a', 'file').touch()
+        fill(run, 'data/a/file')
         left = [calls]
 
         def counting(function, left=left):
@@ -785,15 +749,9 @@ def test_a_removal_that_was_killed_at_any_call_can_be_repeated(parent, monkeypat
     assert interrupted > 10
 
 
-def test_a_directory_that_something_is_made_in_meanwhile_stays_with_its_marker(run, monkeypatch):
+def test_a_directory_that_something_is_made_in_meanwhile_stays_with_its_marker(run, around):
     run.make('data')
-
-    def rmdir(path, dir_fd):
-        if path == 'data':
-            Path(run.path, 'data', 'new').touch()
-        os.rmdir(path, dir_fd=dir_fd)
-
-    monkeypatch.setattr(rundir, 'os', Os(rmdir=rmdir))
+    around('rmdir', before=lambda path: fill(run, f'{path}/new'))
     leaves(run, 'data: directory not empty')
 
 
@@ -806,70 +764,58 @@ def test_the_marker_is_put_back_if_the_directory_cannot_be_removed(run, parent, 
     assert os.listdir(parent) == []
 
 
-def test_an_entry_made_at_the_top_meanwhile_keeps_the_marker(run, monkeypatch):
+def test_an_entry_made_at_the_top_meanwhile_keeps_the_marker(run, around):
     run.make('data')
-
-    def rmdir(path, dir_fd):
-        os.rmdir(path, dir_fd=dir_fd)
-        Path(run.path, 'new').touch()
-
-    monkeypatch.setattr(rundir, 'os', Os(rmdir=rmdir))
+    around('rmdir', after=lambda path: fill(run, 'new'))
     leaves(run, f'{run.path}: something was made in it during the removal')
 
 
-def test_a_directory_that_is_replaced_by_another_before_it_is_entered_is_left(run, tmp_path, monkeypatch):
-    (tmp_path / 'theirs').mkdir()
-    (tmp_path / 'theirs' / 'file').touch()
+def test_a_directory_that_is_replaced_by_another_before_it_is_entered_is_left(run, outside, tmp_path, around):
     run.make('data')
 
-    def opened(path, *arguments, **options):
+    def swap(path):
         if path == 'data':
             os.rename(run.path_of('data'), tmp_path / 'ours')
-            os.rename(tmp_path / 'theirs', run.path_of('data'))
-        return os.open(path, *arguments, **options)
+            os.rename(outside, run.path_of('data'))
 
-    monkeypatch.setattr(rundir, 'os', Os(open=opened))
+    around('open', before=swap)
     leaves(run, 'data: it was replaced by another directory')
     assert os.listdir(run.path_of('data')) == ['file']
 
 
-def test_an_empty_directory_that_took_the_place_of_ours_is_not_removed(run, tmp_path, monkeypatch):
+def test_an_empty_directory_that_took_the_place_of_ours_is_not_removed(run, tmp_path, around):
     (tmp_path / 'theirs').mkdir()
     run.make('data')
     theirs = os.stat(tmp_path / 'theirs').st_ino
 
-    def listed(path):
-        names = os.listdir(path)
-        if names == []:
+    def swap(descriptor):
+        if os.listdir(descriptor) == []:
             os.rename(run.path_of('data'), tmp_path / 'ours')
             os.rename(tmp_path / 'theirs', run.path_of('data'))
-        return names
 
-    monkeypatch.setattr(rundir, 'os', Os(listdir=listed))
+    around('listdir', after=swap)
     leaves(run, 'data: it was replaced while it was being removed')
     assert os.stat(run.path_of('data')).st_ino == theirs
 
 
-def test_a_directory_that_another_process_removes_meanwhile_is_not_reported(run, parent, monkeypatch):
-    run.make('data')
-    run.make('data/sub')
-    Path(run.path, 'data', 'sub', 'file').touch()
+def test_a_directory_that_another_process_removes_meanwhile_is_not_reported(run, parent, around):
+    fill(run, 'data/sub/file')
     once = []
 
-    def unlink(path, dir_fd):
+    def remove_all(path):
         if not once:
             once.append(None)
             once.append(remove(run.path, SESSION))
-        os.unlink(path, dir_fd=dir_fd)
 
-    monkeypatch.setattr(rundir, 'os', Os(unlink=unlink))
+    around('unlink', before=remove_all)
     assert remove(run.path, SESSION).left == ()
     assert once[1].left == ()
     assert os.listdir(parent) == []
 
 
-def chain(top, depth, sisters=False):
-    """A directory tree of one branch, too deep for any path; at each of its levels two empty directories, or none."""
+def chain(top, depth, sisters=False, end=lambda descriptor: os.mknod('file', dir_fd=descriptor)):
+    """A directory tree of one branch, too deep for any path; at each of its levels two empty directories, or none.
+    end: makes what lies in the last."""
     descriptor = os.open(top, os.O_RDONLY)
     for level in range(depth):
         for name in (f'a{level}', 'd', f'z{level}') if sisters else ('d',):
@@ -877,7 +823,7 @@ def chain(top, depth, sisters=False):
         below = os.open('d', os.O_RDONLY, dir_fd=descriptor)
         os.close(descriptor)
         descriptor = below
-    os.close(os.open('file', os.O_CREAT | os.O_WRONLY, dir_fd=descriptor))
+    end(descriptor)
     os.close(descriptor)
 
 
@@ -910,35 +856,26 @@ def test_a_tree_deeper_than_descriptors_and_recursion_allow_is_counted_and_remov
 
 
 def test_what_is_left_deep_in_a_tree_is_told_in_few_words(run):
-    chain(run.make('data'), 500)
-    descriptor = os.open(run.path_of('data'), os.O_RDONLY)
-    for _ in range(500):
-        below = os.open('d', os.O_RDONLY, dir_fd=descriptor)
-        os.close(descriptor)
-        descriptor = below
-    os.mkfifo('fifo', dir_fd=descriptor)
-    os.close(descriptor)
+    chain(run.make('data'), 500, end=lambda descriptor: os.mkfifo('fifo', dir_fd=descriptor))
     (left,) = remove(run.path, SESSION).left
     assert left.endswith('/fifo: it is a fifo')
     assert len(left) < 250
 
 
-def test_a_directory_that_is_replaced_while_the_walk_is_far_below_is_left(run, tmp_path, monkeypatch):
+def test_a_directory_that_is_replaced_while_the_walk_is_far_below_is_left(run, tmp_path, around):
     chain(run.make('data'), 200)
     (tmp_path / 'theirs' / 'd').mkdir(parents=True)
 
-    def unlink(path, dir_fd):
-        os.unlink(path, dir_fd=dir_fd)
+    def swap(path):
         os.rename(run.path_of('data/d/d'), tmp_path / 'ours')
         os.rename(tmp_path / 'theirs', run.path_of('data/d/d'))
 
-    monkeypatch.setattr(rundir, 'os', Os(unlink=unlink))
+    around('unlink', after=swap)
     leaves(run, 'data/d/d: it was replaced by another directory')
     assert os.listdir(run.path_of('data/d/d')) == ['d']
 
 
-def test_a_removal_gives_its_descriptors_back_also_where_a_directory_cannot_be_listed(run, monkeypatch):
-    run.make('data')
+def test_a_removal_gives_its_descriptors_back_also_where_a_directory_cannot_be_listed(run, around):
     os.makedirs(run.path_of('data/a/b'))
     os.mkfifo(run.path_of('data/a/fifo'))
     before = len(os.listdir('/proc/self/fd'))
@@ -948,27 +885,11 @@ def test_a_removal_gives_its_descriptors_back_also_where_a_directory_cannot_be_l
     run.file_list('data')
     found_at(run.path)
     data = os.stat(run.path_of('data')).st_ino
-
-    def listed(path):
-        if os.fstat(path).st_ino == data:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return os.listdir(path)
-
-    monkeypatch.setattr(rundir, 'os', Os(listdir=listed))
+    around('listdir', before=lambda where: failing(errno.EIO)() if os.fstat(where).st_ino == data else None)
     leaves(run, 'data: input/output error')
     assert len(os.listdir('/proc/self/fd')) == before
 
 
-# What lies there
-
-
-def test_a_run_directory_is_found_with_its_files_and_their_sizes(run):
-    run.make('data')
-    Path(run.path, 'data', 'a').write_bytes(b'x' * 1000)
-    Path(run.path, 'data', 'b').write_bytes(b'x' * 500)
-    assert (marker_at(run.path), *found_at(run.path)[:2]) == (run.marker, 2, 1500)
-
-
 def test_the_marker_keeps_every_value_of_its_maker(run):
-    here = this_owner(SESSION)
-    assert marker_at(run.path).maker == here._replace(time=run.marker.maker.time)
+    assert marker_at(run.path) == run.marker
+    assert run.marker.maker == this_owner(SESSION)._replace(time=run.marker.maker.time)

@@ -1,6 +1,5 @@
 """One launch: how it is started, timed, ended, and what is seen of it."""
 
-import contextlib
 import json
 import os
 import signal
@@ -10,6 +9,7 @@ import pytest
 from seatrial.engine.barrier import VARIABLE
 from seatrial.engine.base import Command
 from seatrial.engine.dispatch import place_here
+from seatrial.job.directory.rundir import closed_after
 from seatrial.job.launch import processes
 from seatrial.job.launch.processes import LaunchGivenUp, Processes, carry_out, launch_argv, left_by_mpi, processes_of
 from seatrial.model.plan import LAUNCHERS, Launcher
@@ -30,17 +30,12 @@ def run(place, *scripts, outputs=(), inputs=None, limit_s=60.0, stopping=lambda:
     """Launch these shell scripts, one process each, in place/data; their streams are in place."""
     argvs = [['/bin/sh', '-c', script] for script in scripts]
     command = Command('task', tuple(map(tuple, argvs)), inputs or {}, tuple(outputs))
-    with opened(place / 'data') as where:
-        return carry_out(command, Processes(argvs, command.inputs), str(place / 'raw'), where, limit_s, stopping)
+    return launched(place, command, Processes(argvs, command.inputs), limit_s, stopping)
 
 
-@contextlib.contextmanager
-def opened(directory):
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+def launched(place, command, started, limit_s=60.0, stopping=lambda: False):
+    with closed_after(os.open(place / 'data', os.O_RDONLY)) as where:
+        return carry_out(command, started, str(place / 'raw'), where, limit_s, stopping)
 
 
 @pytest.fixture
@@ -69,13 +64,12 @@ def test_of_a_stream_without_end_its_two_ends_are_read_in_whole_lines(place, mon
 
 
 def test_it_works_in_the_directory_that_is_open_whatever_its_path_leads_to(place):
-    with opened(place / 'data') as where:
+    with closed_after(os.open(place / 'data', os.O_RDONLY)) as where:
         (place / 'data').rename(place / 'moved')
         (place / 'data').mkdir()
-        argv = ['/bin/sh', '-c', 'echo written > file']
-        carry_out(
-            Command('node', (tuple(argv),), {}, ()), Processes([argv], {}), str(place / 'raw'), where, 60.0, bool
-        )
+        argv = ('/bin/sh', '-c', 'echo written > file')
+        started = Processes([list(argv)], {})
+        carry_out(Command('node', (argv,), {}, ()), started, str(place / 'raw'), where, 60.0, bool)
     assert (os.listdir(place / 'data'), os.listdir(place / 'moved')) == ([], ['file'])
 
 
@@ -138,9 +132,7 @@ def test_where_a_launcher_finds_another_directory_by_the_path_nothing_is_started
     write = ('sh', '-c', 'echo > file.$$')
     command = Command(scope, (write,) * (1 if scope == 'mpi' else 2), {}, ())
     spread = POINT._replace(tasks=2, tasks_per_node=1)
-    started = processes_of(command, Launcher('hydra'), spread, str(place / 'raw'))
-    with opened(place / 'data') as where:
-        finished = carry_out(command, started, str(place / 'raw'), where, 60.0, bool)
+    finished = launched(place, command, processes_of(command, Launcher('hydra'), spread, str(place / 'raw')))
     outcome = finished.outcome
     assert finished.places == (() if swapped else (place_here(0), place_here(1)))
     right = place / ('data.away' if swapped else 'data')
@@ -184,9 +176,7 @@ def test_the_secret_of_a_launch_is_in_no_command_line(place):
     search = 'echo "$secret" | grep -laF -f - /proc/[0-9]*/cmdline'  # which has it on its standard input
     argv = ('/bin/sh', '-c', f'secret="${{{VARIABLE}##*:}}"; echo "${{#secret}}"; {search}')
     command, started = Command('task', (argv,), {}, (), own_barrier=True), Processes([list(argv)], {}, barrier=1)
-    with opened(place / 'data') as where:
-        finished = carry_out(command, started, str(place / 'raw'), where, 60.0, lambda: False)
-    assert finished.outcome.stdouts == ('32\n',)
+    assert launched(place, command, started).outcome.stdouts == ('32\n',)
 
 
 def test_the_times_of_the_processes_count_from_the_first_start(place):
@@ -229,10 +219,9 @@ def test_all_of_its_processes_are_ended_at_its_limit_or_when_a_stop_is_requested
 def test_what_a_launch_that_hangs_at_its_end_has_left_is_read_as_if_it_had_ended_well(place, soon):
     script = 'echo finished; echo figures > ../results; touch ../pid; exec sleep 60'
     command = Command('mpi', (('ior',),), {}, (str(place / 'results'),))
-    with pytest.raises(LaunchGivenUp), opened(place / 'data') as where:
-        argvs, raw = [['/bin/sh', '-c', script]], str(place / 'raw')
-        carry_out(command, Processes(argvs, {}), raw, where, 60.0, lambda: (place / 'pid').exists())
-    left = left_by_mpi(command, raw, 60.0)
+    with pytest.raises(LaunchGivenUp):
+        launched(place, command, Processes([['/bin/sh', '-c', script]], {}), stopping=(place / 'pid').exists)
+    left = left_by_mpi(command, str(place / 'raw'), 60.0)
     assert (left.exit_status, left.stdouts, left.outputs) == (0, ('finished\n',), ('figures\n',))
 
 
@@ -286,7 +275,6 @@ def test_one_that_survives_is_left_and_named(place, soon, monkeypatch):
 
 def test_processes_that_were_started_before_one_that_cannot_be_are_ended(place, soon):
     argvs = [['/bin/sh', '-c', 'exec sleep 60'], ['/no/such/program']]
-    command = Command('task', tuple(map(tuple, argvs)), {}, ())
-    with opened(place / 'data') as where, pytest.raises(FileNotFoundError, match='/no/such/program'):
-        carry_out(command, Processes(argvs, {}), str(place / 'raw'), where, 60.0, lambda: False)
+    with pytest.raises(FileNotFoundError, match='/no/such/program'):
+        launched(place, Command('task', tuple(map(tuple, argvs)), {}, ()), Processes(argvs, {}))
     assert working_in(place / 'data') == []

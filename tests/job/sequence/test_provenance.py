@@ -2,10 +2,10 @@
 
 import hashlib
 import json
-import os
 import platform
 import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -98,17 +98,12 @@ def prefix(tmp_path):
     return program
 
 
-def test_a_program_of_spack_is_known_by_the_hash_of_its_installation(prefix):
-    assert provenance.build_of(str(prefix)) == 'spack:l7f4hbh6twzbxdmv6upuni7omqeedeme'
-    assert provenance.provenance('/bin/dd', False, None, darshan=str(prefix)).darshan == provenance.build_of(
-        str(prefix)
-    )
-
-
-def test_the_view_of_an_environment_leads_to_the_installation(prefix, tmp_path):
-    (tmp_path / 'view').mkdir()
-    (tmp_path / 'view' / 'ior').symlink_to(prefix)
-    assert provenance.build_of(str(tmp_path / 'view' / 'ior')) == provenance.build_of(str(prefix))
+def test_a_program_of_spack_is_known_by_the_hash_of_its_installation_to_which_a_view_leads(prefix, tmp_path):
+    (tmp_path / 'ior').symlink_to(prefix)
+    for path in (str(prefix), str(tmp_path / 'ior')):
+        assert provenance.build_of(path) == 'spack:l7f4hbh6twzbxdmv6upuni7omqeedeme'
+    darshan = provenance.provenance('/bin/dd', False, None, darshan=str(prefix)).darshan
+    assert darshan == provenance.build_of(str(prefix))
 
 
 @pytest.mark.parametrize('text', ['', '{}', '[]', '{"spec": {"nodes": []}}', '{"spec": {"nodes": null}}'])
@@ -135,9 +130,7 @@ def test_the_modules_are_those_that_are_loaded_in_their_order(prefix, monkeypatc
 def test_a_launcher_is_asked_by_the_name_that_starts_the_ranks(tmp_path, monkeypatch, transcript):
     for name, file in (('mpirun', 'mpirun-openmpi-4.1.4.out'), ('srun', 'srun-22.05.8.out')):
         (tmp_path / f'{name}.said').write_text(transcript(file))
-        (tmp_path / name).write_text(f'#!/bin/sh\n[ "$1" = --version ] && exec cat {tmp_path}/{name}.said\n')
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv('PATH', f'{tmp_path}{os.pathsep}{os.environ["PATH"]}')
+        program(tmp_path, monkeypatch, name, f'[ "$1" = --version ] && exec cat {tmp_path}/{name}.said')
     assert provenance.launcher_of(Launcher('openmpi')) == 'Open MPI 4.1.4'
     assert provenance.launcher_of(Launcher('srun')) == 'Slurm 22.05.8'
     monkeypatch.setenv('PATH', '')
@@ -174,37 +167,24 @@ OTHER = 'SHA-256 0a0a0a0a0a0a with MPICH 4.0.2'
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What is found where the nodes print these lines, or where the launcher fails with this."""
+    """What is found where the nodes print these words behind the mark, or where the launcher fails with this."""
 
     def make(nodes, *lines, fault=None, mpi=True):
-        output = ''.join(f'{line}\n' for line in lines)
-        monkeypatch.setattr(placement, 'said_by_tasks', lambda *arguments: (output, fault))
-        return provenance.disagreement(
-            Launcher('srun'), nodes, '/apps/ior', mpi, OWN if mpi else OWN._replace(mpi='')
-        )
+        output = ''.join(f'{provenance.MARK} {line}\n' for line in lines)
+        monkeypatch.setattr(placement, 'said_by_tasks', lambda *arguments: (f'motd\n{output}', fault))
+        software = OWN if mpi else OWN._replace(mpi='')
+        return provenance.disagreement(Launcher('srun'), nodes, '/apps/ior', mpi, software)
 
     return make
 
 
 def test_nodes_that_all_have_the_same_are_no_finding(asked):
-    assert (
-        asked(
-            2,
-            'motd',
-            f'{provenance.MARK} n1.cluster {provenance.SAME}',
-            f'{provenance.MARK} n2.cluster {provenance.SAME}',
-        )
-        is None
-    )
+    assert asked(2, f'n1.cluster {provenance.SAME}', f'n2.cluster {provenance.SAME}') is None
 
 
 def test_a_node_with_another_mpi_is_named_with_both(asked):
-    finding = asked(
-        3,
-        f'{provenance.MARK} n1 {provenance.SAME}',
-        f'{provenance.MARK} n2 Spack l7f4hbh with Open MPI 4.1.4',
-        f'{provenance.MARK} n3 {provenance.SAME}',
-    )
+    same = (f'{name} {provenance.SAME}' for name in ('n1', 'n3'))
+    finding = asked(3, *same, 'n2 Spack l7f4hbh with Open MPI 4.1.4')
     assert finding == Finding(
         'P21',
         'refuse',
@@ -214,29 +194,20 @@ def test_a_node_with_another_mpi_is_named_with_both(asked):
 
 
 def test_of_thousands_of_nodes_some_are_named_and_the_others_counted(asked):
-    lines = [f'{provenance.MARK} n{number:04d} SHA-256 {min(number, 9)}' for number in range(5000)]
-    sentence = asked(5000, *lines).sentence
-    assert len(sentence) < 600
-    sentence_of_two = asked(
-        3, *(f'{provenance.MARK} n{number} {OTHER}' for number in (3, 2)), f'{provenance.MARK} n1 {provenance.SAME}'
-    ).sentence
+    same = f'n1 {provenance.SAME}'
+    sentence_of_two = asked(3, f'n3 {OTHER}', f'n2 {OTHER}', same).sentence
     assert f'on {HERE}, and {OTHER} on n2, n3; ' in sentence_of_two
-    without = asked(
-        2, f'{provenance.MARK} n1 {provenance.SAME}', f'{provenance.MARK} n2 no file that can be read', mpi=False
-    ).sentence
+    without = asked(2, same, 'n2 no file that can be read', mpi=False).sentence
     assert without.startswith(f'/apps/ior is Spack l7f4hbh on {HERE}, and no file that can be read on n2; ')
+    sentence = asked(5000, *(f'n{number:04d} SHA-256 {min(number, 9)}' for number in range(5000))).sentence
+    assert len(sentence) < 600
     assert 'SHA-256 9 on n0009, n0010, n0011, n0012, n0013, n0014, n0015, n0016 and 4983 more, ' in sentence
     assert 'SHA-256 2 on n0002, still others on n0003, n0004, n0005, n0006, n0007, n0008; ' in sentence
 
 
 @pytest.mark.parametrize(
     ('lines', 'there'),
-    [
-        ((), 'none'),
-        ((f'{provenance.MARK} n1 {provenance.SAME}',), 'n1'),
-        ((f'{provenance.MARK} n1 {provenance.SAME}', f'{provenance.MARK} n1 {provenance.SAME}'), 'n1'),
-        ((f'{provenance.MARK} n1 {provenance.SAME}', f'{provenance.MARK} n2'), 'n1'),
-    ],
+    [((), 'none'), (('n1 same',), 'n1'), (('n1 same', 'n1 same'), 'n1'), (('n1 same', 'n2'), 'n1')],
 )
 def test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees(asked, lines, there):
     finding = asked(2, *lines)
@@ -252,17 +223,16 @@ def test_a_node_says_what_it_has_where_that_is_not_expected(tmp_path, capsys):
     program = tmp_path / 'fio'
     program.write_bytes(b'mine')
     checksum = hashlib.sha256(b'mine').hexdigest()
+    said = f'{provenance.MARK} {platform.node()}'
     for expected, answer in (
         (Provenance(f'sha256:{checksum}'), provenance.SAME),
         (Provenance(f'sha256:{checksum}', 'MPICH 4.0.2'), f'SHA-256 {checksum[:12]}'),
         (Provenance('sha256:other'), f'SHA-256 {checksum[:12]}'),
     ):
         assert provenance.main([str(program), provenance.NO_MPI, provenance._digest(expected)]) == 0
-        assert capsys.readouterr().out == f'{provenance.MARK} {platform.node()} {answer}\n'
+        assert capsys.readouterr().out == f'{said} {answer}\n'
     provenance.main([str(tmp_path / 'none'), provenance.MPI, provenance._digest(OWN)])
-    assert capsys.readouterr().out.startswith(
-        f'{provenance.MARK} {platform.node()} no file that can be read with an MPI '
-    )
+    assert capsys.readouterr().out.startswith(f'{said} no file that can be read with an MPI ')
 
 
 def test_a_launcher_asks_every_node_once(tmp_path, monkeypatch):
@@ -276,12 +246,10 @@ printf other > {fio}
 "$@" | sed 's/{provenance.MARK} [^ ]*/{provenance.MARK} n2/'
 """
     program(tmp_path, monkeypatch, 'srun', script)
-    expected = Provenance(f'sha256:{hashlib.sha256(b"mine").hexdigest()}')
-    finding = provenance.disagreement(Launcher('srun'), 2, str(fio), False, expected)
-    assert finding.sentence.startswith(
-        f'{fio} is SHA-256 {hashlib.sha256(b"mine").hexdigest()[:12]} on {HERE}, '
-        f'and SHA-256 {hashlib.sha256(b"other").hexdigest()[:12]} on n2; '
-    )
+    mine, other = (hashlib.sha256(content).hexdigest() for content in (b'mine', b'other'))
+    finding = provenance.disagreement(Launcher('srun'), 2, str(fio), False, Provenance(f'sha256:{mine}'))
+    builds = f'{fio} is SHA-256 {mine[:12]} on {HERE}, and SHA-256 {other[:12]} on n2; '
+    assert finding.sentence.startswith(builds)
 
 
 @pytest.fixture
@@ -294,15 +262,11 @@ def of_two_nodes(lab, stub_fio, monkeypatch):
 
 
 def test_a_case_is_refused_before_anything_is_written(lab, of_two_nodes, monkeypatch):
-    asked = []
-    answers = {'n1': provenance.SAME, 'n2': 'SHA-256 0a0a0a0a0a0a'}
-    monkeypatch.setattr(
-        'seatrial.job.sequence.provenance.said_by_nodes',
-        lambda launcher, nodes, *rest: (asked.append(nodes), (answers, None))[1],
-    )
+    asked = Mock(return_value=({'n1': provenance.SAME, 'n2': 'SHA-256 0a0a0a0a0a0a'}, None))
+    monkeypatch.setattr(provenance, 'said_by_nodes', asked)
     before = lab.surroundings()
     ran = lab.run(of_two_nodes)
-    assert asked == [2]
+    assert [call.args[1] for call in asked.mock_calls] == [2]
     assert (ran.end.reason, ran.records.samples) == ('refused', [])
     assert ran.end.why.startswith(of_two_nodes.engines[0].program)
     assert 'and SHA-256 0a0a0a0a0a0a on n2; install one and the same on all nodes' in ran.end.why
@@ -315,15 +279,15 @@ def test_a_case_is_refused_before_anything_is_written(lab, of_two_nodes, monkeyp
     'changes', [{'nodes': 1}, {'kind': 'local'}, {'points': 1}], ids=['one node', 'no launcher', 'all on one node']
 )
 def test_where_all_is_done_on_this_node_no_other_is_asked(lab, of_two_nodes, monkeypatch, changes):
-    asked = []
-    monkeypatch.setattr(start, 'disagreement', lambda *arguments: asked.append(arguments))
+    asked = Mock(return_value=None)
+    monkeypatch.setattr(start, 'disagreement', asked)
     chosen = start.examined(of_two_nodes, None).chosen
     start.prove_agreement(of_two_nodes, chosen)
-    assert len(asked) == 1
+    assert asked.call_count == 1
     plan = of_two_nodes._replace(
         case=of_two_nodes.case._replace(nodes=changes.get('nodes', 2)),
         launcher=Launcher(changes.get('kind', 'srun')),
         points=tuple(point._replace(nodes=changes.get('points', 2)) for point in of_two_nodes.points),
     )
     start.prove_agreement(plan, chosen)
-    assert len(asked) == 1
+    assert asked.call_count == 1
