@@ -16,14 +16,14 @@ import pytest
 from builders import plan_of
 from seatrial.check.staging import write_runner
 from seatrial.job.directory.rundir import RunDirectory, create
-from seatrial.job.sequence import runner
+from seatrial.job.sequence import runner, sampling
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import CaseResult
 from seatrial.model.codec import to_json
 from seatrial.model.plan import EngineChoice, Limits, Sizing, StoppingRule, TrialPlan
 from seatrial.model.point import Point
-from seatrial.model.record import End, Records
+from seatrial.model.record import End, Finding, Records
 from seatrial.model.units import GIB, KIB
 from seatrial.rules import launch as launch_rules
 from seatrial.rules.case import measured
@@ -47,6 +47,11 @@ class Ran(NamedTuple):
     @property
     def measured(self):
         return [sample for sample in self.records.samples if sample.stage == 'measured']
+
+    def findings(self, rules: str) -> list[Finding]:
+        """Those of all launches whose rule begins with these letters."""
+        raised = [finding for sample in self.records.samples for finding in sample.findings]
+        return [finding for finding in raised if finding.rule.startswith(rules)]
 
     @property
     def counts(self) -> dict[str, int]:
@@ -80,19 +85,13 @@ class Laboratory:
         values, workload = changes.pop('values', (32, 16)), changes.pop('workload', MFWA)
         tasks, size = changes.pop('tasks', 2), changes.pop('size', SIZE)
         sweep = changes.pop('sweep', Sweep('transfer_size', tuple(value * KIB for value in values)))
-        target = {
-            'path': str(self.target),
-            'limits': Limits(GIB, 10000),
-            'telemetry': (),
-            'records_on_target': True,
-            'compresses': False,
-        }
+        target = {'path': str(self.target), 'limits': Limits(GIB, 10000), 'telemetry': (), 'records_on_target': True}
         plan = plan_of(
             workload.changed(bytes_per_task=size),
             sweep,
             tasks,
             case={'check': changes.pop('check', 'Check')},
-            target={**target, **changes.pop('target', {})},
+            target={**target, 'compresses': False, **changes.pop('target', {})},
             session=SESSION,
             profile='smoke',
             engines=(EngineChoice('fio', fio),),
@@ -107,10 +106,7 @@ class Laboratory:
 
     def plan_of_metadata(self, workload: Point, sweep: Sweep, files: int = 0, **changes) -> TrialPlan:
         """Two tasks, unless the workload has others, that posixops launches; `files`: of each in trees that scale."""
-        engines, sizing = (
-            (EngineChoice('posixops', sys.executable),),
-            Sizing(files, 1, 0.0, 0.0, pinned=files or None),
-        )
+        engines, sizing = (EngineChoice('posixops', sys.executable),), Sizing(files, 1, 0, 0, pinned=files or None)
         fields = {'check': 'Metadata', 'engines': engines, 'sizing': sizing, 'size': 0, **changes}
         return self.plan('', workload=workload, sweep=sweep, **fields)
 
@@ -130,11 +126,9 @@ class Laboratory:
         return Ran(plan, ended, records, self.judged(plan))
 
     def records(self, plan: TrialPlan) -> Records:
-        """What the job has written."""
         return records_in(plan.records)
 
     def judged(self, plan: TrialPlan) -> CaseResult:
-        """The verdict on what the job has written."""
         return judge_case(plan, records_in(plan.records))
 
     def surroundings(self) -> dict[str, tuple[object, ...]]:
@@ -167,7 +161,6 @@ class Laboratory:
         return [name for name in os.listdir(self.target) if SESSION in name]
 
     def locks(self) -> list[str]:
-        """Locks that are held."""
         return os.listdir(self.state / 'locks')
 
 
@@ -188,6 +181,17 @@ def run(tmp_path: Path) -> Iterator[RunDirectory]:
     made.make('data')
     yield made
     made.close()
+
+
+@pytest.fixture
+def before_launch(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., object]], None]:
+    """Has this called before every launch of the runner, with what carry_out is given."""
+
+    def begin_with(act: Callable[..., object]) -> None:
+        carry_out = sampling.carry_out
+        monkeypatch.setattr(sampling, 'carry_out', lambda *arguments: (act(*arguments), carry_out(*arguments))[1])
+
+    return begin_with
 
 
 @pytest.fixture

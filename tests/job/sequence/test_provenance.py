@@ -223,16 +223,16 @@ def test_a_node_says_what_it_has_where_that_is_not_expected(tmp_path, capsys):
     program = tmp_path / 'fio'
     program.write_bytes(b'mine')
     checksum = hashlib.sha256(b'mine').hexdigest()
-    said = f'{provenance.MARK} {platform.node()}'
+    head = f'{provenance.MARK} {platform.node()}'
     for expected, answer in (
         (Provenance(f'sha256:{checksum}'), provenance.SAME),
         (Provenance(f'sha256:{checksum}', 'MPICH 4.0.2'), f'SHA-256 {checksum[:12]}'),
         (Provenance('sha256:other'), f'SHA-256 {checksum[:12]}'),
     ):
         assert provenance.main([str(program), provenance.NO_MPI, provenance._digest(expected)]) == 0
-        assert capsys.readouterr().out == f'{said} {answer}\n'
+        assert capsys.readouterr().out == f'{head} {answer}\n'
     provenance.main([str(tmp_path / 'none'), provenance.MPI, provenance._digest(OWN)])
-    assert capsys.readouterr().out.startswith(f'{said} no file that can be read with an MPI ')
+    assert capsys.readouterr().out.startswith(f'{head} no file that can be read with an MPI ')
 
 
 def test_a_launcher_asks_every_node_once(tmp_path, monkeypatch):

@@ -15,10 +15,10 @@ from seatrial.filesystem import posix
 from seatrial.filesystem.base import Cold
 from seatrial.filesystem.posix import Posix
 from seatrial.job.directory import rundir
-from seatrial.job.sequence import sampling, start, survey
+from seatrial.job.sequence import start, survey
 from seatrial.judge.verdict import Verdict
 from seatrial.model.metric import Measurement, rate
-from seatrial.model.plan import Limits, Sizing, StoppingRule
+from seatrial.model.plan import Sizing, StoppingRule
 from seatrial.model.units import MIB
 from seatrial.workload.base import Entries
 from seatrial.workload.listing import listing
@@ -49,13 +49,12 @@ UNTIL_SHORT = StoppingRule(0.10, minimum=2, maximum=4, extra=1, budget_s=600.0)
 
 
 class Engine(AnyEngine):
-    """It works at RATE, times `faster` in some stage; `seconds` replaces the time of a phase, one after the other."""
+    """It works at RATE; its tasks wait a share of the time for each other."""
 
     name = 'posixops'
 
-    def __init__(self, faster=None, seconds=None, waiting=0.0):
-        self.faster, self.seconds, self.waiting = faster or {}, seconds or {}, waiting
-        self.launched = []
+    def __init__(self, waiting=0.0):
+        self.waiting = waiting
 
     def cannot(self, point):
         return None
@@ -68,7 +67,6 @@ class Engine(AnyEngine):
 
     def command(self, program, phase, point, raw, seed):
         self.stage = os.path.basename(raw).split('-')[1]
-        self.launched.append((self.stage, phase, point))
         return Command('node', ((program,),), {}, ())
 
     def entries(self, point, phase):
@@ -76,11 +74,8 @@ class Engine(AnyEngine):
 
     def measure(self, phase, point, command, outcome):
         number = levels_total(point, point.tasks).files
-        seconds = number / RATE / self.faster.get(self.stage, 1.0)
-        if self.stage == 'measured' and self.seconds.get(phase):
-            seconds = self.seconds[phase].pop(0)
-        task_seconds = (seconds * (1 - self.waiting),) * point.tasks
-        made = rate(f'file_{phase}', number, seconds, '', task_seconds)
+        task_seconds = (number / RATE * (1 - self.waiting),) * point.tasks
+        made = rate(f'file_{phase}', number, number / RATE, '', task_seconds)
         return Measurement((made,), point.tasks, ('node1',), 1e-9)
 
 
@@ -93,6 +88,10 @@ def stand_in(monkeypatch):
         return engine
 
     return choose
+
+
+def launched(ran):
+    return [(sample.stage, sample.phase) for sample in ran.records.samples]
 
 
 def shares(ran, stage):
@@ -126,10 +125,8 @@ def test_a_tree_of_levels_is_carried_out_as_it_is(lab):
 
 def test_directories_that_are_listed_are_made_once_and_never_measured(lab):
     ran = lab.run(lab.plan_of_metadata(listing(20), Sweep('entries', (20, 40))))
-    stages = [(sample.stage, sample.phase) for sample in ran.records.samples]
-    assert stages[:2] == [('prepare', 'create'), ('warmup', 'list')]
-    assert stages[2:4] == 2 * [('prepare', 'create')]
-    assert stages[4:] == 4 * [('measured', 'list')]
+    before = [('prepare', 'create'), ('warmup', 'list'), *2 * [('prepare', 'create')]]
+    assert launched(ran) == [*before, *4 * [('measured', 'list')]]
     assert ran.result.verdict is Verdict.MEASURED
 
 
@@ -184,18 +181,6 @@ def test_files_are_found_out_in_the_warm_up_until_a_phase_lasts_as_long_as_is_me
     assert ran.records.sized.reason == '1000 files a task took 2.00 s; 2 s are meant'
 
 
-@pytest.mark.parametrize(
-    'phase', ['stat', *(pytest.param(phase, marks=pytest.mark.long) for phase in ('create', 'remove'))]
-)
-def test_a_measured_phase_that_is_too_short_leads_to_more_files(lab, stand_in, phase):
-    stand_in(Engine(seconds={phase: [0.25]}))
-    limits = Limits(1 << 30, 100_000)
-    ran = lab.run(lab.plan_of_metadata(FLAT, ONE, sizing=FOUND_OUT, target={'limits': limits}))
-    # 1.25 x 1000 files x 2 s / 0.25 s
-    assert (ran.records.sized.number, ran.records.sized.per_task) == (2, 10_000)
-    assert ran.counts == dict.fromkeys(planned_metrics(ran.plan), 2)
-
-
 def test_a_phase_in_which_tasks_waited_is_no_reason_to_give_the_warm_up_up(lab, stand_in):
     stand_in(Engine(waiting=0.5))
     plan = lab.plan_of_metadata(FLAT, ONE, files=20, stopping=UNTIL_SHORT)
@@ -204,15 +189,6 @@ def test_a_phase_in_which_tasks_waited_is_no_reason_to_give_the_warm_up_up(lab, 
     assert len(warm) == 3 and all(sample.valid for sample in warm)
     assert ran.end.reason == 'finished'
     assert ran.result.reasons[0].startswith('file_create@empty: INVALID: T20: file_create: phase too short')
-
-
-def test_a_point_is_repeated_until_every_metric_of_it_is_known(lab, stand_in):
-    stand_in(Engine(seconds={'stat': [1.0, 9.0, *10 * [1.0]]}))
-    plan = lab.plan_of_metadata(FLAT, ONE, files=20, stopping=UNTIL_SHORT)
-    ran = lab.run(plan)
-    assert set(ran.counts.values()) == {UNTIL_SHORT.maximum}
-    assert ran.end.stopped == {'empty': 'exhausted'}
-    assert [bool(metric.why) for metric in ran.result.metrics] == [False, True, False]
 
 
 # Whether a stat is cold, and how long a launch may last
@@ -236,26 +212,16 @@ def test_a_stat_is_cold_only_where_the_site_lets_caches_be_emptied(lab, stand_in
     stand_in(Engine())
     monkeypatch.setattr(start, 'by_type', lambda name: Cleared())
     ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20, target={'drop_caches': allowed}))
-    assert {(sample.phase, sample.cache) for sample in ran.measured} == {
-        ('create', ''),
-        ('stat', cache),
-        ('remove', ''),
-    }
+    assert {sample.phase: sample.cache for sample in ran.measured} == {'create': '', 'stat': cache, 'remove': ''}
     monkeypatch.setattr(Cleared, 'cold', lambda self, path: Cold('', 'only root may empty them'))
     shut = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20, check='Shut', target={'drop_caches': allowed}))
     (label,) = [label for label in shut.result.labels if label.startswith('T4')]
     assert ('only root may empty them' in label) is allowed
 
 
-def test_a_launch_may_last_its_pauses_longer(lab, stand_in, monkeypatch):
+def test_a_launch_may_last_its_pauses_longer(lab, stand_in, before_launch):
     limits = []
-
-    def carried(*arguments):
-        limits.append(arguments[-2])
-        return carry_out(*arguments)
-
-    carry_out = sampling.carry_out
-    monkeypatch.setattr(sampling, 'carry_out', carried)
+    before_launch(lambda *arguments: limits.append(arguments[-2]))
     for check, pauses_s in (('A', ()), ('B', (500.0, 1000.0))):
         stand_in(Engine())
         lab.run(lab.plan_of_metadata(listing(20, pauses_s), Sweep('entries', (20,)), check=check))
@@ -271,10 +237,6 @@ DEPTHS = Sweep('queue_depth', (1, 4))
 def random_plan(lab, fio, phases=('randread',), duration_s=0.05, **how):
     workload = random_access(phases, 2 * MIB, duration_s=duration_s, **how)
     return lab.plan(fio, workload=workload, sweep=DEPTHS, size=MIB)
-
-
-def launched(ran):
-    return [(sample.stage, sample.phase) for sample in ran.records.samples]
 
 
 @pytest.mark.usefixtures('short_launches')
@@ -328,9 +290,9 @@ class TestARun:
         fio = stub_fio(('measured-randread@qd1', {'fault': 'cut-file'}))
         ran = lab.run(random_plan(lab, fio))
         after = next(sample for sample in ran.measured if sample.point.label == 'qd1')
-        assert [finding.rule for finding in after.findings if finding.effect == 'invalid'] == ['T17']
-        (sentence,) = [finding.sentence for finding in after.findings if finding.rule == 'T17']
-        assert 'after the randread data.00000001 has 1048575 B, not 1048576 B' in sentence
+        (invalid,) = [finding for finding in after.findings if finding.effect == 'invalid']
+        assert 'after the randread data.00000001 has 1048575 B, not 1048576 B' in invalid.sentence
+        assert invalid.rule == 'T17'
         for sample in ran.measured[ran.measured.index(after) + 1 :]:
             assert (sample.measurement, sample.findings[0].rule) == (None, 'T17')
             assert sample.findings[0].sentence.startswith('before the randread ')

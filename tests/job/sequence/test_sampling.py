@@ -16,6 +16,7 @@ from seatrial.model.record import Finding
 from seatrial.model.units import MIB
 from seatrial.workload.random import random_access
 from seatrial.workload.sweep import Sweep
+from stand_in import program
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
@@ -58,14 +59,9 @@ def test_a_sample_has_what_was_started_and_what_had_to_be_there(lab, stub_fio, m
     assert (read.links, read.directories) == ((), ())
 
 
-def test_a_launch_whose_time_is_given_is_ended_after_it_and_tells_no_rate(lab, stub_fio, monkeypatch):
-    limits, carry_out = [], sampling.carry_out
-
-    def recorded(command, processes, raw, where, limit_s, stopping):
-        limits.append(limit_s)
-        return carry_out(command, processes, raw, where, limit_s, stopping)
-
-    monkeypatch.setattr(sampling, 'carry_out', recorded)
+def test_a_launch_whose_time_is_given_is_ended_after_it_and_tells_no_rate(lab, stub_fio, before_launch):
+    limits = []
+    before_launch(lambda *arguments: limits.append(arguments[-2]))
     workload = random_access(('randread',), 2 * MIB, duration_s=0.05)
     ran = lab.run(lab.plan(stub_fio(), workload=workload, sweep=Sweep('queue_depth', (1, 4)), size=MIB))
     assert ran.end.reason == 'finished' and all(sample.valid for sample in ran.measured)
@@ -81,24 +77,20 @@ def test_a_launch_whose_time_is_given_is_ended_after_it_and_tells_no_rate(lab, s
 
 @pytest.mark.parametrize('given_up', [False, True])
 def test_the_directory_of_a_launch_that_was_given_up_is_not_closed_for_it_may_lie_on_a_dead_server(
-    lab, stub_fio, monkeypatch, given_up
+    lab, stub_fio, before_launch, given_up
 ):
-    held, carry_out = [], sampling.carry_out
+    held = []
 
-    def recorded(command, processes, raw, where, limit_s, stopping):
+    def note(command, processes, raw, where, limit_s, stopping):
         held.append((where, os.fstat(where).st_ino))
         if given_up:
             raise LaunchGivenUp('it did not end')
-        return carry_out(command, processes, raw, where, limit_s, stopping)
 
-    monkeypatch.setattr(sampling, 'carry_out', recorded)
+    before_launch(note)
     lab.run(lab.plan(stub_fio()))
-    (where, inode) = held[0]
-    try:
-        still_open = os.fstat(where).st_ino == inode
-    except OSError:
-        still_open = False
-    assert still_open is given_up
+    where, inode = held[0]
+    is_open = os.path.exists(f'/proc/self/fd/{where}') and os.fstat(where).st_ino == inode
+    assert is_open is given_up
 
 
 def test_what_is_not_valid_ends_the_run_with_the_first_reason():
@@ -135,8 +127,7 @@ def test_connections_that_could_not_be_checked_once_are_said_of_that_launch(lab,
 
 
 OF_MPI = 'WARNING: There are more than one active ports on host n1, but the default subnet GID prefix was detected'
-MPIEXEC = f"""#!/bin/sh
-shift 2
+MPIEXEC = f"""shift 2
 "$@" || exit
 echo '{OF_MPI}'
 case "$*" in *HANGS*) exec sleep 600 ;; esac
@@ -149,11 +140,8 @@ def mpi(lab, stub_fio, tmp_path, monkeypatch):
     command = Fio.command
 
     def run(hangs):
-        file = tmp_path / 'bin' / 'mpiexec'
-        file.parent.mkdir()
-        file.write_text(MPIEXEC.replace('HANGS', hangs))
-        file.chmod(0o755)
-        monkeypatch.setenv('PATH', str(file.parent), prepend=os.pathsep)
+        (tmp_path / 'bin').mkdir()
+        program(tmp_path / 'bin', monkeypatch, 'mpiexec', MPIEXEC.replace('HANGS', hangs))
         monkeypatch.setattr(Fio, 'command', lambda *words: command(*words)._replace(scope='mpi'))
         monkeypatch.setattr(launching, 'GRACE_S', 0.5)
         return lab.run(lab.plan(stub_fio(), launch_limit_s=2.0))

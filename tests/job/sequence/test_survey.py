@@ -1,9 +1,12 @@
 """What a node sees before a run: which engine can measure there, its room, and targets that are away."""
 
+import itertools
 import os
 import stat
 import sys
+from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,7 +15,6 @@ from builders import SMALL
 from seatrial.filesystem.base import Behaviour, Capacity, pinned
 from seatrial.filesystem.posix import Posix
 from seatrial.filesystem.registry import by_type
-from seatrial.job.sequence import sampling
 from seatrial.job.sequence.survey import devices_fault, filling, survey, to_fullness, used_percent
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits
@@ -53,13 +55,11 @@ def test_what_a_quota_leaves_is_also_the_most_that_sizes_may_grow_to(lab, stub_f
 
 
 def test_trees_are_sized_to_the_fullness_that_is_meant(lab, monkeypatch):
-    there = SimpleNamespace(
-        f_frsize=4096, f_blocks=10_000, f_bfree=9_000, f_bavail=7_000, f_files=10**6, f_favail=9**6, f_flag=0
-    )
+    blocks = {'f_frsize': 4096, 'f_blocks': 10_000, 'f_bfree': 9_000, 'f_bavail': 7_000}
+    there = SimpleNamespace(**blocks, f_files=10**6, f_favail=9**6, f_flag=0)
     monkeypatch.setattr(os, 'statvfs', lambda path: there)
-    plan = lab.plan_of_metadata(
-        ageing(300, sizes=(4096,), keep=True, fullness=0.5), Sweep('tree', (('aged', {}),)), 5
-    )
+    aged = ageing(300, sizes=(4096,), keep=True, fullness=0.5)
+    plan = lab.plan_of_metadata(aged, Sweep('tree', (('aged', {}),)), 5)
     seen = survey(plan, None)
     # Of 8000 blocks 4000 are meant and 1000 in use; each entry of the two trees takes one.
     assert seen.share == 1500 and to_fullness(plan) == 3000 * 4096
@@ -73,28 +73,21 @@ def test_trees_are_sized_to_the_fullness_that_is_meant(lab, monkeypatch):
     assert survey(lab.plan(sys.executable, values=(32,)), None).share == 0
 
 
-def soft(monkeypatch):
-    monkeypatch.setattr(Posix, 'behaviour', lambda *_: Behaviour(gives_up='filer:/home is mounted soft'))
-
-
-def preloaded(monkeypatch):
-    monkeypatch.setenv('LD_PRELOAD', '/opt/libtrace.so')
-
-
 @pytest.mark.parametrize(
-    ('rule', 'so', 'changes', 'words'),
+    ('rule', 'words'),
     [
-        ('P17c', soft, {}, 'filer:/home is mounted soft'),
-        ('P21a', preloaded, {}, 'LD_PRELOAD is /opt/libtrace.so'),
-        ('P16c', lambda monkeypatch: None, {'node_memory': 1 << 60}, 'and the site says 1020 PiB'),
+        ('P17c', 'filer:/home is mounted soft'),
+        ('P21a', 'LD_PRELOAD is /opt/libtrace.so'),
+        ('P16c', 'and the site says 1020 PiB'),
     ],
 )
-def test_what_a_node_has_beside_the_plan_is_labelled(lab, stub_fio, monkeypatch, rule, so, changes, words):
+def test_what_a_node_has_beside_the_plan_is_labelled(lab, stub_fio, monkeypatch, rule, words):
     monkeypatch.delenv('LD_PRELOAD', raising=False)
     plan = lab.plan(stub_fio())
     assert rule not in [finding.rule for finding in findings(BEFORE, survey(plan, None).environment)]
-    so(monkeypatch)
-    seen = findings(BEFORE, survey(plan._replace(**changes), None).environment)
+    monkeypatch.setenv('LD_PRELOAD', '/opt/libtrace.so')
+    monkeypatch.setattr(Posix, 'behaviour', lambda *_: Behaviour(gives_up='filer:/home is mounted soft'))
+    seen = findings(BEFORE, survey(plan._replace(node_memory=1 << 60), None).environment)
     (label,) = [finding for finding in seen if finding.rule == rule]
     assert label.effect == 'label' and words in label.sentence
 
@@ -143,20 +136,14 @@ def test_how_full_a_file_system_is_counts_as_df_does(blocks, free, available, pe
 
 @pytest.fixture
 def disks(tmp_path, monkeypatch):
-    """Files that pass for block devices of their size; what each is opened with."""
-    opened = []
-    real = os.stat
-
-    def make(*sizes):
-        paths = []
-        for number, size in enumerate(sizes):
-            path = tmp_path / f'sd{number}'
-            path.write_bytes(bytes(size))
-            paths.append(str(path))
-        return paths
+    """Files of 1 and 2 MiB that pass for block devices; what they are opened with."""
+    opened, real_stat, real_open = [], os.stat, os.open
+    paths = [str(tmp_path / name) for name in ('sd0', 'sd1')]
+    for number, path in enumerate(paths, 1):
+        Path(path).write_bytes(bytes(number * MIB))
 
     def like_a_device(path, **how):
-        status = real(path, **how)
+        status = real_stat(path, **how)
         if not str(path).startswith(str(tmp_path)):
             return status
         return os.stat_result([stat.S_IFBLK | 0o660, *status[1:10]], {'st_rdev': status.st_ino})
@@ -165,58 +152,46 @@ def disks(tmp_path, monkeypatch):
         opened.append((path, flags))
         return real_open(path, flags, *more)
 
-    real_open = os.open
     monkeypatch.setattr(os, 'stat', like_a_device)
     monkeypatch.setattr(os, 'open', watched)
-    return make, opened
+    return paths, opened
 
 
 def test_devices_that_are_large_enough_have_no_fault_and_are_opened_to_read(disks):
-    make, opened = disks
-    paths = make(MIB, 2 * MIB)
+    paths, opened = disks
     assert devices_fault(paths, MIB) is None
     assert opened == [(path, os.O_RDONLY | os.O_CLOEXEC) for path in paths]
 
 
-def test_a_device_that_is_not_there_is_named():
-    assert devices_fault(['/dev/no-such-disk'], 1) == '/dev/no-such-disk is not there: No such file or directory'
-
-
-def test_a_plain_file_and_a_character_device_are_no_block_devices(tmp_path):
-    (tmp_path / 'disk').touch()
-    for path in (str(tmp_path / 'disk'), '/dev/null'):
-        assert devices_fault([path], 0) == f'{path} is not a block device'
+@pytest.mark.parametrize(
+    ('paths', 'fault'),
+    [
+        ((), None),
+        (('/dev/no-such-disk',), '/dev/no-such-disk is not there: No such file or directory'),
+        (('/dev/null',), '/dev/null is not a block device'),
+        ((__file__,), f'{__file__} is not a block device'),
+    ],
+)
+def test_what_is_there_and_no_block_device_is_named(paths, fault):
+    assert devices_fault(paths, 0) == fault
 
 
 def test_a_device_that_nobody_else_may_read_is_named(disks, monkeypatch):
-    make, _ = disks
-    (path,) = make(MIB)
-
-    def refuse(path, flags):
-        raise PermissionError(13, 'Permission denied')
-
-    monkeypatch.setattr(os, 'open', refuse)
-    assert devices_fault([path], 1) == f'{path} cannot be read: Permission denied'
+    monkeypatch.setattr(os, 'open', Mock(side_effect=PermissionError(13, 'Permission denied')))
+    assert devices_fault(disks[0], 1) == f'{disks[0][0]} cannot be read: Permission denied'
 
 
 def test_two_names_of_one_device_are_told(disks, tmp_path):
-    make, _ = disks
-    (path,) = make(MIB)
+    path = disks[0][0]
     os.symlink(path, tmp_path / 'again')
     assert devices_fault([path, str(tmp_path / 'again')], 1) == f'{tmp_path}/again and {path} are one device'
 
 
 def test_a_device_that_is_too_small_is_told_with_the_remedy(disks):
-    make, opened = disks
-    (path,) = make(MIB)
-    assert devices_fault([path], 2 * MIB) == (
-        f'{path} has 1 MiB, and 2 MiB are to be read of it: write less for bytes_per_task in its trial'
-    )
+    paths, opened = disks
+    why = f'{paths[0]} has 1 MiB, and 2 MiB are to be read of it'
+    assert devices_fault(paths, 2 * MIB) == f'{why}: write less for bytes_per_task in its trial'
     assert len(opened) == 1
-
-
-def test_a_case_without_devices_asks_nothing():
-    assert devices_fault((), 0) is None
 
 
 # Targets
@@ -243,8 +218,7 @@ def on_beegfs(lab, fio, **target):
 def test_a_layout_of_beegfs_is_proved_by_the_targets_of_a_file(lab, stub_fio, beegfs, settings, targets, rules, why):
     beegfs.takes_files(targets)
     ran = lab.run(on_beegfs(lab, stub_fio(), layout=by_type('beegfs').layout('own', settings)))
-    raised = [fault for sample in ran.records.samples for fault in sample.findings] + list(ran.records.start.findings)
-    broken = [finding for finding in raised if finding.rule.startswith('P5')]
+    broken = [fault for fault in (*ran.findings('P5'), *ran.records.start.findings) if fault.rule.startswith('P5')]
     assert sorted({finding.rule for finding in broken}) == rules
     assert not why or why in broken[0].sentence
 
@@ -253,14 +227,11 @@ def test_a_layout_of_beegfs_is_proved_by_the_targets_of_a_file(lab, stub_fio, be
 def test_files_lie_on_the_storage_target_of_beegfs_that_is_measured(lab, stub_fio, beegfs, monkeypatch, made, rules):
     if not made:
         monkeypatch.setattr(by_type('beegfs').__class__, 'make_files', lambda *_: 'Permission denied')
-    numbers = (1, 3)
-    points = tuple(
-        lab.plan(stub_fio()).points[0]._replace(label=layout.name, layout=layout)
-        for layout in (pinned(by_type('beegfs'), 'storage target', number) for number in numbers)
-    )
-    ran = lab.run(on_beegfs(lab, stub_fio())._replace(points=points, axis=AXES['storage_target']))
-    raised = [finding for sample in ran.records.samples for finding in sample.findings]
-    assert sorted({finding.rule for finding in raised if finding.rule.startswith('P5')}) == rules
+    plan = on_beegfs(lab, stub_fio())
+    layouts = [pinned(by_type('beegfs'), 'storage target', number) for number in (1, 3)]
+    points = tuple(plan.points[0]._replace(label=layout.name, layout=layout) for layout in layouts)
+    ran = lab.run(plan._replace(points=points, axis=AXES['storage_target']))
+    assert sorted({finding.rule for finding in ran.findings('P5')}) == rules
 
 
 AWAY = '1 of 4 targets is away: storage target 2 of node_storage_1: offline'
@@ -302,17 +273,10 @@ def test_a_storage_that_is_not_whole_or_a_target_that_may_be_away_is_a_label(lab
         ({'storage_nodes': FALLBACK}, 'P22a', 'meanwhile storage target 1 of node_storage_1: reached over'),
     ],
 )
-def test_what_changes_in_a_launch_is_said_of_that_launch(lab, stub_fio, beegfs, monkeypatch, shown, rule, words):
-    launched = []
-
-    def carry_out(*arguments):
-        launched.append(None)
-        beegfs.now(**(shown if len(launched) == 4 else {}))
-        return sampling_carry_out(*arguments)
-
-    sampling_carry_out = sampling.carry_out
-    monkeypatch.setattr(sampling, 'carry_out', carry_out)
+def test_what_changes_in_a_launch_is_said_of_that_launch(lab, stub_fio, beegfs, before_launch, shown, rule, words):
+    number = itertools.count(1)
+    before_launch(lambda *_: beegfs.now(**(shown if next(number) == 4 else {})))
     ran = lab.run(on_beegfs(lab, stub_fio()))
-    raised = [finding for sample in ran.records.samples for finding in sample.findings if finding.rule == rule]
-    assert len(raised) == 1 and raised[0].sentence.startswith(words)
+    (raised,) = [finding for finding in ran.findings(rule) if finding.rule == rule]
+    assert raised.sentence.startswith(words)
     assert changes(ran.records.start.state, ran.records.end.state)
