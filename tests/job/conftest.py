@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -263,21 +262,8 @@ def _runs(python: str) -> bool:
     return done.returncode == 0
 
 
-@pytest.fixture(scope='session')
-def count_short_launches() -> Callable[[], AbstractContextManager[None]]:
-    """Inside it, launches of milliseconds count: what rule T19 says of them is tested by itself."""
-
-    @contextmanager
-    def counted() -> Iterator[None]:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(launch_rules, 'CLOCK_MIN_S', 0.0)
-            patch.setattr('seatrial.model.metric.LONG_S', 0.0)
-            yield
-
-    return counted
-
-
 @pytest.fixture
-def short_launches(count_short_launches: Callable[[], AbstractContextManager[None]]) -> Iterator[None]:
-    with count_short_launches():
-        yield
+def short_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Launches of milliseconds count: what rule T19 says of them is tested by itself."""
+    monkeypatch.setattr(launch_rules, 'CLOCK_MIN_S', 0.0)
+    monkeypatch.setattr('seatrial.model.metric.LONG_S', 0.0)

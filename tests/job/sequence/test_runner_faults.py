@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
 from unittest import mock
 
 import pytest
@@ -31,7 +30,7 @@ from seatrial.job.launch.blocked import Blocked
 from seatrial.job.sequence import blocks, evidence, sampling, start, survey
 from seatrial.job.sequence.telemetry import Watching
 from seatrial.judge.verdict import Verdict
-from seatrial.model.plan import EngineChoice, Limits, TrialPlan
+from seatrial.model.plan import EngineChoice, Limits
 from seatrial.model.record import SAMPLES, read_records
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.access import data_access
@@ -127,73 +126,41 @@ def check_end(lab, plan, reason, expression):
 # The engine fails in a measured launch
 
 BAD_LAUNCHES = {
-    'crash': ('E1: fio died of signal 11', 'see its raw output'),
-    'exit-1': ('E1: fio exited with 1', 'see its raw output'),
-    'error-lines': ('E1: fio exited with 0 after an error.*got signal=9', 'see its raw output'),
-    'half-json': ("E1: fio's JSON is cut short or damaged", 'see its raw output'),
-    'no-report': ('E1: fio left no JSON', 'see its raw output'),
-    'fewer-bytes': ('T18: task 1 moved 32768 bytes instead of 65536', 'see its raw output'),
-    'delete-file': (r'T17: after the write 1 of 2 files are missing \(data.00000001\)', 'something else works'),
-    'cut-file': ('T17: after the write data.00000001 has 65535 B, not 65536 B', 'something else works'),
-    'foreign-file': (
-        r'T17: after the write 1 files are there that the plan does not know',
-        'something else works',
-    ),
+    'crash': 'E1: fio died of signal 11',
+    'exit-1': 'E1: fio exited with 1',
+    'error-lines': 'E1: fio exited with 0 after an error.*got signal=9',
+    'half-json': "E1: fio's JSON is cut short or damaged",
+    'no-report': 'E1: fio left no JSON',
+    'fewer-bytes': 'T18: task 1 moved 32768 bytes instead of 65536',
+    'delete-file': r'T17: after the write 1 of 2 files are missing \(data.00000001\)',
+    'cut-file': 'T17: after the write data.00000001 has 65535 B, not 65536 B',
+    'foreign-file': 'T17: after the write 1 files are there that the plan does not know',
 }
-
-
-class Bad(NamedTuple):
-    """A case in which one launch was bad, and everything that can be asked of it afterwards."""
-
-    fault: str
-    lab: Any
-    fio: str
-    plan: TrialPlan
-    before: Any
-    ran: Any
-
-
+RAW_OUTPUT = {'crash': {'.fio'}, 'no-report': {'.fio'}, 'error-lines': {'.fio', '.json', '.err'}}
 # Of each rule and remedy one in every run: what an engine makes of its output is tested with the engine.
 DAILY = ('crash', 'half-json', 'fewer-bytes', 'delete-file', 'foreign-file')
 
 
-@pytest.fixture(
-    scope='module',
-    params=[pytest.param(fault, marks=() if fault in DAILY else pytest.mark.long) for fault in BAD_LAUNCHES],
+@pytest.mark.parametrize(
+    'fault', [pytest.param(fault, marks=() if fault in DAILY else pytest.mark.long) for fault in BAD_LAUNCHES]
 )
-def bad(request, tmp_path_factory, laboratory, make_stub_fio, count_short_launches):
-    folder = tmp_path_factory.mktemp(request.param)
-    fio = make_stub_fio(folder / 'stubs', ('measured-write@32KiB', {'fault': request.param}))
-    lab = laboratory(folder)
+def test_a_bad_launch_is_invalid_and_says_why_and_the_other_point_is_measured_all_the_same(lab, stub_fio, fault):
+    fio, why = stub_fio(('measured-write@32KiB', {'fault': fault})), BAD_LAUNCHES[fault]
     plan, before = lab.plan(fio), lab.surroundings()
-    with count_short_launches():
-        return Bad(request.param, lab, fio, plan, before, lab.run(plan))
-
-
-def test_a_measurement_that_is_not_valid_is_invalid_and_says_why(bad):
-    what, remedy = BAD_LAUNCHES[bad.fault]
-    reason = next(reason for reason in bad.ran.result.reasons if reason.startswith('write@32KiB'))
-    assert (bad.ran.end.reason, bad.ran.result.verdict) == ('finished', Verdict.INVALID)
-    assert_matches(f'write@32KiB: INVALID: {what}.*; {remedy}', reason)
-    assert what[:3] != 'E1:' or f' (on {socket.gethostname()}); ' in reason
-
-
-def test_a_point_that_is_not_valid_is_neither_repeated_nor_read_and_the_others_are_measured_all_the_same(bad):
-    assert [sample.valid for sample in bad.ran.measured if sample.point.label == '32KiB'] == [False]
-    assert 'measured-read@32KiB' not in Path(f'{bad.fio}.log').read_text()
-    assert bad.ran.end.stopped == {'32KiB': 'invalid', '16KiB': 'fixed'}
-    assert [metric.verdict for metric in bad.ran.result.metrics if metric.point == '16KiB'] == [Verdict.MEASURED] * 2
-
-
-def test_the_raw_output_of_a_bad_launch_is_kept(bad):
-    sample = next(sample for sample in bad.ran.measured if not sample.valid)
-    kept = {path.suffix for path in Path(bad.plan.records, 'raw').glob(f'{sample.raw}.*')} - {'.gz'}
-    wanted = {'crash': {'.fio'}, 'no-report': {'.fio'}, 'error-lines': {'.fio', '.json', '.err'}}
-    assert kept == wanted.get(bad.fault, {'.fio', '.json'})
-
-
-def test_a_bad_launch_leaves_everything_else_as_it_was(bad):
-    check_aftermath(bad.lab, bad.plan, bad.before)
+    ran = lab.run(plan)
+    reason = next(reason for reason in ran.result.reasons if reason.startswith('write@32KiB'))
+    remedy = 'something else works' if why.startswith('T17') else 'see its raw output'
+    assert_matches(f'write@32KiB: INVALID: {why}.*; {remedy}', reason)
+    assert why[:3] != 'E1:' or f' (on {socket.gethostname()}); ' in reason
+    assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INVALID)
+    # It is neither repeated nor read.
+    (bad,) = [sample for sample in ran.measured if sample.point.label == '32KiB']
+    assert not bad.valid and 'measured-read@32KiB' not in Path(f'{fio}.log').read_text()
+    assert ran.end.stopped == {'32KiB': 'invalid', '16KiB': 'fixed'}
+    assert [metric.verdict for metric in ran.result.metrics if metric.point == '16KiB'] == [Verdict.MEASURED] * 2
+    kept = {path.suffix for path in Path(plan.records, 'raw').glob(f'{bad.raw}.*')} - {'.gz'}
+    assert kept == RAW_OUTPUT.get(fault, {'.fio', '.json'})
+    check_aftermath(lab, plan, before)
 
 
 def test_files_that_cannot_be_removed_are_not_written_over_by_the_next_repetition(lab, stub_fio, monkeypatch):
@@ -226,7 +193,7 @@ def test_a_warm_up_or_a_preparation_that_fails_ends_the_case_before_anything_is_
 ):
     workload, stage = (SFWA, 'prepare') if 'prepare' in launch else (MFWA, 'warmup')
     plan = lab.plan(stub_fio((launch, {'fault': fault})), workload=workload)
-    assert check_end(lab, plan, 'refused', f'the {stage} failed: {BAD_LAUNCHES[fault][0]}').measured == []
+    assert check_end(lab, plan, 'refused', f'the {stage} failed: {BAD_LAUNCHES[fault]}').measured == []
 
 
 def test_an_engine_that_is_not_installed_refuses_the_run(lab):
@@ -449,20 +416,13 @@ def test_so_is_an_error_of_the_storage_in_what_the_runner_does_itself(
     assert call != 'fdopen' or ran.end.findings[0].evidence['target'] == f'target of {rundir.MARKER}'
 
 
-@pytest.fixture
-def filled(lab, stub_fio, mounted, repository):
-    """A run on a file system that another user fills in between, its removal, and what is there afterwards."""
+def test_a_full_file_system_is_given_back_what_the_run_took_and_no_more(lab, stub_fio, mounted, repository):
     fio = stub_fio(('measured-write', {'fill': str(lab.target / 'neighbour')}))
     plan = lab.plan(fio, size=256 * KIB, **SMALL)
     path = lab.write(plan)
     remove = shlex.join(runner_argv(repository, 'remove', path))
     output = mounted(path, tmpfs(lab.target, 'size=3m'), f'{remove}; ls -A {lab.target}')
-    return lab.ran(plan), output.splitlines()
-
-
-def test_a_full_file_system_is_given_back_what_the_run_took_and_no_more(filled):
-    ran, output = filled
-    assert (ran.records.removal.left, output[-1]) == ((), 'neighbour')
+    assert (lab.ran(plan).records.removal.left, output.splitlines()[-1]) == ((), 'neighbour')
 
 
 @pytest.mark.parametrize('keep', [1024 * KIB, 0])
@@ -645,9 +605,9 @@ def stalls(monkeypatch, looks):
 def test_a_stall_between_launches_is_waited_for_and_recorded(lab, stub_fio, monkeypatch):
     stalls(monkeypatch, range(5, 9))
     ran = lab.run(lab.plan(stub_fio()))
-    labelled = [sample for sample in ran.records.samples if any(label.rule == 'P17b' for label in sample.findings)]
-    assert ran.end.reason == 'finished' and len(labelled) == 1
-    assert labelled[0].valid and f'{lab.target} did not answer for' in labelled[0].findings[-1].sentence
+    (label,) = ran.findings('P17b')
+    assert ran.end.reason == 'finished' and all(sample.valid for sample in ran.measured)
+    assert f'{lab.target} did not answer for' in label.sentence
 
 
 def test_before_each_launch_the_directories_of_the_run_are_asked_too(lab, stub_fio, monkeypatch):
@@ -661,8 +621,8 @@ def test_a_call_between_launches_that_was_long_in_returning_is_a_stall_too(lab, 
     seconds = iter([0.0, 0.0, 33.0])
     monkeypatch.setattr(Blocked, 'since', lambda self: next(seconds, 0.0))
     ran = lab.run(lab.plan(stub_fio()))
-    stalls = [label.sentence for sample in ran.records.samples for label in sample.findings if label.rule == 'P17b']
-    assert ran.end.reason == 'finished' and len(stalls) == 1 and f'{lab.target} did not answer for 33 s' in stalls[0]
+    (label,) = ran.findings('P17b')
+    assert ran.end.reason == 'finished' and f'{lab.target} did not answer for 33 s' in label.sentence
 
 
 def test_a_lost_connection_makes_its_point_invalid(lab, stub_fio, monkeypatch):
@@ -670,8 +630,7 @@ def test_a_lost_connection_makes_its_point_invalid(lab, stub_fio, monkeypatch):
     monkeypatch.setattr(Posix, 'connections', lambda self, path: next(looks))
     monkeypatch.setattr(Posix, 'lost', lambda self, before, after: Lost('OST0003 was EVICTED' if before == 9 else ''))
     ran = lab.run(lab.plan(stub_fio()))
-    broken = [sample for sample in ran.measured if not sample.valid]
-    assert [fault.rule for sample in broken for fault in sample.findings if fault.effect == 'invalid'] == ['P20']
+    assert [fault.rule for fault in ran.findings('') if fault.effect == 'invalid'] == ['P20']
     assert ran.result.verdict is Verdict.INVALID and 'OST0003 was EVICTED' in '; '.join(ran.result.reasons)
 
 
