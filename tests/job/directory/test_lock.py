@@ -18,16 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.job.directory import lock, owner
-from seatrial.job.directory.lock import (
-    HEARTBEAT_S,
-    STALE_S,
-    Heartbeat,
-    LockError,
-    LockHeld,
-    acquire,
-    break_stale,
-    list_locks,
-)
+from seatrial.job.directory.lock import STALE_S, LockError, LockHeld, acquire, break_stale, list_locks
 from seatrial.job.directory.owner import on_this_machine, running, this_owner
 from stand_in import Altered
 
@@ -207,14 +198,14 @@ def test_a_heartbeat_survives_a_state_directory_that_is_away_for_a_while():
             enough.set()
         raise OSError(5, 'Input/output error')
 
-    heartbeat = Heartbeat(beat, 0.001)
+    heartbeat = lock.Heartbeat(beat, 0.001)
     assert enough.wait(60)
     heartbeat.stop()
 
 
 def test_a_stopped_heartbeat_beats_no_more():
     beats = []
-    heartbeat = Heartbeat(lambda: beats.append(1), 0.001)
+    heartbeat = lock.Heartbeat(lambda: beats.append(1), 0.001)
     until(lambda: beats)
     heartbeat.stop()
     until(lambda: not heartbeat._thread.is_alive())
@@ -284,7 +275,7 @@ def test_whoever_is_refused_after_a_reboot_is_not_told_to_wait_for_an_end(state)
     data = json.loads(Path(held.path).read_text())
     data['holder'].update(machine='00000000-0000-4000-8000-000000000000 pid:[4026531836]')
     Path(held.path).write_text(json.dumps(data))
-    aged(held, HEARTBEAT_S + 5)
+    aged(held, lock.HEARTBEAT_S + 5)
     with pytest.raises(LockHeld, match='its process has ended: .* `seatrial clean` removes it in 2 min'):
         acquire(state, STORAGE, 'b')
 
@@ -293,11 +284,11 @@ def test_whoever_is_refused_after_a_reboot_is_not_told_to_wait_for_an_end(state)
     ('silent_s', 'runs', 'stale', 'removed'),
     [
         (0, True, False, False),
-        (3 * HEARTBEAT_S + 60, True, False, False),
+        (3 * lock.HEARTBEAT_S + 60, True, False, False),
         (STALE_S - 60, True, False, False),
         (STALE_S + 60, True, True, False),
-        (3 * HEARTBEAT_S - 60, False, False, False),
-        (3 * HEARTBEAT_S + 60, False, True, True),
+        (3 * lock.HEARTBEAT_S - 60, False, False, False),
+        (3 * lock.HEARTBEAT_S + 60, False, True, True),
         (STALE_S + 60, False, True, True),
     ],
 )

@@ -17,17 +17,7 @@ import pytest
 from seatrial.filesystem.mounts import Mount
 from seatrial.job.directory import removal, rundir
 from seatrial.job.directory.owner import this_owner
-from seatrial.job.directory.rundir import (
-    MARKER,
-    MAX_LEFT,
-    RunDirectoryError,
-    create,
-    found_at,
-    inside,
-    marker_at,
-    path_of,
-    remove,
-)
+from seatrial.job.directory.rundir import MARKER, RunDirectoryError, create, remove
 from seatrial.model.record import line_of
 from seatrial.rules.launch import FileCount
 from stand_in import Altered
@@ -111,7 +101,7 @@ def tamper(run, **changes):
 def test_it_is_made_under_its_parent_for_the_owner_alone_with_a_marker_of_who_made_what(run, parent):
     status, data = os.stat(run.path), marker_of(run)
     assert os.path.dirname(run.path) == str(parent) and stat.S_IMODE(status.st_mode) == 0o700
-    first, second = (os.path.basename(path_of(str(parent), SESSION, case)) for case in ('a', 'b'))
+    first, second = (os.path.basename(rundir.path_of(str(parent), SESSION, case)) for case in ('a', 'b'))
     assert first.startswith(f'seatrial-{SESSION}-') and first != second
     assert (data['device'], data['inode']) == (status.st_dev, status.st_ino)
     assert data['marker_inode'] == os.stat(run.path_of(MARKER)).st_ino
@@ -430,7 +420,7 @@ def test_whether_a_path_lies_on_a_mount_is_told_with_the_reason(tmp_path, monkey
     if 'mount' in mount:
         there = [Mount(f'{tmp_path}/mount', 'ext4', '/dev/sda1', 'rw')]
         monkeypatch.setattr(rundir, 'read_mounts', lambda: there)
-    why = inside(path.format(tmp_path), mount.format(tmp_path))
+    why = rundir.inside(path.format(tmp_path), mount.format(tmp_path))
     assert (why is None) == (not words) and words.format(tmp_path) in (why or '')
 
 
@@ -695,10 +685,10 @@ def test_a_name_of_any_bytes_is_reported_in_plain_characters(run):
 
 def test_a_long_list_of_what_is_left_is_cut_with_a_count(run):
     run.make('data')
-    for number in range(MAX_LEFT + 7):
+    for number in range(rundir.MAX_LEFT + 7):
         os.mkfifo(run.path_of(f'data/{number}'))
     left = remove(run.path, SESSION).left
-    assert (len(left), left[-1]) == (MAX_LEFT + 1, 'and 7 more')
+    assert (len(left), left[-1]) == (rundir.MAX_LEFT + 1, 'and 7 more')
 
 
 def test_a_removal_goes_on_after_what_it_must_leave_and_can_be_repeated_when_that_is_gone(run, parent):
@@ -850,7 +840,7 @@ def too_deep(run):
 def test_a_tree_deeper_than_descriptors_and_recursion_allow_is_counted_and_removed(run, too_deep, few_descriptors):
     assert list(run.file_list('data').values()) == [0]
     assert run.file_count('data', True)[:3] == FileCount(too_deep, 1, {0: 1})[:3]
-    assert found_at(run.path)[0] == 1
+    assert rundir.found_at(run.path)[0] == 1
     removal = remove(run.path, SESSION)
     assert (removal.removed_files, removal.removed_directories, removal.left) == (1, too_deep + 2, ())
 
@@ -883,7 +873,7 @@ def test_a_removal_gives_its_descriptors_back_also_where_a_directory_cannot_be_l
     with pytest.raises(RunDirectoryError, match='a/fifo: it is a fifo'):
         run.empty('data')
     run.file_list('data')
-    found_at(run.path)
+    rundir.found_at(run.path)
     data = os.stat(run.path_of('data')).st_ino
     around('listdir', before=lambda where: failing(errno.EIO)() if os.fstat(where).st_ino == data else None)
     leaves(run, 'data: input/output error')
@@ -891,5 +881,5 @@ def test_a_removal_gives_its_descriptors_back_also_where_a_directory_cannot_be_l
 
 
 def test_the_marker_keeps_every_value_of_its_maker(run):
-    assert marker_at(run.path) == run.marker
+    assert rundir.marker_at(run.path) == run.marker
     assert run.marker.maker == this_owner(SESSION)._replace(time=run.marker.maker.time)

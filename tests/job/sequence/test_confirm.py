@@ -8,15 +8,7 @@ from hypothesis import strategies as st
 
 from builders import MFWA, names, node_plan, plan_of
 from seatrial.filesystem.lustre.layout import striped
-from seatrial.job.sequence.confirm import (
-    LARGEST_GROUP,
-    SLOWER,
-    kept_share,
-    measured_again,
-    needed,
-    regrouped,
-    repetitions,
-)
+from seatrial.job.sequence import confirm
 from seatrial.model.point import Allocation
 from seatrial.rules.outliers import CONTROLS
 from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand, group_size
@@ -33,13 +25,13 @@ systems = st.integers(2, 300).flatmap(
 @given(systems)
 def test_every_suspect_is_once_in_a_group_with_at_least_as_many_others(drawn):
     nodes, suspects, seed = drawn
-    groups = regrouped(suspects, nodes, random.Random(seed))
-    assert groups == regrouped(suspects, nodes, random.Random(seed))
+    groups = confirm.regrouped(suspects, nodes, random.Random(seed))
+    assert groups == confirm.regrouped(suspects, nodes, random.Random(seed))
     placed = [node for group in groups for node in group if node in suspects]
     assert sorted(placed) == suspects
     for group in groups:
         slow = [node for node in group if node in suspects]
-        assert 2 <= len(group) <= LARGEST_GROUP or len(nodes) == 2
+        assert 2 <= len(group) <= confirm.LARGEST_GROUP or len(nodes) == 2
         assert len(set(group)) == len(group)
         assert 2 * len(slow) <= len(group)
 
@@ -47,7 +39,7 @@ def test_every_suspect_is_once_in_a_group_with_at_least_as_many_others(drawn):
 @given(systems)
 def test_there_are_controls_enough_or_all_there_are(drawn):
     nodes, suspects, seed = drawn
-    groups = regrouped(suspects, nodes, random.Random(seed))
+    groups = confirm.regrouped(suspects, nodes, random.Random(seed))
     controls = {node for group in groups for node in group} - set(suspects)
     assert len(controls) >= min(CONTROLS, len(nodes) - len(suspects))
 
@@ -55,7 +47,8 @@ def test_there_are_controls_enough_or_all_there_are(drawn):
 @given(st.integers(0, 1000))
 def test_the_others_are_of_other_groups_than_before(seed):
     nodes = names(64)
-    group = next(candidate for candidate in regrouped(['n9'], nodes, random.Random(seed)) if 'n9' in candidate)
+    groups = confirm.regrouped(['n9'], nodes, random.Random(seed))
+    (group,) = [group for group in groups if 'n9' in group]
     old = {node: place // group_size(64) for place, node in enumerate(nodes)}
     assert [node for node in group if old[node] == old['n9']] == ['n9']
 
@@ -65,20 +58,20 @@ def test_the_others_are_of_other_groups_than_before(seed):
     [
         (names(3), [2, 2]),  # one has to work twice
         (names(4), [2, 2]),
-        (names(5000), [LARGEST_GROUP]),
+        (names(5000), [confirm.LARGEST_GROUP]),
         (tuple(f'{name}.cluster' for name in names(4)), [2, 2]),
     ],
 )
 def test_a_suspect_gets_partners_and_of_few_nodes_all_work(nodes, sizes):
-    groups = regrouped(['n3'], nodes, random.Random(1))
+    groups = confirm.regrouped(['n3'], nodes, random.Random(1))
     assert [len(group) for group in groups] == sizes and groups[0][0] in ('n3', 'n3.cluster')
     assert len(nodes) > 4 or {node for group in groups for node in group} == set(nodes)
 
 
 def test_the_points_of_a_node_sweep_name_the_nodes_in_their_new_order():
     plan = node_plan(6, 2)
-    again = measured_again(plan, ['n3'], names(6), random.Random(1))
-    assert repetitions(plan) == 6
+    again = confirm.measured_again(plan, ['n3'], names(6), random.Random(1))
+    assert confirm.repetitions(plan) == 6
     for point in again.points:
         assert (point.tasks, point.tasks_per_node) == (2 * point.nodes, 2)
         assert point.label not in [planned.label for planned in plan.points]
@@ -95,7 +88,7 @@ def of_osts(count):
 @pytest.mark.parametrize(('targets', 'expected'), [(4, 4), (64, 1 + CONTROLS)])
 def test_targets_are_measured_again_beside_some_that_are_not_suspected(targets, expected):
     plan = of_osts(targets)
-    again = measured_again(plan, ['ost0002'], ('here',), random.Random(1))
+    again = confirm.measured_again(plan, ['ost0002'], ('here',), random.Random(1))
     labels = [point.label for point in again.points]
     assert 'ost0002' in labels
     assert len(set(labels)) == len(labels) == expected
@@ -104,27 +97,27 @@ def test_targets_are_measured_again_beside_some_that_are_not_suspected(targets, 
 
 def taken(points, slow):
     """Launches of a usual place in whose time these are made, if those of one place last so much longer."""
-    return sum(SLOWER if slow(point) else 1 for point in points)
+    return sum(confirm.SLOWER if slow(point) else 1 for point in points)
 
 
 @given(st.integers(2, 200), st.integers(0, 1000))
 def test_a_target_that_takes_four_times_as_long_has_time_to_be_measured_and_measured_again(targets, seed):
     plan = of_osts(targets)
-    again = measured_again(plan, ['ost0001'], ('here',), random.Random(seed))
+    again = confirm.measured_again(plan, ['ost0001'], ('here',), random.Random(seed))
     times = [taken(points, lambda point: point.label == 'ost0001') for points in (plan.points, again.points)]
-    assert tuple(times) == needed('OST', targets)
-    assert kept_share(plan) * sum(times) == pytest.approx(times[1])
+    assert tuple(times) == confirm.needed('OST', targets)
+    assert confirm.kept_share(plan) * sum(times) == pytest.approx(times[1])
 
 
 @given(st.integers(4, 300), st.integers(0, 1000))
 def test_a_node_that_takes_four_times_as_long_has_time_to_be_measured_and_measured_again(nodes, seed):
     plan = node_plan(nodes)
-    again = measured_again(plan, ['n1'], names(nodes), random.Random(seed))
+    again = confirm.measured_again(plan, ['n1'], names(nodes), random.Random(seed))
     times = [
         taken(points, lambda point, order=order: 'n1' in order[point.first_node :][: point.nodes])
         for points, order in ((plan.points, names(nodes)), (again.points, again.nodes))
     ]
-    room = needed('node', len(plan.points))
+    room = confirm.needed('node', len(plan.points))
     assert times[0] == room[0]
     assert times[1] <= room[1]
 
@@ -133,6 +126,6 @@ def test_a_node_that_takes_four_times_as_long_has_time_to_be_measured_and_measur
 def test_a_target_is_measured_again_beside_those_of_its_kind(suspect):
     plan = of_osts(60)
     kinds = {point.label: 'flash' if int(point.label[3:]) < 20 else 'not flash' for point in plan.points}
-    again = measured_again(plan, [suspect], (), random.Random(1), kinds)
+    again = confirm.measured_again(plan, [suspect], (), random.Random(1), kinds)
     assert {kinds[point.label] for point in again.points} == {kinds[suspect]}
     assert len(again.points) == 1 + CONTROLS

@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 
 from builders import moved, plan_of, sample_of, start_of
 from seatrial.engine.base import Command, Outcome, ProcessTime
-from seatrial.job.sequence.recorder import (
-    AlreadyRecorded,
-    RawLaunch,
-    Recorder,
-    RecordReader,
-    append,
-    kept_launch,
-    records_in,
-)
+from seatrial.job.sequence import recorder as module
+from seatrial.job.sequence.recorder import AlreadyRecorded, RawLaunch, Recorder, RecordReader, records_in
 from seatrial.model import lines
 from seatrial.model.record import SAMPLES, End, Removal, Sized, read_records
 
@@ -87,7 +80,7 @@ def test_what_is_appended_stands_on_a_line_of_its_own(folder, values, cut):
     if values:
         path = written(folder, *values)
         path.write_bytes(path.read_bytes()[: -cut or None])
-    append(folder, REMOVAL)
+    module.append(folder, REMOVAL)
     records = records_in(folder)
     assert (records.removal, records.truncated, records.broken) == (REMOVAL, int(cut > 0), '')
     assert (records.sized, records.end) == (SIZED if values else None, END if values and not cut else None)
@@ -216,4 +209,4 @@ def test_what_a_measurement_was_made_of_reads_back_as_it_was(folder):
     recorder = Recorder(folder)
     digest = recorder.keep('0001', KEPT)
     recorder.close()
-    assert kept_launch(folder, '0001', digest) == KEPT
+    assert module.kept_launch(folder, '0001', digest) == KEPT
