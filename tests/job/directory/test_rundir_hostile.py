@@ -26,6 +26,7 @@ STATES, BATCH, ON_DISK = 600, 100, 100
 DISTURBED = 10  # removals in which a concurrent process got between two calls
 NAMES = (b'n' * 255, *b'data.0|line\nbreak|\xff\xfe\x80|-rf|*| |..x|~|\xc3\xa9|$(id)'.split(b'|'))
 CALLS = ('open', 'stat', 'listdir', 'unlink', 'rmdir')
+WAYS = ('gone', 'short', 'key', 'number', 'session', 'entries', 'copy', 'link', 'fifo', 'other', 'noise')
 
 
 def join(*parts):
