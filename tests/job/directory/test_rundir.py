@@ -2,6 +2,7 @@
 
 import errno
 import functools
+import itertools
 import json
 import os
 import resource
@@ -73,16 +74,19 @@ def fill(run, *names):
 
 @pytest.fixture
 def around(monkeypatch):
-    """Has rundir do this with its first argument, a path, before and after it calls a function of os."""
+    """Has rundir do this with the first argument, a path, before and after it calls these functions of os."""
 
-    def wrap(name, before=lambda path: None, after=lambda path: None):
-        def call(path, *arguments, **options):
-            before(path)
-            result = getattr(os, name)(path, *arguments, **options)
-            after(path)
-            return result
+    def wrap(*names, before=lambda path: None, after=lambda path: None):
+        def wrapped(function):
+            def call(path, *arguments, **options):
+                before(path)
+                result = function(path, *arguments, **options)
+                after(path)
+                return result
 
-        monkeypatch.setattr(rundir, 'os', Os(**{name: call}))
+            return call
+
+        monkeypatch.setattr(rundir, 'os', Os(**{name: wrapped(getattr(os, name)) for name in names}))
 
     return wrap
 
@@ -197,27 +201,24 @@ def test_a_directory_that_replaced_the_new_one_is_not_marked(parent, tmp_path, a
 @pytest.mark.parametrize(
     'by', [os.mkdir, lambda path: os.symlink(f'{path}.away', path)], ids=['another', 'a link to it']
 )
-def test_a_run_directory_that_was_replaced_is_not_verified(run, by):
+def test_a_run_directory_that_was_replaced_is_neither_verified_nor_emptied(run, by):
     os.rename(run.path, f'{run.path}.away')
     by(run.path)
-    with pytest.raises(RunDirectoryError, match='replaced'):
-        run.verify()
+    for call in (run.verify, lambda: run.empty('data')):
+        with pytest.raises(RunDirectoryError, match='replaced'):
+            call()
 
 
 def test_a_changed_marker_is_not_verified(run):
+    fill(run, 'data/file')
     tamper(run, case='another')
-    with pytest.raises(RunDirectoryError, match='was changed'):
-        run.verify()
+    for call in (run.verify, lambda: run.empty('data')):
+        with pytest.raises(RunDirectoryError, match='was changed'):
+            call()
+    assert os.listdir(run.path_of('data')) == ['file']
     os.unlink(run.path_of(MARKER))
     with pytest.raises(RunDirectoryError, match='has no'):
         run.verify()
-
-
-def test_an_entry_of_the_marker_and_what_lies_below_can_be_made(run):
-    assert run.make('data') == run.path_of('data')
-    assert stat.S_IMODE(os.stat(run.path_of('data')).st_mode) == 0o700
-    run.make('data/point')
-    assert os.path.isdir(run.path_of('data/point'))
 
 
 CALLS = {
@@ -262,31 +263,22 @@ def test_emptying_keeps_the_directory_itself_and_the_others(run):
     assert run.file_list('warmup') == {'file': 0}
 
 
-def replace(run, monkeypatch):
-    os.rename(run.path, f'{run.path}.away')
+def give_away(monkeypatch, name):
+    """Let an entry of this name seem to belong to somebody else, whose number is returned."""
+    other = os.geteuid() + 4711
+
+    def status_of(path, **options):
+        status = os.stat(path, **options)
+        return os.stat_result([*status[:4], other if path == name else status.st_uid, *status[5:]])
+
+    monkeypatch.setattr(rundir, 'os', Os(stat=status_of))
+    return other
+
+
+def test_nothing_is_emptied_that_belongs_to_another(run, monkeypatch):
     fill(run, 'data/file')
-
-
-def give_away(run, monkeypatch):
-    def change(path, status):
-        return [*status[:4], status.st_uid + (path == 'data'), *status[5:7]]
-
-    monkeypatch.setattr(rundir, 'os', statuses(change))
-
-
-@pytest.mark.parametrize(
-    ('spoil', 'why'),
-    [
-        (replace, 'replaced'),
-        (lambda run, monkeypatch: tamper(run, case='another'), 'was changed'),
-        (give_away, 'belongs to'),
-    ],
-    ids=['replaced', 'another marker', 'another owner'],
-)
-def test_nothing_is_emptied_that_is_not_its_own(run, monkeypatch, spoil, why):
-    fill(run, 'data/file')
-    spoil(run, monkeypatch)
-    with pytest.raises(RunDirectoryError, match=why):
+    give_away(monkeypatch, 'data')
+    with pytest.raises(RunDirectoryError, match='belongs to'):
         run.empty('data')
     assert os.listdir(run.path_of('data')) == ['file']
 
@@ -571,7 +563,6 @@ def leaves(run, *expected):
     assert removal.left == expected
     run.verify()
     assert line_of(removal)
-    return removal
 
 
 def test_a_top_level_entry_that_the_session_did_not_make_is_left(run):
@@ -603,24 +594,9 @@ def test_a_fifo_and_a_socket_are_left(run):
         leaves(run, 'data/socket: it is a socket')
 
 
-def statuses(change):
-    """os.stat as if some entries had other values."""
-
-    def status_of(path, **options):
-        status = os.stat(path, **options)
-        return os.stat_result([*(change(path, status)), *status[7:]])
-
-    return Os(stat=status_of)
-
-
 def test_an_entry_of_another_owner_is_left(run, monkeypatch):
     fill(run, 'data/theirs')
-    other = os.geteuid() + 4711
-
-    def change(path, status):
-        return [*status[:4], other if path == 'theirs' else status.st_uid, *status[5:7]]
-
-    monkeypatch.setattr(rundir, 'os', statuses(change))
+    other = give_away(monkeypatch, 'theirs')
     leaves(run, f'data/theirs: it belongs to uid {other}')
 
 
@@ -702,7 +678,7 @@ def test_a_removal_goes_on_after_what_it_must_leave_and_can_be_repeated_when_tha
 
 
 @pytest.mark.slow
-def test_a_removal_that_was_killed_at_any_call_can_be_repeated(parent, monkeypatch):
+def test_a_removal_that_was_killed_at_any_call_can_be_repeated(parent, monkeypatch, around):
     class KilledError(BaseException):
         pass
 
@@ -712,19 +688,13 @@ def test_a_removal_that_was_killed_at_any_call_can_be_repeated(parent, monkeypat
         run.close()
         os.makedirs(run.path_of('data/a/b'))
         fill(run, 'data/a/file')
-        left = [calls]
+        left = itertools.count(calls - 1, -1)
 
-        def counting(function, left=left):
-            def call(*arguments, **options):
-                left[0] -= 1
-                if left[0] == 0:
-                    raise KilledError
-                return function(*arguments, **options)
+        def count(path, left=left):
+            if next(left) == 0:
+                raise KilledError
 
-            return call
-
-        names = ('open', 'stat', 'listdir', 'unlink')
-        monkeypatch.setattr(rundir, 'os', Os(**{name: counting(getattr(os, name)) for name in names}))
+        around('open', 'stat', 'listdir', 'unlink', before=count)
         try:
             remove(run.path, SESSION)
             done = True
