@@ -132,13 +132,12 @@ class Laboratory:
 
     def surroundings(self) -> dict[str, tuple[object, ...]]:
         """Inode, mode, owner, time and content, by path, of everything that no run may touch."""
-        made = {os.path.join(self.target, f'seatrial-{SESSION}'), str(self.session), str(self.state / 'locks')}
+        made = (os.path.join(self.target, f'seatrial-{SESSION}'), str(self.session), str(self.state / 'locks'))
         changing = {str(self.target), str(self.state), str(self.session.parent)}
         seen = {}
         for directory, directories, files in os.walk(self.base):
-            directories[:] = [
-                name for name in directories if not any(os.path.join(directory, name).startswith(m) for m in made)
-            ]
+            paths = {name: os.path.join(directory, name) for name in directories}
+            directories[:] = [name for name in directories if not paths[name].startswith(made)]
             if directory == str(self.base):
                 directories[:] = [name for name in directories if name in ('shared', 'state')]
                 continue

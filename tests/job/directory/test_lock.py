@@ -292,9 +292,7 @@ def test_whoever_is_refused_after_a_reboot_is_not_told_to_wait_for_an_end(state)
         (STALE_S + 60, False, True, True),
     ],
 )
-def test_a_lock_is_stale_after_three_missed_beats_or_the_longest_recovery_and_removed_once_its_process_has_ended(
-    state, ended, monkeypatch, silent_s, runs, stale, removed
-):
+def test_when_a_lock_is_stale_and_when_it_is_removed(state, ended, monkeypatch, silent_s, runs, stale, removed):
     aged(abandoned(state, os.getpid() if runs else ended), silent_s)
     if not removed:
         monkeypatch.setattr(lock, 'os', Os(rename=NO_RENAME))

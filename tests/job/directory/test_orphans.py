@@ -215,10 +215,8 @@ def test_otherwise_it_is_alive_and_it_is_said_for_how_long(parent, state, ended,
     beat(state, 72)
     leading(state, **{'pid': ended, **leader})
     orphan = the_one(parent, state, queued)
-    assert orphan.over is not bool(leader)
-    assert re.fullmatch(
-        r'its session was heard of [0-9]+ s ago; if it stays silent it counts as dead in 1[0-4] min', orphan.alive
-    )
+    why = r'its session was heard of [0-9]+ s ago; if it stays silent it counts as dead in 1[0-4] min'
+    assert orphan.over is not bool(leader) and re.fullmatch(why, orphan.alive)
 
 
 @pytest.fixture

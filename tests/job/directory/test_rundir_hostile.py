@@ -117,9 +117,7 @@ def tamper(dice, run, around):
     with open(path, 'rb') as stream:
         content = stream.read()
     data = json.loads(content)
-    way = dice.choice(
-        ['gone', 'short', 'key', 'number', 'session', 'entries', 'copy', 'link', 'fifo', 'other', 'noise']
-    )
+    way = dice.choice(WAYS)
     if way == 'number':
         data[dice.choice(('format', 'inode', 'marker_inode'))] += 1
     elif way == 'key':

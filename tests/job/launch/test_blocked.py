@@ -48,9 +48,7 @@ def test_a_job_whose_end_never_comes_is_left_behind(monkeypatch):
 
 
 @pytest.mark.parametrize(('pause_s', 'times', 'is_left'), [(1.02, 60, True), (0.2, 25, False)])
-def test_a_wait_that_looks_once_a_second_for_a_server_is_one_call_and_that_for_a_launch_is_none(
-    monkeypatch, pause_s, times, is_left
-):
+def test_looks_once_a_second_are_one_call_and_those_for_a_launch_none(monkeypatch, pause_s, times, is_left):
     monkeypatch.setattr(module, 'SAMPLE_S', 1.0)
 
     def looks():

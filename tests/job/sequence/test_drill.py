@@ -13,7 +13,6 @@ from seatrial.job.sequence.drill import LAUNCH_S, begun, carry_out
 from seatrial.model.layout import Layout
 from seatrial.model.record import TargetRow
 from seatrial.model.units import GIB, KIB, MIB
-from seatrial.workload.access import data_access
 from seatrial.workload.sweep import AXES, Sweep
 
 FLOORS = {'write@16MiB': 200.0 * MIB}
@@ -111,9 +110,7 @@ def test_it_does_not_start_where_nothing_is_low_or_nothing_can_be_compared(chang
 
 def test_of_a_case_of_long_launches_only_a_part_is_moved():
     # 2 tasks with 64 MiB each at 0.2 MiB/s are 640 s.
-    plan = plan_of(
-        data_access('multiple', bytes_per_task=SIZE), Sweep('transfer_size', (64 * KIB,)), floors={'write@64KiB': MIB}
-    )
+    plan = plan_of(sweep=Sweep('transfer_size', (64 * KIB,)), floors={'write@64KiB': MIB})
     plan = plan._replace(sizing=plan.sizing._replace(granule=64 * KIB))
     search = begun(plan, records_of(plan, [value / 500 for value in STEADY]), TWO)
     share = search.point.data.bytes_per_task

@@ -73,9 +73,8 @@ class Watched:
         self.run, self.point = run, point
         self.counts = []
         counted = SimpleNamespace(path_of=run.path_of, open=run.open, file_count=self._file_count)
-        self.of = Evidence(
-            Setup(plan=plan, engine=engine, run=counted, driver=self.driver, **named), Launch(phase, point), 'data'
-        )
+        setup = Setup(plan=plan, engine=engine, run=counted, driver=self.driver, **named)
+        self.of = Evidence(setup, Launch(phase, point), 'data')
 
     def _file_count(self, name, with_sizes):
         self.counts.append(with_sizes)
@@ -128,9 +127,7 @@ def test_nothing_is_written_where_files_are_nor_read_where_they_are_not_in_full(
 
 
 @pytest.mark.parametrize(('forgets', 'cold', 'emptied'), [(False, True, 1), (False, False, 0), (True, True, 0)])
-def test_before_a_read_on_one_node_its_caches_are_emptied_where_that_is_allowed_and_needed(
-    run, forgets, cold, emptied
-):
+def test_before_a_read_a_nodes_caches_are_emptied_where_that_is_allowed_and_needed(run, forgets, cold, emptied):
     driver, plan = Driver(), plan_of(READS)
     lay(run, plan.points[0])
     setup = Setup(plan, Engine(), run, driver, False, cold, '', forgets)
@@ -161,9 +158,8 @@ def read(run, monkeypatch):
         plan = plan_of(workload)
         point = plan.points[0]._replace(nodes=nodes, tasks=4, tasks_per_node=4 // nodes)
         lay(run, point)
-        of = Evidence(
-            Setup(plan, engine, run, driver, share is None, False, ''), Launch('read', point), 'data', named
-        )
+        setup = Setup(plan, engine, run, driver, share is None, False, '')
+        of = Evidence(setup, Launch('read', point), 'data', named)
         of.make_ready(NOTHING)
         tasks = tuple(TaskTime(rank, host, point.data.bytes_per_task, 0.0, 2.0) for rank, host in enumerate(hosts))
         metric = bandwidth('read', point.bytes_moved, 2.0, '')
@@ -274,9 +270,7 @@ def test_one_node_counts_after_every_phase_and_asks_for_sizes_after_creation(wat
         (('create', 'remove'), ['create', 'remove']),
     ],
 )
-def test_of_several_nodes_none_counts_before_the_last_phase_that_asks_because_counting_fills_its_cache(
-    watch, phases, counted
-):
+def test_none_of_several_nodes_counts_before_the_last_phase_that_asks_lest_it_fill_its_cache(watch, phases, counted):
     counted_in = []
     for phase in phases:
         watched = watch(TREE._replace(phases=phases), phase, nodes=2)

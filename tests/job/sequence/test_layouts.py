@@ -127,10 +127,9 @@ def test_before_a_write_the_files_that_it_is_to_make_are_placed(lab, run):
 @pytest.mark.parametrize(('axis', 'rule'), [('brick', 'P5b'), ('layout', 'P5a')])
 def test_files_that_cannot_be_placed_are_a_finding(lab, run, axis, rule):
     plan = lab.plan('fio', target={'layout': WIDE}, axis=AXES[axis])
+    layouts = Layouts(plan, Recording(refuses='the server is down', hands_down=False), run)
     with pytest.raises(EngineError, match='the server is down') as raised:
-        Layouts(plan, Recording(refuses='the server is down', hands_down=False), run).place(
-            'data', Launch('write', POINT)
-        )
+        layouts.place('data', Launch('write', POINT))
     assert raised.value.rule == rule
 
 
@@ -180,9 +179,7 @@ def test_fewer_targets_than_all_are_a_label_of_every_launch_with_them(lab, run):
         ((SHARED, Granted()), ('P5c', 'label'), SHARED.targets),
     ],
 )
-def test_all_targets_that_are_now_more_and_now_fewer_are_invalid_but_where_components_share_them(
-    lab, run, grants, finding, words
-):
+def test_targets_now_more_and_now_fewer_are_invalid_but_where_components_share_them(lab, run, grants, finding, words):
     driver = Recording()
     driver.grants = iter(grants)
     written(run, 2)

@@ -152,9 +152,8 @@ def test_a_job_writes_down_with_what_it_measures(lab, stub_fio, monkeypatch):
     fio = stub_fio()
     start = lab.run(lab.plan(fio)).records.start
     assert lab.run(lab.plan('/no/such/fio', check='None')).records.start.provenance.build == ''
-    assert start.provenance == Provenance(
-        f'sha256:{hashlib.sha256(Path(fio).read_bytes()).hexdigest()}', modules=('seatrial/fio/3.37',)
-    )
+    build = f'sha256:{hashlib.sha256(Path(fio).read_bytes()).hexdigest()}'
+    assert start.provenance == Provenance(build, modules=('seatrial/fio/3.37',))
 
 
 # Whether all nodes of a job have the same

@@ -188,9 +188,7 @@ def test_files_that_cannot_be_removed_are_not_written_over_by_the_next_repetitio
         ('0003-prepare', 'crash'),
     ],
 )
-def test_a_warm_up_or_a_preparation_that_fails_ends_the_case_before_anything_is_measured(
-    lab, stub_fio, launch, fault
-):
+def test_a_warm_up_or_preparation_that_fails_ends_the_case_before_any_measurement(lab, stub_fio, launch, fault):
     workload, stage = (SFWA, 'prepare') if 'prepare' in launch else (MFWA, 'warmup')
     plan = lab.plan(stub_fio((launch, {'fault': fault})), workload=workload)
     assert check_end(lab, plan, 'refused', f'the {stage} failed: {BAD_LAUNCHES[fault]}').measured == []
@@ -239,9 +237,7 @@ def test_a_launch_that_hangs_is_ended_at_its_limit_and_ends_the_case(lab, stub_f
     assert working_in(lab.target) == []
 
 
-def test_a_measured_launch_that_was_given_up_is_in_the_record_and_whether_its_file_system_became_read_only(
-    lab, stub_fio, soon, monkeypatch
-):
+def test_a_launch_given_up_is_in_the_record_and_if_its_file_system_is_read_only(lab, stub_fio, soon, monkeypatch):
     """ext4 with an aborted journal keeps its dirty pages, so a writer waits and sees no error (seen with 6.1)."""
     monkeypatch.setattr(sampling, 'mount_of', lambda path: Mount('/', 'ext4', '/dev/sdb', 'rw,noatime,ro'))
     ran = lab.run(lab.plan(stub_fio(('measured-read', {'fault': 'hang'})), launch_limit_s=1.0))
@@ -391,9 +387,7 @@ def test_one_that_becomes_read_only_between_two_launches_is_the_storages_failure
         ('fdopen', errno.EIO, Verdict.FAIL),
     ],
 )
-def test_so_is_an_error_of_the_storage_in_what_the_runner_does_itself(
-    lab, stub_fio, monkeypatch, call, code, verdict
-):
+def test_so_is_an_error_in_what_the_runner_does_itself(lab, stub_fio, monkeypatch, call, code, verdict):
     """While a directory is emptied, and while the marker is read, whose own target is named then."""
     monkeypatch.setattr(Driver, 'behind', lambda driver, path, file, offset: f'target of {os.path.basename(file)}')
     plan, taken = lab.plan(stub_fio()), sampling.take
@@ -410,9 +404,8 @@ def test_so_is_an_error_of_the_storage_in_what_the_runner_does_itself(
     monkeypatch.setattr(blocks, 'take', take)
     ran = lab.run(plan)
     assert (ran.end.reason, ran.result.verdict) == ('refused', verdict)
-    assert [finding.evidence['errno'] for finding in ran.end.findings] == (
-        [errno.errorcode[code]] if verdict is Verdict.FAIL else []
-    )
+    expected = [errno.errorcode[code]] if verdict is Verdict.FAIL else []
+    assert [finding.evidence['errno'] for finding in ran.end.findings] == expected
     assert call != 'fdopen' or ran.end.findings[0].evidence['target'] == f'target of {rundir.MARKER}'
 
 
@@ -549,9 +542,7 @@ def test_no_launch_starts_after_a_signal_at_any_instant(lab, stub_fio, begin, se
 
 
 @pytest.mark.parametrize('batch', BATCHES)
-def test_kill_nine_at_any_instant_costs_no_more_than_the_launch_in_hand(
-    tmp_path, laboratory, make_stub_fio, begin, batch
-):
+def test_kill_nine_costs_no_more_than_the_launch_in_hand(tmp_path, laboratory, make_stub_fio, begin, batch):
     for number in range(batch * BATCH, (batch + 1) * BATCH):
         instant = random.Random(f'kill {number}').uniform(0.0, 0.4)
         lab = laboratory(tmp_path / str(number))
@@ -662,7 +653,7 @@ def evicting(monkeypatch):
     ],
     ids=['EIO', 'failed'],
 )
-def test_a_connection_that_was_lost_is_the_reason_where_the_engine_fails_of_it(
+def test_a_lost_connection_is_the_reason_where_the_engine_fails_of_it(
     lab, stub_fio, evicting, stderr, verdict, first
 ):
     fio = stub_fio(('measured-write', {'fault': 'exit-1', 'stderr': stderr}))
@@ -694,9 +685,7 @@ WAITS = 'srun: Job 7 step creation temporarily disabled, retrying (Requested nod
 
 
 @pytest.mark.parametrize('explained', ['', 'by an outage', 'by srun'])
-def test_figures_of_a_shorter_time_than_the_launch_took_are_invalid_unless_it_is_explained(
-    lab, stub_fio, monkeypatch, evicting, explained
-):
+def test_figures_of_a_part_of_a_launch_need_an_explanation(lab, stub_fio, monkeypatch, evicting, explained):
     """An MDT that was away for 28 s blocked IOR before its clock began (seen on Lustre 2.17)."""
     monkeypatch.setattr('seatrial.rules.launch.BESIDE_S', 0.2)
     stderr = WAITS if explained == 'by srun' else ''

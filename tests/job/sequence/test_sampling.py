@@ -76,9 +76,7 @@ def test_a_launch_whose_time_is_given_is_ended_after_it_and_tells_no_rate(lab, s
 
 
 @pytest.mark.parametrize('given_up', [False, True])
-def test_the_directory_of_a_launch_that_was_given_up_is_not_closed_for_it_may_lie_on_a_dead_server(
-    lab, stub_fio, before_launch, given_up
-):
+def test_the_directory_of_a_launch_that_was_given_up_is_not_closed(lab, stub_fio, before_launch, given_up):
     held = []
 
     def note(command, processes, raw, where, limit_s, stopping):

@@ -1,5 +1,7 @@
 """With how many bytes a task a run is made: fixed, found out by the warm-up, and enlarged where that was too few."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,18 +50,15 @@ def test_the_warm_up_grows_by_no_more_than_sixteen_times_a_round(lab, stub_fio):
     assert sizes[:2] == [SIZE, 16 * SIZE]
 
 
-def test_a_measured_launch_that_is_too_short_leads_to_a_second_size_and_samples_of_the_first_do_not_count(
-    lab, stub_fio
-):
+def test_too_short_a_launch_leads_to_a_second_size_and_samples_of_the_first_do_not_count(lab, stub_fio):
     fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'rate': SLOW}))
     ran = lab.run(lab.plan(fio, workload=WRITES, sizing=ADAPTED))
     # 1.25 x 64 KiB x 50 ms / 10 ms, in whole granules of 64 KiB
     assert (ran.records.sized.number, ran.records.sized.per_task) == (2, 7 * SIZE)
     assert [sample.sizing for sample in ran.measured] == [1, 2, 2, 2, 2]
     assert ran.counts == {'write@32KiB': 2, 'write@16KiB': 2}
-    assert {
-        sample.point.data.bytes_per_task for samples in measured(ran.plan, ran.records).values() for sample in samples
-    } == {7 * SIZE}
+    counted = itertools.chain(*measured(ran.plan, ran.records).values())
+    assert {sample.point.data.bytes_per_task for sample in counted} == {7 * SIZE}
 
 
 def test_a_short_budget_bounds_the_warm_up_which_is_labelled_and_so_the_measured_launches(lab, stub_fio):
@@ -130,10 +129,9 @@ def test_the_warm_up_is_made_where_a_launch_is_the_shortest(values, label):
 
 def placed(axis, number):
     plan = plan_of()
-    points = [
-        plan.points[0]._replace(label=f'ost{ost}', layout=striped(f'ost{ost}', osts=(ost,))) for ost in range(number)
-    ]
-    return plan._replace(axis=AXES[axis], points=tuple(points))
+    layouts = (striped(f'ost{ost}', osts=(ost,)) for ost in range(number))
+    points = tuple(plan.points[0]._replace(label=layout.name, layout=layout) for layout in layouts)
+    return plan._replace(axis=AXES[axis], points=points)
 
 
 def test_the_warm_up_of_a_sweep_over_targets_is_made_on_the_first_that_works():

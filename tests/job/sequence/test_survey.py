@@ -101,9 +101,7 @@ def test_what_a_node_has_beside_the_plan_is_labelled(lab, stub_fio, monkeypatch,
         ('gcc/13', 'FIO_ROOT', '/opt/fio', []),
     ],
 )
-def test_a_program_before_that_of_its_module_is_refused(
-    lab, stub_fio, tmp_path, monkeypatch, module, variable, root, rules
-):
+def test_a_program_before_its_modules_is_refused(lab, stub_fio, tmp_path, monkeypatch, module, variable, root, rules):
     """Unless the site names it in full."""
     program = stub_fio()
     for name, value in (('LOADEDMODULES', f'mpich/4:{module}'), (variable, str(tmp_path / root))):

@@ -26,6 +26,7 @@ from seatrial.rules.registry import BEFORE, findings
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand
 from seatrial.workload.tree import metadata_tree
+from stand_in import program
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
@@ -91,9 +92,8 @@ def test_each_target_is_measured_by_itself_and_its_layout_is_proved_on_a_file(lu
     assert warmed_up_on(ran) == ['ost0000']
     writes = [sample for sample in ran.measured if sample.phase == 'write']
     assert len(writes) == 4 * 2 and read_back(lustre) >= len(writes)
-    assert {place.name: place.verdict for place in ran.result.isolation.places} == {
-        f'ost{n:04d}': USUAL for n in range(4)
-    }
+    places = {place.name: place.verdict for place in ran.result.isolation.places}
+    assert places == {f'ost{n:04d}': USUAL for n in range(4)}
 
 
 def test_targets_that_are_slow_twice_are_named_and_the_server_that_they_share(lustre, stub_fio):
@@ -131,9 +131,7 @@ def test_a_second_look_that_is_too_short_is_made_longer_and_not_given_up(lustre,
     [({'inactive': [0, 1]}, [0, 1]), ({'retired': [0]}, [0])],
     ids=['inactive', 'retired on the MDS'],
 )
-def test_targets_that_take_no_files_are_not_tested_and_the_first_of_the_others_decides_the_size(
-    lustre, stub_fio, faults, dead
-):
+def test_targets_that_take_no_files_are_not_tested_and_the_next_decides_the_size(lustre, stub_fio, faults, dead):
     lustre.stand.now(**faults)
     ran = lustre.run(osts(lustre, stub_fio(('', FAST)), stopping=ONCE))
     assert (ran.end.reason, ran.result.verdict) == ('finished', Verdict.INCOMPLETE)
@@ -168,10 +166,9 @@ def test_a_target_that_is_away_refuses_a_case_unless_the_site_allows_it(lustre, 
 
 def test_an_error_of_the_storage_names_the_target_that_the_file_lies_on(lustre, stub_fio):
     failed = 'fio: io_u error on file data.00000000: No such file or directory: write offset=4096, buflen=65536\n'
-    ran = lustre.run(
-        osts(lustre, stub_fio(('measured-write@ost0002', {'fault': 'exit-1', 'stderr': failed})), stopping=ONCE)
-    )
-    (failure,) = [finding for sample in ran.measured for finding in sample.findings if finding.rule == 'F1']
+    fio = stub_fio(('measured-write@ost0002', {'fault': 'exit-1', 'stderr': failed}))
+    ran = lustre.run(osts(lustre, fio, stopping=ONCE))
+    (failure,) = ran.findings('F1')
     assert (ran.result.verdict, failure.evidence['target']) == (Verdict.FAIL, 'OST 2')
     assert 'ENOENT of data.00000000 of OST 2 on ' in failure.sentence
 
@@ -182,9 +179,8 @@ def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre
 
     monkeypatch.setattr(Lustre, 'capacity', capacity)
     full = 'fio: io_u error on file data.00000000: No space left on device: write offset=0, buflen=65536\n'
-    ran = lustre.run(
-        osts(lustre, stub_fio(('', FAST), ('@ost0002', {'fault': 'exit-1', 'stderr': full})), stopping=ONCE)
-    )
+    fio = stub_fio(('', FAST), ('@ost0002', {'fault': 'exit-1', 'stderr': full}))
+    ran = lustre.run(osts(lustre, fio, stopping=ONCE))
     (reason,) = [reason for reason in ran.result.reasons if 'P9a' in reason]
     assert '; 7 B are left where its files lie' in reason and 'GiB' not in reason
 
@@ -202,9 +198,8 @@ def test_directories_are_placed_on_each_metadata_target(lustre):
     assert ran.end.reason == 'finished', ran.end.why
     asked = [words for words in lustre.stand.asked() if words[:2] == ['lfs', 'mkdir']]
     assert {tuple(words[2:4]) for words in asked} == {('-i', '0'), ('-i', '1')}
-    assert {sample.point.label for sample in ran.measured if sample.valid} == {'mdt0000', 'mdt0001'}, (
-        ran.result.reasons
-    )
+    valid = {sample.point.label for sample in ran.measured if sample.valid}
+    assert valid == {'mdt0000', 'mdt0001'}, ran.result.reasons
 
 
 def test_who_may_not_place_directories_reads_why(lustre):
@@ -326,11 +321,9 @@ def test_without_the_names_of_its_nodes_it_is_refused(lab, sweep, monkeypatch, n
 
 
 def test_an_engine_that_does_not_say_where_its_tasks_ran_is_skipped(lab, sweep, monkeypatch, tmp_path):
-    ior = tmp_path / 'ior'
-    ior.write_text('#!/bin/sh\nexit 1\n')
-    ior.chmod(0o755)
+    program(tmp_path, monkeypatch, 'ior', 'exit 1')
     monkeypatch.setenv('SLURM_JOB_NODELIST', 'n[1-2]')
     monkeypatch.delenv('SLURM_JOB_PARTITION', raising=False)
-    ran = lab.run(sweep(EngineChoice('ior', str(ior))))
+    ran = lab.run(sweep(EngineChoice('ior', 'ior')))
     assert 'ior: does not say which task ran on which node' in ran.records.start.skipped
     assert ran.records.start.engine == 'fio'

@@ -260,9 +260,7 @@ class TestInARun:
         assert watched.ended.time >= max(sample.started + sample.elapsed_s for sample in launches) - 0.01
         assert watched.looks[-1].clock_s > watched.looks[0].clock_s
 
-    def test_a_launch_in_which_nothing_moved_is_labelled_with_the_target_that_did_not_answer(
-        self, lab, stub_fio, monkeypatch
-    ):
+    def test_a_launch_in_which_nothing_moved_is_labelled_with_the_silent_target(self, lab, stub_fio, monkeypatch):
         monkeypatch.setattr(telemetry, 'WAIT_S', 1e-9)
         ran = self.run(lab, stub_fio, monkeypatch, READY._replace(waited_for=lambda deadline_s: ONE))
         labels = [finding for sample in ran.measured for finding in sample.findings if finding.rule == 'P17b']
