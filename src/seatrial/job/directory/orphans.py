@@ -114,9 +114,8 @@ def _leader(state: str, session: str) -> _Leader:
         return _Leader(None, False)
     is_known = heard_s <= MISSED_S and not is_of_another_boot(leader)
     heard = f'was heard of {max(0.0, heard_s):.0f} s ago'
-    return _Leader(
-        f'process {leader.pid} on {leader.host}, which leads its session, {heard}', is_known, left_s=left_s
-    )
+    why = f'process {leader.pid} on {leader.host}, which leads its session, {heard}'
+    return _Leader(why, is_known, left_s=left_s)
 
 
 def _patience_s(owner: Owner) -> float:
@@ -162,12 +161,9 @@ def main(arguments: List[str]) -> int:
         return 0
     _print(paths)
     # One that waits for a dead server keeps nobody else waiting, nor this process from its end.
-    threads = [
-        threading.Thread(target=_look_into, args=(path, state, queued, session), daemon=True) for path in paths
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
+    for path in paths:
+        threading.Thread(target=_look_into, args=(path, state, queued, session), daemon=True).start()
+    for thread in set(threading.enumerate()) - {threading.current_thread()}:
         thread.join()
     return 0
 

@@ -55,9 +55,7 @@ class Processes(NamedTuple):
     barrier: int = 0  # how many tasks begin together through the launch's barrier; 0: there is none
     ranks: int = 0  # that have streams of their own, where a launcher has started them; 0: the processes' own
     nodes: int = 1  # that they run on, this one counted too
-    words: int = (
-        0  # of a program at the argv's end that a launcher starts: each node compares the directory before it
-    )
+    words: int = 0  # of a program at the argv's end that a launcher starts, once its node has found the directory
 
 
 def processes_of(
@@ -145,9 +143,7 @@ def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) ->
             err += f'seatrial: rank {rank} has not said when it ran\n'
         else:
             times.append(launcher)
-        errs.append(
-            err or (outcome.stderrs[0] if status else '')
-        )  # a launcher that fails says why, ranks perhaps not
+        errs.append(err or (outcome.stderrs[0] if status else ''))  # a launcher that fails says why
     outs = tuple(_stream(f'{raw}.{rank}.out') for rank in range(ranks))
     return outcome._replace(processes=tuple(times), stdouts=outs, stderrs=tuple(errs))
 

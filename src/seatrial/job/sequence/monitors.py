@@ -106,10 +106,8 @@ class _Summed:
             return
         took_s = last.uptime_s - first.uptime_s
         rates = [round((after - before) / took_s, 1) for before, after in zip(first[2:], last[2:])]
-        look = ServerLook(
-            time.time(), self._server, round(took_s, 2), self._samples, round(self._busy, 3), self._disk, *rates
-        )
-        self._write(look)
+        busiest = round(self._busy, 3), self._disk
+        self._write(ServerLook(time.time(), self._server, round(took_s, 2), self._samples, *busiest, *rates))
         self._first, self._samples, self._busy, self._disk = last, 0, 0.0, ''
 
 

@@ -125,13 +125,11 @@ def _begun(job: _Job, held: lock.Lock) -> Trial:
     """The trial with its start recorded and its run directory made; Refused where it must not begin."""
     plan, seen = job.plan, start.examined(job.plan, None)
     job.signals.check()
-    chosen = start.begin(plan, job.recorder, seen, rundir.path_of(plan.target.path, plan.session, plan.case.name))
+    place = plan.target.path, plan.session, plan.case.name
+    chosen = start.begin(plan, job.recorder, seen, rundir.path_of(*place))
     start.prove_placement(plan, chosen)
     start.prove_agreement(plan, chosen)
-    made = (*chosen.engine.makes, TRIED)
-    run_directory = rundir.create(
-        plan.target.path, plan.session, plan.case.name, ENTRIES, made, kept(plan), plan.state
-    )
+    run_directory = rundir.create(*place, ENTRIES, (*chosen.engine.makes, TRIED), kept(plan), plan.state)
     setup = start.setup_of(plan, chosen, run_directory)
     plan = without_closed(plan, setup.driver)
     return Trial(
