@@ -77,38 +77,32 @@ class _Summed:
     def __init__(self, server: str, write: Callable[[Any], None]) -> None:
         self._server, self._write = server, write
         self._began_s = time.monotonic()
-        self._first: Optional[Counters] = None
-        self._last: Optional[Counters] = None
-        self._samples, self._busy, self._disk = 0, 0.0, ''
+        self._rounds: List[Counters] = []  # since the last line, and the one with which it ended
 
     def add(self, now: Counters) -> None:
-        last = self._last
-        if last is None or self._first is None or now.uptime_s <= last.uptime_s:  # it was booted meanwhile
-            self._first = self._last = now
-            self._samples, self._busy, self._disk = 0, 0.0, ''
-            return
-        self._samples += 1
-        took_ms = 1000 * (now.uptime_s - last.uptime_s)
-        for disk, ticks in now.ticks.items():
-            busy = min(1.0, (ticks - last.ticks.get(disk, ticks)) / took_ms)
-            if busy > self._busy:
-                self._busy, self._disk = busy, disk
-        self._last = now
+        if self._rounds and now.uptime_s <= self._rounds[-1].uptime_s:  # it was booted meanwhile
+            self._rounds = []
+        self._rounds.append(now)
         passed_s = time.monotonic() - self._began_s
         step_s = next(step_s for until_s, step_s in STEPS if passed_s < until_s)
-        if now.uptime_s - self._first.uptime_s >= 0.9 * step_s:
+        if now.uptime_s - self._rounds[0].uptime_s >= 0.9 * step_s:
             self.end()
 
     def end(self) -> None:
         """Write the counters since the last line."""
-        first, last = self._first, self._last
-        if first is None or last is None or not self._samples:
+        if len(self._rounds) < 2:
             return
-        took_s = last.uptime_s - first.uptime_s
+        shares = [(0.0, '')]
+        for before, after in zip(self._rounds, self._rounds[1:]):
+            took_ms = 1000 * (after.uptime_s - before.uptime_s)
+            deltas = ((ticks - before.ticks.get(disk, ticks), disk) for disk, ticks in after.ticks.items())
+            shares += [(min(1.0, busy_ms / took_ms), disk) for busy_ms, disk in deltas]
+        busy, disk = max(shares, key=lambda share: share[0])
+        first, last = self._rounds[0], self._rounds[-1]
+        took_s, busiest = last.uptime_s - first.uptime_s, (round(busy, 3), disk)
         rates = [round((after - before) / took_s, 1) for before, after in zip(first[2:], last[2:])]
-        busiest = round(self._busy, 3), self._disk
-        self._write(ServerLook(time.time(), self._server, round(took_s, 2), self._samples, *busiest, *rates))
-        self._first, self._samples, self._busy, self._disk = last, 0, 0.0, ''
+        self._write(ServerLook(time.time(), self._server, round(took_s, 2), len(self._rounds) - 1, *busiest, *rates))
+        self._rounds = [last]
 
 
 class _Connection:

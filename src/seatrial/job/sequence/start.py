@@ -161,13 +161,11 @@ def prove_agreement(plan: TrialPlan, chosen: Chosen) -> None:
 
 def setup_of(plan: TrialPlan, chosen: Chosen, run_directory: RunDirectory) -> Setup:
     """The environment of the launches, and how their reads can be observed there."""
-    driver, path = by_type(plan.target.type), plan.target.path
-    cold = driver.cold(path)
-    behaviour = driver.behaviour(path)
+    driver, path, allowed = by_type(plan.target.type), plan.target.path, plan.target.drop_caches
+    cold, behaviour = driver.cold(path), driver.behaviour(path)
     counted = behaviour.reads_are_counted
     # What the site says of caches between the node and the disks, P16 asks of the working set.
     below = behaviour.below if plan.target.server_cache_bytes is None else ''
-    allowed = plan.target.drop_caches
     kept = (cold.kept or cold.why_not) if allowed else ''
     setup = Setup(plan, chosen.engine, run_directory, driver, counted, allowed and cold.possible, kept, cold.forgets)
     return setup._replace(memory=behaviour.in_memory, below=below, local_locks=behaviour.local_locks)
@@ -182,10 +180,8 @@ def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:
     except ValueError as error:
         raise Refused(f'SLURM_JOB_NODELIST: {error}') from error
     if len(nodes) < plan.case.nodes:
-        raise Refused(
-            f'a node sweep names its nodes, and SLURM_JOB_NODELIST has {len(nodes)} of {plan.case.nodes}; '
-            'submit it to a Slurm partition'
-        )
+        why = f'a node sweep names its nodes, and SLURM_JOB_NODELIST has {len(nodes)} of {plan.case.nodes}'
+        raise Refused(f'{why}; submit it to a Slurm partition')
     return nodes
 
 
