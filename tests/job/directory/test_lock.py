@@ -166,9 +166,6 @@ def test_whoever_may_look_into_the_state_directory_sees_the_locks_and_may_not_ta
     assert stat.S_IMODE(os.stat(os.path.join(state, 'locks')).st_mode) == made
 
 
-# The heartbeat
-
-
 def until(condition):
     """Wait for something that must come; the test runner's own patience is the limit."""
     for _ in range(6000):
@@ -209,9 +206,6 @@ def test_a_stopped_heartbeat_beats_no_more():
     until(lambda: beats)
     heartbeat.stop()
     until(lambda: not heartbeat._thread.is_alive())
-
-
-# Losing and releasing it
 
 
 NO_RENAME = Mock(side_effect=AssertionError('the lock was moved'))
@@ -256,9 +250,6 @@ def test_a_state_directory_that_is_away_does_not_spoil_the_end_of_a_job(state, m
     monkeypatch.setattr(lock, 'os', Os(rename=Mock(side_effect=OSError(5, 'Input/output error'))))
     held.release()
     assert [held.storage_system for held in list_locks(state)] == [STORAGE]
-
-
-# Cleaning
 
 
 def test_a_clock_that_is_ahead_makes_no_lock_stale(state, monkeypatch):
@@ -343,9 +334,6 @@ def test_a_stale_lock_file_of_this_user_that_cannot_be_read_is_removed(state):
     assert list_locks(state) == []
 
 
-# The file's name
-
-
 @pytest.mark.parametrize(
     ('storage_system', 'name'),
     [
@@ -372,8 +360,6 @@ def test_any_text_is_a_file_name_that_is_safe_and_not_hidden(storage_system):
 def test_other_storage_systems_have_other_file_names(first, second):
     assert (lock._file_name(first) == lock._file_name(second)) == (first == second)
 
-
-# The race
 
 RACER = """
 import sys, time

@@ -388,9 +388,6 @@ def test_what_is_mounted_into_the_directory_is_not_tallied(run, monkeypatch):
         run.file_count('data', False)
 
 
-# Where it lies
-
-
 @pytest.mark.parametrize(
     ('path', 'mount', 'words'),
     [

@@ -60,9 +60,6 @@ def test_of_a_stream_without_end_its_two_ends_are_read_in_whole_lines(place, mon
     assert (place / 'raw.out').stat().st_size == 11 * lines
 
 
-# How it is started
-
-
 def test_it_works_in_the_directory_that_is_open_whatever_its_path_leads_to(place):
     with closed_after(os.open(place / 'data', os.O_RDONLY)) as where:
         (place / 'data').rename(place / 'moved')
@@ -153,9 +150,6 @@ def test_it_has_its_inputs_no_terminal_no_language_of_the_user_and_a_session_of_
     assert fields[4] == '0'
 
 
-# What is seen of it
-
-
 def test_processes_of_this_node_may_use_the_cores_of_the_runner(place):
     ran = run(place, 'grep Cpus_allowed_list /proc/self/status', 'true')
     assert ran.places == (place_here(0), place_here(1))
@@ -195,9 +189,6 @@ def test_bytes_that_storage_gave_to_its_children_are_counted(place):
         os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     assert run(place, 'cat file > /dev/null; true').read_bytes >= SIZE
     assert run(place, 'cat file > /dev/null; true').read_bytes < SIZE
-
-
-# How it is ended
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,6 @@ def blocks_of(ran):
     return list(blocks.values())
 
 
-# In which order
-
-
 def test_a_block_holds_every_unfinished_point_once(lab, stub_fio):
     fio = stub_fio(('', {'seconds': 0.04}), ('measured-write@16KiB', NOISY))
     ran = lab.run(lab.plan(fio, workload=WRITES, values=(32, 16, 8), stopping=UNTIL_SHORT))
@@ -61,9 +58,6 @@ def test_the_order_of_the_points_comes_from_the_seed_of_the_plan(lab, stub_fio):
     first, second = orders[0]
     assert first != second, 'it differs between blocks'
     assert lab.records(plan).start.seed == seed
-
-
-# How often
 
 
 def test_a_converged_point_gets_the_extra_repetitions_that_it_is_owed(lab, stub_fio):

@@ -40,9 +40,6 @@ def settings_of(argv):
     return dict(word.split('=', 1) for word in argv if '=' in word)
 
 
-# How the engine is started
-
-
 def test_an_mpi_program_leaves_one_log_of_a_known_name(places):
     (argv,) = started('mpi', places)
     assert argv[0] == 'env' and argv[-2:] == ('engine', '-x')
@@ -77,9 +74,6 @@ def test_the_folder_of_today_is_there_for_a_darshan_that_wants_one(places):
     assert any(day.is_dir() for day in days)
 
 
-# What it leaves
-
-
 def test_links_are_noted_with_what_they_lead_to(places):
     directory, raw = places
     Path(directory, 'data').write_text('')
@@ -106,9 +100,6 @@ def test_a_launch_without_a_note_of_its_place_was_not_made_under_darshan(places,
     assert left_by(places[1]) is None
 
 
-# Where it is made
-
-
 def test_the_point_with_most_tasks_and_then_most_transfers_is_traced():
     by_size = plan_of(darshan=LIBRARY)
     assert traced_point(by_size, by_size.points).label == '16MiB'
@@ -121,9 +112,6 @@ def test_without_a_library_or_a_pattern_nothing_is_traced():
     assert traced_point(plan, plan.points) is None
     metadata = plan_of(FLAT, FLAT_TREE, darshan=LIBRARY)
     assert traced_point(metadata, metadata.points) is None
-
-
-# The runner
 
 
 def stages(ran):

@@ -224,9 +224,6 @@ def test_tasks_that_go_round_the_nodes_read_what_their_own_node_wrote_and_are_la
     assert 'task 0 read on n1 what was written there; have the launcher fill node after node' in label.sentence
 
 
-# The entries
-
-
 @pytest.mark.parametrize(
     ('files', 'size', 'broken'), [(6, 5, []), (5, 5, ['T17a']), (7, 5, ['T17a']), (6, 4, ['T17a'])]
 )
@@ -290,9 +287,6 @@ def test_one_directory_to_list_is_counted_when_it_was_made_and_several_are_not(w
     assert counts == {(1, 'create'): 1, (1, 'list'): 0, (2, 'create'): 0, (2, 'list'): 0}
 
 
-# Directories and caches
-
-
 def test_directories_that_an_engine_wants_are_made_for_the_owner_alone(run, watch):
     watch(TREE, 'create').of.make_ready(NOTHING._replace(directories=('tree', 'tree/0')))
     for name in ('tree', 'tree/0'):
@@ -326,9 +320,6 @@ def test_a_stat_of_several_nodes_is_cold_where_all_of_them_emptied_their_caches(
     monkeypatch.setattr(evidence, 'clients', lambda *words: (asked.append(words[2:]), Clients(fault, None))[1])
     watched = watch(TREE, 'stat', nodes=2, cold=True)
     assert (watched.seen().cache, asked, watched.driver.emptied) == (cache, [(True, ())], [])
-
-
-# What a node has sent to the storage
 
 
 @pytest.mark.parametrize(

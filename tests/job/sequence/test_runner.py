@@ -25,8 +25,6 @@ pytestmark = pytest.mark.usefixtures('short_launches')
 WRITES = data_access('multiple', operations=('write',))
 SFWA = data_access('single', operations=('read',))
 
-# What is launched
-
 
 def test_every_launch_is_one_line_of_the_record_and_the_first_are_warm_ups_on_other_files(lab, stub_fio):
     fio = stub_fio()
@@ -55,9 +53,6 @@ def test_every_launch_is_recorded_with_the_cores_that_its_tasks_may_use(lab, stu
     alike = BoundTasks((here.host.partition('.')[0],), (here.cores, here.cores))
     assert {sample.bound for sample in ran.records.samples} == {(alike,)}
     assert ran.result.binding == binding(ran.records.samples)
-
-
-# The command on the node
 
 
 def test_the_remove_step_leaves_nothing_of_a_finished_run(lab, stub_fio):

@@ -100,9 +100,6 @@ def shares(ran, stage):
     return [point.tree.files_per_directory or point.tree.empties_per_directory for point in points]
 
 
-# What is launched
-
-
 @pytest.mark.long
 def test_every_phase_of_every_tree_is_measured_as_often_as_the_plan_says(lab):
     ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20))
@@ -143,9 +140,6 @@ def test_every_metric_of_a_kind_is_measured_and_nothing_is_left_or_touched(lab, 
     assert lab.surroundings() == before
 
 
-# Entries that are not as they should be
-
-
 def test_a_file_of_somebody_else_makes_the_case_invalid_and_stays(lab, stand_in):
     class Untidy(Engine):
         def measure(self, phase, point, command, outcome):
@@ -167,9 +161,6 @@ def test_a_file_of_somebody_else_makes_the_case_invalid_and_stays(lab, stand_in)
     assert os.listdir(engine.data) == ['foreign']
 
 
-# How many files
-
-
 FOUND_OUT = Sizing(100, 1, target_s=2.0, min_s=0.5)
 
 
@@ -189,9 +180,6 @@ def test_a_phase_in_which_tasks_waited_is_no_reason_to_give_the_warm_up_up(lab, 
     assert len(warm) == 3 and all(sample.valid for sample in warm)
     assert ran.end.reason == 'finished'
     assert ran.result.reasons[0].startswith('file_create@empty: INVALID: T20: file_create: phase too short')
-
-
-# Whether a stat is cold, and how long a launch may last
 
 
 class Cleared(Posix):

@@ -102,9 +102,6 @@ def test_data_that_compress_end_the_case_unless_the_site_knows_better(lab, stub_
     assert lab.run(lab.plan(fio, check='B', **SMALL)).result.verdict is Verdict.MEASURED
 
 
-# What decides
-
-
 def with_points(*values):
     """A plan whose points have so many tasks and transfers of such a size."""
     plan = plan_of()

@@ -192,9 +192,6 @@ def test_a_device_that_is_too_small_is_told_with_the_remedy(disks):
     assert len(opened) == 1
 
 
-# Targets
-
-
 @pytest.fixture
 def beegfs(lab, tmp_path, monkeypatch):
     return BeeGfsStand(tmp_path, lab.target, monkeypatch)

@@ -210,9 +210,6 @@ def test_who_may_not_place_directories_reads_why(lustre):
     assert any('only root may' in reason for reason in ran.result.reasons)
 
 
-# Nodes
-
-
 @pytest.mark.parametrize(
     ('faults', 'striped_over'),
     [({}, '-c -1'), ({'df': '311'}, '-o 0,1,2')],
@@ -228,9 +225,6 @@ def test_files_of_nodes_lie_on_all_targets_that_take_some(lustre, stub_fio, monk
     assert ran.end.reason == 'finished', ran.end.why
     assert [sample.findings for sample in ran.measured if not sample.valid] == []
     assert set(set_on_directories(lustre)) == {striped_over} and read_back(lustre) >= 1
-
-
-# Layouts
 
 
 def test_every_layout_of_a_sweep_is_set_proved_and_measured(lustre, stub_fio):
@@ -256,9 +250,6 @@ def test_a_layout_that_is_not_possible_here_is_refused_before_anything_is_writte
     ran = lustre.run(plan)
     assert ran.end.reason == 'refused' and '8 OSTs were requested' in ran.end.why
     assert os.listdir(lustre.target) == []
-
-
-# Drill-down
 
 
 def test_a_figure_that_is_surely_below_its_bound_is_drilled_into_a_read_after_a_write_of_its_own(lustre, stub_fio):
