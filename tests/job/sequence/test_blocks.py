@@ -1,5 +1,5 @@
-"""The blocks of a run: in which order points are measured, how often, and with how many bytes a task, which are fixed,
-or found out by the warm-up and enlarged where they were too few; and what the time budget leaves of them."""
+"""The blocks of a run: in which order points are measured, how often, and with how many bytes a task, fixed or found
+out by the warm-up and enlarged where they were too few; and what the time budget leaves of them."""
 
 import itertools
 import time

@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -97,8 +98,7 @@ def fill(run, files=6, size=5):
     """What two tasks have made: one directory with their files."""
     run.make('data/tree')
     for number in range(files):
-        with open(os.path.join(run.path_of('data'), 'tree', str(number)), 'wb') as stream:
-            stream.write(bytes(size))
+        Path(run.path_of('data'), 'tree', str(number)).write_bytes(bytes(size))
 
 
 def lay(run, point):
@@ -120,8 +120,7 @@ def test_nothing_is_written_where_files_are_nor_read_where_they_are_not_in_full(
         Evidence(setup, Launch('read', plan.points[0]), 'data').make_ready(NOTHING)
     Evidence(setup, launch, 'data').make_ready(NOTHING)
     for name in ('data.00000001', 'data.00000000'):
-        with open(os.path.join(run.path_of('data'), name), 'wb'):
-            pass
+        Path(run.path_of('data'), name).touch()
     with pytest.raises(EngineError, match=r'T17: before the write 2 files are there already \(data.00000000\)'):
         Evidence(setup, launch, 'data').make_ready(NOTHING)
 
