@@ -50,8 +50,8 @@ def observed(
         """Calls that may last to their deadlines, and must not fail the run."""
         with contextlib.suppress(Exception):
             log.write(driver.rpc_sizes(target.path, when))
-        if target.telemetry:
-            with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception):
+            if target.telemetry:
                 log.write(_servers(target, records, driver, when, background))
 
     ask_beside(telemetry.BEFORE)
@@ -76,21 +76,19 @@ class Log:
     """The lines of telemetry.jsonl, each one write(2). A failure to keep them is hidden from the run."""
 
     def __init__(self, records: str) -> None:
-        self._descriptor: Optional[int] = None
+        self._descriptor = -1  # that of no file
         with contextlib.suppress(OSError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             self._descriptor = os.open(os.path.join(records, telemetry.TELEMETRY), flags, 0o644)
 
     def write(self, value: Any) -> None:
-        if self._descriptor is not None:
-            with contextlib.suppress(OSError):
-                os.write(self._descriptor, telemetry.line_of(value).encode('utf-8'))
+        with contextlib.suppress(OSError):
+            os.write(self._descriptor, telemetry.line_of(value).encode('utf-8'))
 
     def close(self) -> None:
-        if self._descriptor is not None:
-            with contextlib.suppress(OSError):
-                os.close(self._descriptor)
-            self._descriptor = None
+        descriptor, self._descriptor = self._descriptor, -1
+        with contextlib.suppress(OSError):
+            os.close(descriptor)
 
 
 class Watching:
