@@ -5,15 +5,13 @@ import os
 import stat
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from builders import plan_of
-from seatrial.check.staging import write_runner
 from seatrial.job.directory.rundir import RunDirectory, create
 from seatrial.job.sequence import runner, sampling
 from seatrial.job.sequence.recorder import records_in
@@ -32,7 +30,6 @@ from seatrial.workload.sweep import Sweep
 SESSION = '20261121T020638-9f3a1c'
 MFWA = data_access('multiple')
 SIZE = 64 * KIB  # bytes a task
-NOBODY = 65534
 
 
 class Ran(NamedTuple):
@@ -198,67 +195,6 @@ def ended() -> int:
     child = subprocess.Popen([sys.executable, '-c', ''])
     child.wait()
     return child.pid
-
-
-class Nobodys(NamedTuple):
-    """A laboratory that ordinary users reach, and the command on the node as one of them, nobody."""
-
-    lab: Laboratory
-    python: str
-    fio: str
-    zipapp: Path
-    number: int = NOBODY
-
-    def plan(self, **changes) -> TrialPlan:
-        plan = self.lab.plan(self.fio, **changes)
-        self.lab.write(plan)
-        self.own()
-        return plan
-
-    def own(self) -> None:
-        """Give nobody the state directory."""
-        for file in (self.lab.state, *self.lab.state.rglob('*')):
-            os.chown(file, self.number, self.number)
-
-    def begin(self, step: str, plan: TrialPlan) -> 'subprocess.Popen[bytes]':
-        argv = [self.python, '-sE', str(self.zipapp), step, f'{plan.records}/plan.json']
-        return subprocess.Popen(argv, cwd='/', **of_user(self.number))
-
-
-def of_user(number: int) -> dict[str, Any]:
-    """For subprocess: this user, who is in no other group."""
-    return {'user': number, 'group': number, 'extra_groups': []}
-
-
-@pytest.fixture(scope='session')
-def as_user() -> Callable[[int], dict[str, Any]]:
-    return of_user
-
-
-@pytest.fixture
-def nobodys(laboratory: type[Laboratory], make_stub_fio: Callable[..., str]) -> Iterator[Nobodys]:
-    if os.geteuid():
-        pytest.skip('only root can begin processes of other users')
-    with tempfile.TemporaryDirectory() as name:
-        base = Path(name)
-        base.chmod(0o755)
-        pythons = [sys.executable, '/usr/bin/python3']
-        python = next((p for p in pythons if Path(p).exists() and _runs(p)), None)
-        if python is None:
-            pytest.skip('no Python here that the user nobody may run')
-        fio = make_stub_fio(base / 'stubs', python=python)
-        os.chown(base / 'stubs', NOBODY, NOBODY)
-        made = Nobodys(laboratory(base), python, fio, write_runner(base))
-        made.own()
-        yield made
-
-
-def _runs(python: str) -> bool:
-    try:
-        done = subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL, cwd='/', **of_user(NOBODY))
-    except OSError:
-        return False
-    return done.returncode == 0
 
 
 @pytest.fixture

@@ -94,11 +94,6 @@ def soon(monkeypatch):
     monkeypatch.setattr(launching, 'WAKE_S', 0.02)
 
 
-def said(ran):
-    """What a person reads first."""
-    return ran.result.reasons[0]
-
-
 def assert_matches(expression, text):
     assert re.search(expression, text), text
 
@@ -118,7 +113,8 @@ def check_end(lab, plan, reason, expression):
     before = lab.surroundings()
     ran = lab.run(plan)
     assert (ran.end.reason, ran.result.verdict) == (reason, Verdict.INCOMPLETE)
-    assert_matches(expression, said(ran))
+    assert_matches(expression, ran.result.reasons[0])
+    assert ran.records.samples or lab.left() == []
     check_aftermath(lab, plan, before)
     return ran
 
@@ -172,7 +168,7 @@ def test_files_that_cannot_be_removed_are_not_written_over_by_the_next_repetitio
     monkeypatch.setattr(rundir, 'os', Altered(os, unlink=unlink))
     ran = lab.run(lab.plan(stub_fio(), values=(32,)))
     assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)
-    assert_matches('left: data/data.0000000[01]: operation not permitted, and 1 more', said(ran))
+    assert_matches('left: data/data.0000000[01]: operation not permitted, and 1 more', ran.result.reasons[0])
     assert [(sample.phase, sample.repetition) for sample in ran.measured] == [('write', 0), ('read', 0)]
 
 
@@ -204,7 +200,9 @@ def test_a_program_that_does_not_say_its_version_in_time_is_skipped(lab, tmp_pat
     (tmp_path / 'fio').write_text('#!/bin/sh\nexec sleep 60\n')
     (tmp_path / 'fio').chmod(0o755)
     ran = lab.run(lab.plan(str(tmp_path / 'fio')))
-    assert_matches("no engine can measure data access here .*fio: '' is not the version of fio", said(ran))
+    assert_matches(
+        "no engine can measure data access here .*fio: '' is not the version of fio", ran.result.reasons[0]
+    )
 
 
 def test_the_next_engine_measures_where_the_preferred_one_is_broken(lab, stub_fio):
@@ -261,7 +259,7 @@ def test_a_data_directory_that_fails_as_a_launch_begins_is_the_storages_failure(
     ran = lab.run(lab.plan(stub_fio()))
     (finding,) = ran.end.findings
     assert (ran.result.verdict, finding.rule, finding.evidence['errno']) == (Verdict.FAIL, 'F1', 'EIO')
-    assert_matches('F1: EIO of .*/data on ', said(ran))
+    assert_matches('F1: EIO of .*/data on ', ran.result.reasons[0])
 
 
 @pytest.mark.parametrize(('code', 'rule'), [(errno.EIO, 'F1'), (errno.EDQUOT, 'P9a')])
@@ -297,12 +295,7 @@ REFUSALS = {
 def test_nothing_is_written_where_a_rule_forbids_the_run(lab, stub_fio, case):
     changes, expected = REFUSALS[case]
     changes = {key: str(lab.base / value) if key == 'path' else value for key, value in changes.items()}
-    plan, before = lab.plan(stub_fio(), target=changes), lab.surroundings()
-    ran = lab.run(plan)
-    assert (ran.end.reason, ran.records.samples, ran.result.verdict) == ('refused', [], Verdict.INCOMPLETE)
-    assert_matches(expected, said(ran))
-    assert lab.left() == []
-    check_aftermath(lab, plan, before)
+    assert check_end(lab, lab.plan(stub_fio(), target=changes), 'refused', expected).records.samples == []
 
 
 def test_a_lock_that_is_taken_away_ends_the_case_before_its_next_block(lab, stub_fio):
@@ -316,7 +309,7 @@ def test_a_job_that_cannot_beat_does_not_leave_the_storage_system_locked(lab, st
     (lab.session.parent / 'a-file').touch()
     ran = lab.run(lab.plan(stub_fio())._replace(session='a-file'))
     assert (ran.end.reason, lab.locks()) == ('failed', [])
-    assert_matches('sessions/a-file', said(ran))
+    assert_matches('sessions/a-file', ran.result.reasons[0])
 
 
 def test_a_run_directory_whose_marker_was_removed_is_neither_used_nor_removed(lab, stub_fio):
@@ -325,7 +318,7 @@ def test_a_run_directory_whose_marker_was_removed_is_neither_used_nor_removed(la
     plan = plan._replace(engines=(EngineChoice('fio', stub_fio(('0003', {'unlink': marker}))),))
     ran = lab.run(plan)
     assert (ran.end.reason, len(ran.records.samples)) == ('refused', 2)
-    assert_matches(f'has no {rundir.MARKER}', said(ran))
+    assert_matches(f'has no {rundir.MARKER}', ran.result.reasons[0])
     command.main(['remove', lab.write(plan)])
     assert len(lab.left()) == 1
     assert_matches(f'left in .* has no {rundir.MARKER}', str(lab.ran(plan).result.labels))
@@ -428,8 +421,8 @@ def test_no_launch_begins_where_less_is_free_than_is_kept_for_others(lab, stub_f
     assert all(sample.valid for sample in ran.measured)
     assert (ran.result.verdict, len(ran.measured)) == ((Verdict.INCOMPLETE, 2) if keep else (Verdict.MEASURED, 4))
     if keep:
-        said_of = r'\d+ B are free on .*, fewer than the 1048576 to be kept; 3\d+ were before; '
-        assert_matches(said_of, said(ran))
+        words = r'\d+ B are free on .*, fewer than the 1048576 to be kept; 3\d+ were before; '
+        assert_matches(words, ran.result.reasons[0])
 
 
 def test_a_file_system_of_the_records_that_others_fill_ends_the_job(lab, stub_fio, mounted, tmp_path):
@@ -487,7 +480,7 @@ def test_after_a_signal_nothing_is_launched_and_the_tree_stays(lab, stub_fio, ca
     ran = lab.run(plan)
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == handlers
     assert (ran.end.reason, ran.result.verdict) == ('interrupted', Verdict.INCOMPLETE)
-    assert_matches('interrupted by SIGTERM; `seatrial clean` removes what it left', said(ran))
+    assert_matches('interrupted by SIGTERM; `seatrial clean` removes what it left', ran.result.reasons[0])
     assert len(ran.records.samples) in (3, 4)
     assert command.main(['remove', lab.write(plan)]) == 13
     assert '`seatrial clean` shows and removes what it left' in capsys.readouterr().out
@@ -659,7 +652,7 @@ def test_a_lost_connection_is_the_reason_where_the_engine_fails_of_it(
     fio = stub_fio(('measured-write', {'fault': 'exit-1', 'stderr': stderr}))
     ran = lab.run(evicting(lab.plan(fio, values=(32,))))
     assert ran.result.verdict is verdict
-    assert_matches(first, said(ran))
+    assert_matches(first, ran.result.reasons[0])
 
 
 def test_a_launch_that_is_given_up_says_what_it_lost_and_waited_for(lab, stub_fio, evicting, soon, monkeypatch):

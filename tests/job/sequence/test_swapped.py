@@ -1,19 +1,24 @@
 """A run directory that is swapped for a copy whose links lead elsewhere: nothing outside of it changes."""
 
+import contextlib
 import ctypes
 import inspect
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
+from seatrial.check.staging import write_runner
 from seatrial.job.directory import rundir
 from seatrial.job.launch import processes
 from stand_in import Altered
 
-STRANGER = 65533  # neither root nor nobody, whose session it is
+NOBODY, STRANGER = 65534, 65533  # whose session it is, and another user
 
 
 def exchange(one, other):
@@ -113,35 +118,64 @@ def test_one_that_is_swapped_while_an_engine_works_ends_the_session(lab, stub_fi
     assert 'it was replaced by another' in ran.end.why
 
 
+def begin(user, *argv, **more):
+    """Begin this as a user who is in no other group."""
+    return subprocess.Popen(argv, cwd='/', user=user, group=user, extra_groups=[], **more)
+
+
+def runs_for_nobody(python):
+    with contextlib.suppress(OSError):
+        return begin(NOBODY, python, '-c', 'pass', stderr=subprocess.DEVNULL).wait() == 0
+    return False
+
+
+def give_to_nobody(*folders):
+    for folder in folders:
+        for file in (folder, *folder.rglob('*')):
+            os.chown(file, NOBODY, NOBODY)
+
+
 @pytest.fixture
-def attacked(nobodys, as_user):
+def attacked(laboratory, make_stub_fio):
     """A session of nobody's while a stranger swaps its run directory: what it leaves, and what the stranger says."""
-    lab, sessions = nobodys.lab, []
+    if os.geteuid():
+        pytest.skip('only root can begin processes of other users')
+    python = next(filter(runs_for_nobody, (sys.executable, '/usr/bin/python3')), None)
+    if python is None:
+        pytest.skip('no Python here that the user nobody may run')
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield attacks_in(laboratory(Path(name)), python, make_stub_fio)
+
+
+def attacks_in(lab, python, make_stub_fio):
+    fio, zipapp, sessions = make_stub_fio(lab.base / 'stubs', python=python), write_runner(lab.base), []
     victim = lab.base / 'shared' / 'victim'
     victim.mkdir()
-    for file in (victim, victim / 'data.00000000', victim / 'data.00000001'):
-        if file != victim:
-            file.write_text('precious')
-        os.chown(file, nobodys.number, nobodys.number)
+    for file in ('data.00000000', 'data.00000001'):
+        (victim / file).write_text('precious')
+    give_to_nobody(lab.base / 'stubs', lab.state, victim)
     before = lab.surroundings()
 
     def attack(mode, opened=False):
         sessions.append(mode)
-        plan = nobodys.plan(check=f'Check{len(sessions)}')
+        plan = lab.plan(fio, check=f'Check{len(sessions)}')
+        file = lab.write(plan)
+        give_to_nobody(lab.state)
         run = rundir.path_of(plan.target.path, plan.session, plan.case.name)
         lab.target.chmod(mode)
-        os.chown(lab.target, nobodys.number if opened else 0, -1)
-        argv = [nobodys.python, '-c', SWAPPER, run, f'{run}.copy', str(victim), str(len(sessions))]
+        os.chown(lab.target, NOBODY if opened else 0, -1)
+        argv = [python, '-c', SWAPPER, run, f'{run}.copy', str(victim), str(len(sessions))]
         pipes = {'stdin': subprocess.PIPE, 'stdout': subprocess.PIPE, 'text': True}
-        with subprocess.Popen(argv, cwd='/', **pipes, **as_user(STRANGER)) as swapper:
-            session = nobodys.begin('run', plan)
+        with begin(STRANGER, *argv, **pipes) as swapper:
+            session = begin(NOBODY, python, '-sE', str(zipapp), 'run', file)
             while opened and session.poll() is None and not os.path.exists(run):
                 time.sleep(0.01)
             if opened:
                 lab.target.chmod(0o777)
             session.wait()
             tries, swaps, why = swapper.communicate('\n')[0].rstrip('\n').split(' ', 2)
-        nobodys.begin('remove', plan).wait()
+        begin(NOBODY, python, '-sE', str(zipapp), 'remove', file).wait()
         lab.target.chmod(0o755)
         os.chown(lab.target, 0, -1)
         assert swapper.returncode == 0
