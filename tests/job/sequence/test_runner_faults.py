@@ -34,7 +34,7 @@ from seatrial.model.plan import EngineChoice, Limits
 from seatrial.model.record import SAMPLES, read_records
 from seatrial.model.units import GIB, KIB
 from seatrial.workload.access import data_access
-from stand_in import Altered, working_in
+from stand_in import Altered, program, working_in
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
@@ -197,12 +197,9 @@ def test_an_engine_that_is_not_installed_refuses_the_run(lab):
 
 def test_a_program_that_does_not_say_its_version_in_time_is_skipped(lab, tmp_path, monkeypatch):
     monkeypatch.setattr(survey, 'VERSION_DEADLINE_S', 0.2)
-    (tmp_path / 'fio').write_text('#!/bin/sh\nexec sleep 60\n')
-    (tmp_path / 'fio').chmod(0o755)
-    ran = lab.run(lab.plan(str(tmp_path / 'fio')))
-    assert_matches(
-        "no engine can measure data access here .*fio: '' is not the version of fio", ran.result.reasons[0]
-    )
+    program(tmp_path, monkeypatch, 'fio', 'exec sleep 60')
+    reason = lab.run(lab.plan(str(tmp_path / 'fio'))).result.reasons[0]
+    assert_matches("no engine can measure data access here .*fio: '' is not the version of fio", reason)
 
 
 def test_the_next_engine_measures_where_the_preferred_one_is_broken(lab, stub_fio):
@@ -490,12 +487,11 @@ def test_after_a_signal_nothing_is_launched_and_the_tree_stays(lab, stub_fio, ca
 
 
 @pytest.mark.parametrize('first', ['kill -TERM $PPID $$', '{ sleep 0.2; kill -TERM $PPID; } & kill -TERM $$'])
-def test_a_signal_while_engines_are_asked_is_what_ended_the_job(lab, tmp_path, first):
-    fio = tmp_path / 'fio'
-    fio.write_text(f'#!/bin/sh\n[ -e "$0.asked" ] || {{ : >"$0.asked"; {first}; }}\nsleep 0.5; echo fio-3.33\n')
-    fio.chmod(0o755)
+def test_a_signal_while_engines_are_asked_is_what_ended_the_job(lab, tmp_path, monkeypatch, first):
+    asked = f'[ -e "$0.asked" ] || {{ : >"$0.asked"; {first}; }}'
+    program(tmp_path, monkeypatch, 'fio', f'{asked}\nsleep 0.5; echo fio-3.33')
     before = lab.surroundings()
-    ran = lab.run(lab.plan(str(fio)))
+    ran = lab.run(lab.plan(str(tmp_path / 'fio')))
     assert (ran.end.reason, ran.end.why.split(';')[0]) == ('interrupted', 'interrupted by SIGTERM')
     assert (lab.left(), lab.surroundings()) == ([], before)
 
