@@ -1,6 +1,8 @@
 """The runner where nothing fails: what is launched, and what the command on the node does with a plan."""
 
+import functools
 import json
+import operator
 import os
 import shutil
 import subprocess
@@ -15,7 +17,6 @@ from seatrial.engine.dispatch import place_here
 from seatrial.job import __main__ as command
 from seatrial.job.sequence.recorder import AlreadyRecorded
 from seatrial.judge.verdict import Verdict
-from seatrial.model.plan import EngineChoice
 from seatrial.model.record import SAMPLES, BoundTasks
 from seatrial.rules.case import binding
 from seatrial.workload.access import data_access
@@ -114,33 +115,24 @@ def test_a_plan_of_another_form_is_refused_in_one_line(tmp_path, capsys, text, w
     assert len(error.splitlines()) == 1
 
 
-UNREGISTERED = {
-    'points': (lambda plan: {'points': ()}, 'points: there are none'),
-    'kind': (
-        lambda plan: {'points': (plan.points[0]._replace(kind='mining'),)},
-        "points[0].kind: 'mining' is not a kind",
-    ),
-    'type': (
-        lambda plan: {'target': plan.target._replace(type='weka')},
-        "target.type: 'weka' is not a file-system type",
-    ),
-    'engine': (
-        lambda plan: {'engines': (EngineChoice('mining', 'mining'),)},
-        "engines[0].name: 'mining' is not an engine",
-    ),
-}
-
-
 @pytest.mark.parametrize(
-    ('step', 'name'),
-    [*(('run', name) for name in UNREGISTERED), *(('remove', name) for name in ('points', 'kind', 'type'))],
+    ('keys', 'value', 'words', 'steps'),
+    [
+        (['points'], [], 'points: there are none', ('run', 'remove')),
+        (['points', 0, 'kind'], 'mining', "points[0].kind: 'mining' is not a kind", ('run', 'remove')),
+        (['target', 'type'], 'weka', "target.type: 'weka' is not a file-system type", ('run', 'remove')),
+        (['engines', 0, 'name'], 'mining', "engines[0].name: 'mining' is not an engine", ('run',)),
+    ],
 )
-def test_a_plan_with_a_name_that_is_not_registered_is_refused(lab, capsys, step, name):
-    change, words = UNREGISTERED[name]
-    plan = lab.plan('fio')
-    path, before = lab.write(plan._replace(**change(plan))), lab.surroundings()
-    assert command.main([step, path]) == 64
-    assert capsys.readouterr().err.startswith(f'seatrial: {path}: {words}')
+def test_a_plan_with_a_name_that_is_not_registered_is_refused(lab, capsys, keys, value, words, steps):
+    path = lab.write(lab.plan('fio'))
+    plan, before = json.loads(Path(path).read_text()), lab.surroundings()
+    *way, last = keys
+    functools.reduce(operator.getitem, way, plan)[last] = value
+    Path(path).write_text(json.dumps(plan))
+    for step in steps:
+        assert command.main([step, path]) == 64
+        assert capsys.readouterr().err.startswith(f'seatrial: {path}: {words}')
     assert lab.surroundings() == before
 
 
