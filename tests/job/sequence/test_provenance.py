@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from seatrial.job.launch import placement
 from seatrial.job.sequence import provenance, start
 from seatrial.model.plan import Launcher
-from seatrial.model.record import Finding, Provenance, build_words
+from seatrial.model.record import Finding, Provenance
 from seatrial.rules.places import short
 from stand_in import program
 
@@ -110,12 +110,6 @@ def test_a_program_of_spack_is_known_by_the_hash_of_its_installation_to_which_a_
 def test_any_other_program_is_known_by_its_checksum(prefix, text):
     (prefix.parent.parent / '.spack' / 'spec.json').write_text(text)
     assert provenance.build_of(str(prefix)) == f'sha256:{hashlib.sha256(prefix.read_bytes()).hexdigest()}'
-
-
-def test_a_build_is_short_for_people():
-    assert build_words('spack:l7f4hbh6twzbxdmv6upuni7omqeedeme') == 'Spack l7f4hbh'
-    assert build_words(f'sha256:{"0a" * 32}') == 'SHA-256 0a0a0a0a0a0a'
-    assert build_words('') == ''
 
 
 def test_the_modules_are_those_that_are_loaded_in_their_order(prefix, monkeypatch):

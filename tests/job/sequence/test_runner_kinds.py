@@ -100,19 +100,6 @@ def shares(ran, stage):
     return [point.tree.files_per_directory or point.tree.empties_per_directory for point in points]
 
 
-@pytest.mark.long
-def test_every_phase_of_every_tree_is_measured_as_often_as_the_plan_says(lab):
-    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, files=20))
-    assert (ran.end.reason, ran.result.verdict, ran.result.reasons) == ('finished', Verdict.MEASURED, ())
-    assert ran.counts == {f'file_{phase}@{label}': 2 for label in ('empty', 'full') for phase in PHASES}
-    assert ran.records.sized.reason == 'fixed by the site or the profile'
-    launched = [(sample.phase, sample.point.label) for sample in ran.measured]
-    assert [phase for phase, _ in launched] == 4 * list(PHASES)
-    assert all(len({point for _, point in launched[n : n + 3]}) == 1 for n in range(0, 12, 3)), 'at one point'
-    warm = [(sample.phase, sample.point.label) for sample in ran.records.samples if sample.stage == 'warmup']
-    assert warm == [(phase, 'empty') for phase in PHASES], 'of the smallest tree'
-
-
 def test_a_tree_of_levels_is_carried_out_as_it_is(lab):
     ran = lab.run(lab.plan_of_metadata(DEEP, Sweep('tree', (('deep', {}),)), stopping=ONCE))
     assert ran.result.verdict is Verdict.MEASURED

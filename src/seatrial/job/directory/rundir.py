@@ -74,7 +74,7 @@ class Marker(NamedTuple):
     inode: int  # of the run directory. marker_inode: of the marker itself; a copy has others; 0: there is none yet
     marker_inode: int
     entries: Names  # the top-level names that the session makes; all others in it are foreign
-    names: Names = ()  # expressions for names that its engine makes in these, or for their paths; others are foreign
+    names: Names = ()  # regular expressions for names that its engine makes in these, or paths; others are foreign
     kept: bool = False  # whether it stays behind its session, for others to measure beside
     state: str = ''  # the directory in which its session names its leader, for every site; empty: not known
 
