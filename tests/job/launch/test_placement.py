@@ -154,10 +154,7 @@ def test_what_the_job_was_not_given_is_not_tested(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ('script', 'words'),
-    [
-        ('exec sleep 60', 'sinfo does not answer within'),
-        ('echo "No contact" >&2; exit 1', 'No contact'),
-    ],
+    [('exec sleep 60', 'sinfo does not answer within'), ('echo "No contact" >&2; exit 1', 'No contact')],
 )
 def test_a_slurm_that_does_not_answer_is_said_and_hangs_nothing(tmp_path, monkeypatch, script, words):
     monkeypatch.setattr(placement, 'ANSWER_S', 1.0 if 'sleep' in script else 20.0)

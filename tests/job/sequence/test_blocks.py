@@ -203,19 +203,13 @@ def test_data_that_compress_end_the_case_unless_the_site_knows_better(lab, stub_
 def with_points(*values):
     """A plan whose points have so many tasks and transfers of such a size."""
     plan = plan_of()
-    points = [
-        plan.points[0].changed(label=str(number), tasks=tasks, transfer_size=transfer_size)
-        for number, (tasks, transfer_size) in enumerate(values)
-    ]
-    return plan._replace(points=tuple(points))
+    points = [plan.points[0].changed(tasks=tasks, transfer_size=transfer_size) for tasks, transfer_size in values]
+    return plan._replace(points=tuple(point._replace(label=str(number)) for number, point in enumerate(points)))
 
 
 @pytest.mark.parametrize(
     ('values', 'label'),
-    [
-        (((4, MIB), (2, KIB), (3, MIB)), '1'),
-        (((2, KIB), (2, MIB), (4, 4 * MIB)), '1'),
-    ],
+    [(((4, MIB), (2, KIB), (3, MIB)), '1'), (((2, KIB), (2, MIB), (4, 4 * MIB)), '1')],
     ids=['fewest tasks', 'largest transfers'],
 )
 def test_the_warm_up_is_made_where_a_launch_is_the_shortest(values, label):

@@ -93,18 +93,12 @@ def test_every_node_of_the_case_is_asked_once(asked):
 
 @pytest.mark.parametrize(
     ('answers', 'fetched'),
-    [
-        ((('a', 1000), ('b', 4096)), 5096),
-        ((('a', 1000), ('a', 1000)), 1000),
-        ((('a', None), ('b', 4096)), None),
-    ],
+    [((('a', 1000), ('b', 4096)), 5096), ((('a', 1000), ('a', 1000)), 1000), ((('a', None), ('b', 4096)), None)],
     ids=['of two kernels', 'of one kernel', 'where one does not count'],
 )
 def test_what_all_clients_have_fetched_is_added(monkeypatch, answers, fetched):
-    by_node = {
-        f'n{number}': json.dumps({'fault': None, 'fetched': count, 'kernel': kernel})
-        for number, (kernel, count) in enumerate(answers)
-    }
+    texts = [json.dumps({'fault': None, 'fetched': count, 'kernel': kernel}) for kernel, count in answers]
+    by_node = {f'n{number}': text for number, text in enumerate(texts)}
     monkeypatch.setattr('seatrial.job.sequence.clients.said_by_nodes', lambda *_: (by_node, None))
     assert clients(plan_of(case={'nodes': 2}), '/data', forget=False) == Clients(None, fetched)
 

@@ -53,8 +53,7 @@ def test_no_text_is_too_strange(text):
 
 
 @pytest.mark.parametrize(
-    ('output', 'version'),
-    [('\n  prterun (PRRTE) 3.0.2 \nReport bugs\n', 'prterun (PRRTE) 3.0.2'), ('', '')],
+    ('output', 'version'), [('\n  prterun (PRRTE) 3.0.2 \nReport bugs\n', 'prterun (PRRTE) 3.0.2'), ('', '')]
 )
 def test_what_is_not_known_is_kept_in_its_own_words(output, version):
     assert provenance.version_said(output) == version
@@ -65,10 +64,8 @@ def test_of_the_environment_what_changes_io_is_kept_and_nothing_else():
     more = ('OMPI_MCA_io', 'DARSHAN_LOGHINTS')
     environment = dict.fromkeys((*names, *more, 'LD_PRELOADED', 'HOME', 'PATH', 'MY_DARSHAN_', 'MPICH_X'), 'x')
     assert provenance.inherited(environment) == tuple(sorted(f'{name}=x' for name in (*names, *more)))
-    assert provenance.inherited({'LD_PRELOAD': 200 * 'y', 'ROMIO_HINTS': 201 * 'y'}) == (
-        f'LD_PRELOAD={200 * "y"}',
-        'ROMIO_HINTS',
-    )
+    long = {'LD_PRELOAD': 200 * 'y', 'ROMIO_HINTS': 201 * 'y'}
+    assert provenance.inherited(long) == (f'LD_PRELOAD={200 * "y"}', 'ROMIO_HINTS')
 
 
 @pytest.mark.parametrize(

@@ -211,9 +211,7 @@ def test_who_may_not_place_directories_reads_why(lustre):
 
 
 @pytest.mark.parametrize(
-    ('faults', 'striped_over'),
-    [({}, '-c -1'), ({'df': '311'}, '-o 0,1,2')],
-    ids=['healthy', 'no create'],
+    ('faults', 'striped_over'), [({}, '-c -1'), ({'df': '311'}, '-o 0,1,2')], ids=['healthy', 'no create']
 )
 def test_files_of_nodes_lie_on_all_targets_that_take_some(lustre, stub_fio, monkeypatch, faults, striped_over):
     monkeypatch.setenv('SLURM_JOB_NODELIST', platform.node())

@@ -108,6 +108,7 @@ def carry_out(begun: DrillBegun, measure: Measure, left_s: Callable[[], float], 
         return Drill(*about, (), MIXED)
     search = begin(targets, begun.servers, begun.whole)
     rounds: List[Tuple[DrillGroup, ...]] = []
+    striped = begun.point.layout or begun.plan.target.layout  # in its stripes, where these are plain
 
     def figures_of(asked: Sequence[Group]) -> Optional[Dict[str, List[float]]]:
         """The figures of each group, interleaved in random order; None if there is not enough time for all."""
@@ -117,12 +118,9 @@ def carry_out(begun: DrillBegun, measure: Measure, left_s: Callable[[], float], 
             for group in rng.sample(list(asked), len(asked)):
                 if left_s() <= 0:
                     return None
-                layout = begun.driver.on_targets(
-                    f'drill{search.rounds + 1}{group.label}',
-                    'brick' if begun.whole else 'OST',
-                    [begun.numbers[name] for name in group.targets],
-                    begun.point.layout or begun.plan.target.layout,  # its stripes, where these are plain
-                )
+                label = f'drill{search.rounds + 1}{group.label}'
+                numbers = [begun.numbers[name] for name in group.targets]
+                layout = begun.driver.on_targets(label, 'brick' if begun.whole else 'OST', numbers, striped)
                 figure = measure(begun.point._replace(label=layout.name, layout=layout), repetition)
                 if figure is not None:
                     figures[group.label].append(figure)

@@ -120,11 +120,9 @@ class Evidence:
         else:
             launched = launched._replace(emptied=self._emptied, elsewhere=self._elsewhere, warmed=self._warmed)
             if self._may_count():
-                sizes = self._phase.makes and self._known_anyway()
-                launched = launched._replace(
-                    expected=setup.engine.entries(self._point, self._phase.name),
-                    counted=setup.run.file_count(self._directory, sizes),
-                )
+                expected = setup.engine.entries(self._point, self._phase.name)
+                counted = setup.run.file_count(self._directory, self._phase.makes and self._known_anyway())
+                launched = launched._replace(expected=expected, counted=counted)
         if not setup.engine.verifies:  # its launches are no figures
             breaches = [*launch_findings(launched), *breaches]
         held = launched.counted.directory_bytes if launched.counted else None
@@ -235,12 +233,8 @@ def _read_own(measurement: Measurement, point: Point) -> str:
 
 def of_failed_call(failed: FailedCall, sentence: str, target: str, launch: str = '') -> Finding:
     """The finding of a failed call of the file system, with its known details."""
-    evidence = {
-        'errno': failed.errno,
-        'node': failed.node,
-        'file': failed.file,
-        'time': time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime()),
-    }
+    now = time.strftime('%Y-%m-%d %H:%M:%S UTC', time.gmtime())
+    evidence = {'errno': failed.errno, 'node': failed.node, 'file': failed.file, 'time': now}
     evidence.update({'target': target} if target else {})
     words = (('file', 'of'), ('target', 'of'), ('node', 'on'), ('time', 'at'))
     where = ''.join(f' {word} {evidence[key]}' for key, word in words if evidence.get(key))

@@ -140,10 +140,8 @@ def _beneath(place: str) -> Dict[str, Tuple[int, int]]:
         seen = os.statvfs(place)
     except OSError:
         return {}
-    return {
-        'bytes': (seen.f_bavail * seen.f_frsize, seen.f_blocks * seen.f_frsize),
-        'inodes': (seen.f_favail, seen.f_files),
-    }
+    size = seen.f_frsize
+    return {'bytes': (seen.f_bavail * size, seen.f_blocks * size), 'inodes': (seen.f_favail, seen.f_files)}
 
 
 def _layouts(plan: TrialPlan) -> List[Layout]:
