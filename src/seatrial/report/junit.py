@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from seatrial.judge.verdict import MetricResult, Verdict, of_relation
 from seatrial.report import words
-from seatrial.report.acceptance.protocol import Protocol
+from seatrial.report.acceptance.protocol import Protocol, counts
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import brief
 from seatrial.report.session.ratios import contentions
@@ -60,7 +60,7 @@ def junit_of_criteria(page: Protocol) -> str:
         why = row.outcome.why or f'{row.measured}, and {row.criterion.wanted} is asked for'
         _outcome(element, row.verdict, (why, *(f'waived by {remark.by}' for remark in row.remarks if remark.waives)))
         cases.append(element)
-    properties = [('title', page.title), ('verdict', page.verdict.value), ('counts', page.counts())]
+    properties = [('title', page.title), ('verdict', page.verdict.value), ('counts', counts(page.rows))]
     return _suite(cases, page.site, page.made, 0, [*properties, ('seatrial', page.seatrial)])
 
 

@@ -197,7 +197,7 @@ def test_the_legend_has_each_meaning_once():
     ]
     signs = chart(*parts, interval='90 % interval').legend
     assert [sign.label for sign in signs] == ['read', 'stall', 'cannot decide', '90 % interval']
-    assert [kind for kind, _ in signs[0].glyph.paths] == ['line', 'full']
+    assert [kind for kind, _ in signs[0].paths] == ['line', 'full']
 
 
 def test_an_axis_can_run_downwards():

@@ -139,9 +139,6 @@ class Protocol:
         pairs = [(criterion, caveat) for criterion, caveat in counted if caveat]
         return sorted(ranged(pairs).items(), key=lambda item: -len(item[1]))
 
-    def counts(self) -> str:
-        return counts(self.rows)
-
 
 def counts(rows: Sequence[ProtocolRow]) -> str:
     """'2 met, 1 missed (1 waived), 1 undecided'."""
@@ -155,11 +152,12 @@ def counts(rows: Sequence[ProtocolRow]) -> str:
 
 def protocol(what: Protocol) -> str:
     """The page as HTML; all text in it is escaped."""
-    return jinja().get_template('protocol.html').render(protocol=what, confidence=f'{100 * CONFIDENCE:g}')
+    template = jinja().get_template('protocol.html')
+    return template.render(protocol=what, counts=counts, confidence=f'{100 * CONFIDENCE:g}')
 
 
 def front(protocol: Protocol, sessions: Sequence[Mapping[str, Any]], files: Mapping[str, str], page: str) -> str:
     """The first page of a bundle. files: descriptions of the other files; page: path of the protocol; sessions: name,
     begin, verdict with reason, measurements, state of the system, criteria, and path of the report, or empty"""
     template = jinja().get_template('bundle.html')
-    return template.render(protocol=protocol, sessions=sessions, files=files, page=page)
+    return template.render(protocol=protocol, counts=counts, sessions=sessions, files=files, page=page)

@@ -1,13 +1,13 @@
 """An acceptance for programs: results.json in the form of results.schema.json; and a summary in Markdown."""
 
 import json
-import math
 from datetime import datetime
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from seatrial.judge.criteria import VERDICTS
-from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark
+from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark, counts
 from seatrial.report.session.summary import escaped
 
 SCHEMA = 1  # the form of results.json: a reader refuses another one; no field is ever given another meaning
@@ -76,12 +76,9 @@ class Results(_Strict):
 
 def results(page: Protocol) -> str:
     """The text of results.json: the contents of the protocol, in base units."""
-    same = {name: getattr(page, name) for name in ('seatrial', 'site', 'made', 'title', 'date')}
     document = Results(
-        **same,
+        **_same(page, 'seatrial', 'site', 'made', 'title', 'date', 'parties', 'milestones'),
         schema=SCHEMA,
-        parties=dict(page.parties),
-        milestones=dict(page.milestones),
         counts=page.rule,
         verdict=page.verdict.value,
         criteria=[_criterion(row) for row in page.rows],
@@ -98,7 +95,7 @@ def summary(page: Protocol) -> str:
     lines = [
         f'# {page.verdict.value}: {escaped(page.title)}',
         '',
-        f'{page.counts()}. Contract of {escaped(page.date)}, site {escaped(page.site)}, judged '
+        f'{counts(page.rows)}. Contract of {escaped(page.date)}, site {escaped(page.site)}, judged '
         f'{page.made:%Y-%m-%d %H:%M} UTC by Seatrial {escaped(page.seatrial)}.',
         '',
         '| verdict | criterion | wanted | measured | 90 % interval | margin | allocations | why |',
@@ -116,31 +113,18 @@ def _criterion(row: ProtocolRow) -> CriterionJson:
     criterion, outcome = row.criterion, row.outcome
     counted = dict(zip(outcome.counted, outcome.figures, strict=True))
     return CriterionJson(
-        id=criterion.id,
-        text=criterion.text,
-        milestone=criterion.milestone,
-        wanted=criterion.wanted,
-        verdict=outcome.verdict,
-        bound=_finite(row.bound),
+        **_same(criterion, 'id', 'text', 'milestone', 'wanted'),
+        **_same(outcome, 'verdict', 'figure', 'low', 'high', 'margin', 'further', 'why'),
+        bound=row.bound,
         unit=row.base,
         statistic=f'best of {criterion.best_of}' if criterion.best_of else criterion.statistic,
         allocations_needed=criterion.allocations,
-        figure=_finite(outcome.figure),
-        low=_finite(outcome.low),
-        high=_finite(outcome.high),
-        margin=_finite(outcome.margin),
-        further=outcome.further,
-        why=outcome.why,
         setup=dict(row.setup),
         allocations=[
             AllocationJson(
-                session=attempt.session,
-                began=attempt.began,
-                nodes=list(attempt.nodes),
-                engine=attempt.engine,
-                figure=_finite(counted.get(attempt)),
+                **_same(attempt, 'session', 'began', 'nodes', 'engine', 'chain'),
+                figure=counted.get(attempt),
                 why_not=row.standing(attempt),
-                chain=attempt.chain,
             )
             for attempt in row.attempts
         ],
@@ -148,5 +132,6 @@ def _criterion(row: ProtocolRow) -> CriterionJson:
     )
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _same(source: object, *names: str) -> dict[str, Any]:
+    """The fields that have the same name and value here as there."""
+    return {name: getattr(source, name) for name in names}

@@ -19,7 +19,7 @@ from seatrial.model.metric import HIGHER
 from seatrial.model.plan import Case
 from seatrial.model.units import BINARY
 from seatrial.report.drawing.plot import Scale
-from seatrial.report.figures import Unit, common_unit, figure
+from seatrial.report.figures import common_unit, figure
 from seatrial.report.session.page import jinja
 from seatrial.report.words import clean, listed
 from seatrial.workload.registry import KINDS
@@ -103,9 +103,8 @@ class BeforeAfter:
         return {verdict: verdicts.count(verdict) for verdict in ORDER}
 
     def has(self, verdict: str) -> bool:
-        return bool(self.counts[verdict]) or any(
-            row.change is not None and row.change.verdict == verdict for row in self.families
-        )
+        of_families = [row.change.verdict for row in self.families if row.change]
+        return verdict in of_families or self.counts[verdict] > 0
 
 
 def comparison(
@@ -140,7 +139,8 @@ def comparison(
     )
 
 
-_FACTS = ('axis', 'kind', 'unit', 'operation', 'better', 'steers')
+OF_FAMILY = ('axis', 'kind', 'unit', 'operation')  # the columns that tell the family of a metric
+_FACTS = (*OF_FAMILY, 'better', 'steers')
 
 _OF_VALUES = ('session', *CASE, 'metric', 'metric_verdict', 'cache', 'hosts')
 """Columns in which the values of a metric in one session can differ."""
@@ -193,7 +193,7 @@ def change_words(change: MetricChange | None) -> tuple[str, str, str]:
 
 
 def means_words(row: ComparedMetric, units: str) -> tuple[str, str]:
-    unit = common_unit((row.before, row.after), row.unit, units) if row.unit else Unit()
+    unit = common_unit((row.before, row.after), row.unit, units)
     return unit.figure(row.before), unit.words(row.after)
 
 
@@ -239,7 +239,7 @@ def _series(
     before: pl.DataFrame, after: pl.DataFrame, rounds: Mapping[str, str] | None
 ) -> tuple[list[Series], list[tuple[str, str, str, str, str, str]], list[str]]:
     """Comparable series, their (case, metric, family, file system, unit, direction), and sentences on the rest."""
-    sides = [dict(_metrics(rows)) for rows in (before, after)]
+    sides = [dict(_metrics(rows, rounds)) for rows in (before, after)]
     series, shown = [], []
     reasons: dict[tuple[str, str], list[str]] = {}
     if any(rows.filter(OF_ONE_SESSION).height for rows in (before, after)):
@@ -248,19 +248,11 @@ def _series(
         case, name = key
         one, other = (side.get(key) for side in sides)
         whys = [why for metric in (one, other) if metric for why in metric.without]
-        why = _uncomparable(one, other)
-        if not why and one and other:
-            before_it, after_it = one.sessions, other.sessions
-            if rounds is not None:
-                before_it, after_it = (
-                    {rounds[session]: values for session, values in it.items()} for it in (before_it, after_it)
-                )
-            if rounds is not None and not before_it.keys() & after_it.keys():
-                why = 'no round has valid figures from both sides'
-            else:
-                family = f'{one.file_system}: {one.family}'
-                series.append(Series(family, before_it, after_it, one.better, one.steers, counts=not one.unit))
-                shown.append((case, name, one.family, one.file_system, one.unit, one.better))
+        why = _uncomparable(one, other, paired=rounds is not None)
+        if one and other and not why:
+            family = f'{one.file_system}: {one.family}'
+            series.append(Series(family, one.sessions, other.sessions, one.better, one.steers, counts=not one.unit))
+            shown.append((case, name, one.family, one.file_system, one.unit, one.better))
         for reason in [*whys, *([why] if why else [])]:
             reasons.setdefault((case, reason), []).append(name)
     left_out = [f'{case}: {listed(names, 8)}: {why}' if case else why for (case, why), names in reasons.items()]
@@ -275,13 +267,13 @@ class _Metric:
     better: str
     steers: bool
     caches: frozenset[str]
-    # values of each session, or only their mean if there are several sessions
+    # values of each session or round, or only their mean if there are several sessions
     sessions: Mapping[str, Sequence[float]]
     least: float  # smallest of all values
     without: Sequence[str]  # why sessions of this side do not count
 
 
-def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
+def _uncomparable(one: _Metric | None, other: _Metric | None, paired: bool) -> str:
     """The reason for not comparing the two sides of a metric, or empty."""
     if one is None or other is None:
         return f'only {"after" if one is None else "before"}'
@@ -296,11 +288,13 @@ def _uncomparable(one: _Metric | None, other: _Metric | None) -> str:
         return f'{words[0]} before and {words[1]} after, so they do not compare the storage'
     if min(one.least, other.least) <= 0:
         return 'a figure of 0 has no ratio'
+    if paired and not one.sessions.keys() & other.sessions.keys():
+        return 'no round has valid figures from both sides'
     return ''
 
 
-def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
-    """The metrics of one side by case and name, without the groups of node sweeps."""
+def _metrics(rows: pl.DataFrame, rounds: Mapping[str, str] | None) -> Iterator[tuple[tuple[str, str], _Metric]]:
+    """The metrics of one side by case and name, without the groups of node sweeps. rounds: as in `comparison`"""
     # At once: of a thousand metrics and a month of sessions a question for each would take minutes. The values of a
     # group stay lists of lists: to join a million of them would take as long as all the rest.
     metric, of_row = (*CASE, 'metric'), pl.col('value')
@@ -337,6 +331,7 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
     for row in table.iter_rows(named=True):
         values: Sequence[Sequence[float]] = [list(chain.from_iterable(parts)) for parts in row['value'] or ()]
         values = values or list(zip(row['mean'], strict=True))  # each mean as a tuple of one
+        names = row['session'] if rounds is None else [rounds[session] for session in row['session']]
         yield (
             (Case(*(row[name] for name in CASE)).name, row['metric']),
             _Metric(
@@ -346,7 +341,7 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
                 better=row['better'] or HIGHER,
                 steers=row['steers'] is not False,
                 caches=frozenset(row['cache']),
-                sessions=dict(zip(row['session'], values, strict=True)),
+                sessions=dict(zip(names, values, strict=True)),
                 least=row['least'],
                 without=row['without'],
             ),
@@ -354,7 +349,7 @@ def _metrics(rows: pl.DataFrame) -> Iterator[tuple[tuple[str, str], _Metric]]:
 
 
 def family_of(row: Mapping[str, Any]) -> str:
-    """The family of a metric, by the columns axis, kind, unit and operation of the history."""
+    """The family of a metric, by its columns OF_FAMILY of the history."""
     axis, kind = AXES.get(row['axis'] or ''), KINDS.get(row['kind'] or '')
     if axis is not None and axis.equals:
         return NODE if axis.equals == 'node' else TARGET

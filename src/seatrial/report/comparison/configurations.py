@@ -12,7 +12,7 @@ from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.choice import FigureColumn, Figures, Spread, Winner, spread
 from seatrial.model.metric import HIGHER, LOWER
 from seatrial.model.units import BINARY
-from seatrial.report.comparison.before_after import READ, WRITE, family_of
+from seatrial.report.comparison.before_after import OF_FAMILY, READ, WRITE, family_of
 from seatrial.report.figures import Unit, common_unit
 
 CAPACITY = 'capacity'
@@ -22,9 +22,7 @@ COLUMNS = (
     FigureColumn('read', 'B/s'),
     FigureColumn('write', 'B/s'),
 )
-_FAMILIES = {'read': READ, 'write': WRITE}
 _KEY = (*CASE, 'metric', 'cache')
-_CONFIGURED = ('file_system', 'layout')
 
 
 class Configurations(NamedTuple):
@@ -42,13 +40,14 @@ def configurations(sides: Mapping[str, pl.DataFrame], capacities: Mapping[str, f
     last, the median of the sessions; read and write are the geometric mean of the metrics that exist for all
     configurations which have any. Names of layouts or file systems do not matter if each configuration has only one.
     capacities: in bytes, where known"""
-    alone = [name for name in _CONFIGURED if all(rows[name].n_unique() == 1 for rows in sides.values())]
+    configured = ('file_system', 'layout')
+    alone = [name for name in configured if all(rows[name].n_unique() == 1 for rows in sides.values())]
     sides = {name: rows.with_columns(pl.lit('').alias(field) for field in alone) for name, rows in sides.items()}
     by_name: dict[str, dict[str, float | None]] = {
         name: {CAPACITY: capacities.get(name), 'duration': _duration_s(rows)} for name, rows in sides.items()
     }
     metrics: dict[str, int] = {}
-    for column, family in _FAMILIES.items():
+    for column, family in (('read', READ), ('write', WRITE)):
         means = {name: of_family for name, rows in sides.items() if (of_family := _means(rows, family))}
         common = set.intersection(*map(set, means.values())) if means else set()
         metrics[column] = len(common)
@@ -70,15 +69,14 @@ def _duration_s(rows: pl.DataFrame) -> float | None:
 
 def _means(rows: pl.DataFrame, family: str) -> dict[tuple[Any, ...], float]:
     """The mean over sessions of the session means, for each metric of a family."""
-    kinds = ('axis', 'kind', 'unit', 'operation')
     valid = pl.col('valid') & (pl.col('metric_verdict') != 'INVALID') & (pl.col('value') > 0)
     means = (
         rows.filter(~OF_ONE_SESSION, valid, unit='B/s', better=HIGHER)
         .with_columns(pl.col('cache').fill_null(''))
         .group_by(*_KEY, 'session')
-        .agg(pl.col(*kinds).first(), pl.col('value').mean())
+        .agg(pl.col(OF_FAMILY).first(), pl.col('value').mean())
         .group_by(_KEY)
-        .agg(pl.col(*kinds).first(), pl.col('value').mean())
+        .agg(pl.col(OF_FAMILY).first(), pl.col('value').mean())
     )
     return {
         tuple(row[name] for name in _KEY): row['value']
@@ -110,22 +108,19 @@ def sentences(choices: Configurations, chosen: Winner | None, column: FigureColu
             lines.append(f'{shown.name}: not measured for any configuration')
             continue
         low, high, apart = (words(shown, end, unit) for end in (ends.low[1], ends.high[1], ends.difference))
-        line = (
-            f'{shown.name}: min {low} ({ends.low[0]}), max {high} ({ends.high[0]}), difference {apart}, '
-            f'{100 * ends.share:.1f} % of the maximum'
-        )
         unknown = f'; not measured for {", ".join(ends.unknown)}' if ends.unknown else ''
-        lines.append(f'{line}; winner {ends.winner}{unknown}')
+        lines.append(
+            f'{shown.name}: min {low} ({ends.low[0]}), max {high} ({ends.high[0]}), difference {apart}, '
+            f'{100 * ends.share:.1f} % of the maximum; winner {ends.winner}{unknown}'
+        )
     if chosen is None or column is None:
         return lines
-    for name, missed in chosen.missed.items():
-        lines.append(f'{name} misses {", ".join(missed)}')
+    lines += [f'{name} misses {", ".join(missed)}' for name, missed in chosen.missed.items()]
     if chosen.unmeasured:
         lines.append(f'{column.name} was not measured for {", ".join(chosen.unmeasured)}, so it cannot be chosen')
     lines.append(f'chosen for {column.name}: {chosen.chosen or "none"}')
-    for text in chosen.unknown:
-        lines.append(f'BUT whether {chosen.chosen} meets {text} is unknown: it has no such figure')
-    return lines
+    unknown_of = f'BUT whether {chosen.chosen} meets'
+    return lines + [f'{unknown_of} {text} is unknown: it has no such figure' for text in chosen.unknown]
 
 
 def to_json(choices: Configurations, chosen: Winner | None, column: FigureColumn | None) -> Mapping[str, Any]:

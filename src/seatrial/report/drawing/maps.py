@@ -59,17 +59,15 @@ def surfaces(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]
     """The maps of every case over file sizes and transfer sizes or numbers of tasks, with a sentence on the case."""
     drawn = []
     for case in cases:
-        for field, by, shown in _COLUMNS:
-            places = _grid(case.plan, field, shown)
-            if places:
-                units, named = units_of(case.result.metrics, system), kind_of(case.plan.kind).metric_words
-                maps = []
-                for name, metrics in by_key((metric.name, metric) for metric in case.result.metrics).items():
-                    columns, rows = fields(places, metrics)
-                    unit = units[metrics[0].unit]
-                    maps.append(Map(named(name), unit, f'by file size and {by}', 'file', columns, rows))
-                drawn.append({'case': case.plan.case, 'sentence': words.sentence(case), 'maps': maps})
-                break
+        by, places = _grid(case.plan)
+        if places:
+            units, named = units_of(case.result.metrics, system), kind_of(case.plan.kind).metric_words
+            by_name = by_key((metric.name, metric) for metric in case.result.metrics)
+            maps = [
+                Map(named(name), units[metrics[0].unit], f'by file size and {by}', 'file', *fields(places, metrics))
+                for name, metrics in by_name.items()
+            ]
+            drawn.append({'case': case.plan.case, 'sentence': words.sentence(case), 'maps': maps})
     return drawn
 
 
@@ -80,10 +78,11 @@ _COLUMNS: tuple[tuple[str, str, Callable[[int], str]], ...] = (
 """Parameters beside the file size: of a point, as people read it, and a value of it."""
 
 
-def _grid(plan: TrialPlan, field: str, shown: Callable[[int], str]) -> dict[tuple[str, str], str]:
-    """The labels of the points by file size and the given field; empty unless exactly these two vary."""
-    points = sorted((point.value('bytes_per_task'), point.value(field), point.label) for point in plan.points)
-    varied = [len({point[place] for point in points}) for place in (0, 1)]
-    if plan.axis.name != 'variant' or min(varied) < 2 or len({point[:2] for point in points}) < len(points):
-        return {}
-    return {(format_size(size), shown(value)): label for size, value, label in points}
+def _grid(plan: TrialPlan) -> tuple[str, dict[tuple[str, str], str]]:
+    """The parameter that alone varies beside the file size, and the labels of the points by both; else empty."""
+    for field, by, shown in _COLUMNS:
+        points = sorted((point.value('bytes_per_task'), point.value(field), point.label) for point in plan.points)
+        varied = [len({point[place] for point in points}) for place in (0, 1)]
+        if plan.axis.name == 'variant' and min(varied) > 1 and len({point[:2] for point in points}) == len(points):
+            return by, {(format_size(size), shown(value)): label for size, value, label in points}
+    return '', {}

@@ -138,26 +138,21 @@ def _sweep(plan: TrialPlan) -> _Points:
     """The logarithmic axis of a sweep, whose values double, or nearly so, or grow tenfold."""
     values = {point.label: point.at for point in plan.points}
     low, high = min(values.values()), max(values.values())
-    if high >= 1e4 and not plan.axis.unit:
-        ticks = [plot.Tick(point.at, compact(point.at)) for point in plan.points]
-    else:
-        ticks = [plot.Tick(point.at, words.point_value(plan.axis, point)) for point in plan.points]
+    short = high >= 1e4 and not plan.axis.unit
+    labels = [compact(point.at) if short else words.point_value(plan.axis, point) for point in plan.points]
+    ticks = sorted(plot.Tick(point.at, text) for point, text in zip(plan.points, labels, strict=True))
     margin = (high / low) ** MARGIN
     label = f'{plan.axis.label} (log scale)'
-    axis = plot.Scale(low=low / margin, high=high * margin, ticks=sorted(ticks), label=label, logarithmic=True)
+    axis = plot.Scale(low=low / margin, high=high * margin, ticks=ticks, label=label, logarithmic=True)
     return _Points(axis, dict(sorted(values.items(), key=lambda item: item[1])))
 
 
 def _listings(plan: TrialPlan, case: CaseResult) -> _Points:
     """The axis of listings in their order; those after a pause stand apart."""
-    names = list(dict.fromkeys(metric.name for metric in case.metrics))
-    pauses = [pause_of(name) for name in names]
-    places = {name: float(i + (pause is not None)) for i, (name, pause) in enumerate(zip(names, pauses, strict=True))}
+    pauses = {metric.name: pause_of(metric.name) for metric in case.metrics}
+    places = {name: float(i + (pause is not None)) for i, (name, pause) in enumerate(pauses.items())}
     named = kind_of(plan.kind).metric_words
-    labels = [
-        named(name).partition(' ')[0] if pause is None else f'{pause:g} s'
-        for name, pause in zip(names, pauses, strict=True)
-    ]
+    labels = [named(name).partition(' ')[0] if pause is None else f'{pause:g} s' for name, pause in pauses.items()]
     last = max(1.0, *places.values())
     axis = plot.Scale(
         low=-MARGIN * last,
@@ -165,8 +160,8 @@ def _listings(plan: TrialPlan, case: CaseResult) -> _Points:
         ticks=[plot.Tick(at, label) for at, label in zip(places.values(), labels, strict=True)],
         label='listing in a row, then after a pause of',
     )
-    in_a_row = pauses.count(None)
-    return _Points(axis, places, [float(in_a_row)] if 0 < in_a_row < len(names) else [])
+    in_a_row = list(pauses.values()).count(None)
+    return _Points(axis, places, [float(in_a_row)] if 0 < in_a_row < len(pauses) else [])
 
 
 def _strokes(points: _Points, marks: Mapping[str, plot.Mark]) -> list[list[tuple[float, float]]]:
@@ -236,10 +231,8 @@ def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> p
         ),
         *(bound for bound in bounds if bound <= 3 * greatest),
     ]
-    lower = all(metric.better == LOWER for metric in metrics if metric.summary)
-    return plot.figures_scale(
-        [summary.mean for summary in summaries], others, unit, ['lower is better'] if lower else []
-    )
+    notes = ['lower is better'] if all(metric.better == LOWER for metric in metrics if metric.summary) else []
+    return plot.figures_scale([summary.mean for summary in summaries], others, unit, notes)
 
 
 def _mark(metric: MetricResult, at: float, style: str, unit: Unit, case: CaseResult, aside: float = 0.0) -> plot.Mark:

@@ -129,11 +129,11 @@ class Chart:
                 by_label.setdefault(part.label, _sign(part, marked))
         signs = list(by_label.values())
         if any(mark.low is not None for mark in marks):
-            signs.append(Sign(16, Glyph('', [('interval', 'M8 1V15M4 1h8M4 15h8')]), self.interval))
+            signs.append(Sign(16, '', [('interval', 'M8 1V15M4 1h8M4 15h8')], self.interval))
         if any(len(mark.samples) > 1 for mark in marks):
-            signs.append(Sign(24, Glyph('', [('dot', _DOTS)]), 'each sample, in order'))
+            signs.append(Sign(24, '', [('dot', _DOTS)], 'each sample, in order'))
         if any(mark.bounds for mark in marks):
-            signs.append(Sign(28, Glyph('', [('bound', 'M8 6v5h12v-5')]), 'bound of the reference'))
+            signs.append(Sign(28, '', [('bound', 'M8 6v5h12v-5')], 'bound of the reference'))
         return signs
 
 
@@ -169,7 +169,8 @@ class Text(NamedTuple):
 
 class Sign(NamedTuple):
     width: int
-    glyph: Glyph
+    style: str
+    paths: Sequence[tuple[str, str]]
     label: str
 
 
@@ -357,8 +358,9 @@ def _mark(mark: Mark, places: _Places) -> Glyph:
         return Glyph(mark.style, [('dot', turned([[(at, middle)]]))], mark.words)
     paths = []
     bounds = [(along(bound), 5 * above * side) for bound, side in mark.bounds if axis.low <= bound <= axis.high]
-    if bounds:
-        paths.append(('bound', turned([_hook(at, place, side) for place, side in bounds])))
+    if bounds:  # drawn open to the allowed side
+        hooks = [[(at - 6, end + side), (at - 6, end), (at + 6, end), (at + 6, end + side)] for end, side in bounds]
+        paths.append(('bound', turned(hooks)))
     if len(mark.samples) > 1:
         step, half = min(1.6, 10.0 / len(mark.samples)), (len(mark.samples) - 1) / 2
         samples = [[(at + step * (i - half), along(value))] for i, value in enumerate(mark.samples)]
@@ -368,11 +370,6 @@ def _mark(mark: Mark, places: _Places) -> Glyph:
         paths.append(('interval', turned([[(at, end) for end, _, _ in ends], *(_end(at, *end) for end in ends)])))
     x, y = (middle, at) if lying else (at, middle)
     return Glyph(mark.style, [*paths, *marker(mark.style, mark.form, x, y)], mark.words)
-
-
-def _hook(at: float, bound: float, side: float) -> Stroke:
-    """A bound, open to the allowed side."""
-    return [(at - 6, bound + side), (at - 6, bound), (at + 6, bound), (at + 6, bound + side)]
 
 
 def _end(at: float, end: float, outward: int, is_cut: bool) -> Stroke:
@@ -414,16 +411,13 @@ def _texts(places: _Places, width: float, height: float) -> Iterator[Text]:
 def _sign(part: Curve | Mark | Box | Guide, marked: Iterable[str]) -> Sign:
     style = '' if isinstance(part, Guide) else part.style
     if isinstance(part, Mark):
-        return Sign(16, Glyph(style, marker(style, part.form, 8, 8)), part.label)
+        return Sign(16, style, marker(style, part.form, 8, 8), part.label)
     if isinstance(part, Box):
-        return Sign(28, Glyph(style, [(part.kind, _rectangle(1, 3.5, 26, 9))]), part.label)
+        return Sign(28, style, [(part.kind, _rectangle(1, 3.5, 26, 9))], part.label)
     if part.kind == DOT:
-        return Sign(24, Glyph(style, [(part.kind, _DOTS)]), part.label)
-    return Sign(
-        44,
-        Glyph(style, [(part.kind, 'M1 8H43'), *(marker(style, FULL, 22, 8) if style in marked else [])]),
-        part.label,
-    )
+        return Sign(24, style, [(part.kind, _DOTS)], part.label)
+    on_line = marker(style, FULL, 22, 8) if style in marked else []
+    return Sign(44, style, [(part.kind, 'M1 8H43'), *on_line], part.label)
 
 
 def px(value: float) -> str:

@@ -124,5 +124,5 @@ def _map(plan: TrialPlan, result: CaseResult, choice: Mapping[str, Any]) -> Map 
     if len(plain) < len(layouts) or len(rows) < 2 or len(columns) < 2:
         return None
     metrics = [metric for metric in result.metrics if metric.name == choice['best'].metric.name]
-    columns, drawn = fields(plain, metrics, choice['best'].label, [option.label for option in choice['alike']])
-    return Map(choice['name'], choice['unit'], 'by what the layouts ask for', 'layout', columns, drawn)
+    drawn = fields(plain, metrics, choice['best'].label, [option.label for option in choice['alike']])
+    return Map(choice['name'], choice['unit'], 'by what the layouts ask for', 'layout', *drawn)
