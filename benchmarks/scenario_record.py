@@ -21,7 +21,7 @@ from seatrial.model.action import Step, line_of_step
 from seatrial.model.codec import to_json
 from seatrial.model.point import Point
 from seatrial.model.units import BINARY
-from seatrial.report.drawing.scenario_course import courses
+from seatrial.report.drawing.timeline import courses
 from seatrial.report.evidence import CaseEvidence
 from seatrial.workload.scenario import VERIFIED, scenario
 

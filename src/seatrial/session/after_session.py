@@ -19,10 +19,9 @@ from seatrial.model.record import Records
 from seatrial.nights.past import LATER, write_year
 from seatrial.report.evidence import SessionEvidence
 from seatrial.report.junit import junit
-from seatrial.report.session.commands import commands
 from seatrial.report.session.file_systems import changed_words, states
 from seatrial.report.session.page import page
-from seatrial.report.session.summary import markdown
+from seatrial.report.session.summary import commands, markdown
 from seatrial.rules.case import measured
 from seatrial.session.evidence import evidence_of
 from seatrial.session.results import write_results

@@ -1,10 +1,12 @@
-"""Throughput over the time of a case by the node's counters: lines, the launches below them, pauses."""
+"""Throughput over time: of a case by the node's counters, with its launches and pauses; of a scenario, with its
+actions and their failures."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from seatrial.judge.throughput import STALL, Pause, ThroughputSpan, Traffic, rpc_sizes, served, traffic
-from seatrial.report.drawing.plot import Box, Chart, Curve, figures_scale, steps_line, styles, time_scale
+from seatrial.model.action import Course, Window
+from seatrial.report.drawing import plot
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit, seconds
 from seatrial.workload.registry import kind_of
@@ -14,10 +16,9 @@ MAX_STEPS = 360  # steps of a line; a case of hours has more readings than a dra
 
 
 def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
-    """The counters of a case, as templates/timeline.html shows them; None if there are none. host: the one node that
-    counted; what: whose traffic; step_s: seconds of a step of the lines if readings are combined, or 0; flows: a row
-    for each metric that moves bytes; sizes: of the requests; job_counts: servers' counts of the job; servers: output
-    of the site's command, and when"""
+    """The counters of a case, as templates/timeline.html shows them; None if there are none. step_s: seconds of a
+    step of the lines if readings are combined, or 0; flows: a row for each metric that moves bytes; sizes: of the
+    requests; job_counts: servers' counts of the job"""
     telemetry = evidence.telemetry
     if telemetry is None or telemetry.watch is None:
         return None
@@ -31,18 +32,14 @@ def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
     highest = max((rate for piece in moved.pieces for rate in (piece.read, piece.write)), default=0.0)
     unit = common_unit((highest,), 'B/s', system)
     return {
-        'host': telemetry.watch.host,
-        'what': telemetry.watch.what,
         'interval_s': max([telemetry.watch.interval_s, *(pace.interval_s for pace in telemetry.paces)]),
         'step_s': 0.0 if len(steps) == len(moved.pieces) else steps[0].end - steps[0].start,
-        'truncated': telemetry.truncated,
         'unit': unit,
         'chart': _chart(evidence, moved, steps, begin, unit) if steps else None,
         'flows': moved.flows,
         'pauses': [_pause_words(pause, begin, unit) for pause in moved.pauses],
         'sizes': [size for size in sizes if size.reads or size.writes],
         'job_counts': job_counts,
-        'servers': telemetry.servers,
     }
 
 
@@ -77,10 +74,10 @@ def _together(pieces: Sequence[ThroughputSpan]) -> Sequence[ThroughputSpan]:
 
 def _chart(
     evidence: CaseEvidence, moved: Traffic, steps: Sequence[ThroughputSpan], begin: float, unit: Unit
-) -> Chart:
+) -> plot.Chart:
     plan, samples = evidence.plan, evidence.records.samples
     # A lane a phase of a case that moves data, or one for all.
-    phases = styles(plan.phases) if kind_of(plan.kind).moves_data and len(plan.phases) < 3 else {}
+    phases = plot.styles(plan.phases) if kind_of(plan.kind).moves_data and len(plan.phases) < 3 else {}
     lanes = list(phases) or ['launches']
     launches, timed = [], []
     for sample in samples:
@@ -88,25 +85,25 @@ def _chart(
         stages = {'measured': f'repetition {sample.repetition + 1}', 'warmup': 'warm-up'}
         text = f'{sample.launch}, {stages.get(sample.stage, sample.stage)}, {seconds(sample.elapsed_s)}'
         start, end = sample.started, sample.started + sample.elapsed_s
-        timed += [Box(start, end, 'timed')] if measured else []
+        timed += [plot.Box(start, end, 'timed')] if measured else []
         kind, label = ('launch', 'a measured launch') if measured else ('launch other', 'warm-up, preparation')
         lane = lanes.index(sample.phase) if sample.phase in lanes else 0
         style = phases.get(sample.phase, 'third')
-        launches.append(Box(start, end, kind, style, lane=lane, words=text, label=label))
+        launches.append(plot.Box(start, end, kind, style, lane=lane, words=text, label=label))
     read, written = (unit.words(max(getattr(piece, way) for piece in moved.pieces)) for way in ('read', 'write'))
     stalls = sum(pause.kind == STALL for pause in moved.pauses)
     counts = f'{counted(stalls, "stall")} and {counted(len(moved.pauses) - stalls, "gap")}'
     pauses = []
     for number, pause in enumerate(moved.pauses, 1):
         label = 'stall' if pause.kind == STALL else 'no samples'
-        pauses.append(Box(pause.start, pause.end, f'pause {pause.kind}', number=str(number), label=label))
-    return Chart(
-        x=time_scale(begin, max([steps[-1].end, *(launch.end for launch in launches)]), 'the beginning'),
-        y=figures_scale([max(max(step.read, step.write) for step in steps)], unit=unit),
+        pauses.append(plot.Box(pause.start, pause.end, f'pause {pause.kind}', number=str(number), label=label))
+    return plot.Chart(
+        x=plot.time_scale(begin, max([steps[-1].end, *(launch.end for launch in launches)]), 'the beginning'),
+        y=plot.figures_scale([max(max(step.read, step.write) for step in steps)], unit=unit),
         parts=[
             *timed,
-            Curve('read', steps_line([(step.start, step.end, step.read) for step in steps]), 'read'),
-            Curve('write', steps_line([(step.start, step.end, step.write) for step in steps]), 'written'),
+            plot.Curve('read', plot.steps_line([(step.start, step.end, step.read) for step in steps]), 'read'),
+            plot.Curve('write', plot.steps_line([(step.start, step.end, step.write) for step in steps]), 'written'),
             *pauses,
             *launches,
         ],
@@ -123,3 +120,71 @@ def _pause_words(pause: Pause, begin: float, unit: Unit) -> str:
     if pause.kind != STALL:
         return f'Gap of {at}: the counters could not be read.'
     return f'Stall of {at}: {unit.words(pause.rate)} moved instead of {unit.words(pause.usual)}.'
+
+
+def courses(evidence: CaseEvidence, system: str) -> list[dict[str, Any]]:
+    """The course of the last measured launch at each point, in the order of the plan, with its actions in words."""
+    by_point: dict[str, dict[int, Course]] = {point.label: {} for point in evidence.plan.points}
+    for sample in (sample for samples in evidence.samples.values() for sample in samples):
+        if sample.measurement and sample.measurement.course and sample.valid:
+            by_point[sample.point.label][sample.repetition] = sample.measurement.course
+    views = []
+    for label, by_repetition in by_point.items():
+        if by_repetition:
+            launches = [course for _, course in sorted(by_repetition.items())]
+            unit = common_unit((max(launches[-1].mean),), 'B/s', system)
+            actions = [_action_words(windows) for windows in zip(*(run.windows for run in launches), strict=True)]
+            views.append({'point': label, 'chart': _course_chart(launches[-1], unit), 'actions': actions})
+    return views
+
+
+def _action_words(launches: Sequence[Window]) -> str:
+    """An action in the last launch; its count in each launch."""
+    window = launches[-1]
+    length = seconds(window.end_s - window.start_s)
+    text = f'{window.name}: {length}, from {seconds(window.start_s)} on'
+    if window.back_s is None:
+        text += '; not back at 90 % before the next action or the end.'
+    else:
+        text += f'; back at 90 % {seconds(window.back_s - window.end_s)} after its undo.'
+    if not any(launch.uncounted or launch.counted is not None for launch in launches):
+        return text
+    rose = (f'unknown (it {launch.uncounted})' if launch.uncounted else str(launch.counted) for launch in launches)
+    return f'{text} Its count rose in each launch by: {", ".join(rose)}.'
+
+
+def _course_chart(course: Course, unit: Unit) -> plot.Chart:
+    step_s = course.step_s
+    lost = f', calls failed in {counted(len(course.failed), "step")}' if course.failed else ''
+    mean = f'written and read, mean of {seconds(step_s)}' if step_s > 1 else 'written and read'
+    curves = [plot.Curve('read', _steps(course.mean, step_s), mean)]
+    curves += [plot.Curve('third', _steps(course.lowest, step_s), 'lowest second of the mean')] * (step_s > 1)
+    return plot.Chart(
+        x=plot.time_scale(0.0, step_s * len(course.mean), 'the load began'),
+        y=plot.figures_scale([max(*course.mean, course.wanted)], unit=unit),
+        parts=[
+            *(
+                plot.Box(action.end_s, action.back_s, 'timed', label='until it is back')
+                for action in course.windows
+                if action.back_s is not None
+            ),
+            *(
+                plot.Box(action.start_s, action.end_s, 'pause stall', number=str(number), label='action')
+                for number, action in enumerate(course.windows, 1)
+            ),
+            plot.Guide(course.wanted, 'least', label='90 % of the rate before'),
+            *curves,
+            *(
+                plot.Box(i * step_s, (i + 1) * step_s, 'launch', 'write', lane=0, label='calls failed')
+                for i in course.failed
+            ),
+        ],
+        height=190,
+        lanes=['failed'] if course.failed else [],
+        words=f'at most {unit.words(max(course.mean))}, at least {unit.words(min(course.lowest))}, '
+        f'{counted(len(course.windows), "action")}{lost}',
+    )
+
+
+def _steps(rates: Sequence[float], step_s: float) -> Sequence[plot.Stroke]:
+    return plot.steps_line([(i * step_s, (i + 1) * step_s, rate) for i, rate in enumerate(rates)])

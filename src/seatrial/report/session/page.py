@@ -26,8 +26,7 @@ from seatrial.report import figures, words
 from seatrial.report.drawing.maps import surfaces
 from seatrial.report.drawing.metrics import charts, has_curve, has_metric_lines, sheets, styled_by, styles_of
 from seatrial.report.drawing.plot import PAPERS, drawn, marker, px
-from seatrial.report.drawing.scenario_course import courses
-from seatrial.report.drawing.timeline import timeline, why_none
+from seatrial.report.drawing.timeline import courses, timeline, why_none
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import NUMBER, Unit, common_unit, units_of
 from seatrial.report.headline import headline_of
@@ -170,7 +169,7 @@ def _criteria(session: SessionResult) -> list[dict[str, Any]]:
     """References and enforced expectations of all cases and between them: missed ones first, then by the margin.
     case: None between checks; margin: distance on the right side of the bound, as a share of it; None if undecided"""
     rows: list[dict[str, Any]] = []
-    row: dict[str, Any]
+    without: dict[str, Any] = {'wanted': '', 'measured': '', 'margin': None}
     compared = [(result.case, reference) for result in session.cases for reference in result.references]
     for of_case, reference in compared:
         unit, mark = Unit(reference.unit), {INSIDE: HOLDS, OUTSIDE: FAILS}.get(reference.interval, UNDECIDED)
@@ -182,8 +181,7 @@ def _criteria(session: SessionResult) -> list[dict[str, Any]]:
     expected = [(result.case, one) for result in session.cases for one in result.expectations]
     for case, one in (*expected, *((None, one) for one in session.relations)):
         if one.enforced:
-            row = {'what': one.words, 'case': case, 'mark': one.relation.verdict, 'margin': None}
-            rows.append({**row, 'wanted': '', 'measured': ''})
+            rows.append({**without, 'what': one.words, 'case': case, 'mark': one.relation.verdict})
     rows.sort(key=lambda row: (list(_MET).index(row['mark']), math.inf if row['margin'] is None else row['margin']))
     return rows
 
@@ -199,8 +197,6 @@ def _case(evidence: CaseEvidence, anchor: str, system: str) -> dict[str, Any]:
     return {
         'evidence': evidence,
         'anchor': anchor,
-        'sentence': words.sentence(evidence),
-        'facts': words.facts(evidence),
         'charts': [] if result.isolation or words.only_counts(plan) else charts(plan, result, units),
         'lines': has_curve(plan),  # True if the charts are curves
         'table': _table(evidence, units, system),
@@ -209,7 +205,6 @@ def _case(evidence: CaseEvidence, anchor: str, system: str) -> dict[str, Any]:
         'cached': [times for point in plan.points if (times := cached(plan, result, point.label))],
         'guarantees': guarantees,
         'enforced': [expectation for expectation in result.expectations if expectation.enforced and not guarantees],
-        'grouped': [metric for metric in result.metrics if metric.groups],
         'summaries': {metric.metric: metric.summary for metric in result.metrics if metric.summary},
         'courses': courses(evidence, system),
         'histograms': _histograms(evidence),
@@ -232,11 +227,10 @@ def _histograms(evidence: CaseEvidence) -> list[tuple[str, Histogram]]:
 
 def _worst_first(cases: Sequence[CaseEvidence]) -> list[CaseEvidence]:
     """The cases by verdict, the worst first; those of one check stay together."""
-    rank = {verdict: number for number, verdict in enumerate(WORST_FIRST)}
-    by_check = by_key((case.plan.case.check, case) for case in cases)
-    groups = [sorted(alike, key=lambda case: rank[case.result.verdict]) for alike in by_check.values()]
-    groups.sort(key=lambda alike: rank[alike[0].result.verdict])
-    return [case for alike in groups for case in alike]
+    ranked = [(case.plan.case.check, WORST_FIRST.index(case.result.verdict), case) for case in cases]
+    ranks = by_key((check, rank) for check, rank, _ in ranked)
+    checks = sorted(ranks, key=lambda check: min(ranks[check]))
+    return [case for check, _, case in sorted(ranked, key=lambda row: (checks.index(row[0]), row[1]))]
 
 
 def _table(evidence: CaseEvidence, units: Mapping[str, Unit], system: str) -> dict[str, Any]:
@@ -319,30 +313,23 @@ def jinja() -> Jinja:
         lstrip_blocks=True,
         finalize=lambda value: words.clean(value) if type(value) is str else value,
     )
-    environment.filters.update(
-        figure=figures.figure,
-        percent=figures.percent,
-        seconds=figures.seconds,
-        brief=figures.brief,
-        size=approximate_size,
-        cut=words.cut,
-        listed=words.listed,
-        grouped=grouped,
-        mean=fmean,
-        humps=_humps,
-        px=px,
-        rule=lambda label: label.partition(': ') if label.partition(':')[0].isalnum() else ('', '', label),
-    )
-    environment.globals.update(words=words, count=counted, Unit=Unit, HERE=_HERE)
+    named = (figures.figure, figures.percent, figures.seconds, figures.brief, words.cut, words.listed, grouped, px)
+    environment.filters.update({function.__name__: function for function in named})
+    environment.filters.update(size=approximate_size, mean=fmean, humps=_humps, rule=_rule)
+    environment.globals.update(words=words, count=counted, Unit=Unit, HERE=_HERE, MET=_MET, DESCRIBED=DESCRIBED)
     environment.globals.update(PAPERS=PAPERS, drawn=drawn, marker=marker, common_unit=common_unit, kind_of=kind_of)
-    environment.globals.update(CRITERIA_SHOWN=CRITERIA_SHOWN, CAVEATS_SHOWN=CAVEATS_SHOWN, MET=_MET)
-    environment.globals.update(DESCRIBED=DESCRIBED)
+    environment.globals.update(CRITERIA_SHOWN=CRITERIA_SHOWN, CAVEATS_SHOWN=CAVEATS_SHOWN)
     return environment
 
 
 def _humps(name: str) -> Markup:
     """The name of a check, which may be broken between its words: SharedFile|Strided|Sizes."""
     return Markup('<wbr>').join(escape(part) for part in re.split('(?<=[a-z0-9])(?=[A-Z])', words.clean(name)))
+
+
+def _rule(label: str) -> tuple[str, str, str]:
+    """The rule that begins a label, if one does, the colon, and the sentence."""
+    return label.partition(': ') if label.partition(':')[0].isalnum() else ('', '', label)
 
 
 _HERE = {HOLDS: 'it holds here', FAILS: 'it does not hold here', UNDECIDED: 'it is undecided here'}

@@ -1,9 +1,13 @@
-"""A short summary in Markdown, for a merge request, a ticket or a mail."""
+"""The texts beside the page: a short summary in Markdown, for a merge request, a ticket or a mail; and the commands
+of every measured point as they ran, for whoever wants to run one again."""
 
 import re
+import shlex
+from collections.abc import Iterable, Sequence
 
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED
 from seatrial.judge.session import SessionResult
+from seatrial.model.record import Sample
 from seatrial.report import words
 from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import brief
@@ -23,6 +27,7 @@ def markdown(evidence: SessionEvidence) -> str:
     over = ''.join(f'; skipped: {reason}' for reason in words.skipped(result))
     machines = [words.machines(evidence), *words.kernels(evidence)]
     left_out = [('; '.join(words.by_environment(names)), why) for why, names in evidence.not_applicable.items()]
+    verified = [(case.case.check, case.verified) for case in result.cases if case.verified]
     lines = [
         f'# {result.verdict.value}',
         '',
@@ -40,24 +45,18 @@ def markdown(evidence: SessionEvidence) -> str:
         f'- {words.chain_words(result.chain)}',
         '',
         *(line for overview in overviews(evidence.cases, evidence.units) for line in _table(overview)),
-        *_listed([line for case in evidence.cases for line in _metadata(case)]),
+        *_listed(line for case in evidence.cases for line in _metadata(case)),
+        *_listed(f'- {escaped(f"{check}: contents {text}")}' for check, text in verified),
         *_listed(
-            [f'- {escaped(f"{case.case.check}: contents {case.verified}")}' for case in result.cases if case.verified]
+            f'- {escaped(recommended["case"].name)}: {escaped(choice["sentence"])}'
+            for recommended in recommendations(evidence.cases, evidence.units)
+            for choice in recommended['choices']
+            if not recommended['unjudged']
         ),
         *_listed(
-            [
-                f'- {escaped(recommended["case"].name)}: {escaped(choice["sentence"])}'
-                for recommended in recommendations(evidence.cases, evidence.units)
-                for choice in recommended['choices']
-                if not recommended['unjudged']
-            ]
-        ),
-        *_listed(
-            [
-                f'- {escaped(case.case.check)}: {escaped(reason)}'
-                for case in result.worst_first
-                for reason in words.cut(case.reasons, MAX_REASONS)
-            ]
+            f'- {escaped(case.case.check)}: {escaped(reason)}'
+            for case in result.worst_first
+            for reason in words.cut(case.reasons, MAX_REASONS)
         ),
         *_criteria(result),
     ]
@@ -74,22 +73,13 @@ def _headline(evidence: SessionEvidence) -> list[str]:
 
 
 def _table(overview: Overview) -> list[str]:
-    heads = [' '.join(part for part in (role.name, role.unit.name) if part) for role in overview.roles]
-    rows = []
-    for case in overview.cases:
-        result = case.result
-        figures = (
-            [words.held(result.facts)]
-            if result.facts
-            else [f'{role.range(result) or "-"} {role.cache(result)}'.rstrip() for role in overview.roles]
-        )
-        rows.append([result.verdict.value, escaped(result.case.name), *figures])
-    return [
-        f'| {" | ".join(["verdict", "case", *heads])} |',
-        f'|---|---|{"---:|" * len(heads)}',
-        *(f'| {" | ".join(row)} |' for row in rows),
-        '',
-    ]
+    heads = [f'{role.name} {role.unit.name}'.rstrip() for role in overview.roles]
+    lines = [f'| {" | ".join(["verdict", "case", *heads])} |', f'|---|---|{"---:|" * len(heads)}']
+    for result in (case.result for case in overview.cases):
+        figures = [f'{role.range(result) or "-"} {role.cache(result)}'.rstrip() for role in overview.roles]
+        figures = [words.held(result.facts)] if result.facts else figures
+        lines.append(f'| {" | ".join([result.verdict.value, escaped(result.case.name), *figures])} |')
+    return [*lines, '']
 
 
 def _metadata(case: CaseEvidence) -> list[str]:
@@ -130,11 +120,42 @@ def _criteria(result: SessionResult) -> list[str]:
     return lines
 
 
-def _listed(lines: list[str]) -> list[str]:
+def _listed(lines: Iterable[str]) -> list[str]:
     """The lines of a list, followed by an empty one if there are any."""
-    return [*lines, ''] if lines else []
+    shown = list(lines)
+    return [*shown, ''] if shown else []
 
 
 def escaped(text: str) -> str:
     """The text on one line, with Markdown's special characters escaped."""
     return _SPECIAL.sub(r'\\\1', ' '.join(words.clean(text).split()))
+
+
+def commands(cases: Sequence[CaseEvidence], system: str) -> str:
+    """commands.txt: the launches of one repetition of each point, with directory, environment and figures."""
+    lines = []
+    for case in cases:
+        for point in case.plan.points:
+            launches = case.launches.get(point.label, ())
+            lines += [f'#### {case.plan.case.name}: {words.point_words(case.plan.axis, point)}'] if launches else []
+            for sample in launches:
+                lines += [
+                    f'# {_launch_words(sample, system)}',
+                    f'cd {shlex.quote(sample.directory)}',
+                    *(f'export {shlex.quote(setting)}' for setting in sample.environment),
+                    *sample.command,
+                    '',
+                ]
+    return words.clean('\n'.join(lines))
+
+
+def _launch_words(sample: Sample, system: str) -> str:
+    """'write@2MiB; it gave 512 MiB/s', in one line."""
+    if sample.stage == 'prepare':
+        return 'prepare what is read or listed'
+    metrics = sample.measurement.metrics if sample.measurement else ()
+    gave = [
+        f'{f"{metric.name} " if len(metrics) > 1 else ""}{brief(metric.value, metric.unit, system)}'
+        for metric in metrics
+    ]
+    return f'{sample.launch}{"; it gave " if gave else ""}{", ".join(gave)}'.replace('\n', ' ')
