@@ -71,7 +71,8 @@ class Headline:
             return ''
         last = before.get((self.case, self.metric.metric))
         compared = [(last, 'the last session'), (self.reference, 'the reference')]
-        return ', '.join(f'{_signed(self.value / base - 1)} on {name}' for base, name in compared if base)
+        changes = [(self.value / base - 1, name) for base, name in compared if base]
+        return ', '.join(f'{"+" if change >= 0 else "-"}{percent(abs(change))} on {name}' for change, name in changes)
 
 
 def headline_of(result: SessionResult) -> tuple[Headline, ...]:
@@ -121,7 +122,3 @@ def plain(lines: tuple[Headline, ...]) -> dict[str, Any]:
             if line.beside and line.beside.summary:
                 figures[line.figure.name][line.beside.metric] = line.beside.summary.mean
     return figures
-
-
-def _signed(share: float) -> str:
-    return f'{"+" if share >= 0 else "-"}{percent(abs(share))}'

@@ -167,11 +167,8 @@ def verdict_sentence(session: SessionResult) -> str:
         return f'{counted(total, "case")} {NOTHING_COMPARED} for the profile {session.profile}.'
     if not total:
         return 'No case was planned, so nothing is proved.'
-    decisive = [
-        relation
-        for relation in session.relations
-        if relation.enforced and of_relation(relation.relation) is session.verdict
-    ]
+    enforced = [relation for relation in session.relations if relation.enforced]
+    decisive = [relation for relation in enforced if of_relation(relation.relation) is session.verdict]
     if not hit and decisive:
         how = 'fails' if session.verdict is Verdict.FAIL else 'is undecided'
         return f'A relation between checks, enforced by the site, {how}: {decisive[0].words}.'

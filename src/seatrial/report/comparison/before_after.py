@@ -139,8 +139,8 @@ def comparison(
     )
 
 
-OF_FAMILY = ('axis', 'kind', 'unit', 'operation')  # the columns that tell the family of a metric
-_FACTS = (*OF_FAMILY, 'better', 'steers')
+FAMILY = ('axis', 'kind', 'unit', 'operation')  # the columns that tell the family of a metric
+_FACTS = (*FAMILY, 'better', 'steers')
 
 _OF_VALUES = ('session', *CASE, 'metric', 'metric_verdict', 'cache', 'hosts')
 """Columns in which the values of a metric in one session can differ."""
@@ -349,7 +349,7 @@ def _metrics(rows: pl.DataFrame, rounds: Mapping[str, str] | None) -> Iterator[t
 
 
 def family_of(row: Mapping[str, Any]) -> str:
-    """The family of a metric, by its columns OF_FAMILY of the history."""
+    """The family of a metric, by its columns FAMILY of the history."""
     axis, kind = AXES.get(row['axis'] or ''), KINDS.get(row['kind'] or '')
     if axis is not None and axis.equals:
         return NODE if axis.equals == 'node' else TARGET

@@ -12,7 +12,7 @@ from seatrial.history.rows import OF_ONE_SESSION
 from seatrial.judge.choice import FigureColumn, Figures, Spread, Winner, spread
 from seatrial.model.metric import HIGHER, LOWER
 from seatrial.model.units import BINARY
-from seatrial.report.comparison.before_after import OF_FAMILY, READ, WRITE, family_of
+from seatrial.report.comparison.before_after import FAMILY, READ, WRITE, family_of
 from seatrial.report.figures import Unit, common_unit
 
 CAPACITY = 'capacity'
@@ -74,9 +74,9 @@ def _means(rows: pl.DataFrame, family: str) -> dict[tuple[Any, ...], float]:
         rows.filter(~OF_ONE_SESSION, valid, unit='B/s', better=HIGHER)
         .with_columns(pl.col('cache').fill_null(''))
         .group_by(*_KEY, 'session')
-        .agg(pl.col(OF_FAMILY).first(), pl.col('value').mean())
+        .agg(pl.col(FAMILY).first(), pl.col('value').mean())
         .group_by(_KEY)
-        .agg(pl.col(OF_FAMILY).first(), pl.col('value').mean())
+        .agg(pl.col(FAMILY).first(), pl.col('value').mean())
     )
     return {
         tuple(row[name] for name in _KEY): row['value']

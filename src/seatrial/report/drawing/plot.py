@@ -291,7 +291,11 @@ def drawn(chart: Chart, paper: Paper) -> Drawing:
     right = paper.width - 14.0
     height = bottom + 46.0 + (LANE * len(chart.lanes) + 6.0 if chart.lanes else 0.0)
     places = _Places(chart, left, right, top, bottom, font)
-    glyphs = [_frame(places), *(_glyph(part, places) for part in chart.parts)]
+    xs, ys = ([places.x(tick.value) for tick in chart.x.ticks], [places.y(tick.value) for tick in chart.y.ticks])
+    grid = [[(x, top), (x, bottom)] for x in xs] if chart.lying else [[(left, y), (right, y)] for y in ys]
+    axis = [[(left, bottom), (right, bottom)], *([(x, bottom), (x, bottom + 5)] for x in xs)]
+    frame = Glyph('', [('grid', path(grid)), ('axis', path(axis))])
+    glyphs = [frame, *(_glyph(part, places) for part in chart.parts)]
     return Drawing(height, glyphs, list(_texts(places, paper.width, height)))
 
 
@@ -314,15 +318,6 @@ class _Places(NamedTuple):
     def lane(self, number: int) -> float:
         """The middle of a lane, below the labels of the axis."""
         return self.bottom + 20.0 + self.font + LANE * number
-
-
-def _frame(places: _Places) -> Glyph:
-    """The grid of the figures, and the horizontal axis with its ticks."""
-    chart, left, right, top, bottom = places.chart, places.left, places.right, places.top, places.bottom
-    xs, ys = ([places.x(tick.value) for tick in chart.x.ticks], [places.y(tick.value) for tick in chart.y.ticks])
-    grid = [[(x, top), (x, bottom)] for x in xs] if chart.lying else [[(left, y), (right, y)] for y in ys]
-    axis = [[(left, bottom), (right, bottom)], *([(x, bottom), (x, bottom + 5)] for x in xs)]
-    return Glyph('', [('grid', path(grid)), ('axis', path(axis))])
 
 
 def _glyph(part: Curve | Mark | Box | Guide, places: _Places) -> Glyph:

@@ -30,11 +30,6 @@ class VerdictKey(NamedTuple):
     case: str  # its name, or empty for what belongs to the session
     name: str  # metric or enforced expectation; empty for everything else that the case (the session) was judged by
 
-    @property
-    def words(self) -> str:
-        """'Check/partition/file system/layout/2n write@64KiB'"""
-        return ' '.join(part for part in (self.case or 'the session', self.name) if part)
-
 
 class Judged(NamedTuple):
     verdict: Verdict

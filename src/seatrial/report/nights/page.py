@@ -3,11 +3,11 @@ no script, no network and no other file; it links to the reports of the sessions
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from itertools import pairwise, takewhile
 from math import exp
 from statistics import fmean
+from typing import NamedTuple
 
 import polars as pl
 
@@ -32,14 +32,9 @@ APART = 3  # days within which invalid nights belong to one spell
 WITHOUT = (Verdict.INVALID.value, Verdict.INCOMPLETE.value, Verdict.INCONCLUSIVE.value)  # nights without valid result
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     state: str  # verdict of its last session, or MISSED
     session: str = ''  # its name, or empty
-
-    @property
-    def sign(self) -> str:
-        return SIGNS.get(self.state, '0')
 
 
 def year_page(
@@ -56,7 +51,7 @@ def year_page(
     nights = history.began
     days = {began.astimezone().date(): Cell(verdict, session) for session, began, verdict in nights.iter_rows()}
     missed_days = [due.astimezone().date() for due in missed]
-    days = {**dict.fromkeys(missed_days, Cell(MISSED)), **days}
+    days = dict.fromkeys(missed_days, Cell(MISSED)) | days
     # By nights: the calendar has the last of each day alone.
     without = by_key((verdict, began.astimezone().date()) for _, began, verdict in nights.iter_rows())
     recent = nights.filter(pl.col('session_started') >= pl.col('session_started').max() - YEAR)['session'].to_list()
@@ -64,35 +59,33 @@ def year_page(
     worst = None
     if side:
         worst = comparison(history.rows_of(recent[:side]), history.rows_of(recent[-side:]), units=units)
+    signs = {**SIGNS, MISSED: '0'}
     states = [cell.state for cell in days.values()]
-    return (
-        jinja()
-        .get_template('year.html')
-        .render(
-            watch=watch,
-            lines=screen(watch),
-            turning=_turning(nights),
-            begun=bool(watch.last or watch.missed or watch.unread),
-            last=watch.last.session if watch.last else '',
-            reported=set(reported),
-            months=_months(days),
-            counts={state: states.count(state) for state in (*SIGNS, MISSED) if state in states},
-            signs={**SIGNS, MISSED: '0'},
-            spells=[
-                *(('missed', spell) for spell in _spells(missed_days, 1, 'run')),
-                *((state, spell) for state in WITHOUT for spell in _spells(without.get(state, ()), APART, 'night')),
-            ],
-            turns=trend.turns if trend else (),
-            rate=f'{trend.rate:.2g}' if trend else '',
-            charts=_charts(trend, nights, annotations) if trend else {},
-            annotations=annotations,
-            worst=worst,
-            verdicts=Counter(row.change.verdict for row in worst.metrics) if worst else {},
-            worse=[row for row in worst.metrics if row.change.verdict == WORSE][:WORST] if worst else (),
-            change_words=change_words,
-            means=means_words,
-            units=units,
-        )
+    template = jinja().get_template('year.html')
+    return template.render(
+        watch=watch,
+        lines=screen(watch),
+        turning=_turning(nights),
+        begun=bool(watch.last or watch.missed or watch.unread),
+        last=watch.last.session if watch.last else '',
+        reported=set(reported),
+        months=_months(days),
+        counts={state: states.count(state) for state in signs if state in states},
+        signs=signs,
+        spells=[
+            *(('missed', spell) for spell in _spells(missed_days, 1, 'run')),
+            *((state, spell) for state in WITHOUT for spell in _spells(without.get(state, ()), APART, 'night')),
+        ],
+        turns=trend.turns if trend else (),
+        rate=f'{trend.rate:.2g}' if trend else '',
+        charts=_charts(trend, nights, annotations) if trend else {},
+        annotations=annotations,
+        worst=worst,
+        verdicts=Counter(row.change.verdict for row in worst.metrics) if worst else {},
+        worse=[row for row in worst.metrics if row.change.verdict == WORSE][:WORST] if worst else (),
+        change_words=change_words,
+        means=means_words,
+        units=units,
     )
 
 
@@ -139,14 +132,14 @@ def _charts(trend: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation
     """The nights of each family, as ratios to the mean of all nights, with their levels."""
     began = {name: moment.timestamp() for name, moment in nights.select('session', 'session_started').iter_rows()}
     zone = nights['session_started'][0].tzinfo
-    noon = {note: datetime(note.day.year, note.day.month, note.day.day, 12, tzinfo=zone) for note in annotations}
+    noon = {note: datetime.combine(note.day, time(12), zone).timestamp() for note in annotations}
     # Whole days: what is annotated on the first or the last one is drawn.
     first, last = (_midnight(date.fromtimestamp(end)) for end in (min(began.values()), max(began.values()) + 86400))
     across = Scale(low=first, high=last, ticks=_days(first, last), label='night')
     noted = [
-        Guide(moment.timestamp(), 'noted', upright=True, words=f'{note.day}: {note.text}', label='annotation')
-        for note, moment in noon.items()
-        if first <= moment.timestamp() <= last
+        Guide(at, 'noted', upright=True, words=f'{note.day}: {note.text}', label='annotation')
+        for note, at in noon.items()
+        if first <= at <= last
     ]
     charts = {}
     for (file_system, family), series in trend.levels.items():
@@ -181,4 +174,4 @@ def _days(first: float, last: float) -> list[Tick]:
 
 
 def _midnight(day: date) -> float:
-    return datetime(day.year, day.month, day.day).timestamp()
+    return datetime.combine(day, time()).timestamp()

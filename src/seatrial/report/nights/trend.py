@@ -15,7 +15,7 @@ from seatrial.judge.change_points import changes
 from seatrial.judge.compare import SAME, MetricChange
 from seatrial.model.metric import HIGHER
 from seatrial.model.units import BINARY
-from seatrial.report.comparison.before_after import FAMILIES, BeforeAfter, change_words, comparison, family_of
+from seatrial.report.comparison.before_after import FAMILIES, FAMILY, BeforeAfter, change_words, comparison, family_of
 from seatrial.report.words import cut
 from seatrial.workload.words import by_key
 
@@ -25,10 +25,8 @@ SHOWN = 5  # metrics and suspects beside a change
 MONTH = timedelta(days=365.25 / 12)
 MAX_LEVEL = 0.05  # a change is never told with more doubt, however many false notifications a site allows
 
-_KIND = ('axis', 'kind', 'unit', 'operation')
-
 GATHERED = (
-    *('session', 'session_started', 'session_verdict', *OF_METRIC, *_KIND),
+    *('session', 'session_started', 'session_verdict', *OF_METRIC, *FAMILY),
     *('metric_verdict', 'point', 'better', 'steers', 'value'),
 )
 """The columns of the summaries of which nights are gathered."""
@@ -167,7 +165,7 @@ def _means(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         & (pl.col('unit') != '')
         & pl.col('steers').fill_null(True)
     )
-    of_kind = pl.struct(_KIND).hash().alias('of_kind')
+    of_kind = pl.struct(FAMILY).hash().alias('of_kind')
     sign = pl.when(pl.col('better') == HIGHER).then(1.0).otherwise(-1.0)
     means = counted.select(
         # Categories: names that many rows share take a quarter of the memory so.
@@ -176,7 +174,7 @@ def _means(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         key=pl.struct(*OF_METRIC[:-1], pl.col('cache').fill_null(''), 'unit', 'better').hash(),
         good=sign * pl.col('value').log(),
     )
-    return means, counted.select(_KIND).with_columns(means['of_kind']).unique('of_kind')
+    return means, counted.select(FAMILY).with_columns(means['of_kind']).unique('of_kind')
 
 
 def _levels(means: pl.DataFrame) -> dict[tuple[str, str], list[tuple[str, float]]]:

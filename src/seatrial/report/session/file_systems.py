@@ -17,13 +17,10 @@ FULL_SHARE = 0.8
 
 
 def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
-    """Every file system that a node has seen, in the order of the cases, as templates/state.html shows it.
-
-    settings: at the first start, with the places of run directories
-    changed: until the last end, and between cases: each key once, with the first value that was read and
-    the first other one
-    targets: at the first start; missing: how many of the site's targets are absent, in words, or empty
-    """
+    """Every file system that a node has seen, in the order of the cases, as templates/state.html shows it. settings:
+    at the first start, with the places of run directories; changed: until the last end, and between cases: each key
+    once, with the first value that was read and the first other one; targets: at the first start; missing: how many
+    of the site's targets are absent, in words, or empty"""
     views = []
     for name, of_target in by_key((case.plan.target.name, case) for case in cases).items():
         begun = [(case.records.start, case) for case in of_target if case.records.start]
@@ -32,7 +29,9 @@ def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
         seen = [dict(end.state) for end in ends if end.state]
         if seen:
             targets, changed = begun[0][0].targets, dict[str, Change]()
-            settings: dict[str, str] = {**seen[0], **_placed([case for _, case in begun])}
+            ended = [case.records.end for _, case in begun if case.records.end]
+            places = Counter(end.placed for end in ended if end.placed)
+            placed = '; '.join(f'{where} ({counted(number, "case")})' for where, number in places.items())
             distinct = [state for number, state in enumerate(seen) if state not in seen[:number]]
             for earlier, later in combinations(distinct, 2):
                 for change in changes(earlier, later):
@@ -40,7 +39,7 @@ def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
             views.append(
                 {
                     'name': name,
-                    'settings': settings,
+                    'settings': {**seen[0], **({'run directories': placed} if placed else {})},
                     'changed': [changed[key] for key in sorted(changed)],
                     'targets': [_filled(row) for row in targets],
                     'missing': _missing(begun[0][1], targets),
@@ -58,12 +57,6 @@ def changed_words(state: Mapping[str, Any]) -> str:
     return f'{state["name"]} changed while the session ran, so its figures may not be comparable: {few}'
 
 
-def _placed(cases: Sequence[CaseEvidence]) -> dict[str, str]:
-    places = Counter(case.records.end.placed for case in cases if case.records.end and case.records.end.placed)
-    text = '; '.join(f'{where} ({counted(number, "case")})' for where, number in places.items())
-    return {'run directories': text} if text else {}
-
-
 def _filled(row: TargetRow) -> dict[str, Any]:
     """A target. share: used part of its bytes, None if unknown; note: in words"""
     share = None
@@ -78,12 +71,11 @@ def _filled(row: TargetRow) -> dict[str, Any]:
 
 
 def _missing(case: CaseEvidence, targets: Sequence[TargetRow]) -> str:
+    of, seen = case.plan.target, [row.kind for row in targets]
     faults = []
-    of = case.plan.target
     for kind in TARGETS:
-        wanted = getattr(of, target_key(kind))
-        there = sum(row.kind == kind for row in targets)
-        listed = kind in of.listed  # those to be tested, of perhaps more
-        if targets and wanted is not None and wanted != there and not listed:
+        wanted, there = getattr(of, target_key(kind)), seen.count(kind)
+        # Those that are listed are to be tested, of perhaps more.
+        if seen and wanted not in (None, there) and kind not in of.listed:
             faults.append(f'the site has {wanted} {kind}s, and {there} are seen')
     return '; '.join(faults)
