@@ -16,8 +16,6 @@ from seatrial.report.evidence import CaseEvidence, SessionEvidence
 from seatrial.report.figures import brief
 from seatrial.report.session.ratios import contentions
 
-_ERRORS = (Verdict.INVALID, Verdict.INCOMPLETE)
-_BAD = ('failure', 'error')
 _HOLDS = {True: 'holds', False: 'does not hold', None: 'not tried'}
 
 
@@ -25,13 +23,16 @@ def junit(evidence: SessionEvidence) -> str:
     """The XML of a session. Times in seconds; figures of the metrics are properties of their test case."""
     result = evidence.result
     cases = [_case(case, evidence.units) for case in evidence.cases]
-    for relation in (relation for relation in result.relations if relation.enforced):
-        cases.append(_testcase(f'{relation.id}: {relation.subject}', 'relations', None))
-        _outcome(cases[-1], of_relation(relation.relation), (relation.relation.sentence,))
-    shown = any(case.find(kind) is not None for case in cases for kind in _BAD)
+    relations = [(f'{one.id}: {one.subject}', one.relation, one.enforced) for one in result.relations]
+    cases += [
+        _testcase(name, 'relations', of_relation(relation), [relation.sentence])
+        for name, relation, enforced in relations
+        if enforced
+    ]
+    shown = any(case.find(kind) is not None for case in cases for kind in ('failure', 'error'))
     if result.left_out or not (result.verdict.unopposed or shown):
-        cases.append(_testcase('session', 'session', None))
-        _outcome(cases[-1], result.verdict, (words.verdict_sentence(result), *result.left_out))
+        reasons = [words.verdict_sentence(result), *result.left_out]
+        cases.append(_testcase('session', 'session', result.verdict, reasons))
     lasted = words.lasted(evidence)
     properties = [
         ('session', result.session),
@@ -41,11 +42,7 @@ def junit(evidence: SessionEvidence) -> str:
         ('counts', words.counts(result)),
         ('seatrial', evidence.seatrial),
         *(('notice', notice) for notice in evidence.notices),
-        *(
-            ('relation', f'{relation.id}: {relation.subject}: {relation.relation.sentence}')
-            for relation in result.relations
-            if not relation.enforced
-        ),
+        *(('relation', f'{name}: {relation.sentence}') for name, relation, enforced in relations if not enforced),
     ]
     return _suite(cases, evidence.site, evidence.began, lasted.total_seconds() if lasted else 0, properties)
 
@@ -54,12 +51,11 @@ def junit_of_criteria(page: Protocol) -> str:
     """The XML of an acceptance: one test case for each criterion. A waived failure is still a failure."""
     cases = []
     for row in page.rows:
-        element = _testcase(f'{row.criterion.id}: {row.criterion.text}', row.criterion.milestone or 'contract', None)
+        name, milestone = f'{row.criterion.id}: {row.criterion.text}', row.criterion.milestone or 'contract'
         figures = (('wanted', row.criterion.wanted), ('measured', row.measured), ('margin', row.margin))
-        _properties(element, figures)
         why = row.outcome.why or f'{row.measured}, and {row.criterion.wanted} is asked for'
-        _outcome(element, row.verdict, (why, *(f'waived by {remark.by}' for remark in row.remarks if remark.waives)))
-        cases.append(element)
+        reasons = [why, *(f'waived by {remark.by}' for remark in row.remarks if remark.waives)]
+        cases.append(_testcase(name, milestone, row.verdict, reasons, figures))
     properties = [('title', page.title), ('verdict', page.verdict.value), ('counts', counts(page.rows))]
     return _suite(cases, page.site, page.made, 0, [*properties, ('seatrial', page.seatrial)])
 
@@ -72,13 +68,12 @@ def _suite(
     properties: Iterable[tuple[str, str]],
 ) -> str:
     kinds = {'failures': 'failure', 'errors': 'error', 'skipped': 'skipped'}
-    counts = {name: str(sum(case.find(kind) is not None for case in cases)) for name, kind in kinds.items()}
-    totals = {'tests': str(len(cases)), **counts, 'time': f'{seconds:.3f}'}
+    faults = {name: str(sum(case.find(kind) is not None for case in cases)) for name, kind in kinds.items()}
+    totals = {'tests': str(len(cases)), **faults, 'time': f'{seconds:.3f}'}
     root = ElementTree.Element('testsuites', {'name': 'seatrial', **totals})
     timestamp = began.replace(tzinfo=None).isoformat(timespec='seconds')
-    suite = ElementTree.SubElement(
-        root, 'testsuite', {'name': f'seatrial {words.clean(site)}', **totals, 'timestamp': timestamp}
-    )
+    attributes = {'name': f'seatrial {words.clean(site)}', **totals, 'timestamp': timestamp}
+    suite = ElementTree.SubElement(root, 'testsuite', attributes)
     _properties(suite, properties)
     suite.extend(cases)
     ElementTree.indent(root)
@@ -87,24 +82,37 @@ def _suite(
 
 def _case(evidence: CaseEvidence, system: str) -> ElementTree.Element:
     case = evidence.result
-    element = _testcase(case.case.name, case.case.check, case.duration_s)
     properties = [('verdict', case.verdict.value), ('engine', words.engine(case)), ('host', case.host)]
     properties += [(metric.metric, _figures(metric, system)) for metric in case.metrics]
     for pair in contentions(evidence.plan, case):
         properties += [(f'{name}, {pair.over} / {pair.under}', ratio.words) for name, ratio in pair.ratios.items()]
     properties += [(fact.name, f'{_HOLDS[fact.holds]}: {fact.seen}') for fact in case.facts]
-    _properties(element, properties)
-    _outcome(element, case.verdict, case.reasons)
+    element = _testcase(case.case.name, case.case.check, case.verdict, case.reasons, properties, case.duration_s)
     lines = [*case.labels, *([f'contents {case.verified}'] if case.verified else [])]
     if lines:
         ElementTree.SubElement(element, 'system-out').text = words.clean('\n'.join(lines))
     return element
 
 
-def _testcase(name: str, classname: str, duration_s: float | None) -> ElementTree.Element:
-    return ElementTree.Element(
-        'testcase', {'name': words.clean(name), 'classname': words.clean(classname), 'time': f'{duration_s or 0:.3f}'}
-    )
+def _testcase(
+    name: str,
+    classname: str,
+    verdict: Verdict,
+    reasons: Sequence[str],
+    properties: Sequence[tuple[str, str]] = (),
+    duration_s: float | None = None,
+) -> ElementTree.Element:
+    attributes = {'name': words.clean(name), 'classname': words.clean(classname), 'time': f'{duration_s or 0:.3f}'}
+    element = ElementTree.Element('testcase', attributes)
+    if properties:
+        _properties(element, properties)
+    if verdict is Verdict.MEASURED:
+        ElementTree.SubElement(element, 'skipped', {'message': f'{verdict.value}: {words.NOTHING_COMPARED}'})
+    elif verdict is not Verdict.PASS:
+        kind = 'error' if verdict in (Verdict.INVALID, Verdict.INCOMPLETE) else 'failure'
+        fault = {'type': verdict.value, 'message': words.clean(reasons[0] if reasons else verdict.value)}
+        ElementTree.SubElement(element, kind, fault).text = words.clean('\n'.join(reasons))
+    return element
 
 
 def _properties(element: ElementTree.Element, rows: Iterable[tuple[str, str]]) -> None:
@@ -120,14 +128,3 @@ def _figures(metric: MetricResult, system: str) -> str:
     latencies = ''.join(f', {name} {brief(seconds)}' for name, seconds in metric.percentiles_s.items())
     mean = brief(summary.mean, metric.unit, system)
     return f'{metric.verdict.value}: mean {mean}, n = {summary.n}{latencies}'
-
-
-def _outcome(element: ElementTree.Element, verdict: Verdict, reasons: tuple[str, ...]) -> None:
-    if verdict is Verdict.PASS:
-        return
-    if verdict is Verdict.MEASURED:
-        ElementTree.SubElement(element, 'skipped', {'message': f'{verdict.value}: {words.NOTHING_COMPARED}'})
-        return
-    kind = 'error' if verdict in _ERRORS else 'failure'
-    attributes = {'type': verdict.value, 'message': words.clean(reasons[0] if reasons else verdict.value)}
-    ElementTree.SubElement(element, kind, attributes).text = words.clean('\n'.join(reasons))

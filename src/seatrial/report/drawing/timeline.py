@@ -1,18 +1,22 @@
-"""Throughput over time: of a case by the node's counters, with its launches and pauses; of a scenario, with its
-actions and their failures."""
+"""Over the time of a case: its throughput by the node's counters, with its launches and pauses; the load of the
+servers; and the course of a scenario, with its actions and their failures."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from seatrial.judge.throughput import STALL, Pause, ThroughputSpan, Traffic, rpc_sizes, served, traffic
 from seatrial.model.action import Course, Window
+from seatrial.model.telemetry import ServerGap, ServerLook
 from seatrial.report.drawing import plot
 from seatrial.report.evidence import CaseEvidence
 from seatrial.report.figures import Unit, common_unit, seconds
 from seatrial.workload.registry import kind_of
-from seatrial.workload.words import counted
+from seatrial.workload.words import by_key, counted
 
 MAX_STEPS = 360  # steps of a line; a case of hours has more readings than a drawing has room for
+MOST_LINES = 6  # servers that are drawn, the busiest; the table has all
+MISSING = 0.05  # a larger share of missing samples is shown: what a server did then is not known
+SATURATED = 0.95  # share of a second in which a saturated disk has work
 
 
 def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
@@ -188,3 +192,73 @@ def _course_chart(course: Course, unit: Unit) -> plot.Chart:
 
 def _steps(rates: Sequence[float], step_s: float) -> Sequence[plot.Stroke]:
     return plot.steps_line([(i * step_s, (i + 1) * step_s, rate) for i, rate in enumerate(rates)])
+
+
+def monitored(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
+    """The servers, the busiest first; None if the site names none. unit: of their rates"""
+    telemetry = evidence.telemetry
+    if telemetry is None or not (telemetry.server_looks or telemetry.server_gaps):
+        return None
+    gaps = by_key((gap.server, gap) for gap in telemetry.server_gaps)
+    looks = {server: list[ServerLook]() for server in gaps}
+    looks |= by_key((look.server, look) for look in telemetry.server_looks)
+    begin = telemetry.watch.time if telemetry.watch else min(look.time for look in telemetry.server_looks)
+    ends = [look.time for look in telemetry.server_looks] + [gap.time for gap in telemetry.server_gaps]
+    end = max([*ends, telemetry.ended.time if telemetry.ended else begin, begin + 1])
+    busy = {name: max((look.busy for look in of_server), default=0.0) for name, of_server in looks.items()}
+    names = sorted(looks, key=lambda name: (-busy[name], name))
+    style = plot.styles(names[:MOST_LINES])
+    rows = [_server_row(name, looks[name], gaps.get(name, ()), end - begin) for name in names]
+    loads = [f'at most {100 * busy[name]:.0f} % busy' if looks[name] else 'no answer' for name in names]
+    text = '; '.join(f'{name}: {load}' for name, load in zip(names, loads, strict=True))
+    lines = [plot.Curve(style[name], _load_steps(looks[name]), f'busiest disk of {name}') for name in style]
+    drawn = plot.Chart(
+        x=plot.time_scale(begin, end, 'the beginning'),
+        y=plot.round_scale(0.0, 100.0, label='% busy', shown=lambda share: f'{share:g}', count=4),
+        parts=lines,
+        height=122,
+        words=text,
+    )
+    return {
+        'rows': rows,
+        'unit': common_unit([high for row in rows for _, high in row['rates'].values()], 'B/s', system),
+        'words': text,
+        'chart': drawn if telemetry.server_looks else None,
+    }
+
+
+def _server_row(
+    server: str, looks: Sequence[ServerLook], gaps: Sequence[ServerGap], lasted_s: float
+) -> dict[str, Any]:
+    """Rates in bytes or packets a second: the mean of the case, and the highest of a line. missing: the share of
+    samples that are missing; saturated_s: seconds of lines in which a disk was SATURATED"""
+    length_s = sum(look.length_s for look in looks)
+
+    def rate(*names: str) -> tuple[float, float]:
+        totals = [sum(getattr(look, name) for name in names) for look in looks]
+        mean = sum(total * look.length_s for total, look in zip(totals, looks, strict=True))
+        return (mean / length_s if length_s else 0.0), max(totals, default=0.0)
+
+    busiest = max(looks, key=lambda look: look.busy, default=None)
+    missing = max(0.0, 1 - sum(look.samples for look in looks) / lasted_s)
+    return {
+        'server': server,
+        'missing': missing,
+        'lacking': missing > MISSING,
+        'busy': busiest.busy if busiest else 0.0,
+        'disk': busiest.disk if busiest else '',
+        'saturated_s': sum(look.length_s for look in looks if look.busy >= SATURATED),
+        'rates': {name: rate(name) for name in ('read', 'written', 'received', 'sent')},
+        'packets': rate('packets_in', 'packets_out'),
+        'gaps': gaps,
+    }
+
+
+def _load_steps(looks: Sequence[ServerLook]) -> Sequence[plot.Stroke]:
+    """The steps of a server's curve; interrupted where a sample is missing."""
+    steps: list[tuple[float, float, float]] = []
+    for look in looks:
+        start = look.time - look.length_s
+        follows = bool(steps) and abs(start - steps[-1][1]) < 1.0
+        steps.append((steps[-1][1] if follows else start, look.time, 100 * look.busy))
+    return plot.steps_line(steps)

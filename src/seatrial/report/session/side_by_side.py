@@ -47,6 +47,15 @@ def _beside(cases: Sequence[CaseEvidence], system: str) -> dict[str, Any]:
     points = {label: in_words(plan.axis, point) for label, point in places.items()}
     columns, headings = (points, names) if swept else (names, points)
     environments = _environments(cases)
+    by_case = [{(metric.name, metric.point): metric for metric in case.result.metrics} for case in cases]
+
+    def group(heading: str, keys: Sequence[str]) -> dict[str, Any]:
+        """The rows below a heading: a cell for each column of a table, in each environment."""
+        pairs = [(heading, key) if swept else (key, heading) for key in keys]
+        by_key = [_column([case.get(pair) for case in by_case], units) for pair in pairs]
+        rows = [(environment, [column[i] for column in by_key]) for i, environment in enumerate(environments)]
+        return {'label': headings[heading] if len(headings) > 1 else '', 'rows': rows}
+
     engines = list(dict.fromkeys(words.engine(case.result) for case in cases))
     other = f'Measured with {words.listed(engines)}: what differs is the engine as well as the file system.'
     other = other if len(engines) > 1 else ''
@@ -56,7 +65,7 @@ def _beside(cases: Sequence[CaseEvidence], system: str) -> dict[str, Any]:
         'common': engines[0] if len(engines) == 1 else '',
         'differing': ' '.join(part for part in (other, _unlike(cases)) if part),
         'bands': [
-            _band(keys, columns, headings, cases, environments, swept, units)
+            {'columns': tuple(columns[key] for key in keys), 'groups': [group(heading, keys) for heading in headings]}
             for keys in words.banded(list(columns), MAX_COLUMNS)
         ],
     }
@@ -74,26 +83,6 @@ def _unlike(cases: Sequence[CaseEvidence]) -> str:
     }
     names = [name for name, values in settings.items() if len(set(values)) > 1]
     return f'Not measured with the same {", ".join(names)}.' if names else ''
-
-
-def _band(
-    keys: Sequence[str],
-    columns: Mapping[str, str],
-    headings: Mapping[str, str],
-    cases: Sequence[CaseEvidence],
-    environments: Sequence[Mapping[str, Any]],
-    swept: bool,
-    units: Mapping[str, Unit],
-) -> dict[str, Any]:
-    """A table of the columns that fit beside each other; below each heading a row of cells for each environment."""
-    by_case = [{(metric.name, metric.point): metric for metric in case.result.metrics} for case in cases]
-    groups = []
-    for heading, label in headings.items():
-        pairs = [(heading, key) if swept else (key, heading) for key in keys]
-        by_key = [_column([case.get(pair) for case in by_case], units) for pair in pairs]
-        rows = [(environment, [column[i] for column in by_key]) for i, environment in enumerate(environments)]
-        groups.append({'label': label if len(headings) > 1 else '', 'rows': rows})
-    return {'columns': tuple(columns[key] for key in keys), 'groups': groups}
 
 
 def _column(metrics: Sequence[MetricResult | None], units: Mapping[str, Unit]) -> list[dict[str, Any]]:
