@@ -14,7 +14,7 @@ from seatrial.report.drawing import plot
 from seatrial.report.figures import Unit
 
 rates = st.floats(1e-3, 1e8)
-ACROSS, UP = plot.round_scale(0.0, 10.0), plot.round_scale(0.0, 100.0, label='MiB/s')
+ACROSS, UP = plot.round_scale(0.0, 10.0, ''), plot.round_scale(0.0, 100.0, 'MiB/s')
 WIDE = plot.PAPERS['wide']
 
 
@@ -83,7 +83,7 @@ def test_what_lies_outside_is_put_at_the_end_and_nothing_above_zero_still_makes_
     ids=['linear', 'logarithmic'],
 )
 def test_ticks_are_round_in_the_unit_which_stands_on_the_axis(means, labels):
-    axis = plot.figures_scale([mean * MIB for mean in means], unit=Unit('MiB/s'), notes=['lower is better'])
+    axis = plot.figures_scale([mean * MIB for mean in means], unit=Unit('MiB/s'), note='lower is better')
     assert [(tick.value, tick.label) for tick in axis.ticks] == [(float(label) * MIB, label) for label in labels]
     assert axis.label == f'MiB/s ({"log scale, " if axis.logarithmic else ""}lower is better)'
 

@@ -231,8 +231,8 @@ def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> p
         ),
         *(bound for bound in bounds if bound <= 3 * greatest),
     ]
-    notes = ['lower is better'] if all(metric.better == LOWER for metric in metrics if metric.summary) else []
-    return plot.figures_scale([summary.mean for summary in summaries], others, unit, notes)
+    note = 'lower is better' if all(metric.better == LOWER for metric in metrics if metric.summary) else ''
+    return plot.figures_scale([summary.mean for summary in summaries], others, unit, note)
 
 
 def _mark(metric: MetricResult, at: float, style: str, unit: Unit, case: CaseResult, aside: float = 0.0) -> plot.Mark:

@@ -31,6 +31,7 @@ MARKERS = dict(
 FULL, OPEN, STRUCK, DOT = 'full', 'open', 'struck', 'dot'
 
 Stroke = Sequence[tuple[float, float]]
+Shown = Callable[[float], str]  # a value as it stands beside its tick
 
 
 class Tick(NamedTuple):
@@ -192,41 +193,25 @@ def styles(names: Iterable[str]) -> dict[str, str]:
 
 
 def round_scale(
-    low: float,
-    high: float,
-    unit: Unit = NUMBER,
-    label: str = '',
-    shown: Callable[[float], str] = figure,
-    *,
-    logarithmic: bool = False,
-    count: int = 5,
+    low: float, high: float, label: str, shown: Shown = figure, unit: Unit = NUMBER, count: int = 4
 ) -> Scale:
     """An axis with ticks at about `count` round values in the unit. low, high: in the base unit"""
-    ends = unit.of(low), unit.of(high)
-    values = log_ticks(*ends) if logarithmic else nice_ticks(*ends, count)
-    ticks = [Tick(value * unit.size, shown(value)) for value in values]
-    return Scale(low=low, high=high, ticks=ticks, label=label or unit.name, logarithmic=logarithmic)
+    ticks = [Tick(value * unit.size, shown(value)) for value in nice_ticks(unit.of(low), unit.of(high), count)]
+    return Scale(low=low, high=high, ticks=ticks, label=label)
 
 
 def figures_scale(
-    means: Sequence[float],
-    others: Iterable[float] = (),
-    unit: Unit = NUMBER,
-    notes: Sequence[str] = (),
-    shown: Callable[[float], str] = figure,
+    means: Sequence[float], others: Iterable[float] = (), unit: Unit = NUMBER, note: str = '', shown: Shown = figure
 ) -> Scale:
     """The axis for these values: linear from zero, or logarithmic if a mean would be too small to see."""
     values = [value for value in (*means, *others) if value > 0]
-    logarithmic = bool(values) and min(means) > 0 and max(means) / min(means) > LOG_BEYOND
-    notes = [*(['log scale'] if logarithmic else []), *notes]
-    return round_scale(
-        min(values) / HEADROOM if logarithmic else 0.0,
-        max(values) * HEADROOM if values else unit.size,
-        unit,
-        f'{unit.name} ({", ".join(notes)})' if notes else '',
-        shown,
-        logarithmic=logarithmic,
-    )
+    high = max(values) * HEADROOM if values else unit.size
+    if not (values and min(means) > 0 and max(means) / min(means) > LOG_BEYOND):
+        return round_scale(0.0, high, f'{unit.name} ({note})' if note else unit.name, shown, unit, count=5)
+    low = min(values) / HEADROOM
+    ticks = [Tick(value * unit.size, shown(value)) for value in log_ticks(unit.of(low), unit.of(high))]
+    label = f'{unit.name} (log scale{", " if note else ""}{note})'
+    return Scale(low=low, high=high, ticks=ticks, label=label, logarithmic=True)
 
 
 def time_scale(begin: float, end: float, since: str) -> Scale:

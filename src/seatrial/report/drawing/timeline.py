@@ -214,7 +214,7 @@ def monitored(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
     lines = [plot.Curve(style[name], _load_steps(looks[name]), f'busiest disk of {name}') for name in style]
     drawn = plot.Chart(
         x=plot.time_scale(begin, end, 'the beginning'),
-        y=plot.round_scale(0.0, 100.0, label='% busy', shown=lambda share: f'{share:g}', count=4),
+        y=plot.round_scale(0.0, 100.0, '% busy', lambda share: f'{share:g}'),
         parts=lines,
         height=122,
         words=text,

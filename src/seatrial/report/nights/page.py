@@ -158,7 +158,7 @@ def _charts(trend: Trend, nights: pl.DataFrame, annotations: Sequence[Annotation
         margin = 0.05 * (max(shares) - min(shares)) or 0.05
         charts[f'{file_system}: {family}'] = Chart(
             x=across,
-            y=round_scale(min(shares) - margin, max(shares) + margin, label='ratio to the mean', count=4),
+            y=round_scale(min(shares) - margin, max(shares) + margin, 'ratio to the mean'),
             parts=[Curve('', dots, 'a night', 'dot'), Curve('read', levels, 'level'), *turns, *noted],
             height=110,
             words=f'{figure(min(shares))} to {figure(max(shares))}',

@@ -85,7 +85,7 @@ def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> plot.Char
     places = counted(len(isolation.places), isolation.kind)
     return plot.Chart(
         x=plot.Scale(low=-0.03, high=1.03, ticks=ends, label=f'{places}, sorted'),
-        y=plot.round_scale(0.0, top, label='of the median', shown=lambda share: f'{100 * share:.0f} %', count=4),
+        y=plot.round_scale(0.0, top, 'of the median', lambda share: f'{100 * share:.0f} %'),
         parts=parts,
         height=242,
         words='; '.join(named) or f'no {isolation.kind} is named',
