@@ -25,7 +25,7 @@ from seatrial.model.layout import Layout
 from seatrial.model.metric import Fact
 from seatrial.model.plan import EngineChoice, Sizing, StoppingRule
 from seatrial.model.point import Allocation
-from seatrial.model.record import End, Finding, Records, Removal
+from seatrial.model.record import Finding, Records, Removal
 from seatrial.model.telemetry import READ, WRITTEN, Look, Telemetry, Watch
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.report.acceptance.protocol import protocol
@@ -167,13 +167,7 @@ def records_of(
     if not ended:
         return made._replace(end=None)
     stopped = {point.label: builders.stopped(plan, made, point) for point in plan.points}
-    end = End(
-        'finished',
-        'no launch was left that the plan asks for and its budget allows',
-        BEGAN + 100.0,
-        stopped,
-        background=builders.QUIET,
-    )
+    end = made.end._replace(ended=BEGAN + 100.0, stopped=stopped)
     reason = '64 MiB a task took 0.82 s; 0.8 s are meant' if plan.sizing.target_s else 'fixed by site or profile'
     sized = made.sized._replace(reason=reason)
     return made._replace(end=end, removal=Removal(2, 3, (), BEGAN + 101.0), sized=sized)
@@ -193,55 +187,53 @@ def case_of(plan, records, criteria=NO_CRITERIA):
     return CaseEvidence(plan, records, judge_case(plan, records, criteria), by_metric, launches, f'{RECORDS}/raw')
 
 
-def session_of(
-    *cases, criteria=None, notices=(), label='nightly: comparable with other nights of this system', left_out=()
-):
-    result = judge_session(
-        '20261121T020638-9f3a1c',
-        cases[0].plan.profile if cases else 'nightly',
-        [case.result for case in cases],
-        criteria or {},
-        left_out,
-    )
+def session_of(*cases, criteria=None, notices=(), label='nightly: comparable with other nights', left_out=()):
+    profile = cases[0].plan.profile if cases else 'nightly'
+    results = [case.result for case in cases]
+    result = judge_session('20261121T020638-9f3a1c', profile, results, criteria or {}, left_out)
     began = datetime(2026, 11, 21, 2, 6, 38, tzinfo=timezone.utc)
     return SessionEvidence(result, 'cluster', label, began, '0.1.0', cases, notices)
 
 
+def scattered(mean, noise=0.02, count=6):
+    """So many samples about a mean, in no order."""
+    return [mean * (1 + noise * (((7 * i) % count - (count - 1) / 2) / count)) for i in range(count)]
+
+
 def even_rates(plan, base=500.0, spread=0.02, count=6):
     """`count` samples of each metric whose mean is `base` MiB/s, reads twice as much; `spread` is of the mean."""
-    steps = [((7 * i) % count - (count - 1) / 2) / count for i in range(count)]
-    return {
-        name: [base * MIB * (2 if name.startswith('read') else 1) * (1 + spread * step) for step in steps]
-        for name in planned_metrics(plan)
-    }
+    means = {name: base * MIB * (2 if name.startswith('read') else 1) for name in planned_metrics(plan)}
+    return {name: scattered(mean, spread, count) for name, mean in means.items()}
 
 
-BOITO_2009 = 'Boito et al. 2009 (NFS on Gigabit Ethernet)'
+def even(plan=None, rates=None, criteria=NO_CRITERIA, **more):
+    """A case of this plan with these figures, or with even ones; more: of its records."""
+    plan = plan or plan_of()
+    return case_of(plan, records_of(plan, rates or even_rates(plan), **more), criteria)
+
+
+def literature(id, words, source='Boito et al. 2009 (NFS on Gigabit Ethernet)'):
+    """What the literature found, as fields of an expectation."""
+    return {'id': id, 'words': words, 'source': source}
 
 
 def varied():
     """A session with a case of every verdict, references, expectations, a relation and an odd name."""
-    hurt = Finding(
-        'T18', 'invalid', "task 1 moved 32768 bytes instead of 65536; see the engine's raw output in the records"
-    )
-    cached = Finding(
-        'P2', 'label', 'only 50 % of the bytes read came from storage (cold is 95 % or more); labelled cached'
-    )
+    hurt = Finding('T18', 'invalid', 'task 1 moved 32768 bytes instead of 65536')
+    cached = Finding('P2', 'label', 'only 50 % of the bytes read came from storage (cold is 95 % or more)')
     good = plan_of('MultipleFilesSizes', sweep=Sweep('transfer_size', powers_of_two('32KiB', '32MiB')), tasks=8)
-    names = planned_metrics(good)
-    rates = even_rates(good)
-    for i, name in enumerate(names):
-        rates[name] = [rate * (1 + 0.05 * i) for rate in rates[name]]
+    rates = {
+        name: [rate * (1 + 0.05 * i) for rate in even] for i, (name, even) in enumerate(even_rates(good).items())
+    }
     references = tuple(
-        Reference(name, 450.0 * MIB, -0.1, None, 'MiB/s', 'baseline', '2026-11-01', 'fio') for name in names[:4]
+        Reference(name, 450.0 * MIB, -0.1, None, 'MiB/s', 'baseline', '2026-11-01', 'fio') for name in list(rates)[:4]
     )
-    flat = {'id': 'L09-02', 'words': 'writing does not depend on the transfer size', 'source': BOITO_2009}
-    faster = {'id': 'L09-03', 'words': 'reading is at least 1.2 times as fast as writing', 'source': BOITO_2009}
-    falling = {'id': 'L09-09', 'words': 'reading falls with the transfer size', 'source': BOITO_2009}
+    flat = literature('L09-02', 'writing does not depend on the transfer size')
+    faster = literature('L09-03', 'reading is at least 1.2 times as fast as writing')
     expectations = (
         Insensitive(metric='write', to='transfer_size', **flat),
         CurveRatio(metric='read', than='write', lowest=1.2, **faster),
-        FallsWith(metric='read', by='transfer_size', **falling),
+        FallsWith(metric='read', by='transfer_size', **literature('L09-09', 'reading falls with the transfer size')),
     )
     met = Criteria(expectations, frozenset({'L09-03'}), references)
     passing = case_of(good, records_of(good, rates, labels=(cached,)), met)
@@ -275,18 +267,10 @@ def varied():
     cut_rates = {planned_metrics(cut)[0]: [800.0 * MIB, 900.0 * MIB]}
     died = case_of(cut, records_of(cut, cut_rates, ended=False))
     cases = (passing, failing, invalid, undecided, absent, died)
-    pair = CurveRatio(
-        id='L09-07',
-        words='a file a task is at least as fast as one shared file',
-        source='Boito et al. 2009',
-        metric='write',
-        of='SharedFileContiguousSizes',
-        than='write',
-    )
-    criteria = {passing.plan.case: Criteria((pair,))}
-    return session_of(
-        *cases, criteria=criteria, notices=('results.json of this session says PASS; this report was judged anew.',)
-    )
+    shared = literature('L09-07', 'a file a task is at least as fast as one shared file')
+    pair = CurveRatio(metric='write', of='SharedFileContiguousSizes', than='write', **shared)
+    notices = ('results.json of this session says PASS; this report was judged anew.',)
+    return session_of(*cases, criteria={passing.plan.case: Criteria((pair,))}, notices=notices)
 
 
 FILE_SYSTEMS = {
@@ -297,28 +281,12 @@ FILE_SYSTEMS = {
 """Three of them: their type, what is mounted, and how fast they are."""
 
 RATES = {'create': 9e3, 'stat': 80e3, 'read': 40e3, 'remove': 14e3}
-GP_03 = PointRatio(
-    metric='file_create',
-    at='private',
-    than='shared',
-    lowest=1.1,
-    id='GP-03',
-    words="tasks that create files get in each other's way in one directory",
-    source='Calderon (GPFS, HLRS)',
+IN_THE_WAY = literature(
+    'GP-03', "tasks that create files get in each other's way in one directory", 'Calderon (GPFS)'
 )
-WARM = CurveRatio(
-    metric='ls_fourth',
-    than='ls_first',
-    lowest=5.0,
-    id='GP-04a',
-    words='listing again is 14.1 times as fast as the first time',
-    source='Calderon (GPFS, HLRS)',
-)
-
-
-def scattered(mean, noise=0.02, count=6):
-    """So many samples about a mean, in no order."""
-    return [mean * (1 + noise * (((7 * i) % count - (count - 1) / 2) / count)) for i in range(count)]
+GP_03 = PointRatio(metric='file_create', at='private', than='shared', lowest=1.1, **IN_THE_WAY)
+AGAIN = literature('GP-04a', 'listing again is 14.1 times as fast as the first time', 'Calderon (GPFS)')
+WARM = CurveRatio(metric='ls_fourth', than='ls_first', lowest=5.0, **AGAIN)
 
 
 def tree_rates(plan, factor=1.0, private=1.5, **scatter):
@@ -357,15 +325,20 @@ def metadata(fixed=False, **scatter):
     return session_of(*cases, case_of(plan, records_of(plan, even_rates(plan))))
 
 
+def check_of(session, name):
+    """The first case of the session that is of this check."""
+    return next(case for case in session.cases if case.plan.case.check == name)
+
+
 def metadata_on(name, fixed, scatter):
     """The cases on one file system."""
     kind, mount, factor = FILE_SYSTEMS[name]
     posixops = ('posixops', 'posixops 0.1.0, Python 3.11.2')
     cold, keeps_s = ('cold', 5.0) if name == 'scratch' else ('cached', 99.0)
     facts = [fact._replace(holds=True if fact.holds is False and kind == 'posix' else fact.holds) for fact in FACTS]
+    names = [fact.name for fact in FACTS]
     guarantees = [
-        GuaranteeHolds(id=f'FN-15.{fact.name}', words=f'what {fact.name} says', source='POSIX', fact=fact.name)
-        for fact in FACTS
+        GuaranteeHolds(fact=name, **literature(f'FN-15.{name}', f'what {name} says', 'POSIX')) for name in names
     ]
     mdtest = ('mdtest', '4.0.0')
 
@@ -451,24 +424,11 @@ def timed():
 
 @pytest.fixture(scope='session')
 def make():
-    """The builders: plan, records, sample, case, session, even_rates, varied, scenarios, and those of metadata."""
-    return SimpleNamespace(
-        plan=plan_of,
-        sample=sample_of,
-        records=records_of,
-        case=case_of,
-        session=session_of,
-        even_rates=even_rates,
-        varied=varied,
-        tree_rates=tree_rates,
-        listing_rates=listing_rates,
-        call_rates=call_rates,
-        metadata=metadata,
-        on_targets=on_targets,
-        scenarios=scenarios,
-        counted=counted,
-        timed=timed,
-    )
+    """The builders, by their names; those of a plan, a sample, records, a case and a session by what they make."""
+    named = {'plan': plan_of, 'sample': sample_of, 'records': records_of, 'case': case_of, 'session': session_of}
+    others = (even, even_rates, tree_rates, listing_rates, call_rates, varied, metadata, check_of, on_targets)
+    others += (scenarios, counted, timed)
+    return SimpleNamespace(**named, **{function.__name__: function for function in others})
 
 
 def recorded(folder, profile):

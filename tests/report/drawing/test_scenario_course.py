@@ -10,7 +10,7 @@ from seatrial.engine.posixops.scenario_figures import row_of
 from seatrial.model.action import MAX_STEPS
 from seatrial.model.units import BINARY
 from seatrial.report.drawing.plot import Box, Curve, Guide
-from seatrial.report.drawing.scenario_course import courses
+from seatrial.report.drawing.timeline import courses
 from seatrial.report.session.page import page
 
 SHORT = scenario_of(30, 10, 60)

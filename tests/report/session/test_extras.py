@@ -13,8 +13,8 @@ from seatrial.model.plan import NodeGroup
 from seatrial.model.point import Point
 from seatrial.model.record import Drill, DrillGroup
 from seatrial.model.units import BINARY, MIB
-from seatrial.report.session.commands import commands
 from seatrial.report.session.page import page
+from seatrial.report.session.summary import commands
 
 NAMES = tuple(f'ost{n:04d}' for n in range(4))
 ROUNDS = (

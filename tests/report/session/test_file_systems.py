@@ -7,9 +7,9 @@ import pytest
 from seatrial.model.record import TargetRow
 from seatrial.model.telemetry import Ended, ServerGap, ServerLook, Telemetry, Watch
 from seatrial.model.units import BINARY, GIB, MIB
+from seatrial.report.drawing.timeline import MOST_LINES, monitored
 from seatrial.report.evidence import SessionEvidence
 from seatrial.report.session.file_systems import changed_words, states
-from seatrial.report.session.monitors import MOST_LINES, monitored
 from seatrial.report.session.page import page
 
 BEFORE = {'client version': 'lustre 2.15.5', 'mount options': 'rw,flock', 'osc.max_dirty_mb': '64'}

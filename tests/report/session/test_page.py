@@ -219,7 +219,7 @@ def test_the_verdict_is_the_first_heading_and_the_title(make, varied, seen):
 @pytest.mark.parametrize(
     'text',
     [
-        'Profile nightly: comparable with other nights of this system.',
+        'Profile nightly: comparable with other nights.',
         'References: at most 0.3 of them FAIL by chance, if every true value lies at its bound.',
         'On node1 Linux 6.1.0 16 GiB memory',
         'File system scratch (ext4) /scratch/trials',
