@@ -36,7 +36,7 @@ from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.nights.page import year_page
 from seatrial.report.nights.trend import trend
 from seatrial.report.session.page import page
-from seatrial.rules.case import measured
+from seatrial.rules.case import measured as launches_by_metric
 from seatrial.session.evidence import evidence_in, read_case
 from seatrial.site.profile import PROFILES
 from seatrial.workload.access import data_access
@@ -174,7 +174,7 @@ def records_of(
 
 
 def case_of(plan, records, criteria=NO_CRITERIA):
-    by_metric = measured(plan, records)
+    by_metric = launches_by_metric(plan, records)
     first = {}
     for sample in records.samples:
         if sample.stage == 'measured' and sample.measurement is not None:
@@ -206,7 +206,7 @@ def even_rates(plan, base=500.0, spread=0.02, count=6):
     return {name: scattered(mean, spread, count) for name, mean in means.items()}
 
 
-def even(plan=None, rates=None, criteria=NO_CRITERIA, **more):
+def measured(plan=None, rates=None, criteria=NO_CRITERIA, **more):
     """A case of this plan with these figures, or with even ones; more: of its records."""
     plan = plan or plan_of()
     return case_of(plan, records_of(plan, rates or even_rates(plan), **more), criteria)
@@ -281,9 +281,7 @@ FILE_SYSTEMS = {
 """Three of them: their type, what is mounted, and how fast they are."""
 
 RATES = {'create': 9e3, 'stat': 80e3, 'read': 40e3, 'remove': 14e3}
-IN_THE_WAY = literature(
-    'GP-03', "tasks that create files get in each other's way in one directory", 'Calderon (GPFS)'
-)
+IN_THE_WAY = literature('GP-03', 'tasks that create files hinder each other in one directory', 'Calderon (GPFS)')
 GP_03 = PointRatio(metric='file_create', at='private', than='shared', lowest=1.1, **IN_THE_WAY)
 AGAIN = literature('GP-04a', 'listing again is 14.1 times as fast as the first time', 'Calderon (GPFS)')
 WARM = CurveRatio(metric='ls_fourth', than='ls_first', lowest=5.0, **AGAIN)
@@ -426,8 +424,8 @@ def timed():
 def make():
     """The builders, by their names; those of a plan, a sample, records, a case and a session by what they make."""
     named = {'plan': plan_of, 'sample': sample_of, 'records': records_of, 'case': case_of, 'session': session_of}
-    others = (even, even_rates, tree_rates, listing_rates, call_rates, varied, metadata, check_of, on_targets)
-    others += (scenarios, counted, timed)
+    others = (measured, even_rates, tree_rates, listing_rates, call_rates, varied, metadata, check_of, on_targets)
+    others += (scattered, scenarios, counted, timed)
     return SimpleNamespace(**named, **{function.__name__: function for function in others})
 
 

@@ -120,9 +120,9 @@ def in_layouts(make):
         for n, (name, even_rate) in enumerate(make.even_rates(many).items())
     }
     return make.session(
-        make.case(many, make.records(many, rates)),
-        make.case(small, make.records(small, make.tree_rates(small))),
-        make.case(osts, make.records(osts, make.even_rates(osts))),
+        make.measured(many, rates),
+        make.measured(small, make.tree_rates(small)),
+        make.measured(osts),
     )
 
 

@@ -22,7 +22,7 @@ def varied(make):
 
 def passing(make, *names):
     plans = [make.plan(name) for name in names]
-    return [make.case(plan, make.records(plan, make.even_rates(plan))) for plan in plans]
+    return [make.measured(plan) for plan in plans]
 
 
 def test_every_planned_case_is_one_test_case(varied):

@@ -91,15 +91,13 @@ TRANSFERS = Sweep('transfer_size', (4096, MIB))
 )
 def test_a_case_is_told_in_a_sentence(make, workload, sweep, sentence):
     plan = make.plan('Check', workload, sweep, tasks=8)
-    assert (
-        words.sentence(make.case(plan, make.records(plan, {name: [] for name in planned_metrics(plan)}))) == sentence
-    )
+    assert words.sentence(make.measured(plan, {name: [] for name in planned_metrics(plan)})) == sentence
 
 
 def test_numbers_in_the_sentence_are_those_that_were_launched(make):
     plan = make.plan('Check', FILES, Sweep('tree', (('shared', {}),)), tasks=8)
     plan = plan._replace(sizing=plan.sizing._replace(first=23_000))
-    case = make.case(plan, make.records(plan, make.tree_rates(plan)))
+    case = make.measured(plan, make.tree_rates(plan))
     assert 'removes 23\u202f000 empty files in one' in words.sentence(case)
     assert words.share(case) == '23\u202f000 files'
     assert words.totals(case) == [('', '184\u202f000 empty files in 1 directory')]
@@ -295,7 +293,7 @@ def test_a_reference_is_shown_as_written_and_a_bandwidth_in_the_other_system_too
 def test_the_repetitions_that_were_done_are_told_beside_those_that_were_planned(make):
     plan = make.plan(fixed=True)
     figures = {name: (4 if name.endswith('2MiB') else 1) * [1e9] for name in planned_metrics(plan)}
-    text = words.repetitions(make.case(plan, make.records(plan, figures)))
+    text = words.repetitions(make.measured(plan, figures))
     assert text == f'{words.stopping(plan)}; done: 1 to 4 (time budget exhausted)'
 
 

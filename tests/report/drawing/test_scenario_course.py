@@ -88,7 +88,7 @@ def test_every_scenario_of_a_case_is_in_the_page(make):
 
 def test_a_case_that_is_no_scenario_has_none(make):
     plan = make.plan()
-    assert courses(make.case(plan, make.records(plan, make.even_rates(plan))), BINARY) == []
+    assert courses(make.measured(plan), BINARY) == []
 
 
 @pytest.mark.parametrize('point', [SHORT, LONG])

@@ -112,7 +112,7 @@ def test_a_launch_that_failed_says_so(make, case):
 def test_many_looks_are_drawn_as_fewer_steps_that_moved_as_much(make, number, factor):
     plan = make.plan()
     rates = [float(i * factor % 211) for i in range(number)]
-    evidence = replace(make.case(plan, make.records(plan, make.even_rates(plan))), telemetry=make.counted(rates))
+    evidence = replace(make.measured(plan), telemetry=make.counted(rates))
     result = timeline(evidence, BINARY)
     (stroke,) = lines_of(result)['read']
     assert len(stroke) == 2 * MAX_STEPS and result['step_s'] == pytest.approx(number / MAX_STEPS)

@@ -34,18 +34,15 @@ def rows_of(make):
 
     def rows(case, heading):
         _, there, after = page(make.session(case)).partition(f'<h4>{heading}</h4>')
-        result = re.findall('<tr>(.*?)</tr>', after.partition('</table>')[0].partition('<tbody>')[2], re.DOTALL)
-        return (
-            [' '.join(re.sub('<[^>]*>', ' ', row).replace('\u2013', '-').split()) for row in result]
-            if there
-            else None
-        )
+        table_rows = re.findall('<tr>(.*?)</tr>', after.partition('</table>')[0].partition('<tbody>')[2], re.DOTALL)
+        texts = [' '.join(re.sub('<[^>]*>', ' ', row).replace('\u2013', '-').split()) for row in table_rows]
+        return texts if there else None
 
     return rows
 
 
-def even(make, plan=None, **changes):
-    plan = plan or make.plan()
+def even(make, **changes):
+    plan = make.plan()
     return plan, make.records(plan, make.even_rates(plan, 100.0))._replace(**changes)
 
 
@@ -65,22 +62,21 @@ def test_every_group_of_nodes_has_a_row_with_the_ratio_to_the_first(make, rows_o
 
 
 def test_each_class_that_was_filled_in_has_its_share_beside_the_target(make, rows_of):
-    def case(*histograms):
+    def rows(*histograms):
         plan, records = even(make)
         made = [(sample, sample.measurement._replace(histograms=histograms)) for sample in records.samples]
         filled = [sample._replace(measurement=measurement) for sample, measurement in made]
-        return make.case(plan, records._replace(samples=filled))
+        return rows_of(make.case(plan, records._replace(samples=filled)), 'What was filled in')
 
-    assert rows_of(case(FILLED[0]), 'What was filled in') == ['1 1 25 % 25 %', '2 2 50 % 50 %', '3 1 25 % 25 %']
-    assert rows_of(case(FILLED[1]), 'What was filled in') == ['to 1 KiB 30 0.2 % 10 %', 'to 4 KiB 12 345 100 % 90 %']
-    assert rows_of(case(), 'What was filled in') is None
+    assert rows(FILLED[0]) == ['1 1 25 % 25 %', '2 2 50 % 50 %', '3 1 25 % 25 %']
+    assert rows(FILLED[1]) == ['to 1 KiB 30 0.2 % 10 %', 'to 4 KiB 12 345 100 % 90 %']
+    assert rows() is None
 
 
 @pytest.fixture
 def drilled(make):
-    plan, records = even(
-        make, drill=Drill('write@2MiB', 900.0 * MIB, ROUNDS, 'all 2 OSTs of oss2@o2ib are 49 % slower')
-    )
+    drill = Drill('write@2MiB', 900.0 * MIB, ROUNDS, 'all 2 OSTs of oss2@o2ib are 49 % slower')
+    plan, records = even(make, drill=drill)
     reference = Reference('write@2MiB', 1000.0 * MIB, -0.1, None, 'MiB/s', 'baseline', '2026-11-01', 'fio')
     records = records._replace(start=records.start._replace(servers=SERVERS))
     return make.case(plan, records, Criteria(references=(reference,)))

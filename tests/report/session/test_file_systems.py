@@ -135,7 +135,7 @@ def look(second, server='oss1', busy=0.5, **changes):
 def seen(make):
     """The case of a session in which these were seen."""
     plan = make.plan()
-    case = make.case(plan, make.records(plan, make.even_rates(plan)))
+    case = make.measured(plan)
 
     def of(looks, gaps=(), seconds=100):
         watch = Watch(BEGIN, 'node1', '', 'no counter', 1.0)

@@ -10,12 +10,9 @@ from seatrial.report.session.overview import overviews
 from seatrial.workload.registry import planned_metrics
 
 
-def cases_of(make, *bases, **more):
-    plans = [make.plan(f'Check{i}') for i in range(len(bases))]
-    return [
-        make.case(plan, make.records(plan, make.even_rates(plan, base), **more))
-        for plan, base in zip(plans, bases, strict=True)
-    ]
+def cases_of(make, *bases):
+    plans = {make.plan(f'Check{i}'): base for i, base in enumerate(bases)}
+    return [make.measured(plan, make.even_rates(plan, base)) for plan, base in plans.items()]
 
 
 def data_of(cases, system=BINARY):
@@ -32,35 +29,30 @@ def test_all_checks_share_one_scale_and_one_unit(make):
     slow, fast = result.lanes['rows']
     # 100, 200, 400 and 800 MiB/s on an axis from zero: writes, then reads.
     zero = 2 * slow[0]['low'] - slow[1]['low']
-    assert [lane['low'] - zero for lane in fast] == pytest.approx(
-        [4 * (slow[0]['low'] - zero), 8 * (slow[0]['low'] - zero)]
-    )
-    assert [(role.name, role.unit.name) for role in result.roles] == [('write', 'MiB/s'), ('read', 'MiB/s')]
-    assert [role.style for role in result.roles] == ['write', 'read']
+    assert [lane['low'] - zero for lane in fast] == pytest.approx([n * (slow[0]['low'] - zero) for n in (4, 8)])
+    roles = [(role.name, role.unit.name, role.style) for role in result.roles]
+    assert roles == [('write', 'MiB/s', 'write'), ('read', 'MiB/s', 'read')]
 
 
 def test_a_lane_reaches_from_the_smallest_to_the_largest_mean(make):
-    plan = make.plan()
-    rates = make.even_rates(plan)
+    rates = make.even_rates(make.plan())
     rates['write@32MiB'] = [2 * rate for rate in rates['write@32MiB']]
-    result = data_of([make.case(plan, make.records(plan, rates))])
+    result = data_of([make.measured(rates=rates)])
     write = result.lanes['rows'][0][0]
     assert write['high'] > write['low']
     assert role_of(result, 'write').range(result.cases[0].result) == '500 \u2013 1000'
 
 
 def test_what_is_invalid_takes_no_part(make):
-    plan = make.plan()
     wrong = {'read@8MiB': [Finding('T18', 'invalid', 'too little')]}
-    rates = make.even_rates(plan) | {'read@8MiB': [9999.0 * MIB] * 6}
-    result = data_of([make.case(plan, make.records(plan, rates, wrong))])
+    rates = make.even_rates(make.plan()) | {'read@8MiB': [9999.0 * MIB] * 6}
+    result = data_of([make.measured(rates=rates, findings=wrong)])
     means = role_of(result, 'read').means(result.cases[0].result)
     assert len(means) == 2 and max(means) < 1100 * MIB
 
 
 def test_without_a_figure_there_are_columns_and_no_lanes(make):
-    plan = make.plan()
-    result = data_of([make.case(plan, make.records(plan, {name: [] for name in planned_metrics(plan)}))])
+    result = data_of([make.measured(rates=dict.fromkeys(planned_metrics(make.plan()), ()))])
     assert result.lanes is None
     assert [role.range(result.cases[0].result) for role in result.roles] == ['', '']
 
@@ -95,43 +87,34 @@ def test_a_metadata_check_has_its_figures_in_columns(tables, title, check, role,
     assert role_of(tables[title], role).means(case.result)[0] == pytest.approx(mean)
 
 
-def test_the_hint_says_which_metrics_stand_in_a_column_and_each_has_a_lane(tables):
+def test_the_hint_says_which_metrics_stand_in_a_column_and_each_has_a_lane_but_for_what_is_counted(tables):
     assert 'remove is file_remove, directory_remove or unlink' in tables['Metadata'].hint
-    assert tables['Data'].hint == ''
+    assert (tables['Data'].hint, tables['POSIX semantics'].lanes) == ('', None)
     (row, *_) = tables['Metadata'].lanes['rows']
-    assert [lane['y'] for lane in row] == sorted({lane['y'] for lane in row}) and len(
-        {lane['style'] for lane in row}
-    ) == 4
-
-
-def test_what_is_counted_has_no_lanes(tables):
-    assert tables['POSIX semantics'].lanes is None
+    assert [lane['y'] for lane in row] == sorted({lane['y'] for lane in row})
+    assert len({lane['style'] for lane in row}) == 4
 
 
 def test_lanes_share_no_scale_between_two_dimensions(make):
-    (case,) = cases_of(make, 100.0)
-    metrics = tuple(
-        replace(metric, unit='op/s') if metric.name == 'read' else metric for metric in case.result.metrics
-    )
+    case = make.measured()
+    metrics = tuple(replace(one, unit='op/s') if one.name == 'read' else one for one in case.result.metrics)
     result = data_of([replace(case, result=replace(case.result, metrics=metrics))])
     assert [role.unit.name for role in result.roles] == ['MiB/s', 'op/s']
     assert [lane['style'] for lane in result.lanes['rows'][0]] == ['write']
 
 
-@pytest.mark.parametrize(('cache', 'text'), [('cold', ''), ('cached', 'cached'), ('unknown', 'cache unknown')])
-def test_the_reads_that_a_cache_may_have_answered_are_told_beside_their_figures(make, cache, text):
-    plan = make.plan()
-    outcome = data_of([make.case(plan, make.records(plan, make.even_rates(plan), cache=cache))])
+@pytest.mark.parametrize(
+    ('cache', 'of_one', 'text'),
+    [
+        ('cold', '', ''),
+        ('cached', '', 'cached'),
+        ('cached', 'cold', 'partly cached'),
+        ('unknown', '', 'cache unknown'),
+    ],
+)
+def test_the_reads_that_a_cache_may_have_answered_are_told_beside_their_figures(make, cache, of_one, text):
+    outcome = data_of([make.measured(cache=cache)])
     result = outcome.cases[0].result
+    metrics = [replace(one, cache=of_one or cache) if one.metric == 'read@8MiB' else one for one in result.metrics]
+    result = replace(result, metrics=tuple(metrics))
     assert (role_of(outcome, 'read').cache(result), role_of(outcome, 'write').cache(result)) == (text, '')
-
-
-def test_reads_of_which_some_were_cached_are_partly_cached(make):
-    plan = make.plan()
-    outcome = data_of([make.case(plan, make.records(plan, make.even_rates(plan), cache='cached'))])
-    result = outcome.cases[0].result
-    metrics = [
-        replace(metric, cache='cold') if metric.point == '8MiB' and metric.cache else metric
-        for metric in result.metrics
-    ]
-    assert role_of(outcome, 'read').cache(replace(result, metrics=tuple(metrics))) == 'partly cached'

@@ -288,7 +288,7 @@ def test_the_page_of_metadata_says(metadata, text):
 
 
 def test_points_of_which_only_one_was_cold_are_named(make):
-    case = next(case for case in make.metadata().cases if case.plan.case.check == 'FileMetadata')
+    case = make.check_of(make.metadata(), 'FileMetadata')
     metrics = tuple(replace(m, cache='cold') if m.metric == 'file_stat@shared' else m for m in case.result.metrics)
     text = Seen(page(make.session(replace(case, result=replace(case.result, metrics=metrics))))).said
     assert 'Not compared, because only one of the two was cold: file_stat.' in text
@@ -304,7 +304,7 @@ def test_what_does_not_hold_stands_first(make, metadata):
 
 
 def test_a_guarantee_that_the_site_has_made_a_criterion_is_marked(make):
-    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixSemantics')
+    case = make.check_of(make.metadata(), 'PosixSemantics')
     expectations = tuple(
         replace(expectation, enforced=expectation.subject == 'flock') for expectation in case.result.expectations
     )
@@ -355,7 +355,7 @@ def test_a_session_without_cases_has_a_page(make):
 
 
 def test_a_rate_stands_in_its_column_though_guarantees_were_tried_as_well(make):
-    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixOperations')
+    case = make.check_of(make.metadata(), 'PosixOperations')
     tried = replace(case, result=replace(case.result, facts=(Fact('appends_whole', True, 'all are whole'),)))
     plain, shown = (
         page(make.session(one)).split('<table class="cases">')[1].split('</tbody>')[0] for one in (case, tried)
@@ -364,7 +364,7 @@ def test_a_rate_stands_in_its_column_though_guarantees_were_tried_as_well(make):
 
 
 def test_what_calls_broke_while_they_were_timed_stands_beside_their_figures(make):
-    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixOperations')
+    case = make.check_of(make.metadata(), 'PosixOperations')
     lost = Fact('appends_whole', False, '3 of 20 records were lost or cut')
     seen = Seen(page(make.session(replace(case, result=replace(case.result, facts=(lost,))))))
     assert seen.faults == []
@@ -377,14 +377,14 @@ def test_a_point_of_one_sample_says_that_it_has_no_interval(make):
     plan = make.plan()
 
     def said(count):
-        return page(make.session(make.case(plan, make.records(plan, make.even_rates(plan, count=count)))))
+        return page(make.session(make.measured(plan, make.even_rates(plan, count=count))))
 
     assert '% interval</th>' not in said(1) and ', one sample: no interval, n = 1' in said(1)
     assert '% interval</th>' in said(2) and 'one sample' not in said(2)
 
 
 def test_a_guarantee_that_was_never_tried_has_its_row(make):
-    case = next(case for case in make.metadata().cases if case.plan.case.check == 'PosixSemantics')
+    case = make.check_of(make.metadata(), 'PosixSemantics')
     case = replace(case, result=replace(case.result, facts=()))
     assert 'None was tried. guarantee here what was seen read_after_close' in Seen(page(make.session(case))).said
 

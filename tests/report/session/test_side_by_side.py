@@ -27,7 +27,7 @@ def trees_on(make, factors, check='FileMetadata', type='posix', **more):
     for name, factor in factors.items():
         plan = make.plan(check, FILES, TREES, tasks=8, name=name, type=type)
         mount = f'/dev/x on / type {MOUNTS[name]} (rw)'
-        cases.append(make.case(plan, make.records(plan, make.tree_rates(plan, factor), mount=mount, **more)))
+        cases.append(make.measured(plan, make.tree_rates(plan, factor), mount=mount, **more))
     return cases
 
 
@@ -97,7 +97,7 @@ def test_of_repeated_listings_only_the_first_is_called_cold(session):
 
 def test_a_case_that_never_ran_keeps_its_row(make):
     plan = make.plan('FileMetadata', FILES, TREES, tasks=8, name='fast')
-    never = make.case(plan, make.records(plan, {name: [] for name in planned_metrics(plan)}))
+    never = make.measured(plan, {name: [] for name in planned_metrics(plan)})
     cells = cells_of(beside([*trees_on(make, {'scratch': 1.0}), never], BINARY)[0]['bands'][0])
     assert cells['fast', 'file_stat']['share'] is None
     assert cells['scratch', 'file_stat']['best']
@@ -116,7 +116,7 @@ def test_the_points_of_a_sweep_are_the_columns_and_its_metrics_the_groups(make):
     for name in ('scratch', 'fast'):
         plan = make.plan(sweep=Sweep('transfer_size', powers_of_two('2MiB', '32MiB')), name=name)
         plan = plan._replace(case=plan.case._replace(file_system=name))
-        cases.append(make.case(plan, make.records(plan, make.even_rates(plan))))
+        cases.append(make.measured(plan))
     (views,) = beside(cases, BINARY)
     assert views['unit'] == 'MiB/s' and beside(cases, DECIMAL)[0]['unit'] == 'MB/s'
     assert views['bands'][0]['columns'] == ('2 MiB', '4 MiB', '8 MiB', '16 MiB', '32 MiB')
@@ -126,7 +126,7 @@ def test_the_points_of_a_sweep_are_the_columns_and_its_metrics_the_groups(make):
 def test_a_layout_is_an_environment_of_its_own(make):
     (one,) = trees_on(make, {'scratch': 1.0})
     plan = one.plan._replace(case=one.plan.case._replace(layout='wide'))
-    other = make.case(plan, make.records(plan, make.tree_rates(plan)))
+    other = make.measured(plan, make.tree_rates(plan))
     (views,) = beside([one, other], BINARY)
     assert [place['kind'] for place, _ in views['bands'][0]['groups'][0]['rows']] == ['ext4', 'ext4, wide']
 

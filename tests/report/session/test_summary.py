@@ -55,7 +55,7 @@ def test_the_reasons_of_the_worst_verdict_are_the_first(text):
 @given(st.text())
 def test_no_text_makes_a_row_or_a_tag_or_a_link(make, text):
     plan = make.plan(f'Check{text}')
-    case = make.case(plan, make.records(plan, make.even_rates(plan)))
+    case = make.measured(plan)
     plain = make.session(case, notices=('x',), label='x')
     hostile = make.session(case, notices=(f'x{text}',), label=f'x{text}')
     result = replace(hostile.result.cases[0], reasons=(f'x{text}',), verdict=Verdict.FAIL)
@@ -100,7 +100,7 @@ def test_no_table_has_two_units(metadata):
 
 def test_every_form_of_the_report_says_how_much_content_was_verified(make):
     plan = make.plan('MultipleFilesWholeAccess')
-    case = make.case(plan, make.records(plan, make.even_rates(plan)))
+    case = make.measured(plan)
     text = 'verified: 64 MiB of 64 MiB in 2 files, read by n2, past its cache'
     evidence = make.session(replace(case, result=replace(case.result, verified=text)))
     assert f'contents {text}' in markdown(evidence)
