@@ -41,14 +41,12 @@ def test_the_verdict_is_the_first_line_and_every_planned_case_a_row(text):
 
 
 def test_the_reasons_of_the_worst_verdict_are_the_first(text):
-    checks = dict.fromkeys(re.findall(r'^- ([A-Z]\w+): ', text, re.MULTILINE))
-    assert list(checks) == [
-        'SharedFileStridedTasks',
-        'SharedFileContiguousSizes',
-        'MultipleFilesTasks',
-        'SingleFileWholeAccessTasks',
-        'SingleFileWholeAccess',
-    ]
+    checks = ' '.join(dict.fromkeys(re.findall(r'^- ([A-Z]\w+): ', text, re.MULTILINE)))
+    first, last = (
+        'SharedFileStridedTasks SharedFileContiguousSizes',
+        'SingleFileWholeAccessTasks SingleFileWholeAccess',
+    )
+    assert checks == f'{first} MultipleFilesTasks {last}'
 
 
 @settings(max_examples=50)
@@ -58,14 +56,9 @@ def test_no_text_makes_a_row_or_a_tag_or_a_link(make, text):
     case = make.measured(plan)
     plain = make.session(case, notices=('x',), label='x')
     hostile = make.session(case, notices=(f'x{text}',), label=f'x{text}')
-    result = replace(hostile.result.cases[0], reasons=(f'x{text}',), verdict=Verdict.FAIL)
-    hostile = replace(
-        hostile,
-        site=f'x{text}',
-        result=replace(hostile.result, cases=(result,)),
-        cases=[replace(hostile.cases[0], result=result)],
-    )
-    outcome = markdown(hostile)
+    result = replace(case.result, reasons=(f'x{text}',), verdict=Verdict.FAIL)
+    judged = replace(hostile.result, cases=(result,))
+    outcome = markdown(replace(hostile, site=f'x{text}', result=judged, cases=[replace(case, result=result)]))
     assert len(outcome.splitlines()) == len(markdown(plain).splitlines()) + 2
     assert not re.search(r'(?<!\\)(?:\\\\)*[<\[`]', outcome)
     row = next(line for line in outcome.splitlines() if line.startswith('| FAIL'))
@@ -99,10 +92,8 @@ def test_no_table_has_two_units(metadata):
 
 
 def test_every_form_of_the_report_says_how_much_content_was_verified(make):
-    plan = make.plan('MultipleFilesWholeAccess')
-    case = make.measured(plan)
+    case = make.measured()
     text = 'verified: 64 MiB of 64 MiB in 2 files, read by n2, past its cache'
     evidence = make.session(replace(case, result=replace(case.result, verified=text)))
-    assert f'contents {text}' in markdown(evidence)
-    assert f'contents {text}' in junit(evidence)
+    assert f'contents {text}' in markdown(evidence) and f'contents {text}' in junit(evidence)
     assert text in page(evidence)
