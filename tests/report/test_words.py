@@ -29,11 +29,6 @@ from seatrial.workload.tree import metadata_tree
 FILES = metadata_tree(files_per_directory=1000, scales=True)
 
 
-def measured(make, plan, **more):
-    """A case of this plan whose figures are all even."""
-    return make.case(plan, make.records(plan, make.even_rates(plan)), **more)
-
-
 def test_guarantees_are_counted_and_those_that_do_not_hold_named():
     facts = [Fact('a', True, ''), Fact('b', False, ''), Fact('c', False, ''), Fact('d', None, '')]
     assert words.held(facts) == '1 of 4'
@@ -104,11 +99,8 @@ def test_numbers_in_the_sentence_are_those_that_were_launched(make):
 
 
 def test_what_is_on_disk_is_told_of_every_point_where_it_differs(make):
-    plan = make.plan(sweep=Sweep('tasks', (1, 2)))
-    assert words.totals(measured(make, plan)) == [
-        ('1task', '1 file of 64 MiB'),
-        ('2tasks', '2 files of 64 MiB (128 MiB)'),
-    ]
+    totals = words.totals(make.measured(make.plan(sweep=Sweep('tasks', (1, 2)))))
+    assert totals == [('1task', '1 file of 64 MiB'), ('2tasks', '2 files of 64 MiB (128 MiB)')]
 
 
 @pytest.mark.parametrize(
@@ -137,40 +129,36 @@ def test_a_point_is_told_on_its_axis_and_by_itself(make, workload, sweep, value,
     ],
 )
 def test_the_layout_of_a_case_is_among_its_first_facts(make, sweep, changes, text):
-    assert text in words.facts(measured(make, make.plan('Check', MFWA._replace(**changes), sweep)))
+    assert text in words.facts(make.measured(make.plan('Check', MFWA._replace(**changes), sweep)))
+
+
+def reference_of(metric):
+    return Reference(metric, 100.0 * MIB, 0.0, None, 'MiB/s', 'baseline', '2026-11-01')
 
 
 def test_a_pass_beside_cases_that_were_compared_with_nothing_counts_them(make):
-    plan = make.plan('One')
-    wanted = (Reference('read@8MiB', 100.0 * MIB, 0.0, None, 'MiB/s', 'baseline', '2026-11-01'),)
-    cases = measured(make, plan, criteria=Criteria(references=wanted)), measured(make, make.plan('Other'))
+    wanted = Criteria(references=(reference_of('read@8MiB'),))
+    cases = make.measured(make.plan('One'), criteria=wanted), make.measured(make.plan('Other'))
     result = make.session(*cases).result
     assert [result.verdict, *(case.verdict for case in result.cases)] == ['PASS', 'PASS', 'MEASURED']
-    assert words.verdict_sentence(result) == (
-        'Both cases ran as planned and are valid. They meet 1 reference. 1 of them has no pass criterion.'
-    )
+    text = 'Both cases ran as planned and are valid. They meet 1 reference. 1 of them has no pass criterion.'
+    assert words.verdict_sentence(result) == text
 
 
 def test_a_pass_with_references_and_criteria_counts_them(make):
-    plan = make.plan()
     at_least = CurveRatio(id='L', words='w', source='s', metric='read', than='write', lowest=1.1)
-    references = tuple(
-        Reference(name, 100.0 * MIB, 0.0, None, 'MiB/s', 'baseline', '2026-11-01') for name in planned_metrics(plan)
-    )
-    session = make.session(measured(make, plan, criteria=Criteria((at_least,), frozenset({'L'}), references)))
-    assert session.result.verdict is Verdict.PASS
-    assert words.verdict_sentence(session.result).endswith('It meets 6 references and 1 criterion.')
+    references = tuple(map(reference_of, planned_metrics(make.plan())))
+    result = make.session(make.measured(criteria=Criteria((at_least,), frozenset({'L'}), references))).result
+    assert result.verdict is Verdict.PASS
+    assert words.verdict_sentence(result).endswith('It meets 6 references and 1 criterion.')
 
 
 def test_of_several_relations_that_one_is_named_which_decides(make):
-    plan, other = make.plan('One'), make.plan('Other')
-    cases = [measured(make, plan_) for plan_ in (plan, other)]
+    cases = [make.measured(make.plan(check)) for check in ('One', 'Other')]
     pair = CurveRatio(id='L', words='w', source='s', metric='write', of='Other')
-    pairs = tuple(
-        replace(pair, id=f'L{times}', words=f'one is {times} times the other', lowest=times) for times in (0.5, 2.0)
-    )
-    held = Criteria(pairs, frozenset(pair.id for pair in pairs))
-    session = make.session(*cases, criteria={plan.case: held})
+    pairs = [replace(pair, id=f'L{n}', words=f'one is {n} times the other', lowest=n) for n in (0.5, 2.0)]
+    held = Criteria(tuple(pairs), frozenset(pair.id for pair in pairs))
+    session = make.session(*cases, criteria={cases[0].plan.case: held})
     assert words.verdict_sentence(session.result).endswith('fails: one is 2.0 times the other.')
 
 
@@ -178,8 +166,7 @@ LEFT_OUT = ('narrowed to A: an acceptance of lab has 3 more cases',)
 
 
 def test_a_session_that_is_not_whole_says_so_in_every_form(make):
-    plan = make.plan()
-    case = measured(make, plan)
+    case = make.measured()
     session = make.session(case, left_out=LEFT_OUT)
     assert words.verdict_sentence(session.result).endswith('incomplete, so nothing is accepted.')
     for form in (page, markdown, junit):
@@ -194,6 +181,11 @@ def test_the_engine_that_measured_is_told_with_those_that_were_skipped(make):
     assert words.skipped(result) == ['ior: not installed (ior)']
 
 
+def started(case, **start):
+    """The case with other fields in its start record."""
+    return replace(case, records=case.records._replace(start=case.records.start._replace(**start)))
+
+
 @pytest.mark.parametrize(
     ('program', 'build', 'modules', 'lines'),
     [
@@ -204,12 +196,8 @@ def test_the_engine_that_measured_is_told_with_those_that_were_skipped(make):
     ],
 )
 def test_the_first_page_has_the_installation_and_the_module_of_an_engine(make, program, build, modules, lines):
-    plan = make.plan()
-    records = make.records(plan, make.even_rates(plan))
-    used = records.start.provenance._replace(build=build, modules=modules)
-    session = make.session(
-        make.case(plan, records._replace(start=records.start._replace(program=program, provenance=used)))
-    )
+    used = make.measured().records.start.provenance._replace(build=build, modules=modules)
+    session = make.session(started(make.measured(), program=program, provenance=used))
     assert words.builds(session) == lines
     assert all(f'<small>{line}</small>' in page(session).split('</header>')[0] for line in lines)
 
@@ -218,32 +206,22 @@ def test_the_first_page_has_the_installation_and_the_module_of_an_engine(make, p
     ('labels', 'text'),
     [
         (('P2: cached', 'P16: short', 'P16: small', 'P16: short'), [('P16: short', 2, 1), ('P2: cached', 1, 0)]),
-        (
-            ('P16: 1.0 s is short', 'P16: 0.4 s is short', 'P16: 1.0 s is short'),
-            [('P16: 0.4 to 1.0 s is short', 3, 0)],
-        ),
+        (('P16: 1.0 s is short', 'P16: 0.4 s is short'), [('P16: 0.4 to 1.0 s is short', 2, 0)]),
         (('P2: only 81 % of file 3', 'P2: only 25 % of file 4'), [('P2: only 81 % of file 3', 1, 1)]),
     ],
 )
 def test_caveats_are_counted_by_their_rule_with_the_range_of_their_figures(make, labels, text):
-    session = make.varied()
-    cases = [
-        replace(case, result=replace(case.result, labels=(label,)))
-        for case, label in zip(session.cases, labels, strict=False)
-    ]
+    labelled = zip(make.varied().cases, labels, strict=False)
+    cases = [replace(case, result=replace(case.result, labels=(label,))) for case, label in labelled]
     result = words.caveats(make.session(*cases).result)
     assert [(label, len(names), others) for label, names, others in result] == text
 
 
 def test_of_an_engine_that_was_skipped_for_many_reasons_the_first_is_told(make):
-    plan = make.plan()
-    records = make.records(plan, make.even_rates(plan))
-    start = records.start._replace(skipped=('ior: not installed (ior)', 'fio: cannot a (x)', 'fio: cannot b (y)'))
-    session = make.session(make.case(plan, records._replace(start=start)))
-    assert words.skipped(session.result) == [
-        'ior: not installed (ior)',
-        'fio: cannot a (x); and 1 reason more, in the cases',
-    ]
+    reasons = ('ior: not installed (ior)', 'fio: cannot a (x)', 'fio: cannot b (y)')
+    case = make.measured()
+    result = make.session(replace(case, result=replace(case.result, skipped=reasons))).result
+    assert words.skipped(result) == [reasons[0], 'fio: cannot a (x); and 1 reason more, in the cases']
 
 
 @pytest.mark.parametrize(
@@ -254,19 +232,14 @@ def test_a_driver_that_nobody_has_tried_is_named(make, tried, text):
 
 
 def test_an_environment_that_several_checks_share_is_said_once():
-    assert words.by_environment(['A/p:q/fs/default/1n', 'B/p:q/fs/default/1n', 'A/p:q/fs/default/2n']) == [
-        'A, B on p:q/fs/default/1n',
-        'A on p:q/fs/default/2n',
-    ]
+    text = words.by_environment(['A/p:q/fs/default/1n', 'B/p:q/fs/default/1n', 'A/p:q/fs/default/2n'])
+    assert text == ['A, B on p:q/fs/default/1n', 'A on p:q/fs/default/2n']
 
 
 def test_the_nodes_are_counted_and_named_in_their_order(make):
     evidence = make.varied()
-    cases = []
-    for number in (10, 2, 1, 9, 3):
-        case = evidence.cases[0]
-        start = case.records.start._replace(host=f'n{number}')
-        cases.append(replace(case, records=case.records._replace(start=start), samples={}))
+    case = replace(evidence.cases[0], samples={})
+    cases = [started(case, host=f'n{number}') for number in (10, 2, 1, 9, 3)]
     assert words.machines(replace(evidence, cases=cases)) == '5 nodes: n1, n2, n3, n9, n10'
     assert words.machines(replace(evidence, cases=cases[:1])) == 'n10'
     assert words.machines(replace(evidence, cases=[])) == ''
@@ -298,15 +271,11 @@ def test_the_repetitions_that_were_done_are_told_beside_those_that_were_planned(
 
 
 def test_a_session_that_was_compared_with_nothing_says_so(make):
-    session = make.session(*(measured(make, make.plan(name)) for name in ('One', 'Other')))
-    assert words.verdict_sentence(session.result) == (
-        '2 cases measured and valid; no pass criterion is set for the profile nightly.'
-    )
+    session = make.session(*(make.measured(make.plan(name)) for name in ('One', 'Other')))
+    text = '2 cases measured and valid; no pass criterion is set for the profile nightly.'
+    assert words.verdict_sentence(session.result) == text
 
 
 def test_an_engine_whose_version_has_its_name_is_named_once(make):
-    assert [name for name, _ in words.engines(make.metadata().result)] == [
-        'mdtest 4.0.0',
-        'posixops 0.1.0, Python 3.11.2',
-        'fio 3.33',
-    ]
+    names = [name for name, _ in words.engines(make.metadata().result)]
+    assert names == ['mdtest 4.0.0', 'posixops 0.1.0, Python 3.11.2', 'fio 3.33']

@@ -15,21 +15,25 @@ ONE = Sweep('entries', (891,))
 WRONG = Finding('T17a', 'invalid', 'after create there are 3 files, not 2000')
 
 
-def contended(make, rates=None, sweep=TREES, tasks=8, **more):
-    plan = make.plan('Check', FILES, sweep, tasks=tasks)
-    records = make.records(plan, rates or make.tree_rates(plan), **more)
-    return contentions(plan, judge_case(plan, records))
+@pytest.fixture
+def trees(make):
+    return make.plan('Check', FILES, TREES, tasks=8)
 
 
-def repeated(make, cache='cold', **rates):
+def contended(make, plan, rates=None, **more):
+    return contentions(plan, make.measured(plan, rates or make.tree_rates(plan), **more).result)
+
+
+def repeated(make, cache='cold', findings=None, changed=(), **rates):
+    """The plan and the result of repeated listings with these rates; changed: the rates of single listings."""
     plan = make.plan('Check', CACHE, ONE)
-    return plan, judge_case(plan, make.records(plan, make.listing_rates(plan, **rates), cache=cache))
+    listed = make.listing_rates(plan, **rates) | dict(changed)
+    return plan, make.measured(plan, listed, cache=cache, findings=findings).result
 
 
-def test_the_contention_factor_is_the_ratio_that_the_judge_gives(make):
-    plan = make.plan('Check', FILES, TREES, tasks=8)
-    rates = make.tree_rates(plan, noise=0.3)
-    (result,) = contended(make, rates)
+def test_the_contention_factor_is_the_ratio_that_the_judge_gives(make, trees):
+    rates = make.tree_rates(trees, noise=0.3)
+    (result,) = contended(make, trees, rates)
     wanted = lies_between(rates['file_create@private'], rates['file_create@shared'], 1.1)
     assert (result.over, result.under) == ('private', 'shared')
     assert list(result.ratios) == ['file_create', 'file_stat', 'file_read', 'file_remove']
@@ -38,28 +42,26 @@ def test_the_contention_factor_is_the_ratio_that_the_judge_gives(make):
     assert ratio_.low < 1.5 < ratio_.high
 
 
-def test_too_few_repetitions_give_a_ratio_without_an_interval(make):
-    plan = make.plan('Check', FILES, TREES, tasks=8)
-    (result,) = contended(make, make.tree_rates(plan, count=4))
-    assert result.ratios['file_stat'].estimate == pytest.approx(1.5)
-    assert result.ratios['file_stat'].low is None
+def test_too_few_repetitions_give_a_ratio_without_an_interval(make, trees):
+    (result,) = contended(make, trees, make.tree_rates(trees, count=4))
+    assert (result.ratios['file_stat'].estimate, result.ratios['file_stat'].low) == (pytest.approx(1.5), None)
 
 
-def test_what_is_invalid_has_no_ratio(make):
-    (result,) = contended(make, findings={'create@private': [WRONG]})
+def test_what_is_invalid_has_no_ratio(make, trees):
+    (result,) = contended(make, trees, findings={'create@private': [WRONG]})
     assert result.ratios['file_create'].estimate is None
 
 
 def test_trees_that_differ_in_more_than_what_is_shared_make_no_pair(make):
     sweep = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private', 'bytes_per_file': 4096})))
-    assert contended(make, sweep=sweep) == contended(make, tasks=1) == []
+    for plan in (make.plan('Check', FILES, sweep, tasks=8), make.plan('Check', FILES, TREES, tasks=1)):
+        assert contended(make, plan) == []
 
 
-def test_a_cold_point_is_not_compared_with_a_cached_one(make):
-    plan = make.plan('Check', FILES, TREES, tasks=8)
-    records = make.records(plan, make.tree_rates(plan), cache='cached')
+def test_a_cold_point_is_not_compared_with_a_cached_one(make, trees):
+    records = make.records(trees, make.tree_rates(trees), cache='cached')
     cold = [sample._replace(cache='cold') if sample.launch == 'stat@shared' else sample for sample in records.samples]
-    (result,) = contentions(plan, judge_case(plan, records._replace(samples=cold)))
+    (result,) = contentions(trees, judge_case(trees, records._replace(samples=cold)))
     assert result.unlike == ('file_stat',)
     assert [name for name, ratio in result.ratios.items() if ratio.estimate is None] == ['file_stat']
 
@@ -70,17 +72,12 @@ def test_a_ratio_needs_samples_above_zero():
     assert ratio((2.0, 2.0), (1.0, 1.0)).estimate == 2.0
 
 
-def test_a_listing_takes_what_its_mean_rate_says(make):
-    result = listings(*repeated(make, noise=0.9))
-    assert result['ls_first@891'].seconds == pytest.approx(891 / 1913)
-    assert result['ls_fourth@891'].seconds == pytest.approx(0.033)
-
-
-def test_listings_are_compared_with_the_first_which_is_compared_with_nothing(make):
+def test_a_listing_takes_what_its_mean_rate_says_and_is_compared_with_the_first(make):
     result = listings(*repeated(make))
-    assert result['ls_first@891'].faster is None
-    assert result['ls_third@891'].faster.estimate == pytest.approx(14.1, rel=0.01)
-    assert result['ls_after_10s@891'].faster.estimate == pytest.approx(1.0, rel=0.01)
+    first, third, last = (result[f'ls_{which}@891'] for which in ('first', 'third', 'after_10s'))
+    assert (first.seconds, third.seconds) == (pytest.approx(891 / 1913), pytest.approx(0.033))
+    assert (first.faster, third.faster.estimate) == (None, pytest.approx(14.1, rel=0.01))
+    assert last.faster.estimate == pytest.approx(1.0, rel=0.01)
 
 
 def test_the_cold_and_the_warm_listing_tell_what_the_cache_gives(make):
@@ -103,13 +100,9 @@ def test_the_pause_after_which_the_cache_is_lost_is_found(make, expires_s, text)
 
 
 def test_a_listing_between_cold_and_warm_is_no_proof(make):
-    plan = make.plan('Check', CACHE, ONE)
-    rates = make.listing_rates(plan)
-    rates['ls_after_2s@891'] = [2000.0, 27000.0] * 3
-    assert (
-        cached(plan, judge_case(plan, make.records(plan, rates)), '891').kept
-        == 'Still cached after 1 s without a call; undecided after 2 s.'
-    )
+    plan, result = repeated(make, changed={'ls_after_2s@891': [2000.0, 27000.0] * 3})
+    kept = cached(plan, result, '891').kept
+    assert kept == 'Still cached after 1 s without a call; undecided after 2 s.'
 
 
 def test_where_listing_again_is_no_faster_nothing_is_said_of_a_cache(make):
@@ -124,9 +117,7 @@ def test_a_first_listing_that_was_not_cold_says_nothing_of_a_cache(make):
 
 
 def test_listings_that_are_invalid_tell_nothing(make):
-    plan = make.plan('Check', CACHE, ONE)
-    records = make.records(plan, make.listing_rates(plan), findings={'list@891': [WRONG]})
-    assert cached(plan, judge_case(plan, records), '891') is None
+    assert cached(*repeated(make, findings={'list@891': [WRONG]}), '891') is None
 
 
 @pytest.mark.parametrize(
