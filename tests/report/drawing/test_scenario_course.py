@@ -7,7 +7,6 @@ import pytest
 
 from builders import measured_of, rows_of, scenario_of
 from seatrial.engine.posixops.scenario_figures import row_of
-from seatrial.model.action import MAX_STEPS
 from seatrial.model.units import BINARY
 from seatrial.report.drawing.plot import Box, Curve, Guide
 from seatrial.report.drawing.timeline import courses
@@ -45,7 +44,6 @@ def test_an_outage_of_two_minutes_is_seen_in_72_hours(make):
     view = drawn(make, LONG)
     mean, lowest = lines_of(view)
     assert (mean, lowest) == ('written and read, mean of 12 min', 'lowest second of the mean')
-    assert 72 * 3600 / MAX_STEPS == 720
     assert sum(rate == 0 for stroke in lines_of(view)[lowest] for _, rate in stroke) >= 2 * 6
     assert len(view['actions']) == len(boxes_of(view, 'action')) == 6
     assert 'at least 0 MiB/s' in view['chart'].words and '6 actions' in view['chart'].words
@@ -87,8 +85,7 @@ def test_every_scenario_of_a_case_is_in_the_page(make):
 
 
 def test_a_case_that_is_no_scenario_has_none(make):
-    plan = make.plan()
-    assert courses(make.measured(plan), BINARY) == []
+    assert courses(make.measured(), BINARY) == []
 
 
 @pytest.mark.parametrize('point', [SHORT, LONG])

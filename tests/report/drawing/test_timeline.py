@@ -25,13 +25,13 @@ def case(make):
 
 
 @pytest.fixture
-def page_of(make):
-    """The page of a session of this case alone."""
-    return lambda case, telemetry: page(make.session(replace(case, telemetry=telemetry)))
+def page_of(make, case):
+    """The page of a session of the case alone, with this telemetry."""
+    return lambda telemetry: page(make.session(replace(case, telemetry=telemetry)))
 
 
-def drawn(case, telemetry, system=BINARY):
-    return timeline(replace(case, telemetry=telemetry), system)
+def drawn(case, telemetry):
+    return timeline(replace(case, telemetry=telemetry), BINARY)
 
 
 def test_a_case_without_telemetry_has_none_and_says_so(case):
@@ -110,10 +110,8 @@ def test_a_launch_that_failed_says_so(make, case):
 @given(st.integers(MAX_STEPS + 1, 5 * MAX_STEPS), st.integers(1, 997))
 @pytest.mark.slow
 def test_many_looks_are_drawn_as_fewer_steps_that_moved_as_much(make, number, factor):
-    plan = make.plan()
     rates = [float(i * factor % 211) for i in range(number)]
-    evidence = replace(make.measured(plan), telemetry=make.counted(rates))
-    result = timeline(evidence, BINARY)
+    result = drawn(make.measured(), make.counted(rates))
     (stroke,) = lines_of(result)['read']
     assert len(stroke) == 2 * MAX_STEPS and result['step_s'] == pytest.approx(number / MAX_STEPS)
     moved = [rate * (end - start) for (start, rate), (end, _) in zip(stroke[::2], stroke[1::2], strict=True)]
@@ -122,59 +120,46 @@ def test_many_looks_are_drawn_as_fewer_steps_that_moved_as_much(make, number, fa
 
 def test_launches_of_metadata_share_one_lane_and_have_no_stalls(make):
     plan = make.plan('Check', metadata_tree(files_per_directory=1000, scales=True), Sweep('tree', (('shared', {}),)))
-    records = make.records(plan, make.tree_rates(plan))
-    evidence = replace(make.case(plan, records), telemetry=make.counted([0.0, 50.0] * 10))
-    result = timeline(evidence, BINARY)
-    assert result['chart'].lanes == ['launches']
-    assert not result['flows'] and not result['pauses']
+    result = drawn(make.measured(plan, make.tree_rates(plan)), make.counted([0.0, 50.0] * 10))
+    assert (result['chart'].lanes, list(result['flows']), result['pauses']) == (['launches'], [], [])
 
 
-def test_the_page_folds_it_unless_something_stood_still(make, case, page_of):
-    assert '<details class="timeline">' in page_of(case, make.counted([100.0] * 30))
-    stalled = page_of(case, make.counted(STALLED))
+def test_the_page_folds_it_unless_something_stood_still(make, page_of):
+    assert '<details class="timeline">' in page_of(make.counted([100.0] * 30))
+    stalled = page_of(make.counted(STALLED))
     assert '<details class="timeline" open>' in stalled and '<li>Stall of 3.00 s' in stalled
 
 
-def test_the_page_says_whose_traffic_it_is_how_it_was_seen_and_all_of_it_without_the_drawing(make, case, page_of):
-    slow = make.counted([100.0] * 30, paces=[Pace(BEGIN, 2.5, 'a look takes 0.13 s')], truncated=2)
-    html = page_of(case, slow)
+def test_the_page_says_whose_traffic_it_is_how_it_was_seen_and_all_of_it_without_the_drawing(make, page_of):
+    html = page_of(make.counted([100.0] * 30, paces=[Pace(BEGIN, 2.5, 'a look takes 0.13 s')], truncated=2))
     assert 'Counted on node1: block device sda of the whole machine, every 2.5 s. 2 lines of the' in html
     table = html.partition('<table class="counted">')[2].partition('</table>')[0]
     assert re.search(r'read@2MiB</th><td class="n">1</td><td class="n">1</td><td class="n">100</td>', table)
 
 
-def test_the_sizes_of_requests_and_what_servers_count_of_the_job_are_tables(make, case, page_of):
+def test_the_sizes_of_requests_and_what_servers_count_of_the_job_are_tables(make, page_of):
     row = Served('lustre-OST0001', 'write_bytes', 4, 4 * MIB, 'bytes')
-    html = page_of(
-        case,
-        make.counted(
-            [1.0] * 5,
-            rpc_sizes=[
-                RpcSizes(BEFORE, (RpcSize('256', 1, 1),)),
-                RpcSizes(AFTER, (RpcSize('256', 41, 8), RpcSize('1K', 0, 12345))),
-            ],
-            servers=[
-                Servers(BEFORE, BEGIN, 0, 'telemetry-before', '4242', ()),
-                Servers(AFTER, BEGIN, 0, 'telemetry-after', '4242', (row,)),
-            ],
-        ),
-    )
+    later = (RpcSize('256', 41, 8), RpcSize('1K', 0, 12345))
+    sizes = [RpcSizes(BEFORE, (RpcSize('256', 1, 1),)), RpcSizes(AFTER, later)]
+    counts = {BEFORE: (), AFTER: (row,)}
+    servers = [Servers(when, BEGIN, 0, f'telemetry-{when}', '4242', rows) for when, rows in counts.items()]
+    html = page_of(make.counted([1.0] * 5, rpc_sizes=sizes, servers=servers))
     assert re.search(r'256</th><td class="n">40</td><td class="n">7</td>', html)
     assert '1K</th><td class="n">0</td><td class="n">12\u202f345</td>' in html
     assert 'of job 4242' in html and re.search(r'lustre-OST0001</th><td>write_bytes</td>.*4 MiB', html)
 
 
-def test_a_command_that_failed_says_how(make, case, page_of):
+def test_a_command_that_failed_says_how(make, page_of):
     failed = Servers(AFTER, BEGIN, 255, 'telemetry-after', '', (), 'it ended with 255')
-    html = page_of(case, make.counted([1.0] * 5, servers=[failed]))
+    html = page_of(make.counted([1.0] * 5, servers=[failed]))
     assert 'After the case: it ended with 255' in html and 'not a Slurm job' in html
 
 
-def test_what_comes_from_elsewhere_is_escaped(make, case, page_of):
+def test_what_comes_from_elsewhere_is_escaped(make, page_of):
     bad = '<script>alert(1)</script>'
     served = Servers(AFTER, BEGIN, 0, bad, bad, (Served(bad, bad, 1, 1, 'bytes'),), bad)
     telemetry = make.counted([1.0] * 5, servers=[served._replace(when=BEFORE, counts=(), why_not=''), served])
-    html = page_of(case, telemetry._replace(watch=telemetry.watch._replace(what=bad)))
+    html = page_of(telemetry._replace(watch=telemetry.watch._replace(what=bad)))
     assert bad not in html and '&lt;script&gt;' in html
     nothing = telemetry._replace(watch=telemetry.watch._replace(why_not=bad), looks=[], servers=[])
-    assert bad not in page_of(case, nothing)
+    assert bad not in page_of(nothing)

@@ -8,7 +8,6 @@ from seatrial.model.record import TargetRow
 from seatrial.model.telemetry import Ended, ServerGap, ServerLook, Telemetry, Watch
 from seatrial.model.units import BINARY, GIB, MIB
 from seatrial.report.drawing.timeline import MOST_LINES, monitored
-from seatrial.report.evidence import SessionEvidence
 from seatrial.report.session.file_systems import changed_words, states
 from seatrial.report.session.page import page
 
@@ -22,58 +21,60 @@ GONE = TargetRow('OST', 2, 'scratch-OST0002', False, fault='does not answer')
 def case(make):
     """A case that has seen its file system so."""
 
-    def made(before, after, targets=(), started=1000.0, **target):
+    def made(before, after, targets=(), started=1000.0, placed='', **target):
         plan = make.plan(**target)
         records = make.records(plan, make.even_rates(plan))
         start = records.start._replace(state=before, targets=targets, started=started)
-        return make.case(plan, records._replace(start=start, end=records.end._replace(state=after)))
+        end = records.end._replace(state=after, placed=placed)
+        return make.case(plan, records._replace(start=start, end=end))
 
     return made
 
 
+def changes_of(cases):
+    """The changes of a single file system: setting, first value, first other value."""
+    (state,) = states(cases)
+    return [tuple(change) for change in state['changed']]
+
+
 @pytest.mark.parametrize(
-    ('after', 'changed'),
-    [({}, []), (BEFORE, []), ({**BEFORE, 'mount options': 'ro'}, [('mount options', 'rw,flock', 'ro')])],
+    ('after', 'changed', 'text'),
+    [
+        ({}, [], ''),
+        (BEFORE, [], ''),
+        (
+            {**BEFORE, 'mount options': 'ro'},
+            [('mount options', 'rw,flock', 'ro')],
+            'mount options: rw,flock, then ro',
+        ),
+    ],
     ids=['no end', 'as before', 'another option'],
 )
-def test_a_change_during_a_case_is_told_with_both_values(case, after, changed):
+def test_a_change_during_a_case_is_told_with_both_values(case, after, changed, text):
     (state,) = states([case(BEFORE, after)])
-    assert (state['settings'], [tuple(change) for change in state['changed']]) == (BEFORE, changed)
+    assert (state['settings'], changes_of([case(BEFORE, after)])) == (BEFORE, changed)
+    assert changed_words(state).partition(': ')[2] == text
     assert states([case({}, {})]) == [], 'records of an older Seatrial have no state'
 
 
 def test_a_change_between_two_cases_is_told_however_they_are_ordered(case):
     later = {**BEFORE, 'osc.max_dirty_mb': '512'}
-    (state,) = states([case(later, later, started=2000.0), case(BEFORE, BEFORE)])
-    assert [tuple(change) for change in state['changed']] == [('osc.max_dirty_mb', '64', '512')]
+    changed = changes_of([case(later, later, started=2000.0), case(BEFORE, BEFORE)])
+    assert changed == [('osc.max_dirty_mb', '64', '512')]
 
 
 def test_a_value_that_could_not_be_read_once_is_compared_by_those_that_were(case):
-    unread, other = {**BEFORE, 'osc.max_dirty_mb': 'unknown: no answer'}, {**BEFORE, 'osc.max_dirty_mb': '512'}
-    seen = {'once': [unread, BEFORE], 'last': [BEFORE, unread], 'between': [BEFORE, unread, other]}
-    seen['first'] = [unread, BEFORE, other]
-    changed = {}
-    for when, values in seen.items():
-        (state,) = states([case(value, value, started=float(n)) for n, value in enumerate(values)])
-        changed[when] = [tuple(change) for change in state['changed']]
+    unread, other = ({**BEFORE, 'osc.max_dirty_mb': value} for value in ('unknown: no answer', '512'))
     change = [('osc.max_dirty_mb', '64', '512')]
-    assert changed == {'once': [], 'last': [], 'between': change, 'first': change}
-
-
-def test_a_change_is_said_in_a_line_with_both_values(case):
-    (state,) = states([case(BEFORE, {**BEFORE, 'mount options': 'ro'})])
-    assert 'scratch' in changed_words(state) and 'mount options: rw,flock, then ro' in changed_words(state)
-    (state,) = states([case(BEFORE, BEFORE)])
-    assert changed_words(state) == ''
+    seen = (([unread, BEFORE], []), ([BEFORE, unread], []))
+    for values, changed in (*seen, ([BEFORE, unread, other], change), ([unread, BEFORE, other], change)):
+        assert changes_of([case(value, value, started=float(n)) for n, value in enumerate(values)]) == changed
 
 
 def test_where_the_run_directories_lay_is_no_change_of_a_setting(case):
-    cases = [case(BEFORE, BEFORE, started=float(n)) for n in range(3)]
-    for one, where in zip(cases, ('MDT 0', 'MDT 1', 'MDT 0'), strict=True):
-        end = one.records.end._replace(placed=where)
-        object.__setattr__(one, 'records', one.records._replace(end=end))
+    cases = [case(BEFORE, BEFORE, placed=where) for where in ('MDT 0', 'MDT 1', 'MDT 0')]
     (state,) = states(cases)
-    assert state['settings']['run directories'] == 'MDT 0 (2 cases); MDT 1 (1 case)' and list(state['changed']) == []
+    assert state['settings']['run directories'] == 'MDT 0 (2 cases); MDT 1 (1 case)' and state['changed'] == []
 
 
 def test_every_file_system_has_its_own(case):
@@ -83,39 +84,28 @@ def test_every_file_system_has_its_own(case):
 
 def test_full_and_silent_targets_are_noted(case):
     (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE))])
-    assert [(target['row'].number, target['note']) for target in state['targets']] == [
-        (0, ''),
-        (1, 'nearly full: figures on it are lower'),
-        (2, 'does not answer'),
+    assert [(target['row'].number, target['share'], target['note']) for target in state['targets']] == [
+        (0, pytest.approx(0.4), ''),
+        (1, pytest.approx(0.9), 'nearly full: figures on it are lower'),
+        (2, None, 'does not answer'),
     ]
-    assert [target['share'] for target in state['targets']] == [pytest.approx(0.4), pytest.approx(0.9), None]
 
 
-@pytest.mark.parametrize(
-    ('listed', 'text'),
-    [
-        ({'osts': 3}, ''),
-        ({'osts': 4}, 'the site has 4 OSTs, and 3 are seen'),
-        ({'osts': None}, ''),
-        ({'osts': 2, 'listed': ('OST',)}, ''),
-    ],
-)
-def test_a_target_that_is_not_there_at_all_is_missed(case, listed, text):
+@pytest.mark.parametrize('listed', [{'osts': 3}, {'osts': None}, {'osts': 2, 'listed': ('OST',)}])
+def test_no_target_is_missed_of_which_all_are_there_or_no_number_is_known(case, listed):
     (state,) = states([case(BEFORE, BEFORE, (GOOD, FULL, GONE), **listed)])
-    assert state['missing'] == text
+    assert state['missing'] == ''
 
 
-def test_the_page_shows_them(make, case):
-    one = case(BEFORE, {**BEFORE, 'mount options': '<ro>'}, (GOOD, FULL, GONE), osts=4)
-    session = make.session(one)
-    html = page(session)
+def test_the_page_shows_them_and_those_that_are_missed(make, case):
+    html = page(make.session(case(BEFORE, {**BEFORE, 'mount options': '<ro>'}, (GOOD, FULL, GONE), osts=4)))
     assert '1 setting changed while the session ran' in html and '&lt;ro&gt;' in html and '<ro>' not in html
     assert '3 targets, 2 with remarks' in html and 'the site has 4 OSTs, and 3 are seen' in html
 
 
 def test_the_page_names_what_could_not_be_there(make):
-    session = make.varied()
-    shown = SessionEvidence(**{**vars(session), 'not_applicable': {'no layout: none': ['Striping/a', 'Osts/a']}})
+    session = make.session()
+    shown = replace(session, not_applicable={'no layout: none': ['Striping/a', 'Osts/a']})
     assert 'Striping, Osts on a: no layout: none' in page(shown)
     assert 'Not applicable here' not in page(session)
 
@@ -134,13 +124,11 @@ def look(second, server='oss1', busy=0.5, **changes):
 @pytest.fixture
 def seen(make):
     """The case of a session in which these were seen."""
-    plan = make.plan()
-    case = make.measured(plan)
 
-    def of(looks, gaps=(), seconds=100):
-        watch = Watch(BEGIN, 'node1', '', 'no counter', 1.0)
-        ended = Ended(BEGIN + seconds)
-        return replace(case, telemetry=Telemetry(watch, [], [], [], [], [], ended, 0, tuple(looks), tuple(gaps)))
+    def of(looks, gaps=()):
+        watch, ended = Watch(BEGIN, 'node1', '', 'no counter', 1.0), Ended(BEGIN + 100)
+        telemetry = Telemetry(watch, [], [], [], [], [], ended, 0, tuple(looks), tuple(gaps))
+        return replace(make.measured(), telemetry=telemetry)
 
     return of
 
@@ -174,7 +162,6 @@ def test_a_server_that_never_answered_is_there_with_the_reason(seen, make):
 def test_each_of_the_busiest_has_a_line_that_is_broken_where_samples_are_missing(seen):
     looks = [look(n, f'oss{number}', number / 10) for n in (1, 2, 5) for number in range(9)]
     lines = monitored(seen(looks), BINARY)['chart'].parts
-    assert [line.label for line in lines] == [
-        f'busiest disk of oss{number}' for number in range(8, 8 - MOST_LINES, -1)
-    ]
+    labels = [f'busiest disk of oss{number}' for number in range(8, 8 - MOST_LINES, -1)]
+    assert [line.label for line in lines] == labels
     assert lines[0].strokes[1] == [(BEGIN + 4, 80.0), (BEGIN + 5, 80.0)]

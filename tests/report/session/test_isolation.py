@@ -60,17 +60,11 @@ def test_a_smoke_test_says_why_it_names_nobody():
 
 def test_the_table_has_the_slow_ones_first_with_figures_shares_and_both_measurements():
     table = shown(factors={'n3': 0.6}, workload=BOTH)
-    assert [column.label for column in table['columns']] == [
-        'write, all together',
-        'write, in groups',
-        'read, all together',
-        'read, in groups',
-    ]
-    first = table['shown'][0]
-    assert (first.name, first.verdict) == ('n3', 'slow')
-    assert {score.slow for score in first.scores.values()} == {True}
-    assert [score.effect for score in first.scores.values()] == pytest.approx([0.4] * 4, abs=0.02)
-    assert {column.unit.name for column in table['columns']} == {'MiB/s'}
+    labels = [f'{phase}, {how}' for phase in ('write', 'read') for how in ('all together', 'in groups')]
+    assert [(column.label, column.unit.name) for column in table['columns']] == [(label, 'MiB/s') for label in labels]
+    first, scores = table['shown'][0], table['shown'][0].scores.values()
+    assert (first.name, first.verdict, {score.slow for score in scores}) == ('n3', 'slow', {True})
+    assert [score.effect for score in scores] == pytest.approx([0.4] * 4, abs=0.02)
 
 
 def test_many_places_have_rows_only_as_far_as_they_matter_and_all_that_is_named_has_one():
@@ -103,21 +97,15 @@ def test_what_is_named_has_a_mark_of_its_own_below_the_line_of_the_effect(again,
     assert 'n3' in chart.words
 
 
-@pytest.fixture
-def sweep_page(make):
-    """The page of a session with one node sweep in which n3 is slow and two nodes were not tested."""
+def test_the_page_shows_the_slow_node_and_those_that_were_not_tested(make):
     plan = node_plan(4, workload=BOTH)
     lost = (NotTested('n5', 'drained*', 'bad <disk>'), NotTested('n6', 'allocated', ''))
     records = night(plan, rates({'n3': 0.6}), rates({'n3': 0.6}, 2), not_tested=lost)
-    return page(make.session(make.case(plan, records)))
-
-
-def test_the_page_shows_it(sweep_page):
+    sweep_page = page(make.session(make.case(plan, records)))
     row = re.search(r'<tr class="named">.*?</tr>', sweep_page, re.DOTALL).group(0)
     assert re.search(r'>n3</th><td>slow</td>\s*<td class="n"><strong>6\d\.\d</strong><small>6\d %</small>', row)
     assert re.search(r'write (59|60|61) %, read (59|60|61) %</td>', row)
-    assert '1 of 4 nodes is slow: n3.' in sweep_page
-    assert 'node n3 is slow: ' in sweep_page
+    assert '1 of 4 nodes is slow: n3.' in sweep_page and 'node n3 is slow: ' in sweep_page
     assert 'n5: drained*, bad &lt;disk&gt;' in sweep_page and 'n6: allocated' in sweep_page
     assert sweep_page.count('<svg class="curve wide"') == 1
 
@@ -128,8 +116,7 @@ def test_a_suspected_target_is_what_the_head_of_the_page_says_of_its_case(make):
     wrong = tuple(Finding(rule, 'invalid', 'it took 0.1 s') for rule in ('T19', 'T21'))
     shown = page(make.session(make.case(plan, records._replace(end=records.end._replace(findings=wrong)))))
     row = re.findall('<tr class="why">(.*?)</tr>', shown, re.DOTALL)[0]
-    assert 'node n3 may be slow: ' in row and 'and 2 more' in row
-    assert not re.search('T19|T21', row)
+    assert 'node n3 may be slow: ' in row and 'and 2 more' in row and not re.search('T19|T21', row)
     assert 'node n3 may be slow: ' in shown.partition('</header>')[0]
 
 
