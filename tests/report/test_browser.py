@@ -115,15 +115,10 @@ def in_layouts(make):
     small = make.plan('Dom', tree, Sweep('layout', (Layout(), dom)), tasks=8)
     many = make.plan('Map', sweep=Sweep('layout', (Layout(), *plain)))
     osts = make.on_targets('Osts', 2)
-    rates = {
-        name: [rate * (1 + n / 9) for rate in even_rate]
-        for n, (name, even_rate) in enumerate(make.even_rates(many).items())
-    }
-    return make.session(
-        make.measured(many, rates),
-        make.measured(small, make.tree_rates(small)),
-        make.measured(osts),
-    )
+    even = make.even_rates(many).items()
+    rates = {name: [rate * (1 + n / 9) for rate in values] for n, (name, values) in enumerate(even)}
+    cases = make.measured(many, rates), make.measured(small, make.tree_rates(small)), make.measured(osts)
+    return make.session(*cases)
 
 
 @pytest.fixture(scope='module', params=['data', 'metadata', 'layouts'])
@@ -152,9 +147,8 @@ def test_complaints_and_requests_would_be_seen(browse):
 
 
 def test_a_script_in_the_page_would_not_run(browse, make):
-    seen = browse(
-        page(make.session()).replace('<main>', '<script>document.title = "ran"</script><main>'), '--dump-dom'
-    )
+    html = page(make.session()).replace('<main>', '<script>document.title = "ran"</script><main>')
+    seen = browse(html, '--dump-dom')
     assert '<title>ran' not in seen.out
     assert any('Content Security Policy' in line for line in seen.console)
 

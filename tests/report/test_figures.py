@@ -80,8 +80,7 @@ def test_a_shared_unit_keeps_the_largest_figure_short(values, system):
 
 
 def test_the_metrics_of_a_case_share_a_unit_for_each_dimension(make):
-    plan = make.plan()
-    metrics = make.measured(plan).result.metrics
+    metrics = make.measured().result.metrics
     assert units_of(metrics, BINARY) == {'B/s': Unit('MiB/s')}
     assert units_of(metrics, DECIMAL) == {'B/s': Unit('MB/s')}
 

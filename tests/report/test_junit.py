@@ -21,8 +21,7 @@ def varied(make):
 
 
 def passing(make, *names):
-    plans = [make.plan(name) for name in names]
-    return [make.measured(plan) for plan in plans]
+    return [make.measured(make.plan(name)) for name in names]
 
 
 def test_every_planned_case_is_one_test_case(varied):
@@ -55,25 +54,25 @@ def test_the_totals_are_those_of_the_test_cases(varied):
 
 def test_a_case_that_was_compared_with_nothing_is_skipped_with_the_reason(make):
     suite = suite_of(make.session(*passing(make, 'A', 'B')))
-    assert [skipped.get('message') for skipped in suite.iter('skipped')] == 2 * [
-        'MEASURED: measured and valid; no pass criterion is set'
-    ]
+    messages = [skipped.get('message') for skipped in suite.iter('skipped')]
+    assert messages == ['MEASURED: measured and valid; no pass criterion is set'] * 2
     assert (suite.get('skipped'), suite.get('failures'), suite.get('errors')) == ('2', '0', '0')
 
 
-@pytest.mark.parametrize(('times', 'kind', 'verdict'), [(2.0, 'failure', 'FAIL'), (1.0, 'failure', 'INCONCLUSIVE')])
-def test_an_enforced_relation_is_a_test_case_of_its_own(make, times, kind, verdict):
+@pytest.mark.parametrize(('times', 'verdict'), [(2.0, 'FAIL'), (1.0, 'INCONCLUSIVE')])
+def test_an_enforced_relation_is_a_test_case_of_its_own(make, times, verdict):
     cases = passing(make, 'One', 'Other')
     pair = CurveRatio(id='L', words='w', source='s', metric='write', of='Other', lowest=times)
     session = make.session(*cases, criteria={cases[0].plan.case: Criteria((pair,), frozenset({'L'}))})
     assert session.result.verdict.value == verdict
     relation = list(suite_of(session).iter('testcase'))[-1]
-    assert (relation.get('classname'), relation.find(kind).get('type')) == ('relations', verdict)
+    assert (relation.get('classname'), relation.find('failure').get('type')) == ('relations', verdict)
 
 
-def test_a_relation_that_is_context_is_a_property_and_no_test_case(varied):
-    properties = [entry.get('name') for entry in suite_of(varied).find('properties')]
-    assert properties.count('relation') == 1
+def test_a_relation_that_is_context_and_what_the_reader_must_know_are_properties(varied):
+    properties = [(entry.get('name'), entry.get('value')) for entry in suite_of(varied).find('properties')]
+    assert [name for name, _ in properties].count('relation') == 1
+    assert [value for name, value in properties if name == 'notice'] == list(varied.notices)
 
 
 def test_a_session_without_cases_is_an_error(make):
@@ -124,8 +123,3 @@ def test_a_site_that_shows_decimal_units_has_them_here_too(make):
     suite = suite_of(replace(make.session(*passing(make, 'A')), units=DECIMAL))
     properties = {entry.get('name'): entry.get('value') for entry in suite.find('testcase').iter('property')}
     assert properties['read@8MiB'] == 'MEASURED: mean 1.05 GB/s, n = 6'
-
-
-def test_what_the_reader_must_know_is_a_property(varied):
-    notices = [entry.get('value') for entry in suite_of(varied).find('properties') if entry.get('name') == 'notice']
-    assert notices == list(varied.notices)

@@ -63,20 +63,13 @@ def test_each_metric_has_its_mean_and_interval_in_base_units_and_says_where_it_w
     exported = measured()
     ((labels, mean),) = exported['seatrial_bandwidth_bytes_per_second']
     assert mean == pytest.approx(1e8)
-    assert labels == {
-        'site': 'site',
-        'profile': 'nightly',
-        'check': 'Check',
-        'metric': 'write@1MiB',
-        'better': 'higher',
-        **{name: str(value) for name, value in CASE.items()},
-    }
+    where = {'site': 'site', 'profile': 'nightly', 'check': 'Check', **{key: str(CASE[key]) for key in CASE}}
+    assert labels == {**where, 'metric': 'write@1MiB', 'better': 'higher'}
     ((_, low),) = exported['seatrial_bandwidth_low_bytes_per_second']
     ((_, high),) = exported['seatrial_bandwidth_high_bytes_per_second']
     assert low < mean < high
     assert exported['seatrial_rate_operations_per_second'][0][1] == pytest.approx(7250)
-    assert len(exported['seatrial_case_began_timestamp_seconds']) == 2
-    assert {value for _, value in exported['seatrial_case_began_timestamp_seconds']} == {FIRST.timestamp()}
+    assert [value for _, value in exported['seatrial_case_began_timestamp_seconds']] == [FIRST.timestamp()] * 2
 
 
 def test_what_is_invalid_has_its_verdict_and_no_figure():
@@ -111,9 +104,7 @@ def test_what_never_was_has_no_time():
 @pytest.mark.parametrize('verdict', list(Verdict))
 def test_exactly_one_verdict_is_the_last(verdict):
     exported = samples(watched(plain(FIRST, verdict.value)))
-    assert {verdict: exported['seatrial_last_verdict', verdict.value] for verdict in Verdict} == {
-        verdict_: int(verdict_ is verdict) for verdict_ in Verdict
-    }
+    assert all(exported['seatrial_last_verdict', one.value] == (one is verdict) for one in Verdict)
 
 
 def test_what_stands_is_counted():
@@ -122,8 +113,9 @@ def test_what_stands_is_counted():
     assert (exported['seatrial_last_cases', 'FAIL'], exported['seatrial_last_cases', 'PASS']) == (1, 1)
     assert (exported['seatrial_failing_criteria', ''], exported['seatrial_judged_criteria', '']) == (2, 7)
     assert exported['seatrial_next_timestamp_seconds', ''] == int((FIRST + 2 * DAY).timestamp())
-    passed = watched(plain(FIRST, 'PASS'), plain(FIRST + DAY, 'PASS'), runs=[DueRun(FIRST + 2 * DAY, MISSED)])
-    exported = samples(passed)
+    exported = samples(
+        watched(plain(FIRST, 'PASS'), plain(FIRST + DAY, 'PASS'), runs=[DueRun(FIRST + 2 * DAY, MISSED)])
+    )
     assert (exported['seatrial_nights_passed', ''], exported['seatrial_missed_runs', '']) == (2, 1)
     assert (exported['seatrial_last_verdict', 'PASS'], exported['seatrial_last_verdict', 'INCOMPLETE']) == (0, 1)
     assert ('seatrial_judged_criteria', '') not in exported, 'nobody knows of any'

@@ -72,8 +72,10 @@ def test_only_means_far_apart_make_an_axis_logarithmic(means, others, low, logar
     assert axis.share(math.sqrt(axis.low * axis.high)) == pytest.approx(0.5 if logarithmic else 0.0)
 
 
-def test_what_lies_outside_is_put_at_the_end_and_nothing_above_zero_still_makes_an_axis():
+def test_what_lies_outside_is_put_at_the_end_an_axis_can_run_downwards_and_nothing_above_zero_makes_one_too():
     assert (UP.share(-5.0), UP.share(500.0), plot.figures_scale([1.0, 100.0]).share(-1.0)) == (0.0, 1.0, 0.0)
+    downwards = plot.Scale(low=4.0, high=0.0)
+    assert (downwards.share(4.0), downwards.share(1.0)) == (0.0, 0.75)
     assert plot.figures_scale([0.0]).ticks[-1].value == 1.0
 
 
@@ -108,9 +110,8 @@ def test_labels_stand_clear_of_each_other_and_inside(given):
 
 def test_labels_that_would_touch_are_left_out_evenly():
     given = [(25.0 * n, f'{2**n} KiB') for n in range(13)]
-    shown = [
-        given.index(clear_label) for clear_label in plot.clear_labels(given, 12.0, 330.0) if clear_label in given
-    ]
+    clear = plot.clear_labels(given, 12.0, 330.0)
+    shown = [number for number, label in enumerate(given) if label in clear]
     assert 3 <= len(shown) < 13 and len({after - before for before, after in pairwise(shown)}) == 1
 
 
@@ -120,9 +121,8 @@ def test_steps_that_follow_each_other_are_one_stroke():
 
 @pytest.mark.parametrize('lying', [False, True])
 def test_a_mark_has_its_interval_its_samples_and_the_open_side_of_its_bounds(lying):
-    mark = plot.Mark(
-        5.0, 50.0, 'read', low=40.0, high=70.0, samples=[45.0, 55.0, 50.0], bounds=[(30.0, 1), (80.0, -1)]
-    )
+    bounds, samples = [(30.0, 1), (80.0, -1)], [45.0, 55.0, 50.0]
+    mark = plot.Mark(5.0, 50.0, 'read', low=40.0, high=70.0, samples=samples, bounds=bounds)
     axes = {'x': UP, 'y': ACROSS} if lying else {}
     results = {
         kind: [[(y, x) if lying else (x, -y) for x, y in stroke] for stroke in strokes]
@@ -150,10 +150,8 @@ def test_what_is_invalid_is_struck_and_every_style_has_its_own_marker_or_dashes(
 
 
 def test_marks_stand_beside_their_place_with_the_line_through_them():
-    line, mark = (
-        plot.Curve('read', [[(5.0, 50.0), (6.0, 50.0)]], aside=5.0),
-        plot.Mark(5.0, 50.0, 'read', low=40.0, high=60.0),
-    )
+    line = plot.Curve('read', [[(5.0, 50.0), (6.0, 50.0)]], aside=5.0)
+    mark = plot.Mark(5.0, 50.0, 'read', low=40.0, high=60.0)
     (x, _), *_ = paths(line)['line'][0]
     (at, _), *_ = paths(mark)['interval'][0]
     (aside, _), *_ = paths(replace(mark, aside=5.0))['interval'][0]
@@ -198,11 +196,6 @@ def test_the_legend_has_each_meaning_once():
     signs = chart(*parts, interval='90 % interval').legend
     assert [sign.label for sign in signs] == ['read', 'stall', 'cannot decide', '90 % interval']
     assert [kind for kind, _ in signs[0].paths] == ['line', 'full']
-
-
-def test_an_axis_can_run_downwards():
-    axis = plot.Scale(low=4.0, high=0.0)
-    assert (axis.share(4.0), axis.share(1.0)) == (0.0, 0.75)
 
 
 def test_reads_and_writes_look_the_same_everywhere_and_anything_else_has_a_style_in_turn():

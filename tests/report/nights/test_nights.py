@@ -38,14 +38,10 @@ def test_a_night_has_the_verdicts_of_session_case_and_metric():
     assert night.criteria[WRITE] == nights.Judged(Verdict.FAIL, 'because')
 
 
-def test_a_night_ends_with_its_last_launch():
-    (night,) = judged('PASS')
-    assert (night.began, night.ended) == (FIRST, FIRST + timedelta(seconds=150))
-
-
-def test_a_night_in_which_nothing_was_launched_ends_as_it_began():
-    (night,) = judged('INCOMPLETE')
-    assert (night.ended, night.completed) == (FIRST, False)
+@pytest.mark.parametrize(('verdict', 'seconds', 'completed'), [('PASS', 150, True), ('INCOMPLETE', 0, False)])
+def test_a_night_ends_with_its_last_launch_or_as_it_began_if_nothing_was_launched(verdict, seconds, completed):
+    (night,) = judged(verdict)
+    assert (night.began, night.ended, night.completed) == (FIRST, FIRST + timedelta(seconds=seconds), completed)
 
 
 def test_other_sites_and_profiles_are_other_nights():
@@ -72,27 +68,18 @@ def test_nights_are_in_the_order_of_their_beginning():
     assert [night.began for night in of(both)] == [FIRST, FIRST + DAY]
 
 
-def test_a_case_that_no_metric_explains_is_a_criterion_of_its_own():
-    (night,) = of(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}))
-    assert night.criteria[nights.VerdictKey(f'Check/{WHERE}', '')].verdict is Verdict.FAIL
-    assert night.criteria[nights.VerdictKey('', '')].verdict is Verdict.INCONCLUSIVE
-
-
-def test_a_session_that_no_case_explains_is_a_criterion_of_its_own():
-    (night,) = of(rows(FIRST, 'FAIL', {'Check': ('PASS', {'write@1': 'PASS'})}))
-    assert night.criteria[nights.VerdictKey('', '')].verdict is Verdict.FAIL
+@pytest.mark.parametrize(('case', 'session'), [('FAIL', 'INCONCLUSIVE'), ('PASS', 'FAIL')])
+def test_a_case_that_no_metric_explains_or_a_session_that_no_case_explains_is_a_criterion_of_its_own(case, session):
+    (night,) = of(rows(FIRST, 'FAIL', {'Check': (case, {'write@1': 'PASS'})}))
+    verdicts = [night.criteria[nights.VerdictKey(name, '')].verdict for name in (f'Check/{WHERE}', '')]
+    assert verdicts == [case, session]
 
 
 def test_an_enforced_expectation_is_named_and_explains_its_case():
-    known = {
-        nights.VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes'): nights.Judged(
-            Verdict.FAIL, 'it falls'
-        )
-    }
+    expectation = nights.VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes')
+    known = {expectation: nights.Judged(Verdict.FAIL, 'it falls')}
     past = of(rows(FIRST, 'FAIL', {'Check': ('FAIL', {'write@1': 'PASS'})}), enforced=lambda _: known)
-    assert list(nights.standings(past)[-1]) == [
-        nights.VerdictKey(f'Check/{WHERE}', 'L09-02 write over transfer sizes')
-    ]
+    assert list(nights.standings(past)[-1]) == [expectation]
 
 
 def test_only_enforced_expectations_of_the_results_are_criteria():
@@ -168,47 +155,33 @@ def test_nights_in_a_row_are_counted_from_the_last(verdicts, well, nothing):
 
 
 DUE = [FIRST + number * DAY for number in range(3)]
-FOLLOWING = FIRST + 3 * DAY
 MORNING = DUE[-1] + nights.START_GRACE
+LATE, SLOW_CLOCK, SECOND = timedelta(hours=20), -timedelta(minutes=1), timedelta(seconds=1)
+DONE, MISSED, RUNNING, AWAITED = nights.DONE, nights.MISSED, nights.RUNNING, nights.AWAITED
+BECAME = {
+    'a session belongs to the run that was due last when it began': (
+        {'ended': [DUE[0] + LATE, DUE[1], DUE[2] + SECOND]},
+        [DONE, DONE, DONE],
+    ),
+    'without a session it was missed': ({'ended': [DUE[0], DUE[2]]}, [DONE, MISSED, DONE]),
+    'a slow clock misses nothing': ({'ended': [due + SLOW_CLOCK for due in DUE]}, [DONE, DONE, DONE]),
+    'begun and died is missed': ({'ended': DUE[:2], 'dead': [DUE[2]]}, [DONE, DONE, MISSED]),
+    'what runs is not missed': ({'ended': DUE[:2], 'alive': [DUE[2]]}, [DONE, DONE, RUNNING]),
+    'nor what waits for the one before it': ({'ended': DUE[:1], 'alive': [DUE[1]]}, [DONE, RUNNING, RUNNING]),
+    'it is waited for': ({'ended': DUE[:2], 'now': MORNING - SECOND}, [DONE, DONE, AWAITED]),
+    'before it is called missed': ({'ended': DUE[:2], 'now': MORNING}, [DONE, DONE, MISSED]),
+}
 
 
-def became(*, ended=(), alive=(), dead=(), now=MORNING):
+def became(ended=(), alive=(), dead=(), now=MORNING, due=DUE):
     begun = [nights.Unfinished(session(began), began, began in alive) for began in (*alive, *dead)]
-    return [run.state for run in nights.runs(DUE, FOLLOWING, now, ended, begun)]
+    return [run.state for run in nights.runs(due, FIRST + 3 * DAY, now, ended, begun)]
 
 
-LATE, SLOW_CLOCK = timedelta(hours=20), -timedelta(minutes=1)
-
-
-@pytest.mark.parametrize(
-    ('begun', 'states'),
-    [
-        ({'ended': [DUE[0] + LATE, DUE[1], DUE[2] + timedelta(seconds=3)]}, [nights.DONE, nights.DONE, nights.DONE]),
-        ({'ended': [DUE[0], DUE[2]]}, [nights.DONE, nights.MISSED, nights.DONE]),
-        ({'ended': [due + SLOW_CLOCK for due in DUE]}, [nights.DONE, nights.DONE, nights.DONE]),
-        ({'ended': DUE[:2], 'dead': [DUE[2]]}, [nights.DONE, nights.DONE, nights.MISSED]),
-        ({'ended': DUE[:2], 'alive': [DUE[2]]}, [nights.DONE, nights.DONE, nights.RUNNING]),
-        ({'ended': DUE[:1], 'alive': [DUE[1]]}, [nights.DONE, nights.RUNNING, nights.RUNNING]),
-        ({'ended': DUE[:2], 'now': MORNING - timedelta(seconds=1)}, [nights.DONE, nights.DONE, nights.AWAITED]),
-        ({'ended': DUE[:2], 'now': MORNING}, [nights.DONE, nights.DONE, nights.MISSED]),
-    ],
-    ids=[
-        'a session belongs to the run that was due last when it began',
-        'without a session it was missed',
-        'a slow clock misses nothing',
-        'begun and died is missed',
-        'what runs is not missed',
-        'nor what waits for the one before it',
-        'it is waited for',
-        'before it is called missed',
-    ],
-)
+@pytest.mark.parametrize(('begun', 'states'), BECAME.values(), ids=BECAME)
 def test_what_became_of_a_run_that_was_due(begun, states):
     assert became(**begun) == states
-
-
-def test_where_nothing_was_due_nothing_was_missed():
-    assert nights.runs([], FIRST, FIRST - DAY, [], []) == []
+    assert became(**begun, due=[]) == [], 'where nothing was due nothing was missed'
 
 
 def swept(began, **verdicts):
@@ -216,9 +189,8 @@ def swept(began, **verdicts):
     metrics = {f'write@{point}': verdict for point, verdict in verdicts.items()}
     worst = next((verdict for verdict in ('FAIL', 'INVALID') if verdict in verdicts.values()), 'PASS')
     points = pl.col('metric').str.split('@').list.get(1)
-    return rows(began, worst, {'Nodes': (worst, metrics)}).with_columns(
-        axis=pl.lit('node'), operation=pl.lit('write'), point=points
-    )
+    swept_rows = rows(began, worst, {'Nodes': (worst, metrics)})
+    return swept_rows.with_columns(axis=pl.lit('node'), operation=pl.lit('write'), point=points)
 
 
 def test_the_groups_of_a_node_sweep_are_one_criterion_for_they_are_other_nodes_every_night():
@@ -226,10 +198,8 @@ def test_the_groups_of_a_node_sweep_are_one_criterion_for_they_are_other_nodes_e
     second = swept(FIRST + DAY, all='PASS', group01='PASS', group02='INVALID')
     third = swept(FIRST + 2 * DAY, all='INVALID', group01='PASS', group02='PASS')
     past = of(first, second, third)
-    groups, everyone = (nights.VerdictKey(f'Nodes/{WHERE}', name) for name in ('write@groups', 'write@all'))
-    assert [set(night.criteria) - {groups, everyone} for night in past] == [
-        {nights.VerdictKey(f'Nodes/{WHERE}', ''), nights.VerdictKey('', '')}
-    ] * 3
+    groups, everyone, case = (nights.VerdictKey(f'Nodes/{WHERE}', name) for name in ('write@groups', 'write@all', ''))
+    assert all(set(night.criteria) == {groups, everyone, case, nights.VerdictKey('', '')} for night in past)
     assert past[0].criteria[groups] == nights.Judged(Verdict.INVALID, 'group01: because')
     after = nights.standings(past)
     assert after[1][groups].since == FIRST, 'some group could not be believed in either night'

@@ -35,88 +35,84 @@ def night(rng, day):
     return figures(BEGAN + timedelta(days=day), means, state=json.dumps(state), used_percent=day // 10, **invalid)
 
 
+def nights_of(days):
+    rng = random.Random(3)
+    return pl.concat(night(rng, day) for day in days)
+
+
+def since(day):
+    return pl.col('session_started') >= BEGAN + timedelta(days=day)
+
+
+def turns_of(rows, effect=0.05):
+    return trend(nights_in(rows), 1.0, effect).turns
+
+
 @pytest.fixture(scope='module')
 def year():
-    rng = random.Random(3)
-    return pl.concat(night(rng, day) for day in range(365) if not 250 <= day < 264)
+    return nights_of(day for day in range(365) if not 250 <= day < 264)
 
 
-def test_a_year_has_the_changes_that_were_planted_and_no_others(year):
-    year_trend = trend(nights_in(year), 1.0, 0.05)
-    assert [(turn.family, turn.change.verdict) for turn in year_trend.turns] == [
-        ('data read', BETTER),
-        ('data write', WORSE),
-    ]
-    days = [(turn.began - BEGAN).days for turn in year_trend.turns]
-    assert days == pytest.approx([290, 200], abs=2)
-    assert [turn.change.ratio for turn in year_trend.turns] == pytest.approx([1.1, 0.85], abs=0.03)
-    assert all(turn.change.low < turn.change.ratio < turn.change.high for turn in year_trend.turns)
+@pytest.fixture(scope='module')
+def turns(year):
+    return turns_of(year)
 
 
-def test_what_changed_beside_it_is_the_suspect(year):
-    reads, writes = trend(nights_in(year), 1.0, 0.05).turns
+def test_a_year_has_the_changes_that_were_planted_and_no_others(turns):
+    assert [(turn.family, turn.change.verdict) for turn in turns] == [('data read', BETTER), ('data write', WORSE)]
+    assert [(turn.began - BEGAN).days for turn in turns] == pytest.approx([290, 200], abs=2)
+    assert [turn.change.ratio for turn in turns] == pytest.approx([1.1, 0.85], abs=0.03)
+    assert all(turn.change.low < turn.change.ratio < turn.change.high for turn in turns)
+
+
+def test_what_changed_beside_it_is_the_suspect(turns):
+    reads, writes = turns
     assert [suspect.partition(' (')[0] for suspect in reads.suspects] == ['scratch: vm dirty_ratio: 20 against 10']
     assert writes.suspects == []
-    assert [
-        line.startswith('scratch: ') and '% full against' in line for line in writes.comparison.circumstances
-    ] == [True]
+    (line,) = writes.comparison.circumstances
+    assert line.startswith('scratch: ') and '% full against' in line
 
 
 def test_the_nearest_difference_is_the_first_suspect():
-    rng = random.Random(3)
-    nights = pl.concat(night(rng, day) for day in range(180, 220))
-    began = pl.col('session_started')
-    other = [(began >= BEGAN + timedelta(days=198), 'kernel'), (began >= BEGAN + timedelta(days=200), 'mpi')]
-    changed = nights.with_columns(
-        pl.when(later).then(pl.lit('2')).otherwise(pl.lit('1')).alias(c) for later, c in other
-    )
-    (turn,) = trend(nights_in(changed), 1.0, 0.05).turns
+    nights = {'kernel': 198, 'mpi': 200}  # from which another one ran
+    columns = {name: pl.when(since(day)).then(pl.lit('2')).otherwise(pl.lit('1')) for name, day in nights.items()}
+    (turn,) = turns_of(nights_of(range(180, 220)).with_columns(**columns))
     assert [suspect.partition(':')[0] for suspect in turn.suspects] == ['MPI', 'kernel']
 
 
 def test_a_smaller_budget_of_false_notifications_is_a_stricter_level(year):
     monthly = 365.25 / 12 * 350 / 364
-    one, tenth = (trend(nights_in(year), budget, 0.05) for budget in (1.0, 0.1))
-    assert (one.level, tenth.level) == pytest.approx((1 / monthly, 0.1 / monthly))
+    one, tenth, many = (trend(nights_in(year), budget, 0.05) for budget in (1.0, 0.1, 1000.0))
+    assert (one.level, tenth.level, many.level) == pytest.approx((1 / monthly, 0.1 / monthly, MAX_LEVEL))
     assert (one.rate, tenth.rate) == pytest.approx((1.0, 0.1))
-    assert trend(nights_in(year), 1000.0, 0.05).level == MAX_LEVEL
 
 
-def test_the_metrics_of_a_change_are_compared_on_both_sides_of_it(year):
-    _, writes = trend(nights_in(year), 1.0, 0.05).turns
-    rows = [row for row in writes.comparison.metrics if row.family == 'data write']
-    assert [row.change.verdict for row in rows] == [WORSE] * 3
+def test_the_metrics_of_a_change_are_compared_on_both_sides_of_it(turns):
+    verdicts = [row.change.verdict for row in turns[1].comparison.metrics if row.family == 'data write']
+    assert verdicts == [WORSE] * 3
 
 
 def test_a_change_within_the_smallest_effect_is_none(year):
-    assert [turn.family for turn in trend(nights_in(year), 1.0, 0.12).turns] == ['data write']
+    assert [turn.family for turn in turns_of(year, 0.12)] == ['data write']
 
 
 def test_a_metric_of_another_unit_changes_no_level():
-    rng = random.Random(3)
-    nights = pl.concat(night(rng, day) for day in range(40))
-    other = (pl.col('session_started') >= BEGAN + timedelta(days=20)) & (pl.col('operation') == 'read')
+    other = since(20) & (pl.col('operation') == 'read')
     columns = {'unit': 's', 'better': 'lower'}
-    changed = nights.with_columns(
-        pl.when(other).then(pl.lit(value)).otherwise(pl.col(name)).alias(name) for name, value in columns.items()
-    )
-    assert trend(nights_in(changed), 1.0, 0.05).turns == []
+    changed = {name: pl.when(other).then(pl.lit(value)).otherwise(name) for name, value in columns.items()}
+    assert turns_of(nights_of(range(40)).with_columns(**changed)) == []
 
 
 def test_a_figure_that_is_no_number_hides_no_change():
-    rng = random.Random(3)
-    one = pl.concat(night(rng, day) for day in range(180, 220))
+    one = nights_of(range(180, 220))
     damaged = (pl.col('session') == one['session'][0]) & (pl.col('repetition') == 0)
-    one = one.with_columns(value=pl.when(damaged).then(math.nan).otherwise('value'))
-    assert [turn.family for turn in trend(nights_in(one), 1.0, 0.05).turns] == ['data write']
+    damaged_one = one.with_columns(value=pl.when(damaged).then(math.nan).otherwise('value'))
+    assert [turn.family for turn in turns_of(damaged_one)] == ['data write']
 
 
 def test_a_drop_shortly_before_all_metrics_get_other_names_is_told():
-    rng = random.Random(3)
-    nights = pl.concat(night(rng, day) for day in range(190, 230))
-    later = pl.col('session_started') >= BEGAN + timedelta(days=206)
-    renamed = pl.when(later).then(pl.col('metric') + 'KiB').otherwise('metric')
-    turns = trend(nights_in(nights.with_columns(metric=renamed)), 1.0, 0.05).turns
+    renamed = pl.when(since(206)).then(pl.col('metric') + 'KiB').otherwise('metric')
+    turns = turns_of(nights_of(range(190, 230)).with_columns(metric=renamed))
     assert [f'{turn.began:%m-%d}' for turn in turns if turn.family == 'data write'] == ['07-20']
 
 
@@ -136,11 +132,8 @@ def page():
 
 def test_exactly_what_was_planted_stands_on_the_page(page):
     turns = re.findall(r'([a-z]+)</span> ([\d-]+): scratch: ([a-z ]+)  ', page)
-    assert [(word, family) for word, _, family in turns] == [
-        ('better', 'data read'),
-        ('worse', 'metadata'),
-        ('worse', 'data write'),
-    ]
+    families = [('better', 'data read'), ('worse', 'metadata'), ('worse', 'data write')]
+    assert [(word, family) for word, _, family in turns] == families
     results = [datetime.fromisoformat(day).date() for _, day, _ in turns]
     planted = [DUE[number].date() for number in (UPGRADE, METADATA_WORSE, WRITES_WORSE)]
     assert all(abs((one - other).days) <= 2 for one, other in zip(results, planted, strict=True))
@@ -163,8 +156,7 @@ def test_each_day_of_the_calendar_has_its_sign(page):
 
 
 def test_the_worst_metrics_are_compared_with_a_year_ago(page):
-    worst = page.partition('Worst metrics')[2]
-    names = re.findall(r'<th scope="row">(\w+)@', worst)
+    names = re.findall(r'<th scope="row">(\w+)@', page.partition('Worst metrics')[2])
     assert names == ['open', 'open', 'write', 'write']
 
 
@@ -184,16 +176,10 @@ def test_each_family_has_a_chart_of_its_nights_with_the_changes_and_annotations(
 def short_page(*verdicts, apart=timedelta(days=1), noted=(), **watched):
     """Of these nights, the write of which is a fifth slower where it is a FAIL."""
     rng = random.Random(1)
-    began = [BEGAN + number * apart for number in range(len(verdicts))]
-    rows = pl.concat(
-        [
-            figures(
-                when, {'write@1': [1e8 * (0.8 if verdict == 'FAIL' else 1) * (1 + rng.gauss(0, 0.02))] * 2}, verdict
-            )
-            for when, verdict in zip(began, verdicts, strict=True)
-        ]
-        or [figures(BEGAN, {'write@1': [1e8]}).head(0)]
-    )
+    rates = [1e8 * (0.8 if verdict == 'FAIL' else 1) * (1 + rng.gauss(0, 0.02)) for verdict in verdicts]
+    nights_of_them = enumerate(zip(rates, verdicts, strict=True))
+    tables = [figures(BEGAN + n * apart, {'write@1': [rate] * 2}, verdict) for n, (rate, verdict) in nights_of_them]
+    rows = pl.concat([figures(BEGAN, {'write@1': [1e8]}).head(0), *tables])
     history = nights_in(rows)
     watch = TrialWatch('site', 'nightly', BEGAN + timedelta(days=30), nights([rows], 'site', 'nightly'), **watched)
     return year_page(watch, history, trend(history, 1.0, 0.05) if verdicts else None, noted)
@@ -202,25 +188,26 @@ def short_page(*verdicts, apart=timedelta(days=1), noted=(), **watched):
 GOOD = ('MEASURED',) * 4
 
 
+BAD = (*GOOD, 'FAIL', 'INVALID')
+
+
 @pytest.mark.parametrize(
-    ('verdicts', 'apart', 'text'),
+    ('verdicts', 'hours', 'text'),
     [
-        (('INVALID',) * 3, timedelta(days=1), '<strong>INVALID</strong>: 3 nights, 2026-01-01 to 2026-01-03'),
-        (('INVALID', 'PASS'), timedelta(hours=2), '<strong>INVALID</strong>: 1 night, 2026-01-01'),
-        (('INCOMPLETE', 'PASS'), timedelta(days=1), '<strong>INCOMPLETE</strong>: 1 night, 2026-01-01'),
-        (GOOD, timedelta(days=1), 'Every night has a valid result.'),
-        ((*GOOD, 'FAIL', 'INVALID'), timedelta(days=1), '<dt>first bad night</dt><dd>2026-01-05: FAIL</dd>'),
-        ((*GOOD, 'FAIL', 'INVALID'), timedelta(days=1), '<dt>last good night</dt><dd>2026-01-04: MEASURED</dd>'),
-        (('FAIL',), timedelta(days=1), '<dt>last good night</dt><dd>none</dd>'),
-        (GOOD, timedelta(days=1), 'Of 1 metric measured in both, none is proved worse: 1 undecided.'),
+        (('INVALID',) * 3, 24, '<strong>INVALID</strong>: 3 nights, 2026-01-01 to 2026-01-03'),
+        (('INVALID', 'PASS'), 2, '<strong>INVALID</strong>: 1 night, 2026-01-01'),
+        (('INCOMPLETE', 'PASS'), 24, '<strong>INCOMPLETE</strong>: 1 night, 2026-01-01'),
+        (GOOD, 24, 'Every night has a valid result.'),
+        (BAD, 24, '<dt>first bad night</dt><dd>2026-01-05: FAIL</dd>'),
+        (BAD, 24, '<dt>last good night</dt><dd>2026-01-04: MEASURED</dd>'),
+        (('FAIL',), 24, '<dt>last good night</dt><dd>none</dd>'),
+        (GOOD, 24, 'Of 1 metric measured in both, none is proved worse: 1 undecided.'),
     ],
 )
-def test_the_page_of_the_nights_is_right_in_each_sentence(verdicts, apart, text):
-    assert text in short_page(*verdicts, apart=apart)
-
-
-def test_after_a_good_night_no_bad_one_is_named():
-    assert 'bad night' not in short_page('FAIL', 'PASS')
+def test_the_page_of_the_nights_is_right_in_each_sentence(verdicts, hours, text):
+    page = short_page(*verdicts, apart=timedelta(hours=hours))
+    assert text in page
+    assert ('bad night' in page) == (verdicts[-1] not in ('PASS', 'MEASURED')), 'after a good night none is named'
 
 
 @pytest.mark.parametrize('day', [1, 4])

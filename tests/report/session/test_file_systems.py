@@ -12,6 +12,7 @@ from seatrial.report.session.file_systems import changed_words, states
 from seatrial.report.session.page import page
 
 BEFORE = {'client version': 'lustre 2.15.5', 'mount options': 'rw,flock', 'osc.max_dirty_mb': '64'}
+RO = {**BEFORE, 'mount options': 'ro'}
 FULL = TargetRow('OST', 1, 'scratch-OST0001', True, 100 * GIB, 10 * GIB, 1000, 900)
 GOOD = TargetRow('OST', 0, 'scratch-OST0000', True, 100 * GIB, 60 * GIB, 1000, 900)
 GONE = TargetRow('OST', 2, 'scratch-OST0002', False, fault='does not answer')
@@ -42,11 +43,7 @@ def changes_of(cases):
     [
         ({}, [], ''),
         (BEFORE, [], ''),
-        (
-            {**BEFORE, 'mount options': 'ro'},
-            [('mount options', 'rw,flock', 'ro')],
-            'mount options: rw,flock, then ro',
-        ),
+        (RO, [('mount options', 'rw,flock', 'ro')], 'mount options: rw,flock, then ro'),
     ],
     ids=['no end', 'as before', 'another option'],
 )
