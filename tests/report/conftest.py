@@ -4,6 +4,7 @@ import tarfile
 import zipfile
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from types import SimpleNamespace
@@ -72,15 +73,12 @@ def one(label):
 
 def plan_of(check='Check', workload=MFWA, sweep=SIZES, profile='nightly', tasks=2, fixed=False, **target):
     moves_data = kind_of(workload.kind).moves_data
+    file_system = 'scratch' if moves_data else target.get('name', 'scratch')
     return builders.plan_of(
         workload,
         sweep,
         tasks,
-        case={
-            'check': check,
-            'partition': 'cluster:compute',
-            'file_system': 'scratch' if moves_data else target.get('name', 'scratch'),
-        },
+        case={'check': check, 'partition': 'cluster:compute', 'file_system': file_system},
         target={'path': '/scratch/trials', 'storage_system': 's', 'tried': 'here', **target},
         profile=profile,
         engines=(EngineChoice('ior', 'ior'), EngineChoice('fio', 'fio')),
@@ -115,16 +113,12 @@ def as_launched(sample, facts=()):
     )
 
 
-def sample_of(plan, label, phase, repetition=0, figures=None, stage='measured', cache='cold', command=()):
-    """One launch with these figures by metric; None is one without a measurement."""
+def sample_of(plan, label, phase, rate, stage='measured', command=()):
+    """One launch that moves data at this rate (B/s)."""
     point = kind_of(plan.kind).resized(plan.point(label), plan.sizing.first)
-    measurement = None
-    if figures is not None:
-        measured_ = builders.moved if kind_of(plan.kind).moves_data else builders.rated
-        measurement = measured_(point, figures[phase], phase) if phase in figures else measured_(point, figures)
-    cache = cache if kind_of(plan.kind).phase(phase).reads else ''
-    made = builders.sample_of(plan, point, phase, repetition, measurement, stage, cache)
-    return as_launched(made._replace(command=tuple(command)))
+    cache = 'cold' if kind_of(plan.kind).phase(phase).reads else ''
+    made = builders.sample_of(plan, point, phase, 0, builders.moved(point, rate, phase), stage, cache)
+    return as_launched(made._replace(command=command))
 
 
 def records_of(
@@ -209,7 +203,7 @@ def even_rates(plan, base=500.0, spread=0.02, count=6):
 def measured(plan=None, rates=None, criteria=NO_CRITERIA, **more):
     """A case of this plan with these figures, or with even ones; more: of its records."""
     plan = plan or plan_of()
-    return case_of(plan, records_of(plan, rates or even_rates(plan), **more), criteria)
+    return case_of(plan, records_of(plan, even_rates(plan) if rates is None else rates, **more), criteria)
 
 
 def literature(id, words, source='Boito et al. 2009 (NFS on Gigabit Ethernet)'):
@@ -236,21 +230,18 @@ def varied():
         FallsWith(metric='read', by='transfer_size', **literature('L09-09', 'reading falls with the transfer size')),
     )
     met = Criteria(expectations, frozenset({'L09-03'}), references)
-    passing = case_of(good, records_of(good, rates, labels=(cached,)), met)
+    passing = measured(good, rates, met, labels=(cached,))
 
     strided = data_access('single', 'segment', 'strided', bytes_per_task=SIZE)
     slow = plan_of('SharedFileStridedTasks', strided, Sweep('tasks', (1, 2, 4, 8, 16, 24, 32, 40)), tasks=40)
-    slow_rates = {
-        name: [r * (1 + 0.3 * i**0.5) for r in values]
-        for i, (name, values) in enumerate(even_rates(slow, 80.0).items())
-    }
-    wanted = tuple(
-        Reference(name, 700e6, -0.2, 0.2, 'MB/s', 'baseline', '2026-03-01', '') for name in planned_metrics(slow)[-2:]
-    )
-    failing = case_of(slow, records_of(slow, slow_rates), Criteria(references=wanted))
+    even = even_rates(slow, 80.0).items()
+    slow_rates = {name: [r * (1 + 0.3 * i**0.5) for r in values] for i, (name, values) in enumerate(even)}
+    last = planned_metrics(slow)[-2:]
+    wanted = tuple(Reference(name, 700e6, -0.2, 0.2, 'MB/s', 'baseline', '2026-03-01', '') for name in last)
+    failing = measured(slow, slow_rates, Criteria(references=wanted))
 
     odd = plan_of('SharedFileContiguousSizes', data_access('single', 'segment', bytes_per_task=SIZE))
-    invalid = case_of(odd, records_of(odd, even_rates(odd, 300.0), {'read@8MiB': [hurt]}))
+    invalid = measured(odd, even_rates(odd, 300.0), findings={'read@8MiB': [hurt]})
 
     shared = data_access('single', operations=('read',), bytes_per_task=SIZE)
     whole = plan_of('SingleFileWholeAccess', shared, Sweep('transfer_size', powers_of_two(1024, 4 * MIB)))
@@ -259,13 +250,13 @@ def varied():
     for name in (names[0], names[-1]):
         whole_rates[name] = even_rates(whole, 1500.0, 1.6, 20)[name]
     whole_rates[names[1]] = whole_rates[names[1]][:2]
-    undecided = case_of(whole, records_of(whole, whole_rates, cache='unknown'))
+    undecided = measured(whole, whole_rates, cache='unknown')
 
     never = plan_of('MultipleFilesTasks', sweep=Sweep('tasks', (1, 2)))
     absent = case_of(never, Records(None, None, [], None, None, 0))
     cut = plan_of('SingleFileWholeAccessTasks', shared, Sweep('tasks', (1, 2)))
     cut_rates = {planned_metrics(cut)[0]: [800.0 * MIB, 900.0 * MIB]}
-    died = case_of(cut, records_of(cut, cut_rates, ended=False))
+    died = measured(cut, cut_rates, ended=False)
     cases = (passing, failing, invalid, undecided, absent, died)
     shared = literature('L09-07', 'a file a task is at least as fast as one shared file')
     pair = CurveRatio(metric='write', of='SharedFileContiguousSizes', than='write', **shared)
@@ -297,13 +288,13 @@ def tree_rates(plan, factor=1.0, private=1.5, **scatter):
     return {name: scattered(mean(name), **scatter) for name in planned_metrics(plan)}
 
 
-def listing_rates(plan, cold=1913.0, warm=27000.0, expires_s=5.0, **scatter):
+def listing_rates(plan, cold=1913.0, warm=27000.0, expires_s=5.0, factor=1.0, **scatter):
     """Entries a second of repeated listings: those after a long pause are cold again."""
 
     def mean(name):
         listing = name.partition('@')[0]
         pause = pause_of(listing)
-        return cold if listing.endswith('_first') or (pause is not None and pause >= expires_s) else warm
+        return factor * (cold if listing.endswith('_first') or (pause or 0.0) >= expires_s else warm)
 
     return {name: scattered(mean(name), **scatter) for name in planned_metrics(plan)}
 
@@ -319,8 +310,7 @@ def call_rates(plan, factor=1.0, **scatter):
 def metadata(fixed=False, **scatter):
     """A session of every kind of metadata case on three file systems, and a case of data."""
     cases = [case for name in FILE_SYSTEMS for case in metadata_on(name, fixed, scatter)]
-    plan = plan_of('MultipleFilesSizes', tasks=8, fixed=fixed)
-    return session_of(*cases, case_of(plan, records_of(plan, even_rates(plan))))
+    return session_of(*cases, measured(plan_of('MultipleFilesSizes', tasks=8, fixed=fixed)))
 
 
 def check_of(session, name):
@@ -342,28 +332,21 @@ def metadata_on(name, fixed, scatter):
 
     def case(check, workload, sweep, rates, engine=posixops, cache=cold, facts=(), expectations=()):
         plan = plan_of(check, workload, sweep, 'nightly', 8, fixed, name=name, type=kind, path=f'/{name}/trials')
-        records = records_of(plan, rates(plan), mount=mount, engine=engine, cache=cache, facts=tuple(facts))
-        return case_of(plan, records, Criteria(tuple(expectations)))
-
-    def trees(private):
-        return lambda plan: tree_rates(plan, factor, private, **scatter)
-
-    def listings(cold, warm, expires_s=5.0):
-        return lambda plan: listing_rates(plan, cold * factor, warm * factor, expires_s, **scatter)
-
-    def calls(plan):
-        return call_rates(plan, factor, **scatter)
+        criteria = Criteria(tuple(expectations))
+        return measured(plan, rates(plan), criteria, mount=mount, engine=engine, cache=cache, facts=tuple(facts))
 
     def counts(plan):
-        return dict.fromkeys(planned_metrics(plan), [2.0] * 6)
+        return [2.0] * 6
 
-    shared = trees(1.02 if name == 'fast' else 1.5)
-    again = listings(1913, 27000, keeps_s)
+    trees, listings = (partial(rates, factor=factor, **scatter) for rates in (tree_rates, listing_rates))
+    shared = partial(trees, private=1.02 if name == 'fast' else 1.5)
+    again = partial(listings, expires_s=keeps_s)
+    calls = partial(call_rates, factor=factor, **scatter)
     return [
         case('FileMetadata', FILES, TREES, shared, mdtest, 'cached', expectations=[GP_03]),
-        case('FdtreePrivate', SMALL, one('private'), trees(1.0), mdtest),
+        case('FdtreePrivate', SMALL, one('private'), partial(trees, private=1.0), mdtest),
         case('AttributeCache', CACHE, Sweep('entries', (891,)), again, expectations=[WARM]),
-        case('LargeDirectory', listing(10_000), LARGE, listings(150e3, 900e3)),
+        case('LargeDirectory', listing(10_000), LARGE, partial(listings, cold=150e3, warm=900e3)),
         case('PosixOperations', posix_operations(1000, 4096), one('shared'), calls),
         case('PosixSemantics', posix_semantics(), one('two-tasks'), counts, facts=facts, expectations=guarantees),
     ]
@@ -379,18 +362,12 @@ def on_targets(check, number):
 
 def scenarios(*measurements):
     """A case of a launch of each of these points: (point, measurement)."""
-    points = tuple(point for point, _ in measurements)
-    plan = plan_of('ServersAway')._replace(
-        axis=AXES['action'], points=points, stopping=StoppingRule(0.1, 1, 1, fixed=True)
-    )
-    records = records_of(plan, {name: [1.0] for name in planned_metrics(plan)})
-    samples = [
-        sample._replace(
-            measurement=next(measurement for point, measurement in measurements if point.label == sample.point.label)
-        )
-        for sample in records.samples
-        if sample.stage == 'measured'
-    ]
+    points, once = tuple(point for point, _ in measurements), StoppingRule(0.1, 1, 1, fixed=True)
+    plan = plan_of('ServersAway')._replace(axis=AXES['action'], points=points, stopping=once)
+    records = records_of(plan, [1.0])
+    by_label = {point.label: measurement for point, measurement in measurements}
+    launches = [sample for sample in records.samples if sample.stage == 'measured']
+    samples = [sample._replace(measurement=by_label[sample.point.label]) for sample in launches]
     return case_of(plan, records._replace(samples=samples))
 
 
@@ -410,13 +387,9 @@ def counted(reads, writes=None, **changes):
 
 def timed():
     """A case of three launches of ten seconds each: a warm-up, a write and a read."""
-    plan = plan_of()
-    samples = [
-        sample_of(plan, plan.points[0].label, phase, 0, {phase: 2 * SIZE / 10.0}, stage)._replace(
-            started=BEGAN + 10 * i, elapsed_s=10.0
-        )
-        for i, (phase, stage) in enumerate([('write', 'warmup'), ('write', 'measured'), ('read', 'measured')])
-    ]
+    plan, launches = plan_of(), [('write', 'warmup'), ('write', 'measured'), ('read', 'measured')]
+    made = [sample_of(plan, plan.points[0].label, phase, 2 * SIZE / 10.0, stage) for phase, stage in launches]
+    samples = [sample._replace(started=BEGAN + 10 * i, elapsed_s=10.0) for i, sample in enumerate(made)]
     return case_of(plan, records_of(plan, even_rates(plan))._replace(samples=samples))
 
 

@@ -86,7 +86,7 @@ TRANSFERS = Sweep('transfer_size', (4096, MIB))
 )
 def test_a_case_is_told_in_a_sentence(make, workload, sweep, sentence):
     plan = make.plan('Check', workload, sweep, tasks=8)
-    assert words.sentence(make.measured(plan, {name: [] for name in planned_metrics(plan)})) == sentence
+    assert words.sentence(make.measured(plan, [])) == sentence
 
 
 def test_numbers_in_the_sentence_are_those_that_were_launched(make):
@@ -173,12 +173,6 @@ def test_a_session_that_is_not_whole_says_so_in_every_form(make):
         assert LEFT_OUT[0] in form(session) and LEFT_OUT[0] not in form(make.session(case))
     suite = ElementTree.fromstring(junit(session)).find('testsuite')
     assert (suite.get('errors'), suite.get('failures')) == ('1', '0')
-
-
-def test_the_engine_that_measured_is_told_with_those_that_were_skipped(make):
-    result = make.varied().result
-    assert words.engines(result) == [('fio 3.33', '5 cases'), ('no engine', '1 case')]
-    assert words.skipped(result) == ['ior: not installed (ior)']
 
 
 def started(case, **start):

@@ -77,11 +77,8 @@ def test_the_interval_is_that_of_the_verdict_and_the_samples_stand_in_their_orde
     mark = marks_of(drawn(make, plan, rates))['write@2MiB']
     assert (mark.low, mark.high) == (interval.low, interval.high)
     assert mark.samples == pytest.approx(rates['write@2MiB'])
-
-
-def test_a_single_sample_has_no_interval(make, plan):
-    drawing = drawn(make, plan, {name: [100.0 * MIB] for name in planned_metrics(plan)})
-    assert {mark.low for mark in marks_of(drawing).values()} == {None}
+    single = drawn(make, plan, [100.0 * MIB])
+    assert {mark.low for mark in marks_of(single).values()} == {None}
 
 
 def test_the_axis_need_not_hold_all_of_an_interval_of_few_samples(make, plan):
@@ -112,7 +109,7 @@ def test_what_cannot_decide_is_open_and_its_bound_has_the_side_that_is_allowed(m
 
 
 def test_nothing_measured_draws_nothing(make, plan):
-    case = make.measured(plan, dict.fromkeys(planned_metrics(plan), ())).result
+    case = make.measured(plan, []).result
     assert charts(plan, case, units_of(case.metrics, BINARY)) == []
 
 

@@ -34,16 +34,12 @@ def drawn(case, telemetry):
     return timeline(replace(case, telemetry=telemetry), BINARY)
 
 
-def test_a_case_without_telemetry_has_none_and_says_so(case):
-    assert timeline(case, BINARY) is None and 'kept no telemetry' in why_none(case)
-
-
 def test_where_nothing_was_counted_it_says_why(make, case):
     silent = make.counted([])._replace(looks=[])
     refused = silent._replace(watch=silent.watch._replace(why_not='tmpfs is memory'))
-    assert drawn(case, silent) is drawn(case, refused) is None
-    results = [why_none(replace(case, telemetry=telemetry)) for telemetry in (silent, refused)]
-    assert results == ['none: the counters could not be read', 'none: tmpfs is memory']
+    reasons = ['the job kept no telemetry', 'the counters could not be read', 'tmpfs is memory']
+    for telemetry, why in zip((None, silent, refused), reasons, strict=True):
+        assert drawn(case, telemetry) is None and why_none(replace(case, telemetry=telemetry)) == f'none: {why}'
 
 
 def lines_of(result):

@@ -19,7 +19,6 @@ from seatrial.model.units import DECIMAL, MIB
 from seatrial.report import words
 from seatrial.report.drawing.plot import MARKERS, STYLES
 from seatrial.report.session.page import _Compiled, jinja, page
-from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
@@ -80,7 +79,7 @@ def holding(make, text):
     named = dict.fromkeys(('version', 'program', 'kernel', 'python'), text)
     start = records.start._replace(numa=(text, '2-3'), skipped=(f'ior: {text}',), run_directory=f'/{text}', **named)
     case = make.case(plan, records._replace(start=start))
-    made = make.sample(plan, '2MiB', 'write', 0, {'write': 100.0 * MIB}, command=(shlex.join(['echo', text]),))
+    made = make.sample(plan, '2MiB', 'write', 100.0 * MIB, command=(shlex.join(['echo', text]),))
     made = made._replace(links=((text, text),), directories=(text,), environment=(f'A={text}',), directory=f'/{text}')
     case = replace(case, launches={'2MiB': [made]})
     result = replace(case.result, reasons=(f'write@2MiB: FAIL: {text}',), verdict=Verdict.FAIL, binding=(text,))
@@ -117,7 +116,7 @@ def holding_metadata(make, text):
         cases.append(make.measured(plan, make.tree_rates(plan), engine=(text, text), mount=text))
         plan = make.plan(f'Guarantees{text}', posix_semantics(), Sweep('tree', ((text, {}),)), name=name)
         facts = (Fact(text, False, text), Fact(f'{text}2', None, text))
-        cases.append(make.measured(plan, dict.fromkeys(planned_metrics(plan), [1.0] * 6), facts=facts))
+        cases.append(make.measured(plan, [1.0] * 6, facts=facts))
     return cases
 
 
@@ -234,7 +233,7 @@ def test_figures_that_are_invalid_are_struck_out(varied):
 def test_a_smoke_test_lists_the_literature_and_is_compared_with_nothing(make, varied):
     expectations = varied.cases[0].result.expectations
     plan = make.plan(profile='smoke', fixed=True)
-    case = make.measured(plan, dict.fromkeys(planned_metrics(plan), [100.0 * MIB] * 4))
+    case = make.measured(plan, [100.0 * MIB] * 4)
     result = replace(case.result, expectations=expectations)
     unjudged = tuple(not_judged(expectation, result.unjudged) for expectation in expectations)
     text = Seen(page(make.session(replace(case, result=replace(result, expectations=unjudged))))).said
