@@ -23,7 +23,7 @@ from seatrial.check.declared import load
 from seatrial.check.variants import tags_of
 from seatrial.filesystem.base import Driver
 from seatrial.filesystem.registry import DRIVERS
-from seatrial.report.acceptance.results import results_schema
+from seatrial.report.acceptance.protocol import results_schema
 from seatrial.rules.registry import EFFECTS, all_rules
 from seatrial.site import contract, model
 from seatrial.site.model import Entry

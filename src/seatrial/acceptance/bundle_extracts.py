@@ -20,8 +20,7 @@ from seatrial.judge.verdict import OF_CONTRACT
 from seatrial.model.foreign import LARGEST, NotReadable, read_bytes, read_json
 from seatrial.model.quoted_value import printable
 from seatrial.model.record import PLAN
-from seatrial.report.acceptance.protocol import Protocol, front
-from seatrial.report.acceptance.results import SCHEMA, results, results_schema, summary
+from seatrial.report.acceptance.protocol import SCHEMA, Protocol, front, results, results_schema, summary
 from seatrial.report.evidence import SessionEvidence
 from seatrial.report.junit import junit_of_criteria
 from seatrial.session.after_session import kept_of, report_files

@@ -16,8 +16,16 @@ from hypothesis import strategies as st
 
 from seatrial.judge.criteria import Attempt, Criterion, judge_contract
 from seatrial.judge.verdict import Verdict
-from seatrial.report.acceptance.protocol import Protocol, ProtocolRow, Remark, counts, front, protocol
-from seatrial.report.acceptance.results import results, summary
+from seatrial.report.acceptance.protocol import (
+    Protocol,
+    ProtocolRow,
+    Remark,
+    counts,
+    front,
+    protocol,
+    results,
+    summary,
+)
 from seatrial.report.junit import junit_of_criteria
 
 AT = datetime(2026, 11, 20, 2, 6, tzinfo=timezone.utc)

@@ -9,10 +9,10 @@ from seatrial.judge.references import Reference
 from seatrial.judge.verdict import Criteria
 from seatrial.model.record import Finding
 from seatrial.model.units import BINARY, DECIMAL, KIB, MIB
-from seatrial.report.drawing.maps import SHADES, surfaces
 from seatrial.report.drawing.metrics import LONGEST_LABEL, charts, has_curve, sheets
 from seatrial.report.drawing.plot import OPEN, STRUCK, STYLES, Curve, Guide, Mark
 from seatrial.report.figures import units_of
+from seatrial.report.session.layouts import SHADES, surfaces
 from seatrial.report.session.page import page
 from seatrial.workload.access import data_access
 from seatrial.workload.listing import listing

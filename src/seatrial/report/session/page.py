@@ -23,7 +23,6 @@ from seatrial.judge.verdict import WORST_FIRST, CaseResult
 from seatrial.model.metric import Fact, Histogram
 from seatrial.model.units import approximate_size
 from seatrial.report import figures, words
-from seatrial.report.drawing.maps import surfaces
 from seatrial.report.drawing.metrics import charts, has_curve, has_metric_lines, sheets, styled_by, styles_of
 from seatrial.report.drawing.plot import PAPERS, drawn, marker, px
 from seatrial.report.drawing.timeline import courses, monitored, timeline, why_none
@@ -32,7 +31,7 @@ from seatrial.report.figures import NUMBER, Unit, common_unit, units_of
 from seatrial.report.headline import headline_of
 from seatrial.report.session import isolation
 from seatrial.report.session.file_systems import states
-from seatrial.report.session.layouts import recommendations
+from seatrial.report.session.layouts import recommendations, surfaces
 from seatrial.report.session.overview import overviews
 from seatrial.report.session.ratios import ListingTime, cached, contentions, listings
 from seatrial.report.session.side_by_side import beside, guarantees_beside
