@@ -1,4 +1,4 @@
-"""The curve, the dots and the maps of a case: which metrics they have, and where on which axes."""
+"""The curve and the dots of a case: which metrics they have, and where on which axes."""
 
 from dataclasses import replace
 
@@ -12,14 +12,10 @@ from seatrial.model.units import BINARY, DECIMAL, KIB, MIB
 from seatrial.report.drawing.metrics import LONGEST_LABEL, charts, has_curve, sheets
 from seatrial.report.drawing.plot import OPEN, STRUCK, STYLES, Curve, Guide, Mark
 from seatrial.report.figures import units_of
-from seatrial.report.session.layouts import SHADES, surfaces
-from seatrial.report.session.page import page
-from seatrial.workload.access import data_access
 from seatrial.workload.listing import listing
 from seatrial.workload.operations import posix_operations
 from seatrial.workload.registry import planned_metrics
-from seatrial.workload.reuse import file_reuse
-from seatrial.workload.sweep import Sweep, powers_of_two, surface, tasks_by_sizes
+from seatrial.workload.sweep import Sweep, powers_of_two
 from seatrial.workload.tree import metadata_tree
 
 WRONG = Finding('T18', 'invalid', 'task 1 moved too little')
@@ -197,48 +193,3 @@ def test_a_metric_that_was_not_measured_keeps_its_lane(make, trees):
 def test_a_label_too_long_for_the_paper_is_cut(make):
     plan = make.plan('Check', FILES, Sweep('tree', (('x' * 80, {}), ('y', PRIVATE))))
     assert max(len(tick.label) for tick in drawn(make, plan, make.tree_rates(plan)).y.ticks) == LONGEST_LABEL
-
-
-# Maps over file sizes and transfer sizes
-
-
-SURFACE = surface(('16MiB', '64MiB'), ('64KiB', '1MiB'))
-MEANS = {'16MiB-64KiB': 100.0, '16MiB-1MiB': 200.0, '64MiB-64KiB': 400.0, '64MiB-1MiB': 300.0}
-ONE_TASK = file_reuse(('write',), tasks=1, scales=False)
-
-
-def case(make, means, sweep=SURFACE, workload=ONE_TASK, **changes):
-    rates = {f'write@{label}': [mean * MIB * (1 + 0.001 * n) for n in range(6)] for label, mean in means.items()}
-    return make.measured(make.plan('Surface', workload, sweep, **changes), rates)
-
-
-def test_rows_are_file_sizes_and_columns_transfer_sizes_and_the_largest_mean_is_the_darkest(make):
-    (result,) = surfaces([case(make, MEANS)], BINARY)
-    (drawn,) = result['maps']
-    assert (drawn.name, drawn.columns) == ('write', ('64KiB', '1MiB'))
-    rows = {row: [(round(field.summary.mean / MIB), field.shade) for field in fields] for row, fields in drawn.rows}
-    assert rows == {'16MiB': [(100, 1), (200, 2)], '64MiB': [(401, SHADES - 1), (301, 3)]}
-
-
-def test_what_was_not_measured_is_an_empty_field_and_a_smoke_test_says_nothing(make):
-    known = {label: mean for label, mean in MEANS.items() if label != '16MiB-1MiB'}
-    one = case(make, known, fixed=True)
-    (result,) = surfaces([one], BINARY)
-    empty = [field.summary is None for _, row in result['maps'][0].rows for field in row]
-    assert empty == [False, True, False, False]
-    assert 'by file size and transfer size' in page(make.session(one))
-
-
-@pytest.mark.parametrize('sizes', [(('16MiB',), ('64KiB', '1MiB')), (('16MiB', '64MiB'), ('64KiB',))])
-def test_where_one_of_them_does_not_vary_there_is_no_map(make, sizes):
-    means = {label: 100.0 for label, _ in surface(*sizes).values}
-    assert surfaces([case(make, means, surface(*sizes))], BINARY) == []
-
-
-def test_numbers_of_tasks_are_columns_too(make):
-    means = {'1task-16MiB': 100.0, '1task-64MiB': 200.0, '2tasks-16MiB': 150.0, '2tasks-64MiB': 120.0}
-    sweep, workload = tasks_by_sizes((1, 2), ('16MiB', '64MiB')), data_access('multiple', operations=('write',))
-    (result,) = surfaces([case(make, means, sweep, workload)], BINARY)
-    drawn = result['maps'][0]
-    assert drawn.columns == ('1 task', '2 tasks') and [row for row, _ in drawn.rows] == ['16MiB', '64MiB']
-    assert drawn.by == 'by file size and number of tasks'

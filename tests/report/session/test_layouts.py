@@ -1,4 +1,4 @@
-"""Which layout to take: the best one, all that are not told apart from it, and what the default loses."""
+"""Which layout to take: the best one, all that are not told apart from it, and what the default loses; and maps."""
 
 from dataclasses import replace
 
@@ -10,11 +10,13 @@ from seatrial.model.layout import Layout
 from seatrial.model.metric import LOWER
 from seatrial.model.record import Finding
 from seatrial.model.units import BINARY, MIB
-from seatrial.report.session.layouts import choices, recommendations
+from seatrial.report.session.layouts import SHADES, choices, recommendations, surfaces
 from seatrial.report.session.page import page
 from seatrial.report.session.summary import markdown
+from seatrial.workload.access import data_access
 from seatrial.workload.registry import planned_metrics
-from seatrial.workload.sweep import Sweep
+from seatrial.workload.reuse import file_reuse
+from seatrial.workload.sweep import Sweep, surface, tasks_by_sizes
 from seatrial.workload.tree import metadata_tree
 
 WIDE, NARROW = striped('wide', ALL, '4MiB'), striped('narrow', 1, '1MiB')
@@ -119,3 +121,48 @@ def test_of_a_metric_that_is_better_lower_the_lowest_is_the_best(make):
     lower = tuple(replace(metric, better=LOWER) for metric in one.result.metrics)
     result = choices(one.plan, replace(one.result, metrics=lower), BINARY)[0]
     assert result['best'].label == 'narrow' and result['default_words'].startswith('100 % more (')
+
+
+# Maps over file sizes and transfer sizes
+
+
+SURFACE = surface(('16MiB', '64MiB'), ('64KiB', '1MiB'))
+SIZED = {'16MiB-64KiB': 100.0, '16MiB-1MiB': 200.0, '64MiB-64KiB': 400.0, '64MiB-1MiB': 300.0}
+ONE_TASK = file_reuse(('write',), tasks=1, scales=False)
+
+
+def sized(make, means, sweep=SURFACE, workload=ONE_TASK, **changes):
+    rates = {f'write@{label}': [mean * MIB * (1 + 0.001 * n) for n in range(6)] for label, mean in means.items()}
+    return make.measured(make.plan('Surface', workload, sweep, **changes), rates)
+
+
+def test_rows_are_file_sizes_and_columns_transfer_sizes_and_the_largest_mean_is_the_darkest(make):
+    (result,) = surfaces([sized(make, SIZED)], BINARY)
+    (drawn,) = result['maps']
+    assert (drawn.name, drawn.columns) == ('write', ('64KiB', '1MiB'))
+    rows = {row: [(round(field.summary.mean / MIB), field.shade) for field in fields] for row, fields in drawn.rows}
+    assert rows == {'16MiB': [(100, 1), (200, 2)], '64MiB': [(401, SHADES - 1), (301, 3)]}
+
+
+def test_what_was_not_measured_is_an_empty_field_and_a_smoke_test_says_nothing(make):
+    known = {label: mean for label, mean in SIZED.items() if label != '16MiB-1MiB'}
+    one = sized(make, known, fixed=True)
+    (result,) = surfaces([one], BINARY)
+    empty = [field.summary is None for _, row in result['maps'][0].rows for field in row]
+    assert empty == [False, True, False, False]
+    assert 'by file size and transfer size' in page(make.session(one))
+
+
+@pytest.mark.parametrize('sizes', [(('16MiB',), ('64KiB', '1MiB')), (('16MiB', '64MiB'), ('64KiB',))])
+def test_where_one_of_them_does_not_vary_there_is_no_map(make, sizes):
+    means = {label: 100.0 for label, _ in surface(*sizes).values}
+    assert surfaces([sized(make, means, surface(*sizes))], BINARY) == []
+
+
+def test_numbers_of_tasks_are_columns_too(make):
+    means = {'1task-16MiB': 100.0, '1task-64MiB': 200.0, '2tasks-16MiB': 150.0, '2tasks-64MiB': 120.0}
+    sweep, workload = tasks_by_sizes((1, 2), ('16MiB', '64MiB')), data_access('multiple', operations=('write',))
+    (result,) = surfaces([sized(make, means, sweep, workload)], BINARY)
+    drawn = result['maps'][0]
+    assert drawn.columns == ('1 task', '2 tasks') and [row for row, _ in drawn.rows] == ['16MiB', '64MiB']
+    assert drawn.by == 'by file size and number of tasks'
