@@ -98,10 +98,8 @@ def _best(figure: HeadlineFigure, result: SessionResult) -> Headline:
         return -_RANKS.get(metric.cache, len(_RANKS)), metric.summary.mean if metric.summary else 0.0
 
     case, best = max(valid, key=worth)
-    name, _ = figure.beside
-    beside = [
-        metric for metric in case.metrics if (metric.name, metric.point) == (name, best.point) and is_valid(metric)
-    ]
+    wanted = (figure.beside[0], best.point)
+    beside = [metric for metric in case.metrics if (metric.name, metric.point) == wanted and is_valid(metric)]
     references = [reference.reference for reference in case.references if reference.metric == best.metric]
     return Headline(figure, case.case, best, beside[0] if beside else None, references[0] if references else None)
 

@@ -56,9 +56,8 @@ def _lines(watch: TrialWatch) -> Iterator[str]:
         'last_cases': ({verdict: cases.count(verdict) for verdict in Verdict}, 'Cases of the last run.'),
     }
     for name, (numbers, says) in by_verdict.items():
-        yield from _samples(
-            name, says, [({**labels, 'verdict': verdict.value}, str(n)) for verdict, n in numbers.items()]
-        )
+        samples = [({**labels, 'verdict': verdict.value}, str(number)) for verdict, number in numbers.items()]
+        yield from _samples(name, says, samples)
     failing = sum(standing.verdict is Verdict.FAIL for standing in watch.standing.values())
     counts = {
         'failing_criteria': (failing, 'Criteria that failed and have not passed since.'),
@@ -76,7 +75,7 @@ def _lines(watch: TrialWatch) -> Iterator[str]:
 def _measured(rows: pl.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
     """The metrics of the last session: mean and interval if valid, all verdicts, and when each case began. Groups of
     a node sweep are left out: they are other nodes in every session."""
-    figures: list[tuple[str, str, Mapping[str, str], float]] = []
+    figures: list[tuple[tuple[str, str, str], tuple[Mapping[str, str], float]]] = []
     verdicts, times = [], {}
     for key, launches in rows.group_by(*CASE, 'metric', maintain_order=True):
         case = {name: str(value) for name, value in zip(CASE, key, strict=False)}
@@ -91,13 +90,11 @@ def _measured(rows: pl.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
         if verdict == Verdict.INVALID.value or not values:
             continue
         interval = summary(values).interval
+        quantity, unit = QUANTITIES.get(first['unit'] or '', QUANTITIES[''])
         for end, value in zip(ENDS, (interval.mean, interval.low, interval.high), strict=True):
             if not end or math.isfinite(interval.high):
-                figures.append((first['unit'] or '', end, metric, value))
-    families = by_key(
-        ((*QUANTITIES.get(base, QUANTITIES['']), end), (labels, value)) for base, end, labels, value in figures
-    )
-    for (quantity, unit, end), samples in families.items():
+                figures.append(((quantity, unit, end), (metric, value)))
+    for (quantity, unit, end), samples in by_key(figures).items():
         name = '_'.join(filter(None, (f'{quantity}{end}', unit)))
         yield from _samples(name, f'Metrics of the last session: {ENDS[end]}.', samples, unit)
     yield from _samples('metric_verdict', 'Verdict of each metric of the last session, with the value 1.', verdicts)

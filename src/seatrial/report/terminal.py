@@ -46,9 +46,8 @@ def table_of(*headings: str) -> Table:
     """An empty table; a heading that begins with # is of figures."""
     made = Table(box=None, pad_edge=False)
     for heading in headings:
-        made.add_column(
-            heading.removeprefix('#'), justify='right' if heading.startswith('#') else 'left', overflow='fold'
-        )
+        name = heading.removeprefix('#')
+        made.add_column(name, justify='left' if name == heading else 'right', overflow='fold')
     return made
 
 

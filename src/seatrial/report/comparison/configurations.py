@@ -140,11 +140,8 @@ def to_json(choices: Configurations, chosen: Winner | None, column: FigureColumn
 def table(choices: Configurations, system: str) -> Sequence[tuple[str, ...]]:
     """A row for each configuration: name, figures in words, and fullness."""
     units = {column: unit_of(column, choices.figures, system) for column in COLUMNS}
-    return [
-        (
-            name,
-            *(words(column, figures.get(column.name), units[column]) for column in COLUMNS),
-            percent_words(choices.full[name]),
-        )
-        for name, figures in choices.figures.items()
-    ]
+    rows = []
+    for name, figures in choices.figures.items():
+        cells = (words(column, figures.get(column.name), unit) for column, unit in units.items())
+        rows.append((name, *cells, percent_words(choices.full[name])))
+    return rows

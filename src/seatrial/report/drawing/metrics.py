@@ -53,8 +53,8 @@ def _usual_signs() -> dict[str, str]:
         for name in names:
             if name not in given:
                 liked = given.get(name.partition(' ')[0], plot.STYLES[2])
-                free = [style for style in (liked, *plot.STYLES[2:], *plot.STYLES[:2]) if style not in taken]
-                given[name] = free[0] if free else liked
+                order = (liked, *plot.STYLES[2:], *plot.STYLES[:2])
+                given[name] = next((style for style in order if style not in taken), liked)
                 taken.add(given[name])
     return given
 
@@ -65,8 +65,7 @@ def signs(kind: str, metrics: Iterable[str]) -> dict[str, str]:
     given: dict[str, str] = {}
     for name in dict.fromkeys(metrics):
         usual = _usual_signs().get(column.get(name, name), plot.STYLES[2])
-        free = [style for style in (usual, *plot.STYLES) if style not in given.values()]
-        given[name] = free[0] if free else usual
+        given[name] = next((style for style in (usual, *plot.STYLES) if style not in given.values()), usual)
     return given
 
 

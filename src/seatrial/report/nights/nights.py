@@ -130,11 +130,9 @@ def enforced_in(results: Mapping[str, Any]) -> dict[VerdictKey, Judged]:
 def criteria_in(results: Mapping[str, Any]) -> int:
     """The number of criteria of a session: references, expectations, and sweeps whose places are compared. Raises
     KeyError or TypeError if that is not the results of a session."""
-    judged = sum(
-        len(case['references']) + (case['isolation'] is not None and not case['unjudged'])
-        for case in results['cases']
-    )
-    return judged + len(enforced_in(results))
+    references = sum(len(case['references']) for case in results['cases'])
+    swept = sum(case['isolation'] is not None and not case['unjudged'] for case in results['cases'])
+    return references + swept + len(enforced_in(results))
 
 
 def standings(past: Iterable[Night]) -> list[dict[VerdictKey, Standing]]:
@@ -214,9 +212,8 @@ def _night(session: str, rows: pl.DataFrame, enforced: Mapping[VerdictKey, Judge
     criteria.update(enforced)
     by_case = by_key((key.case, judged.verdict) for key, judged in criteria.items())
     criteria.update((VerdictKey(name, ''), _rest(of_case, by_case[name])) for name, of_case in cases.items())
-    criteria[VerdictKey('', '')] = _rest(
-        verdict, [*cases.values(), *(judged.verdict for key, judged in enforced.items() if not key.case)]
-    )
+    between = [judged.verdict for key, judged in enforced.items() if not key.case]
+    criteria[VerdictKey('', '')] = _rest(verdict, [*cases.values(), *between])
     lasted = pl.duration(microseconds=(pl.col('seconds').fill_null(0.0) * 1e6).cast(pl.Int64))
     ends = rows.select((pl.col('started') + lasted).max()).item()
     return Night(session, began, ends or began, verdict, cases, criteria, unlike)

@@ -71,15 +71,11 @@ def overviews(cases: Sequence[CaseEvidence], system: str) -> list[Overview]:
 def _roles(cases: Sequence[CaseEvidence], system: str) -> list[Role]:
     columns: dict[str, tuple[str, ...]] = {}
     for case in cases:
-        kind = kind_of(case.plan.kind)
-        of_kind = tuple(
-            (kind.metric_words(metric.name), (metric.name,)) for metric in metrics_at(case.plan.points[0])
-        )
-        columns.update(kind.columns or of_kind)
+        kind, names = kind_of(case.plan.kind), [metric.name for metric in metrics_at(case.plan.points[0])]
+        columns.update(kind.columns or tuple((kind.metric_words(name), (name,)) for name in names))
     plain = [Role(name, metrics, '', Unit()) for name, metrics in columns.items()]
-    there = {
-        role: metrics for role in plain if (metrics := [metric for case in cases for metric in role.of(case.result)])
-    }
+    by_role = {role: [metric for case in cases for metric in role.of(case.result)] for role in plain}
+    there = {role: metrics for role, metrics in by_role.items() if metrics}
     units = units_of([metric for metrics in there.values() for metric in metrics if is_valid(metric)], system)
     style = signs(cases[0].plan.kind, [role.metrics[0] for role in there])
     return [

@@ -113,6 +113,7 @@ def _rows(evidence: CaseEvidence) -> Rows:
         built = ', '.join(filter(None, (used.build, used.mpi, used.launcher))) or 'not recorded'
         modules = f'modules: {", ".join(used.modules)}' if used.modules else ''
         reframe = f', ReFrame {plan.reframe}' if plan.reframe else ''
+        cores = f'cores of the NUMA nodes of {start.host}: {"; ".join(start.numa)}' if len(start.numa) > 1 else ''
         gone = removal and (
             f'removed: {counted(removal.removed_files, "file")}, '
             f'{counted(removal.removed_directories, "directory", "directories")}'
@@ -126,12 +127,7 @@ def _rows(evidence: CaseEvidence) -> Rows:
                 f'{start.host}, Linux {start.kernel}',
                 f'{approximate_size(start.memory_bytes)} memory, Python {start.python}',
             ),
-            'tasks ran on': (
-                *result.binding,
-                f'cores of the NUMA nodes of {start.host}: {"; ".join(start.numa)}'
-                if result.binding and len(start.numa) > 1
-                else '',
-            ),
+            'tasks ran on': (*result.binding, cores if result.binding else ''),
             'file system': (
                 f'{plan.target.name}, {plan.target.type}, layout {plan.target.layout.name}',
                 plan.target.no_layout,
