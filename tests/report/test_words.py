@@ -222,7 +222,8 @@ def test_of_an_engine_that_was_skipped_for_many_reasons_the_first_is_told(make):
     ('tried', 'text'), [('', 'untried: this driver has never been run on a real posix'), ('ext4', '')]
 )
 def test_a_driver_that_nobody_has_tried_is_named(make, tried, text):
-    assert words.untried(make.plan(tried=tried).target).startswith(text) and bool(text) != bool(tried)
+    session = make.session(make.measured(make.plan(tried=tried)))
+    assert words.targets(session) == [('scratch (ext4)', '/scratch/trials', text)]
 
 
 def test_an_environment_that_several_checks_share_is_said_once():

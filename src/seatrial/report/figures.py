@@ -9,9 +9,7 @@ from seatrial.model.units import BINARY, duration, in_base, in_unit, unit_for
 from seatrial.workload.words import by_key
 
 NARROW_SPACE = '\u202f'
-
 GROUPED = 9999.5  # larger figures have grouped digits (10 400): a unit in which they are smaller is preferred
-
 _LETTERS = ((1e9, 1e9, 'G'), (1e6, 1e6, 'M'), (1e4, 1e3, 'k'), (1e3, 1.0, ''))
 
 

@@ -13,7 +13,7 @@ from seatrial.judge.session import SessionResult
 from seatrial.judge.statistics import CONFIDENCE
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.metric import UNNAMED, Fact
-from seatrial.model.plan import Case, Target, TrialPlan
+from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.point import Axis, Point
 from seatrial.model.record import Start, build_words, module_of, package_of
 from seatrial.model.units import BINARY, DECIMAL, approximate_size, in_base
@@ -254,15 +254,11 @@ def targets(evidence: SessionEvidence) -> list[tuple[str, str, str]]:
     began = sorted(evidence.cases, key=lambda case: case.records.start is None)
     types = {case.plan.target.name: file_system_type(case) for case in reversed(began)}
     named = [case.plan.target for case in evidence.cases]
+    untried = 'untried: this driver has never been run on a real'
     return [
-        (f'{target.name} ({types[target.name]})', target.path, untried(target))
+        (f'{target.name} ({types[target.name]})', target.path, '' if target.tried else f'{untried} {target.type}')
         for target in {(target.name, target.path): target for target in named}.values()
     ]
-
-
-def untried(target: Target) -> str:
-    """A note that figures of this type are the first ones of its driver, or empty."""
-    return '' if target.tried else f'untried: this driver has never been run on a real {target.type}'
 
 
 def lasted(evidence: SessionEvidence) -> timedelta | None:

@@ -61,8 +61,7 @@ class ComparedMetric:
     file_system: str
     unit: str
     better: str  # 'higher' or 'lower'
-    # before, after: mean over sessions of their means, in the base unit
-    before: float
+    before: float  # before, after: mean over sessions of their means, in the base unit
     after: float
     change: MetricChange
 
@@ -141,16 +140,12 @@ def comparison(
 
 FAMILY = ('axis', 'kind', 'unit', 'operation')  # the columns that tell the family of a metric
 _FACTS = (*FAMILY, 'better', 'steers')
-
+# Columns in which the values of a metric in one session can differ; those that are the same for all of its values;
+# those of few values and many copies; and all that a comparison reads of the history.
 _OF_VALUES = ('session', *CASE, 'metric', 'metric_verdict', 'cache', 'hosts')
-"""Columns in which the values of a metric in one session can differ."""
-
 _ALIKE = (*_FACTS, *SAID, 'point', 'label', 'profile', 'session_started', 'used_percent', 'load_percent')
-
-_LITTLE = [name for name in SAID if name not in ('engine', 'tasks')]  # columns of few values and many copies
-
+_LITTLE = [name for name in SAID if name not in ('engine', 'tasks')]
 COMPARED = tuple(dict.fromkeys((*NEEDED, *_OF_VALUES, *_ALIKE, 'valid', 'value', 'schema')))
-"""The columns of the history that a comparison reads."""
 
 
 def compact(rows: pl.DataFrame) -> pl.DataFrame:
@@ -267,8 +262,7 @@ class _Metric:
     better: str
     steers: bool
     caches: frozenset[str]
-    # values of each session or round, or only their mean if there are several sessions
-    sessions: Mapping[str, Sequence[float]]
+    sessions: Mapping[str, Sequence[float]]  # values of each session or round; only their mean if there are several
     least: float  # smallest of all values
     without: Sequence[str]  # why sessions of this side do not count
 

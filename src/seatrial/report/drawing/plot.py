@@ -23,10 +23,8 @@ STYLES = ('read', 'write', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eigh
 
 _CIRCLE, _SQUARE = 'm-4.6 0a4.6 4.6 0 1 0 9.2 0a4.6 4.6 0 1 0 -9.2 0z', 'm-4.2 -4.2h8.4v8.4h-8.4z'
 _TRIANGLE, _DIAMOND = 'm0 -5.6l5.4 9.4h-10.8z', 'm0 -6l5.6 6l-5.6 6l-5.6 -6z'
-MARKERS = dict(
-    zip(STYLES, (_CIRCLE, _SQUARE, _TRIANGLE, _DIAMOND, _SQUARE, _TRIANGLE, _DIAMOND, _CIRCLE), strict=True)
-)
-"""The outline of each style, from its middle on."""
+_OUTLINES = (_CIRCLE, _SQUARE, _TRIANGLE, _DIAMOND, _SQUARE, _TRIANGLE, _DIAMOND, _CIRCLE)
+MARKERS = dict(zip(STYLES, _OUTLINES, strict=True))  # the outline of each style, from its middle on
 
 FULL, OPEN, STRUCK, DOT = 'full', 'open', 'struck', 'dot'
 

@@ -19,11 +19,8 @@ from seatrial.judge.verdict import Verdict, worst
 from seatrial.model.plan import Case
 from seatrial.workload.words import by_key
 
-START_GRACE = timedelta(hours=2)
-"""A run that has not begun so long after it was due is missed: longer than the queue of a small partition."""
-
-EARLY = timedelta(minutes=2)
-"""A run may begin this long before its time: the clocks of Slurm's controller and of the nodes differ."""
+START_GRACE = timedelta(hours=2)  # a run that begins later is missed; longer than the queue of a small partition
+EARLY = timedelta(minutes=2)  # a run may begin so long before its time: clocks of controller and nodes differ
 
 
 class VerdictKey(NamedTuple):

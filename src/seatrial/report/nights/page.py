@@ -26,7 +26,6 @@ from seatrial.report.words import SIGNS
 from seatrial.workload.words import by_key, counted
 
 YEAR = timedelta(days=365)
-
 WORST = 10  # metrics that are shown of those that became worse
 APART = 3  # days within which invalid nights belong to one spell
 WITHOUT = (Verdict.INVALID.value, Verdict.INCOMPLETE.value, Verdict.INCONCLUSIVE.value)  # nights without valid result

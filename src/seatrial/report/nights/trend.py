@@ -40,8 +40,7 @@ class Turn:
     family: str
     change: MetricChange  # change of the family
     comparison: BeforeAfter  # comparison of the nights before and after
-    # differences in software and settings around it, each with its first night, nearest first
-    suspects: Sequence[str]
+    suspects: Sequence[str]  # differences in software and settings around it with their first nights, nearest first
     annotations: Sequence[Annotation] = ()  # what people have written down for those nights
 
     @property

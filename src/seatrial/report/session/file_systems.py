@@ -12,8 +12,8 @@ from seatrial.report.evidence import CaseEvidence
 from seatrial.report.words import cut
 from seatrial.workload.words import by_key, counted
 
+# Of a target. Cori's Lustre fell to 53-66 % of its acceptance figures on full OSTs (Lockwood, 2017; rule P9).
 FULL_SHARE = 0.8
-"""Of a target. Cori's Lustre fell to 53-66 % of its acceptance figures on full OSTs (Lockwood, 2017; rule P9)."""
 
 
 def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
