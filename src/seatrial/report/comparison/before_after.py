@@ -219,15 +219,9 @@ def _side(rows: pl.DataFrame, asked: str) -> Side:
 def _families(rows: Sequence[ComparedMetric], changes: Mapping[str, MetricChange]) -> list[FamilyRow]:
     """The families of each file system, in the order of FAMILIES."""
     verdicts = by_key(((row.file_system, row.family), row.change.verdict) for row in rows)
-    return [
-        FamilyRow(
-            file_system,
-            family,
-            changes.get(f'{file_system}: {family}'),
-            {verdict: verdicts[file_system, family].count(verdict) for verdict in ORDER},
-        )
-        for file_system, family in sorted(verdicts, key=lambda key: (key[0], FAMILIES.index(key[1])))
-    ]
+    counts = {key: {verdict: verdicts[key].count(verdict) for verdict in ORDER} for key in verdicts}
+    ordered = sorted(counts, key=lambda key: (key[0], FAMILIES.index(key[1])))
+    return [FamilyRow(*key, changes.get(': '.join(key)), counts[key]) for key in ordered]
 
 
 def _series(

@@ -111,9 +111,8 @@ def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], u
     parts: list[plot.Curve | plot.Mark | plot.Guide] = []
     parts += [plot.Guide(at, 'axis break', upright=True) for at in points.breaks]
     for i, name in enumerate(names):
-        of_line = {
-            metric.name if repeated else metric.point: metric for metric in metrics if styled_by(plan, metric) == name
-        }
+        of_name = [metric for metric in metrics if styled_by(plan, metric) == name]
+        of_line = {metric.name if repeated else metric.point: metric for metric in of_name}
         # Intervals of several lines at one point would hide each other: each stands a little to its side.
         aside = ASIDE * (2 * i - len(names) + 1)
         marks = {

@@ -110,9 +110,8 @@ def news(
         without = in_a_row(watch.nights, verdicts_by_night.without_result)
         if without >= patience > without - (len(known) - 1 - index):
             heads.append(('undecided', f'{counted(without, "night")} in a row without a valid result'))
-    moved = [
-        turn for turn in turns if turn.change.verdict in (BETTER, WORSE) and not _is_known(turn, notified.changes)
-    ]
+    decided = [turn for turn in turns if turn.change.verdict in (BETTER, WORSE)]
+    moved = [turn for turn in decided if not _is_known(turn, notified.changes)]
     heads += [('trend', f'{turn.change.verdict} since {turn.began:%Y-%m-%d}: {turn.subject}') for turn in moved]
     if not heads:
         return None
@@ -133,12 +132,11 @@ def _is_known(turn: Turn, known: Sequence[NotifiedChange]) -> bool:
     """True if people know of this change. Each further night may move its apparent first night; for a small change by
     weeks, but never beyond the night on which it was told. After a change to the other side it is a new one."""
     of_family = [change for change in known if (change.file_system, change.family) == (turn.file_system, turn.family)]
+    other_side = [change.began for change in of_family if change.verdict != turn.change.verdict]
     return any(
         change.verdict == turn.change.verdict
         and turn.began < max(change.notified, change.began + timedelta(days=NEAR))
-        and not any(
-            change.began < other.began <= turn.began for other in of_family if other.verdict != change.verdict
-        )
+        and not any(change.began < began <= turn.began for began in other_side)
         for change in of_family
     )
 
@@ -215,10 +213,8 @@ def _changes(nights: Sequence[Night], before: Standings, after: Standings) -> li
 
 def _by_case(current: Standings) -> list[tuple[str, Sequence[VerdictKey], Standing]]:
     """Criteria of one case with the same standing since the same night, with the standing of the first."""
-    groups = by_key(
-        ((key.case, standing.verdict, standing.since, standing.seen), key) for key, standing in current.items()
-    )
-    return [(case, keys, current[keys[0]]) for (case, *_), keys in groups.items()]
+    groups = by_key(((key.case, standing._replace(why='')), key) for key, standing in current.items())
+    return [(case, keys, current[keys[0]]) for (case, _), keys in groups.items()]
 
 
 def _standing(case: str, keys: Sequence[VerdictKey], standing: Standing) -> str:

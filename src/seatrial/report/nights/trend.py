@@ -97,11 +97,8 @@ def gathered(summaries: Iterable[pl.DataFrame], rows_of: Callable[[Sequence[str]
     began, means, kinds = (pl.concat(tables, rechunk=True) for tables in zip(*parts, strict=True))
     families = {row.pop('of_kind'): family_of(row) for row in kinds.unique().iter_rows(named=True)}
     family = pl.col('of_kind').replace_strict(families, return_dtype=pl.Enum(FAMILIES))
-    return Nights(
-        began.unique('session', keep='first').sort('session'),
-        means.with_columns(family=family).drop('of_kind'),
-        rows_of,
-    )
+    means = means.with_columns(family=family).drop('of_kind')
+    return Nights(began.unique('session', keep='first').sort('session'), means, rows_of)
 
 
 def trend(

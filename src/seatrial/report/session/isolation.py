@@ -59,10 +59,8 @@ def summary(isolation: Isolation) -> str:
         return f'{many} compared, none judged: {isolation.unjudged}'
     sentences = []
     for places, what in ((isolation.of(SLOW), 'slow'), (isolation.of(SUSPECTED), 'perhaps slow')):
-        names = ', '.join(place.name for place in places[:MAX_ROWS])
-        sentences += (
-            [f'{len(places)} of {many} {"is" if len(places) == 1 else "are"} {what}: {names}'] if places else []
-        )
+        names, verb = ', '.join(place.name for place in places[:MAX_ROWS]), 'is' if len(places) == 1 else 'are'
+        sentences += [f'{len(places)} of {many} {verb} {what}: {names}'] if places else []
     return '; '.join([*sentences, *isolation.undecided, *isolation.servers]) or f'none of {many} is slow'
 
 

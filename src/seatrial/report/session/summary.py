@@ -102,11 +102,7 @@ def _criteria(result: SessionResult) -> list[str]:
     """The site's criteria, one by one; other expectations as a count."""
     references = [reference for case in result.cases for reference in case.references]
     every = [*(expectation for case in result.cases for expectation in case.expectations), *result.relations]
-    lines = [
-        f'- criterion {escaped(expectation.id)}: {escaped(expectation.relation.sentence)}'
-        for expectation in every
-        if expectation.enforced
-    ]
+    lines = [f'- criterion {escaped(one.id)}: {escaped(one.relation.sentence)}' for one in every if one.enforced]
     if references:
         intervals = [reference.interval for reference in references]
         counts = ', '.join(f'{intervals.count(word)} {word}' for word in dict.fromkeys(intervals))
@@ -154,8 +150,5 @@ def _launch_words(sample: Sample, system: str) -> str:
     if sample.stage == 'prepare':
         return 'prepare what is read or listed'
     metrics = sample.measurement.metrics if sample.measurement else ()
-    gave = [
-        f'{f"{metric.name} " if len(metrics) > 1 else ""}{brief(metric.value, metric.unit, system)}'
-        for metric in metrics
-    ]
+    gave = [f'{f"{one.name} " if len(metrics) > 1 else ""}{brief(one.value, one.unit, system)}' for one in metrics]
     return f'{sample.launch}{"; it gave " if gave else ""}{", ".join(gave)}'.replace('\n', ' ')
