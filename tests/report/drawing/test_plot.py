@@ -43,9 +43,8 @@ def is_round(value):
 def test_linear_ticks_begin_at_zero_and_are_round_and_evenly_spaced(high, count):
     ticks = plot.nice_ticks(0.0, high, count)
     assert ticks[0] == 0 and 0 < ticks[-1] <= high * (1 + 1e-9) and 2 <= len(ticks) <= count + 1
-    assert is_round(ticks[1]) and [after - before for before, after in pairwise(ticks)] == pytest.approx(
-        [ticks[1]] * (len(ticks) - 1)
-    )
+    steps = [after - before for before, after in pairwise(ticks)]
+    assert is_round(ticks[1]) and steps == pytest.approx([ticks[1]] * len(steps))
 
 
 @given(rates, st.floats(plot.LOG_BEYOND, 1e6))

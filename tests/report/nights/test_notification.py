@@ -49,9 +49,8 @@ def watch_of(*tables, runs=(), **others):
 def watched(*verdicts, runs=(), **others):
     """A watch over nights of one metric, a day apart; runs: what became of those that were due, a day apart."""
     tables = [plain(FIRST + number * DAY, verdict) for number, verdict in enumerate(verdicts)]
-    return watch_of(
-        *tables, runs=[DueRun(FIRST + number * DAY, state) for number, state in enumerate(runs)], **others
-    )
+    due = [DueRun(FIRST + number * DAY, state) for number, state in enumerate(runs)]
+    return watch_of(*tables, runs=due, **others)
 
 
 def told(night, missed=None):
@@ -242,12 +241,10 @@ def test_nothing_on_the_screen_can_change_the_terminal():
 
 def unlike(*verdicts):
     """Nights, from the second of which on another kernel ran."""
-    return watch_of(
-        *(
-            plain(FIRST + n * DAY, verdict).with_columns(engine=pl.lit('fio'), kernel=pl.lit(f'6.{min(n, 1)}'))
-            for n, verdict in enumerate(verdicts)
-        )
-    )
+    tables = [plain(FIRST + n * DAY, verdict) for n, verdict in enumerate(verdicts)]
+    kernels = [pl.lit(f'6.{min(n, 1)}') for n in range(len(tables))]
+    others = zip(tables, kernels, strict=True)
+    return watch_of(*(table.with_columns(engine=pl.lit('fio'), kernel=kernel) for table, kernel in others))
 
 
 def test_a_night_that_measured_with_other_things_says_so_first():

@@ -286,11 +286,10 @@ def test_a_guarantee_that_the_site_has_made_a_criterion_is_marked(make):
 
 
 def test_the_styles_of_series_differ_by_marker_or_dashes():
-    dashes = {
-        style: re.search(rf'[^}}]*\.o-{style}\b[^{{]*\.line \{{ stroke-dasharray: ([^;]+);', STYLE.read_text())
-        for style in STYLES
-    }
-    looks = {(MARKERS[style], result.group(1) if result else '') for style, result in dashes.items()}
+    css, looks = STYLE.read_text(), set()
+    for style in STYLES:
+        dashes = re.search(rf'[^}}]*\.o-{style}\b[^{{]*\.line \{{ stroke-dasharray: ([^;]+);', css)
+        looks.add((MARKERS[style], dashes and dashes.group(1)))
     assert len(looks) == len(STYLES)
 
 
@@ -301,10 +300,11 @@ def luminance(colour):
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+COLOURS = ('ink', 'soft', 'link', *(verdict.value.lower() for verdict in Verdict), *STYLES[:4])
+
+
 @pytest.mark.parametrize('scheme', [0, 1], ids=['light', 'dark'])
-@pytest.mark.parametrize(
-    'name', ['ink', 'soft', 'link', *(verdict.value.lower() for verdict in Verdict), *STYLES[:4]]
-)
+@pytest.mark.parametrize('name', COLOURS)
 def test_every_colour_can_be_read_on_its_ground(scheme, name):
     block = re.findall(r':root \{(.*?)\}', STYLE.read_text(), re.DOTALL)[scheme]
     colours = dict(re.findall(r'--(\w+): (#[0-9a-f]{6})', block))
