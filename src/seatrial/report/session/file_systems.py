@@ -32,6 +32,7 @@ def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
             ended = [case.records.end for _, case in begun if case.records.end]
             places = Counter(end.placed for end in ended if end.placed)
             placed = '; '.join(f'{where} ({counted(number, "case")})' for where, number in places.items())
+            directories = {'run directories': placed} if placed else {}
             distinct = [state for number, state in enumerate(seen) if state not in seen[:number]]
             for earlier, later in combinations(distinct, 2):
                 for change in changes(earlier, later):
@@ -39,7 +40,7 @@ def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
             views.append(
                 {
                     'name': name,
-                    'settings': {**seen[0], **({'run directories': placed} if placed else {})},
+                    'settings': seen[0] | directories,
                     'changed': [changed[key] for key in sorted(changed)],
                     'targets': [_filled(row) for row in targets],
                     'missing': _missing(begun[0][1], targets),
