@@ -9,11 +9,6 @@ from seatrial.model.units import BINARY, MIB
 from seatrial.report.session.overview import overviews
 
 
-def cases_of(make, *bases):
-    plans = {make.plan(f'Check{i}'): base for i, base in enumerate(bases)}
-    return [make.measured(plan, make.even_rates(plan, base)) for plan, base in plans.items()]
-
-
 def data_of(cases, system=BINARY):
     (result,) = overviews(cases, system)
     return result
@@ -24,7 +19,8 @@ def role_of(overview, name):
 
 
 def test_all_checks_share_one_scale_and_one_unit(make):
-    result = data_of(cases_of(make, 100.0, 400.0))
+    rates = (make.even_rates(make.plan(), base) for base in (100.0, 400.0))
+    result = data_of([make.measured(rates=even) for even in rates])
     slow, fast = result.lanes['rows']
     # 100, 200, 400 and 800 MiB/s on an axis from zero: writes, then reads.
     zero = 2 * slow[0]['low'] - slow[1]['low']
