@@ -115,11 +115,8 @@ def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], u
         of_line = {metric.name if repeated else metric.point: metric for metric in of_name}
         # Intervals of several lines at one point would hide each other: each stands a little to its side.
         aside = ASIDE * (2 * i - len(names) + 1)
-        marks = {
-            key: _mark(of_line[key], at, style[name], unit, case, aside)
-            for key, at in points.places.items()
-            if key in of_line and of_line[key].summary
-        }
+        there = [(key, at) for key, at in points.places.items() if key in of_line and of_line[key].summary]
+        marks = {key: _mark(of_line[key], at, style[name], unit, case, aside) for key, at in there}
         label = kind_of(plan.kind).metric_words(name) if not repeated else name if len(plan.points) > 1 else ''
         parts += [plot.Curve(style[name], _strokes(points, marks), label, aside=aside), *marks.values()]
     return plot.Chart(
@@ -220,15 +217,10 @@ def _figures(case: CaseResult, metrics: Sequence[MetricResult], unit: Unit) -> p
     summaries = [metric.summary for metric in metrics if metric.summary]
     greatest = max(summary.maximum for summary in summaries)
     bounds = [bound for metric in metrics for bound, _ in _bounds(metric, case)]
-    others = [
-        *(end for summary in summaries for end in (summary.minimum, summary.maximum)),
-        *(
-            min(summary.interval.high, 1.25 * greatest)
-            for summary in summaries
-            if math.isfinite(summary.interval.log_half_width)
-        ),
-        *(bound for bound in bounds if bound <= 3 * greatest),
-    ]
+    intervals = [summary.interval for summary in summaries if math.isfinite(summary.interval.log_half_width)]
+    others = [end for summary in summaries for end in (summary.minimum, summary.maximum)]
+    others += [min(interval.high, 1.25 * greatest) for interval in intervals]
+    others += [bound for bound in bounds if bound <= 3 * greatest]
     note = 'lower is better' if all(metric.better == LOWER for metric in metrics if metric.summary) else ''
     return plot.figures_scale([summary.mean for summary in summaries], others, unit, note)
 

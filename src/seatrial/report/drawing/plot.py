@@ -139,8 +139,7 @@ class Chart:
 _DOTS = 'M4 10h0M12 5h0M20 8h0'
 
 
-@dataclass(frozen=True)
-class Paper:
+class Paper(NamedTuple):
     """Sizes in px."""
 
     width: float
@@ -173,8 +172,7 @@ class Sign(NamedTuple):
     label: str
 
 
-@dataclass(frozen=True)
-class Drawing:
+class Drawing(NamedTuple):
     """A chart on paper, in px."""
 
     height: float

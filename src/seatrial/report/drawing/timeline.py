@@ -163,25 +163,20 @@ def _course_chart(course: Course, unit: Unit) -> plot.Chart:
     mean = f'written and read, mean of {seconds(step_s)}' if step_s > 1 else 'written and read'
     curves = [plot.Curve('read', _steps(course.mean, step_s), mean)]
     curves += [plot.Curve('third', _steps(course.lowest, step_s), 'lowest second of the mean')] * (step_s > 1)
+    returns = [(action.end_s, action.back_s) for action in course.windows if action.back_s is not None]
+    failed = [(i * step_s, (i + 1) * step_s) for i in course.failed]
     return plot.Chart(
         x=plot.time_scale(0.0, step_s * len(course.mean), 'the load began'),
         y=plot.figures_scale([max(*course.mean, course.wanted)], unit=unit),
         parts=[
-            *(
-                plot.Box(action.end_s, action.back_s, 'timed', label='until it is back')
-                for action in course.windows
-                if action.back_s is not None
-            ),
+            *(plot.Box(*times, 'timed', label='until it is back') for times in returns),
             *(
                 plot.Box(action.start_s, action.end_s, 'pause stall', number=str(number), label='action')
                 for number, action in enumerate(course.windows, 1)
             ),
             plot.Guide(course.wanted, 'least', label='90 % of the rate before'),
             *curves,
-            *(
-                plot.Box(i * step_s, (i + 1) * step_s, 'launch', 'write', lane=0, label='calls failed')
-                for i in course.failed
-            ),
+            *(plot.Box(*times, 'launch', 'write', lane=0, label='calls failed') for times in failed),
         ],
         height=190,
         lanes=['failed'] if course.failed else [],

@@ -3,8 +3,7 @@ comparison is a curve from its slowest place to its fastest, as a share of its m
 together and in groups, lie on one scale. If there are many places, only quantiles and the slowest are drawn."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from seatrial.judge.outliers import CLEARED, SLOW, SUSPECTED, USUAL, Isolation, PlaceVerdict
 from seatrial.judge.statistics import quantile
@@ -22,8 +21,7 @@ _FORMS = {SLOW: plot.FULL, SUSPECTED: plot.OPEN, CLEARED: plot.OPEN}
 _SAID = {SLOW: 'slow', SUSPECTED: 'may be slow', CLEARED: 'slow only once', USUAL: 'usual'}
 
 
-@dataclass(frozen=True)
-class ComparedColumn:
+class ComparedColumn(NamedTuple):
     label: str
     style: str
     unit: Unit

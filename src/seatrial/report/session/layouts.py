@@ -6,8 +6,7 @@ default is the ratio of the two means, with its interval. Nothing here decides a
 that templates/layouts.html and templates/map.html read."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from seatrial.judge.statistics import SampleSummary
 from seatrial.judge.verdict import CaseResult, MetricResult
@@ -27,16 +26,14 @@ from seatrial.workload.words import by_key, counted
 SHADES = 5  # shades of a field, from none to that of the map's largest mean; style.css has them
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     summary: SampleSummary | None  # None if not measured or invalid
     shade: int = 0  # 0 to SHADES - 1
     best: bool = False
     alike: bool = False
 
 
-@dataclass(frozen=True)
-class Map:
+class Map(NamedTuple):
     name: str  # name of the metric
     unit: Unit
     by: str  # parameter of the columns, under the name
@@ -97,8 +94,7 @@ def _grid(plan: TrialPlan) -> tuple[str, dict[tuple[str, str], str]]:
     return '', {}
 
 
-@dataclass(frozen=True)
-class LayoutOption:
+class LayoutOption(NamedTuple):
     label: str
     words: str  # its name with its settings: 'wide (c-1.S4M)'; 'default'
     metric: MetricResult

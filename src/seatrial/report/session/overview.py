@@ -2,8 +2,7 @@
 the figures stand lanes, from the smallest to the largest mean of a case, all on one scale."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from seatrial.judge.verdict import CaseResult, MetricResult
 from seatrial.report.drawing.metrics import signs
@@ -17,8 +16,7 @@ WIDTH, NARROWER, LANE, MIN_HEIGHT, EDGE = 300, 190, 15, 34, 14
 TICK_FONT = 12.0
 
 
-@dataclass(frozen=True)
-class Role:
+class Role(NamedTuple):
     name: str
     metrics: tuple[str, ...]  # a case shows the first of these that it has
     style: str  # style of its marks
@@ -44,8 +42,7 @@ class Role:
         return cache_words(metric for metric in self.of(case) if metric.summary and is_valid(metric))
 
 
-@dataclass(frozen=True)
-class Overview:
+class Overview(NamedTuple):
     title: str
     roles: tuple[Role, ...]
     cases: tuple[CaseEvidence, ...]

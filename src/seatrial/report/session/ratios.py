@@ -5,7 +5,7 @@ without an interval. Nothing here decides a verdict."""
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from seatrial.judge.relations import lies_between
 from seatrial.judge.verdict import CaseResult, MetricResult
@@ -19,8 +19,7 @@ from seatrial.workload.registry import kind_of
 FIRST, FOURTH = f'ls_{PASSES[0]}', f'ls_{PASSES[3]}'
 
 
-@dataclass(frozen=True)
-class Ratio:
+class Ratio(NamedTuple):
     """The ratio of two means; all None if one of the two is invalid."""
 
     estimate: float | None
@@ -37,8 +36,7 @@ class Ratio:
         return f'{figure(self.estimate)} ({figure(self.low)} - {figure(self.high)})'
 
 
-@dataclass(frozen=True)
-class ContentionRatios:
+class ContentionRatios(NamedTuple):
     """The rates with a directory for each task over those with one shared directory."""
 
     over: str  # label of the one point
@@ -47,14 +45,12 @@ class ContentionRatios:
     unlike: tuple[str, ...]  # metrics of which one point was cold and the other was not: they have no ratio
 
 
-@dataclass(frozen=True)
-class ListingTime:
+class ListingTime(NamedTuple):
     seconds: float  # time of one listing of a directory at the mean rate
     faster: Ratio | None  # ratio of that rate to the first one, or None
 
 
-@dataclass(frozen=True)
-class Cached:
+class Cached(NamedTuple):
     """The client's cache by repeated listings."""
 
     entries: int  # entries of the directory
