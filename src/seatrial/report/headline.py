@@ -1,7 +1,6 @@
 """The headline of a session: the best write, read, random read, create and stat, and where each was measured."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from seatrial.judge.session import SessionResult
@@ -34,8 +33,7 @@ _RANKS = {'': 0, COLD: 0, UNKNOWN: 1}
 Figures = Mapping[tuple[Case, str], float]  # means in the base unit, by case and metric
 
 
-@dataclass(frozen=True)
-class Headline:
+class Headline(NamedTuple):
     figure: HeadlineFigure
     case: Case | None = None
     metric: MetricResult | None = None

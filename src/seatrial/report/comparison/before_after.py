@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -248,8 +248,7 @@ def _series(
     return series, shown, left_out
 
 
-@dataclass(frozen=True)
-class _Metric:
+class _Metric(NamedTuple):
     family: str
     file_system: str
     unit: str

@@ -5,7 +5,6 @@ not decide has fixed nothing. INVALID and INCOMPLETE ones leave as soon as they 
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
@@ -33,8 +32,7 @@ class Judged(NamedTuple):
     why: str = ''
 
 
-@dataclass(frozen=True)
-class Night:
+class Night(NamedTuple):
     """One session that ended. Times have a time zone."""
 
     session: str

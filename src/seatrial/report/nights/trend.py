@@ -1,10 +1,10 @@
 """The trend over the nights of a site: when a family changed its level, by how much, and what changed beside it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import chain, pairwise
+from typing import NamedTuple
 
 import polars as pl
 
@@ -32,8 +32,7 @@ GATHERED = (
 """The columns of the summaries of which nights are gathered."""
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(NamedTuple):
     began: datetime  # begin of the first night on the new level
     session: str  # session of that night
     file_system: str
@@ -64,8 +63,7 @@ class Turn:
         ]
 
 
-@dataclass(frozen=True)
-class Trend:
+class Trend(NamedTuple):
     sessions: Sequence[str]
     # how good each session was, as a logarithm, 0 on average, by file system and family
     levels: Mapping[tuple[str, str], Sequence[tuple[str, float]]]
@@ -76,8 +74,7 @@ class Trend:
     turns: Sequence[Turn]
 
 
-@dataclass(frozen=True)
-class Nights:
+class Nights(NamedTuple):
     """A history, reduced to what fits into memory however long it is."""
 
     began: pl.DataFrame  # name, begin and verdict of each session, in their order
