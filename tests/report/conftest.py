@@ -121,38 +121,19 @@ def sample_of(plan, label, phase, rate, stage='measured', command=()):
     return as_launched(made._replace(command=command))
 
 
+START = {'host': 'node1', 'pid': 7, 'job': '4711', 'started': BEGAN, 'kernel': '6.1.0', 'python': '3.11.2'}
+START |= {'memory_bytes': 16 * GIB, 'capacity': {'bytes': 80 * GIB, 'inodes': 1000}}
+START |= {'mount': '/dev/sda1 on / type ext4 (rw)', 'run_directory': '/scratch/trials/seatrial-s-1'}
+START['skipped'] = ('ior: not installed (ior)',)
+
+
 def records_of(
-    plan,
-    figures,
-    findings=None,
-    cache='cold',
-    ended=True,
-    host='node1',
-    labels=(),
-    facts=(),
-    engine=('fio', '3.33'),
-    mount='/dev/sda1 on / type ext4 (rw)',
+    plan, figures, findings=None, cache='cold', ended=True, labels=(), facts=(), engine=('fio', '3.33'), **start
 ):
     """The record of a case; figures: by metric; findings: by launch, they stand on the last repetition."""
-    made = builders.records_of(
-        plan,
-        figures,
-        cache,
-        mount=mount,
-        host=host,
-        pid=7,
-        job='4711',
-        started=BEGAN,
-        kernel='6.1.0',
-        python='3.11.2',
-        engine=engine[0],
-        program=f'/usr/bin/{engine[0]}',
-        version=engine[1],
-        skipped=('ior: not installed (ior)',),
-        run_directory='/scratch/trials/seatrial-s-1',
-        memory_bytes=16 * GIB,
-        capacity={'bytes': 80 * GIB, 'inodes': 1000},
-    )
+    name, version = engine
+    measured_with = {'engine': name, 'program': f'/usr/bin/{name}', 'version': version}
+    made = builders.records_of(plan, figures, cache, **START | measured_with | start)
     samples = [as_launched(sample, facts) for sample in made.samples]
     last = {sample.launch: i for i, sample in enumerate(samples)}
     for launch, result in (findings or {}).items():
@@ -216,12 +197,10 @@ def varied():
     hurt = Finding('T18', 'invalid', 'task 1 moved 32768 bytes instead of 65536')
     cached = Finding('P2', 'label', 'only 50 % of the bytes read came from storage (cold is 95 % or more)')
     good = plan_of('MultipleFilesSizes', sweep=Sweep('transfer_size', powers_of_two('32KiB', '32MiB')), tasks=8)
-    rates = {
-        name: [rate * (1 + 0.05 * i) for rate in even] for i, (name, even) in enumerate(even_rates(good).items())
-    }
-    references = tuple(
-        Reference(name, 450.0 * MIB, -0.1, None, 'MiB/s', 'baseline', '2026-11-01', 'fio') for name in list(rates)[:4]
-    )
+    evens = enumerate(even_rates(good).items())
+    rates = {name: [rate * (1 + 0.05 * i) for rate in even] for i, (name, even) in evens}
+    reference = (450.0 * MIB, -0.1, None, 'MiB/s', 'baseline', '2026-11-01', 'fio')
+    references = tuple(Reference(name, *reference) for name in list(rates)[:4])
     flat = literature('L09-02', 'writing does not depend on the transfer size')
     faster = literature('L09-03', 'reading is at least 1.2 times as fast as writing')
     expectations = (
@@ -236,8 +215,8 @@ def varied():
     slow = plan_of('SharedFileStridedTasks', strided, Sweep('tasks', (1, 2, 4, 8, 16, 24, 32, 40)), tasks=40)
     even = even_rates(slow, 80.0).items()
     slow_rates = {name: [r * (1 + 0.3 * i**0.5) for r in values] for i, (name, values) in enumerate(even)}
-    last = planned_metrics(slow)[-2:]
-    wanted = tuple(Reference(name, 700e6, -0.2, 0.2, 'MB/s', 'baseline', '2026-03-01', '') for name in last)
+    reference = (700e6, -0.2, 0.2, 'MB/s', 'baseline', '2026-03-01', '')
+    wanted = tuple(Reference(name, *reference) for name in planned_metrics(slow)[-2:])
     failing = measured(slow, slow_rates, Criteria(references=wanted))
 
     odd = plan_of('SharedFileContiguousSizes', data_access('single', 'segment', bytes_per_task=SIZE))

@@ -13,6 +13,7 @@ from seatrial.judge.references import Reference, judge_reference
 from seatrial.judge.verdict import Criteria, Verdict
 from seatrial.model.layout import Layout
 from seatrial.model.metric import Fact
+from seatrial.model.record import Provenance
 from seatrial.model.units import MIB
 from seatrial.report import words
 from seatrial.report.figures import Unit
@@ -175,11 +176,6 @@ def test_a_session_that_is_not_whole_says_so_in_every_form(make):
     assert (suite.get('errors'), suite.get('failures')) == ('1', '0')
 
 
-def started(case, **start):
-    """The case with other fields in its start record."""
-    return replace(case, records=case.records._replace(start=case.records.start._replace(**start)))
-
-
 @pytest.mark.parametrize(
     ('program', 'build', 'modules', 'lines'),
     [
@@ -190,8 +186,7 @@ def started(case, **start):
     ],
 )
 def test_the_first_page_has_the_installation_and_the_module_of_an_engine(make, program, build, modules, lines):
-    used = make.measured().records.start.provenance._replace(build=build, modules=modules)
-    session = make.session(started(make.measured(), program=program, provenance=used))
+    session = make.session(make.measured(program=program, provenance=Provenance(build, modules=modules)))
     assert words.builds(session) == lines
     assert all(f'<small>{line}</small>' in page(session).split('</header>')[0] for line in lines)
 
@@ -213,9 +208,8 @@ def test_caveats_are_counted_by_their_rule_with_the_range_of_their_figures(make,
 
 def test_of_an_engine_that_was_skipped_for_many_reasons_the_first_is_told(make):
     reasons = ('ior: not installed (ior)', 'fio: cannot a (x)', 'fio: cannot b (y)')
-    case = make.measured()
-    result = make.session(replace(case, result=replace(case.result, skipped=reasons))).result
-    assert words.skipped(result) == [reasons[0], 'fio: cannot a (x); and 1 reason more, in the cases']
+    skipped = words.skipped(make.session(make.measured(skipped=reasons)).result)
+    assert skipped == [reasons[0], 'fio: cannot a (x); and 1 reason more, in the cases']
 
 
 @pytest.mark.parametrize(
@@ -232,13 +226,11 @@ def test_an_environment_that_several_checks_share_is_said_once():
 
 
 def test_the_nodes_are_counted_and_named_in_their_order(make):
-    evidence = make.varied()
-    case = replace(evidence.cases[0], samples={})
-    cases = [started(case, host=f'n{number}') for number in (10, 2, 1, 9, 3)]
-    assert words.machines(replace(evidence, cases=cases)) == '5 nodes: n1, n2, n3, n9, n10'
-    assert words.machines(replace(evidence, cases=cases[:1])) == 'n10'
-    assert words.machines(replace(evidence, cases=[])) == ''
-    assert words.kernels(replace(evidence, cases=cases)) == ['Linux 6.1.0']
+    cases = [replace(make.measured(host=f'n{number}'), samples={}) for number in (10, 2, 1, 9, 3)]
+    assert words.machines(make.session(*cases)) == '5 nodes: n1, n2, n3, n9, n10'
+    assert words.machines(make.session(cases[0])) == 'n10'
+    assert words.machines(make.session()) == ''
+    assert words.kernels(make.session(*cases)) == ['Linux 6.1.0']
 
 
 @pytest.mark.parametrize(

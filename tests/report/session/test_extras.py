@@ -41,9 +41,9 @@ def rows_of(make):
     return rows
 
 
-def even(make, **changes):
+def even(make, **start):
     plan = make.plan()
-    return plan, make.records(plan, make.even_rates(plan, 100.0))._replace(**changes)
+    return plan, make.records(plan, make.even_rates(plan, 100.0), **start)
 
 
 def test_every_group_of_nodes_has_a_row_with_the_ratio_to_the_first(make, rows_of):
@@ -76,10 +76,9 @@ def test_each_class_that_was_filled_in_has_its_share_beside_the_target(make, row
 @pytest.fixture
 def drilled(make):
     drill = Drill('write@2MiB', 900.0 * MIB, ROUNDS, 'all 2 OSTs of oss2@o2ib are 49 % slower')
-    plan, records = even(make, drill=drill)
+    plan, records = even(make, servers=SERVERS)
     reference = Reference('write@2MiB', 1000.0 * MIB, -0.1, None, 'MiB/s', 'baseline', '2026-11-01', 'fio')
-    records = records._replace(start=records.start._replace(servers=SERVERS))
-    return make.case(plan, records, Criteria(references=(reference,)))
+    return make.case(plan, records._replace(drill=drill), Criteria(references=(reference,)))
 
 
 def test_every_group_of_every_round_of_a_drill_down_has_a_row(make, drilled, rows_of):

@@ -24,10 +24,8 @@ def case(make):
 
     def made(before, after, targets=(), started=1000.0, placed='', **target):
         plan = make.plan(**target)
-        records = make.records(plan, make.even_rates(plan))
-        start = records.start._replace(state=before, targets=targets, started=started)
-        end = records.end._replace(state=after, placed=placed)
-        return make.case(plan, records._replace(start=start, end=end))
+        records = make.records(plan, make.even_rates(plan), state=before, targets=targets, started=started)
+        return make.case(plan, records._replace(end=records.end._replace(state=after, placed=placed)))
 
     return made
 

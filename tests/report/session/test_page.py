@@ -75,10 +75,9 @@ def plain(make):
 def holding(make, text):
     """A session in which everything that comes from elsewhere is this text."""
     plan = make.plan(check=f'Check{text}', path=f'/{text}', name=text)
-    records = make.records(plan, make.even_rates(plan), labels=(Finding('P18a', 'label', text),), host=f'h{text}')
-    named = dict.fromkeys(('version', 'program', 'kernel', 'python'), text)
-    start = records.start._replace(numa=(text, '2-3'), skipped=(f'ior: {text}',), run_directory=f'/{text}', **named)
-    case = make.case(plan, records._replace(start=start))
+    start = dict.fromkeys(('version', 'program', 'kernel', 'python'), text)
+    start |= {'host': f'h{text}', 'numa': (text, '2-3'), 'skipped': (f'ior: {text}',), 'run_directory': f'/{text}'}
+    case = make.measured(plan, labels=(Finding('P18a', 'label', text),), **start)
     made = make.sample(plan, '2MiB', 'write', 100.0 * MIB, command=(shlex.join(['echo', text]),))
     made = made._replace(links=((text, text),), directories=(text,), environment=(f'A={text}',), directory=f'/{text}')
     case = replace(case, launches={'2MiB': [made]})
