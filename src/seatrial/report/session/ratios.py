@@ -118,15 +118,11 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
 
 def _contention(case: CaseResult, over: str, under: str) -> ContentionRatios:
     caches = {(metric.name, metric.point): metric.cache for metric in case.metrics}
-    rates = {metric.name for metric in case.metrics if metric.better == HIGHER}
-    ratios, unlike = {}, []
-    for name, points in case.curves.samples.items():
-        if name in rates and caches.get((name, over)) == caches.get((name, under)):
-            ratios[name] = ratio(points.get(over, ()), points.get(under, ()))
-        elif name in rates:
-            ratios[name] = Ratio(None)
-            unlike.append(name)
-    return ContentionRatios(over, under, ratios, tuple(unlike))
+    higher = {metric.name for metric in case.metrics if metric.better == HIGHER}
+    rates = {name: points for name, points in case.curves.samples.items() if name in higher}
+    unlike = tuple(name for name in rates if caches.get((name, over)) != caches.get((name, under)))
+    ratios = {name: ratio(points.get(over, ()), points.get(under, ())) for name, points in rates.items()}
+    return ContentionRatios(over, under, ratios | dict.fromkeys(unlike, Ratio(None)), unlike)
 
 
 def _kept(first: MetricResult, fourth: MetricResult, after: Sequence[MetricResult]) -> str:
