@@ -287,10 +287,8 @@ class Driver:
 
 def is_of(driver: Driver, mount: Mount) -> bool:
     """True if the kernel's words for a mount show that it is of the driver's type."""
-    of_fuse = (
-        bool(driver.fuse_source) and mount.type.startswith('fuse') and mount.source.startswith(driver.fuse_source)
-    )
-    return of_fuse or mount.type in driver.kernel_types
+    of_fuse = driver.fuse_source and mount.type.startswith('fuse') and mount.source.startswith(driver.fuse_source)
+    return bool(of_fuse) or mount.type in driver.kernel_types
 
 
 def mount_by_table(driver: Driver, path: str) -> Optional[Mount]:

@@ -14,10 +14,10 @@ import glob
 import json
 import os
 import re
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.filesystem import base
-from seatrial.filesystem.layout_words import STRIPE_UNIT, Stripes, binary, bytes_of, number, read_keys, size
+from seatrial.filesystem import base, layout_words
+from seatrial.filesystem.layout_words import Stripes, bytes_of, number, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, answer_or_unknown, kernel_cold, look, unknown
 from seatrial.model.ask import ask
@@ -52,7 +52,6 @@ _CTL_TARGET = re.compile(r'^ *\+ (\d+) @ ', flags=re.MULTILINE)
 _CTL_GROUP = re.compile(r'^ +\+ (\d+) *$', flags=re.MULTILINE)
 _CTL_MEMBER = re.compile(r'^ *(\d+) +(?:primary|secondary) +(\d+) +\d+ *$', flags=re.MULTILINE)
 _GROUP = re.compile(r'^\S+ +s:(\d+) +storage +s:(\d+) +\S+ +s:(\d+) ', flags=re.MULTILINE)
-_WORD = re.compile(r'(c|S|p|targets)(\d.*)')
 
 
 class BeeGfsLayout(NamedTuple):
@@ -68,14 +67,7 @@ class BeeGfsLayout(NamedTuple):
     @property
     def words(self) -> Tuple[str, ...]:
         """The words of plans and records, stripes as every type writes them: ('c4', 'S1M', 'p2')."""
-        values = {
-            'c': str(self.stripe_count or ''),
-            'S': binary(self.stripe_size) if self.stripe_size else '',
-            'p': str(self.pool or ''),
-            'targets': '_'.join(map(str, self.targets)),
-            'groups': '_'.join(map(str, self.groups)),
-        }
-        words = tuple(key + value for key, value in values.items() if value)
+        words = layout_words.written(self, _WORDS)
         return (*words, 'mirrored') if self.mirrored else words
 
     def named(self, name: str) -> Layout:
@@ -83,12 +75,17 @@ class BeeGfsLayout(NamedTuple):
         return Layout(name, NAME, self.words, needed, places_file=True) if self.words else Layout(name)
 
 
+_WORDS = {
+    'c': ('stripe_count', layout_words.NUMBER),
+    'S': ('stripe_size', layout_words.SIZE),
+    'p': ('pool', layout_words.NUMBER),
+    'targets': ('targets', layout_words.NUMBERS),
+    'groups': ('groups', layout_words.NUMBERS),
+}
+
+
 def asked(layout: Layout) -> BeeGfsLayout:
-    words = filter(None, map(_WORD.match, layout.asks))
-    values: Dict[str, str] = {word.group(1): word.group(2) for word in words}
-    count, chunk, pool = (bytes_of(values[key]) if key in values else None for key in 'cSp')
-    targets = values.get('targets', '')
-    return BeeGfsLayout(count, chunk, pool, tuple(map(int, filter(None, targets.split('_')))))
+    return BeeGfsLayout(**layout_words.read_words(layout.asks, _WORDS))
 
 
 class BeeGfs(Mounted):
@@ -115,7 +112,7 @@ class BeeGfs(Mounted):
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         settings = {
-            'client version': answer_or_unknown(lambda: f'beegfs {_text(VERSION).strip()}'),
+            'client version': answer_or_unknown(lambda: f'beegfs {_read(VERSION).strip()}'),
             'file system': answer_or_unknown(lambda: _read(_client(mount), 'fs_uuid').strip()),
             'default layout': answer_or_unknown(lambda: '.'.join(_layout_of(path).words)),
         }
@@ -177,13 +174,11 @@ class BeeGfs(Mounted):
         got = _layout_of(file)
         if _has(got, asked(layout)._replace(pool=None)):
             return base.Granted()
-        return base.Granted(
-            differs=f'the file should have the layout {layout.canonical}, but has {".".join(got.words)}'
-        )
+        has = '.'.join(got.words)
+        return base.Granted(differs=f'the file should have the layout {layout.canonical}, but has {has}')
 
     def on_targets(self, name: str, kind: str, numbers: Sequence[int], like: Layout = base.AS_IT_IS) -> Layout:
-        chunk = None if like.is_default else asked(like).stripe_size
-        return BeeGfsLayout(len(numbers), chunk, None, tuple(sorted(numbers))).named(name)
+        return BeeGfsLayout(len(numbers), asked(like).stripe_size, None, tuple(sorted(numbers))).named(name)
 
     def make_files(self, files: Sequence[str], layout: Layout, inside: str) -> Optional[str]:
         """`beegfs entry create file` of release 8 for chosen targets; other layouts follow from the directory."""
@@ -297,8 +292,7 @@ def routes_of(text: str) -> Dict[str, str]:
 
 def _client(mount: Mount) -> str:
     """The folder of the mount's client: with its configuration file (cfgFile), or the only one. Raises NoAnswer."""
-    configs = sorted(glob.glob(os.path.join(CLIENTS, '*', 'config')))
-    folders = [os.path.dirname(name) for name in configs]
+    folders = [os.path.dirname(name) for name in sorted(glob.glob(os.path.join(CLIENTS, '*', 'config')))]
     options = mount.options.split(',')
     named = [folder for folder in folders if f'cfgFile={_config(folder).get("cfgFile")}' in options]
     if named or len(folders) == 1:
@@ -309,10 +303,6 @@ def _client(mount: Mount) -> str:
 def _config(client: str) -> Dict[str, str]:
     pairs = [line.partition('=') for line in _read(client, 'config').splitlines()]
     return {key.strip(): value.strip() for key, equals, value in pairs if equals}
-
-
-def _read(client: str, name: str) -> str:
-    return _text(os.path.join(client, name))
 
 
 def _has(got: BeeGfsLayout, wanted: BeeGfsLayout) -> bool:
@@ -333,30 +323,21 @@ def _groups() -> str:
     return '; '.join(f'{group}: {" and ".join(map(str, targets))}' for group, targets in sorted(groups.items()))
 
 
-def _chunk(value: Any) -> int:
-    chunk = size(value)
-    if chunk < STRIPE_UNIT or chunk >= 1 << 32 or chunk & (chunk - 1):
-        raise ValueError(f'{show(value)} is not a chunk size; write a power of two from 64KiB, below 4GiB')
-    return chunk
-
-
-_KEYS: Dict[str, Callable[[Any], Any]] = {
+_KEYS: layout_words.Readers = {
     'stripe_count': number('a number of storage targets', 1, 65535),
-    'stripe_size': _chunk,
+    'stripe_size': stripe_size('a chunk size', by_doubling=True),
     'pool': number("a storage pool's number", 1, 65535),
 }
 
 
 def _set_argvs(wanted: BeeGfsLayout, directory: str) -> Tuple[List[str], List[str]]:
     """The commands of release 8, and of 7."""
-    count, chunk, pool = wanted[:3]
     new, old = ['beegfs', 'entry', 'set'], ['beegfs-ctl', '--setpattern']
-    if count is not None:
-        new, old = [*new, '--num-targets', str(count)], [*old, f'--numtargets={count}']
-    if chunk is not None:
-        new, old = [*new, '--chunk-size', str(chunk)], [*old, f'--chunksize={chunk}']
-    if pool is not None:
-        new, old = [*new, '--pool', str(pool)], [*old, f'--storagepoolid={pool}']
+    names = ('--num-targets', '--numtargets'), ('--chunk-size', '--chunksize'), ('--pool', '--storagepoolid')
+    for (option, option_of_7), value in zip(names, wanted):
+        if value is not None:
+            new += [option, str(value)]
+            old.append(f'{option_of_7}={value}')
     return [*new, directory], [*old, directory]
 
 
@@ -377,7 +358,9 @@ def _first_answer(argvs: Tuple[List[str], ...]) -> Tuple[str, str]:
     raise base.NoAnswer('neither beegfs nor beegfs-ctl is installed on this node')
 
 
-def _text(file: str) -> str:
+def _read(*parts: str) -> str:
+    """The text of a file. Raises NoAnswer."""
+    file = os.path.join(*parts)
     try:
         with open(file, encoding='utf-8', errors='replace') as stream:
             return stream.read()

@@ -19,15 +19,14 @@ import socket
 import struct
 import sys
 import time
-from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Tuple
 
-from seatrial.filesystem import base, caches
-from seatrial.filesystem.layout_words import ALL, Stripes, binary, bytes_of, number, read_keys, stripe_size
+from seatrial.filesystem import base, caches, layout_words
+from seatrial.filesystem.layout_words import ALL, Stripes, binary, number, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout
-from seatrial.model.quoted_value import show
 from seatrial.model.record import TargetRow
 from seatrial.model.telemetry import READ, WRITTEN
 
@@ -45,18 +44,17 @@ DEBUGFS = '/sys/kernel/debug/ceph'
 
 OBJECT_SIZE = 4 << 20  # bytes of an object unless somebody set a layout (file_layout_t::get_default)
 CACHE_SIZE = 'client_cache_size'
+# Words in the names of health checks that stand for data or servers which are not as they should be (Ceph: Health
+# checks); of an OSD that is down its own row says so.
 DAMAGE = (
     *('DEGRADED', 'DAMAGED', 'AVAILABILITY', 'RECOVERY', 'BACKFILL'),
     *('FULL', 'UNFOUND', 'MISPLACED', 'SLOW', 'DOWN'),
 )
-"""Words in the names of health checks that stand for data or servers which are not as they should be (Ceph: Health
-checks); of an OSD that is down its own row says so."""
-SETTINGS = (
+SETTINGS = (  # of ceph-fuse, that figures depend on
     *(CACHE_SIZE, 'client_oc', 'client_oc_size', 'client_oc_max_dirty', 'client_oc_max_dirty_age'),
     *('client_oc_max_objects', 'client_readahead_max_bytes', 'client_readahead_max_periods'),
     *('client_quota_df', 'fuse_disable_pagecache'),
 )
-"""The settings of ceph-fuse that figures depend on."""
 
 # Each directory in one process that can be left behind.
 _READ = """
@@ -96,9 +94,7 @@ class CephLayout(NamedTuple):
     @property
     def words(self) -> Tuple[str, ...]:
         """The words of plans and records, stripes as every type writes them: ('c4', 'S1M', 'O8M', 'pflash')."""
-        sizes = ('' if size is None else binary(size) for size in (self.stripe_unit, self.object_size))
-        values = (str(self.stripe_count or ''), *sizes, self.pool or '')
-        return tuple(letter + value for letter, value in zip('cSOp', values) if value)
+        return layout_words.written(self, _WORDS)
 
     @property
     def attribute(self) -> str:
@@ -109,21 +105,7 @@ class CephLayout(NamedTuple):
 
 
 def asked(layout: Layout) -> CephLayout:
-    fields: Dict[str, Any] = {}
-    for word in layout.asks:
-        key, read = _WORDS[word[0]]
-        fields[key] = read(word[1:])
-    return CephLayout(**fields)
-
-
-def from_settings(settings: Any) -> CephLayout:
-    """The layout that a site writes. Raises LayoutError for the first thing that no CephFS could do."""
-    layout = CephLayout(**read_keys(settings, _KEYS))
-    unit, whole = layout.stripe_unit, layout.object_size
-    if unit is not None and (whole or OBJECT_SIZE) % unit:
-        what = f'the object size, {binary(whole)}' if whole else 'objects of 4M'
-        raise base.LayoutError(['stripe_unit'], f'{binary(unit)} does not divide {what}; write another object_size')
-    return layout
+    return CephLayout(**layout_words.read_words(layout.asks, _WORDS))
 
 
 class CephFs(Mounted):
@@ -177,15 +159,20 @@ class CephFs(Mounted):
         if mount.type == FUSE:
             try:
                 place = _socket_of(path)
-                settings.update(
-                    state_of(*(_asked_by_socket(place, words, ANSWER_S) for words in ('status', 'config show')))
-                )
+                settings.update(state_of(_asked_by_socket(place, 'status'), _asked_by_socket(place, 'config show')))
             except base.NoAnswer as error:
                 settings['client'] = unknown(str(error))
         return settings
 
     def layout(self, name: str, settings: Any) -> Layout:
-        return from_settings(settings).named(name)
+        layout = CephLayout(**read_keys(settings, _KEYS))
+        unit, whole = layout.stripe_unit, layout.object_size
+        if unit is not None and (whole or OBJECT_SIZE) % unit:
+            what = f'the object size, {binary(whole)}' if whole else 'objects of 4M'
+            raise base.LayoutError(
+                ['stripe_unit'], f'{binary(unit)} does not divide {what}; write another object_size'
+            )
+        return layout.named(name)
 
     def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
         """Not over all targets: CephFS has no such number."""
@@ -303,23 +290,20 @@ def kernel_traffic(text: str) -> Dict[str, int]:
     return {READ if way == 'read' else WRITTEN: int(total) for way, total in _METRIC.findall(text)}
 
 
-def _pool(value: Any) -> str:
-    if not isinstance(value, str) or not _POOL.match(value):
-        raise ValueError(f"{show(value)} cannot be a pool's name here; write letters, digits, _ and -")
-    return value
-
-
-_KEYS: Dict[str, Callable[[Any], Any]] = {
+_KEYS: layout_words.Readers = {
     'stripe_count': number('a stripe count', 1, (1 << 32) - 1),
     'stripe_unit': stripe_size('a stripe unit'),
     'object_size': stripe_size('an object size'),
-    'pool': _pool,
+    'pool': layout_words.fitting(
+        lambda value: isinstance(value, str) and _POOL.match(value),
+        "cannot be a pool's name here; write letters, digits, _ and -",
+    ),
 }
-_WORDS: Dict[str, Tuple[str, Callable[[str], Any]]] = {
-    'c': ('stripe_count', int),
-    'S': ('stripe_unit', bytes_of),
-    'O': ('object_size', bytes_of),
-    'p': ('pool', str),
+_WORDS = {
+    'c': ('stripe_count', layout_words.NUMBER),
+    'S': ('stripe_unit', layout_words.SIZE),
+    'O': ('object_size', layout_words.SIZE),
+    'p': ('pool', layout_words.NAME),
 }
 
 
@@ -376,7 +360,7 @@ def _socket_of(path: str) -> str:
     points = {}
     for place in glob.glob(SOCKETS):
         try:
-            status = _asked_by_socket(place, 'status', ANSWER_S)
+            status = _asked_by_socket(place, 'status')
             if str(status.get('id')) == client_id:
                 points[place] = status.get('metadata', {}).get('mount_point')
         except base.NoAnswer as error:
@@ -390,7 +374,7 @@ def _socket_of(path: str) -> str:
     raise base.NoAnswer(why)
 
 
-def _asked_by_socket(place: str, command: str, deadline_s: float, **words: Any) -> Dict[str, Any]:
+def _asked_by_socket(place: str, command: str, deadline_s: float = ANSWER_S, **words: Any) -> Dict[str, Any]:
     """The answer of an admin socket: a length of four bytes, then JSON."""
     end = time.monotonic() + deadline_s
     received = b''
@@ -430,9 +414,9 @@ def _kernel_counters(file: str) -> Dict[str, int]:
 
 def _forgotten(place: str) -> Optional[str]:
     """Have ceph-fuse forget names, then inodes with objects, as the kernel has. Returns the fault, or None."""
-    before = str(_asked_by_socket(place, 'config get', ANSWER_S, var=CACHE_SIZE).get(CACHE_SIZE))
+    before = str(_asked_by_socket(place, 'config get', var=CACHE_SIZE).get(CACHE_SIZE))
     end = time.monotonic() + FORGOTTEN_S
-    _asked_by_socket(place, 'config set', ANSWER_S, var=CACHE_SIZE, val=['0'])
+    _asked_by_socket(place, 'config set', var=CACHE_SIZE, val=['0'])
     try:
         while True:
             names, pinned, _ = kept = _kept(place)
@@ -442,9 +426,9 @@ def _forgotten(place: str) -> Optional[str]:
                 return f'ceph-fuse still caches {names} names after {FORGOTTEN_S:.0f} s'
             time.sleep(POLL_S)
     finally:
-        _asked_by_socket(place, 'config unset', ANSWER_S, var=CACHE_SIZE)
-        if before not in ('0', str(_asked_by_socket(place, 'config get', ANSWER_S, var=CACHE_SIZE).get(CACHE_SIZE))):
-            _asked_by_socket(place, 'config set', ANSWER_S, var=CACHE_SIZE, val=[before])
+        _asked_by_socket(place, 'config unset', var=CACHE_SIZE)
+        if before not in ('0', str(_asked_by_socket(place, 'config get', var=CACHE_SIZE).get(CACHE_SIZE))):
+            _asked_by_socket(place, 'config set', var=CACHE_SIZE, val=[before])
     changed = time.monotonic()
     while kept[2] > kept[0] + 1 and time.monotonic() < min(end, changed + STILL_S):  # the root has no name
         time.sleep(POLL_S)
@@ -455,7 +439,7 @@ def _forgotten(place: str) -> Optional[str]:
 
 def _kept(place: str) -> Tuple[int, int, int]:
     """Numbers of names that ceph-fuse keeps, of those of them that are in use, and of inodes."""
-    seen = _asked_by_socket(place, 'status', ANSWER_S)
+    seen = _asked_by_socket(place, 'status')
     try:
         return int(seen['dentry_count']), int(seen['dentry_pinned_count']), int(seen['inode_count'])
     except (KeyError, TypeError, ValueError):

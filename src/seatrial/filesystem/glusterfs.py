@@ -17,7 +17,7 @@ from functools import partial
 from itertools import cycle
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
-from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Cold, Exchanged, Granted, Meter, Targets, no_meter
+from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Cold, Granted, Meter, Targets, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
 from seatrial.model.ask import ask
@@ -153,14 +153,8 @@ class GlusterFS(Mounted):
         where = ' + '.join(f'{host}:{place}' for place, host in lies_on)
         return Granted(differs=f'{file} should lie on {layout.name} ({names}), but lies on {where}')
 
-    def exchanged(self, path: str) -> Exchanged:
-        """Traffic between all bricks and the client; the counters of a new connection begin at 0."""
-        mount, _ = look(path)
-        counters = _traffic(mount, ANSWER_S) if mount else {}
-        return Exchanged(counters.get(READ), counters.get(WRITTEN))
-
     def _meter(self, path: str, mount: Mount) -> Meter:
-        """As `exchanged`."""
+        """Traffic between all bricks and the client; the counters of a new connection begin at 0."""
         if not _traffic(mount, ANSWER_S):
             return no_meter(f'the client shows no counters below {mount.point}/.meta')
         whose = f"this node's GlusterFS client of {mount.source}, names and attributes included"
@@ -187,12 +181,9 @@ def state_of(files: Dict[str, str]) -> Dict[str, str]:
 
 def connections_of(files: Dict[str, str]) -> Dict[str, bool]:
     """True for each brick that the client reaches, by the name of the brick's protocol/client translator."""
-    reached = {}
-    for name, text in files.items():
-        values = dict(_values(text))
-        if 'xlator.protocol.client' in text and 'connected' in values:
-            reached[name[: -len('/private')]] = values['connected'] == '1'
-    return reached
+    clients = {name: dict(_values(text)) for name, text in files.items() if 'xlator.protocol.client' in text}
+    shown = {name: values['connected'] for name, values in clients.items() if 'connected' in values}
+    return {name[: -len('/private')]: connected == '1' for name, connected in shown.items()}
 
 
 def subvolumes_of(files: Dict[str, str]) -> Tuple[Subvolume, ...]:
@@ -300,9 +291,8 @@ def _wait_until_forgotten(mount: Mount) -> Optional[str]:
     before, now = None, inodes_of(_meta(mount, _INODES))
     while now is not None and now != before:
         if time.monotonic() > end:
-            return (
-                f'the client still caches {now} inodes after {FORGOTTEN_S:.0f} s, and their number is still falling'
-            )
+            waited = f'after {FORGOTTEN_S:.0f} s'
+            return f'the client still caches {now} inodes {waited}, and their number is still falling'
         time.sleep(POLL_S)
         before, now = now, inodes_of(_meta(mount, _INODES))
     return None

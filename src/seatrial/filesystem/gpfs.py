@@ -109,9 +109,7 @@ def node_of(text: str, device: str) -> Iterator[TargetRow]:
     faults: List[str] = []
     flags: List[str] = []
     for row in records_of(text, 'State'):
-        of_others = (
-            row['component'] == 'FILESYSTEM' and row['entitytype'] == 'FILESYSTEM' and row['entityname'] != device
-        )
+        of_others = row['component'] == row['entitytype'] == 'FILESYSTEM' and row['entityname'] != device
         if row['component'] == 'NODE' or of_others or row['status'] in WELL:
             continue
         component = f'{row["component"]} of {row["entityname"]} {row["status"]}'

@@ -1,7 +1,6 @@
-"""Reads the settings of layouts, and the words of plain stripes ('c4', 'S1M'), for all types that have them."""
+"""Reads the settings of layouts, and the words of plans and records ('c4', 'S1M'), for all types that have them."""
 
-import re
-from typing import Any, Callable, Dict, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterable, NamedTuple, Optional, Tuple
 
 from seatrial.filesystem.base import LayoutError
 from seatrial.model.layout import Layout
@@ -10,26 +9,6 @@ from seatrial.model.units import parse_size
 
 ALL = -1  # stripe count that means every target
 _UNITS = (('G', 1 << 30), ('M', 1 << 20), ('k', 1 << 10))
-_STRIPES = re.compile(r'c(-?\d+)\Z|S(\d+[kMG]?)\Z')
-
-
-class Stripes(NamedTuple):
-    """The number of targets in a stripe (ALL: every one), and bytes on one before the next; None is left open."""
-
-    stripe_count: Optional[int] = None
-    stripe_size: Optional[int] = None
-
-
-def plain_stripes(layout: Layout) -> Optional[Stripes]:
-    """The plain stripes that a layout of any type asks for; None if it asks for anything else."""
-    plain = Stripes()
-    for word in layout.asks:
-        match = _STRIPES.match(word)
-        if match is None:
-            return None
-        count, size_ = match.groups()
-        plain = plain._replace(stripe_count=int(count)) if count else plain._replace(stripe_size=bytes_of(size_))
-    return plain
 
 
 def binary(size: int) -> str:
@@ -44,7 +23,49 @@ def bytes_of(text: str) -> int:
     return int(text.rstrip('kMG')) * dict(_UNITS).get(text[-1], 1)
 
 
-def read_keys(settings: Any, keys: Dict[str, Callable[[Any], Any]]) -> Dict[str, Any]:
+Form = Tuple[Callable[[Any], str], Callable[[str], Any]]  # the functions that write and read a value
+NUMBER: Form = (str, int)
+NAME: Form = (str, str)
+SIZE: Form = (binary, bytes_of)
+NUMBERS: Form = (lambda numbers: '_'.join(map(str, numbers)), lambda text: tuple(map(int, text.split('_'))))
+Words = Dict[str, Tuple[str, Form]]  # by the letters that a word begins with: the field of the layout, and its form
+
+
+def written(layout: Any, words: Words) -> Tuple[str, ...]:
+    """The words of the fields that are set in a layout."""
+    values = ((letters, write, getattr(layout, field)) for letters, (field, (write, _)) in words.items())
+    return tuple(letters + write(value) for letters, write, value in values if value not in (None, ()))
+
+
+def read_words(asks: Iterable[str], words: Words) -> Dict[str, Any]:
+    """The fields that these words set."""
+    fields = {}
+    for word in asks:
+        letters = max((letters for letters in words if word.startswith(letters)), key=len)
+        field, (_, read) = words[letters]
+        fields[field] = read(word[len(letters) :])
+    return fields
+
+
+class Stripes(NamedTuple):
+    """The number of targets in a stripe (ALL: every one), and bytes on one before the next; None is left open."""
+
+    stripe_count: Optional[int] = None
+    stripe_size: Optional[int] = None
+
+
+_PLAIN: Words = {'c': ('stripe_count', NUMBER), 'S': ('stripe_size', SIZE)}
+
+
+def plain_stripes(layout: Layout) -> Optional[Stripes]:
+    """The plain stripes that a layout of any type asks for; None if it asks for anything else."""
+    return Stripes(**read_words(layout.asks, _PLAIN)) if all(word[0] in _PLAIN for word in layout.asks) else None
+
+
+Readers = Dict[str, Callable[[Any], Any]]  # by the key of a site: the function that reads its value
+
+
+def read_keys(settings: Any, keys: Readers) -> Dict[str, Any]:
     """The values of a mapping, each by the reader of its key, which raises ValueError with a sentence."""
     if not isinstance(settings, dict):
         raise LayoutError([], f'expected a mapping, found {show(settings)}; write {{stripe_count: 4}}')
@@ -61,29 +82,38 @@ def read_keys(settings: Any, keys: Dict[str, Callable[[Any], Any]]) -> Dict[str,
     return values
 
 
-def number(what: str, first: int, last: int, or_all: bool = False) -> Callable[[Any], int]:
-    """A reader of whole numbers in a range."""
+def fitting(fits: Callable[[Any], Any], fault: str) -> Callable[[Any], Any]:
+    """A reader of values that fit; of any other it says the fault, a clause with the remedy."""
 
-    def read(value: Any) -> int:
-        if type(value) is not int or not (first <= value <= last or (or_all and value == ALL)):
-            also = ', or -1 for all targets' if or_all else ''
-            raise ValueError(f'{show(value)} is not {what}; write {first} to {last}{also}')
+    def read(value: Any) -> Any:
+        if not fits(value):
+            raise ValueError(f'{show(value)} {fault}')
         return value
 
     return read
+
+
+def number(what: str, first: int, last: int, or_all: bool = False) -> Callable[[Any], int]:
+    """A reader of whole numbers in a range."""
+    also = ', or -1 for all targets' if or_all else ''
+    return fitting(
+        lambda value: type(value) is int and (first <= value <= last or (or_all and value == ALL)),
+        f'is not {what}; write {first} to {last}{also}',
+    )
 
 
 STRIPE_UNIT = 65536
 """Stripes are multiples of it, below 4 GiB: LOV_MIN_STRIPE_SIZE and lfs' own limit; CEPH_MIN_STRIPE_UNIT, 32 bits."""
 
 
-def stripe_size(what: str) -> Callable[[Any], int]:
-    """A reader of sizes in bytes that a stripe can have."""
+def stripe_size(what: str, by_doubling: bool = False) -> Callable[[Any], int]:
+    """A reader of sizes in bytes that a stripe can have; by_doubling: powers of two alone"""
+    remedy = 'a power of two from 64KiB, below 4GiB' if by_doubling else 'a multiple of 64KiB below 4GiB'
 
     def read(value: Any) -> int:
         stripe = size(value)
-        if stripe % STRIPE_UNIT or stripe >= 1 << 32:
-            raise ValueError(f'{show(value)} is not {what}; write a multiple of 64KiB below 4GiB')
+        if stripe % STRIPE_UNIT or stripe >= 1 << 32 or (by_doubling and stripe & (stripe - 1)):
+            raise ValueError(f'{show(value)} is not {what}; write {remedy}')
         return stripe
 
     return read

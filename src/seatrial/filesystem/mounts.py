@@ -21,11 +21,8 @@ class Mount(NamedTuple):
 
 def mount_of(path: str, mounts: Optional[Iterable[Mount]] = None) -> Optional[Mount]:
     """The mount that a real path lies on, the last of several; None where it is not seen. Reads /proc alone."""
-    best: Optional[Mount] = None
-    for mount in read_mounts() if mounts is None else mounts:
-        if is_below(path, mount.point) and (best is None or len(mount.point) >= len(best.point)):
-            best = mount
-    return best
+    above = [mount for mount in (read_mounts() if mounts is None else mounts) if is_below(path, mount.point)]
+    return max(reversed(above), key=lambda mount: len(mount.point), default=None)
 
 
 def is_below(path: str, directory: str) -> bool:

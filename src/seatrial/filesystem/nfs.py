@@ -5,7 +5,7 @@ sent again and how often it connected, for every user."""
 import re
 from typing import Dict, NamedTuple
 
-from seatrial.filesystem.base import Behaviour, Cold, Exchanged, Lost, Meter, Targets, mount_by_table, no_meter
+from seatrial.filesystem.base import Behaviour, Cold, Lost, Meter, Targets, mount_by_table, no_meter
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, look, read_settings
 from seatrial.model.record import TargetRow
@@ -82,14 +82,9 @@ class Nfs(Mounted):
         local = 'fsc' in re.split('[,=]', mount.options)
         return kernel_cold('files in the cache on a local disk (mount option fsc)' if local else '')
 
-    def exchanged(self, path: str) -> Exchanged:
-        """All mounts of this export are counted as one client, with pNFS too (nfs_writeback_done, fs/nfs/write.c)."""
-        mount, _ = look(path)
-        counters = traffic(section_of(_mountstats(), mount.point)) if mount else {}
-        return Exchanged(counters.get(READ), counters.get(WRITTEN))
-
     def _meter(self, path: str, mount: Mount) -> Meter:
-        """Counters of all mounts of this export in mountstats, which asks no server."""
+        """Counters in mountstats, which asks no server. All mounts of this export are counted as one client, with
+        pNFS too (nfs_writeback_done, fs/nfs/write.c)."""
         point = mount.point
         if not traffic(section_of(_mountstats(), point)):
             return no_meter(f'{MOUNTSTATS} has no counters for {point}')

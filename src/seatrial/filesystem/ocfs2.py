@@ -4,13 +4,11 @@ its own reads cold. Proof is the disk's counter: 16 MiB of another node fetched 
 
 from typing import Dict
 
-from seatrial.filesystem.base import Behaviour, Cold, Exchanged
+from seatrial.filesystem.base import Behaviour, Cold
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, read_settings
-from seatrial.model.telemetry import READ, WRITTEN
 
 CLUSTER_SETTINGS = ('active_cluster_plugin', 'max_locking_protocol')
-ANSWER_S = 1.0  # sysfs asks nobody
 
 
 class Ocfs2(Mounted):
@@ -32,7 +30,3 @@ class Ocfs2(Mounted):
     def behaviour(self, path: str) -> Behaviour:
         """Reads are not counted for a process, which srun may have started, but for the disk: exchanged()."""
         return super().behaviour(path)._replace(reads_are_counted=False)
-
-    def exchanged(self, path: str) -> Exchanged:
-        counters = self.meter(path).look(ANSWER_S)
-        return Exchanged(counters.get(READ), counters.get(WRITTEN))

@@ -74,16 +74,15 @@ class Mounted(base.Driver):
         mount, why_not = look(path)
         if mount is None:
             return {'mounted': unknown(why_not)}
-        settings = {
+        return {
             'client version': f'Linux {os.uname().release}',
             'mounted': f'{mount.source} on {mount.point} type {mount.type}',
             'mount options': mount.options,
+            **_device_state(path, mount),
+            **read_settings('vm', '/proc/sys/vm', DIRTY_SETTINGS),
+            **base.conditions(self.targets(path)),
+            **self._own_state(path, mount),
         }
-        for more in (_device_state(path, mount), read_settings('vm', '/proc/sys/vm', DIRTY_SETTINGS)):
-            settings.update(more)
-        settings.update(base.conditions(self.targets(path)))
-        settings.update(self._own_state(path, mount))
-        return settings
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         return {}
@@ -181,6 +180,11 @@ class Mounted(base.Driver):
         lasting = not type_.startswith('fuse') or type_ in self.kernel_types
         close_can_fail = type_ not in (*KERNEL_CACHED, *IN_MEMORY)
         return base.Behaviour(close_can_fail, counted, type_ in UNCOMPRESSED, of_memory, below, lasting)
+
+    def exchanged(self, path: str) -> base.Exchanged:
+        """What the meter counts, of a type whose reads it proves to be cold."""
+        counters = self.meter(path).look(ANSWER_S) if 'proof of cold reads' in self.can else {}
+        return base.Exchanged(counters.get(READ), counters.get(WRITTEN))
 
     def meter(self, path: str) -> base.Meter:
         mount, why_not = look(path)

@@ -127,12 +127,11 @@ class Lustre(Mounted):
 
     def placed(self, directory: str) -> str:
         """The directory's MDTs, over which a default of the root may spread new ones, and new files' layout."""
-
-        def where() -> str:
+        try:
             got = striping.parse_getdirstripe(_output(['lfs', 'getdirstripe', directory]))
             return f'MDT {base.spelled(got.mdts)}, new files {_default_of(directory).words}'
-
-        return answer_or_unknown(where)
+        except base.NoAnswer as error:
+            return unknown(str(error))
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         """Versions, default layout, and the parameters of this mount."""
@@ -162,12 +161,9 @@ class Lustre(Mounted):
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
         """Reads lfs getstripe of the file, which asks its MDT alone, and the imports of this mount."""
-        states = _connections(path).states.items()
-        clauses = [
-            f'{_target(device)}, whose import is {state.current}'
-            for device, state in states
-            if state.current not in IN_ORDER
-        ]
+        states = _connections(path).states
+        away = [(device, state.current) for device, state in states.items() if state.current not in IN_ORDER]
+        clauses = [f'{_target(device)}, whose import is {state}' for device, state in away]
         with contextlib.suppress(base.NoAnswer):
             got = striping.parse_getstripe(_output(['lfs', 'getstripe', '-y', file])) if file else None
             osts = striping.osts_at(got, offset) if got else ()
@@ -192,8 +188,7 @@ class Lustre(Mounted):
             rows.append(_proof(path))
         except base.NoAnswer as error:
             rows += [base.Capability(what, False, str(error)) for what in (*(what for _, what in _READABLE), PROOF)]
-        cold = self.cold(path)
-        return (*rows, base.Capability('emptying the cache of this client', cold.possible, cold.why_not))
+        return (*rows, *super().capabilities(path))
 
     def layout(self, name: str, settings: Any) -> Layout:
         return from_settings(settings).named(name)
@@ -208,7 +203,12 @@ class Lustre(Mounted):
 
     def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
         wished = asked(layout)
-        return _missing_option(wished) or striping.impossible(wished, _open_inventory(path, wished))
+        needed = [option for option, needs in _NEEDS if needs(wished)]
+        known = _options_of('setstripe') if needed else ()
+        missing = [option for option in needed if option not in known]
+        if missing:
+            return f'this version of lfs setstripe has no {missing[0]}'
+        return striping.impossible(wished, _open_inventory(path, wished))
 
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         """Calls lfs setstripe; for MDTs of its own the directory is made anew, with them as its default."""
@@ -661,13 +661,6 @@ def _options_of(command: str) -> Tuple[str, ...]:
     return targets.parse_usage(answer.stdout + answer.stderr)
 
 
-def _missing_option(layout: LustreLayout) -> Optional[str]:
-    needed = [option for option, needs in _NEEDS if needs(layout)]
-    known = _options_of('setstripe') if needed else ()
-    missing = [option for option in needed if option not in known]
-    return f'this version of lfs setstripe has no {missing[0]}' if missing else None
-
-
 def _make_directory(directory: str, layout: LustreLayout, mode: int) -> None:
     """Make it with lfs mkdir; a plain one is made in its place if that is refused."""
     try:
@@ -714,13 +707,14 @@ def _target_rows(path: str, inodes: bool = True) -> Tuple[TargetRow, ...]:
     rows: List[TargetRow] = []
     away = ''
     for kind, command in (('MDT', 'mdts'), ('OST', 'osts')):
+        space_of, files_of = ({row.number: row for row in seen.of(kind)} for seen in (spaces, files))
         for listed in targets.parse_targets(_output(['lfs', command, path])):
             row = TargetRow(kind, listed.number, listed.uuid.replace('_UUID', ''), listed.active)
-            space = _of(listed, spaces.of(kind))
+            space = space_of.get(listed.number)
             if not listed.active and (space is None or space.fault):
                 row = row._replace(takes_objects=False)
             elif space is not None:
-                row = _measured(row, space, _of(listed, files.of(kind)))
+                row = _measured(row, space, files_of.get(listed.number))
             elif away:
                 row = row._replace(flags=(f'state unknown, because lfs df waits for {away}',))
             elif not spaces.complete:
@@ -728,10 +722,6 @@ def _target_rows(path: str, inodes: bool = True) -> Tuple[TargetRow, ...]:
                 row = row._replace(fault='does not answer', takes_objects=False)
             rows.append(row)
     return tuple(rows)
-
-
-def _of(listed: targets.TargetState, spaces: Tuple[targets.Space, ...]) -> Optional[targets.Space]:
-    return next((space for space in spaces if space.number == listed.number), None)
 
 
 def _measured(row: TargetRow, space: targets.Space, files: Optional[targets.Space]) -> TargetRow:

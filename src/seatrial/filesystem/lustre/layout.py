@@ -3,8 +3,9 @@ settings ({stripe_count: 4, stripe_size: 1MiB}), plans and records words with th
 'S1M'. Sources: lfs.c, liblustreapi_layout.c and lod_lov.c of Lustre 2.12 to 2.17."""
 
 import re
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
+from seatrial.filesystem import layout_words
 from seatrial.filesystem.base import LayoutError
 from seatrial.filesystem.layout_words import ALL as ALL  # checks declare it
 from seatrial.filesystem.layout_words import STRIPE_UNIT, binary, bytes_of, number, read_keys, size, stripe_size
@@ -17,8 +18,8 @@ MOST_ON_MDT = 1 << 30
 """Largest piece on an MDT that lfs accepts; a server's own lod.*.dom_stripesize (default 1 MiB) is not seen."""
 
 MOST_MIRRORS = 16  # LUSTRE_MIRROR_COUNT_MAX
-_POOL = re.compile(r'[A-Za-z0-9_-]{1,15}\Z', re.ASCII)  # LOV_MAXPOOLNAME
-_POOL_WORDS = ('ignore', 'inherit', 'none')  # lfs reads these as something else than a pool's name
+# LOV_MAXPOOLNAME; the three words lfs reads as something else than a pool's name
+_POOL = re.compile(r'(?!(?:ignore|inherit|none)\Z)[A-Za-z0-9_-]{1,15}\Z', re.ASCII)
 _Fault = Optional[Tuple[str, str]]  # a key, and what is wrong there with its remedy
 
 
@@ -39,8 +40,7 @@ class LayoutComponent(NamedTuple):
     @property
     def words(self) -> Tuple[str, ...]:
         """Its stripes: the letters and values of lfs-setstripe(1), OSTs with _ between them."""
-        written = ((letter, write(getattr(self, key))) for letter, (key, write, _) in _WORDS.items())
-        return tuple(letter + value for letter, value in written if value)
+        return layout_words.written(self, _STRIPES)
 
 
 class LustreLayout(NamedTuple):
@@ -86,9 +86,7 @@ class LustreLayout(NamedTuple):
     def words(self) -> Tuple[str, ...]:
         """The settings: ('c4', 'S1M'), ('E1M', 'Lmdt', 'E-1', 'c-1'), ('mdt1', 'c2', 'S4M'). mdt and mdts are the
         index and the count of the directory's metadata targets."""
-        words = [] if self.mdt_index is None else [f'mdt{self.mdt_index}']
-        words += [] if self.mdt_count is None else [f'mdts{self.mdt_count}']
-        words += [] if self.mirrors == 1 else [f'N{self.mirrors}']
+        words = [*layout_words.written(self, _DIRECTORY), *([] if self.mirrors == 1 else [f'N{self.mirrors}'])]
         for piece in self.components:
             words += [f'E{-1 if piece.end is None else binary(piece.end)}', *(['Lmdt'] if piece.on_mdt else [])]
             words += piece.words
@@ -106,17 +104,12 @@ def asked(layout: Layout) -> LustreLayout:
     whole: Dict[str, Any] = {}
     pieces: List[Dict[str, Any]] = []
     for word in layout.asks:
-        letters = next(letters for letters in ('mdts', 'mdt', word[0]) if word.startswith(letters))
-        value = word[len(letters) :]
-        if letters == 'E':
-            pieces.append({} if value == '-1' else {'end': bytes_of(value)})
-        elif letters == 'L':
+        if word.startswith('E'):
+            pieces.append({} if word == 'E-1' else {'end': bytes_of(word[1:])})
+        elif word == 'Lmdt':
             pieces[-1]['on_mdt'] = True
-        elif letters in _WHOLE:
-            whole[_WHOLE[letters]] = int(value)
         else:
-            key, _, read = _WORDS[letters]
-            (pieces[-1] if pieces else whole)[key] = read(value)
+            (pieces[-1] if pieces else whole).update(layout_words.read_words([word], _WORDS))
     return LustreLayout(components=tuple(LayoutComponent(**piece) for piece in pieces), **whole)
 
 
@@ -193,18 +186,6 @@ def _end_fault(piece: LayoutComponent, start: int, is_last: bool) -> _Fault:
     return None
 
 
-def _pool(value: Any) -> str:
-    if not isinstance(value, str) or not _POOL.match(value) or value in _POOL_WORDS:
-        raise ValueError(f"{show(value)} cannot be a pool's name; write letters, digits, _ and -, at most 15")
-    return value
-
-
-def _truth(value: Any) -> bool:
-    if type(value) is not bool:
-        raise ValueError(f'{show(value)} is neither true nor false; write one of them')
-    return value
-
-
 def _list(value: Any) -> List[Any]:
     if not isinstance(value, (list, tuple)) or not value:
         raise ValueError(f'expected a list of values, found {show(value)}; write one or more in []')
@@ -230,16 +211,23 @@ def _components(value: Any) -> Tuple[LayoutComponent, ...]:
 
 _target = number('the number of a target', 0, MOST_STRIPES - 1)
 _count = number('a stripe count', 1, MOST_STRIPES, or_all=True)
-_STRIPING: Dict[str, Callable[[Any], Any]] = {
+_STRIPING: layout_words.Readers = {
     'stripe_count': _count,
     'stripe_size': stripe_size('a stripe size'),
-    'pool': _pool,
+    'pool': layout_words.fitting(
+        lambda value: isinstance(value, str) and _POOL.match(value),
+        "cannot be a pool's name; write letters, digits, _ and -, at most 15",
+    ),
     'start_ost': _target,
     'osts': _osts,
     'overstripe_count': number('a stripe count', 1, MOST_STRIPES),
 }
-_COMPONENT_KEYS: Dict[str, Callable[[Any], Any]] = {**_STRIPING, 'end': size, 'on_mdt': _truth}
-_LAYOUT_KEYS: Dict[str, Callable[[Any], Any]] = {
+_COMPONENT_KEYS: layout_words.Readers = {
+    **_STRIPING,
+    'end': size,
+    'on_mdt': layout_words.fitting(lambda value: type(value) is bool, 'is neither true nor false; write one of them'),
+}
+_LAYOUT_KEYS: layout_words.Readers = {
     **_STRIPING,
     'components': _components,
     'mirrors': number('a number of copies', 1, MOST_MIRRORS),
@@ -247,19 +235,13 @@ _LAYOUT_KEYS: Dict[str, Callable[[Any], Any]] = {
     'mdt_index': _target,
 }
 
-_WHOLE = {'mdts': 'mdt_count', 'mdt': 'mdt_index', 'N': 'mirrors'}
-
-
-def _written(value: Any) -> str:
-    return '' if value is None else str(value)
-
-
-_WORDS: Dict[str, Tuple[str, Callable[[Any], str], Callable[[str], Any]]] = {
-    'c': ('stripe_count', _written, int),
-    'C': ('overstripe_count', _written, int),
-    'S': ('stripe_size', lambda size: '' if size is None else binary(size), bytes_of),
-    'i': ('start_ost', _written, int),
-    'o': ('osts', lambda osts: '_'.join(map(str, osts)), lambda text: tuple(map(int, text.split('_')))),
-    'p': ('pool', _written, str),
+_DIRECTORY = {'mdt': ('mdt_index', layout_words.NUMBER), 'mdts': ('mdt_count', layout_words.NUMBER)}
+_STRIPES = {
+    'c': ('stripe_count', layout_words.NUMBER),
+    'C': ('overstripe_count', layout_words.NUMBER),
+    'S': ('stripe_size', layout_words.SIZE),
+    'i': ('start_ost', layout_words.NUMBER),
+    'o': ('osts', layout_words.NUMBERS),
+    'p': ('pool', layout_words.NAME),
 }
-"""The field of each letter, with the functions that write and read its value."""
+_WORDS = {**_DIRECTORY, 'N': ('mirrors', layout_words.NUMBER), **_STRIPES}

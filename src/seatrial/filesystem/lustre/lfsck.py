@@ -4,7 +4,8 @@ The fields are those of a 2.17 (tests/transcripts/lustre), lfsck_layout_dump and
 is the manual's, "LFSCK status of layout"."""
 
 import re
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from collections import Counter
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.lustre.params import Param, parse_fields, parse_params
 from seatrial.filesystem.lustre.text import NotUnderstood, matched, number
@@ -108,7 +109,7 @@ class LfsckRun(NamedTuple):
 
     @property
     def inconsistencies(self) -> Dict[str, int]:
-        return _sums(scan.inconsistencies for scan in self.scans)
+        return sum((Counter(dict(scan.inconsistencies)) for scan in self.scans), Counter())
 
     @property
     def kept(self) -> Tuple[str, ...]:
@@ -119,19 +120,12 @@ class LfsckRun(NamedTuple):
     @property
     def unclear(self) -> Dict[str, int]:
         """Counters that may mean damage, over all targets, by name."""
-        return _sums(scan.unclear for scan in self.scans)
+        return sum((Counter(dict(scan.unclear)) for scan in self.scans), Counter())
 
 
 def _is_earlier(scan: Scan, scans: Sequence[Scan]) -> bool:
     newest = max(other.began_s or 0 for other in scans)
     return scan.status == COMPLETED and scan.ended_s is not None and scan.ended_s + CLOCKS_S < newest
-
-
-def _sums(counters: Iterable[Sequence[Tuple[str, int]]]) -> Dict[str, int]:
-    sums: Dict[str, int] = {}
-    for name, count in (pair for pairs in counters for pair in pairs):
-        sums[name] = sums.get(name, 0) + count
-    return sums
 
 
 def parse_lfsck(text: str) -> LfsckRun:

@@ -13,20 +13,22 @@ from seatrial.model.telemetry import READ, WRITTEN, RpcSize, Served
 RPC_SIZES = 'pages per rpc'
 JOB_STATS = '.job_stats'
 
-WIRE = {'read_bytes': READ, 'write_bytes': WRITTEN}
-"""Counters of osc.*.stats, and of mdc.*.stats for data on MDTs: bytes from servers and to them."""
-
-REQUESTS = {'ost_read': 'read_rpcs', 'ost_write': 'write_rpcs', 'req_waittime': 'rpcs'}
-"""Numbers of requests in the same files; the last one counts all, also of metadata."""
+_WIRE = {  # bytes from servers and to them, and numbers of requests, the last one also of metadata
+    'read_bytes': (READ, 'total'),
+    'write_bytes': (WRITTEN, 'total'),
+    'ost_read': ('read_rpcs', 'samples'),
+    'ost_write': ('write_rpcs', 'samples'),
+    'req_waittime': ('rpcs', 'samples'),
+}
+# Bytes that programs have read and written, from the cache too.
+_CALLS = {'read_bytes': ('called_read_bytes', 'total'), 'write_bytes': ('called_write_bytes', 'total')}
+SUMMED = {'osc': _WIRE, 'mdc': _WIRE, 'llite': _CALLS}
+"""The sums of traffic() by counters of osc.*.stats, mdc.*.stats (data on MDTs) and llite.*.stats."""
 
 BULK = {'read_bytes': 'ost_read', 'write_bytes': 'ost_write'}
-"""Counters of the same files that grow once for each request that moves data, in bytes and in time."""
+"""Counters of osc and mdc that grow once for each request that moves data, in bytes and in time."""
 
 IN_FLIGHT = 256  # requests that may be between these counts: highest max_rpcs_in_flight (OSC_MAX_RIF_MAX in obd.h)
-
-CALLS = {'read_bytes': 'called_read_bytes', 'write_bytes': 'called_write_bytes'}
-"""Bytes in llite.*.stats that programs have read and written, from the cache too."""
-
 HISTORY_MOST = 16  # changes of an import's state that are kept (IMP_STATE_HIST_LEN)
 LOST = ('DISCONN', 'EVICTED')
 IDLING = ('CONNECTING', 'IDLE', 'FULL')  # states of an import that idles for idle_timeout seconds, and is used again
@@ -167,15 +169,9 @@ def parse_import(value: str) -> Import:
         match = _FIELD.match(line)
         if match is not None:
             fields.setdefault(match.group(1), match.group(2) or '')
-    connection = fields.get('current_connection', '').strip('"')
-    in_flight = fields.get('inflight', '')
-    return Import(
-        needed(fields, 'name'),
-        needed(fields, 'state'),
-        fields.get('target_version', ''),
-        connection,
-        int(in_flight) if in_flight.isdigit() else 0,
-    )
+    name, state, version = needed(fields, 'name'), needed(fields, 'state'), fields.get('target_version', '')
+    connection, in_flight = fields.get('current_connection', '').strip('"'), fields.get('inflight', '')
+    return Import(name, state, version, connection, int(in_flight) if in_flight.isdigit() else 0)
 
 
 def parse_states(value: str) -> States:
@@ -238,12 +234,9 @@ def incidents(before: Dict[str, States], after: Dict[str, States]) -> Tuple[Inci
 
 def turned_over(before: Dict[str, States], after: Dict[str, States]) -> Tuple[str, ...]:
     """Imports that changed so often between two readings that earlier changes are forgotten."""
-    devices = []
-    for device, states in after.items():
-        known = before[device].changes if device in before else ()
-        if len(states.changes) >= HISTORY_MOST and not set(known) & set(states.changes):
-            devices.append(device)
-    return tuple(devices)
+    known = {device: states.changes for device, states in before.items()}
+    full = {device: states.changes for device, states in after.items() if len(states.changes) >= HISTORY_MOST}
+    return tuple(device for device, changes in full.items() if not set(known.get(device, ())) & set(changes))
 
 
 def only_idled(states: States) -> bool:
@@ -267,24 +260,14 @@ def check(parameters: Iterable[Param]) -> None:
 def traffic(parameters: Iterable[Param]) -> Dict[str, int]:
     """The counters in these parameters, summed over targets: those of osc and mdc, or of llite where osc cannot be
     read. A counter before its first event is not shown: it is 0 if its parameter is there. Raises NotUnderstood."""
-    wire: Dict[str, int] = {}
-    calls: Dict[str, int] = {}
+    sums: Dict[str, int] = {}
     for param in parameters:
         counters = parse_stats(param.value)
-        if param.name.startswith('llite.'):
-            _add(calls, CALLS, counters, 'total')
-        elif param.name.startswith(('osc.', 'mdc.')):
-            _add(wire, WIRE, counters, 'total')
-            _add(wire, REQUESTS, counters, 'samples')
-    if not wire and calls:
-        return {READ: calls['called_read_bytes'], WRITTEN: calls['called_write_bytes']}
-    return dict(calls, **wire)
-
-
-def _add(sums: Dict[str, int], names: Dict[str, str], counters: Dict[str, Counter], field: str) -> None:
-    for name, name_of_sum in names.items():
-        seen = int(getattr(counters[name], field)) if name in counters else 0
-        sums[name_of_sum] = sums.get(name_of_sum, 0) + seen
+        for name, (name_of_sum, field) in SUMMED.get(param.name.partition('.')[0], {}).items():
+            sums[name_of_sum] = sums.get(name_of_sum, 0) + (getattr(counters[name], field) if name in counters else 0)
+    if sums and READ not in sums:
+        return {READ: sums['called_read_bytes'], WRITTEN: sums['called_write_bytes']}
+    return sums
 
 
 def rpc_sizes(parameters: Iterable[Param]) -> Tuple[RpcSize, ...]:

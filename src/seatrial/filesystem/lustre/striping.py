@@ -20,6 +20,7 @@ _FOREIGN = re.compile(r'^\s*lfm_type:\s*(\S+)', re.MULTILINE)
 _PAIR = re.compile(r'([a-z][\w.]*):\s+(\S+)')
 BY_DESIGN = 'the others hold other components of the file'
 RETIRED = 'is a target retired on the MDS, or the stripe count limited there?'
+_WHOLE = {'lcme_flags': 'init', 'lcme_extent.e_start': '0', 'lcme_extent.e_end': 'EOF'}  # of a file in one piece
 
 
 class Inventory(NamedTuple):
@@ -297,10 +298,7 @@ def _piece(keys: Dict[str, str], osts: List[int]) -> FoundPiece:
     # Where it lies comes last of all: of a piece on the MDT 2.17 prints mdt_index, 2.12 to 2.16 print stripe_offset.
     if 'mdt' not in pattern or f'{prefix}mdt_index' not in keys:
         needed(keys, f'{prefix}stripe_offset')
-    whole = (
-        {} if 'lcme_id' in keys else {'lcme_flags': 'init', 'lcme_extent.e_start': '0', 'lcme_extent.e_end': 'EOF'}
-    )
-    place = {**whole, **keys}
+    place = keys if 'lcme_id' in keys else {**_WHOLE, **keys}
     start, end = (needed(place, f'lcme_extent.e_{name}') for name in ('start', 'end'))
     flags = tuple(flag for flag in needed(place, 'lcme_flags').split(',') if flag != '0')
     mirror = number(place.get('lcme_mirror_id', '0').replace('N/A', '0'), shown)
@@ -344,9 +342,11 @@ def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventor
         return differences
     reach = there.reach(wish.pool)
     count = len(wish.osts) or wish.overstripe_count or wish.stripe_count
+    # Without objects the servers have not decided yet.
+    may_be_all = 1 <= piece.stripe_count <= len(reach) or (piece.stripe_count == ALL and not piece.osts)
     if count == ALL and not reach:
         differences.append('the number of all OSTs is not known')
-    elif count == ALL and not _may_be_all(piece, len(reach)):
+    elif count == ALL and not may_be_all:
         differences.append(f'stripe count {piece.stripe_count} instead of {len(reach)}')
     elif count not in (None, ALL, piece.stripe_count):
         differences.append(f'stripe count {piece.stripe_count} instead of {count}')
@@ -369,11 +369,6 @@ def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventor
     if wish.overstripe_count is None and len(set(piece.osts)) < len(piece.osts):
         differences.append('several stripes lie on one OST')
     return differences
-
-
-def _may_be_all(piece: FoundPiece, most: int) -> bool:
-    """True if a piece may lie on all targets; without objects the servers have not decided yet."""
-    return 1 <= piece.stripe_count <= most or (piece.stripe_count == ALL and not piece.osts)
 
 
 def _end_word(end: Optional[int]) -> str:
