@@ -9,7 +9,7 @@ import click
 
 from seatrial.cli.options import PATH
 from seatrial.filesystem.lustre.lfsck import TYPES, LfsckRun, parse_lfsck
-from seatrial.filesystem.lustre.text import NotUnderstood
+from seatrial.filesystem.lustre.params import NotUnderstood
 from seatrial.judge.expectations import ExpectationResult
 from seatrial.judge.lfsck import MIN_S, fan_in, fan_out, linear, share, unsaturated, watched
 from seatrial.judge.relations import Relation

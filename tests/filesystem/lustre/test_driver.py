@@ -18,9 +18,15 @@ from seatrial.filesystem.base import Capacity, Lost
 from seatrial.filesystem.lustre import driver as lustre
 from seatrial.filesystem.lustre import striping
 from seatrial.filesystem.lustre.layout import ALL, LayoutComponent, LustreLayout, progressive, striped
-from seatrial.filesystem.lustre.params import States, incidents, parse_params, parse_states, turned_over
+from seatrial.filesystem.lustre.params import (
+    NotUnderstood,
+    States,
+    incidents,
+    parse_params,
+    parse_states,
+    turned_over,
+)
 from seatrial.filesystem.lustre.targets import Space, parse_df, room
-from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.filesystem.posix import Mounted
 from seatrial.model.ask import Answer
 from seatrial.model.layout import Layout

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from seatrial.filesystem.lustre.lfsck import parse_lfsck
-from seatrial.filesystem.lustre.text import NotUnderstood
+from seatrial.filesystem.lustre.params import NotUnderstood
 from transcript import lustre_step
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from seatrial.filesystem.base import spelled
 from seatrial.filesystem.lustre.layout import ALL, LayoutComponent, LustreLayout
+from seatrial.filesystem.lustre.params import NotUnderstood
 from seatrial.filesystem.lustre.striping import (
     BY_DESIGN,
     RETIRED,
@@ -20,7 +21,6 @@ from seatrial.filesystem.lustre.striping import (
     setdirstripe_argv,
     setstripe_argv,
 )
-from seatrial.filesystem.lustre.text import NotUnderstood
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 THERE = Inventory((0, 1, 2, 3), (0, 1), {'flash': (0, 1), 'empty': ()})

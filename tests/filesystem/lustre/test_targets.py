@@ -5,6 +5,7 @@ import re
 import pytest
 
 from lustre_stand import INSTANCE
+from seatrial.filesystem.lustre.params import NotUnderstood
 from seatrial.filesystem.lustre.striping import parse_getstripe
 from seatrial.filesystem.lustre.targets import (
     ClientMount,
@@ -16,7 +17,6 @@ from seatrial.filesystem.lustre.targets import (
     parse_project,
     parse_quota,
 )
-from seatrial.filesystem.lustre.text import NotUnderstood
 from seatrial.model.units import KIB
 from transcript import lustre_step
 

@@ -15,6 +15,7 @@ from measuring import cuts
 from seatrial.engine import ior, mdtest
 from seatrial.engine.failed_call import FailedCall, failed_calls
 from seatrial.filesystem.lustre.params import (
+    NotUnderstood,
     check,
     parse_fields,
     parse_histograms,
@@ -39,7 +40,6 @@ from seatrial.filesystem.lustre.targets import (
     parse_usage,
     parse_version,
 )
-from seatrial.filesystem.lustre.text import NotUnderstood
 from transcript import lustre_step, transcripts
 
 SAID = {

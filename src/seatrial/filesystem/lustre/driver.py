@@ -14,7 +14,7 @@ from seatrial.filesystem import base
 from seatrial.filesystem.layout_words import ALL
 from seatrial.filesystem.lustre import params, striping, targets
 from seatrial.filesystem.lustre.layout import NAME, LustreLayout, asked, from_settings
-from seatrial.filesystem.lustre.text import NotUnderstood
+from seatrial.filesystem.lustre.params import NotUnderstood
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, answer_or_unknown, look, unknown
 from seatrial.model.ask import Answer, ask

@@ -7,8 +7,7 @@ import re
 from collections import Counter
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.filesystem.lustre.params import Param, parse_fields, parse_params
-from seatrial.filesystem.lustre.text import NotUnderstood, matched, number
+from seatrial.filesystem.lustre.params import NotUnderstood, Param, matched, number, parse_fields, parse_params
 
 TYPES = ('namespace', 'layout')
 COMPLETED = 'completed'

@@ -1,15 +1,16 @@
 """Lustre's parameters as `lctl get_param` shows them: counters, histograms, imports, job statistics, LFSCK; and what
-the counters of a client and of its servers come to: bytes, requests and their sizes, shares of a job. Each
-parser understands every line of a text, or raises NotUnderstood. A text that was cut short has fewer counters,
-unnoticed: only outputs that ended are read. Forms: 2.17 (tests/transcripts/lustre); 2.12 has no squares, and 2.12 to
-2.14 have whole seconds in job_stats and (secs.nsecs) in histograms."""
+the counters of a client and of its servers come to: bytes, requests and their sizes, shares of a job. First what all
+readers of lfs and lctl share. Each parser understands every line of a text, or raises NotUnderstood. A text that was
+cut short has fewer counters, unnoticed: only outputs that ended are read. Forms: 2.17 (tests/transcripts/lustre);
+2.12 has no squares, and 2.12 to 2.14 have whole seconds in job_stats and (secs.nsecs) in histograms."""
 
 import re
-from typing import Dict, Iterable, List, NamedTuple, Tuple
+from typing import Dict, Iterable, List, Match, NamedTuple, Pattern, Tuple
 
-from seatrial.filesystem.lustre.text import NotUnderstood, matched, needed, whole_lines
+from seatrial.filesystem.base import NoAnswer
 from seatrial.model.telemetry import READ, WRITTEN, RpcSize, Served
 
+SHOWN_MOST = 120  # characters of a line that a message quotes
 RPC_SIZES = 'pages per rpc'
 JOB_STATS = '.job_stats'
 
@@ -46,6 +47,43 @@ _FIELD = re.compile(r'\s*(?:- )?([^:]+?):(?:\s+(.*?))?\s*\Z')
 _CHANGE = re.compile(r' - \[ (\d+), (\w+) \]\Z')
 _JOB_COUNTER = re.compile(r'  (\w+):\s+\{ samples:\s*(\d+)(?:, unit:\s*(\w+))?(.*)\}\Z')
 _JOB_SUM = re.compile(r' sum:\s*(\d+)')
+
+
+class NotUnderstood(NoAnswer):
+    """Output without the form of lfs or lctl 2.12 to 2.17; the message quotes the line."""
+
+    def __init__(self, wrong: str, line: str = '') -> None:
+        shown = line.strip()
+        shown = shown if len(shown) <= SHOWN_MOST else f'{shown[:SHOWN_MOST]}...'
+        super().__init__(f'{wrong}: {shown!r}' if shown else wrong)
+
+
+def matched(form: Pattern[str], line: str, wrong: str) -> Match[str]:
+    """The match of a line that must have the form. Raises NotUnderstood."""
+    match = form.match(line)
+    if match is None:
+        raise NotUnderstood(wrong, line)
+    return match
+
+
+def whole_lines(text: str) -> List[str]:
+    """The lines that end. Text after the last newline was cut off, and half a number would look like a number."""
+    return text.split('\n')[:-1]
+
+
+def needed(fields: Dict[str, str], key: str) -> str:
+    """The value of a field that whole output always has. Raises NotUnderstood."""
+    if not fields.get(key):
+        raise NotUnderstood(f'{key} is missing; was the output cut short?', str(fields))
+    return fields[key]
+
+
+def number(text: str, line: str) -> int:
+    """A whole decimal number. Raises NotUnderstood, which quotes the line."""
+    try:
+        return int(text, 10)
+    except ValueError:
+        raise NotUnderstood(f'{text!r} is not a number', line) from None
 
 
 class Param(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from seatrial.filesystem.base import Granted, spelled
 from seatrial.filesystem.layout_words import ALL, binary
 from seatrial.filesystem.lustre.layout import LayoutComponent, LustreLayout
-from seatrial.filesystem.lustre.text import NotUnderstood, needed, number, whole_lines
+from seatrial.filesystem.lustre.params import NotUnderstood, needed, number, whole_lines
 
 _IGNORED = re.compile(
     r'\s*(?:components:|sub_layout:|lm[mv]_objects:|(?:obdidx|mdtidx)\s.*|l_fid:.*|lcme_timestamp:.*)?\s*\Z'

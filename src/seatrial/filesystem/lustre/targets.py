@@ -7,8 +7,8 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.filesystem.layout_words import ALL
 from seatrial.filesystem.lustre.layout import LayoutComponent, LustreLayout
+from seatrial.filesystem.lustre.params import NotUnderstood, matched, number, whole_lines
 from seatrial.filesystem.lustre.striping import Inventory
-from seatrial.filesystem.lustre.text import NotUnderstood, matched, number, whole_lines
 
 FLAGS = {
     'D': 'degraded',
