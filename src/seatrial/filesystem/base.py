@@ -74,10 +74,8 @@ class Cold(NamedTuple):
 
     how: str  # what is emptied, and by what, for the record; empty where nothing can be
     why_not: str = ''  # empty where it is possible; else a sentence with what forbids it
-    # what this node answers from memory all the same, in a few words, or empty; what servers keep, P16 treats
-    kept: str = ''
-    # whether caches.forget() reaches all that caches here; else only empty_client_cache() can make a read cold
-    forgets: bool = True
+    kept: str = ''  # what this node answers from memory all the same, or empty; what servers keep, P16 treats
+    forgets: bool = True  # whether caches.forget() reaches all caches here; else only empty_client_cache() makes cold
 
     @property
     def possible(self) -> bool:
@@ -103,18 +101,15 @@ class Lost(NamedTuple):
     """Connections that were lost between two readings."""
 
     lost: str = ''  # those that were lost, as a clause; empty if none, or if none is seen
-    # why it is not known, as a clause; empty if it is; None where the type tells nothing of its connections
-    unseen: Optional[str] = None
+    unseen: Optional[str] = None  # why it is not known, as a clause; None where the type shows no connections
     worse: str = ''  # what else became worse, as a clause, or empty
 
 
 class Behaviour(NamedTuple):
-    # whether a write that was taken may be refused when the file is closed, as by a server
-    close_can_fail: bool = True
+    close_can_fail: bool = True  # whether a write that was taken may be refused at close(2), as by a server
     reads_are_counted: bool = False  # whether the kernel counts a process's reads from storage (rule P2)
     allocates: bool = False  # whether the blocks of a file that stat(2) counts are all that its synced data take
-    # that its files lie in memory and nowhere else, as a clause: no read is cold; or empty
-    in_memory: str = ''
+    in_memory: str = ''  # that its files lie in memory alone, as a clause: no read is cold; or empty
     below: str = ''  # what may answer reads from a cache that no counter here sees, as a clause; or empty
     inodes_last: bool = True  # False where a file may have another inode number later, so that none is an identity
     gives_up: str = ''  # how I/O fails while a server is away, instead of waiting, as a clause; empty where it waits
@@ -125,11 +120,9 @@ class Behaviour(NamedTuple):
 class Exchanged(NamedTuple):
     """Bytes that this node has exchanged so far by its own counters, for all processes together; None is unknown."""
 
-    # read from the servers: the difference over a timed region is the proof of a cold read where the kernel does not
-    # count reads (rule P2)
+    # read from the servers: over a timed region the proof of a cold read where the kernel counts none (rule P2)
     fetched: Optional[int] = None
-    # written to the storage, all synced data included (rule T25); None also where data can go another way
-    sent: Optional[int] = None
+    sent: Optional[int] = None  # written, all synced data included (T25); None also where data can go another way
     contradiction: str = ''  # what shows that the counters are wrong, as a clause; or empty
 
 
@@ -138,8 +131,7 @@ class Meter(NamedTuple):
 
     what: str  # whose traffic they count, in words, for a caption; empty where nothing can be counted
     why_not: str  # why not, as a sentence; empty where it can be
-    # given seconds, the counters so far by name; READ and WRITTEN of model.telemetry are bytes. It never raises, and
-    # gives nothing if they do not answer in that time
+    # given seconds, the counters so far by name, nothing if they do not answer in time; it never raises
     look: Callable[[float], Dict[str, int]]
     # given seconds, the targets that have a request of this node and have not answered it, or for which data that
     # could have been sent have not been; it asks no server
@@ -157,8 +149,7 @@ class Driver:
     without_failover: Tuple[str, ...] = ()  # kernel types whose I/O no failover can block
     recovery_limit_s = 300.0  # seconds for which a healthy failover may block I/O
     recovery_source = ''  # where that is written
-    # what the driver does beyond capacity, quota and settings, for docs/reference/file-systems.md
-    can: Tuple[str, ...] = ()
+    can: Tuple[str, ...] = ()  # what it does beyond capacity, quota and settings (docs/reference/file-systems.md)
     # tried, tried_on: where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'), and when; empty: untried
     tried = ''
     tried_on = ''
@@ -170,8 +161,7 @@ class Driver:
     servers_apart = False  # whether its targets can be read while the mount does not answer
     watches = False  # whether reading its targets asks no server, so that it can be done around every launch
     hands_down = True  # whether files take over the layout of their directory; else only make_files() gives them one
-    # the layout in which the files of all tasks lie on the same targets, where any user may give it
-    alike: Optional[Layout] = None
+    alike: Optional[Layout] = None  # in which the files of all tasks lie on the same targets, if any user may give it
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
         """True if two mounts of the type have one storage, by their sources; one such as tmpfs's names nothing."""

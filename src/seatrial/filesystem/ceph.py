@@ -85,8 +85,7 @@ _POOL = re.compile(r'[A-Za-z0-9_-]+\Z', re.ASCII)
 class CephLayout(NamedTuple):
     """A layout that is asked for; a field that is None stays as the directory has it."""
 
-    # objects that a file is spread over at a time; the next come when these are full
-    stripe_count: Optional[int] = None
+    stripe_count: Optional[int] = None  # objects that a file is spread over at a time, until they are full
     stripe_unit: Optional[int] = None  # bytes in one object before the next
     object_size: Optional[int] = None  # bytes at which an object is full
     pool: Optional[str] = None  # the data pool that the objects lie in

@@ -30,11 +30,10 @@ FORGOTTEN_S = 10.0  # the longest wait until the client has dropped the inodes t
 PLACING_S = 60.0  # longer than network.ping-timeout (42 s), after which the client gives up a brick
 POLL_S = 0.05
 
+# The translators whose options are recorded (those of protocol/client hold a password), and their keys that hold
+# settings; the others are counters.
 SHOWN = ('cluster/', 'performance/', 'features/')
-"""The translators whose options are recorded. Those of protocol/client hold a password."""
-
 SETTING = re.compile(r'(^max|size$|timeout$|limit$)')
-"""Keys of these translators that hold settings; the others are counters."""
 
 # Each file after a line with its name. Not by `grep -r`: that asks all bricks for free space at every directory.
 _PRINT = 'cd "$0/.meta/graphs/active" && for f in %s; do [ -f "$f" ] && printf "\\n=== %%s\\n" "$f" && cat "$f"; done'

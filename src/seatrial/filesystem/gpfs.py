@@ -24,11 +24,10 @@ PACKAGE_QUERIES = (
 )
 WELL = ('HEALTHY', 'TIPS', 'DISABLED')  # states of mmhealth without trouble: also hints, and what is switched off
 AWAY = ('FAILED', 'DEPEND')
-ATTRIBUTES = (
+ATTRIBUTES = (  # of the directory in `mmlsattr -L`; compression stands among the miscellaneous ones
     *('storage pool name', 'fileset name', 'metadata replication', 'data replication'),
     *('flags', 'Misc attributes', 'Encrypted'),
 )
-"""Attributes in `mmlsattr -L` of the directory; compression stands among the miscellaneous ones."""
 KIB = 1024  # mmlsquota counts KB of 1024 B unless it is asked for others
 _QUOTA = re.compile(
     r'^\S+ +(?:(\S+) +)?(?:USR|GRP|FILESET) +(\d+) +(\d+) +(\d+) +(\d+) .*\| +(\d+) +(\d+) +(\d+) +(\d+)\b',

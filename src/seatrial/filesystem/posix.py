@@ -19,10 +19,8 @@ QUOTA_BLOCK = 1024  # quota(1): blocks of 1 KiB
 UNLIMITED = {('user', 0), ('group', 0)}  # a limit that XFS shows of them is the default of all others (xfs_quota(8))
 _QUOTA_OPTION = re.compile(r'\b(?:usr|grp|u|g)j?quota\b')
 _QUOTA_TITLE = re.compile(r'Disk quotas for (user|group) .*\([ug]id ([0-9]+)\):')
-
+# Kernel types that cache in the page, dentry and inode caches alone, which drop_caches empties.
 KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2', 'vfat', 'exfat', 'ntfs3', 'overlay')
-"""Kernel types that cache in the page, dentry and inode caches alone, which drop_caches empties."""
-
 IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')  # kernel types whose pages are the files
 LOCAL = (*KERNEL_CACHED, *IN_MEMORY, 'zfs', 'bcachefs')  # kernel types without a server
 ONE_DEVICE = ('ext2', 'ext3', 'ext4', 'xfs', 'vfat', 'exfat')
@@ -34,12 +32,11 @@ COUNTABLE = range(1 << 62)  # f_favail beyond it is of one that does not know: C
 SECTOR = 512  # Documentation/block/stat.rst of the kernel: sectors of 512 B, whatever the device's own are
 
 DEVICE_SETTINGS = ('rotational', 'scheduler', 'nr_requests', 'write_cache', 'max_sectors_kb')
-IDENTITY = (
+IDENTITY = (  # they identify the file system, the place of new files, and whether quotas count these
     *('mounted', 'mount options', 'client version', 'file system', 'cluster', 'gpfs storage pool name'),
     *('gpfs fileset name', 'block size', 'default layout', 'default directory layout', 'buddy groups'),
     'beegfs quotaEnabled',
 )
-"""Settings that identify the file system, the place of new files of the directory, and whether quotas count them."""
 DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_bytes', 'dirty_ratio')
 
 

@@ -30,7 +30,7 @@ DF_S = 20.0
 SETTING_S = 60.0
 NAMED = 8  # targets that a sentence names; of more it has the number
 
-CLIENT_PARAMETERS = (
+CLIENT_PARAMETERS = (  # that bandwidth and metadata rates depend on, per type of device
     *('osc.max_rpcs_in_flight', 'osc.max_pages_per_rpc', 'osc.max_dirty_mb'),
     *('osc.checksums', 'osc.checksum_type', 'osc.idle_timeout'),
     *('mdc.max_rpcs_in_flight', 'mdc.max_mod_rpcs_in_flight'),
@@ -39,10 +39,8 @@ CLIENT_PARAMETERS = (
     *('llite.hybrid_io', 'llite.hybrid_io_read_threshold_bytes', 'llite.hybrid_io_write_threshold_bytes'),
     *('ldlm.namespaces.lru_size', 'ldlm.namespaces.lru_max_age'),
 )
-"""The settings of this client that bandwidth and metadata rates depend on, per type of device."""
-
+# Known to an MDS alone: retired targets, and how it deals out objects to the others.
 SERVER_PARAMETERS = ('osp.*.active', 'lod.*.qos_threshold_rr', 'lod.*.qos_prio_free')
-"""Parameters that only an MDS knows: retired targets, and how it deals out objects to the others."""
 IN_ORDER = ('FULL', 'IDLE')  # states of an import that need no attention: connected, or disconnected for want of work
 NO_CONNECTION = '<none>'  # what an import shows in place of a server (lprocfs_import_seq_show)
 
@@ -548,8 +546,7 @@ def _interfaces() -> str:
 
 _MOUNTED: Dict[Mount, targets.ClientMount] = {}
 _INSTANCES: Dict[str, str] = {}
-_DEVICES: Dict[targets.ClientMount, List[str]] = {}
-"""The devices of each mount by lfs, asked once: a call takes up to 0.5 s, and a job holds its mount."""
+_DEVICES: Dict[targets.ClientMount, List[str]] = {}  # asked once: a call takes up to 0.5 s, and a job holds its mount
 
 
 def _mounted(path: str) -> targets.ClientMount:
@@ -592,8 +589,8 @@ def _standing(path: str) -> FrozenSet[str]:
     return frozenset(device for device, state in _connections(path).states.items() if state.current in IN_ORDER)
 
 
+# Mounts where lfs df waited for a target that is away: the connections that stood then, and the output so far.
 _BLOCKED: Dict[str, Tuple[FrozenSet[str], targets.Spaces]] = {}
-"""Mounts where lfs df waited for a target that is away: the state then, and the output so far."""
 
 
 def _spaces(path: str, option: str = '-v') -> targets.Spaces:

@@ -14,9 +14,7 @@ from seatrial.model.quoted_value import show
 
 NAME = 'lustre'
 MOST_STRIPES = 2000  # LOV_MAX_STRIPE_COUNT, and LMV_MAX_STRIPE_COUNT for directories
-MOST_ON_MDT = 1 << 30
-"""Largest piece on an MDT that lfs accepts; a server's own lod.*.dom_stripesize (default 1 MiB) is not seen."""
-
+MOST_ON_MDT = 1 << 30  # that lfs accepts of a piece; a server's own lod.*.dom_stripesize (default 1 MiB) is not seen
 MOST_MIRRORS = 16  # LUSTRE_MIRROR_COUNT_MAX
 # LOV_MAXPOOLNAME; the three words lfs reads as something else than a pool's name
 _POOL = re.compile(r'(?!(?:ignore|inherit|none)\Z)[A-Za-z0-9_-]{1,15}\Z', re.ASCII)
@@ -27,8 +25,7 @@ class LayoutComponent(NamedTuple):
     """One piece of a file, from the end of the piece before (the first: from 0) to `end`."""
 
     end: Optional[int] = None  # bytes; None is the end of the file
-    # the piece lies on the metadata target itself (Data-on-MDT), and has nothing else to choose
-    on_mdt: bool = False
+    on_mdt: bool = False  # it lies on the metadata target itself (Data-on-MDT), and has nothing else to choose
     # these as in LustreLayout; count, size and pool that are None as in the component before (lfs-setstripe(1))
     stripe_count: Optional[int] = None
     stripe_size: Optional[int] = None
@@ -52,8 +49,7 @@ class LustreLayout(NamedTuple):
     start_ost: Optional[int] = None  # where the first stripe lies: a hint, which a full target overrides
     osts: Tuple[int, ...] = ()  # exactly these targets, in this order
     overstripe_count: Optional[int] = None  # stripes, of which a target may hold several
-    # pieces of the file with layouts of their own (PFL); the fields above are then left alone
-    components: Tuple[LayoutComponent, ...] = ()
+    components: Tuple[LayoutComponent, ...] = ()  # pieces with layouts of their own (PFL), in place of all above
     mirrors: int = 1  # copies of the file, each with this layout (FLR)
     mdt_count: Optional[int] = None  # metadata targets that the directory is spread over
     mdt_index: Optional[int] = None  # the metadata target on which the directory lies, or begins

@@ -59,8 +59,7 @@ class LfsckRun(NamedTuple):
     """The scans of all targets, in the order of the text."""
 
     scans: Tuple[Scan, ...]
-    # targets that lfsck_query or lfs df know, and that have no scan here, as sentences
-    missing: Tuple[str, ...] = ()
+    missing: Tuple[str, ...] = ()  # targets of lfsck_query or lfs df that have no scan here, as sentences
     left_out: Tuple[str, ...] = ()  # types whose scans belong to no run or an earlier one, as sentences
 
     @property

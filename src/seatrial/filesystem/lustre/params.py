@@ -23,12 +23,9 @@ _WIRE = {  # bytes from servers and to them, and numbers of requests, the last o
 }
 # Bytes that programs have read and written, from the cache too.
 _CALLS = {'read_bytes': ('called_read_bytes', 'total'), 'write_bytes': ('called_write_bytes', 'total')}
-SUMMED = {'osc': _WIRE, 'mdc': _WIRE, 'llite': _CALLS}
-"""The sums of traffic() by counters of osc.*.stats, mdc.*.stats (data on MDTs) and llite.*.stats."""
-
+SUMMED = {'osc': _WIRE, 'mdc': _WIRE, 'llite': _CALLS}  # in traffic(), of their *.stats; mdc's are data on MDTs
+# Counters of osc and mdc that grow once for each request that moves data, in bytes and in time.
 BULK = {'read_bytes': 'ost_read', 'write_bytes': 'ost_write'}
-"""Counters of osc and mdc that grow once for each request that moves data, in bytes and in time."""
-
 IN_FLIGHT = 256  # requests that may be between these counts: highest max_rpcs_in_flight (OSC_MAX_RIF_MAX in obd.h)
 HISTORY_MOST = 16  # changes of an import's state that are kept (IMP_STATE_HIST_LEN)
 LOST = ('DISCONN', 'EVICTED')

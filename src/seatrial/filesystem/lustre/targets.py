@@ -10,7 +10,7 @@ from seatrial.filesystem.lustre.layout import LayoutComponent, LustreLayout
 from seatrial.filesystem.lustre.params import NotUnderstood, matched, number, whole_lines
 from seatrial.filesystem.lustre.striping import Inventory
 
-FLAGS = {
+FLAGS = {  # the letters behind a line of `lfs df` (obd_statfs_state_names in lustre_user.h)
     'D': 'degraded',
     'R': 'read-only',
     'N': 'no new objects',
@@ -19,15 +19,9 @@ FLAGS = {
     'f': 'flash',
     'a': 'a sum',
 }
-"""The letters behind a line of `lfs df` (obd_statfs_state_names in lustre_user.h)."""
-
-TAKES_NO_OBJECTS = frozenset('RNSI')
-"""Flags of a target that takes no new objects; a degraded one takes some where no other is left."""
-
+TAKES_NO_OBJECTS = frozenset('RNSI')  # a degraded target takes some where no other is left
 UNEQUAL = 0.17  # free space that differs by more has emptier targets preferred (LOV_QOS_DEF_THRESHOLD_RR_PCT)
-
 RARELY = 0.01  # a target with no more than this chance of a file of the case does not limit the others
-
 KIB = 1024
 LNET_KEYS = ('credits', 'peer_credits', 'drop_count')
 
