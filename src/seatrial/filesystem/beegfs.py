@@ -19,7 +19,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 from seatrial.filesystem import base, layout_words
 from seatrial.filesystem.layout_words import Stripes, bytes_of, number, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, answer_or_unknown, kernel_cold, look, unknown
+from seatrial.filesystem.posix import Mounted, answer_or_unknown, kernel_cold, look, pairs_of, unknown
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoted_value import show
@@ -301,8 +301,7 @@ def _client(mount: Mount) -> str:
 
 
 def _config(client: str) -> Dict[str, str]:
-    pairs = [line.partition('=') for line in _read(client, 'config').splitlines()]
-    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+    return pairs_of(_read(client, 'config'), '=')
 
 
 def _has(got: BeeGfsLayout, wanted: BeeGfsLayout) -> bool:

@@ -19,7 +19,7 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tu
 
 from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Cold, Granted, Meter, Targets, no_meter
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, kernel_cold, look, unknown
+from seatrial.filesystem.posix import Mounted, kernel_cold, look, pairs_of, unknown
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.record import TargetRow
@@ -180,7 +180,7 @@ def state_of(files: Dict[str, str]) -> Dict[str, str]:
 
 def connections_of(files: Dict[str, str]) -> Dict[str, bool]:
     """True for each brick that the client reaches, by the name of the brick's protocol/client translator."""
-    clients = {name: dict(_values(text)) for name, text in files.items() if 'xlator.protocol.client' in text}
+    clients = {name: pairs_of(text, ' = ') for name, text in files.items() if 'xlator.protocol.client' in text}
     shown = {name: values['connected'] for name, values in clients.items() if 'connected' in values}
     return {name[: -len('/private')]: connected == '1' for name, connected in shown.items()}
 
@@ -299,20 +299,12 @@ def _wait_until_forgotten(mount: Mount) -> Optional[str]:
 
 def _options(files: Dict[str, str], name: str) -> Iterator[Tuple[str, str]]:
     """The options that the volume sets for a translator, and those that the translator shows."""
-    for key, value in _values(files.get(f'{name}/private', '')):
+    for key, value in pairs_of(files.get(f'{name}/private', ''), ' = ').items():
         if SETTING.search(key):
             yield key, value
     for file, text in files.items():
         if file.startswith(f'{name}/options/'):
             yield file.rpartition('/')[2], text.strip()
-
-
-def _values(text: str) -> Iterator[Tuple[str, str]]:
-    """The pairs of lines 'key = value'."""
-    for line in text.splitlines():
-        key, equals, value = line.partition(' = ')
-        if equals:
-            yield key.strip(), value.strip()
 
 
 def _quoted(files: Dict[str, str], name: str) -> str:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from seatrial.filesystem.base import Behaviour, Capacity, Cold, NoAnswer, Targets, tightest
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, look, unknown
+from seatrial.filesystem.posix import Mounted, look, pairs_of, unknown
 from seatrial.model.ask import ask
 from seatrial.model.record import TargetRow
 
@@ -134,8 +134,7 @@ def records_of(text: str, section: str = '') -> List[Dict[str, str]]:
 def _attributes(path: str) -> Dict[str, str]:
     """The attributes of the directory by `mmlsattr -L`, which any user may ask; empty without an answer."""
     answer = ask([os.path.join(MM, 'mmlsattr'), '-L', path], ANSWER_S)
-    pairs = [line.partition(':') for line in (answer.stdout if answer else '').splitlines()]
-    return {key.strip(): value.strip() for key, colon, value in pairs if colon and value.strip()}
+    return {key: value for key, value in pairs_of(answer.stdout if answer else '', ':').items() if value}
 
 
 def _output(program: str, *words: str) -> str:

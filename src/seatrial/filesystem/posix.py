@@ -266,6 +266,12 @@ def read_settings(prefix: str, directory: str, names: Iterable[str]) -> Dict[str
     return settings
 
 
+def pairs_of(text: str, separator: str) -> Dict[str, str]:
+    """The values by key in lines as 'key = value'."""
+    pairs = (line.partition(separator) for line in text.splitlines())
+    return {key.strip(): value.strip() for key, there, value in pairs if there}
+
+
 def parse_quota(text: str, user: int, group: int) -> base.Capacity:
     """The room that the rows of `quota -v -w -p` with -u and with -g leave, by the hard limits or else the soft ones.
     A row is: file system, blocks, quota, limit, grace, files, quota, limit, grace; 0 is no limit, an asterisk an

@@ -394,16 +394,10 @@ def _unwritten(path: str, deadline_s: float) -> List[str]:
     """The devices of object targets for which this client holds as much unwritten data as one request takes, or more:
     so much is sent at once (osc_makes_rpc), and counts until the target has answered, of direct writes too
     (osc_queue_dio_pages). For users who cannot read imports; it shows no reads."""
-    instance = _mounted(path).instance
-    seen, _ = _params([f'osc.*-{instance}.{name}' for name in ('cur_dirty_bytes', 'max_pages_per_rpc')], deadline_s)
-    values = {param.name: int(param.value) for param in seen}
-    devices = [name.partition('.cur_dirty_bytes')[0] for name in values if name.endswith('.cur_dirty_bytes')]
-    page = os.sysconf('SC_PAGE_SIZE')
-    return [
-        device[len('osc.') :]
-        for device in devices
-        if values[f'{device}.cur_dirty_bytes'] >= page * values[f'{device}.max_pages_per_rpc']
-    ]
+    names, page = ('cur_dirty_bytes', 'max_pages_per_rpc'), os.sysconf('SC_PAGE_SIZE')
+    seen, _ = _params([f'osc.*-{_mounted(path).instance}.{name}' for name in names], deadline_s)
+    dirty, most = ({_device(row.name): int(row.value) for row in seen if row.name.endswith(name)} for name in names)
+    return [device for device, unwritten in dirty.items() if unwritten >= page * most[device]]
 
 
 def _imports_of(path: str, deadline_s: float = ANSWER_S) -> List[params.Import]:
@@ -432,9 +426,8 @@ def _lost(before: Connections, after: Connections) -> str:
         how = f'{state} at {at}' + (f' and {often} more until {later[-1]}' if later else '')
         how += ', and maybe earlier' if device in forgotten else ''
         alike.setdefault(how, []).append(device)
-    clauses = [
-        f'{_targets_of(devices)} {"was" if len(devices) == 1 else "were"} {how}' for how, devices in alike.items()
-    ]
+    were = {how: 'was' if len(devices) == 1 else 'were' for how, devices in alike.items()}
+    clauses = [f'{_targets_of(devices)} {were[how]} {how}' for how, devices in alike.items()]
     silent = sorted(forgotten - {device for device, _ in times})
     if silent:
         clauses.append(f'{_targets_of(silent)} changed state so often that the states are not known')
@@ -515,12 +508,10 @@ def _stats_names(path: str) -> List[str]:
     """Full names of each device's counters: with wildcards lctl of 2.17 mixes up a user's counters (seen)."""
     mount = _mounted(path)
     if mount not in _DEVICES:
-        targets_of = [(kind, targets.parse_targets(_output(['lfs', f'{kind}s', path]))) for kind in ('ost', 'mdt')]
-        client = {'ost': 'osc', 'mdt': 'mdc'}
         _DEVICES[mount] = [
-            f'{client[kind]}.{target.uuid.replace("_UUID", "")}-{client[kind]}-{mount.instance}.stats'
-            for kind, listed in targets_of
-            for target in listed
+            f'{client}.{target.uuid.replace("_UUID", "")}-{client}-{mount.instance}.stats'
+            for client, command in (('osc', 'osts'), ('mdc', 'mdts'))
+            for target in targets.parse_targets(_output(['lfs', command, path]))
         ]
     return _DEVICES[mount]
 

@@ -134,10 +134,9 @@ def parse_lfsck(text: str) -> LfsckRun:
         if not _SETTING.match(param.name):
             room, target, kind = matched(_PARAM, param.name, 'not a parameter of LFSCK').groups()
             scans.append(_scan(param, room == 'mdd', target, kind))
-    named = [(scan.target, scan.type) for scan in scans]
-    for target_and_type in named:
-        if named.count(target_and_type) > 1:
-            raise NotUnderstood(f'{target_and_type[1]} of {target_and_type[0]} is there twice; a file holds one run')
+    for (target, kind), count in Counter((scan.target, scan.type) for scan in scans).items():
+        if count > 1:
+            raise NotUnderstood(f'{kind} of {target} is there twice; a file holds one run')
     for kind in {scan.type for scan in scans}:
         if not any(scan.mdt for scan in scans if scan.type == kind):
             raise NotUnderstood(f'the {kind} scan of the MDTs is missing; add mdd.*.lfsck_{kind} of the MDS')
@@ -209,19 +208,11 @@ def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
             unclear.append((name, int(count.group())))
     flags = fields.get('flags', '').split(',')
     damage += [(flag, 1) for flag in _DAMAGED if flag in flags]
-    return Scan(
-        target,
-        kind,
-        mdt,
-        fields['status'],
-        tuple(option for option in fields['param'].split(',') if option),
-        number(fields['checked_phase1'], param.name),
-        (_whole_seconds(fields, 'run_time_phase1'), _whole_seconds(fields, 'run_time_phase2')),
-        _time(fields, 'latest_start_time'),
-        _time(fields, 'last_completed_time'),
-        tuple(damage),
-        tuple(unclear),
-    )
+    about = target, kind, mdt, fields['status'], tuple(filter(None, fields['param'].split(',')))
+    checked = number(fields['checked_phase1'], param.name)
+    phases_s = _whole_seconds(fields, 'run_time_phase1'), _whole_seconds(fields, 'run_time_phase2')
+    began_and_ended = _time(fields, 'latest_start_time'), _time(fields, 'last_completed_time')
+    return Scan(*about, checked, phases_s, *began_and_ended, tuple(damage), tuple(unclear))
 
 
 def _whole_seconds(fields: Dict[str, str], name: str) -> int:

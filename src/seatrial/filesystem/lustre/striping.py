@@ -120,10 +120,8 @@ def impossible(layout: LustreLayout, there: Inventory) -> Optional[str]:
         if missing is not None:
             return missing
     if layout.mdt_count is not None and layout.mdt_count > len(there.mdts):
-        return (
-            f'a directory over {layout.mdt_count} MDTs was requested, but the file system has {len(there.mdts)}; '
-            f'lfs would silently use fewer'
-        )
+        asked = f'a directory over {layout.mdt_count} MDTs was requested'
+        return f'{asked}, but the file system has {len(there.mdts)}; lfs would silently use fewer'
     if layout.mdt_index is not None and layout.mdt_index not in there.mdts:
         return f'MDT {layout.mdt_index} was requested, but the file system has MDT {spelled(there.mdts)}'
     return None
