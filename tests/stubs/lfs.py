@@ -3,7 +3,8 @@
 The options that a command takes are read from its genuine usage text. What files and directories get is reckoned as
 the servers do it, and shown in the genuine form. A valid command that no transcript shows is NOT_PLAYED: a test that
 comes there is about nothing real, and what it asked is added to the file beside the JSON that ends in .unplayed.
-A command returns what it prints, or raises a Refusal: so a test may ask it in its own process (lustre_stand.py).
+A command returns what it prints, or raises a Refusal, or an AssertionError for what is not played: so a test may ask
+it in its own process (lustre_stand.py).
 
 What it passes for lies in a JSON file, which it also writes:
 
@@ -27,6 +28,7 @@ What it passes for lies in a JSON file, which it also writes:
 
 import contextlib
 import fcntl
+import functools
 import json
 import os
 import re
@@ -109,11 +111,12 @@ def played_by(program, commands, changing, arguments, told_file):
         # The next file of that name is another one.
         state['files'] = {path: layout for path, layout in state['files'].items() if os.path.exists(path)}
         try:
-            if command not in commands:
-                raise Refusal(NOT_PLAYED, f'{program} {arguments} is not played\n')
+            assert command in commands
             played = Refusal(0, stdout=commands[command](arguments[1:], state))
         except Refusal as refusal:
             played = refusal
+        except AssertionError:
+            played = Refusal(NOT_PLAYED, f'{program} {arguments} is not played\n')
         for genuine, other in state.get('forms', ()):
             played.stdout = re.sub(genuine, other, played.stdout)
         if command in changing:
@@ -172,35 +175,35 @@ def inside(state, path):
     return path == mount or path.startswith(mount + os.sep)
 
 
+OF_A_PIECE = {
+    '-c': ('count', int),
+    '-C': ('count', int),
+    '-S': ('size', size_of),
+    '-i': ('start', int),
+    '-o': ('osts', lambda osts: [int(ost) for ost in osts.split(',')]),
+    '-p': ('pool', str),
+}
+
+
 def wish_of(options, state):
     """What a command line of setstripe asks for: pieces and mirrors. A pool that is not there is refused."""
     pieces, mirrors = [{}], 1
     for name, value in options:
-        piece = pieces[-1]
-        if name == '-E':
-            if 'end' in piece:
-                piece = {key: piece[key] for key in ('count', 'size', 'pool') if key in piece}
-                pieces.append(piece)
-            piece['end'] = -1 if value == '-1' else size_of(value)
+        if name == '-N':
+            mirrors = int(value or 1)
+        elif name == '-E':
+            if 'end' in pieces[-1]:
+                pieces.append({key: pieces[-1][key] for key in ('count', 'size', 'pool') if key in pieces[-1]})
+            pieces[-1]['end'] = -1 if value == '-1' else size_of(value)
         elif name == '-L':
-            piece['mdt'] = True
-        elif name in ('-c', '-C'):
-            piece['count'], piece['over'] = int(value), name == '-C'
-        elif name == '-S':
-            piece['size'] = size_of(value)
-        elif name == '-i':
-            piece['start'] = int(value)
-        elif name == '-o':
-            piece['osts'] = [int(ost) for ost in value.split(',')]
-        elif name == '-p':
-            if value not in state['pools']:
+            pieces[-1]['mdt'] = True
+        else:
+            if name == '-p' and value not in state['pools']:
                 words = f"lfs setstripe: pool '{value} fsname lustre' does not exist: No such file or directory (2)\n"
                 raise Refusal(INVALID, words)
-            piece['pool'] = value
-        elif name == '-N':
-            mirrors = int(value or 1)
-        else:
-            raise Refusal(NOT_PLAYED, f'lfs setstripe {name} is not played\n')
+            assert name in OF_A_PIECE
+            key, read = OF_A_PIECE[name]
+            pieces[-1].update({key: read(value)}, **({'over': True} if name == '-C' else {}))
     return {'pieces': pieces, 'mirrors': mirrors}
 
 
@@ -280,8 +283,7 @@ def default_wish(path, state):
 def getstripe(arguments, state):
     options, (path,) = parse('getstripe', arguments, state)
     names = {name for name, _ in options}
-    if names not in ({'-y'}, {'-y', '-d'}) or os.path.isdir(path) != ('-d' in names):
-        raise Refusal(NOT_PLAYED, f'lfs getstripe {arguments} is not played\n')
+    assert names in ({'-y'}, {'-y', '-d'}) and os.path.isdir(path) == ('-d' in names)
     if not os.path.exists(path):
         raise Refusal(2, f"lfs: getstripe for '{path}' failed: No such file or directory\n")
     if '-d' in names:
@@ -290,15 +292,13 @@ def getstripe(arguments, state):
     if key not in state['files']:
         wish = default_wish(os.path.dirname(key), state) or {'pieces': [{}], 'mirrors': 1}
         state['files'][key] = allocate(wish, os.path.getsize(path), state)
-    on_mdt = 'stripe_offset' if before_217(state) else 'mdt_index'
-    return shown(state['files'][key], on_mdt)
+    return shown(state['files'][key], 'stripe_offset' if before_217(state) else 'mdt_index')
 
 
 def shown_default(wish):
     if wish is None:
         return 'stripe_count:  1\nstripe_size:   4194304\npattern:       0\nstripe_offset: -1\n'
-    if len(wish['pieces']) > 1 or wish['mirrors'] > 1:
-        raise Refusal(NOT_PLAYED, 'the default layout of a directory with components is not played\n')
+    assert len(wish['pieces']) == wish['mirrors'] == 1, 'a default with components is not played'
     piece = wish['pieces'][0]
     lines = [f'stripe_count:  {piece.get("count", 1)}', f'stripe_size:   {piece.get("size", 4194304)}']
     lines += ['pattern:       raid0', f'stripe_offset: {piece.get("start", -1)}']
@@ -346,10 +346,8 @@ def shown_piece(piece, indent, dash, on_mdt):
 def mkdir(arguments, state):
     options, operands = parse('mkdir', arguments, state)
     known = {'-c': 'count', '-i': 'first'}
-    if any(name not in known for name, _ in options) or len(operands) != 1:
-        raise Refusal(NOT_PLAYED, f'lfs mkdir {arguments} is not played\n')
-    wish = {known[name]: int(value) for name, value in options}
-    path = operands[0]
+    assert all(name in known for name, _ in options) and len(operands) == 1
+    wish, path = {known[name]: int(value) for name, value in options}, operands[0]
     errors = "lfs mkdir: dirstripe error on '{0}': {1}\nlfs setdirstripe: cannot create dir '{0}': {1}\n"
     if not state['root']:
         raise Refusal(NOT_PERMITTED, errors.format(path, 'Operation not permitted'))
@@ -366,8 +364,7 @@ def setdirstripe(arguments, state):
     """Of an existing directory's default alone (transcript 063)."""
     options, operands = parse('setdirstripe', arguments, state)
     known = {'-c': 'count', '-i': 'first', '-X': 'levels'}
-    if ('-D', None) not in options or len(operands) != 1 or any(name not in ('-D', *known) for name, _ in options):
-        raise Refusal(NOT_PLAYED, f'lfs setdirstripe {arguments} is not played\n')
+    assert ('-D', None) in options and len(operands) == 1 and all(name in ('-D', *known) for name, _ in options)
     wish = {known[name]: int(value) for name, value in options if name != '-D'}
     striped = wish.get('count', 1) != 1
     wish.setdefault('levels', 3 if striped else -1)
@@ -399,8 +396,7 @@ def getdirstripe(arguments, state):
     options, operands = parse('getdirstripe', arguments, state)
     if options == [('-D', None)] and len(operands) == 1 and inside(state, operands[0]):
         return shown_directory_default(os.path.realpath(operands[0]), state)
-    if options or len(operands) != 1:
-        raise Refusal(NOT_PLAYED, f'lfs getdirstripe {arguments} is not played\n')
+    assert not options and len(operands) == 1
     count, first = lies_on(os.path.realpath(operands[0]), state)
     kind = 'fnv_1a_64' if count else 'none'
     text = f'lmv_stripe_count: {count} lmv_stripe_offset: {first} lmv_hash_type: {kind}\n'
@@ -424,8 +420,7 @@ def shown_directory_default(path, state):
 def df(arguments, state):
     options, operands = parse('df', arguments, state)
     names = [name for name, _ in options]
-    if names not in ([], ['-i'], ['-v']) or len(operands) != 1 or not inside(state, operands[0]):
-        raise Refusal(NOT_PLAYED, f'lfs df {arguments} is not played\n')
+    assert names in ([], ['-i'], ['-v']) and len(operands) == 1 and inside(state, operands[0])
     text, shown_rows = lustre_step(state['df_i' if names == ['-i'] else 'df']).stdout, ''
     for line in text[text.index('UUID  ') :].splitlines(keepends=True):
         index = re.search(r'\[OST:(\d+)\]', line)
@@ -442,23 +437,14 @@ def df(arguments, state):
     return shown_rows + '\n'
 
 
-def osts(arguments, state):
-    _, operands = parse('osts', arguments, state)
-    return listed(operands, 'OBDS', 'OST', state['osts'], state['inactive'])
-
-
-def mdts(arguments, state):
-    _, operands = parse('mdts', arguments, state)
-    return listed(operands, 'MDTS', 'MDT', state['mdts'], [])
-
-
-def listed(operands, head, kind, count, inactive):
+def listed(kind, head, arguments, state):
     """As transcript 017 shows them."""
-    if len(operands) > 1:
-        raise Refusal(NOT_PLAYED, 'more than one path\n')
+    what, inactive = f'{kind.lower()}s', state['inactive'] if kind == 'OST' else []
+    _, operands = parse(what, arguments, state)
+    assert len(operands) <= 1
+    words = ['INACTIVE' if index in inactive else 'ACTIVE' for index in range(state[what])]
     return f'{head}:\n' + ''.join(
-        f'{index}: lustre-{kind}{index:04x}_UUID {"INACTIVE" if index in inactive else "ACTIVE"}\n'
-        for index in range(count)
+        f'{index}: lustre-{kind}{index:04x}_UUID {word}\n' for index, word in enumerate(words)
     )
 
 
@@ -474,8 +460,7 @@ def check(arguments, state):
 def pool_list(arguments, state):
     _, operands = parse('pool_list', arguments, state)
     fsname, _, pool = ''.join(operands).partition('.')
-    if len(operands) != 1 or fsname != 'lustre' or (pool and pool not in state['pools']):
-        raise Refusal(NOT_PLAYED, f'lfs pool_list {arguments} is not played\n')
+    assert len(operands) == 1 and fsname == 'lustre' and (not pool or pool in state['pools'])
     if pool:
         osts_of = ''.join(f'{fsname}-OST{index:04x}_UUID\n' for index in state['pools'][pool])
         return f'Pool: {fsname}.{pool}\n{osts_of}'
@@ -489,12 +474,10 @@ def quota(arguments, state):
         number, limit = state['project']
         block = block.replace('0       0       0       -', f'4       0 {limit:7} -', 1)
         return block.replace('pid 100', f'pid {number}').replace(GENUINE_MOUNT, state['mount'])
-    if options or operands != [state['mount']]:
-        raise Refusal(NOT_PLAYED, f'lfs quota {arguments} is not played\n')
+    assert not options and operands == [state['mount']]
     text = lustre_step(state['quota']).stdout
-    blocks = re.findall(
-        r'^Disk quotas for (?:usr|grp) tester .*\n +Filesystem +kbytes.*\n +/mnt/lustre.*\n', text, re.M
-    )
+    form = r'^Disk quotas for (?:usr|grp) tester .*\n +Filesystem +kbytes.*\n +/mnt/lustre.*\n'
+    blocks = re.findall(form, text, re.M)
     if not blocks:
         raise Refusal(1, 'Permission denied.\n')
     return ''.join(blocks[-2:]).replace(GENUINE_MOUNT, state['mount'])
@@ -502,22 +485,19 @@ def quota(arguments, state):
 
 def project(arguments, state):
     """As lfs_project.c prints it; the mount's root hands its project down."""
-    if len(arguments) != 2 or arguments[0] != '-d' or not inside(state, arguments[1]):
-        raise Refusal(NOT_PLAYED, f'lfs project {arguments} is not played\n')
+    assert len(arguments) == 2 and arguments[0] == '-d' and inside(state, arguments[1])
     number = state['project'][0]
     return f'{number:5} {"P" if number else "-"} {arguments[1]}\n'
 
 
 def getname(arguments, state):
     """Of one path, as lfs.c prints it: 2.12 to 2.16 with the path behind the name."""
-    if len(arguments) != 1 or arguments[0].startswith('-') or not inside(state, arguments[0]):
-        raise Refusal(NOT_PLAYED, f'lfs getname {arguments} is not played\n')
+    assert len(arguments) == 1 and not arguments[0].startswith('-') and inside(state, arguments[0])
     return f'lustre-{INSTANCE} {arguments[0]}\n' if before_217(state) else f'lustre-{INSTANCE}\n'
 
 
 def help_of(arguments, state):
-    if len(arguments) != 1 or arguments[0] not in HELP:
-        raise Refusal(NOT_PLAYED, f'lfs help {arguments} is not played\n')
+    assert len(arguments) == 1 and arguments[0] in HELP
     raise Refusal(0, usage_of(arguments[0], state))
 
 
@@ -530,19 +510,10 @@ def before_217(state):
 
 
 COMMANDS = {
-    'setstripe': setstripe,
-    'getstripe': getstripe,
-    'mkdir': mkdir,
-    'getdirstripe': getdirstripe,
-    'setdirstripe': setdirstripe,
-    'df': df,
-    'osts': osts,
-    'mdts': mdts,
-    'check': check,
-    'pool_list': pool_list,
-    'quota': quota,
-    'project': project,
-    'getname': getname,
+    **{command.__name__: command for command in (setstripe, getstripe, mkdir, getdirstripe, setdirstripe, df, check)},
+    **{command.__name__: command for command in (pool_list, quota, project, getname)},
+    'osts': functools.partial(listed, 'OST', 'OBDS'),
+    'mdts': functools.partial(listed, 'MDT', 'MDTS'),
     'help': help_of,
     '--version': version,
 }

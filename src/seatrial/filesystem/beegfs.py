@@ -42,16 +42,14 @@ FALLBACK = '[fallback route]'
 _PATTERN = re.compile(r'(RAID0|Buddy Mirror) \((\d+)x(\d+)\)\Z')  # 'RAID0 (2x1048576)'
 _IDS = re.compile(r's:(\d+)')  # 's:3,s:2'
 _POOL = re.compile(r'\((\d+)\)\Z')  # 'storage_pool_default (1)'
-_CTL_CHUNK = re.compile(r'^\+ Chunksize: (\d+[KMG]?)\s*$', flags=re.MULTILINE)
-_CTL_TARGETS = re.compile(
-    r'^\+ Number of storage targets: desired: (\d+)(?:; actual: (\d+))?\s*$', flags=re.MULTILINE
-)
-_CTL_POOL = re.compile(r'^\+ Storage Pool: (\d+) ', flags=re.MULTILINE)
-_CTL_MIRRORED = re.compile(r'^\+ Type: Buddy Mirror', flags=re.MULTILINE)
-_CTL_TARGET = re.compile(r'^ *\+ (\d+) @ ', flags=re.MULTILINE)
-_CTL_GROUP = re.compile(r'^ +\+ (\d+) *$', flags=re.MULTILINE)
-_CTL_MEMBER = re.compile(r'^ *(\d+) +(?:primary|secondary) +(\d+) +\d+ *$', flags=re.MULTILINE)
-_GROUP = re.compile(r'^\S+ +s:(\d+) +storage +s:(\d+) +\S+ +s:(\d+) ', flags=re.MULTILINE)
+_CTL_CHUNK = re.compile(r'^\+ Chunksize: (\d+[KMG]?)\s*$', re.MULTILINE)
+_CTL_TARGETS = re.compile(r'^\+ Number of storage targets: desired: (\d+)(?:; actual: (\d+))?\s*$', re.MULTILINE)
+_CTL_POOL = re.compile(r'^\+ Storage Pool: (\d+) ', re.MULTILINE)
+_CTL_MIRRORED = re.compile(r'^\+ Type: Buddy Mirror', re.MULTILINE)
+_CTL_TARGET = re.compile(r'^ *\+ (\d+) @ ', re.MULTILINE)
+_CTL_GROUP = re.compile(r'^ +\+ (\d+) *$', re.MULTILINE)
+_CTL_MEMBER = re.compile(r'^ *(\d+) +(?:primary|secondary) +(\d+) +\d+ *$', re.MULTILINE)
+_GROUP = re.compile(r'^\S+ +s:(\d+) +storage +s:(\d+) +\S+ +s:(\d+) ', re.MULTILINE)
 
 
 class BeeGfsLayout(NamedTuple):
