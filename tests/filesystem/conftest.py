@@ -1,11 +1,14 @@
 """What the tests of drivers share: a real GlusterFS, a real CephFS, and a node whose caches this user may empty."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from fuse_lab import CEPH, open_to_all
+from seatrial.filesystem.base import Meter
+from seatrial.model.telemetry import WRITTEN
 
 
 @pytest.fixture
@@ -32,3 +35,18 @@ def may_empty() -> None:
 
     if caches.why_not():
         pytest.skip(caches.why_not())
+
+
+@pytest.fixture
+def counted_as_written() -> Callable[[Meter, Path, int], int]:
+    """Bytes that a meter counts while a file of this size is written and synced."""
+
+    def count(meter: Meter, file: Path, size: int) -> int:
+        before = meter.look(10.0)[WRITTEN]
+        with file.open('wb') as stream:
+            stream.write(os.urandom(size))
+            stream.flush()
+            os.fsync(stream.fileno())
+        return meter.look(10.0)[WRITTEN] - before
+
+    return count

@@ -184,16 +184,11 @@ def test_after_emptying_names_come_from_the_metadata_server(ceph_mount, may_empt
 
 
 @needs_ceph
-def test_the_traffic_is_metered(ceph_mount):
-    meter = CEPH.meter(str(ceph_mount))
+def test_the_traffic_is_metered(ceph_mount, counted_as_written):
+    meter, before = CEPH.meter(str(ceph_mount)), CEPH.exchanged(str(ceph_mount)).sent
     assert meter.what.startswith("this node's ceph-fuse")
-    before = meter.look(5.0)
-    with (ceph_mount / 'metered').open('wb') as stream:
-        stream.write(os.urandom(SIZE))
-        stream.flush()
-        os.fsync(stream.fileno())
-    assert meter.look(5.0)[WRITTEN] - before[WRITTEN] >= SIZE
-    assert before[WRITTEN] + SIZE <= (CEPH.exchanged(str(ceph_mount)).sent or 0) < before[WRITTEN] + 2 * SIZE
+    assert counted_as_written(meter, ceph_mount / 'metered', SIZE) >= SIZE
+    assert before + SIZE <= CEPH.exchanged(str(ceph_mount)).sent < before + 2 * SIZE
 
 
 def test_what_the_kernels_client_has_sent_is_unknown(monkeypatch):

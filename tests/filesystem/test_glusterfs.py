@@ -16,6 +16,7 @@ from seatrial.filesystem.caches import forget
 from seatrial.filesystem.glusterfs import connections_of, inodes_of, parse_files, state_of, subvolumes_of
 from seatrial.filesystem.registry import by_type
 from seatrial.model.state import Change, changes
+from seatrial.model.telemetry import READ, WRITTEN
 
 GLUSTER = by_type('glusterfs')
 SIZE = 8 * 1024 * 1024
@@ -87,6 +88,11 @@ def test_traffic_changes_no_setting():
     assert not {key.rpartition(' ')[2] for key in seen} & {'cache_used', 'inode_count', 'stat_hit_count', 'cache-hit'}
 
 
+def test_the_traffic_is_that_of_all_connections():
+    counted = glusterfs.traffic_of(TEXTS['state-tuned'])
+    assert counted[READ] == 2720 + 2188 + 4597540 + 2188 and counted[WRITTEN] > 0
+
+
 def test_the_inodes_that_the_client_keeps_are_counted():
     assert inodes_of(parse_files(TEXTS['inodes-default'])) == 2
     assert inodes_of({'gv0-dht/meminfo': 'num_types = 124\n'}) == 0
@@ -120,6 +126,12 @@ def test_the_state_of_a_real_volume_changes_only_when_the_volume_does(gluster_mo
     set_option('performance.qr-cache-timeout', '7')
     name = next(key for key in before if key.endswith('quick-read cache_timeout'))
     assert Change(name, '1', '7') in changes(before, GLUSTER.state(str(gluster_mount)))
+
+
+@needs_glusterfs
+def test_a_real_client_counts_data_that_are_written(gluster_mount, counted_as_written):
+    meter = GLUSTER.meter(str(gluster_mount))
+    assert meter.why_not == '' and counted_as_written(meter, gluster_mount / 'counted', 1 << 20) >= 1 << 20
 
 
 @needs_glusterfs

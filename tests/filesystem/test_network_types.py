@@ -16,7 +16,7 @@ from seatrial.filesystem.nfs import gives_up, section_of, traffic
 from seatrial.filesystem.registry import by_type, same_storage
 from seatrial.model.ask import Answer
 from seatrial.model.layout import Layout
-from seatrial.model.telemetry import READ
+from seatrial.model.telemetry import READ, WRITTEN
 from transcript import transcripts
 
 MOUNTSTATS = """device proc mounted on /proc with fstype proc
@@ -32,6 +32,7 @@ device filer:/home mounted on /home with fstype nfs4 statvers=1.1
 \tper-op statistics
 \t        READ: 5 5 0 1120 5720 0 12 13 0
 \t   READ_PLUS: 7 7 0 0 0 0 0 0 0
+\t       WRITE: 3 4 0 980 520 0 40 44 0
 device filer:/home/with\\040space mounted on /home/with\\040space with fstype nfs4 statvers=1.1
 \tbytes:\t1 2 3 4 55 6 7 8
 """
@@ -45,11 +46,18 @@ def mountstats(monkeypatch, tmp_path):
     monkeypatch.setattr(nfs, 'MOUNTSTATS', str(file))
     for module in ('posix', 'nfs'):
         monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (HOME, ''))
+    return file
 
 
-def test_what_an_nfs_client_exchanged_with_its_server_is_counted(mountstats):
-    assert by_type('nfs').exchanged('/home').fetched == 5120
-    assert by_type('nfs').exchanged('/home').sent == 600
+def test_what_an_nfs_client_exchanged_with_its_server_is_read_anew_at_every_look(mountstats):
+    assert by_type('nfs').exchanged('/home')[:2] == (5120, 600)
+    meter = by_type('nfs').meter('/home')
+    assert meter.why_not == '' and 'filer:/home' in meter.what
+    assert meter.look(1.0) == {READ: 5120, WRITTEN: 600, 'read_rpcs': 5 + 7, 'write_rpcs': 3}
+    mountstats.write_text(MOUNTSTATS.replace('5120', '9000'))
+    assert meter.look(1.0)[READ] == 9000
+    mountstats.unlink()
+    assert meter.look(1.0) == {} and 'no counters for /home' in by_type('nfs').meter('/home').why_not
 
 
 def test_a_mount_point_is_found_whole_and_with_its_spaces():

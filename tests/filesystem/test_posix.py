@@ -14,11 +14,11 @@ from seatrial.filesystem.base import Capacity, Meter
 from seatrial.filesystem.caches import forget
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount, mount_of
-from seatrial.filesystem.posix import below_device, parse_quota, read_settings
+from seatrial.filesystem.posix import below_device, parse_device_counters, parse_quota, read_settings
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.layout import Layout
 from seatrial.model.state import changes
-from seatrial.model.telemetry import WRITTEN
+from seatrial.model.telemetry import READ, WRITTEN
 
 POSIX = by_type('posix')
 HEAD = """Disk quotas for user anna (uid 1234):
@@ -205,3 +205,65 @@ def test_what_may_answer_below_a_device_is_seen_through_those_it_is_made_of(tmp_
     (tmp_path / next(iter(disks)) / 'part1').mkdir()
     for place in (tmp_path / next(iter(disks)), tmp_path / next(iter(disks)) / 'part1'):
         assert below_device(str(place)).startswith(below) and bool(below) == bool(below_device(str(place)))
+
+
+# The counters of a block device
+
+STAT = '  132072    18472 48723970   104688    38741    92797 48055456   396568        0    35696   505830    10369\n'
+
+
+def test_sectors_are_counted_in_units_of_512_bytes():
+    moved = {READ: 48723970 * 512, WRITTEN: 48055456 * 512}
+    assert parse_device_counters(STAT) == {**moved, 'reads': 132072, 'writes': 38741}
+
+
+@given(st.integers(0, STAT.index('505830')))
+def test_counters_cut_short_are_none(length):
+    assert parse_device_counters(STAT[:length]) == {}
+
+
+def test_the_device_is_that_of_the_files(tmp_path, monkeypatch):
+    seen = os.stat(tmp_path).st_dev
+    if os.major(seen) == 0:
+        pytest.skip('the temporary files lie on no block device')
+    place = tmp_path / f'{os.major(seen)}:{os.minor(seen)}'
+    place.mkdir()
+    (place / 'stat').write_text(STAT)
+    monkeypatch.setattr(posix, 'BLOCK_DEVICES', str(tmp_path))
+    monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', 'ext4', '/dev/vda', 'rw'), ''))
+    meter = POSIX.meter(str(tmp_path))
+    assert meter.why_not == '' and 'block device' in meter.what
+    assert meter.look(1.0)[READ] == 48723970 * 512
+    (place / 'stat').unlink()
+    assert meter.look(1.0) == {}
+
+
+def test_data_that_are_written_and_synced_are_counted(tmp_path, counted_as_written):
+    meter = POSIX.meter(str(tmp_path))
+    if meter.why_not:
+        pytest.skip(meter.why_not)
+    assert counted_as_written(meter, tmp_path / 'file', 1 << 20) >= 1 << 20
+
+
+def test_the_traffic_of_ocfs2_is_that_of_its_disk(tmp_path, monkeypatch):
+    monkeypatch.setattr(posix, 'look', lambda path: (Mount('/shared', 'ocfs2', '/dev/sdb', 'rw'), ''))
+    monkeypatch.setattr(posix, '_block_device', lambda path, mount: str(tmp_path))
+    (tmp_path / 'stat').write_text(' '.join(str(number) for number in range(1, 12)))
+    assert by_type('ocfs2').exchanged('/shared/trial')[:2] == (3 * 512, 7 * 512)
+    (tmp_path / 'stat').unlink()
+    assert by_type('ocfs2').exchanged('/shared/trial').fetched is None
+
+
+@pytest.mark.parametrize(
+    ('type_', 'source', 'why'),
+    [
+        ('tmpfs', 'tmpfs', 'tmpfs keeps its files in memory'),
+        ('ramfs', 'ramfs', 'ramfs keeps its files in memory'),
+        ('zfs', 'pool/home', 'pool/home is not a block device'),
+    ],
+)
+def test_files_in_memory_and_a_source_that_is_no_device_have_no_counters(tmp_path, monkeypatch, type_, source, why):
+    monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', type_, source, 'rw'), ''))
+    monkeypatch.setattr(posix, 'BLOCK_DEVICES', str(tmp_path / 'none'))
+    meter = POSIX.meter(str(tmp_path))
+    assert meter.why_not.startswith(why) and (meter.what, meter.look(1.0)) == ('', {})

@@ -12,6 +12,7 @@ from seatrial.filesystem.mounts import Mount, mount_of, parse_mountinfo, read_mo
 from seatrial.filesystem.posix import Mounted
 from seatrial.filesystem.registry import DRIVERS, TYPES, by_type, same_storage, type_of
 from seatrial.model.layout import Layout
+from seatrial.model.telemetry import BEFORE
 
 ROOT = Mount('/', 'ext4', '/dev/vda', 'rw,discard')
 LUSTRE = Mount('/lustre/scratch', 'lustre', '10.0.0.1@tcp:/scratch', 'rw,flock')
@@ -68,6 +69,15 @@ def test_a_type_says_all_that_depends_on_it(driver):
         assert (word in driver.can) == own
     assert ('layouts' in driver.can) == (driver.no_layout == '')
     assert not driver.no_layout or driver.no_layout.startswith('no layout: ')
+
+
+@pytest.mark.parametrize('type', TYPES)
+def test_a_type_whose_mount_does_not_answer_counts_nothing_and_all_but_lustre_show_no_sizes(type, monkeypatch):
+    for module in ('posix', 'nfs', 'glusterfs', 'ceph', 'lustre.driver'):
+        monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (None, 'it does not answer'))
+    meter, sizes = by_type(type).meter('/mnt'), by_type(type).rpc_sizes('/mnt', BEFORE)
+    assert meter.why_not == 'it does not answer' and meter.look(1.0) == {}
+    assert (sizes.when, sizes.sizes) == (BEFORE, ()) and (type in sizes.why_not or type == 'lustre')
 
 
 @pytest.mark.parametrize(
