@@ -14,32 +14,10 @@ from hypothesis import strategies as st
 from measuring import cuts
 from seatrial.engine import ior, mdtest
 from seatrial.engine.failed_call import FailedCall, failed_calls
-from seatrial.filesystem.lustre.params import (
-    NotUnderstood,
-    check,
-    parse_fields,
-    parse_histograms,
-    parse_import,
-    parse_job_stats,
-    parse_param_errors,
-    parse_params,
-    parse_states,
-    parse_stats,
-    traffic,
-)
+from seatrial.filesystem.lustre import params, targets
+from seatrial.filesystem.lustre.params import NotUnderstood, parse_fields, parse_params, parse_states, parse_stats
 from seatrial.filesystem.lustre.striping import DirectoryStriping, Striping, parse_getdirstripe, parse_getstripe
-from seatrial.filesystem.lustre.targets import (
-    parse_check,
-    parse_df,
-    parse_interfaces,
-    parse_mounted,
-    parse_pool,
-    parse_pools,
-    parse_quota,
-    parse_targets,
-    parse_usage,
-    parse_version,
-)
+from seatrial.filesystem.lustre.targets import parse_check, parse_df, parse_interfaces, parse_quota, parse_targets
 from transcript import lustre_step, transcripts
 
 SAID = {
@@ -87,7 +65,7 @@ def errors(text: str) -> list[str]:
 
 
 def traffic_in(text: str) -> dict[str, int]:
-    return traffic(parse_params(text))
+    return params.traffic(parse_params(text))
 
 
 def each(parse: Callable[[str], Any], ending: str) -> Callable[[str], dict[str, Any]]:
@@ -120,7 +98,7 @@ def times(state: str) -> Callable[[Any], int]:
 
 def field(name: str, key: str) -> Callable[[Any], Any]:
     """As a fact: one field of one parameter."""
-    return lambda params: params[name][key]
+    return lambda values: values[name][key]
 
 
 def values(text: str) -> dict[str, str]:
@@ -149,28 +127,28 @@ LLITE = f'llite.lustre-{CLIENT}'
 IDLING_OST = 'lustre-OST0001-osc-ffff888109352000'
 SHIFTED = 'osc.lustre-OST0003-osc-ffff888133664000'
 ALL_OSTS = [(0, ''), (1, ''), (2, ''), (3, '')]
-RECOVERY, JOBS = each(parse_fields, 'recovery_status'), each(parse_job_stats, 'job_stats')
+RECOVERY, JOBS = each(parse_fields, 'recovery_status'), each(params.parse_job_stats, 'job_stats')
 STATS, STATES = each(parse_stats, ''), each(parse_states, '.state')
-RPC, IMPORTS = each(parse_histograms, 'rpc_stats'), each(parse_import, '.import')
+HISTOGRAMS, IMPORT = params.parse_histograms, params.parse_import
+RPC, IMPORTS = each(HISTOGRAMS, 'rpc_stats'), each(IMPORT, '.import')
 RECOVERING, NO_FILE = 'obdfilter.lustre-OST0003.recovery_status', 'No such file or directory'
 SHOWN = [
     Shown('001', parse_df, same, refused('rounded sizes'), 'UUID', 'real'),
-    Shown('010', parse_df, osts, ALL_OSTS),
-    Shown('010', parse_df, lambda v: (v.complete, v.rows[2].free), (True, 5537792 * 1024)),
+    Shown('010', parse_df, lambda v: (osts(v), v.complete, v.rows[2].free), (ALL_OSTS, True, 5537792 * 1024)),
     Shown('012', parse_df, lambda v: v.rows[0].total, 1254426),
     Shown('013', parse_df, same, refused('not the heading of lfs df')),
     Shown('014', connections, lambda v: (len(v), any(v.values())), (15, False)),
-    Shown('016', parse_mounted, same, ('lustre', CLIENT, '/mnt/lustre'), '', 'ffff'),
-    Shown('016', parse_mounted, same, refused('not the name of a mount')),
+    Shown('016', targets.parse_mounted, same, ('lustre', CLIENT, '/mnt/lustre'), '', 'ffff'),
+    Shown('016', targets.parse_mounted, same, refused('not the name of a mount')),
     Shown('017', parse_targets, lambda v: [row.number for row in v if row.active], [0, 1, 2, 3], 'OBDS', 'M'),
     Shown('017', parse_targets, lambda v: v[1].uuid, 'lustre-MDT0001_UUID', 'MDTS', 'Pools'),
-    Shown('017', parse_pools, same, (), 'Pools', ''),
-    Shown('019', parse_version, same, '2.17.0', 'version', '2'),
-    Shown('019', parse_version, same, '2.17.0', 'lfs', 'lctl'),
+    Shown('017', targets.parse_pools, same, (), 'Pools', ''),
+    Shown('019', targets.parse_version, same, '2.17.0', 'version', '2'),
+    Shown('019', targets.parse_version, same, '2.17.0', 'lfs', 'lctl'),
     Shown('030', parse_getstripe, canonical, 'c1.S4M.o3'),
     Shown('032', parse_getstripe, canonical, 'c2.S64k.o1_2'),
     Shown('037', parse_getstripe, same, refused('not a line of a layout')),
-    Shown('041', parse_usage, lambda v: '--overstripe-count' in v, True, 'Create', ''),
+    Shown('041', targets.parse_usage, lambda v: '--overstripe-count' in v, True, 'Create', ''),
     Shown('042', parse_getstripe, canonical, 'E4M.c1.S1M.o2.E64M.c2.S1M.E-1.c-1.S4M'),
     Shown('045', parse_getstripe, same, refused('3 components are announced, and 1 shown'), 'pfl', 'init'),
     Shown('046', parse_getstripe, canonical, 'E4M.c1.S1M.o2.E64M.c2.S1M.E-1.c4.S4M'),
@@ -178,12 +156,11 @@ SHOWN = [
     Shown('047', parse_getstripe, canonical, 'E1M.Lmdt.E-1.c2.S4M', 'lcm', ''),
     Shown('048', parse_getstripe, canonical, 'c1.S4M', '', '$'),
     Shown('048', parse_getstripe, canonical, 'c2.S2M.o1_2', 'ddef/f', 'stripe'),
-    Shown('049', parse_getstripe, canonical, 'c2.S2M', '', r'\d'),
     Shown('051', parse_getstripe, canonical, 'N2.E-1.c1.S4M.o3', 'flr', r'\d'),
     Shown('051', second(parse_getstripe, 'flr\n'), lambda v: v.pieces[1].flags, ('init', 'stale'), '', 'CRC'),
     Shown('052', parse_getstripe, lambda v: [(p.mirror, *p.osts) for p in v.pieces], [(1, 3), (2, 0)], '', r'\d'),
-    Shown('054', parse_pools, same, ('flash',), 'Pools', 'Pool:'),
-    Shown('054', parse_pool, same, (0, 1), 'Pool:', 'pfile'),
+    Shown('054', targets.parse_pools, same, ('flash',), 'Pools', 'Pool:'),
+    Shown('054', targets.parse_pool, same, (0, 1), 'Pool:', 'pfile'),
     Shown('054', parse_getstripe, canonical, 'c2.S4M.o1_0.pflash', 'pfile', 'lmm_x|$'),
     Shown('060', parse_getdirstripe, same, DirectoryStriping(0, 1, (1,)), '', r'\d'),
     Shown('060', parse_getdirstripe, same, DirectoryStriping(0, 1, (1,)), r'lmv_stripe_count:  ', ''),
@@ -201,51 +178,33 @@ SHOWN = [
     Shown('100', STATS, lambda v: v[f'{LLITE}.stats']['open'].samples, 3),
     Shown('101', STATS, lambda v: v[f'{OSC}.stats']['read_bytes'].total, 4 * MIB),
     Shown('105', RPC, lambda v: v[f'{OSC}.rpc_stats']['pages per rpc'][-1], ('256', 4, 38)),
-    Shown(
-        '105',
-        each(parse_histograms, 'brw_stats'),
-        lambda v: list(v['osd-zfs.lustre-MDT0001.brw_stats'])[4],
-        'disk I/O size',
-    ),
-    Shown('105', each(parse_histograms, 'extents_stats'), same, refused("not a line of a histogram: 'disabled'")),
+    Shown('105', each(HISTOGRAMS, 'brw_stats'), lambda v: list(v['osd-zfs.lustre-MDT0001.brw_stats'])[4],
+          'disk I/O size'),
+    Shown('105', each(HISTOGRAMS, 'extents_stats'), same, refused("not a line of a histogram: 'disabled'")),
     Shown('106', each(parse_fields, 'max_cached_mb'), field(f'{LLITE}.max_cached_mb', 'used_mb'), '17'),
     Shown('107', values, lambda v: (v[f'{OSC}.max_dirty_mb'], len(v)), ('993', 76)),
     Shown('108', IMPORTS, lambda v: v[f'{OSC}.import'][1:3], ('FULL', '2.17.0.0')),
     Shown('108', STATES, lambda v: times('IDLE')({OSC: v[f'{OSC}.state']}), 2),
     Shown('111', STATS, lambda v: v[f'{LLITE}.stats']['read_bytes'].total, 32 * MIB, 'llite', 'osc'),
     Shown('111', STATS, same, refused('the time of the counters is missing'), 'osc', '32'),
-    Shown(
-        '450',
-        traffic_in,
-        lambda v: [v[key] // MIB for key in ('read_bytes', 'write_bytes', 'called_write_bytes')],
-        [24, 80, 80],
-    ),
+    Shown('450', traffic_in, lambda v: [v[f'{what}_bytes'] // MIB for what in ('read', 'write', 'called_write')],
+          [24, 80, 80]),
     Shown('451', STATS, lambda v: v[f'{SHIFTED}.stats']['read_bytes'].unit, 'reqs'),
     Shown('460', parse_interfaces, same, ('10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0',)),
     Shown('462', each(parse_states, 'state'), lambda v: v[f'osc.{IDLING_OST}.state'].current, 'IDLE', 'osc', 'osp'),
     Shown('463', parse_getstripe, lambda v: v.pieces[1].osts, (3, 0, 1)),
     Shown('465', parse_interfaces, same, refused('no interface of LNet')),
     Shown('112', JOBS, lambda v: v['obdfilter.lustre-OST0000.job_stats'], {}),
-    Shown(
-        '114',
-        JOBS,
-        lambda v: next(iter(v['obdfilter.lustre-OST0001.job_stats'].values()))['write_bytes'][:2],
-        (4, 'bytes'),
-        'obdf',
-        r'obdfilter.lustre-OST0002',
-    ),
+    Shown('114', JOBS, lambda v: next(iter(v['obdfilter.lustre-OST0001.job_stats'].values()))['write_bytes'][:2],
+          (4, 'bytes'), 'obdf', r'obdfilter.lustre-OST0002'),
     Shown('114', JOBS, lambda v: list(v['mdt.lustre-MDT0000.job_stats'])[-1], '4242', 'mdt', 'mdt.lustre-MDT0001'),
     Shown('115', parse_params, same, refused('not a parameter')),
     Shown('118', parse_quota, lambda v: [row.inodes_used for row in v], [711], '', 'Disk'),
     Shown('118', parse_quota, same, refused('not the heading of a quota in KiB'), r'Disk.*tester', 'Disk'),
     Shown('118', parse_quota, len, 1, r'Disk.*prj', 'Display'),
     Shown('119', RECOVERY, field('mdt.lustre-MDT0000.recovery_status', 'status'), 'INACTIVE'),
-    Shown(
-        '119',
-        STATES,
-        lambda v: [c.state for c in v['osp.lustre-OST0002-osc-MDT0001.state'].changes],
-        ['CONNECTING', 'DISCONN', 'CONNECTING', 'FULL'],
-    ),
+    Shown('119', STATES, lambda v: [c.state for c in v['osp.lustre-OST0002-osc-MDT0001.state'].changes],
+          ['CONNECTING', 'DISCONN', 'CONNECTING', 'FULL']),
     Shown('122', parse_fields, lambda v: (v['status'], v['success_count']), ('completed', '1'), 'name', 'name'),
     Shown('125', each(parse_fields, 'oi_scrub'), field('osd-zfs.lustre-OST0003.oi_scrub', 'inconsistent'), '0', '',
           'Started'),
@@ -260,14 +219,8 @@ SHOWN = [
           ' +\\d'),
     Shown('313', parse_df, lambda v: (v.rows[-1].flags, v.complete), ('R', False), 'UUID', 'rc'),
     Shown('320', parse_df, lambda v: (osts(v), v.complete), (ALL_OSTS[:3], False), 'UUID', 'Filesystem'),
-    Shown(
-        '320',
-        connections,
-        lambda v: [*v.values()][-1],
-        'Transport endpoint is not connected (107)',
-        'lustre-OST0000-osc',
-        r'\[',
-    ),
+    Shown('320', connections, lambda v: [*v.values()][-1], 'Transport endpoint is not connected (107)',
+          'lustre-OST0000-osc', r'\['),
     Shown('321', RECOVERY, field(RECOVERING, 'time_remaining'), '150', 'obdfilter', 'rc'),
     Shown('412', parse_quota, lambda v: v[0].bytes_limit, 12288 * 1024, 'Disk', 'Disk'),
     Shown('412', parse_quota, lambda v: [row.bytes_used for row in v], [8198 * 1024] * 2, 'Disk', 'rc=1'),
@@ -277,24 +230,14 @@ SHOWN = [
     Shown('544', lambda text: parse_check(text, ''), lambda v: list(v.values()), ['', '', '']),
     Shown('544', errors, same, ['Input/output error (5)'], stream='stderr'),
     Shown('546', STATES, times('EVICTED'), 1),
-    Shown('105', parse_param_errors, same, {'obdfilter/*/brw_stats': NO_FILE}, stream='stderr'),
-    Shown(
-        '117',
-        parse_param_errors,
-        lambda v: v["osc/*/max_rpcs_in_flight'='0"],
-        'Numerical result out of range',
-        stream='stderr',
-    ),
-    Shown('119', parse_param_errors, lambda v: set(v.values()), {'Invalid argument'}, stream='stderr'),
-    Shown(
-        '600',
-        parse_usage,
-        lambda v: {'--component-end', '--overstripe-count', '--mirror-count', '-o'} <= set(v),
-        True,
-        stream='stderr',
-    ),
-    Shown('604', parse_usage, same, (), stream='stderr'),
-    Shown('609', parse_usage, same, refused('not a usage text'), stream='stderr'),
+    Shown('105', params.parse_param_errors, same, {'obdfilter/*/brw_stats': NO_FILE}, stream='stderr'),
+    Shown('117', params.parse_param_errors, lambda v: v["osc/*/max_rpcs_in_flight'='0"],
+          'Numerical result out of range', stream='stderr'),
+    Shown('119', params.parse_param_errors, lambda v: set(v.values()), {'Invalid argument'}, stream='stderr'),
+    Shown('600', targets.parse_usage, {'--component-end', '--overstripe-count', '--mirror-count', '-o'}.issubset,
+          True, stream='stderr'),
+    Shown('604', targets.parse_usage, same, (), stream='stderr'),
+    Shown('609', targets.parse_usage, same, refused('not a usage text'), stream='stderr'),
 ]  # fmt: skip
 
 OUTPUTS = [(row, part(getattr(lustre_step(row.number), row.stream), row.first, row.stop)) for row in SHOWN]
@@ -363,8 +306,8 @@ def test_lfs_df_cut_short_anywhere_has_no_target_that_is_not_there():
 
 def test_what_a_wildcard_mixes_up_is_not_understood():
     with pytest.raises(NotUnderstood, match='OST0003.*contradicts itself'):
-        check(parse_params(SAID['451_counters_by_a_wildcard.out']))
-    check(parse_params(SAID['450_counters_of_a_user.out']))
+        params.check(parse_params(SAID['451_counters_by_a_wildcard.out']))
+    params.check(parse_params(SAID['450_counters_of_a_user.out']))
 
 
 def test_a_sum_whose_last_digit_lctl_leaves_out_is_not_understood():
@@ -383,7 +326,7 @@ def test_no_transcript_is_more_than_not_understood_by_any_parser(parse):
 
 
 @pytest.mark.parametrize(
-    'parse', [*PARSERS, parse_stats, parse_states, parse_histograms, parse_import], ids=lambda parse: parse.__name__
+    'parse', [*PARSERS, parse_stats, parse_states, HISTOGRAMS, IMPORT], ids=lambda parse: parse.__name__
 )
 @given(data=st.data())
 def test_any_mixture_of_genuine_lines_is_a_value_or_a_typed_error(parse, data):
