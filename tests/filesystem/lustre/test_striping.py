@@ -3,26 +3,13 @@
 import pytest
 
 from seatrial.filesystem.base import spelled
+from seatrial.filesystem.lustre import striping
 from seatrial.filesystem.lustre.layout import ALL, LayoutComponent, LustreLayout
 from seatrial.filesystem.lustre.params import NotUnderstood
-from seatrial.filesystem.lustre.striping import (
-    BY_DESIGN,
-    RETIRED,
-    DirectoryStriping,
-    FoundPiece,
-    Inventory,
-    Striping,
-    difference,
-    directory_difference,
-    granted,
-    impossible,
-    mkdir_argv,
-    parse_getstripe,
-    setdirstripe_argv,
-    setstripe_argv,
-)
+from seatrial.filesystem.lustre.striping import FoundPiece, Inventory, Striping, difference, parse_getstripe
 
-KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+KIB, MIB = 1 << 10, 1 << 20
+BY_DESIGN, RETIRED = striping.BY_DESIGN, striping.RETIRED
 THERE = Inventory((0, 1, 2, 3), (0, 1), {'flash': (0, 1), 'empty': ()})
 DOM = LustreLayout(components=(LayoutComponent(MIB, True), LayoutComponent(stripe_count=2)))
 PROGRESSIVE = LustreLayout(
@@ -64,14 +51,15 @@ def progressive(*osts_of_each):
     ],
 )
 def test_the_command_line_of_a_layout(layout, argv):
-    assert setstripe_argv(layout, 'D') == argv.split()
+    assert striping.setstripe_argv(layout, 'D') == argv.split()
 
 
 def test_the_command_line_of_a_directory_on_metadata_targets():
-    assert mkdir_argv(LustreLayout(mdt_count=2, mdt_index=1), 'D') == ['lfs', 'mkdir', '-c', '2', '-i', '1', 'D']
-    assert mkdir_argv(LustreLayout(mdt_index=1), 'D') == ['lfs', 'mkdir', '-i', '1', 'D']
-    assert ' '.join(setdirstripe_argv(LustreLayout(mdt_index=1), 'D', False)) == 'lfs setdirstripe -D -c 1 -i 1 D'
-    assert ' '.join(setdirstripe_argv(LustreLayout(mdt_count=2), 'D', True)) == 'lfs setdirstripe -D -c 2 -X -1 D'
+    both, one = LustreLayout(mdt_count=2, mdt_index=1), LustreLayout(mdt_index=1)
+    assert ' '.join(striping.mkdir_argv(both, 'D')) == 'lfs mkdir -c 2 -i 1 D'
+    assert ' '.join(striping.mkdir_argv(one, 'D')) == 'lfs mkdir -i 1 D'
+    assert ' '.join(striping.setdirstripe_argv(one, 'D', False)) == 'lfs setdirstripe -D -c 1 -i 1 D'
+    assert ' '.join(striping.setdirstripe_argv(both, 'D', True)) == 'lfs setdirstripe -D -c 2 -i 1 -X -1 D'
 
 
 @pytest.mark.parametrize(
@@ -93,7 +81,7 @@ def test_the_command_line_of_a_directory_on_metadata_targets():
     ],
 )
 def test_what_this_file_system_cannot_give_is_refused_before_the_run(layout, words):
-    assert words in (impossible(layout, THERE) or '')
+    assert words in (striping.impossible(layout, THERE) or '')
 
 
 @pytest.mark.parametrize(
@@ -109,7 +97,7 @@ def test_what_this_file_system_cannot_give_is_refused_before_the_run(layout, wor
     ],
 )
 def test_a_target_that_takes_no_new_objects_is_reckoned_with(layout, is_possible):
-    fault = impossible(layout, THERE._replace(closed=(2,)))
+    fault = striping.impossible(layout, THERE._replace(closed=(2,)))
     assert fault is None if is_possible else 'OST 2 takes no new objects' in (fault or '')
 
 
@@ -165,7 +153,7 @@ def test_asked_is_not_got(asked, got, words):
 )
 def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, words):
     assert difference(asked, got, THERE) is None
-    given = granted(asked, got, THERE)
+    given = striping.granted(asked, got, THERE)
     assert (given.targets, given.everywhere) == (words, RETIRED not in words)
     unknown = difference(asked, got, Inventory((), (), {}))
     assert not words or 'number of all OSTs' in unknown or asked.pool
@@ -174,17 +162,13 @@ def test_of_all_targets_fewer_may_be_given_and_it_is_said_how_many(asked, got, w
 @pytest.mark.parametrize(
     ('asked', 'got', 'words'),
     [
-        (LustreLayout(mdt_count=1), DirectoryStriping(0, 0), None),
-        (LustreLayout(mdt_count=5), DirectoryStriping(2, 1, (1, 0)), '2 MDTs instead of 5'),
-        (
-            LustreLayout(mdt_index=1),
-            DirectoryStriping(0, 0),
-            'the directory has mdt0.mdts1: MDT 0 instead of 1',
-        ),
+        (LustreLayout(mdt_count=1), striping.DirectoryStriping(0, 0), None),
+        (LustreLayout(mdt_count=5), striping.DirectoryStriping(2, 1, (1, 0)), '2 MDTs instead of 5'),
+        (LustreLayout(mdt_index=1), striping.DirectoryStriping(0, 0), 'directory has mdt0.mdts1: MDT 0 instead of 1'),
     ],
 )
 def test_the_metadata_targets_of_a_directory(asked, got, words):
-    sentence = directory_difference(asked, got, THERE)
+    sentence = striping.directory_difference(asked, got, THERE)
     assert sentence is None if words is None else words in (sentence or '')
 
 

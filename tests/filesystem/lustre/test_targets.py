@@ -5,18 +5,10 @@ import re
 import pytest
 
 from lustre_stand import INSTANCE
+from seatrial.filesystem.lustre import targets
 from seatrial.filesystem.lustre.params import NotUnderstood
 from seatrial.filesystem.lustre.striping import parse_getstripe
-from seatrial.filesystem.lustre.targets import (
-    ClientMount,
-    Space,
-    left,
-    parse_check,
-    parse_df,
-    parse_mounted,
-    parse_project,
-    parse_quota,
-)
+from seatrial.filesystem.lustre.targets import Space, parse_check, parse_df, parse_mounted, parse_project, parse_quota
 from seatrial.model.units import KIB
 from transcript import lustre_step
 
@@ -43,7 +35,7 @@ QUOTA = """Disk quotas for usr tester (uid 1001):
 )
 def test_a_soft_limit_counts_once_its_grace_is_over_and_a_bound_is_said(used, grace, files, left_over, exact):
     rows = parse_quota(QUOTA.format(used=used, grace=grace, files=files))
-    assert (left(rows), rows[0].exact) == (left_over, exact)
+    assert (targets.left(rows), rows[0].exact) == (left_over, exact)
 
 
 def test_a_target_that_is_not_connected_is_inactive_on_stdout():
@@ -71,7 +63,7 @@ def test_what_is_no_target_is_refused(name):
 
 @pytest.mark.parametrize('behind', ['', ' /mnt/my lustre/trials'], ids=['2.17', 'before'])
 def test_of_one_path_the_name_stands_alone_or_before_it(behind):
-    assert parse_mounted(f'my-fs-{INSTANCE}{behind}\n') == ClientMount('my-fs', INSTANCE, behind.strip())
+    assert parse_mounted(f'my-fs-{INSTANCE}{behind}\n') == targets.ClientMount('my-fs', INSTANCE, behind.strip())
 
 
 @pytest.mark.parametrize(
