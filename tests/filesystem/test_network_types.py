@@ -1,5 +1,6 @@
 """NFS, GPFS and BeeGFS, none at hand: by genuine outputs, and by texts in the form of nfsiostat(8)."""
 
+import json
 import os
 from types import SimpleNamespace
 
@@ -128,63 +129,40 @@ def test_the_route_to_a_server_of_beegfs_is_that_of_its_connections():
 
 
 ENTRY = transcripts('beegfs')['entry-8.3.1']
-IN_CTL = """EntryID: 1-63DB17BC-1
-Metadata node: meta01 [ID: 1]
-Stripe pattern details:
-+ Type: RAID0
-+ Chunksize: 512K
-"""
-MIRRORED = (
-    '[{{"storage_mirrors":"{}","storage_pool":"{}","storage_targets":"{}",'
-    '"stripe_pattern":"Buddy Mirror (4x524288)"}}]'
-)
+MIRRORED = 'Buddy Mirror (4x524288)'
 Entry = beegfs.BeeGfsLayout
 
 
+def entry(lies_on, pattern, pool='default (1)', mirrors='(directory)'):
+    """In the form of `beegfs entry info --output json --raw`."""
+    shown = {'storage_mirrors': mirrors, 'storage_pool': pool, 'storage_targets': lies_on, 'stripe_pattern': pattern}
+    return json.dumps([shown])
+
+
+def in_ctl(number, more, kind='RAID0'):
+    """In the form of `beegfs-ctl --getentryinfo`."""
+    head = f'EntryID: 1-63DB17BC-1\nMetadata node: meta01 [ID: 1]\nStripe pattern details:\n+ Type: {kind}\n'
+    return f'{head}+ Chunksize: 512K\n+ Number of storage targets: desired: {number}\n{more}'
+
+
+ON_TARGET = '+ Storage targets:\n  + 1201 @ n2 [ID: 3]\n'
+ON_GROUPS = '+ Storage mirror buddy groups:\n  + 1\n  + 3\n'
+
+
 @pytest.mark.parametrize(
-    ('read', 'text', 'expected'),
+    ('text', 'expected'),
     [
-        (
-            beegfs.entry_of,
-            ENTRY['entry-info-file-json.out'] + ENTRY['entry-info-file-json.err'],
-            Entry(2, 1 << 20, targets=(2, 3)),
-        ),
-        (
-            beegfs.entry_of,
-            '[{"storage_mirrors":"(directory)","storage_pool":"default (1)","storage_targets":"(directory)",'
-            '"stripe_pattern":"RAID0 (9x524288)"}]',
-            Entry(9, 1 << 19, 1),
-        ),
-        (
-            beegfs.entry_of,
-            MIRRORED.format('(directory)', 'default (1)', '(directory)'),
-            Entry(4, 1 << 19, 1, mirrored=True),
-        ),
-        (
-            beegfs.entry_of,
-            MIRRORED.format('s:2,s:1', '(file)', '(mirrored)'),
-            Entry(2, 1 << 19, mirrored=True, groups=(1, 2)),
-        ),
-        (
-            beegfs.ctl_entry_of,
-            IN_CTL
-            + '+ Number of storage targets: desired: 4; actual: 3\n+ Storage targets:\n  + 1201 @ n2 [ID: 3]\n',
-            Entry(3, 1 << 19, targets=(1201,)),
-        ),
-        (
-            beegfs.ctl_entry_of,
-            IN_CTL + '+ Number of storage targets: desired: 2\n+ Storage Pool: 1 (Default)\n',
-            Entry(2, 1 << 19, 1),
-        ),
-        (
-            beegfs.ctl_entry_of,
-            IN_CTL.replace('RAID0', 'Buddy Mirror')
-            + '+ Number of storage targets: desired: 4; actual: 2\n+ Storage mirror buddy groups:\n  + 1\n  + 3\n',
-            Entry(2, 1 << 19, mirrored=True, groups=(1, 3)),
-        ),
+        (ENTRY['entry-info-file-json.out'] + ENTRY['entry-info-file-json.err'], Entry(2, 1 << 20, targets=(2, 3))),
+        (entry('(directory)', 'RAID0 (9x524288)'), Entry(9, 1 << 19, 1)),
+        (entry('(directory)', MIRRORED), Entry(4, 1 << 19, 1, mirrored=True)),
+        (entry('(mirrored)', MIRRORED, '(file)', 's:2,s:1'), Entry(2, 1 << 19, mirrored=True, groups=(1, 2))),
+        (in_ctl('4; actual: 3', ON_TARGET), Entry(3, 1 << 19, targets=(1201,))),
+        (in_ctl('2', '+ Storage Pool: 1 (Default)\n'), Entry(2, 1 << 19, 1)),
+        (in_ctl('4; actual: 2', ON_GROUPS, 'Buddy Mirror'), Entry(2, 1 << 19, mirrored=True, groups=(1, 3))),
     ],
 )
-def test_the_layout_of_an_entry_is_what_a_file_has_or_a_directory_asks_for(read, text, expected):
+def test_the_layout_of_an_entry_is_what_a_file_has_or_a_directory_asks_for(text, expected):
+    read = beegfs.ctl_entry_of if 'Chunksize' in text else beegfs.entry_of
     assert read(text) == expected
 
 
@@ -313,7 +291,7 @@ def test_quota_and_attributes_of_a_gpfs_directory_are_those_of_its_own_tools(mon
 LOST = 'the NFS server filer was lost'
 CALLS = """\txprt:\ttcp 832 1 {attempts} 0 0 7 7 0 0 7 0 2 0 0
 \tper-op statistics
-\t        READ: 100 {sent} {late} 480 4340 0 2 2 0
+\t        READ: 100 {sent} 0 480 4340 0 2 2 0
 """
 
 
@@ -336,7 +314,7 @@ def test_attempts_to_connect_and_calls_that_were_sent_again_tell_of_a_server_tha
     seen = []
     for pair in ((1, 100), (attempts, sent)):
         text = 'device filer:/home mounted on /home with fstype nfs4 statvers=1.1\n' + CALLS
-        (tmp_path / 'mountstats').write_text(text.format(attempts=pair[0], sent=pair[1], late=0))
+        (tmp_path / 'mountstats').write_text(text.format(attempts=pair[0], sent=pair[1]))
         seen.append(by_type('nfs').connections('/home/trials'))
     answer = by_type('nfs').lost(*seen)
     assert (answer.lost, answer.worse) == (lost, worse)

@@ -40,9 +40,8 @@ def test_a_run_that_never_began_has_no_time():
 
 
 def test_what_it_found_is_summed_by_name():
-    worse = ALL.replace('dangling_repaired: 0', 'dangling_repaired: 2').replace(
-        'failed_phase1: 0', 'failed_phase1: 1'
-    )
+    damaged = ALL.replace('dangling_repaired: 0', 'dangling_repaired: 2')
+    worse = damaged.replace('failed_phase1: 0', 'failed_phase1: 1')
     assert parse_lfsck(worse).inconsistencies == {'dangling_repaired': 4, 'failed_phase1': 8}
 
 
@@ -54,15 +53,9 @@ def test_a_dry_run_has_what_it_would_have_repaired():
 @pytest.mark.parametrize(
     'name',
     [
-        'inconsistent_others',
-        'inconsistent_phase1',
-        'dirent_inconsistent',
-        'striped_shards_inconsistent',
-        'unknown_inconsistency',
-        'striped_dirs_disabled',
-        'local_lost_found_moved',
-        'failed_phase2',
-        'striped_dirs_failed',
+        *('inconsistent_others', 'inconsistent_phase1', 'dirent_inconsistent', 'striped_shards_inconsistent'),
+        *('unknown_inconsistency', 'striped_dirs_disabled', 'local_lost_found_moved'),
+        *('failed_phase2', 'striped_dirs_failed'),
         *('skipped', 'striped_dirs_skipped', 'striped_shards_skipped', 'local_lost_found_skipped'),
     ],
 )
