@@ -133,8 +133,7 @@ class Meter(NamedTuple):
     why_not: str  # why not, as a sentence; empty where it can be
     # given seconds, the counters so far by name, nothing if they do not answer in time; it never raises
     look: Callable[[float], Dict[str, int]]
-    # given seconds, the targets that have a request of this node and have not answered it, or for which data that
-    # could have been sent have not been; it asks no server
+    # given seconds, the targets with an unanswered request of this node, or unsent data that fill one; asks no server
     waited_for: Callable[[float], FrozenSet[str]] = lambda deadline_s: frozenset()
 
 
@@ -142,24 +141,22 @@ class Driver:
     """The interface of a type. It has no state; each method has the answer of a type that lacks the feature."""
 
     name = ''  # type in trial.yaml
-    # what the kernel calls its mounts (/proc/self/mountinfo); without any it accepts no directory but by any_mount
-    kernel_types: Tuple[str, ...] = ()
+    kernel_types: Tuple[str, ...] = ()  # what the kernel calls its mounts; without any it accepts none but by any_mount
     any_mount = False
     fuse_source = ''  # how the source of a mount of type fuse begins that is of this type too; empty: none is
     without_failover: Tuple[str, ...] = ()  # kernel types whose I/O no failover can block
     recovery_limit_s = 300.0  # seconds for which a healthy failover may block I/O
     recovery_source = ''  # where that is written
     can: Tuple[str, ...] = ()  # what it does beyond capacity, quota and settings (docs/reference/file-systems.md)
-    # tried, tried_on: where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'), and when; empty: untried
-    tried = ''
-    tried_on = ''
+    tried = ''  # where the driver has measured for real ('GlusterFS 10.3, Linux 6.1'); empty: untried
+    tried_on = ''  # when
     sources = ''  # what the driver was written from
-    # why no layout can be set, as a sentence that begins 'no layout'; empty where layouts can be set
-    no_layout = 'no layout: this file-system type has no layouts to set'
+    no_layout = 'no layout: this file-system type has no layouts to set'  # why none; empty where they can be set
     pins: Tuple[str, ...] = ()  # the kinds of targets (model.layout.TARGETS) on which files can be put by choice
     no_pinning = ''  # why on no others, where layouts can be set
     servers_apart = False  # whether its targets can be read while the mount does not answer
     watches = False  # whether reading its targets asks no server, so that it can be done around every launch
+    kernel_counts_reads = True  # whether the kernel counts a process's reads where the files lie on a device
     hands_down = True  # whether files take over the layout of their directory; else only make_files() gives them one
     alike: Optional[Layout] = None  # in which the files of all tasks lie on the same targets, if any user may give it
 

@@ -252,11 +252,11 @@ def ctl_entry_of(text: str) -> BeeGfsLayout:
 def groups_of(text: str) -> Dict[int, Tuple[int, ...]]:
     """The two storage targets of each buddy group, the primary one first, in `beegfs mirror list` of release 8 or
     `beegfs-ctl --listtargets --mirrorgroups` of 7."""
-    groups = {int(group): (int(primary), int(secondary)) for group, primary, secondary in _GROUP.findall(text)}
-    members: Dict[int, Tuple[int, ...]] = {}
-    for group, target in _CTL_MEMBER.findall(text):
-        members[int(group)] = (*members.get(int(group), ()), int(target))
-    return {**groups, **members}
+    members = [(group, target) for group, *both in _GROUP.findall(text) for target in both]
+    groups: Dict[int, Tuple[int, ...]] = {}
+    for group, target in members + _CTL_MEMBER.findall(text):
+        groups[int(group)] = (*groups.get(int(group), ()), int(target))
+    return groups
 
 
 def rows_of(text: str, kind: str, routes: Dict[str, str]) -> Iterator[TargetRow]:

@@ -4,7 +4,7 @@ its own reads cold. Proof is the disk's counter: 16 MiB of another node fetched 
 
 from typing import Dict
 
-from seatrial.filesystem.base import Behaviour, Cold
+from seatrial.filesystem.base import Cold
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.posix import Mounted, kernel_cold, read_settings
 
@@ -20,13 +20,10 @@ class Ocfs2(Mounted):
     tried_on = '2026-11-22'
     sources = 'o2cb(7), o2cb.sysconfig(5), fs/ocfs2 of the kernel'
     no_layout = 'no layout: it has one disk'
+    kernel_counts_reads = False  # srun may have started the process, but all count for the disk: exchanged()
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         return read_settings('ocfs2', '/sys/fs/ocfs2', CLUSTER_SETTINGS)
 
     def _cold(self, path: str, mount: Mount) -> Cold:
         return kernel_cold()
-
-    def behaviour(self, path: str) -> Behaviour:
-        """Reads are not counted for a process, which srun may have started, but for the disk: exchanged()."""
-        return super().behaviour(path)._replace(reads_are_counted=False)

@@ -41,6 +41,7 @@ class OrangeFs(Mounted):
     no_layout = ''
     no_pinning = 'no target of choice: a file lies on all servers'
     servers_apart = True
+    kernel_counts_reads = False
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
         return _volume(one) == _volume(other)
@@ -56,7 +57,7 @@ class OrangeFs(Mounted):
     def behaviour(self, path: str) -> base.Behaviour:
         """I/O to a server that is away ends with ECONNREFUSED after about 10 s (2.10, seen)."""
         gives_up = 'the client fails I/O about 10 s after it lost a server'
-        return super().behaviour(path)._replace(gives_up=gives_up, reads_are_counted=False)
+        return super().behaviour(path)._replace(gives_up=gives_up)
 
     def cold(self, path: str) -> base.Cold:
         return base.Cold(

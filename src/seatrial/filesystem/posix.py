@@ -41,8 +41,6 @@ DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_byt
 
 
 class Mounted(base.Driver):
-    """A mount as the kernel describes it."""
-
     def capacity(self, path: str, layout: Layout = base.AS_IT_IS, files: Optional[int] = None) -> base.Capacity:
         """statvfs(3) gives f_bavail and f_favail; no limit where it counts no inodes, or too many."""
         seen = os.statvfs(path)
@@ -67,7 +65,6 @@ class Mounted(base.Driver):
         return parse_quota(output, user, group)._replace(unseen=unseen)
 
     def state(self, path: str) -> Dict[str, str]:
-        """Kernel, mount, read-ahead, block device, write-back settings; and the type's own."""
         mount, why_not = look(path)
         if mount is None:
             return {'mounted': unknown(why_not)}
@@ -167,7 +164,7 @@ class Mounted(base.Driver):
         mount, _ = look(path)
         type_ = mount.type if mount else ''
         try:
-            counted = os.major(os.stat(path).st_dev) != 0
+            counted = self.kernel_counts_reads and os.major(os.stat(path).st_dev) != 0
             device = _block_device(path, mount) if mount else None
         except OSError:
             counted, device = False, None
@@ -354,7 +351,6 @@ _VIRTUAL_MODELS = ('QEMU', 'VBOX', 'Virtual', 'VMware')
 
 
 def _device_state(path: str, mount: Mount) -> Dict[str, str]:
-    """Read-ahead, and settings of the disk below the file system, if it is one."""
     try:
         seen, place = os.stat(path).st_dev, _block_device(path, mount)
     except OSError as error:

@@ -73,6 +73,7 @@ class Lustre(Mounted):
     pins = ('OST', 'MDT')
     no_pinning = 'no such targets: those of Lustre are OSTs and MDTs'
     alike = LustreLayout(stripe_count=ALL).named('all')
+    kernel_counts_reads = False  # the counters of the client do: exchanged()
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
         """Compares the file system's name and the NIDs of its MGS: any directory of it may be mounted."""
@@ -132,7 +133,6 @@ class Lustre(Mounted):
             return unknown(str(error))
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
-        """Versions, default layout, and the parameters of this mount."""
         settings = {
             'client version': answer_or_unknown(
                 lambda: f'lustre {targets.parse_version(_output(["lfs", "--version"]))}'
@@ -296,10 +296,6 @@ class Lustre(Mounted):
         except base.NoAnswer as error:
             return str(error)
         return None if kept == '0' else f'{kept} MiB are still cached after all locks were cancelled'
-
-    def behaviour(self, path: str) -> base.Behaviour:
-        """The kernel counts no reads for a process: the counters of the client do (exchanged)."""
-        return super().behaviour(path)._replace(reads_are_counted=False)
 
     def exchanged(self, path: str) -> base.Exchanged:
         """The sums of read_bytes and write_bytes over osc and mdc; None without osc. Bytes sent equalled the servers'

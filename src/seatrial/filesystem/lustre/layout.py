@@ -73,7 +73,6 @@ class LustreLayout(NamedTuple):
 
     @property
     def targets_needed(self) -> int:
-        """The least number of OSTs that the layout needs."""
         counts = [piece.stripe_count for piece in self.pieces if piece.stripe_count]
         numbers = [ost + 1 for piece in self.pieces for ost in piece.osts]
         return max([1, self.mirrors, *counts, *numbers])

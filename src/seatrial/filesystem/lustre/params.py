@@ -99,8 +99,6 @@ class Counter(NamedTuple):
 
 
 class Import(NamedTuple):
-    """The connection of this node to one target."""
-
     name: str
     state: str  # FULL, IDLE (disconnected because nothing is asked), CONNECTING, DISCONN, RECOVER, REPLAY, EVICTED,
     server_version: str  # '2.17.0.0', or empty where the server does not tell it
@@ -275,7 +273,6 @@ def turned_over(before: Dict[str, States], after: Dict[str, States]) -> Tuple[st
 
 
 def only_idled(states: States) -> bool:
-    """True if all remembered changes are those of idling, which loses nothing."""
     return all(change.state in IDLING for change in states.changes)
 
 
