@@ -141,7 +141,7 @@ class Driver:
     """The interface of a type. It has no state; each method has the answer of a type that lacks the feature."""
 
     name = ''  # type in trial.yaml
-    kernel_types: Tuple[str, ...] = ()  # what the kernel calls its mounts; without any it accepts none but by any_mount
+    kernel_types: Tuple[str, ...] = ()  # what the kernel calls its mounts; without any, only any_mount accepts one
     any_mount = False
     fuse_source = ''  # how the source of a mount of type fuse begins that is of this type too; empty: none is
     without_failover: Tuple[str, ...] = ()  # kernel types whose I/O no failover can block

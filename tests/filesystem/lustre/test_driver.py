@@ -7,6 +7,7 @@ import stat
 import subprocess
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import lfs
 import pytest
@@ -93,6 +94,13 @@ def own(name: str, counter: str, column: int) -> int:
     return sum(counts)
 
 
+def file_under(stand, layout):
+    """A file that an engine writes in a directory which has been given the layout."""
+    directory = stand.directory()
+    assert DRIVER.set_layout(directory, layout) is None
+    return stand.written(directory)
+
+
 class TestLayouts:
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(layout=possible_layouts(), size=st.sampled_from([0, 1, 5 * MIB, 65 * MIB]))
@@ -125,20 +133,16 @@ class TestLayouts:
         ids=lambda layout: layout.name,
     )
     def test_a_layout_that_is_set_is_on_the_file_that_an_engine_writes(self, stand, layout):
-        directory = stand.directory()
-        assert DRIVER.layout_fault(layout, directory) is None
-        assert DRIVER.set_layout(directory, layout) is None
-        assert DRIVER.granted(stand.written(directory), layout).differs is None
+        assert DRIVER.layout_fault(layout, str(stand.mount)) is None
+        assert DRIVER.granted(file_under(stand, layout), layout).differs is None
 
     def test_all_targets_without_the_one_that_is_retired_on_the_mds_are_told(self, stand):
-        directory, wide = stand.directory(), striped('wide', ALL)
-        assert DRIVER.set_layout(directory, wide) is None
-        assert DRIVER.granted(stand.written(directory), wide).targets == ''
+        wide, file = striped('wide', ALL), str(stand.mount / 'file')
+        assert DRIVER.granted(file_under(stand, wide), wide).targets == ''
         stand.now(retired=[3])
-        file = stand.written(stand.directory('below'))
-        assert DRIVER.make_files([f'{file}1'], wide, str(stand.mount)) is None
-        assert DRIVER.granted(f'{file}1', wide).differs is None
-        assert DRIVER.granted(f'{file}1', wide).targets == f'all = 3 of 4 OSTs ({striping.RETIRED})'
+        assert DRIVER.make_files([file], wide, str(stand.mount)) is None
+        assert DRIVER.granted(file, wide).differs is None
+        assert DRIVER.granted(file, wide).targets == f'all = 3 of 4 OSTs ({striping.RETIRED})'
 
     def test_a_target_that_is_retired_on_the_mds_is_found_by_a_file_and_not_by_a_directory(self, stand):
         stand.now(retired=[3])
@@ -149,23 +153,19 @@ class TestLayouts:
     @pytest.mark.parametrize('version', ['2.12.9', '2.15.6', '2.16.1', '2.17.0'])
     def test_data_on_the_mdt_are_proved_in_the_words_of_every_version(self, stand, version):
         stand.now(version=version)
-        directory = stand.directory()
-        assert DRIVER.set_layout(directory, DOM) is None
-        file = stand.written(directory)
+        file = file_under(stand, DOM)
         word = 'lmm_mdt_index' if version == '2.17.0' else 'lmm_stripe_offset: 0'
         assert word in run(['lfs', 'getstripe', '-y', file]).stdout
         assert DRIVER.granted(file, DOM).differs is None
 
     def test_a_directory_on_an_mdt_is_proved_without_the_layout_of_the_file(self, stand):
-        directory, second = stand.directory(), striped('second', mdt_index=1)
-        assert DRIVER.set_layout(directory, second) is None
-        assert DRIVER.granted(stand.written(directory), second).differs is None
+        second = striped('second', mdt_index=1)
+        assert DRIVER.granted(file_under(stand, second), second).differs is None
         assert not any(argv[1] == 'getstripe' for argv in stand.asked())
 
     def test_a_busy_metadata_server_is_asked_again(self, stand, monkeypatch):
-        directory, two = stand.directory(), striped('two', 2)
-        DRIVER.set_layout(directory, two)
-        file = stand.written(directory)
+        two = striped('two', 2)
+        file = file_under(stand, two)
         looks, answer = [], lustre._answer
 
         def busy(argv, deadline_s):
@@ -208,9 +208,7 @@ class TestLayouts:
     )
     def test_what_lfs_accepts_and_the_file_does_not_have_is_found(self, stand, state, asked, made, words):
         stand.now(**state)
-        directory = stand.directory()
-        assert DRIVER.set_layout(directory, made or asked) is None
-        assert words in (DRIVER.granted(stand.written(directory), asked).differs or '')
+        assert words in (DRIVER.granted(file_under(stand, made or asked), asked).differs or '')
 
     @pytest.mark.parametrize(
         ('layout', 'words'),
@@ -285,16 +283,12 @@ class TestWhereAnErrorComesFrom:
         ('offset', 'target'), [(0, 'OST 2'), (65536, 'OST 0'), (131072 + 7, 'OST 2'), (None, 'OST 0, 2')]
     )
     def test_it_is_the_target_of_the_offset_or_all_of_the_file(self, stand, offset, target):
-        directory = stand.directory()
-        layout = striped('two', osts=(2, 0), stripe_size='64KiB')
-        assert DRIVER.set_layout(directory, layout) is None
-        assert DRIVER.behind(str(stand.mount), stand.written(directory), offset) == target
+        file = file_under(stand, striped('two', osts=(2, 0), stripe_size='64KiB'))
+        assert DRIVER.behind(str(stand.mount), file, offset) == target
 
     def test_a_piece_of_a_composite_file_has_its_own_targets_on_every_mirror(self):
-        first, second = (
-            striping.FoundPiece(0, MIB, ('raid0',), 1, MIB, (1,)),
-            striping.FoundPiece(MIB, None, ('raid0',), 2, MIB, (2, 3)),
-        )
+        first = striping.FoundPiece(0, MIB, ('raid0',), 1, MIB, (1,))
+        second = striping.FoundPiece(MIB, None, ('raid0',), 2, MIB, (2, 3))
         got = striping.Striping((first, second, second._replace(start=0, osts=(0, 1), mirror=1)), mirrors=2)
         assert [striping.osts_at(got, offset) for offset in (0, MIB, 2 * MIB)] == [(0, 1), (1, 3), (0, 2)]
 
@@ -342,50 +336,36 @@ class TestFilesThatAreMadeEmpty:
 
 class TestRoom:
     TIB = 1 << 40
+    ONE_IS_FULL = TIB // 1024, *[100 * TIB] * 499
 
     def spaces(self, *free):
         return [Space(f'x-OST{ost:04x}_UUID', 'OST', ost, 200 * self.TIB, left) for ost, left in enumerate(free)]
 
-    def room(self, layout, files, *free):
-        return room(layout, files, self.spaces(*free), striping.Inventory(tuple(range(len(free))), (), {}))
-
-    def test_one_nearly_full_target_of_many_does_not_limit_what_hardly_touches_it(self):
-        free = [self.TIB // 1024, *[100 * self.TIB] * 499]
-        assert self.room(LustreLayout(1), 8, *free) == 8 * 100 * self.TIB
-        assert self.room(LustreLayout(249), 8, *free) == 499 * 100 * self.TIB
-        # Targets that are nearly alike are all used in turn.
-        assert self.room(LustreLayout(1), 1, *[84 * self.TIB], *[100 * self.TIB] * 499) == 84 * self.TIB
-        assert room(LustreLayout(1), 1, (), striping.Inventory((), (), {})) is None
-
     @pytest.mark.parametrize(
-        ('layout', 'files', 'targets'),
+        ('layout', 'files', 'free', 'left'),
         [
-            (LustreLayout(ALL), 8, 500),
-            (LustreLayout(250), 8, 500),
-            (LustreLayout(osts=(0, 1)), 8, 2),
-            (LustreLayout(2, start_ost=0), 8, 2),
-            (LustreLayout(1), 600000, 500),
+            (LustreLayout(1), 8, ONE_IS_FULL, 8 * 100 * TIB),  # which hardly touches the full one
+            (LustreLayout(249), 8, ONE_IS_FULL, 499 * 100 * TIB),
+            (LustreLayout(1), 1, (84, *[100] * 499), 84),  # nearly alike: used in turn
+            (LustreLayout(ALL), 8, ONE_IS_FULL, 500 * TIB // 1024),
+            (LustreLayout(250), 8, ONE_IS_FULL, 500 * TIB // 1024),
+            (LustreLayout(osts=(0, 1)), 8, ONE_IS_FULL, 2 * TIB // 1024),
+            (LustreLayout(2, start_ost=0), 8, ONE_IS_FULL, 2 * TIB // 1024),
+            (LustreLayout(1), 600000, ONE_IS_FULL, 500 * TIB // 1024),
+            (LustreLayout(ALL), 1, (51, 50, 52), 3 * 50),
+            (LustreLayout(1), 1, (51, 50, 52), 50),
+            (LustreLayout(1), 99, (51, 50, 52), 3 * 50),
+            (LustreLayout(osts=(0, 2)), 1, (51, 50, 52), 2 * 51),
+            (LustreLayout(1, mirrors=2), 99, (51, 50, 52), 3 * 50 // 2),
+            (LustreLayout(1), 1, (), None),
         ],
     )
-    def test_a_nearly_full_target_limits_what_cannot_go_round_it(self, layout, files, targets):
-        free = [self.TIB // 1024, *[100 * self.TIB] * 499]
-        assert self.room(layout, files, *free) == targets * free[0]
+    def test_the_fullest_target_that_a_layout_cannot_go_round_ends_the_writing(self, layout, files, free, left):
+        there = striping.Inventory(tuple(range(len(free))), (), {})
+        assert room(layout, files, self.spaces(*free), there) == left
 
     def test_the_driver_names_the_target_that_limits(self, stand):
         assert DRIVER.capacity(str(stand.mount), striped('x', osts=(2,)), 1).narrowest == 'OST 2 has 5.28 GiB free'
-
-    @pytest.mark.parametrize(
-        ('layout', 'files', 'left'),
-        [
-            (LustreLayout(ALL), 1, 3 * 50),
-            (LustreLayout(1), 1, 50),
-            (LustreLayout(1), 99, 3 * 50),
-            (LustreLayout(osts=(0, 2)), 1, 2 * 51),
-            (LustreLayout(1, mirrors=2), 99, 3 * 50 // 2),
-        ],
-    )
-    def test_the_fullest_target_of_a_layout_ends_the_writing(self, layout, files, left):
-        assert self.room(layout, files, 51, 50, 52) == left
 
     @pytest.mark.parametrize(('flags', 'takes'), [('D', 1), ('N', 0)])
     def test_a_target_that_takes_no_objects_is_not_counted(self, flags, takes):
@@ -431,11 +411,8 @@ class TestRoom:
         assert asked == [[], ['-g', str(stand.mount.stat().st_gid)]]
 
     def test_a_version_without_projects_has_the_other_quotas(self, stand, monkeypatch):
-        def refused(path):
-            raise lustre.base.NoAnswer('unknown command')
-
         stand.now(root=False)
-        monkeypatch.setattr(lustre, '_project_quota', refused)
+        monkeypatch.setattr(lustre, '_project_quota', Mock(side_effect=lustre.base.NoAnswer('unknown command')))
         assert DRIVER.quota(str(stand.mount)) == Capacity(0, 1)
 
 
@@ -882,8 +859,5 @@ def test_without_a_layout_the_files_reach_what_that_of_the_directory_asks_for(st
 
 
 def test_where_pools_cannot_be_asked_for_a_file_reaches_nothing(monkeypatch):
-    def refuse(path, layout):
-        raise lustre.NotUnderstood('not a pool', 'x')
-
-    monkeypatch.setattr(lustre, '_inventory', refuse)
+    monkeypatch.setattr(lustre, '_inventory', Mock(side_effect=lustre.NotUnderstood('not a pool', 'x')))
     assert DRIVER.reach('/lustre', striped('f', pool='flash'), MIB) == ()
