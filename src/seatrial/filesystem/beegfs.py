@@ -161,7 +161,12 @@ class BeeGfs(Mounted):
         wanted = asked(layout)
         if wanted.targets:  # those are the files' own: see make_files
             return None
-        output = ' '.join(_first_answer(_set_argvs(wanted, directory))[1].split())
+        new, of_7 = ['beegfs', 'entry', 'set'], ['beegfs-ctl', '--setpattern']
+        for (option, option_of_7), value in zip(_SET_OPTIONS, wanted):
+            if value is not None:
+                new += [option, str(value)]
+                of_7.append(f'{option_of_7}={value}')
+        output = ' '.join(_first_answer(([*new, directory], [*of_7, directory]))[1].split())
         got = _layout_of(directory)
         if _has(got, wanted):
             return None
@@ -327,15 +332,8 @@ _KEYS: layout_words.Readers = {
 }
 
 
-def _set_argvs(wanted: BeeGfsLayout, directory: str) -> Tuple[List[str], List[str]]:
-    """The commands of release 8, and of 7."""
-    new, old = ['beegfs', 'entry', 'set'], ['beegfs-ctl', '--setpattern']
-    names = ('--num-targets', '--numtargets'), ('--chunk-size', '--chunksize'), ('--pool', '--storagepoolid')
-    for (option, option_of_7), value in zip(names, wanted):
-        if value is not None:
-            new += [option, str(value)]
-            old.append(f'{option_of_7}={value}')
-    return [*new, directory], [*old, directory]
+# Of release 8, and of 7, for the first fields of a layout.
+_SET_OPTIONS = ('--num-targets', '--numtargets'), ('--chunk-size', '--chunksize'), ('--pool', '--storagepoolid')
 
 
 def _layout_of(path: str) -> BeeGfsLayout:

@@ -15,7 +15,7 @@ import sys
 import time
 from functools import partial
 from itertools import cycle
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from seatrial.filesystem.base import AS_IT_IS, EMPTYING_S, Cold, Granted, Meter, Targets, no_meter
 from seatrial.filesystem.mounts import Mount
@@ -101,7 +101,17 @@ class GlusterFS(Mounted):
         """drop_caches, then a wait until the client has forgotten the inodes with all that is cached of them."""
         fault = super().empty_client_cache(path, deadline_s)
         mount = look(path)[0] if fault is None else None
-        return fault if mount is None else _wait_until_forgotten(mount)
+        if mount is None:
+            return fault
+        end = time.monotonic() + FORGOTTEN_S
+        before, now = None, inodes_of(_meta(mount, _INODES))
+        while now is not None and now != before:  # those that remain then are in use
+            if time.monotonic() > end:
+                waited = f'after {FORGOTTEN_S:.0f} s'
+                return f'the client still caches {now} inodes {waited}, and their number is still falling'
+            time.sleep(POLL_S)
+            before, now = now, inodes_of(_meta(mount, _INODES))
+        return None
 
     def _targets(self, path: str, mount: Mount) -> Targets:
         """The bricks, in the distribution's order, with their hosts as servers; how full they are is not shown."""
@@ -174,7 +184,10 @@ def state_of(files: Dict[str, str]) -> Dict[str, str]:
         settings[f'brick {name}'] = f'{host}:{place}{"" if connected else ", not connected"}'
     for name, type in types.items():
         if type.startswith(SHOWN):
-            settings.update({f'{name} {key}': value for key, value in _options(files, name)})
+            shown, options = pairs_of(files.get(f'{name}/private', ''), ' = '), f'{name}/options/'
+            settings.update({f'{name} {key}': value for key, value in shown.items() if SETTING.search(key)})
+            of_volume = [file for file in files if file.startswith(options)]
+            settings.update({f'{name} {file[len(options) :]}': files[file].strip() for file in of_volume})
     return settings
 
 
@@ -282,29 +295,6 @@ def _is_one_of(host: str, place: str, wanted: Subvolume, known: Sequence[Subvolu
 def _addresses(host: str) -> Set[str]:
     answer = ask(['getent', 'ahosts', host], ANSWER_S)
     return {line.split()[0] for line in answer.stdout.splitlines()} if answer else set()
-
-
-def _wait_until_forgotten(mount: Mount) -> Optional[str]:
-    """Waits until the number of its inodes falls no more: the remaining ones are in use."""
-    end = time.monotonic() + FORGOTTEN_S
-    before, now = None, inodes_of(_meta(mount, _INODES))
-    while now is not None and now != before:
-        if time.monotonic() > end:
-            waited = f'after {FORGOTTEN_S:.0f} s'
-            return f'the client still caches {now} inodes {waited}, and their number is still falling'
-        time.sleep(POLL_S)
-        before, now = now, inodes_of(_meta(mount, _INODES))
-    return None
-
-
-def _options(files: Dict[str, str], name: str) -> Iterator[Tuple[str, str]]:
-    """The options that the volume sets for a translator, and those that the translator shows."""
-    for key, value in pairs_of(files.get(f'{name}/private', ''), ' = ').items():
-        if SETTING.search(key):
-            yield key, value
-    for file, text in files.items():
-        if file.startswith(f'{name}/options/'):
-            yield file.rpartition('/')[2], text.strip()
 
 
 def _quoted(files: Dict[str, str], name: str) -> str:

@@ -412,7 +412,8 @@ class TestRoom:
 
     def test_a_version_without_projects_has_the_other_quotas(self, stand, monkeypatch):
         stand.now(root=False)
-        monkeypatch.setattr(lustre, '_project_quota', Mock(side_effect=lustre.base.NoAnswer('unknown command')))
+        refused = Mock(side_effect=lustre.NotUnderstood('unknown command'))
+        monkeypatch.setattr(lustre.targets, 'parse_project', refused)
         assert DRIVER.quota(str(stand.mount)) == Capacity(0, 1)
 
 

@@ -56,8 +56,6 @@ def test_the_command_line_of_a_layout(layout, argv):
 
 def test_the_command_line_of_a_directory_on_metadata_targets():
     both, one = LustreLayout(mdt_count=2, mdt_index=1), LustreLayout(mdt_index=1)
-    assert ' '.join(striping.mkdir_argv(both, 'D')) == 'lfs mkdir -c 2 -i 1 D'
-    assert ' '.join(striping.mkdir_argv(one, 'D')) == 'lfs mkdir -i 1 D'
     assert ' '.join(striping.setdirstripe_argv(one, 'D', False)) == 'lfs setdirstripe -D -c 1 -i 1 D'
     assert ' '.join(striping.setdirstripe_argv(both, 'D', True)) == 'lfs setdirstripe -D -c 2 -i 1 -X -1 D'
 

@@ -133,7 +133,7 @@ HISTOGRAMS, IMPORT = params.parse_histograms, params.parse_import
 RPC, IMPORTS = each(HISTOGRAMS, 'rpc_stats'), each(IMPORT, '.import')
 RECOVERING, NO_FILE = 'obdfilter.lustre-OST0003.recovery_status', 'No such file or directory'
 SHOWN = [
-    Shown('001', parse_df, same, refused('rounded sizes'), 'UUID', 'real'),
+    Shown('001', parse_df, same, refused('not the heading of lfs df'), 'UUID', 'real'),  # rounded sizes
     Shown('010', parse_df, lambda v: (osts(v), v.complete, v.rows[2].free), (ALL_OSTS, True, 5537792 * 1024)),
     Shown('012', parse_df, lambda v: v.rows[0].total, 1254426),
     Shown('013', parse_df, same, refused('not the heading of lfs df')),

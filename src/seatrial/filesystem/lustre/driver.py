@@ -114,7 +114,9 @@ class Lustre(Mounted):
                 asked = ['lfs', 'quota', '-g', str(directory.st_gid), _mounted(path).path]
                 rows += targets.parse_quota(_ended(asked).stdout)
         with contextlib.suppress(base.NoAnswer):
-            rows += _project_quota(path)
+            project = targets.parse_project(_output(['lfs', 'project', '-d', path]))
+            asked = ['lfs', 'quota', '-p', str(project), _mounted(path).path]
+            rows += targets.parse_quota(_ended(asked).stdout) if project else ()
         return base.Capacity(*targets.left(rows), unseen=unseen)
 
     def targets(self, path: str) -> base.Targets:
@@ -556,12 +558,6 @@ def _instance_of(path: str) -> str:
     return _INSTANCES[path]
 
 
-def _project_quota(path: str) -> Tuple[targets.QuotaRow, ...]:
-    project = targets.parse_project(_output(['lfs', 'project', '-d', path]))
-    asked = ['lfs', 'quota', '-p', str(project), _mounted(path).path]
-    return targets.parse_quota(_ended(asked).stdout) if project else ()
-
-
 def _connections(path: str) -> Connections:
     try:
         instance = _instance_of(path)
@@ -648,7 +644,7 @@ def _options_of(command: str) -> Tuple[str, ...]:
 def _make_directory(directory: str, layout: LustreLayout, mode: int) -> None:
     """Make it with lfs mkdir; a plain one is made in its place if that is refused."""
     try:
-        _output(striping.mkdir_argv(layout, directory), SETTING_S)
+        _output(['lfs', 'mkdir', *striping.directory_options(layout), directory], SETTING_S)
     except base.NoAnswer as error:
         os.mkdir(directory, mode)
         who = ' (only root may, or the group of mdt.*.enable_remote_dir_gid)' if _FORBIDDEN.search(str(error)) else ''

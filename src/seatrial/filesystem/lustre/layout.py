@@ -68,7 +68,12 @@ class LustreLayout(NamedTuple):
         """The file's pieces from front to back, each with settings of the one before; a plain file has one."""
         pieces: List[LayoutComponent] = []
         for piece in self.components or (LayoutComponent(None, False, *self[:6]),):
-            pieces.append(_inherited(piece, pieces[-1]) if pieces and not piece.on_mdt else piece)
+            before = pieces[-1] if pieces and not piece.on_mdt else LayoutComponent()
+            counted = piece.stripe_count is not None or piece.osts or piece.overstripe_count is not None
+            count = piece.stripe_count if counted else before.stripe_count
+            size = before.stripe_size if piece.stripe_size is None else piece.stripe_size
+            pool = before.pool if piece.pool is None else piece.pool
+            pieces.append(piece._replace(stripe_count=count, stripe_size=size, pool=pool))
         return tuple(pieces)
 
     @property
@@ -135,15 +140,6 @@ def striped(
 def progressive(name: str, *components: Dict[str, Any], **settings: Any) -> Layout:
     """Layout of pieces (PFL, DoM): progressive('pfl', {'end': '4MiB', 'stripe_count': 1}, {'stripe_count': ALL})."""
     return striped(name, components=components, **settings)
-
-
-def _inherited(piece: LayoutComponent, before: LayoutComponent) -> LayoutComponent:
-    counted = piece.stripe_count is not None or piece.osts or piece.overstripe_count is not None
-    return piece._replace(
-        stripe_count=piece.stripe_count if counted else before.stripe_count,
-        stripe_size=before.stripe_size if piece.stripe_size is None else piece.stripe_size,
-        pool=before.pool if piece.pool is None else piece.pool,
-    )
 
 
 def _piece_fault(piece: LayoutComponent, place: int) -> _Fault:

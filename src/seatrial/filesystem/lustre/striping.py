@@ -97,16 +97,12 @@ def setstripe_argv(layout: LustreLayout, path: str) -> List[str]:
     return [*argv, path]
 
 
-def mkdir_argv(layout: LustreLayout, directory: str) -> List[str]:
-    return ['lfs', 'mkdir', *_directory_options(layout), directory]
-
-
 def setdirstripe_argv(layout: LustreLayout, directory: str, every_level: bool) -> List[str]:
     """The command that gives new directories in this one, and in them, its own placement (transcript 063): else they
     are plain, or spread by the default of the root. every_level: of striped ones, where lfs has -X; else three."""
     asked = layout._replace(mdt_count=1 if layout.mdt_count is None else layout.mdt_count)
     deep = ['-X', '-1'] if every_level else []
-    return ['lfs', 'setdirstripe', '-D', *_directory_options(asked), *deep, directory]
+    return ['lfs', 'setdirstripe', '-D', *directory_options(asked), *deep, directory]
 
 
 def impossible(layout: LustreLayout, there: Inventory) -> Optional[str]:
@@ -229,7 +225,8 @@ def directory_difference(asked: LustreLayout, got: DirectoryStriping, there: Inv
     return f'{asked.canonical} was requested, but the directory has {has}: {"; ".join(differences)}'
 
 
-def _directory_options(layout: LustreLayout) -> List[str]:
+def directory_options(layout: LustreLayout) -> List[str]:
+    """The options of lfs mkdir and setdirstripe."""
     offered = (('-c', layout.mdt_count), ('-i', layout.mdt_index))
     return [word for option, value in offered if value is not None for word in (option, str(value))]
 
@@ -332,7 +329,8 @@ def _differences(asked: LustreLayout, got: Striping, there: Inventory) -> List[s
 def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventory) -> List[str]:
     differences = []
     if piece.end != wish.end:
-        differences.append(f'it ends at {_end_word(piece.end)} instead of {_end_word(wish.end)}')
+        had, asked = ('the end of the file' if end is None else binary(end) for end in (piece.end, wish.end))
+        differences.append(f'it ends at {had} instead of {asked}')
     if piece.on_mdt != wish.on_mdt:
         differences.append(f'it lies on {"the MDT" if piece.on_mdt else "OSTs"}')
         return differences
@@ -367,10 +365,6 @@ def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventor
     if wish.overstripe_count is None and len(set(piece.osts)) < len(piece.osts):
         differences.append('several stripes lie on one OST')
     return differences
-
-
-def _end_word(end: Optional[int]) -> str:
-    return 'the end of the file' if end is None else binary(end)
 
 
 def _many(count: int, thing: str) -> str:

@@ -26,7 +26,7 @@ KIB = 1024
 LNET_KEYS = ('credits', 'peer_credits', 'drop_count')
 
 _UUID = re.compile(r'(?P<fsname>\S+)-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4})_UUID\Z')
-_DF_HEAD = re.compile(r'UUID\s+(1K-blocks|bytes|Inodes)\s')
+_DF_HEAD = re.compile(r'UUID\s+(1K-blocks|Inodes)\s')
 _DF_ROW = re.compile(
     r'(?P<uuid>\S+)\s+(?P<total>\d+)\s+-?\d+\s+(?P<free>\d+)\s+\d+%\s+\S.*\[(?P<kind>OST|MDT):(?P<index>\d+)\]'
     r'(?:\s+(?P<flags>\S+))?\s*\Z'
@@ -106,8 +106,6 @@ def parse_df(text: str) -> Spaces:
     head = _DF_HEAD.match(lines[0]) if lines else None
     if head is None:
         raise NotUnderstood('not the heading of lfs df', lines[0] if lines else text)
-    if head.group(1) == 'bytes':
-        raise NotUnderstood('rounded sizes; ask without -h', lines[0])
     unit = KIB if head.group(1) == '1K-blocks' else 1
     rows: List[Space] = []
     for place, line in enumerate(lines[1:]):
