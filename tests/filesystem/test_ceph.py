@@ -10,7 +10,7 @@ from fuse_lab import fetched_by_looking, fetched_by_reading, seen_by_nobody
 from seatrial.filesystem import ceph
 from seatrial.filesystem.base import Capacity, LayoutError
 from seatrial.filesystem.caches import forget
-from seatrial.filesystem.ceph import asked, difference, kernel_traffic, left, state_of, traffic_of
+from seatrial.filesystem.ceph import asked, difference, left, state_of, traffic_of
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.registry import by_type
@@ -93,32 +93,34 @@ def test_clients_of_two_clusters_that_have_one_number_are_told_apart_by_their_mo
     def told(place, *_):
         return {**STATUS, 'metadata': {**STATUS['metadata'], 'mount_point': f'/mnt/{Path(place).stem}'}}
 
+    def mounted(name):
+        monkeypatch.setattr(ceph, 'look', lambda path: (Mount(f'/mnt/{name}', ceph.FUSE, 'ceph-fuse', ''), ''))
+
     monkeypatch.setattr(ceph, 'SOCKETS', str(tmp_path / '*.asok'))
     monkeypatch.setattr(ceph, '_client', lambda path: {'client_id': f'client{STATUS["id"]}'})
     monkeypatch.setattr(ceph, '_asked_by_socket', told)
     for name in ('a', 'b'):
         (tmp_path / f'{name}.asok').touch()
     for name in ('a', 'b'):
-        monkeypatch.setattr(
-            ceph, 'look', lambda path, name=name: (Mount(f'/mnt/{name}', ceph.FUSE, 'ceph-fuse', ''), '')
-        )
+        mounted(name)
         assert ceph._socket_of(f'/mnt/{name}/trials') == str(tmp_path / f'{name}.asok')
-    monkeypatch.setattr(ceph, 'look', lambda path: (Mount('/mnt/c', ceph.FUSE, 'ceph-fuse', ''), ''))
+    mounted('c')
     with pytest.raises(ceph.base.NoAnswer, match='several ceph-fuse have number'):
         ceph._socket_of('/mnt/c/trials')
 
 
-def test_the_kernels_client_counts_bytes_in_its_last_column():
+def test_the_kernels_client_counts_bytes_in_its_last_column(tmp_path):
     """Composed from fs/ceph/debugfs.c, metrics_size_show."""
-    text = (
+    (tmp_path / 'size').write_text(
         'item          total       avg_sz(bytes)   min_sz(bytes)   max_sz(bytes)  total_sz(bytes)\n'
         '----------------------------------------------------------------------------------------\n'
         'read          4           4194304         4194304         4194304        16777216\n'
         'write         2           100             100             100            200\n'
         'copyfrom      0           0               0               0              0\n'
     )
-    assert kernel_traffic(text) == {READ: 16777216, WRITTEN: 200}
-    assert kernel_traffic('item          total       sum_lat(us)\n') == {}
+    (tmp_path / 'latency').write_text('item          total       sum_lat(us)\n')
+    seen = [ceph._kernel_counters(str(tmp_path / name)) for name in ('size', 'latency', 'none')]
+    assert seen == [{READ: 16777216, WRITTEN: 200}, {}, {}]
 
 
 def test_free_inodes_of_all_ones_are_no_limit(monkeypatch):

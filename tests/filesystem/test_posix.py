@@ -14,7 +14,7 @@ from seatrial.filesystem.base import Capacity, Meter
 from seatrial.filesystem.caches import forget
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount, mount_of
-from seatrial.filesystem.posix import below_device, parse_device_counters, parse_quota, read_settings
+from seatrial.filesystem.posix import below_device, device_counters, parse_quota, read_settings
 from seatrial.filesystem.registry import TYPES, by_type
 from seatrial.model.layout import Layout
 from seatrial.model.state import changes
@@ -212,14 +212,13 @@ def test_what_may_answer_below_a_device_is_seen_through_those_it_is_made_of(tmp_
 STAT = '  132072    18472 48723970   104688    38741    92797 48055456   396568        0    35696   505830    10369\n'
 
 
-def test_sectors_are_counted_in_units_of_512_bytes():
+def test_sectors_are_counted_in_units_of_512_bytes_and_counters_cut_short_are_none(tmp_path):
     moved = {READ: 48723970 * 512, WRITTEN: 48055456 * 512}
-    assert parse_device_counters(STAT) == {**moved, 'reads': 132072, 'writes': 38741}
-
-
-@given(st.integers(0, STAT.index('505830')))
-def test_counters_cut_short_are_none(length):
-    assert parse_device_counters(STAT[:length]) == {}
+    (tmp_path / 'stat').write_text(STAT)
+    assert device_counters(str(tmp_path)) == {**moved, 'reads': 132072, 'writes': 38741}
+    for length in range(STAT.index('505830')):
+        (tmp_path / 'stat').write_text(STAT[:length])
+        assert device_counters(str(tmp_path)) == {}
 
 
 def test_the_device_is_that_of_the_files(tmp_path, monkeypatch):

@@ -284,11 +284,6 @@ def traffic_of(counters: Dict[str, Any]) -> Dict[str, int]:
         return {}
 
 
-def kernel_traffic(text: str) -> Dict[str, int]:
-    """The last column of metrics/size in debugfs: item, total, average, smallest, largest and all bytes."""
-    return {READ if way == 'read' else WRITTEN: int(total) for way, total in _METRIC.findall(text)}
-
-
 _KEYS: layout_words.Readers = {
     'stripe_count': number('a stripe count', 1, (1 << 32) - 1),
     'stripe_unit': stripe_size('a stripe unit'),
@@ -404,11 +399,13 @@ def _messages(place: str, deadline_s: float) -> Dict[str, int]:
 
 
 def _kernel_counters(file: str) -> Dict[str, int]:
+    """The last column of metrics/size in debugfs: item, total, average, smallest, largest and all bytes."""
     try:
         with open(file, encoding='ascii') as stream:
-            return kernel_traffic(stream.read())
+            moved = _METRIC.findall(stream.read())
     except (OSError, ValueError):
         return {}
+    return {READ if way == 'read' else WRITTEN: int(total) for way, total in moved}
 
 
 def _forgotten(place: str) -> Optional[str]:

@@ -192,10 +192,10 @@ class Mounted(base.Driver):
             place = _block_device(path, mount)
         except OSError as error:
             return base.no_meter(f'{path}: {error.strerror}')
-        if place is None or not _device_counters(place):
+        if place is None or not device_counters(place):
             return base.no_meter(f'{mount.source} is not a block device whose traffic the kernel counts')
         name = os.path.basename(os.path.realpath(place))
-        return base.Meter(f'block device {name} of the whole machine', '', lambda deadline_s: _device_counters(place))
+        return base.Meter(f'block device {name} of the whole machine', '', lambda deadline_s: device_counters(place))
 
 
 class Posix(Mounted):
@@ -293,21 +293,17 @@ def _left(row: List[int], unit: int, now: float) -> Optional[int]:
     return max(0, limit - used) * unit if limit else None
 
 
-def parse_device_counters(text: str) -> Dict[str, int]:
-    """The file `stat` of a block device (Documentation/block/stat.rst); empty where it has another form."""
-    fields = text.split()
-    if len(fields) < 11 or not all(field.isdigit() for field in fields):
-        return {}
-    reads, _, read, _, writes, _, written = (int(field) for field in fields[:7])
-    return {READ: read * SECTOR, WRITTEN: written * SECTOR, 'reads': reads, 'writes': writes}
-
-
-def _device_counters(place: str) -> Dict[str, int]:
+def device_counters(place: str) -> Dict[str, int]:
+    """The file `stat` of a block device in sysfs (Documentation/block/stat.rst); empty where it has another form."""
     try:
         with open(os.path.join(place, 'stat')) as stream:
-            return parse_device_counters(stream.read())
+            fields = stream.read().split()
     except (OSError, ValueError):
         return {}
+    if len(fields) < 11 or not all(field.isdigit() for field in fields):
+        return {}
+    reads, _, read, _, writes, _, written = map(int, fields[:7])
+    return {READ: read * SECTOR, WRITTEN: written * SECTOR, 'reads': reads, 'writes': writes}
 
 
 def _block_device(path: str, mount: Mount) -> Optional[str]:

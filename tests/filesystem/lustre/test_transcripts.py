@@ -59,11 +59,6 @@ def connections(text: str) -> dict[str, str]:
     return parse_check(''.join(line for line in lines if line not in errors), ''.join(errors))
 
 
-def errors(text: str) -> list[str]:
-    """Of the first line of `lfs check` on stderr."""
-    return list(parse_check('', text.partition('\n')[0] + '\n').values())
-
-
 def traffic_in(text: str) -> dict[str, int]:
     return params.traffic(parse_params(text))
 
@@ -73,15 +68,6 @@ def each(parse: Callable[[str], Any], ending: str) -> Callable[[str], dict[str, 
 
     def read(text: str) -> dict[str, Any]:
         return {param.name: parse(param.value) for param in parse_params(text) if param.name.endswith(ending)}
-
-    return read
-
-
-def second(parse: Callable[[str], Any], first: str) -> Callable[[str], Any]:
-    """Of the second of several outputs that begin with the same line."""
-
-    def read(text: str) -> Any:
-        return parse(''.join(first + rest for rest in text.split(first)[2:3]))
 
     return read
 
@@ -157,7 +143,8 @@ SHOWN = [
     Shown('048', parse_getstripe, canonical, 'c1.S4M', '', '$'),
     Shown('048', parse_getstripe, canonical, 'c2.S2M.o1_2', 'ddef/f', 'stripe'),
     Shown('051', parse_getstripe, canonical, 'N2.E-1.c1.S4M.o3', 'flr', r'\d'),
-    Shown('051', second(parse_getstripe, 'flr\n'), lambda v: v.pieces[1].flags, ('init', 'stale'), '', 'CRC'),
+    Shown('051', lambda text: parse_getstripe('flr\n' + ''.join(text.split('flr\n')[2:3])),
+          lambda v: v.pieces[1].flags, ('init', 'stale'), '', 'CRC'),
     Shown('052', parse_getstripe, lambda v: [(p.mirror, *p.osts) for p in v.pieces], [(1, 3), (2, 0)], '', r'\d'),
     Shown('054', targets.parse_pools, same, ('flash',), 'Pools', 'Pool:'),
     Shown('054', targets.parse_pool, same, (0, 1), 'Pool:', 'pfile'),
@@ -228,7 +215,8 @@ SHOWN = [
     Shown('530', refused_calls, lambda v: v[0][:2], ('ENOSPC', True)),
     Shown('541', refused_calls, same, []),
     Shown('544', lambda text: parse_check(text, ''), lambda v: list(v.values()), ['', '', '']),
-    Shown('544', errors, same, ['Input/output error (5)'], stream='stderr'),
+    Shown('544', lambda text: parse_check('', text.partition('\n')[0] + '\n'), lambda v: list(v.values()),
+          ['Input/output error (5)'], stream='stderr'),
     Shown('546', STATES, times('EVICTED'), 1),
     Shown('105', params.parse_param_errors, same, {'obdfilter/*/brw_stats': NO_FILE}, stream='stderr'),
     Shown('117', params.parse_param_errors, lambda v: v["osc/*/max_rpcs_in_flight'='0"],
