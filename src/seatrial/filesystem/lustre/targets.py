@@ -26,7 +26,6 @@ KIB = 1024
 LNET_KEYS = ('credits', 'peer_credits', 'drop_count')
 
 _UUID = re.compile(r'(?P<fsname>\S+)-(?P<kind>OST|MDT)(?P<index>[0-9a-f]{4})_UUID\Z')
-_DF_HEAD = re.compile(r'UUID\s+(1K-blocks|Inodes)\s')
 _DF_ROW = re.compile(
     r'(?P<uuid>\S+)\s+(?P<total>\d+)\s+-?\d+\s+(?P<free>\d+)\s+\d+%\s+\S.*\[(?P<kind>OST|MDT):(?P<index>\d+)\]'
     r'(?:\s+(?P<flags>\S+))?\s*\Z'
@@ -39,10 +38,10 @@ _ACTIVE = re.compile(r'(\S+) (in)?active\.\Z')
 _CHECK_ERROR = re.compile(r"lfs check: error: check '([^']+)': (.+) \((\d+)\)\Z")
 _QUOTA_TITLE = re.compile(r'Disk quotas for (usr|grp|prj) .+ \([ugp]id \d+\):\Z')
 _QUOTA_FIELDS = 8
-_PROJECT = re.compile(r' *(\d+) ([P-]) /')
+_PROJECT = re.compile(r' *(\d+) ([P-]) /.*\n\Z')
 _VERSION = re.compile(r'\b(\d+\.\d+\.\d+(?:\.\d+)?[^\s,]*)')
 _OPTION = re.compile(r'(?<![\w-])(--[a-z][\w-]*|-[A-Za-z])(?![\w-])')
-_INSTANCE = re.compile(r'(\S+)-([0-9a-f]{8,16})(?: (\S.*))?\Z')
+_INSTANCE = re.compile(r'(\S+)-([0-9a-f]{8,16})(?: (\S.*))?\n\Z')
 _LNET_KEY = re.compile(r'[\s-]*([a-z][\w ]*):\s*(\S.*)\Z')
 
 
@@ -102,16 +101,13 @@ class ClientMount(NamedTuple):
 
 def parse_df(text: str) -> Spaces:
     """`lfs df`, with -v, -i or -p; output that blocked is incomplete but valid; rounded numbers (-h) are refused."""
-    lines = whole_lines(text)
-    head = _DF_HEAD.match(lines[0]) if lines else None
-    if head is None:
-        raise NotUnderstood('not the heading of lfs df', lines[0] if lines else text)
-    unit = KIB if head.group(1) == '1K-blocks' else 1
+    head, *lines = _headed(text, r'UUID\s+(1K-blocks|Inodes)\s', 'lfs df')
+    unit = KIB if '1K-blocks' in head else 1
     rows: List[Space] = []
-    for place, line in enumerate(lines[1:]):
+    for place, line in enumerate(lines):
         if _DF_SUM.match(line):
-            if any(rest.strip() for rest in lines[place + 2 :]):
-                raise NotUnderstood('more than one file system is shown', lines[place + 2])
+            if any(rest.strip() for rest in lines[place + 1 :]):
+                raise NotUnderstood('more than one file system is shown', lines[place + 1])
             return Spaces(tuple(rows), True)
         if line.strip():
             rows.append(_space(line, unit))
@@ -120,11 +116,8 @@ def parse_df(text: str) -> Spaces:
 
 def parse_targets(text: str) -> Tuple[TargetState, ...]:
     """`lfs osts` or `lfs mdts`, for one file system."""
-    lines = whole_lines(text)
-    if not lines or lines[0].strip() not in ('OBDS:', 'MDTS:'):
-        raise NotUnderstood('not the heading of a list of targets', lines[0] if lines else text)
     states = []
-    for line in lines[1:]:
+    for line in _headed(text, r'\s*(OBDS|MDTS):\s*\Z', 'a list of targets')[1:]:
         match = matched(_TARGET, line, 'not a target')
         states.append(TargetState(int(match.group(1)), match.group(2), match.group(3) == 'ACTIVE'))
     return tuple(states)
@@ -147,12 +140,10 @@ def parse_check(stdout: str, stderr: str) -> Dict[str, str]:
 
 def parse_pools(text: str) -> Tuple[str, ...]:
     """`lfs pool_list FSNAME`: the names of its pools, without the file system's."""
-    lines = whole_lines(text)
-    if not lines or not lines[0].startswith('Pools from '):
-        raise NotUnderstood('not the heading of a list of pools', lines[0] if lines else text)
-    fsname = lines[0][len('Pools from ') :].rstrip(':')
+    head, *lines = _headed(text, 'Pools from ', 'a list of pools')
+    fsname = head[len('Pools from ') :].rstrip(':')
     pools = []
-    for line in lines[1:]:
+    for line in lines:
         if not line.startswith(f'{fsname}.'):
             raise NotUnderstood(f'not a pool of {fsname}', line)
         pools.append(line[len(fsname) + 1 :])
@@ -161,10 +152,7 @@ def parse_pools(text: str) -> Tuple[str, ...]:
 
 def parse_pool(text: str) -> Tuple[int, ...]:
     """`lfs pool_list FSNAME.POOL`: the indices of its object targets."""
-    lines = whole_lines(text)
-    if not lines or not lines[0].startswith('Pool: '):
-        raise NotUnderstood('not the heading of a pool', lines[0] if lines else text)
-    return tuple(target_of(line)[1] for line in lines[1:])
+    return tuple(target_of(line)[1] for line in _headed(text, 'Pool: ', 'a pool')[1:])
 
 
 def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
@@ -196,19 +184,13 @@ def parse_quota(text: str) -> Tuple[QuotaRow, ...]:
 
 def parse_project(text: str) -> int:
     """`lfs project -d DIRECTORY`: the project of the files that are made in it (P), or 0 (lfs_project.c)."""
-    lines = whole_lines(text)
-    match = _PROJECT.match(lines[0]) if len(lines) == 1 else None
-    if match is None:
-        raise NotUnderstood('not the project of a directory', text)
+    match = matched(_PROJECT, text, 'not the project of a directory')
     return int(match.group(1)) if match.group(2) == 'P' else 0
 
 
 def parse_mounted(text: str) -> ClientMount:
     """`lfs getname PATH`: the mount of the path; 2.17 prints only its name."""
-    lines = whole_lines(text)
-    match = _INSTANCE.match(lines[0]) if len(lines) == 1 else None
-    if match is None:
-        raise NotUnderstood('not the name of a mount', text)
+    match = matched(_INSTANCE, text, 'not the name of a mount')
     return ClientMount(match.group(1), match.group(2), match.group(3) or '')
 
 
@@ -309,3 +291,11 @@ def _space(line: str, unit: int) -> Space:
     if match is None or name is None:
         raise NotUnderstood('not a target of lfs df', line)
     return Space(match.group('uuid'), name.group('kind'), int(name.group('index'), 16), fault=match.group('fault'))
+
+
+def _headed(text: str, head: str, what: str) -> List[str]:
+    """The lines, of which the first must have this form."""
+    lines = whole_lines(text)
+    if not lines or not re.match(head, lines[0]):
+        raise NotUnderstood(f'not the heading of {what}', lines[0] if lines else text)
+    return lines
