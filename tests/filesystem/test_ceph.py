@@ -8,7 +8,7 @@ import pytest
 
 from fuse_lab import fetched_by_looking, fetched_by_reading, seen_by_nobody
 from seatrial.filesystem import ceph
-from seatrial.filesystem.base import Capacity, LayoutError
+from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.caches import forget
 from seatrial.filesystem.ceph import asked, difference, left, state_of, traffic_of
 from seatrial.filesystem.lustre.layout import ALL, progressive, striped
@@ -33,25 +33,6 @@ def test_a_layout_is_carried_in_words_and_read_back():
     layout = CEPH.layout('wide', settings)
     assert layout.asks == ('c4', 'S64k', 'O8M', 'pflash') and layout.type == 'cephfs'
     assert asked(layout).attribute == 'stripe_count=4 stripe_unit=65536 object_size=8388608 pool=flash'
-
-
-@pytest.mark.parametrize(
-    ('settings', 'words'),
-    [
-        ({'stripe_unit': '100000B'}, "stripe_unit: '100000B' is not a stripe unit; write a multiple of 64KiB below"),
-        ({'stripe_unit': '16MiB'}, 'stripe_unit: 16M does not divide objects of 4M; write another object_size'),
-        ({'stripe_unit': '3MiB', 'object_size': '4MiB'}, 'stripe_unit: 3M does not divide the object size, 4M'),
-        ({'object_size': '4GiB'}, "object_size: '4GiB' is not an object size"),
-        ({'stripe_count': 0}, 'stripe_count: 0 is not a stripe count; write 1 to 4294967295'),
-        ({'stripe_count': ALL}, 'stripe_count: -1 is not a stripe count'),
-        ({'pool': 'a b'}, "pool: 'a b' cannot be a pool's name here"),
-        ({'stripe_size': '1MiB'}, 'stripe_size: unknown key'),
-    ],
-)
-def test_a_layout_that_no_cephfs_has_is_refused_in_words(settings, words):
-    with pytest.raises(LayoutError) as error:
-        CEPH.layout('wrong', settings)
-    assert str(error.value).startswith(words)
 
 
 def test_plain_stripes_of_a_check_are_adopted_and_nothing_else_is():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.filesystem.base import Driver, may_block_s, type_fault
+from seatrial.filesystem.base import Driver, LayoutError, may_block_s, type_fault
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount, mount_of, parse_mountinfo, read_mounts
 from seatrial.filesystem.posix import Mounted
@@ -82,6 +82,30 @@ def test_a_type_whose_mount_does_not_answer_counts_nothing_and_all_but_lustre_sh
 )
 def test_a_type_that_nobody_knows_may_have_its_servers_elsewhere(mount, limit_s):
     assert may_block_s(by_type('posix'), mount) == limit_s
+
+
+@pytest.mark.parametrize(
+    ('type', 'settings', 'words'),
+    [
+        ('cephfs', {'stripe_unit': '100000B'}, "stripe_unit: '100000B' is not a stripe unit; write a multiple of 64"),
+        ('cephfs', {'stripe_unit': '16MiB'}, 'stripe_unit: 16M does not divide objects of 4M; write another object'),
+        ('cephfs', {'stripe_unit': '3MiB', 'object_size': '4MiB'}, 'stripe_unit: 3M does not divide the object size'),
+        ('cephfs', {'object_size': '4GiB'}, "object_size: '4GiB' is not an object size"),
+        ('cephfs', {'stripe_count': 0}, 'stripe_count: 0 is not a stripe count; write 1 to 4294967295'),
+        ('cephfs', {'stripe_count': -1}, 'stripe_count: -1 is not a stripe count'),
+        ('cephfs', {'pool': 'a b'}, "pool: 'a b' cannot be a pool's name here"),
+        ('cephfs', {'stripe_size': '1MiB'}, 'stripe_size: unknown key'),
+        ('beegfs', {'stripe_size': '96KiB'}, "stripe_size: '96KiB' is not a chunk size; write a power of two from"),
+        ('beegfs', {'stripe_count': 0}, 'stripe_count: 0 is not a number of storage targets'),
+        ('beegfs', {'pool': 'flash'}, "pool: 'flash' is not a storage pool's number"),
+        ('orangefs', {'stripe_count': 2}, 'stripe_count: every file lies on all servers'),
+        ('posix', {'stripe_count': 2}, 'no layout can be set on posix; remove it'),
+    ],
+)
+def test_a_layout_that_no_file_system_of_the_type_has_is_refused_in_words(type, settings, words):
+    with pytest.raises(LayoutError) as error:
+        by_type(type).layout('wrong', settings)
+    assert str(error.value).startswith(words)
 
 
 def test_a_layout_of_another_type_is_refused():

@@ -25,10 +25,6 @@ OTHER_INSTANCE = 'ffff888109352000'  # of the mount of 46_state
 NAME = re.compile(r'([A-Za-z][\w@:-]*(?:\.[\w@:-]+)*)=(.*)\Z')
 
 
-def play(arguments, told_file):
-    return played_by('lctl', COMMANDS, ('set_param',), arguments, told_file)
-
-
 def operands_of(command, arguments, state):
     """As a command that may be blocked, and takes operands alone."""
     if state.get('unresponsive'):
@@ -112,13 +108,6 @@ def set_param(arguments, state):
     return done
 
 
-COMMANDS = {'get_param': get_param, 'set_param': set_param}
-
-
-def play_lnetctl(arguments, told_file):
-    return played_by('lnetctl', {'net': net}, (), arguments, told_file)
-
-
 def net(arguments, state):
     """What root and an ordinary user are told."""
     assert arguments == ['show', '-v']
@@ -126,5 +115,9 @@ def net(arguments, state):
     raise Refusal(0 if state['root'] else 234, shown.stderr, shown.stdout)
 
 
-PLAYED = {'lfs': lfs.play, 'lctl': play, 'lnetctl': play_lnetctl}
-"""Each program of a Lustre."""
+# Each program of a Lustre.
+PLAYED = {
+    'lfs': lfs.play,
+    'lctl': functools.partial(played_by, 'lctl', {'get_param': get_param, 'set_param': set_param}, ('set_param',)),
+    'lnetctl': functools.partial(played_by, 'lnetctl', {'net': net}, ()),
+}

@@ -97,10 +97,6 @@ def main(play, arguments, told_file):
     return played.status
 
 
-def play(arguments, told_file):
-    return played_by('lfs', COMMANDS, ('setstripe', 'getstripe', 'mkdir', 'setdirstripe'), arguments, told_file)
-
-
 def played_by(program, commands, changing, arguments, told_file):
     """What a command line of a program comes to, as a Refusal; the commands `changing` keep what they did."""
     with open(f'{told_file}.log', 'a') as stream:
@@ -210,18 +206,16 @@ def wish_of(options, state):
 def setstripe(arguments, state):
     options, (path,) = parse('setstripe', arguments, state)
     wish = wish_of(options, state)
-    error = f"lfs setstripe: setstripe error for '{path}': Invalid argument\n"
     if state.get('restricted') and os.path.isdir(path):
         os.rmdir(path)
         raise Refusal(2, f"lfs setstripe: unable to open '{path}': No such file or directory (2)\n")
     if not os.path.isdir(path):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
     named = [ost for piece in wish['pieces'] for ost in piece.get('osts', [piece.get('start', 0)])]
-    if any(ost >= state['osts'] for ost in named):  # what it has made by then stays
-        raise Refusal(INVALID, error)
     pinned = {ost for piece in wish['pieces'] for ost in piece.get('osts', ())}
-    if os.path.isfile(path) and pinned & set(state['retired']):  # lod_alloc_ost_list in lod_qos.c
-        raise Refusal(INVALID, error)
+    retired = os.path.isfile(path) and pinned & set(state['retired'])  # lod_alloc_ost_list in lod_qos.c
+    if retired or any(ost >= state['osts'] for ost in named):  # what it has made by then stays
+        raise Refusal(INVALID, f"lfs setstripe: setstripe error for '{path}': Invalid argument\n")
     if os.path.isdir(path):
         state['directories'][os.path.realpath(path)] = wish
     else:
@@ -517,3 +511,4 @@ COMMANDS = {
     'help': help_of,
     '--version': version,
 }
+play = functools.partial(played_by, 'lfs', COMMANDS, ('setstripe', 'getstripe', 'mkdir', 'setdirstripe'))

@@ -150,7 +150,13 @@ class Lustre(Mounted):
         return settings
 
     def connections(self, path: str) -> Connections:
-        return _connections(path)
+        try:
+            instance = _instance_of(path)
+            values, errors = _params([f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')])
+            states = {_device(param.name): params.parse_states(param.value) for param in values}
+        except base.NoAnswer as error:
+            return Connections({}, str(error))
+        return Connections(states, '' if any('-osc-' in device for device in states) else _why_none(errors))
 
     def lost(self, before: Connections, after: Connections) -> base.Lost:
         """Compares the states of the imports; unseen are failed readings and devices without a history."""
@@ -161,7 +167,7 @@ class Lustre(Mounted):
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
         """Reads lfs getstripe of the file, which asks its MDT alone, and the imports of this mount."""
-        states = _connections(path).states
+        states = self.connections(path).states
         away = [(device, state.current) for device, state in states.items() if state.current not in IN_ORDER]
         clauses = [f'{_target(device)}, whose import is {state}' for device, state in away]
         with contextlib.suppress(base.NoAnswer):
@@ -558,18 +564,9 @@ def _instance_of(path: str) -> str:
     return _INSTANCES[path]
 
 
-def _connections(path: str) -> Connections:
-    try:
-        instance = _instance_of(path)
-        values, errors = _params([f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')])
-        states = {_device(param.name): params.parse_states(param.value) for param in values}
-    except base.NoAnswer as error:
-        return Connections({}, str(error))
-    return Connections(states, '' if any('-osc-' in device for device in states) else _why_none(errors))
-
-
 def _standing(path: str) -> FrozenSet[str]:
-    return frozenset(device for device, state in _connections(path).states.items() if state.current in IN_ORDER)
+    states = Lustre().connections(path).states
+    return frozenset(device for device, state in states.items() if state.current in IN_ORDER)
 
 
 # Mounts where lfs df waited for a target that is away: the connections that stood then, and the output so far.
