@@ -94,10 +94,9 @@ def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
     made = Stand(folder)
     programs = folder / 'bin'
     programs.mkdir()
+    path = [str(TESTS / 'stubs'), str(TESTS)]
     for name in lctl.PLAYED:
-        text = PROGRAM.format(
-            python=sys.executable, path=[str(TESTS / 'stubs'), str(TESTS)], name=name, told=str(made.file)
-        )
+        text = PROGRAM.format(python=sys.executable, path=path, name=name, told=str(made.file))
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     mounts = [
@@ -135,13 +134,12 @@ runpy.run_path(sys.argv[0], run_name='__main__')
 def imports(servers: dict[str, str]) -> dict[str, str]:
     """Parameters of the stand-in: a genuine import for each of these targets, connected to the server beside it."""
     shown = lustre_step('108').stdout
-    value = shown.partition('osc.lustre-OST0000-osc-ffff888105ab7000.import=\n')[2].partition('\nmdc.')[0]
+    value = shown.partition(f'osc.lustre-OST0000-osc-{INSTANCE}.import=\n')[2].partition('\nmdc.')[0]
     values = {}
     for target, server in servers.items():
         kind = {'OST': 'osc', 'MDT': 'mdc'}[target[:3]]
         device = f'lustre-{target}-{kind}-{INSTANCE}'
         text = value.replace(f'lustre-OST0000-osc-{INSTANCE}', device).replace('OST0000', target)
-        values[f'{kind}.{device}.import'] = (
-            '\n' + text.replace('current_connection: "0@lo"', f'current_connection: "{server}"') + '\n'
-        )
+        text = text.replace('current_connection: "0@lo"', f'current_connection: "{server}"')
+        values[f'{kind}.{device}.import'] = f'\n{text}\n'
     return values

@@ -9,7 +9,7 @@ without dist_name, and with both, set by pvfs2-xattr, 10 of 14 could not be made
 import errno
 import os
 import re
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from seatrial.filesystem import base
 from seatrial.filesystem.layout_words import ALL, Stripes, binary, bytes_of, read_keys, stripe_size
@@ -91,7 +91,7 @@ class OrangeFs(Mounted):
         for key in _NOT_SET:
             if isinstance(settings, dict) and key in settings:
                 raise base.LayoutError([key], _NOT_SET[key])
-        stripe = read_keys(settings, _KEYS).get('stripe_size')
+        stripe = read_keys(settings, {'stripe_size': stripe_size('a stripe size')}).get('stripe_size')
         return Layout(name, NAME, (f'S{binary(stripe)}',), places_file=True) if stripe else Layout(name)
 
     def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
@@ -124,7 +124,6 @@ class OrangeFs(Mounted):
         return base.Granted(differs=f'the file should have the layout {layout.canonical}, but has S{binary(strip)}')
 
 
-_KEYS: Dict[str, Callable[[Any], Any]] = {'stripe_size': stripe_size('a stripe size')}
 _ON_ALL = 'every file lies on all servers: the num_dfiles of a directory is stored and ignored; leave it out'
 _NOT_SET = {
     'stripe_count': _ON_ALL,
