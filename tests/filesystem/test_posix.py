@@ -86,14 +86,11 @@ def test_the_default_quota_of_xfs_is_not_one_of_root():
 
 @pytest.mark.parametrize('type', ['posix', 'nfs', 'gpfs', 'glusterfs'])
 def test_a_type_without_layouts_refuses_them_before_during_and_after_with_its_reason(type, tmp_path):
-    driver, wide = by_type(type), striped('wide', stripe_count=-1)
-    assert driver.layout_fault(Layout(), str(tmp_path)) is driver.set_layout(str(tmp_path), Layout()) is None
-    assert driver.granted(str(tmp_path), Layout()).differs is None
-    for refusal in (
-        driver.layout_fault(wide, str(tmp_path)),
-        driver.set_layout(str(tmp_path), wide),
-        driver.granted('', wide).differs,
-    ):
+    driver, wide, place = by_type(type), striped('wide', stripe_count=-1), str(tmp_path)
+    assert driver.layout_fault(Layout(), place) is driver.set_layout(place, Layout()) is None
+    assert driver.granted(place, Layout()).differs is None
+    refusals = driver.layout_fault(wide, place), driver.set_layout(place, wide), driver.granted('', wide).differs
+    for refusal in refusals:
         assert refusal is not None and 'wide' in refusal and type in refusal and driver.no_layout in refusal
 
 
