@@ -131,7 +131,7 @@ class Meter(NamedTuple):
 
     what: str  # whose traffic they count, in words, for a caption; empty where nothing can be counted
     why_not: str  # why not, as a sentence; empty where it can be
-    # given seconds, the counters so far by name, nothing if they do not answer in time; it never raises
+    # given seconds, the counters so far by name (READ, WRITTEN: bytes), nothing without an answer; it never raises
     look: Callable[[float], Dict[str, int]]
     # given seconds, the targets with an unanswered request of this node, or unsent data that fill one; asks no server
     waited_for: Callable[[float], FrozenSet[str]] = lambda deadline_s: frozenset()

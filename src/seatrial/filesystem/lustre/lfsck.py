@@ -47,7 +47,7 @@ class Scan(NamedTuple):
     phases_s: Tuple[int, int]  # run times of both phases, in whole seconds
     began_s: Optional[int]  # whole ones since 1970 by the server's clock; None where the run has none
     ended_s: Optional[int]
-    # names and numbers of inconsistencies and failures, none of them 0; a flag that stands for damage counts as 1
+    # names and numbers of inconsistencies (repaired ones unless a dry run) and failures; a flag of damage counts as 1
     inconsistencies: Tuple[Tuple[str, int], ...]
     # the same of counters that are neither these nor harmless: what was skipped, and what is not known here
     unclear: Tuple[Tuple[str, int], ...]
