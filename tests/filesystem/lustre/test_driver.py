@@ -55,13 +55,14 @@ def run(argv: list[str]) -> 'subprocess.CompletedProcess[str]':
 sizes = st.none() | st.sampled_from([65536, MIB, 4 * MIB])
 counts = st.none() | st.just(ALL) | st.integers(1, 4)
 ends = st.lists(st.sampled_from([4 * MIB, 8 * MIB, 64 * MIB]), unique=True, max_size=2).map(sorted)
-two_osts = st.permutations(range(4)).map(lambda osts: tuple(osts[:2]))
 few = counts.map(lambda number: number and min(number, 2))
+starts = st.none() | st.integers(0, 3)
+two_osts = st.permutations(range(4)).map(lambda osts: tuple(osts[:2]))
 plain = st.one_of(
-    st.builds(LayoutComponent, stripe_count=counts, stripe_size=sizes, start_ost=st.none() | st.integers(0, 3)),
-    st.builds(LayoutComponent, stripe_count=few, stripe_size=sizes, pool=st.just('flash')),
-    st.builds(LayoutComponent, stripe_size=sizes, osts=two_osts),
-    st.builds(LayoutComponent, overstripe_count=st.integers(1, 12)),
+    st.tuples(st.none(), st.just(False), counts, sizes, st.none(), starts).map(lambda t: LayoutComponent(*t)),
+    st.tuples(st.none(), st.just(False), few, sizes, st.just('flash')).map(lambda t: LayoutComponent(*t)),
+    st.tuples(two_osts, sizes).map(lambda t: LayoutComponent(stripe_size=t[1], osts=t[0])),
+    st.integers(1, 12).map(lambda count: LayoutComponent(overstripe_count=count)),
 )
 
 
