@@ -17,8 +17,7 @@ from pathlib import Path
 
 from seatrial.check.darshan.logs import LogError, read_logs
 from seatrial.check.darshan.part import Underivable
-from seatrial.check.darshan.replay import compared, replayed_in
-from seatrial.check.derived import Derived, check_text, shape_of
+from seatrial.check.derived import Derived, check_text, compared, replayed_in, shape_of
 from seatrial.model.units import MIB, format_size
 from seatrial.workload.access import name_of
 from seatrial.workload.words import counted

@@ -57,10 +57,9 @@ class JournalFile(NamedTuple):
         entry, hours = self.entry, (time.time() - self.entry.owner.time) / 3600
         since = time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(entry.owner.time))
         whose = f'session {entry.owner.session} of {entry.owner.owner} on {entry.owner.host}'
-        undo = shell_line(entry.action.undo)
         return (
             f'the action {entry.action.name} on {entry.storage_system} is still in effect, since {since} '
-            f'({hours:.1f} h), started by {whose}; its undo command: {undo}'
+            f'({hours:.1f} h), started by {whose}; its undo command: {shell_line(entry.action.undo)}'
         )
 
 
@@ -94,8 +93,7 @@ class Journal:
 
     def start(self, action: Action) -> Answer | None:
         """Runs the start with a time limit, and records its process so that it can be found if this one dies."""
-        started = str(self._path.with_suffix(STARTED))
-        return ask(['sh', '-c', _NOTED, 'sh', started, *action.start], action.timeout_s)
+        return ask(['sh', '-c', _NOTED, 'sh', str(self._path.with_suffix(STARTED)), *action.start], action.timeout_s)
 
     def end(self) -> None:
         _removed(self._path)
@@ -128,8 +126,7 @@ def undone(state: str, file: JournalFile) -> str:
     """Runs the undo and waits until `check` succeeds; the reason if that fails, as a clause, or empty."""
     if file.entry is None:
         return file.why
-    alive = leader_alive(state, file.entry.owner.session)
-    if alive is not None:
+    if (alive := leader_alive(state, file.entry.owner.session)) is not None:
         return f'{alive}, and will undo it'
     try:
         descriptor = os.open(file.path, os.O_RDWR | os.O_NOFOLLOW)
@@ -137,13 +134,11 @@ def undone(state: str, file: JournalFile) -> str:
         return error.strerror or str(error)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        why = _end_start(file)
-        if why:
+        if why := _end_start(file):
             return why
         failed = failure(ask(list(file.entry.action.undo), file.entry.action.timeout_s), file.entry.action)
-        unhealthy = wait_healthy(file.entry.action)
-        if unhealthy:
-            return '; '.join(filter(None, (f'its undo {failed}' if failed else '', unhealthy)))
+        if sick := wait_healthy(file.entry.action):
+            return f'its undo {failed}; {sick}' if failed else sick
         _removed(file.path)
         return ''
     except BlockingIOError:
@@ -197,17 +192,15 @@ def _read(path: Path, descriptor: int) -> JournalFile:
         owner = user_name(about.st_uid)
         return JournalFile(path, f'it belongs to {owner}, who alone can undo it with `seatrial clean --yes`')
     if about.st_mode & 0o022:
-        return JournalFile(
-            path, 'other users can write it, so its commands are not run; read it and undo the action by hand'
-        )
+        why = 'other users can write it, so its commands are not run; read it and undo the action by hand'
+        return JournalFile(path, why)
     try:
         entry = from_json(JournalEntry, json.loads(os.read(descriptor, LONGEST)))
     except (ValueError, RecursionError):
         return JournalFile(path, 'it is damaged; find out which action it was, undo that by hand and remove the file')
     if entry.storage_system + SUFFIX != path.name:
-        return JournalFile(
-            path, f'it names the storage system {entry.storage_system}; undo that by hand and remove it'
-        )
+        why = f'it names the storage system {entry.storage_system}; undo that by hand and remove it'
+        return JournalFile(path, why)
     return JournalFile(path, entry=entry)
 
 

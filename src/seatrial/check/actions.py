@@ -5,6 +5,7 @@ done. Every start is in the journal before it begins, and whatever ends the sess
 `seatrial clean` has the journal.
 """
 
+import contextlib
 import json
 import threading
 import time
@@ -32,9 +33,8 @@ __all__ = ['ActionError', 'Conductor', 'action_lines', 'not_allowed']
 def not_allowed(plans: Sequence[TrialPlan], destructive: str) -> list[str]:
     """Problems of plans that would act on a storage system whose name the user did not type."""
     meant = {plan.target.storage_system: does for plan in plans if (does := hurts(plan.points[0]))}
-    remedy = 'to allow it, add --destructive {}'
     return [
-        problem(TRIAL_FILE, ['trials'], f'the session {meant[name]} {name}; {remedy.format(name)}')
+        problem(TRIAL_FILE, ['trials'], f'the session {meant[name]} {name}; to allow it, add --destructive {name}')
         for name in sorted(meant.keys() - {destructive})
     ]
 
@@ -145,8 +145,7 @@ class Conductor:
                 rose, why = None, f'fell from {first} to {last}'
             note(COUNT, begun_s, why, rose, ', so it is unknown')
 
-        why_not = unhealthy(action)
-        if why_not:
+        if why_not := unhealthy(action):
             self._say(f'action {action.name} was not started: {why_not}')
             return False
         before = count_of(action) if action.counting else (None, '')
@@ -177,8 +176,6 @@ class Conductor:
 
 def _write(transcript: IO[str], line: str) -> None:
     """Writes a line of the transcript. A failed write makes the case INVALID, but the undo goes on."""
-    try:
+    with contextlib.suppress(OSError):
         transcript.write(line)
         transcript.flush()
-    except OSError:
-        pass

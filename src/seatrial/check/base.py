@@ -95,8 +95,7 @@ class Check(rfm.RunOnlyRegressionTest):
         try:
             self.trial_session = _with_set(self)
             if self.trial_session.plain and not self.is_dry_run():  # how often a night repeats depends on them
-                references = _checked_session(self.profile).references
-                self.trial_session = replace(self.trial_session, references=references)
+                self.trial_session = replace(self.trial_session, references=_checked_session(self.profile).references)
             self.trial_plan = planned(self.trial_session, self.declared, self.trial_case)
         except (SiteError, Unplannable) as error:
             raise SanityError(f'INCOMPLETE: {error}') from None

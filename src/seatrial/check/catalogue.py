@@ -105,8 +105,7 @@ def rows_of(check: Declared) -> set[str]:
     """The ids of the rows that a check covers. Raises CheckError for an unknown row."""
     known = {row.id for row in CATALOGUE}
     stems = {match.group() for expectation in check.expectations if (match := _STEM.match(expectation.id))}
-    strange = sorted(set(check.covers) - known)
-    if strange:
+    if strange := sorted(set(check.covers) - known):
         raise CheckError(
             f"{check.name}.covers: '{strange[0]}' is no test of the sources; see docs/reference/catalogue.md"
         )

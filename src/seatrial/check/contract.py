@@ -117,11 +117,9 @@ def acceptance_tests(site: Site, checks: Mapping[str, Declared], file: ContractF
     here = _Here(site, checks, file.contract.counts, {})
     tests, problems = dict[str, AcceptanceTest](), {number: list(lines) for number, lines in file.problems.items()}
     for number, entry in zip(file.numbers, file.contract.criteria, strict=True):
-        faults = list(_faults(here, entry))
-        problems.setdefault(number, []).extend(
-            problem(CONTRACT_FILE, place(number, *keys), sentence) for keys, sentence in faults
-        )
-        if not faults and not problems[number]:
+        faults = [problem(CONTRACT_FILE, place(number, *keys), sentence) for keys, sentence in _faults(here, entry)]
+        problems.setdefault(number, []).extend(faults)
+        if not problems[number]:
             tests[entry.id] = _resolved(here, entry)
     for number, entry in zip(file.numbers, file.contract.criteria, strict=True):
         base, test = tests.get(entry.bound.of) if entry.bound else None, tests.get(entry.id)
@@ -241,9 +239,9 @@ def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
         if point.value(field) != value:
             words = (_in_words(field, either) for either in (point.changed(**asked), point))
             return _otherwise(number, ('workload', _key_of(field)), *words)
-    budget_s, planned_s = procedure.trial.budget, plan.stopping.budget_s
-    if budget_s not in (None, planned_s):
-        return _otherwise(number, ('conditions', 'budget'), budget_s, planned_s)
+    budget_s = procedure.trial.budget
+    if budget_s not in (None, plan.stopping.budget_s):
+        return _otherwise(number, ('conditions', 'budget'), budget_s, plan.stopping.budget_s)
     return 'it belongs to another case' if plan.case != procedure.case else ''
 
 
@@ -380,16 +378,15 @@ def _resolved(here: _Here, entry: CriterionEntry) -> AcceptanceTest:
     example = f'1 {EXAMPLE_UNITS.get(unit, "")}'.strip()
     right = entry.model_copy(update={'at_least': None, 'at_most': None})
     fixes = _fixes(right, key, values=[example])
+    better = f'{"more" if least else "less"} {name} is better'
     if bound is None:
-        advice = f'write {key}, as in {key}: {{}}'
-        raise _Refused([], NO_BOUND, f'{"more" if least else "less"} {name} is better: {advice}', fixes=fixes)
+        raise _Refused([], NO_BOUND, f'{better}: write {key}, as in {key}: {{}}', fixes=fixes)
     if not bound.of and UNITS[bound.unit][0] != unit:
         remedy = f'write {EXAMPLE_UNITS.get(unit, "no unit")}'
         raise _Refused([_key(entry)], f'{name} is not measured in {bound.unit or "no unit"}', remedy, fixes=fixes)
     if least != (entry.at_least is not None):
-        fixed = right.model_copy(update={key: bound})
-        advice = f'{"more" if least else "less"} {name} is better'
-        raise _Refused([_key(entry)], advice, f'write {key}', fixes={bound.written: fixed})
+        fixes = {bound.written: right.model_copy(update={key: bound})}
+        raise _Refused([_key(entry)], better, f'write {key}', fixes=fixes)
     _check_conditions(here.site, here.checks[candidate.check], procedure, entry)
     return AcceptanceTest(_criterion(here.counts, entry), entry, procedure, candidate.metric)
 
@@ -411,12 +408,10 @@ def _measured_by(here: _Here, entry: CriterionEntry) -> tuple[_Candidate, Proced
         ]
     measured, metric_ = here.measured[key], entry.metric or ''
     kind, name = METRICS.get(metric_, ('', metric_))
-    named = [
-        candidate for candidate in measured if candidate.metric.name == name and kind in ('', candidate.point.kind)
-    ]
+    named = [one for one in measured if one.metric.name == name and kind in ('', one.point.kind)]
     if not named:
-        known = {(candidate.point.kind, candidate.metric.name): candidate.metric.name for candidate in measured}
-        words = [*(word for word, pair in METRICS.items() if pair in known), *sorted(set(known.values()))]
+        known = {(one.point.kind, one.metric.name) for one in measured}
+        words = [*(word for word, pair in METRICS.items() if pair in known), *sorted({name for _, name in known})]
         remedy = 'write one of {} (docs/reference/contract.md), or observed: true for what people observe'
         fault = f'no check measures {show(metric_)} here' if metric_ else 'is missing'
         raise _Refused(['metric'], fault, remedy, _fixes(entry, 'metric', values=words), metric_)
@@ -470,9 +465,8 @@ def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: Crit
     point, share = plan.point(procedure.point), plan.sizing.pinned
     if point.scales and share is None:
         if procedure.caches or times > BY_ITSELF:
-            raise _Refused(
-                keys, 'no setting of the workload makes the files that large', 'write bytes_per_task in workload'
-            )
+            fault = 'no setting of the workload makes the files that large'
+            raise _Refused(keys, fault, 'write bytes_per_task in workload')
         return
     used = files_bytes(kind.resized(point, share) if share is not None else point)
     if used < times * point.nodes * memory:
@@ -502,9 +496,8 @@ def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> 
     for point in dict.fromkeys(sample.point for sample in samples if conditions.bytes is not None):
         held, memory = files_bytes(point), point.nodes * (start.memory_bytes if start else 0)
         if conditions.bytes and held < conditions.bytes * memory:
-            return (
-                f'its files held {held / memory:.2g}x the memory of the nodes, but {conditions.bytes:g}x is required'
-            )
+            share = f'{held / memory:.2g}x the memory of the nodes'
+            return f'its files held {share}, but {conditions.bytes:g}x is required'
     return ''
 
 
@@ -532,10 +525,9 @@ def _trial(site: Site, entry: CriterionEntry) -> TrialEntry:
     if (entry.tasks_per_node or 0) > most:
         fault, key = f'{entry.tasks_per_node} tasks per node are more than {show(partition)} has', 'tasks_per_node'
         raise _Refused([key], fault, f'write at most {most}', _fixes(entry, key, values=[str(most)]))
-    workload, conditions = entry.workload or Workload(), entry.conditions or Conditions()
-    fixed = {key: value for key in _OF_TRIAL if (value := getattr(workload, key)) is not None}
-    if conditions.budget is not None:
-        fixed['budget'] = conditions.budget
+    fixed = {key: value for key in _OF_TRIAL if (value := getattr(entry.workload or Workload(), key)) is not None}
+    if entry.conditions and entry.conditions.budget is not None:
+        fixed['budget'] = entry.conditions.budget
     lists = {'checks': ['*'], 'partitions': [partition], 'file_systems': [file_system], 'nodes': [entry.nodes]}
     lists |= {'layouts': [layout], 'profiles': [ACCEPTANCE.name]}
     return TrialEntry.model_validate({**lists, 'tasks_per_node': entry.tasks_per_node or most, **fixed})
@@ -560,10 +552,8 @@ def _chosen(key: str, entry: CriterionEntry, known: Sequence[str]) -> str:
 def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candidate]:
     """All points that a check would measure on all tasks of the allocation, except those with a layout of their own.
     Empty for a check whose points have a meaning only together."""
-    if declared.axis.equals or declared.every_point:
-        return []
     session = _session('', site, procedure)
-    if why_not(session, declared, procedure.case):
+    if declared.axis.equals or declared.every_point or why_not(session, declared, procedure.case):
         return []
     try:
         points = resolved(session, declared, procedure.case).points
@@ -580,12 +570,11 @@ def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candi
 
 def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[str, Declared]) -> _Candidate:
     """The candidate that is meant. Raises _Refused if there is none, or if several differ in what is measured."""
-    workload = entry.workload or Workload()
-    left = _as_asked(named, entry, workload, checks)
+    left = _as_asked(named, entry, checks)
     foreign = 'files_per_task' if kind_of(left[0].point.kind).moves_data else 'bytes_per_task'
-    if getattr(workload, foreign) is not None:
-        keys = 'workload', foreign
-        raise _Refused(keys, f'does not apply to {entry.metric}', 'remove it', _fixes(entry, *keys, values=[None]))
+    if getattr(entry.workload or Workload(), foreign) is not None:
+        fixes = _fixes(entry, 'workload', foreign, values=[None])
+        raise _Refused(['workload', foreign], f'does not apply to {entry.metric}', 'remove it', fixes)
     for key, field in (('access', 'files'), ('access', 'order'), *FIELDS.items()):
         values = list(dict.fromkeys(_in_words(field, candidate.point) for candidate in left))
         # A value that no contract can write, as the calls of mmap, is told apart by its check.
@@ -599,32 +588,26 @@ def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[
     return left[0]
 
 
-def _as_asked(
-    named: Sequence[_Candidate], entry: CriterionEntry, workload: Workload, checks: Mapping[str, Declared]
-) -> list[_Candidate]:
+def _as_asked(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[str, Declared]) -> list[_Candidate]:
     """The candidates with all parameters that the workload names. Raises _Refused if there is none."""
+    workload = entry.workload or Workload()
     check = workload.check
     if check is not None and check not in checks:
         fixes = _fixes(entry, 'workload', 'check', values=_names('check', named))
         raise _Refused(['workload', 'check'], f'{show(check)} is not a check', '', fixes, check)
-    left = [
-        candidate
-        for candidate in named
-        if check in (None, candidate.check) and workload.point in (None, candidate.point.label)
-    ]
+    left = [one for one in named if check in (None, one.check) and workload.point in (None, one.point.label)]
     if not left:
         key = 'check' if check not in (None, *(candidate.check for candidate in named)) else 'point'
         fault = f'does not measure {entry.metric} here'
         raise _Refused(['workload', key], fault, fixes=_fixes(entry, 'workload', key, values=_names(key, named)))
     for field, value in workload.asked.items():
-        kept = [candidate for candidate in left if candidate.point.value(field) == value]
-        if not kept:
+        before, left = left, [candidate for candidate in left if candidate.point.value(field) == value]
+        if not left:
             key = _key_of(field)
-            there = filter(None, (_in_words(field, candidate.point) for candidate in left))
+            there = filter(None, (_in_words(field, candidate.point) for candidate in before))
             fixes = _fixes(entry, 'workload', key, values=there) or _fixes(entry, 'workload', key, values=[None])
             fault = f'no check measures {entry.metric} with this value on {counted(entry.nodes or 1, "node")}'
             raise _Refused(['workload', key], fault, '' if any(fixes) else 'remove it', fixes=fixes)
-        left = kept
     return left
 
 

@@ -25,18 +25,15 @@ def with_references(
     complete: whether `checks` are all checks; if not, references of others are skipped; file: replaces the site's"""
     if complete:
         known = {check.name: (check.family, {one.id for one in check.expectations}) for check in checks.values()}
-        guarantees = {
-            one.id for check in checks.values() for one in check.expectations if isinstance(one, GuaranteeHolds)
-        }
-        limited = {one.id: one for check in checks.values() for one in check.expectations if isinstance(one, Limited)}
-        session.site.check_enforced(known, guarantees, limited)
-        problems = []  # limits that nothing could miss, or nothing could keep
-        for i, trial in enumerate(session.site.trial_file.trials):
-            for k, (id_, limit) in enumerate(trial.enforce):
-                fault = None if limit is None else replace(limited[id_], limit=limit).limit_fault()
-                if fault:
-                    problems.append(problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{limit:g} for {id_}: {fault}'))
-        raise_any(problems)
+        every = [expectation for check in checks.values() for expectation in check.expectations]
+        limited = {one.id: one for one in every if isinstance(one, Limited)}
+        session.site.check_enforced(known, {one.id for one in every if isinstance(one, GuaranteeHolds)}, limited)
+        raise_any(  # limits that nothing could miss, or nothing could keep
+            problem(TRIAL_FILE, ['trials', i, 'enforce', k], f'{limit:g} for {id_}: {fault}')
+            for i, trial in enumerate(session.site.trial_file.trials)
+            for k, (id_, limit) in enumerate(trial.enforce)
+            if limit is not None and (fault := replace(limited[id_], limit=limit).limit_fault())
+        )
         session.site.check_overrides({check.name: check.family for check in checks.values()})
     file = file or references_file(session.site.folder)
     if file is None:
@@ -59,19 +56,14 @@ def with_references(
 
 def criteria_of(session: Session, declared: Declared | None, case: Case) -> Criteria:
     """The criteria of this case in this session; for a check that no longer exists, its references alone."""
-    profile = session.profile.name
-    limits = session.site.enforced(case, declared.family, profile) if declared else {}
+    limits = session.site.enforced(case, declared.family, session.profile.name) if declared else {}
     expectations = list(declared.expectations if declared else ())
     for place, expectation in enumerate(expectations):
         limit = limits.get(expectation.id)
         if limit is not None and isinstance(expectation, Limited):  # the site's own
             expectations[place] = replace(expectation, limit=limit)
-    return Criteria(
-        expectations=tuple(expectations),
-        enforced=frozenset(limits),
-        references=references_of(session, case),
-        of_contract=bool(session.contract),
-    )
+    references = references_of(session, case)
+    return Criteria(tuple(expectations), frozenset(limits), references, of_contract=bool(session.contract))
 
 
 def _measured(session: Session, declared: Declared) -> Iterator[Measured]:

@@ -48,8 +48,7 @@ def declare(cls: type[Any], file: Path) -> Declared:
         if type(getattr(cls, name, None)) is not wanted:
             raise CheckError(f'{where}.{name}: it is missing or has another type; CONTRIBUTING.md shows a check')
     workload, sweep = cls.workload, cls.sweep
-    fault = _fault(workload, sweep) or _criteria_fault(cls.max_relative_error, cls.expectations)
-    if fault:
+    if fault := _fault(workload, sweep) or _criteria_fault(cls.max_relative_error, cls.expectations):
         raise CheckError(f'{where}.{fault}')
     new = Declared(
         name=cls.__name__,
@@ -68,8 +67,7 @@ def declare(cls: type[Any], file: Path) -> Declared:
     names = dict.fromkeys(measure.name for point in points for measure in metrics_at(point))
     shape = Shape(tuple(names), sweep.axis, tuple(point.label for point in points) if new.axis.named else ())
     for expectation in new.expectations:
-        fault = expectation.fault(shape)
-        if fault:
+        if fault := expectation.fault(shape):
             raise CheckError(f'{where}.expectations: {expectation.id}: {fault}')
     _declared[new.name] = new
     return new
@@ -98,8 +96,7 @@ def load(*folders: Path) -> dict[str, Declared]:
             raise
         except Exception as error:
             raise CheckError(f'{file}: {_line(error, file)}{type(error).__name__}: {error}') from error
-        twice = sorted(set(checks) & set(_declared))
-        if twice:
+        if twice := sorted(set(checks) & set(_declared)):
             raise CheckError(f'{file}: {twice[0]} is declared in another file too; give it a name of its own')
         checks.update(_declared)
         _declared.clear()
@@ -107,21 +104,17 @@ def load(*folders: Path) -> dict[str, Declared]:
     for check in checks.values():
         for expectation in check.expectations:
             if isinstance(expectation, CurveRatio) and expectation.of:
-                other = checks.get(expectation.of)
-                fault = None
+                where, other = f'{check.name}.expectations: {expectation.id}', checks.get(expectation.of)
                 if other is None:
-                    fault = f"there is no check '{expectation.of}'"
-                elif other.sweep.axis != check.sweep.axis:
-                    fault = f'{other.name} sweeps {other.axis.plural}, not {check.axis.plural}'
-                if fault:
-                    raise CheckError(f'{check.name}.expectations: {expectation.id}: {fault}')
+                    raise CheckError(f"{where}: there is no check '{expectation.of}'")
+                if other.sweep.axis != check.sweep.axis:
+                    raise CheckError(f'{where}: {other.name} sweeps {other.axis.plural}, not {check.axis.plural}')
     return checks
 
 
 def _files_in(folder: Path) -> list[Path]:
     read = sorted(path for path in folder.rglob('*') if path.suffix == '.py' or path.is_dir())
-    fault = refusal_of_code(str(folder), map(str, read))
-    if fault:
+    if fault := refusal_of_code(str(folder), map(str, read)):
         raise CheckError(fault)
     files = [file for file in read if file.is_file() and not file.name.startswith('_')]
     if not files:
@@ -131,28 +124,21 @@ def _files_in(folder: Path) -> list[Path]:
 
 def _fault(workload: Point, sweep: Sweep) -> str | None:
     """The fault of an impossible declaration, as 'sweep: sentence'; None if there is none."""
-    fault = form_fault(workload)
-    if fault:
+    if fault := form_fault(workload):
         return f'workload.{fault}'
-    impossible = sweep_fault(sweep)
-    if impossible:
+    if impossible := sweep_fault(sweep):
         return f'sweep: {impossible}'
-    if AXES[sweep.axis].equals == 'node' and workload.tasks:
+    axis, points, kind = AXES[sweep.axis], examples(sweep, workload), kind_of(workload.kind)
+    if axis.equals == 'node' and workload.tasks:
         return 'workload.tasks: a sweep over nodes uses all tasks of its nodes; remove it'
-    points = examples(sweep, workload)
     for point in points:
-        fault = fault_of(point)
-        if fault:
+        if fault := fault_of(point):
             return f'workload.{fault}{f" ({point.label})" if point.label else ""}'
-    axis = AXES[sweep.axis]
-    kind = kind_of(points[0].kind)
     if not kind.moves_data or not kind.preparations(points):
         return None
-    if axis.equals or len({(kind.files(point), point.layout) for point in points}) > 1:
-        return (
-            f'workload.operations: in a sweep over {axis.plural} each point reads files of its own; write them first'
-        )
-    return None
+    alike = not axis.equals and len({(kind.files(point), point.layout) for point in points}) == 1
+    fault = f'workload.operations: in a sweep over {axis.plural} each point reads files of its own; write them first'
+    return None if alike else fault
 
 
 def _criteria_fault(max_relative_error: Any, expectations: Any) -> str | None:

@@ -1,13 +1,17 @@
-"""Derives a check from an application's Darshan log: the shape of its I/O, without user, paths or file names."""
+"""Derives a check from an application's Darshan log: the shape of its I/O, without user, paths or file names. And
+compares a replay with its application: the same counters of both logs, side by side."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from seatrial.check.darshan.part import FileSet, Underivable, main_part, on_one_mount, touched_by
+from seatrial.check.darshan.logs import read_logs
+from seatrial.check.darshan.part import FileSet, Underivable, bytes_of, main_part, on_one_mount, touched_by
 from seatrial.engine.registry import ENGINES, cannot
 from seatrial.filesystem.mounts import is_below
+from seatrial.job.sequence.darshan import FOLDER, left_by
 from seatrial.judge.darshan_counters import weighed
-from seatrial.judge.issued import NEARLY_ALL, DarshanLog, order_of
+from seatrial.judge.issued import ALL, NEARLY_ALL, DarshanLog, order_of
 from seatrial.model.issued import MIXED, Done
 from seatrial.model.point import Point
 from seatrial.model.units import approximate_size, format_size
@@ -42,17 +46,16 @@ def shape_of(
         point, share = _replayed(part)
     except Underivable as error:
         raise Underivable(' '.join([str(error), *(f'({remark})' for remark in left_out)])) from None
-    derived = Derived(point, part.issued.files, part, (), share, path)
-    return replace(derived, remarks=(*left_out, *_remarks(derived, part, log)))
+    return Derived(point, part.issued.files, part, (*left_out, *_remarks(point, part, log)), share, path)
 
 
 def _replayed(part: FileSet) -> tuple[Point, float]:
     """The workload, and the share of the bytes moved by transfers of its size."""
     issued = part.issued
-    sizes = {done.operation: main_size(part, done) for done in issued.done}
+    sizes = {done.operation: _main_size(part, done) for done in issued.done}
     transfer_size, share = min(sizes.values(), key=lambda pair: pair[1])
-    passes = {done.operation: passes_in(part, done) for done in issued.done}
-    orders = {done.operation: order_in(part, done, passes[done.operation][1]) for done in issued.done}
+    passes = {done.operation: _passes_in(part, done) for done in issued.done}
+    orders = {done.operation: _order_in(part, done, passes[done.operation][1]) for done in issued.done}
     moved = max(done.bytes_moved for done in issued.done)
     alike = min(done.bytes_moved for done in issued.done) >= (1 - ALIKE) * moved
     patterns = {
@@ -77,8 +80,7 @@ def _replayed(part: FileSet) -> tuple[Point, float]:
         tasks=issued.tasks,
         passes=times,
     )
-    fault = fault_of(point)
-    if fault:
+    if fault := fault_of(point):
         raise Underivable(f'no check has such a pattern ({name_of(point)}): {fault}')
     if abs(point.bytes_moved - moved) > ALIKE * moved:
         spread = f'{issued.tasks} tasks, {format_size(transfer_size)} a call'
@@ -90,19 +92,18 @@ def _replayed(part: FileSet) -> tuple[Point, float]:
     return point, share
 
 
-def main_size(part: FileSet, done: Done) -> tuple[int, float]:
+def _main_size(part: FileSet, done: Done) -> tuple[int, float]:
     """The transfer size that moved the most bytes, and its share of them."""
     sizes = weighed(part.records, done.operation).most_common(4)
     shares = [(size, min(1.0, moved / done.bytes_moved)) for size, moved in sizes if moved]
     if shares and shares[0][1] >= NEARLY_ALL:
         return shares[0]
     text = ', '.join(f'{format_size(size)} {100 * share:.0f} %' for size, share in shares) or 'none is known'
-    raise Underivable(
-        f'no size of its transfers moves {100 * NEARLY_ALL:.0f} % of the bytes of its {done.operation}s ({text})'
-    )
+    of_bytes = f'{100 * NEARLY_ALL:.0f} % of the bytes of its {done.operation}s'
+    raise Underivable(f'no size of its transfers moves {of_bytes} ({text})')
 
 
-def passes_in(part: FileSet, done: Done) -> tuple[str, int]:
+def _passes_in(part: FileSet, done: Done) -> tuple[str, int]:
     """The extent, and the passes over it: 'segment' for a part of a shared file moved once, else 'whole'."""
     issued, size = part.issued, part.touched[done.operation]
     if not size:
@@ -110,7 +111,7 @@ def passes_in(part: FileSet, done: Done) -> tuple[str, int]:
     times = done.bytes_moved / size
     passes = max(1, round(times))
     shared = issued.sharing == 'single' and issued.tasks > 1
-    extent, per_task = ('segment', passes) if shared else ('whole', passes)
+    extent, per_task = ('segment' if shared else 'whole'), passes
     if shared and passes % issued.tasks == 0:
         extent, per_task = 'whole', passes // issued.tasks
     moved = f'{done.operation} {approximate_size(done.bytes_moved)}'
@@ -122,7 +123,7 @@ def passes_in(part: FileSet, done: Done) -> tuple[str, int]:
     return extent, per_task
 
 
-def order_in(part: FileSet, done: Done, passes: int) -> str:
+def _order_in(part: FileSet, done: Done, passes: int) -> str:
     """The order of transfers, without the step that begins each pass but the first."""
     starts = done.transfers - done.transitions
     steps = done.transitions - (passes - 1) * starts
@@ -161,16 +162,13 @@ class {name}(Check):
 
 
 def check_text(derived: Derived, name: str) -> str:
-    point = derived.point
-    data = point.data
+    point, data = derived.point, derived.point.data
     fields = [f"files='{data.files}'", f"extent='{data.extent}'", f"order='{data.order}'"]
-    fields.append(f'operations={point.phases!r}')
-    fields.append(f"bytes_per_task='{format_size(data.bytes_per_task)}'")
+    fields += [f'operations={point.phases!r}', f"bytes_per_task='{format_size(data.bytes_per_task)}'"]
     fields += [f'passes={data.passes}'] if data.passes > 1 else []
     if data.interface != 'posix':
         fields += [f"interface='{data.interface}'", f'collective={data.collective}']
-    tasks = f'{point.tasks} task{"s" if point.tasks > 1 else ""}'
-    size = format_size(data.transfer_size)
+    tasks, size = f'{point.tasks} task{"s" if point.tasks > 1 else ""}', format_size(data.transfer_size)
     most = f', which move {100 * derived.share:.0f} % of its bytes' if derived.share < 0.995 else ''
     return _CHECK.format(
         title='What an application does to its files, from the counters of a Darshan log.',
@@ -180,19 +178,17 @@ def check_text(derived: Derived, name: str) -> str:
         name=name,
         what=f'{name_of(point)}: {tasks} with transfers of {size}{most} (a Darshan log).',
         fields=''.join(f'\n        {field},' for field in fields) + '\n    ',
-        sweep=f"'transfer_size', ({point.data.transfer_size},)",
+        sweep=f"'transfer_size', ({data.transfer_size},)",
     )
 
 
 def file_sizes(logs: Sequence[DarshanLog]) -> tuple[int, ...]:
     """Sizes of the files of all logs: at most LIKELY, equally likely, none over LARGEST. A size is the end of the
     last write, else of the last read; files without are left out. Raises Underivable if none is left."""
-    sizes: list[int] = []
-    for log in logs:
-        sizes += {**touched_by(log.records, 'read'), **touched_by(log.records, 'write')}.values()
+    by_file = [{**touched_by(log.records, 'read'), **touched_by(log.records, 'write')} for log in logs]
+    sizes = sorted(size for of_log in by_file for size in of_log.values())
     if not sizes:
         raise Underivable('no file was written or read in them; there is no size')
-    sizes.sort()
     number = min(LIKELY, len(sizes))
     return tuple(min(LARGEST, sizes[(2 * i + 1) * len(sizes) // (2 * number)]) for i in range(number))
 
@@ -215,8 +211,8 @@ def ageing_text(sizes: Sequence[int], name: str) -> str:
 def trial_text(derived: Derived, name: str, site: Site) -> str:
     """The entry under `trials` that runs the check with as many tasks as the application: on the first partition that
     holds them evenly, and on the application's file system, else the first. Raises Underivable."""
-    point, paths = derived.point, folders_of(site)
-    named = next((name for name, path in paths.items() if derived.mount and is_below(path, derived.mount)), None)
+    point, systems = derived.point, site.trial_file.file_systems
+    fitting = (name for name in systems if derived.mount and is_below(str(systems[name].path), derived.mount))
     places = ((name, _nodes(point.tasks, entry)) for name, entry in site.trial_file.partitions.items())
     partition, nodes = next(((name, number) for name, number in places if number), ('', 0))
     if not partition:
@@ -224,16 +220,11 @@ def trial_text(derived: Derived, name: str, site: Site) -> str:
     return (
         f'  - checks: [{name}]\n'
         f'    partitions: [{partition}]\n'
-        f'    file_systems: [{named or next(iter(paths))}]\n'
+        f'    file_systems: [{next(fitting, next(iter(systems)))}]\n'
         f'    nodes: [{nodes}]\n'
         f'    max_tasks: {point.tasks}\n'
         f'    bytes_per_task: {format_size(point.data.bytes_per_task)}\n'
     )
-
-
-def folders_of(site: Site) -> dict[str, str]:
-    """The test path of each file system of the site, by name."""
-    return {name: str(entry.path) for name, entry in site.trial_file.file_systems.items()}
 
 
 def _nodes(tasks: int, partition: Partition) -> int:
@@ -242,8 +233,8 @@ def _nodes(tasks: int, partition: Partition) -> int:
     return next((n for n in range(1, most + 1) if tasks % n == 0 and tasks // n <= partition.tasks_per_node), 0)
 
 
-def _remarks(derived: Derived, part: FileSet, log: DarshanLog) -> list[str]:
-    issued, remarks, data = part.issued, [], derived.point.data
+def _remarks(point: Point, part: FileSet, log: DarshanLog) -> list[str]:
+    issued, remarks, data = part.issued, [], point.data
     moved = sum(done.bytes_moved for done in issued.done)
     everything = part.beside + moved + sum(module.written + module.read for module in log.unreplayed)
     if log.partial:
@@ -263,8 +254,7 @@ def _remarks(derived: Derived, part: FileSet, log: DarshanLog) -> list[str]:
         remarks.append(f'Its {issued.tasks} tasks had {issued.files} files; here each has one.')
     if part.largest > (1 + ALIKE) * moved / issued.tasks:
         remarks.append(f'One of its tasks moved {approximate_size(part.largest)}; here all move the same.')
-    bytes_each = {done.bytes_moved for done in issued.done}
-    if bytes_each != {derived.point.bytes_moved}:
+    if {done.bytes_moved for done in issued.done} != {point.bytes_moved}:
         exact = ', '.join(f'{done.operation} {done.bytes_moved} B' for done in issued.done)
         remarks.append(f'It moved {exact}; here every task moves {format_size(data.bytes_per_task * data.passes)}.')
     if issued.misaligned > 1 - NEARLY_ALL:
@@ -273,3 +263,72 @@ def _remarks(derived: Derived, part: FileSet, log: DarshanLog) -> list[str]:
     if data.interface in LIBRARIES and data.interface != 'mpiio':
         remarks.append(f'Replayed through {LIBRARIES[data.interface]}, whose own bytes are not counted.')
     return remarks
+
+
+SCALED = ('tasks', 'bytes a task', 'files a task')
+"""Fields that the check, the site or a profile sets; all others belong to the access pattern."""
+
+
+def replayed_in(case: Path) -> list[DarshanLog]:
+    """The logs of each launch of a case that ran under Darshan. Raises LogError; Underivable if there are none."""
+    folders = sorted(case.glob(f'raw/*{FOLDER}'))
+    launches = [left for folder in folders if (left := left_by(str(folder).removesuffix(FOLDER))) and left.logs]
+    if not launches:
+        raise Underivable(f'{case} has no log of a launch under Darshan; name its library in trial.yaml, and run it')
+    return [_one_log(read_logs([Path(log) for log in left.logs]), left.directory, left.links) for left in launches]
+
+
+def compared(part: FileSet, replays: Sequence[DarshanLog]) -> list[tuple[str, str, str, str]]:
+    """Rows: what is compared, both values, 'same', 'scaled' or 'differs'. Raises Underivable if not replayed."""
+    rows = []
+    for done in part.issued.done:
+        moving = [log for log in replays if bytes_of(log.records, done.operation)]
+        if not moving:
+            raise Underivable(f'no launch of the replay has a {done.operation}')
+        again = main_part(moving[-1], done.operation)
+        replayed = _facts(again, again.issued.done[0])
+        for what, wanted in _facts(part, done).items():
+            seen = replayed[what]
+            alike = wanted == seen
+            if isinstance(wanted, float) and isinstance(seen, float):
+                alike = abs(seen - wanted) <= ALIKE * wanted
+            verdict = 'same' if alike else 'scaled' if what in SCALED else 'differs'
+            rows.append((f'{done.operation}: {what}', _shown(wanted), _shown(seen), verdict))
+    return rows
+
+
+def _facts(part: FileSet, done: Done) -> dict[str, float | str]:
+    issued, (size, share) = part.issued, _main_size(part, done)
+    extent, passes = _passes_in(part, done)
+    private, shared = issued.sharing == 'multiple', issued.sharing == 'single' and issued.tasks > 1
+    return {
+        'tasks': float(issued.tasks),
+        'bytes a task': done.bytes_moved / issued.tasks,
+        'size of transfers': format_size(size),
+        '% of bytes in that size': 100 * share,
+        'order': _order_in(part, done, passes),
+        'files': f'shared, {extent}' if shared else 'one task each',
+        'files a task': issued.files / issued.tasks if private else 1.0,
+        'times over': float(passes),
+    }
+
+
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f'{value:.10g}'
+
+
+def _one_log(logs: Sequence[DarshanLog], directory: str, links: dict[str, str]) -> DarshanLog:
+    """The logs of single processes as one log: its tasks are those that moved bytes, and links are resolved."""
+    records, processes = [], 0
+    for log in logs:
+        inside = [record for record in log.records if is_below(record.file, directory)]
+        if len(logs) == 1 and not links:  # datasets go by the names of their files
+            return replace(log, records=tuple(inside), mounts=())
+        if len(logs) > 1 and not bytes_of(inside):
+            continue
+        for record in inside:
+            name = record.file[len(directory) + 1 :]
+            rank = record.rank if record.rank == ALL and len(logs) == 1 else max(0, record.rank) + processes
+            records.append(replace(record, rank=rank, file=links.get(name, name)))
+        processes += log.processes
+    return replace(logs[0], processes=processes, records=tuple(records), mounts=())

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from seatrial.check.pace import CaseTime, Rate, Shown, case_time, shown
 from seatrial.filesystem.base import Capacity, type_fault
@@ -57,10 +57,7 @@ class ForecastRange:
 
     def plus(self, other: 'ForecastRange') -> 'ForecastRange':
         """The sum of both; unknown where one of them is."""
-        expected, most = (
-            None if None in pair else sum(value for value in pair if value is not None)
-            for pair in ((self.expected, other.expected), (self.most, other.most))
-        )
+        expected, most = _sum((self.expected, other.expected)), _sum((self.most, other.most))
         return ForecastRange(self.least + other.least, expected, most)
 
     def times(self, factor: float) -> 'ForecastRange':
@@ -93,10 +90,8 @@ class Forecast:
 
     def over(self, allocations: int, criteria: Sequence[str]) -> 'Forecast':
         """The forecast for several allocations; space on the file system at one time stays the same."""
-        written, read, wall_s = (span.times(allocations) for span in (self.written, self.read, self.wall_s))
-        return replace(
-            self, written=written, read=read, wall_s=wall_s, allocations=allocations, criteria=tuple(criteria)
-        )
+        together = {name: getattr(self, name).times(allocations) for name in ('written', 'read', 'wall_s')}
+        return replace(self, **together, allocations=allocations, criteria=tuple(criteria))
 
     @property
     def arithmetic(self) -> str:
@@ -202,10 +197,8 @@ def shortfalls(site: Site, cases: Sequence[Forecast]) -> tuple[list[str], list[s
 def measured_bytes(plan: TrialPlan, share: int, repetitions: Mapping[str, int], unknown: int | None = None) -> Bytes:
     """The bytes that the measured launches move, by the share of a task and the repetitions of each point by label.
     unknown: used where only a measurement can tell"""
-    points = resized(plan.points, share)
-    return _total(
-        (Launch(phase, point) for point in points for phase in point.phases * repetitions[point.label]), unknown
-    )
+    repeated = ((point, point.phases * repetitions[point.label]) for point in resized(plan.points, share))
+    return _total((Launch(phase, point) for point, phases in repeated for phase in phases), unknown)
 
 
 def bytes_before(plan: TrialPlan, warm: int, share: int, rounds: int = 1, unknown: int | None = None) -> Bytes:
@@ -216,13 +209,14 @@ def bytes_before(plan: TrialPlan, warm: int, share: int, rounds: int = 1, unknow
 
 
 def _total(launches: Iterable[Launch], unknown: int | None) -> Bytes:
-    moved = [kind_of(point.kind).moved(point, phase) for phase, point in launches]
-    return Bytes(
-        *(_sum(unknown if value is None else value for value in way) for way in zip((0, 0), *moved, strict=True))
-    )
+    ways = zip((0, 0), *(kind_of(point.kind).moved(point, phase) for phase, point in launches), strict=True)
+    return Bytes(*(_sum(unknown if value is None else value for value in way) for way in ways))
 
 
-def _sum(values: Iterable[int | None]) -> int | None:
+Number = TypeVar('Number', int, float)
+
+
+def _sum(values: Iterable[Number | None]) -> Number | None:
     known = list(values)
     return None if None in known else sum(value for value in known if value is not None)
 
@@ -246,19 +240,14 @@ def forecast(
     repetitions = ForecastRange(rule.minimum + rule.extra, usual_times, rule.maximum + rule.extra)
     if rule.fixed:  # a smoke test makes each point once whatever its time budget is
         repetitions = ForecastRange(1, usual_times, rule.minimum)
-    fewest, most = held(plan, min_per_task(plan, memory)), held(plan, highest)
+    few, most = held(plan, min_per_task(plan, memory)), held(plan, highest)
     usual = [held(plan, past.share) for past in like]
     for sizes, past in zip(usual, like, strict=True):
         sizes['bytes'] += past.directory_bytes
-    block_s = sum(
-        max(plan.sizing.min_s, point.duration_s, sum(point.pauses_s)) for point in plan.points for _ in point.phases
-    )
+    launches = [point for point in plan.points for _ in point.phases]
+    block_s = sum(max(plan.sizing.min_s, point.duration_s, sum(point.pauses_s)) for point in launches)
     room, inodes = (
-        ForecastRange(
-            fewest[what],
-            _median(sizes[what] for sizes in usual),
-            max(fewest[what], most[what], *(sizes[what] for sizes in usual)),
-        )
+        ForecastRange(few[what], _median(one[what] for one in usual), max(one[what] for one in (few, most, *usual)))
         for what in ('bytes', 'inodes')
     )
     least_s = min(repetitions.least * block_s, max(rule.budget_s, block_s))
@@ -269,8 +258,7 @@ def forecast(
     if usual_s is None and pace.known:
         usual_s = min(max(least_s, pace.wall_s), limit_s)
     wall_s = ForecastRange(least_s, usual_s, limit_s)
-    written, read_ = _volumes(plan, (lowest, highest), repetitions, like)
-    of_files = repetitions, written, read_, room, inodes
+    of_files = repetitions, *_volumes(plan, (lowest, highest), repetitions, like), room, inodes
     return Forecast(plan, *of_files, wall_s, free, quota, (lowest, highest), pace, seen, len(like))
 
 
@@ -289,10 +277,8 @@ def _volumes(
     (lowest, highest), fixed = shares, plan.sizing.fixed
     labels = [point.label for point in plan.points]
     warm = first_share(plan, calibration_points(plan)[0])
-    few = _both(
-        bytes_before(plan, warm, lowest, unknown=0),
-        measured_bytes(plan, lowest, dict.fromkeys(labels, int(repetitions.least)), unknown=0),
-    )
+    least = dict.fromkeys(labels, int(repetitions.least))
+    few = _both(bytes_before(plan, warm, lowest, unknown=0), measured_bytes(plan, lowest, least, unknown=0))
     most = Bytes(None, None)
     if not plan.floors and (plan.stopping.fixed or not plan.axis.equals):
         cap = int(repetitions.most or 0) + bool(plan.darshan)
@@ -300,13 +286,8 @@ def _volumes(
         before = bytes_before(plan, warm if fixed else highest, highest, rounds=1 if fixed else ROUNDS)
         once = _both(before, measured_bytes(plan, highest, dict.fromkeys(labels, cap)))
         most = _both(Bytes(proof, proof), *[once] * (1 if fixed else MAX_SIZES))
-    usual = [
-        _both(
-            bytes_before(plan, warm if fixed else max(warm, past.share), past.share, unknown=0),
-            _earlier_bytes(plan, past),
-        )
-        for past in like
-    ]
+    warmed = [bytes_before(plan, warm if fixed else max(warm, past.share), past.share, unknown=0) for past in like]
+    usual = [_both(before, _earlier_bytes(plan, past)) for before, past in zip(warmed, like, strict=True)]
     return (
         ForecastRange(few.written or 0, _median(moved.written for moved in usual), most.written),
         ForecastRange(few.read or 0, _median(moved.read for moved in usual), most.read),
@@ -320,16 +301,14 @@ def _both(*several: Bytes) -> Bytes:
 def _earlier_bytes(plan: TrialPlan, earlier: Earlier) -> Bytes:
     """The bytes of an earlier session; for launches ended by time, as they were counted."""
     exact = measured_bytes(plan, earlier.share, earlier.repetitions)
-    shares = dict[tuple[str, str], float]()  # of the bytes of a launch that are read
-    for point in plan.points:
-        for phase in point.phases:
-            does = phase_of(point, phase)
-            shares[point.label, phase] = (point.data.read_share or 0.5) if does.mixed else float(does.reads)
-    sizes = [(size, shares[label, phase]) for label, phase, size in earlier.launches if size is not None]
+    sizes = [size for *_, size in earlier.launches if size is not None]
     if None not in exact or len(sizes) < len(earlier.launches):
         return exact
-    read = round(sum(size * share for size, share in sizes))
-    return Bytes(sum(size for size, _ in sizes) - read, read)
+    read = 0.0
+    for label, phase, size in earlier.launches:
+        does, data = phase_of(plan.points[0], phase), plan.point(label).data
+        read += (size or 0) * ((data.read_share or 0.5) if does.mixed else does.reads)
+    return Bytes(sum(sizes) - round(read), round(read))
 
 
 def _median(values: Iterable[float | None]) -> float | None:
@@ -350,9 +329,8 @@ def _history(site: Site, plans: Sequence[TrialPlan]) -> tuple[Mapping[_Key, list
     history = folder_of(site.state)
     rows = read(history, SESSIONS).rows
     by_case = rows.partition_by(_OF_CASE, as_dict=True)
-    speeds = {
-        (plan.profile, plan.case): shown(by_case[plan.case], plan.profile) for plan in plans if plan.case in by_case
-    }
+    there = [plan for plan in plans if plan.case in by_case]
+    speeds = {(plan.profile, plan.case): shown(by_case[plan.case], plan.profile) for plan in there}
     return _earlier(rows, {name: ended(history, name) for name in rows['session'].unique()}), speeds
 
 
@@ -383,9 +361,8 @@ def _earlier(rows: 'pl.DataFrame', ends: Mapping[str, datetime | None]) -> dict[
         case = Case(*(row[name] for name in _OF_CASE))
         end = ends.get(row['session']) if case == last[row['session']] else None
         wall_s = ((end or row['end']) - row['begin']).total_seconds()
-        by_case.setdefault((row['profile'], case), []).append(
-            Earlier(wall_s, row['share'], launches, row['directory_bytes'])
-        )
+        measured = Earlier(wall_s, row['share'], launches, row['directory_bytes'])
+        by_case.setdefault((row['profile'], case), []).append(measured)
     return by_case
 
 

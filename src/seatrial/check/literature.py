@@ -9,59 +9,32 @@ from seatrial.judge.expectations import CurveRatio, Fair, GroupsAlike, Guarantee
 
 MLPERF = 'MLPerf Storage (v1.0 to v3.0; configurations for H100 and B200)'
 BOITO_2009 = 'Boito et al. (WSPPD 2009; Lustre, 4 data servers, 40 clients, Gigabit Ethernet)'
-
-READ_AGAINST_WRITE = (
-    CurveRatio(metric='read', than='write', id='L09-08a', words='reading is faster than writing', source=BOITO_2009),
-    CurveRatio(
-        metric='read',
-        than='write',
-        lowest=1.05,
-        highest=1.35,
-        id='L09-08b',
-        words='reading is about a fifth faster than writing',
-        source=BOITO_2009,
-    ),
-)
-"""1.05 to 1.35 is a band that we chose around the source's "~20 %"."""
-
 BELYAKOV = 'Belyakov et al. (Lustre on ZFS of the supercomputer Govorun, JINR)'
 CALDERON = 'Calderon (On evaluating GPFS, HLRS)'
 POSIX_2017 = 'POSIX.1-2017 (IEEE Std 1003.1)'
 FERMILAB_2011 = 'Garzoglio and Chadwick (Investigation of storage options, Fermilab, 2011)'
 
+_reading = partial(CurveRatio, metric='read', than='write', source=BOITO_2009)
+
+READ_AGAINST_WRITE = (
+    _reading(id='L09-08a', words='reading is faster than writing'),
+    _reading(id='L09-08b', lowest=1.05, highest=1.35, words='reading is about a fifth faster than writing'),
+)
+"""1.05 to 1.35 is a band that we chose around the source's "~20 %"."""
+
 _fair = partial(Fair, metric='read', source=FERMILAB_2011)
-_alike = partial(GroupsAlike, source=FERMILAB_2011)
+_SLOWEST = 'the slowest of 49 {} that read takes 1.77 times as long as the fastest'
+_ON_AVERAGE = 'tasks that read take 1.41 to 1.48 times as long as the fastest on average'
+_IN_GROUPS = 'of two groups of clients that read at once one has no more than 5 % less on average'
+_BESIDE_SERVERS = 'clients on the machines of the servers have within 15 % of what others have'
 
 FAIRNESS = (
-    _fair(
-        figure='time_ratio',
-        limit=1.77,
-        id='FN-08a',
-        words='the slowest of 49 tasks that read takes 1.77 times as long as the fastest',
-    ),
-    _fair(
-        figure='mean_ratio',
-        limit=1.48,
-        id='FN-08b',
-        words='tasks that read take 1.41 to 1.48 times as long as the fastest on average',
-    ),
-    _fair(figure='time_cv', limit=0.20, id='FN-08c', words='tasks that read are served alike within 20 %'),
-    _fair(
-        figure='time_ratio',
-        between='nodes',
-        limit=1.77,
-        id='FN-08d',
-        words='the slowest of 49 virtual machines that read takes 1.77 times as long as the fastest',
-    ),
-    _alike(
-        metric='read',
-        limit=1.05,
-        id='FN-08e',
-        words='of two groups of clients that read at once one has no more than 5 % less on average',
-    ),
-    _alike(
-        limit=1.15, id='FN-04', words='clients on the machines of the servers have within 15 % of what others have'
-    ),
+    _fair(id='FN-08a', words=_SLOWEST.format('tasks'), figure='time_ratio', limit=1.77),
+    _fair(id='FN-08b', words=_ON_AVERAGE, figure='mean_ratio', limit=1.48),
+    _fair(id='FN-08c', words='tasks that read are served alike within 20 %', figure='time_cv', limit=0.20),
+    _fair(id='FN-08d', words=_SLOWEST.format('virtual machines'), figure='time_ratio', limit=1.77, between='nodes'),
+    GroupsAlike(id='FN-08e', words=_IN_GROUPS, metric='read', limit=1.05, source=FERMILAB_2011),
+    GroupsAlike(id='FN-04', words=_BESIDE_SERVERS, limit=1.15, source=FERMILAB_2011),
 )
 
 CONTENTION = (
@@ -78,9 +51,8 @@ CONTENTION = (
 
 
 def _hold(test: str, source: str, facts: Iterable[Guarantee]) -> tuple[GuaranteeHolds, ...]:
-    return tuple(
-        GuaranteeHolds(fact=fact.name, id=f'{test}.{fact.name}', words=fact.words, source=source) for fact in facts
-    )
+    made = partial(GuaranteeHolds, source=source)
+    return tuple(made(fact=fact.name, id=f'{test}.{fact.name}', words=fact.words) for fact in facts)
 
 
 GUARANTEES = _hold('FN-15', FERMILAB_2011, semantics.GUARANTEES)

@@ -73,15 +73,12 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
     overrides, largest = _largest(session, declared, case)
     kind, effort = kind_of(declared.workload.kind), session.profile.effort_for(declared.axis)
     share = overrides.share(declared.workload)
-    asked = labels(
-        narrowed(_sweep(session, declared, case), overrides.applied(declared.workload), None),
-        _where(session, declared, case),
-    )
+    sweep = narrowed(_sweep(session, declared, case), overrides.applied(declared.workload), None)
+    asked = labels(sweep, _where(session, declared, case))
     placed = [kind.adapted(point, effort) for point in _placed(session, declared, case)]
     placed = _within_limits(placed, session.site.target(case.file_system, case.layout).limits.bytes)
-    fitting = [
-        point for point in placed if kind.fits(point, effort, share) and session.points in ((), (point.label,))
-    ]
+    possible = [point for point in placed if kind.fits(point, effort, share)]
+    fitting = [point for point in possible if session.points in ((), (point.label,))]
     if not fitting:
         values = ', '.join(asked) or declared.axis.plural
         if placed and share and kind.moves_data:
@@ -100,8 +97,7 @@ def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:
     there = {point.label for point in placed}
     lost = tuple(label for label in asked if label not in there)
     points = tuple(resized(wanted, sizing.first))
-    fault = next((fault for point in points if (fault := fault_of(point))), None)
-    if fault:
+    if fault := next(filter(None, map(fault_of, points)), None):
         raise Unplannable(f'trial.yaml: {case.name}: {fault}; correct what its trial fixes')
     return ResolvedCase(case, declared, overrides, points, sizing, lost)
 
@@ -155,26 +151,23 @@ def _where(session: Session, declared: Declared, case: Case) -> Where:
 
 def _sweep(session: Session, declared: Declared, case: Case) -> Sweep:
     """The sweep of the check, its layouts in the words of the case's file system where that has any for them."""
-    driver = by_type(session.site.file_system(case.file_system).type)
-    values = (
-        driver.adopted(value) or value if isinstance(value, Layout) else value for value in declared.sweep.values
-    )
-    return declared.sweep._replace(values=tuple(values))
+    driver, sweep = by_type(session.site.file_system(case.file_system).type), declared.sweep
+    values = (driver.adopted(value) or value if isinstance(value, Layout) else value for value in sweep.values)
+    return sweep._replace(values=tuple(values))
 
 
 def _not_there(session: Session, declared: Declared, case: Case) -> str:
     """The thing needed by the check that the profile, the file system or the allocation lacks, or empty."""
     if declared.every_point and not session.profile.judges:
         return f'too long for a {session.profile.name} test (it measures every point); choose another profile'
-    missing = _missing(session, declared, case)
-    if missing:
+    if missing := _missing(session, declared, case):
         return f'{missing} is not installed on this machine; install it, or run where it is'
     equals, entry = declared.axis.equals, session.site.file_system(case.file_system)
     if fills(declared.workload):
         meant = 'all' if hurts(declared.workload) else 'quota'
         if entry.to_be_filled != meant:
-            where = f'file_systems.{case.file_system}.to_be_filled: {meant}'
-            return f'fills the file system or quota; to allow it, write {where}'
+            key = f'file_systems.{case.file_system}.to_be_filled'
+            return f'fills the file system or quota; to allow it, write {key}: {meant}'
     if hurts(declared.workload):
         return _undisturbed(session, declared, case)
     if _on_devices(declared.workload):
@@ -194,10 +187,9 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
         return f"this check sets layouts itself, so it runs only under the layout '{DEFAULT_LAYOUT}'"
     if not equals:
         return ''
-    numbers = entry.numbers(equals)
+    numbers, where = entry.numbers(equals), f'file_systems.{case.file_system}'
     if numbers is None:
-        where = f'{target_key(equals)}: under file_systems.{case.file_system}'
-        return f'the number of {equals}s is not declared; write {where}'
+        return f'the number of {equals}s is not declared; write {target_key(equals)}: under {where}'
     return '' if len(numbers) > 1 else f'comparing {equals}s needs two or more; list them in trial.yaml'
 
 
@@ -301,10 +293,8 @@ def _floors(session: Session, full: ResolvedCase, case: Case) -> dict[str, float
     """Lower bounds of the figures of a case, in base units; none in a smoke test, which is compared with nothing."""
     if not session.profile.judges:
         return {}
-    measured = [
-        (metric(measure.name, point.label), measure.better) for point in full.points for measure in metrics_at(point)
-    ]
-    higher = {name for name, better in measured if better == HIGHER}
+    measured = ((measure, point.label) for point in full.points for measure in metrics_at(point))
+    higher = {metric(measure.name, label) for measure, label in measured if measure.better == HIGHER}
     return {
         reference.metric: reference.value * (1 + reference.low)
         for reference in references_of(session, case)
@@ -315,28 +305,21 @@ def _floors(session: Session, full: ResolvedCase, case: Case) -> dict[str, float
 def _stopping(session: Session, full: ResolvedCase, case: Case) -> StoppingRule:
     """The stopping rule, with as many repetitions as a reference for a quantile needs. An isolation sweep has the
     time that its places need if one of them is slow, unless the site sets a budget."""
-    budget_s, points = full.overrides.budget, full.points
+    budget_s, points, error = full.overrides.budget, full.points, full.declared.max_relative_error
     if kind_of(points[0].kind).once:
         # However long it lasts: nothing is repeated until it is precise. Values of a tunable are compared.
         times = MIN_SAMPLES if full.declared.axis.name == 'tunable' else 1
-        needed_s = (
-            times * sum(point.duration_s for point in points) + (times - 1) * len(points) * ISOLATION_OVERHEAD_S
-        )
-        return StoppingRule(
-            full.declared.max_relative_error, times, times, extra=0, budget_s=needed_s, fixed=times == 1
-        )
-    rule = session.profile.stopping(full.declared.max_relative_error, budget_s)
+        needed_s = times * sum(point.duration_s for point in points)
+        needed_s += (times - 1) * len(points) * ISOLATION_OVERHEAD_S
+        return StoppingRule(error, times, times, extra=0, budget_s=needed_s, fixed=times == 1)
+    rule = session.profile.stopping(error, budget_s)
     if session.profile.between and not full.declared.axis.equals:
         rule = _of_a_night(session, full.declared, case, rule)
     if points[0].fullness and phase_of(points[0], points[0].phases[-1]).stays:
         # Each further repetition would remove what fills a file system, and write it anew.
         return rule._replace(minimum=1, maximum=1, extra=0, fixed=True)
-    shares = [
-        QUANTILES[reference.statistic]
-        for reference in references_of(session, case)
-        if reference.statistic in QUANTILES
-    ]
-    samples = max(map(samples_for, shares), default=0)
+    statistics = {reference.statistic for reference in references_of(session, case)}
+    samples = max((samples_for(QUANTILES[name]) for name in statistics & QUANTILES.keys()), default=0)
     if samples > rule.minimum + rule.extra and not rule.fixed:
         rule = rule._replace(minimum=samples - rule.extra, maximum=max(rule.maximum, samples))
     if not full.declared.axis.equals or budget_s is not None or rule.fixed:

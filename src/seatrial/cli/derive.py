@@ -7,8 +7,7 @@ import click
 
 from seatrial.check.darshan.logs import LogError, read_logs
 from seatrial.check.darshan.part import Underivable
-from seatrial.check.darshan.replay import compared, replayed_in
-from seatrial.check.derived import ageing_text, check_text, file_sizes, folders_of, shape_of, trial_text
+from seatrial.check.derived import ageing_text, check_text, compared, file_sizes, replayed_in, shape_of, trial_text
 from seatrial.cli.options import PATH, THERE, site_option
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.site.load import answering
@@ -66,7 +65,8 @@ def derive(
             text, entry = ageing_text(file_sizes(read_logs(logs)), name), ''
         else:
             (log,) = read_logs(logs)
-            shape = shape_of(log, operation, mount, list(folders_of(site).values()))
+            folders = [str(entry.path) for entry in site.trial_file.file_systems.values()]
+            shape = shape_of(log, operation, mount, folders)
             if case is not None:
                 rows = compared(shape.part, replayed_in(case))
                 for row in (('', 'application', 'replay', ''), *rows):

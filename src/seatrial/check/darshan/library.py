@@ -51,8 +51,7 @@ class _Fault(NamedTuple):
 def examined(library: str, programs: Sequence[Program]) -> tuple[str, list[str]]:
     """Version, path, build and MPI of the library, with the PyDarshan that read its log; and sentences on why it
     would leave none. Each names all programs that it is true of. The version is that in a serial program's log."""
-    fault = _file_fault(library)
-    if fault:
+    if fault := _file_fault(library):
         return library, [fault]
     version, faults = '', dict[_Fault, list[str]]()
     for program in programs:
@@ -98,8 +97,7 @@ def _tried(library: str, argv: Sequence[str]) -> tuple[str, _Fault | None]:
     with private_folder('seatrial-darshan-') as folder:
         raw = str(Path(folder, 'launch'))
         command = under_darshan(Command('task', (tuple(argv),), {}, ()), library, raw, folder)
-        fault = _unloadable(ask(list(command.argvs[0]), ANSWER_S))
-        if fault:
+        if fault := _unloadable(ask(list(command.argvs[0]), ANSWER_S)):
             return '', fault
         left = left_by(raw)
         if left is None or not left.logs:
@@ -115,16 +113,15 @@ def _tried(library: str, argv: Sequence[str]) -> tuple[str, _Fault | None]:
 def _mpi_fault(library: str, program: Program) -> _Fault | None:
     """The reason why an MPI program would leave no log; it is not started: on some systems only a launcher can."""
     # ld.so(8): it then says what it would load.
-    fault = _unloadable(ask(['env', 'LD_TRACE_LOADED_OBJECTS=1', f'LD_PRELOAD={library}', program.path], ANSWER_S))
-    if fault:
+    loading = ['env', 'LD_TRACE_LOADED_OBJECTS=1', f'LD_PRELOAD={library}', program.path]
+    if fault := _unloadable(ask(loading, ANSWER_S)):
         return fault
     if not _has_mpi(library):
         return _Fault('it is built without MPI and leaves no log of', '; build one with the MPI of that')
     mpi, others = library_of(library), library_of(program.path)
     if mpi and others and mpi != others:
-        return _Fault(
-            f'it is built for {mpi}, and not for', f', which loads {others}; build one with the MPI of that'
-        )
+        after = f', which loads {others}; build one with the MPI of that'
+        return _Fault(f'it is built for {mpi}, and not for', after)
     return None
 
 
@@ -134,11 +131,10 @@ def _has_mpi(library: str) -> bool:
 
 def _unloadable(answer: Answer | None) -> _Fault | None:
     text = f'{answer.stderr}\n{answer.stdout}' if answer else ''
-    missing, complaint = _MISSING.search(text), _LEFT_OUT.search(text) or _FATAL.search(text)
-    if missing:
-        why = f'{missing.group(1) or missing.group(2)} is not found'
-    elif complaint:
-        why = complaint.group(1)
+    if missing := _MISSING.search(text):
+        why = f'{missing[1] or missing[2]} is not found'
+    elif complaint := _LEFT_OUT.search(text) or _FATAL.search(text):
+        why = complaint[1]
     else:
         return None
     return _Fault('it cannot be loaded into', f': {why}; build it here or load what it needs as a module')

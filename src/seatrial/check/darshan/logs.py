@@ -56,10 +56,8 @@ def keep_darshan_run(plan: TrialPlan, records: Records) -> None:
     """Writes issued.json beside the records of a case that ran under Darshan, unless it exists. PyDarshan's summary
     of a launch with one log goes beside that log; in a smoke test it would take longer than the measurement."""
     file = Path(plan.records) / ISSUED
-    if not plan.darshan or file.exists():
-        return
     launches = [sample for sample in records.samples if sample.stage == DARSHAN]
-    if not launches:
+    if not plan.darshan or file.exists() or not launches:
         return
     engine = by_name(records.start.engine, plan.kind) if records.start is not None else None
     run = DarshanRun(tuple(_seen(plan, sample, engine) for sample in launches))
@@ -85,10 +83,8 @@ def _seen(plan: TrialPlan, sample: Sample, engine: Engine | None) -> DarshanLaun
         return unseen(f'no log was left; is {plan.darshan} on the node, and built for its MPI?')
     try:
         logs = read_logs([Path(log) for log in left.logs])
-    except LogError as error:
-        return unseen(f'its log: {error}')
-    except OSError as error:
-        return unseen(f'its log: {error.strerror}')
+    except (LogError, OSError) as error:
+        return unseen(f'its log: {error.strerror if isinstance(error, OSError) else error}')
     return DarshanLaunch(sample.phase, sample.point, issued_of(logs, left.directory, left.links))
 
 

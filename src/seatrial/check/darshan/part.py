@@ -21,6 +21,7 @@ from seatrial.judge.issued import (
 )
 from seatrial.model.issued import Done, Issued
 from seatrial.model.units import approximate_size
+from seatrial.workload.words import by_key
 
 OPERATIONS = {'write': 'WRITTEN', 'read': 'READ'}
 _OF_OTHERS = {'write': 'READ', 'read': 'WRIT'}  # part of the names of the other operation's counters
@@ -58,14 +59,11 @@ def on_one_mount(log: DarshanLog, mount: str | None, folders: Sequence[str]) -> 
     """The records of the chosen file system, its mount point, and sentences on what is left out. A node's own disk is
     left out if files lie on any other file system; one that moved HARDLY_ANY of the bytes needs no choice. Raises
     Underivable if several are left, or counters contradict each other."""
-    by_mount: dict[tuple[str, str], list[Record]] = {}
-    for record in log.records:
-        by_mount.setdefault(_mount_of(record.file, log), []).append(record)
+    by_mount = by_key((_mount_of(record.file, log), record) for record in log.records)
     moved = {place: bytes_of(records) for place, records in by_mount.items() if any(is_moved(one) for one in records)}
     distant = [place for place in moved if place[1] not in LOCAL and place[0] not in ('', '/')]
     chosen = [place for place in moved if place[0] == mount] if mount is not None else distant or list(moved)
-    fault = contradiction(replace(log, records=tuple(one for place in chosen for one in by_mount[place])))
-    if fault:
+    if fault := contradiction(replace(log, records=tuple(one for place in chosen for one in by_mount[place]))):
         raise Underivable(f'its counters contradict each other: {fault}')
     if mount is not None and not chosen:
         raise Underivable(f'the log shows no bytes moved on the mount {mount}; it shows {_listed(moved) or "none"}')
@@ -114,11 +112,8 @@ def main_part(log: DarshanLog, operation: str | None) -> FileSet:
 def in_parts(log: DarshanLog) -> list[tuple[DarshanLog, Issued]]:
     """The log in parts that each have one pattern, largest bytes first; parts without bytes are left out. A shared
     file is a part of its own; files of single processes with the same operations and sizes form one part."""
-    by_file: dict[str, list[Record]] = {}
-    for record in log.records:
-        by_file.setdefault(record.file, []).append(record)
     groups: dict[object, list[Record]] = {}
-    for file, records in by_file.items():
+    for file, records in by_key((record.file, record) for record in log.records).items():
         ranks = {record.rank for record in records}
         alone = len(ranks) == 1 and (ALL not in ranks or log.processes == 1)
         sizes = [weighed(records, way).most_common(1) for way in OPERATIONS]
@@ -132,9 +127,9 @@ def in_parts(log: DarshanLog) -> list[tuple[DarshanLog, Issued]]:
 def bytes_of(records: Sequence[Record], operation: str | None = None) -> int:
     """Bytes moved by POSIX or, if it has none, by MPI-IO."""
     words = [OPERATIONS[operation]] if operation else list(OPERATIONS.values())
-    names = [[f'{prefix}_BYTES_{word}' for word in words] for prefix in ('POSIX', 'MPIIO')]
     posix, mpiio = (
-        sum(record.counters.get(name, 0) for record in records for name in of_prefix) for of_prefix in names
+        sum(record.counters.get(f'{prefix}_BYTES_{word}', 0) for record in records for word in words)
+        for prefix in ('POSIX', 'MPIIO')
     )
     return posix or mpiio
 
@@ -145,18 +140,14 @@ def _mount_of(file: str, log: DarshanLog) -> tuple[str, str]:
 
 
 def _listed(moved: Mapping[tuple[str, str], int], which: Sequence[tuple[str, str]] | None = None) -> str:
-    chosen = moved if which is None else which
-    return ', '.join(
-        f'{approximate_size(moved[place])} on {" ".join(place).strip() or "no mount"}' for place in chosen
-    )
+    sizes = {place: approximate_size(moved[place]) for place in (moved if which is None else which)}
+    return ', '.join(f'{size} on {" ".join(place).strip() or "no mount"}' for place, size in sizes.items())
 
 
 def _why_nothing(log: DarshanLog, operation: str | None) -> str:
-    went = [
-        module for module in log.unreplayed if (module.read if operation == 'read' else module.written + module.read)
-    ]
+    went = [by for by in log.unreplayed if (by.read if operation == 'read' else by.written + by.read)]
     if went:
-        sizes = ', '.join(f'{module.module} {approximate_size(module.written + module.read)}' for module in went)
+        sizes = ', '.join(f'{by.module} {approximate_size(by.written + by.read)}' for by in went)
         return f'all of its bytes were moved through modules without an access pattern that can be replayed: {sizes}'
     return f'the log shows no bytes moved{f" by a {operation}" if operation else ""}, so it has no access pattern'
 
@@ -189,9 +180,8 @@ def _strides_alike(records: Sequence[Record]) -> int:
     counts = Counter[int]()
     for record in records:
         for n in range(1, 5):
-            counts[record.counters.get(f'POSIX_STRIDE{n}_STRIDE', 0)] += record.counters.get(
-                f'POSIX_STRIDE{n}_COUNT', 0
-            )
+            stride, count = (record.counters.get(f'POSIX_STRIDE{n}_{what}', 0) for what in ('STRIDE', 'COUNT'))
+            counts[stride] += count
     usual = max(counts, key=lambda stride: counts[stride], default=0)
     return sum(count for stride, count in counts.items() if abs(stride - usual) <= SAME_BYTES * usual)
 
@@ -199,23 +189,17 @@ def _strides_alike(records: Sequence[Record]) -> int:
 def _by_datasets(part: FileSet, log: DarshanLog, posix: Sequence[Record]) -> FileSet | None:
     """The part as HDF5 or PnetCDF saw it, if each of its files has one dataset that was moved contiguously."""
     files = {record.file for record in posix}
-    datasets = tuple(
-        record for record in log.libraries if is_moved(record) and record.file.rpartition(':')[0] in files
-    )
-    if (
-        len({dataset.module for dataset in datasets}) != 1
-        or len({dataset.file for dataset in datasets}) != part.issued.files
-    ):
+    datasets = tuple(one for one in log.libraries if is_moved(one) and one.file.rpartition(':')[0] in files)
+    if len({one.module for one in datasets}) != 1 or len({one.file for one in datasets}) != part.issued.files:
         return None
     prefix, done = prefix_of(datasets[0]), []
-    collective = sum(
-        v for dataset in datasets for name, v in dataset.counters.items() if 'COLL' in name and 'OPENS' not in name
-    )
+    counters = [(name, value) for one in datasets for name, value in one.counters.items()]
+    collective = sum(value for name, value in counters if 'COLL' in name and 'OPENS' not in name) > 0
     for operation in (issue.operation for issue in part.issued.done):
-        moved = sum(dataset.counters.get(f'{prefix}_BYTES_{OPERATIONS[operation]}', 0) for dataset in datasets)
-        calls, word = sum(calls_of(dataset, operation) for dataset in datasets), operation.upper() + 'S'
+        moved = sum(one.counters.get(f'{prefix}_BYTES_{OPERATIONS[operation]}', 0) for one in datasets)
+        calls = sum(calls_of(one, operation) for one in datasets)
         steps = max(0, calls - max(part.issued.tasks, len(datasets)))
-        following = sum(record.counters.get(f'POSIX_CONSEC_{word}', 0) for record in posix)
+        following = sum(record.counters.get(f'POSIX_CONSEC_{operation.upper()}S', 0) for record in posix)
         sizes = weighed(datasets, operation).most_common(1)
         below = next(issue.bytes_moved for issue in part.issued.done if issue.operation == operation)
         clear = bool(sizes) and sizes[0][1] >= NEARLY_ALL * moved >= NEARLY_ALL**2 * below
@@ -223,5 +207,5 @@ def _by_datasets(part: FileSet, log: DarshanLog, posix: Sequence[Record]) -> Fil
             return None
         done.append(Done(operation, moved, calls, 'contiguous' if steps else '', steps, 1.0, 1.0))
     interface = _INTERFACES[datasets[0].module]
-    issued = part.issued._replace(interface=interface, collective=collective > 0, done=tuple(done))
+    issued = part.issued._replace(interface=interface, collective=collective, done=tuple(done))
     return replace(part, issued=issued, records=datasets, known=dict.fromkeys(part.known, True))
