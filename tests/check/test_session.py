@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from seatrial.check import session as sessions
-from seatrial.check.session import ENVIRONMENT, Session, current, left_out_of, new_id, save
-from seatrial.check.settings import MANUAL, settings_fault
+from seatrial.check.session import ENVIRONMENT, MANUAL, Session, current, left_out_of, new_id, save, settings_fault
 from seatrial.check.staging import commit_of, reframe_version
 from seatrial.judge.references import Reference
 from seatrial.model.plan import Case, EngineChoice

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.check.settings import settings_fault
+from seatrial.check.session import settings_fault
 from seatrial.model.units import GIB, MIB
 from seatrial.site.first import FoundFileSystem, FoundMachine, FoundPartition, as_name, settings_of, trial_of
 from seatrial.site.load import configuration_in, load, partitions_in

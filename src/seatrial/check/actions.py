@@ -115,10 +115,9 @@ class Conductor:
         journal = Journal(self._state, self._session, plan.target.storage_system)
         for planned in point.actions:
             # A check or a count that takes long is to make no start late.
-            ahead_s = 2 * self._check_s[planned.name]
-            if not self._reached(zero_s + planned.at_s - ahead_s) or not self._one(
-                known[planned.name], planned, zero_s, journal, transcript
-            ):
+            if not self._reached(zero_s + planned.at_s - 2 * self._check_s[planned.name]):
+                return
+            if not self._one(known[planned.name], planned, zero_s, journal, transcript):
                 return
 
     def _one(self, action: Action, planned: Planned, zero_s: float, journal: Journal, transcript: IO[str]) -> bool:
@@ -160,9 +159,8 @@ class Conductor:
             sick = wait_healthy(action)
             if failed or sick:
                 journal.leave()
-                self._say(
-                    f'action {action.name} is NOT UNDONE: {sick or failed}; repair that, then `seatrial clean --yes`'
-                )
+                remedy = 'repair that, then `seatrial clean --yes`'
+                self._say(f'action {action.name} is NOT UNDONE: {sick or failed}; {remedy}')
             else:
                 journal.end()
         if action.counting:

@@ -45,12 +45,9 @@ def decidable(test: AcceptanceTest, forecast: Forecast, criteria: int, nights: f
     criterion = test.criterion
     n = max(criterion.allocations, criterion.planned)
     seen = forecast.shown.between if n > 1 else forecast.shown.within
-    known = 'assumed, since none was measured'
+    noise, known = (NOISE, 'assumed, since none was measured') if seen is None else (seen, '')
     if n > 1 and nights is not None:
-        seen, known = max(nights, seen or 0.0), 'the most that the nights of this case show'
-    elif seen is not None:
-        known = ''
-    noise = NOISE if seen is None else seen
+        noise, known = max(nights, seen or 0.0), 'the most that the nights of this case show'
     met, missed = margin(criterion, noise, forecast.pace.repetitions, criteria, nights or ASSUMED)
     better, worse = ('above', 'below') if criterion.least else ('below', 'above')
     words = f'a figure {better} {met:.2f} times the bound meets it and one {worse} {missed:.2f} times it misses'
@@ -58,8 +55,8 @@ def decidable(test: AcceptanceTest, forecast: Forecast, criteria: int, nights: f
         words = 'the figure decides without an interval'
     between = 'allocations' if n > 1 else 'repetitions'
     noises = ', '.join(filter(None, [f'noise between {between} {noise:.0%}', known]))
-    lines = [f'{criterion.id}: with {counted(n, "allocation")} {words} ({noises})']
-    return [*lines, *filter(None, [_too_short(test, forecast)])]
+    line = f'{criterion.id}: with {counted(n, "allocation")} {words} ({noises})'
+    return list(filter(None, [line, _too_short(test, forecast)]))
 
 
 def _factor(noise: float, n: int, repetitions: int, confidence: float, assumed: float) -> float:
@@ -76,14 +73,13 @@ def _too_short(test: AcceptanceTest, forecast: Forecast) -> str:
         return ''
     # Where caches may take part, only what the contract asks for (as unmet has it); else rule P16.
     needed_s = test.procedure.seconds if test.procedure.caches else max(STORAGE_MIN_S, plan.sizing.min_s)
-    share = forecast.shares[1]
+    share, limit = forecast.shares[1], plan.target.limits.bytes
     moved = resized([plan.point(test.procedure.point)], share)[0].bytes_moved
     region_s = moved / rate.value
     if not moved or region_s >= needed_s:
         return ''
     larger = round_up(math.ceil(share * ABOVE * needed_s / region_s), plan.sizing.granule)
     needed = round_up(peak(plan, larger)['bytes'], MIB)
-    limit = plan.target.limits.bytes
     where = f'bytes: {format_size(needed)} in limits of {plan.target.name}'
     if plan.sizing.pinned is not None:
         where = f'bytes_per_task: {format_size(round_up(larger, MIB))} in its workload, and {where} at least'

@@ -94,11 +94,8 @@ def _fewer_points(session: Session, declared: Mapping[str, Declared], forecasts:
 def _fewer_checks(session: Session, declared: Mapping[str, Declared], forecasts: Forecasts) -> Iterator[Attempt]:
     trials, gone = list(session.site.trial_file.trials), list[str]()
     for number, trial in reversed(_trials_of_profile(session)):
-        names = list(
-            dict.fromkeys(
-                forecast.plan.case.check for forecast in forecasts if _gives(trial, declared, forecast.plan.case)
-            )
-        )
+        cases = (forecast.plan.case for forecast in forecasts)
+        names = list(dict.fromkeys(case.check for case in cases if _gives(trial, declared, case)))
         while names:
             gone.append(names.pop())
             expected = {expectation.id for name in names for expectation in declared[name].expectations}
@@ -109,11 +106,7 @@ def _fewer_checks(session: Session, declared: Mapping[str, Declared], forecasts:
             yield list(trials), f'without {listed(list(reversed(gone)))}'
 
 
-_ATTEMPTS: dict[str, Callable[[Session, Mapping[str, Declared], Forecasts], Iterator[Attempt]]] = {
-    REPETITIONS: _fewest,
-    POINTS: _fewer_points,
-    CHECKS: _fewer_checks,
-}
+_ATTEMPTS = {REPETITIONS: _fewest, POINTS: _fewer_points, CHECKS: _fewer_checks}
 
 
 def _trials_of_profile(session: Session) -> list[tuple[int, TrialEntry]]:
@@ -140,8 +133,8 @@ def lines_of(before: Site, after: Site, profile: str) -> list[str]:
         if profile in new.profiles:
             rows.append({**written[number], 'profiles': [profile], **_written(old, new)})
         lines.append(f'# {TRIAL_FILE}: in place of trials[{number}]{"" if rows else " there is nothing"}')
-        for row in rows:
-            lines.append(f'  - {yaml.safe_dump(row, default_flow_style=True, sort_keys=False, width=10**6)}'.rstrip())
+        dumped = (yaml.safe_dump(row, default_flow_style=True, sort_keys=False, width=10**6) for row in rows)
+        lines += [f'  - {text}'.rstrip() for text in dumped]
     return lines
 
 

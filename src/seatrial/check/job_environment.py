@@ -103,9 +103,8 @@ def _command(system: str) -> str:
     if not command:
         raise NotLoaded(f'{variable} is not set; start a login shell of a host that has {system}')
     if system != 'lmod' and shutil.which('modulecmd') is None:
-        raise NotLoaded(
-            'modulecmd, by which ReFrame loads modules, is not on the PATH; put the folder that has it there'
-        )
+        why = 'modulecmd, by which ReFrame loads modules, is not on the PATH'
+        raise NotLoaded(f'{why}; put the folder that has it there')
     return command
 
 

@@ -87,20 +87,16 @@ class CaseTime:
         one = ' + '.join(launch.words for launch in self.launches)
         warm = f'{counted(self.warm_ups, "warm-up")} and ' if self.warm_ups else ''
         times = f'{warm}{counted(self.repetitions, "repetition")}'
-        head = f'{one} = {self.block_s:.0f} s a repetition; x {times} = '
         whole = (self.warm_ups + self.repetitions) * self.block_s
-        if self.wall_s < whole:
-            return f'{head}{duration(whole)}, ended by its budget after {duration(self.wall_s)}'
-        return f'{head}{duration(whole)}'
+        end = f', ended by its budget after {duration(self.wall_s)}' if self.wall_s < whole else ''
+        return f'{one} = {self.block_s:.0f} s a repetition; x {times} = {duration(whole)}{end}'
 
 
 def case_time(plan: TrialPlan, share: int, rates: Mapping[str, Rate], noise: float | None) -> CaseTime:
     """The time of a case whose tasks have this share. A launch lasts as long as its bytes take, but at least as long
     as the profile aims at; at unknown speed exactly that."""
-    counts = Counter[tuple[int | None, Rate | None, float]]()
-    for point in resized(plan.points, share):
-        for phase in point.phases:
-            counts[_launch(plan, point, phase, rates)] += 1
+    points = resized(plan.points, share)
+    counts = Counter(_launch(plan, point, phase, rates) for point in points for phase in point.phases)
     rule, noise = plan.stopping, NOISE if noise is None else noise
     fewest = rule.minimum if rule.fixed else rule.minimum + rule.extra
     return CaseTime(
@@ -117,8 +113,8 @@ def case_time(plan: TrialPlan, share: int, rates: Mapping[str, Rate], noise: flo
 def _launch(
     plan: TrialPlan, point: Point, phase: str, rates: Mapping[str, Rate]
 ) -> tuple[int | None, Rate | None, float]:
-    sizing, pauses_s = plan.sizing, sum(point.pauses_s)
-    least_s = max(sizing.min_s if sizing.fixed else sizing.target_s, point.duration_s, pauses_s)
+    sizing = plan.sizing
+    least_s = max(sizing.min_s if sizing.fixed else sizing.target_s, point.duration_s, sum(point.pauses_s))
     names = [measure.name for measure in metrics_of(point, phase) if measure.unit == 'B/s']
     size = sum(filter(None, kind_of(point.kind).moved(point, phase)))
     if not names or not size or not rates or point.duration_s:
@@ -135,16 +131,12 @@ def shown(rows: 'pl.DataFrame', profile: str) -> Shown:
     import polars as pl
 
     valid = rows.filter(pl.col('valid').fill_null(False), pl.col('value') > 0)
-    by = valid.group_by('session', 'profile', 'metric', 'operation', 'unit').agg(
-        pl.col('value').mean().alias('mean'), pl.col('value').std().alias('std'), pl.len().alias('n')
-    )
+    grouped = valid.group_by('session', 'profile', 'metric', 'operation', 'unit')
+    by = grouped.agg(mean=pl.col('value').mean(), std=pl.col('value').std(), n=pl.len())
     newest = by.filter(pl.col('session') == pl.col('session').max(), pl.col('unit') == 'B/s')
     rates = newest.group_by('operation').agg(pl.col('mean').max()).sort('operation', descending=True)
     enough = by.filter(pl.col('n') >= SHOWS_NOISE).select((pl.col('std') / pl.col('mean')).median())
-    logs = (
-        by.filter(pl.col('profile') == profile)
-        .group_by('metric')
-        .agg(pl.col('mean').log().std().alias('std'), pl.len().alias('n'))
-    )
+    of_profile = by.filter(pl.col('profile') == profile).group_by('metric')
+    logs = of_profile.agg(std=pl.col('mean').log().std(), n=pl.len())
     between = logs.filter(pl.col('n') >= SHOWS_NOISE).select(pl.col('std').median())
     return Shown({name: Rate(value, 'seen') for name, value in rates.iter_rows()}, enough.item(), between.item())

@@ -1,8 +1,10 @@
-"""The session that the checks belong to: one `seatrial run`, or one run of plain ReFrame."""
+"""The session that the checks belong to: one `seatrial run`, or one run of plain ReFrame. And what ReFrame would
+refuse in settings.py before it starts: it reports that only in its own log."""
 
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -17,9 +19,11 @@ from typing import Any, NamedTuple, NoReturn
 from seatrial.judge.references import Reference, References
 from seatrial.model.foreign import NotReadable, read_json
 from seatrial.model.plan import Case, EngineChoice
-from seatrial.site.error import SiteError
-from seatrial.site.load import load
-from seatrial.site.model import TRIAL_FILE, Site, TrialEntry
+from seatrial.model.quoted_value import choice
+from seatrial.site.error import SiteError, problem
+from seatrial.site.load import configuration_in, load
+from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site, TrialEntry
+from seatrial.site.modules import NO_MODULES, modules_in
 from seatrial.site.profile import PROFILES, Profile
 from seatrial.site.references import REFERENCES_FILE, references_file
 
@@ -85,11 +89,9 @@ def save(session: Session) -> Path:
     file = session.folder / FILE
     data = {field.name: getattr(session, field.name) for field in fields(session) if field.name not in _NOT_SAVED}
     data |= {'site': str(session.site.folder), 'profile': session.profile.name}
-    data['references'] = [
-        [*key, *astuple(reference)] for key, of_case in session.references.items() for reference in of_case
-    ]
-    references = references_file(session.site.folder)
-    if references is not None:
+    by_case = session.references.items()
+    data['references'] = [[*key, *astuple(reference)] for key, of_case in by_case for reference in of_case]
+    if (references := references_file(session.site.folder)) is not None:
         shutil.copyfile(references, session.folder / REFERENCES_FILE)
     file.write_text(json.dumps(data, indent=1) + '\n')
     return file
@@ -149,9 +151,8 @@ def current() -> Session | None:
     if ENVIRONMENT in os.environ:
         file = Path(os.environ[ENVIRONMENT])
         data = json.loads(file.read_text())
-        session = Session(
-            folder=file.parent, **{key: _FROM_JSON.get(key, _plain)(value) for key, value in data.items()}
-        )
+        values = {key: _FROM_JSON.get(key, _plain)(value) for key, value in data.items()}
+        session = Session(folder=file.parent, **values)
         if not session.contract:
             return session
         return replace(session, site=session.site.with_trials([TrialEntry.model_validate(session.contract['trial'])]))
@@ -201,8 +202,8 @@ def of_profile(profile: str) -> Session:
 
 def refuse(problems: Sequence[str]) -> NoReturn:
     """Ends a process of ReFrame that cannot begin; an exception would make it skip the file and pass with no test."""
-    for problem in problems:
-        print(f'seatrial: {problem}', file=sys.stderr)
+    for sentence in problems:
+        print(f'seatrial: {sentence}', file=sys.stderr)
     sys.exit(os.EX_USAGE)
 
 
@@ -229,3 +230,46 @@ _FROM_JSON: Mapping[str, Callable[[Any], Any]] = {
     'references': _references,
 }
 """Readers of the fields whose values JSON does not have."""
+
+SCHEDULERS, LAUNCHERS = ('slurm', 'local'), ('srun', 'mpirun', 'local')
+"""The schedulers and launchers of ReFrame that trials use; settings.py may name others."""
+
+MANUAL = 'https://reframe-hpc.readthedocs.io/en/stable/config_reference.html'
+
+
+def settings_fault(site: Site, system: str) -> str:
+    """The reason why ReFrame cannot load the site's settings of a system, with file and remedy, or empty. Raises
+    SiteError. It uses ReFrame's own schema and resolution on the executed settings.py. Modules are not checked: a
+    login node need not have them."""
+    # Here, as in current().
+    from reframe.core.config import load_config
+    from reframe.core.exceptions import ReframeError
+    from reframe.core.systems import System
+
+    file = site.folder / SETTINGS_FILE
+    configuration = configuration_in(file)
+    modules = [of_partition for name, of_partition in modules_in(file).items() if name.partition(':')[0] == system]
+    if any(of_partition.wanted and of_partition.system == NO_MODULES for of_partition in modules):
+        # ReFrame would load none and say nothing.
+        sentence = f"{system}: modules are named, and modules_system is '{NO_MODULES}'; write lmod or envmod"
+        return problem(SETTINGS_FILE, [], sentence)
+    config = load_config()
+    try:
+        config.update_config(configuration, SETTINGS_FILE)
+        config.validate()
+        config.select_subconfig(system)
+        config.add_sticky_option('systems/modules_system', 'nomod')  # else ReFrame asks modules for their version
+        System.create(config)
+    except (ReframeError, AttributeError, KeyError, TypeError) as error:
+        text = str(error) if isinstance(error, ReframeError) else f'{type(error).__name__}: {error}'
+        text = text.replace(f': `<builtin>`, `{SETTINGS_FILE}`', '')
+        return problem(SETTINGS_FILE, [], f'ReFrame refuses it: {text}; {_remedy(text)}')
+    return ''
+
+
+def _remedy(text: str) -> str:
+    if unknown := re.search(r"no such (scheduler|launcher): '(.*)'", text):
+        return choice(unknown[2], SCHEDULERS if unknown[1] == 'scheduler' else LAUNCHERS)
+    if re.search('environments .* are not defined', text):
+        return "describe them under 'environments', or write 'environs': ['builtin']"
+    return f'see {MANUAL}'

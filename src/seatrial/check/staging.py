@@ -48,9 +48,8 @@ def commit_of(package: Path = PACKAGE) -> str:
     top = package.parents[1]
     if not (top / '.git').exists() or package != top / 'src' / 'seatrial':
         return ''
-    answer = ask(
-        ['git', '-C', str(top), 'describe', '--always', '--abbrev=12', '--exclude=*', '--dirty=+changes'], ANSWER_S
-    )
+    described = ['describe', '--always', '--abbrev=12', '--exclude=*', '--dirty=+changes']
+    answer = ask(['git', '-C', str(top), *described], ANSWER_S)
     return answer.stdout.strip() if answer and answer.exit_status == 0 else ''
 
 
@@ -78,14 +77,13 @@ def claim_records(plan: TrialPlan) -> TrialPlan:
 def write_runner(folder: Path) -> Path:
     """Writes the zipapp that all jobs run into a session's folder; returns it. FileExistsError if it is there."""
     file = folder / RUNNER
-    package = Path(seatrial.__file__).parent
     with file.open('xb') as stream, contextlib.ExitStack() as unfinished, zipfile.ZipFile(stream, 'w') as archive:
         unfinished.callback(file.unlink)
         archive.writestr('__main__.py', MAIN)
-        archive.write(package / '__init__.py', 'seatrial/__init__.py')
+        archive.write(PACKAGE / '__init__.py', 'seatrial/__init__.py')
         for room in NODE_ROOMS:
-            for source in sorted((package / room).rglob('*.py')):
-                name = f'seatrial/{source.relative_to(package)}'
+            for source in sorted((PACKAGE / room).rglob('*.py')):
+                name = f'seatrial/{source.relative_to(PACKAGE)}'
                 archive.write(source, name)
                 compiled = cache_from_source(str(source))
                 # Read by the same Python only, and only if it belongs to this source. Root may have left one that
@@ -108,13 +106,9 @@ _PROBE = (
 
 
 def job_line(python: str | None, runner: Path, plan: Path) -> str:
-    """The line of the job script that carries the plan out, then removes what it made.
-
-    python: the interpreter on the node; None: the first of PYTHONS that is there and is 3.6 or later.
-
-    In UTF-8 whatever the node's locale is: Python 3.6 cannot name a file with other letters under LC_ALL=C. Isolated
-    (-I): no module of the working directory or of PYTHONPATH is imported.
-    """
+    """The line of the job script that carries the plan out, then removes what it made. python: the interpreter on the
+    node; None: the first of PYTHONS that is there and is 3.6 or later. In UTF-8 whatever the node's locale is: Python
+    3.6 cannot name a file with other letters under LC_ALL=C. Isolated (-I): no module of the working directory or of
+    PYTHONPATH is imported."""
     interpreter = ['sh', '-c', _PROBE, 'seatrial'] if python is None else [python]
-    start = ['env', 'LC_ALL=C.UTF-8', *interpreter, '-I', str(runner)]
-    return shell_line([*start, 'run', 'remove', str(plan)])
+    return shell_line(['env', 'LC_ALL=C.UTF-8', *interpreter, '-I', str(runner), 'run', 'remove', str(plan)])

@@ -84,8 +84,7 @@ def _differences(engine: Engine, directory: Path, sample: Sample) -> list[str]:
 
 def _fields(recorded: Measurement, anew: Measurement) -> Iterator[tuple[str, Any, Any]]:
     """(name, recorded, anew) of each field, those of each metric first; a figure is called by its metric."""
-    names = {metric.name: None for metric in (*recorded.metrics, *anew.metrics)}
-    for name in names:
+    for name in dict.fromkeys(metric.name for metric in (*recorded.metrics, *anew.metrics)):
         one, other = recorded.metric(name), anew.metric(name)
         if one is None or other is None:
             yield f'the metric {name}', one and one.value, other and other.value

@@ -18,8 +18,7 @@ from seatrial.check.declared import load as load_checks
 from seatrial.check.fit import expected_s
 from seatrial.check.forecast import forecasts
 from seatrial.check.planning import cases_of, plan_of
-from seatrial.check.session import new_id
-from seatrial.check.settings import settings_fault
+from seatrial.check.session import new_id, settings_fault
 from seatrial.cli.options import checks_option, destructive_option, fit_option, site_option
 from seatrial.job.directory import lock
 from seatrial.judge.criteria import UNDECIDED

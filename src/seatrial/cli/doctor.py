@@ -16,7 +16,7 @@ import seatrial
 from seatrial.check.darshan.library import Program, examined
 from seatrial.check.declared import load as load_checks
 from seatrial.check.job_environment import NotLoaded, loaded
-from seatrial.check.settings import settings_fault
+from seatrial.check.session import settings_fault
 from seatrial.check.staging import commit_of, reframe_version
 from seatrial.cli.options import checks_option, site_option
 from seatrial.engine.base import EngineError

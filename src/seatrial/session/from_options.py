@@ -13,8 +13,7 @@ from rich.console import Console
 from seatrial.check.criteria import with_references
 from seatrial.check.declared import Declared
 from seatrial.check.planning import cases_of, not_applicable
-from seatrial.check.session import Session, SessionOptions, new_id
-from seatrial.check.settings import settings_fault
+from seatrial.check.session import Session, SessionOptions, new_id, settings_fault
 from seatrial.model.plan import Case
 from seatrial.model.quoted_value import choice, shell_line
 from seatrial.model.quoted_value import show as shown
