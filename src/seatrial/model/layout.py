@@ -28,17 +28,17 @@ class Layout(NamedTuple):
 
 
 def target_name(kind: str, number: int) -> str:
-    return f'{_word(kind)}{number:04d}'
+    return f'{target_word(kind)}{number:04d}'
 
 
 def target_kind(name: str) -> str:
-    return next(kind for kind in TARGETS if name.startswith(_word(kind)))
+    return next(kind for kind in TARGETS if name.startswith(target_word(kind)))
 
 
 def target_key(kind: str) -> str:
     """The key of a site under which it counts or lists its targets of a kind: 'osts', 'storage_targets'."""
-    return f'{_word(kind)}s'
+    return f'{target_word(kind)}s'
 
 
-def _word(kind: str) -> str:
+def target_word(kind: str) -> str:
     return kind.lower().replace(' ', '_')

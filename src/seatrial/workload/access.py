@@ -132,8 +132,7 @@ class Access(Kind):
         if pinned is not None or not effort.first_bytes or not scales:
             fixed = pinned if scales else share
             target_s = effort.target_s if effort.first_bytes else 0.0
-            largest = max(point.data.transfer_size for point in points)
-            granule = largest if share % divisor else divisor
+            granule = max(point.data.transfer_size for point in points) if share % divisor else divisor
             return Sizing(share, granule, target_s, effort.min_s, effort.working_set, fixed)
         granule = round_up(MIN_GRANULE, divisor)
         first = round_up(effort.first_bytes, granule)
@@ -216,20 +215,14 @@ def shared_whole(point: Point) -> bool:
 
 def writers(point: Point) -> Point:
     """The point that writes the files of one that only reads: a shared file in equal segments, or by one task."""
+    writer, size = point.changed(order='contiguous', phases=('write',), passes=1), point.data.bytes_per_task
     if not shared_whole(point):
-        return point.changed(order='contiguous', phases=('write',), passes=1)
-    size = point.data.bytes_per_task
-    divides = size % (point.tasks * point.data.transfer_size) == 0
-    placed = point if divides else point._replace(nodes=1, tasks=1, tasks_per_node=1)
-    share = size // placed.tasks
-    return placed.changed(
-        extent='segment',
-        order='contiguous',
-        phases=('write',),
-        passes=1,
-        bytes_per_task=share,
-        transfer_size=MIB if share % MIB == 0 else point.data.transfer_size,
-    )
+        return writer
+    if size % (point.tasks * point.data.transfer_size):
+        writer = writer._replace(nodes=1, tasks=1, tasks_per_node=1)
+    share = size // writer.tasks
+    transfer_size = MIB if share % MIB == 0 else point.data.transfer_size
+    return writer.changed(extent='segment', bytes_per_task=share, transfer_size=transfer_size)
 
 
 def writing(point: Point, transfer_size: int, bytes_per_task: int, shared: bool = False) -> Point:
@@ -250,10 +243,8 @@ def through(point: Point) -> str:
 
 def file_totals(files: Sequence[FileSpec]) -> str:
     """'8 files of 64 MiB (512 MiB)'."""
-    size = approximate_size(files[0].size)
-    if len(files) == 1:
-        return f'1 file of {size}'
-    return f'{counted(len(files), "file")} of {size} ({approximate_size(sum(file.size for file in files))})'
+    whole = f' ({approximate_size(sum(file.size for file in files))})' if len(files) > 1 else ''
+    return f'{counted(len(files), "file")} of {approximate_size(files[0].size)}{whole}'
 
 
 def _what(point: Point) -> str:

@@ -102,11 +102,8 @@ class Ageing(Tree):
         most = approximate_size(max(point.fill.sizes))
         inodes = f'{grouped(max(point.fill.inodes for point in points))} inodes in all'
         end = f'{point.fullness:.0%} of the file system' if point.fullness else inodes
-        return (
-            f'{who(points)} fills directories 1 to {deep} deep with 1 to {held} each, of up to {most}, '
-            f'to {end}, and '
-            f'{"removes" if REMOVE in point.phases else "keeps"} them'
-        )
+        what = f'directories 1 to {deep} deep with 1 to {held} each, of up to {most}, to {end}'
+        return f'{who(points)} fills {what}, and {"removes" if REMOVE in point.phases else "keeps"} them'
 
     def totals(self, point: Point) -> str:
         there, size = total(point)
@@ -216,16 +213,11 @@ def counted_in(point: Point, directories: Iterator[Batch]) -> Counts:
     """Number of these batches in each class of each histogram, by the upper end of the class."""
     ends = _ends(point)
     counts: Counts = {name: {} for name in ends}
-
-    def add(name: str, value: int) -> None:
-        key = str(ends[name][bisect_left(ends[name], value)])
-        counts[name][key] = counts[name].get(key, 0) + 1
-
     for batch in directories:
-        add(DEPTH, batch.depth)
-        add(IN_DIRECTORY, len(batch.sizes))
-        for size in batch.sizes:
-            add(SIZE, size)
+        for name, values in ((DEPTH, (batch.depth,)), (IN_DIRECTORY, (len(batch.sizes),)), (SIZE, batch.sizes)):
+            for value in values:
+                key = str(ends[name][bisect_left(ends[name], value)])
+                counts[name][key] = counts[name].get(key, 0) + 1
     return counts
 
 

@@ -23,6 +23,7 @@ _METRICS = (  # bandwidths of the file's bytes, each counted once, and seeks a s
     *(MetricType(name, 'B/s') for name in ('write', 'update', 'read')),
     MetricType('seeks', 'op/s'),
 )
+_IN_TURN = tuple(metric.name for metric in _METRICS)
 
 
 class Bonnie(Access):
@@ -33,15 +34,7 @@ class Bonnie(Access):
     of_trial = ('transfer_size',)
     by_darshan = False
     bytes_known = False
-    phases = (
-        Phase(
-            PHASE,
-            (CREATE, WRITE, READ, REMOVE),
-            metrics=_METRICS,
-            in_turn=tuple(m.name for m in _METRICS),
-            title=words,
-        ),
-    )
+    phases = (Phase(PHASE, (CREATE, WRITE, READ, REMOVE), metrics=_METRICS, in_turn=_IN_TURN, title=words),)
 
     def fault(self, point: Point) -> Optional[str]:
         data = point.data

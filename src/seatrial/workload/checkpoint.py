@@ -24,9 +24,8 @@ def checkpoint(
     state: size of the state of all tasks of the training together, for which the times are given; interval_s: seconds
     of training between two checkpoints; bytes_per_task: the source's value; profiles and sites choose another"""
     extent = 'whole' if files == 'multiple' else 'segment'
-    return data_access(files, extent, transfer_size=transfer_size, bytes_per_task=bytes_per_task).changed(
-        kind='checkpoint', working_set=in_bytes(state), interval_s=interval_s
-    )
+    point = data_access(files, extent, transfer_size=transfer_size, bytes_per_task=bytes_per_task)
+    return point.changed(kind='checkpoint', working_set=in_bytes(state), interval_s=interval_s)
 
 
 def _metrics(name: str) -> Tuple[MetricType, ...]:

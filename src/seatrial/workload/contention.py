@@ -21,6 +21,7 @@ CALLS: Dict[str, Tuple[str, ...]] = {
 ROUNDS = 4  # how often a task that holds files open writes to each
 LEAST = 100  # calls of each task: of fewer a 99th percentile is the slowest
 COUNTER = 8  # bytes that are changed under one lock
+HEAD = 32  # bytes of a record that name its task and its number
 
 
 def contention(does: str, calls: int = 0, record: Union[int, str] = 0, open_files: int = 0, tasks: int = 0) -> Point:
@@ -91,6 +92,3 @@ def calls_of(point: Point) -> int:
     if OPEN in point.phases:
         return ROUNDS * point.tree.files_per_directory
     return max(LEAST, point.data.working_set // point.data.transfer_size // max(1, point.tasks))
-
-
-HEAD = 32  # bytes of a record that name its task and its number

@@ -31,6 +31,13 @@ BESIDE = {
 COPIES = {TREES: 1, GIT: 3, VENV: 3, BUILD: 3}
 """Copies of the files: in a pack of each repository too, in a wheel and byte-compiled, as objects."""
 
+_DOES = {
+    TREES: 'unpacks an archive of {}, imports modules, and searches, sums up and removes a tree',
+    GIT: 'clones a repository with {} by git, and asks for the status of a clone',
+    VENV: 'makes a virtual environment, installs a package with {} into it by pip, and imports one such package',
+    BUILD: 'compiles a program of {} by make and cc',
+}
+
 
 def interactive_use(
     depth: int,
@@ -64,11 +71,8 @@ class Interactive(Operations):
 
     def sentence(self, points: Sequence[Point]) -> str:
         (does,) = points[0].phases
-        if does == TREES:
-            what = f'{things(points)} {places(points)}'
-            rest = 'imports modules, and searches, sums up and removes a tree'
-            return f'{who(points)} unpacks an archive of {what}, {rest}'
-        return f'{who(points)} {_DOES[does].format(things(points))}'
+        what = f'{things(points)} {places(points)}' if does == TREES else things(points)
+        return f'{who(points)} {_DOES[does].format(what)}'
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
         (does,) = points[0].phases
@@ -83,10 +87,3 @@ def entries_of(point: Point, phase: str) -> Dict[str, int]:
     handled = dict.fromkeys(STEPS[phase], there.files + (there.directories if phase == TREES else 0))
     special = {'import': there.files, 'venv_create': point.tasks}
     return {**handled, **{step: number for step, number in special.items() if step in handled}}
-
-
-_DOES = {
-    GIT: 'clones a repository with {} by git, and asks for the status of a clone',
-    VENV: 'makes a virtual environment, installs a package with {} into it by pip, and imports one such package',
-    BUILD: 'compiles a program of {} by make and cc',
-}

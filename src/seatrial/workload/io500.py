@@ -15,14 +15,8 @@ from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Effort,
 PHASE = 'io500'
 BANDWIDTHS = ('ior_easy_write', 'ior_hard_write', 'ior_easy_read', 'ior_hard_read')
 RATES = (
-    'mdtest_easy_write',
-    'mdtest_hard_write',
-    'find',
-    'mdtest_easy_stat',
-    'mdtest_hard_stat',
-    'mdtest_easy_delete',
-    'mdtest_hard_read',
-    'mdtest_hard_delete',
+    *('mdtest_easy_write', 'mdtest_hard_write', 'find', 'mdtest_easy_stat', 'mdtest_hard_stat'),
+    *('mdtest_easy_delete', 'mdtest_hard_read', 'mdtest_hard_delete'),
 )
 BESIDE = 'ior_rnd4k_easy_read'  # random reads of 4 KiB for as long as the stone wall; they do not count for the score
 BANDWIDTH, RATE, SCORE = 'io500_bandwidth', 'io500_iops', 'io500_score'

@@ -18,6 +18,11 @@ ALIGNMENT = 4096  # bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere 
 WAITING = '_waiting'  # how the metric ends that is the share of time in which tasks waited for transfers
 INTERFACES = ('', 'mmap')  # calls of read and write, or loads and stores of a mapped file (mmap(2))
 SEVERAL = 10  # files of a task that has several: those of a client in Fermilab's skims (Garzoglio 2011)
+_WHERE = {
+    'single': 'one shared file',
+    'multiple': 'a file of its own',
+    'several': f'its file and of those of {SEVERAL - 1} others',
+}
 
 
 def random_access(
@@ -67,16 +72,8 @@ class Random(Kind):
         ('write p99', ('randwrite_p99', 'randrw_write_p99')),
     )
     parameters = (
-        'files',
-        'interface',
-        'direct',
-        'transfer_size',
-        'bytes_per_task',
-        'working_set',
-        'queue_depth',
-        'duration_s',
-        'read_share',
-        'think_s',
+        *('files', 'interface', 'direct', 'transfer_size', 'bytes_per_task', 'working_set', 'queue_depth'),
+        *('duration_s', 'read_share', 'think_s'),
     )
     of_trial = ('transfer_size',)
     moves_data = True
@@ -129,14 +126,13 @@ class Random(Kind):
         data = point.data
         does = joined([self.phase(name).words for name in point.phases], 'and then')
         share = f' ({100 * data.read_share:.0f} % reads)' if data.read_share else ''
-        where = _WHERE[data.files]
         sizes = joined(list(dict.fromkeys(exact_size(point.data.transfer_size) for point in points)), 'or')
         depths = {point.data.queue_depth for point in points}
         deep = f', {data.queue_depth} in flight' if len(depths) == 1 and depths != {1} else ''
         through = 'with O_DIRECT' if data.direct else 'by mmap(2)' if data.interface else 'through the page cache'
         how = f'for {point.time.duration_s:g} s, {through}'
         how += f', with {1000 * point.time.think_s:g} ms of think time after each' if point.time.think_s else ''
-        return f'Every task {does}{share} {sizes} at random places of {where}{deep}, {how}'
+        return f'Every task {does}{share} {sizes} at random places of {_WHERE[data.files]}{deep}, {how}'
 
     def totals(self, point: Point) -> str:
         return file_totals(self.files(point))
@@ -184,10 +180,3 @@ def files_of(point: Point, rank: int) -> List[str]:
     """The files that a task goes through: its own, or of several its own and those of the next tasks."""
     number = min(SEVERAL, point.tasks) if point.data.files == 'several' else 1
     return [file_name(prepared(point), (rank + further) % point.tasks) for further in range(number)]
-
-
-_WHERE = {
-    'single': 'one shared file',
-    'multiple': 'a file of its own',
-    'several': f'its file and of those of {SEVERAL - 1} others',
-}

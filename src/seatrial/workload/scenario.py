@@ -84,12 +84,9 @@ class Scenario(Kind):
 
     def sentence(self, points: Sequence[Point]) -> str:
         point = points[0]
-        times = counted(len(point.actions), 'action')
         record = approximate_size(point.data.transfer_size)
-        return (
-            f'Every task writes, syncs and reads back records of {record} in a file of its own for '
-            f'{duration(point.time.duration_s)}, with {times}'
-        )
+        how = f'for {duration(point.time.duration_s)}, with {counted(len(point.actions), "action")}'
+        return f'Every task writes, syncs and reads back records of {record} in a file of its own {how}'
 
     def totals(self, point: Point) -> str:
         return f'{counted(point.tasks, "file")} of {approximate_size(point.data.bytes_per_task)}'

@@ -3,7 +3,7 @@
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from seatrial.model.layout import Layout
+from seatrial.model.layout import TARGETS, Layout, target_word
 from seatrial.model.point import PART_OF, Allocation, Axis, Point
 from seatrial.model.units import format_size, in_bytes
 from seatrial.workload.base import MAX_TASKS
@@ -23,11 +23,9 @@ AXES: Dict[str, Axis] = {
         Axis('layout', 'layouts', differs='in each layout'),
         Axis('action', 'actions', differs='with each action of the site'),
         Axis('tunable', 'values of the tunable', differs='with each value of a tunable of the site'),
-        Axis('ost', 'OSTs', differs='on each OST by itself', equals='OST'),
-        Axis('mdt', 'MDTs', differs='on each MDT by itself', equals='MDT'),
-        Axis('brick', 'bricks', differs='on each brick by itself', equals='brick'),
-        Axis(
-            'storage_target', 'storage targets', differs='on each storage target by itself', equals='storage target'
+        *(
+            Axis(target_word(kind), f'{kind}s', differs=f'on each {kind} by itself', equals=kind)
+            for kind in TARGETS  # 'ost', 'mdt', 'brick', 'storage_target'
         ),
         Axis('node', 'groups of nodes', differs='on all nodes at once and on groups of them alone', equals='node'),
     )

@@ -18,6 +18,7 @@ _ORDER = (CREATE, STAT, FIND, READ, REMOVE)
 MAX_DEPTH = 100  # so that paths stay far below the limit of Linux, 4096 bytes
 BLOCK = 4096  # the least that file systems of today give a file with bytes in it
 MIN_DIRECTORIES = 100  # directories of a tree for making and removing them to be a rate: a root alone shows none
+_LEAST = {'depth': 0, 'branching': 1, 'files_per_directory': 0, 'empties_per_directory': 0, 'bytes_per_file': 0}
 
 
 def metadata_tree(
@@ -111,13 +112,7 @@ class Tree(Kind):
 def shape_fault(point: Point) -> Optional[str]:
     """A contradiction in the shape of the tree, whatever is done to it, or None."""
     tree = point.tree
-    for field, minimum in (
-        ('depth', 0),
-        ('branching', 1),
-        ('files_per_directory', 0),
-        ('empties_per_directory', 0),
-        ('bytes_per_file', 0),
-    ):
+    for field, minimum in _LEAST.items():
         if getattr(tree, field) < minimum:
             return f'{field}: {getattr(tree, field)} is too few; it is {minimum} or more'
     if tree.depth > MAX_DEPTH:
