@@ -8,7 +8,8 @@ import time
 from typing import IO, List, NamedTuple, Optional, Tuple
 
 POLL_S, MAX_POLL_S = 0.001, 0.01  # most programs end in few milliseconds, and every launch asks one
-READ_BYTES = 65536
+READ_BYTES = 1 << 20  # more than a pipe holds (pipe(7))
+ANSWER_S, MANY = 10.0, 2**63
 
 
 class Answer(NamedTuple):
@@ -19,8 +20,6 @@ class Answer(NamedTuple):
     stderr: str = ''
 
 
-ANSWER_S = 10.0
-
 _OPENED = 'stat --file-system -- "$1"; for each; do true <"$each/."; done'
 """Opening asks the server that a directory lies on, where statfs(2) may be answered by another or from memory."""
 
@@ -29,9 +28,9 @@ def unresponsive(path: str, *below: str, mounted_from: str = '') -> Optional[str
     """The reason not to touch this path or the directories `below` (no answer within ANSWER_S), or None.
     mounted_from: as filesystem.base.mounted_from says it"""
     answer = ask(['sh', '-c', _OPENED, 'sh', path, *below], ANSWER_S)
-    if answer is not None and answer.exit_status is None:
-        return f'{path}: the file system{mounted_from} does not answer within {ANSWER_S:.0f} s; is a server down?'
-    return None
+    if answer is None or answer.exit_status is not None:
+        return None
+    return f'{path}: the file system{mounted_from} does not answer within {ANSWER_S:.0f} s; is a server down?'
 
 
 def free_room(path: str) -> Optional[Tuple[int, int]]:
@@ -41,9 +40,6 @@ def free_room(path: str) -> Optional[Tuple[int, int]]:
         return None
     block, blocks, inodes, free = map(int, answer.stdout.split())
     return block * blocks, free if inodes else MANY
-
-
-MANY = 2**63
 
 
 def ask(argv: List[str], deadline_s: float) -> Optional[Answer]:
@@ -62,9 +58,8 @@ def ask(argv: List[str], deadline_s: float) -> Optional[Answer]:
         return None
     assert process.stdout is not None and process.stderr is not None
     try:
-        with process.stdout, process.stderr:
-            streams = process.stdout, process.stderr
-            status, (stdout, stderr) = _listen(process, streams, time.monotonic() + deadline_s)
+        with process.stdout as out, process.stderr as err:
+            status, (stdout, stderr) = _listen(process, (out, err), time.monotonic() + deadline_s)
     finally:
         if process.returncode is None:  # the deadline is over, or a signal ends this process
             with contextlib.suppress(OSError):  # ended meanwhile, or another user's by way of sudo
@@ -83,20 +78,8 @@ def _listen(
     while True:
         status = process.poll()  # polled before reading: what an ended process printed is then in the pipe
         for stream, text in zip(streams, outputs):
-            text += _there(stream)
+            text += stream.read(READ_BYTES) or b''  # None where nothing is there yet
         if status is not None or time.monotonic() >= end:
             return status, [text.decode('utf-8', 'replace') for text in outputs]
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, MAX_POLL_S)
-
-
-def _there(stream: 'IO[bytes]') -> bytes:
-    output = b''
-    while True:
-        try:
-            piece = os.read(stream.fileno(), READ_BYTES)
-        except BlockingIOError:
-            return output
-        if not piece:
-            return output
-        output += piece

@@ -35,9 +35,8 @@ def choice(word: Any, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word[:SHOWN_CHARACTERS], names, n=1) if isinstance(word, str) else []
     if near:
         return f"did you mean '{near[0]}'?"
-    return (
-        f'write {"one of " if len(names) > 1 else ""}{", ".join(names)}' if names else 'there is none to choose from'
-    )
+    one_of = 'one of ' if len(names) > 1 else ''
+    return f'write {one_of}{", ".join(names)}' if names else 'there is none to choose from'
 
 
 def key_path(keys: Iterable[Union[str, int]]) -> str:

@@ -11,25 +11,20 @@ GIB = 1024 * MIB
 
 _UNITS = (('PiB', GIB * MIB), ('TiB', GIB * KIB), ('GiB', GIB), ('MiB', MIB), ('KiB', KIB), ('B', 1))
 _DECIMAL = {'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12, 'PB': 10**15}
-_SIZE = re.compile(r'([0-9]+)(\.[0-9]+)?\s*([A-Za-z]*)\Z', re.ASCII)
+_SIZE = re.compile(r'([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\Z', re.ASCII)
 
 
 def parse_size(text: str) -> int:
     """Bytes in '64KiB', '1.5 GiB', '400MB' or '4096'. Raises ValueError that names the accepted form."""
     match = _SIZE.match(text.strip())
     factors = {'': 1, **dict(_UNITS), **_DECIMAL}
-    if match is None or match.group(3) not in factors:
+    if match is None or match.group(2) not in factors:
         units = 'B, KiB, MiB, GiB, TiB, PiB, kB, MB, GB, TB, PB'
         raise ValueError(f"'{text}' is not a size; write a number and one of {units}: 64KiB")
-    whole, fraction, unit = match.groups()
-    factor = factors[unit]
-    size = int(whole) * factor
-    if fraction:
-        scale = 10 ** (len(fraction) - 1)
-        if int(fraction[1:]) * factor % scale:
-            raise ValueError(f"'{text}' is not a whole number of bytes")
-        size += int(fraction[1:]) * factor // scale
-    return size
+    size = Fraction(match.group(1)) * factors[match.group(2)]
+    if size.denominator > 1:
+        raise ValueError(f"'{text}' is not a whole number of bytes")
+    return int(size)
 
 
 def in_bytes(size: Union[int, str]) -> int:
@@ -85,6 +80,12 @@ def _units() -> Dict[str, Tuple[str, Fraction]]:
 
 
 UNITS = _units()  # the base unit of each unit of metrics, and the factor to it
+_LADDERS: Dict[str, Tuple[Tuple[str, ...], str, str]] = {
+    BINARY: (('TiB/s', 'GiB/s', 'MiB/s', 'KiB/s'), 'B/s', 'MiB/s'),
+    DECIMAL: (('TB/s', 'GB/s', 'MB/s', 'kB/s'), 'B/s', 'MB/s'),
+    's': (('s', 'ms', '\u00b5s', 'ns'), 'ns', 's'),
+}
+"""Units from the largest down, the unit of what is less than all of them, and that of 0."""
 
 
 class Quantity(NamedTuple):
@@ -112,16 +113,8 @@ def in_unit(value: float, unit: str) -> float:
 
 def unit_for(value: float, base: str, system: str = BINARY) -> str:
     """The unit in which a value of a base unit is read best: 'GiB/s' or, in the system 'decimal', 'GB/s'."""
-    if base == 's':
-        ladder = ('s', 'ms', '\u00b5s', 'ns')
-        return next((unit for unit in ladder if abs(value) >= float(UNITS[unit][1])), ladder[-1] if value else 's')
-    if base == 'B/s' and system == BINARY:
-        ladder = ('TiB/s', 'GiB/s', 'MiB/s', 'KiB/s')
-    elif base == 'B/s':
-        ladder = ('TB/s', 'GB/s', 'MB/s', 'kB/s')
-    else:
-        return base
-    return next((unit for unit in ladder if abs(value) >= float(UNITS[unit][1])), base if value else ladder[2])
+    ladder, less, zero = _LADDERS.get(system if base == 'B/s' else base, ((), base, base))
+    return next((unit for unit in ladder if abs(value) >= float(UNITS[unit][1])), less if value else zero)
 
 
 def quantity(value: float, base: str, system: str = BINARY) -> str:
