@@ -27,8 +27,7 @@ class Declared:
     sweep: Sweep
     max_relative_error: float  # half width of the 90 % interval over the mean, at which repetitions stop.
     expectations: tuple[Expectation, ...] = ()  # what the literature found of it.
-    # ids of the sources' tests beside those of its expectations; see `seatrial list --catalogue`
-    covers: tuple[str, ...] = ()
+    covers: tuple[str, ...] = ()  # ids of the sources' tests beside those of its expectations (list --catalogue)
     every_point: bool = False  # whether its whole sweep is measured, and nothing of it in a smoke test.
     first: bool = False  # whether the profile first has it, for its family.
     file: Path = Path()

@@ -65,8 +65,7 @@ class ResolvedCase:
     overrides: Overrides
     points: tuple[Point, ...]  # points of the first launches, thinned out by the profile, with all parameters
     sizing: Sizing
-    # labels of sweep values without room in the allocation or the limits, or with too few targets
-    left_out: tuple[str, ...]
+    left_out: tuple[str, ...]  # values (labels) without room in the allocation or the limits, or with too few targets
 
 
 def resolved(session: Session, declared: Declared, case: Case) -> ResolvedCase:

@@ -42,21 +42,19 @@ class Session:
     folder: Path
     site: Site
     profile: Profile
-    # the one named with --engine, which no other may replace; else the site's, preferred first
-    engines: tuple[EngineChoice, ...]
+    engines: tuple[EngineChoice, ...]  # that of --engine, which no other may replace; else the site's, the best first
     only: tuple[str, ...] = ()  # names of checks or families that it is restricted to; empty: all
     system: str | None = None
-    # the site's references in all profiles, once they are checked (criteria.with_references)
-    references: References = field(default_factory=dict)
+    references: References = field(default_factory=dict)  # in all profiles, checked by criteria.with_references
     plain: bool = False  # whether it is a run of plain ReFrame, without `seatrial run` around it.
-    # impossible cases that were asked for, by the reason
-    not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)  # impossible cases, by the reason
     left_out: Sequence[str] = ()  # reasons why an acceptance is not that of the whole system
     label: str = ''  # its name in the history; empty: its id alone
     points: tuple[str, ...] = ()  # labels of the only points that are measured; empty: those of the profile
     avoid: tuple[str, ...] = ()  # nodes that its jobs leave out
-    # procedure of the criteria that it was begun for (check.contract), with the only trial; empty: none
-    contract: Mapping[str, Any] = field(default_factory=dict)
+    contract: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # procedure (check.contract) with its only trial, or empty
     destructive: str = ''  # storage system that its actions may hit, as it was typed; empty: none
 
 

@@ -16,13 +16,11 @@ class Action(NamedTuple):
     """An entry of `actions` in trial.yaml."""
 
     name: str
-    # start, undo, check: argvs, run on the login side; check exits with 0 while the storage is healthy
-    start: Tuple[str, ...]
+    start: Tuple[str, ...]  # like the other two an argv, run on the login side
     undo: Tuple[str, ...]
-    check: Tuple[str, ...]
+    check: Tuple[str, ...]  # exits with 0 while the storage is healthy
     timeout_s: float  # time after which a start, check or undo is killed, with its whole process group
-    # an argv that changes nothing and prints a whole number that only rises, such as the messages in a log
-    counting: Tuple[str, ...] = ()
+    counting: Tuple[str, ...] = ()  # an argv that changes nothing and prints a number that only rises, as of messages
 
 
 class Planned(NamedTuple):

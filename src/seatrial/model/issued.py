@@ -22,8 +22,7 @@ class Done(NamedTuple):
     bytes_moved: int
     transfers: int
     order: str  # 'contiguous', 'strided' or 'random' as in DataPart; 'mixed' for none of them; empty where undecided
-    # how many transfers had one of the same task before them in the same file; only these have an order
-    transitions: int
+    transitions: int  # transfers that had one of the same task before them in the same file; only these have an order
     following: float  # the share of these that began where that one had ended
     forward: float  # the share of these that began anywhere behind it
 
@@ -35,9 +34,7 @@ class Issued(NamedTuple):
     tasks: int  # those that moved bytes, all of them where only their sum is known
     opened: int  # files that were opened, bytes moved in them or not
     files: int  # those in which bytes were moved
-    # 'single' for one file of several tasks, 'multiple' where every file has one task, 'mixed' for neither; empty
-    # where no bytes were moved
-    sharing: str
+    sharing: str  # 'single': a file of several tasks; 'multiple': one task each; 'mixed': neither; empty: no bytes
     extent: str  # 'whole' or 'segment' as in DataPart; empty for neither
     interface: str
     collective: bool

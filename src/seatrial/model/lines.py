@@ -19,8 +19,7 @@ class Chain:
     def __init__(self, link: str = '', number: int = 0) -> None:
         self.link = link  # the link of the last line that has one; empty where none has
         self.number = number  # number of the last line, from 1
-        # number and text of the first line that does not follow from the one before it; (0, '') if all do
-        self.broken: Tuple[int, str] = (0, '')
+        self.broken: Tuple[int, str] = (0, '')  # number and text of the first line that does not follow from the last
         self.bare: Tuple[int, str] = (0, '')  # the same of the first whole line that has no link
 
     def linked(self, line: str) -> str:

@@ -27,8 +27,7 @@ class Metric(NamedTuple):
     # seconds of a single operation, by 'p50', 'p99.9'; empty where operations were not timed singly
     percentiles_s: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
     task_seconds: Tuple[float, ...] = ()  # how long each task took, by rank; empty where the engine does not tell
-    # the launch ended before what was timed did: the true value is above this one, which is no figure
-    censored: bool = False
+    censored: bool = False  # the launch ended before what was timed did: the true value is above this, no figure
 
     @property
     def idle_share(self) -> float:
@@ -56,8 +55,7 @@ class NodeTime(NamedTuple):
     host: str
     tasks: int
     bytes_moved: int
-    # median_s, longest_s: of the seconds that its tasks took
-    median_s: float
+    median_s: float  # of the seconds that its tasks took
     longest_s: float
 
     @property

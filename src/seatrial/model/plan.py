@@ -139,8 +139,7 @@ class StoppingRule(NamedTuple):
     confidence: float = 0.90
     budget_s: float = 3600.0  # no launch starts later
     fixed: bool = False  # no interval is asked for (smoke tests)
-    # relative noise between nights, to which this night's own need add little (rules/stopping.py); 0: not used
-    between: float = 0.0
+    between: float = 0.0  # relative noise between nights, to which this one adds little (rules/stopping.py); 0: none
 
     @property
     def once(self) -> bool:
@@ -181,8 +180,7 @@ class TrialPlan(NamedTuple):
     sizing: Sizing
     launch_limit_s: float
     seed: int
-    # the values of the sweep that give no point in this allocation, as people read them
-    left_out: Tuple[str, ...] = ()
+    left_out: Tuple[str, ...] = ()  # the values of the sweep that give no point in this allocation, in words
     commit: str = ''  # commit of the checkout that Seatrial runs from, or empty
     reframe: str = ''  # version of ReFrame
     pydarshan: str = ''  # version of PyDarshan, which reads the logs of the Darshan repetition; empty without one

@@ -14,8 +14,7 @@ class Axis(NamedTuple):
     label: str = ''  # title of the axis of a plot: 'bytes per transfer'; empty where points have names and no order
     unit: str = ''  # unit of the value at a point: 'B', or empty for a number
     differs: str = ''  # how its points differ where they have names of their own: 'in each layout'
-    # what is compared with its equals to find a slow one: one of TARGETS or 'node'; empty for any other
-    equals: str = ''
+    equals: str = ''  # what is compared with its equals to find a slow one: one of TARGETS or 'node'; empty: nothing
 
     @staticmethod
     def json_keys() -> Dict[str, str]:
@@ -41,8 +40,7 @@ class Allocation(NamedTuple):
 class DataPart(NamedTuple):
     """The data that are moved, and their place in the files. Sizes in bytes."""
 
-    # one shared file ('single') or one a task ('multiple'); of random I/O its own and others' too ('several')
-    files: str = ''
+    files: str = ''  # one shared ('single'), one a task ('multiple'), in random I/O its own and others' ('several')
     extent: str = ''  # every task touches the whole file, or only a segment of its own
     order: str = ''  # order of a task's transfers: 'contiguous', 'strided' (dealt round-robin by rank) or 'random'
     interface: str = ''  # 'posix', 'mpiio', 'hdf5' or 'netcdf'; also 'mmap' where a kind has it

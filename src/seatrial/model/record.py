@@ -16,8 +16,7 @@ PLAN = 'plan.json'
 
 class Finding(NamedTuple):
     rule: str
-    # 'refuse' (nothing ran), 'fail' (the storage failed), 'invalid', 'incomplete' (not tested) or 'label'.
-    effect: str
+    effect: str  # 'refuse' (nothing ran), 'fail' (of the storage), 'invalid', 'incomplete' (not tested) or 'label'
     sentence: str
     # of a call that failed: its 'errno' by name, 'node', 'file', 'target' and 'time' (UTC), as far as they are known;
     # of data that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
@@ -37,8 +36,7 @@ class BoundTasks(NamedTuple):
     """Nodes of a launch whose tasks may use the same cores."""
 
     nodes: Tuple[str, ...]
-    # allowed to each task of one of these nodes, by its rank, as the kernel lists them: '0-3,8' (proc(5))
-    cores: Tuple[str, ...]
+    cores: Tuple[str, ...]  # allowed to each task of such a node, by rank, in the kernel's words: '0-3,8' (proc(5))
 
 
 class Sample(NamedTuple):
@@ -59,8 +57,7 @@ class Sample(NamedTuple):
     raw: str
     measurement: Optional[Measurement]  # None where the engine gave none; a finding then says why
     cache: str  # 'cold', 'cached' or 'unknown' for what reads, stats or lists (rules P2, P2a); empty for what writes
-    # bytes that the node's block layer fetched for this launch; None where it cannot be seen
-    storage_read_bytes: Optional[int]
+    storage_read_bytes: Optional[int]  # that the node's block layer fetched for this launch; None where it is unseen
     findings: Tuple[Finding, ...]
     environment: Tuple[str, ...] = ()  # 'NAME=value' of what it set
     directory: str = ''  # that the commands were started in
@@ -69,8 +66,7 @@ class Sample(NamedTuple):
     links: Tuple[Tuple[str, ...], ...] = ()  # symbolic links that stood in the directory, each with what it points to
     directories: Tuple[str, ...] = ()  # that were made in the data directory before
     raw_digest: str = ''  # SHA-256 of the file with the engine's output that it was made of; empty where it gave none
-    # that directories and the run directory's own entries took on the device after it; None: not counted
-    directory_bytes: Optional[int] = None
+    directory_bytes: Optional[int] = None  # that directories took on the device after it; None: not counted
     bound: Tuple[BoundTasks, ...] = ()  # where its tasks ran; empty where not all have said so
 
     @property
@@ -162,8 +158,7 @@ class Provenance(NamedTuple):
     mpi: str = ''  # the MPI library that the ranks load, with its version
     launcher: str = ''  # what starts them, with its version
     modules: Tuple[str, ...] = ()  # that were loaded, in their order
-    # 'NAME=value' of what changes a rank's I/O unseen, in order; a long value is left out, 'NAME'
-    environment: Tuple[str, ...] = ()
+    environment: Tuple[str, ...] = ()  # 'NAME=value' of what changes a rank's I/O unseen, in order; 'NAME' if long
     darshan: str = ''  # the build of the Darshan library that is loaded in the Darshan run
 
 
@@ -187,8 +182,7 @@ class Start(NamedTuple):
     seed: int
     run_directory: str
     memory_bytes: int
-    # free 'bytes' and 'inodes', and 'used_percent' of all bytes; a key is absent if its value is unknown
-    capacity: Dict[str, int]
+    capacity: Dict[str, int]  # free 'bytes' and 'inodes', 'used_percent' of all bytes; no key where one is unknown
     findings: Tuple[Finding, ...]
     # the settings of the file system (filesystem.base). targets: what it stores on, with room and faults
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
@@ -197,8 +191,7 @@ class Start(NamedTuple):
     servers: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     not_tested: Tuple[NotTested, ...] = ()  # in a node sweep, nodes of the partition that the job was not given
     provenance: Provenance = Provenance()
-    # Slurm's OverSubscribe of the job: 'NO' if no other job may use its nodes; empty if unknown
-    oversubscribe: str = ''
+    oversubscribe: str = ''  # Slurm's, of the job: 'NO' if no other job may use its nodes; empty if unknown
     numa: Tuple[str, ...] = ()  # the cores of each NUMA node of this host, as in BoundTasks
     load_percent: Optional[int] = None  # of this host over the last minute: runnable processes a core (getloadavg(3))
 
@@ -221,8 +214,7 @@ class End(NamedTuple):
     reason: str
     why: str
     ended: float
-    # for every point the reason its repetitions ended: converged, settled, exhausted, budget, invalid or fixed.
-    stopped: Dict[str, str]
+    stopped: Dict[str, str]  # by point, why repetitions ended: converged, settled, exhausted, budget, invalid, fixed
     # as in Start, read after the last launch; empty if the job ended before
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     findings: Tuple[Finding, ...] = ()  # failures between two launches, which are in no sample
@@ -279,13 +271,10 @@ class Records(NamedTuple):
     end: Optional[End]
     removal: Optional[Removal]
     truncated: int
-    # what Slurm or ReFrame has said of a job that did not end by itself; empty where nobody was asked.
-    job_state: str = ''
-    # what Darshan saw of its repetition (P15); empty where there was none, or nobody has looked
-    issued: Tuple[DarshanLaunch, ...] = ()
+    job_state: str = ''  # by Slurm or ReFrame, of a job that did not end by itself; empty where nobody was asked
+    issued: Tuple[DarshanLaunch, ...] = ()  # what Darshan saw of its repetition (P15); empty where nobody has looked
     drill: Optional[Drill] = None  # the result of a search for slow targets; None if there was none
-    # the link of the last line; empty where no line has one, None where these were read from no file
-    chain: Optional[str] = None
+    chain: Optional[str] = None  # the link of the last line; empty where no line has one, None where there is no file
     broken: str = ''  # the first line that does not follow from the one before it, in words; empty where all do
     lines: Lines = Lines()
 

@@ -142,8 +142,7 @@ class Kind:
     name = ''  # name in points and records
     words = ''  # words for people, after 'no engine can measure'
     title = ''  # heading of the table of its cases in a report, which those of another kind with this title share
-    # columns of that table, with the metrics that can stand in it: the first that a case has; none: one for each
-    # metric
+    # columns of that table, each with metrics of which the first that a case has stands in it; none: one a metric
     columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = ()
     parameters: Tuple[str, ...] = ()  # names of the parameters that its points have; a sweep can vary no other
     of_trial: Tuple[str, ...] = ()  # parameters that a trial of a site may fix, because no check is about them
