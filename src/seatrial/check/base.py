@@ -214,8 +214,7 @@ def trial(cls: type[Any]) -> type[Any]:
         refuse([str(error)])
     if session is None:
         return cls
-    cases = variants.variants_of(session, cls.declared)
-    if not cases:
+    if not (cases := variants.variants_of(session, cls.declared)):
         return cls
     settable = {name: variable(str, value='', loggable=True) for name in variants.SETTABLE}
     body = {'case': parameter(cases, fmt=variants.Variant.__str__, loggable=True), **settable}

@@ -139,10 +139,10 @@ def contract_of_site(site: Site, checks: Mapping[str, Declared]) -> tuple[Contra
 def wrong_contract(site: Site, checks: Mapping[str, Declared] | None = None) -> list[str]:
     """A line if the contract is wrong, for commands that do not need it; without checks only its form is checked."""
     try:
-        file = read_contract(site.folder)
-        if file and checks is not None:
-            acceptance_tests(site, checks, file)
-        raise_any(file.all_problems() if file else ())
+        if file := read_contract(site.folder):
+            if checks is not None:
+                acceptance_tests(site, checks, file)
+            raise_any(file.all_problems())
     except SiteError as error:
         wrong = counted(len(error.problems), 'place')
         return [f'{CONTRACT_FILE} is wrong in {wrong} and is not used; seatrial accept --judge says where']

@@ -115,10 +115,9 @@ def _files_in(folder: Path) -> list[Path]:
     read = sorted(path for path in folder.rglob('*') if path.suffix == '.py' or path.is_dir())
     if fault := refusal_of_code(str(folder), map(str, read)):
         raise CheckError(fault)
-    files = [file for file in read if file.is_file() and not file.name.startswith('_')]
-    if not files:
-        raise CheckError(f'{folder}: no check files; name the folder that holds them with --checks')
-    return files
+    if files := [file for file in read if file.is_file() and not file.name.startswith('_')]:
+        return files
+    raise CheckError(f'{folder}: no check files; name the folder that holds them with --checks')
 
 
 def _fault(workload: Point, sweep: Sweep) -> str | None:

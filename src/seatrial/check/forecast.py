@@ -379,8 +379,7 @@ def _too_large(beyond: int, forecast: Forecast, offer: Offer) -> str:
         more, free = f'bytes: {format_size(round_up(needed, MIB))}', format_size(round_up(beyond, MIB))
     of_limits = offer.name.startswith('limits')
     remedies = [f'write {more} there' if of_limits else f'free {free} on {plan.target.path}']
-    smaller = fitting_share(plan, offer)
-    if smaller:
+    if smaller := fitting_share(plan, offer):
         key, value = ('bytes_per_task', format_size(smaller)) if kind.moves_data else ('files_per_task', smaller)
         remedies.append(f'{key}: {value} in its {"workload" if plan.contract else "trial"}')
     elif plan.points[0].fullness:

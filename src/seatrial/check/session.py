@@ -52,9 +52,7 @@ class Session:
     label: str = ''  # its name in the history; empty: its id alone
     points: tuple[str, ...] = ()  # labels of the only points that are measured; empty: those of the profile
     avoid: tuple[str, ...] = ()  # nodes that its jobs leave out
-    contract: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # procedure (check.contract) with its only trial, or empty
+    contract: Mapping[str, Any] = field(default_factory=dict)  # procedure with its only trial (check.contract)
     destructive: str = ''  # storage system that its actions may hit, as it was typed; empty: none
 
 
