@@ -43,33 +43,25 @@ def action(tmp_path, **changes):
 
 
 def plan(tmp_path, an_action, for_s=0.3):
-    point = scenario(before_s=5, action_s=1, after_s=5).changed(label='away', actions=(Planned('away', 0.3, for_s),))
-    records = tmp_path / 'records'
+    load, records = scenario(before_s=5, action_s=1, after_s=5), tmp_path / 'records'
     (records / 'raw').mkdir(parents=True)
-    made = plan_of(
-        scenario(before_s=5, action_s=1, after_s=5), Sweep('action'), records=str(records), actions=(an_action,)
-    )
-    return made._replace(points=(point,))
-
-
-def load_begins(tmp_path, ago_s=0.0):
-    path = tmp_path / 'records' / 'raw' / '0001-measured-load@away.begun.json'
-    path.write_text(json.dumps(to_json(Begun(time.time() - ago_s, 'n1'))))
-
-
-def transcript(tmp_path):
-    path = tmp_path / 'records' / 'raw' / '0001-measured-load@away.actions.jsonl'
-    return transcript_of(path.read_text()) if path.exists() else None
+    made = plan_of(load, Sweep('action'), records=str(records), actions=(an_action,))
+    return made._replace(points=(load.changed(label='away', actions=(Planned('away', 0.3, for_s),)),))
 
 
 def conducted(tmp_path, an_action, until=lambda record: record.complete, **more):
-    lines = []
+    """The transcript of the action on a load that begins now, and the urgent lines."""
+    lines, launch = [], tmp_path / 'records' / 'raw' / '0001-measured-load@away'
+    written = Path(f'{launch}.actions.jsonl')
     with Conductor(str(tmp_path), SESSION, [plan(tmp_path, an_action, **more)], lines.append):
-        load_begins(tmp_path)
+        Path(f'{launch}.begun.json').write_text(json.dumps(to_json(Begun(time.time(), 'n1'))))
         end = time.monotonic() + 30
-        while not ((record := transcript(tmp_path)) and until(record)) and time.monotonic() < end:
+        while time.monotonic() < end:
+            record = transcript_of(written.read_text()) if written.exists() else None
+            if record and until(record):
+                break
             time.sleep(0.05)
-    return transcript(tmp_path), lines
+    return transcript_of(written.read_text()), lines
 
 
 def test_a_check_that_takes_long_makes_no_start_late(tmp_path, monkeypatch):
@@ -105,9 +97,8 @@ def test_a_start_that_fails_or_does_not_end_is_undone_too(tmp_path):
 
 
 def test_an_undo_that_fails_is_said_loudly_and_stays_in_the_journal(tmp_path):
-    record, lines = conducted(
-        tmp_path, action(tmp_path, undo=('sh', '-c', 'echo no such target >&2; exit 3'), timeout_s=1.0)
-    )
+    fails = ('sh', '-c', 'echo no such target >&2; exit 3')
+    record, lines = conducted(tmp_path, action(tmp_path, undo=fails, timeout_s=1.0))
     assert 'no such target' in record.steps[1].why
     assert any('NOT UNDONE' in line for line in lines)
     (left,) = entries(tmp_path)
@@ -146,10 +137,8 @@ def counting(tmp_path, command):
 def test_by_how_much_the_count_rose_in_the_action_is_in_the_transcript(tmp_path):
     an_action = counting(tmp_path, 'echo of the log:; grep -c slow {log}')
     record, lines = conducted(tmp_path, an_action)
-    assert [(step.step, step.counted, step.why) for step in record.steps][1:] == [
-        ('undo', None, ''),
-        ('count', 3, ''),
-    ]
+    steps = [(step.step, step.counted, step.why) for step in record.steps]
+    assert steps == [('start', None, ''), ('undo', None, ''), ('count', 3, '')]
     assert not lines and not list(entries(tmp_path))
     (line,) = action_lines(plan(tmp_path / 'other', an_action))
     assert 'count: sh -c' in line
@@ -193,16 +182,12 @@ def test_an_undo_waits_for_its_session_and_ends_a_start_that_outlives_it(tmp_pat
     harness.wait()
     pid = int((tmp_path / 'pid').read_text())
     assert process_start(pid)
-    assert _undone_by_dead(tmp_path, entry) == ''
+    leader = Path(orphans.leader_of(str(tmp_path), SESSION))
+    leader.parent.mkdir(parents=True, exist_ok=True)
+    leader.write_text(json.dumps(to_json(entry.entry.owner)))
+    assert undone(str(tmp_path), entry) == ''
     assert (tmp_path / 'back').exists() and not list(entries(tmp_path))
     assert process_start(pid) is None
-
-
-def _undone_by_dead(tmp_path, entry):
-    file = Path(orphans.leader_of(str(tmp_path), SESSION))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(to_json(entry.entry.owner)))
-    return undone(str(tmp_path), entry)
 
 
 def test_what_another_could_have_planted_is_named_and_never_run(tmp_path):

@@ -39,16 +39,10 @@ WRITE = {
     'nodes': 200,
     'at_least': '500 GB/s',
 }
+TWICE, EMPTY = {'bytes': '2x memory'}, {'directory': 'private', 'file_size': 0}
 FIVE = [
     WRITE,
-    {
-        **WRITE,
-        'id': '2',
-        'metric': 'file create rate',
-        'workload': {'directory': 'private', 'file_size': 0},
-        'nodes': 16,
-        'at_least': '300,000 creates/s',
-    },
+    dict(WRITE, id='2', metric='file create rate', workload=EMPTY, nodes=16, at_least='300,000 creates/s'),
     {**WRITE, 'id': '3', 'nodes': 1, 'at_least': '10 GB/s'},
     {'id': '4', 'text': 'Degraded at least 70 % of healthy.', 'state': 'degraded', 'at_least': '70 % of 1'},
     {'id': '5', 'text': 'An outage below 120 s.', 'metric': 'outage', 'at_most': '120 s', 'observed': True},
@@ -77,6 +71,10 @@ def refused(resolve):
 
 def changed(**keys):
     return {key: value for key, value in {**WRITE, **keys}.items() if value is not None}
+
+
+def of(**keys):
+    return {'workload': {**WRITE['workload'], **keys}}
 
 
 def session_for(criterion):
@@ -141,20 +139,16 @@ def test_the_references_of_an_older_session_are_read(tmp_path):
     by = ['contract', '2026-06-30', 'ior', 'mean']
     old = ['acceptance', case, 'read@1MiB', 500.0, 0.0, None, 'GB/s', 500e9, 'higher', *by]
     (tmp_path / 'session.json').write_text(json.dumps({'references': [old]}))
-    assert saved_references(tmp_path) == {
-        ('acceptance', Case(*case)): (Reference('read@1MiB', 500e9, 0.0, None, 'GB/s', *by),)
-    }
+    reference = Reference('read@1MiB', 500e9, 0.0, None, 'GB/s', *by)
+    assert saved_references(tmp_path) == {('acceptance', Case(*case)): (reference,)}
 
 
 def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
     (criterion,) = resolve(changed(conditions={'seconds': '5 s', 'caches': 'allowed', 'budget': '2h'}))
     session = session_for(criterion)
     plan = plan_of(session, CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case)
-    sizing = plan.sizing
-    assert plan.stopping.budget_s == 7200.0
-    assert (sizing.min_s, sizing.working_set) == (5.0, False)
-    assert sizing.target_s > 5.0
-    assert 'caches may take part' in session.profile.label
+    assert (plan.stopping.budget_s, plan.sizing.min_s, plan.sizing.working_set) == (7200.0, 5.0, False)
+    assert plan.sizing.target_s > 5.0 and 'caches may take part' in session.profile.label
 
 
 @pytest.mark.parametrize(
@@ -172,23 +166,19 @@ def test_a_shorter_time_and_caches_are_what_the_parties_agree(resolve):
         ({'tasks_per_node': 99}, 'tasks_per_node', 'write at most 16'),
         ({'workload': {'access': 'file per process'}}, 'workload.transfer_size', 'write one of 1MiB, 2MiB'),
         ({'workload': {'transfer_size': '1MiB'}}, 'workload.access', 'single shared file, strided'),
-        ({'workload': {**WRITE['workload'], 'direct': True, 'queue_depth': 7}}, 'workload.queue_depth', 'write 1'),
-        ({'workload': {**WRITE['workload'], 'directory': 'shared'}}, 'workload.directory', 'remove it'),
-        ({'workload': {**WRITE['workload'], 'files_per_task': 7}}, 'workload.files_per_task', 'remove it'),
-        ({'workload': {**WRITE['workload'], 'check': 'Empty'}}, 'workload.check', 'write MultipleFilesTransferSizes'),
-        ({'workload': {**WRITE['workload'], 'bytes_per_task': '1TiB'}}, 'workload', 'limits.bytes'),
-        ({'workload': {**WRITE['workload'], 'check': 'EmptyFiles'}}, 'workload.check', 'MultipleFilesTransferSizes'),
-        ({'workload': {**WRITE['workload'], 'point': '3MiB'}}, 'workload.point', '1MiB'),
+        (of(direct=True, queue_depth=7), 'workload.queue_depth', 'write 1'),
+        (of(directory='shared'), 'workload.directory', 'remove it'),
+        (of(files_per_task=7), 'workload.files_per_task', 'remove it'),
+        (of(check='Empty'), 'workload.check', 'write MultipleFilesTransferSizes'),
+        (of(bytes_per_task='1TiB'), 'workload', 'limits.bytes'),
+        (of(check='EmptyFiles'), 'workload.check', 'MultipleFilesTransferSizes'),
+        (of(point='3MiB'), 'workload.point', '1MiB'),
         ({'conditions': {'seconds': '5 s'}}, 'conditions.seconds', 'write at least 60 s'),
         ({'file_system': 'home', 'layout': None, 'nodes': 1}, 'conditions.caches', 'fast_tier_bytes'),
         ({'conditions': {'bytes': '3x memory'}}, 'conditions.bytes', 'write bytes_per_task'),
         ({'conditions': {'bytes': '2x memory', 'caches': 'allowed'}}, 'conditions.bytes', 'write bytes_per_task'),
-        (
-            {'conditions': {'bytes': '2x memory'}, 'workload': {**WRITE['workload'], 'bytes_per_task': '1GiB'}},
-            'conditions.bytes',
-            'all files hold 3.12 TiB instead of 100 TiB',
-        ),
-        ({**FIVE[1], 'conditions': {'bytes': '2x memory'}}, 'conditions.bytes', 'remove it'),
+        ({**of(bytes_per_task='1GiB'), 'conditions': TWICE}, 'conditions.bytes', 'hold 3.12 TiB instead of 100 TiB'),
+        ({**FIVE[1], 'conditions': TWICE}, 'conditions.bytes', 'remove it'),
     ],
 )
 def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, words):
@@ -209,18 +199,15 @@ def test_all_that_is_wrong_is_said_in_one_go_and_each_line_with_what_works_besid
 
 @pytest.fixture(scope='module')
 def able(tmp_path_factory, pytestconfig):
-    """A criterion for every metric that can be measured here by itself, of every kind, with every key that tells.
-
-    In a daily run: one of twelve.
-    """
+    """A criterion for every metric that can be measured here by itself, of every kind, with every key that tells. In
+    a daily run: one of twelve."""
     in_long_run = pytestconfig.getoption('--long')
     by_metric = {}
     for check in CHECKS.values():
         point = examples(check.sweep, check.workload)[0]
         for metric in () if check.every_point or check.axis.equals else metrics_at(point):
-            criterion = changed(
-                metric=metric.name, nodes=4, layout=None, at_least=None, conditions={'caches': 'allowed'}
-            )
+            criterion = changed(metric=metric.name, nodes=4, layout=None, at_least=None)
+            criterion['conditions'] = {'caches': 'allowed'}
             unit = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's'}.get(metric.unit, '')
             criterion['at_least' if metric.better == HIGHER else 'at_most'] = f'1 {unit}'.strip()
             label = next(iter(SITE.trial_file.actions)) if check.workload.actions else point.label
@@ -283,8 +270,7 @@ def test_whatever_key_is_left_out_the_advice_is_followed_in_one_step(able, tmp_p
 
 def test_nodes_for_oneself_are_what_slurm_says_of_the_job(resolve):
     (criterion,) = resolve(changed(conditions={'exclusive': True}))
-    session = session_for(criterion)
-    plan = plan_of(session, CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case)
+    plan = plan_of(session_for(criterion), CHECKS['MultipleFilesTransferSizes'], criterion.procedure.case)
 
     def said(word):
         return unmet(criterion, records_of(plan, [1.0], oversubscribe=word), ())
@@ -296,9 +282,7 @@ def test_nodes_for_oneself_are_what_slurm_says_of_the_job(resolve):
 
 def test_where_slurm_gives_no_nodes_nothing_shows_who_uses_them(resolve, monkeypatch):
     monkeypatch.setattr('seatrial.check.contract.is_slurm', lambda *_: False)
-    with pytest.raises(
-        SiteError, match=r'conditions\.exclusive: other jobs may use .* pelagia:compute: .* remove it'
-    ):
+    with pytest.raises(SiteError, match=r'conditions\.exclusive: other jobs may use .* remove it'):
         resolve(changed(conditions={'exclusive': True}))
 
 

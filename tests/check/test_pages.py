@@ -25,9 +25,8 @@ def page(name):
 
 def snippet(name, key):
     """The only YAML of a page that has this key at the top."""
-    (block,) = [
-        text for text in re.findall(r'^```yaml\n(.*?)^```$', page(name), re.M | re.S) if key in yaml.safe_load(text)
-    ]
+    blocks = re.findall(r'^```yaml\n(.*?)^```$', page(name), re.M | re.S)
+    (block,) = [text for text in blocks if key in yaml.safe_load(text)]
     return block
 
 
@@ -68,8 +67,7 @@ def test_the_trial_of_the_page_on_slow_nodes_has_the_one_case_of_its_command_and
     trial.update(yaml.safe_load(snippet('how-to/find-the-slow-one.md', 'trials')))
     asked = re.search(r'^\$ seatrial run --site FOLDER --profile (\w+)$', text, re.MULTILINE)
     seen = session('lab', asked[1], trial=yaml.safe_dump(trial))
-    cases = [(check, case) for check in CHECKS.values() for case in cases_of(seen, check)]
-    ((check, case),) = cases
+    ((check, case),) = [(check, case) for check in CHECKS.values() for case in cases_of(seen, check)]
     assert f'[1/1] x FAIL  {case.name} ' in text
     plan = plan_of(seen, check, case)
     assert {'all', 'group03'} <= {point.label for point in plan.points}

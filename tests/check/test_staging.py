@@ -2,7 +2,6 @@
 
 import json
 import py_compile
-import re
 import shlex
 import shutil
 import subprocess
@@ -23,16 +22,12 @@ def names(tmp_path):
         return archive.namelist()
 
 
-def test_the_runner_holds_every_file_of_the_node_rooms(names, repository):
+def test_the_runner_holds_every_file_of_the_node_rooms_and_nothing_of_the_login_side(names, repository):
     source = repository / 'src'
-    there = {
-        str(file.relative_to(source)) for room in NODE_ROOMS for file in (source / 'seatrial' / room).rglob('*.py')
-    }
-    assert there <= set(names)
-
-
-def test_the_runner_holds_nothing_of_the_login_side(names):
-    assert {name.split('/')[1] for name in names if name.count('/') > 1} <= set(NODE_ROOMS)
+    files = [file for room in NODE_ROOMS for file in (source / 'seatrial' / room).rglob('*.py')]
+    assert {str(file.relative_to(source)) for file in files} <= set(names)
+    of_login_side = {name.split('/')[1] for name in names if name.count('/') > 1} - set(NODE_ROOMS)
+    assert of_login_side == set()
 
 
 @pytest.mark.slow
@@ -96,19 +91,13 @@ def test_what_is_compiled_already_travels_beside_its_source(tmp_path):
     assert compiled <= names
 
 
-def stand_in(folder, name, is_new):
-    """An interpreter that says which one it is; an old one refuses the question for its version."""
-    program = folder / name
-    program.parent.mkdir(parents=True, exist_ok=True)
-    refuse = '' if is_new else '[ "$2" = -c ] && exit 1\n'
-    program.write_text(f'#!/bin/sh\n{refuse}[ "$2" = -c ] || echo "{name} $*"\n')
-    program.chmod(0o755)
-
-
 def on_a_node(tmp_path, *there):
-    """What the job's line does on a node with these interpreters, the false ones older than 3.6."""
+    """What the job's line does on a node with these interpreters, the false ones older than 3.6: each says which one
+    it is, and an old one refuses the question for its version."""
     for name, is_new in there:
-        stand_in(tmp_path, name, is_new)
+        refuse = '' if is_new else '[ "$2" = -c ] && exit 1\n'
+        (tmp_path / name).write_text(f'#!/bin/sh\n{refuse}[ "$2" = -c ] || echo "{name} $*"\n')
+        (tmp_path / name).chmod(0o755)
     for name in ('sh', 'env', 'uname'):
         (tmp_path / name).symlink_to(shutil.which(name))
     line = job_line(None, Path('/records/runner.pyz'), Path('/records/plan.json'))
@@ -132,10 +121,7 @@ def test_a_node_without_any_says_what_is_missing_and_the_remedy(tmp_path):
     if Path(PYTHONS[1]).exists():
         pytest.skip(f'{PYTHONS[1]} is on this machine')
     done = on_a_node(tmp_path, ('python3', False))
-    assert done.returncode == 127
-    assert re.fullmatch(
-        r'seatrial: no Python of 3\.6 or later on \S+; name one in trial\.yaml: partitions, python\n', done.stderr
-    )
+    assert done.returncode == 127 and 'name one in trial.yaml: partitions, python' in done.stderr
 
 
 def test_a_compiled_file_that_its_user_may_not_read_is_left_out(names, tmp_path, monkeypatch):

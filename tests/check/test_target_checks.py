@@ -39,36 +39,28 @@ def checks():
 
 
 @pytest.fixture(scope='module')
-def session(tmp_path_factory):
-    return session_of(TRIAL, tmp_path_factory.mktemp('lab'))
+def session_of(tmp_path_factory):
+    """The session where scratch is of a type, and its entry says this of its targets."""
+
+    def make(type_, targets):
+        folder = tmp_path_factory.mktemp(type_)
+        text = TRIAL.replace('type: lustre', f'type: {type_}').replace(', osts: 4, mdts: 2', targets)
+        (folder / 'trial.yaml').write_text(text)
+        write_lab_settings(folder, 'io')
+        site = load_site(folder)
+        return Session('s1', folder / 'state' / 'sessions' / 's1', site, PROFILES['paper'], site.engine_choices())
+
+    return make
 
 
 @pytest.fixture(scope='module')
-def on_cephfs(tmp_path_factory):
-    """The session where scratch is of that type, which says nothing of its targets."""
-    text = TRIAL.replace('type: lustre', 'type: cephfs').replace(', osts: 4, mdts: 2', '')
-    return session_of(text, tmp_path_factory.mktemp('ceph'))
+def session(session_of):
+    return session_of('lustre', ', osts: 4, mdts: 2')
 
 
 @pytest.fixture(scope='module')
-def on_beegfs(tmp_path_factory):
-    """The session where scratch is of that type, with three storage targets."""
-    text = TRIAL.replace('type: lustre', 'type: beegfs').replace('osts: 4, mdts: 2', 'storage_targets: [1, 2, 12]')
-    return session_of(text, tmp_path_factory.mktemp('beegfs'))
-
-
-@pytest.fixture(scope='module')
-def on_glusterfs(tmp_path_factory):
-    """The session where scratch is of that type, with four bricks."""
-    text = TRIAL.replace('type: lustre', 'type: glusterfs').replace('osts: 4, mdts: 2', 'bricks: 4')
-    return session_of(text, tmp_path_factory.mktemp('gluster'))
-
-
-def session_of(trial, folder):
-    (folder / 'trial.yaml').write_text(trial)
-    write_lab_settings(folder, 'io')
-    site = load_site(folder)
-    return Session('s1', folder / 'state' / 'sessions' / 's1', site, PROFILES['paper'], site.engine_choices())
+def on_cephfs(session_of):
+    return session_of('cephfs', '')
 
 
 def on(name, file_system='scratch'):
@@ -78,9 +70,8 @@ def on(name, file_system='scratch'):
 def test_where_no_layout_can_be_set_they_are_shown_as_not_applicable(session, checks):
     for name, declared in checks.items():
         assert cases_of(session, declared) == [on(name)]
-        assert [(case, why[:9]) for case, why in not_applicable(session, declared).items()] == [
-            (on(name, 'disk'), 'no layout')
-        ]
+        ((case, why),) = not_applicable(session, declared).items()
+        assert (case, why[:9]) == (on(name, 'disk'), 'no layout')
 
 
 def test_what_is_planned_is_possible_on_as_many_targets_as_the_site_has(session, checks):
@@ -160,7 +151,8 @@ def test_on_cephfs_what_only_lustre_has_is_not_applicable(on_cephfs, checks):
         assert wanted in (why or '') and bool(why) == bool(wanted), name
 
 
-def test_on_glusterfs_bricks_and_nothing_else_can_be_chosen(session, on_glusterfs, checks):
+def test_on_glusterfs_bricks_and_nothing_else_can_be_chosen(session, session_of, checks):
+    on_glusterfs = session_of('glusterfs', ', bricks: 4')
     bricks, on_bricks = all_checks()['BrickBandwidth'], on('BrickBandwidth')
     plan = plan_of(on_glusterfs, bricks, on_bricks)
     assert [point.label for point in plan.points] == [f'brick{n:04d}' for n in range(4)]
@@ -170,8 +162,8 @@ def test_on_glusterfs_bricks_and_nothing_else_can_be_chosen(session, on_glusterf
     assert not_applicable(session, bricks)[on_bricks] == 'no such targets: those of Lustre are OSTs and MDTs'
 
 
-def test_on_beegfs_each_storage_target_that_the_site_lists_is_measured_by_itself(on_beegfs):
-    check = all_checks()['StorageTargetBandwidth']
+def test_on_beegfs_each_storage_target_that_the_site_lists_is_measured_by_itself(session_of):
+    check, on_beegfs = all_checks()['StorageTargetBandwidth'], session_of('beegfs', ', storage_targets: [1, 2, 12]')
     plan = plan_of(on_beegfs, check, on('StorageTargetBandwidth'))
     assert [point.label for point in plan.points] == [f'storage_target{n:04d}' for n in (1, 2, 12)]
     assert {point.layout.asks for point in plan.points} == {('c1', f'targets{n}') for n in (1, 2, 12)}

@@ -23,9 +23,8 @@ TIMES = tuple(
 )
 PLAN = plan_of(data_access('multiple', operations=('read',), bytes_per_task=64 * MIB), Sweep('transfer_size', (MIB,)))
 POINT = PLAN.points[0]
-RAW = RawLaunch(
-    Dd().command('dd', 'read', POINT, '/raw/1', 7), Outcome(TIMES, ('', ''), (SAID['0.err'], SAID['1.err']), ())
-)
+OUTCOME = Outcome(TIMES, ('', ''), (SAID['0.err'], SAID['1.err']), ())
+RAW = RawLaunch(Dd().command('dd', 'read', POINT, '/raw/1', 7), OUTCOME)
 MEASUREMENT = Dd().measure('read', POINT, *RAW)
 FIGURE = MEASUREMENT.metrics[0].value
 
