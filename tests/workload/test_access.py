@@ -27,16 +27,9 @@ def placed(template, nodes=2, tasks_per_node=3, **changes):
 @st.composite
 def points(draw, templates=CLASSES):
     """A point of one of the classes that contradicts nothing."""
-    transfer_size = draw(st.sampled_from([1, KIB, 4 * KIB, 100_000, MIB]))
-    nodes, tasks_per_node = draw(st.integers(1, 4)), draw(st.integers(1, 4))
-    transfers = draw(st.integers(1, 40))
-    point = placed(
-        draw(st.sampled_from(templates)),
-        nodes,
-        tasks_per_node,
-        transfer_size=transfer_size,
-        bytes_per_task=transfers * transfer_size,
-    )
+    size, transfers = draw(st.sampled_from([1, KIB, 4 * KIB, 100_000, MIB])), draw(st.integers(1, 40))
+    template = draw(st.sampled_from(templates)).changed(transfer_size=size, bytes_per_task=transfers * size)
+    point = placed(template, draw(st.integers(1, 4)), draw(st.integers(1, 4)))
     assert fault_of(point) is None
     return point
 
@@ -95,24 +88,20 @@ def test_where_opening_is_asked_for_its_share_is_a_metric_and_so_is_the_bandwidt
 # What is on disk
 
 
-def test_files_of_hdf5_and_netcdf_have_its_metadata_before_their_data():
-    at = placed(MFWA, bytes_per_task=MIB).changed(interface='hdf5')
-    assert {spec.size for spec in ACCESS.files(at)} == {MIB + 2048}
-    shared = placed(SFSA, bytes_per_task=MIB).changed(interface='hdf5')
-    assert ACCESS.files(shared) == (FileSpec('data', 6 * MIB + 2048),)
-    assert ACCESS.files(shared.changed(interface='netcdf')) == (FileSpec('data', 6 * MIB + 512),)
+@pytest.mark.parametrize(('interface', 'metadata'), [('posix', 0), ('hdf5', 2048), ('netcdf', 512)])
+def test_files_on_disk_are_those_of_the_class_with_the_metadata_of_their_format(interface, metadata):
+    mfwa, *shared = (placed(point, bytes_per_task=MIB, interface=interface) for point in (MFWA, SFSA_STRIDED, SFWA))
+    assert ACCESS.files(mfwa) == tuple(FileSpec(f'data.{n:08d}', MIB + metadata) for n in range(6))
+    assert [ACCESS.files(point) for point in shared] == [
+        (FileSpec('data', 6 * MIB + metadata),),
+        (FileSpec('data', MIB + metadata),),
+    ]
 
 
 @pytest.mark.parametrize('interface', ['hdf5', 'netcdf'])
 def test_contents_are_proved_without_a_format(interface):
     at = placed(SFSA).changed(interface=interface, collective=True)
     assert (ACCESS.as_access(at).data.interface, ACCESS.as_access(at).data.collective) == ('posix', False)
-
-
-def test_files_on_disk_are_those_of_the_class():
-    assert ACCESS.files(placed(MFWA, bytes_per_task=MIB)) == tuple(FileSpec(f'data.{n:08d}', MIB) for n in range(6))
-    assert ACCESS.files(placed(SFSA_STRIDED, bytes_per_task=MIB)) == (FileSpec('data', 6 * MIB),)
-    assert ACCESS.files(placed(SFWA, bytes_per_task=MIB)) == (FileSpec('data', MIB),)
 
 
 @given(points())
@@ -129,14 +118,11 @@ def test_no_task_moves_more_than_is_on_disk_and_together_they_move_all_of_it(poi
 
 @given(st.lists(points(), min_size=1, max_size=4))
 def test_the_footprint_of_a_case_holds_the_files_of_its_largest_point(case):
-    case = [point.changed(**{name: case[0].value(name) for name in ('files', 'extent', 'order')}) for point in case]
-    sizes = {name: getattr(case[0].data, name) for name in ('transfer_size', 'bytes_per_task')}
-    case = [point.changed(**sizes) for point in case]
+    same = {name: case[0].value(name) for name in ('files', 'extent', 'order', 'transfer_size', 'bytes_per_task')}
+    case = [point.changed(**same) for point in case]
     footprint = ACCESS.footprint(case)
-    for point in case:
-        files = ACCESS.files(point)
-        assert footprint.bytes >= sum(file.size for file in files)
-        assert footprint.inodes >= len(files)
+    for files in map(ACCESS.files, case):
+        assert footprint.bytes >= sum(file.size for file in files) and footprint.inodes >= len(files)
 
 
 def test_a_file_that_all_tasks_read_may_have_a_name_for_each_of_them():
@@ -212,13 +198,14 @@ def sizes(*values):
 SOME = Effort(first_bytes=128 * MIB, target_s=5.0, min_s=0.5)
 
 
-@given(
-    st.lists(st.integers(1, 40).map(lambda n: n * 16 * KIB), min_size=1, max_size=4, unique=True),
-    st.integers(1, 50),
-    st.integers(1, 8),
-)
-def test_every_multiple_of_the_granule_fits_every_point(values, times, first):
-    swept = sizes(*values)
+def blocks(most):
+    """Transfer sizes in blocks."""
+    return st.lists(st.integers(1, most), min_size=1, max_size=5, unique=True)
+
+
+@given(blocks(40), st.integers(1, 50), st.integers(1, 8))
+def test_every_multiple_of_the_granule_fits_every_point(numbers, times, first):
+    swept = sizes(*(number * 16 * KIB for number in numbers))
     sizing = ACCESS.sizing(swept, SOME._replace(first_bytes=first * 64 * MIB), None)
     assert sizing.first > 0 == sizing.first % sizing.granule
     assert sizing.granule >= MIN_GRANULE
@@ -259,11 +246,9 @@ def test_a_share_that_a_site_fixes_is_rounded_down_to_whole_transfers_of_each_po
     assert [ACCESS.fits(point._replace(phases=('read',)), SOME, 8 * MIB) for point in swept] == [False, True, False]
 
 
-@given(
-    st.lists(st.integers(1, 300).map(lambda n: n * KIB), min_size=1, max_size=5, unique=True), st.integers(1, 2**30)
-)
-def test_whatever_share_a_site_fixes_no_point_that_is_measured_is_impossible(values, pinned):
-    fitting = [point for point in sizes(*values) if ACCESS.fits(point, SOME, pinned)]
+@given(blocks(300), st.integers(1, 2**30))
+def test_whatever_share_a_site_fixes_no_point_that_is_measured_is_impossible(numbers, pinned):
+    fitting = [point for point in sizes(*(number * KIB for number in numbers)) if ACCESS.fits(point, SOME, pinned)]
     for point in fitting:
         resized = ACCESS.resized(point, ACCESS.sizing(fitting, SOME, pinned).first)
         assert fault_of(resized) is None

@@ -1,11 +1,15 @@
 """The kinds of workload with few parameters: what is contradictory, what is on disk, and what is measured."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from seatrial.model.metric import Measurement, MetricType, TaskTime, bandwidth
+from seatrial.model.metric import Measurement, Metric, MetricType, TaskTime, bandwidth
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
+from seatrial.site.profile import ACCEPTANCE, NIGHTLY
+from seatrial.workload import io500
 from seatrial.workload.access import Access
 from seatrial.workload.base import UNKNOWN, Effort
 from seatrial.workload.bonnie import PHASE, SEEKERS, bonnie_file, seeks_of
@@ -18,27 +22,20 @@ from seatrial.workload.reuse import file_reuse
 from seatrial.workload.semantics import posix_integrity, posix_semantics
 from seatrial.workload.sweep import Sweep, expand, surface
 
-# POSIX operations, each timed by itself
-
 CALLS = posix_operations(500, '4KiB')._replace(tasks=4, tasks_per_node=4)
 
 
 # Raw devices
 
 DEVICES = kind_of('device')
-RAW = raw_devices().changed(
-    devices=('/dev/sda', '/dev/sdb'), nodes=1, tasks=4, tasks_per_node=4, transfer_size=2**20, bytes_per_task=2**30
-)
+TWO_DEVICES = ('/dev/sda', '/dev/sdb')
+RAW = raw_devices().changed(devices=TWO_DEVICES, tasks=4, tasks_per_node=4, transfer_size=MIB, bytes_per_task=GIB)
 
 
 def test_tasks_are_dealt_to_the_devices_in_turn_and_read_on_from_each_other():
-    assert [part_of(RAW, rank) for rank in range(4)] == [
-        ('/dev/sda', 0),
-        ('/dev/sdb', 0),
-        ('/dev/sda', 2**30),
-        ('/dev/sdb', 2**30),
-    ]
-    assert bytes_of_each(RAW) == 2**31
+    parts = [part_of(RAW, rank) for rank in range(4)]
+    assert parts == [('/dev/sda', 0), ('/dev/sdb', 0), ('/dev/sda', GIB), ('/dev/sdb', GIB)]
+    assert bytes_of_each(RAW) == 2 * GIB
 
 
 def test_the_files_stay_while_devices_are_read_and_a_device_is_no_file_of_a_cache():
@@ -66,13 +63,8 @@ def test_its_file_is_there_while_it_runs_and_not_afterwards():
 
 
 def test_no_read_of_it_is_known_to_be_cold():
-    names = [metric.name for metric in BONNIE.metrics(ONE_FILE, PHASE)]
-    assert {name: BONNIE.cache_of(name, '') for name in names} == {
-        'write': '',
-        'update': UNKNOWN,
-        'read': UNKNOWN,
-        'seeks': UNKNOWN,
-    }
+    states = {metric.name: BONNIE.cache_of(metric.name, '') for metric in BONNIE.metrics(ONE_FILE, PHASE)}
+    assert states == {'write': '', 'update': UNKNOWN, 'read': UNKNOWN, 'seeks': UNKNOWN}
 
 
 def test_a_launch_lasts_as_long_as_its_parts_together():
@@ -102,21 +94,16 @@ def test_a_surface_has_every_transfer_size_that_fits_into_the_file():
     assert labels == ['64KiB-4KiB', '1MiB-4KiB', '1MiB-256KiB']
 
 
-def test_the_stone_wall_does_not_wait_for_the_last_task():
+def test_the_stone_wall_does_not_wait_for_the_last_task_and_one_alone_has_none():
     tasks = (TaskTime(0, 'node1', 100, 0.0, 1.0), TaskTime(1, 'node1', 100, 0.0, 2.0))
     measurement = Measurement((bandwidth('write', 200, 2.0, ''),), 2, ('node1',), tasks=tasks)
     (wall,) = REUSE.derived(AGAIN, 'write', measurement)
     assert (wall.name, wall.value, wall.seconds) == ('write_stonewall', 150.0, 2.0)
     assert [metric.name for metric in REUSE.metrics(AGAIN, 'write')] == ['write', 'write_stonewall']
     assert REUSE.derived(AGAIN, 'write', measurement._replace(tasks=(tasks[0], tasks[0]._replace(end_s=0.0)))) == ()
-
-
-def test_one_task_has_no_other_to_wait_for():
     alone = AGAIN._replace(tasks=1, tasks_per_node=1)
     assert [metric.name for metric in REUSE.metrics(alone, 'write')] == ['write']
-    task = TaskTime(0, 'node1', 100, 0.0, 1.0)
-    measurement = Measurement((bandwidth('write', 100, 1.0, ''),), 1, ('node1',), tasks=(task,))
-    assert REUSE.derived(alone, 'write', measurement) == ()
+    assert REUSE.derived(alone, 'write', measurement._replace(tasks=tasks[:1])) == ()
 
 
 # Contention for one file
@@ -147,17 +134,9 @@ INTERACTIVE = kind_of('interactive')
 UNPACKED = interactive_use(2, 5, 50, '8KiB')._replace(tasks=4, tasks_per_node=4)
 
 
-def test_a_step_handles_all_entries_and_an_import_the_files_of_one_tree_by_each_task():
-    assert entries_of(UNPACKED, TREES) == {
-        'untar': 4 * (1550 + 31),
-        'import': 4 * 1550,
-        'find': 4 * (1550 + 31),
-        'du': 4 * (1550 + 31),
-        'rm': 4 * (1550 + 31),
-    }
-
-
-def test_programs_handle_files_and_a_virtual_environment_is_one():
+def test_a_step_handles_all_entries_an_import_and_programs_the_files_and_a_virtual_environment_is_one():
+    every_step = dict.fromkeys(('untar', 'import', 'find', 'du', 'rm'), 4 * (1550 + 31))
+    assert entries_of(UNPACKED, TREES) == {**every_step, 'import': 4 * 1550}
     assert entries_of(UNPACKED, GIT) == {'git_clone': 4 * 1550, 'git_status': 4 * 1550}
     assert entries_of(UNPACKED, VENV) == {'venv_create': 4, 'pip_install': 4 * 1550, 'package_import': 4 * 1550}
     assert entries_of(UNPACKED, BUILD) == {'compile': 4 * 1550}
@@ -171,11 +150,9 @@ def test_there_is_room_for_what_programs_make_beside_the_files(does):
 
 # POSIX semantics and integrity
 
-TWO = Sweep('tree', (('two', {}),))
-
 
 def placed(nodes, tasks=2, workload=None, per_node=8):
-    (point,) = expand(TWO, workload or posix_semantics(tasks), Allocation(nodes, per_node))
+    (point,) = expand(Sweep('tree', (('two', {}),)), workload or posix_semantics(tasks), Allocation(nodes, per_node))
     return point
 
 
@@ -206,6 +183,56 @@ def test_what_a_case_does_is_one_sentence(point, sentence):
 def test_integrity_is_proved_by_all_tasks_of_the_case(nodes, tasks):
     assert (intact(nodes).nodes, intact(nodes).tasks, fault_of(intact(nodes))) == (nodes, tasks, None)
     assert kind_of('semantics').title_of(intact(nodes)) == 'integrity of data'
+
+
+# IO500's phases
+
+IO500 = kind_of('io500')
+PHASES = io500.io500('64GiB')._replace(label='all', tasks=2, tasks_per_node=2)
+
+
+def test_a_night_has_no_time_for_the_rules_and_so_no_score():
+    night, acceptance = (IO500.adapted(PHASES, profile.effort) for profile in (NIGHTLY, ACCEPTANCE))
+    assert (io500.stone_wall_s(night), io500.stone_wall_s(acceptance)) == (5, io500.STONE_WALL_S)
+    scored = [io500.SCORE in {metric.name for metric in metrics_at(point)} for point in (night, acceptance)]
+    assert scored == [False, True]
+    assert 'not a submission' in IO500.sentence([acceptance]) and 'not a submission' in IO500.metric_words(
+        io500.SCORE
+    )
+
+
+def test_the_bytes_of_a_task_bound_all_that_lies_there():
+    assert io500.files_per_task(PHASES) == 2**20
+    footprint = IO500.footprint([PHASES])
+    assert footprint.bytes == 2 * 2 * 64 * GIB + 2 * 2 * 2**20 * 3901 and footprint.inodes > 2 * 2 * 2**20
+    assert IO500.files(PHASES) == () and not IO500.preparations([PHASES])
+
+
+def test_the_site_chooses_the_bytes_and_no_warm_up_does():
+    sizing = IO500.sizing([PHASES], ACCEPTANCE.effort, 8 * GIB)
+    assert (sizing.first, sizing.fixed) == (8 * GIB, True)
+    assert IO500.sizing([PHASES], ACCEPTANCE.effort, None).first == 64 * GIB
+
+
+def test_without_one_of_its_phases_there_is_no_score():
+    def scores(metrics):
+        return IO500.derived(PHASES, io500.PHASE, Measurement(tuple(metrics), 2, ('node1',)))
+
+    metrics = [Metric(name, 1.0, 'B/s', seconds=300.0) for name in io500.BANDWIDTHS]
+    metrics += [Metric(name, 1.0, 'op/s', seconds=300.0) for name in io500.RATES]
+    assert len(scores(metrics)) == 3
+    assert scores(metrics[1:]) == scores([metrics[0]._replace(value=0.0), *metrics[1:]]) == ()
+
+
+def test_what_reads_is_not_known_to_be_cold():
+    unknown = {metric.name for metric in metrics_at(PHASES) if IO500.cache_of(metric.name, '') == UNKNOWN}
+    assert unknown >= {'ior_easy_read', 'mdtest_hard_stat', 'find'}
+    assert unknown.isdisjoint({'ior_easy_write', 'mdtest_hard_delete'})
+
+
+@given(st.lists(st.floats(1e-3, 1e12), min_size=1, max_size=12))
+def test_a_geometric_mean_lies_between_the_least_and_the_largest(values):
+    assert min(values) * (1 - 1e-9) <= io500.geometric_mean(values) <= max(values) * (1 + 1e-9)
 
 
 # What they measure, and what they have on disk
@@ -275,11 +302,7 @@ FAULTS = [
     (AGAIN, {'order': 'random'}, 'files: '),
     (AGAIN, {'transfer_size': 0}, 'transfer_size: '),
     (AGAIN, {'bytes_per_task': 1}, 'bytes_per_task: '),
-    (
-        POINTS[APPEND],
-        {'phases': (APPEND, LOCK)},
-        "phases: ['append', 'lock']; contention has one of append, lock, open",
-    ),
+    (POINTS[APPEND], {'phases': (APPEND, LOCK)}, "phases: ['append', 'lock']; contention has one of append, lock, "),
     (POINTS[APPEND], {'transfer_size': HEAD - 1}, f'transfer_size: a record of {HEAD - 1} {NO_RECORD}; write {HEAD}'),
     (POINTS[OPEN], {'transfer_size': 0}, f'transfer_size: a record of 0 {NO_RECORD}'),
     (POINTS[OPEN], {'files_per_directory': 0}, 'files_per_directory: 0 files are held open; open alone has some'),
@@ -288,6 +311,11 @@ FAULTS = [
     (UNPACKED, {'subtrees': 'shared'}, "subtrees: 'shared' trees are not unpacked and removed by each task;"),
     (UNPACKED, {'files_per_directory': 0}, 'files_per_directory: interactive use needs at least one file in each'),
     (UNPACKED, {'depth': -1}, 'depth: -1 is too few; it is 0 or more'),
+    (PHASES, {'phases': ('write',)}, 'phases: '),
+    (PHASES, {'transfer_size': 4096}, 'transfer_size: '),
+    (PHASES, {'bytes_per_task': 3 * MIB}, 'bytes_per_task: '),
+    (PHASES, {'duration_s': 1.0}, 'duration_s: '),
+    (PHASES, {'files': 'multiple'}, 'files: '),
 ]
 
 
