@@ -23,12 +23,8 @@ def test_a_tree_follows_from_seed_and_task_alone():
 
 
 def test_a_tree_is_the_same_on_every_version_of_python():
-    assert drawn(ageing.ageing(40, sizes=(1, 2, 3), files_per_directory=5)._replace(tasks=1)) == [
-        ageing.Batch(10, (2,)),
-        ageing.Batch(1, (2, 3, 2, 2)),
-        ageing.Batch(9, (3,)),
-        ageing.Batch(8, (2, 1, 2, 2)),
-    ]
+    batches = drawn(ageing.ageing(40, sizes=(1, 2, 3), files_per_directory=5)._replace(tasks=1))
+    assert batches == [(10, (2,)), (1, (2, 3, 2, 2)), (9, (3,)), (8, (2, 1, 2, 2))]
 
 
 def test_depth_files_and_sizes_stay_within_those_of_the_source():
@@ -66,11 +62,7 @@ def test_a_histogram_has_every_value_once_beside_its_share_of_the_distribution()
             assert number / sum(histogram.counts) == pytest.approx(target, abs=0.06)
     assert sum(by_name[ageing.SIZE].counts) == ageing.total(POINT)[0].files
     two = ageing.counted_in(POINT, iter([ageing.Batch(1, (KIB, KIB + 1)), ageing.Batch(10, (0,))]))
-    assert two == {
-        ageing.DEPTH: {'1': 1, '10': 1},
-        ageing.IN_DIRECTORY: {'10': 2},
-        ageing.SIZE: {'1024': 2, '4096': 1},
-    }
+    assert list(two.values()) == [{'1': 1, '10': 1}, {'10': 2}, {'1024': 2, '4096': 1}]
 
 
 def test_a_distribution_without_logs_is_a_pareto_cut_as_the_source_cuts_it():

@@ -23,10 +23,11 @@ POINTS = examples(SIZES, listing(1))
         (listing(891)._replace(tasks=2), 'tasks: one task lists, not 2'),
         (listing(0), 'files_per_directory: the listing of a directory needs at least one file'),
         (listing(1, (0.0,)), f'pauses_s: [0.0]; they are times above 0 s and below {MAX_PAUSE_S} s, each once'),
-        (listing(1, (-1.0,)), 'pauses_s: [-1.0]; they are times'),
+        *(
+            (listing(1, (time_s,)), f'pauses_s: [{time_s}]; they are')
+            for time_s in (-1.0, float('nan'), float('inf'))
+        ),
         (listing(1, (1.0, 1.0)), 'pauses_s: [1.0, 1.0]; they are times'),
-        (listing(1, (float('nan'),)), 'pauses_s: [nan]; they are times'),
-        (listing(1, (float('inf'),)), 'pauses_s: [inf]; they are times'),
         (listing(1, ('1s',)), 'time.pauses_s[0]: float is expected, not str'),
         (listing(1).changed(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
     ],
@@ -35,21 +36,15 @@ def test_a_contradiction_is_named_with_its_field(point, fault):
     assert (fault_of(point) or '').startswith(fault)
 
 
-def test_with_pauses_four_listings_are_measured_and_one_after_each_pause():
-    assert [metric.name for metric in metrics_at(listing(891, (0.5, 10.0)))] == [
-        'ls_first',
-        'ls_second',
-        'ls_third',
-        'ls_fourth',
-        'ls_after_0.5s',
-        'ls_after_10s',
-    ]
-
-
-def test_without_pauses_names_and_attributes_are_measured_twice():
-    assert metrics_at(listing(10)) == tuple(
-        MetricType(name, 'op/s') for name in ('names_first', 'stat_first', 'names_second', 'stat_second')
-    )
+@pytest.mark.parametrize(
+    ('pauses', 'names'),
+    [
+        ((0.5, 10.0), 'ls_first ls_second ls_third ls_fourth ls_after_0.5s ls_after_10s'),
+        ((), 'names_first stat_first names_second stat_second'),
+    ],
+)
+def test_four_listings_are_measured_and_one_after_each_pause_or_names_and_attributes_twice(pauses, names):
+    assert metrics_at(listing(891, pauses)) == tuple(MetricType(name, 'op/s') for name in names.split())
 
 
 @given(st.lists(st.floats(0.0, 2.0 * MAX_PAUSE_S), max_size=6))
@@ -62,11 +57,8 @@ def test_listings_that_contradict_nothing_have_metrics_with_names_of_their_own_t
 
 
 def test_only_the_first_listing_finds_what_nobody_has_asked_for():
-    for pauses in (PAUSES, ()):
-        first = [name for name in listing_metrics(pauses) if LISTING.cache_of(name, 'cold') == 'cold']
-        assert first == [name for name in listing_metrics(pauses) if name.endswith('_first')]
-        others = {LISTING.cache_of(name, 'cold') for name in listing_metrics(pauses)} - {'cold'}
-        assert others == {LISTED_BEFORE}
+    for name in (*listing_metrics(PAUSES), *listing_metrics(())):
+        assert LISTING.cache_of(name, 'cold') == ('cold' if name.endswith('_first') else LISTED_BEFORE)
 
 
 def test_every_point_has_a_directory_of_its_own_and_all_are_there_at_once():

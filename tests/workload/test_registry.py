@@ -8,25 +8,14 @@ from seatrial.model.codec import from_json, to_json
 from seatrial.model.metric import HIGHER, LOWER
 from seatrial.model.point import PART_OF, PARTS, Point, TreePart
 from seatrial.model.units import MIB, UNITS
+from seatrial.workload import registry
 from seatrial.workload.access import data_access
 from seatrial.workload.base import MAX_TASKS, Effort, Kind
 from seatrial.workload.checkpoint import checkpoint
 from seatrial.workload.contention import contention
 from seatrial.workload.listing import listing
 from seatrial.workload.random import random_access
-from seatrial.workload.registry import (
-    KINDS,
-    UnknownKind,
-    entries_after,
-    fault_of,
-    form_fault,
-    kind_of,
-    metrics_at,
-    metrics_of,
-    planned_metrics,
-    resized,
-    share_words,
-)
+from seatrial.workload.registry import KINDS, entries_after, fault_of, form_fault, kind_of, metrics_at, metrics_of
 from seatrial.workload.sweep import Sweep, examples
 from seatrial.workload.tree import metadata_tree
 
@@ -52,10 +41,7 @@ def test_every_kind_has_a_check_by_which_it_is_tested_here():
 
 @pytest.mark.parametrize('call', [kind_of, lambda name: metrics_of(Point(name, ('write',)), 'write')])
 def test_a_kind_that_is_not_registered_is_refused_with_those_that_are(call):
-    with pytest.raises(
-        UnknownKind,
-        match="'elsewhere' is not a kind of workload; it can be access, checkpoint, training, burst, reuse, bonnie,",
-    ):
+    with pytest.raises(registry.UnknownKind, match="'elsewhere' is not a kind of workload; it can be access, che"):
         call('elsewhere')
 
 
@@ -95,11 +81,10 @@ def test_a_point_with_all_parameters_beside_each_other_is_read_with_the_parts_of
 def test_a_parameter_of_another_kind_is_refused_with_its_field(point, kind):
     others = {name for other in KINDS.values() for name in other.parameters} - set(kind.parameters)
     values = {int: 7, float: 0.5, bool: True, str: 'single', tuple: (1.0,)}
+    special = {'actions': (Planned('away', 1.0, 1.0),), 'sizes': (1,), 'devices': ('/dev/sda',)}
     for field in others:
-        special = {'actions': (Planned('away', 1.0, 1.0),), 'sizes': (1,), 'devices': ('/dev/sda',)}
         value = special.get(field, values[type(getattr(PARTS[PART_OF[field]](), field))])
-        changed = point.changed(**{field: value})
-        assert fault_of(changed) == f'{field}: {kind.words} has no such parameter'
+        assert fault_of(point.changed(**{field: value})) == f'{field}: {kind.words} has no such parameter'
 
 
 def test_its_metrics_have_base_units_and_names_that_break_no_form(point, kind):
@@ -115,17 +100,14 @@ def test_its_metrics_have_base_units_and_names_that_break_no_form(point, kind):
 def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
     sentence = kind.sentence([point])
     assert sentence[0].isupper() and not sentence.endswith('.')
-    assert kind.totals(point) and kind.words and share_words(kind, 7) and share_words(kind, 0)
+    assert kind.totals(point) and kind.words and registry.share_words(kind, 7) and registry.share_words(kind, 0)
 
 
 @pytest.mark.parametrize(
     ('point', 'words'),
     [
         (POINTS['burst']._replace(tasks=3), 'Of the tasks 1 reads a data set as a training does, while 2 write a ch'),
-        (
-            checkpoint('8GiB', 600.0, '1GiB')._replace(tasks=2),
-            'a file of its own, as a checkpoint of 8 GiB every 10 min',
-        ),
+        (checkpoint('8GiB', 600.0, '1GiB')._replace(tasks=2), 'of its own, as a checkpoint of 8 GiB every 10 min'),
         (contention('append', 1000, '256B')._replace(tasks=4), '4 tasks appends 250 records of 256 B to one file'),
         (contention('lock', 1000)._replace(tasks=2), 'one file 500 times, each held by another before'),
         (contention('open', record='4KiB', open_files=50), '50 files open and writes records of 4 KiB to'),
@@ -154,7 +136,7 @@ def test_the_first_share_of_its_sizing_is_one_that_its_points_can_have(point, ki
     point = kind.adapted(point, effort)
     sizing = kind.sizing([point], effort, None)
     assert sizing.first % sizing.granule == 0
-    (new,) = resized([point], sizing.first)
+    (new,) = registry.resized([point], sizing.first)
     assert fault_of(new) is None
     assert metrics_at(new) == metrics_at(point)
     assert (new.label, new.tasks, new.phases) == (point.label, point.tasks, point.phases)
@@ -220,4 +202,4 @@ def test_phases_are_those_of_the_kind_each_once(phases):
 
 def test_the_metrics_of_a_plan_are_those_of_its_points_as_reframe_names_them():
     plan = plan_of(data_access('multiple'), Sweep('transfer_size', (MIB, 2 * MIB)))
-    assert planned_metrics(plan) == ['write@1MiB', 'read@1MiB', 'write@2MiB', 'read@2MiB']
+    assert registry.planned_metrics(plan) == ['write@1MiB', 'read@1MiB', 'write@2MiB', 'read@2MiB']

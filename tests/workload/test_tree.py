@@ -16,23 +16,16 @@ FDTREE_1 = metadata_tree(depth=4, branching=5, files_per_directory=3, bytes_per_
 FDTREE_2 = metadata_tree(depth=1, files_per_directory=1000, bytes_per_file=2_048_000, subtrees='private')
 PLAIN = metadata_tree(files_per_directory=1000, empties_per_directory=1000, scales=True)
 
-TREES = st.builds(
-    metadata_tree,
-    depth=st.integers(0, 4),
-    branching=st.integers(1, 4),
-    files_per_directory=st.integers(0, 5),
-    empties_per_directory=st.integers(0, 5),
-    bytes_per_file=st.integers(0, 5000),
-    subtrees=st.sampled_from(['shared', 'private']),
-)
-FLAT_TREES = st.builds(
-    metadata_tree,
-    files_per_directory=st.integers(0, 50),
-    empties_per_directory=st.integers(0, 50),
-    bytes_per_file=st.integers(0, 5000),
-    subtrees=st.sampled_from(['shared', 'private']),
-    scales=st.just(True),
-)
+
+def trees(most_levels, most_files, **more):
+    """Trees of up to so many levels, with as many files in each directory, and as many empty directories."""
+    shape = {'depth': st.integers(0, most_levels), 'branching': st.integers(1, 1 + most_levels)}
+    files = {f'{what}_per_directory': st.integers(0, most_files) for what in ('files', 'empties')}
+    more = {'bytes_per_file': st.integers(0, 5000), 'subtrees': st.sampled_from(['shared', 'private']), **more}
+    return st.builds(metadata_tree, **{**shape, **files, **more})
+
+
+TREES, FLAT_TREES = trees(4, 5, branching=st.integers(1, 4)), trees(0, 50, scales=st.just(True))
 TASKS = st.integers(1, 5)
 SHARES = st.integers(1, 10_000)
 
@@ -68,12 +61,7 @@ def test_the_levels_are_those_of_a_recursion(tree, tasks):
         Entries(*(made.count((kind, level)) for kind in ('directory', 'file', 'empty')))
         for level in range(tree.tree.depth + 1)
     )
-
-
-@given(TREES, TASKS)
-def test_the_inodes_are_the_entries_of_a_recursion(tree, tasks):
-    point = placed(tree, tasks)
-    assert levels_total(tree, tasks).inodes == TREE.amount(point) == len(walk(tree, tasks))
+    assert levels_total(tree, tasks).inodes == TREE.amount(placed(tree, tasks)) == len(made)
 
 
 @pytest.mark.parametrize(('size', 'takes'), [(0, 0), (1, 4096), (4096, 4096), (4097, 8192)])
@@ -220,17 +208,10 @@ def test_a_tree_that_does_not_scale_has_the_files_of_the_check_whatever_the_site
     assert TREE.sizing([placed(FDTREE_2)], SOME, pinned) == Sizing(0, 1, 0.0, 0.0)
 
 
-@given(
-    st.integers(0, 1 << 34),
-    st.builds(
-        metadata_tree,
-        depth=st.integers(0, 4),
-        branching=st.integers(1, 5),
-        files_per_directory=st.integers(1, 2000),
-        empties_per_directory=st.integers(0, 5),
-        bytes_per_file=st.integers(0, 4 * MIB),
-    ),
-)
+LARGE_TREES = trees(4, 5, files_per_directory=st.integers(1, 2000), bytes_per_file=st.integers(0, 4 * MIB))
+
+
+@given(st.integers(0, 1 << 34), LARGE_TREES)
 def test_a_tree_is_shrunk_to_the_bytes_of_a_profile_as_little_as_possible(tree_bytes, tree):
     taken = TREE.adapted(tree, Effort(tree_bytes=tree_bytes))
     assert 1 <= taken.tree.files_per_directory <= tree.tree.files_per_directory
