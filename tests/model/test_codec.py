@@ -167,27 +167,14 @@ def test_a_plan_of_another_form_is_refused_with_the_key(tmp_path, change, words)
         read_plan(str(tmp_path / 'plan.json'))
 
 
-@pytest.fixture
-def earlier(tmp_path):
-    """A genuine plan of schema 2, and two of the lines of its record."""
+def test_a_genuine_plan_of_schema_2_is_read_with_the_parts_of_its_kind_and_has_the_digest_in_its_record(tmp_path):
     sections = transcripts('seatrial')['empty-files']
     (tmp_path / 'plan.json').write_text(sections['plan.json'])
-    return read_plan(str(tmp_path / 'plan.json')), read_records(sections['samples.jsonl'].splitlines())
-
-
-def test_a_plan_of_schema_2_is_read_with_the_parts_of_its_kind(earlier):
-    (point,) = earlier[0].points
+    plan, records = read_plan(str(tmp_path / 'plan.json')), read_records(sections['samples.jsonl'].splitlines())
+    (point,) = plan.points
     assert point.tree == TreePart(files_per_directory=500, subtrees='private')
     assert (point.data, point.time, point.training, point.fill) == (None, None, None, None)
-
-
-def test_a_record_of_schema_2_is_of_the_points_of_its_plan(earlier):
-    plan, records = earlier
-    assert [sample.point for sample in records.samples] == list(plan.points)
-
-
-def test_a_plan_of_schema_2_still_has_the_digest_that_its_record_names(earlier):
-    plan, records = earlier
+    assert [sample.point for sample in records.samples] == [point]
     assert digest(plan) == records.start.plan
 
 

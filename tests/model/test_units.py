@@ -65,12 +65,8 @@ def test_a_duration_is_in_the_unit_that_people_say(seconds, text):
 # Quantities
 
 BASES = {'B/s', 'op/s', 's', ''}
-
-
 # As people write them: up to six digits, with up to four of them behind the point.
-DECIMALS = st.decimals(min_value='0.0001', max_value='999999', places=4, allow_nan=False).map(
-    lambda number: format(number.normalize(), 'f')
-)
+DECIMALS = st.decimals(min_value='0.0001', max_value='999999', places=4).map(lambda n: format(n.normalize(), 'f'))
 
 
 @pytest.mark.parametrize(
@@ -140,14 +136,9 @@ def test_a_bandwidth_is_read_in_the_largest_unit_below_it_of_the_sites_system(va
     ('value', 'unit'),
     [(90.0, 's'), (1.0, 's'), (0.5, 'ms'), (1e-3, 'ms'), (4e-5, '\u00b5s'), (3e-8, 'ns'), (1e-12, 'ns'), (0.0, 's')],
 )
-def test_a_time_is_read_in_seconds_or_parts_of_them_in_either_system(system, value, unit):
+def test_a_time_is_read_in_parts_of_seconds_and_rates_ratios_and_counts_in_their_own_unit(system, value, unit):
     assert units.unit_for(value, 's', system) == unit
-
-
-@pytest.mark.parametrize('system', units.SYSTEMS)
-@pytest.mark.parametrize('base', ['op/s', ''])
-def test_rates_ratios_and_counts_have_one_unit(system, base):
-    assert {units.unit_for(value, base, system) for value in (0.0, 0.5, 1e9)} == {base}
+    assert [units.unit_for(value, base, system) for base in ('op/s', '')] == ['op/s', '']
 
 
 @given(st.floats(1e-9, 1e18), st.sampled_from(sorted(BASES)), st.sampled_from(units.SYSTEMS))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.model.codec import from_json, to_json
-from seatrial.model.issued import MIXED, Done, Issued, Share
+from seatrial.model.issued import MIXED, Done, Issued
 from seatrial.model.layout import Layout
 from seatrial.model.metric import Measurement, Metric, bandwidth, rate
 from seatrial.model.point import DataPart, Point
@@ -15,14 +15,8 @@ from seatrial.model.units import KIB, MIB
 # Points, allocations and axes
 
 
-WRITES = Point(
-    'access',
-    ('write',),
-    nodes=2,
-    tasks=6,
-    tasks_per_node=3,
-    data=DataPart(transfer_size=64 * KIB, bytes_per_task=MIB),
-)
+DATA = DataPart(transfer_size=64 * KIB, bytes_per_task=MIB)
+WRITES = Point('access', ('write',), nodes=2, tasks=6, tasks_per_node=3, data=DATA)
 
 
 def test_a_layout_of_its_own_is_told_from_that_of_the_case():
@@ -33,7 +27,7 @@ def test_a_layout_of_its_own_is_told_from_that_of_the_case():
 
 def test_a_parameter_is_changed_and_read_by_its_name_whichever_part_has_it():
     point = WRITES.changed(transfer_size=KIB, tasks=2, think_s=0.5)
-    assert (point.data, point.tasks) == (WRITES.data._replace(transfer_size=KIB), 2)
+    assert (point.data, point.tasks) == (DATA._replace(transfer_size=KIB), 2)
     assert [point.value(name) for name in ('transfer_size', 'tasks', 'think_s', 'depth')] == [KIB, 2, 0.5, None]
 
 
@@ -50,7 +44,6 @@ def test_a_point_without_a_part_moves_no_bytes_and_lasts_no_time():
 
 
 HOLDING = Metric('holding', 3.0, '')
-WRITE = bandwidth('write', 8 * MIB, 2.0, '4.00')
 
 
 @pytest.mark.parametrize('make', [bandwidth, rate])
@@ -69,11 +62,8 @@ def test_value_times_seconds_is_what_was_done(number, seconds):
 
 def test_the_idle_share_is_what_the_slowest_task_leaves():
     assert rate('file_stat', 52, 0.008, '', (0.001, 0.002)).idle_share == pytest.approx(0.75)
-
-
-@pytest.mark.parametrize('metric', [WRITE, rate('x', 1, 0.0, '', (1.0,))])
-def test_without_the_times_of_tasks_or_of_the_phase_nothing_is_idle(metric):
-    assert metric.idle_share == 0.0
+    # Nothing without the times of tasks or of the phase.
+    assert bandwidth('write', 8 * MIB, 2.0, '4.00').idle_share == rate('x', 1, 0.0, '', (1.0,)).idle_share == 0.0
 
 
 def test_the_seconds_of_a_launch_are_its_shortest_timed_region():
@@ -83,25 +73,6 @@ def test_the_seconds_of_a_launch_are_its_shortest_timed_region():
 
 
 # What Darshan saw of a launch
-
-
-def issued(*orders):
-    return Issued(
-        processes=2,
-        tasks=2,
-        opened=1,
-        files=1,
-        sharing='single',
-        extent='segment',
-        interface='posix',
-        collective=False,
-        size=2 * MIB,
-        done=tuple(Done('write', 2 * MIB, 32, order, 30, 0.0, 1.0) for order in orders),
-        sizes=(Share(64 * KIB, 1.0),),
-        alignment=0,
-        misaligned=0.0,
-        partial=False,
-    )
 
 
 @pytest.mark.parametrize(
@@ -116,7 +87,9 @@ def issued(*orders):
     ],
 )
 def test_the_order_is_the_one_that_all_operations_have(orders, order):
-    assert issued(*orders).order == order
+    done = tuple(Done('write', 2 * MIB, 32, of_one, 30, 0.0, 1.0) for of_one in orders)
+    issued = Issued(2, 2, 1, 1, 'single', 'segment', 'posix', False, 2 * MIB, done, (), 0, 0.0, False)
+    assert issued.order == order
 
 
 # What changed of a file system between two times
