@@ -68,9 +68,6 @@ def private(rank, name, size=MIB):
     return Record('POSIX', name, rank, counters)
 
 
-# Runs of IOR that are known
-
-
 of_ior = functools.partial(data_access, transfer_size='256KiB', bytes_per_task='8MiB', tasks=2)
 STRIDED = of_ior('single', 'segment', 'strided')
 COLLECTIVE = STRIDED.changed(bytes_per_task=4 * MIB, interface='mpiio', collective=True)
@@ -90,9 +87,6 @@ def test_a_known_run_gives_back_its_workload(name, files, workload):
     shape = shape_of(log_of(name))
     assert (shape.point, shape.files, shape.remarks) == (workload, files, ())
     assert shape_of(log_of(name), 'read').point.phases == ('read',)
-
-
-# What is said to be lost
 
 
 def with_buffered(log, *unreplayed):
@@ -118,9 +112,6 @@ def test_in_what_the_replay_is_not_the_application(log, words):
     assert all(f'# {remark}' in check_text(shape, 'Replayed') for remark in shape.remarks)
 
 
-# What is refused
-
-
 @pytest.mark.parametrize(
     ('log', 'operation', 'words'),
     [
@@ -139,9 +130,6 @@ def test_in_what_the_replay_is_not_the_application(log, words):
 def test_what_no_check_replays_is_refused_with_the_reason(log, operation, words):
     with pytest.raises(Underivable, match=words):
         shape_of(log, operation)
-
-
-# The check and its entry
 
 
 @pytest.fixture
@@ -195,9 +183,6 @@ def test_a_derived_check_is_as_the_house_writes_them(repository, name):
     for argv in (['check', '--ignore=F821'], ['format', '--check']):
         done = subprocess.run([ruff, *argv, config, '-'], input=text, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
-
-
-# Sizes for an ageing
 
 
 def sized(*sizes):

@@ -99,9 +99,6 @@ def test_a_bound_from_below_is_a_floor_only_of_what_is_better_the_higher(session
     assert plan.floors == {'randread_iops@qd1': 1.8}
 
 
-# Which cases
-
-
 def test_a_family_has_every_combination_that_its_trial_names(session):
     cases = [(case.layout, case.nodes) for case in cases_of(session, SIZES)]
     assert cases == [('default', 1), ('default', 2), ('wide', 1), ('wide', 2)]
@@ -122,9 +119,6 @@ def test_what_needs_a_program_that_this_machine_lacks_is_not_asked_of_it_but_of_
     assert HERE in cases_of(session, nodes)
     monkeypatch.setattr('shutil.which', lambda name: f'/found/{name}')
     assert TASKS_CASE in cases_of(session, login)
-
-
-# Which points
 
 
 @pytest.mark.parametrize('profile', ['smoke', 'nightly', 'acceptance'])
@@ -311,9 +305,6 @@ def test_a_size_of_the_source_that_does_not_divide_is_rounded_down(fixing):
     assert point.data.bytes_per_task == 2046 * MIB
 
 
-# What the plan says
-
-
 def test_the_plan_of_a_case_is_always_the_same_and_another_session_has_another_seed_and_records(session):
     plan = plan_of(session, SIZES, HERE)
     assert plan == plan_of(session, SIZES, HERE)
@@ -365,9 +356,6 @@ def test_a_night_is_repeated_by_what_nights_differ_by(tmp_path, session, profile
         session_there = replace(session_there, references={(profile, HERE): (asked,)})
     stopping = plan_of(session_there, SIZES, HERE).stopping
     assert (stopping.minimum, stopping.extra, stopping.between) == pytest.approx(expected, abs=0.001)
-
-
-# Metadata
 
 
 def case_of(declared):

@@ -104,9 +104,6 @@ def test_small_files_fit_on_the_metadata_target(checks):
         assert checks[name].workload.tree.bytes_per_file <= dom.components[0].end
 
 
-# What a plan says of the references
-
-
 def reference(metric, low, high=0.3):
     return Reference(metric, 1000.0 * MIB, low, high, 'MiB/s', 'baseline', '2026-11-01')
 

@@ -121,9 +121,6 @@ def test_any_json_is_a_value_or_a_form_error(data):
         assert str(error)
 
 
-# No form is guessed
-
-
 def reached(kind, types):
     """Every type that is named in a value of this one."""
     if kind not in types:
@@ -138,8 +135,6 @@ def test_every_field_has_one_form_or_none_so_that_nothing_is_decoded_by_guess(ki
     unions = [form for form in reached(kind, set()) if get_origin(form) is Union]
     assert [form for form in unions if len(get_args(form)) != 2 or get_args(form)[1] is not type(None)] == []
 
-
-# Plans and records
 
 PLANS = {
     'access': plan_of(),
@@ -190,12 +185,10 @@ def test_the_digest_is_of_all_that_a_plan_says():
     assert digest(PLANS['access']._replace(seed=2)) != digest(PLANS['access'])
 
 
-# Every value that the types allow, NaN among them, which equals nothing: so the texts are compared.
-
-
 @pytest.mark.parametrize('kind', [TrialPlan, Sample, DarshanRun])
 @settings(max_examples=10)
 @given(data=st.data())
 def test_any_value_comes_back(kind, data):
+    """NaN among them, which equals nothing: so the texts are compared."""
     value = data.draw(st.from_type(kind))
     assert json.dumps(to_json(again(kind, value))) == json.dumps(to_json(value))

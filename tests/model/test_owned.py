@@ -95,9 +95,6 @@ def test_a_link_that_leads_to_itself_is_an_error(tmp_path):
         open_to(str(tmp_path / 'link'))
 
 
-# Files that are written whole or not at all
-
-
 def test_it_is_there_and_nothing_else(tmp_path):
     write_whole(tmp_path / 'a.json', 'ä\n')
     assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [('a.json', 'ä\n'.encode())]

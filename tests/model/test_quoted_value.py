@@ -27,9 +27,6 @@ def test_what_no_argv_can_hold_is_refused(argv, words):
         shell_line(argv)
 
 
-# Lists of nodes
-
-
 @pytest.mark.parametrize(
     ('hostlist', 'expected'),
     [

@@ -62,8 +62,6 @@ def test_a_drill_down_reads_back_and_a_record_without_one_has_none():
     assert read_records(LINES).drill is None
 
 
-# Telemetry
-
 OF_SERVERS = (telemetry.Served('lustre-OST0001', 'write_bytes', 4, 4096, 'bytes'),)
 TELEMETRY = (
     telemetry.RpcSizes(telemetry.BEFORE, (telemetry.RpcSize('256', 4, 38),)),

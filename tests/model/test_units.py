@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 
 from seatrial.model import units
 
-# Sizes
-
 
 @pytest.mark.parametrize(
     ('text', 'size'),
@@ -62,8 +60,6 @@ def test_a_duration_is_in_the_unit_that_people_say(seconds, text):
     assert units.duration(seconds) == text
 
 
-# Quantities
-
 BASES = {'B/s', 'op/s', 's', ''}
 # As people write them: up to six digits, with up to four of them behind the point.
 DECIMALS = st.decimals(min_value='0.0001', max_value='999999', places=4).map(lambda n: format(n.normalize(), 'f'))
@@ -107,9 +103,6 @@ def test_a_unit_that_is_none_is_refused_with_some_that_are(call):
 def test_a_number_that_is_not_finite_is_refused(value):
     with pytest.raises(ValueError, match='is no finite number'):
         units.in_base(value, 'GB/s')
-
-
-# The unit to read a value in
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,6 @@ from seatrial.model.point import DataPart, Point
 from seatrial.model.state import NONE_REMEMBERED, changes, unread
 from seatrial.model.units import KIB, MIB
 
-# Points, allocations and axes
-
-
 DATA = DataPart(transfer_size=64 * KIB, bytes_per_task=MIB)
 WRITES = Point('access', ('write',), nodes=2, tasks=6, tasks_per_node=3, data=DATA)
 
@@ -38,9 +35,6 @@ def test_a_value_as_by_default_makes_no_part_that_was_not_there():
 def test_a_point_without_a_part_moves_no_bytes_and_lasts_no_time():
     point = Point('semantics', ('probe',), tasks=2)
     assert (point.bytes_moved, point.duration_s, point.pauses_s, point.actions, point.fullness) == (0, 0, (), (), 0)
-
-
-# Metrics
 
 
 HOLDING = Metric('holding', 3.0, '')
@@ -72,9 +66,6 @@ def test_the_seconds_of_a_launch_are_its_shortest_timed_region():
     assert Measurement((HOLDING,), 1, ('h',)).seconds == 0.0  # it times nothing
 
 
-# What Darshan saw of a launch
-
-
 @pytest.mark.parametrize(
     ('orders', 'order'),
     [
@@ -90,9 +81,6 @@ def test_the_order_is_the_one_that_all_operations_have(orders, order):
     done = tuple(Done('write', 2 * MIB, 32, of_one, 30, 0.0, 1.0) for of_one in orders)
     issued = Issued(2, 2, 1, 1, 'single', 'segment', 'posix', False, 2 * MIB, done, (), 0, 0.0, False)
     assert issued.order == order
-
-
-# What changed of a file system between two times
 
 
 @pytest.mark.parametrize(

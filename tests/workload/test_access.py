@@ -34,9 +34,6 @@ def points(draw, templates=CLASSES):
     return point
 
 
-# What contradicts itself
-
-
 @pytest.mark.parametrize(
     ('template', 'fault'),
     [
@@ -62,9 +59,6 @@ def test_a_contradiction_is_named_with_its_field(template, fault):
     assert (fault_of(template) or '').startswith(fault)
 
 
-# What a case is called and measures
-
-
 def test_the_classes_have_the_names_of_the_literature_and_those_that_people_use():
     assert [name_of(workload) for workload in CLASSES] == [
         'SFWA (whole shared file)',
@@ -83,9 +77,6 @@ def test_where_opening_is_asked_for_its_share_is_a_metric_and_so_is_the_bandwidt
     assert (per_node.name, per_node.value, per_node.unit) == ('write_per_node', 100.0, 'B/s')
     assert ACCESS.derived(placed(MFWA), 'write', measured) == ()
     assert ACCESS.metrics(placed(MFWA), 'write') == (MetricType('write', 'B/s'),)
-
-
-# What is on disk
 
 
 @pytest.mark.parametrize(('interface', 'metadata'), [('posix', 0), ('hdf5', 2048), ('netcdf', 512)])
@@ -129,9 +120,6 @@ def test_a_file_that_all_tasks_read_may_have_a_name_for_each_of_them():
     assert ACCESS.footprint([placed(SFWA, bytes_per_task=MIB)]) == (MIB, 7)
 
 
-# What is made before
-
-
 @pytest.mark.parametrize('template', [MFWA, SFSA, SFSA_STRIDED])
 def test_what_writes_makes_its_own_files(template):
     assert ACCESS.preparations([placed(template)]) == []
@@ -159,9 +147,6 @@ def test_a_file_that_does_not_divide_between_the_tasks_is_written_by_one():
     assert (writers(point).tasks, writers(point).data.bytes_per_task) == (6, 4 * KIB)
 
 
-# With another share of each task
-
-
 @given(points(), st.integers(1, 100))
 def test_a_resized_point_moves_other_bytes_and_means_the_same(point, transfers):
     share = transfers * point.data.transfer_size
@@ -186,9 +171,6 @@ def test_the_share_for_a_working_set_is_the_least_with_which_the_files_have_it(p
         return sum(file.size for file in ACCESS.files(one.changed(bytes_per_task=size)))
 
     assert there(share) >= working_set > there(share - 1)
-
-
-# How much a profile wants
 
 
 def sizes(*values):
@@ -272,9 +254,6 @@ def test_the_shortest_launch_is_that_of_the_fewest_tasks_with_the_largest_transf
     swept = [*expand(Sweep('tasks', (2, 1)), MFWA, HERE), *sizes(4 * MIB)]
     assert min(swept, key=weight).label == '1task'
     assert min(sizes(KIB, 4 * MIB, MIB), key=weight).label == '4MiB'
-
-
-# What the rules ask
 
 
 @given(st.integers(2, 6), st.integers(1, 6))

@@ -52,8 +52,6 @@ def templates(draw):
     return template
 
 
-# What contradicts itself
-
 MIX = {'phases': ('randrw',)}
 
 
@@ -78,9 +76,6 @@ MIX = {'phases': ('randrw',)}
 )
 def test_what_contradicts_itself_is_a_sentence_with_its_field(changes, fault):
     assert (fault_of(READ.changed(**changes)) or '').startswith(fault)
-
-
-# What is on disk
 
 
 @given(templates(), st.integers(1, 5))
@@ -110,9 +105,6 @@ def test_one_set_of_files_serves_every_point():
     footprint = RANDOM.footprint(points)
     assert (footprint.bytes, footprint.inodes) == (GIB, 4)
     assert (RANDOM.amount(points[0]), exact_bytes(points[0])) == (0, None)  # its time is given, and not what it moves
-
-
-# How large, and for how long
 
 
 @pytest.mark.parametrize(
@@ -166,9 +158,6 @@ def test_a_share_is_a_multiple_of_every_transfer(blocks):
     assert all(sizing.granule % point.data.transfer_size == 0 for point in points)
 
 
-# What it measures
-
-
 def test_each_direction_has_its_bandwidth_its_rate_and_its_latencies():
     names = [metric.name for metric in metrics_at(random_access(PHASES, '1GiB', read_share=0.5))]
     measured = ('', '_iops', '_latency', '_p50', '_p95', '_p99', '_p99.9')
@@ -187,9 +176,6 @@ def test_a_latency_is_better_the_lower_and_stops_no_repetition():
 def test_what_a_mixture_writes_was_in_no_cache():
     assert RANDOM.cache_of('randrw_write_p99', 'cached') == ''
     assert RANDOM.cache_of('randrw_read_p99', 'cached') == RANDOM.cache_of('randread', 'cached') == 'cached'
-
-
-# Skims
 
 
 def test_a_task_with_several_files_has_its_own_and_those_of_the_next_nine():

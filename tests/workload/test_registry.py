@@ -45,9 +45,6 @@ def test_a_kind_that_is_not_registered_is_refused_with_those_that_are(call):
         call('elsewhere')
 
 
-# Every kind, by the points of its checks
-
-
 @pytest.fixture(params=OF_CHECKS)
 def point(request):
     return OF_CHECKS[request.param]
@@ -148,9 +145,6 @@ def test_a_metric_without_a_launch_of_its_own_is_what_the_launch_was(point, kind
     assert kind.metric_words(first)
 
 
-# What no point can have
-
-
 @pytest.mark.parametrize(
     ('point', 'fault'),
     [
@@ -195,9 +189,6 @@ def test_a_launch_writes_and_reads_what_is_known_before_it(point, phase, moved):
 def test_phases_are_those_of_the_kind_each_once(phases):
     fault = f'phases: {list(phases)}; data access has write, read, each once at most'
     assert fault_of(POINTS['access']._replace(phases=phases)) == fault
-
-
-# A case
 
 
 def test_the_metrics_of_a_plan_are_those_of_its_points_as_reframe_names_them():

@@ -60,9 +60,6 @@ CHECKS = [
 ALLOCATIONS = st.builds(Allocation, st.integers(1, 50), st.integers(1, 50))
 
 
-# The points
-
-
 def test_the_transfer_sizes_of_the_source_are_11_points_with_the_same_bytes():
     points = expand(SIZES, MFWA, Allocation(40, 1))
     assert [point.data.transfers for point in points] == [2048, 1024, 512, 256, 128, 64, 32, 16, 8, 4, 2]
@@ -148,9 +145,6 @@ def test_a_placement_is_even_inside_the_allocation_and_the_widest(tasks, largest
         assert placed.tasks == tasks
 
 
-# What a check declares
-
-
 @pytest.mark.parametrize(('template', 'sweep'), CHECKS)
 def test_a_sweep_of_the_checks_is_possible_and_has_examples_that_contradict_nothing(template, sweep):
     assert sweep_fault(sweep) is None
@@ -217,9 +211,6 @@ def test_whatever_is_swept_there_are_points_that_can_be_judged_or_a_sentence(swe
         points = examples(sweep, template)
         assert points
         assert all(': ' in (fault_of(point) or ': ') for point in points)
-
-
-# What a site or a profile leaves of it
 
 
 def test_what_the_site_fixes_is_the_only_value():

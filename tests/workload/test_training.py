@@ -89,9 +89,6 @@ def test_a_node_holds_a_sample_for_each_thread_of_its_tasks():
     assert buffers(UNET) == 2 * 4 * 146_600_628
 
 
-# Checkpoints
-
-
 CHECKPOINT = Checkpoint()
 OWN, SHARED = expand(
     Sweep('variant', (('own', {}), ('shared', {'files': 'single', 'extent': 'segment'}))),
@@ -150,9 +147,6 @@ def test_a_state_is_written_as_a_file_a_task_or_into_one_file():
 )
 def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
     assert fault_of(OWN.changed(**changes)).startswith(fault)
-
-
-# Checkpoints beside training reads
 
 
 BURST = kind_of('burst')

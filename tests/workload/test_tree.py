@@ -51,9 +51,6 @@ def walk(tree, tasks):
     return [entry for _ in range(tasks) for entry in inside(0, 1)]
 
 
-# Numbers
-
-
 @given(TREES, TASKS)
 def test_the_levels_are_those_of_a_recursion(tree, tasks):
     made = walk(tree, tasks)
@@ -97,9 +94,6 @@ def test_the_scenarios_of_the_sources_are_exact_to_the_file(tree, there, size):
     assert TREE.moved(placed(tree, 1), 'create')[0] == size
 
 
-# Metrics
-
-
 @pytest.mark.parametrize(
     ('phase', 'names'),
     [
@@ -126,9 +120,6 @@ def test_a_tree_is_a_metric_from_its_hundredth_directory_on(branching, counts):
     assert ('tree_create' in operations(tree, 'create', 48)) is counts, 'of one task, however many there are'
 
 
-# Contradictions
-
-
 @pytest.mark.parametrize(
     ('tree', 'fault'),
     [
@@ -153,9 +144,6 @@ def test_a_contradiction_is_named_with_its_field(tree, fault):
     assert (fault_of(placed(tree)) or '').startswith(fault)
 
 
-# With another number of files of each task
-
-
 @given(FLAT_TREES, SHARES, st.integers(1, 9))
 def test_every_task_puts_its_share_into_a_flat_tree_of_each_kind_that_it_has(tree, share, tasks):
     was, now = levels_total(tree, tasks), levels_total(TREE.resized(placed(tree, tasks), share), tasks)
@@ -178,9 +166,6 @@ def test_a_tree_of_levels_or_one_that_does_not_scale_is_that_of_the_plan_whateve
     assert TREE.resized(placed(tree), share) == placed(tree)
 
 
-# What is on disk
-
-
 @given(st.lists(TREES, min_size=1, max_size=4), TASKS)
 def test_the_trees_of_a_case_are_there_one_after_the_other(trees, tasks):
     points = [placed(tree, tasks) for tree in trees]
@@ -189,8 +174,6 @@ def test_the_trees_of_a_case_are_there_one_after_the_other(trees, tasks):
     assert all(room.bytes >= TREE.moved(point, 'create')[0] for room, point in zip(alone, points, strict=True))
     assert [room.inodes for room in alone] == [entries_after(point, 'create').inodes for point in points]
 
-
-# What a profile wants
 
 SOME = Effort(files=1000, phase_s=1.0)
 
