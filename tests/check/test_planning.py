@@ -89,14 +89,17 @@ def points_in(session, declared, case):
     return resolved(session, declared, case).points
 
 
-def test_a_bound_from_below_is_a_floor_only_of_what_is_better_the_higher(session):
+def test_a_bound_from_below_of_the_case_is_a_floor_of_what_is_better_the_higher_but_not_in_a_smoke_test(session):
+    def bound(name, unit, low=-0.1):
+        return Reference(f'randread{name}@qd1', 2.0, low, 0.1, unit, BASELINE, '2026-11-20')
+
     random = replace(SIZES, workload=random_access(('randread',), '2MiB'), sweep=Sweep('queue_depth', (1,)))
-    references = tuple(
-        Reference(f'randread_{name}@qd1', 2.0, -0.1, 0.1, unit, BASELINE, '2026-11-20')
-        for name, unit in (('iops', 'op/s'), ('p99', 's'))
-    )
-    plan = plan_of(replace(session, references={('nightly', HERE): references}), random, HERE)
-    assert plan.floors == {'randread_iops@qd1': 1.8}
+    others = [('acceptance', HERE), ('nightly', HERE._replace(nodes=1)), ('smoke', HERE)]
+    references = dict.fromkeys(others, (bound('_iops', 'op/s', -0.5),))
+    references['nightly', HERE] = bound('_iops', 'op/s'), bound('_p99', 's'), bound('', 'B/s', None)
+    nightly = replace(session, references=references)
+    assert plan_of(nightly, random, HERE).floors == {'randread_iops@qd1': 1.8}
+    assert plan_of(replace(nightly, profile=PROFILES['smoke']), random, HERE).floors == {}
 
 
 def test_a_family_has_every_combination_that_its_trial_names(session):

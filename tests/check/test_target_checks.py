@@ -10,9 +10,7 @@ from seatrial.check.planning import cases_of, not_applicable, plan_of, resolved
 from seatrial.check.session import Session
 from seatrial.filesystem.lustre.layout import asked
 from seatrial.filesystem.lustre.striping import Inventory, impossible
-from seatrial.judge.references import Reference
 from seatrial.model.plan import Case
-from seatrial.model.units import MIB
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
 from seatrial.workload.sweep import layouts_in
@@ -102,28 +100,6 @@ def test_small_files_fit_on_the_metadata_target(checks):
     for name in ('DataOnMdtSmallFiles', 'DataOnMdtFullFiles'):
         dom = next(layout for layout in map(asked, layouts_in(checks[name].sweep)) if layout.components)
         assert checks[name].workload.tree.bytes_per_file <= dom.components[0].end
-
-
-def reference(metric, low, high=0.3):
-    return Reference(metric, 1000.0 * MIB, low, high, 'MiB/s', 'baseline', '2026-11-01')
-
-
-def test_a_plan_carries_the_lower_bounds_of_its_own_references(session, checks):
-    case = on('StripingSharedFile')
-    references = {
-        ('nightly', case): (reference('write@c1', -0.1), reference('read@c1', None)),
-        ('acceptance', case): (reference('write@default', -0.2),),
-        ('nightly', case._replace(nodes=2)): (reference('write@c1', -0.5),),
-    }
-    nightly = replace(session, profile=PROFILES['nightly'], references=references)
-    plan = plan_of(nightly, checks['StripingSharedFile'], case)
-    assert plan.floors == {'write@c1': pytest.approx(900.0 * MIB)}
-
-
-def test_a_smoke_test_has_no_bounds(session, checks):
-    case = on('StripingSharedFile')
-    smoke = replace(session, profile=PROFILES['smoke'], references={('smoke', case): (reference('write@c1', -0.1),)})
-    assert plan_of(smoke, checks['StripingSharedFile'], case).floors == {}
 
 
 def test_on_cephfs_the_checks_of_plain_stripes_are_planned_in_its_words(on_cephfs, checks):
