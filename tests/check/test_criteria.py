@@ -175,7 +175,6 @@ OF_TASKS = '  SingleFileWholeAccess:\n    nightly: {origin: baseline, '
         # what a trial enforces
         ('trial', FILER, f'{FILER}    enforce: [{{FN-08a: 1}}]\n', 'trials[4].enforce[0]: 1 for FN-08a: '),
         ('trial', FILER, f'{FILER}    enforce: [{{FN-04: 0.9}}]\n', 'trials[4].enforce[0]: 0.9 for FN-04: '),
-        ('trial', FILER, f'{FILER}    enforce: [{{L09-03: 2}}]\n', "trials[4].enforce[0]: 'L09-03' has no limit"),
         ('trial', 'enforce: [L09-02', 'enforce: [L09-2', "; did you mean 'L09-02'?"),
         ('trial', 'enforce: [L09-02', 'enforce: [x', "trials[2].enforce[0]: 'x' is not an expectation of the checks"),
         ('trial', 'enforce: [L09-02', 'enforce: [L09-03', "'L09-03'"),  # of a check that the trial leaves out
@@ -185,7 +184,6 @@ OF_TASKS = '  SingleFileWholeAccess:\n    nightly: {origin: baseline, '
         ('references', 'write@32MiB: [2150.0', 'write@2MiB: [2150.0', "'write@2MiB' is not a metric"),
         ('references', '          16:', '          15:', '15'),
         ('references', OF_TASKS, f'{OF_TASKS}tasks: 64, ', '.tasks: is 64, but SingleFileWholeAccess/'),
-        ('references', '  nightly:\n    pelagia:', '  smoke:\n    pelagia:', "'smoke' is not a profile"),
     ],
 )
 def test_what_no_case_can_be_compared_with_is_refused_at_its_place(changed, name, old, new, words):

@@ -35,7 +35,12 @@ def margin(criterion: Criterion, noise: float, repetitions: int, criteria: int, 
     if criterion.statistic == MINIMUM or (criterion.statistic == BEST and n == 1):
         return Margin(1.0, 1.0)
     strict = 1 - min(1 - CONFIDENCE, 2 * FAMILY / criteria)
-    met, missed = (_factor(noise, n, repetitions, confidence, assumed) for confidence in (CONFIDENCE, strict))
+    # The ratios of figure to bound at which the interval of the figure just excludes the bound.
+    if n > 1:
+        met, missed = (math.exp(half_width_between(noise, n, share, assumed)) for share in (CONFIDENCE, strict))
+    else:  # as verdict_interval has it: a degree of freedom less, for the stop that waited for a short interval
+        quantiles = (t_quantile(share, max(1, repetitions - 2)) for share in (CONFIDENCE, strict))
+        met, missed = (1 + quantile * noise / math.sqrt(repetitions) for quantile in quantiles)
     return Margin(met, 1 / missed) if criterion.least else Margin(1 / met, missed)
 
 
@@ -57,14 +62,6 @@ def decidable(test: AcceptanceTest, forecast: Forecast, criteria: int, nights: f
     noises = ', '.join(filter(None, [f'noise between {between} {noise:.0%}', known]))
     line = f'{criterion.id}: with {counted(n, "allocation")} {words} ({noises})'
     return list(filter(None, [line, _too_short(test, forecast)]))
-
-
-def _factor(noise: float, n: int, repetitions: int, confidence: float, assumed: float) -> float:
-    """The ratio of figure to bound at which the interval of the figure just excludes the bound."""
-    if n > 1:
-        return math.exp(half_width_between(noise, n, confidence, assumed))
-    # As verdict_interval has it: a degree of freedom less, for the stop that waited for a short interval.
-    return 1 + t_quantile(confidence, max(1, repetitions - 2)) * noise / math.sqrt(repetitions)
 
 
 def _too_short(test: AcceptanceTest, forecast: Forecast) -> str:

@@ -82,8 +82,15 @@ def _libdarshan(system: str, module: str) -> str:
 
 
 def _environment(modules: Modules) -> dict[str, str]:
-    command = _command(modules.system)
-    keeps = 'yes' if modules.system == 'lmod' else ''
+    system, variable = modules.system, _COMMANDS.get(modules.system)
+    if variable is None:
+        raise NotLoaded(f"settings.py names modules, and modules_system is '{system}'; write lmod or envmod")
+    command, keeps = os.environ.get(variable), 'yes' if system == 'lmod' else ''
+    if not command:
+        raise NotLoaded(f'{variable} is not set; start a login shell of a host that has {system}')
+    if not keeps and shutil.which('modulecmd') is None:
+        why = 'modulecmd, by which ReFrame loads modules, is not on the PATH'
+        raise NotLoaded(f'{why}; put the folder that has it there')
     argv = ['bash', '-c', _LOAD, 'bash', command, keeps, *(text for module in modules.wanted for text in module)]
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=LOAD_S)
@@ -93,19 +100,6 @@ def _environment(modules: Modules) -> dict[str, str]:
         raise NotLoaded(_why(done.stderr.decode(errors='replace')))
     pairs = (pair.partition('=') for pair in done.stdout.decode(errors='surrogateescape').split('\0') if pair)
     return {name: value for name, _, value in pairs}
-
-
-def _command(system: str) -> str:
-    variable = _COMMANDS.get(system)
-    if variable is None:
-        raise NotLoaded(f"settings.py names modules, and modules_system is '{system}'; write lmod or envmod")
-    command = os.environ.get(variable)
-    if not command:
-        raise NotLoaded(f'{variable} is not set; start a login shell of a host that has {system}')
-    if system != 'lmod' and shutil.which('modulecmd') is None:
-        why = 'modulecmd, by which ReFrame loads modules, is not on the PATH'
-        raise NotLoaded(f'{why}; put the folder that has it there')
-    return command
 
 
 def _why(stderr: str) -> str:

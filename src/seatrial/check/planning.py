@@ -159,8 +159,11 @@ def _not_there(session: Session, declared: Declared, case: Case) -> str:
     """The thing needed by the check that the profile, the file system or the allocation lacks, or empty."""
     if declared.every_point and not session.profile.judges:
         return f'too long for a {session.profile.name} test (it measures every point); choose another profile'
-    if missing := _missing(session, declared, case):
-        return f'{missing} is not installed on this machine; install it, or run where it is'
+    if session.site.launcher(case.partition).kind == 'local':
+        able = [engine for engine in ENGINES if declared.workload.kind in engine.kinds]
+        needs = (name for engine in able for name in engine.needs(declared.workload))
+        if missing := next((name for name in needs if shutil.which(name) is None), ''):
+            return f'{missing} is not installed on this machine; install it, or run where it is'
     equals, entry = declared.axis.equals, session.site.file_system(case.file_system)
     if fills(declared.workload):
         meant = 'all' if hurts(declared.workload) else 'quota'
@@ -205,14 +208,6 @@ def _no_devices(session: Session, declared: Declared, case: Case) -> str:
         wanted = f'raise tasks_per_node under partitions.{case.partition}'
         return f'{counted(tasks, "task")} cannot read {counted(len(devices), "device")} at once; {wanted}'
     return ''
-
-
-def _missing(session: Session, declared: Declared, case: Case) -> str:
-    if session.site.launcher(case.partition).kind != 'local':
-        return ''
-    able = [engine for engine in ENGINES if declared.workload.kind in engine.kinds]
-    needed = [name for engine in able for name in engine.needs(declared.workload)]
-    return next((name for name in needed if shutil.which(name) is None), '')
 
 
 def _actions(session: Session, declared: Declared, case: Case) -> tuple[Action, ...]:

@@ -129,11 +129,13 @@ def expand(sweep: Sweep, template: Point, largest: Allocation, site: SweepSite =
     """The points of a sweep inside an allocation. Values that cannot be placed are left out."""
     if sweep.axis == 'node':
         return _groups(template, largest)
+    values: Sequence[Value] = (site.actions or site.pinned) if sweep.axis in _OF_SITE else sweep.values
     points: List[Point] = []
-    for value in _values(sweep, site):
-        point = _placed(_point(sweep.axis, template, value, len(points)), largest)
-        if point is not None:
-            points.append(point)
+    for value in values if site.fitting is None else [value for value in values if value in site.fitting]:
+        point = _point(sweep.axis, template, value, len(points))
+        allocation = placement(point.tasks or largest.tasks, largest)
+        if allocation is not None:
+            points.append(point._replace(tasks=allocation.tasks, **allocation._asdict()))
     return points
 
 
@@ -211,12 +213,6 @@ def group_size(nodes: int) -> int:
     return max(1, -(-nodes // MAX_GROUPS))
 
 
-def _values(sweep: Sweep, site: SweepSite) -> Sequence[Value]:
-    if sweep.axis in _OF_SITE:
-        return site.actions or site.pinned
-    return sweep.values if site.fitting is None else [value for value in sweep.values if value in site.fitting]
-
-
 def _tasks(sweep: Sweep) -> List[int]:
     return [value for value in sweep.values if isinstance(value, int)] if sweep.axis == 'tasks' else []
 
@@ -242,14 +238,6 @@ def _point(axis: str, template: Point, value: Value, place: int) -> Point:
     label, changes = _labelled(axis, value)
     at = float(value) if isinstance(value, int) else float(place)
     return template.changed(label=label, at=at, **changes)
-
-
-def _placed(point: Point, largest: Allocation) -> Optional[Point]:
-    tasks = point.tasks or largest.tasks
-    allocation = placement(tasks, largest)
-    if allocation is None:
-        return None
-    return point._replace(nodes=allocation.nodes, tasks=tasks, tasks_per_node=allocation.tasks_per_node)
 
 
 def _groups(template: Point, largest: Allocation) -> List[Point]:

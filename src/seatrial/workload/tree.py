@@ -51,7 +51,13 @@ class Tree(Kind):
     parameters: Tuple[str, ...] = TreePart._fields
 
     def fault(self, point: Point) -> Optional[str]:
-        return shape_fault(point) or _phases_fault(point)
+        fault = shape_fault(point)
+        if fault is not None:
+            return fault
+        if list(point.phases) != [phase for phase in _ORDER if phase in point.phases]:
+            return f'phases: {list(point.phases)}; they are drawn from {", ".join(_ORDER)}, in this order'
+        idle = [phase for phase in point.phases if not operations(point, phase, 1)]
+        return f'phases: there is nothing to {idle[0]}' if idle else None
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """A rate of each kind of entry: file_create, directory_create, tree_create."""
@@ -126,13 +132,6 @@ def shape_fault(point: Point) -> Optional[str]:
     if tree.fsync and not tree.files_per_directory:
         return 'fsync: files are to be synced, and there are none'
     return None
-
-
-def _phases_fault(point: Point) -> Optional[str]:
-    if list(point.phases) != [phase for phase in _ORDER if phase in point.phases]:
-        return f'phases: {list(point.phases)}; they are drawn from {", ".join(_ORDER)}, in this order'
-    idle = [phase for phase in point.phases if not operations(point, phase, 1)]
-    return f'phases: there is nothing to {idle[0]}' if idle else None
 
 
 def levels(point: Point, tasks: int) -> Tuple[Entries, ...]:
