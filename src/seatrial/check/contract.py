@@ -21,19 +21,8 @@ from seatrial.model.units import UNITS, approximate_size, duration, format_size
 from seatrial.rules.before import peak
 from seatrial.rules.case import PHASE_MIN_S, STORAGE_MIN_S, files_bytes, seconds_of
 from seatrial.scheduler.partitions import is_slurm
-from seatrial.site.contract import (
-    ACCESSES,
-    BEST,
-    CONTRACT_FILE,
-    FIELDS,
-    Conditions,
-    Contract,
-    ContractFile,
-    CriterionEntry,
-    Workload,
-    place,
-    read_contract,
-)
+from seatrial.site import contract as terms
+from seatrial.site.contract import CONTRACT_FILE, Conditions, Contract, CriterionEntry, Workload, place, read_contract
 from seatrial.site.error import SiteError, problem, raise_any
 from seatrial.site.model import DEFAULT_LAYOUT, Entry, Overrides, Site, TrialEntry
 from seatrial.site.profile import ACCEPTANCE, NIGHTLY
@@ -111,7 +100,7 @@ class AcceptanceTest:
         return {'metric': list(self.metric), 'procedure': self.procedure.as_json()}
 
 
-def acceptance_tests(site: Site, checks: Mapping[str, Declared], file: ContractFile) -> list[AcceptanceTest]:
+def acceptance_tests(site: Site, checks: Mapping[str, Declared], file: terms.ContractFile) -> list[AcceptanceTest]:
     """The measurement of every criterion. Raises SiteError for all faults of the contract at once. For a criterion
     with several faults each remedy is tried, until no further fault shows."""
     here = _Here(site, checks, file.contract.counts, {})
@@ -179,7 +168,7 @@ def _criterion(counts: str, entry: CriterionEntry) -> Criterion:
         return criterion
     kind, _ = METRICS.get(entry.metric or '', ('', ''))
     once = bool(kind) and kind_of(kind).once
-    statistic, _, best_of = (MINIMUM if once else entry.statistic or MEAN).partition(f'{BEST} ')
+    statistic, _, best_of = (MINIMUM if once else entry.statistic or MEAN).partition(f'{terms.BEST} ')
     return replace(
         criterion,
         of=bound.of,
@@ -575,7 +564,7 @@ def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[
     if getattr(entry.workload or Workload(), foreign) is not None:
         fixes = _fixes(entry, 'workload', foreign, values=[None])
         raise _Refused(['workload', foreign], f'does not apply to {entry.metric}', 'remove it', fixes)
-    for key, field in (('access', 'files'), ('access', 'order'), *FIELDS.items()):
+    for key, field in (('access', 'files'), ('access', 'order'), *terms.FIELDS.items()):
         values = list(dict.fromkeys(_in_words(field, candidate.point) for candidate in left))
         # A value that no contract can write, as the calls of mmap, is told apart by its check.
         fixes = _fixes(entry, 'workload', key, values=values)
@@ -613,7 +602,7 @@ def _as_asked(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mappin
 
 def _key_of(field: str) -> str:
     """The key under workload in the contract for a parameter of a point."""
-    return next((key for key, parameter in FIELDS.items() if parameter == field), 'access')
+    return next((key for key, parameter in terms.FIELDS.items() if parameter == field), 'access')
 
 
 def _names(key: str, candidates: Sequence[_Candidate]) -> list[str]:
@@ -630,7 +619,7 @@ def _in_words(field: str, point: Point) -> str:
     """The value of a parameter as the contract writes it."""
     if field in ('files', 'extent', 'order'):
         access = {name: point.value(name) for name in ('files', 'extent', 'order')}
-        return next((word for word, fields in ACCESSES.items() if fields == access), '')
+        return next((word for word, fields in terms.ACCESSES.items() if fields == access), '')
     value = point.value(field)
     if value is None:
         return ''

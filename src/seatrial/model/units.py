@@ -5,6 +5,7 @@ import re
 from fractions import Fraction
 from typing import Dict, Iterable, NamedTuple, Tuple, Union
 
+Size = Union[int, str]  # a number of bytes, or a text such as '64KiB'
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
@@ -27,7 +28,7 @@ def parse_size(text: str) -> int:
     return int(size)
 
 
-def in_bytes(size: Union[int, str]) -> int:
+def in_bytes(size: Size) -> int:
     """A size that is a number of bytes already, or a text. Raises ValueError as parse_size."""
     return parse_size(size) if isinstance(size, str) else size
 

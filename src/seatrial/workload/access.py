@@ -3,12 +3,12 @@ whole access), MFWA (multiple files, whole access; file per process) and SFSA (s
 classes of Boito, Kassick and Navaux (WSPPD 2009), after CHARISMA; "strided" is LANL mpi_io_test's term.
 """
 
-from typing import Any, List, Optional, Sequence, Tuple, Union
+from typing import Any, List, Optional, Sequence, Tuple
 
 from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import DataPart, Point
-from seatrial.model.units import MIB, approximate_size, common_multiple, in_bytes, round_up
+from seatrial.model.units import MIB, Size, approximate_size, common_multiple, in_bytes, round_up
 from seatrial.workload.base import CREATE, READ, WRITE, Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import counted, joined
 
@@ -38,8 +38,8 @@ def data_access(
     extent: str = 'whole',
     order: str = 'contiguous',
     operations: Sequence[str] = OPERATIONS,
-    transfer_size: Union[int, str] = MIB,
-    bytes_per_task: Union[int, str] = '2GiB',
+    transfer_size: Size = MIB,
+    bytes_per_task: Size = '2GiB',
     interface: str = 'posix',
     tasks: int = 0,
     scales: bool = True,

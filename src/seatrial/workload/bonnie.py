@@ -1,10 +1,11 @@
 """Bonnie's file: one task writes it, updates it in place, reads it and seeks in it, in one launch, and removes it. No
 read is known to be cold, so the file must be larger than the node's memory (P16), as Bonnie++ asks for itself."""
 
-from typing import Optional, Sequence, Union
+from typing import Optional, Sequence
 
 from seatrial.model.metric import MetricType
 from seatrial.model.point import Point
+from seatrial.model.units import Size
 from seatrial.workload.access import OF_FILES, Access, data_access, through
 from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Footprint, Phase
 
@@ -13,7 +14,7 @@ SEEKERS = 5  # processes that seek, each with the file open for itself: DefaultS
 UPDATED = 10  # one in so many seeks writes back what it has read: UpdateSeek of bonnie.h
 
 
-def bonnie_file(transfer_size: Union[int, str] = '1MiB', bytes_per_task: Union[int, str] = '2GiB') -> Point:
+def bonnie_file(transfer_size: Size = '1MiB', bytes_per_task: Size = '2GiB') -> Point:
     """The workload. Sizes as numbers of bytes or as '64KiB'; the file is the source's 2 GB (Calderon), or larger."""
     file = data_access('multiple', operations=('write',), transfer_size=transfer_size, bytes_per_task=bytes_per_task)
     return file._replace(kind='bonnie', phases=(PHASE,), tasks=1)

@@ -1,11 +1,11 @@
 """Checkpoints: all tasks write the state of a training at once, which waits for it, and read it back to go on."""
 
 from math import inf
-from typing import Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple
 
 from seatrial.model.metric import LOWER, Measurement, Metric, MetricType
 from seatrial.model.point import Point
-from seatrial.model.units import approximate_size, duration, in_bytes
+from seatrial.model.units import Size, approximate_size, duration, in_bytes
 from seatrial.workload.access import OF_FILES, Access, data_access
 from seatrial.workload.base import CREATE, READ, WRITE, Phase
 
@@ -14,11 +14,7 @@ _LOST = 'training_lost'
 
 
 def checkpoint(
-    state: Union[int, str],
-    interval_s: float,
-    bytes_per_task: Union[int, str],
-    files: str = 'multiple',
-    transfer_size: Union[int, str] = '1MiB',
+    state: Size, interval_s: float, bytes_per_task: Size, files: str = 'multiple', transfer_size: Size = '1MiB'
 ) -> Point:
     """The workload of a check of checkpoints. Sizes as numbers of bytes or as '64GiB'; the rest as in DataPart.
     state: size of the state of all tasks of the training together, for which the times are given; interval_s: seconds

@@ -1,9 +1,9 @@
 """Contention: many tasks use one file at once, or hold many files open; each call is timed."""
 
-from typing import Dict, Optional, Sequence, Tuple, Union
+from typing import Dict, Optional, Sequence, Tuple
 
 from seatrial.model.point import DataPart, Point, TreePart
-from seatrial.model.units import in_bytes, round_up
+from seatrial.model.units import Size, in_bytes, round_up
 from seatrial.workload.base import Footprint, Phase, rates
 from seatrial.workload.semantics import DOES, Semantics
 from seatrial.workload.tree import BLOCK, who
@@ -24,7 +24,7 @@ COUNTER = 8  # bytes that are changed under one lock
 HEAD = 32  # bytes of a record that name its task and its number
 
 
-def contention(does: str, calls: int = 0, record: Union[int, str] = 0, open_files: int = 0, tasks: int = 0) -> Point:
+def contention(does: str, calls: int = 0, record: Size = 0, open_files: int = 0, tasks: int = 0) -> Point:
     """The workload: one of CALLS. calls: of all tasks together, to append or to lock, as these follow each other.
     record: bytes that one call appends or writes; open_files: that each task holds open at once."""
     size = COUNTER if does == LOCK else in_bytes(record)

@@ -1,9 +1,9 @@
 """Interactive use: everyday work of users with small files, each step timed by itself, all tasks at once."""
 
-from typing import Dict, Optional, Sequence, Tuple, Union
+from typing import Dict, Optional, Sequence, Tuple
 
 from seatrial.model.point import Point, TreePart
-from seatrial.model.units import MIB, in_bytes
+from seatrial.model.units import MIB, Size, in_bytes
 from seatrial.workload.base import Footprint, Phase, rates
 from seatrial.workload.operations import DOES, Operations
 from seatrial.workload.tree import Tree, levels_total, places, shape_fault, things, who
@@ -40,12 +40,7 @@ _DOES = {
 
 
 def interactive_use(
-    depth: int,
-    branching: int,
-    files_per_directory: int,
-    bytes_per_file: Union[int, str],
-    does: str = TREES,
-    tasks: int = 0,
+    depth: int, branching: int, files_per_directory: int, bytes_per_file: Size, does: str = TREES, tasks: int = 0
 ) -> Point:
     """Each task makes a tree, does one of STEPS (`does`) with it and removes it, in one launch."""
     tree = TreePart(depth, branching, files_per_directory, 0, in_bytes(bytes_per_file), 'private')

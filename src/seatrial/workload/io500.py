@@ -3,12 +3,12 @@
 the fastest. Shorter phases are measured too, and have no score. No score from here is a submission."""
 
 from math import exp, log, sqrt
-from typing import Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple
 
 from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import DataPart, Point, TimePart
-from seatrial.model.units import GIB, KIB, MIB, approximate_size, in_bytes
+from seatrial.model.units import GIB, KIB, MIB, Size, approximate_size, in_bytes
 from seatrial.workload.access import Access, writing
 from seatrial.workload.base import CREATE, READ, REMOVE, UNKNOWN, WRITE, Effort, Footprint, Phase
 
@@ -27,7 +27,7 @@ STONE_WALL_S = 300  # seconds, as IO500's rules require
 WALLS = 16  # the most stone walls that a launch may last: four phases write, each with its wear-out, beside others
 
 
-def io500(bytes_per_task: Union[int, str], stone_wall_s: int = STONE_WALL_S) -> Point:
+def io500(bytes_per_task: Size, stone_wall_s: int = STONE_WALL_S) -> Point:
     """The workload. bytes_per_task: the most that a task writes in each IOR, enough to reach the stone wall."""
     data = DataPart(transfer_size=TRANSFER_SIZE, bytes_per_task=in_bytes(bytes_per_task))
     return Point('io500', (PHASE,), data=data, time=TimePart(float(WALLS * stone_wall_s)))

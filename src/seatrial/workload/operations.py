@@ -1,9 +1,9 @@
 """POSIX operations: every task does each of a set of operations on entries of its own, one by one, each timed."""
 
-from typing import Optional, Sequence, Tuple, Union
+from typing import Optional, Sequence, Tuple
 
 from seatrial.model.point import Point, TreePart
-from seatrial.model.units import in_bytes
+from seatrial.model.units import Size, in_bytes
 from seatrial.workload.base import CREATE, READ, REMOVE, Footprint, Phase, rates
 from seatrial.workload.tree import Tree, levels_total, places, shape_fault, things, who
 
@@ -17,7 +17,7 @@ DOES = (CREATE, READ, REMOVE)
 
 
 def posix_operations(
-    files_per_directory: int, bytes_per_file: Union[int, str], subtrees: str = 'shared', tasks: int = 0
+    files_per_directory: int, bytes_per_file: Size, subtrees: str = 'shared', tasks: int = 0
 ) -> Point:
     """Files of each task, in one directory for all tasks or in one for each."""
     tree = TreePart(0, 1, files_per_directory, bytes_per_file=in_bytes(bytes_per_file), subtrees=subtrees)

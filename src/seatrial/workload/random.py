@@ -1,12 +1,12 @@
 """Random I/O: small transfers at random places of a working set, for a time, at a queue depth."""
 
 from math import inf
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from seatrial.model.metric import LOWER, Measurement, Metric, MetricType, percentile_name
 from seatrial.model.plan import Sizing
 from seatrial.model.point import DataPart, Point, TimePart
-from seatrial.model.units import MIB, common_multiple, in_bytes, round_up
+from seatrial.model.units import MIB, Size, common_multiple, in_bytes, round_up
 from seatrial.workload.access import FILES, Access, file_name, file_totals, writing
 from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import exact_size, joined
@@ -27,8 +27,8 @@ _WHERE = {
 
 def random_access(
     phases: Sequence[str],
-    working_set: Union[int, str],
-    transfer_size: Union[int, str] = '4KiB',
+    working_set: Size,
+    transfer_size: Size = '4KiB',
     duration_s: float = 30.0,
     think_s: float = 0.0,
     tasks: int = 0,

@@ -1,9 +1,10 @@
 """Files used again: written, written over in place, updated, read, and read once more (IOzone and Bonnie++)."""
 
-from typing import Any, Optional, Sequence, Tuple, Union
+from typing import Any, Optional, Sequence, Tuple
 
 from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.point import Point
+from seatrial.model.units import Size
 from seatrial.workload.access import OF_FILES, Access, data_access, through
 from seatrial.workload.base import CREATE, READ, WRITE, Phase
 from seatrial.workload.words import joined
@@ -11,7 +12,7 @@ from seatrial.workload.words import joined
 STONE_WALL = '_stonewall'  # how the metric ends that does not wait for the last task
 
 
-def file_reuse(phases: Sequence[str], bytes_per_task: Union[int, str] = '1GiB', tasks: int = 0, **more: Any) -> Point:
+def file_reuse(phases: Sequence[str], bytes_per_task: Size = '1GiB', tasks: int = 0, **more: Any) -> Point:
     """Files used again, one a task; phases: of Reuse, in this order, 'write' first. more: as of data_access."""
     access = data_access('multiple', operations=phases, bytes_per_task=bytes_per_task, tasks=tasks, **more)
     return access._replace(kind='reuse')

@@ -1,11 +1,11 @@
 """Scenarios: tasks write, sync and verify for a time, while actions take servers away. One launch decides."""
 
-from typing import Optional, Sequence, Union
+from typing import Optional, Sequence
 
 from seatrial.model.action import Planned
 from seatrial.model.metric import LOWER, MetricType
 from seatrial.model.point import DataPart, Point, TimePart
-from seatrial.model.units import approximate_size, duration, in_bytes
+from seatrial.model.units import Size, approximate_size, duration, in_bytes
 from seatrial.workload.base import VERIFY, WRITE, Entries, Footprint, Kind, Phase
 from seatrial.workload.words import counted
 
@@ -24,8 +24,8 @@ def scenario(
     action_s: float,
     after_s: float,
     times: int = 1,
-    bytes_per_task: Union[int, str] = '64MiB',
-    transfer_size: Union[int, str] = '64KiB',
+    bytes_per_task: Size = '64MiB',
+    transfer_size: Size = '64KiB',
     think_s: float = 0.0,
 ) -> Point:
     """The workload: load alone, an action, and load until the servers have recovered; so many times in a row. Times

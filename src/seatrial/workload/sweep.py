@@ -5,7 +5,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from seatrial.model.layout import TARGETS, Layout, target_word
 from seatrial.model.point import PART_OF, Allocation, Axis, Point
-from seatrial.model.units import format_size, in_bytes
+from seatrial.model.units import Size, format_size, in_bytes
 from seatrial.workload.base import MAX_TASKS
 
 MAX_GROUPS = 8  # groups of a node sweep: each node is judged by itself in any case, and every group costs launches
@@ -158,7 +158,7 @@ def narrowed(sweep: Sweep, fixed: Dict[str, Any], max_tasks: Optional[int]) -> S
     return sweep._replace(values=tuple(value for value in _tasks(sweep) if value <= max_tasks))
 
 
-def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, ...]:
+def powers_of_two(first: Size, last: Size) -> Tuple[int, ...]:
     """first, 2 x first, 4 x first, ... up to last: numbers, or sizes such as '64KiB'; empty for a first below 1."""
     value, end = in_bytes(first), in_bytes(last)
     values = []
@@ -168,7 +168,7 @@ def powers_of_two(first: Union[int, str], last: Union[int, str]) -> Tuple[int, .
     return tuple(values)
 
 
-def surface(sizes: Sequence[Union[int, str]], transfers: Sequence[Union[int, str]]) -> Sweep:
+def surface(sizes: Sequence[Size], transfers: Sequence[Size]) -> Sweep:
     """Every size of a task's file by every transfer size that is no larger, as variants: '64MiB-4KiB'."""
     variants = [
         (f'{format_size(size)}-{format_size(transfer)}', {'bytes_per_task': size, 'transfer_size': transfer})
@@ -179,7 +179,7 @@ def surface(sizes: Sequence[Union[int, str]], transfers: Sequence[Union[int, str
     return Sweep('variant', tuple(variants))
 
 
-def tasks_by_sizes(tasks: Sequence[int], sizes: Sequence[Union[int, str]]) -> Sweep:
+def tasks_by_sizes(tasks: Sequence[int], sizes: Sequence[Size]) -> Sweep:
     """Every number of tasks by every size of a task's file, as variants: '4tasks-1GiB'."""
     variants = [
         (f'{_counted("task")(number)}-{format_size(size)}', {'tasks': number, 'bytes_per_task': size})

@@ -4,12 +4,12 @@ takes its part of that time. Utilisation is the share of its time in which a tas
 batch on (DLIO 2.0.0, compute_metrics_train)."""
 
 from math import gcd, inf
-from typing import List, Optional, Sequence, Tuple, Union
+from typing import List, Optional, Sequence, Tuple
 
 from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point, TrainingPart
-from seatrial.model.units import approximate_size, in_bytes, round_up
+from seatrial.model.units import Size, approximate_size, in_bytes, round_up
 from seatrial.workload.access import FORM, Access, data_access, numbered_file, writing
 from seatrial.workload.base import CREATE, READ, WRITE, Effort, FileSpec, Footprint, Phase
 from seatrial.workload.words import counted
@@ -26,7 +26,7 @@ MIN_BATCHES = 2  # batches of an epoch: the first one counts for no utilisation
 
 
 def training(
-    sample: Union[int, str],
+    sample: Size,
     batch: int,
     batch_s: float,
     read_threads: int,
@@ -34,7 +34,7 @@ def training(
     prefetch: int = 0,
     order: str = 'random',
     interface: str = 'posix',
-    bytes_per_task: Union[int, str] = 0,
+    bytes_per_task: Size = 0,
 ) -> Point:
     """The workload of a check of a training. Sizes as numbers of bytes or as '64GiB'; the rest as in point.py.
     sample: bytes of a sample; batch: samples of a batch; batch_s: seconds that an accelerator works on a batch;
