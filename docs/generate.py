@@ -18,9 +18,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from seatrial.check.base import tags_of
 from seatrial.check.catalogue import CATALOGUE, covered
 from seatrial.check.declared import load
-from seatrial.check.variants import tags_of
 from seatrial.filesystem.base import Driver
 from seatrial.filesystem.registry import DRIVERS
 from seatrial.report.acceptance.protocol import results_schema

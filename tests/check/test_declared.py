@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from builders import all_checks
+from seatrial.check.base import Variant, tags_of, tags_of_case, variants_of
 from seatrial.check.catalogue import CATALOGUE, covered, rows_of
 from seatrial.check.declared import CheckError, load
 from seatrial.check.literature import GUARANTEES
 from seatrial.check.session import Session
-from seatrial.check.variants import Variant, tags_of, tags_of_case, variants_of
 from seatrial.site.load import load as load_site
 from seatrial.site.profile import PROFILES
 from seatrial.workload.access import data_access

@@ -1,43 +1,142 @@
-"""The ReFrame side of a check: everything beyond the declarative lines of its class."""
+"""The ReFrame side of a check: everything beyond the declarative lines of its class, its variants and their tags."""
 
 import contextlib
 import inspect
 import os
+import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import reframe as rfm
 import reframe.utility.sanity as sn
+from pydantic import ValidationError
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import parameter, run_after, run_before, sanity_function, variable
 from reframe.core.exceptions import PerformanceError, ReframeError, SanityError
 from reframe.core.meta import make_test
 
-from seatrial.check import variants
+from seatrial.check.catalogue import rows_of
 from seatrial.check.criteria import criteria_of, with_references
 from seatrial.check.darshan.logs import keep_darshan_run
-from seatrial.check.declared import CheckError, declare, declared
-from seatrial.check.planning import Unplannable, planned
+from seatrial.check.declared import CheckError, Declared, declare, declared
+from seatrial.check.planning import Unplannable, cases_of, planned
 from seatrial.check.session import Session, current, of_profile, refuse
 from seatrial.check.staging import RUNNER, claim_records, job_line, write_plan, write_runner
+from seatrial.engine.registry import NAMES
 from seatrial.job.directory.orphans import become_leader, leader_alive
 from seatrial.job.sequence.recorder import RecordReader
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import Expectation
 from seatrial.judge.verdict import Verdict
+from seatrial.model.plan import Case
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import in_unit, unit_for
 from seatrial.scheduler.job_end import Patience, Wait, ask_job_state, job_limit_s
 from seatrial.scheduler.partitions import SLURM
 from seatrial.scheduler.session_jobs import comment_option
 from seatrial.site.error import SiteError
+from seatrial.site.load import problem_of
+from seatrial.site.model import Overrides, Site
 from seatrial.site.profile import PROFILES
 from seatrial.site.references import REFERENCES_FILE
+from seatrial.site.yaml_file import parse
+from seatrial.workload.registry import hurts, kind_of, metrics_at
+from seatrial.workload.sweep import examples
+from seatrial.workload.words import by_key
 
 ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
 """The profile of plain ReFrame where neither a mode nor -S names one; unset, the cases of all profiles are there."""
+
+ENGINE = 'engine'
+SETTABLE = (ENGINE, *Overrides.model_fields)
+"""Variables of every check beside ReFrame's own: empty leaves it to the site, the check or the profile."""
+
+SKIP, FAIL = 'skip', 'fail'
+"""Values of `-S undecided`, for MEASURED and INCONCLUSIVE; without it the one passes in ReFrame, the other fails."""
+
+DECIDED = {
+    'valid_systems': 'trial.yaml says on which partitions a case runs; choose cases with -n, -t, -E or --system',
+    **dict.fromkeys(
+        ('file_system', 'layout', 'num_nodes', 'tags'), 'it belongs to the case; choose cases with -n, -t or -E'
+    ),
+    'num_tasks': 'set tasks_per_node or max_tasks',
+    'num_tasks_per_node': 'set tasks_per_node',
+    'time_limit': 'it is computed from the plan; set budget',
+    'max_pending_time': 'write queue_limit under partitions of trial.yaml',
+    'executable': 'every check starts the runner of Seatrial; set engine',
+    **dict.fromkeys(('prerun_cmds', 'postrun_cmds'), 'write prepare_cmds under the partition in settings.py'),
+    'reference': 'write references.yaml beside settings.py',
+    'perf_variables': 'they are the metrics of the workload',
+    'records': 'they are kept in the state directory of trial.yaml',
+    'verdict': 'it is the result of the case',
+}
+"""ReFrame's variables and those of a check that `-S` cannot set, and what to do instead."""
+
+_ACCESS_CLASS = re.compile(r'\b[SM]F[WS]A\b')
+
+
+class Variant(NamedTuple):
+    profile: str
+    file_system: str
+    layout: str
+    nodes: int
+    partitions: tuple[str, ...]  # system:partition
+
+    def __str__(self) -> str:
+        return f'{self.file_system}/{self.layout}/{self.nodes}n/{self.profile}'
+
+    def on(self, check: str, partition: str) -> Case:
+        return Case(check, partition, self.file_system, self.layout, self.nodes)
+
+
+def variants_of(session: Session, declared: Declared) -> list[Variant]:
+    """The variants for the session's profile; in plain ReFrame for every profile, selected by tags."""
+    by_case = by_key(
+        ((profile.name, case.file_system, case.layout, case.nodes), case.partition)
+        for profile in (PROFILES.values() if session.plain else (session.profile,))
+        for case in cases_of(replace(session, profile=profile), declared)
+    )
+    return [Variant(*key, tuple(partitions)) for key, partitions in by_case.items()]
+
+
+def tags_of(declared: Declared) -> set[str]:
+    """The tags that all cases of a check have: its kind, and the tests of the sources that it covers."""
+    point = examples(declared.sweep, declared.workload)[0]
+    kind, units = kind_of(point.kind), {measure.unit for measure in metrics_at(point)}
+    does = {
+        'data': kind.moves_data or 'B/s' in units,
+        'metadata': not kind.moves_data and 'op/s' in units,
+        'destructive': hurts(point),
+    }
+    tags = {tag for tag, true in does.items() if true}
+    return {declared.family, *_ACCESS_CLASS.findall(kind.title_of(point)), *tags, *rows_of(declared)}
+
+
+def tags_of_case(site: Site, variant: Variant) -> set[str]:
+    """The tags of one case: its profile, and its scale in the words of EESSI's test suite."""
+    trials = [trial for trial in site.trial_file.trials if not set(trial.partitions).isdisjoint(variant.partitions)]
+    whole = variant.nodes == max(number for trial in trials for number in trial.nodes)
+    scale = '1_node' if variant.nodes == 1 else f'{variant.nodes}_nodes'
+    return {variant.profile, scale, *(['all_nodes'] if whole else [])}
+
+
+def with_set(session: Session, values: Mapping[str, str]) -> Session:
+    """The session with the values set by `-S` in place of every trial's. Raises SiteError for an invalid value."""
+    given = {name: parse(text, f'-S {name}') for name, text in values.items()}
+    engine = given.pop(ENGINE, None)
+    if engine is not None:
+        if engine not in NAMES:
+            raise SiteError([f'-S {ENGINE}: {show(engine)} is not an engine; {choice(engine, NAMES)}'])
+        session = replace(session, engines=session.site.engine_choices(engine))
+    try:
+        fixed = Overrides.model_validate(given).model_dump(include=set(given))
+    except ValidationError as error:
+        raise SiteError([problem_of(detail, '-S', Overrides) for detail in error.errors(include_url=False)]) from None
+    trials = [trial.model_copy(update=fixed) for trial in session.site.trial_file.trials]
+    return replace(session, site=session.site.with_trials(trials))
 
 
 class Check(rfm.RunOnlyRegressionTest):
@@ -55,10 +154,10 @@ class Check(rfm.RunOnlyRegressionTest):
     ReFrame also compares means with references.yaml and keeps the result in its report, but does not raise it
     (strict_check): the intervals decide, and they never pass a mean that is out of bounds.
 
-    `-S` sets the variables of variants.SETTABLE, and not those of variants.DECIDED.
+    `-S` sets the variables of SETTABLE, and not those of DECIDED.
     """
 
-    case = parameter(loggable=True, fmt=variants.Variant.__str__)
+    case = parameter(loggable=True, fmt=Variant.__str__)
     file_system = variable(str, value='', loggable=True)
     layout = variable(str, value='', loggable=True)
     num_nodes = variable(int, value=0, loggable=True)
@@ -81,7 +180,7 @@ class Check(rfm.RunOnlyRegressionTest):
         self.skip_if(session.plain and self.profile not in ('', self.case.profile), 'it belongs to another profile')
         self.valid_systems = list(self.case.partitions)
         self.descr = self.declared.title
-        self.tags = self.tags_of_check | variants.tags_of_case(session.site, self.case)
+        self.tags = self.tags_of_check | tags_of_case(session.site, self.case)
         self.profile, self.file_system, self.layout, self.num_nodes, _ = self.case
 
     @run_after('setup')
@@ -187,8 +286,8 @@ class Check(rfm.RunOnlyRegressionTest):
         if verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
             raise SanityError(message)
         as_said = self.undecided if verdict in (Verdict.MEASURED, Verdict.INCONCLUSIVE) else ''
-        self.skip_if(as_said == variants.SKIP, message)
-        if not verdict.unopposed or as_said == variants.FAIL:
+        self.skip_if(as_said == SKIP, message)
+        if not verdict.unopposed or as_said == FAIL:
             raise PerformanceError(message)
 
 
@@ -207,17 +306,17 @@ def trial(cls: type[Any]) -> type[Any]:
     session = current()
     try:
         cls.declared = declare(cls, Path(inspect.getfile(cls)))
-        cls.tags_of_check = variants.tags_of(cls.declared) if session else set()
+        cls.tags_of_check = tags_of(cls.declared) if session else set()
     except CheckError as error:
         if session is None:
             raise
         refuse([str(error)])
     if session is None:
         return cls
-    if not (cases := variants.variants_of(session, cls.declared)):
+    if not (cases := variants_of(session, cls.declared)):
         return cls
-    settable = {name: variable(str, value='', loggable=True) for name in variants.SETTABLE}
-    body = {'case': parameter(cases, fmt=variants.Variant.__str__, loggable=True), **settable}
+    settable = {name: variable(str, value='', loggable=True) for name in SETTABLE}
+    body = {'case': parameter(cases, fmt=Variant.__str__, loggable=True), **settable}
     made: type[Any] = rfm.simple_test(make_test(cls.__name__, (cls,), body, module=cls.__module__))
     return made
 
@@ -229,7 +328,7 @@ def _refuse_what_is_wrong(check: Check) -> None:
     profile, session = check.profile, of_profile(check.case.profile)
     problems = [
         f'-S {name}: {type(check).__name__} has a fixed value: {why}. For another suite: -S CLASS.{name}=VALUE'
-        for name, why in variants.DECIDED.items()
+        for name, why in DECIDED.items()
         if _was_set(check, name)
     ]
     asked = {name for trial in session.site.trial_file.trials for name in trial.profiles}
@@ -237,8 +336,8 @@ def _refuse_what_is_wrong(check: Check) -> None:
         known = choice(profile, [name for name in PROFILES if name in asked])
         message = f'no trial in trial.yaml has the profile {show(profile)}; {known}'
         problems.append(f'{message} (a mode, -S profile=NAME, or {ENVIRONMENT_PROFILE})')
-    if check.undecided not in ('', variants.SKIP, variants.FAIL):
-        problems.append(f'-S undecided: {show(check.undecided)} is neither {variants.SKIP} nor {variants.FAIL}')
+    if check.undecided not in ('', SKIP, FAIL):
+        problems.append(f'-S undecided: {show(check.undecided)} is neither {SKIP} nor {FAIL}')
     try:
         _with_set(check)
     except SiteError as error:
@@ -255,8 +354,8 @@ def _was_set(check: Check, name: str) -> bool:
 
 def _with_set(check: Check) -> Session:
     session = of_profile(check.case.profile)
-    values = {name: value for name in variants.SETTABLE if (value := getattr(check, name))}
-    return variants.with_set(session, values) if values and session.plain else session
+    values = {name: value for name in SETTABLE if (value := getattr(check, name))}
+    return with_set(session, values) if values and session.plain else session
 
 
 @cache
