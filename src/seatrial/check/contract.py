@@ -52,6 +52,17 @@ METRICS: dict[str, tuple[str, str]] = {
 }
 """Metrics in a contract's words: the kind of workload, and the name that checks give them."""
 
+NIGHTS_NOISE = 'noise'
+"""Key in a contract's session, beside its procedure, of the nights' noise: the standard deviation of logarithms."""
+
+NODES = ('200', '16', '4', '2', '1')
+"""Numbers of nodes to propose where a criterion has none; which of them there are, nobody here knows."""
+
+NO_BOUND = 'neither at_least nor at_most is set'
+NO_REMEDY = 'no value of it can be measured here; seatrial list --profile acceptance shows what can'
+EXAMPLE_UNITS = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's'}
+_OF_TRIAL = [key for key in Workload.model_fields if key in Overrides.model_fields]
+
 BY_ITSELF = 2.0
 """Times the memory of the nodes: the profile acceptance makes files so large, unless caches may take part (P16)."""
 
@@ -250,10 +261,6 @@ def contract_session(session_id: str, site: Site, procedure: Procedure) -> Sessi
     return replace(_session(session_id, site, procedure), contract={**procedure.as_json(), **known})
 
 
-NIGHTS_NOISE = 'noise'
-"""Key in a contract's session, beside its procedure, of the nights' noise: the standard deviation of logarithms."""
-
-
 def noise_of(kept: Mapping[str, Any]) -> float | None:
     """The noise between allocations that a session has kept; None where nothing was known. Raises ValueError."""
     noise = kept.get(NIGHTS_NOISE)
@@ -323,9 +330,6 @@ def _faults(here: _Here, entry: CriterionEntry) -> Iterator[tuple[Sequence[str],
         entry = error.fixes[working[0]]
 
 
-NO_REMEDY = 'no value of it can be measured here; seatrial list --profile acceptance shows what can'
-
-
 def _refusal(here: _Here, entry: CriterionEntry) -> _Refused | None:
     try:
         _resolved(here, entry)
@@ -378,10 +382,6 @@ def _resolved(here: _Here, entry: CriterionEntry) -> AcceptanceTest:
         raise _Refused([_key(entry)], better, f'write {key}', fixes=fixes)
     _check_conditions(here.site, here.checks[candidate.check], procedure, entry)
     return AcceptanceTest(_criterion(here.counts, entry), entry, procedure, candidate.metric)
-
-
-NO_BOUND = 'neither at_least nor at_most is set'
-EXAMPLE_UNITS = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's'}
 
 
 def _measured_by(here: _Here, entry: CriterionEntry) -> tuple[_Candidate, Procedure]:
@@ -520,12 +520,6 @@ def _trial(site: Site, entry: CriterionEntry) -> TrialEntry:
     lists = {'checks': ['*'], 'partitions': [partition], 'file_systems': [file_system], 'nodes': [entry.nodes]}
     lists |= {'layouts': [layout], 'profiles': [ACCEPTANCE.name]}
     return TrialEntry.model_validate({**lists, 'tasks_per_node': entry.tasks_per_node or most, **fixed})
-
-
-NODES = ('200', '16', '4', '2', '1')
-"""Numbers of nodes to propose where a criterion has none; which of them there are, nobody here knows."""
-
-_OF_TRIAL = [key for key in Workload.model_fields if key in Overrides.model_fields]
 
 
 def _chosen(key: str, entry: CriterionEntry, known: Sequence[str]) -> str:

@@ -24,6 +24,9 @@ from seatrial.workload.words import joined
 ALIKE = 0.05
 """Relative difference that bytes, passes and shares of tasks of a replay may have from the application's."""
 
+SCALED = ('tasks', 'bytes a task', 'files a task')
+"""Facts of a replay that the check, the site or a profile sets; all others belong to the access pattern."""
+
 
 @dataclass(frozen=True)
 class Derived:
@@ -263,10 +266,6 @@ def _remarks(point: Point, part: FileSet, log: DarshanLog) -> list[str]:
     if data.interface in LIBRARIES and data.interface != 'mpiio':
         remarks.append(f'Replayed through {LIBRARIES[data.interface]}, whose own bytes are not counted.')
     return remarks
-
-
-SCALED = ('tasks', 'bytes a task', 'files a task')
-"""Fields that the check, the site or a profile sets; all others belong to the access pattern."""
 
 
 def replayed_in(case: Path) -> list[DarshanLog]:

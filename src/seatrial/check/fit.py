@@ -22,6 +22,7 @@ from seatrial.workload.words import counted, listed
 REPETITIONS, POINTS, CHECKS = CUTS
 
 Forecasts = Sequence[Forecast]
+Attempt = tuple[list[TrialEntry], str]  # trials, and in words what they leave out
 
 
 class Fitted(NamedTuple):
@@ -66,9 +67,6 @@ def fitted(
         if done:
             cuts.append(f'{done}: then the trials take {duration(expected_s(forecasts))}')
     return Fitted(session, forecasts, cuts, expected_s(forecasts) <= available_s)
-
-
-Attempt = tuple[list[TrialEntry], str]
 
 
 def _fewest(session: Session, declared: Mapping[str, Declared], forecasts: Forecasts) -> Iterator[Attempt]:

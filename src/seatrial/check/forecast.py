@@ -41,10 +41,11 @@ UNKNOWN = Capacity(None, None)
 NO_RATES: Mapping[str, Rate] = {}
 UNSEEN = Shown(NO_RATES, None, None)
 
-GUESSED = (
-    'the memory of its nodes is not declared, so sizes are computed from the memory of this host; '
-    'set memory under partitions in trial.yaml'
-)
+SHORT_QUEUE_S = 300.0
+"""A queue_limit below it is hardly meant so: a number without a unit is in seconds."""
+
+_Key = tuple[str, Case]  # profile and case
+Number = TypeVar('Number', int, float)
 
 
 @dataclass(frozen=True)
@@ -162,10 +163,6 @@ def _seen(site: Site, target: Target) -> Target | None:
     return target._replace(path=str(path)) if fault is None else None
 
 
-SHORT_QUEUE_S = 300.0
-"""A queue_limit below it is hardly meant so: a number without a unit is in seconds."""
-
-
 def shortfalls(site: Site, cases: Sequence[Forecast]) -> tuple[list[str], list[str]]:
     """Problems of the site's files: what the cases need and is not available; and notes on what could not be checked.
     For each bound the case that exceeds it most, with the smallest change that makes it fit."""
@@ -179,7 +176,8 @@ def shortfalls(site: Site, cases: Sequence[Forecast]) -> tuple[list[str], list[s
         sizing = forecast.plan.sizing
         guessed = sizing.working_set and sizing.pinned is None and not forecast.plan.node_memory
         if guessed and submits(site, partition):
-            notes[f'{partition}: {GUESSED}'] = None
+            why = 'the memory of its nodes is not declared, so sizes are computed from the memory of this host'
+            notes[f'{partition}: {why}; set memory under partitions in trial.yaml'] = None
             continue
         needs = {'bytes': forecast.room.least + KEPT_BYTES, 'inodes': forecast.inodes.least + KEPT_INODES}
         for offer in offers(forecast.plan.target.limits, forecast.free._asdict(), forecast.quota._asdict()):
@@ -211,9 +209,6 @@ def bytes_before(plan: TrialPlan, warm: int, share: int, rounds: int = 1, unknow
 def _total(launches: Iterable[Launch], unknown: int | None) -> Bytes:
     ways = zip((0, 0), *(kind_of(point.kind).moved(point, phase) for phase, point in launches), strict=True)
     return Bytes(*(_sum(unknown if value is None else value for value in way) for way in ways))
-
-
-Number = TypeVar('Number', int, float)
 
 
 def _sum(values: Iterable[Number | None]) -> Number | None:
@@ -316,19 +311,13 @@ def _median(values: Iterable[float | None]) -> float | None:
     return statistics.median(known) if known else None
 
 
-_OF_CASE = ('check', 'partition', 'file_system', 'layout', 'nodes')
-
-_Key = tuple[str, Case]
-"""Profile and case."""
-
-
 def _history(site: Site, plans: Sequence[TrialPlan]) -> tuple[Mapping[_Key, list[Earlier]], Mapping[_Key, Shown]]:
     """The newest sessions of each case: their times and sizes, and its speed and noise. Raises OSError."""
     from seatrial.history.store import ended, folder_of, read
 
     history = folder_of(site.state)
     rows = read(history, SESSIONS).rows
-    by_case = rows.partition_by(_OF_CASE, as_dict=True)
+    by_case = rows.partition_by(Case._fields, as_dict=True)
     there = [plan for plan in plans if plan.case in by_case]
     speeds = {(plan.profile, plan.case): shown(by_case[plan.case], plan.profile) for plan in there}
     return _earlier(rows, {name: ended(history, name) for name in rows['session'].unique()}), speeds
@@ -339,7 +328,7 @@ def _earlier(rows: 'pl.DataFrame', ends: Mapping[str, datetime | None]) -> dict[
     from the end of the one before to its last launch, the last one to the end of the session, if known."""
     import polars as pl
 
-    by = ['session', 'session_started', 'profile', *_OF_CASE]
+    by = ['session', 'session_started', 'profile', *Case._fields]
     launched = pl.col('started') + pl.duration(microseconds=pl.col('seconds').fill_null(0) * 1_000_000)
     whole = (
         rows.filter(pl.col('started').is_not_null() & pl.col('phase').is_not_null())
@@ -354,11 +343,11 @@ def _earlier(rows: 'pl.DataFrame', ends: Mapping[str, datetime | None]) -> dict[
         .sort('session', 'end')
         .with_columns(begin=pl.col('end').shift(1).over('session').fill_null(pl.col('session_started')))
     )
-    last = {row['session']: Case(*(row[name] for name in _OF_CASE)) for row in whole.iter_rows(named=True)}
+    last = {row['session']: Case(*(row[name] for name in Case._fields)) for row in whole.iter_rows(named=True)}
     by_case = dict[_Key, list[Earlier]]()
     for row in whole.filter('whole').iter_rows(named=True):
         launches = tuple((launch['point'], launch['phase'], launch['bytes_moved']) for launch in row['launches'])
-        case = Case(*(row[name] for name in _OF_CASE))
+        case = Case(*(row[name] for name in Case._fields))
         end = ends.get(row['session']) if case == last[row['session']] else None
         wall_s = ((end or row['end']) - row['begin']).total_seconds()
         measured = Earlier(wall_s, row['share'], launches, row['directory_bytes'])

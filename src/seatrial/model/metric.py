@@ -7,6 +7,9 @@ from seatrial.model.action import Course
 
 HIGHER, LOWER = 'higher', 'lower'
 PERCENTILES = (0.50, 0.95, 0.99)  # percentiles of single operations, where nothing else is said
+QUANTA = 100  # ticks of the engine's clock in a timed region, at least: one tick is then 1 %
+LONG_S = 0.5  # seconds that are enough for any clock
+UNNAMED = 'unnamed-'  # how the names of hosts begin that an engine counted and did not name
 
 
 class MetricType(NamedTuple):
@@ -84,11 +87,6 @@ class Histogram(NamedTuple):
     @staticmethod
     def json_keys() -> Dict[str, str]:
         return {'counts': 'found'}
-
-
-QUANTA = 100  # ticks of the engine's clock in a timed region, at least: one tick is then 1 %
-LONG_S = 0.5  # seconds that are enough for any clock
-UNNAMED = 'unnamed-'  # how the names of hosts begin that an engine counted and did not name
 
 
 class Measurement(NamedTuple):

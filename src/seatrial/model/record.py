@@ -12,6 +12,13 @@ from seatrial.model.point import Point
 
 SAMPLES = 'samples.jsonl'
 PLAN = 'plan.json'
+FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'  # reasons of an End
+FLASH = 'flash'  # the flag of a target that is no rotating disk
+ORDINARY = (FLASH, 'no new objects', 'a sum')
+"""Flags that are no trouble: what a target is, and what its administrator has chosen."""
+
+PACKAGES = {'mdtest': 'ior', 'bonnie++': 'bonniepp'}
+"""By the program: its package in Spack and EasyBuild, where it has another name."""
 
 
 class Finding(NamedTuple):
@@ -95,11 +102,6 @@ class Sample(NamedTuple):
         return self.measurement.censored if self.measurement else {}
 
 
-FLASH = 'flash'  # the flag of a target that is no rotating disk
-ORDINARY = (FLASH, 'no new objects', 'a sum')
-"""Flags that are no trouble: what a target is, and what its administrator has chosen."""
-
-
 class TargetRow(NamedTuple):
     """One target of a file system: sizes in bytes, None where unknown; flags in words."""
 
@@ -125,10 +127,6 @@ class TargetRow(NamedTuple):
     def takes_files(self) -> bool:
         """False where new files are known not to be placed on it."""
         return self.active and self.takes_objects is not False
-
-
-PACKAGES = {'mdtest': 'ior', 'bonnie++': 'bonniepp'}
-"""By the program: its package in Spack and EasyBuild, where it has another name."""
 
 
 def package_of(program: str) -> str:
@@ -205,11 +203,8 @@ class Sized(NamedTuple):
     findings: Tuple[Finding, ...] = ()
 
 
-FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'
-
-
 class End(NamedTuple):
-    """The job ended by itself. reason: one of those above; why is a sentence."""
+    """The job ended by itself. reason: FINISHED, REFUSED, INTERRUPTED or FAILED; why is a sentence."""
 
     reason: str
     why: str

@@ -9,6 +9,9 @@ Size = Union[int, str]  # a number of bytes, or a text such as '64KiB'
 KIB = 1024
 MIB = 1024 * KIB
 GIB = 1024 * MIB
+BINARY, DECIMAL = 'binary', 'decimal'
+SYSTEMS = (BINARY, DECIMAL)  # systems of units that a site can show: 1 GiB/s or 1.07 GB/s
+EXAMPLES = ('B/s', 'MiB/s', 'GB/s', 'op/s', 'kop/s', 's', 'ms', '%')  # units as a message names them
 
 _UNITS = (('PiB', GIB * MIB), ('TiB', GIB * KIB), ('GiB', GIB), ('MiB', MIB), ('KiB', KIB), ('B', 1))
 _DECIMAL = {'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12, 'PB': 10**15}
@@ -58,10 +61,6 @@ def approximate_size(size: float) -> str:
         if size >= factor > 1:
             return f'{_rounded(size / factor)} {unit}'
     return f'{size:.0f} B'
-
-
-BINARY, DECIMAL = 'binary', 'decimal'
-SYSTEMS = (BINARY, DECIMAL)  # systems of units that a site can show: 1 GiB/s or 1.07 GB/s
 
 
 def _units() -> Dict[str, Tuple[str, Fraction]]:
@@ -132,9 +131,6 @@ def _unit(unit: str) -> Tuple[str, Fraction]:
     if unit not in UNITS:
         raise ValueError(f"'{unit}' is not a unit of a metric; it can be {', '.join(EXAMPLES)}")
     return UNITS[unit]
-
-
-EXAMPLES = ('B/s', 'MiB/s', 'GB/s', 'op/s', 'kop/s', 's', 'ms', '%')  # units as a message names them
 
 
 def duration(seconds: float) -> str:

@@ -29,6 +29,7 @@ OPENING, OF_A_NODE = '_open_share', '_per_node'
 
 FORM = ('files', 'extent', 'order', 'interface', 'transfer_size', 'bytes_per_task')
 OF_FILES = (*FORM, 'collective', 'direct')
+FILE_NAMES = (r'data(\.\d{8,})?',)  # regular expressions of what file_name gives
 MIN_GRANULE = 16 * MIB  # bytes. The share of a task is a multiple of it, so that it is a round figure.
 MAX_ROUNDED = 0.05  # part of a share fixed by the site that a point may leave and still be compared with the others
 
@@ -191,9 +192,6 @@ def name_of(point: Point) -> str:
     if data.order == 'contiguous' and letters in known:
         return known[letters]
     return f'{letters} {data.order} ({"single shared file" if data.files == "single" else "file per process"})'
-
-
-FILE_NAMES = (r'data(\.\d{8,})?',)  # regular expressions of what file_name gives
 
 
 def numbered_file(number: int) -> str:

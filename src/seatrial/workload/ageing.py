@@ -28,6 +28,9 @@ FIRST = 500  # inodes of a task in the warm-up of a fullness, where the profile 
 LIKELY = 100  # number of equally likely sizes that describe a distribution
 DEPTH, IN_DIRECTORY, SIZE = 'directories by depth', 'directories by files in them', 'files by size'
 
+Parameters = Tuple[int, int, int, int, int, Tuple[int, ...]]
+Counts = Dict[str, Dict[str, int]]
+
 
 class Batch(NamedTuple):
     """A directory, `depth` levels below the root of its tree, with the sizes of its files in bytes."""
@@ -151,9 +154,6 @@ class _Tree(NamedTuple):
     blocks: int  # bytes of its files in whole blocks
 
 
-Parameters = Tuple[int, int, int, int, int, Tuple[int, ...]]
-
-
 def of_task(point: Point, rank: int) -> Parameters:
     """The values that determine a task's tree: seed, rank, its inodes, and depth, files and sizes of all trees."""
     inodes = point.fill.inodes // point.tasks + (rank < point.fill.inodes % point.tasks)
@@ -204,9 +204,6 @@ def _blocks(tree: Parameters) -> Iterator[Tuple[int, int]]:
     """Numbers a tree's inodes from 1 on, each with the bytes that it takes."""
     sizes = (size for batch in batches(tree) for size in (*[BLOCK] * batch.depth, *batch.sizes))
     return enumerate(itertools.chain((BLOCK,), (round_up(size, BLOCK) for size in sizes)), start=1)
-
-
-Counts = Dict[str, Dict[str, int]]
 
 
 def counted_in(point: Point, directories: Iterator[Batch]) -> Counts:

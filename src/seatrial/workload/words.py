@@ -5,6 +5,7 @@ from typing import Dict, Iterable, List, Sequence, Tuple, TypeVar
 from seatrial.model.hostlist import cores_of
 from seatrial.model.units import format_size
 
+LISTED = 8
 K = TypeVar('K')
 V = TypeVar('V')
 
@@ -36,9 +37,6 @@ def counted(number: int, one: str, many: str = '') -> str:
 def joined(words: Sequence[str], last: str) -> str:
     """Words with commas and, before the last, the given word: 'a, b and c'."""
     return words[0] if len(words) == 1 else f'{", ".join(words[:-1])} {last} {words[-1]}'
-
-
-LISTED = 8
 
 
 def listed(names: Sequence[str]) -> str:
