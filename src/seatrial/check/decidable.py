@@ -17,8 +17,7 @@ from seatrial.rules.stopping import t_quantile
 from seatrial.workload.registry import kind_of, resized
 from seatrial.workload.words import counted
 
-ABOVE = 1.1
-"""Times the shortest region: launches are sized for somewhat more."""
+ABOVE = 1.1  # times the shortest region: launches are sized for somewhat more
 
 
 class Margin(NamedTuple):

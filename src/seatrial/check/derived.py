@@ -21,9 +21,7 @@ from seatrial.workload.ageing import LARGEST, LIKELY
 from seatrial.workload.registry import fault_of
 from seatrial.workload.words import joined
 
-ALIKE = 0.05
-"""Relative difference that bytes, passes and shares of tasks of a replay may have from the application's."""
-
+ALIKE = 0.05  # relative difference that bytes, passes and shares of tasks of a replay may have from the application's
 SCALED = ('tasks', 'bytes a task', 'files a task')
 """Facts of a replay that the check, the site or a profile sets; all others belong to the access pattern."""
 

@@ -32,18 +32,14 @@ from seatrial.workload.words import counted
 if TYPE_CHECKING:
     import polars as pl
 
-SESSIONS = 20
-"""Newest sessions that are read: a forecast is the median of the newest EARLIER that measured the case whole."""
-
-EARLIER = 5
+SESSIONS = 20  # newest that are read
+EARLIER = 5  # of those that measured the case whole: a forecast is the median of the newest
 
 UNKNOWN = Capacity(None, None)
 NO_RATES: Mapping[str, Rate] = {}
 UNSEEN = Shown(NO_RATES, None, None)
 
-SHORT_QUEUE_S = 300.0
-"""A queue_limit below it is hardly meant so: a number without a unit is in seconds."""
-
+SHORT_QUEUE_S = 300.0  # a queue_limit below it is hardly meant so: a number without a unit is in seconds
 _Key = tuple[str, Case]  # profile and case
 Number = TypeVar('Number', int, float)
 

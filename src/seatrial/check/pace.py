@@ -15,11 +15,8 @@ from seatrial.workload.words import counted
 if TYPE_CHECKING:
     import polars as pl
 
-NOISE = 0.10
-"""Noise between repetitions that is assumed without an earlier session, as a share of their mean."""
-
-SHOWS_NOISE = 3
-"""Repetitions, or sessions, from which on their scatter is believed."""
+NOISE = 0.10  # between repetitions, assumed without an earlier session, as a share of their mean
+SHOWS_NOISE = 3  # repetitions, or sessions, from which on their scatter is believed
 
 
 class Rate(NamedTuple):

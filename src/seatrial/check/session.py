@@ -29,9 +29,7 @@ from seatrial.site.references import REFERENCES_FILE, references_file
 
 ENVIRONMENT = 'SEATRIAL_SESSION'
 DEFAULT_PROFILE = 'smoke'
-SESSIONS = 'sessions'
-"""Folder in the state directory with a folder for each session."""
-
+SESSIONS = 'sessions'  # folder in the state directory with a folder for each session
 FILE, RESULTS, REPORT, PAGE = 'session.json', 'results.json', 'report', 'index.html'
 """Names in the folder of a session; the last is the first page of its report."""
 

@@ -28,13 +28,10 @@ _OF_OTHERS = {'write': 'READ', 'read': 'WRIT'}  # part of the names of the other
 
 _DISKS = 'ext2 ext3 ext4 xfs btrfs zfs jfs f2fs reiserfs vfat iso9660 squashfs erofs overlay aufs rootfs'
 _MEMORY = 'tmpfs ramfs devtmpfs devpts mqueue hugetlbfs proc sysfs cgroup cgroup2 debugfs tracefs configfs'
-LOCAL = frozenset(f'{_DISKS} {_MEMORY}'.split())
-"""Kernel types of a node's own disks, and of its memory."""
-
+LOCAL = frozenset(f'{_DISKS} {_MEMORY}'.split())  # kernel types of a node's own disks, and of its memory
 _INTERFACES = {'H5D': 'hdf5', 'PNETCDF_VAR': 'netcdf'}
 
-MOST = 0.5
-"""Share of a file system's bytes below which a part does not represent the application."""
+MOST = 0.5  # share of a file system's bytes below which a part does not represent the application
 
 
 class Underivable(Exception):
