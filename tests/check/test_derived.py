@@ -193,8 +193,8 @@ def sized(*sizes):
 def test_a_file_is_as_large_as_its_last_byte_that_was_written_else_read():
     read = {'POSIX_BYTES_READ': 10, 'POSIX_MAX_BYTE_READ': 9999}
     one = Record('POSIX', '/one', 0, {'POSIX_BYTES_WRITTEN': 1})  # whose last byte is at 0, which no log has
-    both = [Record('POSIX', '/both', rank, {'POSIX_BYTES_WRITTEN': 5, 'POSIX_MAX_BYTE_WRITTEN': 4 + rank, **read})
-            for rank in range(2)]  # fmt: skip
+    counters = {'POSIX_BYTES_WRITTEN': 5, **read}
+    both = [Record('POSIX', '/both', rank, {**counters, 'POSIX_MAX_BYTE_WRITTEN': 4 + rank}) for rank in range(2)]
     opened = Record('POSIX', '/opened', 0, {'POSIX_OPENS': 1})
     other = Record('MPI-IO', '/both', 0, {'MPIIO_BYTES_WRITTEN': 77})
     log = DarshanLog('', 2, False, (one, *both, Record('POSIX', '/read', 0, read), opened, other))

@@ -55,9 +55,6 @@ def test_why_an_acceptance_is_not_whole_is_kept_for_whoever_judges_it_again(sess
     assert left_out_of(tmp_path) == ['narrowed to Objects']
 
 
-# Which commit of Seatrial and which ReFrame plan it
-
-
 def git(folder, *arguments):
     argv = ['git', '-C', folder, '-c', 'user.name=A', '-c', 'user.email=a@b', *arguments]
     return subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
@@ -97,9 +94,6 @@ def test_a_package_that_lies_in_somebody_elses_repository_has_no_commit(package,
     assert commit_of(package.with_name('other')) == ''
     (tmp_path / '.git' / 'HEAD').write_text('nonsense')
     assert commit_of(tmp_path / 'src' / 'seatrial') == ''
-
-
-# What ReFrame refuses of settings.py is said before it is started
 
 
 @pytest.fixture

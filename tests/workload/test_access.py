@@ -60,12 +60,9 @@ def test_a_contradiction_is_named_with_its_field(template, fault):
 
 
 def test_the_classes_have_the_names_of_the_literature_and_those_that_people_use():
-    assert [name_of(workload) for workload in CLASSES] == [
-        'SFWA (whole shared file)',
-        'MFWA (file per process)',
-        'SFSA contiguous (single shared file)',
-        'SFSA strided (single shared file)',
-    ]
+    assert [name_of(workload) for workload in (SFWA, MFWA)] == ['SFWA (whole shared file)', 'MFWA (file per process)']
+    names = [f'SFSA {order} (single shared file)' for order in ('contiguous', 'strided')]
+    assert [name_of(workload) for workload in (SFSA, SFSA_STRIDED)] == names
 
 
 def test_where_opening_is_asked_for_its_share_is_a_metric_and_so_is_the_bandwidth_of_a_node():

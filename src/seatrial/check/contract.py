@@ -66,9 +66,7 @@ _OF_TRIAL = [key for key in Workload.model_fields if key in Overrides.model_fiel
 BY_ITSELF = 2.0
 """Times the memory of the nodes: the profile acceptance makes files so large, unless caches may take part (P16)."""
 
-ABOVE_MIN = (
-    1.1  # times the least duration of a timed region: launches are sized for that, as in the profile acceptance
-)
+ABOVE_MIN = 1.1  # times the least duration of a timed region, as in the profile acceptance: launches aim at it
 
 
 class Procedure(NamedTuple):

@@ -32,8 +32,8 @@ from seatrial.workload.words import counted
 if TYPE_CHECKING:
     import polars as pl
 
-SESSIONS = 20  # newest that are read
-EARLIER = 5  # of those that measured the case whole: a forecast is the median of the newest
+SESSIONS = 20  # newest sessions that are read
+EARLIER = 5  # newest of them that measured the case whole: a forecast is their median
 
 UNKNOWN = Capacity(None, None)
 NO_RATES: Mapping[str, Rate] = {}
