@@ -46,9 +46,6 @@ def stand_in(tmp_path, monkeypatch):
     return make
 
 
-# Genuine logs
-
-
 @pytest.mark.usefixtures('pydarshan')
 def test_genuine_logs_say_what_was_kept_of_them():
     names = sorted(file.stem for file in TRANSCRIPTS.glob('*.darshan') if not file.stem.startswith('fio'))
@@ -67,9 +64,6 @@ def test_bytes_through_buffered_streams_are_counted_without_those_of_the_termina
     logs = read_logs([TRANSCRIPTS / f'{name}.darshan' for name in ('fio-sfsa-strided.1', 'mfwa', 'mdtest')])
     buffered = [(entry.written, entry.read) for log in logs for entry in log.unreplayed if entry.module == 'STDIO']
     assert buffered == [(12577, 480), (0, 0), (0, 0)]
-
-
-# A reader that fails
 
 
 def read_one(limit_s=60.0):
@@ -109,9 +103,6 @@ def test_without_pydarshan_the_remedy_is_named(stand_in, tmp_path):
     stand_in(Path(dump.__file__).read_text())
     with pytest.raises(LogError, match=re.escape(MISSING)):
         read_one()
-
-
-# What is kept of a case
 
 
 def keep(plan):
@@ -209,9 +200,6 @@ def test_a_summary_is_made_beside_the_log_but_not_in_a_smoke_test(case, tmp_path
     keep(plan._replace(stopping=plan.stopping._replace(fixed=False)))
     ((*_, log, _, page),) = [argv for argv in asked if 'summary' in argv]
     assert page == log.replace('ior.darshan', logs.SUMMARY)
-
-
-# The library that is loaded into an engine
 
 
 NO_LIBRARY = 'int nothing;'

@@ -25,8 +25,6 @@ from seatrial.workload.sweep import Sweep, expand, surface
 CALLS = posix_operations(500, '4KiB')._replace(tasks=4, tasks_per_node=4)
 
 
-# Raw devices
-
 DEVICES = kind_of('device')
 TWO_DEVICES = ('/dev/sda', '/dev/sdb')
 RAW = raw_devices().changed(devices=TWO_DEVICES, tasks=4, tasks_per_node=4, transfer_size=MIB, bytes_per_task=GIB)
@@ -48,8 +46,6 @@ def test_contents_are_proved_on_files_alone():
     assert (proved.kind, proved.phases, proved.data.devices) == ('access', ('write', 'read'), ())
     assert fault_of(proved) is None
 
-
-# The file of Bonnie++
 
 ONE_FILE = bonnie_file()._replace(label='1MiB', tasks_per_node=1)
 BONNIE = kind_of('bonnie')
@@ -76,8 +72,6 @@ def test_each_transfer_is_sought_once_on_average_and_each_seeker_has_one():
     assert seeks_of(ONE_FILE) == ONE_FILE.data.transfers
     assert seeks_of(ONE_FILE.changed(bytes_per_task=ONE_FILE.data.transfer_size)) == SEEKERS
 
-
-# Files used again
 
 REUSE = kind_of('reuse')
 AGAIN = file_reuse([phase.name for phase in REUSE.phases])._replace(nodes=1, tasks=2, tasks_per_node=2)
@@ -106,9 +100,6 @@ def test_the_stone_wall_does_not_wait_for_the_last_task_and_one_alone_has_none()
     assert REUSE.derived(alone, 'write', measurement._replace(tasks=tasks[:1])) == ()
 
 
-# Contention for one file
-
-
 def contended(workload, tasks=4):
     return workload._replace(label='here', tasks=tasks, tasks_per_node=tasks)
 
@@ -128,8 +119,6 @@ def test_tasks_share_the_calls_that_follow_each_other_but_for_enough_of_a_percen
     assert calls_of(contended(POINTS[does], tasks)) == calls
 
 
-# Interactive use
-
 INTERACTIVE = kind_of('interactive')
 UNPACKED = interactive_use(2, 5, 50, '8KiB')._replace(tasks=4, tasks_per_node=4)
 
@@ -146,9 +135,6 @@ def test_a_step_handles_all_entries_an_import_and_programs_the_files_and_a_virtu
 def test_there_is_room_for_what_programs_make_beside_the_files(does):
     plain, beside = INTERACTIVE.footprint([UNPACKED]), INTERACTIVE.footprint([UNPACKED._replace(phases=(does,))])
     assert beside.bytes > 3 * plain.bytes and beside.inodes > 3 * plain.inodes
-
-
-# POSIX semantics and integrity
 
 
 def placed(nodes, tasks=2, workload=None, per_node=8):
@@ -184,8 +170,6 @@ def test_integrity_is_proved_by_all_tasks_of_the_case(nodes, tasks):
     assert (intact(nodes).nodes, intact(nodes).tasks, fault_of(intact(nodes))) == (nodes, tasks, None)
     assert kind_of('semantics').title_of(intact(nodes)) == 'integrity of data'
 
-
-# IO500's phases
 
 IO500 = kind_of('io500')
 PHASES = io500.io500('64GiB')._replace(label='all', tasks=2, tasks_per_node=2)
@@ -235,9 +219,6 @@ def test_a_geometric_mean_lies_between_the_least_and_the_largest(values):
     assert min(values) * (1 - 1e-9) <= io500.geometric_mean(values) <= max(values) * (1 + 1e-9)
 
 
-# What they measure, and what they have on disk
-
-
 @pytest.mark.parametrize(
     ('point', 'names', 'unit'),
     [
@@ -276,8 +257,6 @@ def test_no_profile_and_no_site_changes_what_a_check_says(point):
     assert kind.sizing([point], effort, 300) == Sizing(0, 1, 0.0, 0.0)
     assert kind.resized(point, 300) == kind.adapted(point, effort) == point
 
-
-# What is contradictory
 
 NO_RECORD = 'B cannot be numbered'
 FAULTS = [
