@@ -278,18 +278,13 @@ def label_of(procedure: Mapping[str, Any]) -> str:
 
 
 class _Refused(Exception):
-    """A fault of a criterion. keys: where; fixes: the criterion with each candidate value, by its words; remedy: a
-    sentence with {} for the values that work; wrong: the given value, which may be a misspelt candidate"""
+    """A fault of a criterion. key: where, as 'workload.access'; remedy: a sentence with {} for the values that work;
+    fixes: the criterion with each candidate value, by its words; wrong: the given value, perhaps a misspelt candidate"""
 
     def __init__(
-        self,
-        keys: Sequence[str],
-        fault: str,
-        remedy: str = '',
-        fixes: Mapping[str, CriterionEntry] | None = None,
-        wrong: str = '',
+        self, key: str, fault: str, remedy: str = '', fixes: dict[str, CriterionEntry] | None = None, wrong: str = ''
     ) -> None:
-        self.keys, self.fault, self.remedy, self.fixes, self.wrong = keys, fault, remedy, fixes or {}, wrong
+        self.key, self.fault, self.remedy, self.fixes, self.wrong = key, fault, remedy, fixes or {}, wrong
         super().__init__(fault)
 
 
@@ -308,22 +303,19 @@ class _Here(NamedTuple):
     measured: dict[str, list[_Candidate]]
 
 
-def _faults(here: _Here, entry: CriterionEntry) -> Iterator[tuple[Sequence[str], str]]:
+def _faults(here: _Here, entry: CriterionEntry) -> Iterator[tuple[list[str], str]]:
     """All faults of a criterion with keys and remedy: each remedy is tried, to find the next fault."""
-    seen = set[tuple[str, ...]]()
-    while True:
-        error = _refusal(here, entry)
-        if error is None or tuple(error.keys) in seen:
-            return
-        seen.add(tuple(error.keys))
+    seen = set[str]()
+    while (error := _refusal(here, entry)) and error.key not in seen:
+        seen.add(error.key)
         after = {word: _refusal(here, fixed) for word, fixed in error.fixes.items()}
         working = [word for word, other in after.items() if other is None]
         # Where something else is wrong too, what leads to that.
-        working = working or [word for word, other in after.items() if other and tuple(other.keys) not in seen]
+        working = working or [word for word, other in after.items() if other and other.key not in seen]
         remedy = error.remedy or (f'write {"one of " if len(working) > 1 else ""}{{}}' if working else NO_REMEDY)
         near = choice(error.wrong, working) if error.wrong else ''
         advice = near if near.startswith('did you mean') else remedy.format(listed(working))
-        yield error.keys, f'{error.fault}; {advice}'
+        yield list(filter(None, error.key.split('.'))), f'{error.fault}; {advice}'
         if not working:
             return
         entry = error.fixes[working[0]]
@@ -337,48 +329,46 @@ def _refusal(here: _Here, entry: CriterionEntry) -> _Refused | None:
     return None
 
 
-def _with(entry: CriterionEntry, *keys: str, value: str | None) -> CriterionEntry | None:
-    """The criterion with this value at the keys (None: without them); None if a contract may not have that."""
-    key, *below = keys
+def _with(entry: CriterionEntry, key: str, value: str | None) -> CriterionEntry | None:
+    """The criterion with this value at the key (None: without it); None if a contract may not have that."""
+    above, _, last = key.rpartition('.')
     read = int(value) if value and value.isdecimal() else {'true': True, 'false': False}.get(value or '', value)
-    models: dict[str, type[Entry]] = {'workload': Workload, 'conditions': Conditions}
-    model = models[key] if below else CriterionEntry
-    others = {} if below else {'id': 'x', 'text': 'x'}
-    given = {} if value is None else {keys[-1]: read}
+    models: dict[str, type[Entry]] = {'workload': Workload, 'conditions': Conditions, '': CriterionEntry}
+    others = {} if above else {'id': 'x', 'text': 'x'}
+    given = {} if value is None else {last: read}
     try:
-        valid = getattr(model.model_validate({**others, **given}), keys[-1])
+        valid = getattr(models[above].model_validate({**others, **given}), last)
     except ValidationError:
         return None
     # What else is there stays as it was read: it is not written so.
-    changed = (getattr(entry, key) or model()).model_copy(update={keys[-1]: valid}) if below else valid
-    return entry.model_copy(update={key: changed})
+    changed = (getattr(entry, above) or models[above]()).model_copy(update={last: valid}) if above else valid
+    return entry.model_copy(update={above or last: changed})
 
 
-def _fixes(entry: CriterionEntry, *keys: str, values: Iterable[str | None]) -> dict[str, CriterionEntry]:
-    """The criterion with each value in turn at the keys, by the value's text; None leaves the keys out."""
-    return {word or '': fixed for word in dict.fromkeys(values) if (fixed := _with(entry, *keys, value=word))}
+def _fixes(entry: CriterionEntry, key: str, values: Iterable[str | None]) -> dict[str, CriterionEntry]:
+    """The criterion with each value in turn at the key, by the value's text; None leaves the key out."""
+    return {word or '': fixed for word in dict.fromkeys(values) if (fixed := _with(entry, key, word))}
 
 
 def _resolved(here: _Here, entry: CriterionEntry) -> AcceptanceTest:
     if entry.observed:
         if entry.bound is None:
-            raise _Refused([], NO_BOUND, 'set at_most or at_least to what is to be observed, as in 120 s')
+            raise _Refused('', NO_BOUND, 'set at_most or at_least to what is to be observed, as in 120 s')
         return AcceptanceTest(_criterion(here.counts, entry), entry)
     candidate, procedure = _measured_by(here, entry)
     name, unit, least = entry.metric, candidate.metric.unit, candidate.metric.better == HIGHER
     key, bound = 'at_least' if least else 'at_most', entry.bound
     example = f'1 {EXAMPLE_UNITS.get(unit, "")}'.strip()
     right = entry.model_copy(update={'at_least': None, 'at_most': None})
-    fixes = _fixes(right, key, values=[example])
+    fixes = _fixes(right, key, [example])
     better = f'{"more" if least else "less"} {name} is better'
     if bound is None:
-        raise _Refused([], NO_BOUND, f'{better}: write {key}, as in {key}: {{}}', fixes=fixes)
+        raise _Refused('', NO_BOUND, f'{better}: write {key}, as in {key}: {{}}', fixes)
     if not bound.of and UNITS[bound.unit][0] != unit:
         remedy = f'write {EXAMPLE_UNITS.get(unit, "no unit")}'
-        raise _Refused([_key(entry)], f'{name} is not measured in {bound.unit or "no unit"}', remedy, fixes=fixes)
+        raise _Refused(_key(entry), f'{name} is not measured in {bound.unit or "no unit"}', remedy, fixes)
     if least != (entry.at_least is not None):
-        fixes = {bound.written: right.model_copy(update={key: bound})}
-        raise _Refused([_key(entry)], better, f'write {key}', fixes=fixes)
+        raise _Refused(_key(entry), better, f'write {key}', {bound.written: right.model_copy(update={key: bound})})
     _check_conditions(here.site, here.checks[candidate.check], procedure, entry)
     return AcceptanceTest(_criterion(here.counts, entry), entry, procedure, candidate.metric)
 
@@ -402,7 +392,7 @@ def _measured_by(here: _Here, entry: CriterionEntry) -> tuple[_Candidate, Proced
         words = [*(word for word, pair in METRICS.items() if pair in known), *sorted({name for _, name in known})]
         remedy = 'write one of {} (docs/reference/contract.md), or observed: true for what people observe'
         fault = f'no check measures {show(metric_)} here' if metric_ else 'is missing'
-        raise _Refused(['metric'], fault, remedy, _fixes(entry, 'metric', values=words), metric_)
+        raise _Refused('metric', fault, remedy, _fixes(entry, 'metric', words), metric_)
     unit = UNITS[entry.bound.unit][0] if entry.bound and not entry.bound.of else ''
     # 'read' in op/s is no bandwidth, whatever has the same name.
     named = [candidate for candidate in named if candidate.metric.unit == unit] or named
@@ -422,24 +412,23 @@ def _check_conditions(site: Site, check: Declared, procedure: Procedure, entry: 
     for what, words in (('bytes', approximate_size), ('inodes', partial(counted, one='inode'))):
         if needed[what] > room[what]:
             why = f'{words(needed[what])} at one time, but limits.{what} of {target.name} is {words(room[what])}'
-            raise _Refused(['workload'], f'it needs {why}', 'ask for less, or raise the limit in trial.yaml')
+            raise _Refused('workload', f'it needs {why}', 'ask for less, or raise the limit in trial.yaml')
     if entry.conditions and entry.conditions.exclusive and not is_slurm(site, procedure.case.partition):
         why = f'other jobs may use the nodes of {procedure.case.partition}: Slurm does not allocate them'
-        keys, remedy = ('conditions', 'exclusive'), 'remove it, or name a partition of Slurm'
-        raise _Refused(keys, why, remedy, _fixes(entry, *keys, values=[None]))
+        key, remedy = 'conditions.exclusive', 'remove it, or name a partition of Slurm'
+        raise _Refused(key, why, remedy, _fixes(entry, key, [None]))
     _check_bytes(plan, site.partition(procedure.case.partition).memory or 0, procedure, entry)
     if procedure.caches:
         return
     least = STORAGE_MIN_S if moves_data else PHASE_MIN_S
     if 0 < procedure.seconds < least:
         why = f'{procedure.seconds:g} s are too short to tell the storage from its caches'
-        keys, remedy = ('conditions', 'seconds'), f'write at least {least:g} s, or caches: allowed'
-        raise _Refused(keys, why, remedy, _fixes(entry, *keys, values=[f'{least:g} s']))
+        key, remedy = 'conditions.seconds', f'write at least {least:g} s, or caches: allowed'
+        raise _Refused(key, why, remedy, _fixes(entry, key, [f'{least:g} s']))
     if moves_data and None in (target.server_cache_bytes, target.fast_tier_bytes):
         why = f'the caches of the servers of {target.name} are not declared, so one may answer for the storage'
         remedy = 'declare server_cache_bytes and fast_tier_bytes in trial.yaml, or write caches: allowed'
-        keys = 'conditions', 'caches'
-        raise _Refused(keys, why, remedy, _fixes(entry, *keys, values=['allowed']))
+        raise _Refused('conditions.caches', why, remedy, _fixes(entry, 'conditions.caches', ['allowed']))
 
 
 def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: CriterionEntry) -> None:
@@ -447,19 +436,19 @@ def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: Crit
     times = entry.conditions.bytes if entry.conditions else None
     if times is None:
         return
-    keys, kind = ('conditions', 'bytes'), kind_of(plan.kind)
+    key, kind = 'conditions.bytes', kind_of(plan.kind)
     if not kind.moves_data:
-        raise _Refused(keys, f'does not apply to {entry.metric}', 'remove it', _fixes(entry, *keys, values=[None]))
+        raise _Refused(key, f'does not apply to {entry.metric}', 'remove it', _fixes(entry, key, [None]))
     point, share = plan.point(procedure.point), plan.sizing.pinned
     if point.scales and share is None:
         if procedure.caches or times > BY_ITSELF:
             fault = 'no setting of the workload makes the files that large'
-            raise _Refused(keys, fault, 'write bytes_per_task in workload')
+            raise _Refused(key, fault, 'write bytes_per_task in workload')
         return
     used = files_bytes(kind.resized(point, share) if share is not None else point)
     if used < times * point.nodes * memory:
         needed = approximate_size(round(times * point.nodes * memory))
-        raise _Refused(keys, f'all files hold {approximate_size(used)} instead of {needed}', 'raise bytes_per_task')
+        raise _Refused(key, f'all files hold {approximate_size(used)} instead of {needed}', 'raise bytes_per_task')
 
 
 def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> str:
@@ -501,18 +490,17 @@ def _trial(site: Site, entry: CriterionEntry) -> TrialEntry:
     layouts = [DEFAULT_LAYOUT, *file.file_systems[file_system].layouts]
     if layout not in layouts:
         fault = f'{show(file_system)} has no layout {show(layout)}'
-        raise _Refused(['layout'], fault, '', _fixes(entry, 'layout', values=layouts), layout)
+        raise _Refused('layout', fault, '', _fixes(entry, 'layout', layouts), layout)
     most, local = file.partitions[partition].tasks_per_node, file.partitions[partition].launcher.kind == 'local'
     if entry.nodes is None:
-        numbers = ['1'] if local else NODES
         remedy = '' if local else 'write one of {}, or as many as the contract says'
-        raise _Refused(['nodes'], 'is missing', remedy, _fixes(entry, 'nodes', values=numbers))
+        raise _Refused('nodes', 'is missing', remedy, _fixes(entry, 'nodes', ['1'] if local else NODES))
     if entry.nodes > 1 and local:
         fault = f'the launcher of {show(partition)} is local and reaches one node'
-        raise _Refused(['nodes'], fault, '', _fixes(entry, 'nodes', values=['1']))
+        raise _Refused('nodes', fault, '', _fixes(entry, 'nodes', ['1']))
     if (entry.tasks_per_node or 0) > most:
         fault, key = f'{entry.tasks_per_node} tasks per node are more than {show(partition)} has', 'tasks_per_node'
-        raise _Refused([key], fault, f'write at most {most}', _fixes(entry, key, values=[str(most)]))
+        raise _Refused(key, fault, f'write at most {most}', _fixes(entry, key, [str(most)]))
     fixed = {key: value for key in _OF_TRIAL if (value := getattr(entry.workload or Workload(), key)) is not None}
     if entry.conditions and entry.conditions.budget is not None:
         fixed['budget'] = entry.conditions.budget
@@ -524,10 +512,9 @@ def _trial(site: Site, entry: CriterionEntry) -> TrialEntry:
 def _chosen(key: str, entry: CriterionEntry, known: Sequence[str]) -> str:
     name = getattr(entry, key)
     if name is None and len(known) > 1:
-        fault = 'is missing, and trial.yaml has more than one'
-        raise _Refused([key], fault, fixes=_fixes(entry, key, values=known))
+        raise _Refused(key, 'is missing, and trial.yaml has more than one', '', _fixes(entry, key, known))
     if name is not None and name not in known:
-        raise _Refused([key], f'trial.yaml has no {show(name)}', '', _fixes(entry, key, values=known), name)
+        raise _Refused(key, f'trial.yaml has no {show(name)}', '', _fixes(entry, key, known), name)
     return str(name or known[0])
 
 
@@ -555,18 +542,18 @@ def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[
     left = _as_asked(named, entry, checks)
     foreign = 'files_per_task' if kind_of(left[0].point.kind).moves_data else 'bytes_per_task'
     if getattr(entry.workload or Workload(), foreign) is not None:
-        fixes = _fixes(entry, 'workload', foreign, values=[None])
-        raise _Refused(['workload', foreign], f'does not apply to {entry.metric}', 'remove it', fixes)
+        key = f'workload.{foreign}'
+        raise _Refused(key, f'does not apply to {entry.metric}', 'remove it', _fixes(entry, key, [None]))
     for key, field in (('access', 'files'), ('access', 'order'), *terms.FIELDS.items()):
         values = list(dict.fromkeys(_in_words(field, candidate.point) for candidate in left))
         # A value that no contract can write, as the calls of mmap, is told apart by its check.
-        fixes = _fixes(entry, 'workload', key, values=values)
+        fixes = _fixes(entry, f'workload.{key}', values)
         if len(values) > 1 and len(fixes) == len(values):
-            raise _Refused(['workload', key], 'is missing, and more than one is measured', fixes=fixes)
+            raise _Refused(f'workload.{key}', 'is missing, and more than one is measured', '', fixes)
     if any(_plain(candidate.point) != _plain(left[0].point) for candidate in left):
         key = 'check' if len({candidate.check for candidate in left}) > 1 else 'point'
-        fixes = _fixes(entry, 'workload', key, values=_names(key, left))
-        raise _Refused(['workload', key], 'is missing, and more than one measures it', fixes=fixes)
+        fixes = _fixes(entry, f'workload.{key}', _names(key, left))
+        raise _Refused(f'workload.{key}', 'is missing, and more than one measures it', '', fixes)
     return left[0]
 
 
@@ -575,21 +562,21 @@ def _as_asked(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mappin
     workload = entry.workload or Workload()
     check = workload.check
     if check is not None and check not in checks:
-        fixes = _fixes(entry, 'workload', 'check', values=_names('check', named))
-        raise _Refused(['workload', 'check'], f'{show(check)} is not a check', '', fixes, check)
+        fixes = _fixes(entry, 'workload.check', _names('check', named))
+        raise _Refused('workload.check', f'{show(check)} is not a check', '', fixes, check)
     left = [one for one in named if check in (None, one.check) and workload.point in (None, one.point.label)]
     if not left:
         key = 'check' if check not in (None, *(candidate.check for candidate in named)) else 'point'
-        fault = f'does not measure {entry.metric} here'
-        raise _Refused(['workload', key], fault, fixes=_fixes(entry, 'workload', key, values=_names(key, named)))
+        fixes = _fixes(entry, f'workload.{key}', _names(key, named))
+        raise _Refused(f'workload.{key}', f'does not measure {entry.metric} here', '', fixes)
     for field, value in workload.asked.items():
         before, left = left, [candidate for candidate in left if candidate.point.value(field) == value]
         if not left:
-            key = _key_of(field)
+            key = f'workload.{_key_of(field)}'
             there = filter(None, (_in_words(field, candidate.point) for candidate in before))
-            fixes = _fixes(entry, 'workload', key, values=there) or _fixes(entry, 'workload', key, values=[None])
+            fixes = _fixes(entry, key, there) or _fixes(entry, key, [None])
             fault = f'no check measures {entry.metric} with this value on {counted(entry.nodes or 1, "node")}'
-            raise _Refused(['workload', key], fault, '' if any(fixes) else 'remove it', fixes=fixes)
+            raise _Refused(key, fault, '' if any(fixes) else 'remove it', fixes)
     return left
 
 
