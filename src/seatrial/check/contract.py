@@ -279,7 +279,7 @@ def label_of(procedure: Mapping[str, Any]) -> str:
 
 class _Refused(Exception):
     """A fault of a criterion. key: where, as 'workload.access'; remedy: a sentence with {} for the values that work;
-    fixes: the criterion with each candidate value, by its words; wrong: the given value, perhaps a misspelt candidate"""
+    fixes: the criterion with each candidate value, by its words; wrong: the given value, perhaps a misspelt one"""
 
     def __init__(
         self, key: str, fault: str, remedy: str = '', fixes: dict[str, CriterionEntry] | None = None, wrong: str = ''
