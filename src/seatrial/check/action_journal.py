@@ -1,10 +1,7 @@
 """The journal of actions: STATE/actions/STORAGE_SYSTEM.json exists from before the start of an action until it is
-undone.
-
-It is what is left of an action when its session is killed. There is one entry for each storage system, so two
+undone: what is left of an action when its session is killed. There is one entry for each storage system, so two
 sessions never act on the same one at once. An entry is a command that somebody will run, so only a file of the user
-himself counts, with one name, that nobody else can write.
-"""
+himself counts, with one name, that nobody else can write."""
 
 import fcntl
 import json

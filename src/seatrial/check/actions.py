@@ -2,8 +2,7 @@
 
 The job says that its load has begun by a file beside its raw output, and finds there the transcript of what was
 done. Every start is in the journal before it begins, and whatever ends the session, its undo runs; after SIGKILL
-`seatrial clean` has the journal.
-"""
+`seatrial clean` has the journal."""
 
 import contextlib
 import json

@@ -154,8 +154,7 @@ class Check(rfm.RunOnlyRegressionTest):
     ReFrame also compares means with references.yaml and keeps the result in its report, but does not raise it
     (strict_check): the intervals decide, and they never pass a mean that is out of bounds.
 
-    `-S` sets the variables of SETTABLE, and not those of DECIDED.
-    """
+    `-S` sets the variables of SETTABLE, and not those of DECIDED."""
 
     case = parameter(loggable=True, fmt=Variant.__str__)
     file_system = variable(str, value='', loggable=True)
@@ -301,8 +300,7 @@ def trial(cls: type[Any]) -> type[Any]:
     partitions.
 
     It replaces rfm.simple_test: the number of variants of a ReFrame test is fixed when it is registered. A check
-    without cases is not registered; the completeness gate knows of it all the same.
-    """
+    without cases is not registered; the completeness gate knows of it all the same."""
     session = current()
     try:
         cls.declared = declare(cls, Path(inspect.getfile(cls)))

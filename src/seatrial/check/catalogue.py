@@ -1,7 +1,6 @@
 """The tests of the sources, row by row: the checks that cover each, with their engines, or the reason why none does.
 
-A check covers the rows named in its `covers`, and those of its expectations, whose ids begin with the row's id.
-"""
+A check covers the rows named in its `covers`, and those of its expectations, whose ids begin with the row's id."""
 
 import re
 from collections.abc import Iterable

@@ -1,7 +1,6 @@
 """Data access: how tasks share files, over transfer sizes, tasks, layouts, targets and nodes. SFWA (single file,
 whole access), MFWA (multiple files, whole access; file per process) and SFSA (single file, segmented access) are
-classes of Boito, Kassick and Navaux (WSPPD 2009), after CHARISMA; "strided" is LANL mpi_io_test's term.
-"""
+classes of Boito, Kassick and Navaux (WSPPD 2009), after CHARISMA; "strided" is LANL mpi_io_test's term."""
 
 from typing import Any, List, Optional, Sequence, Tuple
 

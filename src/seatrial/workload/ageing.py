@@ -1,7 +1,6 @@
 """Ageing: trees as a file system has them after years, filled by all tasks in parallel, and removed again. As in the
 source (Dai et al. 2019) a directory lies 1 to 10 levels deep and has 1 to 100 files, of sizes from Darshan logs up to
-8 MB. Every task has a tree of its own, which follows from the seed and the number of its task alone.
-"""
+8 MB. Every task has a tree of its own, which follows from the seed and the number of its task alone."""
 
 import heapq
 import itertools

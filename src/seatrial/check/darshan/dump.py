@@ -2,8 +2,7 @@
 
 On a damaged log the C library under PyDarshan aborts, crashes, or reports it on stderr alone and goes on with the
 module empty (seen with 3.5.0); two reports open at a time have deadlocked. So logs are read one after the other, and
-the caller takes a line of ERROR on stderr for a failure.
-"""
+the caller takes a line of ERROR on stderr for a failure."""
 
 import contextlib
 import json
