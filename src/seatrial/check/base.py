@@ -296,11 +296,9 @@ def _patience(check: Check) -> Patience:
 
 
 def trial(cls: type[Any]) -> type[Any]:
-    """Registers a check, with a variant for each case that trial.yaml gives it; one variant may cover several
-    partitions.
-
-    It replaces rfm.simple_test: the number of variants of a ReFrame test is fixed when it is registered. A check
-    without cases is not registered; the completeness gate knows of it all the same."""
+    """Registers a check, with a variant for each case that trial.yaml gives it; one may cover several partitions. It
+    replaces rfm.simple_test: the number of variants of a ReFrame test is fixed when it is registered. A check without
+    cases is not registered; the completeness gate knows of it all the same."""
     session = current()
     try:
         cls.declared = declare(cls, Path(inspect.getfile(cls)))

@@ -16,7 +16,15 @@ WORDS = {
     ALL_INODES: 'the inodes of the file system',
 }
 
+_HURTS = dict.fromkeys((ALL_BYTES, ALL_INODES), 'fills all of')
+
 TAKEN, BEYOND, UNUSED = 'taken', 'beyond', 'unused'
+_METRICS = (
+    *(MetricType(figure, '') for figure in (HOLDING, TAKEN)),
+    *(MetricType(figure, '', LOWER) for figure in (BEYOND, UNUSED)),
+)
+"""What holds; what was taken, what of that lies beyond the limit, and what was left when it refused."""
+
 FLOOR = 0.05  # share of the bytes and inodes of a file system that stay free for others, whatever a quota leaves
 OVER: Dict[str, int] = {'bytes': 64 * MIB, 'inodes': 1000}
 """All tasks together try this much beyond the limit before they give up: then it does not hold."""
@@ -50,18 +58,7 @@ class WriteLimits(Semantics):
     once = True
     no_share = 'what the limit leaves'
     phases = tuple(
-        Phase(
-            name,
-            DOES,
-            # What holds; what was taken, what of that lies beyond the limit, and what was left when it refused.
-            metrics=(
-                *(MetricType(figure, '') for figure in (HOLDING, TAKEN)),
-                *(MetricType(figure, '', LOWER) for figure in (BEYOND, UNUSED)),
-            ),
-            fills=counted_in(name),
-            hurts='' if of_quota(name) else 'fills all of',
-            title=title,
-        )
+        Phase(name, DOES, metrics=_METRICS, fills=counted_in(name), hurts=_HURTS.get(name, ''), title=title)
         for name, title in WORDS.items()
     )
 

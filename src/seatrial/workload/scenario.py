@@ -17,6 +17,12 @@ BEFORE, DURING, AFTER = 'before', 'during', 'after'
 OUTAGE, OUTAGES, RECOVERY, P99 = 'outage', 'outage_of_all_nodes', 'recovery', 'p99_during'
 RATIO, RATIO_AFTER, ERRORS = 'during_to_before', 'after_to_before', 'errors'
 VERIFIED = 'verified'
+_METRICS = (
+    *(MetricType(name, 'B/s', steers=False) for name in (BEFORE, DURING, AFTER)),
+    *(MetricType(name, '', steers=False) for name in (RATIO, RATIO_AFTER)),
+    *(MetricType(name, 's', LOWER, steers=False) for name in (OUTAGE, OUTAGES, RECOVERY, P99)),
+    *(MetricType(ERRORS, '', LOWER), MetricType(VERIFIED, '', steers=False)),
+)
 
 
 def scenario(
@@ -48,20 +54,8 @@ class Scenario(Kind):
     parameters = ('transfer_size', 'bytes_per_task', 'duration_s', 'think_s', 'actions')
     once = True
     bytes_known = False
-    phases = (
-        Phase(
-            PHASE,
-            (WRITE, VERIFY),  # it makes its files too, and compares their sizes by itself: nobody else knows them
-            metrics=(
-                *(MetricType(name, 'B/s', steers=False) for name in (BEFORE, DURING, AFTER)),
-                *(MetricType(name, '', steers=False) for name in (RATIO, RATIO_AFTER)),
-                *(MetricType(name, 's', LOWER, steers=False) for name in (OUTAGE, OUTAGES, RECOVERY, P99)),
-                MetricType(ERRORS, '', LOWER),
-                MetricType(VERIFIED, '', steers=False),
-            ),
-            hurts='takes servers away of',
-        ),
-    )
+    # It makes its files too, and compares their sizes by itself: nobody else knows them.
+    phases = (Phase(PHASE, (WRITE, VERIFY), metrics=_METRICS, hurts='takes servers away of'),)
 
     def fault(self, point: Point) -> Optional[str]:
         data = point.data
