@@ -48,9 +48,9 @@ class Bonnie(Access):
         return super().fault(point._replace(phases=('write',)))
 
     def sentence(self, points: Sequence[Point]) -> str:
+        seeking = f'has {SEEKERS} processes seek in it{through(points[0])}'
         return (
-            'One task writes a file, reads each transfer and writes it back in place, reads the file, '
-            f'and has {SEEKERS} processes seek in it{through(points[0])}'
+            f'One task writes a file, reads each transfer and writes it back in place, reads the file, and {seeking}'
         )
 
     def amount(self, point: Point) -> int:

@@ -93,10 +93,8 @@ class Tree(Kind):
         """The files of a flat tree, and as many empty directories where it has any; 0 leaves it as it is."""
         if not share or point.tree.depth or not point.scales:
             return point
-        return point.changed(
-            files_per_directory=share if point.tree.files_per_directory else 0,
-            empties_per_directory=share if point.tree.empties_per_directory else 0,
-        )
+        kinds = ('files_per_directory', 'empties_per_directory')
+        return point.changed(**{name: share if point.value(name) else 0 for name in kinds})
 
     def entries(self, point: Point) -> Entries:
         return levels_total(point, point.tasks)
