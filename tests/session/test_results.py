@@ -13,11 +13,10 @@ from builders import FLAT, FLAT_TREE, GUARANTEES, night, node_plan, plan_of, rec
 from seatrial.check.session import Session
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import ExpectationResult
-from seatrial.judge.groups import rates
 from seatrial.judge.references import Reference, judge_reference
 from seatrial.judge.relations import Relation
 from seatrial.judge.session import SessionResult, judge_session
-from seatrial.judge.statistics import summary
+from seatrial.judge.statistics import group_rates, summary
 from seatrial.judge.verdict import Verdict
 from seatrial.model.metric import TaskTime
 from seatrial.model.plan import NodeGroup
@@ -257,7 +256,7 @@ def test_groups_of_nodes_have_their_figures_by_name_and_an_end_that_nothing_show
     plan = plan_of()
     judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
     launch = [TaskTime(0, 'n1', 200, 0.0, 2.0), TaskTime(1, 'n2', 100, 0.0, 2.0)]
-    groups = rates([launch], (NodeGroup('a', ('n1',)), NodeGroup('b', ('n2',))))
+    groups = group_rates([launch], (NodeGroup('a', ('n1',)), NodeGroup('b', ('n2',))))
     metrics = (dataclasses.replace(judged.metrics[0], groups=groups), *judged.metrics[1:])
     written = output(judge_session('s', 'nightly', [dataclasses.replace(judged, metrics=metrics)]))[1]
     assert written['cases'][0]['metrics'][0]['groups'][1] == {

@@ -13,7 +13,7 @@ from seatrial.judge.expectations import (
     not_judged,
 )
 from seatrial.judge.measured import as_meant, correlation_of_case, judge_metric
-from seatrial.judge.outliers import SLOW, SUSPECTED, Isolation, isolation
+from seatrial.judge.outliers import SLOW, SUSPECTED, isolation
 from seatrial.judge.references import (
     CONTRACT,
     INSIDE,
@@ -51,6 +51,7 @@ NO_CRITERION = (
 _NO_CRITERIA = Criteria()
 NAMED = 4  # the most metrics that a reason names; if there are more, it names the first and the number of others
 _OF_INTERVAL = {INSIDE: Verdict.PASS, OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
+_OF_PLACE = {SLOW: Verdict.FAIL, SUSPECTED: Verdict.INCONCLUSIVE}
 
 
 def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITERIA) -> CaseResult:
@@ -75,8 +76,9 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     unjudged = _unjudged(plan, records, by_metric) if plan.stopping.fixed and not plan.stopping.once else ''
     references: tuple[ReferenceResult, ...] = ()
     if not unjudged:
+        by_name = {metric.metric: metric for metric in metrics}
         references = tuple(
-            _judge_reference(reference, metrics, engine, plan, correlation, criteria.level)
+            _judge_reference(reference, by_name.get(reference.metric), engine, plan, correlation, criteria.level)
             for reference in criteria.references
         )
         metrics = tuple(_with_reference(metric, references, records.drill) for metric in metrics)
@@ -84,8 +86,11 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
     facts = _facts(by_metric.values())
     expectations = _judge_expectations(curves, facts, criteria, unjudged)
     isolated = isolation(plan, records, unjudged)
-    against = [*_of_places(isolated), *_against(rule_findings, metrics, references, expectations)]
-    suspects = {sentence for verdict, sentence in isolated.sentences if verdict == SUSPECTED} if isolated else set()
+    places = isolated.sentences if isolated else ()
+    against = [(_OF_PLACE[place], sentence) for place, sentence in places if place in _OF_PLACE]
+    against += [(Verdict.INCONCLUSIVE, sentence) for sentence in isolated.undecided] if isolated else []
+    against += _against(rule_findings, metrics, references, expectations)
+    suspects = {sentence for place, sentence in places if place == SUSPECTED}
     # The end of a job explains the launches that it cut off: a node that failed, its time limit. A sweep over places
     # is run to find slow ones: suspects come next. Failures come before both.
     first = [sentence for _, sentence in against if cut_off(records) and sentence.startswith('T15: ')]
@@ -135,14 +140,8 @@ def _unjudged(plan: TrialPlan, records: Records, by_metric: Mapping[str, Sequenc
 
 
 def _judge_reference(
-    reference: Reference,
-    metrics: Sequence[MetricResult],
-    engine: str,
-    plan: TrialPlan,
-    correlation: float,
-    level: float,
+    reference: Reference, one: MetricResult | None, engine: str, plan: TrialPlan, correlation: float, level: float
 ) -> ReferenceResult:
-    one = next((metric for metric in metrics if metric.metric == reference.metric), None)
     if one is None:
         return judge_reference(reference, (), engine)
     if one.more_than is not None and reference.high is not None:
@@ -188,11 +187,10 @@ def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Cu
     known = {(metric.name, metric.point): usable(metric) for metric in metrics}
     names = {metric.name: metric.better for metric in metrics}
     samples = {name: {label: known[name, label] for label in values if (name, label) in known} for name in names}
-    cached = frozenset((metric.name, metric.point) for metric in metrics if metric.cache in ('cached', 'mixed'))
+    cached = frozenset((one.name, one.point) for one in metrics if not lists and one.cache in ('cached', 'mixed'))
     fairness = {(metric.name, metric.point): metric.fairness for metric in metrics}
-    decides = frozenset() if lists else cached
     groups = {(metric.name, metric.point): metric.groups for metric in metrics}
-    return Curves(plan.case.check, engine, plan.axis, values, samples, names, decides, fairness, groups)
+    return Curves(plan.case.check, engine, plan.axis, values, samples, names, cached, fairness, groups)
 
 
 def _judge_expectations(
@@ -236,22 +234,14 @@ def _against(
     return reasons
 
 
-def _of_places(isolated: Isolation | None) -> list[tuple[Verdict, str]]:
-    """A slow place fails; a suspected one, and groups of unequal speed, are inconclusive."""
-    if isolated is None:
-        return []
-    verdicts = {SLOW: Verdict.FAIL, SUSPECTED: Verdict.INCONCLUSIVE}
-    named = [(verdicts[verdict], sentence) for verdict, sentence in isolated.sentences if verdict in verdicts]
-    return named + [(Verdict.INCONCLUSIVE, sentence) for sentence in isolated.undecided]
-
-
 def _facts(samples: Iterable[Sequence[Sample]]) -> tuple[Fact, ...]:
     """Each fact once: one that did not hold, else one that could not be tried, else one that held."""
+    facts = by_key(
+        (fact.name, fact)
+        for repetitions in samples
+        for sample in repetitions
+        if sample.valid and sample.measurement
+        for fact in sample.measurement.facts
+    )
     worst_first = (False, None, True)
-    known: dict[str, Fact] = {}
-    for sample in (sample for repetitions in samples for sample in repetitions if sample.valid):
-        for fact in sample.measurement.facts if sample.measurement else ():
-            before = known.setdefault(fact.name, fact)
-            if worst_first.index(fact.holds) < worst_first.index(before.holds):
-                known[fact.name] = fact
-    return tuple(known.values())
+    return tuple(min(of_name, key=lambda fact: worst_first.index(fact.holds)) for of_name in facts.values())

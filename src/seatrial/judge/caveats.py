@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from seatrial.judge.expectations import CurveRatio, Expectation
+from seatrial.judge.expectations import CurveRatio
 from seatrial.judge.outliers import CLEARED, Isolation
 from seatrial.judge.references import CONTRACT
 from seatrial.judge.statistics import widening
@@ -49,12 +49,14 @@ def caveats(
 
 def _of_launches(samples: Iterable[Sequence[Sample]]) -> list[str]:
     """The labels of launch rules, one for each rule, naming the launches concerned."""
-    concerned: dict[str, dict[tuple[str, str], None]] = {}
-    for sample in (sample for repetitions in samples for sample in repetitions):
-        for finding in sample.findings:
-            if finding.effect == 'label':
-                concerned.setdefault(finding.rule, {})[sample.launch, finding.sentence] = None
-    return [_label(rule, list(sentences)) for rule, sentences in concerned.items()]
+    concerned = by_key(
+        (finding.rule, (sample.launch, finding.sentence))
+        for repetitions in samples
+        for sample in repetitions
+        for finding in sample.findings
+        if finding.effect == 'label'
+    )
+    return [_label(rule, list(dict.fromkeys(pairs))) for rule, pairs in concerned.items()]
 
 
 PARTS = 3  # parts of a label with figures of their own; if it would have more, all launches share a range
@@ -64,10 +66,8 @@ FIGURE = re.compile(r'(?<![\w.])\d+(?:\.\d+)?(?= (?:%|(?:m?s|[KMGTP]iB|B)\b))')
 
 def _label(rule: str, concerned: Sequence[tuple[str, str]]) -> str:
     """One label. concerned: (launch, sentence) of each repetition; the sentences end with the rule's remedy."""
-    launches: dict[str, list[str]] = {}
-    for launch in dict.fromkeys(launch for launch, _ in concerned):
-        for sentence in ranged([pair for pair in concerned if pair[0] == launch]):
-            launches.setdefault(sentence, []).append(launch)
+    by_launch = by_key((pair[0], pair) for pair in concerned)
+    launches = by_key((sentence, launch) for launch, pairs in by_launch.items() for sentence in ranged(pairs))
     if len(launches) > PARTS:
         launches = ranged(concerned)
     remedy = f'; {all_rules()[rule].remedy}'
@@ -93,14 +93,14 @@ def ranged(sentences: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 def left_behind(records: Records) -> list[str]:
     """Caveats about parts of the run directory that the job did not remove."""
-    if records.end is None or records.start is None or not records.start.run_directory:
+    start, end, removal = records.start, records.end, records.removal
+    if start is None or end is None or not start.run_directory:
         return []
-    if records.end.reason in ('finished', 'failed') and records.removal is None:
-        return [f'{records.start.run_directory} was not removed; see `seatrial clean`']
-    if records.removal and records.removal.left:
-        left = records.removal.left
-        return [f'left in {records.start.run_directory}: {left[0]}{" and more" if len(left) > 1 else ""}']
-    return []
+    if removal is None:
+        ended = end.reason in ('finished', 'failed')
+        return [f'{start.run_directory} was not removed; see `seatrial clean`'] if ended else []
+    more = ' and more' if len(removal.left) > 1 else ''
+    return [f'left in {start.run_directory}: {removal.left[0]}{more}'] if removal.left else []
 
 
 def _of_repetitions(metrics: Sequence[MetricResult], correlation: float) -> list[str]:
@@ -128,7 +128,9 @@ def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared
     launch decides. An event that befalls a share p of all launches shows in none of n with probability (1 - p)^n."""
     enforced = criteria.enforced_expectations
     known = {reference.metric for reference in criteria.references}
-    open_ = [metric for metric in metrics if metric.metric not in known and not _is_of(metric.name, enforced)]
+    asked = {expectation.metric for expectation in enforced}
+    asked |= {pair.than for pair in enforced if isinstance(pair, CurveRatio) and pair.than and not pair.of}
+    open_ = [metric for metric in metrics if metric.metric not in known and not asked & {'', metric.name}]
     labels = []
     if open_ and not compared and (criteria.references or enforced):
         labels.append(
@@ -150,11 +152,3 @@ def _of_acceptance(metrics: Sequence[MetricResult], criteria: Criteria, compared
             f'{100 * missed:.0f} % (0.9^{n}); up to {100 * share:.0f} % of all launches may be slow (95 %)'
         )
     return labels
-
-
-def _is_of(metric: str, expectations: Sequence[Expectation]) -> bool:
-    return any(
-        expectation.metric in ('', metric)
-        or (isinstance(expectation, CurveRatio) and not expectation.of and expectation.than == metric)
-        for expectation in expectations
-    )

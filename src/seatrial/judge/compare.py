@@ -24,6 +24,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from seatrial.judge.relations import UNDECIDED
+from seatrial.judge.statistics import LARGEST_LOG, satterthwaite
 from seatrial.model.metric import HIGHER
 from seatrial.rules.stopping import t_interval, t_quantile, t_within
 from seatrial.workload.words import by_key
@@ -53,10 +54,9 @@ class Series:
     def logs(self) -> tuple[Mapping[str, float], ...]:
         """The logarithm of each session's mean on both sides, centred, and signed so that more is better."""
         sign = _sign(self)
-        log = math.log
         sides = [
             # Many sessions have a single value: no call for its mean.
-            {name: sign * log(values[0] if len(values) == 1 else _mean(values)) for name, values in side.items()}
+            {name: sign * math.log(values[0] if len(values) == 1 else _mean(values)) for name, values in side.items()}
             for side in (self.before, self.after)
         ]
         centre = fmean(_mean(side.values()) for side in sides)
@@ -199,9 +199,8 @@ def _of_repetitions(members: Sequence[Series]) -> tuple[float, int]:
         interval = t_interval(values, CONFIDENCE)
         error = interval.half_width / t_quantile(CONFIDENCE, interval.n - 1) / interval.mean / len(members)
         parts.append((error * error, interval.n - 2))
-    total = math.fsum(variance for variance, _ in parts)
-    weight = math.fsum(variance**2 / df for variance, df in parts)
-    return math.sqrt(total), int(total**2 / weight + _ROUNDING) if weight else 1
+    variance, df = satterthwaite(parts)
+    return math.sqrt(variance), df
 
 
 _ROUNDING = 1e-9
@@ -274,7 +273,4 @@ def _counted(series: Series, difference: _Difference) -> MetricChange:
 
 def _ratio(log: float) -> float:
     """The ratio, finite and above 0 however wide the interval of few sessions is."""
-    return math.exp(max(-_LARGEST, min(_LARGEST, log)))
-
-
-_LARGEST = 700.0  # the largest logarithm that math.exp takes, rounded down
+    return math.exp(max(-LARGEST_LOG, min(LARGEST_LOG, log)))

@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import attrgetter
 
 from seatrial.judge import statistics as stats
 from seatrial.judge.session import FAMILY
@@ -160,10 +161,14 @@ def _judge(
     if base:
         bound = _Estimate.of(base, others, confidence).times(criterion.bound)
         sure_bound = _Estimate.of(base, others, strict).times(criterion.bound)
+    # The bound of a percentage has an interval too; the nearest ends are compared, which errs less often than either.
+    if criterion.least:
+        clears, falls_short = usual.low >= bound.high, sure.high < sure_bound.low
+    else:
+        clears, falls_short = usual.high <= bound.low, sure.low > sure_bound.high
     sign = 1 if criterion.least else -1
     margin = sign * (usual.figure / bound.figure - 1) if bound.figure else None
-    outcome = replace(outcome, margin=margin, bound=bound.figure)
-    return _decided(criterion, outcome, _side(usual, bound, sign) > 0, _side(sure, sure_bound, sign) < 0, strict)
+    return _decided(criterion, replace(outcome, margin=margin, bound=bound.figure), clears, falls_short, strict)
 
 
 def _decided(
@@ -236,44 +241,29 @@ class _Estimate:
         """The figure of these allocations with its interval; the figure of a single worst launch has no width."""
         figures = tuple(_figure(criterion, attempt) for attempt in attempts)
         error = max(attempt.clock_error for attempt in attempts)
+        figure = low = high = figures[0]
         if criterion.statistic == MINIMUM:
-            figure = min(figures) if criterion.least else max(figures)
-            return cls(figure, figure * (1 - error), figure * (1 + error))
-        if len(figures) > 1:
+            figure = low = high = min(figures) if criterion.least else max(figures)
+        elif len(figures) > 1:
             figure, low, high = stats.between_allocations(figures, confidence, assumed_noise(attempts))
-            return cls(figure, low * (1 - error), high * (1 + error))
-        one, figure = attempts[0], figures[0]
-        low, high = figure, figure
-        if criterion.statistic == MEAN:
-            interval = stats.verdict_interval(one.values, confidence, one.correlation)
+        elif criterion.statistic == MEAN:
+            interval = stats.verdict_interval(attempts[0].values, confidence, attempts[0].correlation)
             low, high = interval.low, interval.high
         elif criterion.statistic == MEDIAN:
-            low, high = stats.quantile_interval(one.values, 0.5, confidence)
+            low, high = stats.quantile_interval(attempts[0].values, 0.5, confidence)
         return cls(figure, low * (1 - error), high * (1 + error))
 
     def times(self, share: float) -> '_Estimate':
         return _Estimate(share * self.figure, share * self.low, share * self.high)
 
 
-def _side(figure: _Estimate, bound: _Estimate, sign: int) -> int:
-    """1 if the interval lies on the right side of the bound, -1 on the wrong one, else 0. The bound of a percentage
-    has an interval too; the nearest ends are compared, which errs less often than either interval."""
-    better, worse = (figure.low, figure.high) if sign > 0 else (figure.high, figure.low)
-    against, beyond = (bound.high, bound.low) if sign > 0 else (bound.low, bound.high)
-    if sign * better >= sign * against:
-        return 1
-    return -1 if sign * worse < sign * beyond else 0
-
-
 def _counting(criterion: Criterion, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    valid = sorted(
-        (attempt for attempt in attempts if _counts(criterion, attempt)), key=lambda attempt: attempt.session
-    )
+    valid = sorted((attempt for attempt in attempts if _counts(criterion, attempt)), key=attrgetter('session'))
     if criterion.counts == LAST:
         return tuple(valid[-criterion.allocations :])
     if criterion.counts == BEST:
         ranked = sorted(valid, key=lambda attempt: _figure(criterion, attempt), reverse=criterion.least)
-        return tuple(sorted(ranked[: criterion.allocations], key=lambda attempt: attempt.session))
+        return tuple(sorted(ranked[: criterion.allocations], key=attrgetter('session')))
     return tuple(valid)
 
 
@@ -305,6 +295,6 @@ def _figure(criterion: Criterion, attempt: Attempt) -> float:
 def _none_valid(attempts: Sequence[Attempt]) -> str:
     if not attempts:
         return 'it was not measured'
-    last = max(attempts, key=lambda attempt: attempt.session)
+    last = max(attempts, key=attrgetter('session'))
     few = f'{len(last.values)} valid repetitions are too few'
     return f'none of {counted(len(attempts), "allocation")} is valid; of the last one: {last.why_not or few}'

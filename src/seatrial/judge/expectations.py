@@ -11,9 +11,8 @@ from typing import ClassVar
 
 from seatrial.judge import relations
 from seatrial.judge.change_points import changes_between
-from seatrial.judge.groups import GroupRate
 from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, Points, Relation, lies_between, undecided
-from seatrial.judge.statistics import CONFIDENCE, Fairness
+from seatrial.judge.statistics import CONFIDENCE, Fairness, GroupRate
 from seatrial.model.metric import HIGHER, LOWER, Fact
 from seatrial.model.point import Axis
 

@@ -11,11 +11,11 @@ variances add up, with the squares of the weights, and the degrees of freedom ar
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seatrial.judge.relations import LogMean
-from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, MeanInterval
+from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, MeanInterval, satterthwaite
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
 from seatrial.model.units import GIB
 from seatrial.rules.stopping import t_quantile
@@ -92,11 +92,10 @@ def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
             means[phase] = _together([result.summary.interval for result in metrics if result.summary])
     if lacks:
         return Io500Score(where, None, None, None, None, None, tuple(lacks))
-    weighted = [(means[name], 0.5 / len(names)) for names in (BANDWIDTHS, RATES) for name in names]
+    weights = [(means[name], 0.5 / len(names)) for names in (BANDWIDTHS, RATES) for name in names]
     bandwidth, rate = (geometric_mean([math.exp(means[name].log) for name in names]) for names in (BANDWIDTHS, RATES))
-    variance, df = _variance(weighted)
-    score, log_error = score_of(bandwidth, rate), t_quantile(CONFIDENCE, df) * math.sqrt(variance)
-    factor = math.exp(log_error)
+    variance, df = satterthwaite([(weight**2 * mean.variance, mean.df) for mean, weight in weights])
+    score, factor = score_of(bandwidth, rate), math.exp(t_quantile(CONFIDENCE, df) * math.sqrt(variance))
     return Io500Score(where, score, score / factor, score * factor, bandwidth, rate, ())
 
 
@@ -119,18 +118,9 @@ def _lack(name: str, engine: str, one: MetricResult) -> str:
 def _together(rates: Sequence[MeanInterval]) -> LogMean:
     """The rate of equal shares done one after the other, each at a known rate: find runs at two points."""
     total = sum(1 / rate.mean for rate in rates)
-    weighted = []
+    parts = []
     for rate in rates:
         error = rate.log_half_width / t_quantile(rate.confidence, rate.n - 1)
-        weighted.append((LogMean(math.log(rate.mean), error * error, rate.n - 1), 1 / rate.mean / total))
-    variance, df = _variance(weighted)
+        parts.append(((1 / rate.mean / total) ** 2 * (error * error), rate.n - 1))
+    variance, df = satterthwaite(parts)
     return LogMean(math.log(len(rates) / total), variance, df)
-
-
-def _variance(weighted: Iterable[tuple[LogMean, float]]) -> tuple[float, int]:
-    """The variance of a weighted sum, and its degrees of freedom (Satterthwaite)."""
-    parts = [(weight**2 * mean.variance, mean.df) for mean, weight in weighted]
-    variance = math.fsum(part for part, _ in parts)
-    if not variance:
-        return 0.0, min(df for _, df in parts)
-    return variance, max(1, int(variance**2 / math.fsum(part**2 / df for part, df in parts) + 1e-9))

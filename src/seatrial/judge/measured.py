@@ -4,7 +4,6 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from seatrial.judge import statistics as stats
-from seatrial.judge.groups import between, rates
 from seatrial.judge.verdict import OF_EFFECT, MetricResult, Verdict
 from seatrial.model.metric import LONG_S, QUANTA, MetricType
 from seatrial.model.plan import NodeGroup, StoppingRule, TrialPlan, metric
@@ -90,7 +89,7 @@ def judge_metric(
         slow=stats.slow_launches(values, what.better) if what.steers and values else 0,
         shortest_s=min((region_s for _, region_s in timed), default=0.0),
         more_than=max((figure.value for figure in censored), default=None),
-        groups=rates(launched, plan.groups, correlation),
+        groups=stats.group_rates(launched, plan.groups, correlation),
     )
 
 
@@ -213,7 +212,7 @@ def _fairness(samples: Sequence[Sample], groups: Sequence[NodeGroup]) -> dict[st
             moved = [sum(task.bytes_moved for task in of_node) for of_node in nodes.values()]
             longest = [max(task.seconds for task in of_node) for of_node in nodes.values()]
             by_kind.setdefault('nodes', []).append(stats.fairness(moved, longest))
-        of_groups = between(tasks, groups)
+        of_groups = stats.fairness_of_groups(tasks, groups)
         if of_groups is not None:
             by_kind.setdefault('groups', []).append(of_groups)
     return by_kind

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations, pairwise, permutations, takewhile
 from typing import NamedTuple
 
-from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES
+from seatrial.judge.statistics import CONFIDENCE, MIN_SAMPLES, satterthwaite
 from seatrial.model.metric import HIGHER, LOWER
 from seatrial.rules.stopping import t_interval, t_quantile
 
@@ -312,11 +312,8 @@ def _ratio(over: LogMean, under: LogMean, confidence: float = CONFIDENCE) -> _Ra
 
 def _low(over: LogMean, under: LogMean, alpha: float) -> float:
     """The lower bound of the ratio of the two means at confidence 1 - alpha (Welch)."""
-    variance = over.variance + under.variance
-    if variance == 0:
-        return math.exp(over.log - under.log)
-    df = variance**2 / (over.variance**2 / over.df + under.variance**2 / under.df)
-    return math.exp(over.log - under.log - t_quantile(1 - 2 * alpha, int(df + _ROUNDING)) * math.sqrt(variance))
+    variance, df = satterthwaite([over[1:], under[1:]])
+    return math.exp(over.log - under.log - t_quantile(1 - 2 * alpha, df) * math.sqrt(variance))
 
 
 def _spearman(means: Sequence[LogMean], rise: Callable[[LogMean, LogMean], float]) -> float:

@@ -1,16 +1,19 @@
-"""Statistics of the samples of one metric, and how evenly the tasks of one launch were served. The value of a metric
-is the mean; the other statistics show how far it may be trusted. statistics.md explains the interval in plain
-words."""
+"""Statistics of the samples of one metric, and how evenly tasks, nodes and groups of nodes (racks, partitions) were
+served. The value of a metric is the mean; the other statistics show how far it may be trusted. statistics.md explains
+the interval in plain words."""
 
 import math
 import statistics
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from seatrial.model.metric import HIGHER
+from seatrial.model.metric import HIGHER, TaskTime
+from seatrial.model.plan import NodeGroup
+from seatrial.rules.places import short
 from seatrial.rules.stopping import Interval, t_interval, t_quantile
+from seatrial.workload.words import by_key
 
 CONFIDENCE = 0.90
 MIN_FOR_INTERVAL = 3  # fewer samples have no interval, and decide nothing
@@ -82,6 +85,21 @@ class Fairness:
     mean_ratio: float  # the mean time over the shortest
     time_cv: float  # standard deviation of the times over their mean; over n, not n - 1: these are all tasks
     jain: float  # (sum x)^2 / (n sum x^2) of the tasks' throughputs x: from 1/n, one was served, to 1
+
+
+@dataclass(frozen=True)
+class GroupRate:
+    """The mean rate of a task of one group of nodes, in B/s."""
+
+    name: str
+    # nodes, tasks: how many of the group took part
+    nodes: int
+    tasks: int
+    values: tuple[float, ...]  # the mean rate of the group's tasks in each repetition, each task over its own time
+    rate: MeanInterval  # the mean of all repetitions
+    over: float | None = None  # ratio to the first group; None for the first itself
+    low: float | None = None  # low, high: interval of `over` at CONFIDENCE; infinite under three repetitions
+    high: float | None = None
 
 
 def summary(values: Sequence[float], confidence: float = CONFIDENCE, correlation: float = 0.0) -> SampleSummary:
@@ -216,6 +234,15 @@ def widening(correlation: float, n: int) -> float:
     return math.sqrt(more * (n - 1) / (n - more))
 
 
+def satterthwaite(parts: Sequence[tuple[float, int]]) -> tuple[float, int]:
+    """The variance of a sum of independent parts and its degrees of freedom, rounded down (Satterthwaite), from those
+    of each part."""
+    variance = math.fsum(part for part, _ in parts)
+    if not variance:
+        return 0.0, min(df for _, df in parts)
+    return variance, max(1, int(variance**2 / math.fsum(part**2 / df for part, df in parts) + 1e-9))
+
+
 def slow_launches(values: Sequence[float], better: str = HIGHER) -> int:
     """The number of launches too slow to be noise: worse than the median by more than the factor 1 / SLOW."""
     middle = statistics.median(values)
@@ -240,6 +267,52 @@ def fairness(bytes_moved: Sequence[int], seconds: Sequence[float]) -> Fairness:
         time_cv=statistics.pstdev(seconds) / statistics.fmean(seconds),
         jain=math.fsum(rates) ** 2 / (len(rates) * math.fsum(rate * rate for rate in rates)),
     )
+
+
+def by_group(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> dict[str, list[TaskTime]]:
+    """The tasks by group, in the order of the groups; empty groups and nodes outside any group are left out."""
+    of = {short(host): group.name for group in groups for host in group.hosts}
+    members = by_key((of[short(task.host)], task) for task in tasks if short(task.host) in of)
+    return {group.name: members[group.name] for group in groups if group.name in members}
+
+
+def fairness_of_groups(tasks: Sequence[TaskTime], groups: Sequence[NodeGroup]) -> Fairness | None:
+    """The fairness between the groups of one launch; None if fewer than two worked. A group counts with the mean
+    bytes and the mean time of its tasks, since groups may differ in size."""
+    members = by_group(tasks, groups).values()
+    if len(members) < 2:
+        return None
+    moved = [round(statistics.fmean(task.bytes_moved for task in of_group)) for of_group in members]
+    return fairness(moved, [statistics.fmean(task.seconds for task in of_group) for of_group in members])
+
+
+def group_rates(
+    launches: Sequence[Sequence[TaskTime]], groups: Sequence[NodeGroup], correlation: float = 0.0
+) -> tuple[GroupRate, ...]:
+    """The rates of the groups over the repetitions of one point. Empty if only one group worked, or one has moved
+    nothing. Groups are compared launch by launch, by Student's interval of the logarithms of their ratio. launches:
+    the tasks of each repetition; correlation: of neighbouring repetitions, as in verdict_interval"""
+    every = [by_group(tasks, groups) for tasks in launches]
+    names = list(every[0]) if every else []
+    if len(names) < 2 or any(list(members) != names for members in every):
+        return ()
+    series = {
+        name: [statistics.fmean(task.bytes_moved / task.seconds for task in members[name]) for members in every]
+        for name in names
+    }
+    if min(map(min, series.values())) <= 0:
+        return ()
+    compared = []
+    for name, values in series.items():
+        tasks, rate = every[0][name], verdict_interval(values, correlation=correlation)
+        group = GroupRate(name, len({short(task.host) for task in tasks}), len(tasks), tuple(values), rate)
+        if name != names[0]:
+            logs = [math.log(value / first) for value, first in zip(values, series[names[0]], strict=True)]
+            interval = student_interval(logs, correlation=correlation)
+            over, low, high = map(math.exp, (interval.mean, interval.low, interval.high))
+            group = replace(group, over=over, low=low, high=high)
+        compared.append(group)
+    return tuple(compared)
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

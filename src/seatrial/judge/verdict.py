@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from seatrial.judge.expectations import Curves, Expectation, ExpectationResult
-from seatrial.judge.groups import GroupRate
 from seatrial.judge.outliers import Isolation
 from seatrial.judge.references import LEVEL, Reference, ReferenceResult
 from seatrial.judge.relations import FAILS, HOLDS, Relation
-from seatrial.judge.statistics import Fairness, SampleSummary
+from seatrial.judge.statistics import Fairness, GroupRate, SampleSummary
 from seatrial.model.metric import Fact
 from seatrial.model.plan import Case
 from seatrial.rules.issued import Comparison
