@@ -7,23 +7,24 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import inf
 
-from seatrial.judge.issued import ALL, SAME_BYTES, DarshanLog, Record, calls_of, prefix_of
+from seatrial.judge.issued import ALL, SAME_BYTES, DarshanLog, Record, calls_of, frequent_sizes, prefix_of
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.words import by_key
 
-_TOPS = (
-    ('0_100', 100),
-    ('100_1K', KIB),
-    ('1K_10K', 10 * KIB),
-    ('10K_100K', 100 * KIB),
-    ('100K_1M', MIB),
-    ('1M_4M', 4 * MIB),
-    ('4M_10M', 10 * MIB),
-    ('10M_100M', 100 * MIB),
-    ('100M_1G', GIB),
-    ('1G_PLUS', inf),
-)
-"""The bins by their names, and the largest size in each; the next one begins a byte above it."""
+_TOPS: dict[str, float] = {
+    '0_100': 100,
+    '100_1K': KIB,
+    '1K_10K': 10 * KIB,
+    '10K_100K': 100 * KIB,
+    '100K_1M': MIB,
+    '1M_4M': 4 * MIB,
+    '4M_10M': 10 * MIB,
+    '10M_100M': 100 * MIB,
+    '100M_1G': GIB,
+    '1G_PLUS': inf,
+}
+"""The largest size in each bin, by its name; the next one begins a byte above it."""
+_BOTTOMS = dict(zip(_TOPS, (0, *(top + 1 for top in _TOPS.values())), strict=False))
 
 _WORDS = {'write': ('WRITE', 'WRITES', 'WRITTEN'), 'read': ('READ', 'READS', 'READ')}
 _USED = ('BYTES_', 'MAX_BYTE_', 'SEQ_', 'CONSEC_', 'SIZE_', 'ACCESS', '_READS', '_WRITES')  # parts of counters
@@ -41,7 +42,7 @@ def weighed(records: Sequence[Record], operation: str) -> Counter[int]:
     other, moved = 'read' if operation == 'write' else 'write', Counter[int]()
     for record in records:
         histogram, others = _histogram(record, operation), _histogram(record, other)
-        for size, count, _ in _table(record):
+        for size, count, _ in frequent_sizes(record):
             name = _bin(size)
             moved[size] += size * max(0, min(histogram[name], count - others[name]))
     return moved
@@ -73,21 +74,19 @@ def _of_record(record: Record) -> Iterator[str]:
         moved_bytes, bins = counters.get(name, 0), f'{prefix}_SIZE_{word}_*'
         if sum(histogram.values()) != calls:
             yield f'{prefix} counts {calls} {plural}, and {bins} {sum(histogram.values())} of them'
-        low, high = (
-            sum(number * _bounds(bin_name)[end] for bin_name, number in histogram.items() if number) for end in (0, 1)
-        )
+        low, high = (sum(n * ends[bin_name] for bin_name, n in histogram.items() if n) for ends in (_BOTTOMS, _TOPS))
         if not low <= moved_bytes <= high:
             how = 'it has wrapped' if moved_bytes < low else 'one of them is wrong'
             yield f'{name} is {moved_bytes}, and the calls in {bins} move {low} to {high} bytes: {how}'
         last = f'{prefix}_MAX_BYTE_{moved}'
-        largest = max((_bounds(bin_name)[0] for bin_name, number in histogram.items() if number), default=0)
+        largest = max((_BOTTOMS[bin_name] for bin_name, number in histogram.items() if number), default=0)
         if prefix == 'POSIX' and moved_bytes and counters.get(last, 0) + 1 < largest:
             yield f'{last} is {counters.get(last, 0)}, and a call in {bins} moves {largest} bytes or more'
         ordered = [f'POSIX_{kind}{plural}' for kind in ('CONSEC_', 'SEQ_', '')]
         for less, more in pairwise(ordered):  # consecutive transfers are sequential ones, and these are some of all
             if counters.get(less, 0) > counters.get(more, 0):
                 yield f'{less} is {counters[less]}, and {more} is {counters.get(more, 0)}'
-    for size, count, number in _table(record):
+    for size, count, number in frequent_sizes(record):
         there = sum(_histogram(record, operation)[_bin(size)] for operation in _WORDS)
         if count > there:
             yield f'{prefix}_ACCESS{number}_COUNT is {count}, and {prefix}_SIZE_*_{_bin(size)} has {there} such calls'
@@ -110,22 +109,9 @@ def _of_layers(records: Sequence[Record]) -> Iterator[str]:
 
 def _histogram(record: Record, operation: str) -> dict[str, int]:
     through = '' if record.module == 'POSIX' else 'AGG_'
-    names = {name: f'{prefix_of(record)}_SIZE_{_WORDS[operation][0]}_{through}{name}' for name, _ in _TOPS}
+    names = {name: f'{prefix_of(record)}_SIZE_{_WORDS[operation][0]}_{through}{name}' for name in _TOPS}
     return {name: record.counters.get(counter, 0) for name, counter in names.items()}
 
 
-def _table(record: Record) -> list[tuple[int, int, int]]:
-    """(size, count, number of the counter) of the most frequent sizes."""
-    named = [(f'{prefix_of(record)}_ACCESS{n}', n) for n in range(1, 5)]
-    rows = [(record.counters.get(f'{x}_ACCESS', 0), record.counters.get(f'{x}_COUNT', 0), n) for x, n in named]
-    return [row for row in rows if row[1] > 0]
-
-
 def _bin(size: int) -> str:
-    return next(name for name, top in _TOPS if size <= top)
-
-
-def _bounds(name: str) -> tuple[int, float]:
-    """The smallest and the largest size of a bin, in bytes."""
-    place = [bin_name for bin_name, _ in _TOPS].index(name)
-    return int(_TOPS[place - 1][1]) + 1 if place else 0, _TOPS[place][1]
+    return next(name for name, top in _TOPS.items() if size <= top)

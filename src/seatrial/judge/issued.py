@@ -9,7 +9,7 @@ a file that all have opened.
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -27,7 +27,6 @@ SAME_BYTES = 0.02  # share by which headers and the like may blur the extent
 _WORDS = {'write': ('WRITES', 'BYTES_WRITTEN'), 'read': ('READS', 'BYTES_READ')}
 _SYNCS = ('POSIX_FSYNCS', 'POSIX_FDSYNCS')
 _KINDS = ('INDEP', 'COLL', 'SPLIT', 'NB')  # MPI-IO calls: independent, collective, split collective, nonblocking
-_COLLECTIVE = ('COLL', 'SPLIT')
 
 
 @dataclass(frozen=True)
@@ -67,14 +66,12 @@ def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, 
     one log of an MPI program, or one for each process of another program; links: symbolic links in `within` by name:
     Darshan sees names, and many can lead to one file"""
     files: dict[str, _DarshanFile] = {}
-    opened: set[str] = set()
-    syncs: Counter[str] = Counter()
+    syncs: Counter[str] = Counter()  # by the name of every file that was opened
     processes = 0
     for log in logs:
         records = [
             (name, record) for record in log.records if (name := _name(record.file, within, links or {})) is not None
         ]
-        opened.update(name for name, _ in records)
         for name, record in records:
             syncs[name] += sum(record.counters.get(counter, 0) for counter in _SYNCS)
         if len(logs) > 1 and not any(is_moved(record) for _, record in records):
@@ -86,7 +83,7 @@ def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, 
         processes += log.processes
     moving = [file for file in files.values() if file.moved]
     synced = sum(number for name, number in syncs.items() if name in files and files[name].moved)
-    return _summed(moving, processes, len(opened), any(log.partial for log in logs), synced)
+    return _summed(moving, processes, len(syncs), any(log.partial for log in logs), synced)
 
 
 def order_of(transitions: int, following: int, forward: int) -> str:
@@ -116,19 +113,22 @@ class _DarshanFile:
     def sum_of(self, module: str, name: str) -> int:
         return sum(part.record.counters.get(name, 0) for part in self.parts if part.record.module == module)
 
-    def tasks(self, operation: str) -> frozenset[int]:
-        """The tasks that moved bytes, by MPI-IO's records if there are any: it may move bytes by other processes."""
+    @property
+    def asked(self) -> list[_Part]:
+        """The calls that were asked for: those of MPI-IO if any, which may move bytes by other processes."""
         module = 'MPI-IO' if self.by_mpiio else 'POSIX'
-        moving = [p.tasks for p in self.parts if p.record.module == module and calls_of(p.record, operation)]
-        return frozenset[int]().union(*moving)
+        return [part for part in self.parts if part.record.module == module]
+
+    def tasks(self, operation: str) -> frozenset[int]:
+        """The tasks that moved bytes."""
+        return frozenset[int]().union(*(part.tasks for part in self.asked if calls_of(part.record, operation)))
 
     def calls(self, operation: str) -> int:
-        module = 'MPI-IO' if self.by_mpiio else 'POSIX'
-        return sum(calls_of(part.record, operation) for part in self.parts if part.record.module == module)
+        return sum(calls_of(part.record, operation) for part in self.asked)
 
     def bytes_moved(self, operation: str) -> int:
-        name = _WORDS[operation][1]
-        return self.sum_of('MPI-IO', f'MPIIO_{name}') if self.by_mpiio else self.sum_of('POSIX', f'POSIX_{name}')
+        records, moved = [part.record for part in self.asked], _WORDS[operation][1]
+        return sum(record.counters.get(f'{prefix_of(record)}_{moved}', 0) for record in records)
 
     @property
     def by_mpiio(self) -> bool:
@@ -160,6 +160,10 @@ def _summed(files: list[_DarshanFile], processes: int, opened: int, partial: boo
     sharing = _sharing(tasks)
     extent = _extent(files, operations, sharing)
     by_mpiio = any(file.by_mpiio for file in files)
+    calls = {
+        kind: sum(file.sum_of('MPI-IO', f'MPIIO_{kind}_{word}') for file in files for word, _ in _WORDS.values())
+        for kind in _KINDS
+    }
     transfers = sum(file.sum_of('POSIX', f'POSIX_{word}') for file in files for word, _ in _WORDS.values())
     misaligned = sum(file.sum_of('POSIX', 'POSIX_FILE_NOT_ALIGNED') for file in files)
     units = [part.record.counters.get('POSIX_FILE_ALIGNMENT', 0) for file in files for part in file.parts]
@@ -171,7 +175,7 @@ def _summed(files: list[_DarshanFile], processes: int, opened: int, partial: boo
         sharing=sharing,
         extent=extent,
         interface='mpiio' if by_mpiio else 'posix',
-        collective=by_mpiio and _is_collective(files),
+        collective=by_mpiio and 2 * (calls['COLL'] + calls['SPLIT']) > sum(calls.values()),
         size=sum(file.size for file in files),
         done=tuple(_done(files, operation, extent) for operation in operations),
         sizes=_sizes(files, operations),
@@ -237,27 +241,10 @@ def _sizes(files: list[_DarshanFile], operations: list[str]) -> tuple[Share, ...
     MPIIO_ACCESS1 to 4). Darshan keeps one table for reads and writes together."""
     total = sum(file.calls(operation) for file in files for operation in operations)
     counts: Counter[int] = Counter()
-    for file in files:
-        module, prefix = ('MPI-IO', 'MPIIO') if file.by_mpiio else ('POSIX', 'POSIX')
-        for counters in (part.record.counters for part in file.parts if part.record.module == module):
-            for n in range(1, 5):
-                count = counters.get(f'{prefix}_ACCESS{n}_COUNT', 0)
-                if count > 0:
-                    counts[counters[f'{prefix}_ACCESS{n}_ACCESS']] += count
+    for record in (part.record for file in files for part in file.asked):
+        for size, count, _ in frequent_sizes(record):
+            counts[size] += count
     return tuple(Share(size, count / total) for size, count in sorted(counts.items(), key=lambda x: (-x[1], -x[0])))
-
-
-def _is_collective(files: list[_DarshanFile]) -> bool:
-
-    def calls(kinds: Iterable[str]) -> int:
-        return sum(
-            file.sum_of('MPI-IO', f'MPIIO_{kind}_{word}')
-            for file in files
-            for kind in kinds
-            for word, _ in _WORDS.values()
-        )
-
-    return 2 * calls(_COLLECTIVE) > calls(_KINDS)
 
 
 def is_moved(record: Record) -> bool:
@@ -272,6 +259,13 @@ def calls_of(record: Record, operation: str) -> int:
 
 def prefix_of(record: Record) -> str:
     return 'MPIIO' if record.module == 'MPI-IO' else record.module
+
+
+def frequent_sizes(record: Record) -> list[tuple[int, int, int]]:
+    """(size, count, number of the counter) of the most frequent sizes of transfers."""
+    names = [(f'{prefix_of(record)}_ACCESS{n}', n) for n in range(1, 5)]
+    rows = [(record.counters.get(f'{x}_ACCESS', 0), record.counters.get(f'{x}_COUNT', 0), n) for x, n in names]
+    return [row for row in rows if row[1] > 0]
 
 
 def _name(file: str, within: str, links: Mapping[str, str]) -> str | None:
