@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from seatrial.judge import relations
 from seatrial.judge.change_points import changes_between
-from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, Points, Relation, lies_between, undecided
+from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, Points, Relation, undecided
 from seatrial.judge.statistics import CONFIDENCE, Fairness, GroupRate
 from seatrial.model.metric import HIGHER, LOWER, Fact
 from seatrial.model.point import Axis
@@ -257,15 +257,12 @@ class Fair(Limited):
         return 'a ratio of times is 1 at least; write more' if self.figure != 'time_cv' and self.limit <= 1 else None
 
     def relation(self, metric: str, curves: Curves) -> Relation:
-        launches = {
-            label: curves.fairness.get((metric, label), {}).get(self.between, ())
+        several = {
+            label: [getattr(fairness, self.figure) for fairness in launches]
             for label, samples in curves.samples[metric].items()
             if samples
-        }
-        several = {
-            label: [getattr(fairness, self.figure) for fairness in repetitions]
-            for label, repetitions in launches.items()
-            if repetitions and repetitions[0].tasks > 1
+            and (launches := curves.fairness.get((metric, label), {}).get(self.between))
+            and launches[0].tasks > 1
         }
         if not several:
             return undecided(f'no launch of several {self.between} of which the engine tells the times')
@@ -321,7 +318,7 @@ class PointRatio(OfCurve):
         if missing:
             return undecided(f'{missing[0]} was not measured')
         over, under, names = _ratio(points[self.at], points[self.than], (self.at, self.than), curves.better[metric])
-        return lies_between(over, under, self.lowest, self.highest, names)
+        return relations.lies_between(over, under, self.lowest, self.highest, names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,11 +364,9 @@ def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = Fals
 
 def judge_guarantee(expectation: GuaranteeHolds, facts: Sequence[Fact], enforced: bool = False) -> ExpectationResult:
     """Judges a guarantee; one that could not be tried is undecided."""
-    relation = undecided('it was not tried')
-    for fact in facts:
-        if fact.name == expectation.fact:
-            verdict = {True: HOLDS, False: FAILS, None: UNDECIDED}[fact.holds]
-            relation = Relation(verdict, None, None, None, CONFIDENCE, fact.seen)
+    seen = [fact for fact in facts if fact.name == expectation.fact]
+    fact = seen[0] if seen else Fact(expectation.fact, None, 'it was not tried: undecided')
+    relation = relations.without_figure(fact.seen, {True: HOLDS, False: FAILS, None: UNDECIDED}[fact.holds])
     return _result(expectation, expectation.fact, relation, enforced)
 
 
@@ -401,7 +396,7 @@ def judge_pair(
 
 def not_judged(result: ExpectationResult, why: str) -> ExpectationResult:
     """The result as undecided and not enforced: a smoke test has too few figures."""
-    return replace(result, relation=Relation(UNDECIDED, None, None, None, CONFIDENCE, why), enforced=False)
+    return replace(result, relation=relations.without_figure(why), enforced=False)
 
 
 def _axis_fault(axis: str, shape: Shape) -> str | None:
@@ -449,7 +444,7 @@ def _everywhere(
 
     def at(confidence: float) -> list[tuple[str, Relation]]:
         return [
-            (label, lies_between(one, other, expectation.lowest, expectation.highest, names, confidence))
+            (label, relations.lies_between(one, other, expectation.lowest, expectation.highest, names, confidence))
             for label, (one, other, names) in ratios.items()
         ]
 

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, Relation
+from seatrial.judge.relations import FAILS, HOLDS, UNDECIDED, Relation, without_figure
 from seatrial.judge.statistics import CONFIDENCE
 from seatrial.model.telemetry import ServerLook
 from seatrial.rules.stopping import t_quantile
@@ -57,7 +57,7 @@ def linear(counts: Sequence[float], seconds: Sequence[float], least: float = 0.9
     interval of the coefficient is Fisher's, atanh r with the error 1 / sqrt(n - 3) (Metron 1, 1921)."""
     fit = line(counts, seconds)
     if fit is None or len(set(seconds)) < 2:
-        return _undecided(f'it takes {MIN_RUNS} runs of several sizes')
+        return without_figure(f'it takes {MIN_RUNS} runs of several sizes')
     r = statistics.correlation(counts, seconds)
     reach = statistics.NormalDist().inv_cdf((1 + CONFIDENCE) / 2) / math.sqrt(len(counts) - 3)
     bound = min(abs(r), 1 - 1e-12)
@@ -67,17 +67,17 @@ def linear(counts: Sequence[float], seconds: Sequence[float], least: float = 0.9
         f'R2 {max(r, 0.0) ** 2:.3f} ({low:.3f} to {high:.3f}) of {len(counts)} runs; '
         f'a million takes {million_s:.4g} s ({ends[0]:.4g} to {ends[1]:.4g})'
     )
-    return _judged(low >= least, high < least, max(r, 0.0) ** 2, (low, high), sentence)
+    return _judged(low >= least, high < least, max(r, 0.0) ** 2, (low, high), sentence, CONFIDENCE)
 
 
 def share(part_s: float, whole_s: float, least: float = 0.0, most: float = math.inf) -> Relation:
     """The relation that the ratio of two times lies between `least` and `most`, given the clocks' resolution."""
     if whole_s < MIN_S:
-        return _undecided(f'{whole_s:g} s is too short; it takes {MIN_S} s')
+        return without_figure(f'{whole_s:g} s is too short; it takes {MIN_S} s')
     low, high = max(0.0, part_s - CLOCK_S) / (whole_s + CLOCK_S), (part_s + CLOCK_S) / (whole_s - CLOCK_S)
     sentence = f'{part_s:g} s over {whole_s:g} s: {part_s / whole_s:.2f} ({low:.2f} to {high:.2f} by clocks of 1 s)'
     holds, fails = low >= least and high <= most, high < least or low > most
-    return _judged(holds, fails, part_s / whole_s, (low, high), sentence, 1.0)
+    return _judged(holds, fails, part_s / whole_s, (low, high), sentence)
 
 
 def watched(looks: Sequence[ServerLook], began_s: float, ended_s: float) -> Watched:
@@ -103,7 +103,7 @@ def unsaturated(servers: Mapping[str, Watched]) -> Relation:
     """The relation that the busiest disk of each server had time left; monitors do not know the network's speed."""
     lacking = _unseen(servers)
     if lacking:
-        return _undecided(lacking)
+        return without_figure(lacking)
     name = max(servers, key=lambda server: servers[server].busy)
     fastest = max(servers, key=lambda server: servers[server].network)
     busy = servers[name].busy
@@ -111,7 +111,7 @@ def unsaturated(servers: Mapping[str, Watched]) -> Relation:
         f'the busiest disk is that of {name}, {100 * busy:.0f} % of the time; '
         f'the most in a network is {servers[fastest].network / 1e6:.3g} MB/s of {fastest}'
     )
-    return _judged(busy < SATURATED, busy >= SATURATED, busy, (busy, busy), sentence, 1.0)
+    return _judged(busy < SATURATED, busy >= SATURATED, busy, (busy, busy), sentence)
 
 
 def fan_out(mds: str, servers: Mapping[str, Watched], least: float = 0.8, most: float = 1.2) -> Relation:
@@ -121,13 +121,13 @@ def fan_out(mds: str, servers: Mapping[str, Watched], least: float = 0.8, most: 
     lacking = _unseen(servers)
     received = [server.packets_in for name, server in servers.items() if name != mds]
     if lacking or not received or not all(received):
-        return _undecided(lacking or 'no packets of an OSS were seen')
+        return without_figure(lacking or 'no packets of an OSS were seen')
     sent, count = servers[mds].packets_out, len(received)
     low, high = sent / max(received), sent / min(received)
     estimate = count * sent / math.fsum(received)
     sentence = f'{mds} sends {estimate:.3g} times what one of {count} OSS receives ({low:.3g} to {high:.3g})'
     holds, fails = low >= least * count and high <= most * count, high < least * count or low > most * count
-    return _judged(holds, fails, estimate, (low, high), sentence, 1.0)
+    return _judged(holds, fails, estimate, (low, high), sentence)
 
 
 def fan_in(mds: str, servers: Mapping[str, Watched], most: float = 2.2) -> Relation:
@@ -135,10 +135,10 @@ def fan_in(mds: str, servers: Mapping[str, Watched], most: float = 2.2) -> Relat
     server = servers[mds]
     lacking = _unseen({mds: server})
     if lacking or not server.packets_out:
-        return _undecided(lacking or f'{mds} sent no packet')
+        return without_figure(lacking or f'{mds} sent no packet')
     ratio = server.packets_in / server.packets_out
     holds = 1 < ratio <= most
-    return _judged(holds, not holds, ratio, (ratio, ratio), f'{mds} receives {ratio:.3g} times what it sends', 1.0)
+    return _judged(holds, not holds, ratio, (ratio, ratio), f'{mds} receives {ratio:.3g} times what it sends')
 
 
 def _unseen(servers: Mapping[str, Watched]) -> str:
@@ -149,17 +149,8 @@ def _unseen(servers: Mapping[str, Watched]) -> str:
     )
 
 
-def _undecided(why: str) -> Relation:
-    return Relation(UNDECIDED, None, None, None, CONFIDENCE, why)
-
-
 def _judged(
-    holds: bool,
-    fails: bool,
-    estimate: float,
-    interval: tuple[float, float],
-    sentence: str,
-    confidence: float = CONFIDENCE,
+    holds: bool, fails: bool, estimate: float, interval: tuple[float, float], sentence: str, confidence: float = 1.0
 ) -> Relation:
     verdict = HOLDS if holds else FAILS if fails else UNDECIDED
     return Relation(verdict, estimate, *interval, confidence, sentence)

@@ -40,8 +40,12 @@ class Relation:
     sentence: str
 
 
+def without_figure(sentence: str, verdict: str = UNDECIDED) -> Relation:
+    return Relation(verdict, None, None, None, CONFIDENCE, sentence)
+
+
 def undecided(why: str) -> Relation:
-    return Relation(UNDECIDED, None, None, None, CONFIDENCE, f'{why}: undecided')
+    return without_figure(f'{why}: undecided')
 
 
 def insensitive(points: Points, margin: float, among: str = 'points') -> Relation:
