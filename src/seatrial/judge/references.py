@@ -9,6 +9,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from seatrial.judge import statistics as stats
 from seatrial.model.plan import Case
@@ -47,6 +48,12 @@ class Reference:
     def __post_init__(self) -> None:
         if self.low is None and self.high is None:
             raise ValueError(f'{self.metric}: a reference has a lower or an upper bound, or both')
+
+    @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """The absolute bounds, by ReFrame's own arithmetic (reframe.utility.sanity.reference_bounds)."""
+        low, high = (None if share is None else self.value * (1 + share) for share in (self.low, self.high))
+        return low, high
 
 
 References = Mapping[tuple[str, Case], tuple[Reference, ...]]  # references by profile and case
@@ -127,31 +134,30 @@ def judge_reference(
     level: the probability of such samples by chance at which OUTSIDE is a FAIL; below LEVEL for many references
     least: the number of samples below which nothing is decided
     """
-    low, high = _bound(reference, reference.low), _bound(reference, reference.high)
     if not values:
-        wanted = _wanted(reference, low, high, MIN_DIGITS)
-        return _result(reference, None, UNDECIDED, f'{wanted}: {doubt or "it was not measured"}')
+        return _result(
+            reference, None, UNDECIDED, f'{_wanted(reference, MIN_DIGITS)}: {doubt or "it was not measured"}'
+        )
     name = reference.statistic
     estimate, lowest, highest = _estimate(values, name, correlation)
+    undecided = partial(_result, reference, estimate, UNDECIDED)
     ends = lowest * (1 - clock_error), highest * (1 + clock_error)
-    bounds = [bound for bound in (low, high) if bound is not None]
-    digits = _digits(bounds, [estimate, *ends], reference.unit)
+    digits = _digits(reference, [estimate, *ends])
 
     def shown(*figures: float) -> str:
         return ' to '.join(in_digits(figure, reference.unit, digits) for figure in figures)
 
-    point = _where(estimate, estimate, low, high)
-    sentence = f'{_wanted(reference, low, high, digits)}: the {name} {shown(estimate)} is {point}'
+    point = _where(reference, estimate, estimate)
+    sentence = f'{_wanted(reference, digits)}: the {name} {shown(estimate)} is {point}'
 
     if engine and reference.engine not in ('', engine):
-        why = f'measured with {engine}, and the reference is for {reference.engine}: undecided; {sentence}'
-        return _result(reference, estimate, UNDECIDED, why)
+        engines = f'measured with {engine}, and the reference is for {reference.engine}'
+        return undecided(f'{engines}: undecided; {sentence}')
     if doubt:
-        return _result(reference, estimate, UNDECIDED, f'{sentence}, but cannot decide: {doubt}')
+        return undecided(f'{sentence}, but cannot decide: {doubt}')
     n = len(values)
     if n < least:
-        why = f'{sentence}, but {n} samples are fewer than the {least} that an interval needs'
-        return _result(reference, estimate, UNDECIDED, why)
+        return undecided(f'{sentence}, but {n} samples are fewer than the {least} that an interval needs')
     interval = f'its {100 * stats.CONFIDENCE:g} % interval'
     if name in EXTREMES:
         interval = f'what the clocks leave open, {shown(*ends)},'
@@ -161,29 +167,29 @@ def judge_reference(
         interval += f' {shown(*ends)}' if math.isfinite(ends[1]) else f', which begins at {shown(ends[0])}'
     if clock_error >= CLOCK_SAID:
         interval += f' ({100 * clock_error:.1f} % of it for the clocks)'
-    where = _where(*ends, low, high)
-    if drifting and where != _where(min(ends[0], *values), max(ends[1], *values), low, high):
-        why = f'{sentence}, but its samples drift, from {shown(min(values), max(values))}: {interval} is too short'
-        return _result(reference, estimate, UNDECIDED, why)
+    where = _where(reference, *ends)
+    if drifting and where != _where(reference, min(ends[0], *values), max(ends[1], *values)):
+        moving = f'its samples drift, from {shown(min(values), max(values))}: {interval} is too short'
+        return undecided(f'{sentence}, but {moving}')
     if where == UNDECIDED and not all(map(math.isfinite, ends)):
-        why = f'{sentence}, but {n} samples cannot show it: a {name} needs {stats.samples_for(QUANTILES[name])}'
-        return _result(reference, estimate, UNDECIDED, why)
+        needed = stats.samples_for(QUANTILES[name])
+        return undecided(f'{sentence}, but {n} samples cannot show it: a {name} needs {needed}')
     if where == UNDECIDED and reference.of_sessions and name == MEAN and point == INSIDE:
         # The noise of its repetitions is in the bounds already, and would count twice.
         return _result(reference, estimate, INSIDE, f'{sentence}, as far as those sessions differ; {interval}')
     if where == UNDECIDED:
-        return _result(reference, estimate, where, f'{sentence}, but {interval} crosses the bound')
+        return undecided(f'{sentence}, but {interval} crosses the bound')
     sentence += f' ({n} launches)' if name in EXTREMES else f', and so is {interval}'
     if where == INSIDE:
         return _result(reference, estimate, where, sentence)
     chance = _chance(values, reference, clock_error, correlation)
     if chance <= level:
         return _result(reference, estimate, where, sentence, chance)
-    why = (
+    return undecided(
         f'{sentence}, but with this many criteria one may miss by chance '
-        f'({100 * chance:.2g} %, where at most {100 * level:.2g} % is a FAIL; Holm)'
+        f'({100 * chance:.2g} %, where at most {100 * level:.2g} % is a FAIL; Holm)',
+        chance,
     )
-    return _result(reference, estimate, UNDECIDED, why, chance)
 
 
 def _estimate(values: Sequence[float], statistic: str, correlation: float) -> tuple[float, float, float]:
@@ -201,7 +207,7 @@ def _estimate(values: Sequence[float], statistic: str, correlation: float) -> tu
 def _chance(values: Sequence[float], reference: Reference, clock_error: float, correlation: float) -> float:
     """The probability of samples this far outside if the true value lay at the missed bound: by Student's t for a
     mean, by the binomial distribution for a quantile. It is 0 for an extreme, which no chance explains."""
-    low, high = _bound(reference, reference.low), _bound(reference, reference.high)
+    low, high = reference.bounds
     if reference.statistic in EXTREMES:
         return 0.0
     if reference.statistic in QUANTILES:
@@ -220,13 +226,9 @@ def _chance(values: Sequence[float], reference: Reference, clock_error: float, c
     return (1 - t_within(t, interval.n - 2)) / 2
 
 
-def _bound(reference: Reference, threshold: float | None) -> float | None:
-    """The absolute bound, by ReFrame's own arithmetic (reframe.utility.sanity.reference_bounds)."""
-    return None if threshold is None else reference.value * (1 + threshold)
-
-
-def _where(lowest: float, highest: float, low: float | None, high: float | None) -> str:
+def _where(reference: Reference, lowest: float, highest: float) -> str:
     """INSIDE if all from lowest to highest lies within the bounds, OUTSIDE if nothing does, else UNDECIDED."""
+    low, high = reference.bounds
     floor = -math.inf if low is None else low * (1 - EQUAL)
     ceiling = math.inf if high is None else high * (1 + EQUAL)
     if floor <= lowest and highest <= ceiling:
@@ -238,8 +240,9 @@ MIN_DIGITS, MAX_DIGITS = 5, 12
 CLOCK_SAID = 0.005
 
 
-def _digits(bounds: Sequence[float], figures: Sequence[float], unit: str) -> int:
+def _digits(reference: Reference, figures: Sequence[float]) -> int:
     """The number of digits at which every figure that differs from a bound also looks different."""
+    bounds, unit = [bound for bound in reference.bounds if bound is not None], reference.unit
     pairs = [(bound, figure) for bound in bounds for figure in figures if math.isfinite(figure)]
     apart = [pair for pair in pairs if not math.isclose(*pair, rel_tol=EQUAL)]
     for digits in range(MIN_DIGITS, MAX_DIGITS):
@@ -248,9 +251,9 @@ def _digits(bounds: Sequence[float], figures: Sequence[float], unit: str) -> int
     return MAX_DIGITS
 
 
-def _wanted(reference: Reference, low: float | None, high: float | None, digits: int) -> str:
-    ends = [in_digits(end, reference.unit, digits) for end in (low, high) if end is not None]
-    side = f'at {"least" if high is None else "most"} ' if len(ends) == 1 else ''
+def _wanted(reference: Reference, digits: int) -> str:
+    ends = [in_digits(end, reference.unit, digits) for end in reference.bounds if end is not None]
+    side = f'at {"least" if reference.high is None else "most"} ' if len(ends) == 1 else ''
     unit = f' {reference.unit}' if reference.unit else ''
     return f'wanted {side}{" to ".join(ends)}{unit} ({reference.origin} of {reference.date})'
 
@@ -264,7 +267,7 @@ def in_digits(value: float, unit: str, digits: int) -> str:
 def _result(
     reference: Reference, estimate: float | None, interval: str, words: str, chance: float | None = None
 ) -> ReferenceResult:
-    low, high = _bound(reference, reference.low), _bound(reference, reference.high)
+    low, high = reference.bounds
     return ReferenceResult(
         metric=reference.metric,
         reference=reference.value,
@@ -273,7 +276,7 @@ def _result(
         unit=reference.unit,
         origin=reference.origin,
         date=reference.date,
-        point='' if estimate is None else _where(estimate, estimate, low, high),
+        point='' if estimate is None else _where(reference, estimate, estimate),
         interval=interval,
         words=words,
         chance=chance,
