@@ -61,56 +61,47 @@ class Environment(NamedTuple):
 
 
 _refuse(
-    'E0',
-    'An engine that can carry the workload out exactly is installed',
+    'E0: An engine that can carry the workload out exactly is installed',
     'install one of them or name another with --engine',
     'what an engine cannot express is said, never silently replaced',
 )(attrgetter('no_engine'))
 _refuse(
-    'S1',
-    'The run directory lies where the site says',
+    'S1: The run directory lies where the site says',
     'correct file_systems.<name>.path or .mount in trial.yaml',
     'nothing outside the run directory is written or deleted',
 )(attrgetter('outside'))
 _refuse(
-    'S2',
-    'The target is a file system of the type that the site says',
+    'S2: The target is a file system of the type that the site says',
     'mount it, or correct file_systems.<name>.type or .path in trial.yaml',
     'an empty mount point is a directory of the root disk, and measures well',
 )(attrgetter('wrong_type'))
 _refuse(
-    'S4',
-    'Nobody else can replace what lies in the directory that run directories are made in, or in one above it',
+    'S4: Nobody else can replace what lies in the directory that run directories are made in, or in one above it',
     'chmod go-w that directory if it is yours; else make one (mkdir -m 700) and name it in file_systems.<name>.path',
     'a launcher finds its directory by path; one that was swapped made an engine overwrite a file elsewhere (tried)',
 )(attrgetter('open_to'))
 _refuse(
-    'S3',
-    'No process of an earlier run is still at work on the target',
+    'S3: No process of an earlier run is still at work on the target',
     'wait for it to end; then `seatrial clean`',
     "fio's processes outlive a killed fio and write on (seen with 3.33)",
 )(attrgetter('still_working'))
 _refuse(
-    'S5',
-    'The raw devices that the site names are block devices of this node that can be read',
+    'S5: The raw devices that the site names are block devices of this node that can be read',
     'correct file_systems.<name>.devices in trial.yaml; to read them takes root, or their group',
     'a plain file of the same name reads as fast as memory; nothing is ever written to a device',
 )(attrgetter('device_fault'))
 _refuse(
-    'P21b',
-    'The engine that the PATH finds is that of the module which was loaded for it',
+    'P21b: The engine that the PATH finds is that of the module which was loaded for it',
     'list the modules of engines after that of the MPI in settings.py, or write the program in full in trial.yaml',
     "Debian's MPICH as a module puts /usr/bin first, and so its fio 3.33 before the fio 3.37 that was pinned (tried)",
 )(lambda environment: environment.beside_module or None)
 _label(
-    'P21a',
-    'No library is loaded into the engine from outside',
+    'P21a: No library is loaded into the engine from outside',
     'unset LD_PRELOAD, or the module that sets it, and compare',
     'a library that stands before read(2) and write(2), such as a tracer, is measured too (ld.so(8))',
 )(lambda environment: f'LD_PRELOAD is {environment.preloaded}' if environment.preloaded else None)
 _label(
-    'P17c',
-    'I/O waits while a server is away',
+    'P17c: I/O waits while a server is away',
     'on NFS mount it hard, on BeeGFS raise connCommRetrySecs, on OrangeFS ClientRetryLimit in its configuration; '
     'a program that does not look for the error loses data',
     'nfs(5), soft: "can cause silent data corruption in certain cases"',
@@ -118,8 +109,7 @@ _label(
 
 
 @_label(
-    'P26',
-    'Transfers fit the blocks of a file system that has large ones: they divide them, or are made of whole ones',
+    'P26: Transfers fit the blocks of a file system that has large ones: they divide them, or are made of whole ones',
     'choose transfer sizes that are powers of two, or read the figures as those of partial blocks',
     'a block that is written in part is read first, or locked twice; of GPFS, st_blksize is the block size (stat(2))',
 )
@@ -134,16 +124,14 @@ def transfers_fit(environment: Environment) -> Optional[str]:
 
 
 _refuse(
-    'P6',
-    'One trial at a time on a storage system',
+    'P6: One trial at a time on a storage system',
     'wait for it to end, or see `seatrial clean` if it is dead',
     'NERSC and USC suites; reframe#1627',
 )(attrgetter('lock_held'))
 
 
 @_refuse(
-    'P9',
-    'Space, inodes, quota and the cap of the session suffice',
+    'P9: Space, inodes, quota and the cap of the session suffice',
     'free space, or set smaller sizes or a larger limit in trial.yaml',
     'Lockwood, Cori: 53-66 % of the acceptance figures on full OSTs; IO500 issue 28',
 )
@@ -165,8 +153,7 @@ def room_enough(environment: Environment) -> Optional[str]:
 
 
 @_label(
-    'P9d',
-    'Free room and quotas could be asked',
+    'P9d: Free room and quotas could be asked',
     'check the quota by hand, or set limits in trial.yaml that lie below it',
     'P9',
 )
@@ -175,8 +162,7 @@ def room_is_seen(environment: Environment) -> Optional[str]:
 
 
 @_refuse(
-    'P9b',
-    'A limit that is to be reached lies within those of the site, and leaves others room',
+    'P9b: A limit that is to be reached lies within those of the site, and leaves others room',
     'set a quota below the limits of trial.yaml, keep the state elsewhere, or leave to_be_filled out',
     f'beyond it a case tries as much as {approximate_size(OVER["bytes"])} or {OVER["inodes"]} inodes more',
 )
@@ -208,8 +194,7 @@ def limit_within_the_sites(environment: Environment) -> Optional[str]:
 
 
 @_refuse(
-    'P9c',
-    'The file system is less full than the fullness that is to be reached',
+    'P9c: The file system is less full than the fullness that is to be reached',
     'raise fullness in trial.yaml, or free space',
     'nothing would be filled, and so nothing measured',
 )
@@ -223,8 +208,7 @@ def not_full_yet(environment: Environment) -> Optional[str]:
 
 
 @_label(
-    'P16c',
-    'The memory of the node is what the site says of its partition',
+    'P16c: The memory of the node is what the site says of its partition',
     'correct memory under partitions.<name> in trial.yaml: the plan was made with it',
     "rule P16 measures with twice the node's own memory, whatever the site says",
 )
@@ -236,8 +220,7 @@ def memory_as_declared(environment: Environment) -> Optional[str]:
 
 
 @_refuse(
-    'P16d',
-    'The memory of the node holds what its tasks read at one time',
+    'P16d: The memory of the node holds what its tasks read at one time',
     'choose smaller samples, fewer read threads, or fewer tasks a node in trial.yaml',
     'a node without memory kills the job, or swaps: neither is a figure of storage',
 )
@@ -250,70 +233,58 @@ def buffers_fit(environment: Environment) -> Optional[str]:
 
 
 @_refuse(
-    'P11',
-    "The engines' own output is not on the file system under test",
+    "P11: The engines' own output is not on the file system under test",
     'set state in trial.yaml to a directory outside file_systems.<name>.path',
     'hpc/ior PR 464',
 )
 def output_elsewhere(environment: Environment) -> Optional[str]:
-    if environment.raw_inside:
-        return f'the records {environment.plan.records} lie inside the target {environment.plan.target.path}'
-    return None
+    plan = environment.plan
+    return f'the records {plan.records} lie inside the target {plan.target.path}' if environment.raw_inside else None
 
 
 @_refuse(
-    'P18',
-    'Records lie on another file system than the target',
+    'P18: Records lie on another file system than the target',
     'put state of trial.yaml on another file system, or allow it with records_on_target: true',
     'a hung target must not take the evidence with it',
 )
 def records_elsewhere(environment: Environment) -> Optional[str]:
-    if environment.same_device and not environment.plan.target.records_on_target:
-        return (
-            f'records ({environment.plan.records}) and target ({environment.plan.target.path}) are on one file system'
-        )
-    return None
+    plan = environment.plan
+    if plan.target.records_on_target or not environment.same_device:
+        return None
+    return f'records ({plan.records}) and target ({plan.target.path}) are on one file system'
 
 
 @_label(
-    'P18a',
-    'Records on the target by permission of the site',
+    'P18a: Records on the target by permission of the site',
     'should the target hang, the evidence hangs with it',
     'P18',
 )
 def records_on_target(environment: Environment) -> Optional[str]:
-    if environment.same_device and environment.plan.target.records_on_target:
-        return 'records and target are on one file system, as trial.yaml allows'
-    return None
+    allowed = environment.same_device and environment.plan.target.records_on_target
+    return 'records and target are on one file system, as trial.yaml allows' if allowed else None
 
 
 _refuse(
-    'P5',
-    'The layout that is asked for can be set and proved',
+    'P5: The layout that is asked for can be set and proved',
     'correct the layout in trial.yaml, or see to the target that is away or takes no objects',
     'Lustre accepts more stripes than there are targets, and gives fewer',
 )(attrgetter('layout_fault'))
 
 
 @_label(
-    'P20a',
-    'The connections of every node are checked before and after each launch, so that P20 sees a loss',
+    'P20a: The connections of every node are checked before and after each launch, so that P20 sees a loss',
     'see the consoles of the nodes, or the logs of the servers for the time of the case',
     'osc.*.state of a Lustre client is not for every user to read, and tells of one node',
 )
 def connections_are_seen(environment: Environment) -> Optional[str]:
-    if environment.unseen is None:
-        return None
-    if environment.unseen:
-        return f'not seen whether a connection to a server was lost: {environment.unseen}'
-    if environment.plan.case.nodes > 1:
-        return 'not seen whether a connection to a server was lost: only those of the first node are checked'
-    return None
+    why = environment.unseen
+    if why == '' and environment.plan.case.nodes > 1:
+        why = 'only those of the first node are checked'
+    return f'not seen whether a connection to a server was lost: {why}' if why else None
 
 
 @_refuse(
-    'P22',
-    'Every target and server of the file system is there, unless trial.yaml allows one to be away',
+    'P22: Every target and server of the file system is there, unless trial.yaml allows one to be away',
     'see to it, or allow it with targets_may_be_away: true; what its administrator has taken out is not counted',
     'a BeeGFS with 2 of 12 targets offline would be measured on 10, or hang; a Lustre writer waits (seen)',
 )
@@ -322,8 +293,7 @@ def targets_are_there(environment: Environment) -> Optional[str]:
 
 
 @_label(
-    'P22a',
-    'Every target and server is whole, and is reached over its own route',
+    'P22a: Every target and server is whole, and is reached over its own route',
     'see what is wrong with it: a storage that is rebuilt, full or reached over a slower network is slower',
     'a route that fell back from RDMA to TCP gave 479 MiB/s in place of 900 (njutli/beegfs-production)',
 )

@@ -47,16 +47,14 @@ def cut_off(records: Records) -> bool:
 
 
 _label(
-    'T14a',
-    'The warm-up is as long as is meant',
+    'T14a: The warm-up is as long as is meant',
     'give the trial a larger budget in trial.yaml',
     'the size of the measured launches is extrapolated from the last of the warm-up',
 )
 
 
 @_incomplete(
-    'T15',
-    'The job wrote its own end record',
+    'T15: The job wrote its own end record',
     "see the job's output in the records",
     'to ReFrame a job that is killed after printing its table is OK (seen)',
 )
@@ -80,8 +78,7 @@ def job_ended(seen: CaseSeen) -> Optional[str]:
 
 
 @_invalid(
-    'R1',
-    'The record is that of this plan',
+    'R1: The record is that of this plan',
     'measure again; records and plans are not exchanged',
     'a figure without the conditions that it was measured under proves nothing',
 )
@@ -93,8 +90,7 @@ def of_this_plan(seen: CaseSeen) -> Optional[str]:
 
 
 @_incomplete(
-    'R2',
-    'No line of the record is damaged',
+    'R2: No line of the record is damaged',
     'what stood in them is lost; measure again',
     'a lost line is a lost sample, and perhaps the one that failed',
 )
@@ -104,26 +100,23 @@ def undamaged(seen: CaseSeen) -> Optional[str]:
 
 
 @_invalid(
-    'R4',
-    'Each line of the record follows from the line before it',
+    'R4: Each line of the record follows from the line before it',
     'measure again; `seatrial verify` says which figures the raw output contradicts',
     'each line has the SHA-256 of the one before it and of itself; before, an edited record was a PASS (tried)',
 )
 def unchanged(seen: CaseSeen) -> Optional[str]:
-    if not seen.records.broken:
-        return None
-    return f'{seen.records.broken} of samples.jsonl, or what stood before it, was changed after it was written'
+    broken = seen.records.broken
+    return f'{broken} of samples.jsonl, or what stood before it, was changed after it was written' if broken else None
 
 
-@_label('R4a', 'The record has a chain, by which a later change is seen', 'measure again with this Seatrial', 'R4')
+@_label('R4a: The record has a chain, by which a later change is seen', 'measure again with this Seatrial', 'R4')
 def chained(seen: CaseSeen) -> Optional[str]:
     bare = seen.records.samples and seen.records.chain == ''
     return 'no line of the record has a link to the one before it' if bare else None
 
 
 @_invalid(
-    'R3',
-    'The samples are all there, once each, and the repetitions ended when the stopping rule says',
+    'R3: The samples are all there, once each, and the repetitions ended when the stopping rule says',
     'the record was changed after the job, or Seatrial has a fault; measure again',
     'a verdict is computed from the samples and from no summary of them',
 )
@@ -191,8 +184,7 @@ def in_random_order(labels: Iterable[str], seed: int, sizing: int, block: int) -
 
 
 @_invalid(
-    'P7',
-    'Each block has the points once, in the random order that the seed of the plan gives',
+    'P7: Each block has the points once, in the random order that the seed of the plan gives',
     'the record was not made by the runner; measure again',
     'Hoefler and Belli SC15: what drifts meanwhile then looks like noise, and not like a difference between points',
 )
@@ -212,8 +204,7 @@ def randomised(seen: CaseSeen) -> Optional[str]:
 
 
 @_label(
-    'P8',
-    'What others move meanwhile is known, and is little',
+    'P8: What others move meanwhile is known, and is little',
     'let telemetry in trial.yaml print it; repeat a FAIL in another allocation before it is final',
     'TOKIO: only the servers see the background load',
 )
@@ -238,8 +229,7 @@ ASKED = ('before', 'after')  # the site's command is asked for the background lo
 
 
 @_incomplete(
-    'T5',
-    'Every planned point and metric was measured',
+    'T5: Every planned point and metric was measured',
     'if time is why, give the trial a larger budget in trial.yaml; else see the reason beside the points',
     'ReFrame 4.10 passes a case whose metric does not match (seen)',
 )
@@ -264,8 +254,7 @@ def complete(seen: CaseSeen) -> Optional[str]:
 
 
 @_label(
-    'C1',
-    'The sweep has all of its points',
+    'C1: The sweep has all of its points',
     'in trial.yaml, raise nodes or max_tasks of the trial, tasks_per_node of the partition, or limits',
     'a curve of two points shows no trend',
 )
@@ -277,8 +266,7 @@ def whole_sweep(seen: CaseSeen) -> Optional[str]:
 
 
 @_label(
-    'C1a',
-    'The file system has targets for every layout of the sweep',
+    'C1a: The file system has targets for every layout of the sweep',
     'if the file system has more, correct its osts in trial.yaml',
     'a layout over more targets than there are is another layout',
 )
@@ -292,8 +280,7 @@ def every_layout(seen: CaseSeen) -> Optional[str]:
 
 
 @_incomplete(
-    'C2',
-    'Every target on which new files can lie was tested, unless trial.yaml leaves it out',
+    'C2: Every target on which new files can lie was tested, unless trial.yaml leaves it out',
     'correct osts, mdts, bricks or storage_targets in trial.yaml, or list there those that are to be tested',
     'a target that nobody counted may be the slow one',
 )
@@ -314,8 +301,7 @@ def left_untested(plan: TrialPlan, records: Records) -> Tuple[str, ...]:
 
 
 @_invalid(
-    'T14',
-    'The first launch is a discarded warm-up on other files, unless one launch decides',
+    'T14: The first launch is a discarded warm-up on other files, unless one launch decides',
     'the record was not made by the runner; measure again',
     'the first run after mkdir or mount can be 4x off the later ones (seen)',
 )
@@ -329,8 +315,7 @@ def warmed_up(seen: CaseSeen) -> Optional[str]:
 
 
 @_label(
-    'P16',
-    'A storage figure needs a long timed region and a working set that no cache holds',
+    'P16: A storage figure needs a long timed region and a working set that no cache holds',
     'not a storage figure',
     'IO500; OSS caches, ARC, NVRAM and flash tiers hold terabytes',
 )
@@ -375,8 +360,7 @@ def _undeclared(target: Target) -> str:
 
 
 _label(
-    'P16a',
-    'A metadata rate that a contract or a criterion is decided by comes from long phases',
+    'P16a: A metadata rate that a contract or a criterion is decided by comes from long phases',
     'no valid result: leave files_per_task to the profile acceptance, or raise it in trial.yaml',
     'IO500 asks for phases of minutes; a short one is of the memory of the servers alone',
 )
@@ -437,8 +421,7 @@ BIND = 'have the launcher bind tasks in its arguments in trial.yaml: srun --cpu-
 
 
 @_label(
-    'P23a',
-    'Tasks may use as many cores on every node, and in every launch of a point',
+    'P23a: Tasks may use as many cores on every node, and in every launch of a point',
     BIND,
     'a task that moves between cores, or shares one, is slower in some launches than in others',
 )
@@ -457,8 +440,7 @@ def bound_alike(seen: CaseSeen) -> Optional[str]:
 
 
 @_label(
-    'P22b',
-    'The settings of the file system are read before the first launch and after the last one',
+    'P22b: The settings of the file system are read before the first launch and after the last one',
     'see to what the reason names, such as a server that is down, and measure again',
     'a setting that was not read may have changed meanwhile; a BeeGFS that was slow to answer looked changed (seen)',
 )

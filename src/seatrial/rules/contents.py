@@ -60,8 +60,7 @@ class Written(NamedTuple):
 
 
 @_invalid(
-    'T22',
-    'What was written lies in the files',
+    'T22: What was written lies in the files',
     'the engine did not write these bytes, or the storage lost them',
     'engines that moved half of the bytes, left a task out or worked elsewhere and grew the files (seen)',
 )
@@ -75,8 +74,7 @@ def no_zeros(written: Written) -> Optional[str]:
 
 
 @_invalid(
-    'T23',
-    'After a synced write nothing is left to sync',
+    'T23: After a synced write nothing is left to sync',
     'use an engine that syncs its files inside the timed region',
     'an engine that says fsync and does none (seen)',
 )
@@ -97,8 +95,7 @@ def nothing_left_to_sync(written: Written) -> Optional[str]:
 
 
 @_invalid(
-    'T25',
-    'What a node has written and synced has left it, by the counters of its client or device',
+    'T25: What a node has written and synced has left it, by the counters of its client or device',
     'the engine wrote less than it says, or something on the node keeps what was synced',
     'engines that moved half of the bytes (seen); P2 asks as much of a cold read',
 )
@@ -109,8 +106,7 @@ def sent_what_is_claimed(written: Written) -> Optional[str]:
 
 
 @_invalid(
-    'P4',
-    'The data do not compress',
+    'P4: The data do not compress',
     'use an engine that writes random data, or declare compresses: false in trial.yaml',
     'IO500 rules; ZFS compresses and deduplicates',
 )
@@ -126,24 +122,21 @@ def incompressible(written: Written) -> Optional[str]:
 
 
 _invalid(
-    'P4a',
-    'On a back end that deduplicates, no two places hold the same data',
+    'P4a: On a back end that deduplicates, no two places hold the same data',
     'use an engine whose data do not repeat: fio',
     'IO500 rules; IOR 4.0.0 -l random repeats every 128 MiB, where rand_r(3) is alike for its seeds (utilities.c)',
 )(lambda written: _repeated(written) if written.plan.target.deduplicates else None)
 rule(
     WRITTEN,
     'label',
-    'P4b',
-    'It is known whether the back end deduplicates, or no two places hold the same data',
+    'P4b: It is known whether the back end deduplicates, or no two places hold the same data',
     'say deduplicates: true or false in trial.yaml; data that repeat cost such a back end next to nothing',
     'as P4a',
 )(lambda written: _repeated(written) if written.plan.target.deduplicates is None else None)
 rule(
     CASE,
     'fail',
-    'F2',
-    'What was written and synced is read back as it was, byte for byte',
+    'F2: What was written and synced is read back as it was, byte for byte',
     'the storage lost or changed data; the file is kept: look at it there, then `seatrial clean`',
     'write(2), fsync(2); data of a known content, read by another node, else past the cache',
 )

@@ -78,8 +78,7 @@ def issued_findings(plan: TrialPlan, records: Records) -> List[Finding]:
 @rule(
     CASE,
     'label',
-    'P15a',
-    'One repetition was traced by Darshan, so that P15 rests on more than the word of the engine',
+    'P15a: One repetition was traced by Darshan, so that P15 rests on more than the word of the engine',
     'see docs/how-to/darshan.md',
     'no figure proves which I/O it is of',
 )

@@ -90,8 +90,7 @@ def launch_findings(launched: Launched) -> List[Finding]:
 
 
 _invalid(
-    'E1',
-    'The engine ended well and said what it did',
+    'E1: The engine ended well and said what it did',
     'see its raw output in the records',
     'exit codes and error fields of the engines',
 )
@@ -112,9 +111,8 @@ ENOENT (seen)."""
 rule(
     LAUNCH,
     'fail',
-    'F1',
-    'The storage does what it is asked: no read, write, fsync or close of an open file fails but for the caller, and '
-    'no open or unlink with an error of the storage',
+    'F1: The storage does what it is asked: no read, write, fsync or close of an open file fails but for the caller, '
+    'and no open or unlink with an error of the storage',
     'see the kernel log of that node and the logs of the servers at that time',
     f'write(2), fsync(2); {", ".join(STORAGE_FAILED)} of any call; on an open file all but '
     f'{", ".join((*NO_ROOM, *OF_CALLER))}; an fsync with any but {", ".join(NO_ROOM)}',
@@ -129,28 +127,24 @@ def rule_of_errno(name: str, on_descriptor: bool, sync: bool = False) -> str:
 
 
 _invalid(
-    'A1',
-    'The actions of a scenario were carried out and undone as planned',
+    'A1: The actions of a scenario were carried out and undone as planned',
     'see actions in trial.yaml; run its start, undo and check by hand; `seatrial clean` names what is not undone',
     'what was not taken away shows no outage; a clock that is apart shows another one',
 )
 _invalid(
-    'A2',
-    'The throughput of a scenario is back at 90 % before it ends; if not, its recovery alone has no figure',
+    'A2: The throughput of a scenario is back at 90 % before it ends; if not, its recovery alone has no figure',
     'see the logs of its servers; where it only takes longer, give the scenario more time after its actions',
     'of a time whose end nobody has seen (right-censored) is known only which bounds it has passed: those are missed',
 )
 _label(
-    'A3',
-    'A connection that is lost in a scenario is what its action was for',
+    'A3: A connection that is lost in a scenario is what its action was for',
     'see outage and errors for what it cost',
     'P20 covers undisturbed launches only',
 )
 
 
 @_label(
-    'A4',
-    'An action of a scenario reached the load: a node waited for a quarter of it, or a call failed',
+    'A4: An action of a scenario reached the load: a node waited for a quarter of it, or a call failed',
     'where files lie on one target of many, give the trial a layout that spreads them over all',
     'an OST was unmounted for 25 s or more, and the outage of two tasks was 1.6 s (seen on Lustre 2.17, four OSTs)',
 )
@@ -171,116 +165,98 @@ def reached_the_load(launched: Launched) -> Optional[str]:
 
 
 _incomplete(
-    'P9a',
-    'The room that was there before the run is there while it runs',
+    'P9a: The room that was there before the run is there while it runs',
     'free space or raise the quota; another user fills it, or a target or quota is smaller than it reports',
     'write(2): ENOSPC, EDQUOT; ENOSPC came at 55-64 % of use in lfs df (seen on Lustre 2.17)',
 )
 _invalid(
-    'E2',
-    'A launch ends inside its limit',
+    'E2: A launch ends inside its limit',
     'does the file system still answer? The limit lies above its recovery_limit in trial.yaml',
     'Lustre recovers in 150-900 s; Slurm drains a node whose step cannot be killed',
 )
 _invalid(
-    'P5a',
-    'A file that the engine has written has the layout that was asked for',
+    'P5a: A file that the engine has written has the layout that was asked for',
     'ask for what this file system can give, or see what is wrong with its targets',
     'fewer stripes or other targets than were asked for are given in silence, as on a full or inactive OST',
 )
 _incomplete(
-    'P5b',
-    'A target that is to be tested by itself takes new files of this user',
+    'P5b: A target that is to be tested by itself takes new files of this user',
     'see what is wrong with it, or give this user the permission',
     'a file that is pinned to an inactive or full target fails or waits; lfs mkdir -i is for root alone (seen)',
 )
 _label(
-    'P5c',
-    'A file that asks for all targets has all of them',
+    'P5c: A file that asks for all targets has all of them',
     'compare it only with figures of as many targets',
     'max_create_count=0 of a target; lod.*.max_stripecount; 160 on an ldiskfs without ea_inode; PFL (lod_qos.c)',
 )
 _refuse(
-    'P17',
-    'The launcher places the tasks as asked, shown by a launch that does no I/O',
+    'P17: The launcher places the tasks as asked, shown by a launch that does no I/O',
     'see launcher and its arguments under partitions in trial.yaml',
     'mpiexec hangs where names do not resolve (seen), and Slurm drains nodes where I/O must be killed',
 )
 _refuse(
-    'P21',
-    'Every node runs the same build of the engine and loads the same MPI, as it says itself',
+    'P21: Every node runs the same build of the engine and loads the same MPI, as it says itself',
     'install one and the same on all nodes, or leave those that differ out of the job',
     'a figure of two programs is of neither; a local installation or mount differs from node to node unseen',
 )
 rule(
     LAUNCH,
     'refuse',
-    'P17a',
-    'The file system answers before a launch, at the latest after its recovery limit',
+    'P17a: The file system answers before a launch, at the latest after its recovery limit',
     'nothing more was launched; see its servers, then `seatrial clean`',
     'a process that waits for a dead file system cannot be killed',
 )
 _label(
-    'P17b',
-    'The file system answers at once, between launches and in them',
+    'P17b: The file system answers at once, between launches and in them',
     'see the logs of its servers for that time',
     'a failover blocks I/O for as long as recovery takes: 150-900 s on Lustre',
 )
 _invalid(
-    'P20',
-    'No connection to a server is lost during a launch',
+    'P20: No connection to a server is lost during a launch',
     'see the console of the node and of the server; then measure again',
     'an evicted client has lost its locks and what it had not written; a reconnection stops its I/O for a while',
 )
 _invalid(
-    'T1',
-    "An engine's figures agree with each other, with the bytes that were to be moved and with the time it had",
+    "T1: An engine's figures agree with each other, with the bytes that were to be moved and with the time it had",
     'see its raw output in the records; stonewalling, short files and clocks that are apart give such figures',
     'IOR 4.0.0 with MPI-IO on a short file: 29,658 MiB/s, exit 0 (seen; hpc/ior issue 109, PR 501)',
 )
 _invalid(
-    'T7',
-    'The version of an engine is one whose figures are not known to be wrong',
+    'T7: The version of an engine is one whose figures are not known to be wrong',
     'install the version that spack-env/ pins',
     'hpc/ior PRs 312, 336, 497, 501, 508; Spack prefers ior 3.3.0 of 2020',
 )
 _invalid(
-    'T8',
-    'An engine that exits with 0 has not complained, and has finished',
+    'T8: An engine that exits with 0 has not complained, and has finished',
     'see its raw output in the records',
     'IOR counts its errors modulo 256, each twice in 4.0.0: 128 bad transfers exit 0 (seen)',
 )
 _invalid(
-    'T13',
-    "A figure is read from the engine's structured output, where it has its place",
+    "T13: A figure is read from the engine's structured output, where it has its place",
     'see its raw output in the records; is it a version that is supported?',
     'IOR 4.0.0 prints "Max Write" only with -v (seen)',
 )
 _invalid(
-    'P15',
-    'The I/O that was issued is the I/O that was meant',
+    'P15: The I/O that was issued is the I/O that was meant',
     'the engine did something else than it was asked; see its raw output in the records',
     "the engine's own account of its parameters; Darshan's log of one repetition",
 )
 
 
 _label(
-    'P23',
-    'The tasks of a node share cores only where it has fewer cores than tasks',
+    'P23: The tasks of a node share cores only where it has fewer cores than tasks',
     BIND,
     'proc(5), Cpus_allowed_list of each task; on other nodes the job is taken to have as many cores as on its first',
 )(lambda launched: shared_cores(launched.bound, launched.cores))
 _label(
-    'P24',
-    'The MPI library of the engine says nothing of its network',
+    'P24: The MPI library of the engine says nothing of its network',
     'see its raw output in the records; a slow transport slows collective I/O and barriers',
     'Open MPI: "No preset parameters", "more than one active ports", "error initializing an OpenFabrics device"',
 )
 
 
 @_label(
-    'P25',
-    'A lock that is found to hold on one node holds between nodes too',
+    'P25: A lock that is found to hold on one node holds between nodes too',
     'try PosixSemantics on two nodes; on BeeGFS, tuneUseGlobalFileLocks = true on all nodes makes locks global',
     'beegfs-client.conf; nfs(5), local_lock; a client that keeps locks to itself shows none of that on one node',
 )
@@ -290,20 +266,17 @@ def locks_hold_between_nodes(launched: Launched) -> Optional[str]:
 
 
 @_invalid_data(
-    'P1',
-    'A write ends with fsync inside the timed region',
+    'P1: A write ends with fsync inside the timed region',
     'use an engine whose output proves its fsync',
     'IOR tutorial, IO500 rules',
 )
 def write_reaches_storage(launched: Launched) -> Optional[str]:
-    if launched.does.writes and not launched.measurement.fsync:
-        return 'nothing shows that the write was synced to storage inside the timed region'
-    return None
+    synced = launched.measurement.fsync or not launched.does.writes
+    return None if synced else 'nothing shows that the write was synced to storage inside the timed region'
 
 
 @_label_data(
-    'P4c',
-    'A task writes much slower than it makes its data, which it does in the timed region',
+    'P4c: A task writes much slower than it makes its data, which it does in the timed region',
     'the storage is faster than this figure: use more tasks',
     'IOR 4.0.0 -l random makes 5,000 to 6,300 MiB/s a core (EPYC), and lost a fifth at 1,145 MiB/s (measured)',
 )
@@ -321,8 +294,7 @@ def data_are_at_hand(launched: Launched) -> Optional[str]:
 
 
 @_label_data(
-    'P2',
-    'A read is cold: this node has not kept the bytes',
+    'P2: A read is cold: this node has not kept the bytes',
     'labelled cached: it says nothing about storage',
     'Lustre locking; lustre-iokit ior-survey; hpc/ior#328',
 )
@@ -338,8 +310,7 @@ def read_is_cold(launched: Launched) -> Optional[str]:
 
 
 @_label_data(
-    'T3',
-    'Reordering ranks makes a read cold only with two nodes or more',
+    'T3: Reordering ranks makes a read cold only with two nodes or more',
     'labelled unknown: it says nothing about storage',
     'IOR -C shifts by one node: on one node every rank re-reads its own file (seen)',
 )
@@ -359,8 +330,7 @@ def reordering_needs_nodes(launched: Launched) -> Optional[str]:
 
 
 @_invalid(
-    'T9',
-    'The engine saw as many tasks as the plan has',
+    'T9: The engine saw as many tasks as the plan has',
     'check the launcher of the partition in trial.yaml',
     'srun --mpi=none with MPICH: N singletons, each rank 0 of 1, exit 0 (seen)',
 )
@@ -370,8 +340,7 @@ def world_size(launched: Launched) -> Optional[str]:
 
 
 @_invalid(
-    'T10',
-    'The tasks ran on as many nodes as the plan has, and on those that were named',
+    'T10: The tasks ran on as many nodes as the plan has, and on those that were named',
     'check tasks per node and the launcher of the partition in trial.yaml',
     'srun -N4 -n8 places 4/2/1/1 ranks (seen)',
 )
@@ -386,8 +355,7 @@ def hosts(launched: Launched) -> Optional[str]:
 
 
 @_invalid(
-    'T12',
-    'A phase that is too short to measure is not a zero',
+    'T12: A phase that is too short to measure is not a zero',
     'give the point more bytes (bytes_per_task in trial.yaml)',
     'fdtree and Bonnie++ print 0 or +++++ for a phase under a second (seen)',
 )
@@ -397,24 +365,21 @@ def measurable(launched: Launched) -> OfMetrics:
 
 
 @_invalid_data(
-    'T17',
-    'The files of a point are there in full before a read and after every operation, and none before a write',
+    'T17: The files of a point are there in full before a read and after every operation, and none before a write',
     'something else works in the run directory, or the engine deletes files',
     'fio unlinks a short file and re-creates empty ones, exit 0 with rates (seen)',
 )
 def files_in_full(launched: Launched) -> Optional[str]:
     planned = launched.kind.files(launched.point)
-    if launched.does.needs:
-        fault = files_fault(planned, launched.before)
-        if fault is not None:
-            return f'before the {launched.phase} {fault}'
-    fault = files_fault(planned, launched.after)
-    return None if fault is None else f'after the {launched.phase} {fault}'
+    before = files_fault(planned, launched.before) if launched.does.needs else None
+    after = files_fault(planned, launched.after)
+    if before:
+        return f'before the {launched.phase} {before}'
+    return f'after the {launched.phase} {after}' if after else None
 
 
 @_invalid_data(
-    'T18',
-    'Every task moved exactly its bytes',
+    'T18: Every task moved exactly its bytes',
     'the engine did not do what was asked; see its raw output in the records',
     'fio strided with the obvious size moves half of the bytes of job 2, error 0 (seen)',
 )
@@ -432,22 +397,19 @@ def bytes_of_each(launched: Launched) -> Optional[str]:
 
 
 _invalid_data(
-    'T19',
-    'The timed region is long against the clock that timed it, whichever engine measures',
+    'T19: The timed region is long against the clock that timed it, whichever engine measures',
     'give the point more bytes (bytes_per_task in trial.yaml)',
     'fio counts whole milliseconds: tens of per cent on a short region (seen); of 100 ticks one is 1 %',
 )(lambda launched: None if _may_be_short(launched) else _too_short(launched))
 _label_data(
-    'T19b',
-    'In a smoke test the timed region may be short, and where small files are what is asked',
+    'T19b: In a smoke test the timed region may be short, and where small files are what is asked',
     'a smoke test only shows that it works; for small files it is no criterion',
     'T19',
 )(lambda launched: _too_short(launched) if _may_be_short(launched) else None)
 
 
 @_label_data(
-    'P16b',
-    'Tasks that think between their transfers wait for the storage as well',
+    'P16b: Tasks that think between their transfers wait for the storage as well',
     'this is no test of storage: measure with a shorter think_s, or more tasks',
     'Fermilab 2011: a skim whose writes are bound by the CPU "does not stress storage"',
 )
@@ -475,8 +437,7 @@ def _too_short(launched: Launched) -> Optional[str]:
 
 
 @_invalid_data(
-    'T24',
-    'An engine times all of its launch but the start-up, which the warm-up shows',
+    'T24: An engine times all of its launch but the start-up, which the warm-up shows',
     'figures of a time that is too short are too good; see its raw output in the records',
     'figures that were doubled (seen); 0.2 to 0.5 s of the life of a fio lie beside its job (seen with 3.33)',
 )
@@ -492,22 +453,17 @@ def times_its_launch(launched: Launched) -> Optional[str]:
 
 
 _invalid_data(
-    'T21',
-    'Tasks that were started one by one ran together',
+    'T21: Tasks that were started one by one ran together',
     'give the point more bytes (bytes_per_task in trial.yaml); random I/O, of a fixed time, is longer in acceptance',
     'process accounting; 0.2 to 0.5 s of the life of a fio lie beside its job (seen with 3.33)',
 )(lambda launched: None if launched.plan.stopping.fixed else _apart(launched))
 _label_data(
-    'T21a',
-    'In a smoke test tasks may have started one after the other',
-    'a smoke test only shows that it works',
-    'T21',
+    'T21a: In a smoke test tasks may have started one after the other', 'a smoke test only shows that it works', 'T21'
 )(lambda launched: _apart(launched) if launched.plan.stopping.fixed else None)
 
 
 @_label_metadata(
-    'T4',
-    'Names and attributes are looked up at the servers, not in the memory of the node that made them',
+    'T4: Names and attributes are looked up at the servers, not in the memory of the node that made them',
     'use more nodes, 4 are always enough',
     'mdtest -N 1 shifts stat by one node, read by two, removal by three (source, seen)',
 )
@@ -523,8 +479,7 @@ def looked_up_afresh(launched: Launched) -> Optional[str]:
 
 
 @_label_metadata(
-    'T4a',
-    'The engine looks no name up before its clock starts',
+    'T4a: The engine looks no name up before its clock starts',
     'use mdtest or posixops',
     "fio stats its files before it times them, so a node's empty cache is full again (seen with strace)",
 )
@@ -533,8 +488,7 @@ def not_looked_up_before(launched: Launched) -> Optional[str]:
 
 
 @_label_metadata(
-    'T26',
-    'Calls that are timed do what POSIX guarantees of them',
+    'T26: Calls that are timed do what POSIX guarantees of them',
     'the figure is valid, and of a system that lets them go wrong: nothing may build on them here',
     'open(2): O_APPEND on NFS; 10,000 of 20,000 records were lost between two nodes (seen)',
 )
@@ -545,8 +499,7 @@ def guaranteed(launched: Launched) -> Optional[str]:
 
 
 @_invalid_metadata(
-    'T17a',
-    'After every phase the entries of a tree are there, all of them and no others, each with its bytes',
+    'T17a: After every phase the entries of a tree are there, all of them and no others, each with its bytes',
     'something else works in the run directory, or the engine did something else; see its raw output',
     'mdtest -T over a missing tree exits 0 with plausible rates; fio deletes and re-creates files (seen)',
 )
@@ -568,8 +521,7 @@ def entries_in_full(launched: Launched) -> Optional[str]:
 
 
 _invalid_metadata(
-    'T19a',
-    'A phase is long against the clock that timed it',
+    'T19a: A phase is long against the clock that timed it',
     'give the tasks more files (files_per_task in trial.yaml)',
     'fio counts whole milliseconds (seen)',
 )(lambda launched: None if _may_be_short(launched) else _quantised(launched))
@@ -589,14 +541,12 @@ def _timed(launched: Launched) -> List[Metric]:
 
 
 _invalid_metadata(
-    'T20',
-    'A rate is of work, not of waiting for the last task',
+    'T20: A rate is of work, not of waiting for the last task',
     'give the tasks more files (files_per_task in trial.yaml)',
     'mdtest: 52 files in 0.07 ms of work and 8 ms in the barrier (seen)',
 )(lambda launched: None if _may_be_short(launched) else _idle(launched))
 _label_metadata(
-    'T20a',
-    'What is too short to be a rate is said to be so, in a smoke test and beside operations timed one by one',
+    'T20a: What is too short to be a rate is said to be so, in a smoke test and beside operations timed one by one',
     'a smoke test only shows that it works; the latencies of single operations are valid',
     'T19a, T20',
 )(lambda launched: (_quantised(launched) or _idle(launched))[:1] if _may_be_short(launched) else None)

@@ -46,8 +46,10 @@ OfMetrics = List[Tuple[str, str]]
 Check = Callable[[Any], Union[str, OfMetrics, None]]
 
 
-def rule(when: str, effect: str, id: str, title: str, remedy: str, source: str) -> Callable[[Check], Check]:
-    """Register a rule. The result registers the check, as a decorator: without one other code sees the breach."""
+def rule(when: str, effect: str, heading: str, remedy: str, source: str) -> Callable[[Check], Check]:
+    """Register a rule, whose heading is its id and its title: 'E0: An engine is installed'. The result registers the
+    check, as a decorator: without one other code sees the breach."""
+    id, _, title = heading.partition(': ')
     if id in RULES:
         raise ValueError(f'rule {id} is defined twice')
     RULES[id] = Rule(id, title, when, effect, remedy, source, None)
