@@ -96,16 +96,11 @@ def choice(
         name: tuple(wanted.text for wanted in requirements if wanted.met(figures.get(wanted.column)) is False)
         for name, figures in configurations.items()
     }
-    left = {name: figures for name, figures in configurations.items() if not missed[name]}
+    misses = {name: texts for name, texts in missed.items() if texts}
+    left = {name: figures for name, figures in configurations.items() if name not in misses}
     best = spread(column, left)
-    unknown = (
-        tuple(wanted.text for wanted in requirements if wanted.met(left[best.winner].get(wanted.column)) is None)
-        if best
-        else ()
-    )
-    return Winner(
-        best.winner if best else None,
-        unknown,
-        {name: texts for name, texts in missed.items() if texts},
-        best.unknown if best else tuple(left),
-    )
+    if best is None:
+        return Winner(None, (), misses, tuple(left))
+    known = left[best.winner]
+    unknown = tuple(wanted.text for wanted in requirements if wanted.met(known.get(wanted.column)) is None)
+    return Winner(best.winner, unknown, misses, best.unknown)

@@ -17,6 +17,8 @@ from seatrial.workload.words import listed
 SLOW, SUSPECTED, CLEARED, USUAL = 'slow', 'suspected', 'not confirmed', 'usual'
 """Verdicts on a place: slow in both measurements; undecided by the second one; not slow in it; never suspected."""
 
+Suspects = Mapping[str, tuple[str, ...]]  # the names of suspected places, by metric
+
 
 @dataclass(frozen=True)
 class ScoreColumn:
@@ -76,13 +78,11 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
         for score in column_scores:
             by_name.setdefault(score.name, {})[column.label] = score
     worst_first = (SLOW, SUSPECTED, CLEARED, USUAL)
-    places = sorted(
-        (
-            PlaceVerdict(name, _verdict(name, by_metric, twice.get(name, {})), by_column, twice.get(name, {}))
-            for name, by_column in by_name.items()
-        ),
-        key=lambda place: (worst_first.index(place.verdict), -place.effect, place.name),
-    )
+    places = [
+        PlaceVerdict(name, _verdict(name, by_metric, twice.get(name, {})), by_column, twice.get(name, {}))
+        for name, by_column in by_name.items()
+    ]
+    places.sort(key=lambda place: (worst_first.index(place.verdict), -place.effect, place.name))
     # Servers of which all targets are slow; none if the servers of the targets are unknown.
     slow = {place.name: place.effect for place in places if place.verdict == SLOW}
     known = records.start.servers if records.start else {}
@@ -92,6 +92,9 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
     columns = tuple(
         sorted(compared, key=lambda column: (order.index(sweep.operation_of(column.metric)), column.label))
     )
+    sentences = [(SLOW, words) for words in servers]
+    unusual = [place for place in places if place.verdict != USUAL]
+    sentences += [(place.verdict, _sentence(plan, records, place, columns, by_metric)) for place in unusual]
     equals = 'reads of one state of the cache' + (' and targets of one kind' if sweep.kinds(plan, records) else '')
     uncompared = (
         f'{metric}: {listed(names)} could not be compared: only {equals} are equals'
@@ -101,14 +104,7 @@ def isolation(plan: TrialPlan, records: Records, unjudged: str = '') -> Isolatio
         kind=plan.axis.equals,
         columns=columns,
         places=tuple(places),
-        sentences=(
-            *((SLOW, words) for words in servers),
-            *(
-                (p.verdict, _sentence(_named(plan, p, records), p, columns, by_metric, _hindrance(records)))
-                for p in places
-                if p.verdict != USUAL
-            ),
-        ),
+        sentences=tuple(sentences),
         not_tested=tuple(_not_tested(plan, records)),
         servers=servers,
         unjudged=unjudged,
@@ -123,9 +119,7 @@ def _column(plan: TrialPlan, comparison: sweep.PlaceComparison) -> ScoreColumn:
     return ScoreColumn(comparison.metric, comparison.how, unit)
 
 
-def _split(
-    plan: TrialPlan, comparisons: Sequence[sweep.PlaceComparison], by_metric: Mapping[str, Sequence[str]]
-) -> tuple[str, ...]:
+def _split(plan: TrialPlan, comparisons: Sequence[sweep.PlaceComparison], by_metric: Suspects) -> tuple[str, ...]:
     """A sentence on the comparison in which places that are not suspected form the most distant groups; or empty."""
     apart: list[tuple[ScoreColumn, Groups]] = []
     for comparison in comparisons:
@@ -170,7 +164,7 @@ def _not_tested(plan: TrialPlan, records: Records) -> Iterator[NotTested]:
     yield from (NotTested(name, f'not listed under {target_key(plan.axis.equals)}', '') for name in lost)
 
 
-def _twice(plan: TrialPlan, records: Records, by_metric: dict[str, tuple[str, ...]]) -> dict[str, dict[str, Score]]:
+def _twice(plan: TrialPlan, records: Records, by_metric: Suspects) -> dict[str, dict[str, Score]]:
     """The scores of each suspect in the second measurement, by metric, where it has enough repetitions."""
     everyone = sweep.all_of(by_metric)
     later: dict[str, dict[str, Score]] = {}
@@ -182,7 +176,7 @@ def _twice(plan: TrialPlan, records: Records, by_metric: dict[str, tuple[str, ..
     return later
 
 
-def _verdict(name: str, by_metric: dict[str, tuple[str, ...]], later: Mapping[str, Score]) -> str:
+def _verdict(name: str, by_metric: Suspects, later: Mapping[str, Score]) -> str:
     metrics = [metric for metric, names in by_metric.items() if name in names]
     if not metrics:
         return USUAL
@@ -205,26 +199,19 @@ def _hindrance(records: Records) -> str:
     return 'there was no time to measure it again; give the trial a larger budget in trial.yaml'
 
 
-def _named(plan: TrialPlan, place: PlaceVerdict, records: Records) -> str:
-    """'OST ost0003', with the file system's own name if it differs: 'brick brick0001 (node2:/data/b1)'."""
-    rows = records.start.targets if records.start else ()
-    alias = [f' ({row.name})' for row in rows if target_name(row.kind, row.number) == place.name]
-    return f'{plan.axis.equals} {place.name}{"".join(alias)}'
-
-
 def _sentence(
-    named: str,
-    place: PlaceVerdict,
-    columns: Sequence[ScoreColumn],
-    by_metric: Mapping[str, Sequence[str]],
-    hindrance: str,
+    plan: TrialPlan, records: Records, place: PlaceVerdict, columns: Sequence[ScoreColumn], by_metric: Suspects
 ) -> str:
-    """'node n3 is slow: write 60 MiB/s against 100 MiB/s, 40 % less (all together); measured again ...'."""
+    """'node n3 is slow: write 60 MiB/s against 100 MiB/s (all together); measured again ...', with the file system's
+    own name where it differs: 'brick brick0001 (node2:/data/b1)'."""
 
     def telling(column: ScoreColumn) -> tuple[bool, bool, bool, float]:
         score, later = place.scores[column.label], place.again.get(column.metric)
         return later is not None and later.slow, not _cleared(later), score.slow, score.effect
 
+    rows = records.start.targets if records.start else ()
+    alias = [f' ({row.name})' for row in rows if target_name(row.kind, row.number) == place.name]
+    subject = f'{plan.axis.equals} {place.name}{"".join(alias)}'
     suspected_in = [
         column
         for column in columns
@@ -235,12 +222,12 @@ def _sentence(
     figures = f'{column.metric} {_beside(place.scores[column.label], column.unit)}{how}'
     later = place.again.get(column.metric)
     if later is None:
-        return f'{named} may be slow: {figures}; {hindrance}'
+        return f'{subject} may be slow: {figures}; {_hindrance(records)}'
     repeated = f'measured again beside others {_beside(later, column.unit)}'
     return {
-        SLOW: f'{named} is slow: {figures}; {repeated}',
-        CLEARED: f'{named} was slow only once: {figures}; {repeated}',
-        SUSPECTED: f'{named} may be slow: {figures}; {repeated}, which may be scatter; run it again',
+        SLOW: f'{subject} is slow: {figures}; {repeated}',
+        CLEARED: f'{subject} was slow only once: {figures}; {repeated}',
+        SUSPECTED: f'{subject} may be slow: {figures}; {repeated}, which may be scatter; run it again',
     }[place.verdict]
 
 

@@ -78,24 +78,17 @@ def traffic(telemetry: Telemetry, samples: Iterable[Sample]) -> Traffic:
 
 def pieces(telemetry: Telemetry) -> list[ThroughputSpan]:
     """The throughput between successive readings, without gaps and without intervals in which a counter was reset."""
-    return [
-        piece
-        for before, after in pairwise(telemetry.looks)
-        if not _apart(telemetry, before, after) and (piece := _piece(before, after))
-    ]
+    spans = (_piece(telemetry, before, after) for before, after in pairwise(telemetry.looks))
+    return [span for span in spans if span]
 
 
-def _apart(telemetry: Telemetry, before: Look, after: Look) -> bool:
-    if any(before.clock_s < gap.clock_s < after.clock_s for gap in telemetry.gaps):
-        return True
+def _piece(telemetry: Telemetry, before: Look, after: Look) -> ThroughputSpan | None:
+    seconds = after.clock_s - before.clock_s
     paces = [pace.interval_s for pace in telemetry.paces if pace.time <= after.time]
     interval_s = max([telemetry.watch.interval_s if telemetry.watch else 0.0, *paces])
-    return after.clock_s - before.clock_s > GAP_INTERVALS * interval_s
-
-
-def _piece(before: Look, after: Look) -> ThroughputSpan | None:
-    seconds = after.clock_s - before.clock_s
-    if seconds <= 0 or after.time <= before.time:
+    if seconds <= 0 or seconds > GAP_INTERVALS * interval_s or after.time <= before.time:
+        return None
+    if any(before.clock_s < gap.clock_s < after.clock_s for gap in telemetry.gaps):
         return None
     moved = []
     for name in (READ, WRITTEN):

@@ -44,14 +44,7 @@ EXIT_CODES = {
     Verdict.INCONCLUSIVE: 12,
     Verdict.INCOMPLETE: 13,
 }
-WORST_FIRST = (
-    Verdict.FAIL,
-    Verdict.INVALID,
-    Verdict.INCOMPLETE,
-    Verdict.INCONCLUSIVE,
-    Verdict.PASS,
-    Verdict.MEASURED,
-)
+WORST_FIRST = tuple(map(Verdict, ('FAIL', 'INVALID', 'INCOMPLETE', 'INCONCLUSIVE', 'PASS', 'MEASURED')))
 OF_EFFECT = {'fail': Verdict.FAIL, 'invalid': Verdict.INVALID, 'incomplete': Verdict.INCOMPLETE}
 """The verdict that a finding of this effect leads to; of any other none."""
 

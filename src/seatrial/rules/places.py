@@ -106,7 +106,7 @@ def kinds(plan: TrialPlan, records: Records) -> Mapping[str, str]:
     return {label: FLASH if label in flash else f'not {FLASH}' for label in labels}
 
 
-def all_of(by_metric: Dict[str, Tuple[str, ...]]) -> Tuple[str, ...]:
+def all_of(by_metric: Mapping[str, Tuple[str, ...]]) -> Tuple[str, ...]:
     return tuple(dict.fromkeys(name for names in by_metric.values() for name in names))
 
 
