@@ -63,10 +63,8 @@ def judge_metric(
     if blurred and verdict in (Verdict.MEASURED, Verdict.INCONCLUSIVE):
         took_s, clock_s = getattr(blurred.metric(what.name), 'seconds', 0.0), blurred.clock_s
         needed_s = min(LONG_S, QUANTA * clock_s)
-        verdict, why = (
-            Verdict.MEASURED,
-            f'no figure: it took {took_s:.2g} s; a clock with a resolution of {clock_s:g} s needs {needed_s:g} s',
-        )
+        verdict = Verdict.MEASURED
+        why = f'no figure: it took {took_s:.2g} s; a clock with a resolution of {clock_s:g} s needs {needed_s:g} s'
     if not kind.moves_data:
         not_storage = not_storage or short_phase(valid, what.name) or ''
     # Only for the metric named like the phase: other metrics of a launch have the same tasks.
@@ -100,11 +98,8 @@ def correlation_of_case(plan: TrialPlan, by_metric: Mapping[str, Sequence[Sample
     for point in plan.points if not plan.stopping.fixed else ():
         for what in metrics_at(point):
             samples = by_metric.get(metric(what.name, point.label), ())
-            values = [
-                sample.figures[what.name]
-                for sample in samples
-                if sample.valid_for(what.name) and what.name in sample.figures
-            ]
+            valid = [sample for sample in samples if sample.valid_for(what.name)]
+            values = [sample.figures[what.name] for sample in valid if what.name in sample.figures]
             if what.steers and values:
                 series.setdefault((samples[0].phase, point.label), values)
     return stats.correlation_of(series.values())
@@ -163,9 +158,8 @@ def _why_ended(plan: TrialPlan, what: MetricType, values: Sequence[float], stopp
     width of an interval decides nothing: a criterion is decided by where it lies."""
     rule, n = plan.stopping, len(values)
     if rule.fixed:
-        return (
-            f'{counted(n, "valid repetition")}, no interval' if n < stats.MIN_FOR_INTERVAL and not rule.once else ''
-        )
+        few = n < stats.MIN_FOR_INTERVAL and not rule.once
+        return f'{counted(n, "valid repetition")}, no interval' if few else ''
     until = {
         'budget': ' until the time budget was exhausted',
         'exhausted': ', the maximum',

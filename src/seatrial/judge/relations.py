@@ -56,7 +56,7 @@ def insensitive(points: Points, margin: float, among: str = 'points') -> Relatio
 def does_not_degrade(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
     """No point is more than `margin` times better than the last one; better: HIGHER or LOWER, of the metric."""
     subject = f'largest {_WORSENING[better]} from one of the {among} to the last'
-    return _bounded(points, _worsenings(_to_last(points), better), margin, subject)
+    return _bounded(points, _to_last(points), margin, subject, better)
 
 
 def degrades(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
@@ -69,16 +69,16 @@ def degrades(points: Points, margin: float, among: str = 'points', better: str =
 
 def reaches(points: Points, at: str, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
     """No point is more than `margin` times better than the point `at`."""
-    pairs = _worsenings([(label, at) for label in points if label != at], better)
+    pairs = [(label, at) for label in points if label != at]
     subject = f'largest {_WORSENING[better]} from one of the {among} to {at}'
-    return _bounded(points, pairs, margin, subject)
+    return _bounded(points, pairs, margin, subject, better)
 
 
 def plateaus(points: Points, margin: float, among: str = 'points', better: str = HIGHER) -> Relation:
     """It gets better or stays: no point is more than `margin` times better than the next one, or the last."""
-    pairs = _worsenings(list(dict.fromkeys([*pairwise(points), *_to_last(points)])), better)
+    pairs = list(dict.fromkeys([*pairwise(points), *_to_last(points)]))
     subject = f'largest {_WORSENING[better]} between {among}, to the next or to the last'
-    return _bounded(points, pairs, margin, subject)
+    return _bounded(points, pairs, margin, subject, better)
 
 
 def falls_with(points: Points, by: str, spearman: float = -0.8) -> Relation:
@@ -246,18 +246,16 @@ _WORSENING = {HIGHER: 'drop', LOWER: 'rise'}
 _ROUNDING = 1e-9
 
 
-def _worsenings(pairs: Sequence[tuple[str, str]], better: str) -> list[tuple[str, str]]:
-    """Pairs of an earlier and a later point, ordered so that first / second is above 1 if it gets worse."""
-    return [pair if better == HIGHER else pair[::-1] for pair in pairs]
-
-
 def _to_last(points: Points) -> list[tuple[str, str]]:
     labels = list(points)
     return [(label, labels[-1]) for label in labels[:-1]]
 
 
-def _bounded(points: Points, pairs: Sequence[tuple[str, str]], margin: float, subject: str) -> Relation:
-    """The relation that the largest ratio first / second of these pairs, or else 1, is at most the margin."""
+def _bounded(
+    points: Points, pairs: Sequence[tuple[str, str]], margin: float, subject: str, better: str = HIGHER
+) -> Relation:
+    """The relation that the largest ratio first / second of these pairs, or else 1, is at most the margin; of metrics
+    of which less is better, second / first."""
     if margin <= 1:
         raise ValueError(f'a margin is above 1, as in 1.222 for two means that are each known to 10 %: {margin}')
     lacking = missing(points)
@@ -265,6 +263,8 @@ def _bounded(points: Points, pairs: Sequence[tuple[str, str]], margin: float, su
         return undecided(f'{subject}: {lacking}')
     alpha = (1 - CONFIDENCE) / 2
     means = {label: log_mean(values, label) for label, values in points.items()}
+    if better == LOWER:
+        pairs = [pair[::-1] for pair in pairs]
     above, below = max(pairs, key=lambda pair: means[pair[0]].log - means[pair[1]].log)
     ratio = _Ratio(
         estimate=max(1.0, math.exp(means[above].log - means[below].log)),
@@ -289,9 +289,7 @@ def _judged(holds: bool, fails: bool, ratio: _Ratio, sentence: str, confidence: 
 
 def missing(points: Points) -> str:
     """The reason why these points cannot decide anything; empty if they can."""
-    if len(points) < 2:
-        return 'there is nothing to compare with fewer than two points'
-    return _too_few(points)
+    return 'there is nothing to compare with fewer than two points' if len(points) < 2 else _too_few(points)
 
 
 def _too_few(points: Points) -> str:

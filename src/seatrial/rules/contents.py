@@ -79,18 +79,16 @@ def no_zeros(written: Written) -> Optional[str]:
     'an engine that says fsync and does none (seen)',
 )
 def nothing_left_to_sync(written: Written) -> Optional[str]:
-    unsynced = written.contents.unsynced
-    if unsynced > UNSYNCED_BYTES:
-        return f'{100 * unsynced:.0f} % of the bytes were still to be written back when the launch had ended'
-    left_s = written.contents.sync_s - written.contents.again_s
+    contents = written.contents
+    if contents.unsynced > UNSYNCED_BYTES:
+        return f'{100 * contents.unsynced:.0f} % of the bytes were still to be written back when the launch had ended'
     # A sync also waits for what others write to the disk: half a second of an honest launch was theirs (seen).
-    if written.contents.counted or left_s <= max(
-        UNSYNCED_SHARE * written.seconds, UNSYNCED_S, TIMES * written.contents.again_s
-    ):
+    allowed_s = max(UNSYNCED_SHARE * written.seconds, UNSYNCED_S, TIMES * contents.again_s)
+    if contents.counted or contents.sync_s - contents.again_s <= allowed_s:
         return None
     return (
-        f'syncing the files after the launch took {written.contents.sync_s:.2f} s and '
-        f'{written.contents.again_s:.2f} s once more, where {written.seconds:.2f} s were timed'
+        f'syncing the files after the launch took {contents.sync_s:.2f} s and {contents.again_s:.2f} s once more, '
+        f'where {written.seconds:.2f} s were timed'
     )
 
 

@@ -151,11 +151,8 @@ def learned(search: DrillSearch, measured: Sequence[Group], figures: Mapping[str
 
 def slow_components(search: DrillSearch, targets: Sequence[str]) -> Tuple[Component, ...]:
     """The slow targets, or their server where all targets of one are slow."""
-    slow: Dict[str, float] = {}
-    for members, effect in search.slow:
-        for name in members:
-            slow[name] = min(effect, slow.get(name, effect))
-    return components(slow, targets, search.servers)
+    effects = by_key((name, effect) for members, effect in search.slow for name in members)
+    return components({name: min(known) for name, known in effects.items()}, targets, search.servers)
 
 
 def components(slow: Mapping[str, float], tested: Sequence[str], servers: Mapping[str, str]) -> Tuple[Component, ...]:

@@ -145,11 +145,6 @@ _MIN_Z = 3.5
 _MAD_TO_SIGMA = 0.6745
 
 
-class _Scatter(NamedTuple):
-    median: float
-    mad: float
-
-
 def _typical(figures: Figures) -> Dict[str, float]:
     for name, values in figures.items():
         if not all(math.isfinite(value) and value > 0 for value in values):
@@ -157,14 +152,16 @@ def _typical(figures: Figures) -> Dict[str, float]:
     return {name: sorted(values)[len(values) // 2] for name, values in figures.items() if values}
 
 
-def _scatter(ordered: Sequence[float]) -> _Scatter:
+def _scatter(ordered: Sequence[float]) -> Tuple[float, float]:
+    """Median and MAD."""
     middle = median(ordered)
-    return _Scatter(middle, median(abs(figure - middle) for figure in ordered))
+    return middle, median(abs(figure - middle) for figure in ordered)
 
 
-def _among_many(name: str, figure: float, usual: float, scatter: _Scatter, bound: float) -> Score:
+def _among_many(name: str, figure: float, usual: float, scatter: Tuple[float, float], bound: float) -> Score:
     # Where more than half are exactly alike, as a coarse clock has them, any other figure is beyond their scatter.
-    z = _MAD_TO_SIGMA * (figure - scatter.median) / scatter.mad if scatter.mad else None
+    middle, mad = scatter
+    z = _MAD_TO_SIGMA * (figure - middle) / mad if mad else None
     effect = 1 - figure / usual
     return Score(name, figure, usual, effect, z, (z is None or z < -bound) and effect >= MIN_EFFECT)
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
 from seatrial.model.layout import target_name
-from seatrial.model.metric import HIGHER, Measurement, NodeTime, TaskTime
+from seatrial.model.metric import HIGHER, Measurement, NodeTime
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import FLASH, Records, Sample
 from seatrial.rules.outliers import suspects
@@ -35,8 +35,11 @@ class PlaceComparison(NamedTuple):
 def by_node(measurement: Measurement) -> Measurement:
     """The measurement with its tasks reduced to one row a node: a sweep over thousands must stay readable."""
     tasks = by_key((short(task.host), task) for task in measurement.tasks)
-    rows = tuple(_node_time(host, times) for host, times in sorted(tasks.items()))
-    return measurement._replace(tasks=(), nodes=rows)
+    rows = []
+    for host, of_host in sorted(tasks.items()):
+        seconds, moved = [task.seconds for task in of_host], sum(task.bytes_moved for task in of_host)
+        rows.append(NodeTime(host, len(of_host), moved, median(seconds), max(seconds)))
+    return measurement._replace(tasks=(), nodes=tuple(rows))
 
 
 def short(host: str) -> str:
@@ -149,8 +152,3 @@ def _mixed(records: Records) -> Set[str]:
     compared = [sample for sample in records.samples if sample.stage in ('measured', CONFIRM) and sample.valid]
     states = by_key((sample.phase, sample.cache) for sample in compared)
     return {phase for phase, of_phase in states.items() if len(set(of_phase)) > 1}
-
-
-def _node_time(host: str, tasks: Sequence[TaskTime]) -> NodeTime:
-    seconds = sorted(task.seconds for task in tasks)
-    return NodeTime(host, len(tasks), sum(task.bytes_moved for task in tasks), median(seconds), seconds[-1])

@@ -19,12 +19,8 @@ EFFECTS = {
 """The effects of breaking a rule, with their meaning."""
 
 BEFORE, CASE, BY_DESIGN = 'before the run', 'over the case', 'by design'
-LAUNCH, DATA_LAUNCH, WRITTEN, METADATA_LAUNCH = (
-    'after each launch',
-    'after each launch of data access',
-    'after each write of data',
-    'after each launch of metadata',
-)
+LAUNCH, WRITTEN = 'after each launch', 'after each write of data'
+DATA_LAUNCH, METADATA_LAUNCH = f'{LAUNCH} of data access', f'{LAUNCH} of metadata'
 
 
 class Rule(NamedTuple):

@@ -64,9 +64,8 @@ def state(values_by_metric: Mapping[str, Values], rule: StoppingRule) -> State:
     counted = min(len(_valid(values[converged_at:cap])) for values in values_by_metric.values())
     if counted >= rule.extra:
         seen = [_valid(values[:converged_at]) for values in values_by_metric.values()]
-        return State(
-            'done', 'converged' if all(converged(values, rule) for values in seen) else 'settled', converged_at
-        )
+        reason = 'converged' if all(converged(values, rule) for values in seen) else 'settled'
+        return State('done', reason, converged_at)
     if cap == rule.maximum + rule.extra:
         return State('done', 'exhausted', converged_at)
     return State('extra', '', converged_at, rule.extra - counted)
