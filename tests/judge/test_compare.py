@@ -80,22 +80,16 @@ def test_the_interval_of_pairs_is_students_for_the_differences_within_rounds():
     assert (result.verdict, result.chance) == (WORSE, pytest.approx(wanted.pvalue))
 
 
-def test_a_round_of_one_side_alone_is_no_pair():
+def test_a_round_of_one_side_alone_is_no_pair_and_one_round_decides_nothing():
     assert paired([100.0, 50.0, 25.0], [100.1, 50.0]).sessions == (2, 2)
-
-
-def test_one_round_decides_nothing():
     assert paired([100.0], [10.0]).verdict == UNDECIDED
 
 
-def test_one_session_a_side_has_an_interval_of_its_repetitions_and_decides_nothing():
+def test_one_session_a_side_has_an_interval_of_three_repetitions_or_more_and_decides_nothing():
     for after in (100.2, 50.0):
         result = one([100.0], [after])
         assert (result.verdict, result.between, result.chance) == (UNDECIDED, False, None)
         assert result.low < after / 100 < result.high
-
-
-def test_two_repetitions_of_one_session_a_side_have_no_interval():
     result = compared([Series('g', {'a': [100.0, 101.0]}, {'b': [50.0, 51.0]})])[1][0]
     assert (result.verdict, result.low, result.high, result.chance) == (UNDECIDED, None, None, None)
 
@@ -111,6 +105,11 @@ def test_a_count_is_another_one_however_little_it_differs():
     assert compared([varied])[1][0].verdict == UNDECIDED
 
 
+def family(*members):
+    """The change of the family of these series."""
+    return compared(members)[0]['scratch: data write']
+
+
 def test_a_family_finds_what_none_of_its_metrics_shows():
     rng = random.Random(4)
 
@@ -124,28 +123,21 @@ def test_a_family_finds_what_none_of_its_metrics_shows():
 
 def test_what_moves_a_whole_family_in_one_night_widens_its_interval():
     nights = [96.0, 104.0, 100.0]
-    alike = compared([series(nights, nights) for _ in range(20)])[0]['scratch: data write']
-    alone = compared([series(nights, nights)])[1][0]
+    alike, alone = family(*20 * [series(nights, nights)]), one(nights, nights)
     assert (alike.low, alike.high) == pytest.approx((alone.low, alone.high))
 
 
 def test_a_family_is_how_good_it_is_whatever_the_direction_of_its_metrics():
     faster = [1.2 * value for value in NIGHTS]
-    result, _ = compared([series(NIGHTS, faster), series(faster, NIGHTS, better=LOWER)])
-    assert result['scratch: data write'].ratio == pytest.approx(1.2)
-    assert result['scratch: data write'].verdict == BETTER
+    result = family(series(NIGHTS, faster), series(faster, NIGHTS, better=LOWER))
+    assert (result.verdict, result.ratio) == (BETTER, pytest.approx(1.2))
 
 
-def test_a_tail_latency_does_not_speak_for_its_family():
+def test_neither_a_tail_latency_nor_a_session_without_one_of_its_metrics_shifts_a_family():
     tail = series(NIGHTS, [2 * value for value in NIGHTS], better=LOWER, steers=False)
-    result, _ = compared([series(NIGHTS, NIGHTS), tail])
-    assert result['scratch: data write'].ratio == pytest.approx(1.0)
-
-
-def test_a_session_without_one_of_the_metrics_does_not_shift_its_family():
-    large, small = series(NIGHTS, NIGHTS), series([1.0, 1.01, 0.99], [1.0, 0.99])
-    result, _ = compared([large, small])
-    assert result['scratch: data write'].ratio == pytest.approx(1.0, abs=0.005)
+    assert family(series(NIGHTS, NIGHTS), tail).ratio == pytest.approx(1.0)
+    small = series([1.0, 1.01, 0.99], [1.0, 0.99])
+    assert family(series(NIGHTS, NIGHTS), small).ratio == pytest.approx(1.0, abs=0.005)
 
 
 def test_of_many_metrics_one_that_looks_changed_by_chance_is_not_named():

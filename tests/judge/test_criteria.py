@@ -14,10 +14,10 @@ from seatrial.judge.statistics import half_width_between
 
 BEGAN = datetime(2026, 11, 20, tzinfo=timezone.utc)
 CRITERION = Criterion('1', 100.0)
+HALF = Criterion('2', 0.5, of='1')
 WORSE_TO_BETTER = (MISSED, UNDECIDED, MET)
-SERIES = st.lists(
-    st.lists(st.floats(1.0, 1000.0), min_size=6, max_size=8), min_size=1, max_size=4
-)  # of each allocation its repetitions
+# Of each allocation its repetitions.
+SERIES = st.lists(st.lists(st.floats(1.0, 1000.0), min_size=6, max_size=8), min_size=1, max_size=4)
 
 
 def attempt(*values, number=1, **fields):
@@ -37,15 +37,16 @@ def judged(criterion, result, *others):
     return judge_contract([criterion, *others], {criterion.id: result})[criterion.id]
 
 
-@pytest.mark.parametrize(('value', 'verdict'), [(120, MET), (80, MISSED), (100.5, UNDECIDED), (99.5, UNDECIDED)])
-def test_the_interval_of_a_single_allocation_decides(value, verdict):
-    assert judged(CRITERION, attempts(around(value, 5))).verdict == verdict
-
-
-@pytest.mark.parametrize(('value', 'verdict'), [(120, MISSED), (80, MET)])
-def test_of_a_latency_less_is_better(value, verdict):
-    outcome = judged(replace(CRITERION, least=False), attempts(around(value)))
-    assert (outcome.verdict, outcome.margin) == (verdict, pytest.approx((100 - value) / 100))
+@pytest.mark.parametrize(
+    ('least', 'value', 'verdict'),
+    [
+        *((True, 120, MET), (True, 80, MISSED), (True, 100.5, UNDECIDED), (True, 99.5, UNDECIDED)),
+        *((False, 120, MISSED), (False, 80, MET)),
+    ],
+)
+def test_the_interval_of_a_single_allocation_decides_and_of_a_latency_less_is_better(least, value, verdict):
+    outcome = judged(replace(CRITERION, least=least), attempts(around(value, 5)))
+    assert (outcome.verdict, outcome.margin) == (verdict, pytest.approx((value - 100) / (100 if least else -100)))
 
 
 def test_of_several_allocations_the_scatter_between_them_decides():
@@ -155,23 +156,23 @@ def test_the_median_of_one_allocation_has_the_interval_of_its_order_and_what_peo
     assert judged(replace(CRITERION, observed=True), []).verdict == UNDECIDED
 
 
-def test_a_percentage_is_of_what_the_other_criterion_measured():
-    half = Criterion('2', 0.5, of='1')
-    measured = {'1': attempts(around(200)), '2': attempts(around(110))}
-    outcome = judge_contract([CRITERION, half], measured)['2']
-    assert (outcome.verdict, outcome.bound) == (MET, pytest.approx(100))
-    assert outcome.margin == pytest.approx(0.1)
-    assert judge_contract([CRITERION, half], {**measured, '2': attempts(around(90))})['2'].verdict == MISSED
-
-
-def test_both_intervals_of_a_percentage_count():
-    half = Criterion('2', 0.5, of='1')
-    measured = {'1': attempts(around(200, 40)), '2': attempts(around(110, 0.1))}
-    assert judge_contract([CRITERION, half], measured)['2'].verdict == UNDECIDED
+@pytest.mark.parametrize(
+    ('whole', 'half', 'verdict'),
+    [
+        (around(200), around(110), MET),
+        (around(200), around(90), MISSED),
+        (around(200, 40), around(110, 0.1), UNDECIDED),
+    ],
+)
+def test_a_percentage_is_of_what_the_other_criterion_measured_and_both_intervals_count(whole, half, verdict):
+    measured = {'1': attempts(whole), '2': attempts(half)}
+    outcome = judge_contract([CRITERION, HALF], measured)['2']
+    assert (outcome.verdict, outcome.bound) == (verdict, pytest.approx(100))
+    assert outcome.margin == pytest.approx(statistics.fmean(half) / 100 - 1)
 
 
 def test_a_percentage_of_what_was_not_measured_is_undecided():
-    outcome = judge_contract([CRITERION, Criterion('2', 0.5, of='1')], {'2': attempts(around(110))})['2']
+    outcome = judge_contract([CRITERION, HALF], {'2': attempts(around(110))})['2']
     assert outcome.verdict == UNDECIDED
     assert outcome.why.startswith('1,')
 
