@@ -20,15 +20,11 @@ BIG = {'big.00000000': 'big', 'big.00000001': 'big'}  # the links of the run beh
 def logs_of(name):
     """What the reader said of the log of this name, or of the logs of all processes."""
     sentences = [json.loads(line) for line in (TRANSCRIPTS / f'{name}.json').read_text().splitlines()]
-    return [
-        DarshanLog(
-            counted['version'],
-            counted['processes'],
-            counted['partial'],
-            tuple(Record(*record) for record in counted['records']),
-        )
-        for counted in sentences
-    ]
+    logs = []
+    for counted in sentences:
+        records = tuple(Record(*record) for record in counted['records'])
+        logs.append(DarshanLog(counted['version'], counted['processes'], counted['partial'], records))
+    return logs
 
 
 def issued(name, links=None):
@@ -144,16 +140,18 @@ transfers = st.integers(2, 200)
 sizes = st.sampled_from([1 * KIB, 47008, 64 * KIB, 1 * MIB])
 
 
+@pytest.mark.parametrize(
+    ('place', 'extent', 'order'),
+    [
+        (lambda rank, i, n, k: rank * k + i, 'segment', 'contiguous'),
+        (lambda rank, i, n, k: i * n + rank, 'segment', 'strided'),
+        (lambda rank, i, n, k: i, 'whole', 'contiguous'),
+    ],
+)
 @given(tasks, transfers, sizes)
-def test_segments_of_one_file_are_contiguous(n, k, size):
-    seen = issued_of([shared_log([[(r * k + i) * size for i in range(k)] for r in range(n)], size)])
-    assert (seen.sharing, seen.extent, seen.order, seen.tasks) == ('single', 'segment', 'contiguous', n)
-
-
-@given(tasks, transfers, sizes)
-def test_transfers_in_turn_are_strided(n, k, size):
-    seen = issued_of([shared_log([[(i * n + r) * size for i in range(k)] for r in range(n)], size)])
-    assert (seen.sharing, seen.extent, seen.order, seen.tasks) == ('single', 'segment', 'strided', n)
+def test_segments_of_one_file_transfers_in_turn_and_the_whole_by_all_are_told_apart(place, extent, order, n, k, size):
+    seen = issued_of([shared_log([[place(r, i, n, k) * size for i in range(k)] for r in range(n)], size)])
+    assert (seen.sharing, seen.extent, seen.order, seen.tasks) == ('single', extent, order, n)
 
 
 @given(tasks, st.integers(64, 200), sizes, st.integers(0, 1000))
@@ -163,12 +161,6 @@ def test_a_random_order_is_random(n, k, size, seed):
     for offset in offsets:
         rng.shuffle(offset)
     assert issued_of([shared_log(offsets, size)]).order == 'random'
-
-
-@given(tasks, transfers, sizes)
-def test_the_whole_of_one_file_by_all(n, k, size):
-    seen = issued_of([shared_log([[i * size for i in range(k)]] * n, size)])
-    assert (seen.sharing, seen.extent, seen.order) == ('single', 'whole', 'contiguous')
 
 
 @given(tasks, transfers, sizes)
