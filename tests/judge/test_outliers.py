@@ -214,59 +214,72 @@ def test_another_sweep_is_no_isolation(make_plan):
 # Targets
 
 
-def of_targets(slow=(), again=True, closed=None, count=6, axis='ost', **start):
-    """A night over so many targets, of which some have 70 % of the usual bandwidth. start: of the start record."""
-    plan, rng = ost_plan(count, axis=axis), random.Random(5)
+def number(label):
+    return int(label[-4:])
 
-    def series(label):
-        usual = 100.0 * MIB * (0.7 if label in slow else 1.0)
-        return [usual * rng.gauss(1, 0.01) for _ in range(6)]
 
-    figures = {name: series(name.partition('@')[2]) for name in planned_metrics(plan)}
-    if closed:
-        figures = {name: figure for name, figure in figures.items() if not name.endswith(closed)}
-    records = records_of(plan, figures, **start)
-    more = [
-        sample_of(plan, point, phase, n, moved(point, figure, phase), CONFIRM)
-        for point in plan.points
+def swept(speed=lambda label, phase: 1.0, count=8, cache=lambda label: 'cold', closed='', criteria=None, **changes):
+    """What two measurements of so many targets with these speeds come to; 1 is usual. start: of the start record;
+    closed: the one that takes no files."""
+    start = changes.pop('start', {})
+    plan, rng = ost_plan(count, **changes), random.Random(5)
+
+    def figures(label, phase):
+        return [100.0 * MIB * speed(label, phase) * rng.gauss(1, 0.01) for _ in range(6)]
+
+    def state(label, phase):
+        return cache(label) if phase == 'read' else ''
+
+    labels = [point.label for point in plan.points if point.label != closed]
+    first = {f'{phase}@{label}': figures(label, phase) for label in labels for phase in ('write', 'read')}
+    records = records_of(plan, first, **start)
+    samples = [s._replace(cache=state(s.point.label, s.phase)) for s in records.samples]
+    records = records._replace(samples=samples)
+    again = measured_again(plan, all_of(suspected(plan, records)), (), random.Random(1), kinds(plan, records))
+    samples += [
+        sample_of(plan, point, phase, n, moved(point, figure, phase), CONFIRM, state(point.label, phase))
+        for point in again.points
         if point.label != closed
         for phase in ('write', 'read')
-        for n, figure in enumerate(series(point.label))
+        for n, figure in enumerate(figures(point.label, phase))
     ]
     if closed:
-        why = 'P5b', 'incomplete', f'{closed} cannot be tested: it is not active; see what is wrong with it'
-        more.insert(0, sample_of(plan, plan.point(closed), 'write', 0, None, findings=[Finding(*why)]))
+        why = Finding('P5b', 'incomplete', f'{closed} cannot be tested: it is not active; see what is wrong with it')
+        samples.append(sample_of(plan, plan.point(closed), 'write', 0, None, findings=[why]))
         records = records._replace(end=records.end._replace(stopped={**records.end.stopped, closed: 'invalid'}))
-    samples = in_blocks(plan, [*records.samples, *(more if again else ())])
-    return judge_case(plan, records._replace(samples=samples))
+    return judge_case(plan, records._replace(samples=in_blocks(plan, samples)), criteria or Criteria())
+
+
+def slowed(*labels):
+    return lambda label, phase: 0.7 if label in labels else 1.0
 
 
 @pytest.mark.parametrize(('axis', 'kind'), [('ost', 'OSTs'), ('brick', 'bricks')])
 def test_targets_that_share_a_server_are_named_as_the_server(axis, kind):
-    servers = {f'{axis}{n:04d}': f'10.0.0.{n // 2}@o2ib' for n in range(6)}
-    result = of_targets(slow=(f'{axis}0002', f'{axis}0003'), axis=axis, servers=servers)
+    servers = {f'{axis}{n:04d}': f'10.0.0.{n // 2}@o2ib' for n in range(8)}
+    result = swept(slowed(f'{axis}0002', f'{axis}0003'), axis=axis, start={'servers': servers})
     assert result.isolation.servers == (f'both {kind} of 10.0.0.1@o2ib are 30 % slower',)
     assert (result.verdict, result.reasons[0]) == (Verdict.FAIL, result.isolation.servers[0])
     assert sum(f' {axis}000' in reason for reason in result.reasons) == 2
-    result = of_targets(slow=(f'{axis}0002',), axis=axis, servers=servers)
+    result = swept(slowed(f'{axis}0002'), axis=axis, start={'servers': servers})
     assert (result.isolation.servers, by_verdict(result)[f'{axis}0002']) == ((), SLOW)
 
 
 def test_a_target_is_named_as_its_file_system_calls_it_too():
     """Administrators of GlusterFS know its bricks by host and directory."""
-    targets = tuple(TargetRow('brick', n, f'node{n}:/data', True) for n in range(6))
-    result = of_targets(slow=('brick0002',), axis='brick', targets=targets)
+    targets = tuple(TargetRow('brick', n, f'node{n}:/data', True) for n in range(8))
+    result = swept(slowed('brick0002'), axis='brick', start={'targets': targets})
     assert result.reasons[0].startswith('brick brick0002 (node2:/data) is slow: ')
 
 
 def test_a_target_that_is_closed_is_not_tested_and_the_others_are_judged():
-    result = of_targets(slow=('ost0002',), closed='ost0005')
+    result = swept(slowed('ost0002'), closed='ost0005')
     assert result.isolation.not_tested == (NotTested('ost0005', 'it is not active; see what is wrong with it', ''),)
     assert by_verdict(result)['ost0002'] == SLOW and 'ost0005' not in by_verdict(result)
     verdicts = {metric.metric: metric.verdict for metric in result.metrics if metric.point == 'ost0005'}
     assert verdicts == {'write@ost0005': Verdict.INCOMPLETE, 'read@ost0005': Verdict.INCOMPLETE}
     assert any('P5b: ost0005 cannot be tested: it is not active' in reason for reason in result.reasons)
-    assert of_targets(closed='ost0005').verdict is Verdict.INCOMPLETE
+    assert swept(closed='ost0005').verdict is Verdict.INCOMPLETE
 
 
 def test_a_target_that_took_no_warm_up_and_was_measured_is_tested():
@@ -279,38 +292,6 @@ def test_a_target_that_took_no_warm_up_and_was_measured_is_tested():
 
 
 # Targets that are no equals, and targets that nobody counted
-
-
-def swept(speed=lambda label, phase: 1.0, count=8, cache=lambda label: 'cold', seed=5, **changes):
-    """What two measurements of so many OSTs with these speeds come to; 1 is usual. start: of the start record."""
-    start, criteria = changes.pop('start', {}), changes.pop('criteria', Criteria())
-    plan, rng = ost_plan(count, **changes), random.Random(seed)
-
-    def figure(label, phase):
-        return 100.0 * MIB * speed(label, phase) * rng.gauss(1, 0.01)
-
-    figures = {
-        f'{phase}@{point.label}': [figure(point.label, phase) for _ in range(6)]
-        for point in plan.points
-        for phase in ('write', 'read')
-    }
-    records = records_of(plan, figures, **start)
-    samples = [s._replace(cache=cache(s.point.label) if s.phase == 'read' else '') for s in records.samples]
-    records = records._replace(samples=samples)
-    again = measured_again(plan, all_of(suspected(plan, records)), (), random.Random(1), kinds(plan, records))
-    more = [
-        sample_of(plan, point, phase, n, moved(point, figure(point.label, phase), phase), CONFIRM)._replace(
-            cache=cache(point.label) if phase == 'read' else ''
-        )
-        for n in range(6)
-        for point in again.points
-        for phase in ('write', 'read')
-    ]
-    return judge_case(plan, records._replace(samples=[*samples, *more]), criteria)
-
-
-def number(label):
-    return int(label[3:])
 
 
 def rows(count, flash=()):
