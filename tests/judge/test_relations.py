@@ -31,6 +31,9 @@ flat_at_last, kept = partial(plateaus, margin=1.222), partial(does_not_degrade, 
 falling = partial(falls_with, by='objects')
 
 
+NO_RATES, NO_BANDS = (0.0, -1.0, math.nan, math.inf), ((0.0, 1.0), (1.2, 1.1), (1.1, 1.1))
+
+
 def drawn(points):
     return {f'{place}': samples(mean, spread) for place, (mean, spread) in enumerate(points)}
 
@@ -112,16 +115,17 @@ def test_one_point_has_nothing_to_be_compared_with(points):
     assert close(points).verdict == falling(points).verdict == 'undecided'
 
 
-@pytest.mark.parametrize('value', [0.0, -1.0, math.nan, math.inf])
-def test_a_sample_that_is_no_rate_is_refused(value):
-    with pytest.raises(ValueError, match=r'rate is above 0|finite values'):
-        insensitive({'a': samples(100.0), 'b': [*samples(100.0), value]}, 1.105)
-
-
-@pytest.mark.parametrize('margin', [1.0, 0.9])
-def test_a_margin_that_is_not_above_one_is_refused(margin):
-    with pytest.raises(ValueError, match='a margin is above 1'):
-        insensitive(sweep(100, 100), margin)
+@pytest.mark.parametrize(
+    ('judge', 'match'),
+    [
+        *((partial(close, {'a': samples(1), 'b': [*samples(1), rate]}), 'above 0|finite') for rate in NO_RATES),
+        *((partial(insensitive, sweep(100, 100), margin), 'a margin is above 1') for margin in (1.0, 0.9)),
+        *((partial(lies_between, samples(1), samples(1), *band), 'two ascending figures') for band in NO_BANDS),
+    ],
+)
+def test_a_sample_that_is_no_rate_and_what_is_no_margin_or_band_is_refused(judge, match):
+    with pytest.raises(ValueError, match=match):
+        judge()
 
 
 @given(sweeps)
@@ -190,12 +194,6 @@ def test_a_metric_that_is_enough_times_another_is_at_least_that():
 )
 def test_a_ratio_is_judged_at_both_ends_of_its_band(over, highest, verdict):
     assert lies_between(samples(over), samples(100), 1.05, highest).verdict == verdict
-
-
-@pytest.mark.parametrize('band', [(0.0, 1.0), (1.2, 1.1), (1.1, 1.1)])
-def test_a_band_that_does_not_ascend_is_refused(band):
-    with pytest.raises(ValueError, match='two ascending figures'):
-        lies_between(samples(100), samples(100), *band)
 
 
 @given(st.floats(10.0, 1000.0), st.floats(10.0, 1000.0), spreads, spreads)

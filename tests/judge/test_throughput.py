@@ -156,22 +156,18 @@ class TestStalls:
         parts = parts_of([(3.0, 0.0), (7.0, 100.0)])
         assert throughput.stalls(parts, True) == [] and throughput.stalls(parts, False) == [(0.0, 3.0)]
 
-    def test_two_seconds_are_a_stall_even_if_a_look_came_early_and_less_is_none(self):
-        assert throughput.stalls(parts_of([(5.0, 100.0), (1.0, 0.0), (0.99, 0.0), (5.0, 100.0)]), True) == [
-            (5.0, 6.99)
-        ]
-        assert throughput.stalls(parts_of([(5.0, 100.0), (throughput.STALL_S, 9.9), (5.0, 100.0)]), True) == [
-            (5.0, 7.0)
-        ]
-        assert (
-            throughput.stalls(
-                parts_of([(5.0, 100.0), (throughput.STALL_S - 2 * throughput.EARLY_S, 0.0), (5.0, 100.0)]), True
-            )
-            == []
-        )
-
-    def test_a_tenth_of_the_usual_rate_is_no_stall(self):
-        assert throughput.stalls(parts_of([(5.0, 100.0), (3.0, 10.0), (5.0, 100.0)]), True) == []
+    @pytest.mark.parametrize(
+        ('stop', 'end'),
+        [
+            ([(1.0, 0.0), (0.99, 0.0)], 6.99),  # a look came early
+            ([(throughput.STALL_S, 9.9)], 7.0),
+            ([(throughput.STALL_S - 2 * throughput.EARLY_S, 0.0)], None),
+            ([(3.0, 10.0)], None),  # a tenth of the usual rate
+        ],
+    )
+    def test_two_seconds_below_a_tenth_of_the_usual_rate_are_a_stall(self, stop, end):
+        parts = parts_of([(5.0, 100.0), *stop, (5.0, 100.0)])
+        assert throughput.stalls(parts, True) == ([(5.0, end)] if end else [])
 
 
 class TestGaps:
