@@ -119,11 +119,7 @@ def test_without_a_metric_every_one_is_judged_for_itself():
 
 @pytest.mark.parametrize(
     'expectation',
-    [
-        PointRatio(at='p8', than='p16', **SOURCE),
-        PointRatio(at='p16', than='p8', **SOURCE),
-        Reaches(at=16, **SOURCE),
-    ],
+    [PointRatio(at='p8', than='p16', **SOURCE), PointRatio(at='p16', than='p8', **SOURCE), Reaches(at=16, **SOURCE)],
 )
 def test_a_point_that_the_profile_left_out_cannot_be_compared(expectation):
     assert verdict(expectation, curves(read=RISING)) == 'undecided'

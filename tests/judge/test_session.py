@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import records_of
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import CurveRatio, Insensitive
 from seatrial.judge.references import Reference
@@ -18,7 +19,7 @@ ENFORCED = Criteria((FASTER,), frozenset(['X1']))
 
 
 @pytest.fixture
-def session(make_plan, make_records, around):
+def session(make_plan, around):
     """A session of cases, each (check, mean) or with changes of its plan; `held` are the criteria of 'Contiguous'."""
 
     def judge(*cases, held=ENFORCED, profile='nightly'):
@@ -29,7 +30,7 @@ def session(make_plan, make_records, around):
             plan = make_plan(check, profile=profile, **changed)
             asked = held if check == 'Contiguous' else Criteria()
             count = 4 if profile == 'smoke' else 6
-            records = make_records(plan, around(mean)[:count], engine=engine) if mean else NOTHING
+            records = records_of(plan, around(mean)[:count], engine=engine) if mean else NOTHING
             criteria[plan.case] = asked
             results.append(judge_case(plan, records, asked))
         return judge_session('s', profile, results, criteria)
@@ -97,10 +98,10 @@ def test_a_smoke_test_enforces_no_relation(session):
 
 
 @pytest.mark.parametrize(('mean', 'verdict'), [(100.0, 'INCOMPLETE'), (50.0, 'FAIL')])
-def test_a_session_that_is_not_the_whole_acceptance_is_no_pass(make_plan, make_records, around, mean, verdict):
+def test_a_session_that_is_not_the_whole_acceptance_is_no_pass(make_plan, around, mean, verdict):
     plan = make_plan()
     held = Criteria(references=(Reference('read@16MiB', 100.0 * MIB, -0.1, None, 'MiB/s', 'baseline', '2026-11-20'),))
-    results = [judge_case(plan, make_records(plan, around(mean)), held)]
+    results = [judge_case(plan, records_of(plan, around(mean)), held)]
     left_out = ['narrowed to A: an acceptance of lab has 3 more cases']
     result = judge_session('s', 'acceptance', results, left_out=left_out)
     assert (result.verdict, result.left_out) == (verdict, tuple(left_out))
@@ -136,13 +137,13 @@ STORAGE = 64 / 1000  # MiB/s at which a launch lasts long enough for an acceptan
 
 
 @pytest.fixture(scope='session')
-def many(make_plan, make_records, around):
+def many(make_plan, around):
     """So many cases with two references each, all but the first of which are met; the means are shares of those."""
 
     def judge(first, count, profile='acceptance', spread=0.02):
         plans = [make_plan(f'Check{place}', profile=profile) for place in range(count)]
         kept = [
-            (plan, make_records(plan, around(STORAGE * (1.2 if place else first), spread)))
+            (plan, records_of(plan, around(STORAGE * (1.2 if place else first), spread)))
             for place, plan in enumerate(plans)
         ]
         references = tuple(

@@ -37,16 +37,11 @@ def test_a_summary_has_the_usual_statistics():
     assert summary(VALUES, 0.95).interval == verdict_interval(VALUES, 0.95)
 
 
-@given(st.lists(rates, min_size=1, max_size=30))
-def test_the_quantiles_are_those_of_numpy(values):
+@given(st.lists(rates, min_size=1, max_size=30), st.floats(0.0, 1.0))
+def test_the_quantiles_are_those_of_numpy(values, share):
     stats = summary(values)
     assert (stats.p5, stats.p25, stats.p75, stats.p95) == pytest.approx(np.quantile(values, (0.05, 0.25, 0.75, 0.95)))
-
-
-@given(st.lists(rates, min_size=1, max_size=30), st.floats(0.0, 1.0))
-def test_a_quantile_lies_within_the_values(values, share):
-    ordered = sorted(values)
-    assert ordered[0] * (1 - 1e-12) <= quantile(ordered, share) <= ordered[-1] * (1 + 1e-12)
+    assert quantile(sorted(values), share) == pytest.approx(np.quantile(values, share))
 
 
 def test_the_interval_of_a_verdict_gives_up_a_degree_of_freedom():
@@ -82,13 +77,6 @@ def test_one_value_has_no_spread_and_no_interval():
 def test_equal_values_have_an_interval_without_width_and_no_autocorrelation():
     stats = summary([7.0] * 6)
     assert (stats.stdev, stats.interval.log_half_width, stats.lag1, stats.drifting) == (0.0, 0.0, None, False)
-
-
-def test_no_value_and_one_that_is_not_finite_have_no_summary():
-    with pytest.raises(ValueError, match='at least one'):
-        summary([])
-    with pytest.raises(ValueError, match='finite values'):
-        summary([1.0, math.inf])
 
 
 def test_the_autocorrelation_is_of_neighbours_and_a_series_that_climbs_is_drifting():

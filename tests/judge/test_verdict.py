@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from builders import records_of
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import CurveRatio, DoesNotDegrade, Insensitive
 from seatrial.judge.references import Reference
@@ -31,14 +32,23 @@ def criteria(*references, expectations=(), enforced=()):
     return Criteria(tuple(expectations), frozenset(enforced), references)
 
 
-@pytest.fixture
-def judged(make_plan, make_records):
-    """The result of a plan with these figures, compared with these criteria."""
+def in_warm_up(sample):
+    return sample.stage == 'warmup'
 
-    def judge(figures, held=None, profile='nightly', **changes):
+
+def changed(records, fits=lambda sample: True, **fields):
+    """The records with these fields of the samples that fit."""
+    return records._replace(samples=[s._replace(**fields) if fits(s) else s for s in records.samples])
+
+
+@pytest.fixture
+def judged(make_plan):
+    """The result of a plan with these figures, compared with these criteria; change: what becomes of its record."""
+
+    def judge(figures, held=None, profile='nightly', change=lambda records: records, **changes):
         plan_changes = {key: changes.pop(key) for key in ('operations', 'values') if key in changes}
         plan = make_plan(profile=profile, **plan_changes)
-        return judge_case(plan, make_records(plan, figures, **changes), held or Criteria())
+        return judge_case(plan, change(records_of(plan, figures, **changes)), held or Criteria())
 
     return judge
 
@@ -86,12 +96,9 @@ def test_storage_that_failed_a_launch_fails_the_case_with_what_was_seen(judged, 
     assert [metric.verdict for metric in result.metrics] == [Verdict.MEASURED, Verdict.FAIL]
 
 
-def test_storage_that_failed_the_warm_up_fails_the_case(make_plan, make_records, around):
-    plan = make_plan()
-    records = make_records(plan, around(100.0))
-    hurt = records.samples[0]._replace(findings=(Finding('F1', 'fail', 'EIO of data'),))
-    result = judge_case(plan, records._replace(samples=[hurt, *records.samples[1:]]))
-    assert hurt.stage == 'warmup'
+def test_storage_that_failed_the_warm_up_fails_the_case(judged, around):
+    failed = (Finding('F1', 'fail', 'EIO of data'),)
+    result = judged(around(100.0), change=lambda records: changed(records, in_warm_up, findings=failed))
     assert (result.verdict, result.reasons) == (Verdict.FAIL, ('F1: EIO of data',))
 
 
@@ -104,13 +111,17 @@ def test_a_launch_without_room_makes_the_other_metrics_of_its_point_incomplete_a
     assert results['read@32MiB'] is Verdict.MEASURED
 
 
-def test_what_is_wrong_with_a_whole_case_is_wrong_with_its_metrics_and_said_once(make_plan, make_records, around):
-    plan = make_plan()
-    records = make_records(plan, around(100.0))
-    cold_start = records._replace(samples=[sample for sample in records.samples if sample.stage != 'warmup'])
-    result = judge_case(plan, cold_start)
+def test_what_is_wrong_with_a_whole_case_is_wrong_with_its_metrics_said_once_and_fails_nothing(judged, around):
+    def without_warm_up(records):
+        return records._replace(samples=[sample for sample in records.samples if not in_warm_up(sample)])
+
+    figures = {'read@16MiB': around(50.0), 'read@32MiB': around(100.0)}
+    result = judged(figures, change=without_warm_up)
     assert {metric.verdict for metric in result.metrics} == {Verdict.INVALID}
     assert len(result.reasons) == 1 and result.reasons[0].startswith('T14: ')
+    held = criteria(reference(100.0), expectations=[FLAT], enforced=['X1'])
+    result = judged(figures, held, change=without_warm_up)
+    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.INVALID, 'undecided')
 
 
 @pytest.mark.parametrize(
@@ -140,9 +151,8 @@ def test_an_acceptance_compared_with_its_own_baseline_alone_says_so(judged, arou
     held = [reference(SLOW, origin=origin) for origin in origins]
     result = judged(around(SLOW), criteria(*held), profile='acceptance')
     assert (result.verdict, result.reasons) == (Verdict.PASS, ())
-    sentences = [
-        label for label in result.labels if label.startswith('compared with its own baseline of 2026-11-20 alone')
-    ]
+    text = 'compared with its own baseline of 2026-11-20 alone'
+    sentences = [label for label in result.labels if label.startswith(text)]
     assert len(sentences) == (origins == ('baseline',))
 
 
@@ -227,10 +237,10 @@ def test_cached_reads_neither_meet_nor_fail_a_contract_nor_any_reference_of_an_a
     assert (result.references[0].interval == 'undecided') == open_
 
 
-def test_a_failure_before_a_job_died_counts_and_the_death_precedes_broken_launches(make_plan, make_records):
-    plan, figures = make_plan(), {'read@16MiB': 6 * [50.0], 'read@32MiB': 6 * [50.0]}
-    records = make_records(plan, figures, findings={'read@32MiB': WRONG})._replace(end=None)
-    result = judge_case(plan, records, criteria(reference(100.0)))
+def test_a_failure_before_a_job_died_counts_and_the_death_precedes_broken_launches(judged):
+    figures, wrong = {'read@16MiB': 6 * [50.0], 'read@32MiB': 6 * [50.0]}, {'read@32MiB': WRONG}
+    held = criteria(reference(100.0))
+    result = judged(figures, held, findings=wrong, change=lambda records: records._replace(end=None))
     assert result.verdict is Verdict.FAIL
     assert [reason.split(': ')[0] for reason in result.reasons] == ['read@16MiB', 'T15', 'read@32MiB']
 
@@ -260,34 +270,34 @@ def test_a_night_that_reads_from_the_cache_hides_no_regression(judged, around, c
 def test_a_reference_for_another_engine_leaves_the_case_open(judged, around):
     held = criteria(reference(100.0, engine='ior'), reference(100.0, metric='read@32MiB', engine='ior'))
     assert judged(around(50.0), held).verdict is Verdict.INCONCLUSIVE
-    held = criteria(reference(SLOW, origin='contract', engine='ior'))
-    assert judged(around(SLOW), held, profile='acceptance').verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_label_says_what_is_so_of_each_launch_and_the_remedy_once(judged, around):
     shares = {'read@16MiB': '81 %', 'read@32MiB': '25 %'}
     by_launch = {launch: (finding('P2', f'only {share} came from storage'),) for launch, share in shares.items()}
     result = judged({share: around(100.0) for share in shares}, findings=by_launch)
-    (label,) = [label for label in result.labels if label.startswith('P2')]
     remedy = RULES['P2'].remedy
-    assert label == (
-        f'P2: read@16MiB: only 81 % came from storage; read@32MiB: only 25 % came from storage; {remedy}'
-    )
+    text = 'P2: read@16MiB: only 81 % came from storage; read@32MiB: only 25 % came from storage'
+    assert f'{text}; {remedy}' in result.labels
     same = dict.fromkeys(shares, by_launch['read@16MiB'])
     result = judged({share: around(100.0) for share in shares}, findings=same)
     assert f'P2: read@16MiB, read@32MiB: only 81 % came from storage; {remedy}' in result.labels
 
 
-def of_repetitions(plan, records, rule, sentences):
+def of_repetitions(judged, figures, rule, sentences, **changes):
     """The label of a rule that said of each repetition of each launch what is given; None: nothing."""
-    samples = [
-        sample._replace(findings=(finding(rule, sentences[sample.launch][sample.repetition]),))
-        if sample.stage == 'measured' and sentences[sample.launch][sample.repetition]
-        else sample
-        for sample in records.samples
-    ]
-    labels = judge_case(plan, records._replace(samples=samples)).labels
-    (label,) = [label for label in labels if label.startswith(f'{rule}: ')]
+
+    def with_findings(records):
+        samples = [
+            sample._replace(findings=(finding(rule, sentences[sample.launch][sample.repetition]),))
+            if sample.stage == 'measured' and sentences[sample.launch][sample.repetition]
+            else sample
+            for sample in records.samples
+        ]
+        return records._replace(samples=samples)
+
+    case = judged(figures, change=with_findings, **changes)
+    (label,) = [label for label in case.labels if label.startswith(f'{rule}: ')]
     return label.removeprefix(f'{rule}: ').removesuffix(f'; {RULES[rule].remedy}')
 
 
@@ -312,19 +322,16 @@ def of_repetitions(plan, records, rule, sentences):
     ],
     ids=['a figure', 'its unit', 'no figure'],
 )
-def test_a_label_gives_the_range_over_the_repetitions_of_a_launch(
-    make_plan, make_records, around, first, second, label
-):
-    plan = make_plan()
+def test_a_label_gives_the_range_over_the_repetitions_of_a_launch(judged, around, first, second, label):
     sentences = {'read@16MiB': first, 'read@32MiB': second}
-    assert of_repetitions(plan, make_records(plan, around(100.0)), 'P2', sentences) == label
+    assert of_repetitions(judged, around(100.0), 'P2', sentences) == label
 
 
-def test_a_label_of_many_launches_gives_the_range_over_them(make_plan, make_records, around):
+def test_a_label_of_many_launches_gives_the_range_over_them(judged, around):
     sizes = (4, 8, 16, 32)
-    plan = make_plan(values=tuple(size * MIB for size in sizes))
     sentences = {f'read@{size}MiB': 6 * [f'only {size} % came'] for size in sizes}
-    label = of_repetitions(plan, make_records(plan, around(100.0)), 'P2', sentences)
+    values = tuple(size * MIB for size in sizes)
+    label = of_repetitions(judged, around(100.0), 'P2', sentences, values=values)
     assert label == 'read@16MiB, read@32MiB, read@4MiB and others: only 4 to 32 % came'
 
 
@@ -365,20 +372,18 @@ def test_a_slow_launch_is_named_with_its_share(judged, around):
     assert label == 'slow launches: 1 of 6 at read@16MiB; their figure is a quarter worse than the median'
 
 
-def test_what_a_clock_may_be_wrong_by_decides_nothing(make_plan, make_records, around):
-    plan = make_plan()
-    records = make_records(plan, around(100.0))
-
-    def with_clock(share):
+@pytest.mark.parametrize(('share', 'verdict'), [(0.001, 'PASS'), (0.097, 'INCONCLUSIVE')])
+def test_what_a_clock_may_be_wrong_by_decides_nothing(judged, around, share, verdict):
+    def with_clock(records):
+        timed = [(sample, sample.measurement) for sample in records.samples]
         samples = [
-            sample._replace(measurement=sample.measurement._replace(clock_s=share * sample.measurement.seconds))
-            for sample in records.samples
+            sample._replace(measurement=launch._replace(clock_s=share * launch.seconds)) for sample, launch in timed
         ]
-        return judge_case(plan, records._replace(samples=samples), criteria(reference(100.0, low=-0.05)))
+        return records._replace(samples=samples)
 
-    assert with_clock(0.001).verdict is Verdict.PASS
-    assert with_clock(0.097).verdict is Verdict.INCONCLUSIVE
-    assert '(9.7 % of it for the clocks)' in with_clock(0.097).reasons[0]
+    result = judged(around(100.0), criteria(reference(100.0, low=-0.05)), change=with_clock)
+    assert result.verdict == verdict
+    assert all('(9.7 % of it for the clocks)' in reason for reason in result.reasons)
 
 
 # Expectations
@@ -416,14 +421,6 @@ def test_a_point_that_is_not_valid_takes_part_in_no_comparison(judged, around, s
     assert result.references[0].interval == 'undecided'
 
 
-def test_a_case_that_is_not_valid_fails_nothing(make_plan, make_records, around):
-    plan = make_plan()
-    records = make_records(plan, {'read@16MiB': around(50.0), 'read@32MiB': around(100.0)})
-    records = records._replace(samples=[sample for sample in records.samples if sample.stage != 'warmup'])
-    result = judge_case(plan, records, criteria(reference(100.0), expectations=[FLAT], enforced=['X1']))
-    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.INVALID, 'undecided')
-
-
 @pytest.mark.parametrize('second', [SLOW, SLOW / 2])
 @pytest.mark.parametrize('profile', ['nightly', 'acceptance'])
 def test_cached_reads_neither_meet_nor_fail_a_criterion(judged, around, profile, second):
@@ -439,17 +436,12 @@ def test_cached_reads_are_context_for_what_the_literature_found(judged, around):
     assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.MEASURED, 'holds')
 
 
-def test_repetitions_that_may_have_been_cached_make_a_metric_unknown_and_cached_ones_mixed(
-    make_plan, make_records, around
+@pytest.mark.parametrize(('cache', 'expected'), [('unknown', 'unknown'), ('cached', 'mixed'), ('cold', 'cold')])
+def test_one_repetition_that_may_have_been_cached_makes_a_metric_unknown_and_a_cached_one_mixed(
+    judged, around, cache, expected
 ):
-    plan = make_plan()
-    records = make_records(plan, around(100.0))
-
-    def one_of(cache):
-        samples = [sample._replace(cache=cache) if sample.repetition == 3 else sample for sample in records.samples]
-        return {metric.cache for metric in judge_case(plan, records._replace(samples=samples)).metrics}
-
-    assert (one_of('unknown'), one_of('cached'), one_of('cold')) == ({'unknown'}, {'mixed'}, {'cold'})
+    result = judged(around(100.0), change=lambda records: changed(records, lambda s: s.repetition == 3, cache=cache))
+    assert {metric.cache for metric in result.metrics} == {expected}
 
 
 def test_a_smoke_test_is_compared_with_nothing(judged, around):
@@ -496,13 +488,13 @@ def test_every_verdict_has_an_exit_code_and_what_nothing_speaks_against_has_0():
     engine=st.sampled_from(['', 'fio', 'ior']),
 )
 def test_criteria_never_make_a_verdict_better(
-    make_plan, make_records, around, means, spread, count, wanted, broken, cache, profile, origin, engine
+    make_plan, around, means, spread, count, wanted, broken, cache, profile, origin, engine
 ):
     plan = make_plan(profile=profile)
     figures = {
         name_: around(mean, spread)[: 6 - count] for name_, mean in zip(planned_metrics(plan), means, strict=True)
     }
-    records = make_records(plan, figures, cache=cache, findings={'read@32MiB': WRONG} if broken else {})
+    records = records_of(plan, figures, cache=cache, findings={'read@32MiB': WRONG} if broken else {})
     held = criteria(reference(wanted, origin=origin, engine=engine), expectations=[FLAT], enforced=['X1'])
     without, within = judge_case(plan, records), judge_case(plan, records, held)
     assert RANK.index(within.verdict) >= RANK.index(without.verdict)

@@ -50,8 +50,7 @@ def test_what_an_open_file_refuses_is_the_storages_unless_it_is_the_callers(name
 
 
 @pytest.mark.parametrize(
-    ('seconds', 'data_rate', 'rules'),
-    [(0.049, 5000.0 * MIB, ['P4c']), (0.052, 5000.0 * MIB, []), (0.049, 0.0, [])],
+    ('seconds', 'data_rate', 'rules'), [(0.049, 5000.0 * MIB, ['P4c']), (0.052, 5000.0 * MIB, []), (0.049, 0.0, [])]
 )
 def test_a_task_that_is_nearly_as_fast_as_it_makes_its_data_is_labelled(write, seconds, data_rate, rules):
     # 64 MiB in 51.2 ms are a quarter of 5,000 MiB/s
@@ -73,12 +72,7 @@ def lasting(launched, seconds):
 
 @pytest.mark.parametrize(
     ('outage_s', 'failed', 'axis', 'rules'),
-    [
-        (1.6, 0.0, 'action', ['A4']),
-        (8.6, 0.0, 'action', []),
-        (1.6, 3.0, 'action', []),
-        (1.6, 0.0, 'tunable', []),
-    ],
+    [(1.6, 0.0, 'action', ['A4']), (8.6, 0.0, 'action', []), (1.6, 3.0, 'action', []), (1.6, 0.0, 'tunable', [])],
 )
 def test_an_action_that_no_node_waited_for_may_not_have_reached_the_load(write, outage_s, failed, axis, rules):
     course = Course(1, (), (), (), 0.0, (Window('ost2-away', 40.0, 74.0),))

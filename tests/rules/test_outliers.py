@@ -155,8 +155,7 @@ def test_many_suspects_cannot_stand_for_what_is_usual(controls):
 
 
 @pytest.mark.parametrize(
-    ('components', 'bound'),
-    [(16, 4.5), (outliers.FEW, 3.7), (64, 3.5), (512, 3.7), (5000, 4.2)],
+    ('components', 'bound'), [(16, 4.5), (outliers.FEW, 3.7), (64, 3.5), (512, 3.7), (5000, 4.2)]
 )
 def test_the_threshold_grows_with_the_places_and_with_how_little_their_mad_knows(components, bound):
     assert bound <= outliers.threshold(components, components) < bound + 0.2

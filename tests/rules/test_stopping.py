@@ -10,15 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from seatrial.model.plan import StoppingRule
-from seatrial.rules.stopping import (
-    Interval,
-    State,
-    expected_repetitions,
-    state,
-    t_interval,
-    t_quantile,
-    t_within,
-)
+from seatrial.rules.stopping import Interval, State, expected_repetitions, state, t_interval, t_quantile, t_within
 
 TEN = StoppingRule(max_relative_error=0.10)
 QUIET = [100.0, 101.0, 99.0, 100.0]
