@@ -39,8 +39,23 @@ def verdicts(result):
     return {metric.metric: metric.verdict.value for metric in result.metrics}
 
 
+def whys(result):
+    return {metric.metric: metric.why for metric in result.metrics if metric.why}
+
+
 def enforcing(*expectations):
     return Criteria(expectations, frozenset(expectation.id for expectation in expectations))
+
+
+def remeasured(records, change):
+    """The record whose measured launches are what `change` makes of a sample's measurement."""
+    samples = [s._replace(measurement=change(s)) if s.stage == 'measured' else s for s in records.samples]
+    return records._replace(samples=samples)
+
+
+def with_metric(measurement, name, **fields):
+    metrics = tuple(m._replace(**fields) if m.name == name else m for m in measurement.metrics)
+    return measurement._replace(metrics=metrics)
 
 
 # Several metrics of one launch
@@ -61,10 +76,6 @@ def test_metrics_of_one_launch_are_one_series_for_the_correlation():
     falling = [5000.0 - 20 * place for place in range(6)]
     assert len(planned_metrics(BOTH)) >= 5
     assert judge_case(BOTH, records_of(BOTH, falling)).correlation == 0.0
-
-
-def whys(result):
-    return {metric.metric: metric.why for metric in result.metrics if metric.why}
 
 
 def test_of_the_metrics_of_a_point_the_noisy_one_says_why_its_repetitions_ended():
@@ -160,23 +171,13 @@ def test_an_acceptance_may_be_compared_with_what_listing_again_shows(cache, verd
 # Latencies of single operations
 
 
-def with_percentiles(records, *columns):
-    """The record whose nth measured launch of 'create' has these percentiles of its files."""
-    samples = []
-    for sample in records.samples:
-        if (sample.stage, sample.phase) == ('measured', 'create'):
-            metrics = tuple(
-                metric._replace(percentiles_s=columns[sample.repetition]) if metric.name == 'file_create' else metric
-                for metric in sample.measurement.metrics
-            )
-            sample = sample._replace(measurement=sample.measurement._replace(metrics=metrics))
-        samples.append(sample)
-    return records._replace(samples=samples)
-
-
 def test_percentiles_are_the_medians_over_the_repetitions():
     columns = [{'p50': 0.001 * n, 'p99.9': 0.003 * n} for n in (1, 2, 9)] + 3 * [{}]
-    result = judge_case(BOTH, with_percentiles(records_of(BOTH, 6 * [5000.0]), *columns))
+    records = remeasured(
+        records_of(BOTH, 6 * [5000.0]),
+        lambda sample: with_metric(sample.measurement, 'file_create', percentiles_s=columns[sample.repetition]),
+    )
+    result = judge_case(BOTH, records)
     results = {metric.metric: metric.percentiles_s for metric in result.metrics}
     assert results.pop('file_create@flat') == {'p50': 0.002, 'p99.9': 0.006}
     assert not any(results.values())
@@ -206,16 +207,6 @@ def test_points_lie_on_their_axis_in_its_order_whatever_the_order_of_the_sweep()
 # Facts and guarantees
 
 
-def with_facts(records, *facts_by_repetition):
-    samples = [
-        sample._replace(measurement=sample.measurement._replace(facts=facts_by_repetition[sample.repetition]))
-        if sample.stage == 'measured'
-        else sample
-        for sample in records.samples
-    ]
-    return records._replace(samples=samples)
-
-
 OTHERS = tuple(Fact(f'other{n}', True, 'it held') for n in range(40))
 
 
@@ -224,7 +215,10 @@ def of_fact(*holds, enforced=True, plan=SEMANTICS, **changes):
     results = [(Fact('kept', hold, f'in repetition {n} it was {hold}'), *OTHERS) for n, hold in enumerate(holds)]
     results += (6 - len(results)) * [(Fact('kept', True, 'it held'), *OTHERS)]
     count = 4 if plan.stopping.fixed else 6
-    records = with_facts(records_of(plan, count * [1.0], **changes), *results)
+    records = remeasured(
+        records_of(plan, count * [1.0], **changes),
+        lambda sample: sample.measurement._replace(facts=results[sample.repetition]),
+    )
     guarantee = GuaranteeHolds(fact='kept', id='P', **SOURCE)
     return judge_case(plan, records, enforcing(guarantee) if enforced else Criteria((guarantee,)))
 
@@ -340,13 +334,9 @@ def of_scenario():
     """The result of one launch that had not recovered after SEEN_S, with an outage of 8 s, by these references."""
     plan = plan_of()._replace(axis=AXES['action'], points=(POINT,), stopping=StoppingRule(0.1, 1, 1, fixed=True))
     records = records_of(plan, {'outage@away': [8.0]})
-    (sample,) = (sample for sample in records.samples if sample.stage == 'measured')
-    metrics = tuple(
-        metric._replace(value=SEEN_S, censored=True, figure='not back') if metric.name == 'recovery' else metric
-        for metric in sample.measurement.metrics
-    )
-    sample = sample._replace(measurement=sample.measurement._replace(metrics=metrics))
-    records = records._replace(samples=[sample])
+    records = records._replace(samples=[sample for sample in records.samples if sample.stage == 'measured'])
+    late = {'value': SEEN_S, 'censored': True, 'figure': 'not back'}
+    records = remeasured(records, lambda sample: with_metric(sample.measurement, 'recovery', **late))
 
     def judge(*bounds):
         references = [
@@ -358,13 +348,9 @@ def of_scenario():
     return judge
 
 
-def of(result):
-    return {metric.name: (metric.verdict, metric.values) for metric in result.metrics}
-
-
 def test_only_the_recovery_is_without_a_figure(of_scenario):
     result = of_scenario(('outage', 10.0))
-    outcome = of(result)
+    outcome = {metric.name: (metric.verdict, metric.values) for metric in result.metrics}
     assert outcome.pop('recovery') == (Verdict.INVALID, ())
     assert outcome.pop('outage') == (Verdict.PASS, (8.0,))
     assert {verdict for verdict, _ in outcome.values()} == {Verdict.MEASURED}
@@ -373,7 +359,7 @@ def test_only_the_recovery_is_without_a_figure(of_scenario):
 
 def test_a_bound_that_it_has_passed_is_missed(of_scenario):
     result = of_scenario(('recovery', SEEN_S - 1))
-    assert (result.verdict, of(result)['recovery'][0]) == (Verdict.FAIL, Verdict.FAIL)
+    assert (result.verdict, verdicts(result)['recovery@away']) == ('FAIL', 'FAIL')
     assert 'not back' in result.references[0].words
 
 

@@ -11,22 +11,10 @@ from seatrial.workload.limits import QUOTA_BYTES, until
 
 @pytest.fixture
 def environment(plan):
+    nothing = ('lock_held', 'outside', 'quota_bytes', 'quota_inodes', 'layout_fault', 'no_engine', 'wrong_type')
+    room = {'free_bytes': 10 * GIB, 'free_inodes': 1000, 'needed_bytes': 129 * MIB, 'needed_inodes': 10}
     return Environment(
-        plan=plan,
-        lock_held=None,
-        outside=None,
-        free_bytes=10 * GIB,
-        free_inodes=1000,
-        quota_bytes=None,
-        quota_inodes=None,
-        needed_bytes=129 * MIB,
-        needed_inodes=10,
-        same_device=False,
-        raw_inside=False,
-        layout_fault=None,
-        no_engine=None,
-        wrong_type=None,
-        still_working=None,
+        plan=plan, same_device=False, raw_inside=False, still_working=None, **room, **dict.fromkeys(nothing)
     )
 
 
@@ -77,11 +65,6 @@ def test_a_layout_over_a_dead_target_is_not_remedied_by_the_default_one(environm
     assert 'default' not in remedy and 'see to the target that is away' in remedy
 
 
-def test_records_on_the_target_by_permission_are_labelled(environment):
-    allowed = environment.plan._replace(target=environment.plan.target._replace(records_on_target=True))
-    assert broken(environment._replace(plan=allowed, same_device=True)) == [('P18a', 'label')]
-
-
 def test_the_arithmetic_of_space_is_shown_with_the_remedy(environment):
     text = findings(BEFORE, environment._replace(free_bytes=MIB))[0].sentence
     assert '129 MiB (135266304 B)' in text and 'free space: 1 MiB (1048576 B)' in text and 'smaller sizes' in text
@@ -114,27 +97,32 @@ def test_the_peak_of_a_file_a_task_is_all_of_them_and_of_one_that_all_read_is_on
     assert peak(plan, 64 * MIB)['inodes'] >= 2
 
 
-def labels(environment):
+def labels(environment, rule):
     raised = findings(BEFORE, environment)
-    return [finding.sentence for finding in raised if (finding.rule, finding.effect) == ('P20a', 'label')]
+    return [finding.sentence for finding in raised if (finding.rule, finding.effect) == (rule, 'label')]
 
 
-def test_connections_that_are_not_seen_are_a_label(environment):
-    assert labels(environment) == [] and labels(environment._replace(unseen='')) == []
-    (label,) = labels(environment._replace(unseen='osc/*/state: Permission denied'))
-    assert label.startswith('not seen whether a connection to a server was lost: osc/*/state: Permission denied; ')
-
-
-def test_room_that_could_not_be_asked_is_a_label(environment):
-    raised = findings(BEFORE, environment._replace(room_unseen='the quota (lfs: Connection timed out)'))
-    assert [label.effect for label in raised if 'not known: the quota (lfs: Conn' in label.sentence] == ['label']
+@pytest.mark.parametrize(
+    ('rule', 'change', 'of_target', 'text'),
+    [
+        ('P9d', {'room_unseen': 'the quota (lfs: no answer)'}, {}, 'not known: the quota (lfs: no answer); '),
+        ('P18a', {'same_device': True}, {'records_on_target': True}, 'records and target are on one file system'),
+        ('P20a', {'unseen': 'osc/*/state: denied'}, {}, 'not seen whether a connection to a server was lost: osc/*'),
+        ('P20a', {'unseen': ''}, {}, None),
+    ],
+)
+def test_what_the_site_allows_or_could_not_be_asked_is_a_label(environment, rule, change, of_target, text):
+    plan = environment.plan
+    seen = environment._replace(plan=plan._replace(target=plan.target._replace(**of_target)), **change)
+    assert [label.startswith(text or '') for label in labels(seen, rule)] == [True] * bool(text)
+    assert broken(seen) == [(rule, 'label')] * bool(text)
 
 
 @pytest.mark.parametrize(('unseen', 'is_said'), [(None, False), ('', True)])
 def test_of_several_nodes_the_connections_of_one_are_seen_and_every_case_says_so(environment, unseen, is_said):
     def on(nodes):
-        plan = environment.plan
-        return labels(environment._replace(unseen=unseen, plan=plan._replace(case=plan.case._replace(nodes=nodes))))
+        case = environment.plan.case._replace(nodes=nodes)
+        return labels(environment._replace(unseen=unseen, plan=environment.plan._replace(case=case)), 'P20a')
 
     assert on(1) == []
     assert on(2) == on(64) and [('first node' in label) for label in on(2)] == [True] * is_said
@@ -142,19 +130,19 @@ def test_of_several_nodes_the_connections_of_one_are_seen_and_every_case_says_so
 
 def test_a_target_that_limits_the_space_is_named(environment):
     tight = environment._replace(free_bytes=MIB, narrowest='OST 7 has 1 MiB free')
-    (sentence,) = [finding.sentence for finding in findings(BEFORE, tight)]
-    assert 'more than free space: 1 MiB (1048576 B), for OST 7 has 1 MiB free; ' in sentence
-    (sentence,) = [finding.sentence for finding in findings(BEFORE, tight._replace(free_bytes=None, quota_bytes=MIB))]
-    assert 'OST 7' not in sentence
+    (fault,) = findings(BEFORE, tight)
+    assert 'more than free space: 1 MiB (1048576 B), for OST 7 has 1 MiB free; ' in fault.sentence
+    of_quota = tight._replace(free_bytes=None, quota_bytes=MIB)
+    assert 'OST 7' not in findings(BEFORE, of_quota)[0].sentence
 
 
 @pytest.mark.parametrize(
-    ('declared', 'memory', 'labels'),
+    ('declared', 'memory', 'rules'),
     [(0, 64 * GIB, []), (64 * GIB, 62 * GIB, []), (64 * GIB, 128 * GIB, ['P16c']), (64 * GIB, 32 * GIB, ['P16c'])],
 )
-def test_memory_that_the_site_declares_otherwise_is_labelled(environment, declared, memory, labels):
+def test_memory_that_the_site_declares_otherwise_is_labelled(environment, declared, memory, rules):
     seen = environment._replace(plan=environment.plan._replace(node_memory=declared), memory_bytes=memory)
-    assert [finding.rule for finding in findings(BEFORE, seen) if finding.effect == 'label'] == labels
+    assert broken(seen) == [(rule, 'label') for rule in rules]
 
 
 @pytest.mark.parametrize(
@@ -189,5 +177,4 @@ def test_a_quota_is_filled_only_within_the_limits_and_with_room_for_others(envir
 def test_transfers_that_do_not_fit_the_blocks_of_a_file_system_are_a_label(environment, block, sizes, odd):
     points = tuple(environment.plan.points[0].changed(transfer_size=size) for size in sizes)
     given = environment._replace(plan=environment.plan._replace(points=points), block_size=block)
-    raised = [finding for finding in findings(BEFORE, given) if finding.rule == 'P26']
-    assert [(found.effect, found.sentence.startswith(odd)) for found in raised] == [('label', True)] * bool(odd)
+    assert [label.startswith(odd) for label in labels(given, 'P26')] == [True] * bool(odd)

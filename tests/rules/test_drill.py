@@ -182,10 +182,6 @@ SERVERS = {f'ost{n:04d}': f'10.0.0.{n // 4}@o2ib' for n in range(8)}
 TARGETS = list(SERVERS)
 
 
-def words(slow, tested=TARGETS, servers=SERVERS):
-    return [component.words for component in drill.components(slow, tested, servers)]
-
-
 MDTS = {'mdt0000': 'a', 'mdt0001': 'a', 'mdt0002': 'b'}
 
 
@@ -202,18 +198,17 @@ MDTS = {'mdt0000': 'a', 'mdt0001': 'a', 'mdt0002': 'b'}
         ({'ost0004': 0.1, 'ost0005': 0.3}, TARGETS[:6], SERVERS, ['both OSTs of 10.0.0.1@o2ib are 20 % slower']),
         ({'ost0003': 0.2}, TARGETS, {}, ['ost0003 is 20 % slower']),
         ({'mdt0000': 0.2, 'mdt0001': 0.2}, list(MDTS), MDTS, ['both MDTs of a are 20 % slower']),
+        # the only server has no equals
+        (
+            {'ost0000': 0.2, 'ost0001': 0.3},
+            TARGETS[:2],
+            dict.fromkeys(TARGETS, '0@lo'),
+            ['ost0001 of 0@lo is 30 % slower', 'ost0000 of 0@lo is 20 % slower'],
+        ),
     ],
-    ids=['some', 'one of one', 'not tested', 'unknown', 'MDTs'],
+    ids=['some', 'one of one', 'not tested', 'unknown', 'MDTs', 'one server'],
 )
 def test_a_server_is_named_in_the_place_of_its_targets_where_all_that_were_tested_are_slow(
     slow, tested, servers, expected
 ):
-    assert words(slow, tested, servers) == expected
-
-
-def test_the_only_server_is_not_named_because_it_has_no_equals():
-    one = dict.fromkeys(TARGETS, '0@lo')
-    assert words({'ost0000': 0.2, 'ost0001': 0.3}, ['ost0000', 'ost0001'], one) == [
-        'ost0001 of 0@lo is 30 % slower',
-        'ost0000 of 0@lo is 20 % slower',
-    ]
+    assert [component.words for component in drill.components(slow, tested, servers)] == expected
