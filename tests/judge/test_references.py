@@ -57,9 +57,7 @@ def test_the_interval_decides_and_the_mean_stands_beside_it(around, reference, m
         (80.0, 'outside', 'outside', ''),
     ],
 )
-def test_in_the_bounds_of_a_baseline_of_sessions_the_noise_of_repetitions_counts_once(
-    around, mean, of_sessions, by_hand, ends
-):
+def test_in_the_bounds_of_sessions_the_noise_of_repetitions_counts_once(around, mean, of_sessions, by_hand, ends):
     result = judge_reference(OF_SESSIONS, around(mean), 'ior')
     assert (result.interval, judge_reference(BASELINE, around(mean), 'ior').interval) == (of_sessions, by_hand)
     assert result.words.endswith(ends)
@@ -172,9 +170,7 @@ ONE_SLOW = [100.0] * 28 + [50.0]
         ('minimum', [100.0] * 2, 'undecided'),
     ],
 )
-def test_a_reference_may_be_for_another_statistic_than_the_mean_and_of_latencies_the_long_ones_count(
-    statistic, values, interval
-):
+def test_a_reference_may_be_for_another_statistic_than_the_mean(statistic, values, interval):
     assert judge_reference(of(statistic), values, '').interval == interval
     upper = {'p10': 'p90', 'minimum': 'maximum'}.get(statistic, statistic)
     assert judge_reference(of(upper, None, 0.1), [200.0 - value for value in values], '').interval == interval

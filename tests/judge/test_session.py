@@ -44,35 +44,37 @@ def test_the_worst_case_is_the_verdict_of_the_session(session):
     assert result.counts == {Verdict.MEASURED: 1, Verdict.INCOMPLETE: 1}
 
 
-@pytest.mark.parametrize(('contiguous', 'verdict'), [(150.0, 'PASS'), (50.0, 'FAIL'), (100.0, 'INCONCLUSIVE')])
-def test_an_enforced_relation_between_checks_decides(session, contiguous, verdict):
-    result = session(('Contiguous', contiguous), ('Strided', 100.0))
-    assert result.verdict == verdict
-    assert result.counts == {Verdict.MEASURED: 2}
+STRIDED = ('Strided', 100.0)
+
+
+@pytest.mark.parametrize(
+    ('cases', 'profile', 'verdict', 'sentence'),
+    [
+        ([('Contiguous', 150.0), STRIDED], 'nightly', 'PASS', ': holds'),
+        ([('Contiguous', 50.0), STRIDED], 'nightly', 'FAIL', ': fails'),
+        ([('Contiguous', 100.0), STRIDED], 'nightly', 'INCONCLUSIVE', ': undecided'),
+        ([('Contiguous', 100.0)], 'nightly', 'INCONCLUSIVE', 'Strided is not in this session: undecided'),
+        ([('Contiguous', 100.0), ('Strided', None)], 'nightly', 'INCOMPLETE', ': undecided'),
+        ([('Contiguous', 50.0), (*STRIDED, {'engine': 'ior'})], 'nightly', 'INCONCLUSIVE', ': undecided'),
+        ([('Contiguous', 50.0), STRIDED], 'smoke', 'MEASURED', 'smoke: 4 repetitions, not judged'),
+    ],
+    ids=['faster', 'slower', 'alike', 'left out', 'never ran', 'other engine', 'smoke test'],
+)
+def test_an_enforced_relation_between_checks_decides(session, cases, profile, verdict, sentence):
+    result = session(*cases, profile=profile)
+    assert (result.verdict, len(result.relations)) == (verdict, 1)
+    assert result.relations[0].relation.sentence.endswith(sentence)
 
 
 def test_a_relation_that_is_not_enforced_is_a_row_and_decides_nothing(session):
     result = session(('Contiguous', 50.0), ('Strided', 100.0), held=Criteria((FASTER,)))
     assert result.verdict is Verdict.MEASURED
-    assert [(relation.id, relation.relation.verdict, relation.enforced) for relation in result.relations] == [
-        ('X1', 'fails', False)
-    ]
+    (relation,) = result.relations
+    assert (relation.id, relation.relation.verdict, relation.enforced) == ('X1', 'fails', False)
     alone = Insensitive(to='transfer_size', id='X2', words='it is so', source='Somebody')
     assert session(('Contiguous', 50.0), ('Strided', 100.0), held=Criteria((alone,))).relations == ()
     assert session(('Contiguous', 100.0), held=Criteria((FASTER,))).relations == ()  # the other was left out
     assert judge_session('s', 'nightly', []).verdict is Verdict.INCOMPLETE
-
-
-def test_an_enforced_relation_with_a_check_that_was_left_out_is_inconclusive(session):
-    result = session(('Contiguous', 100.0))
-    assert result.verdict is Verdict.INCONCLUSIVE
-    assert result.relations[0].relation.sentence == 'Strided is not in this session: undecided'
-
-
-def test_an_enforced_relation_with_a_case_that_never_ran_is_undecided(session):
-    result = session(('Contiguous', 100.0), ('Strided', None))
-    assert result.relations[0].relation.verdict == 'undecided'
-    assert result.verdict is Verdict.INCOMPLETE
 
 
 def test_cases_are_compared_with_those_of_the_same_layout(session):
@@ -80,21 +82,8 @@ def test_cases_are_compared_with_those_of_the_same_layout(session):
     result = session(
         ('Contiguous', 150.0, wide), ('Contiguous', 50.0, narrow), ('Strided', 100.0, wide), ('Strided', 20.0, narrow)
     )
-    assert [(relation.subject.split(', ')[1], relation.relation.verdict) for relation in result.relations] == [
-        ('lab:io/scratch/wide/1n', 'holds'),
-        ('lab:io/scratch/narrow/1n', 'holds'),
-    ]
-
-
-def test_cases_of_different_engines_are_not_compared(session):
-    result = session(('Contiguous', 50.0), ('Strided', 100.0, {'engine': 'ior'}))
-    assert result.verdict is Verdict.INCONCLUSIVE
-
-
-def test_a_smoke_test_enforces_no_relation(session):
-    result = session(('Contiguous', 50.0), ('Strided', 100.0), profile='smoke')
-    assert result.verdict is Verdict.MEASURED
-    assert [relation.relation.sentence for relation in result.relations] == ['smoke: 4 repetitions, not judged']
+    where = [(relation.subject.split(', ')[1], relation.relation.verdict) for relation in result.relations]
+    assert where == [(f'lab:io/scratch/{layout}/1n', 'holds') for layout in ('wide', 'narrow')]
 
 
 @pytest.mark.parametrize(('mean', 'verdict'), [(100.0, 'INCOMPLETE'), (50.0, 'FAIL')])
@@ -167,19 +156,16 @@ def many(make_plan, around):
         (0.5, 20, 'acceptance', 'FAIL'),
     ],
 )
-def test_of_many_criteria_of_an_acceptance_one_that_is_barely_missed_decides_nothing(
-    many, first, count, profile, verdict
-):
+def test_of_many_criteria_of_an_acceptance_one_barely_missed_decides_nothing(many, first, count, profile, verdict):
     result = many(first, count, profile)
     assert (result.verdict, result.cases[0].verdict) == (verdict, verdict)
 
 
 def test_what_was_taken_back_says_why_with_its_interval(many):
     (reason, *_) = many(0.97, 20).cases[0].reasons
-    assert (
-        'is outside' in reason
-        and 'with this many criteria one may miss by chance (0.43 %, where at most 0.12 % is a FAIL; Holm)' in reason
-    )
+    assert 'is outside' in reason
+    text = 'with this many criteria one may miss by chance (0.43 %, where at most 0.12 % is a FAIL; Holm)'
+    assert text in reason
 
 
 @given(

@@ -158,16 +158,21 @@ def test_a_line_is_found_through_its_own_points(start, slope, counts):
     assert result.low <= result.seconds_each <= result.high
 
 
-def test_the_source_s_sizes_at_a_steady_rate_are_linear():
-    inodes = [400_000, 900_000, 1_400_000, 1_900_000, 2_300_000]
-    assert linear(inodes, [82, 178, 284, 379, 461]).verdict == HOLDS
-    assert linear(inodes, [300, 82, 410, 75, 290]).verdict == FAILS
+INODES = [400_000, 900_000, 1_400_000, 1_900_000, 2_300_000]
 
 
-def test_three_sizes_or_one_decide_nothing():
-    assert linear([1, 2, 3], [10, 20, 30]).verdict == UNDECIDED
-    assert linear([1] * 5, [10, 20, 30, 40, 50]).verdict == UNDECIDED
-    assert linear([1, 2, 3, 4], [10] * 4).verdict == UNDECIDED
+@pytest.mark.parametrize(
+    ('counts', 'seconds', 'verdict'),
+    [
+        (INODES, [82, 178, 284, 379, 461], HOLDS),  # the sizes of the source at a steady rate
+        (INODES, [300, 82, 410, 75, 290], FAILS),
+        ([1, 2, 3], [10, 20, 30], UNDECIDED),
+        ([1] * 5, [10, 20, 30, 40, 50], UNDECIDED),
+        ([1, 2, 3, 4], [10] * 4, UNDECIDED),
+    ],
+)
+def test_four_sizes_and_more_show_whether_time_is_linear_in_them(counts, seconds, verdict):
+    assert linear(counts, seconds).verdict == verdict
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,9 @@ def looked(rates, way=READ, interval_s=1.0, begin=1000.0):
     return NOTHING._replace(looks=looks)
 
 
-def launch(phase='read', started=1000.0, seconds=10.0, untimed=0.0, cache='cold', direct=False, stage='measured'):
-    """A launch that was timed for so long, and not timed for so long before or after."""
-    measurement = moved(POINT, POINT.bytes_moved / seconds)._replace(direct=direct)
+def launch(phase='read', started=1000.0, seconds=10.0, untimed=0.0, cache='cold', stage='measured', **way):
+    """A launch that was timed for so long, and not timed for so long before or after; way: direct or fsync."""
+    measurement = moved(POINT, POINT.bytes_moved / seconds)._replace(**way)
     sample = sample_of(PLAN, POINT, phase, 0, measurement, stage, cache, started=started)
     return sample._replace(elapsed_s=seconds + untimed)
 
@@ -181,66 +181,61 @@ class TestGaps:
         assert throughput.gaps(parts, parts[0][0], parts[-1][1]) == []
 
 
-class TestTraffic:
-    STOPS = (100.0,) * 4 + (0.0,) * 3 + (100.0,) * 3
+STOPS = (100.0,) * 4 + (0.0,) * 3 + (100.0,) * 3
+FILLING, FILLED = (0.0,) * 3 + (100.0,) * 7, (100.0,) * 2 + (0.0,) * 4 + (100.0,) * 4
+STILL = (100.0,) * 3 + (0.0,) * 6 + (100.0,) * 3
 
+
+class TestTraffic:
     def flows(self, rates, *launches, way=READ, **changes):
         return throughput.traffic(looked(rates, way)._replace(**changes), launches).flows
 
     def test_a_stall_of_a_launch_says_when_and_how_slow(self):
-        (flow,) = self.flows(self.STOPS, launch())
+        (flow,) = self.flows(STOPS, launch())
         (pause,) = flow.pauses
         assert (pause.kind, pause.start, pause.end) == (throughput.STALL, 1004.0, 1007.0)
         assert (pause.rate, pause.usual) == (0.0, 100.0 * MIB)
         assert (flow.launches, flow.seen, flow.median, pause.seconds) == (1, 1, 100.0 * MIB, 3.0)
 
     def test_a_write_is_compared_with_what_was_written(self):
-        (flow,) = self.flows(self.STOPS, launch('write'), way=READ)
+        (flow,) = self.flows(STOPS, launch('write'), way=READ)
         assert flow.pauses == [] and flow.median is None
-        assert len(self.flows(self.STOPS, launch('write'), way=WRITTEN)[0].pauses) == 1
-
-    def test_a_direct_write_fills_no_memory_and_one_that_moved_before_its_timed_part_has_filled_it(self):
-        late, early = (0.0,) * 3 + (100.0,) * 7, (100.0,) * 2 + (0.0,) * 4 + (100.0,) * 4
-        begun = launch('write', seconds=8.0, untimed=2.0)
-        assert [pause.start for pause in self.flows(early, begun, way=WRITTEN)[0].pauses] == [1002.0]
-        assert self.flows(late, launch('write'), way=WRITTEN)[0].pauses == []
-        assert len(self.flows(late, launch('write', direct=True), way=WRITTEN)[0].pauses) == 1
+        assert len(self.flows(STOPS, launch('write'), way=WRITTEN)[0].pauses) == 1
 
     @pytest.mark.parametrize(
-        ('phase', 'cache', 'fsync', 'seen'),
-        [('write', '', True, 1), ('write', '', False, 0), ('read', 'cold', False, 1), ('read', 'unknown', False, 0)],
+        ('rates', 'launched', 'way', 'starts'),
+        [
+            (FILLING, launch('write'), WRITTEN, []),
+            (FILLING, launch('write', direct=True), WRITTEN, [1000.0]),  # which fills no memory
+            (FILLED, launch('write', seconds=8.0, untimed=2.0), WRITTEN, [1002.0]),  # it moved before it was timed
+            (STOPS, launch(cache='cached'), READ, []),  # what memory answers does not stand still
+            (STOPS, launch(seconds=10.0, untimed=6.0), READ, []),  # outside of what was certainly timed
+            (STILL, launch(seconds=9.0, untimed=3.0), READ, [1003.0]),  # for all that was certainly timed
+            (STILL, launch(seconds=9.0, untimed=3.0, cache='unknown'), READ, []),  # memory may have answered
+            (STILL, launch('write', seconds=9.0, untimed=3.0, fsync=True), WRITTEN, [1003.0]),
+            (STILL, launch('write', seconds=9.0, untimed=3.0), WRITTEN, []),  # memory may have taken it
+        ],
     )
-    def test_a_launch_that_stood_still_for_all_of_its_certain_part_has_a_stall(self, phase, cache, fsync, seen):
-        still = launch(phase, seconds=9.0, untimed=3.0, cache=cache)
-        still = still._replace(measurement=still.measurement._replace(fsync=fsync))
-        rates = (100.0,) * 3 + (0.0,) * 6 + (100.0,) * 3
-        (flow,) = self.flows(rates, still, way=WRITTEN if phase == 'write' else READ)
-        assert [(pause.start, pause.end, pause.usual) for pause in flow.pauses] == seen * [
-            (1003.0, 1009.0, 50.0 * MIB)
-        ]
-
-    def test_what_memory_answers_does_not_stand_still(self):
-        assert self.flows(self.STOPS, launch(cache='cached'))[0].pauses == []
-
-    def test_outside_of_what_was_certainly_timed_nothing_is_a_stall(self):
-        assert self.flows(self.STOPS, launch(seconds=10.0, untimed=6.0))[0].pauses == []
+    def test_a_stall_is_in_what_was_certainly_timed_and_is_not_of_memory(self, rates, launched, way, starts):
+        (flow,) = self.flows(rates, launched, way=way)
+        assert [pause.start for pause in flow.pauses] == starts
 
     def test_a_launch_too_short_for_a_stall_is_not_seen(self):
-        (flow,) = self.flows(self.STOPS, launch(seconds=1.5), launch(seconds=9.0))
+        (flow,) = self.flows(STOPS, launch(seconds=1.5), launch(seconds=9.0))
         assert (flow.launches, flow.seen) == (2, 1)
 
     def test_a_gap_of_the_counters_is_no_stall(self):
         looks = [look for i, look in enumerate(looked((100.0,) * 10).looks) if i not in (4, 5, 6)]
-        (flow,) = self.flows(self.STOPS, launch(), looks=looks)
+        (flow,) = self.flows(STOPS, launch(), looks=looks)
         assert [(pause.kind, pause.start, pause.end) for pause in flow.pauses] == [(throughput.GAP, 1003.0, 1007.0)]
 
     def test_the_pauses_of_all_stand_in_their_order(self):
-        result = throughput.traffic(looked(self.STOPS * 2), [launch(started=1010.0), launch(), launch('write')])
+        result = throughput.traffic(looked(STOPS * 2), [launch(started=1010.0), launch(), launch('write')])
         assert [pause.start for pause in result.pauses] == [1004.0, 1014.0]
 
     @pytest.mark.parametrize('stage', ['warmup', 'prepare'])
     def test_launches_that_are_not_measured_have_no_row(self, stage):
-        assert self.flows(self.STOPS, launch(stage=stage)) == []
+        assert self.flows(STOPS, launch(stage=stage)) == []
 
     @given(RATES, st.lists(st.tuples(st.sampled_from(['read', 'write']), st.floats(980, 1050), st.floats(0.1, 30))))
     def test_no_stall_reaches_beyond_its_launch(self, rates, launches):

@@ -56,11 +56,6 @@ def judged(make_plan):
 # Without criteria
 
 
-def test_a_complete_record_that_converged_and_is_compared_with_nothing_is_measured(judged, around):
-    result = judged(around(100.0))
-    assert (result.verdict, result.reasons) == (Verdict.MEASURED, ())
-
-
 def test_a_case_that_left_no_record_is_incomplete_for_one_reason(make_plan):
     result = judge_case(make_plan(), NOTHING)
     assert result.verdict is Verdict.INCOMPLETE
@@ -73,9 +68,7 @@ def test_a_metric_that_was_not_measured_makes_the_case_incomplete(judged, around
     assert [metric.verdict for metric in result.metrics] == [Verdict.MEASURED, Verdict.INCOMPLETE]
 
 
-def test_a_noisy_figure_that_nothing_is_asked_of_is_measured_and_says_why_there_are_no_more_repetitions(
-    judged, around
-):
+def test_a_noisy_figure_that_nothing_is_asked_of_is_measured_and_says_why_it_ended(judged, around):
     result = judged(around(100.0, 0.5))
     assert (result.verdict, result.reasons) == (Verdict.MEASURED, ())
     text = '6 valid repetitions until the time budget was exhausted: its interval is +-40.1 %, wider than the 10 %'
@@ -228,9 +221,7 @@ def test_the_interval_against_the_reference_is_the_verdict(judged, around, mean,
         ('acceptance', 'baseline', 'cold', False),
     ],
 )
-def test_cached_reads_neither_meet_nor_fail_a_contract_nor_any_reference_of_an_acceptance(
-    judged, around, profile, origin, cache, open_, mean
-):
+def test_cached_reads_decide_no_contract_and_no_acceptance(judged, around, profile, origin, cache, open_, mean):
     result = judged(around(mean), criteria(reference(SLOW, origin=origin)), profile=profile, cache=cache)
     decided = Verdict.PASS if mean == SLOW else Verdict.FAIL
     assert result.verdict is (Verdict.INCONCLUSIVE if open_ else decided)
@@ -437,9 +428,7 @@ def test_cached_reads_are_context_for_what_the_literature_found(judged, around):
 
 
 @pytest.mark.parametrize(('cache', 'expected'), [('unknown', 'unknown'), ('cached', 'mixed'), ('cold', 'cold')])
-def test_one_repetition_that_may_have_been_cached_makes_a_metric_unknown_and_a_cached_one_mixed(
-    judged, around, cache, expected
-):
+def test_what_may_have_been_cached_once_is_unknown_and_what_was_is_mixed(judged, around, cache, expected):
     result = judged(around(100.0), change=lambda records: changed(records, lambda s: s.repetition == 3, cache=cache))
     assert {metric.cache for metric in result.metrics} == {expected}
 

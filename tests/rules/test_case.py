@@ -67,9 +67,7 @@ EACH_ITS_OWN, EACH_ALL = ('0', '1'), ('0-1', '0-1')
         ),
     ],
 )
-def test_p22a_tasks_that_are_bound_otherwise_on_another_node_or_in_another_repetition_are_labelled(
-    plan, records, bound, why
-):
+def test_p23a_tasks_that_are_bound_otherwise_on_another_node_or_launch_are_labelled(plan, records, bound, why):
     samples = [sample._replace(bound=tuple(bound(sample.repetition))) for sample in records.samples]
     sentences = labels(plan, records._replace(samples=samples), 'P23a')
     assert [sentence.startswith(why or '') for sentence in sentences] == [True] * bool(why)

@@ -208,7 +208,5 @@ MDTS = {'mdt0000': 'a', 'mdt0001': 'a', 'mdt0002': 'b'}
     ],
     ids=['some', 'one of one', 'not tested', 'unknown', 'MDTs', 'one server'],
 )
-def test_a_server_is_named_in_the_place_of_its_targets_where_all_that_were_tested_are_slow(
-    slow, tested, servers, expected
-):
+def test_a_server_is_named_where_all_of_its_tested_targets_are_slow(slow, tested, servers, expected):
     assert [component.words for component in drill.components(slow, tested, servers)] == expected

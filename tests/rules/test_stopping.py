@@ -143,9 +143,7 @@ def test_it_converges_at_the_earliest_short_interval(values, rule):
 
 
 @given(st.one_of(series, spread_series, partly_valid), rules)
-def test_no_point_stops_before_the_minimum_and_only_one_that_converged_goes_beyond_the_maximum_by_the_extra(
-    values, rule
-):
+def test_no_point_stops_too_early_and_only_one_that_converged_goes_beyond_the_maximum(values, rule):
     after = states(values, rule)
     assert 'done' not in [early.action for early in after[: rule.minimum]]
     assert all(late.action == 'done' for late in after[rule.maximum + rule.extra :])
