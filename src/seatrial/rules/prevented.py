@@ -20,8 +20,8 @@ PREVENTED = {
         "slurmctld was away for 20 s, and ReFrame's squeue scheduler took the running job for complete (seen)",
     ),
     'P3: No launch is cut off by a stonewall': (
-        'every task moves its bytes to the end, or a random one works for its time, and the slowest is reported; what '
-        'an engine says of a stonewall breaks T1',
+        'every task moves its bytes to the end, or a random one works for its time, and the slowest is reported; '
+        'what an engine says of a stonewall breaks T1',
         'IO500 rules, issues 14 and 28',
     ),
     'P10: Random reads are of data that were written for them': (
