@@ -310,9 +310,6 @@ def test_its_width_is_the_prediction_interval_for_one_more_night():
     means = (99.0, 110.0, 91.0, 100.0)
     t = stats.t.ppf(1 - 0.05 / 10 / 2, 3)
     assert baseline.width == pytest.approx(t * statistics.stdev(means) * math.sqrt(1 + 1 / 4) / 100)
-
-
-def test_one_night_shows_no_spread():
     with pytest.raises(ValueError, match='one session'):
         baseline_of([[1.0, 2.0]], 1)
 

@@ -67,14 +67,11 @@ def test_the_interval_of_a_verdict_is_never_shorter_than_that_of_the_stop(values
     assert student_interval(values).half_width >= t_interval(values, 0.90).half_width
 
 
-def test_one_value_has_no_spread_and_no_interval():
+def test_one_value_has_no_spread_and_equal_values_an_interval_without_width():
     stats = summary([7.0])
     assert (stats.stdev, stats.cv, stats.lag1, stats.drifting) == (None, None, None, False)
     assert (stats.interval.low, stats.interval.high) == (0.0, math.inf)
     assert (stats.p5, stats.p95) == (7.0, 7.0)
-
-
-def test_equal_values_have_an_interval_without_width_and_no_autocorrelation():
     stats = summary([7.0] * 6)
     assert (stats.stdev, stats.interval.log_half_width, stats.lag1, stats.drifting) == (0.0, 0.0, None, False)
 

@@ -100,8 +100,7 @@ class TestTheUsualRate:
     def test_it_is_the_median_over_time_where_single_steps_are_slow(self):
         assert throughput.usual_rate(parts_of([(1, 100.0)] * 9 + [(1, 0.0)])) == 100.0
         assert throughput.usual_rate([]) == 0.0
-
-    def test_a_stall_of_most_of_the_launch_does_not_become_the_usual(self):
+        # A stall of most of the launch does not become the usual.
         assert throughput.usual_rate(parts_of([(3, 100.0), (7, 0.0)])) == pytest.approx(30.0)
 
     @given(STEPS)

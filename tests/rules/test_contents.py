@@ -47,10 +47,7 @@ def test_a_transfer_whose_random_words_end_in_zeros_does_not_make_its_file_compr
 def test_zeros_are_no_data_whatever_the_site_declares(plan):
     assert broken(plan, noise(), bytes(BLOCK)) == ['T22', 'P4']
     assert broken(declared(plan, compresses=False), noise(), bytes(BLOCK)) == ['T22']
-
-
-def test_what_has_no_block_on_the_disk_was_not_written(plan):
-    assert broken(plan, noise(), missing={'data': 8192}) == ['T22']
+    assert broken(plan, noise(), missing={'data': 8192}) == ['T22'], 'what has no block on the disk'
 
 
 @pytest.mark.parametrize(('deduplicates', 'rules'), [(True, ['P4a']), (None, ['P4b']), (False, [])])
@@ -102,10 +99,7 @@ def test_how_much_content_was_verified_is_said_with_who_read_it_and_how(plan):
 @pytest.mark.parametrize(('rule', 'words'), [('E1', 'not verified: E1: why'), ('F2', '')])
 def test_a_proof_that_was_none_says_why_unless_a_reason_of_the_case_does(plan, rule, words):
     assert proof(plan, findings=[Finding(rule, 'invalid', 'why')]) == words
-
-
-def test_a_record_without_a_proof_says_nothing(plan):
-    assert verified(Records(None, None, [], None, None, 0)) == ''
+    assert verified(Records(None, None, [], None, None, 0)) == '', 'there was no proof'
 
 
 @pytest.mark.parametrize(('sent', 'rules'), [(None, []), (100, []), (95, []), (94, ['T25']), (10**6, [])])
