@@ -2,15 +2,13 @@
 
 import pytest
 
-from seatrial.rules import (
-    prevented,  # noqa: F401  (they register their rules)
-)
+from seatrial.rules import prevented  # noqa: F401  (they register their rules)
 from seatrial.rules.registry import BY_DESIGN, RULES, rule
 
 
 def test_a_rule_is_defined_once():
     with pytest.raises(ValueError, match='twice'):
-        rule('w', 'label', next(iter(RULES)), 't', 'm', 's')(lambda evidence: None)
+        rule('w', 'label', f'{next(iter(RULES))}: t', 'm', 's')(lambda evidence: None)
 
 
 DESIGNS = {

@@ -120,7 +120,6 @@ class _DarshanFile:
         return [part for part in self.parts if part.record.module == module]
 
     def tasks(self, operation: str) -> frozenset[int]:
-        """The tasks that moved bytes."""
         return frozenset[int]().union(*(part.tasks for part in self.asked if calls_of(part.record, operation)))
 
     def calls(self, operation: str) -> int:
@@ -248,7 +247,6 @@ def _sizes(files: list[_DarshanFile], operations: list[str]) -> tuple[Share, ...
 
 
 def is_moved(record: Record) -> bool:
-    """True if bytes were written or read by these calls."""
     return any(calls_of(record, operation) for operation in _WORDS)
 
 

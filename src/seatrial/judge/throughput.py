@@ -70,7 +70,6 @@ class Traffic:
 
 
 def traffic(telemetry: Telemetry, samples: Iterable[Sample]) -> Traffic:
-    """The counted throughput of a case, and the pauses in its measured launches."""
     spans = pieces(telemetry)
     by_launch = by_key((sample.launch, sample) for sample in samples if sample.stage == 'measured')
     return Traffic(spans, [_flow(spans, launches) for launches in by_launch.values()])
