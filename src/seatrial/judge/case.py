@@ -4,28 +4,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from seatrial.judge.caveats import caveats
-from seatrial.judge.expectations import (
-    Curves,
-    ExpectationResult,
-    GuaranteeHolds,
-    judge_curves,
-    judge_guarantee,
-    not_judged,
-)
+from seatrial.judge.expectations import Curves, ExpectationResult, judge_expectations
 from seatrial.judge.measured import as_meant, correlation_of_case, judge_metric
 from seatrial.judge.outliers import SLOW, SUSPECTED, isolation
-from seatrial.judge.references import (
-    CONTRACT,
-    INSIDE,
-    OUTSIDE,
-    UNDECIDED,
-    Reference,
-    ReferenceResult,
-    judge_reference,
-)
+from seatrial.judge.references import CONTRACT, OUTSIDE, Reference, ReferenceResult, judge_reference
 from seatrial.judge.statistics import MIN_FOR_INTERVAL
 from seatrial.judge.verdict import (
     OF_EFFECT,
+    OF_INTERVAL,
     WORST_FIRST,
     CaseResult,
     Criteria,
@@ -50,7 +36,6 @@ NO_CRITERION = (
 )
 _NO_CRITERIA = Criteria()
 NAMED = 4  # the most metrics that a reason names; if there are more, it names the first and the number of others
-_OF_INTERVAL = {INSIDE: Verdict.PASS, OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
 _OF_PLACE = {SLOW: Verdict.FAIL, SUSPECTED: Verdict.INCONCLUSIVE}
 
 
@@ -84,7 +69,7 @@ def judge_case(plan: TrialPlan, records: Records, criteria: Criteria = _NO_CRITE
         metrics = tuple(_with_reference(metric, references, records.drill) for metric in metrics)
     curves = _curves(plan, metrics, engine)
     facts = _facts(by_metric.values())
-    expectations = _judge_expectations(curves, facts, criteria, unjudged)
+    expectations = judge_expectations(criteria.expectations, criteria.enforced, curves, facts, unjudged)
     isolated = isolation(plan, records, unjudged)
     places = isolated.sentences if isolated else ()
     against = [(_OF_PLACE[place], sentence) for place, sentence in places if place in _OF_PLACE]
@@ -163,7 +148,7 @@ def _judge_reference(
 def _with_reference(metric: MetricResult, references: Sequence[ReferenceResult], drill: Drill | None) -> MetricResult:
     """The metric with the verdict of its reference; a drill-down adds to the reason of a FAIL, and no verdict."""
     reference = next((reference for reference in references if reference.metric == metric.metric), None)
-    verdict = _OF_INTERVAL[reference.interval] if reference else Verdict.MEASURED
+    verdict = OF_INTERVAL[reference.interval] if reference else Verdict.MEASURED
     if reference and worst([verdict, metric.verdict]) is verdict:
         also = f'; {metric.why}' if metric.why not in reference.words else ''
         why = metric.why if verdict is Verdict.PASS else reference.words + also
@@ -191,19 +176,6 @@ def _curves(plan: TrialPlan, metrics: Sequence[MetricResult], engine: str) -> Cu
     fairness = {(metric.name, metric.point): metric.fairness for metric in metrics}
     groups = {(metric.name, metric.point): metric.groups for metric in metrics}
     return Curves(plan.case.check, engine, plan.axis, values, samples, names, cached, fairness, groups)
-
-
-def _judge_expectations(
-    curves: Curves, facts: Sequence[Fact], criteria: Criteria, unjudged: str
-) -> tuple[ExpectationResult, ...]:
-    """Judges first the expectations of curves, then the guarantees of POSIX, which every profile can judge."""
-    of_curves, guarantees = [], []
-    for expectation in criteria.expectations:
-        enforced = expectation.id in criteria.enforced
-        if isinstance(expectation, GuaranteeHolds):
-            guarantees.append(judge_guarantee(expectation, facts, enforced))
-        of_curves += judge_curves(expectation, curves, enforced)
-    return (*(not_judged(result, unjudged) if unjudged else result for result in of_curves), *guarantees)
 
 
 def _against(

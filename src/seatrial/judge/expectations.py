@@ -5,7 +5,7 @@ performance: for a metric such as a latency, the smaller figure is the better on
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -343,6 +343,19 @@ class CurveRatio(Expectation):
         if not self.of and self.than not in shape.metrics:
             return f"there is no metric '{self.than}' in {list(shape.metrics)}"
         return super().fault(shape)
+
+
+def judge_expectations(
+    declared: Iterable[Expectation], enforced: Collection[str], curves: Curves, facts: Sequence[Fact], unjudged: str
+) -> tuple[ExpectationResult, ...]:
+    """Judges first the expectations of curves, then the guarantees of POSIX, which every profile can judge. enforced:
+    ids of those that are criteria; unjudged: why curves are not judged, or empty"""
+    of_curves, guarantees = [], []
+    for expectation in declared:
+        if isinstance(expectation, GuaranteeHolds):
+            guarantees.append(judge_guarantee(expectation, facts, expectation.id in enforced))
+        of_curves += judge_curves(expectation, curves, expectation.id in enforced)
+    return (*(not_judged(result, unjudged) if unjudged else result for result in of_curves), *guarantees)
 
 
 def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = False) -> list[ExpectationResult]:

@@ -7,7 +7,7 @@ from enum import Enum
 
 from seatrial.judge.expectations import Curves, Expectation, ExpectationResult
 from seatrial.judge.outliers import Isolation
-from seatrial.judge.references import LEVEL, Reference, ReferenceResult
+from seatrial.judge.references import INSIDE, LEVEL, OUTSIDE, UNDECIDED, Reference, ReferenceResult
 from seatrial.judge.relations import FAILS, HOLDS, Relation
 from seatrial.judge.statistics import Fairness, GroupRate, SampleSummary
 from seatrial.model.metric import Fact
@@ -47,6 +47,8 @@ EXIT_CODES = {
 WORST_FIRST = tuple(map(Verdict, ('FAIL', 'INVALID', 'INCOMPLETE', 'INCONCLUSIVE', 'PASS', 'MEASURED')))
 OF_EFFECT = {'fail': Verdict.FAIL, 'invalid': Verdict.INVALID, 'incomplete': Verdict.INCOMPLETE}
 """The verdict that a finding of this effect leads to; of any other none."""
+OF_INTERVAL = {INSIDE: Verdict.PASS, OUTSIDE: Verdict.FAIL, UNDECIDED: Verdict.INCONCLUSIVE}
+"""The verdict that a reference leads to, by what its interval says."""
 
 
 @dataclass(frozen=True)
