@@ -19,34 +19,19 @@ ENGINES = {'Io500EasyData': 'ior', 'Io500HardData': 'ior', 'Io500Find': 'posixop
 POINTS = {'Io500Find': ('private', 'shared')}
 
 
+METRIC = MetricResult('', '', '', Verdict.MEASURED, '', (), 'B/s', 'higher', None, {}, '', shortest_s=301.0)
+
+
 def case_of(check, samples, engine=None, nodes=4, **changes):
     """A case of a check with these samples of each phase; changes: of the metrics of a phase by its name."""
-    metrics = tuple(
-        MetricResult(
-            **{
-                'metric': f'{metric}@{label}',
-                'name': metric,
-                'point': label,
-                'verdict': Verdict.MEASURED,
-                'why': '',
-                'values': tuple(samples[phase]),
-                'unit': 'B/s',
-                'better': 'higher',
-                'summary': summary(samples[phase]),
-                'fairness': {},
-                'cache': '',
-                'shortest_s': 301.0,
-                **changes.get(phase, {}),
-            }
-        )
-        for phase, (name, metric) in PHASES.items()
-        if name == check
-        for label in POINTS.get(check, ('one',))
-    )
+    metrics = []
+    for phase, (name, metric) in PHASES.items():
+        values = tuple(samples[phase])
+        of_phase = {'name': metric, 'values': values, 'summary': summary(values), **changes.get(phase, {})}
+        labels = POINTS.get(check, ('one',)) if name == check else ()
+        metrics += [replace(METRIC, metric=f'{metric}@{label}', point=label, **of_phase) for label in labels]
     return CaseResult(
-        case=Case(check, 'lab:io', 'scratch', 'default', nodes),
-        profile='acceptance',
-        verdict=Verdict.MEASURED,
+        *(Case(check, 'lab:io', 'scratch', 'default', nodes), 'acceptance', Verdict.MEASURED),
         reasons=(),
         labels=(),
         engine=engine or ENGINES.get(check, 'mdtest'),
@@ -55,7 +40,7 @@ def case_of(check, samples, engine=None, nodes=4, **changes):
         host='n1',
         per_task=1,
         duration_s=1.0,
-        metrics=metrics,
+        metrics=tuple(metrics),
         curves=None,
     )
 
