@@ -31,7 +31,9 @@ def case_of(check, samples, engine=None, nodes=4, **changes):
         labels = POINTS.get(check, ('one',)) if name == check else ()
         metrics += [replace(METRIC, metric=f'{metric}@{label}', point=label, **of_phase) for label in labels]
     return CaseResult(
-        *(Case(check, 'lab:io', 'scratch', 'default', nodes), 'acceptance', Verdict.MEASURED),
+        case=Case(check, 'lab:io', 'scratch', 'default', nodes),
+        profile='acceptance',
+        verdict=Verdict.MEASURED,
         reasons=(),
         labels=(),
         engine=engine or ENGINES.get(check, 'mdtest'),
