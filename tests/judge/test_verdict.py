@@ -210,22 +210,33 @@ def test_the_interval_against_the_reference_is_the_verdict(judged, around, mean,
     )
 
 
+CACHED, ACCEPTANCE = {'cache': 'cached'}, {'profile': 'acceptance'}
+
+
 @pytest.mark.parametrize('mean', [SLOW, SLOW / 2])
 @pytest.mark.parametrize(
-    ('profile', 'origin', 'cache', 'open_'),
+    ('of_reference', 'how', 'is_open'),
     [
-        ('nightly', 'contract', 'cached', True),
-        ('acceptance', 'contract', 'cached', True),
-        ('acceptance', 'baseline', 'cached', True),
-        ('acceptance', 'contract', 'cold', False),
-        ('acceptance', 'baseline', 'cold', False),
+        ({'origin': 'contract'}, CACHED, True),
+        ({'origin': 'contract'}, {**CACHED, **ACCEPTANCE}, True),
+        ({'origin': 'baseline'}, {**CACHED, **ACCEPTANCE}, True),
+        ({'origin': 'contract'}, ACCEPTANCE, False),
+        ({'origin': 'baseline'}, ACCEPTANCE, False),
+        # a night that reads from the cache hides no regression
+        ({'origin': 'baseline'}, CACHED, True),
+        ({'origin': 'baseline'}, {'cache': 'mixed'}, True),
+        ({'origin': 'baseline'}, {'cache': 'unknown'}, False),
+        # it is for another engine
+        ({'engine': 'ior'}, {}, True),
+        ({'engine': 'ior', 'origin': 'contract'}, ACCEPTANCE, True),
     ],
 )
-def test_cached_reads_decide_no_contract_and_no_acceptance(judged, around, profile, origin, cache, open_, mean):
-    result = judged(around(mean), criteria(reference(SLOW, origin=origin)), profile=profile, cache=cache)
+def test_cached_reads_and_another_engine_decide_no_reference(judged, around, of_reference, how, is_open, mean):
+    held = criteria(*(reference(SLOW, metric=f'read@{size}MiB', **of_reference) for size in (16, 32)))
+    result = judged(around(mean), held, **how)
     decided = Verdict.PASS if mean == SLOW else Verdict.FAIL
-    assert result.verdict is (Verdict.INCONCLUSIVE if open_ else decided)
-    assert (result.references[0].interval == 'undecided') == open_
+    assert result.verdict is (Verdict.INCONCLUSIVE if is_open else decided)
+    assert (result.references[0].interval == 'undecided') == is_open
 
 
 def test_a_failure_before_a_job_died_counts_and_the_death_precedes_broken_launches(judged):
@@ -248,19 +259,6 @@ def test_short_launches_neither_meet_nor_fail_a_contract(judged, around, mean):
     result = judged(around(mean), criteria(reference(100.0, origin='contract')))
     assert (result.verdict, result.references[0].interval) == (Verdict.INCONCLUSIVE, 'undecided')
     assert 'the shortest timed region lasted' in result.reasons[0]
-
-
-@pytest.mark.parametrize(
-    ('cache', 'verdict'), [('cached', 'INCONCLUSIVE'), ('mixed', 'INCONCLUSIVE'), ('unknown', 'PASS')]
-)
-def test_a_night_that_reads_from_the_cache_hides_no_regression(judged, around, cache, verdict):
-    held = criteria(reference(100.0), reference(100.0, metric='read@32MiB'))
-    assert judged(around(120.0), held, cache=cache).verdict == verdict
-
-
-def test_a_reference_for_another_engine_leaves_the_case_open(judged, around):
-    held = criteria(reference(100.0, engine='ior'), reference(100.0, metric='read@32MiB', engine='ior'))
-    assert judged(around(50.0), held).verdict is Verdict.INCONCLUSIVE
 
 
 def test_a_label_says_what_is_so_of_each_launch_and_the_remedy_once(judged, around):
