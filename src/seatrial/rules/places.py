@@ -122,7 +122,7 @@ def controlled(
 
 
 def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -> Tuple[PlaceComparison, ...]:
-    by_way: Dict[Tuple[str, str], Dict[str, List[float]]] = {}
+    by_way: Dict[Tuple[str, str], List[Tuple[str, float]]] = {}
     kind, mixed = kinds(plan, records), _mixed(records)
     for sample in samples:
         if not sample.valid or sample.measurement is None:
@@ -131,17 +131,15 @@ def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -
         state, label = _STATES[sample.cache] if sample.phase in mixed else '', sample.point.label
         if plan.axis.equals == 'node':
             how = '' if sample.stage == CONFIRM else TOGETHER_WORDS if label == ALL_NODES else ALONE_WORDS
-            for node in sample.measurement.nodes:
-                by_name = by_way.setdefault((f'{sample.phase}{state}', how), {})
-                by_name.setdefault(node.host, []).append(node.bandwidth)
+            rows = [(sample.phase, how, node.host, node.bandwidth) for node in sample.measurement.nodes]
         else:
-            figures = sample.figures
-            for metric_type in metrics_of(sample.point, sample.phase):
-                # What is slow has a rate that is low.
-                if metric_type.better == HIGHER and metric_type.name in figures:
-                    by_name = by_way.setdefault((f'{metric_type.name}{state}', kind.get(label, '')), {})
-                    by_name.setdefault(label, []).append(figures[metric_type.name])
-    return tuple(PlaceComparison(metric, how, figures) for (metric, how), figures in by_way.items())
+            figures, types = sample.figures, metrics_of(sample.point, sample.phase)
+            # What is slow has a rate that is low.
+            rates = [rate.name for rate in types if rate.better == HIGHER and rate.name in figures]
+            rows = [(rate, kind.get(label, ''), label, figures[rate]) for rate in rates]
+        for metric, way, name, figure in rows:
+            by_way.setdefault((f'{metric}{state}', way), []).append((name, figure))
+    return tuple(PlaceComparison(metric, how, by_key(pairs)) for (metric, how), pairs in by_way.items())
 
 
 _STATES = {'': '', COLD: '', CACHED: ' (cached)', UNKNOWN: ' (cache unknown)'}
