@@ -89,8 +89,7 @@ def compared(
     """The changes of the families by group, and of the metrics in the order of the series. effect: the smallest
     relative change that matters: a ratio within 1 / (1 + effect) to 1 + effect is SAME; paired: sessions of the same
     name on both sides are a pair, others are not used; drifts: a difference that a drift of its family explains is
-    UNDECIDED; pairs have no drift. Raises ValueError for an effect of 0 or less, or a series without sessions, or
-    pairs, to compare."""
+    UNDECIDED; pairs have no drift. Raises ValueError for an effect of 0 or less, or a series that lacks a side."""
     if effect <= 0:
         raise ValueError(f'the smallest effect that matters is above 0: {effect}')
     margin = math.log1p(effect)
@@ -189,8 +188,7 @@ def _of_pairs(rounds: Mapping[str, float]) -> _Difference:
 
 
 def _of_repetitions(members: Sequence[Series]) -> tuple[float, int]:
-    """The standard error of the mean difference by the repetitions, and its degrees of freedom (Satterthwaite). Each
-    series has n - 2 of them, as in verdicts (judge/statistics.py)."""
+    """The standard error of the mean difference by the repetitions, and its degrees of freedom: n - 2 a series."""
     parts = []
     sides = [side for metric in members for side in (metric.before, metric.after)]
     for values in (samples for side in sides for samples in side.values()):

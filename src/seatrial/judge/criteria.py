@@ -218,8 +218,7 @@ def further_allocations(
     """The number of further allocations, of the same mean and scatter, until the interval excludes the bound: the
     smallest N - n whose half width is below the distance to the bound (Jain, The Art of Computer Systems Performance
     Analysis, 1991, 13.9). None above MOST_FURTHER, or if a figure or the bound is not positive. confidence: of the
-    interval, by the total number of allocations; noise: as in half_width_between. A single figure is a
-    StatisticsError."""
+    interval, by the number of allocations; noise: as in half_width_between. StatisticsError for a single figure."""
     if min(*figures, bound) <= 0:
         return None
     logs = [math.log(figure / bound) for figure in figures]

@@ -37,8 +37,7 @@ def contradiction(log: DarshanLog) -> str:
 
 def weighed(records: Sequence[Record], operation: str) -> Counter[int]:
     """Bytes that the operation moved, by transfer size, as far as the records show. Darshan keeps one table of the
-    four most frequent sizes for reads and writes together: where both operations have transfers in the bin of a size,
-    the smallest possible number is counted."""
+    four most frequent sizes for reads and writes together: where both have some in a bin, the fewest count."""
     other, moved = 'read' if operation == 'write' else 'write', Counter[int]()
     for record in records:
         histogram, others = _histogram(record, operation), _histogram(record, other)

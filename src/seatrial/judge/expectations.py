@@ -131,8 +131,7 @@ class Insensitive(OfCurve):
 
 @dataclass(frozen=True, kw_only=True)
 class FallsWith(OfCurve):
-    """The larger the value on `by`, the axis of the sweep, the worse: rank correlation at most `spearman`, and the
-    last point is worse than the first."""
+    """The larger `by`, the axis, the worse: rank correlation at most `spearman`, the last worse than the first."""
 
     by: str
     spearman: float = -0.8

@@ -63,8 +63,7 @@ class DarshanLog:
 def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, str] | None = None) -> Issued:
     """The I/O that the processes of one launch did below the directory `within`, or everywhere. Only processes that
     moved bytes count, but every fsync of their files counts, also by a process around an engine that has none. logs:
-    one log of an MPI program, or one for each process of another program; links: symbolic links in `within` by name:
-    Darshan sees names, and many can lead to one file"""
+    one log of an MPI program, or one for each process of another; links: the targets of links in `within` by name"""
     files: dict[str, _DarshanFile] = {}
     syncs: Counter[str] = Counter()  # by the name of every file that was opened
     processes = 0

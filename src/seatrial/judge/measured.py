@@ -129,8 +129,7 @@ def _decide(
     beside: Sequence[tuple[str, Finding]],
 ) -> tuple[Verdict, str]:
     """The verdict of a metric with its reason. ended: why there are no more repetitions; wrong: findings against its
-    figures; doubt: why places cannot be compared by them; beside: (phase, finding) of launches at this point that
-    could not be carried out"""
+    figures; doubt: why places cannot be compared by them; beside: (phase, finding) of launches that were given up"""
     if not launches:
         return Verdict.INCOMPLETE, 'it was not measured'
     if wrong:

@@ -111,8 +111,7 @@ def lies_between(
     names: tuple[str, str] = ('the first', 'the second'),
     confidence: float = CONFIDENCE,
 ) -> Relation:
-    """The mean of `over` is `lowest` (or NO_LEAST) to `highest` (or infinity) times that of `under`, inclusive.
-    names: of the two, ('read', 'write')"""
+    """The mean of `over` is `lowest` (or NO_LEAST) to `highest` (or infinity) times that of `under`, inclusive."""
     if not 0 < lowest < highest:
         raise ValueError(f'a ratio is to lie between two ascending figures above 0, not {lowest} and {highest}')
     lacking = missing(dict(zip(names, (over, under), strict=True)))
@@ -254,8 +253,7 @@ def _to_last(points: Points) -> list[tuple[str, str]]:
 def _bounded(
     points: Points, pairs: Sequence[tuple[str, str]], margin: float, subject: str, better: str = HIGHER
 ) -> Relation:
-    """The relation that the largest ratio first / second of these pairs, or else 1, is at most the margin; of metrics
-    of which less is better, second / first."""
+    """The largest first / second (LOWER: second / first) of these pairs, or else 1, is at most the margin."""
     if margin <= 1:
         raise ValueError(f'a margin is above 1, as in 1.222 for two means that are each known to 10 %: {margin}')
     lacking = missing(points)
@@ -320,8 +318,7 @@ def _low(over: LogMean, under: LogMean, alpha: float) -> float:
 
 def _spearman(means: Sequence[LogMean], rise: Callable[[LogMean, LogMean], float]) -> float:
     """Spearman's coefficient of the means with their order. Sum d^2 = 2 sum of the distances of inverted pairs
-    (Durbin and Stuart, JRSS B 13, 1951). rise: 1 if the later of two means is larger, 1/2 if they are equal, else
-    0"""
+    (Durbin and Stuart, JRSS B 13, 1951). rise: 1 if the later of two means is larger, 1/2 if equal, else 0"""
     pairs = combinations(enumerate(means), 2)
     rises = math.fsum((j - i) * rise(earlier, later) for (i, earlier), (j, later) in pairs)
     return 12 * rises / (len(means) ** 3 - len(means)) - 1

@@ -1,6 +1,5 @@
 """Statistics of the samples of one metric, and how evenly tasks, nodes and groups of nodes (racks, partitions) were
-served. The value of a metric is the mean; the other statistics show how far it may be trusted. statistics.md explains
-the interval in plain words."""
+served. The value of a metric is the mean; the others show how far to trust it; statistics.md in plain words."""
 
 import math
 import statistics
@@ -56,8 +55,7 @@ LARGEST_LOG = 700.0  # the largest logarithm of a number that a float can hold, 
 
 @dataclass(frozen=True)
 class SampleSummary:
-    """The samples of one metric, in the unit of the samples. Quantiles are linear between order statistics (Hyndman
-    and Fan 1996, type 7)."""
+    """The samples of one metric, in their unit. Quantiles are linear (Hyndman and Fan 1996, type 7)."""
 
     n: int
     mean: float
@@ -235,8 +233,7 @@ def widening(correlation: float, n: int) -> float:
 
 
 def satterthwaite(parts: Sequence[tuple[float, int]]) -> tuple[float, int]:
-    """The variance of a sum of independent parts and its degrees of freedom, rounded down (Satterthwaite), from those
-    of each part."""
+    """The variance of a sum of independent parts and its degrees of freedom, rounded down (Satterthwaite)."""
     variance = math.fsum(part for part, _ in parts)
     if not variance:
         return 0.0, min(df for _, df in parts)

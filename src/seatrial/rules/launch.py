@@ -67,8 +67,7 @@ class Launched(NamedTuple):
     data_rate: float = 0.0  # B/s at which a task makes its data in the timed region of a write; 0: unknown
     lived_s: float = 0.0  # seconds from the start of the launch's first process to the end of its last; 0: unknown
     beside_s: float = 0.0  # the fewest seconds that a launch of the warm-up lived beside its timed region
-    # Fields of metadata, up to warmed. expected: entries below the data directory after it; None: nothing was
-    # counted.
+    # Fields of metadata, up to warmed. expected: entries below the data directory after it; None: not counted.
     expected: Optional[Entries] = None
     counted: Optional[FileCount] = None  # None: nothing was counted
     emptied: bool = False  # this node's caches were emptied right before it

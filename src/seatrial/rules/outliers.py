@@ -56,8 +56,7 @@ class Score(NamedTuple):
 
 def scores(figures: Figures) -> Tuple[Score, ...]:
     """Each of these components against all of the others, in their order; none where there are fewer than two.
-    figures: of every repetition, by the name of the component; one without any has no score. Raises ValueError for
-    a figure that is not above zero, or not finite."""
+    figures: of every repetition, by name; one without any has no score. ValueError for a figure not above zero."""
     typical = _typical(figures)
     if len(typical) < 2:
         return ()
