@@ -9,6 +9,9 @@ from seatrial.rules.registry import BEFORE, findings
 from seatrial.workload.limits import QUOTA_BYTES, until
 
 
+KEEP_BYTES = Limits(GIB, 100, keep_bytes=72 * MIB)
+
+
 @pytest.fixture
 def environment(plan):
     nothing = ('lock_held', 'outside', 'quota_bytes', 'quota_inodes', 'layout_fault', 'no_engine', 'wrong_type')
@@ -73,12 +76,8 @@ def test_the_arithmetic_of_space_is_shown_with_the_remedy(environment):
 @pytest.mark.parametrize(
     ('free', 'keep', 'words'),
     [
-        (
-            {'free_bytes': 200 * MIB},
-            Limits(GIB, 100, keep_bytes=72 * MIB),
-            'free space less limits.keep_bytes: 128 MiB',
-        ),
-        ({'free_bytes': 201 * MIB}, Limits(GIB, 100, keep_bytes=72 * MIB), None),
+        ({'free_bytes': 200 * MIB}, KEEP_BYTES, 'free space less limits.keep_bytes: 128 MiB'),
+        ({'free_bytes': 201 * MIB}, KEEP_BYTES, None),
         ({'free_inodes': 29}, Limits(GIB, 100, keep_inodes=20), 'free inodes less limits.keep_inodes: 9;'),
         ({'free_inodes': 30}, Limits(GIB, 100, keep_inodes=20), None),
         ({'free_bytes': None}, Limits(GIB, 100, keep_bytes=GIB), None),

@@ -42,8 +42,8 @@ def judge_metric(
     doubt = ''
     if plan.axis.equals and plan.profile == 'acceptance':  # its regions are short, because they are many
         doubt = (hidden_by_servers(plan, records) or '') if cache in ('', 'cold') else not_storage
-    beside = [
-        (sample.phase, problem)
+    given_up = [
+        f'{sample.phase}: {problem.rule}: {problem.sentence}'
         for other in metrics_at(point)
         for sample in by_metric.get(metric(other.name, point.label), ())
         for problem in sample.findings
@@ -52,7 +52,7 @@ def judge_metric(
     ended = _why_ended(plan, what, values, stopped)
     wrong = [problem for sample in samples for problem in sample.faults(what.name)]
     wrong += [problem for problem in findings if problem.effect == 'invalid']
-    verdict, why = _decide(plan, len(samples), values, stopped, ended, wrong, doubt, beside)
+    verdict, why = _decide(plan, len(samples), values, stopped, ended, wrong, doubt, given_up)
     timed = [
         (launch.clock_s, seconds)
         for sample in valid
@@ -126,19 +126,17 @@ def _decide(
     ended: str,
     wrong: Sequence[Finding],
     doubt: str,
-    beside: Sequence[tuple[str, Finding]],
+    given_up: Sequence[str],
 ) -> tuple[Verdict, str]:
     """The verdict of a metric with its reason. ended: why there are no more repetitions; wrong: findings against its
-    figures; doubt: why places cannot be compared by them; beside: (phase, finding) of launches that were given up"""
+    figures; doubt: why places cannot be compared by them; given_up: launches of this point, with what ended them"""
     if not launches:
         return Verdict.INCOMPLETE, 'it was not measured'
     if wrong:
         first = next((problem for problem in wrong if problem.effect == 'fail'), wrong[0])
         return OF_EFFECT.get(first.effect, Verdict.INVALID), f'{first.rule}: {first.sentence}'
-    if stopped == 'invalid' and beside:
-        phase, first = beside[0]
-        because = f'{phase}: {first.rule}: {first.sentence}'
-        return Verdict.INCOMPLETE, f'a launch of this point could not be carried out ({because})'
+    if stopped == 'invalid' and given_up:
+        return Verdict.INCOMPLETE, f'a launch of this point could not be carried out ({given_up[0]})'
     if stopped == 'fixed' or (stopped == 'budget' and plan.stopping.fixed):
         return Verdict.MEASURED, ended
     # Equals are compared with each other: a difference that is asked about can hide in a wide interval.
