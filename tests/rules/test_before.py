@@ -8,7 +8,6 @@ from seatrial.rules.before import Environment, peak
 from seatrial.rules.registry import BEFORE, findings
 from seatrial.workload.limits import QUOTA_BYTES, until
 
-
 KEEP_BYTES = Limits(GIB, 100, keep_bytes=72 * MIB)
 
 
