@@ -126,8 +126,7 @@ class CaseResult:
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict of the whole: FAIL outranks INVALID, then INCOMPLETE, INCONCLUSIVE, PASS and MEASURED. MEASURED
-    never downgrades PASS. Of no verdicts at all it is INCOMPLETE: a session in which nothing ran proves nothing."""
+    """The first of WORST_FIRST among them; of none INCOMPLETE: a session in which nothing ran proves nothing."""
     present = set(verdicts)
     return next((verdict for verdict in WORST_FIRST if verdict in present), Verdict.INCOMPLETE)
 
