@@ -7,8 +7,7 @@ from seatrial.check.contract import AcceptanceTest
 from seatrial.check.forecast import Forecast
 from seatrial.check.pace import NOISE
 from seatrial.judge.criteria import BEST, MINIMUM, Criterion
-from seatrial.judge.session import FAMILY
-from seatrial.judge.statistics import CONFIDENCE, half_width_between
+from seatrial.judge.statistics import CONFIDENCE, FAMILY, half_width_between
 from seatrial.judge.statistics import NOISE as ASSUMED
 from seatrial.model.units import MIB, approximate_size, duration, format_size, quantity, round_up
 from seatrial.rules.before import peak

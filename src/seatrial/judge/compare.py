@@ -24,7 +24,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from seatrial.judge.relations import UNDECIDED
-from seatrial.judge.statistics import LARGEST_LOG, satterthwaite
+from seatrial.judge.statistics import LARGEST_LOG, holm, satterthwaite
 from seatrial.model.metric import HIGHER
 from seatrial.rules.stopping import t_interval, t_quantile, t_within
 from seatrial.workload.words import by_key
@@ -97,7 +97,9 @@ def compared(
     sides_of = {group: _sides(members) for group, members in groups.items()}
     families = {group: _difference(members, sides_of[group], paired) for group, members in groups.items()}
     drift_of = {group: _drift(*sides) for group, sides in sides_of.items() if drifts and not paired}
-    of_families = dict(zip(families, _holm([_chance(difference) for difference in families.values()]), strict=True))
+    chances = [_chance(difference) for difference in families.values()]
+    level = holm(chances, len(chances), LEVEL / 2)
+    of_families = {group: chance <= level for group, chance in zip(families, chances, strict=True)}
     metrics = [_difference([metric], _sides([metric]), paired) for metric in series]
     tested = [number for number, metric in enumerate(series) if not metric.counts]
     named = _benjamini_hochberg([_chance(metrics[number]) for number in tested])
@@ -218,16 +220,6 @@ def _chance(difference: _Difference) -> float:
     if not difference.between or abs(difference.log) <= _ROUNDING:
         return 1.0
     return 1 - t_within(abs(difference.log) / difference.error, difference.df) if difference.error else 0.0
-
-
-def _holm(chances: Sequence[float]) -> list[bool]:
-    """The differences named by Holm's method: a false one is among them with probability LEVEL / 2 at most."""
-    named = [False] * len(chances)
-    for place, number in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
-        if chances[number] > LEVEL / 2 / (len(chances) - place):
-            break
-        named[number] = True
-    return named
 
 
 def _benjamini_hochberg(chances: Sequence[float]) -> list[bool]:

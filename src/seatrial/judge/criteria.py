@@ -12,7 +12,6 @@ from datetime import datetime
 from operator import attrgetter
 
 from seatrial.judge import statistics as stats
-from seatrial.judge.session import FAMILY
 from seatrial.judge.verdict import Verdict
 from seatrial.model.units import duration
 from seatrial.workload.words import counted
@@ -152,7 +151,7 @@ def _judge(
     others = _counting(base, attempts.get(base.id, ())) if base else ()
     looks = criterion.looks(len(deciding)) + (base.looks(len(others)) - 1 if base else 0)
     doubt = 1 - stats.CONFIDENCE
-    confidence, strict = 1 - doubt / looks, 1 - min(doubt, 2 * FAMILY / max(1, count)) / looks
+    confidence, strict = 1 - doubt / looks, 1 - min(doubt, 2 * stats.FAMILY / max(1, count)) / looks
     usual, sure = _Estimate.of(criterion, deciding, confidence), _Estimate.of(criterion, deciding, strict)
     outcome = replace(outcome, figure=usual.figure, low=usual.low, high=usual.high, confidence=confidence)
     bound = sure_bound = _Estimate(criterion.bound, criterion.bound, criterion.bound)

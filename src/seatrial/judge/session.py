@@ -12,11 +12,11 @@ from types import MappingProxyType
 from seatrial.judge.case import judge_case
 from seatrial.judge.expectations import CurveRatio, ExpectationResult, judge_pair, not_judged
 from seatrial.judge.io500 import Io500Score, scores_of
+from seatrial.judge.statistics import FAMILY, holm
 from seatrial.judge.verdict import WORST_FIRST, CaseResult, Criteria, Verdict, of_relation, worst
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import Records
 
-FAMILY = 0.05
 FALSE_FAIL = 0.051
 """Share of points that FAIL though their true mean is at the bound: the most at 10 % noise (statistics.md)."""
 
@@ -77,12 +77,6 @@ def judge_cases(
         else result
         for (plan, records, held), result in zip(asked, results, strict=True)
     ]
-
-
-def holm(chances: Sequence[float], count: int) -> float:
-    """Holm's level: the largest chance at which one of `count` criteria is missed. chances: of those that missed"""
-    levels = [(chance, FAMILY / (count - place)) for place, chance in enumerate(sorted(chances))]
-    return next((level for chance, level in levels if chance > level), FAMILY)
 
 
 def judge_session(

@@ -15,6 +15,7 @@ from seatrial.rules.stopping import Interval, t_interval, t_quantile
 from seatrial.workload.words import by_key
 
 CONFIDENCE = 0.90
+FAMILY = 0.05  # probability of a false FAIL among all criteria that are judged together (Holm)
 MIN_FOR_INTERVAL = 3  # fewer samples have no interval, and decide nothing
 MIN_SAMPLES = 6  # fewer samples compare no points: the stopping rule's minimum and the repetitions after its stop
 SLOW = 0.75  # times the median: a slow launch is worse. At 5 % noise it is five standard deviations away
@@ -230,6 +231,13 @@ def widening(correlation: float, n: int) -> float:
         return 1.0
     more = 1 + 2 * math.fsum((1 - k / n) * correlation**k for k in range(1, n))
     return math.sqrt(more * (n - 1) / (n - more))
+
+
+def holm(chances: Sequence[float], count: int, family: float = FAMILY) -> float:
+    """Holm's level: the largest chance at which one of `count` criteria is missed. chances: of those that missed;
+    family: the probability of a single false one"""
+    levels = [(chance, family / (count - place)) for place, chance in enumerate(sorted(chances))]
+    return next((level for chance, level in levels if chance > level), family)
 
 
 def satterthwaite(parts: Sequence[tuple[float, int]]) -> tuple[float, int]:
