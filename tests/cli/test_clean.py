@@ -131,11 +131,7 @@ exec(code)
 
 @pytest.mark.parametrize(
     ('mounted', 'stays'),
-    [
-        ('fuse pvfs2fuse#tcp://s1:3334/fs', ''),
-        ('fuse.sshfs host:', ''),
-        ('xfs /dev/sdb1', 'copied or moved'),
-    ],
+    [('fuse pvfs2fuse#tcp://s1:3334/fs', ''), ('fuse.sshfs host:', ''), ('xfs /dev/sdb1', 'copied or moved')],
 )
 def test_where_inode_numbers_do_not_last_owner_name_and_contents_show_whose_it_is(
     clean, killed, target, site, tmp_path, monkeypatch, mounted, stays

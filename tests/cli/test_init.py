@@ -156,11 +156,7 @@ def test_a_folder_can_be_called_anything(command, machine, name):
     ('mode', 'writable', 'why'),
     [
         (0o700, False, 'no directory of yours is there; make one (mkdir -m 700) and an entry with its path'),
-        (
-            0o777,
-            True,
-            '{0} is yours, but others may write to {0} (mode 0777), and it has no sticky bit; chmod go-w',
-        ),
+        (0o777, True, '{0} is yours, but others may write to {0} (mode 0777), and it has no sticky bit; chmod go-w'),
     ],
 )
 def test_a_mount_without_one_is_a_line_with_the_reason_and_the_remedy(

@@ -340,7 +340,7 @@ def test_a_setting_that_changed_in_mid_session_is_said_on_the_console(monkeypatc
     for name in ('write_results', 'write_report', 'remember'):
         monkeypatch.setattr(after_session, name, lambda *ignored: None)
     monkeypatch.setattr(after_session, 'evidence_of', lambda *ignored: SimpleNamespace(cases=()))
-    session = SimpleNamespace(id='20261123T000000-abcdef', folder=tmp_path, site=SimpleNamespace(state=''), only=())
+    session = SimpleNamespace(id='s', folder=tmp_path, site=SimpleNamespace(state=''), only=(), label='')
     screen = Console(file=io.StringIO(), width=400)
     after_session.leave(screen, session, [], SimpleNamespace())
     notes = [line for line in screen.file.getvalue().splitlines() if line.startswith('note: ')]

@@ -21,7 +21,7 @@ from seatrial.model.foreign import LARGEST, NotReadable, open_regular
 from seatrial.model.quoted_value import show
 from seatrial.model.record import PLAN
 from seatrial.model.units import approximate_size
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, say
 from seatrial.session.evidence import UNREADABLE, ReadCase
 from seatrial.site.contract import CONTRACT_FILE
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site
@@ -50,15 +50,22 @@ def pack(output: Path, files: Sequence[tuple[str, Path]], key: Path | None = Non
     """Writes a bundle of (name in it, file). Raises UsageError."""
     if len(files) > MAX_FILES - len((SUMS, SIGNATURE)):
         raise click.UsageError(f'{len(files)} files are more than a bundle can have, which is {MAX_FILES}')
-    sums = ''.join(f'{_digest(file)}  {name}\n' for name, file in files)
-    signature = _signed(sums, key) if key else b''
-    extra = {SUMS: sums.encode(), **({SIGNATURE: signature} if signature else {})}
+    sums = b''
+    for name, file in files:
+        with file.open('rb') as stream:
+            sums += f'{_digest(stream)}  {name}\n'.encode()
+    extra = {SUMS: sums}
+    if key:
+        done = _keygen(['sign', '-n', NAMESPACE, '-f', str(key)], sums)
+        if done.returncode:
+            raise click.UsageError(f'ssh-keygen: {_last_line(done)}')
+        extra[SIGNATURE] = done.stdout
     try:
         (_zip if output.suffix == ZIP else _lay_out)(output, files, extra)
     except FileExistsError:
         raise click.UsageError(f'{output} is there already; name another one') from None
-    signed = ', signed' if signature else ''
-    console().print(f'{output}: {counted(len(files), "file")}{signed}; seatrial verify {output}', soft_wrap=True)
+    signed = ', signed' if key else ''
+    say(console(), f'{output}: {counted(len(files), "file")}{signed}; seatrial verify {output}')
 
 
 def _zip(output: Path, files: Sequence[tuple[str, Path]], extra: Mapping[str, bytes]) -> None:
@@ -201,17 +208,23 @@ def _read(archive: Archive | Folder, name: str) -> bytes | None:
 
 
 def _unpack(archive: Archive | Folder, name: str, file: Path) -> str:
-    """Unpacks in pieces, since raw output can exceed the memory; returns the SHA-256, empty for a damaged file."""
+    """Unpacks a file; returns the SHA-256, empty for a damaged one."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    sha256 = hashlib.sha256()
     with file.open('xb') as stream:
         try:
             with archive.open(name) as packed:
-                while chunk := packed.read(CHUNK):
-                    sha256.update(chunk)
-                    stream.write(chunk)
+                return _digest(packed, stream)
         except DAMAGED:
             return ''
+
+
+def _digest(source: IO[bytes], copy: IO[bytes] | None = None) -> str:
+    """The SHA-256 of a file, which is copied if asked for; in pieces, since raw output can exceed the memory."""
+    sha256 = hashlib.sha256()
+    while chunk := source.read(CHUNK):
+        sha256.update(chunk)
+        if copy is not None:
+            copy.write(chunk)
     return sha256.hexdigest()
 
 
@@ -249,22 +262,6 @@ def files_of(site: Site, sessions: Sequence[Path]) -> Iterator[tuple[str, Path]]
                 yield file.relative_to(state).as_posix(), file
 
 
-def _digest(file: Path) -> str:
-    sha256 = hashlib.sha256()
-    with file.open('rb') as stream:
-        while chunk := stream.read(CHUNK):
-            sha256.update(chunk)
-    return sha256.hexdigest()
-
-
-def _signed(sums: str, key: Path) -> bytes:
-    """The signature of the manifest. Raises UsageError with ssh-keygen's message."""
-    done = _keygen(['sign', '-n', NAMESPACE, '-f', str(key)], sums.encode())
-    if done.returncode:
-        raise click.UsageError(f'ssh-keygen: {_last_line(done)}')
-    return done.stdout
-
-
 def _signature_faults(sums: bytes, signature: bytes | None, signers: Path, folder: Path) -> Iterator[str]:
     if signature is None:
         yield 'it is not signed'
@@ -286,9 +283,8 @@ def _keygen(arguments: Sequence[str], given: bytes) -> subprocess.CompletedProce
     try:
         return subprocess.run([program, '-Y', *arguments], input=given, capture_output=True, timeout=KEYGEN_S)
     except subprocess.TimeoutExpired:
-        raise click.UsageError(
-            f'ssh-keygen did not end within {KEYGEN_S:.0f} s; name a key that waits for no one'
-        ) from None
+        late = f'ssh-keygen did not end within {KEYGEN_S:.0f} s'
+        raise click.UsageError(f'{late}; name a key that waits for no one') from None
 
 
 def _last_line(done: subprocess.CompletedProcess[bytes]) -> str:

@@ -14,7 +14,7 @@ from seatrial.acceptance.campaign import FOLDER, PAGE, made_in
 from seatrial.check.contract import label_of
 from seatrial.check.session import PAGE as REPORT_PAGE
 from seatrial.check.session import REPORT, SESSIONS, began, contract_of, left_out_of, not_applicable_of
-from seatrial.history.rows import COLUMNS, table
+from seatrial.history.rows import COLUMNS
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.judge.verdict import OF_CONTRACT
 from seatrial.model.foreign import LARGEST, NotReadable, read_bytes, read_json
@@ -23,7 +23,7 @@ from seatrial.model.record import PLAN
 from seatrial.report.acceptance.protocol import SCHEMA, Protocol, front, results, results_schema, summary
 from seatrial.report.evidence import SessionEvidence
 from seatrial.report.junit import junit_of_criteria
-from seatrial.session.after_session import kept_of, report_files
+from seatrial.session.after_session import report_files, rows_of
 from seatrial.session.evidence import UNREADABLE, ReadCase, evidence_in, judging
 
 RESULTS, PARQUET = 'results.json', 'samples.parquet'
@@ -46,11 +46,9 @@ def extracts(page: Protocol, state: Path, read: ReadCase) -> dict[str, bytes]:
     for folder in contract_folders(state, read)[0]:
         with suppress(*UNREADABLE), judging(folder):
             for evidence in _session(folder, page.site, units, read):
-                kept = [kept_of(case.plan, case.records, case.result) for case in evidence.cases]
-                state_of, verdict = contract_of(folder)['state'], evidence.result.verdict.value
-                report = f'{SESSIONS}/{folder.name}/{REPORT}'
+                state_of, report = contract_of(folder)['state'], f'{SESSIONS}/{folder.name}/{REPORT}'
                 made |= {f'{report}/{name}': text for name, text in report_files(evidence).items()}
-                tables.append(table(folder.name, evidence.began, page.site, verdict, kept, label=state_of))
+                tables.append(rows_of(evidence, label=state_of))
                 shown.append(_shown(page, f'{report}/{REPORT_PAGE}', state_of, evidence.result))
     rows, parquet, csv = pl.concat(tables) if tables else pl.DataFrame(schema=COLUMNS), io.BytesIO(), io.BytesIO()
     rows.write_parquet(parquet)

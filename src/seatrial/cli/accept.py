@@ -26,7 +26,7 @@ from seatrial.judge.verdict import EXIT_CODES, WORST_FIRST, Verdict, worst
 from seatrial.model.quoted_value import choice
 from seatrial.model.units import duration
 from seatrial.report.acceptance.protocol import ProtocolRow, counts
-from seatrial.report.terminal import LINES, console, fitting, marked, table_of
+from seatrial.report.terminal import LINES, console, fitting, marked, say, table_of
 from seatrial.scheduler.partitions import nodes_to_leave_out
 from seatrial.session.carry_out import carried_out
 from seatrial.session.from_options import check_destructive, state_fault
@@ -152,18 +152,16 @@ def _measure(
         wanted = test.procedure.state if test.procedure else state
         if wanted != state:
             why = f'once the system is {wanted}: seatrial accept --state {wanted}' if wanted else 'without --state'
-            screen.print(f'{test.criterion.id}: not now; {why}', soft_wrap=True)
+            say(screen, f'{test.criterion.id}: not now; {why}')
     chosen = [test for test in chosen if test.procedure and test.procedure.state == state]
     for procedure, needed in missing(tests, chosen, campaign.attempts(), again).items():
         asked = [test for test in tests if test.procedure == procedure]
         own_ids = [test.criterion.id for test in asked]
         target, ids = site.target(procedure.case.file_system, procedure.case.layout), ', '.join(own_ids)
-        workload = declared[procedure.case.check].workload
-        does = hurts(workload)
+        does = hurts(declared[procedure.case.check].workload)
         if does and destructive != target.storage_system:
-            name = target.storage_system
-            why = f'it {does} {name}; if that is meant, seatrial accept --destructive {name}'
-            screen.print(f'{ids}: not now; {why}', soft_wrap=True)
+            remedy = f'if that is meant, seatrial accept --destructive {target.storage_system}'
+            say(screen, f'{ids}: not now; it {does} {target.storage_system}; {remedy}')
             continue
         raise_any([settings_fault(site, procedure.case.partition.partition(':')[0])])
         for number in range(needed):
@@ -174,20 +172,20 @@ def _measure(
                 left_s = max(0.0, end_s - time.monotonic())
                 if wanted_s > left_s:
                     why = f'one takes {duration(wanted_s)}, but only {duration(left_s)} of --fit is left'
-                    screen.print(f'{ids}: {counted(needed - number, "allocation")} later: {why}', soft_wrap=True)
+                    say(screen, f'{ids}: {counted(needed - number, "allocation")} later: {why}')
                     all_ran = False
                     break
             site.make_directories()
             try:
                 held = lock.acquire(site.state, target.storage_system, session.id)
             except lock.LockHeld as error:
-                screen.print(f'{ids}: not measured: {error}', soft_wrap=True)
+                say(screen, f'{ids}: not measured: {error}')
                 return False
             with held:
                 attempts = campaign.attempts()
                 if not again and procedure not in missing(tests, chosen, attempts):
                     break  # another `seatrial accept` has measured it meanwhile
-                screen.print(f'{ids}: allocation {number + 1} of {needed} that are missing', soft_wrap=True)
+                say(screen, f'{ids}: allocation {number + 1} of {needed} that are missing')
                 used = [attempt.nodes for attempt in attempts[own_ids[0]]]
                 avoid = nodes_to_leave_out(site, procedure.case.partition, used, procedure.case.nodes)
                 session, check = replace(session, avoid=avoid), declared[procedure.case.check]
@@ -213,12 +211,10 @@ def _judged(site: Site, contract: Contract, campaign: Campaign, chosen: Sequence
     if len(shown) < len(rows):
         screen.print(f'and {counted(len(rows) - len(shown), "more criterion", "more criteria")}, in the protocol')
     whys = [f'  {row.criterion.id}: {row.outcome.why}' for row in shown if row.outcome.why]
-    for line in fitting(whys, LINES - 5 - len(shown)):
-        screen.print(line, soft_wrap=True)
-    for name, why in campaign.unread.items():
-        screen.print(f'session {name} is left out: {why}', soft_wrap=True)
-    screen.print(f'  protocol: {file}', soft_wrap=True)
-    screen.print(f'  next:     {_next(rows, campaign.tests)} --site {site.folder}', soft_wrap=True)
+    say(screen, *fitting(whys, LINES - 5 - len(shown)))
+    say(screen, *(f'session {name} is left out: {why}' for name, why in campaign.unread.items()))
+    say(screen, f'  protocol: {file}')
+    say(screen, f'  next:     {_next(rows, campaign.tests)} --site {site.folder}')
     return verdict
 
 
@@ -244,13 +240,7 @@ def _next(rows: Sequence[ProtocolRow], tests: Sequence[AcceptanceTest]) -> str:
 def _table(rows: Sequence[ProtocolRow]) -> Table:
     table = table_of('verdict', 'criterion', 'wanted', 'measured', 'margin', 'allocations')
     for row in rows:
-        mark = marked(row.verdict)
-        table.add_row(
-            Text.assemble(mark, ' (waived)') if row.waived else mark,
-            row.criterion.id,
-            row.criterion.wanted,
-            row.measured,
-            row.margin,
-            row.allocations,
-        )
+        mark = Text.assemble(marked(row.verdict), ' (waived)' if row.waived else '')
+        cells = row.criterion.id, row.criterion.wanted, row.measured, row.margin, row.allocations
+        table.add_row(mark, *cells)
     return table

@@ -11,7 +11,7 @@ from seatrial.check.session import FILE, save
 from seatrial.cli.options import checks_option, site_option
 from seatrial.job.directory.orphans import leader_alive
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, say
 from seatrial.scheduler.reframe_report import REFRAME, REPORT, complete_job_states, plain_sessions
 from seatrial.session.after_session import leave
 from seatrial.session.evidence import reopened, sessions_of
@@ -39,12 +39,12 @@ def adopt(reports: Sequence[Path], checks: Sequence[Path], site_folder: Path) ->
     )
     for name, missing, report in _reported(site, reports) if reports else abandoned:
         if not name:
-            screen.print('\n'.join(f'INCOMPLETE: {case}' for case in missing), soft_wrap=True)
+            say(screen, '\n'.join(f'INCOMPLETE: {case}' for case in missing))
             verdicts.append(Verdict.INCOMPLETE)
             continue
         folder = site.session_folder(name)
         if (folder / FILE).exists():
-            screen.print(f'{name} has its results; `seatrial report {name}` judges it anew', soft_wrap=True)
+            say(screen, f'{name} has its results; `seatrial report {name}` judges it anew')
             continue
         if report is not None:
             (folder / REFRAME).mkdir(exist_ok=True)

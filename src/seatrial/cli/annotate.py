@@ -8,7 +8,7 @@ import click
 from seatrial.cli.options import site_option
 from seatrial.history.store import Annotation
 from seatrial.history.store import annotate as append
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, say
 from seatrial.report.words import clean
 from seatrial.site.load import answering
 
@@ -32,4 +32,4 @@ def annotate(day: str, text: str, site_folder: Path) -> None:
     site = answering(site_folder)
     site.make_directories()
     file = append(site.state, note)
-    console().print(f'{note.day}: {note.text} (in {file})', soft_wrap=True)
+    say(console(), f'{note.day}: {note.text} (in {file})')

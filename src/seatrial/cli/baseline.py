@@ -26,7 +26,7 @@ from seatrial.model.owned import private_folder
 from seatrial.model.plan import Case
 from seatrial.model.units import in_unit, unit_for
 from seatrial.report.figures import percent
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, say
 from seatrial.report.words import cut
 from seatrial.session.chosen_sessions import WHICH, chosen
 from seatrial.site import yaml_file
@@ -62,28 +62,25 @@ def baseline(sessions: tuple[str, ...], yes: bool, checks: Sequence[Path], site_
     file = (site.folder / REFERENCES_FILE).resolve()  # a link stays one
     before = _text(file)
     after, left_out = _edited(before, rows, site.units)
-    for line in cut(left_out, SHOWN):
-        screen.print(f'no baseline: {line}', soft_wrap=True)
+    say(screen, *(f'no baseline: {line}' for line in cut(left_out, SHOWN)))
     if after == before:
-        screen.print(f'{file} has nothing to change', soft_wrap=True)
+        say(screen, f'{file} has nothing to change')
         return
     _judge(site, checks, rows['profile'][0], after)
-    lines = difflib.unified_diff(
-        before.splitlines(), after.splitlines(), REFERENCES_FILE, REFERENCES_FILE, lineterm='', n=1
-    )
-    for line in lines:
-        screen.print(Text(line, {'+': 'green', '-': 'red'}.get(line[0], '')), soft_wrap=True)
+    texts = before.splitlines(), after.splitlines()
+    for line in difflib.unified_diff(*texts, REFERENCES_FILE, REFERENCES_FILE, lineterm='', n=1):
+        say(screen, Text(line, {'+': 'green', '-': 'red'}.get(line[0], '')))
     of = counted(rows['session'].n_unique(), 'session')
-    if yes:
-        if _text(file) != before:
-            raise click.UsageError(f'{file} was changed meanwhile; nothing was written, begin again')
-        mode = file.stat().st_mode if file.exists() else None
-        write_whole(file, after)
-        if mode is not None:
-            file.chmod(mode)
-        screen.print(f'{file} has the baseline of {of}', soft_wrap=True)
-    else:
-        screen.print(f'nothing was written; --yes writes this baseline of {of} into {file}', soft_wrap=True)
+    if not yes:
+        say(screen, f'nothing was written; --yes writes this baseline of {of} into {file}')
+        return
+    if _text(file) != before:
+        raise click.UsageError(f'{file} was changed meanwhile; nothing was written, begin again')
+    mode = file.stat().st_mode if file.exists() else None
+    write_whole(file, after)
+    if mode is not None:
+        file.chmod(mode)
+    say(screen, f'{file} has the baseline of {of}')
 
 
 def _text(file: Path) -> str:
@@ -102,7 +99,7 @@ def _usable(rows: pl.DataFrame, wanted: Sequence[str], screen: Console) -> pl.Da
             raise click.UsageError(f'session {name} cannot be part of a baseline: {fault}; name others')
         if fault:
             unusable.append(name)
-            screen.print(f'left out session {name}: {fault}', soft_wrap=True)
+            say(screen, f'left out session {name}: {fault}')
     return rows.filter(~pl.col('session').is_in(unusable))
 
 
@@ -112,15 +109,12 @@ def _check(rows: pl.DataFrame) -> None:
     frames = [of_session for _, of_session in rows.group_by('session', maintain_order=True)]
     profiles = sorted(set(rows['profile']))
     if len(profiles) > 1 or not PROFILES[profiles[0]].judges:
-        raise click.UsageError(
-            f'sessions of the profile {" and ".join(profiles)}; a baseline is of one profile that judges, as nightly'
-        )
+        remedy = 'a baseline is of one profile that judges, as nightly'
+        raise click.UsageError(f'sessions of the profile {" and ".join(profiles)}; {remedy}')
     if len(frames) < MIN_SESSIONS:
-        raise click.UsageError(
-            f'{counted(len(frames), "session")}; how far nights differ takes {MIN_SESSIONS} at least, better 10'
-        )
-    differing = sentence(frames)
-    if differing:
+        remedy = f'how far nights differ takes {MIN_SESSIONS} at least, better 10'
+        raise click.UsageError(f'{counted(len(frames), "session")}; {remedy}')
+    if differing := sentence(frames):
         raise click.UsageError(f'{differing}; name sessions that measured with the same')
 
 
@@ -134,14 +128,13 @@ def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]
     baselines, left_out = _baselines(rows)
     changes: list[tuple[tuple[str | int, ...], Any, str]] = []
     for check in dict.fromkeys(entry.case[0] for entry in baselines):
-        origin = _at(there, (SEATRIAL, check, profile))
-        of_check = rows.filter(pl.col('check') == check)
+        of_check, place = rows.filter(pl.col('check') == check), (SEATRIAL, check, profile)
         facts: dict[str, Any] = {'origin': BASELINE, 'date': max(of_check['session_started'].to_list()).date()}
         facts |= {'sessions': sorted(set(of_check['session']))}
         engines = of_check['engine'].drop_nulls().unique().to_list()
         facts |= {'engine': engines[0]} if len(engines) == 1 else {}
-        place = (SEATRIAL, check, profile)
-        changes += [((*place, key), value, '') for key, value in facts.items()] if origin else [(place, facts, '')]
+        known = _at(there, place)
+        changes += [((*place, key), value, '') for key, value in facts.items()] if known else [(place, facts, '')]
         changes += [] if _at(there, (check, '$index')) else [((check, '$index'), list(INDEX), '')]
     for entry in baselines:
         check, *environment = entry.case
@@ -182,13 +175,9 @@ def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
     judged = rows.filter(~OF_ONE_SESSION & (pl.col('unit').fill_null('') != ''))
     groups = list(judged.group_by(*CASE, 'metric', maintain_order=True))
     for (*case, metric), of_metric in groups:
-        name = f'{Case(*case).name} {metric}'
-        valid = of_metric.filter(
-            pl.col('valid')
-            & (pl.col('metric_verdict') != Verdict.INVALID.value)
-            & (pl.col('value') > 0)
-            & pl.col('value').is_finite()
-        )
+        name, value = f'{Case(*case).name} {metric}', pl.col('value')
+        counts = pl.col('valid') & (pl.col('metric_verdict') != Verdict.INVALID.value)
+        valid = of_metric.filter(counts, value > 0, value.is_finite())
         samples = [of_session['value'].to_list() for _, of_session in valid.group_by('session', maintain_order=True)]
         if len(samples) < sessions:
             left_out.append(f'{name}: valid in {len(samples)} of {counted(sessions, "session")}')

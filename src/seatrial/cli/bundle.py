@@ -10,7 +10,7 @@ from seatrial.acceptance.bundle_extracts import extracts
 from seatrial.acceptance.campaign import protocol_again
 from seatrial.cli.options import PATH, THERE, site_option
 from seatrial.model.owned import private_folder
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, say
 from seatrial.session.evidence import read_case
 from seatrial.site.load import answering
 
@@ -28,8 +28,7 @@ def bundle(site_folder: Path, output: Path, key: Path | None) -> None:
     site = answering(site_folder)
     read = cache(read_case)
     sessions, unread = contract_folders(Path(site.state), read)
-    for name, why in unread.items():
-        console().print(f'session {name} is left out: {why}', soft_wrap=True)
+    say(console(), *(f'session {name} is left out: {why}' for name, why in unread.items()))
     if not sessions:
         raise click.UsageError(f'no session in {site.state} was begun for a contract; seatrial accept begins them')
     page, stale = protocol_again(site.folder, Path(site.state), read)

@@ -20,7 +20,7 @@ from seatrial.job.directory.removal import removed
 from seatrial.model.ask import unresponsive
 from seatrial.model.quoted_value import printable
 from seatrial.model.units import approximate_size, duration
-from seatrial.report.terminal import console, say_loudly, waiting
+from seatrial.report.terminal import console, say, say_loudly, waiting
 from seatrial.scheduler import session_jobs
 from seatrial.scheduler.queue import QueueError
 from seatrial.site.load import load
@@ -62,13 +62,13 @@ def clean(site_folder: Path, yes: bool) -> int:
         say_loudly(screen, entry.description())
         why = undone(site.state, entry) if yes else 'seatrial clean --yes undoes it'
         if not why:
-            screen.print(f'undone: {entry.path.stem}', soft_wrap=True)
+            say(screen, f'undone: {entry.path.stem}')
             continue
         left = LEFT
-        say_loudly(screen, f'  still not undone: {why}') if yes else screen.print(f'  {why}', soft_wrap=True)
+        say_loudly(screen, f'  still not undone: {why}') if yes else say(screen, f'  {why}')
     jobs = _jobs(site, unseen)
-    for job in jobs or ():
-        screen.print(f'{job.words}: {job.alive or "its session is dead: it can be cancelled"}', soft_wrap=True)
+    dead = 'its session is dead: it can be cancelled'
+    say(screen, *(f'{job.words}: {job.alive or dead}' for job in jobs or ()))
     orphaned = [job for job in jobs or () if job.alive is None]
     ended = _cancel(site, orphaned, screen) if yes else True
     queued = None
@@ -77,13 +77,10 @@ def clean(site_folder: Path, yes: bool) -> int:
     leftovers, others = _orphans(site, unseen, queued)
     at_work = None if queued is None else queued | {orphan.session for orphan in leftovers if orphan.alive}
     locks = _locks(site, unseen, at_work)
-    if not (jobs or leftovers or locks or unseen or left):
+    if not (jobs or leftovers or locks or unseen.number or left):
         screen.print('Nothing of yours is left behind.' if others else 'Nothing is left behind.')
         return 0
-    for orphan in leftovers:
-        screen.print(_line(orphan), soft_wrap=True)
-    for held, words in locks:
-        screen.print(f'{words}: {held.description()}', soft_wrap=True)
+    say(screen, *map(_line, leftovers), *(f'{words}: {held.description()}' for held, words in locks))
     removable = [orphan for orphan in leftovers if orphan.alive is None]
     stale = [held for held, words in locks if words in (STALE, DEAD)]
     # What waits for a job that --yes cancels goes with it.
@@ -91,21 +88,21 @@ def clean(site_folder: Path, yes: bool) -> int:
     stays = any(orphan.alive and orphan.over and orphan.session not in cancelled for orphan in leftovers)
     stays |= any(words == SILENT and not (held.holder and held.holder.session in cancelled) for held, words in locks)
     stays |= any(orphan.foreign for orphan in removable)
-    later = LEFT if stays else 0
+    left = left or (LEFT if stays else 0)
     if not yes:
         if orphaned:
             screen.print(f'{counted(len(orphaned), "job")} can be cancelled: seatrial clean --yes')
         if removable or stale:
             what = f'{counted(len(removable), "directory", "directories")} and {counted(len(stale), "lock")}'
             screen.print(f'{what} can be removed: seatrial clean --yes')
-        return unseen.exit_code() or left or later
+        return unseen.exit_code() or left
     # To remove what could not be sized takes long, or waits for a server that is down.
     sized_first = sorted(removable, key=lambda orphan: orphan.size_bytes is None)
     complete = [_remove(orphan, screen) for orphan in sized_first]
-    dead = {held.holder.session for held, words in locks if held.holder is not None and words == DEAD}
-    for held in lock.break_stale(site.state, dead) if stale else ():
+    dead_sessions = {held.holder.session for held, words in locks if held.holder is not None and words == DEAD}
+    for held in lock.break_stale(site.state, dead_sessions) if stale else ():
         screen.print(f'removed the lock of {held.storage_system}')
-    return unseen.exit_code() or left or later or (0 if ended and all(complete) else LEFT)
+    return unseen.exit_code() or left or (0 if ended and all(complete) else LEFT)
 
 
 class _Unseen:
@@ -113,20 +110,17 @@ class _Unseen:
 
     def __init__(self, screen: Console) -> None:
         self.screen = screen
-        self._number = 0
-
-    def __bool__(self) -> bool:
-        return self._number > 0
+        self.number = 0
 
     def say(self, why: str) -> None:
-        self._number += 1
-        self.screen.print(printable(why), soft_wrap=True)
+        self.number += 1
+        say(self.screen, printable(why))
 
     def exit_code(self) -> int:
         """The exit code, after printing the last line of the output."""
-        if self:
-            self.screen.print(f'Not all was looked at ({counted(self._number, "problem")}): more may be left behind.')
-        return LEFT if self else 0
+        if self.number:
+            self.screen.print(f'Not all was looked at ({counted(self.number, "problem")}): more may be left behind.')
+        return LEFT if self.number else 0
 
 
 def _jobs(site: Site, unseen: _Unseen) -> list[session_jobs.SessionJob] | None:
@@ -137,9 +131,8 @@ def _jobs(site: Site, unseen: _Unseen) -> list[session_jobs.SessionJob] | None:
         unseen.say('jobs are unknown: squeue is not installed here')
         return None
     if not session_jobs.has_one_queue(site):
-        unseen.say(
-            'jobs of other clusters are unknown (-M, --clusters in settings.py): squeue is asked for those here'
-        )
+        of_others = 'jobs of other clusters are unknown (-M, --clusters in settings.py)'
+        unseen.say(f'{of_others}: squeue is asked for those here')
     try:
         with waiting(unseen.screen, 'waiting for squeue to say which jobs of sessions there are'):
             # 12_3 is one of an array, 12+0 a part of a heterogeneous job.
@@ -154,7 +147,7 @@ def _cancel(site: Site, jobs: list[session_jobs.SessionJob], screen: Console) ->
     try:
         left = session_jobs.cancel(screen, site, jobs) if jobs else []
     except QueueError as error:
-        screen.print(f'jobs may be left: {error}', soft_wrap=True)
+        say(screen, f'jobs may be left: {error}')
         return False
     for job in jobs:
         if job.id not in {job.id for job in left}:
@@ -184,18 +177,15 @@ def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list
         if search.others:
             others = True
             owners = joined(search.others, 'and')
-            unseen.screen.print(f'{path}: run directories of {owners}: only they can remove them', soft_wrap=True)
+            say(unseen.screen, f'{path}: run directories of {owners}: only they can remove them')
     return leftovers, others
 
 
 def _not_mounted(entry: FileSystemEntry) -> str | None:
     """The reason why the path lies on another file system now, which hides what was left; None if it does not."""
-    if entry.mount is not None:
-        outside = rundir.inside(entry.path, entry.mount)
-        if outside is not None:
-            return outside
+    outside = rundir.inside(entry.path, entry.mount) if entry.mount is not None else None
     fault = type_fault(by_type(entry.type), mount_of(os.path.realpath(entry.path)))
-    return None if fault is None else f'{entry.path}: {fault}; is the file system mounted?'
+    return outside or (None if fault is None else f'{entry.path}: {fault}; is the file system mounted?')
 
 
 def _locks(site: Site, unseen: _Unseen, at_work: set[str] | None) -> list[tuple[Held, str]]:
@@ -233,8 +223,6 @@ def _line(orphan: Orphan) -> str:
 def _remove(orphan: Orphan, screen: Console) -> bool:
     with screen.status(printable(f'removing {orphan.path}')):
         removal = removed(orphan.path, orphan.session)
-    for left in removal.left:
-        screen.print(f'left in {orphan.path}: {left}', soft_wrap=True)
-    if not removal.left:
-        screen.print(f'removed {orphan.path}', soft_wrap=True)
-    return not removal.left
+    left = [f'left in {orphan.path}: {name}' for name in removal.left]
+    say(screen, *(left or [f'removed {orphan.path}']))
+    return not left

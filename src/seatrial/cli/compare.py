@@ -20,7 +20,7 @@ from seatrial.report.comparison.before_after import COMPARED, compact, compariso
 from seatrial.report.comparison.configurations import COLUMNS, configurations, sentences
 from seatrial.report.comparison.configurations import table as choice_table
 from seatrial.report.comparison.configurations import to_json as choice_json
-from seatrial.report.terminal import console, table_of
+from seatrial.report.terminal import console, say, table_of
 from seatrial.session.chosen_sessions import WHICH, chosen
 from seatrial.session.comparison_table import show_comparison
 from seatrial.site.load import answering
@@ -72,8 +72,7 @@ def compare(
         raise click.UsageError('--html, --fail-on and --paired are of two sides, before and after, without a choice')
     site = answering(site_folder)
     screen = console()
-    needed = () if choosing else (compact, COMPARED)
-    rows = chosen(site, sides, Console(stderr=True), *needed)
+    rows = chosen(site, sides, Console(stderr=True), *(() if choosing else (compact, COMPARED)))
     if profile is not None:
         rows = [side.filter(pl.col('profile') == profile) for side in rows]
     _check(rows)
@@ -95,7 +94,7 @@ def compare(
     else:
         show_comparison(compared, screen)
         if html is not None:
-            screen.print(f'page: {html}', soft_wrap=True)
+            say(screen, f'page: {html}')
     return EXIT_CODES[Verdict.FAIL] if fail_on and compared.has(fail_on) else 0
 
 
@@ -104,12 +103,10 @@ def _check(sides: list[pl.DataFrame]) -> None:
         raise click.UsageError('no session of that --profile on one of the sides; seatrial history list shows them')
     profiles = sorted({profile for rows in sides for profile in rows['profile'].unique()})
     if len(profiles) > 1:
-        raise click.UsageError(
-            f'sessions of several profiles ({", ".join(profiles)}) measure differently; choose one with --profile'
-        )
+        several = f'sessions of several profiles ({", ".join(profiles)})'
+        raise click.UsageError(f'{several} measure differently; choose one with --profile')
     for one, other in combinations(sides, 2):
-        both = sorted(set(one['session'].unique()) & set(other['session'].unique()))
-        if both:
+        if both := sorted(set(one['session']) & set(other['session'])):
             raise click.UsageError(f'session {both[0]} is on both sides; name other sessions')
 
 
@@ -140,8 +137,7 @@ def _choose(
     for row in choice_table(configured, site.units):
         shown.add_row(*row)
     screen.print(shown)
-    for line in sentences(configured, picked, column, site.units):
-        screen.print(line, soft_wrap=True)
+    say(screen, *sentences(configured, picked, column, site.units))
 
 
 def _capacity(text: str, sides: Mapping[str, pl.DataFrame]) -> tuple[str, float]:

@@ -50,13 +50,11 @@ def derive(
     if name is None:
         name = AGED if ageing else REPLAYED
     if not _NAME.match(name):
-        raise click.UsageError(
-            f"'{name}' is no name of a check; write a capital, then letters and digits: NightlyRun"
-        )
+        remedy = 'write a capital, then letters and digits: NightlyRun'
+        raise click.UsageError(f"'{name}' is no name of a check; {remedy}")
     if ageing and (operation or mount or case):
-        raise click.UsageError(
-            '--operation, --mount and --check belong to a replay; leave out either these or --ageing'
-        )
+        of_replay = '--operation, --mount and --check belong to a replay'
+        raise click.UsageError(f'{of_replay}; leave out either these or --ageing')
     if len(logs) > 1 and not ageing:
         raise click.UsageError(f'a replay takes one log, and {len(logs)} are given; name one, or add --ageing')
     site = answering(site_folder)
@@ -69,8 +67,8 @@ def derive(
             shape = shape_of(log, operation, mount, folders)
             if case is not None:
                 rows = compared(shape.part, replayed_in(case))
-                for row in (('', 'application', 'replay', ''), *rows):
-                    click.echo(f'{row[0]:32}{row[1]:>20}{row[2]:>20}  {row[3]}'.rstrip())
+                for what, of_application, of_replay, word in (('', 'application', 'replay', ''), *rows):
+                    click.echo(f'{what:32}{of_application:>20}{of_replay:>20}  {word}'.rstrip())
                 return EXIT_CODES[Verdict.FAIL if any(row[3] == 'differs' for row in rows) else Verdict.PASS]
             text, entry = check_text(shape, name), trial_text(shape, name, site)
     except (LogError, Underivable) as error:

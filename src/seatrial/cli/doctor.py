@@ -37,7 +37,7 @@ from seatrial.model.plan import EngineChoice
 from seatrial.model.quoted_value import printable
 from seatrial.model.record import build_words, module_of, package_of
 from seatrial.model.units import approximate_size
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, say
 from seatrial.rules.before import away
 from seatrial.rules.registry import finding
 from seatrial.scheduler.session_jobs import submits_to_slurm
@@ -105,17 +105,13 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
     measured = by_key((engine, kind.words) for kind, engine in first.items() if engine)
     would = '; '.join(f'{name}: {joined(words, "and")}' for name, words in measured.items())
     if would:
-        screen.print(
-            f'Engines that measure on this host, unless a check asks for what they cannot express: {would}.',
-            soft_wrap=True,
-        )
+        unless = 'unless a check asks for what they cannot express'
+        say(screen, f'Engines that measure on this host, {unless}: {would}.')
     lacking = [kind for kind in needed if first[kind] is None]
     for kind in lacking:
         able = joined(list(dict.fromkeys(engine.name for engine in ENGINES if kind.name in engine.kinds)), 'or')
-        screen.print(
-            f'No engine measures {kind.words} here; install {able}, and list it where trial.yaml has engines.',
-            soft_wrap=True,
-        )
+        remedy = f'install {able}, and list it where trial.yaml has engines'
+        say(screen, f'No engine measures {kind.words} here; {remedy}.')
     used = {name for trial in site.trial_file.trials for name in trial.file_systems}
     there = [state, *settings, *(file_systems[name][0] for name in used)]
     unlike = any(fine is WRONG for rows in (engines, *(file_systems[name] for name in used)) for fine, *_ in rows)
@@ -136,11 +132,10 @@ def _upgraded(site: Site, own_version: str, engines: Sequence[Row]) -> list[Row]
     except OSError:
         return []
     changes = []
-    for session, version, commit, reframe, engine, engine_version in measured.unique(maintain_order=True).rows():
-        if _version(version, commit, reframe) != own_version:
-            changes.append(
-                f'session {session} had {_version(version, commit, reframe)}; CHANGELOG.md says what changed'
-            )
+    for session, seatrial_, commit, reframe, engine, engine_version in measured.unique(maintain_order=True).rows():
+        version = _version(seatrial_, commit, reframe)
+        if version != own_version:
+            changes.append(f'session {session} had {version}; CHANGELOG.md says what changed')
         texts = [text for _, what, text in engines if what.split()[:2] == ['engine', engine] and ' at ' in text]
         if engine_version and texts and not any(text.startswith(f'{engine_version} at ') for text in texts):
             changes.append(f'{engine} was {engine_version} in session {session}')
@@ -158,9 +153,7 @@ def _place(site: Site) -> list[Row]:
 def _open_path() -> list[Row]:
     """Folders of the PATH into which other users may put programs: they would run as this user."""
     folders = os.environ.get('PATH', os.defpath).split(os.pathsep)
-    faults = [
-        f'{folder or "."} is another folder in each working directory' for folder in folders if folder[:1] != '/'
-    ]
+    faults = [f'{path or "."} is another folder in each working directory' for path in folders if path[:1] != '/']
     for folder in folders:
         with contextlib.suppress(OSError):
             faults += [fault.why for fault in shared(folder or '.')]
@@ -180,10 +173,8 @@ def _kinds_needed(site: Site, checks: Sequence[Path]) -> list[Kind]:
 def _by_modules(site: Site) -> list[tuple[list[str], Modules]]:
     """The partitions of the trials, grouped by equal modules and binaries."""
     known = modules_in(site.folder / SETTINGS_FILE)
-    partitions = site.trial_file.partitions.items()
-    groups = by_key(
-        ((known[name], tuple(sorted(partition.programs.items()))), name) for name, partition in partitions
-    )
+    programs = {name: tuple(sorted(entry.programs.items())) for name, entry in site.trial_file.partitions.items()}
+    groups = by_key(((known[name], of_name), name) for name, of_name in programs.items())
     return [(names, modules) for (modules, _), names in groups.items()]
 
 
@@ -231,9 +222,8 @@ def _engine(site: Site, choice: EngineChoice, partitions: list[str]) -> Row:
     program = shutil.which(wanted)
     if program is None:
         return False, name, f'{wanted} is not on the PATH; {engine.how_to_get}'
-    launchers = {
-        launch_argv(site.launcher(name), provenance.ANY_POINT, ())[0]: site.launcher(name) for name in partitions
-    }
+    of_partitions = map(site.launcher, partitions)
+    launchers = {launch_argv(launcher, provenance.ANY_POINT, ())[0]: launcher for launcher in of_partitions}
     missing = sorted(starter for starter in launchers if shutil.which(starter) is None)
     if engine.mpi and missing:
         return False, name, f'{program} needs its launcher: {", ".join(missing)} is not on the PATH'

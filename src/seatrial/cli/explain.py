@@ -5,7 +5,7 @@ import re
 import click
 
 from seatrial.model.quoted_value import choice
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, say
 from seatrial.report.words import glossary
 from seatrial.rules.registry import EFFECTS, all_rules
 
@@ -22,15 +22,12 @@ def explain(subject: str | None) -> None:
     """
     screen, rules = console(), all_rules()
     if subject is None:
-        for known in rules.values():
-            screen.print(f'{known.id:<5} {known.title}', soft_wrap=True)
+        say(screen, *(f'{known.id:<5} {known.title}' for known in rules.values()))
         return
     rule = next((rule for rule in rules.values() if rule.id.casefold() == subject.casefold()), None)
     if rule is not None:
-        screen.print(rule.id)
         parts = (rule.title, rule.when, f'{rule.effect}: {EFFECTS[rule.effect]}', rule.remedy, rule.source)
-        for heading, text in zip(HEADINGS, parts, strict=True):
-            screen.print(f'  {heading:<15} {text}', soft_wrap=True)
+        say(screen, rule.id, *(f'  {heading:<15} {text}' for heading, text in zip(HEADINGS, parts, strict=True)))
         return
     word = re.compile(rf'(?<!\w){re.escape(subject)}(?!\w)', re.IGNORECASE)
     entries = list(glossary().items())
@@ -39,9 +36,6 @@ def explain(subject: str | None) -> None:
     if not matches and re.fullmatch(r'[A-Za-z]\d+\w?', subject):
         raise click.UsageError(f"there is no rule '{subject}'; {choice(subject.upper(), rules)}")
     if not matches:
-        raise click.UsageError(
-            f"'{subject}' is neither a rule nor a word of docs/reference/glossary.md; "
-            '`seatrial explain` lists the rules'
-        )
-    for name, meaning in matches:
-        screen.print(f'{name}: {meaning}', soft_wrap=True)
+        neither = f"'{subject}' is neither a rule nor a word of docs/reference/glossary.md"
+        raise click.UsageError(f'{neither}; `seatrial explain` lists the rules')
+    say(screen, *(f'{name}: {meaning}' for name, meaning in matches))

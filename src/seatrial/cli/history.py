@@ -1,7 +1,8 @@
 """`seatrial history`: what earlier sessions measured."""
 
 import io
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO
@@ -21,7 +22,7 @@ from seatrial.judge.verdict import Verdict
 from seatrial.model.quoted_value import show as shown_text
 from seatrial.model.units import in_unit, unit_for
 from seatrial.report.figures import figure
-from seatrial.report.terminal import console, marked, table_of
+from seatrial.report.terminal import console, marked, say, table_of
 from seatrial.session.evidence import named
 from seatrial.site.load import answering
 from seatrial.site.model import Site
@@ -31,7 +32,9 @@ from seatrial.site.yaml_file import read_text
 from seatrial.workload.words import counted
 
 FORMATS = ('.csv', '.parquet')
+DAY = click.DateTime(('%Y-%m-%d',))
 SESSIONS_LISTED = 100
+HEADINGS = 'verdict', 'session', 'label', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches'
 GROUPS = 'the groups of a node sweep have other nodes in every session; name one SESSION to see their figures'
 
 
@@ -48,20 +51,15 @@ def list_(everything: bool, site_folder: Path) -> None:
     screen = console()
     site = answering(site_folder)
     folder = store.folder_of(site.state)
-    shown = table_of(
-        'verdict', 'session', 'label', 'started', 'profile', 'engine', 'cases', 'not PASS or MEASURED', '#launches'
-    )
-    for rows in store.summaries(folder, 0 if everything else SESSIONS_LISTED, _LISTED):
-        if isinstance(rows, store.Skipped):
-            _say(rows, screen)
-            continue
+    shown = table_of(*HEADINGS)
+    for rows in _readable(store.summaries(folder, 0 if everything else SESSIONS_LISTED, _LISTED), screen):
         for verdict, session, label, started, *others in _listed(rows).iter_rows():
             line = (marked(Verdict(verdict)), session, label or '', f'{started:%Y-%m-%d %H:%M}', *map(str, others))
             shown.add_row(*line)
     screen.print(shown if shown.row_count else 'The history is empty; seatrial run adds to it.')
     earlier = len(store.sessions_in(folder)) - SESSIONS_LISTED
     if earlier > 0 and not everything:
-        screen.print(f'{counted(earlier, "earlier session")}: seatrial history list --all', soft_wrap=True)
+        say(screen, f'{counted(earlier, "earlier session")}: seatrial history list --all')
 
 
 @history.command()
@@ -80,13 +78,8 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
         asked = {named(store.sessions_in(folder), session, 'the history')}
     column, value = ('check', check) if check else ('metric', metric)
     of = pl.lit(True) if value is None else pl.col(column) == value
-    tables = [pl.DataFrame(schema=COLUMNS)]
-    for part in store.one_by_one(folder, named=asked):
-        if isinstance(part, store.Skipped):
-            _say(part, screen)
-        else:
-            tables.append(part.filter(of))
-    wanted = pl.concat(tables)
+    parts = [part.filter(of) for part in _readable(store.one_by_one(folder, named=asked), screen)]
+    wanted = pl.concat([pl.DataFrame(schema=COLUMNS), *parts])
     if asked and not wanted.height and value is None:
         raise click.UsageError(f'session {min(asked)} cannot be read')
     for column, value in (('check', check), ('metric', metric)):
@@ -99,11 +92,11 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
         if not wanted.height:
             raise click.UsageError(GROUPS)
         if wanted.height < of_groups:
-            screen.print(Text(f'Left out: {GROUPS}', 'yellow'), soft_wrap=True)
+            say(screen, Text(f'Left out: {GROUPS}', 'yellow'))
     # Before any figure: what the sessions have not in common besides what they measured.
     differing = sentence([of_session for _, of_session in wanted.group_by('session', maintain_order=True)])
     if differing:
-        screen.print(Text(differing, 'yellow'), soft_wrap=True)
+        say(screen, Text(differing, 'yellow'))
     for case, of_case in wanted.group_by(*CASE, maintain_order=True):
         shown = table_of('session', 'metric', 'verdict', '#mean', '#90 % interval', '#n', 'why')
         largest = of_case.group_by('metric').agg(pl.col('value').abs().max().fill_null(0.0), pl.col('unit').first())
@@ -111,7 +104,7 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
         for (metric_name, _), rows in of_case.group_by('metric', 'session', maintain_order=True):
             shown.add_row(*_metric(rows, units[str(metric_name)]))
         check, partition, file_system, layout, nodes = case
-        screen.print(f'{check}/{partition}/{file_system}/{layout}/{nodes}n', soft_wrap=True)
+        say(screen, f'{check}/{partition}/{file_system}/{layout}/{nodes}n')
         screen.print(shown)
 
 
@@ -130,10 +123,7 @@ def export(output: Path, site_folder: Path) -> None:
     rows, sessions, packed = 0, 0, list[IO[bytes]]()
     try:
         with output.open('xb') as stream:
-            for table in store.one_by_one(folder):
-                if isinstance(table, store.Skipped):
-                    _say(table, screen)
-                    continue
+            for table in _readable(store.one_by_one(folder), screen):
                 if output.suffix == '.csv':
                     table.write_csv(stream, include_header=not sessions)
                 else:
@@ -146,7 +136,7 @@ def export(output: Path, site_folder: Path) -> None:
                 stream.write(_one_parquet(packed))
     except FileExistsError:
         raise click.UsageError(f'{output} is there already; name another file') from None
-    screen.print(f'{counted(rows, "row")} of {counted(sessions, "session")} in {output}', soft_wrap=True)
+    say(screen, f'{counted(rows, "row")} of {counted(sessions, "session")} in {output}')
 
 
 def _one_parquet(packed: Sequence[IO[bytes]]) -> bytes:
@@ -185,22 +175,18 @@ def import_(files: tuple[Path, ...], site_folder: Path) -> None:
             if there is None and name in known:
                 there = store.read(folder, named={name}).rows
             if there is not None and there.height and not there.equals(of_session):
-                raise click.UsageError(
-                    f'{file}: session {name} is in the history with other rows; nothing was imported'
-                )
+                why = f'session {name} is in the history with other rows'
+                raise click.UsageError(f'{file}: {why}; nothing was imported')
             taken[name] = of_session
     new = [name for name in sorted(taken) if name not in known]
     site.make_directories()
     for name in new:
         store.write(folder, name, taken[name])
-    old = len(taken) - len(new)
-    screen.print(f'{counted(len(new), "session")} taken, {old} there already', soft_wrap=True)
+    say(screen, f'{counted(len(new), "session")} taken, {len(taken) - len(new)} there already')
 
 
 @history.command()
-@click.option(
-    '--before', type=click.DateTime(('%Y-%m-%d',)), required=True, help='The day (UTC) that they began before.'
-)
+@click.option('--before', type=DAY, required=True, help='The day (UTC) that they began before.')
 @click.option('--yes', is_flag=True, help='Remove what is shown; without it nothing is changed.')
 @site_option
 def prune(before: datetime, yes: bool, site_folder: Path) -> None:
@@ -211,29 +197,24 @@ def prune(before: datetime, yes: bool, site_folder: Path) -> None:
     screen = console()
     site = answering(site_folder)
     folder = store.folder_of(site.state)
-    kept, removed, file = dict[str, int](), list[str](), references_file(site.folder)
+    kept, removed, file = Counter[str](), list[str](), references_file(site.folder)
     cited = set(store.SESSION.findall(read_text(file))) if file else set[str]()
-    for rows in store.summaries(folder, columns=('session', 'session_started', 'profile', 'label')):
-        if isinstance(rows, store.Skipped):
-            _say(rows, screen)
-            continue
+    tables = store.summaries(folder, columns=('session', 'session_started', 'profile', 'label'))
+    for rows in _readable(tables, screen):
         old = rows.filter(pl.col('session_started') < before.replace(tzinfo=timezone.utc))
-        for session, profile, label in (
-            old.select('session', 'profile', 'label').unique(maintain_order=True).iter_rows()
-        ):
+        sessions = old.select('session', 'profile', 'label').unique(maintain_order=True)
+        for session, profile, label in sessions.iter_rows():
             why = _kept_by(site, session, profile, label, cited)
             if why:
-                kept[why] = kept.get(why, 0) + 1
+                kept[why] += 1
             else:
                 removed.append(session)
-    for why, number in kept.items():
-        screen.print(f'kept: {counted(number, "session")} {why}', soft_wrap=True)
+    say(screen, *(f'kept: {counted(number, "session")} {why}' for why, number in kept.items()))
     span = f', {removed[0]} to {removed[-1]}' if removed else ''
     if yes:
         store.remove(folder, removed)
-        screen.print(f'{counted(len(removed), "session")} removed{span}', soft_wrap=True)
-    else:
-        screen.print(f'{counted(len(removed), "session")} would be removed{span}; --yes removes them', soft_wrap=True)
+    words = f'removed{span}' if yes else f'would be removed{span}; --yes removes them'
+    say(screen, f'{counted(len(removed), "session")} {words}')
 
 
 def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: Collection[str]) -> str:
@@ -244,27 +225,26 @@ def _kept_by(site: Site, session: str, profile: str, label: str | None, cited: C
     return 'with a label' if label else ''
 
 
-def _say(skipped: store.Skipped, screen: Console) -> None:
-    screen.print(f'skipped {skipped.file}: {skipped.why}', soft_wrap=True)
+def _readable(tables: Iterable[pl.DataFrame | store.Skipped], screen: Console) -> Iterator[pl.DataFrame]:
+    """The tables among these; files that could not be read are printed."""
+    for table in tables:
+        if isinstance(table, store.Skipped):
+            say(screen, f'skipped {table.file}: {table.why}')
+        else:
+            yield table
 
 
 def _metric(rows: pl.DataFrame, unit: str) -> tuple[str | Text, ...]:
     first = rows.row(0, named=True)
     values = [in_unit(value, unit) for value in rows.filter(pl.col('valid'))['value'].drop_nulls()]
-    stats = summary(values) if values else None
-    return (
-        first['session'],
-        first['metric'],
-        marked(Verdict(first['metric_verdict'])),
-        f'{figure(stats.mean)} {unit}'.strip() if stats else '-',
-        f'{figure(stats.interval.low)} to {figure(stats.interval.high)}'
-        if stats and stats.n > 2
-        else 'one sample'
-        if stats and stats.n == 1
-        else '-',
-        str(stats.n if stats else 0),
-        first['metric_why'],
-    )
+    mean, interval = '-', 'one sample' if len(values) == 1 else '-'
+    if values:
+        stats = summary(values)
+        mean = f'{figure(stats.mean)} {unit}'.strip()
+        if stats.n > 2:
+            interval = f'{figure(stats.interval.low)} to {figure(stats.interval.high)}'
+    verdict = marked(Verdict(first['metric_verdict']))
+    return first['session'], first['metric'], verdict, mean, interval, str(len(values)), first['metric_why']
 
 
 _OF_CASE = ('session', *CASE, 'engine', 'engine_version')

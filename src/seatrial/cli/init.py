@@ -23,7 +23,7 @@ from seatrial.model.layout import target_key
 from seatrial.model.owned import open_to, user_name
 from seatrial.model.quoted_value import show as shown
 from seatrial.model.units import approximate_size
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, say
 from seatrial.rules.registry import finding
 from seatrial.scheduler.partitions import cluster, slurm_partitions
 from seatrial.scheduler.queue import QueueError
@@ -53,10 +53,9 @@ def init(folder: Path, check: str | None) -> int:
     """
     if check is not None:
         return _begin_check(load(folder).folder, check)
-    texts = {SETTINGS_FILE: '', TRIAL_FILE: ''}
-    there = [name for name in texts if os.path.lexists(folder / name)]
-    if there:
-        raise SiteError([problem(str(folder / there[0]), [], 'a site is there already; name another folder')])
+    for name in (SETTINGS_FILE, TRIAL_FILE):
+        if os.path.lexists(folder / name):
+            raise SiteError([problem(str(folder / name), [], 'a site is there already; name another folder')])
     home = Path(os.path.realpath(folder))
     machine = _machine(home)
     texts = {SETTINGS_FILE: settings_of(machine), TRIAL_FILE: trial_of(machine)}
@@ -68,17 +67,13 @@ def init(folder: Path, check: str | None) -> int:
     for name, text in texts.items():
         with (home / name).open('x', encoding='utf-8') as file:
             file.write(text)
-        screen.print(f'{home / name} is written', soft_wrap=True)
-    for file_system in machine.file_systems:
-        screen.print(f'  file system {file_system.name}: {file_system.type}, {file_system.path}', soft_wrap=True)
-    for file_system in machine.proposed:
-        screen.print(f'  in the comments: {file_system.why}', soft_wrap=True)
-    for line in machine.unused:
-        screen.print(f'  not used: {line}', soft_wrap=True)
+        say(screen, f'{home / name} is written')
+    say(screen, *(f'  file system {used.name}: {used.type}, {used.path}' for used in machine.file_systems))
+    say(screen, *(f'  in the comments: {disk.why}' for disk in machine.proposed))
+    say(screen, *(f'  not used: {line}' for line in machine.unused))
     names = ', '.join(partition.name for partition in machine.partitions)
-    screen.print(f'  partitions of {machine.system}: {names}; engines: {", ".join(machine.engines)}', soft_wrap=True)
-    for what in ('doctor', 'plan', 'run'):
-        screen.print(f'then: seatrial {what} --site {folder}', soft_wrap=True)
+    say(screen, f'  partitions of {machine.system}: {names}; engines: {", ".join(machine.engines)}')
+    say(screen, *(f'then: seatrial {command} --site {folder}' for command in ('doctor', 'plan', 'run')))
     return 0
 
 
@@ -86,9 +81,8 @@ def _begin_check(home: Path, name: str) -> int:
     """Writes a file with the beginnings of a check. Raises UsageError, CheckError."""
     folders = [Path(folder) for folder in check_folders(home)]
     if not re.fullmatch('[A-Z][A-Za-z0-9]*', name) or name in load_checks(*filter(Path.is_dir, folders)):
-        raise click.UsageError(
-            f'{shown(name)} is the name of another check, or is no name of a class; write one such as ReadBack'
-        )
+        taken = f'{shown(name)} is the name of another check, or is no name of a class'
+        raise click.UsageError(f'{taken}; write one such as ReadBack')
     target = folders[1] if folders[1:] else home / OWN_CHECKS
     file = target / 'own' / f'{re.sub("(?<!^)(?=[A-Z])", "_", name).lower()}.py'
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -132,9 +126,8 @@ def _partitions() -> tuple[list[FoundPartition], str, str, str]:
         for partition in slurm_partitions():
             if partition.nodes:
                 unique = _unused(as_name(partition.name), partitions)
-                partitions[unique] = FoundPartition(
-                    unique, partition.nodes, partition.cpus, partition.memory, partition.name, partition.limit_s
-                )
+                size = partition.nodes, partition.cpus, partition.memory
+                partitions[unique] = FoundPartition(unique, *size, partition.name, partition.limit_s)
         if partitions:
             return list(partitions.values()), name, scheduler, ''
         why = f'the cluster {name} shows none with nodes to {user_name(os.geteuid())}'
@@ -165,23 +158,14 @@ def _file_systems(home: Path, mounts: Iterable[Mount]) -> tuple[list[FoundFileSy
             continue
         driver, name = by_type(type), _unused(as_name(Path(mount.point).name), systems)
         least = tightest(driver.capacity(path), driver.quota(path))
-        rows = driver.targets(path).rows
-        numbers = {kind: sorted(row.number for row in rows if row.kind == kind) for kind in driver.pins}
-        systems[name] = FoundFileSystem(
-            name,
-            type,
-            path,
-            mount.point,
-            least.bytes,
-            least.inodes,
-            # How many there are; their numbers if some are missing.
-            {
-                target_key(kind): len(places) if places == list(range(len(places))) else places
-                for kind, places in numbers.items()
-                if places
-            },
-            same_storage(mount_of(str(home)), mount),
-        )
+        rows, targets = driver.targets(path).rows, dict[str, int | list[int]]()
+        for kind in driver.pins:
+            if numbers := sorted(row.number for row in rows if row.kind == kind):
+                # How many there are; their numbers if some are missing.
+                targets[target_key(kind)] = len(numbers) if numbers == list(range(len(numbers))) else numbers
+        shared = same_storage(mount_of(str(home)), mount)
+        room = least.bytes, least.inodes
+        systems[name] = FoundFileSystem(name, type, path, mount.point, *room, targets, shared)
     return list(systems.values()), unused
 
 
@@ -202,11 +186,8 @@ def _disks(mounts: Iterable[Mount], taken: set[str]) -> list[FoundFileSystem]:
 
 
 def _unused(name: str, taken: Container[str]) -> str:
-    return next(
-        candidate
-        for candidate in chain((name,), (f'{name}{number}' for number in count(1)))
-        if candidate not in taken
-    )
+    names = chain((name,), (f'{name}{number}' for number in count(1)))
+    return next(candidate for candidate in names if candidate not in taken)
 
 
 def own_directory(mount: Mount) -> tuple[str | None, str]:

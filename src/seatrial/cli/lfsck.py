@@ -15,7 +15,7 @@ from seatrial.judge.lfsck import MIN_S, fan_in, fan_out, linear, share, unsatura
 from seatrial.judge.relations import Relation
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.model.telemetry import ServerLook, read_telemetry
-from seatrial.report.terminal import console, marked, table_of
+from seatrial.report.terminal import console, marked, say, table_of
 from seatrial.workload.words import by_key
 
 SOURCE = 'Dai et al. 2019'
@@ -78,24 +78,18 @@ def lfsck(files: Sequence[Path], monitors: Path | None, mds: str | None) -> int:
     for output in read:
         run = output.run
         mdts = len({scan.target for scan in run.scans if scan.mdt})
-        rate = f'{run.inodes / (run.seconds or 1):,.0f}' if output.timed else f'below {MIN_S} s'
-        table.add_row(
-            output.name,
-            ', '.join(run.types),
-            'yes' if run.dry else 'no',
-            str(mdts),
-            str(run.osts),
-            f'{run.inodes:,}',
-            '-' if run.seconds is None else str(run.seconds),
-            rate if run.seconds is not None else '-',
-            marked(output.verdict),
-        )
+        seconds, rate = '-', '-'
+        if run.seconds is not None:
+            seconds = str(run.seconds)
+            rate = f'{run.inodes / (run.seconds or 1):,.0f}' if output.timed else f'below {MIN_S} s'
+        figures = str(mdts), str(run.osts), f'{run.inodes:,}', seconds, rate
+        dry = 'yes' if run.dry else 'no'
+        table.add_row(output.name, ', '.join(run.types), dry, *figures, marked(output.verdict))
     screen.print(table)
     for output in read:
-        for sentence in _reasons(output):
-            screen.print(f'{output.name}: {sentence}', soft_wrap=True)
+        say(screen, *(f'{output.name}: {sentence}' for sentence in _reasons(output)))
     for result in (*_relations(read), *_monitored(read, looks, mds or '')):
-        screen.print(f'{result.id} {result.sentence} ({result.subject}: {result.relation.sentence})', soft_wrap=True)
+        say(screen, f'{result.id} {result.sentence} ({result.subject}: {result.relation.sentence})')
     return EXIT_CODES[worst(output.verdict for output in read)]
 
 
@@ -162,15 +156,12 @@ def _reasons(file: _LfsckOutput) -> Iterator[str]:
 def _relations(files: Sequence[_LfsckOutput]) -> Iterator[ExpectationResult]:
     """The source's findings, judged on runs that are long enough to be timed."""
     timed = [(file, file.run, file.run.seconds or 0) for file in files if file.timed]
-    for types, osts in sorted({(run.types, run.osts) for _, run, _ in timed}):
-        sizes, times = zip(
-            *[(run.inodes, seconds) for _, run, seconds in timed if (run.types, run.osts) == (types, osts)],
-            strict=True,
-        )
+    alike = by_key(((run.types, run.osts), (run.inodes, seconds)) for _, run, seconds in timed)
+    for (types, osts), runs in sorted(alike.items()):
+        sizes, times = zip(*runs, strict=True)
         if len(set(sizes)) > 1:
-            yield _result(
-                'FS-01', 'the time is linear in inodes', f'{" and ".join(types)}, {osts} OSTs', linear(sizes, times)
-            )
+            named = f'{" and ".join(types)}, {osts} OSTs'
+            yield _result('FS-01', 'the time is linear in inodes', named, linear(sizes, times))
     for i, (first, before, before_s) in enumerate(timed):
         for second, after, after_s in timed[i + 1 :]:
             if abs(after.inodes - before.inodes) > ALIKE * before.inodes:

@@ -17,7 +17,7 @@ from seatrial.engine.registry import choose, why_none
 from seatrial.job.sequence.survey import unfit
 from seatrial.model.plan import TrialPlan
 from seatrial.model.units import duration
-from seatrial.report.terminal import console, table_of
+from seatrial.report.terminal import console, say, table_of
 from seatrial.scheduler.order import beyond_schedule, overlapping
 from seatrial.scheduler.partitions import missing_options
 from seatrial.session.from_options import open_session, say_not_applicable
@@ -34,21 +34,17 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
 
     Exit code 64 if something does not fit. Engines are those of this host; the nodes look for themselves.
     """
+    checks, screen = load_checks(*asked.checks), console()
     if catalogue:
         tests = table_of('source', 'id', 'test', 'checks (engines)')
-        for row, by in covered(load_checks(*asked.checks).values()):
+        for row, by in covered(checks.values()):
             tests.add_row(row.source, row.id, row.test, by)
-        console().print(tests)
+        screen.print(tests)
         return
-    checks = load_checks(*asked.checks)
     session, cases = open_session(asked, checks)
     site, plans = session.site, [plan_of(session, declared, case) for declared, case in cases]
-    screen = console()
-    screen.print(
-        f'{counted(len(plans), "case")} of {site.name}, profile {asked.profile}',
-        f'  {session.profile.label}',
-        sep='\n',
-    )
+    screen.print(f'{counted(len(plans), "case")} of {site.name}, profile {asked.profile}')
+    screen.print(f'  {session.profile.label}')
     table = table_of('check', 'workload', 'where', 'points', 'engine')
     missing = dict[str, str]()
     for group in by_key((plan.case._replace(layout=''), plan) for plan in plans).values():
@@ -57,26 +53,18 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
         chosen = choose(first.engines, first.points, shutil.which, partial(unfit, first))
         if chosen.engine is None:
             missing.setdefault(words, why_none(first.engines, chosen.skipped))
-        table.add_row(
-            first.case.check,
-            words,
-            _where(group),
-            _points(first),
-            chosen.engine.name if chosen.engine else 'none here',
-        )
+        engine = chosen.engine.name if chosen.engine else 'none here'
+        table.add_row(first.case.check, words, _where(group), _points(first), engine)
     screen.print(table)
-    for workload, reason in missing.items():
-        screen.print(f'no engine here for {workload}: {reason}', soft_wrap=True)
-    for name in dict.fromkeys(plan.case.file_system for plan in plans):
-        target = next(plan.target for plan in plans if plan.case.file_system == name)
-        if target.no_layout:
-            screen.print(f'{name}: {target.no_layout}', soft_wrap=True)
+    say(screen, *(f'no engine here for {workload}: {reason}' for workload, reason in missing.items()))
+    why_no_layout = {plan.case.file_system: plan.target.no_layout for plan in plans}
+    say(screen, *(f'{name}: {reason}' for name, reason in why_no_layout.items() if reason))
     say_not_applicable(screen, session, why)
     notes = [*wrong_contract(site), *missing_options(site, asked.profile)]
     notes += overlapping(site, asked.profile, plans)
-    screen.print(_at_risk(plans), soft_wrap=True)
-    for note in [*notes, *refuse(site, plans, beyond_schedule(site, asked.profile, plans))]:
-        screen.print(f'note: {note}', soft_wrap=True)
+    say(screen, _at_risk(plans))
+    notes += refuse(site, plans, beyond_schedule(site, asked.profile, plans))
+    say(screen, *(f'note: {note}' for note in notes))
 
 
 def _at_risk(plans: list[TrialPlan]) -> str:

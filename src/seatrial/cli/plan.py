@@ -24,7 +24,7 @@ from seatrial.check.session import Session, SessionOptions
 from seatrial.cli.options import fit_option, session_options
 from seatrial.model.plan import Case
 from seatrial.model.units import approximate_size, duration
-from seatrial.report.terminal import console, table_of
+from seatrial.report.terminal import console, say, table_of
 from seatrial.scheduler.order import beyond_schedule
 from seatrial.session.from_options import NoCases, open_session
 from seatrial.site.contract import CONTRACT_FILE
@@ -61,11 +61,8 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
         planned = of(session)
         if fit_s is not None:
             left = fitted(session, declared, fit_s - expected_s(kept), planned, of)
-            planned, lines, cuts = (
-                list(left.forecasts),
-                lines_of(site, left.session.site, profile),
-                [*cuts, *left.cuts],
-            )
+            planned, lines = list(left.forecasts), lines_of(site, left.session.site, profile)
+            cuts = [*cuts, *left.cuts]
     whole = [*planned, *kept]
     problems, notes = shortfalls(site, whole)
     problems += beyond_schedule(site, profile, [forecast.plan for forecast in planned])
@@ -79,6 +76,7 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
         for line in decidable(test, forecast, criteria, part.nights)
     ]
     unused = in_no_trial(site, declared, [forecast.plan.case for forecast in whole])
+    actions = [line for forecast in whole for line in action_lines(forecast.plan)]
     if as_json:
         data = {
             'schema': SCHEMA,
@@ -94,7 +92,7 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
                 }
                 for forecast in whole
             ],
-            'actions': [line for forecast in whole for line in action_lines(forecast.plan)],
+            'actions': actions,
             'total': {name: asdict(_total(whole, of)) for name, of in TOTALS.items()},
             'criteria': deciding,
             'cuts': cuts,
@@ -111,11 +109,7 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
         number = counted(sum(forecast.allocations for forecast in kept), 'allocation')
         screen.print(f'{number} that {CONTRACT_FILE} still asks for, as seatrial accept runs them')
     screen.print(_table(whole))
-    for line in [
-        *(f'note: {note}' for note in notes),
-        *(line for forecast in whole for line in action_lines(forecast.plan)),
-    ]:
-        screen.print(line, soft_wrap=True)
+    say(screen, *(f'note: {note}' for note in notes), *actions)
     _say_total(screen, whole)
     blocks = {'whether it can be decided': deciding}
     if fit_s is not None:
@@ -130,8 +124,8 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
         blocks['lines that say so'] = lines
     blocks['in no trial'] = unused
     for heading, below in blocks.items():
-        for line in [f'{heading}:', *(f'  {row}' for row in below)] if below else ():
-            screen.print(line, soft_wrap=True)
+        if below:
+            say(screen, f'{heading}:', *(f'  {row}' for row in below))
     raise_any(problems)
     return 0
 
@@ -191,16 +185,10 @@ def _total(cases: Sequence[Forecast], of: Callable[[Forecast], ForecastRange]) -
 def _table(cases: Sequence[Forecast]) -> Table:
     table = table_of('case', '#points', '#repetitions', '#writes', '#reads', '#space', '#inodes', '#time')
     for forecast in cases:
-        table.add_row(
-            _name(forecast),
-            str(len(forecast.plan.points)),
-            _span_words(forecast.repetitions, _number),
-            _span_words(forecast.written, approximate_size),
-            _span_words(forecast.read, approximate_size),
-            _span_words(forecast.room, approximate_size),
-            _span_words(forecast.inodes, _number),
-            _span_words(forecast.wall_s, duration),
-        )
+        sizes = (_span_words(span, approximate_size) for span in (forecast.written, forecast.read, forecast.room))
+        counts = [_span_words(span, _number) for span in (forecast.repetitions, forecast.inodes)]
+        time = _span_words(forecast.wall_s, duration)
+        table.add_row(_name(forecast), str(len(forecast.plan.points)), counts[0], *sizes, counts[1], time)
     return table
 
 
@@ -218,17 +206,17 @@ def _say_total(screen: Console, cases: Sequence[Forecast]) -> None:
         ('time', wall_s, duration),
         ('node-hours', node_hours, _number),
     ):
-        screen.print(f'{what} in all: {_span_words(span, words)}', soft_wrap=True)
+        say(screen, f'{what} in all: {_span_words(span, words)}')
     budgets_s = sum(forecast.plan.stopping.budget_s * forecast.allocations for forecast in cases)
     without = sum(not forecast.sessions for forecast in cases)
-    screen.print(
+    say(
+        screen,
         'The least, what is expected, and the most; '
         f'{without} of {counted(len(cases), "case")} without an earlier session. space, inodes: at one time; '
         'without the least, and what is kept for directories, a case is refused (rule P9). time: the least with the '
         'fewest and shortest launches that count; expected by earlier sessions, else by bytes over the speed that is '
         f'known; after {duration(budgets_s)} in all (budget) no new launch begins; the most is when the scheduler '
         'ends the jobs.',
-        soft_wrap=True,
     )
 
 

@@ -11,7 +11,7 @@ from seatrial.check.session import REPORT
 from seatrial.check.verified import verified
 from seatrial.cli.options import checks_option, site_option
 from seatrial.judge.verdict import EXIT_CODES, Verdict
-from seatrial.report.terminal import console, marked
+from seatrial.report.terminal import console, marked, say
 from seatrial.report.words import cut
 from seatrial.session.after_session import write_report
 from seatrial.session.evidence import FAULTS_SHOWN, case_folder, judged_anew, judging, session_folder
@@ -43,17 +43,14 @@ def report(session: str | None, output: Path | None, checks: Sequence[Path], sit
             for figure in verified(case.plan, case.records, case_folder(folder, case.plan)).figures
         ]
     if wrong:
-        for line in cut(wrong, FAULTS_SHOWN):
-            screen.print(line, soft_wrap=True)
-        screen.print(f'no report: the records of session {folder.name} do not verify; measure again', soft_wrap=True)
+        say(screen, *cut(wrong, FAULTS_SHOWN))
+        say(screen, f'no report: the records of session {folder.name} do not verify; measure again')
         return EXIT_CODES[Verdict.INVALID]
     try:
         with judging(folder):
             file = write_report(evidence, output or folder / REPORT)
     except OSError as error:
         raise click.UsageError(f'{error.filename}: {error.strerror}; name another folder with --output') from None
-    for notice in evidence.notices:
-        screen.print(f'note: {notice}', soft_wrap=True)
-    verdict = marked(evidence.result.verdict)
-    screen.print(Text.assemble(verdict, f'  session {folder.name}, report: {file}'), soft_wrap=True)
+    say(screen, *(f'note: {notice}' for notice in evidence.notices))
+    say(screen, Text.assemble(marked(evidence.result.verdict), f'  session {folder.name}, report: {file}'))
     return 0

@@ -15,7 +15,7 @@ from seatrial.cli.options import effect_option, session_options
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model.plan import Case
 from seatrial.model.quoted_value import show as shown
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, say
 from seatrial.session.ab_rounds import in_turn, sides_of
 from seatrial.session.carry_out import carried_out
 from seatrial.session.chosen_sessions import LABEL_FORM, is_label
@@ -48,12 +48,11 @@ def run(
 ) -> int:
     """Run a session: all checks of the site's trial.yaml for this profile, or those that are named."""
     if ab:
-        given = click.get_current_context().get_parameter_source('site_folder')
-        if label or asked.destructive or given is ParameterSource.COMMANDLINE:
+        source_of = click.get_current_context().get_parameter_source
+        if label or asked.destructive or source_of('site_folder') is ParameterSource.COMMANDLINE:
             why = '--ab names the folders and the labels itself, and starts no actions on servers'
             raise click.UsageError(f'{why}; leave out --site, --label and --destructive')
-
-        is_given = click.get_current_context().get_parameter_source('checks') is not ParameterSource.DEFAULT
+        is_given = source_of('checks') is not ParameterSource.DEFAULT
 
         def opened(folder: Path) -> tuple[Session, list[tuple[Declared, Case]]]:
             checks = asked.checks if is_given else [Path(path) for path in check_folders(folder)]
@@ -66,8 +65,6 @@ def run(
         return EXIT_CODES[in_turn(sides_of(ab), rounds, effect / 100, opened, measured)]
     checks = load_checks(*asked.checks)
     session, cases = open_session(asked, checks)
-    for note in wrong_contract(session.site, checks):
-        console().print(f'note: {note}', soft_wrap=True)
-    session = replace(session, label=label)
-    result, _ = carried_out(session, cases, asked.destructive, verbose)
+    say(console(), *(f'note: {note}' for note in wrong_contract(session.site, checks)))
+    result, _ = carried_out(replace(session, label=label), cases, asked.destructive, verbose)
     return EXIT_CODES[result.verdict]

@@ -14,7 +14,7 @@ from seatrial.nights.past import write_year
 from seatrial.nights.standing import watch_of
 from seatrial.report.nights.notification import aligned
 from seatrial.report.nights.notification import screen as lines_of
-from seatrial.report.terminal import LINES, STYLES, console, fitting
+from seatrial.report.terminal import LINES, STYLES, console, fitting, say
 from seatrial.report.words import SIGNS
 from seatrial.scheduler.series import alone
 from seatrial.session.from_options import no_more_systems, one_system
@@ -43,19 +43,16 @@ def status(site_folder: Path, profile: str, system: str | None, notify: bool) ->
             watch = watch_of(site, profile, system)
         except ValueError as error:
             raise click.UsageError(str(error)) from None
-        lines = lines_of(watch)
-        lines.extend(('note', note) for note in wrong_contract(site))
-        fault = unsent(site, watch.profile)
-        if fault:
+        lines = [*lines_of(watch), *(('note', note) for note in wrong_contract(site))]
+        if fault := unsent(site, watch.profile):
             lines.append(('news', f'the last could not be sent: {fault}'))
         room = max(1, LINES // (len(lines) + 2))  # the two that are not cut may be wrapped
         for (word, text), line in zip(lines, aligned(lines), strict=True):
             if word == 'verdict':
                 marked = f'{SIGNS[watch.verdict.value]} {text}'
-                screen.print(Text(line.removesuffix(text)).append(marked, STYLES[watch.verdict]), soft_wrap=True)
+                say(screen, Text(line.removesuffix(text)).append(marked, STYLES[watch.verdict]))
             else:
-                whole = word in ('records', 'report')
-                screen.print(line if whole else fitting([line], room)[0], soft_wrap=True)
+                say(screen, *([line] if word in ('records', 'report') else fitting([line], room)))
         if notify:
             past = send_notification(screen, site, watch)
             try:

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from seatrial.cli.options import effect_option, profile_option, site_option
 from seatrial.nights.past import past_of
-from seatrial.report.terminal import console
+from seatrial.report.terminal import console, say
 from seatrial.session.comparison_table import STYLES
 from seatrial.site.load import answering
 from seatrial.workload.words import counted
@@ -26,33 +26,22 @@ def trend(profile: str, effect: float, site_folder: Path) -> None:
     site = answering(site_folder)
     screen = console()
     past = past_of(site, profile, effect / 100)
-    for skip in past.skipped:
-        screen.print(f'skipped {skip.file}: {skip.why}', soft_wrap=True)
+    say(screen, *(f'skipped {skip.file}: {skip.why}' for skip in past.skipped))
     nights = past.trend
     if nights is None:
-        raise click.UsageError(
-            f'the history has no session of site {site.name} with the profile {profile}; choose one with --profile'
-        )
-    screen.print(
-        f'{counted(len(nights.sessions), "session")} of {profile}, {nights.sessions[0]} to {nights.sessions[-1]}; '
-        f'{counted(len(nights.levels), "family", "families")}; false notifications expected: at most '
-        f'{nights.rate:.2g} a month',
-        soft_wrap=True,
-    )
+        lacking = f'the history has no session of site {site.name} with the profile {profile}'
+        raise click.UsageError(f'{lacking}; choose one with --profile')
+    sessions = f'{counted(len(nights.sessions), "session")} of {profile}'
+    families = counted(len(nights.levels), 'family', 'families')
+    false = f'false notifications expected: at most {nights.rate:.2g} a month'
+    say(screen, f'{sessions}, {nights.sessions[0]} to {nights.sessions[-1]}; {families}; {false}')
     for turn in nights.turns:
-        change = turn.change
-        screen.print(
-            Text.assemble(
-                f'{turn.began:%Y-%m-%d}  ',
-                (change.verdict, STYLES.get(change.verdict, 'cyan')),
-                f'  {turn.subject}  from {turn.session} on',
-            ),
-            soft_wrap=True,
-        )
-        for line in turn.beside:
-            screen.print(f'  {line}', soft_wrap=True)
+        verdict = Text(turn.change.verdict, STYLES.get(turn.change.verdict, 'cyan'))
+        subject = f'  {turn.subject}  from {turn.session} on'
+        say(screen, Text.assemble(f'{turn.began:%Y-%m-%d}  ', verdict, subject))
+        say(screen, *(f'  {line}' for line in turn.beside))
     if not nights.turns:
         screen.print('no change')
     beside = {note for turn in nights.turns for note in turn.annotations}
     for note in (note for note in past.annotations if note not in beside):
-        screen.print(f'annotated {note.day}, beside no change: {note.text}', soft_wrap=True)
+        say(screen, f'annotated {note.day}, beside no change: {note.text}')

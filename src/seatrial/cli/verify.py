@@ -22,8 +22,8 @@ from seatrial.judge.verdict import EXIT_CODES, OF_CONTRACT, Criteria, Verdict, w
 from seatrial.model.foreign import NotReadable, read_json
 from seatrial.model.owned import private_folder
 from seatrial.model.plan import Case, TrialPlan
-from seatrial.model.record import PLAN
-from seatrial.report.terminal import console, marked
+from seatrial.model.record import PLAN, Records
+from seatrial.report.terminal import console, marked, say
 from seatrial.report.words import chain_words, cut
 from seatrial.session import evidence
 from seatrial.session.results import plain_results
@@ -85,8 +85,7 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
         # What was changed is not unpacked: that it is not there would be a second word on it.
         named = {f'there is no {line.partition(" ")[0].removeprefix("site/")}' for line in faults}
         faults += [line for line in differences if line not in named]
-        for line in cut(faults, evidence.FAULTS_SHOWN):
-            screen.print(line.replace(f'{scratch}/', ''), soft_wrap=True)
+        say(screen, *(line.replace(f'{scratch}/', '') for line in cut(faults, evidence.FAULTS_SHOWN)))
         sessions, verdicts = session_folders(state), []
         for folder in sessions:
             try:
@@ -94,33 +93,26 @@ def _verify_bundle(screen: Console, file: Path, signers: Path | None) -> Verdict
                     verdicts.append(_verify_session(screen, folder, _of_contract, read))
             except evidence.UNREADABLE as error:
                 verdicts.append(Verdict.INVALID)
-                screen.print(str(error).replace(f'{scratch}/', ''), soft_wrap=True)
+                say(screen, str(error).replace(f'{scratch}/', ''))
     verdict = worst([Verdict.INVALID if faults else Verdict.PASS, *verdicts])
     for row in page.rows if page else ():
-        screen.print(
-            Text.assemble(marked(row.verdict), f'  criterion {row.criterion.id}: {row.measured}'), soft_wrap=True
-        )
-    text = f'  {file}: {counted(len(sessions), "session")}'
-    screen.print(Text.assemble(_shown(verdict), text), soft_wrap=True)
+        say(screen, Text.assemble(marked(row.verdict), f'  criterion {row.criterion.id}: {row.measured}'))
+    say(screen, Text.assemble(_shown(verdict), f'  {file}: {counted(len(sessions), "session")}'))
     return verdict
 
 
 def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn, read: evidence.ReadCase) -> Verdict:
-    cases = []
-    proved = Verdict.PASS
+    cases, contradictions, unproved = list[tuple[TrialPlan, Records]](), list[str](), list[str]()
     for file in sorted(folder.glob(f'cases/*/{PLAN}')):
         plan, records, proof = read(file)
         cases.append((plan, records))
         words = [f'{counted(proof.launches, "launch", "launches")} as their output says']
         words += [counted(len(proof.contradictions), 'contradiction')] if proof.contradictions else []
         words += [f'{len(proof.unproved)} not proved'] if proof.unproved else []
-        screen.print(f'{plan.case.name}: {", ".join(words)}', soft_wrap=True)
-        for line in cut([*proof.contradictions, *proof.unproved], evidence.FAULTS_SHOWN):
-            screen.print(f'  {line}', soft_wrap=True)
-        if proof.contradictions:
-            proved = Verdict.INVALID
-        elif proof.unproved and proved is Verdict.PASS:
-            proved = Verdict.INCOMPLETE
+        faults = cut([*proof.contradictions, *proof.unproved], evidence.FAULTS_SHOWN)
+        say(screen, f'{plan.case.name}: {", ".join(words)}', *(f'  {line}' for line in faults))
+        contradictions += proof.contradictions
+        unproved += proof.unproved
     plans = [plan for plan, _ in cases]
     criteria = criteria_in(folder, plans) if (folder / RESULTS).is_file() else {}
     results = judge_cases(cases, criteria)
@@ -130,14 +122,10 @@ def _verify_session(screen: Console, folder: Path, criteria_in: CriteriaIn, read
         contradicted, uncompared = _compared(folder, plans, whole)
     except (KeyError, TypeError, AttributeError):
         contradicted, uncompared = [], ['it is not of this version of Seatrial, and is not compared']
-    if contradicted:
-        proved = Verdict.INVALID
-    elif uncompared and proved is Verdict.PASS:
-        proved = Verdict.INCOMPLETE
-    for line in cut([*contradicted, *uncompared], evidence.FAULTS_SHOWN):
-        screen.print(f'{RESULTS}: {line}', soft_wrap=True)
-    text = f'  session {folder.name}: {chain_words(whole.chain)}'
-    screen.print(Text.assemble(_shown(proved), text), soft_wrap=True)
+    say(screen, *(f'{RESULTS}: {line}' for line in cut([*contradicted, *uncompared], evidence.FAULTS_SHOWN)))
+    is_open = unproved or uncompared
+    proved = Verdict.INVALID if contradictions or contradicted else Verdict.INCOMPLETE if is_open else Verdict.PASS
+    say(screen, Text.assemble(_shown(proved), f'  session {folder.name}: {chain_words(whole.chain)}'))
     return proved
 
 
@@ -189,10 +177,8 @@ def _judged_otherwise(
     # A session for a contract keeps all that it is judged by; of another one trial.yaml has it.
     if contract_of(folder) or _enforced(plain_results(whole)) == _enforced(saved):
         return ''
-    return (
-        'other expectations were enforced on the day than trial.yaml and the checks enforce now; '
-        'verify with those of the day'
-    )
+    why = 'other expectations were enforced on the day than trial.yaml and the checks enforce now'
+    return f'{why}; verify with those of the day'
 
 
 def _enforced(results: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.nights.past import Past, past_of
 from seatrial.report.nights.notification import News, Notified, NotifiedChange, TrialWatch, news
 from seatrial.report.openmetrics import openmetrics
+from seatrial.report.terminal import say
 from seatrial.scheduler.series import file_of, metrics_file, put, series_of
 from seatrial.site.model import Site
 
@@ -35,16 +36,16 @@ def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Se
     try:
         past = past_of(site, watch.profile)
     except Exception as error:  # people are told of a night that failed whatever the history holds
-        screen.print(f'changes of level are not known: {error!r}', soft_wrap=True)
+        say(screen, f'changes of level are not known: {error!r}')
         past = None
     patience = site.schedule(watch.profile).inconclusive_nights
     message = news(watch, notified, patience, faults, past.trend.turns if past and past.trend else ())
     fault = None
     if message is not None:
-        screen.print(message.subject, soft_wrap=True)
+        say(screen, message.subject)
         fault = _send(site.trial_file.notify, message, facts(watch, message))
         if fault:
-            screen.print(f'no notification was sent: {fault}', soft_wrap=True)
+            say(screen, f'no notification was sent: {fault}')
     changes = [*notified.changes, *(message.changes if message and not fault else ())]
     _remember(screen, site, watch, notified._replace(changes=changes), bool(faults), fault)
     return past
@@ -54,7 +55,7 @@ def export(screen: Console, site: Site, watch: TrialWatch) -> None:
     try:
         put(metrics_file(site, watch.profile), openmetrics(watch))
     except OSError as error:
-        screen.print(f'no metrics were exported: {error.filename}: {error.strerror}', soft_wrap=True)
+        say(screen, f'no metrics were exported: {error.filename}: {error.strerror}')
 
 
 def news_lock(site: Site, profile: str) -> Path:
@@ -157,4 +158,4 @@ def _remember(
     try:
         put(file_of(series_of(site, watch.profile), '.notified.json'), json.dumps(data) + '\n')
     except OSError as error:
-        screen.print(f'the same notification may be sent again: {error.filename}: {error.strerror}', soft_wrap=True)
+        say(screen, f'the same notification may be sent again: {error.filename}: {error.strerror}')

@@ -17,6 +17,7 @@ from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.nights.notify import news_lock, send_notification
 from seatrial.nights.past import LATER, write_year
 from seatrial.nights.standing import watch_of
+from seatrial.report.terminal import say
 from seatrial.scheduler.partitions import partitions_of
 from seatrial.scheduler.series import Successors, alone, series_of, superseded
 from seatrial.site.model import Site
@@ -40,9 +41,9 @@ def night(
     """Runs a session as a process of its own, and notifies. Returns its exit code, or that of INCOMPLETE. due:
     argument of the batch script; deadline_s: seconds after which the session is asked to end"""
     with _end_requests() as requested:
-        screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(command)}', soft_wrap=True)
+        say(screen, f'{datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(command)}')
         for line in (*successors.done, *successors.faults):
-            screen.print(line, soft_wrap=True)
+            say(screen, line)
         series = series_of(site, profile)
         if due and superseded(series, due):
             screen.print(f'due {due}, and so late that the next run is due too; this one is left to it')
@@ -59,7 +60,7 @@ def night(
         try:
             write_year(site, profile, watch, past)
         except Exception as error:  # it follows the notification, and changes no exit code
-            screen.print(f'the page of the nights could not be written: {error!r}', soft_wrap=True)
+            say(screen, f'the page of the nights could not be written: {error!r}')
         code = status if status >= 0 else EXIT_CODES[Verdict.INCOMPLETE]
         screen.print(f'{datetime.now():%Y-%m-%d %H:%M:%S} exit code {code}')
         return code

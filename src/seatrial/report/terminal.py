@@ -63,9 +63,15 @@ def fitting(lines: Sequence[str], rows: int) -> list[str]:
     return [line if len(line) <= length else f'{line[: length - 4].rpartition(" ")[0]} ...' for line in lines]
 
 
+def say(screen: Console, *lines: str | Text) -> None:
+    """Prints lines, each in one piece however long: they can be searched and copied."""
+    for line in lines:
+        screen.print(line, soft_wrap=True)
+
+
 def say_loudly(screen: Console, line: str) -> None:
     """A line in red: somebody has to act."""
-    screen.print(Text(clean(line), 'bold red'), soft_wrap=True)
+    say(screen, Text(clean(line), 'bold red'))
 
 
 @contextlib.contextmanager

@@ -34,7 +34,7 @@ from seatrial.model.owned import user_name
 from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import Records
 from seatrial.model.units import duration
-from seatrial.report.terminal import console, say_loudly
+from seatrial.report.terminal import console, say, say_loudly
 from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_job_states
 from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
 from seatrial.session.after_session import leave, tried
@@ -89,8 +89,7 @@ def carried_out(
         heartbeats = _begun(session, plans)
         screen.print(f'Session {session.id}: {counted(len(plans), "case")} of {session.site.name}, profile {profile}')
         say_not_applicable(screen, session)
-        for note in [*notes, *_held_apart()]:
-            screen.print(f'note: {note}', soft_wrap=True)
+        say(screen, *(f'note: {note}' for note in [*notes, *_held_apart()]))
         try:
             with ExitStack() as held:  # held before the first case until after the last
                 for storage_system in sorted({plan.target.storage_system for plan in plans}):
@@ -101,10 +100,10 @@ def carried_out(
                 finally:
                     cancel_all(screen, session.site, session.id)
         except (lock.LockError, ActionError) as error:
-            screen.print(f'nothing was measured: {error}', soft_wrap=True)
+            say(screen, f'nothing was measured: {error}')
         except OSError as error:
             where = error.filename or session.folder
-            screen.print(f'nothing more is measured: {where}: {error.strerror}', soft_wrap=True)
+            say(screen, f'nothing more is measured: {where}: {error.strerror}')
         requested.answer = 'all that was measured is being judged and reported'
         known = followed.recorded()
         tried(screen, session, 'how jobs ended is not recorded', lambda: complete_job_states(session.folder, known))
@@ -112,7 +111,7 @@ def carried_out(
             tried(screen, session, 'the Darshan runs could not be recorded', partial(keep_darshan_run, *case))
         recorded = followed.recorded()
         if followed.fault:
-            screen.print(f'some records cannot be read: {followed.fault}', soft_wrap=True)
+            say(screen, f'some records cannot be read: {followed.fault}')
         results = judge_cases(recorded, criteria, followed.judge)
         result = judge_session(session.id, profile, results, criteria, session.left_out)
         show(screen, session, recorded, result, verbose)
@@ -144,7 +143,7 @@ def stop_requests(screen: Console, answer: str) -> Iterator[StopRequest]:
 
     def reply() -> None:
         for number in iter(came.get, None):
-            screen.print(f'{signal.Signals(number).name}: {requested.answer}', soft_wrap=True)
+            say(screen, f'{signal.Signals(number).name}: {requested.answer}')
 
     replying = threading.Thread(target=reply, name='replies to signals', daemon=True)
     replying.start()
@@ -190,12 +189,12 @@ def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[t
             with loaded(modules):
                 pass
         except NotLoaded as error:  # ReFrame cuts off the reason
-            screen.print(f'modules: {error}', soft_wrap=True)
+            say(screen, f'modules: {error}')
     if not any(records.job_state or records.end for _, records in cases):
         lines = [line for line in output.read_text(errors='replace').splitlines() if line.strip()]
         errors = [line for line in lines if 'error' in line.lower()]
-        screen.print(f'ReFrame: {(errors or lines or ["it printed nothing"])[-1].strip()}', soft_wrap=True)
-    screen.print(f'  output of ReFrame: {output}', soft_wrap=True)
+        say(screen, f'ReFrame: {(errors or lines or ["it printed nothing"])[-1].strip()}')
+    say(screen, f'  output of ReFrame: {output}')
 
 
 def _reframe(session: Session, files: Sequence[Path], cases: Cases, screen: Console, requested: StopRequest) -> None:
@@ -228,7 +227,7 @@ def _reframe(session: Session, files: Sequence[Path], cases: Cases, screen: Cons
                     waited = time.monotonic()
                 elif time.monotonic() - waited > AFTER_LAST_S:
                     why = f'ReFrame was terminated: it still ran {duration(AFTER_LAST_S)} after the last case'
-                    screen.print(f'{why}; its output: {session.folder / OUTPUT}', soft_wrap=True)
+                    say(screen, f'{why}; its output: {session.folder / OUTPUT}')
                     break
         finally:
             _end(process)

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 import click
 import polars as pl
 from rich.console import Console
 
-from seatrial.history.store import Skipped, as_written, folder_of, read, sessions_in, summaries
+from seatrial.history.store import Skipped, as_written, folder_of, read, readable, sessions_in, summaries
+from seatrial.report.terminal import say
 from seatrial.session.evidence import named
 from seatrial.site.model import Site
 from seatrial.workload.words import by_key
@@ -45,20 +47,15 @@ def chosen(
     names = [[name for term in parts if not is_label(term) for name in _named(known, term)] for parts in terms]
     # Labels stand in the files alone.
     tables = summaries(folder, columns=('session', 'label')) if labelled else ()
-    called: dict[str, list[str]] = by_key(
-        pair
-        for table in tables
-        if not isinstance(table, Skipped)
-        for pair in table.select('label', 'session').unique().iter_rows()
-    )
+    pairs = (table.select('label', 'session').unique().iter_rows() for table in readable(tables, []))
+    called: dict[str, list[str]] = by_key(chain.from_iterable(pairs))
     sides, skipped = [], dict[Skipped, None]()
     for parts, sessions in zip(terms, names, strict=True):
         all_named = {*sessions, *(name for term in parts for name in called.get(term, ()))}
         side = read(folder, named=all_named, kept=kept, columns=columns)
         skipped |= dict.fromkeys(side.skipped)
         sides.append(side.rows)
-    for skip in skipped:
-        screen.print(f'skipped {skip.file}: {skip.why}', soft_wrap=True)
+    say(screen, *(f'skipped {skip.file}: {skip.why}' for skip in skipped))
     for parts, rows, text in zip(terms, sides, wanted, strict=True):
         missing = [term for term in parts if is_label(term) and term not in called]
         if missing:

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from seatrial.judge.compare import BETTER, ORDER, SAME, WORSE
 from seatrial.report.comparison.before_after import BeforeAfter, ComparedMetric, FamilyRow, change_words, means_words
-from seatrial.report.terminal import LINES, fitting, rows_of, table_of
+from seatrial.report.terminal import LINES, fitting, rows_of, say, table_of
 from seatrial.report.words import cut
 from seatrial.workload.words import counted
 
@@ -43,30 +43,21 @@ def show_comparison(compared: BeforeAfter, screen: Console) -> None:
     room = max(SHOWN, LINES - 1 - taken)
     words = [_metric(row, compared.units) for row in changed[: room + 1]]  # only those for which there may be room
     lines = cut([*words, *[''] * (len(changed) - len(words))], room, REST)
-    for side in sides:
-        screen.print(side, soft_wrap=True)
+    say(screen, *sides)
     screen.print(Text(heading, 'yellow' if differing else ''))
     for style, block in (('yellow', differing), ('', beside), ('yellow', notice)):
-        for line in block:
-            screen.print(Text(line, style), soft_wrap=True)
+        say(screen, *(Text(line, style) for line in block))
     screen.print(_families(families))
-    for line in (*fitting(lines, len(lines)), *last):
-        screen.print(line, soft_wrap=True)
+    say(screen, *fitting(lines, len(lines)), *last)
 
 
 def _families(rows: Sequence[FamilyRow]) -> Table:
     table = table_of('verdict', 'family', 'after / before', '95 % interval', 'sessions', 'metrics')
     for row in rows:
         counts = ', '.join(f'{number} {verdict}' for verdict, number in row.metrics.items() if number)
-        change = row.change
-        table.add_row(
-            Text(f'{MARKS.get(change.verdict, "?")} {change.verdict}', STYLES.get(change.verdict, 'cyan'))
-            if change
-            else '',
-            f'{row.file_system}: {row.family}',
-            *change_words(change),
-            counts,
-        )
+        verdict = row.change.verdict if row.change else ''
+        marked = Text(f'{MARKS.get(verdict, "?")} {verdict}' if verdict else '', STYLES.get(verdict, 'cyan'))
+        table.add_row(marked, f'{row.file_system}: {row.family}', *change_words(row.change), counts)
     return table
 
 

@@ -71,11 +71,8 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
     """The session judged by today's checks; a notice names another verdict in results.json. Raises as reopened."""
     session, cases, result = reopened(site, checks, folder)
     gone = sorted({plan.case.check for plan, _ in cases} - set(checks))
-    notices = [
-        *_changed(folder, result),
-        *(f'the check {check} does not exist any more, so its case has no pass criterion' for check in gone),
-    ]
-    return evidence_of(session, cases, result, notices)
+    notices = [f'the check {check} does not exist any more, so its case has no pass criterion' for check in gone]
+    return evidence_of(session, cases, result, [*_changed(folder, result), *notices])
 
 
 def reopened(
@@ -84,27 +81,17 @@ def reopened(
     """The session in a folder with its plans and records, judged today. never_planned: cases it lacks in addition to
     those its folder shows. Raises NotReadable, SiteError, OSError."""
     plans = [plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))]
-    session = sessions.Session(
-        folder.name,
-        folder,
-        site,
-        PROFILES[plans[0].profile],
-        plans[0].engines,
-        not_applicable=sessions.not_applicable_of(folder),
-        contract=sessions.contract_of(folder),
-    )
-    if session.contract:
-        profile = replace(session.profile, label=label_of(session.contract))
-        session = replace(session, profile=profile)
+    profile, engines, contract = PROFILES[plans[0].profile], plans[0].engines, sessions.contract_of(folder)
+    session = sessions.Session(folder.name, folder, site, profile, engines, contract=contract)
+    session = replace(session, not_applicable=sessions.not_applicable_of(folder))
+    if contract:
+        session = replace(session, profile=replace(profile, label=label_of(contract)))
     else:
         session = with_references(session, checks)
     order = [case for declared in checks.values() for case in cases_of(session, declared)]
     plans.sort(key=lambda plan: order.index(plan.case) if plan.case in order else len(order))
-    criteria = {
-        plan.case: criteria_of(session, checks[plan.case.check], plan.case)
-        for plan in plans
-        if plan.case.check in checks
-    }
+    known = [plan.case for plan in plans if plan.case.check in checks]
+    criteria = {case: criteria_of(session, checks[case.check], case) for case in known}
     cases = [(plan, records_in(str(case_folder(folder, plan)))) for plan in plans]
     results = judge_cases(cases, criteria)
     left_out = [*sessions.left_out_of(folder), *never_planned]
@@ -118,10 +105,8 @@ def criteria_of_the_day(
     site: Site, checks: Mapping[str, Declared], folder: Path, plans: Sequence[TrialPlan]
 ) -> dict[Case, Criteria]:
     """The criteria of a session when it ended: its own references, and what trial.yaml enforces of the checks."""
-    profile, engines = PROFILES[plans[0].profile], plans[0].engines
-    session = sessions.Session(
-        folder.name, folder, site, profile, engines, references=sessions.saved_references(folder)
-    )
+    profile, engines, references = PROFILES[plans[0].profile], plans[0].engines, sessions.saved_references(folder)
+    session = sessions.Session(folder.name, folder, site, profile, engines, references=references)
     return {plan.case: criteria_of(session, checks.get(plan.case.check), plan.case) for plan in plans}
 
 
@@ -174,10 +159,9 @@ def _never_begun(order: Sequence[Case], plans: Sequence[TrialPlan]) -> list[str]
     systems = {plan.case.partition.partition(':')[0] for plan in plans}
     begun = {plan.case for plan in plans}
     missing = [case.name for case in order if case not in begun and case.partition.partition(':')[0] in systems]
-    if not missing:
-        return []
-    whole = len(begun) + len(missing)
-    return [f'plain ReFrame has begun {len(begun)} of {whole} cases; not begun: {"; ".join(by_environment(missing))}']
+    counts = f'{len(begun)} of {len(begun) + len(missing)} cases'
+    named = '; '.join(by_environment(missing))
+    return [f'plain ReFrame has begun {counts}; not begun: {named}'] if missing else []
 
 
 def plan_in(file: Path) -> TrialPlan:
@@ -233,10 +217,8 @@ def _changed(folder: Path, result: SessionResult) -> list[str]:
         return [f'{sessions.RESULTS} cannot be read']
     notices = []
     if verdict != result.verdict.value:
-        notices = [
-            f'when it was measured, this session was {verdict}; by the checks, references and rules of today it is '
-            f'{result.verdict.value}'
-        ]
+        today = f'by the checks, references and rules of today it is {result.verdict.value}'
+        notices.append(f'when it was measured, this session was {verdict}; {today}')
     if chain != result.chain:
         notices.append(f'the records were changed after they were judged: then their chain ended with {chain}')
     return notices
@@ -248,16 +230,9 @@ def case_folder(folder: Path, plan: TrialPlan) -> Path:
 
 
 def _case(folder: Path, plan: TrialPlan, records: Records, result: CaseResult) -> CaseEvidence:
-    samples = measured(plan, records)
-    return CaseEvidence(
-        plan=plan,
-        records=records,
-        result=result,
-        samples=samples,
-        launches=_launches(plan, records, samples),
-        raw=f'{plan.records}/{RAW}',
-        telemetry=telemetry_in(str(case_folder(folder, plan))),
-    )
+    samples, raw = measured(plan, records), f'{plan.records}/{RAW}'
+    launches, telemetry = _launches(plan, records, samples), telemetry_in(str(case_folder(folder, plan)))
+    return CaseEvidence(plan, records, result, samples, launches, raw, telemetry)
 
 
 def _launches(plan: TrialPlan, records: Records, samples: Mapping[str, Sequence[Sample]]) -> dict[str, list[Sample]]:

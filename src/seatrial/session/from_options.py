@@ -17,6 +17,7 @@ from seatrial.check.session import Session, SessionOptions, new_id, settings_fau
 from seatrial.model.plan import Case
 from seatrial.model.quoted_value import choice, shell_line
 from seatrial.model.quoted_value import show as shown
+from seatrial.report.terminal import say
 from seatrial.report.words import by_environment
 from seatrial.scheduler.partitions import named
 from seatrial.site.contract import CONTRACT_FILE
@@ -48,17 +49,9 @@ def open_session(
         raise click.UsageError(f"'{asked.system}' is not a system of trial.yaml; {choice(asked.system, existing)}")
     check_destructive(site, asked.destructive)
     raise_any([state_fault(site)])
-    session_id = new_id()
-    session = Session(
-        session_id,
-        site.session_folder(session_id),
-        site,
-        PROFILES[asked.profile],
-        site.engine_choices(asked.engine),
-        asked.only,
-        asked.system,
-        destructive=asked.destructive,
-    )
+    session_id, profile, engines = new_id(), PROFILES[asked.profile], site.engine_choices(asked.engine)
+    session = Session(session_id, site.session_folder(session_id), site, profile, engines, asked.only, asked.system)
+    session = replace(session, destructive=asked.destructive)
     cases = [(check, case) for check in declared.values() for case in cases_of(session, check)]
     systems = sorted({case.partition.split(':')[0] for _, case in cases})
     if len(systems) > 1:
@@ -67,13 +60,10 @@ def open_session(
     reasons = by_key((why, case.name) for case, why in missing)
     if not cases:
         refused = ''.join(f'; {len(names)} not applicable: {why}' for why, names in reasons.items())
-        remedy = _other_profiles(session, declared)
-        raise NoCases(
-            [problem(TRIAL_FILE, ['trials'], f'no trial has cases for the profile {asked.profile}{refused}{remedy}')]
-        )
+        why = f'no trial has cases for the profile {asked.profile}{refused}{_other_profiles(session, declared)}'
+        raise NoCases([problem(TRIAL_FILE, ['trials'], why)])
     raise_any([settings_fault(site, systems[0])])
-    session = replace(session, system=systems[0], not_applicable=reasons)
-    session = with_references(session, declared)
+    session = with_references(replace(session, system=systems[0], not_applicable=reasons), declared)
     return replace(session, left_out=_left_out(session, declared, {case for _, case in cases})), cases
 
 
@@ -81,9 +71,8 @@ def check_destructive(site: Site, name: str) -> None:
     """Raises UsageError for a name that is no storage system with actions."""
     known = sorted({site.target(key, DEFAULT_LAYOUT).storage_system for key in site.trial_file.file_systems})
     if name and name not in known:
-        raise click.UsageError(
-            f'--destructive: {shown(name)} is not a storage system of trial.yaml; {choice(name, known)}'
-        )
+        wrong = f'--destructive: {shown(name)} is not a storage system of trial.yaml'
+        raise click.UsageError(f'{wrong}; {choice(name, known)}')
 
 
 def installed(name: str) -> str:
@@ -102,8 +91,8 @@ def _other_profiles(session: Session, declared: Mapping[str, Declared]) -> str:
     names = [other.profile.name for other in others if any(cases_of(other, one) for one in declared.values())]
     if not names:
         return ''
-    profile = session.profile.name
-    return f'; there are cases with --profile {joined(names, "or")}, or add {profile} to the profiles of a trial'
+    or_add = f'or add {session.profile.name} to the profiles of a trial'
+    return f'; there are cases with --profile {joined(names, "or")}, {or_add}'
 
 
 def state_fault(site: Site) -> str:
@@ -112,11 +101,8 @@ def state_fault(site: Site) -> str:
     spawned = any(partition.get('scheduler') == 'local' for partition in partitions)
     if '%' not in site.state and not (spawned and re.search(r'[\s\'"\\]', site.state)):
         return ''
-    return problem(
-        TRIAL_FILE,
-        ['state'],
-        f'ReFrame cannot start jobs below {site.state}; choose a path without blanks, quotes, \\ and %',
-    )
+    remedy = 'choose a path without blanks, quotes, \\ and %'
+    return problem(TRIAL_FILE, ['state'], f'ReFrame cannot start jobs below {site.state}; {remedy}')
 
 
 def one_system(site: Site, profile: str, system: str | None) -> str | None:
@@ -133,10 +119,8 @@ def no_more_systems(site: Site, profile: str) -> None:
     """Raises UsageError for a profile with several systems: one's night would speak for another's."""
     systems = _systems(site, profile)
     if len(systems) > 1:
-        raise click.UsageError(
-            f'trial.yaml has {profile} for several systems ({", ".join(systems)}), but a schedule is for one; '
-            'make a site folder with its own state for each'
-        )
+        several = f'trial.yaml has {profile} for several systems ({", ".join(systems)}), but a schedule is for one'
+        raise click.UsageError(f'{several}; make a site folder with its own state for each')
 
 
 def _systems(site: Site, profile: str) -> list[str]:
@@ -151,22 +135,18 @@ def _left_out(session: Session, declared: Mapping[str, Declared], chosen: Collec
     if not missing:
         return []
     referenced = {case for profile, case in session.references if profile == session.profile.name}
+    more = f'an acceptance of {session.system} has {counted(len(missing), "more case")}'
+    of_them = f'{len(referenced.intersection(missing))} of them with references'
     named = '; '.join(by_environment([case.name for case in missing]))
-    return [
-        f'narrowed to {", ".join(session.only)}: an acceptance of {session.system} has '
-        f'{counted(len(missing), "more case")}, {len(referenced.intersection(missing))} of them with references '
-        f'({named})'
-    ]
+    return [f'narrowed to {", ".join(session.only)}: {more}, {of_them} ({named})']
 
 
 def say_not_applicable(screen: Console, session: Session, why: bool = False) -> None:
     """Prints the number of impossible cases, and what an acceptance leaves out. why: lists the cases by reason"""
     number = sum(map(len, session.not_applicable.values()))
     if number and not why:
-        words = 'seatrial', 'list', '--why', '--profile', session.profile.name, '--site', str(session.site.folder)
-        asked = shell_line(words)
-        screen.print(f'  {counted(number, "case")} cannot run here; for the reasons, run {asked}', soft_wrap=True)
+        asked = 'seatrial', 'list', '--why', '--profile', session.profile.name, '--site', str(session.site.folder)
+        say(screen, f'  {counted(number, "case")} cannot run here; for the reasons, run {shell_line(asked)}')
     for reason, names in session.not_applicable.items() if why else ():
-        screen.print(f'not applicable: {"; ".join(by_environment(names))}: {reason}', soft_wrap=True)
-    for line in session.left_out:
-        screen.print(f'not whole: {line}', soft_wrap=True)
+        say(screen, f'not applicable: {"; ".join(by_environment(names))}: {reason}')
+    say(screen, *(f'not whole: {line}' for line in session.left_out))

@@ -27,8 +27,8 @@ from seatrial.model.record import Records
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.figures import cache_words, figure, is_valid
 from seatrial.report.headline import headline_of, plain
-from seatrial.report.terminal import WIDE, fitting, marked, table_of
-from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, listed, slow_places, verdict_sentence
+from seatrial.report.terminal import WIDE, fitting, marked, say, table_of
+from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, slow_places, verdict_sentence
 from seatrial.session.evidence import figures_before
 from seatrial.workload.words import by_key, counted
 
@@ -78,17 +78,14 @@ def show(
     if verbose:
         console.print(_table(session, result))
         for case in result.worst_first:
-            for reason in cut(case.reasons, REASONS_SHOWN, f', in {RESULTS}'):
-                console.print(f'{case.case.name}: {reason}', soft_wrap=True)
+            reasons = cut(case.reasons, REASONS_SHOWN, f', in {RESULTS}')
+            say(console, *(f'{case.case.name}: {reason}' for reason in reasons))
     mark = marked(result.verdict)
     first, *more = _wrapped(f'{mark.plain}  {verdict_sentence(result)}', '')
-    console.print(Text.assemble(mark, first.removeprefix(mark.plain)), soft_wrap=True)
-    for line in (*more, *_wrapped(session.profile.label), *_headline_lines(session, cases, result)):
-        console.print(line, soft_wrap=True)
-    for line in _not_well(result, [left for _, records in cases for left in left_behind(records)]):
-        console.print(line, soft_wrap=True)
-    for line in _context(session, result):
-        console.print(f'  {line}', soft_wrap=True)
+    say(console, Text.assemble(mark, first.removeprefix(mark.plain)))
+    say(console, *more, *_wrapped(session.profile.label), *_headline_lines(session, cases, result))
+    say(console, *_not_well(result, [left for _, records in cases for left in left_behind(records)]))
+    say(console, *(f'  {line}' for line in _context(session, result)))
 
 
 def _wrapped(text: str, indent: str = '  ') -> list[str]:
@@ -119,20 +116,13 @@ def _not_well(result: SessionResult, left: Sequence[str]) -> list[str]:
     and launches for which the file system stood still. left: what jobs have left behind"""
     missed = [row for row in result.relations if row.enforced and not of_relation(row.relation).unopposed]
     lines = [(of_relation(row.relation), f'{row.words}: {row.relation.sentence}') for row in missed]
-    lines += [
-        (case.verdict, f'{_named([case.case], result)}: {"; ".join(case.reasons[:1])}')
-        for case in result.worst_first
-        if not case.verdict.unopposed
-    ]
+    opposed = [case for case in result.worst_first if not case.verdict.unopposed]
+    lines += [(case.verdict, f'{_named(case.case, result)}: {"; ".join(case.reasons[:1])}') for case in opposed]
     lines += [(Verdict.INCOMPLETE, f'incomplete: {line}') for line in result.left_out]
     places = [place for place in slow_places(result) if not any(place in line for _, line in lines)]
     shown = cut([f'{SIGNS[verdict.value]} {verdict.value}  {line}' for verdict, line in lines], WORST_SHOWN)
-    stood_still = [
-        f'{_named([case.case], result)}: {label}'
-        for case in result.cases
-        for label in case.labels
-        if label.startswith('P17b: ')
-    ]
+    labels = [(case.case, label) for case in result.cases for label in case.labels]
+    stood_still = [f'{_named(case, result)}: {label}' for case, label in labels if label.startswith('P17b: ')]
     return fitting([*places, *shown, *cut(stood_still, PLACES_SHOWN), *cut(left, PLACES_SHOWN)], LINES_OF_WORST)
 
 
@@ -153,14 +143,10 @@ def _context(session: Session, result: SessionResult) -> list[str]:
 def _table(session: Session, result: SessionResult) -> Table:
     table = table_of('verdict', 'case', 'engine', '#a task', 'figures', '#took')
     for case in result.cases:
-        table.add_row(
-            marked(case.verdict),
-            case.case.name,
-            f'{case.engine} {case.version}'.strip() or '-',
-            _share(case),
-            _figures(case, session.site.units),
-            duration(case.duration_s) if case.duration_s is not None else '-',
-        )
+        engine = f'{case.engine} {case.version}'.strip() or '-'
+        took = duration(case.duration_s) if case.duration_s is not None else '-'
+        cells = case.case.name, engine, _share(case), _figures(case, session.site.units), took
+        table.add_row(marked(case.verdict), *cells)
     return table
 
 
@@ -192,10 +178,10 @@ def _span(metrics: list[MetricResult], system: str) -> str:
     return f'{ends[0] if ends[0] == ends[1] else " to ".join(ends)} {shown}'.strip()
 
 
-def _named(cases: list[Case], result: SessionResult) -> str:
-    """The checks of the cases; the full name where the session has several cases of a check."""
+def _named(case: Case, result: SessionResult) -> str:
+    """The check of a case; the full name where the session has several cases of it."""
     of_check = Counter(judged.case.check for judged in result.cases)
-    return listed([case.check if of_check[case.check] == 1 else case.name for case in cases])
+    return case.check if of_check[case.check] == 1 else case.name
 
 
 def _references(session: Session, result: SessionResult) -> str:
