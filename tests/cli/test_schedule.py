@@ -22,8 +22,8 @@ from nights import plain, wait_until_opened
 from nights import session as session_of
 from seatrial.cli import schedule as schedule_module
 from seatrial.history.store import write
-from seatrial.nights import past
 from seatrial.nights import scheduled_job as night_module
+from seatrial.nights import standing
 from seatrial.scheduler.order import with_block
 from seatrial.scheduler.series import alone, job_name, queue_lock
 from seatrial.site.calendar import DAYS, Calendar
@@ -504,7 +504,7 @@ def test_after_a_session_people_are_notified_and_figures_and_the_page_of_the_nig
     assert notified() == ['changed: Seatrial site nightly: FAIL: 1 new FAIL']
     assert (site.folder / 'state' / 'metrics' / f'{TITLE}.prom').is_file()
     assert (site.folder / 'state' / 'reports' / f'{TITLE}.html').is_file()
-    assert past.LATER in left(program, 'environment')  # the session itself leaves the page alone
+    assert standing.LATER in left(program, 'environment')  # the session itself leaves the page alone
 
 
 def test_after_a_second_session_that_went_alike_nobody_is_notified(on_site, session, notified):

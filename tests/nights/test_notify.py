@@ -16,8 +16,7 @@ from rich.console import Console
 from nights import DEAD, DUE, WHERE, figures, plain, rows, session, wait_until_opened, year
 from seatrial.history.store import Annotation, annotate, write
 from seatrial.nights import notify
-from seatrial.nights.past import Past, write_year
-from seatrial.nights.standing import watch_of
+from seatrial.nights.standing import Past, watch_of, write_year
 from seatrial.report.nights.nights import DONE, MISSED, DueRun, nights
 from seatrial.report.nights.notification import TrialWatch
 from seatrial.report.nights.trend import Nights, gathered, trend

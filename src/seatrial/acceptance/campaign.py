@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -99,9 +99,13 @@ def protocol_at(campaign: Campaign, contract: Contract, made: Made) -> Protocol:
     """The protocol of all attempts. Raises NotReadable, OSError."""
     tests, attempts, remarks = campaign.tests, campaign.attempts(), remarks_in(campaign.state)
     outcomes = judge_contract([test.criterion for test in tests], attempts)
-    rows = [
-        _row(made.units, test, outcomes[test.criterion.id], attempts[test.criterion.id], remarks) for test in tests
-    ]
+    rows = []
+    for test in tests:
+        criterion, base = test.criterion, test.metric.unit if test.metric else ''
+        outcome, of_criterion = outcomes[criterion.id], attempts[criterion.id]
+        unit = unit_for(outcome.figure or 0.0, base, made.units) if criterion.of else criterion.unit
+        setup, notes = [*_setup(test), *_of_allocations(outcome)], remarks.get(criterion.id, ())
+        rows.append(ProtocolRow(criterion, outcome, unit, base, setup, of_criterion, notes))
     return Protocol(
         title=contract.title,
         date=contract.date,
@@ -120,14 +124,9 @@ def write_protocol(state: Path, page: Protocol, tests: Sequence[AcceptanceTest],
     """Writes the page, and the data to make it again from the records. Raises OSError."""
     folder = state / FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    kept = {
-        'seatrial': page.seatrial,
-        'site': page.site,
-        'units': units,
-        'made': page.made.isoformat(),
-        'criteria': {test.criterion.id: test.kept for test in tests},
-    }
-    write_whole(folder / KEPT, json.dumps(kept, indent=1) + '\n')
+    made = {'seatrial': page.seatrial, 'site': page.site, 'units': units, 'made': page.made.isoformat()}
+    criteria = {test.criterion.id: test.kept for test in tests}
+    write_whole(folder / KEPT, json.dumps({**made, 'criteria': criteria}, indent=1) + '\n')
     write_whole(folder / PAGE, protocol(page))
     return folder / PAGE
 
@@ -157,11 +156,8 @@ def protocol_again(site_folder: Path, state: Path, read: ReadCase) -> tuple[Prot
         return None, [f'{FOLDER}/{KEPT} and {CONTRACT_FILE} give no protocol: {error}']
     if same:
         return page, []
-    unlike_contract = [reason for reason in why if reason.startswith(f'{CONTRACT_FILE}: ')]
-    return page, [
-        f'{FOLDER}/{PAGE} is not what {CONTRACT_FILE}, the records and the remarks come to',
-        *unlike_contract,
-    ]
+    stale = f'{FOLDER}/{PAGE} is not what {CONTRACT_FILE}, the records and the remarks come to'
+    return page, [stale, *(reason for reason in why if reason.startswith(f'{CONTRACT_FILE}: '))]
 
 
 def missing(
@@ -198,12 +194,12 @@ def _judged(
         plan, records, proof = read(file)
         ended = ended and records.end is not None
         result, by_metric = judge_case(plan, records, OF_CONTRACT), measured(plan, records)
-        foreign = _foreign(plan, case, kept)
         # The page is the same wherever the records lie.
         forged, unproved = (
             [line.replace(f'{case}{os.sep}', '') for line in lines]
             for lines in (proof.contradictions, proof.unproved)
         )
+        foreign = _foreign(plan, case, kept)
         for number, test in enumerate(tests):
             if test in own_tests:
                 other = foreign or unlike(number, test, plan)
@@ -249,7 +245,11 @@ def _attempt(
     why_not = foreign or (_why_not(test, one, result, records, forged) if one else 'not measured for this contract')
     why_not = why_not or unmet(test, records, samples)
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
-    caches = test.procedure is not None and test.procedure.caches
+    caveat = ''
+    if one and one.not_storage and test.procedure and test.procedure.caches:
+        # Its remedy is for whoever measures, and no matter of those who sign.
+        caveat = f'{one.not_storage.partition(";")[0]}; the contract allows caches'
+    loaded = next((sample for sample in samples if sample.point.actions), None)
     return Attempt(
         session=session,
         began=began(session),
@@ -260,20 +260,10 @@ def _attempt(
         failed=result.verdict is Verdict.FAIL and not foreign,
         clock_error=one.clock_error if one else 0.0,
         correlation=result.correlation,
-        # Its remedy is for whoever measures, and no matter of those who sign.
-        caveat=f'{one.not_storage.partition(";")[0]}; the contract allows caches'
-        if one and one.not_storage and caches
-        else '',
+        caveat=caveat,
         unproved=f'not proved by its raw output: {unproved[0]}; restore it, or measure again' if unproved else '',
         chain=judge_session(session, '', [result]).chain,
-        load=next(
-            (
-                (sample.started, sample.started + sample.point.duration_s)
-                for sample in samples
-                if sample.point.actions
-            ),
-            None,
-        ),
+        load=(loaded.started, loaded.started + loaded.point.duration_s) if loaded else None,
     )
 
 
@@ -330,63 +320,42 @@ def add_remark(site: Site, criterion: str, waives: bool, text: str, by: str) -> 
         os.fsync(stream.fileno())
 
 
-def _row(
-    units: str,
-    test: AcceptanceTest,
-    outcome: CriterionOutcome,
-    attempts: Sequence[Attempt],
-    remarks: Mapping[str, Sequence[Remark]],
-) -> ProtocolRow:
-    criterion, base = test.criterion, test.metric.unit if test.metric else ''
-    return ProtocolRow(
-        criterion=criterion,
-        outcome=outcome,
-        unit=unit_for(outcome.figure or 0.0, base, units) if test.criterion.of else criterion.unit,
-        base=base,
-        setup=[*_setup(test), *_assumed(outcome), *([('Load', outcome.load)] if outcome.load else [])],
-        attempts=attempts,
-        remarks=remarks.get(criterion.id, ()),
-    )
-
-
-def _assumed(outcome: CriterionOutcome) -> list[tuple[str, str]]:
+def _of_allocations(outcome: CriterionOutcome) -> Iterator[tuple[str, str]]:
     noise = assumed_noise(outcome.counted) if len(outcome.counted) > 1 else NOISE
-    words = (
-        f'are taken to differ by {noise:.3g} at least (as a logarithm), for the nights before them differ by no more'
-    )
-    return [('Allocations', words)] if noise != NOISE else []
+    if noise != NOISE:
+        why = 'for the nights before them differ by no more'
+        yield 'Allocations', f'are taken to differ by {noise:.3g} at least (as a logarithm), {why}'
+    if outcome.load:
+        yield 'Load', outcome.load
 
 
-def _setup(test: AcceptanceTest) -> list[tuple[str, str]]:
+def _setup(test: AcceptanceTest) -> Iterator[tuple[str, str]]:
     """The measurement of a criterion in words, for people who have no check and no site before them."""
     entry, procedure = test.entry, test.procedure
     if procedure is None:
-        return []
+        return
     case, trial = procedure.case, procedure.trial
     workload = entry.workload.model_dump(exclude_defaults=True) if entry.workload else {}
     sizes = ('transfer_size', 'bytes_per_task', 'file_size')
     values = {key: format_size(value) if key in sizes else str(value) for key, value in workload.items()}
     nodes, tasks = counted(case.nodes, 'node'), counted(trial.tasks_per_node or 1, 'task')
-    rows = [
-        ('Metric', f'{entry.metric}, {entry.statistic or "mean"} of the repetitions'),
-        ('Workload', '; '.join(f'{key.replace("_", " ")} {value}' for key, value in values.items()) or case.check),
-        ('Where', f'{case.file_system} ({case.layout}) on {case.partition}, {nodes} with {tasks} each'),
-        ('By', f'{case.check}, {test.metric_name}'),
-    ]
+    yield 'Metric', f'{entry.metric}, {entry.statistic or "mean"} of the repetitions'
+    yield 'Workload', '; '.join(f'{key.replace("_", " ")} {value}' for key, value in values.items()) or case.check
+    yield 'Where', f'{case.file_system} ({case.layout}) on {case.partition}, {nodes} with {tasks} each'
+    yield 'By', f'{case.check}, {test.metric_name}'
     if procedure.state:
-        rows.append(('State', procedure.state))
+        yield 'State', procedure.state
     if procedure.seconds:
-        rows.append(('Timed regions', f'{duration(procedure.seconds)} at least'))
+        yield 'Timed regions', f'{duration(procedure.seconds)} at least'
     if procedure.caches:
-        rows.append(('Caches', 'may take part, as the contract allows'))
+        yield 'Caches', 'may take part, as the contract allows'
     conditions = entry.conditions
     if conditions and conditions.fullness is not None:
-        rows.append(('File system', f'{conditions.fullness[0]} to {conditions.fullness[1]} % full at the beginning'))
+        yield 'File system', f'{conditions.fullness[0]} to {conditions.fullness[1]} % full at the beginning'
     if conditions and conditions.exclusive:
-        rows.append(('Nodes', 'have no other job, as Slurm says'))
+        yield 'Nodes', 'have no other job, as Slurm says'
     if conditions and conditions.bytes is not None:
-        rows.append(('Files', f'hold {conditions.bytes:g} times the memory of the nodes at least'))
-    return rows
+        yield 'Files', f'hold {conditions.bytes:g} times the memory of the nodes at least'
 
 
 class Allocations(NamedTuple):

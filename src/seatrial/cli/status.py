@@ -10,8 +10,7 @@ from seatrial.check.contract import wrong_contract
 from seatrial.cli.options import profile_option, site_option
 from seatrial.judge.verdict import EXIT_CODES
 from seatrial.nights.notify import news_lock, send_notification, unsent
-from seatrial.nights.past import write_year
-from seatrial.nights.standing import watch_of
+from seatrial.nights.standing import watch_of, write_year
 from seatrial.report.nights.notification import aligned
 from seatrial.report.nights.notification import screen as lines_of
 from seatrial.report.terminal import LINES, STYLES, console, fitting, say

@@ -6,7 +6,7 @@ import click
 from rich.text import Text
 
 from seatrial.cli.options import effect_option, profile_option, site_option
-from seatrial.nights.past import past_of
+from seatrial.nights.standing import past_of
 from seatrial.report.terminal import console, say
 from seatrial.session.comparison_table import STYLES
 from seatrial.site.load import answering

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from seatrial.engine.base import ending
 from seatrial.judge.verdict import EXIT_CODES, Verdict
-from seatrial.nights.past import Past, past_of
+from seatrial.nights.standing import Past, past_of
 from seatrial.report.nights.notification import News, Notified, NotifiedChange, TrialWatch, news
 from seatrial.report.openmetrics import openmetrics
 from seatrial.report.terminal import say
@@ -31,8 +31,11 @@ SHOWN_LINES = 3
 def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Sequence[str] = ()) -> Past | None:
     """Exports the state and sends news, if any. What could not be sent is sent the next time. Returns the nights that
     were read. faults: sentences on problems around the last run"""
-    export(screen, site, watch)
-    notified = notified_of(site, watch.profile)
+    try:
+        put(metrics_file(site, watch.profile), openmetrics(watch))
+    except OSError as error:
+        say(screen, f'no metrics were exported: {error.filename}: {error.strerror}')
+    notified = _notified(site, watch.profile)
     try:
         past = past_of(site, watch.profile)
     except Exception as error:  # people are told of a night that failed whatever the history holds
@@ -43,7 +46,7 @@ def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Se
     fault = None
     if message is not None:
         say(screen, message.subject)
-        fault = _send(site.trial_file.notify, message, facts(watch, message))
+        fault = _send(site.trial_file.notify, message, _facts(watch, message))
         if fault:
             say(screen, f'no notification was sent: {fault}')
     changes = [*notified.changes, *(message.changes if message and not fault else ())]
@@ -51,19 +54,12 @@ def send_notification(screen: Console, site: Site, watch: TrialWatch, faults: Se
     return past
 
 
-def export(screen: Console, site: Site, watch: TrialWatch) -> None:
-    try:
-        put(metrics_file(site, watch.profile), openmetrics(watch))
-    except OSError as error:
-        say(screen, f'no metrics were exported: {error.filename}: {error.strerror}')
-
-
 def news_lock(site: Site, profile: str) -> Path:
     """The lock for sending notifications, held from reading the state until what was sent is saved."""
     return file_of(series_of(site, profile), '.notify.lock')
 
 
-def notified_of(site: Site, profile: str) -> Notified:
+def _notified(site: Site, profile: str) -> Notified:
     """The notifications sent so far; empty without a file."""
     data = _kept(site, profile)
     with suppress(KeyError, TypeError, ValueError):
@@ -80,7 +76,7 @@ def unsent(site: Site, profile: str) -> str:
     return str(_kept(site, profile).get('fault') or '')
 
 
-def facts(watch: TrialWatch, message: News) -> dict[str, str]:
+def _facts(watch: TrialWatch, message: News) -> dict[str, str]:
     verdicts = [standing.verdict for standing in watch.standing.values()]
     return {
         'SEATRIAL_EVENTS': ' '.join(message.events),
@@ -113,14 +109,9 @@ def _send(command: Sequence[str], message: News, environment: dict[str, str]) ->
         text.write(message.text)
         text.seek(0)
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=text,
-                stdout=output,
-                stderr=output,
-                env={**os.environ, **environment},
-                start_new_session=True,
-            )
+            streams: dict[str, Any] = {'stdin': text, 'stdout': output, 'stderr': output}
+            whole = {**os.environ, **environment}
+            process = subprocess.Popen(command, env=whole, start_new_session=True, **streams)
         except OSError as error:
             return f'{command[0]}: {error.strerror}'
         try:

@@ -15,8 +15,7 @@ from rich.console import Console
 from seatrial.engine.base import ending
 from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.nights.notify import news_lock, send_notification
-from seatrial.nights.past import LATER, write_year
-from seatrial.nights.standing import watch_of
+from seatrial.nights.standing import LATER, watch_of, write_year
 from seatrial.report.terminal import say
 from seatrial.scheduler.partitions import partitions_of
 from seatrial.scheduler.series import Successors, alone, series_of, superseded
@@ -42,8 +41,7 @@ def night(
     argument of the batch script; deadline_s: seconds after which the session is asked to end"""
     with _end_requests() as requested:
         say(screen, f'{datetime.now():%Y-%m-%d %H:%M:%S} {shlex.join(command)}')
-        for line in (*successors.done, *successors.faults):
-            say(screen, line)
+        say(screen, *successors.done, *successors.faults)
         series = series_of(site, profile)
         if due and superseded(series, due):
             screen.print(f'due {due}, and so late that the next run is due too; this one is left to it')
@@ -68,14 +66,10 @@ def night(
 
 def _environment(submits: bool) -> dict[str, str]:
     """The environment without variables of this job that would act as options of the jobs and steps it starts."""
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith('SLURM_')
-        or name in _WITHIN_A_JOB
-        or (not submits and name not in ('SLURM_EXPORT_ENV', 'SLURM_GET_USER_ENV'))
-    }
-    return {**environment, LATER: '1'}
+    left_out = {name for name in os.environ if name.startswith('SLURM_') and name not in _WITHIN_A_JOB}
+    if not submits:
+        left_out &= {'SLURM_EXPORT_ENV', 'SLURM_GET_USER_ENV'}
+    return {**{name: value for name, value in os.environ.items() if name not in left_out}, LATER: '1'}
 
 
 @contextmanager

@@ -1,25 +1,36 @@
-"""The state of a site's scheduled trials, from the history, the sessions' folders, the schedule and Slurm."""
+"""The state of a site's scheduled trials, from the history, the sessions' folders, the schedule and Slurm; all nights
+of a profile, and their page."""
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from seatrial.check.session import FILE, PAGE, REPORT, RESULTS, began, session_folders
+import polars as pl
+
+from seatrial.check.session import FILE, PAGE, REPORT, RESULTS, SESSIONS, began, session_folders
 from seatrial.history import store
 from seatrial.job.directory.lock import STALE_S
 from seatrial.job.directory.orphans import heartbeat_of
+from seatrial.judge.compare import EFFECT
 from seatrial.model.foreign import NotReadable, read_json
+from seatrial.report.comparison.before_after import COMPARED, compact
 from seatrial.report.nights import nights
 from seatrial.report.nights.notification import TrialWatch
-from seatrial.scheduler.series import Scheduled, queue_words, removed_s, scheduled, series_of
+from seatrial.report.nights.page import year_page
+from seatrial.report.nights.trend import GATHERED, Nights, Trend, gathered
+from seatrial.report.nights.trend import trend as trend_of
+from seatrial.scheduler.series import Scheduled, page_file, put, queue_words, removed_s, scheduled, series_of
 from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site
 
 RUNS_SHOWN = 14
 SESSIONS_READ = 60  # newest sessions; four times as many, and so on, while they hold fewer than RUNS_SHOWN nights
+
+# Set in the environment of a session: the process that started it writes the page, after the notification.
+LATER = 'SEATRIAL_PAGE_OF_NIGHTS_LATER'
 
 
 def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
@@ -60,16 +71,14 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     )
 
 
-def missed_of(site: Site, profile: str, ended: Mapping[str, datetime]) -> list[datetime]:
+def _missed(site: Site, profile: str, ended: Mapping[str, datetime]) -> list[datetime]:
     """All missed runs of a profile, as far as its schedule is known. ended: begin of ended sessions, oldest first"""
     now = datetime.now().astimezone()
     calendar, since = _calendar(site, profile, scheduled(series_of(site, profile)), ended, now)
     if calendar is None:
         return []
-    due = calendar.between(since, now)
-    due_runs = nights.runs(
-        due, calendar.after(now)[0], now, ended.values(), _unfinished(site, profile, ended, None)[0]
-    )
+    due, begun = calendar.between(since, now), _unfinished(site, profile, ended, None)[0]
+    due_runs = nights.runs(due, calendar.after(now)[0], now, ended.values(), begun)
     return [run.due for run in due_runs if run.state == nights.MISSED]
 
 
@@ -142,3 +151,45 @@ def _beats(site: Site, session: str) -> bool:
         return time.time() - Path(heartbeat_of(site.state, session)).stat().st_mtime < STALE_S
     except OSError:
         return False
+
+
+class Past(NamedTuple):
+    """All nights of a profile, without sessions of named checks."""
+
+    trend: Trend | None
+    annotations: Sequence[store.Annotation]
+    skipped: Sequence[store.Skipped]  # files that could not be read
+    nights: Nights
+
+
+def past_of(site: Site, profile: str, effect: float = EFFECT) -> Past:
+    """Reads the nights of a profile from the history of a site. Raises OSError."""
+    folder, skipped = store.folder_of(site.state), list[store.Skipped]()
+
+    def tables() -> Iterator[pl.DataFrame]:
+        for table in store.readable(store.summaries(folder, columns=(*nights.OF_WHOLE, *GATHERED)), skipped):
+            if (rows := nights.whole(table, site.name, profile)).height:
+                yield rows.select(GATHERED)
+
+    def rows_of(names: Sequence[str]) -> pl.DataFrame:
+        history = store.read(folder, named=names, kept=compact, columns=COMPARED)
+        skipped.extend(file for file in history.skipped if file not in skipped)
+        return history.rows
+
+    past = gathered(tables(), rows_of)
+    notes, no_lines = store.annotations(site.state)
+    trend = trend_of(past, site.false_notifications, effect, site.units, notes) if past.began.height else None
+    return Past(trend, notes, [*skipped, *no_lines], past)
+
+
+def write_year(site: Site, profile: str, watch: TrialWatch | None = None, past: Past | None = None) -> Path:
+    """Writes the page of a profile; returns the file. Raises OSError. watch, past: if they are known already"""
+    past = past or past_of(site, profile)
+    ended = dict(past.nights.began.select('session', 'session_started').iter_rows())
+    folder = Path(site.state) / SESSIONS
+    reported = [session.name for session in folder.iterdir()] if folder.is_dir() else []
+    watch, missed = watch or watch_of(site, profile), _missed(site, profile, ended)
+    text = year_page(watch, past.nights, past.trend, past.annotations, missed, reported, site.units)
+    file = page_file(site, profile)
+    put(file, text)
+    return file

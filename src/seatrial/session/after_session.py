@@ -16,7 +16,7 @@ from seatrial.judge.session import SessionResult
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Records
-from seatrial.nights.past import LATER, write_year
+from seatrial.nights.standing import LATER, write_year
 from seatrial.report.evidence import SessionEvidence
 from seatrial.report.junit import junit
 from seatrial.report.session.file_systems import changed_words, states
