@@ -100,12 +100,6 @@ def test_a_site_without_a_contract_is_refused_with_the_remedy(on_site):
     assert 'site-config/sample' in done.err
 
 
-def test_what_was_not_measured_is_undecided(on_site, contract, page):
-    done = on_site('accept', '--judge')
-    assert (done.status, '4 undecided' in done.out) == (12, True)
-    assert 'At least 100 MiB/s write.' in page()
-
-
 def test_every_criterion_is_judged_by_the_allocations_that_were_made_for_it(on_site, contract, allocation):
     allocation(FIRST, '1.1', 200.0)
     allocation(SECOND, '1.2', 200.0)
@@ -343,10 +337,8 @@ def test_a_waiver_is_kept_with_its_name_and_turns_no_fail_green(on_site, contrac
 def test_the_protocol_names_the_records_as_verify_does(on_site, command, site, contract, allocation, page):
     allocation(FIRST, '1.1', 200.0)
     on_site('accept', '--judge')
-    (chain,) = re.findall(
-        r'chain of the records ends with ([0-9a-f]{64})', command('verify', f'--site={site.folder}').out
-    )
-    assert chain in page()
+    output = command('verify', f'--site={site.folder}').out
+    assert re.search('chain of the records ends with ([0-9a-f]{64})', output)[1] in page()
 
 
 def test_remarks_are_appended_and_no_text_of_people_is_markup(on_site, contract, page):
@@ -459,10 +451,8 @@ def test_again_adds_an_allocation_of_each_that_is_chosen(on_site, contract, meas
 
 
 def test_criteria_of_the_same_procedure_share_their_sessions(on_site, contract, measured, site):
-    text = CONTRACT.replace('transfer_size: 128KiB', 'transfer_size: 64KiB').replace(
-        'metric: write', 'metric: read', 1
-    )
-    contract.write_text(text)
+    alike = CONTRACT.replace('transfer_size: 128KiB', 'transfer_size: 64KiB')
+    contract.write_text(alike.replace('metric: write', 'metric: read', 1))
     on_site('accept')
     assert measured.begun == [('Writes', ('64KiB',), '')] * 2
 

@@ -82,15 +82,10 @@ def test_comments_and_what_else_stands_there_are_kept(baseline, past, references
     after = references.read_text().splitlines()
     changed = [pair for pair in zip(before, after, strict=True) if pair[0] != pair[1]]
     names = ', '.join(f'2026100{day}T020000-00000a' for day in range(1, 6))
-    assert changed == [
-        (
-            '    nightly: {origin: baseline, date: 2026-01-01}  # the old one',
-            f'    nightly: {{origin: baseline, date: 2026-10-05, sessions: [{names}], engine: fio}}  # the old one',
-        ),
-        (
-            '      write@64KiB: [90.0, -0.1, 0.1, MiB/s],   # slow month',
-            '      write@64KiB: [102.25, -0.048, 0.048, MiB/s],   # slow month',
-        ),
+    origin = f'origin: baseline, date: 2026-10-05, sessions: [{names}], engine: fio'
+    assert [line for _, line in changed] == [
+        f'    nightly: {{{origin}}}  # the old one',
+        '      write@64KiB: [102.25, -0.048, 0.048, MiB/s],   # slow month',
     ]
 
 

@@ -25,11 +25,8 @@ def past(site):
     """Put a night into the history of the site."""
 
     def make(day, times=1.0, **columns):
-        rows = figures(
-            BEGAN + timedelta(days=day),
-            {'write@1MiB': [times * (1 + 0.002 * day) * rate for rate in NIGHT]},
-            **columns,
-        )
+        values = {'write@1MiB': [times * (1 + 0.002 * day) * rate for rate in NIGHT]}
+        rows = figures(BEGAN + timedelta(days=day), values, **columns)
         write(site.folder / 'state' / 'history', name(day), rows)
 
     return make
@@ -43,12 +40,9 @@ def compare(command, site):
 @pytest.fixture
 def upgraded(past):
     """Three nights before and three after, which are slower and on another mount."""
-    before, after = (
-        {'mounted': f'{source} on /scratch type {kind}'} for source, kind in (('tmpfs', 'tmpfs'), ('/dev/a', 'ext4'))
-    )
     for day in range(3):
-        past(day, state=json.dumps(before), label='before')
-        past(day + 3, times=0.5, state=json.dumps(after), label='after')
+        past(day, state='{"mounted": "tmpfs on /scratch type tmpfs"}', label='before')
+        past(day + 3, times=0.5, state='{"mounted": "/dev/a on /scratch type ext4"}', label='after')
 
 
 def test_what_differs_is_said_before_any_figure(compare, upgraded):
@@ -65,13 +59,13 @@ def test_what_differs_is_said_before_any_figure(compare, upgraded):
     assert done.status == 0
 
 
+OFFLINE = {'storage_target_state': state(2, 'Offline / Good')}
+
+
 @pytest.mark.parametrize(
     ('shown', 'words'),
     [
-        (
-            {'storage_target_state': state(2, 'Offline / Good')},
-            'scratch: storage targets: 3: 1-3 against 3: 1-3; storage target 2 offline',
-        ),
+        (OFFLINE, 'scratch: storage targets: 3: 1-3 against 3: 1-3; storage target 2 offline'),
         ({'storage_nodes': FALLBACK}, 'scratch: route: TCP against TCP; TCP [fallback route]'),
     ],
 )
@@ -79,9 +73,9 @@ def test_a_target_that_is_away_or_a_route_that_fell_back_is_said_before_any_figu
     compare, past, monkeypatch, tmp_path, shown, words
 ):
     stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)
-    past(0, state=json.dumps(by_type('beegfs').state(str(tmp_path))), label='before')
-    stand.now(**shown)
-    past(1, state=json.dumps(by_type('beegfs').state(str(tmp_path))), label='after')
+    for day, label, changed in ((0, 'before', {}), (1, 'after', shown)):
+        stand.now(**changed)
+        past(day, state=json.dumps(by_type('beegfs').state(str(tmp_path))), label=label)
     lines = [' '.join(line.split()) for line in compare('before', 'after').out.splitlines()]
     assert lines[2] == 'Not measured with the same:' and words in lines
 
@@ -242,28 +236,21 @@ def test_bandwidth_is_shown_against_fullness_which_wins_nothing(compare, past):
 
 def test_the_choice_is_json_in_base_units(compare, pools):
     content = json.loads(compare('pool0', 'pool1', 'pool2', '--json').out)
+    columns = content['columns']
     assert content['configurations']['pool1']['write'] == pytest.approx(2.004 * 100e6)
-    assert (content['columns']['write']['winner'], content['columns']['capacity'], content['choice']) == (
-        'pool1',
-        None,
-        None,
-    )
+    assert (columns['write']['winner'], columns['capacity'], content['choice']) == ('pool1', None, None)
 
 
 @pytest.mark.parametrize(
-    'options',
-    (
-        ('pool0',),
-        ('pool0', 'pool0'),
-        ('pool0', 'pool1', '--require=capacity>=2TB'),
-        ('pool0', 'pool1', '--require=beauty>=2', '--maximise=write'),
-        ('pool0', 'pool1', '--capacity=other=2TB'),
-        ('pool0', 'pool1', '--capacity=pool0=2h'),
-        ('pool0', 'pool1', 'pool2', '--fail-on=worse'),
-    ),
+    'words',
+    [
+        *('pool0', 'pool0 pool0', 'pool0 pool1 pool2 --fail-on=worse', 'pool0 pool1 --require=capacity>=2TB'),
+        'pool0 pool1 --require=beauty>=2 --maximise=write',
+        *('pool0 pool1 --capacity=other=2TB', 'pool0 pool1 --capacity=pool0=2h'),
+    ],
 )
-def test_a_choice_that_makes_no_sense_is_refused(compare, pools, options):
-    done = compare(*options)
+def test_a_choice_that_makes_no_sense_is_refused(compare, pools, words):
+    done = compare(*words.split())
     assert (done.status, done.out) == (64, '')
 
 

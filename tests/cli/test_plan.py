@@ -92,9 +92,8 @@ class Trees(Check):
 
 
 def test_trees_to_a_fullness_are_made_once_and_take_what_is_left_until_then(planned, site, on_site, monkeypatch):
-    there = SimpleNamespace(
-        f_frsize=4096, f_blocks=40_000, f_bfree=36_000, f_bavail=36_000, f_files=10**6, f_favail=10**5, f_flag=0
-    )
+    blocks = {'f_frsize': 4096, 'f_blocks': 40_000, 'f_bfree': 36_000, 'f_bavail': 36_000}
+    there = SimpleNamespace(**blocks, f_files=10**6, f_favail=10**5, f_flag=0)
     monkeypatch.setattr(os, 'statvfs', lambda path: there)
     site.add_metadata()
     (site.checks / 'metadata' / 'trees.py').write_text(TREES)
@@ -160,24 +159,19 @@ def test_the_table_has_every_case_and_the_totals(on_site):
     assert re.search(r'^writes in all: 10 MiB \.\. ', output, re.MULTILINE)
 
 
+TOO_LARGE = (
+    r'file_systems.scratch.limits: Writes/\S+ needs 3 MiB \(3145728 B\) at one time \(2 tasks with 1 MiB each\), '
+    'but limits.bytes allows 2 MiB; write bytes: 3MiB there, or bytes_per_task: 512KiB in its trial$'
+)
+TOO_MANY = r'Reads/\S+ needs 11 inodes at one time .*, but limits.inodes allows 9 inodes; write inodes: 11 there'
+
+
 @pytest.mark.parametrize('name', REFUSING)
 @pytest.mark.parametrize(
     ('old', 'new', 'sentence', 'remedies'),
     [
-        (
-            'bytes: 1GiB',
-            'bytes: 2MiB',
-            r'file_systems.scratch.limits: Writes/\S+ needs 3 MiB \(3145728 B\) at one time '
-            r'\(2 tasks with 1 MiB each\), but limits.bytes allows 2 MiB; '
-            'write bytes: 3MiB there, or bytes_per_task: 512KiB in its trial$',
-            [('bytes: 2MiB', 'bytes: 3MiB'), ('bytes_per_task: 1MiB', 'bytes_per_task: 512KiB')],
-        ),
-        (
-            'inodes: 1000',
-            'inodes: 9',
-            r'Reads/\S+ needs 11 inodes at one time .*, but limits.inodes allows 9 inodes; write inodes: 11 there',
-            [('inodes: 9', 'inodes: 11')],
-        ),
+        ('bytes: 1GiB', 'bytes: 2MiB', TOO_LARGE, ['bytes: 2MiB -> 3MiB', 'bytes_per_task: 1MiB -> 512KiB']),
+        ('inodes: 1000', 'inodes: 9', TOO_MANY, ['inodes: 9 -> 11']),
     ],
 )
 def test_what_does_not_fit_is_refused_with_a_remedy_that_makes_it_fit(
@@ -187,10 +181,11 @@ def test_what_does_not_fit_is_refused_with_a_remedy_that_makes_it_fit(
     done = on_site(name, '--profile=nightly')
     assert (done.status, site.sessions()) == (64, [])
     assert re.search(f'^seatrial: trial.yaml: .*{sentence}', done.err, re.MULTILINE), done.err
-    for wrong, right in remedies if name == 'plan' else ():
-        site.change(wrong, right)
+    for remedy in remedies if name == 'plan' else ():
+        key, wrong, right = re.split(': | -> ', remedy)
+        site.change(f'{key}: {wrong}', f'{key}: {right}')
         assert on_site('plan', '--profile=nightly').status == 0
-        site.change(right, wrong)
+        site.change(f'{key}: {right}', f'{key}: {wrong}')
 
 
 @pytest.mark.parametrize(
@@ -268,18 +263,15 @@ def test_each_value_of_a_tunable_is_planned_as_often_as_a_verdict_needs_and_only
     assert 'set 4' not in without.out and '--destructive scratch' in without.out + without.err
 
 
-def test_where_slurm_does_not_answer_its_limits_are_said_to_be_unknown(on_site, sinfo):
+def test_where_slurm_does_not_answer_its_limits_are_unknown_and_a_bare_queue_limit_says_its_unit(
+    on_site, site, sinfo
+):
     sinfo('')
+    site.change('tasks_per_node: 2', 'tasks_per_node: 2, queue_limit: 45')
     done = on_site('plan')
     note = "note: the time limits of Slurm's partitions are not known: sinfo ended with 1"
     assert (done.status, note in done.out) == (0, True)
-
-
-def test_a_queue_limit_of_a_bare_number_says_which_unit_it_took(on_site, site, sinfo):
-    sinfo('')
-    site.change('tasks_per_node: 2', 'tasks_per_node: 2, queue_limit: 45')
-    note = 'queue_limit cancels a job that has not begun after 45 s; if minutes or hours were'
-    assert note in on_site('plan').out
+    assert 'queue_limit cancels a job that has not begun after 45 s; if minutes or hours were' in done.out
 
 
 def test_the_memory_of_the_nodes_decides_what_an_acceptance_needs(planned, site):

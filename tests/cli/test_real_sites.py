@@ -14,67 +14,38 @@ from lustre_stand import OPTIONS, standing
 from slurm_lab import LAUNCH_LIMIT
 from transcript import lustre_step
 
-CHECK = """
+IMPORTS = """
 import reframe
 
 from seatrial.check.base import Check, trial
-from seatrial.workload.access import data_access
-from seatrial.workload.sweep import Sweep
-
-
-@trial
-class Reads(Check):
-    workload = data_access('multiple', operations=('read',), bytes_per_task='1MiB')
-    sweep = Sweep('transfer_size', (524288,))
-"""
-OWN_PATH = 'path: state/trials, records_on_target: true'
-ENGINES = """
-import reframe
-
-from seatrial.check.base import Check, trial
+from seatrial.filesystem.lustre.layout import progressive
 from seatrial.workload.access import data_access
 from seatrial.workload.io500 import io500
 from seatrial.workload.listing import listing
 from seatrial.workload.random import random_access
 from seatrial.workload.sweep import Sweep
 from seatrial.workload.tree import metadata_tree
-
-
-@trial
-class OfIor(Check):
-    workload = data_access('multiple', operations=('read',), bytes_per_task='1MiB')
-    sweep = Sweep('transfer_size', (524288,))
-
-
-@trial
-class Synced(Check):
-    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB')
-    sweep = Sweep('transfer_size', (524288,))
-
-
-@trial
-class OfMdtest(Check):
-    workload = metadata_tree(('create',), files_per_directory=4)
-    sweep = Sweep('tree', (('one', {}),))
-
-
-@trial
-class OfIo500(Check):
-    workload = io500('154MiB')
-    sweep = Sweep('transfer_size', (2097152,))
-
-
-@trial
-class OfFio(Check):
-    workload = random_access(('randread',), '1MiB')
-    sweep = Sweep('transfer_size', (4096,))
-
-
-@trial
-class OfPosixops(Check):
-    workload = listing(files_per_directory=4)
-    sweep = Sweep('tree', (('one', {}),))
 """
+
+
+def check(name, workload, sweep):
+    return f'\n\n@trial\nclass {name}(Check):\n    workload = {workload}\n    sweep = Sweep({sweep})\n'
+
+
+ACCESS, LARGE = "data_access('multiple', operations=('{}',), bytes_per_task='1MiB')", "'transfer_size', (524288,)"
+CHECK = IMPORTS + check('Reads', ACCESS.format('read'), LARGE)
+OWN_PATH = 'path: state/trials, records_on_target: true'
+ENGINES = ''.join(
+    (
+        IMPORTS,
+        check('OfIor', ACCESS.format('read'), LARGE),
+        check('Synced', ACCESS.format('write'), LARGE),
+        check('OfMdtest', "metadata_tree(('create',), files_per_directory=4)", "'tree', (('one', {}),)"),
+        check('OfIo500', "io500('154MiB')", "'transfer_size', (2097152,)"),
+        check('OfFio', "random_access(('randread',), '1MiB')", "'transfer_size', (4096,)"),
+        check('OfPosixops', 'listing(files_per_directory=4)', "'tree', (('one', {}),)"),
+    )
+)
 CAUSE = 'error: the device at /mnt/away went away'
 FULL = 'WARNING: write(29, 0x7fa36bc85000, 851968) failed No space left on device'
 MPI_SAYS = 'WARNING: There was an error initializing an OpenFabrics device.'
@@ -215,13 +186,8 @@ def programs(tmp_path, monkeypatch):
 @pytest.mark.long
 def test_every_engine_says_why_it_failed_and_a_failed_fsync_is_the_failure_of_the_storage(site, tmp_path):
     made, engines = site(), []
-    for name, version in (
-        ('ior', ''),
-        ('mdtest', ''),
-        ('io500', ''),
-        ('fio', 'fio-3.33'),
-        ('posixops', 'Python 3.11.2'),
-    ):
+    versions = {'ior': '', 'mdtest': '', 'io500': '', 'fio': 'fio-3.33', 'posixops': 'Python 3.11.2'}
+    for name, version in versions.items():
         program = tmp_path / 'programs' / name
         program.parent.mkdir(exist_ok=True)
         program.write_text(FAILING.replace('VERSION', version))
@@ -263,16 +229,12 @@ def test_what_a_mount_says_of_itself_its_quota_its_traffic_and_its_blocks_is_und
 
 def run_where(made, programs, tmp_path, mounted):
     """Run a session whose jobs see this mounted at these targets."""
-    mountinfo = tmp_path / 'mountinfo'
-    mountinfo.write_text(
-        ROOT_MOUNT + ''.join(f'40 22 8:2 / {target} rw - {what}\n' for target, what in mounted.items())
-    )
+    mountinfo, trials = tmp_path / 'mountinfo', made.folder / 'trial.yaml'
+    lines = (f'40 22 8:2 / {target} rw - {what}\n' for target, what in mounted.items())
+    mountinfo.write_text(ROOT_MOUNT + ''.join(lines))
     clients = str(tmp_path / 'proc-beegfs')
     folder = programs(python=NODE.format(python=sys.executable, mountinfo=str(mountinfo), clients=clients))
-    text = (made.folder / 'trial.yaml').read_text()
-    (made.folder / 'trial.yaml').write_text(
-        text.replace('launcher: local', f'launcher: local, python: {folder}/python')
-    )
+    trials.write_text(trials.read_text().replace('launcher: local', f'launcher: local, python: {folder}/python'))
     made.run('--profile=nightly')
 
 
@@ -286,9 +248,8 @@ def test_files_of_beegfs_that_lie_on_fewer_targets_than_was_asked_for_are_of_no_
     engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
     made = site(OWN_PATH, f'{OWN_PATH}, layouts: {{wide: {{stripe_count: 2, stripe_size: 1MiB}}}}')
     trials, target = made.folder / 'trial.yaml', made.folder / 'state' / 'trials'
-    text = (
-        trials.read_text().replace('type: posix', 'type: beegfs').replace('nodes: [1]', 'nodes: [1], layouts: [wide]')
-    )
+    text = trials.read_text().replace('type: posix', 'type: beegfs')
+    text = text.replace('nodes: [1]', 'nodes: [1], layouts: [wide]')
     trials.write_text(re.sub('program: [^}]*', f'program: {engine}', text))
     target.mkdir(parents=True)
     BeeGfsStand(tmp_path, target, monkeypatch).takes_files(1)
@@ -300,20 +261,11 @@ def test_files_of_beegfs_that_lie_on_fewer_targets_than_was_asked_for_are_of_no_
 
 # Lustre, whose lfs and lctl are stand-ins that print genuine outputs, in the forms of other releases
 
-LAYOUTS = """
-import reframe
-
-from seatrial.check.base import Check, trial
-from seatrial.filesystem.lustre.layout import progressive, striped
-from seatrial.workload.access import data_access
-from seatrial.workload.sweep import Sweep
-
-
-@trial
-class Layouts(Check):
-    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB', transfer_size='512KiB')
-    sweep = Sweep('layout', (progressive('pfl', {'end': '1MiB', 'stripe_count': 1}, {'stripe_count': 2}),))
-"""
+LAYOUTS = IMPORTS + check(
+    'Layouts',
+    "data_access('multiple', operations=('write',), bytes_per_task='1MiB', transfer_size='512KiB')",
+    "'layout', (progressive('pfl', {'end': '1MiB', 'stripe_count': 1}, {'stripe_count': 2}),)",
+)
 USER = """from seatrial.filesystem.base import Exchanged
 from seatrial.filesystem.lustre import driver
 driver._is_root = lambda: False
@@ -346,20 +298,14 @@ def test_what_other_releases_of_lustre_print_is_understood(tmp_path, make_stub_f
         counted.write_text(lustre_step('114').stdout.partition('obdfilter.lustre-OST0000.job_stats=\n- ')[0])
         for genuine, other in RELEASES:
             counted.write_text(re.sub(genuine, other, counted.read_text()))
-        node = LUSTRE_NODE.format(
-            python=sys.executable, call='fsync', of='none', mount=str(stand.mount), options=OPTIONS
-        )
+        failing = {'call': 'fsync', 'of': 'none'}
+        node = LUSTRE_NODE.format(python=sys.executable, mount=str(stand.mount), options=OPTIONS, **failing)
         python.write_text(node.replace('runpy.run_path(', USER, 1))
         python.chmod(0o755)
         scratch = f'type: lustre, path: {stand.directory("trials")}, records_on_target: true'
         engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
-        text = trial(
-            'Layouts',
-            f'[{{name: fio, program: {engine}}}]',
-            f'{scratch}, telemetry: [cat, {counted}]',
-            partition=f'python: {python}',
-            more='bytes_per_task: 1MiB',
-        )
+        words = 'Layouts', f'[{{name: fio, program: {engine}}}]', f'{scratch}, telemetry: [cat, {counted}]'
+        text = trial(*words, partition=f'python: {python}', more='bytes_per_task: 1MiB')
         made = LocalSite(tmp_path, text, tmp_path / 'checks')
         done = made.run('--profile=smoke')
     kept = ''.join(file.read_text() for file in made.session.glob('cases/*/*.jsonl'))

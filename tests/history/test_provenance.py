@@ -38,10 +38,8 @@ def test_a_difference_is_said_once_however_many_cases_have_it(frame):
         one = frame(session, **changes)
         return pl.concat([one, one.with_columns(pl.lit('Other').alias('check'))])
 
-    assert differences(both(FIRST), both(SECOND, mpi='a', kernel='b')) == [
-        'MPI: none against a',
-        'kernel: 6.1 against b',
-    ]
+    expected = ['MPI: none against a', 'kernel: 6.1 against b']
+    assert differences(both(FIRST), both(SECOND, mpi='a', kernel='b')) == expected
 
 
 def test_of_many_sessions_it_is_said_since_when(frame):
@@ -52,15 +50,13 @@ def test_of_many_sessions_it_is_said_since_when(frame):
 
 # The file system
 
+TYPE = 'scratch: type in trial.yaml'
 TMPFS = {'mounted': 'tmpfs on /t type tmpfs', 'mount options': 'rw,relatime', 'vm dirty_ratio': '20'}
-EXT4 = {
-    'mounted': '/dev/loop0 on /t type ext4',
-    'mount options': 'rw,relatime',
-    'vm dirty_ratio': '20',
-    'ext4 options': 'x',
-}
-BARE = {key: value for key, value in EXT4.items() if key != 'ext4 options'}
+BARE = {**TMPFS, 'mounted': '/dev/loop0 on /t type ext4'}
+EXT4 = {**BARE, 'ext4 options': 'x'}
+NOATIME, SYNCED = ({'state': {**EXT4, 'mount options': f'rw,{rest}'}} for rest in ('noatime', 'relatime,sync'))
 OLD, NEW = ({'client_version': version, 'state': {**EXT4, 'client version': version}} for version in ('6.1', '6.2'))
+BUILDS = [{'engine_build': f'sha256:{digit * 64}'} for digit in '01']
 
 
 @pytest.mark.parametrize(
@@ -68,11 +64,7 @@ OLD, NEW = ({'client_version': version, 'state': {**EXT4, 'client version': vers
     [
         ({'modules': 'gcc/12 a/1'}, {'modules': 'gcc/12 a/2 b/3'}, ['modules: a/1 against a/2 b/3']),
         ({'modules': ''}, {'modules': 'a'}, ['modules: none against a']),
-        (
-            {'engine_build': f'sha256:{"0" * 64}'},
-            {'engine_build': f'sha256:{"1" * 64}'},
-            ["engine's build: sha256:000000000000 against sha256:111111111111"],
-        ),
+        (*BUILDS, ["engine's build: sha256:000000000000 against sha256:111111111111"]),
         ({'tasks': 2}, {'tasks': 64}, ['tasks: 2 against 64']),
         # What an older session did not record is not called the same; a case that did not begin differs in nothing.
         ({'mpi': None}, {'mpi': 'MPICH 4.0.2'}, ['MPI: not recorded against MPICH 4.0.2']),
@@ -85,19 +77,9 @@ OLD, NEW = ({'client_version': version, 'state': {**EXT4, 'client version': vers
             {'state': EXT4, 'mpi': 'b'},
             ['scratch: mounted: tmpfs on /t type tmpfs against /dev/loop0 on /t type ext4', 'MPI: a against b'],
         ),
-        (
-            {'state': EXT4},
-            {'state': {**EXT4, 'mount options': 'rw,noatime,data=journal'}, 'file_system_type': 'posix'},
-            [
-                'scratch: type in trial.yaml: lustre against posix',
-                'scratch: mount options: relatime against noatime,data=journal',
-            ],
-        ),
-        (
-            {'state': EXT4},
-            {'state': {**EXT4, 'mount options': 'rw,relatime,sync'}},
-            ['scratch: mount options: no others against sync'],
-        ),
+        ({'state': EXT4}, {'state': EXT4, 'file_system_type': 'posix'}, [f'{TYPE}: lustre against posix']),
+        ({'state': EXT4}, NOATIME, ['scratch: mount options: relatime against noatime']),
+        ({'state': EXT4}, SYNCED, ['scratch: mount options: no others against sync']),
         (OLD, NEW, ["file system's client: 6.1 against 6.2"]),
         ({'state': EXT4}, {'state': BARE}, ['scratch: ext4 options: x against not recorded']),
         ({'state': None}, {'state': EXT4}, ['scratch: settings: not recorded against recorded']),
