@@ -6,7 +6,7 @@ import os
 import random
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -43,31 +43,27 @@ def rows(
     """
     utc = began.astimezone(timezone.utc)
     common = {
-        'schema': SCHEMA,
-        'session': session(began),
-        'session_started': utc,
-        'session_verdict': verdict,
-        'site': site,
-        'profile': profile,
-        'selection': selection,
-        **CASE,
+        'schema': SCHEMA, 'session': session(began), 'session_started': utc, 'session_verdict': verdict,
+        'site': site, 'profile': profile, 'selection': selection, **CASE,
     }
-    records: list[dict[str, Any]] = []
-    for check, (of_case, metrics) in cases.items():
-        for metric, of_metric in metrics.items():
-            launched = of_metric != 'INCOMPLETE'
-            records.append(
-                {
-                    **common,
-                    'check': check,
-                    'case_verdict': of_case,
-                    'metric': metric,
-                    'metric_verdict': of_metric,
-                    'metric_why': '' if of_metric == 'PASS' else why,
-                    'started': utc + timedelta(minutes=1) if launched else None,
-                    'seconds': 90.0 if launched else None,
-                }
-            )
+    launched = {'started': utc + timedelta(minutes=1), 'seconds': 90.0}
+    records = [
+        {
+            **(common if of_metric == 'INCOMPLETE' else {**common, **launched}),
+            'check': check,
+            'case_verdict': of_case,
+            'metric': metric,
+            'metric_verdict': of_metric,
+            'metric_why': '' if of_metric == 'PASS' else why,
+        }
+        for check, (of_case, metrics) in cases.items()
+        for metric, of_metric in metrics.items()
+    ]
+    return frame(records)
+
+
+def frame(records: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows of the history; of what a record does not have there is no value."""
     return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in records], schema=COLUMNS, orient='row')
 
 
@@ -95,31 +91,14 @@ def figures(
     began: datetime, metrics: Mapping[str, list[float]], verdict: str = 'MEASURED', **columns: Any
 ) -> pl.DataFrame:
     """A valid session of one check of data whose metrics have these samples; columns: what else its rows have."""
+    utc = began.astimezone(timezone.utc)
     common = {
-        'schema': SCHEMA,
-        'session': session(began),
-        'session_started': began.astimezone(timezone.utc),
-        'session_verdict': verdict,
-        'site': 'site',
-        'profile': 'nightly',
-        **CASE,
-        'check': 'Check',
-        'case_verdict': verdict,
-        'file_system_type': 'posix',
-        'engine': 'fio',
-        'metric_verdict': verdict,
-        'metric_why': '',
-        'kind': 'access',
-        'axis': 'transfer_size',
-        'unit': 'B/s',
-        'better': 'higher',
-        'steers': True,
-        'tasks': 2,
-        'valid': True,
-        'label': '',
-        'rules': '',
-        'hosts': 'node1 node2',
-        'host': 'node1',
+        'schema': SCHEMA, 'session': session(began), 'session_started': utc, 'started': utc,
+        'site': 'site', 'profile': 'nightly', **CASE, 'check': 'Check', 'file_system_type': 'posix',
+        **dict.fromkeys(('session_verdict', 'case_verdict', 'metric_verdict'), verdict),
+        'engine': 'fio', 'kind': 'access', 'axis': 'transfer_size', 'tasks': 2, 'host': 'node1',
+        'unit': 'B/s', 'better': 'higher', 'steers': True, 'valid': True, 'hosts': 'node1 node2',
+        **dict.fromkeys(('metric_why', 'label', 'rules'), ''),
         **columns,
     }
     records = [
@@ -130,12 +109,11 @@ def figures(
             'point': metric.partition('@')[2],
             'value': value,
             'repetition': number,
-            'started': began.astimezone(timezone.utc),
         }
         for metric, values in metrics.items()
         for number, value in enumerate(values)
     ]
-    return pl.DataFrame([[row.get(name) for name in COLUMNS] for row in records], schema=COLUMNS, orient='row')
+    return frame(records)
 
 
 DUE = Calendar(2, 0).after(datetime.now().astimezone() - timedelta(days=366), 365)
@@ -161,16 +139,13 @@ def _night(rng: random.Random, number: int) -> pl.DataFrame:
         'read': 1.15 if number >= UPGRADE else 1.0,
         'open': 0.8 if number >= METADATA_WORSE else 1.0,
     }
-    tables = [
-        figures(
-            DUE[number],
-            {f'{name}@{point}': [1e8 * level * share * (1 + rng.gauss(0, 0.02))] * 2 for point in range(2)},
-            verdict='INVALID' if number in FLAPPING and number % 2 else 'MEASURED',
-            kernel='6.1' if number < UPGRADE else '6.8',
-            **({'unit': 'op/s', 'kind': 'metadata', 'check': 'Opens'} if name == 'open' else {}),
-        )
-        for name, share in times.items()
-    ]
+    verdict = 'INVALID' if number in FLAPPING and number % 2 else 'MEASURED'
+    kernel = '6.1' if number < UPGRADE else '6.8'
+    tables = []
+    for name, share in times.items():
+        values = {f'{name}@{point}': [1e8 * level * share * (1 + rng.gauss(0, 0.02))] * 2 for point in range(2)}
+        more = {'unit': 'op/s', 'kind': 'metadata', 'check': 'Opens'} if name == 'open' else {}
+        tables.append(figures(DUE[number], values, verdict, kernel=kernel, **more))
     return pl.concat(tables)
 
 

@@ -85,9 +85,8 @@ def peak(site):
     """Run a command in a process of its own; its exit code, its last line and the memory that it took, in KiB."""
 
     def run(*arguments):
-        done = subprocess.run(
-            [sys.executable, '-c', PEAK, *map(str, arguments)], capture_output=True, text=True, timeout=IN_TIME_S
-        )
+        argv = [sys.executable, '-c', PEAK, *map(str, arguments)]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=IN_TIME_S)
         *_, memory = done.stderr.split()
         return done.returncode, done.stdout + done.stderr, int(memory)
 
@@ -175,10 +174,8 @@ def test_a_record_with_numbers_that_nothing_can_be_is_contradicted(on_site, fold
     [('"tasks":2', '"tasks":2000000000'), ('"kind":"access"', '"kind":"else"'), (':"read"', ':"else"')],
 )
 def test_a_launch_that_nobody_can_have_made_is_contradicted(on_site, folder, old, new):
-    rewrite(
-        file_in(folder, f'cases/*/{SAMPLES}'),
-        lambda line: line.replace(old, new).replace('"stage":"measured"', '"stage":"proof"'),
-    )
+    edits = (old, new), ('"stage":"measured"', '"stage":"proof"')
+    rewrite(file_in(folder, f'cases/*/{SAMPLES}'), lambda line: line.replace(*edits[0]).replace(*edits[1]))
     done = on_site('verify', OTHER)
     assert (done.status, 'R4: line 2 (' in done.out) == (11, True)
     assert on_site('report', OTHER).status == 0
@@ -224,15 +221,11 @@ def test_a_session_that_cannot_be_read_stops_no_other(on_site, command, bundle, 
     path = file_in(bad, file)
     path.unlink()
     path.symlink_to('/dev/zero')
-    for name, status in (('accept', 0), ('bundle', 0), ('status', 13), ('list', 0)):
-        more = {'accept': ['--judge'], 'bundle': [f'--output={bundle}2']}.get(name, [])
-        done = (command if name in ('bundle', 'status') else on_site)(name, *more, *_site(name, site))
-        assert done.status == status, (name, done)
-        assert name in ('list', 'status') or str(path) in done.out, (name, done)
-
-
-def _site(name, site):
-    return [f'--site={site.folder}'] if name in ('bundle', 'status') else []
+    here = f'--site={site.folder}'
+    accepted, packed = on_site('accept', '--judge'), command('bundle', f'--output={bundle}2', here)
+    assert (accepted.status, packed.status) == (0, 0)
+    assert str(path) in accepted.out and str(path) in packed.out
+    assert (command('status', here).status, on_site('list').status) == (13, 0)
 
 
 @pytest.mark.parametrize('name', ['accept', 'status', 'verify', 'report'])
@@ -240,11 +233,8 @@ def test_a_file_where_the_sessions_should_be_is_named(on_site, command, folder, 
     sessions = folder.parent
     shutil.rmtree(sessions)
     sessions.write_text('')
-    done = (
-        command(name, f'--site={site.folder}')
-        if name == 'status'
-        else on_site(name, *['--judge'] * (name == 'accept'))
-    )
+    more = {'status': (), 'accept': (f'--checks={site.checks}', '--judge')}.get(name, (f'--checks={site.checks}',))
+    done = command(name, f'--site={site.folder}', *more)
     assert (done.status, str(sessions) in done.err) == (64, True)
 
 
@@ -337,12 +327,8 @@ def test_no_name_steers_the_terminal(on_site, command, bundle, folder):
     rewrite(file_in(odd, f'cases/*/{SAMPLES}'), lambda line: line.replace('"stage":"', r'"stage":"\u001b[31m'))
     written(bundle, {**files, f'{ESCAPE}extra': b''})
     named = bundle.rename(bundle.with_name(f'{ESCAPE}.zip'))
-    for done in (
-        on_site('verify', OTHER),
-        on_site('report', OTHER),
-        on_site('verify', 'nothing'),
-        command('verify', named),
-    ):
+    asked = ('verify', OTHER), ('report', OTHER), ('verify', 'nothing')
+    for done in (*(on_site(*words) for words in asked), command('verify', named)):
         assert r'\x1b' in done.out + done.err
         assert '\x1b' not in done.out + done.err
 
@@ -350,9 +336,8 @@ def test_no_name_steers_the_terminal(on_site, command, bundle, folder):
 def test_a_record_that_names_a_file_elsewhere_puts_nothing_of_it_into_the_report(on_site, folder):
     secret = folder.parent / 'secret'
     secret.write_text('hunter2')
-    rewrite(
-        file_in(folder, f'cases/*/{SAMPLES}'), lambda line: re.sub(r'("inputs":)\[[^]]*', rf'\1["{secret}"', line)
-    )
+    samples = file_in(folder, f'cases/*/{SAMPLES}')
+    rewrite(samples, lambda line: re.sub(r'("inputs":)\[[^]]*', rf'\1["{secret}"', line))
     on_site('report', OTHER)
     assert 'hunter2' not in (folder / 'report' / 'index.html').read_text()
 
@@ -409,10 +394,8 @@ class Mutations:
             text = files[name].decode(errors='replace')
             files[name] = chained(text.splitlines(keepends=True)).encode(errors='replace')
         if rng.random() < 0.3:
-            other = rng.choice(
-                ('../x', '/x', f'{ESCAPE}x', 'sessions/x/session.json', 'x' * 300, 'a/' * 200 + 'b', name + '/x')
-            )
-            files[other] = files.pop(name) if rng.random() < 0.5 else files[name]
+            names = '../x', '/x', f'{ESCAPE}x', 'sessions/x/session.json', 'x' * 300, 'a/' * 200 + 'b', name + '/x'
+            files[rng.choice(names)] = files.pop(name) if rng.random() < 0.5 else files[name]
         written(self.bundle, files)
         if rng.random() < 0.2:
             with zipfile.ZipFile(self.bundle, 'a') as archive:
@@ -423,12 +406,8 @@ class Mutations:
 
 def changed(rng, name, content):
     """The content with bits flipped, cut short, or with a value of its JSON replaced."""
-    if name.endswith('.gz'):
-        return (
-            gzip.compress(changed(rng, '.json', gzip.decompress(content)))
-            if rng.random() < 0.7
-            else damaged(rng, content)
-        )
+    if name.endswith('.gz') and rng.random() < 0.7:
+        return gzip.compress(changed(rng, '.json', gzip.decompress(content)))
     if not name.endswith(('.json', '.jsonl')) or rng.random() < 0.1:
         return damaged(rng, content)
     lines = [content] if name.endswith('.json') else content.splitlines(keepends=True)

@@ -19,25 +19,10 @@ ODD = (
     None, True, False, 0, -1, 5, 2**70, 1e17, float('inf'), float('nan'), '', 'yes', 'inf', '..', '/', '\x1b[31m',
     [], {}, [None], {'a': {}}, ['*'], object(), b'x', {1}, (1,), lambda: None, type, {None: None}, 'x' * 5000,
 )  # fmt: skip
-RAISES = (
-    'raise BaseException',
-    'raise GeneratorExit',
-    'import os, sys; sys.exit(3)',
-    'def f(): f()\nf()',
-    '1/0',
-    '\0',
-)
+RAISES = ('raise BaseException', 'raise GeneratorExit', 'import sys; sys.exit(3)', 'def f(): f()\nf()', '1/0', '\0')
+PARTITION = {'name': 'default', 'scheduler': 'local', 'launcher': 'local', 'access': [], 'environs': ['builtin']}
 SETTINGS = {
-    'systems': [
-        {
-            'name': 'local',
-            'hostnames': ['.*'],
-            'modules_system': 'nomod',
-            'partitions': [
-                {'name': 'default', 'scheduler': 'local', 'launcher': 'local', 'access': [], 'environs': ['builtin']}
-            ],
-        }
-    ],
+    'systems': [{'name': 'local', 'hostnames': ['.*'], 'modules_system': 'nomod', 'partitions': [PARTITION]}],
     'environments': [{'name': 'builtin', 'cc': 'cc', 'target_systems': ['*'], 'modules': []}],
 }
 REFERENCES = {
@@ -82,8 +67,7 @@ class Sites:
         shutil.rmtree(folder / 'state', ignore_errors=True)
         kind = rng.choice(('trial', 'trial', 'settings', 'settings', 'references', 'text', 'raises'))
         if kind == 'settings':
-            odd = changed(rng, SETTINGS)
-            sys.fuzz_settings = odd
+            sys.fuzz_settings = changed(rng, SETTINGS)
             (folder / 'settings.py').write_text(f'# {number}\nimport sys\nsite_configuration = sys.fuzz_settings\n')
         elif kind == 'raises':
             (folder / 'settings.py').write_text(f'# {number}\n{rng.choice(RAISES)}\n')
@@ -98,11 +82,8 @@ class Sites:
             name = 'trial.yaml' if kind == 'trial' else 'references.yaml'
             (folder / name).write_text(yaml.dump(document, Dumper=yaml.Dumper))
         words = rng.choice(COMMANDS)
-        options = [
-            f'--site={folder}',
-            *([f'--checks={self.site.checks}'] if words[0] in ('list', 'schedule') else []),
-        ]
-        done = self.command(*words, *options)
+        checks = [f'--checks={self.site.checks}'] if words[0] in ('list', 'schedule') else []
+        done = self.command(*words, f'--site={folder}', *checks)
         assert done.status in (0, 10, 11, 12, 13, 64), (number, words, done)
         assert 'Traceback' not in done.out + done.err, (number, words, done)
 

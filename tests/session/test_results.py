@@ -32,6 +32,7 @@ from seatrial.workload.registry import planned_metrics
 from seatrial.workload.semantics import posix_semantics
 from seatrial.workload.sweep import Sweep
 
+DATA = judge_case(plan_of(), records_of(plan_of(), 6 * [100.0 * MIB]))
 TWO = plan_of(posix_semantics(tasks=2), Sweep('tree', (('two', {}),)))
 RATES = {'file_create': 4000.0, 'file_stat': 9000.0, 'file_read': 8000.0, 'file_remove': 5000.0}
 
@@ -79,12 +80,9 @@ def of_cases(output):
     """The same of a session with a case for each check's name, changed so; all have the same figures."""
 
     def end(changes):
-        plan = plan_of()
-        judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
-        cases = [
-            dataclasses.replace(judged, case=judged.case._replace(check=name), **new) for name, new in changes.items()
-        ]
-        return output(judge_session('s', 'nightly', cases))
+        cases = {name: DATA.case._replace(check=name) for name in changes}
+        judged = [dataclasses.replace(DATA, case=cases[name], **new) for name, new in changes.items()]
+        return output(judge_session('s', 'nightly', judged))
 
     return end
 
@@ -93,26 +91,16 @@ def of_cases(output):
 
 
 def test_forty_cases_that_fail_take_25_lines_of_100_columns_with_the_worst_of_them_first(shown):
-    plan = plan_of()
-    judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
     long = 'read@512KiB: it is 20 % less than its reference of 100 MiB/s, ' + 'and more of the same ' * 8
-    cases = [
-        dataclasses.replace(
-            judged,
-            case=judged.case._replace(check=f'Check{number}'),
-            verdict=Verdict.FAIL if number % 2 else Verdict.INCONCLUSIVE,
-            reasons=(long, long),
-            labels=(f'a caveat of {number}',),
-        )
-        for number in range(40)
-    ]
+    cases = []
+    for number in range(40):
+        verdict = Verdict.FAIL if number % 2 else Verdict.INCONCLUSIVE
+        labels, case = (f'a caveat of {number}',), DATA.case._replace(check=f'Check{number}')
+        cases.append(dataclasses.replace(DATA, case=case, verdict=verdict, reasons=(long, long), labels=labels))
     lines = shown(judge_session('s', 'nightly', cases))
-    assert len(lines) <= 25
-    assert max(map(len, lines)) <= 100
-    assert lines[0].startswith('x FAIL')
-    assert [line.split()[2] for line in lines if line.startswith('x FAIL  Check')] == [
-        f'Check{number}:' for number in range(1, 21, 2)
-    ]
+    assert (len(lines) <= 25, max(map(len, lines)) <= 100, lines[0][:6]) == (True, True, 'x FAIL')
+    worst = [line.split()[2] for line in lines if line.startswith('x FAIL  Check')]
+    assert worst == [f'Check{number}:' for number in range(1, 21, 2)]
     assert 'and 30 more' in lines[-3]
     assert '40 notes on the page' in lines[-2]
 
@@ -127,40 +115,32 @@ def test_what_a_job_could_not_remove_is_said(shown):
 
 
 def test_a_file_system_that_stood_still_is_said_and_other_labels_are_not(shown):
-    plan = plan_of()
     labels = ('P17b: write: nothing moved for 43 s, while no answer came from OST1', 'P2: read: only 7 %')
-    judged = dataclasses.replace(judge_case(plan, records_of(plan, 6 * [100.0 * MIB])), labels=labels)
-    lines = shown(judge_session('s', 'nightly', [judged]))
+    lines = shown(judge_session('s', 'nightly', [dataclasses.replace(DATA, labels=labels)]))
     assert f'Check: {labels[0]}' in lines and not any('P2: ' in line for line in lines)
 
 
 # The headline
 
 
-def headlines(result):
-    return {figure.figure.name: figure for figure in headline_of(result)}
-
-
 def test_the_headline_has_the_best_valid_figure_and_of_reads_one_of_the_servers_before_a_cached_one():
-    plan = plan_of()
-    metrics = judge_case(plan, records_of(plan, 6 * [100.0 * MIB])).metrics
-    write, read = (next(metric for metric in metrics if metric.name == name) for name in ('write', 'read'))
+    write, read = (next(metric for metric in DATA.metrics if metric.name == name) for name in ('write', 'read'))
 
     def figure(of, mean, **changes):
         return dataclasses.replace(of, summary=summary((mean,)), **changes)
 
-    case = dataclasses.replace(
-        judge_case(plan, records_of(plan, 6 * [100.0 * MIB])),
-        metrics=(
-            figure(write, 9.0, verdict=Verdict.INVALID),
-            figure(write, 3.0, metric='write@2', point='2'),
-            figure(write, 5.0, metric='write@3', point='3'),
-            figure(read, 90.0, cache='cached'),
-            figure(read, 7.0, cache='cold', metric='read@2', point='2'),
-            figure(read, 8.0, cache='unknown', metric='read@3', point='3'),
-        ),
+    metrics = (
+        figure(write, 9.0, verdict=Verdict.INVALID),
+        figure(write, 3.0, metric='write@2', point='2'),
+        figure(write, 5.0, metric='write@3', point='3'),
+        figure(read, 90.0, cache='cached'),
+        figure(read, 7.0, cache='cold', metric='read@2', point='2'),
+        figure(read, 8.0, cache='unknown', metric='read@3', point='3'),
     )
-    by_name = headlines(SessionResult('s', 'nightly', Verdict.MEASURED, (case,)))
+    case = dataclasses.replace(DATA, metrics=metrics)
+    by_name = {
+        line.figure.name: line for line in headline_of(SessionResult('s', 'nightly', Verdict.MEASURED, (case,)))
+    }
     assert [by_name[name].metric.metric for name in ('write', 'read')] == ['write@3', 'read@2']
     assert (by_name['create'].value, by_name['create'].why) == (None, 'not measured')
     assert by_name['read'].where({(case.case, '2'): 6}) == '1 node, 6 tasks, scratch/default, cold'
@@ -185,9 +165,8 @@ def test_a_suspected_target_is_the_first_line_of_its_case(output):
 
 def test_the_case_that_failed_is_spoken_of_before_one_that_could_not_decide(of_cases):
     verdicts = {'Nodes': Verdict.INCONCLUSIVE, 'Rates': Verdict.INVALID, 'Osts': Verdict.FAIL, 'More': Verdict.FAIL}
-    lines, _ = of_cases(
-        {name: {'verdict': verdict, 'reasons': (f'of {name}',)} for name, verdict in verdicts.items()}
-    )
+    changes = {name: {'verdict': verdict, 'reasons': (f'of {name}',)} for name, verdict in verdicts.items()}
+    lines, _ = of_cases(changes)
     assert re.findall(r'^\w+/\S+: of (\w+)$', '\n'.join(lines), re.MULTILINE) == ['Osts', 'More', 'Rates', 'Nodes']
 
 
@@ -205,12 +184,8 @@ def test_a_case_of_data_shows_bytes_and_its_bandwidths_from_the_least_to_the_gre
 def test_a_case_of_metadata_shows_files_and_its_first_rates(ended):
     plan = plan_of(FLAT, FLAT_TREE)
     lines, _ = ended(plan, {f'{name}@flat': 6 * [rate] for name, rate in RATES.items()})
-    assert row(lines) == [
-        'fio 3.33',
-        '1000 files',
-        'file_create 4000 op/s, file_stat 9000 op/s; also file_read, file_remove',
-        '9 s',
-    ]
+    figures = 'file_create 4000 op/s, file_stat 9000 op/s; also file_read, file_remove'
+    assert row(lines) == ['fio 3.33', '1000 files', figures, '9 s']
 
 
 def test_an_invalid_figure_is_not_shown(ended):
@@ -235,10 +210,8 @@ def test_the_results_have_how_tasks_were_bound_where_it_was_recorded(of_cases):
 
 def test_the_results_have_every_fact_with_what_was_seen(ended):
     (case,) = ended(TWO, 6 * [1.0])[1]['cases']
-    assert case['facts'] == [
-        {'name': GUARANTEES[0], 'holds': True, 'seen': 'it was tried'},
-        {'name': GUARANTEES[1], 'holds': False, 'seen': 'it was tried'},
-    ]
+    holds = zip(GUARANTEES, (True, False), strict=True)
+    assert case['facts'] == [{'name': name, 'holds': it, 'seen': 'it was tried'} for name, it in holds]
 
 
 @pytest.mark.parametrize(
@@ -253,22 +226,14 @@ def test_a_figure_that_a_cache_may_have_answered_says_so(ended, cache, words):
 
 
 def test_groups_of_nodes_have_their_figures_by_name_and_an_end_that_nothing_shows_is_null(output):
-    plan = plan_of()
-    judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
     launch = [TaskTime(0, 'n1', 200, 0.0, 2.0), TaskTime(1, 'n2', 100, 0.0, 2.0)]
     groups = group_rates([launch], (NodeGroup('a', ('n1',)), NodeGroup('b', ('n2',))))
-    metrics = (dataclasses.replace(judged.metrics[0], groups=groups), *judged.metrics[1:])
-    written = output(judge_session('s', 'nightly', [dataclasses.replace(judged, metrics=metrics)]))[1]
-    assert written['cases'][0]['metrics'][0]['groups'][1] == {
-        'name': 'b',
-        'nodes': 1,
-        'tasks': 1,
-        'values': [50.0],
-        'rate': {'mean': 50.0, 'low': None, 'high': None, 'confidence': 0.9},
-        'over': pytest.approx(0.5),
-        'low': 0.0,
-        'high': None,
-    }
+    metrics = (dataclasses.replace(DATA.metrics[0], groups=groups), *DATA.metrics[1:])
+    written = output(judge_session('s', 'nightly', [dataclasses.replace(DATA, metrics=metrics)]))[1]
+    rate = {'mean': 50.0, 'low': None, 'high': None, 'confidence': 0.9}
+    over = {'over': pytest.approx(0.5), 'low': 0.0, 'high': None}
+    expected = {'name': 'b', 'nodes': 1, 'tasks': 1, 'values': [50.0], 'rate': rate, **over}
+    assert written['cases'][0]['metrics'][0]['groups'][1] == expected
 
 
 # Expectations and references
@@ -281,13 +246,9 @@ def compared(output):
     """The same of a session with one case of one figure, which was compared with these."""
 
     def end(expectations=(), relations=(), left_out=(), verdict=Verdict.PASS, values=(100.0 * MIB,), **of_case):
-        plan = plan_of()
-        judged = judge_case(plan, records_of(plan, 6 * [100.0 * MIB]))
-        read = next(metric for metric in judged.metrics if metric.name == 'read')
-        figure = dataclasses.replace(read, values=values, summary=summary(values))
-        case = dataclasses.replace(
-            judged, metrics=(figure,), verdict=verdict, labels=(), expectations=expectations, **of_case
-        )
+        read = next(metric for metric in DATA.metrics if metric.name == 'read')
+        of_case |= {'metrics': (dataclasses.replace(read, values=values, summary=summary(values)),), 'labels': ()}
+        case = dataclasses.replace(DATA, verdict=verdict, expectations=expectations, **of_case)
         return output(SessionResult('s', 'nightly', verdict, (case,), relations, left_out))
 
     return end
