@@ -42,10 +42,7 @@ def rows(
     Each metric has one launch of 90 s, that began a minute after the session; one that is INCOMPLETE has none.
     """
     utc = began.astimezone(timezone.utc)
-    common = {
-        'schema': SCHEMA, 'session': session(began), 'session_started': utc, 'session_verdict': verdict,
-        'site': site, 'profile': profile, 'selection': selection, **CASE,
-    }
+    common = {**_session(began, site, profile), **CASE, 'session_verdict': verdict, 'selection': selection}
     launched = {'started': utc + timedelta(minutes=1), 'seconds': 90.0}
     records = [
         {
@@ -60,6 +57,11 @@ def rows(
         for metric, of_metric in metrics.items()
     ]
     return frame(records)
+
+
+def _session(began: datetime, site: str, profile: str) -> dict[str, Any]:
+    started, name = began.astimezone(timezone.utc), session(began)
+    return {'schema': SCHEMA, 'session': name, 'session_started': started, 'site': site, 'profile': profile}
 
 
 def frame(records: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
@@ -92,15 +94,11 @@ def figures(
 ) -> pl.DataFrame:
     """A valid session of one check of data whose metrics have these samples; columns: what else its rows have."""
     utc = began.astimezone(timezone.utc)
-    common = {
-        'schema': SCHEMA, 'session': session(began), 'session_started': utc, 'started': utc,
-        'site': 'site', 'profile': 'nightly', **CASE, 'check': 'Check', 'file_system_type': 'posix',
-        **dict.fromkeys(('session_verdict', 'case_verdict', 'metric_verdict'), verdict),
-        'engine': 'fio', 'kind': 'access', 'axis': 'transfer_size', 'tasks': 2, 'host': 'node1',
-        'unit': 'B/s', 'better': 'higher', 'steers': True, 'valid': True, 'hosts': 'node1 node2',
-        **dict.fromkeys(('metric_why', 'label', 'rules'), ''),
-        **columns,
-    }
+    verdicts = dict.fromkeys(('session_verdict', 'case_verdict', 'metric_verdict'), verdict)
+    of_case = {**CASE, 'check': 'Check', 'file_system_type': 'posix', 'engine': 'fio', 'tasks': 2, 'host': 'node1'}
+    of_metric = {'kind': 'access', 'axis': 'transfer_size', 'unit': 'B/s', 'better': 'higher', 'steers': True}
+    launched = {'started': utc, 'valid': True, 'hosts': 'node1 node2', 'rules': '', 'metric_why': '', 'label': ''}
+    common = {**_session(began, 'site', 'nightly'), **verdicts, **of_case, **of_metric, **launched, **columns}
     records = [
         {
             **common,

@@ -63,10 +63,8 @@ def test_the_sessions_are_listed_with_their_verdicts_oldest_first(history, two):
 
 def test_a_session_is_shown_metric_by_metric(history, two):
     lines = [words_of(line) for line in history('show', FIRST).out.splitlines()]
-    assert [line for line in lines if line.endswith('/1n')] == [
-        'Writes/local:default/scratch/default/1n',
-        'Reads/local:default/scratch/default/1n',
-    ]
+    cases = [f'{check}/local:default/scratch/default/1n' for check in ('Writes', 'Reads')]
+    assert [line for line in lines if line.endswith('/1n')] == cases
     assert sum('= MEASURED' in line for line in lines) == 10
     assert lines[2].startswith(f'{FIRST} write@64KiB = MEASURED 1.00 MiB/s 0.98')
 
@@ -78,22 +76,16 @@ def test_a_metric_is_shown_over_sessions(history, two):
 
 
 def test_sessions_that_measured_with_other_things_are_shown_with_that_first(history, two):
-    file = two / f'{SECOND}.parquet'
-    write(two, SECOND, pl.read_parquet(file).with_columns(pl.lit('6.2').alias('kernel')))
-    assert history('show', '--check=Reads').out.splitlines()[0] == (
-        f'Not measured with the same: kernel: 6.1 against 6.2 (from {SECOND} on)'
-    )
+    write(two, SECOND, pl.read_parquet(two / f'{SECOND}.parquet').with_columns(kernel=pl.lit('6.2')))
+    words = f'Not measured with the same: kernel: 6.1 against 6.2 (from {SECOND} on)'
+    assert history('show', '--check=Reads').out.splitlines()[0] == words
     assert 'Not measured' not in history('show', SECOND).out
-
-
-def test_show_without_anything_asks_which(history, two):
-    done = history('show')
-    assert (done.status, 'name a session, a --check or a --metric' in done.err) == (64, True)
 
 
 @pytest.mark.parametrize(
     ('arguments', 'words'),
     [
+        ([], 'name a session, a --check or a --metric'),
         (['nowhere'], f"there is no session 'nowhere' in the history; the newest are {FIRST}, {SECOND}"),
         (['--check=Nothing'], "no check 'Nothing' in the history"),
         ([FIRST, '--metric=none@1'], "no metric 'none@1' in that session"),
@@ -101,8 +93,7 @@ def test_show_without_anything_asks_which(history, two):
 )
 def test_what_is_not_there_is_refused(history, two, arguments, words):
     done = history('show', *arguments)
-    assert done.status == 64
-    assert words in done.err
+    assert (done.status, words in done.err) == (64, True)
 
 
 @pytest.mark.parametrize(('name', 'reader'), [('all.csv', pl.read_csv), ('all.parquet', pl.read_parquet)])
@@ -127,11 +118,10 @@ def test_an_export_over_a_file_or_of_another_form_is_refused(history, two, tmp_p
 @pytest.fixture
 def swept(history, two):
     """Both sessions, as if their points were those of node sweeps."""
-    names = {'64KiB': 'all', '128KiB': 'group01', '256KiB': 'group02', '512KiB': 'group03'}
+    point = pl.col('point').replace({'64KiB': 'all', '128KiB': 'group01', '256KiB': 'group02', '512KiB': 'group03'})
+    metric = pl.col('operation') + '@' + point
     for session in (FIRST, SECOND):
         rows = pl.read_parquet(two / f'{session}.parquet').filter(pl.col('check') == 'Writes')
-        point = pl.col('point').replace(names)
-        metric = pl.col('operation') + '@' + point
         write(two, session, rows.with_columns(metric=metric, point=point, axis=pl.lit('node')))
     return history
 

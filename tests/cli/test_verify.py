@@ -47,9 +47,8 @@ def missed(site, past, judged):
 @pytest.fixture
 def enforced(site, past, judged):
     """results.json of a session in which an expectation holds that the site enforces."""
-    site.change(
-        'import data_access', 'import data_access\nfrom seatrial.judge.expectations import Insensitive', CHECK
-    )
+    more = 'from seatrial.judge.expectations import Insensitive'
+    site.change('import data_access', f'import data_access\n{more}', CHECK)
     site.change('(4096, 65536))', f'(4096, 65536))\n    expectations = [{EXPECTATION}]', CHECK)
     site.change('bytes_per_task: 1MiB', ENFORCING)
     return judged(past(SESSION, proved=True))
@@ -70,10 +69,8 @@ def reads(results):
 def test_a_session_whose_output_was_not_kept_is_not_proved(past, verify):
     past(SESSION)
     done = verify()
-    assert done.status == 13
-    assert (
-        ' not proved\n' in done.out and f'- INCOMPLETE  session {SESSION}: the chain of the records ends' in done.out
-    )
+    assert (done.status, ' not proved\n' in done.out) == (13, True)
+    assert f'- INCOMPLETE  session {SESSION}: the chain of the records ends' in done.out
 
 
 def test_a_session_that_is_not_there_is_refused(past, verify):
@@ -105,12 +102,12 @@ def test_results_that_are_not_those_of_the_records_are_a_contradiction(results, 
 
 @pytest.mark.parametrize('key', ['engine', 'reasons', 'summary', 'unit'])
 def test_whatever_else_results_have_of_a_case_is_compared(results, verify, key):
-    edit(
-        results, lambda whole: next(part for part in (reads(whole), *reads(whole)['metrics']) if key in part).pop(key)
-    )
+    def without(whole):
+        next(part for part in (reads(whole), *reads(whole)['metrics']) if key in part).pop(key)
+
+    edit(results, without)
     done = verify()
-    assert done.status == 11
-    assert f'{key} is not what the records come to\n' in done.out
+    assert (done.status, f'{key} is not what the records come to\n' in done.out) == (11, True)
 
 
 def test_results_of_another_form_are_not_compared(results, verify):
@@ -217,10 +214,8 @@ def test_a_session_is_proved_until_record_results_or_output_are_edited(on_site, 
     value = json.loads(line)['measurement']['metrics'][0]['value']
     lines[number] = line.replace(f'"value":{value!r}', f'"value":{2 * value!r}')
     out = contradicted(samples, chained(lines).encode())
-    assert (
-        f'line {number + 1} (measured read@' in out and f'read is {2 * value!r} in the record and {value!r} by' in out
-    )
-    assert 'results.json: it was made of other records' in out
+    assert f'line {number + 1} (measured read@' in out and 'results.json: it was made of other records' in out
+    assert f'read is {2 * value!r} in the record and {value!r} by' in out
     output = next(Path(samples.parent, 'raw').glob(f'*measured*{LAUNCH}'))
     assert f'{output} was changed after it was written' in contradicted(output, output.read_bytes()[:-1])
     assert verify().status == 0

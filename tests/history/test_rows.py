@@ -20,6 +20,12 @@ def first(frame):
     return frame.row(0, named=True)
 
 
+def begun(plan, start):
+    """A case of which only this start was recorded."""
+    words = dict.fromkeys(planned_metrics(plan), ('INCOMPLETE', ''))
+    return Kept(plan, Records(start, None, [], None, None, 0), {}, 'INCOMPLETE', words)
+
+
 def test_a_planned_metric_without_a_launch_is_a_row_without_figures(rows, sample):
     frame = rows(write_16MiB=[sample()])
     missing = frame.filter(pl.col('repetition').is_null())
@@ -32,66 +38,37 @@ def test_a_planned_metric_without_a_launch_is_a_row_without_figures(rows, sample
 
 
 def test_a_row_says_what_was_measured_where_and_how_it_was_judged(rows, sample):
-    frame = rows(
-        verdict='FAIL', write_16MiB=[sample(repetition=n) for n in range(4)], read_16MiB=[sample(phase='read')]
-    )
+    writes = [sample(repetition=n) for n in range(4)]
+    frame = rows(verdict='FAIL', write_16MiB=writes, read_16MiB=[sample(phase='read')])
     assert frame.filter(pl.col('metric') == 'write@16MiB')['repetition'].to_list() == [0, 1, 2, 3]
-    expected = {
-        'site': 'cluster',
-        'profile': 'nightly',
-        'check': 'Check',
-        'partition': 'cluster:compute',
-        'file_system': 'scratch',
-        'layout': 'wide',
-        'nodes': 1,
-        'file_system_type': 'lustre',
-        'engine': 'fio',
-        'engine_version': '3.33',
-        'host': 'login1',
-        'hosts': 'node1 node2',
-        'kernel': '6.1',
-        'seatrial': '0.1.0',
-        'session_verdict': 'FAIL',
-        'case_verdict': 'FAIL',
-        'metric_verdict': 'PASS',
-    }
+    case = {'check': 'Check', 'partition': 'cluster:compute', 'file_system': 'scratch', 'layout': 'wide', 'nodes': 1}
+    where = {'site': 'cluster', 'profile': 'nightly', 'file_system_type': 'lustre', 'host': 'login1'}
+    software = {'engine': 'fio', 'engine_version': '3.33', 'kernel': '6.1', 'seatrial': '0.1.0'}
+    verdicts = {'session_verdict': 'FAIL', 'case_verdict': 'FAIL', 'metric_verdict': 'PASS'}
+    expected = {**case, **where, **software, **verdicts, 'hosts': 'node1 node2'}
     row = first(frame)
     assert {name: row[name] for name in expected} == expected
     assert frame.filter(pl.col('operation') == 'read')['cache'][0] == 'cold'
 
 
 def test_a_row_says_with_what_it_was_measured(plan, sample):
-    start = start_of(plan)._replace(
-        provenance=Provenance(
-            'spack:l7f4hbh', 'MPICH 4.0.2', 'Hydra 4.0.2', ('seatrial/mpich', 'seatrial/ior'), darshan='spack:n437bhb'
-        ),
-        state={'client version': '2.15.5'},
-    )
-    records = Records(start, None, [], None, None, 0)
-    words = dict.fromkeys(planned_metrics(plan), ('INCOMPLETE', ''))
+    modules = 'seatrial/mpich', 'seatrial/ior'
+    provenance = Provenance('spack:l7f4hbh', 'MPICH 4.0.2', 'Hydra 4.0.2', modules, darshan='spack:n437bhb')
+    start = start_of(plan)._replace(provenance=provenance, state={'client version': '2.15.5'})
     with_these = plan._replace(commit='437a3cb1a6c1', reframe='4.10.4', pydarshan='3.5.0')
-    kept = Kept(with_these, records, {}, 'INCOMPLETE', words)
-    row = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [kept]))
-    assert {name: row[name] for name in (*SINCE[2], *SINCE[9], *SINCE[10])} == {
-        'engine_build': 'spack:l7f4hbh',
-        'mpi': 'MPICH 4.0.2',
-        'launcher': 'Hydra 4.0.2',
-        'modules': 'seatrial/mpich seatrial/ior',
-        'client_version': '2.15.5',
-        'commit': '437a3cb1a6c1',
-        'reframe': '4.10.4',
-        'darshan': 'spack:n437bhb',
-        'pydarshan': '3.5.0',
-    }
+    row = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [begun(with_these, start)]))
+    built = {'engine_build': 'spack:l7f4hbh', 'mpi': 'MPICH 4.0.2', 'launcher': 'Hydra 4.0.2'}
+    versions = {'client_version': '2.15.5', 'commit': '437a3cb1a6c1', 'reframe': '4.10.4'}
+    darshan = {'darshan': 'spack:n437bhb', 'pydarshan': '3.5.0'}
+    expected = {**built, **versions, **darshan, 'modules': 'seatrial/mpich seatrial/ior'}
+    assert {name: row[name] for name in (*SINCE[2], *SINCE[9], *SINCE[10])} == expected
 
 
 def test_a_row_says_in_which_state_the_file_system_was(plan):
     state = {'mounted': 'tmpfs on /t type tmpfs', 'mount options': 'rw'}
     start = start_of(plan, state=state, capacity={'bytes': 5, 'used_percent': 62}, load_percent=7)
     start = start._replace(provenance=Provenance(environment=('LD_PRELOAD=/lib/x.so', 'ROMIO_HINTS=/h')))
-    words = dict.fromkeys(planned_metrics(plan), ('INCOMPLETE', ''))
-    kept = Kept(plan, Records(start, None, [], None, None, 0), {}, 'INCOMPLETE', words)
-    row = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [kept], label='before'))
+    row = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [begun(plan, start)], label='before'))
     assert (json.loads(row['state']), row['load_percent']) == (state, 7)
     assert {name: row[name] for name in SINCE[5] if name != 'state'} == {
         'label': 'before',
@@ -103,10 +80,7 @@ def test_a_row_says_in_which_state_the_file_system_was(plan):
 
 @pytest.mark.parametrize(('only', 'selection'), [((), ''), (('access', 'Files'), 'access Files')])
 def test_a_row_says_to_which_checks_its_session_was_restricted(plan, only, selection):
-    kept = Kept(
-        plan, Records(None, None, [], None, None, 0), {}, 'PASS', dict.fromkeys(planned_metrics(plan), ('PASS', ''))
-    )
-    assert set(table('s', BEGAN, 'cluster', 'PASS', [kept], only)['selection']) == {selection}
+    assert set(table('s', BEGAN, 'cluster', 'PASS', [begun(plan, None)], only)['selection']) == {selection}
 
 
 def test_a_row_has_the_figures_of_its_launch(rows, sample):
@@ -114,12 +88,8 @@ def test_a_row_has_the_figures_of_its_launch(rows, sample):
     row = first(rows(began=elsewhere, write_16MiB=[sample()]))
     assert (row['seconds'], row['bytes_moved'], row['value']) == (1.0, 2 * SIZE, 2.0 * SIZE)
     assert (row['unit'], row['better'], row['files_per_task']) == ('B/s', 'higher', None)
-    assert (row['tasks'], row['tasks_per_node'], row['transfer_size'], row['bytes_per_task']) == (
-        2,
-        2,
-        16 * MIB,
-        SIZE,
-    )
+    assert (row['tasks'], row['tasks_per_node']) == (2, 2)
+    assert (row['transfer_size'], row['bytes_per_task']) == (16 * MIB, SIZE)
     assert (row['started'], row['session_started']) == (BEGAN, BEGAN)
     # The parameters are those of the point as it was launched.
     launched = sample()
@@ -205,9 +175,8 @@ def test_a_launch_that_took_no_time_has_no_figures(rows, sample):
 
 def test_what_was_listed_before_in_the_same_launch_is_not_cold(rows):
     plan = plan_of(listing(10, (1.0,)), Sweep('entries', (10,)))
-    launch = sample_of(
-        plan, plan.points[0], 'list', measurement=rated(plan.points[0], {'ls_first': 9.0}), cache='cold'
-    )
+    measurement = rated(plan.points[0], {'ls_first': 9.0})
+    launch = sample_of(plan, plan.points[0], 'list', measurement=measurement, cache='cold')
     frame = rows(plan=plan, **{name.replace('@', '_'): [launch] for name in ('ls_first@10', 'ls_fourth@10')})
     caches = dict(zip(frame['metric'], frame['cache'], strict=True))
     assert (caches['ls_first@10'], caches['ls_fourth@10']) == ('cold', 'listed before')

@@ -95,19 +95,23 @@ def test_a_file_that_is_cut_short_is_skipped_with_its_reason(tmp_path, frame, sh
     assert file.exists()
 
 
+DAMAGES = """
+import random, sys
+from pathlib import Path
+from seatrial.history.store import read
+file = Path(sys.argv[1]); good = file.read_bytes(); rng = random.Random(1)
+for _ in range(300):
+    bad = bytearray(good)
+    for _ in range(rng.choice([1, 4, 64])):
+        bad[rng.randrange(len(bad))] = rng.randrange(256)
+    file.write_bytes(bad); read(file.parent)
+"""
+
+
 def test_a_damaged_file_never_ends_the_reader(tmp_path, frame):
     """In a process of its own: a fault in the reader's native code would end it."""
     file = write(tmp_path, SESSION, frame)
-    script = (
-        'import random, sys\nfrom pathlib import Path\nfrom seatrial.history.store import read\n'
-        'file = Path(sys.argv[1]); good = file.read_bytes(); rng = random.Random(1)\n'
-        'for _ in range(300):\n'
-        '    bad = bytearray(good)\n'
-        '    for _ in range(rng.choice([1, 4, 64])):\n'
-        '        bad[rng.randrange(len(bad))] = rng.randrange(256)\n'
-        '    file.write_bytes(bad); read(file.parent)\n'
-    )
-    done = subprocess.run([sys.executable, '-c', script, str(file)], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, '-c', DAMAGES, str(file)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-500:]
 
 
@@ -147,30 +151,19 @@ def test_a_session_of_an_earlier_schema_is_read_without_what_it_did_not_have(ear
 
 @pytest.mark.parametrize('schema', (1, 2, 3))
 def test_its_values_are_in_base_units_and_its_tasks_are_no_clients(earlier, schema):
-    columns = ('metric', 'point', 'axis', 'value', 'unit', 'bytes_per_task', 'files_per_task')
-    rows = earlier(schema).rows.unique('metric', maintain_order=True)
-    assert {row['metric']: tuple(row[name] for name in columns[1:]) for row in rows.rows(named=True)} == {
-        'write@1task': ('1task', 'tasks', 128.0 * MIB, 'B/s', 64 * MIB, None),
-        'write@2tasks': ('2tasks', 'tasks', 128.0 * MIB, 'B/s', 64 * MIB, None),
-        'write@2objects': ('2objects', 'objects', 128.0 * MIB, 'B/s', 64 * MIB, None),
-        **{
-            f'file_{phase}@flat': ('flat', 'tree', 5000.0, 'op/s', None, 1000)
-            for phase in ('create', 'stat', 'read', 'remove')
-        },
-        **{
-            f'ls_{which}@10': ('10', 'tree', 900.0, 'op/s', None, 1000)
-            for which in ('first', 'second', 'third', 'fourth', 'after_1s')
-        },
-        'holding@two-tasks': ('two-tasks', 'tree', 1.0, '', None, 0),
-        'write@all': ('all', 'node', 100.0 * MIB, 'B/s', 64 * MIB, None),
-        'write@group01': ('group01', 'node', 100.0 * MIB, 'B/s', 64 * MIB, None),
-        'write@group02': ('group02', 'node', 100.0 * MIB, 'B/s', 64 * MIB, None),
-    }
-
-
-@pytest.mark.parametrize('schema', (1, 2, 3))
-def test_its_sweeps_over_tasks_and_nodes_have_their_names_of_today(earlier, schema):
+    columns = ('axis', 'value', 'unit', 'bytes_per_task', 'files_per_task')
     rows = earlier(schema).rows
+    files, entries = (128.0 * MIB, 'B/s', 64 * MIB, None), ('tree', 5000.0, 'op/s', None, 1000)
+    listed, swept = ('tree', 900.0, 'op/s', None, 1000), ('node', 100.0 * MIB, 'B/s', 64 * MIB, None)
+    assert {row['metric']: tuple(row[name] for name in columns) for row in rows.rows(named=True)} == {
+        **dict.fromkeys(('write@1task', 'write@2tasks'), ('tasks', *files)),
+        'write@2objects': ('objects', *files),
+        **{f'file_{phase}@flat': entries for phase in ('create', 'stat', 'read', 'remove')},
+        **{f'ls_{which}@10': listed for which in ('first', 'second', 'third', 'fourth', 'after_1s')},
+        **dict.fromkeys(('write@all', 'write@group01', 'write@group02'), swept),
+        'holding@two-tasks': ('tree', 1.0, '', None, 0),
+    }
+    assert (rows['metric'].str.split('@').list.get(1) == rows['point']).all()
     assert set(rows.filter(pl.col('axis') == 'tasks')['check']) == {'Tasks'}
     assert set(rows.filter(OF_ONE_SESSION)['metric']) == {'write@group01', 'write@group02'}
 
@@ -343,17 +336,7 @@ def test_of_files_that_are_summed_together_one_that_is_damaged_is_named(five):
         (lambda own: 'no base64', False),
         (lambda own: None, False),
     ],
-    ids=[
-        'as written',
-        'earlier',
-        'other session',
-        'unknown verdict',
-        'newer',
-        'other columns',
-        'many rows',
-        'damaged',
-        'none',
-    ],
+    ids=['written', 'earlier', 'other session', 'verdict', 'newer', 'columns', 'many rows', 'damaged', 'none'],
 )
 def test_the_summary_in_a_file_counts_if_it_is_one_of_this_session_else_its_launches_do(
     tmp_path, frame, monkeypatch, changed, used

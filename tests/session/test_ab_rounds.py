@@ -1,6 +1,7 @@
 """Two sites measured in turn: what is compared, and what is not."""
 
 import random
+import shutil
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
@@ -96,10 +97,6 @@ def test_a_side_without_a_session_is_not_compared(sides, measured, capsys):
     assert families(capsys.readouterr().out) == []
 
 
-def test_sides_are_read(site):
-    assert sides_of((f'a={site.folder}', f'b={site.folder}')) == {'a': site.folder, 'b': site.folder}
-
-
 @pytest.mark.parametrize('written', [('a', 'b={}'), ('=x', 'b={}'), ('a={}', 'a={}'), ('latest={}', 'b={}')])
 def test_what_is_no_side_is_refused(site, written):
     with pytest.raises(UsageError):
@@ -107,10 +104,7 @@ def test_what_is_no_side_is_refused(site, written):
 
 
 def test_sides_with_other_histories_are_refused(site, tmp_path, command):
-    other = tmp_path / 'other'
-    other.mkdir()
-    for file in ('settings.py', 'trial.yaml'):
-        (other / file).write_text((site.folder / file).read_text())
+    other = shutil.copytree(site.folder, tmp_path / 'other')
     answer = command('run', '--ab', f'a={site.folder}', f'b={other}')
     assert answer.status == 64 and 'set the same state in both trial.yaml' in answer.err
 
