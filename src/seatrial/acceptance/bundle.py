@@ -31,19 +31,16 @@ from seatrial.workload.words import counted
 SUMS, SIGNATURE = 'SHA256SUMS', 'SHA256SUMS.sig'
 """The manifest, in the form of sha256sum(1), and its signature by ssh-keygen(1)."""
 
-_ROW = re.compile('([0-9a-f]{64})  (.+)')
-
 ZIP = '.zip'
-
-NAMESPACE = 'seatrial'
-"""Of the signature: one that was made for something else is none here."""
-
+NAMESPACE = 'seatrial'  # of the signature: one that was made for something else is none here
 KEYGEN_S = 60.0
-
 CHUNK = 1 << 20
+MAX_FILES = 100_000  # of a bundle: each takes a kilobyte of memory when it is read
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error)
+"""Exceptions that reading from a damaged archive raises, besides OSError."""
 
-MAX_FILES = 100_000
-"""Of a bundle: each takes a kilobyte of memory when it is read."""
+_ROW = re.compile('([0-9a-f]{64})  (.+)')
+_ENTRY = b'PK\1\2'  # begins each of the list of files
 
 
 def pack(output: Path, files: Sequence[tuple[str, Path]], key: Path | None = None) -> None:
@@ -188,12 +185,6 @@ def _faults(archive: Archive | Folder, folder: Path, signers: Path | None) -> It
             yield f'{show(name)} cannot be unpacked: {getattr(error, "strerror", None) or error}'
     if signers is not None:
         yield from _signature_faults(sums or b'', _read(archive, SIGNATURE), signers, folder)
-
-
-DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, struct.error)
-"""Exceptions that reading from a damaged archive raises, besides OSError."""
-
-_ENTRY = b'PK\1\2'  # begins each of the list of files
 
 
 def _read(archive: Archive | Folder, name: str) -> bytes | None:

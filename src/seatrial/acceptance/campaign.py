@@ -9,17 +9,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from seatrial.check.contract import (
-    NIGHTS_NOISE,
-    AcceptanceTest,
-    Procedure,
-    acceptance_tests_again,
-    contract_of_site,
-    contract_session,
-    noise_of,
-    unlike,
-    unmet,
-)
+from seatrial.check import contract as contracts
+from seatrial.check.contract import AcceptanceTest, Procedure
 from seatrial.check.declared import Declared
 from seatrial.check.pace import Rate
 from seatrial.check.planning import plan_of
@@ -42,17 +33,11 @@ from seatrial.site.error import SiteError
 from seatrial.site.model import Site
 from seatrial.workload.words import counted
 
-FOLDER = 'acceptance'
-"""In the state directory of the site."""
-
+FOLDER = 'acceptance'  # in the state directory of the site
 REMARKS = 'remarks.jsonl'
 PAGE = 'protocol.html'
-
-KEPT = 'protocol.json'
-"""Beside the page what it takes to make it again."""
-
-Stamp = tuple[int, int] | None
-"""Size of a file and when it was changed (ns); None where it cannot be looked at."""
+KEPT = 'protocol.json'  # beside the page what it takes to make it again
+Stamp = tuple[int, int] | None  # size of a file and when it was changed (ns); None where it cannot be looked at
 
 
 class Made(NamedTuple):
@@ -146,7 +131,7 @@ def protocol_again(site_folder: Path, state: Path, read: ReadCase) -> tuple[Prot
         if contract is None:
             return None, [f'there is no {CONTRACT_FILE}']
         kept, made = read_json(folder / KEPT), made_in(state)
-        tests = acceptance_tests_again(contract, kept['criteria'])
+        tests = contracts.acceptance_tests_again(contract, kept['criteria'])
         page = protocol_at(Campaign(state, tests, read), contract, made)
         same = read_text(folder / PAGE) == protocol(page)
         why = dict.fromkeys(attempt.why_not for row in page.rows for attempt in row.attempts)
@@ -183,8 +168,8 @@ def _judged(
     stamps if a job has not ended. Raises NotReadable, OSError."""
     stamps = {path: _stamp(path) for path in (folder / FILE, folder / 'cases')}
     kept = contract_of(folder)
-    noise = noise_of(kept) or NOISE
-    procedure = {key: value for key, value in kept.items() if key != NIGHTS_NOISE}
+    noise = contracts.noise_of(kept) or NOISE
+    procedure = {key: value for key, value in kept.items() if key != contracts.NIGHTS_NOISE}
     own_tests = [test for test in tests if test.procedure and test.procedure.as_json() == procedure]
     attempts, ended = list[tuple[str, Attempt]](), True
     for file in sorted(folder.glob(f'cases/*/{PLAN}')) if own_tests else ():
@@ -202,7 +187,7 @@ def _judged(
         foreign = _foreign(plan, case, kept)
         for number, test in enumerate(tests):
             if test in own_tests:
-                other = foreign or unlike(number, test, plan)
+                other = foreign or contracts.unlike(number, test, plan)
                 samples = by_metric.get(test.metric_name, ())
                 attempt = _attempt(test, folder.name, records, samples, result, other, forged, unproved)
                 attempts.append((test.criterion.id, replace(attempt, noise=noise)))
@@ -243,7 +228,7 @@ def _attempt(
     if one and one.more_than is not None and one.more_than > at_most:
         one = replace(one, verdict=Verdict.MEASURED, values=(one.more_than,))  # it has missed its bound already
     why_not = foreign or (_why_not(test, one, result, records, forged) if one else 'not measured for this contract')
-    why_not = why_not or unmet(test, records, samples)
+    why_not = why_not or contracts.unmet(test, records, samples)
     hosts = {host for sample in records.samples if sample.measurement for host in sample.measurement.hosts}
     caveat = ''
     if one and one.not_storage and test.procedure and test.procedure.caches:
@@ -373,7 +358,7 @@ def asked_by_contract(
 ) -> list[Allocations]:
     """Everything that `seatrial accept` still has to measure, in any state of the system; empty without a contract.
     Raises SiteError for a contract that cannot be measured here."""
-    asked, open_ = contract_of_site(site, declared), list[Allocations]()
+    asked, open_ = contracts.contract_of_site(site, declared), list[Allocations]()
     if asked is None:
         return []
     _contract, tests = asked
@@ -382,10 +367,10 @@ def asked_by_contract(
         if only and not {check.name, check.family} & set(only):
             continue
         if system in (None, case.partition.partition(':')[0]):
-            session = contract_session(new_id(), site, procedure)
+            session = contracts.contract_session(new_id(), site, procedure)
             own_tests = [test for test in tests if test.procedure == procedure]
             plan, rates = plan_of(session, check, case), promised(tests, own_tests)
-            open_.append(Allocations(plan, number, own_tests, rates, noise_of(session.contract)))
+            open_.append(Allocations(plan, number, own_tests, rates, contracts.noise_of(session.contract)))
     return open_
 
 

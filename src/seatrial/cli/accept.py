@@ -37,6 +37,8 @@ from seatrial.site.model import Site
 from seatrial.workload.registry import hurts
 from seatrial.workload.words import counted
 
+CRITERIA_SHOWN = 9
+
 
 @click.command()
 @click.option('--milestone', help='Only the criteria of this milestone.')
@@ -216,9 +218,6 @@ def _judged(site: Site, contract: Contract, campaign: Campaign, chosen: Sequence
     say(screen, f'  protocol: {file}')
     say(screen, f'  next:     {_next(rows, campaign.tests)} --site {site.folder}')
     return verdict
-
-
-CRITERIA_SHOWN = 9
 
 
 def _next(rows: Sequence[ProtocolRow], tests: Sequence[AcceptanceTest]) -> str:

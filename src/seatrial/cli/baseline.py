@@ -38,9 +38,7 @@ from seatrial.site.references import INDEX, REFERENCES_FILE, SEATRIAL
 from seatrial.workload.base import CACHED
 from seatrial.workload.words import counted
 
-MIN_SESSIONS = 3
-"""Two means differ by chance by next to nothing, or by much: their interval is of no use (t is 12.7 at 95 %)."""
-
+MIN_SESSIONS = 3  # the interval of two means, which differ by next to nothing or by much, is of no use (t is 12.7)
 WIDEST = 0.9  # share of the value: a bound at a tenth of it judges nothing
 LEAST_WIDTH = 0.001  # share of the value: a width of 0 is refused; only simulated storage never varies
 SHOWN = 20

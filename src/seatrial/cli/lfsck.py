@@ -19,8 +19,7 @@ from seatrial.report.terminal import console, marked, say, table_of
 from seatrial.workload.words import by_key
 
 SOURCE = 'Dai et al. 2019'
-ALIKE = 0.05
-"""Runs whose inodes differ by no more are of the same file system (the source repeats at 0.88 M and at 2.5 M)."""
+ALIKE = 0.05  # runs whose inodes differ by no more are of one file system (the source repeats at 0.88 M and 2.5 M)
 
 _SKIPPED = 'LFSCK left these out, and they may be damaged; see that all targets are up, and run it again'
 _ADVICE = {

@@ -54,7 +54,9 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
         if chosen.engine is None:
             missing.setdefault(words, why_none(first.engines, chosen.skipped))
         engine = chosen.engine.name if chosen.engine else 'none here'
-        table.add_row(first.case.check, words, _where(group), _points(first), engine)
+        case, layouts = first.case, ', '.join(plan.case.layout for plan in group)
+        where = f'{case.partition} {case.file_system} ({layouts}) {counted(case.nodes, "node")}'
+        table.add_row(case.check, words, where, _points(first), engine)
     screen.print(table)
     say(screen, *(f'no engine here for {workload}: {reason}' for workload, reason in missing.items()))
     why_no_layout = {plan.case.file_system: plan.target.no_layout for plan in plans}
@@ -83,9 +85,3 @@ def _points(plan: TrialPlan) -> str:
     text = f'{len(labels)}: {", ".join(labels) if len(labels) < 5 else f"{labels[0]} .. {labels[-1]}"}'
     lost = [*plan.left_out[:1], *plan.left_out[1:][-1:]]
     return f'{text}; {" to ".join(lost)} left out: no room' if lost else text
-
-
-def _where(group: list[TrialPlan]) -> str:
-    case = group[0].case
-    layouts = ', '.join(plan.case.layout for plan in group)
-    return f'{case.partition} {case.file_system} ({layouts}) {counted(case.nodes, "node")}'

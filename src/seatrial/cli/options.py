@@ -21,8 +21,7 @@ PATH = click.Path(path_type=Path)
 THERE = click.Path(path_type=Path, exists=True)
 FILE = click.Path(path_type=Path, dir_okay=False)
 
-SITES = Path('/etc/seatrial')
-"""A folder for each site that a machine's administrators maintain."""
+SITES = Path('/etc/seatrial')  # a folder for each site that a machine's administrators maintain
 
 
 def _default_site() -> Path:

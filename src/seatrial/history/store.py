@@ -41,6 +41,7 @@ SESSION = re.compile(r'\d{8}T\d{6}-[0-9a-f]{6}', re.ASCII)
 _ARCHIVE = re.compile(r'\d{4}-[0-9a-f]{12}')
 _SEAL = b'sha256-of-the-rest:'
 _NO_DIGEST = b'0' * 64
+UNSEALED = {'seatrial': (_SEAL + _NO_DIGEST).decode()}  # the metadata of a file before it is sealed
 _ENDED = 'ended'
 _SUMMARY = 'summary'
 """The key in the metadata of a session's file of summary() of its rows, as Parquet in base64, which spares readers of
@@ -238,8 +239,10 @@ def _of_files(files: Sequence[Path], columns: Sequence[str] | None, summed: bool
             for at in range(0, len(files), TOGETHER):
                 yield from _of_files(files[at : at + TOGETHER], columns, False)
         return
-    there = _columns_in(whole[0]) if whole else None
-    versions = [version for version in ADDED_TO if there == _schema_of(version)]
+    versions = list[int]()
+    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        there = pl.Schema(pl.read_parquet_schema(io.BytesIO(whole[0]))) if whole else None
+        versions = [version for version in ADDED_TO if there == _schema_of(version)]
     if versions:
         rows = _together(files, whole, _schema_of(versions[0]), versions, columns or list(COLUMNS))
         if rows is not None:
@@ -267,12 +270,6 @@ def _together(
             if held == [file.stem for file in files] and not fault_in(rows) and rows['schema'].is_in(versions).all():
                 is_of_today = (rows['schema'] == SCHEMA).all()
                 return rows if is_of_today else as_of_today(rows, min(versions)).select(columns)
-    return None
-
-
-def _columns_in(content: bytes) -> pl.Schema | None:
-    with suppress(pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return pl.Schema(pl.read_parquet_schema(io.BytesIO(content)))
     return None
 
 
@@ -346,9 +343,6 @@ def rows_in(content: bytes, columns: Sequence[str] | None = None) -> pl.DataFram
 @cache
 def _schema_of(version: int) -> pl.Schema:
     return pl.Schema(tables.columns_of(version))
-
-
-UNSEALED = {'seatrial': (_SEAL + _NO_DIGEST).decode()}  # the metadata of a file before it is sealed
 
 
 def sealed(content: bytes) -> bytes:

@@ -21,9 +21,7 @@ from seatrial.scheduler.partitions import partitions_of
 from seatrial.scheduler.series import Successors, alone, series_of, superseded
 from seatrial.site.model import Site
 
-STOP_S = 480.0
-"""Seconds that a session may take to end once asked to. The job lasts longer, so that the notification is sent."""
-
+STOP_S = 480.0  # seconds that a session may take to end once asked to; the job lasts longer, to send the notification
 POLL_S = 0.2
 _WITHIN_A_JOB = ('SLURM_CONF', 'SLURM_JOB_ID')
 

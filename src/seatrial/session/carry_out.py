@@ -47,15 +47,9 @@ from seatrial.site.modules import modules_in
 from seatrial.workload.words import counted
 
 POLL_S = 0.5
-
-REFRAME_END_S = 90.0
-"""Seconds that ReFrame may take to end once requested to: it gives scancel 60 s."""
-
-OPTIONS = 'RFM_'
-"""Prefix of the variables that are options of ReFrame."""
-
-DEFAULTS = 'defaults.json'
-"""ReFrame's configuration of a session, in the folder that ReFrame writes into."""
+REFRAME_END_S = 90.0  # seconds that ReFrame may take to end once requested to: it gives scancel 60 s
+OPTIONS = 'RFM_'  # prefix of the variables that are options of ReFrame
+DEFAULTS = 'defaults.json'  # ReFrame's configuration of a session, in the folder that ReFrame writes into
 
 START = """
 import sys, tempfile

@@ -13,14 +13,9 @@ from seatrial.report.words import cut
 from seatrial.workload.words import counted
 
 STYLES = {WORSE: 'bold red', BETTER: 'green', SAME: ''}
-
 MARKS = {WORSE: 'x', BETTER: '+', SAME: '='}
-
-SHOWN = 3
-"""Differences in circumstances, and reasons why something is not compared."""
-
+SHOWN = 3  # differences in circumstances, and reasons why something is not compared
 FAMILIES_SHOWN = 8
-
 REST = ', in --json and --html'
 
 

@@ -34,8 +34,8 @@ from seatrial.site.model import Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
 from seatrial.workload.registry import form_fault, kind_of
 
-FAULTS_SHOWN = 10
-"""Contradictions of a session's records that are printed, with the number of the others."""
+FAULTS_SHOWN = 10  # contradictions of a session's records that are printed, with the number of the others
+LOOKED_BACK = 20  # sessions
 
 
 def sessions_of(site: Site) -> list[str]:
@@ -135,9 +135,6 @@ def evidence_in(
     )
 
 
-LOOKED_BACK = 20  # sessions
-
-
 def figures_before(session: sessions.Session) -> dict[tuple[Case, str], float]:
     """Valid means by case and metric, from the newest of a few earlier sessions of this profile that has them."""
     means = dict[tuple[Case, str], float]()
@@ -190,9 +187,7 @@ def read_case(file: Path) -> CaseRead:
 
 
 ReadCase = Callable[[Path], CaseRead]
-
-UNREADABLE = (NotReadable, OSError)
-"""Exceptions of reading and judging one session; the other sessions are read all the same."""
+UNREADABLE = (NotReadable, OSError)  # exceptions of reading and judging one session; the others are read all the same
 
 
 @contextmanager

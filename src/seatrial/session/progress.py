@@ -22,11 +22,8 @@ from seatrial.rules.stopping import t_interval
 from seatrial.workload.registry import metrics_of
 
 PLAIN_EVERY_S = 15.0
-SILENT_S = 120.0
-"""Seconds without the end of a launch after which a line says so: the launch is long, or hangs."""
-
-AFTER_LAST_S = 300.0
-"""Seconds that ReFrame may take to end once all cases have: Slurm has KillWait and epilogs."""
+SILENT_S = 120.0  # seconds without the end of a launch after which a line says so: the launch is long, or hangs
+AFTER_LAST_S = 300.0  # seconds that ReFrame may take to end once all cases have: Slurm has KillWait and epilogs
 
 
 class Cases:

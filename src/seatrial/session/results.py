@@ -32,7 +32,8 @@ from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, slow_places, verdict
 from seatrial.session.evidence import figures_before
 from seatrial.workload.words import by_key, counted
 
-REASONS_SHOWN = 3
+REASONS_SHOWN, WORST_SHOWN, FIGURES_SHOWN = 3, 10, 2
+LINES_OF_WORST = 12
 
 
 def write_results(session: Session, result: SessionResult) -> Path:
@@ -92,10 +93,6 @@ def _wrapped(text: str, indent: str = '  ') -> list[str]:
     return textwrap.wrap(text, WIDE, initial_indent=indent, subsequent_indent='  ', break_long_words=False)
 
 
-WORST_SHOWN = 10
-LINES_OF_WORST = 12
-
-
 def _headline_lines(session: Session, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult) -> list[str]:
     lines = headline_of(result)
     tasks = {(plan.case, point.label): point.tasks for plan, _ in cases for point in plan.points}
@@ -148,9 +145,6 @@ def _table(session: Session, result: SessionResult) -> Table:
         cells = case.case.name, engine, _share(case), _figures(case, session.site.units), took
         table.add_row(marked(case.verdict), *cells)
     return table
-
-
-FIGURES_SHOWN = 2
 
 
 def _share(case: CaseResult) -> str:
