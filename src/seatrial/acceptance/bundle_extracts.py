@@ -60,11 +60,8 @@ def extracts(page: Protocol, state: Path, read: ReadCase) -> dict[str, bytes]:
         'summary.md': summary(page),
         'junit.xml': junit_of_criteria(page),
     }
-    return {
-        **{name: text.encode() for name, text in made.items()},
-        PARQUET: parquet.getvalue(),
-        'samples.csv': csv.getvalue(),
-    }
+    tables_made = {PARQUET: parquet.getvalue(), 'samples.csv': csv.getvalue()}
+    return {**{name: text.encode() for name, text in made.items()}, **tables_made}
 
 
 def differing(page: Protocol, state: Path, read: ReadCase) -> Iterator[str]:

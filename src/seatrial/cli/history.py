@@ -256,19 +256,13 @@ def _listed(rows: pl.DataFrame) -> pl.DataFrame:
     launches = rows.group_by('session').agg(pl.col('launches').sum())
     engine = (pl.col('engine') + ' ' + pl.col('engine_version').fill_null('')).str.strip_chars()
     unopposed = [verdict.value for verdict in Verdict if verdict.unopposed]
+    firsts = pl.col('session_verdict', 'label', 'session_started', 'profile').first()
+    engines = engine.filter(pl.col('engine') != '').unique(maintain_order=True).drop_nulls()
+    opposed = pl.struct(CASE).filter(~pl.col('case_verdict').is_in(unopposed)).n_unique()
     # One metric of a case is enough, and keeps the rows few.
-    sessions = (
-        rows.unique(_OF_CASE, keep='first', maintain_order=True)
-        .group_by('session', maintain_order=True)
-        .agg(
-            pl.col('session_verdict', 'label', 'session_started', 'profile').first(),
-            engine.filter(pl.col('engine') != '').unique(maintain_order=True).drop_nulls().alias('engines'),
-            pl.struct(CASE).n_unique().alias('cases'),
-            pl.struct(CASE).filter(~pl.col('case_verdict').is_in(unopposed)).n_unique().alias('opposed'),
-        )
-        .join(launches, on='session', how='left', maintain_order='left')
-    )
-    engines = pl.col('engines').list.join(', ').replace('', '-')
-    return sessions.select(
-        'session_verdict', 'session', 'label', 'session_started', 'profile', engines, 'cases', 'opposed', 'launches'
-    )
+    cases = rows.unique(_OF_CASE, keep='first', maintain_order=True).group_by('session', maintain_order=True)
+    sessions = cases.agg(firsts, engines=engines, cases=pl.struct(CASE).n_unique(), opposed=opposed)
+    sessions = sessions.join(launches, on='session', how='left', maintain_order='left')
+    begun = 'session_verdict', 'session', 'label', 'session_started', 'profile'
+    shown = pl.col('engines').list.join(', ').replace('', '-')
+    return sessions.select(*begun, shown, 'cases', 'opposed', 'launches')

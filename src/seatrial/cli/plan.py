@@ -69,12 +69,10 @@ def plan(asked: SessionOptions, as_json: bool, fit_s: float | None) -> int:
     if profile != ACCEPTANCE.name:
         notes += wrong_contract(site, declared) or [NOT_COUNTED] * (site.folder / CONTRACT_FILE).exists()
     criteria = sum(len(part.tests) for part in contracted)
-    deciding = [
-        line
-        for part, forecast in zip(contracted, of_contract, strict=True)
-        for test in part.tests
-        for line in decidable(test, forecast, criteria, part.nights)
-    ]
+    deciding = list[str]()
+    for part, forecast in zip(contracted, of_contract, strict=True):
+        for test in part.tests:
+            deciding += decidable(test, forecast, criteria, part.nights)
     unused = in_no_trial(site, declared, [forecast.plan.case for forecast in whole])
     actions = [line for forecast in whole for line in action_lines(forecast.plan)]
     if as_json:
@@ -200,13 +198,10 @@ def _name(forecast: Forecast) -> str:
 
 def _say_total(screen: Console, cases: Sequence[Forecast]) -> None:
     written, read, wall_s, node_hours = (_total(cases, of) for of in TOTALS.values())
-    for what, span, words in (
-        ('writes', written, approximate_size),
-        ('reads', read, approximate_size),
-        ('time', wall_s, duration),
-        ('node-hours', node_hours, _number),
-    ):
-        say(screen, f'{what} in all: {_span_words(span, words)}')
+    for what, span in (('writes', written), ('reads', read)):
+        say(screen, f'{what} in all: {_span_words(span, approximate_size)}')
+    say(screen, f'time in all: {_span_words(wall_s, duration)}')
+    say(screen, f'node-hours in all: {_span_words(node_hours, _number)}')
     budgets_s = sum(forecast.plan.stopping.budget_s * forecast.allocations for forecast in cases)
     without = sum(not forecast.sessions for forecast in cases)
     say(

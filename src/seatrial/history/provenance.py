@@ -46,9 +46,8 @@ Facts = Mapping[tuple[object, ...], _Facts]  # the facts of each case
 
 def differing(earlier: Facts, later: Facts) -> list[str]:
     """Differences like 'kernel: 5.14.0 against 5.15.0', the file system's first, of cases that both have begun."""
-    places = {
-        line: place for case in earlier if case in later for place, line in _differing(earlier[case], later[case])
-    }
+    pairs = ((earlier[case], later[case]) for case in earlier if case in later)
+    places = {line: place for pair in pairs for place, line in _differing(*pair)}
     return sorted(places, key=places.__getitem__)
 
 
@@ -65,9 +64,7 @@ def sentence(sessions: Sequence[pl.DataFrame]) -> str:
 def circumstances(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
     """Differences that vary from night to night by themselves: nodes, their load, and how full file systems were."""
     lines = []
-    nodes = [
-        {host for hosts in rows['hosts'].drop_nulls().unique() for host in hosts.split()} for rows in (before, after)
-    ]
+    nodes = [set(' '.join(rows['hosts'].drop_nulls().unique()).split()) for rows in (before, after)]
     if nodes[0] != nodes[1]:
         only = [' '.join(sorted(side)) or 'none besides' for side in (nodes[0] - nodes[1], nodes[1] - nodes[0])]
         lines.append(f'nodes: {only[0]} against {only[1]}')
@@ -96,20 +93,12 @@ def percent_words(full: Sequence[int]) -> str:
 def facts_of(rows: pl.DataFrame) -> Facts:
     """Software, settings and file system of the cases in these sessions."""
     facts = [name for name in SAID if name != 'tasks']
-    began = (
-        rows.lazy()
-        .group_by(*CASE, 'session', maintain_order=True)
-        # Of a sweep over tasks the largest point counts.
-        .agg(
-            pl.col('tasks').max().cast(pl.String), pl.col(facts).filter(pl.col('engine').fill_null('') != '').first()
-        )
-        .filter(pl.col('engine').is_not_null())
-        .drop('session')
-        .unique(maintain_order=True)
-        .collect()
-    )
+    tasks = pl.col('tasks').max().cast(pl.String)  # of a sweep over tasks the largest point counts
+    others = pl.col(facts).filter(pl.col('engine').fill_null('') != '').first()
+    cases = rows.lazy().group_by(*CASE, 'session', maintain_order=True).agg(tasks, others)
+    began = cases.filter(pl.col('engine').is_not_null()).drop('session').unique(maintain_order=True)
     by_case: dict[tuple[object, ...], dict[str, dict[str | None, None]]] = {}
-    for row in began.rows(named=True):
+    for row in began.collect().rows(named=True):
         of_case = by_case.setdefault(tuple(row[name] for name in CASE), {})
         for name, value in (*_state(row).items(), *((name, row[name]) for name in FACTS)):
             of_case.setdefault(name, {})[value] = None

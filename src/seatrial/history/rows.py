@@ -122,9 +122,8 @@ def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
     if version < BASE_UNITS_SINCE:
         bases = {unit: base for unit, (base, _) in _UNITS.items()}
         factors = {unit: float(factor) for unit, (_, factor) in _UNITS.items()}
-        labels = (
-            pl.col(name).str.replace(r'(^|@)([a-z0-9-]*)client(s?)$', '$1${2}task$3') for name in ('metric', 'point')
-        )
+        client = r'(^|@)([a-z0-9-]*)client(s?)$'
+        labels = (pl.col(name).str.replace(client, '$1${2}task$3') for name in ('metric', 'point'))
         rows = rows.drop('bandwidth_mib_s').rename({old: new for new, old in _RENAMED.items()})
         rows = rows.with_columns(
             pl.col('value') * pl.col('unit').replace_strict(factors, default=1.0),
@@ -144,18 +143,12 @@ OF_ONE_SESSION = (pl.col('axis').fill_null('') == 'node') & (pl.col('point').fil
 OF_METRIC = ('check', 'partition', 'file_system', 'layout', 'nodes', 'metric', 'cache')
 """Columns that identify a row of a summary within its session."""
 
-SUMMARY: dict[str, Any] = {
-    **{
-        name: COLUMNS[name]
-        for name in (
-            *('schema', 'session', 'session_started', 'session_verdict', 'site', 'profile', 'selection', 'label'),
-            *(*OF_METRIC, 'case_verdict', 'engine', 'engine_version', 'metric_verdict', 'operation', 'point', 'axis'),
-            *('kind', 'unit', 'better', 'steers'),
-        )
-    },
-    'value': pl.Float64,
-    'launches': pl.Int64,
-}
+_FIRST = (
+    *('schema', 'session', 'session_started', 'session_verdict', 'site', 'profile', 'selection', 'label', *OF_METRIC),
+    *('case_verdict', 'engine', 'engine_version', 'metric_verdict', 'operation', 'point', 'axis', 'kind', 'unit'),
+    *('better', 'steers'),
+)
+SUMMARY: dict[str, Any] = {**{name: COLUMNS[name] for name in _FIRST}, 'value': pl.Float64, 'launches': pl.Int64}
 """The columns of a summary. value: the mean of what is valid and above zero; launches: how many measured."""
 
 

@@ -141,11 +141,9 @@ def stop_requests(screen: Console, answer: str) -> Iterator[StopRequest]:
 
     replying = threading.Thread(target=reply, name='replies to signals', daemon=True)
     replying.start()
-    before = {
-        number: signal.signal(number, note)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is not signal.SIG_IGN
-    }
+    signals = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+    heeded = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, note) for number in heeded}
     try:
         yield requested
     finally:

@@ -235,18 +235,13 @@ def _launches(plan: TrialPlan, records: Records, samples: Mapping[str, Sequence[
     first: dict[tuple[str, str], Sample] = {}
     for sample in (sample for of_metric in samples.values() for sample in of_metric if sample.command):
         first.setdefault((sample.point.label, sample.phase), sample)
+    prepared = [sample for sample in records.samples if sample.stage == 'prepare' and sample.command]
     of_points: dict[str, list[Sample]] = {}
     for point in plan.points:
         launches = [first[point.label, phase] for phase in plan.phases if (point.label, phase) in first]
-        prepared = [
-            sample
-            for sample in records.samples
-            if launches
-            and sample.stage == 'prepare'
-            and sample.command
-            and sample.started <= launches[0].started
-            and (sample.point.label == point.label or kind_of(plan.kind).moves_data)
-        ]
         if launches:
-            of_points[point.label] = [*prepared[-1:], *launches]
+            before = [sample for sample in prepared if sample.started <= launches[0].started]
+            if not kind_of(plan.kind).moves_data:
+                before = [sample for sample in before if sample.point.label == point.label]
+            of_points[point.label] = [*before[-1:], *launches]
     return of_points
