@@ -95,8 +95,7 @@ def row(done, id):
 
 def test_a_site_without_a_contract_is_refused_with_the_remedy(on_site):
     done = on_site('accept', '--judge')
-    assert done.status == 64
-    assert 'contract.yaml' in done.err
+    assert (done.status, 'contract.yaml' in done.err) == (64, True)
     assert 'site-config/sample' in done.err
 
 
@@ -502,8 +501,7 @@ def test_what_another_one_has_measured_meanwhile_is_not_measured_again(on_site, 
 )
 def test_what_is_not_in_the_contract_is_refused_before_anything_runs(on_site, contract, site, arguments, words):
     done = on_site('accept', *arguments)
-    assert done.status == 64
-    assert words in done.err
+    assert (done.status, words in done.err) == (64, True)
     assert site.sessions() == []
 
 
@@ -512,5 +510,4 @@ def test_a_damaged_file_of_remarks_is_named(on_site, contract, site):
     folder.mkdir(parents=True)
     (folder / 'remarks.jsonl').write_text('{"criterion": "1.1"\n')
     done = on_site('accept', '--judge')
-    assert done.status == 64
-    assert 'remarks.jsonl: line 1' in done.err
+    assert (done.status, 'remarks.jsonl: line 1' in done.err) == (64, True)

@@ -140,8 +140,7 @@ def test_a_missing_and_an_extra_file_are_named(made, command):
     gone = next(name for name in whole if name.endswith('samples.jsonl'))
     written(file, {**{name: content for name, content in whole.items() if name != gone}, 'more.txt': b'x'})
     done = command('verify', file)
-    assert done.status == 11
-    assert f'{gone} is missing' in done.out
+    assert (done.status, f'{gone} is missing' in done.out) == (11, True)
     assert f'more.txt is not in {SUMS}' in done.out
 
 
@@ -265,8 +264,7 @@ def test_what_programs_read_is_found_where_it_is_not_what_the_records_come_to(ma
     edited = {name: whole[name].replace(b'2', b'3', 1) for name in FORMS}
     resummed(file, {**edited, 'samples.parquet': parquet.getvalue(), 'summary.md': None})
     done = command('verify', file)
-    assert done.status == 11
-    assert 'there is no summary.md' in done.out
+    assert (done.status, 'there is no summary.md' in done.out) == (11, True)
     for name in set(FORMS) - {'summary.md'}:
         assert f'{name} is not what the records come to' in done.out
 
@@ -287,8 +285,7 @@ def test_no_program_of_a_bundle_is_run(made, command, tmp_path):
 def test_a_protocol_from_before_the_last_session_is_not_packed(made, command, site, allocation):
     allocation('20261122T020638-9f3a1c', '1', 200.0)
     done = command('bundle', f'--site={site.folder}', f'--output={site.folder / "b.zip"}')
-    assert done.status == 64
-    assert 'seatrial accept --judge' in done.err
+    assert (done.status, 'seatrial accept --judge' in done.err) == (64, True)
 
 
 def test_what_is_no_bundle_is_said(command, tmp_path):
@@ -329,8 +326,7 @@ def test_a_bundle_is_never_overwritten(made, command, site):
 def test_without_a_session_for_a_contract_there_is_none(command, site, past):
     past(OTHER)
     done = command('bundle', f'--site={site.folder}', f'--output={site.folder / "b.zip"}')
-    assert done.status == 64
-    assert 'seatrial accept' in done.err
+    assert (done.status, 'seatrial accept' in done.err) == (64, True)
 
 
 # The committed sample: a real bundle, in which every verdict can be seen

@@ -213,8 +213,7 @@ def test_an_error_of_our_own_is_said_to_be_one_and_keeps_its_traceback(on_site, 
     monkeypatch.setattr(listing, 'plan_of', lambda *_: 1 / 0)
     done = on_site('list')
     (kept,) = tmp_path.glob('seatrial-error-*.txt')
-    assert done.status == 70
-    assert 'an error of Seatrial itself: ZeroDivisionError' in done.err
+    assert (done.status, 'an error of Seatrial itself: ZeroDivisionError' in done.err) == (70, True)
     assert str(kept) in done.err
     assert 'Traceback' in kept.read_text()
 
@@ -508,8 +507,7 @@ def test_a_command_of_its_own_lists_all_rules_once(seatrial):
 @pytest.mark.parametrize(('word', 'nearest'), [('T88', 'T8'), ('p16x', 'P16')])
 def test_a_rule_that_is_none_gets_the_nearest_one(command, word, nearest):
     done = command('explain', word)
-    assert done.status == 64
-    assert f"there is no rule '{word}'; did you mean '{nearest}" in done.err
+    assert (done.status, f"there is no rule '{word}'; did you mean '{nearest}" in done.err) == (64, True)
 
 
 @pytest.mark.parametrize(('word', 'entry'), [('MFWA', 'MFWA'), ('rank', 'task (rank)'), ('fpp', 'MFWA')])

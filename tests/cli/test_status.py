@@ -171,8 +171,7 @@ def test_a_schedule_of_the_site_counts_where_something_else_starts_it(status, ni
     site.trial.write_text(f'{site.trial.read_text()}schedule: {{nightly: {{at: {moment:%H:%M}}}}}\n')
     night(NOW - 2 * DAY - 3 * HOURS, 'PASS')
     done = status()
-    assert done.status == 13
-    assert f'every day at {moment:%H:%M}' in done.out
+    assert (done.status, f'every day at {moment:%H:%M}' in done.out) == (13, True)
 
 
 def test_a_truncated_schedule_is_said_with_its_remedy(status, state):
