@@ -113,9 +113,7 @@ def test_every_criterion_is_judged_by_the_allocations_that_were_made_for_it(on_s
     assert on_site('accept', '--judge', '--criterion=1.4').status == 12
 
 
-def test_however_many_criteria_are_missed_25_rows_of_a_terminal_say_the_worst_and_what_is_next(
-    on_site, contract, allocation, page
-):
+def test_of_many_missed_criteria_25_rows_of_a_terminal_say_the_worst(on_site, contract, allocation, page):
     more = "  - {{id: '2.{0}', text: More., metric: write bandwidth, workload: *files, nodes: 1, at_least: {0} GB/s,"
     rest = ' conditions: {caches: allowed}, milestone: M2}\n'
     contract.write_text(CONTRACT + ''.join(more.format(number) + rest for number in range(1, 31)))
@@ -138,9 +136,7 @@ def test_however_many_criteria_are_missed_25_rows_of_a_terminal_say_the_worst_an
         ((300.0, 420.0), 'FAIL', '-62.8 %'),
     ],
 )
-def test_two_allocations_decide_a_clear_margin_and_leave_a_small_one_open(
-    on_site, contract, allocation, figures, verdict, margin
-):
+def test_two_allocations_decide_a_clear_margin_alone(on_site, contract, allocation, figures, verdict, margin):
     for session, figure in zip((FIRST, SECOND), figures, strict=True):
         allocation(session, '1.2', figure)
     line = row(on_site('accept', '--judge', '--criterion=1.2'), '1.2')
@@ -246,9 +242,7 @@ def test_a_figure_that_misses_does_so_without_its_raw_output(on_site, contract, 
         ('bytes: 2x memory', 12, 'its files held 0.00012x the memory of the nodes, but 2x is required'),
     ],
 )
-def test_an_allocation_counts_under_the_conditions_of_the_contract(
-    on_site, contract, allocation, page, conditions, status, words
-):
+def test_an_allocation_counts_under_its_conditions(on_site, contract, allocation, page, conditions, status, words):
     contract.write_text(CONTRACT.replace('caches: allowed', f'caches: allowed, {conditions}', 1))
     allocation(FIRST, '1.1', 200.0)
     assert on_site('accept', '--judge', '--criterion=1.1').status == status
@@ -424,9 +418,7 @@ def test_an_allocation_whose_job_has_not_ended_is_read_each_time(attempts, judge
         (('--milestone=M1',), {'1.1': (200.0,)}, 'seatrial bundle --output acceptance.zip'),
     ],
 )
-def test_it_ends_with_the_protocol_and_the_command_that_comes_next(
-    on_site, site, contract, allocation, asked, figures, next_
-):
+def test_it_ends_with_the_protocol_and_the_next_command(on_site, site, contract, allocation, asked, figures, next_):
     sessions = iter((FIRST, SECOND, THIRD))
     for criterion, values in figures.items():
         for figure in values:

@@ -94,9 +94,7 @@ def test_what_a_killed_session_left_is_shown_and_stays(clean, killed):
     assert (killed / 'data' / 'data.00000000').exists()
 
 
-def test_where_a_server_is_away_that_holds_parts_of_files_it_ends_and_says_what_it_does_not_know(
-    clean, killed, target, site, monkeypatch
-):
+def test_where_a_server_with_parts_of_files_is_away_it_says_what_is_unknown(clean, killed, target, site, monkeypatch):
     monkeypatch.setattr(orphans, 'LOOK_S', 1.0)
     monkeypatch.setattr(removal, 'REMOVAL_S', 1.0)
     younger = f'{CASE}/2'

@@ -73,7 +73,7 @@ OFFLINE = {'storage_target_state': state(2, 'Offline / Good')}
         ({'storage_nodes': FALLBACK}, 'scratch: route: TCP against TCP; TCP [fallback route]'),
     ],
 )
-def test_a_target_that_is_away_or_a_route_that_fell_back_is_said_before_any_figure(
+def test_an_absent_target_or_fallback_route_is_said_before_figures(
     compare, past, monkeypatch, tmp_path, shown, words
 ):
     stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)

@@ -123,9 +123,7 @@ INDEPENDENT = {'COLL_READS': 0, 'INDEP_READS': 32, 'BYTES_READ': 32 * MIB, 'COLL
     ],
 )
 @pytest.mark.slow
-def test_counters_that_contradict_each_other_are_refused_by_their_names(
-    derive, tmp_path, source, module, counters, words
-):
+def test_contradicting_counters_are_refused_by_their_names(derive, tmp_path, source, module, counters, words):
     prefix = {'POSIX': 'POSIX', 'MPI-IO': 'MPIIO'}[module]
     changes = {f'{prefix}_{name}': value for name, value in counters.items()}
     done = derive(str(edited(source, tmp_path / 'x.darshan', {module: changes})))
@@ -180,9 +178,7 @@ ONE_BYTE = {**reads(0, 0), **posix(f'{MILLION}, MAX_BYTE_READ 0, ACCESS1_ACCESS 
         ('mfwa', ONE_BYTE, 'read', "bytes_per_task='1B'|passes=1000000"),
     ],
 )
-def test_sizes_are_weighed_by_bytes_and_reading_again_is_no_larger_file(
-    derive, tmp_path, source, counters, operation, words
-):
+def test_sizes_are_weighed_by_bytes_and_rereading_is_no_growth(derive, tmp_path, source, counters, operation, words):
     done = derive(str(edited(source, tmp_path / 'x.darshan', {'POSIX': counters})), f'--operation={operation}')
     assert done.status == 0, done.err
     assert all(word in done.out for word in words.split('|'))
@@ -258,9 +254,7 @@ def test_one_file_system_is_replayed_and_a_nodes_own_disk_is_left_out(derive, tm
         (CONTIGUOUS, 'sfsa-strided', 10, 'differs'),
     ],
 )
-def test_what_a_replay_left_under_darshan_is_compared_with_its_application(
-    derive, pydarshan, tmp_path, source, replay, status, words
-):
+def test_a_replay_is_compared_with_its_application(derive, pydarshan, tmp_path, source, replay, status, words):
     folder = tmp_path / 'raw' / f'0001-write{FOLDER}'
     folder.mkdir(parents=True)
     (folder / PLACE).write_text(json.dumps({'directory': '/scratch/trial', 'links': {}}))

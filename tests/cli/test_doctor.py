@@ -67,7 +67,7 @@ def test_it_says_whose_the_state_is_and_who_may_read_it(doctor, site):
         (False, True, 'spack.lock pins 3.37, Spack eb4iu7b', 64),
     ],
 )
-def test_an_engine_of_spack_is_shown_with_its_hash_and_compared_with_the_lock_of_the_site(
+def test_an_engine_of_spack_has_its_hash_and_lock(
     doctor, site, tmp_path, repository, by_spack, locked, shown, status
 ):
     prefix, stub = tmp_path / 'fio-3.37-eb4iu7b', tmp_path / 'stubs' / 'fio'
@@ -90,9 +90,7 @@ def test_an_engine_of_spack_is_shown_with_its_hash_and_compared_with_the_lock_of
 @pytest.mark.parametrize(
     ('module', 'variable'), [('seatrial/fio/3.37', 'FIO_ROOT'), ('fio/3.37-GCCcore-13.2.0', 'EBROOTFIO')]
 )
-def test_an_engine_before_that_of_its_module_is_wrong_by_both_paths(
-    doctor, site, tmp_path, monkeypatch, module, variable
-):
+def test_an_engine_before_that_of_its_module_is_wrong(doctor, site, tmp_path, monkeypatch, module, variable):
     monkeypatch.setenv('LOADEDMODULES', module)
     monkeypatch.setenv(variable, '/opt/fio-3.37')
     monkeypatch.setenv('PATH', f'{tmp_path}/stubs:{os.environ["PATH"]}')
@@ -110,9 +108,7 @@ def test_an_engine_before_that_of_its_module_is_wrong_by_both_paths(
         ('Open MPI 4.1.4', 'ranks with Open MPI 4.1.4 do not find each other under Hydra 4.0.2', 64),
     ],
 )
-def test_an_engine_of_mpi_is_shown_with_what_starts_it(
-    doctor, site, tmp_path, repository, monkeypatch, library, shown, status
-):
+def test_an_engine_of_mpi_has_its_launcher(doctor, site, tmp_path, repository, monkeypatch, library, shown, status):
     monkeypatch.setattr('seatrial.cli.doctor.provenance.library_of', lambda program: library)
     hydra = (repository / 'tests' / 'transcripts' / 'mpi' / 'hydra-4.0.2.out').read_text()
     for name, output in (('ior', transcripts('ior')['ext4-fpp-n1']['out']), ('mpiexec', hydra)):
@@ -408,9 +404,7 @@ OFFLINE, RESYNC = (
         ('gpfs', {'refused': 'only root may'}, 'unknown: mmlsdisk does not answer this user: only root may', ''),
     ],
 )
-def test_each_type_shows_its_targets_and_settings_and_a_target_that_is_away_is_wrong(
-    doctor_on, kind, changed, shown, away
-):
+def test_each_type_shows_targets_and_settings_and_an_absent_target_is_wrong(doctor_on, kind, changed, shown, away):
     status, text = doctor_on(kind, changed)
     refused = 'x wrong targets of scratch P22: 1 of ' in text
     assert shown in text
@@ -435,9 +429,7 @@ GOLDEN = transcripts('seatrial')['doctor']
 
 
 @pytest.mark.parametrize('kind', STANDS)
-def test_each_type_is_shown_with_identity_layout_targets_room_and_what_is_cold(
-    doctor_on, monkeypatch, tmp_path, kind
-):
+def test_each_type_shows_identity_layout_targets_room_and_what_is_cold(doctor_on, monkeypatch, tmp_path, kind):
     monkeypatch.setattr('seatrial.filesystem.lustre.driver._is_root', lambda: True)
     monkeypatch.setattr('seatrial.filesystem.posix.Mounted.quota', lambda *_: Capacity(None, None))
     (text,) = re.findall(r'file system scratch .*?(?=\+ ok state)', doctor_on(kind, {})[1])

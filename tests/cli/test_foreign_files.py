@@ -195,9 +195,7 @@ def test_a_file_that_is_none_is_not_waited_for(on_site, folder, make, file, stat
     assert (done.status, f'{path} is not a regular file' in done.out + done.err) == (status, True)
 
 
-def test_what_a_second_user_has_written_is_refused_with_its_name(
-    bundle, command, on_site, everybodys, second_user, site
-):
+def test_what_a_second_user_has_written_is_refused(bundle, command, on_site, everybodys, second_user, site):
     written(bundle, {**contents(bundle), 'acceptance/protocol.json': DEEP.encode()})
     assert second_user('cat > own.zip\nmkfifo pipe\nln -s /dev/zero zero', bundle.read_bytes()) == 0
     done = command('verify', everybodys / 'own.zip')

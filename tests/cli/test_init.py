@@ -147,9 +147,7 @@ def test_a_folder_can_be_called_anything(command, machine, name):
         (0o777, True, '{0} is yours, but others may write to {0} (mode 0777), and it has no sticky bit; chmod go-w'),
     ],
 )
-def test_a_mount_without_one_is_a_line_with_the_reason_and_the_remedy(
-    command, machine, tmp_path, monkeypatch, mode, writable, why
-):
+def test_a_mount_without_one_is_a_line_with_a_remedy(command, machine, tmp_path, monkeypatch, mode, writable, why):
     folder = machine(['big'])
     (tmp_path / 'big').chmod(mode)
     monkeypatch.setattr('seatrial.cli.init.os.access', lambda path, how: writable)
@@ -208,9 +206,7 @@ def test_engines_that_are_there_are_listed_and_others_are_lines_with_a_remedy(co
 @pytest.mark.parametrize(
     ('system', 'variable', 'mark'), [('lmod', 'LMOD_CMD', ''), ('envmod', 'MODULES_CMD', '(default)')]
 )
-def test_modules_that_have_engines_or_the_library_of_darshan_are_named(
-    command, machine, tmp_path, monkeypatch, system, variable, mark
-):
+def test_modules_of_engines_and_of_darshan_are_named(command, machine, tmp_path, monkeypatch, system, variable, mark):
     folder = machine()
     program = tmp_path / 'bin' / 'modulecmd'
     output = rf'/opt/modules:\nior/4.0.0\ngcc/13\nfio/3.37{mark}\nCore/openmpi/5.0.3\nIOR/4.0.0-gompi-2023b\n'

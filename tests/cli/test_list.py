@@ -35,9 +35,7 @@ def test_a_check_is_shown_with_workload_place_points_and_engine(row):
     assert re.search(cells, row('Writes'))
 
 
-def test_a_check_of_layouts_is_shown_as_not_applicable_where_there_are_none_and_by_itself_refused(
-    on_site, site, repository
-):
+def test_a_check_of_layouts_is_not_applicable_without_them_and_refused_by_itself(on_site, site, repository):
     shutil.copy(repository / 'checks' / 'layouts' / 'striping.py', site.checks / 'files')
     done = on_site('list', '--why')
     assert done.out.startswith('2 cases')
@@ -57,9 +55,7 @@ def test_a_file_system_without_layouts_and_the_nodes_at_risk_are_told(on_site):
 @pytest.mark.parametrize(
     ('kind', 'mounted', 'minutes'), [('posix', 'ext4', 2), ('posix', 'wekafs', 7), ('beegfs', 'beegfs', 17)]
 )
-def test_a_launch_is_killed_only_after_a_failover_of_its_type_of_mount(
-    on_site, site, monkeypatch, tmp_path, kind, mounted, minutes
-):
+def test_no_launch_is_killed_in_a_failover_of_its_mount(on_site, site, monkeypatch, tmp_path, kind, mounted, minutes):
     (tmp_path / 'mnt').mkdir()
     monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{tmp_path}/mnt', mounted, 'servers', 'rw')])
     site.change('type: posix, path: state/trials', f'type: {kind}, path: {tmp_path}/mnt')

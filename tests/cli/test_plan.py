@@ -174,9 +174,7 @@ TOO_MANY = r'Reads/\S+ needs 11 inodes at one time .*, but limits.inodes allows 
         ('inodes: 1000', 'inodes: 9', TOO_MANY, ['inodes: 9 -> 11']),
     ],
 )
-def test_what_does_not_fit_is_refused_with_a_remedy_that_makes_it_fit(
-    on_site, site, name, old, new, sentence, remedies
-):
+def test_what_does_not_fit_is_refused_with_a_remedy_that_helps(on_site, site, name, old, new, sentence, remedies):
     site.change(old, new)
     done = on_site(name, '--profile=nightly')
     assert (done.status, site.sessions()) == (64, [])
@@ -263,9 +261,7 @@ def test_each_value_of_a_tunable_is_planned_as_often_as_a_verdict_needs_and_only
     assert 'set 4' not in without.out and '--destructive scratch' in without.out + without.err
 
 
-def test_where_slurm_does_not_answer_its_limits_are_unknown_and_a_bare_queue_limit_says_its_unit(
-    on_site, site, sinfo
-):
+def test_without_an_answer_of_slurm_its_limits_and_a_bare_unit_are_noted(on_site, site, sinfo):
     sinfo('')
     site.change('tasks_per_node: 2', 'tasks_per_node: 2, queue_limit: 45')
     done = on_site('plan')
@@ -311,9 +307,7 @@ def test_what_does_without_a_wrong_contract_goes_on_and_says_so_in_one_line(comm
     assert len(re.findall(r'contract.yaml is wrong in \d place', done.out)) == 1
 
 
-def test_outside_a_checkout_the_checks_are_those_that_seatrial_was_installed_with(
-    command, site, tmp_path, monkeypatch
-):
+def test_outside_a_checkout_the_checks_are_the_installed_ones(command, site, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert "did you mean 'PosixSemantics'" in command('plan', '--site', site.folder, 'PosixSemantic').err
     assert 'no check files' in command('plan', '--site', site.folder, '--checks', 'checks').err

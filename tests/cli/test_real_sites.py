@@ -123,9 +123,7 @@ def site(tmp_path):
         (OWN_PATH, "path: 'C:\\scratch'", 64, 'write an absolute one without further quotes'),
     ],
 )
-def test_units_and_paths_are_taken_as_they_are_written_or_refused_with_a_remedy(
-    site, command, old, new, status, words
-):
+def test_units_and_paths_are_taken_as_written_or_refused_with_a_remedy(site, command, old, new, status, words):
     made = site(old, new)
     done = command('plan', f'--site={made.folder}', f'--checks={made.checks}', '--profile=nightly')
     assert (done.status, words in ' '.join((done.out + done.err).split())) == (status, True), done
@@ -138,9 +136,7 @@ def test_units_and_paths_are_taken_as_they_are_written_or_refused_with_a_remedy(
         ('dev-17-g02091cf', 'engine io500 dev-17-g02091cf at '),
     ],
 )
-def test_a_release_of_io500_without_a_phase_that_is_read_is_refused_and_a_clone_is_quoted(
-    site, command, version, words
-):
+def test_a_release_of_io500_that_lacks_a_phase_is_refused_and_a_clone_quoted(site, command, version, words):
     made = site(engine='io500', text=f'#!/bin/sh\n# io500-{version}\n')
     output = command('doctor', f'--site={made.folder}', f'--checks={made.checks}').out
     assert words in ' '.join(output.split())
@@ -242,9 +238,7 @@ def records_of(made, file_system):
     return ''.join(file.read_text() for file in made.session.glob(f'cases/*+{file_system}+*/*.jsonl'))
 
 
-def test_files_of_beegfs_that_lie_on_fewer_targets_than_was_asked_for_are_of_no_layout(
-    site, programs, tmp_path, monkeypatch, make_stub_fio
-):
+def test_beegfs_files_on_fewer_targets_are_of_no_layout(site, programs, tmp_path, monkeypatch, make_stub_fio):
     engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
     made = site(OWN_PATH, f'{OWN_PATH}, layouts: {{wide: {{stripe_count: 2, stripe_size: 1MiB}}}}')
     trials, target = made.folder / 'trial.yaml', made.folder / 'state' / 'trials'

@@ -153,9 +153,7 @@ def test_where_nothing_of_it_answers_any_more_the_session_ends_incomplete(begin,
 
 
 @pytest.mark.long
-def test_a_program_before_that_of_its_module_is_refused_by_both_paths_before_the_first_launch(
-    on_site, site, tmp_path, monkeypatch
-):
+def test_a_program_before_that_of_its_module_is_refused_by_both_paths(on_site, site, tmp_path, monkeypatch):
     monkeypatch.setenv('LOADEDMODULES', 'seatrial/fio/3.37')
     monkeypatch.setenv('FIO_ROOT', '/opt/fio-3.37')
     monkeypatch.setenv('PATH', str(tmp_path / 'stubs'), prepend=os.pathsep)
@@ -237,9 +235,7 @@ def test_what_is_waited_for_is_said_with_its_limit(repository):
     }
 
 
-def test_nothing_is_left_outside_whatever_variables_of_reframe_and_settings_say(
-    on_site, begin, site, tmp_path, monkeypatch
-):
+def test_nothing_is_left_outside_whatever_variables_and_settings_say(on_site, begin, site, tmp_path, monkeypatch):
     """In the temporary and the home directory, and where ReFrame would put its files."""
     outside, settings = tmp_path / 'outside', site.folder / 'settings.py'
     outside.mkdir()

@@ -202,9 +202,7 @@ def test_a_short_limit_leaves_half_of_it_to_the_session(on_site, submits, cluste
         ('access: [--partition=admin], time_limit: 25h', 'longer than the time between two runs'),
     ],
 )
-def test_people_are_warned_of_a_job_that_is_in_the_way_of_its_cases_or_of_the_next_run(
-    on_site, submits, cluster, entry, warning
-):
+def test_people_are_warned_of_a_job_in_the_way_of_cases_or_the_next_run(on_site, submits, cluster, entry, warning):
     add_to_trial(submits, f'schedule: {{nightly: {{{entry}}}}}')
     output = on_site('schedule').err
     assert warning in output if warning else 'would never start' not in output
@@ -493,9 +491,7 @@ def test_the_job_runs_a_session_of_the_profile_and_ends_as_it_did(on_site, site,
     assert left(program, 'argv') == ['run', f'--site={site.folder}', f'--checks={site.checks}', '--profile=nightly']
 
 
-def test_after_a_session_people_are_notified_and_figures_and_the_page_of_the_nights_written(
-    on_site, site, session, notified
-):
+def test_after_a_session_people_are_notified_and_figures_and_page_written(on_site, site, session, notified):
     program = session('FAIL', 10)
     on_site('schedule', '--now')
     assert notified() == ['changed: Seatrial site nightly: FAIL: 1 new FAIL']
@@ -541,9 +537,7 @@ def test_a_session_that_does_not_end_is_killed_and_a_notification(on_site, sessi
     'number',
     [signal.SIGTERM, *(pytest.param(number, marks=pytest.mark.long) for number in (signal.SIGINT, signal.SIGHUP))],
 )
-def test_a_signal_that_ends_the_job_is_passed_on_and_people_are_notified_all_the_same(
-    on_site, session, notified, number
-):
+def test_a_signal_that_ends_the_job_is_passed_on_and_people_are_notified(on_site, session, notified, number):
     program = session(lasts=60)
 
     def end():
@@ -559,9 +553,7 @@ def test_a_signal_that_ends_the_job_is_passed_on_and_people_are_notified_all_the
 
 
 @pytest.mark.parametrize('step', ['partitions_of', 'news_lock'], ids=['before the session', 'after the session'])
-def test_a_signal_beside_the_session_ends_nothing_before_people_are_notified(
-    on_site, session, notified, monkeypatch, step
-):
+def test_a_signal_beside_the_session_keeps_back_no_notification(on_site, session, notified, monkeypatch, step):
     act = getattr(night_module, step)
     monkeypatch.setattr(night_module, step, lambda *words: (os.kill(os.getpid(), signal.SIGTERM), act(*words))[1])
     session('FAIL', 10, lasts=60 if step == 'partitions_of' else 0)
@@ -575,9 +567,7 @@ JOB = {f'SLURM_{name}' for name in ('CONF', 'JOB_ID', 'MEM_PER_NODE', 'NTASKS', 
 @pytest.mark.parametrize(
     ('kind', 'passed_on'), [('submits', {'SLURM_CONF', 'SLURM_JOB_ID'}), ('site', JOB - {'SLURM_EXPORT_ENV'})]
 )
-def test_the_jobs_of_cases_hear_nothing_of_a_small_job_and_the_steps_of_an_allocation_all_of_it(
-    request, on_site, session, monkeypatch, kind, passed_on
-):
+def test_what_the_cases_hear_of_the_job_they_run_in(request, on_site, session, monkeypatch, kind, passed_on):
     request.getfixturevalue(kind)
     for name in JOB:
         monkeypatch.setenv(name, '1')
@@ -619,9 +609,7 @@ def test_a_script_that_others_may_change_is_not_submitted_again(on_site, submits
     assert (done.status, cluster['jobs']) == (64, []), done
 
 
-def test_a_log_that_is_full_ends_neither_the_series_nor_the_session(
-    on_site, site, session, cluster, notified, monkeypatch
-):
+def test_a_full_log_ends_neither_series_nor_session(on_site, site, session, cluster, notified, monkeypatch):
     in_force(site)
     session('FAIL', 10)
     with open('/dev/full', 'w') as full:
@@ -638,9 +626,7 @@ def test_a_job_that_was_taken_out_of_force_has_no_successors(on_site, site, sess
     assert cluster['jobs'] == []
 
 
-def test_a_job_without_successors_measures_all_the_same_and_people_are_notified(
-    on_site, site, session, cluster, notified
-):
+def test_a_job_without_successors_measures_and_people_are_notified(on_site, site, session, cluster, notified):
     in_force(site)
     cluster.set(fault='Unable to contact slurm controller')
     program = session()

@@ -169,9 +169,7 @@ def test_its_values_are_in_base_units_and_its_tasks_are_no_clients(earlier, sche
 
 
 @pytest.mark.parametrize('schema', range(BASE_UNITS_SINCE, SCHEMA))
-def test_a_session_from_before_a_column_is_read_with_others_and_has_no_value_there(
-    tmp_path, frame, monkeypatch, schema
-):
+def test_a_session_from_before_a_column_has_no_value_there(tmp_path, frame, monkeypatch, schema):
     monkeypatch.setattr(store, 'table_in', None)  # which reads files one by one
     later = [name for since, names in SINCE.items() if since > schema for name in names]
     write(tmp_path, SESSION, frame.drop(later).with_columns(pl.lit(schema, pl.Int32).alias('schema')))
@@ -338,9 +336,7 @@ def test_of_files_that_are_summed_together_one_that_is_damaged_is_named(five):
     ],
     ids=['written', 'earlier', 'other session', 'verdict', 'newer', 'columns', 'many rows', 'damaged', 'none'],
 )
-def test_the_summary_in_a_file_counts_if_it_is_one_of_this_session_else_its_launches_do(
-    tmp_path, frame, monkeypatch, changed, used
-):
+def test_a_summary_counts_if_it_is_of_this_session_else_the_launches(tmp_path, frame, monkeypatch, changed, used):
     monkeypatch.setattr(store, 'MANY_ROWS', 1000)
     own, content, parquet = changed(summary(frame)), io.BytesIO(), io.BytesIO()
     if isinstance(own, pl.DataFrame):

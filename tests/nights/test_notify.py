@@ -91,9 +91,7 @@ def surroundings(site, tmp_path, monkeypatch):
     monkeypatch.setenv('PATH', f'{tmp_path}/bin:{os.environ["PATH"]}')
 
 
-def test_the_text_comes_on_standard_input_and_the_facts_in_the_environment(
-    site, tell, night, command, tmp_path, repository
-):
+def test_text_comes_on_standard_input_and_facts_in_the_environment(site, tell, night, command, tmp_path, repository):
     command(f'cat > {tmp_path}/text; env | grep ^SEATRIAL_ > {tmp_path}/facts; echo "$@" > {tmp_path}/arguments')
     night('PASS', 'FAIL')
     tell()
@@ -205,9 +203,7 @@ def test_what_could_not_be_sent_is_news_the_next_time(site, tell, night, command
     assert (tmp_path / 'ran').read_text() == 2 * 'changed\n'
 
 
-def test_a_command_that_hangs_is_killed_with_its_children_at_the_deadline(
-    tell, night, command, tmp_path, monkeypatch
-):
+def test_a_command_that_hangs_is_killed_with_its_children(tell, night, command, tmp_path, monkeypatch):
     monkeypatch.setattr(notify, 'DEADLINE_S', 0.5)
     command(f'sleep 600 & echo $! > {tmp_path}/child; wait')
     night('FAIL')
@@ -228,9 +224,7 @@ def test_a_grandchild_that_keeps_the_output_open_delays_nothing(tell, night, com
 @pytest.mark.parametrize(
     ('days', 'faults', 'sent'), [(2, (), 'missed 3\n'), (0, ('the run died',), 'died missed 1\n')]
 )
-def test_missed_runs_are_one_notification_and_one_that_died_is_none_of_them(
-    site, tell, night, command, tmp_path, days, faults, sent
-):
+def test_missed_runs_are_one_notification_without_a_death(site, tell, night, command, tmp_path, days, faults, sent):
     """Enabled so many days ago: due every day at a time that was hours ago."""
     command(f'echo $SEATRIAL_EVENTS $SEATRIAL_MISSED >> {tmp_path}/ran')
     night('PASS')
@@ -253,9 +247,7 @@ def test_the_figures_are_exported_whole_whether_or_not_there_is_news(site, tell,
     assert file.stat().st_mode & 0o444 == 0o444
 
 
-def test_figures_that_cannot_be_exported_are_said_and_people_are_notified_all_the_same(
-    site, tell, night, command, tmp_path
-):
+def test_figures_that_cannot_be_exported_keep_back_no_notification(site, tell, night, command, tmp_path):
     command(f'touch {tmp_path}/ran')
     (site.folder / 'state' / 'metrics').write_text('in the way')
     night('FAIL')
