@@ -309,9 +309,8 @@ def test_an_allocation_counts_for_what_it_was_planned_for(on_site, contract, all
     content = json.loads((folder / 'session.json').read_text())
     content['contract'][key] = value
     (folder / 'session.json').write_text(json.dumps(content))
-    contract.write_text(
-        CONTRACT.replace('caches: allowed', 'caches: allowed, seconds: 300 s') if key == 'seconds' else CONTRACT
-    )
+    conditions = 'caches: allowed, seconds: 300 s' if key == 'seconds' else 'caches: allowed'
+    contract.write_text(CONTRACT.replace('caches: allowed', conditions))
     assert on_site('accept', '--judge', f'--criterion={id}').status == 12
     assert 'it was planned for other conditions than its session.json has' in page()
 

@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -368,13 +369,6 @@ def test_a_job_that_does_not_end_is_no_success(clean, queue, target):
     assert (done.status, 'cancelled job' in done.out) == (13, False)
 
 
-def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(clean, queue, killed, monkeypatch):
-    slurm_sleeps(monkeypatch)
-    done = clean()
-    assert done.out.startswith('jobs are unknown: squeue sleeps\n')
-    assert str(killed) in done.out
-
-
 def test_while_slurm_takes_its_time_it_says_what_it_waits_for(clean, queue, target, monkeypatch):
     monkeypatch.setattr('seatrial.report.terminal.SILENT_S', 0.01)
     monkeypatch.setattr('seatrial.cli.clean.session_jobs.jobs_of_sessions', lambda site: time.sleep(0.5) or [])
@@ -445,9 +439,8 @@ def test_after_a_reboot_all_goes_after_three_missed_beats_and_until_then_it_is_s
 ):
     held = rebooted(site, killed, silent_s, beat_s=beat_s)
     done = clean('--yes')
-    assert (done.status, killed.exists(), os.path.exists(held)) == (
-        (0, False, False) if removed else (13, True, True)
-    ), done.out
+    expected = (0, False, False) if removed else (13, True, True)
+    assert (done.status, killed.exists(), os.path.exists(held)) == expected, done.out
     assert removed or beat_s or ('it counts as dead in ' in done.out and SILENT in done.out)
 
 
@@ -510,13 +503,6 @@ def test_directories_of_others_disable_nothing(clean, killed, site):
     assert clean().out == f'{others}\nNothing of yours is left behind.\n'
 
 
-def slurm_sleeps(monkeypatch):
-    def away(site):
-        raise QueueError('squeue sleeps')
-
-    monkeypatch.setattr('seatrial.cli.clean.session_jobs.jobs_of_sessions', away)
-
-
 def unanswering(place, answers=False):
     """The site's target or state directory is a FUSE file system without a server."""
 
@@ -533,10 +519,8 @@ def says(old, new):
 
 
 def stale(site, target, monkeypatch):
-    def fail(*arguments, **more):
-        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
-
-    monkeypatch.setattr(orphans.os, 'listdir', fail)
+    fault = OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+    monkeypatch.setattr(orphans.os, 'listdir', mock.Mock(side_effect=fault))
 
 
 def made(name):
@@ -562,7 +546,8 @@ def slurm(has_queue=True, has_one_queue=True, asleep=False):
         for name, answer in {**answers, 'jobs_of_sessions': []}.items():
             monkeypatch.setattr(f'seatrial.cli.clean.session_jobs.{name}', lambda site, answer=answer: answer)
         if asleep:
-            slurm_sleeps(monkeypatch)
+            away = mock.Mock(side_effect=QueueError('squeue sleeps'))
+            monkeypatch.setattr('seatrial.cli.clean.session_jobs.jobs_of_sessions', away)
 
     return way
 

@@ -73,9 +73,7 @@ OFFLINE = {'storage_target_state': state(2, 'Offline / Good')}
         ({'storage_nodes': FALLBACK}, 'scratch: route: TCP against TCP; TCP [fallback route]'),
     ],
 )
-def test_an_absent_target_or_fallback_route_is_said_before_figures(
-    compare, past, monkeypatch, tmp_path, shown, words
-):
+def test_absent_targets_and_fallback_routes_are_said_first(compare, past, monkeypatch, tmp_path, shown, words):
     stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)
     for day, label, changed in ((0, 'before', {}), (1, 'after', shown)):
         stand.now(**changed)

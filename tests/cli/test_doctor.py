@@ -67,9 +67,7 @@ def test_it_says_whose_the_state_is_and_who_may_read_it(doctor, site):
         (False, True, 'spack.lock pins 3.37, Spack eb4iu7b', 64),
     ],
 )
-def test_an_engine_of_spack_has_its_hash_and_lock(
-    doctor, site, tmp_path, repository, by_spack, locked, shown, status
-):
+def test_an_engine_of_spack_has_hash_and_lock(doctor, site, tmp_path, repository, by_spack, locked, shown, status):
     prefix, stub = tmp_path / 'fio-3.37-eb4iu7b', tmp_path / 'stubs' / 'fio'
     lock = repository / 'spack-env/spack.lock'
     (prefix / '.spack').mkdir(parents=True)
@@ -371,10 +369,8 @@ def doctor_on(doctor, site, monkeypatch, tmp_path):
 
 
 SILENT = {'lab-client-3/private': BRICKS['lab-client-3/private'].replace('connected = 1', 'connected = 0')}
-OFFLINE, RESYNC = (
-    {'storage_target_state': state(number, words)}
-    for number, words in ((2, 'Offline / Good'), (3, 'Online / Needs-resync'))
-)
+OFFLINE = {'storage_target_state': state(2, 'Offline / Good')}
+RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
 
 
 @pytest.mark.parametrize(

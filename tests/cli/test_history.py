@@ -200,9 +200,8 @@ def test_old_sessions_are_removed_when_asked_and_only_then(history, two):
 
 
 def test_sessions_of_a_baseline_or_an_acceptance_are_kept(history, two, site):
-    (site.folder / 'references.yaml').write_text(
-        f'$seatrial: {{Reads: {{nightly: {{origin: baseline, date: 2026-11-21, sessions: [{FIRST}]}}}}}}\n'
-    )
+    nightly = f'{{origin: baseline, date: 2026-11-21, sessions: [{FIRST}]}}'
+    (site.folder / 'references.yaml').write_text(f'$seatrial: {{Reads: {{nightly: {nightly}}}}}\n')
     rows = read(two).rows.filter(pl.col('session') == FIRST)
     accepted = '20261101T020638-0000aa'
     write(two, accepted, rows.with_columns(session=pl.lit(accepted), profile=pl.lit('acceptance')))

@@ -237,21 +237,9 @@ def test_settings_that_reframe_refuses_start_nothing(on_site, site, name):
 SESSION = '20261121T020638-9f3a1c'
 REMEDY = 'name another directory, which Seatrial will make: state: '
 OF_STATE = (
-    *(
-        'run',
-        'list',
-        'plan',
-        'report',
-        'verify',
-        'status',
-        'clean',
-        'clean --yes',
-        'trend',
-        'accept --judge',
-        'adopt',
-    ),
+    *('run', 'list', 'plan', 'report', 'verify', 'status', 'clean', 'clean --yes', 'trend', 'adopt', 'compare a b'),
     *('history list', f'history show {SESSION}', 'history import x.parquet', 'history export --output x.csv'),
-    *('history prune --before 2026-01-01', 'compare a b', 'annotate 2026-11-21 upgrade', f'baseline {SESSION}'),
+    *('history prune --before 2026-01-01', 'accept --judge', 'annotate 2026-11-21 upgrade', f'baseline {SESSION}'),
     *('schedule', 'schedule --install', 'schedule --remove', 'bundle --output x.zip', 'derive x.darshan --name X'),
 )
 

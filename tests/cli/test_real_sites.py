@@ -35,16 +35,14 @@ def check(name, workload, sweep):
 ACCESS, LARGE = "data_access('multiple', operations=('{}',), bytes_per_task='1MiB')", "'transfer_size', (524288,)"
 CHECK = IMPORTS + check('Reads', ACCESS.format('read'), LARGE)
 OWN_PATH = 'path: state/trials, records_on_target: true'
-ENGINES = ''.join(
-    (
-        IMPORTS,
-        check('OfIor', ACCESS.format('read'), LARGE),
-        check('Synced', ACCESS.format('write'), LARGE),
-        check('OfMdtest', "metadata_tree(('create',), files_per_directory=4)", "'tree', (('one', {}),)"),
-        check('OfIo500', "io500('154MiB')", "'transfer_size', (2097152,)"),
-        check('OfFio', "random_access(('randread',), '1MiB')", "'transfer_size', (4096,)"),
-        check('OfPosixops', 'listing(files_per_directory=4)', "'tree', (('one', {}),)"),
-    )
+ENGINES = (
+    IMPORTS
+    + check('OfIor', ACCESS.format('read'), LARGE)
+    + check('Synced', ACCESS.format('write'), LARGE)
+    + check('OfMdtest', "metadata_tree(('create',), files_per_directory=4)", "'tree', (('one', {}),)")
+    + check('OfIo500', "io500('154MiB')", "'transfer_size', (2097152,)")
+    + check('OfFio', "random_access(('randread',), '1MiB')", "'transfer_size', (4096,)")
+    + check('OfPosixops', 'listing(files_per_directory=4)', "'tree', (('one', {}),)")
 )
 CAUSE = 'error: the device at /mnt/away went away'
 FULL = 'WARNING: write(29, 0x7fa36bc85000, 851968) failed No space left on device'
@@ -189,9 +187,9 @@ def test_every_engine_says_why_it_failed_and_a_failed_fsync_is_the_failure_of_th
         program.write_text(FAILING.replace('VERSION', version))
         program.chmod(0o755)
         engines.append(f'{{name: {name}, program: {program}}}')
-    (made.folder / 'trial.yaml').write_text(
-        trial(engines=f'[{", ".join(engines)}]', limits='bytes: 64GiB, inodes: 100000', more='budget: 10min')
-    )
+    limits = 'bytes: 64GiB, inodes: 100000'
+    text = trial(engines=f'[{", ".join(engines)}]', limits=limits, more='budget: 10min')
+    (made.folder / 'trial.yaml').write_text(text)
     (made.checks / 'access' / 'reads.py').write_text(ENGINES)
     made.run('--profile=nightly')
     seen = {name: (case['verdict'], case['reasons'][0]) for name, case in made.cases.items()}

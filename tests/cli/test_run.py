@@ -227,12 +227,10 @@ def test_a_reframe_that_does_not_end_is_killed(monkeypatch):
 
 
 def test_what_is_waited_for_is_said_with_its_limit(repository):
-    sites = {name: SimpleNamespace(site=load(repository / 'site-config' / name)) for name in ('local', 'lab')}
-    patience = {name: carry_out._patience(session) for name, session in sites.items()}
-    assert patience == {
-        'local': 'no more launches; ReFrame has 90 s to end its job',
-        'lab': 'no more launches; ReFrame has 90 s to end its job, and Slurm 6 min to release it',
-    }
+    sites = (SimpleNamespace(site=load(repository / 'site-config' / name)) for name in ('local', 'lab'))
+    local, lab = map(carry_out._patience, sites)
+    assert local == 'no more launches; ReFrame has 90 s to end its job'
+    assert lab == f'{local}, and Slurm 6 min to release it'
 
 
 def test_nothing_is_left_outside_whatever_variables_and_settings_say(on_site, begin, site, tmp_path, monkeypatch):
@@ -244,17 +242,11 @@ def test_nothing_is_left_outside_whatever_variables_and_settings_say(on_site, be
         monkeypatch.setenv(name, str(outside))
     monkeypatch.setenv('RFM_VERBOSE', '3')
     monkeypatch.setattr(tempfile, 'tempdir', str(outside))
-    for words, status in (
-        (('list',), 0),
-        (('plan',), 0),
-        (('run', 'NoSuchCheck'), 64),
-        (('accept',), 64),
-        (('run', 'Reads'), 0),
-        (('verify',), 0),
-    ):
-        done = on_site(*words)
+    statuses = {'list': 0, 'plan': 0, 'run NoSuchCheck': 64, 'accept': 64, 'run Reads': 0, 'verify': 0}
+    for words, status in statuses.items():
+        done = on_site(*words.split())
         assert (done.status, list(outside.iterdir())) == (status, []), (words, done)
-        if words == ('run', 'Reads'):
+        if words == 'run Reads':
             assert 'note: RFM_OUTPUT_DIR, RFM_STAGE_DIR, RFM_VERBOSE from the environment is not passed' in done.out
     (session,) = site.sessions()
     assert len(list(session.glob('reframe/stage/*'))) == 1
@@ -302,10 +294,8 @@ def test_two_mounts_of_one_storage_have_one_lock(command, site, monkeypatch, tmp
         (client / 'config').write_text(f'cfgFile = {name}.conf\n')
         (client / 'fs_uuid').write_text(uuid)
     monkeypatch.setattr(beegfs, 'CLIENTS', f'{tmp_path}/clients')
-    table = [
-        Mount(f'{tmp_path}/a', kind, 'scratch', 'rw,cfgFile=first.conf'),
-        Mount(f'{tmp_path}/b', kind, source, options),
-    ]
+    first, second = Mount(f'{tmp_path}/a', kind, 'scratch', 'rw,cfgFile=first.conf'), f'{tmp_path}/b'
+    table = [first, Mount(second, kind, source, options)]
     monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: table)
     (tmp_path / 'b' / 'trials').mkdir(parents=True)
     limits = 'limits: {bytes: 1GiB, inodes: 1000}'

@@ -136,11 +136,8 @@ def test_the_script_is_one_for_a_shell_and_runs_this_seatrial(on_site, submits, 
 def test_sites_of_the_same_name_have_jobs_of_different_names(on_site, submits, cluster, tmp_path):
     other = tmp_path / 'other' / 'site'
     shutil.copytree(submits.folder, other)
-    names = [
-        {option for option in directives(on_site('schedule', *more).out, '#SBATCH') if 'job-name' in option}
-        for more in ((), (f'--site={other}',))
-    ]
-    assert len(set.union(*names)) == 2
+    options = [directives(on_site('schedule', *more).out, '#SBATCH') for more in ((), (f'--site={other}',))]
+    assert len({option for of_site in options for option in of_site if 'job-name' in option}) == 2
 
 
 @pytest.mark.parametrize(

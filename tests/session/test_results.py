@@ -138,9 +138,8 @@ def test_the_headline_has_the_best_valid_figure_and_of_reads_one_of_the_servers_
         figure(read, 8.0, cache='unknown', metric='read@3', point='3'),
     )
     case = dataclasses.replace(DATA, metrics=metrics)
-    by_name = {
-        line.figure.name: line for line in headline_of(SessionResult('s', 'nightly', Verdict.MEASURED, (case,)))
-    }
+    headline = headline_of(SessionResult('s', 'nightly', Verdict.MEASURED, (case,)))
+    by_name = {line.figure.name: line for line in headline}
     assert [by_name[name].metric.metric for name in ('write', 'read')] == ['write@3', 'read@2']
     assert (by_name['create'].value, by_name['create'].why) == (None, 'not measured')
     assert by_name['read'].where({(case.case, '2'): 6}) == '1 node, 6 tasks, scratch/default, cold'
