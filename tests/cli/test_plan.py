@@ -67,25 +67,14 @@ def test_where_a_warm_up_decides_the_most_is_what_the_limits_allow(planned, site
     assert (room['least'], GIB - 32 * MIB <= room['most'] < GIB) == (256 * MIB, True)
 
 
-def test_the_files_that_a_check_of_metadata_may_grow_to_are_in_the_plan(planned, site):
-    site.add_metadata()
-    inodes = planned('Files', '--profile=nightly')['Files']['room_inodes']
-    # 1000 files of each of two tasks, with as many directories beside them, and at most what the limits allow.
-    assert (inodes['least'], 9990 < inodes['most'] <= 10_000) == (4005, True)
-
-
 TREES = """
 import reframe
-
 from seatrial.check.base import Check, trial
 from seatrial.workload.ageing import ageing
 from seatrial.workload.sweep import Sweep
 
-
 @trial
 class Trees(Check):
-    \"\"\"Trees that stay.\"\"\"
-
     workload = ageing(400, keep=True)
     sweep = Sweep('tree', (('aged', {}),))
 """
@@ -145,12 +134,6 @@ def test_cases_that_follow_each_other_took_what_the_session_did_together(planned
     remembered(ended=ended)
     whole_s = planned('--profile=nightly')['']['total']['wall_s']['expected']
     assert whole_s == pytest.approx(expected_s, abs=2.0)
-
-
-def test_a_session_with_another_share_of_a_task_tells_nothing(planned, site, remembered):
-    remembered()
-    site.change('bytes_per_task: 1MiB', 'bytes_per_task: 2MiB')
-    assert planned('--profile=nightly')['Writes']['repetitions']['expected'] is None
 
 
 def test_the_table_has_every_case_and_the_totals(on_site):

@@ -26,6 +26,7 @@ from seatrial.history.store import (
     annotations,
     folder_of,
     read,
+    readable,
     remove,
     sealed,
     sessions_in,
@@ -57,13 +58,6 @@ def test_what_was_written_is_read(tmp_path, frame):
     # Which is plain Parquet, for other programs.
     lazily = pl.scan_parquet(file).filter(pl.col('valid')).select('schema', 'value').collect()
     assert lazily['value'].to_list() == [128.0 * MIB] * 6
-
-
-def test_sessions_come_oldest_first(tmp_path, rows, sample):
-    for session in ('20261203T000000-c', '20261201T000000-a', '20261202T000000-b'):
-        write(tmp_path, session, rows(session, write_16MiB=[sample()]))
-    result = read(tmp_path).rows['session'].unique(maintain_order=True).to_list()
-    assert result == ['20261201T000000-a', '20261202T000000-b', '20261203T000000-c']
 
 
 def test_a_write_that_fails_leaves_nothing_and_says_so(tmp_path, frame, monkeypatch):
@@ -113,15 +107,6 @@ def test_a_damaged_file_never_ends_the_reader(tmp_path, frame):
     file = write(tmp_path, SESSION, frame)
     done = subprocess.run([sys.executable, '-c', DAMAGES, str(file)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-500:]
-
-
-def test_the_others_are_read_beside_a_damaged_one(tmp_path, rows, sample):
-    for session in ('20261201T000000-a', '20261202T000000-b'):
-        write(tmp_path, session, rows(session, write_16MiB=[sample()]))
-    (tmp_path / '20261201T000000-a.parquet').write_bytes(b'PAR1')
-    history = read(tmp_path)
-    assert history.rows['session'].unique().to_list() == ['20261202T000000-b']
-    assert len(history.skipped) == 1
 
 
 # Sessions of earlier schemas: the file is one that a version of schema 3 wrote
@@ -275,14 +260,14 @@ def of(rows, *names):
 @pytest.fixture
 def five(tmp_path, rows, sample):
     """The folder with five sessions, and what is read of all."""
-    for name in NAMES:
+    for name in reversed(NAMES):
         write(tmp_path, name, rows(name, write_16MiB=[sample(repetition=n) for n in range(2)]))
     return tmp_path, read(tmp_path).rows
 
 
 def test_the_newest_or_the_named_sessions_are_read(five):
     folder, before = five
-    assert sessions_in(folder) == NAMES
+    assert sessions_in(folder) == before['session'].unique(maintain_order=True).to_list() == NAMES
     assert read(folder, newest=3).rows.equals(of(before, *NAMES[2:]))
     assert read(folder, named=[NAMES[1]]).rows.equals(of(before, NAMES[1]))
     assert pl.concat(summaries(folder)).equals(summary(before))
@@ -311,14 +296,15 @@ def test_of_fewer_columns_a_summary_says_the_same_of_each_session(five):
     assert few.group_by('session').agg(pl.col('launches').sum()).sort('session').equals(expected)
 
 
-def test_of_files_that_are_summed_together_one_that_is_damaged_is_named(five):
+def test_of_files_that_are_read_together_one_that_is_damaged_is_named_and_hides_no_other(five):
     folder, before = five
-    file = folder / f'{NAMES[3]}.parquet'
+    file, others = folder / f'{NAMES[3]}.parquet', of(before, *NAMES[:3], NAMES[4])
     file.write_bytes(file.read_bytes()[:-9])
-    result = list(summaries(folder))
-    assert [table.file for table in result if not isinstance(table, pl.DataFrame)] == [file]
-    tables = [table for table in result if isinstance(table, pl.DataFrame)]
-    assert pl.concat(tables).equals(summary(of(before, *NAMES[:3], NAMES[4])))
+    skipped = []
+    assert pl.concat(readable(summaries(folder), skipped)).equals(summary(others))
+    history = read(folder)
+    assert ([file.file for file in skipped], list(history.skipped)) == ([file], skipped)
+    assert history.rows.equals(others)
 
 
 @pytest.mark.parametrize(
