@@ -15,24 +15,7 @@ from hypothesis import strategies as st
 
 from seatrial.history import store
 from seatrial.history.rows import BASE_UNITS_SINCE, COLUMNS, OF_ONE_SESSION, SCHEMA, SINCE, summary
-from seatrial.history.store import (
-    ANNOTATIONS,
-    ARCHIVE,
-    TOO_MANY,
-    UNSEALED,
-    Annotation,
-    Skipped,
-    annotate,
-    annotations,
-    folder_of,
-    read,
-    readable,
-    remove,
-    sealed,
-    sessions_in,
-    summaries,
-    write,
-)
+from seatrial.history.store import Annotation, Skipped, annotate, annotations, read, sealed, summaries, write
 from seatrial.model.units import MIB
 
 SESSION, LATER = '20261121T020638-9f3a1c', '20261122T020638-9f3a1c'
@@ -208,7 +191,7 @@ def test_a_few_bytes_that_stand_for_many_rows_are_not_unpacked(tmp_path, frame, 
         many = pl.concat([many, many])
     write(tmp_path, SESSION, many)
     write(tmp_path, LATER, frame.with_columns(session=pl.lit(LATER)))
-    assert [file.why for file in read(tmp_path).skipped] == [TOO_MANY]
+    assert [file.why for file in read(tmp_path).skipped] == [store.TOO_MANY]
     assert read(tmp_path).rows['session'].unique().to_list() == [LATER]
 
 
@@ -244,7 +227,7 @@ def test_a_line_that_is_none_is_named_and_hides_no_other(tmp_path):
 
 def test_a_site_without_any_has_none(tmp_path):
     assert annotations(tmp_path) == ([], [])
-    assert not (folder_of(tmp_path) / ANNOTATIONS).exists()
+    assert not (store.folder_of(tmp_path) / store.ANNOTATIONS).exists()
 
 
 # Several sessions
@@ -267,7 +250,7 @@ def five(tmp_path, rows, sample):
 
 def test_the_newest_or_the_named_sessions_are_read(five):
     folder, before = five
-    assert sessions_in(folder) == before['session'].unique(maintain_order=True).to_list() == NAMES
+    assert store.sessions_in(folder) == before['session'].unique(maintain_order=True).to_list() == NAMES
     assert read(folder, newest=3).rows.equals(of(before, *NAMES[2:]))
     assert read(folder, named=[NAMES[1]]).rows.equals(of(before, NAMES[1]))
     assert pl.concat(summaries(folder)).equals(summary(before))
@@ -278,13 +261,13 @@ def test_an_archive_of_an_earlier_version_is_named_with_what_takes_its_sessions(
     file = folder / '2026-0123456789ab.parquet'
     file.write_bytes(b'')
     history = read(folder)
-    assert history.skipped == (Skipped(file, ARCHIVE),)
-    assert history.rows.equals(before) and sessions_in(folder) == NAMES
+    assert history.skipped == (Skipped(file, store.ARCHIVE),)
+    assert history.rows.equals(before) and store.sessions_in(folder) == NAMES
 
 
 def test_a_removal_leaves_all_other_sessions(five):
     folder, before = five
-    remove(folder, [NAMES[1], NAMES[3]])
+    store.remove(folder, [NAMES[1], NAMES[3]])
     assert read(folder).rows.equals(of(before, NAMES[0], NAMES[2], NAMES[4]))
 
 
@@ -301,7 +284,7 @@ def test_of_files_that_are_read_together_one_that_is_damaged_is_named_and_hides_
     file, others = folder / f'{NAMES[3]}.parquet', of(before, *NAMES[:3], NAMES[4])
     file.write_bytes(file.read_bytes()[:-9])
     skipped = []
-    assert pl.concat(readable(summaries(folder), skipped)).equals(summary(others))
+    assert pl.concat(store.readable(summaries(folder), skipped)).equals(summary(others))
     history = read(folder)
     assert ([file.file for file in skipped], list(history.skipped)) == ([file], skipped)
     assert history.rows.equals(others)
@@ -328,7 +311,7 @@ def test_a_summary_counts_if_it_is_of_this_session_else_the_launches(tmp_path, f
     if isinstance(own, pl.DataFrame):
         own.write_parquet(parquet)
         own = base64.b64encode(parquet.getvalue()).decode()
-    frame.write_parquet(content, metadata={**UNSEALED, **({'summary': own} if own else {})})
+    frame.write_parquet(content, metadata={**store.UNSEALED, **({'summary': own} if own else {})})
     (tmp_path / f'{SESSION}.parquet').write_bytes(sealed(content.getvalue()))
     (result,) = summaries(tmp_path)
     result, expected = (rows.with_columns(pl.col('better').fill_null('higher')) for rows in (result, summary(frame)))
