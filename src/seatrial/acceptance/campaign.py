@@ -203,8 +203,7 @@ def _stamp(file: Path) -> Stamp:
 
 
 def _foreign(plan: TrialPlan, folder: Path, procedure: Mapping[str, Any]) -> str:
-    """The reason why records do not belong to an allocation for this procedure; empty if they do. The plan is part of
-    the chain of the records (R1), session.json is not."""
+    """The fault of records of another procedure, or empty. The plan is in their chain (R1), session.json is not."""
     if Path(plan.records).parts[-3:] != folder.parts[-3:]:
         return f'its records are those of {"/".join(Path(plan.records).parts[-3:])}'
     if plan.contract != contract_digest(procedure):
@@ -356,8 +355,7 @@ class Allocations(NamedTuple):
 def asked_by_contract(
     site: Site, declared: Mapping[str, Declared], only: Sequence[str], system: str | None
 ) -> list[Allocations]:
-    """Everything that `seatrial accept` still has to measure, in any state of the system; empty without a contract.
-    Raises SiteError for a contract that cannot be measured here."""
+    """What `seatrial accept` still has to measure, in any state; empty without a contract. Raises SiteError."""
     asked, open_ = contracts.contract_of_site(site, declared), list[Allocations]()
     if asked is None:
         return []

@@ -143,8 +143,7 @@ def _measure(
     destructive: str,
     end_s: float,
 ) -> bool:
-    """Runs one session for each missing allocation; whether all of them ran. Raises SiteError. end_s: on the
-    monotonic clock; sessions that would last longer are not begun"""
+    """Runs a session for each missing allocation that ends before end_s (monotonic clock); whether all ran."""
     screen, tests, all_ran = console(), campaign.tests, True
     states = sorted({test.entry.state for test in tests if test.entry.state})
     if state and state not in states:

@@ -71,8 +71,7 @@ def folder_of(state: str | Path) -> Path:
 
 
 def write(folder: Path, session: str, rows: pl.DataFrame, ended: datetime | None = None) -> Path:
-    """Writes the rows of one session into the folder, which it creates; returns the file. ended: when the session had
-    measured, judged and reported. Raises OSError."""
+    """Writes the rows of a session; returns the file. ended: when it was measured, judged and reported."""
     folder.mkdir(parents=True, exist_ok=True)
     content = io.BytesIO()
     known = {_ENDED: ended.isoformat()} if ended else {}

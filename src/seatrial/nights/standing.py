@@ -1,5 +1,4 @@
-"""The state of a site's scheduled trials, from the history, the sessions' folders, the schedule and Slurm; all nights
-of a profile, and their page."""
+"""The state of a site's scheduled trials, from history, sessions, schedule and Slurm; all nights of a profile."""
 
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
