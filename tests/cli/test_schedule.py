@@ -576,16 +576,16 @@ def test_what_the_cases_hear_of_the_job_they_run_in(request, on_site, session, m
 def test_a_job_of_the_script_puts_the_successors_that_it_lacks_into_the_queue(on_site, site, session, cluster):
     in_force(site)
     session()
-    (due,) = next_due(1)
+    due, *successors = next_due(3)
     assert on_site('schedule', *job(site, due)).status == 0
     # It began a little early by this host's clock: its own time is not among them.
-    assert dues(cluster) == next_due(3)[1:]
+    assert dues(cluster) == successors
     before = cluster['jobs']
     on_site('schedule', *job(site, due))
     assert cluster['jobs'] == before
     cluster.set(jobs=before[1:])
     on_site('schedule', *job(site, due))
-    assert dues(cluster) == next_due(3)[1:]
+    assert dues(cluster) == successors
 
 
 @pytest.mark.parametrize('broken', ['trial', 'settings'])
@@ -593,9 +593,8 @@ def test_a_fault_of_the_sites_files_does_not_end_the_series(on_site, site, sessi
     in_force(site)
     session()
     getattr(site, broken).write_text('not: [one')
-    (due,) = next_due(1)
-    assert on_site('schedule', *job(site, due)).status == 64
-    assert dues(cluster) == next_due(3)[1:]
+    due, *successors = next_due(3)
+    assert (on_site('schedule', *job(site, due)).status, dues(cluster)) == (64, successors)
 
 
 def test_a_script_that_others_may_change_is_not_submitted_again(on_site, submits, cluster):
@@ -618,17 +617,14 @@ def test_a_full_log_ends_neither_series_nor_session(on_site, site, session, clus
 
 def test_a_job_that_was_taken_out_of_force_has_no_successors(on_site, site, session, cluster):
     session()
-    (due,) = next_due(1)
-    assert on_site('schedule', *job(site, due)).status == 0
-    assert cluster['jobs'] == []
+    assert (on_site('schedule', *job(site, next_due()[0])).status, cluster['jobs']) == (0, [])
 
 
 def test_a_job_without_successors_measures_and_people_are_notified(on_site, site, session, cluster, notified):
     in_force(site)
     cluster.set(fault='Unable to contact slurm controller')
     program = session()
-    (due,) = next_due(1)
-    assert on_site('schedule', *job(site, due)).status == 0
+    assert on_site('schedule', *job(site, next_due()[0])).status == 0
     assert left(program, 'argv')[0] == 'run'
     words = 'died: Seatrial site nightly: PASS: the next runs could not be put into the queue'
     assert notified()[0].startswith(words)

@@ -25,16 +25,10 @@ def sample(plan):
 
     def make(point='16MiB', phase='write', repetition=0, *findings, measured=True):
         measurement = moved(points[point], 2 * SIZE, phase)._replace(hosts=('node1', 'node2')) if measured else None
-        return sample_of(
-            plan,
-            points[point],
-            phase,
-            repetition,
-            measurement,
-            cache='cold' if phase == 'read' else '',
-            findings=[Finding(rule, effect, 's') for rule, effect in findings],
-            started=BEGAN.timestamp() + repetition,
-        )
+        cache, started = 'cold' if phase == 'read' else '', BEGAN.timestamp() + repetition
+        seen = [Finding(rule, effect, 's') for rule, effect in findings]
+        launch = plan, points[point], phase, repetition, measurement
+        return sample_of(*launch, cache=cache, findings=seen, started=started)
 
     return make
 
