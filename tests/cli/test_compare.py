@@ -261,9 +261,6 @@ def test_a_damaged_file_is_said_beside_the_json(compare, upgraded, site):
     assert json.loads(done.out)['after']['sessions'] == [name(3), name(4), name(5)]
 
 
-# When families changed
-
-
 @pytest.fixture
 def month(site):
     """Twenty nights, of which the second ten have half of the writes and another kernel."""

@@ -130,9 +130,6 @@ def test_contradicting_counters_are_refused_by_their_names(derive, tmp_path, sou
     assert done.status == 64 and 'its counters contradict each other: ' in done.err and words in done.err
 
 
-# What is replayed is what the application did
-
-
 def posix(text):
     """The counters of POSIX that this text has: 'READS 64, BYTES_READ 8192'."""
     pairs = (pair.split() for pair in text.split(', '))
@@ -200,8 +197,6 @@ def test_what_shows_no_one_pattern_is_refused(derive, tmp_path, counters, operat
     assert (done.status, done.out) == (64, '') and words in done.err
 
 
-# Other modules
-
 OF_DAOS = {'POSIX': {}, 'HEATMAP': {}, 'DFS': {'DFS_BYTES_WRITTEN': 3 * MIB}}
 
 
@@ -223,8 +218,6 @@ def test_bytes_that_no_pattern_explains_are_named_and_refused(derive, tmp_path, 
     done = derive(str(edited(source, tmp_path / 'x.darshan', counters)), '--operation=write')
     assert done.status == 64 and words in done.err
 
-
-# The mounts
 
 FIRST, SECOND = '/scratch/trial/f3.00000000', '/scratch/trial/f3.00000001'
 LOCAL, NFS, LUSTRE = ('ext4', '/'), ('nfs', '/home'), ('lustre', '/scratch')

@@ -231,9 +231,6 @@ esac
     assert f'# darshan: {library}  ' in (folder / 'trial.yaml').read_text()
 
 
-# A check of a site's own
-
-
 def test_a_check_of_its_own_is_begun_that_is_listed_beside_those_that_came_along(command, machine):
     folder = machine()
     command('init', folder)

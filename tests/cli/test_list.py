@@ -90,9 +90,6 @@ def test_a_missing_engine_is_said_with_the_reason(on_site, site, tmp_path):
     assert re.search(r'no engine here for MFWA \(file per process\): fio: .*/no/such/fio', done.out)
 
 
-# Metadata
-
-
 def test_an_engine_that_the_run_does_not_take_on_this_type_is_not_shown(row, on_site, monkeypatch):
     monkeypatch.setattr(Fio, 'checks_close', False)
     monkeypatch.setattr(Posix, 'behaviour', lambda driver, path: Behaviour())

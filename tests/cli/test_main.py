@@ -477,9 +477,6 @@ def test_plain_reframe_does_not_use_one_that_others_may_change(site, used):
     assert f'trial.yaml: state: others may write to {used} (mode 0777)' in done.stderr
 
 
-# A validity rule in words
-
-
 @pytest.mark.parametrize('word', ['T8', 't8'])
 def test_a_rule_is_said_with_its_effect_remedy_and_source(command, word):
     done, rule = command('explain', word), RULES['T8']

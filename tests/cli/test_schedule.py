@@ -359,9 +359,6 @@ def test_what_slurm_refuses_is_said_in_its_words_and_is_not_in_force(on_site, su
     assert not (submits.folder / 'state' / 'schedule' / f'{TITLE}.json').exists()
 
 
-# Installing the scrontab entry
-
-
 def test_the_entry_is_added_to_the_scrontab_once_and_every_other_line_stays(on_site, submits, cluster):
     mine = '# mine\n#SCRON --time=5\n0 5 * * * /bin/true'
     cluster.set(scrontab=True, crontab=mine)
@@ -644,8 +641,6 @@ def test_a_job_whose_argument_was_lost_measures_all_the_same(on_site, site, sess
     assert on_site('schedule', *job(site, '')).status == 0
     assert left(program, 'argv')[0] == 'run'
 
-
-# The scrontab
 
 lines = st.lists(st.text(st.characters(blacklist_categories=['Cs', 'Cc', 'Zl', 'Zp']), max_size=8), max_size=6)
 MARKS = ('# BEGIN it', '# END it')

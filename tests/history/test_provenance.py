@@ -48,8 +48,6 @@ def test_of_many_sessions_it_is_said_since_when(frame):
     assert text == f'Not measured with the same: {changes}'
 
 
-# The file system
-
 TYPE = 'scratch: type in trial.yaml'
 TMPFS = {'mounted': 'tmpfs on /t type tmpfs', 'mount options': 'rw,relatime', 'vm dirty_ratio': '20'}
 BARE = {**TMPFS, 'mounted': '/dev/loop0 on /t type ext4'}

@@ -130,9 +130,6 @@ def test_a_session_without_cases_has_the_columns_and_no_rows():
     assert (frame.height, frame.schema) == (0, pl.Schema(COLUMNS))
 
 
-# Metadata
-
-
 @pytest.fixture
 def tree_plan():
     return plan_of(FLAT.changed(empties_per_directory=1000), FLAT_TREE)

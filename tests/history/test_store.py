@@ -204,9 +204,6 @@ def test_what_is_no_regular_file_is_skipped_and_not_waited_for(tmp_path):
     assert len(skipped(tmp_path)) == 3
 
 
-# Annotations
-
-
 def test_they_are_read_by_day_in_whatever_order_they_were_written(tmp_path):
     later, earlier = Annotation(date(2026, 10, 11), 'OSS \u2028 firmware'), Annotation(date(2026, 10, 2), 'a "rack"')
     for note in (later, earlier):
@@ -228,9 +225,6 @@ def test_a_line_that_is_none_is_named_and_hides_no_other(tmp_path):
 def test_a_site_without_any_has_none(tmp_path):
     assert annotations(tmp_path) == ([], [])
     assert not (store.folder_of(tmp_path) / store.ANNOTATIONS).exists()
-
-
-# Several sessions
 
 
 NAMES = [f'{day}T020000-00000{day[-1]}' for day in ('20251230', '20251231', '20260101', '20260102', '20260103')]

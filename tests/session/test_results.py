@@ -87,9 +87,6 @@ def of_cases(output):
     return end
 
 
-# What stands on the terminal without --verbose
-
-
 def test_forty_cases_that_fail_take_25_lines_of_100_columns_with_the_worst_of_them_first(shown):
     long = 'read@512KiB: it is 20 % less than its reference of 100 MiB/s, ' + 'and more of the same ' * 8
     cases = []
@@ -120,9 +117,6 @@ def test_a_file_system_that_stood_still_is_said_and_other_labels_are_not(shown):
     assert f'Check: {labels[0]}' in lines and not any('P2: ' in line for line in lines)
 
 
-# The headline
-
-
 def test_the_headline_has_the_best_valid_figure_and_of_reads_one_of_the_servers_before_a_cached_one():
     write, read = (next(metric for metric in DATA.metrics if metric.name == name) for name in ('write', 'read'))
 
@@ -148,9 +142,6 @@ def test_the_headline_has_the_best_valid_figure_and_of_reads_one_of_the_servers_
 
 def test_a_session_of_other_things_has_no_headline():
     assert headline_of(judge_session('s', 'nightly', [judge_case(TWO, records_of(TWO, {}))])) == ()
-
-
-# With --verbose
 
 
 def test_a_suspected_target_is_the_first_line_of_its_case(output):
@@ -234,8 +225,6 @@ def test_groups_of_nodes_have_their_figures_by_name_and_an_end_that_nothing_show
     expected = {'name': 'b', 'nodes': 1, 'tasks': 1, 'values': [50.0], 'rate': rate, **over}
     assert written['cases'][0]['metrics'][0]['groups'][1] == expected
 
-
-# Expectations and references
 
 CONTRACT = Reference('read@512KiB', 100.0 * MIB, -0.1, None, 'MiB/s', 'contract', '2026-11-20')
 
