@@ -119,15 +119,10 @@ def test_a_launch_that_is_not_valid_is_kept_and_marked(rows, sample):
     assert (row['seconds'], row['value'], row['valid']) == (None, None, False)
 
 
-def test_the_columns_and_their_version_are_the_declared_ones(rows, sample):
-    frame = rows(write_16MiB=[sample()])
-    assert frame.schema == pl.Schema(COLUMNS)
-    assert set(frame['schema']) == {SCHEMA}
-
-
-def test_a_session_without_cases_has_the_columns_and_no_rows():
-    frame = table('s', BEGAN, 'cluster', 'INCOMPLETE', [])
-    assert (frame.height, frame.schema) == (0, pl.Schema(COLUMNS))
+def test_the_columns_and_their_version_are_the_declared_ones_also_without_a_case(rows, sample):
+    frame, empty = rows(write_16MiB=[sample()]), table('s', BEGAN, 'cluster', 'INCOMPLETE', [])
+    assert frame.schema == empty.schema == pl.Schema(COLUMNS)
+    assert (set(frame['schema']), empty.height) == ({SCHEMA}, 0)
 
 
 @pytest.fixture

@@ -206,6 +206,7 @@ def test_what_is_no_regular_file_is_skipped_and_not_waited_for(tmp_path):
 
 def test_they_are_read_by_day_in_whatever_order_they_were_written(tmp_path):
     later, earlier = Annotation(date(2026, 10, 11), 'OSS \u2028 firmware'), Annotation(date(2026, 10, 2), 'a "rack"')
+    assert annotations(tmp_path) == ([], [])
     for note in (later, earlier):
         annotate(tmp_path, note)
     assert annotations(tmp_path) == ([earlier, later], [])
@@ -220,11 +221,6 @@ def test_a_line_that_is_none_is_named_and_hides_no_other(tmp_path):
     result, skipped = annotations(tmp_path)
     assert result == [note, note]
     assert [file.why for file in skipped] == [f'line {number} is no annotation' for number in (2, 3, 4)]
-
-
-def test_a_site_without_any_has_none(tmp_path):
-    assert annotations(tmp_path) == ([], [])
-    assert not (store.folder_of(tmp_path) / store.ANNOTATIONS).exists()
 
 
 NAMES = [f'{day}T020000-00000{day[-1]}' for day in ('20251230', '20251231', '20260101', '20260102', '20260103')]
