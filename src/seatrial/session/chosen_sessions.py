@@ -44,15 +44,15 @@ def chosen(
     known = sessions_in(folder)
     terms = [[term.strip() for term in text.split(',')] for text in wanted]
     labelled = any(is_label(term) for parts in terms for term in parts)
-    names = [[name for term in parts if not is_label(term) for name in _named(known, term)] for parts in terms]
     # Labels stand in the files alone.
     tables = summaries(folder, columns=('session', 'label')) if labelled else ()
     pairs = (table.select('label', 'session').unique().iter_rows() for table in readable(tables, []))
     called: dict[str, list[str]] = by_key(chain.from_iterable(pairs))
     sides, skipped = [], dict[Skipped, None]()
-    for parts, sessions in zip(terms, names, strict=True):
-        all_named = {*sessions, *(name for term in parts for name in called.get(term, ()))}
-        side = read(folder, named=all_named, kept=kept, columns=columns)
+    for parts in terms:
+        names = {name for term in parts for name in called.get(term, ())}
+        names |= {name for term in parts if not is_label(term) for name in _named(known, term)}
+        side = read(folder, named=names, kept=kept, columns=columns)
         skipped |= dict.fromkeys(side.skipped)
         sides.append(side.rows)
     say(screen, *(f'skipped {skip.file}: {skip.why}' for skip in skipped))
