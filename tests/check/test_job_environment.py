@@ -5,7 +5,7 @@ import os
 import pytest
 
 from seatrial.check.job_environment import NotLoaded, loaded
-from seatrial.site.modules import Module, Modules
+from seatrial.site.load import Module, Modules
 
 TWO = Modules('lmod', (Module('seatrial/ior/4.0.0', '/opt/a b'), Module('gcc/12')))
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError
-from seatrial.site.load import load
-from seatrial.site.modules import Module, Modules, modules_in
+from seatrial.site.load import Module, Modules, load, modules_in
 from seatrial.site.profile import PROFILES
 from site_fixtures import places
 

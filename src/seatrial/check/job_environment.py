@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from seatrial.model.ask import ask
-from seatrial.site.modules import Module, Modules
+from seatrial.site.load import Module, Modules
 
 LOAD_S = 60.0
 

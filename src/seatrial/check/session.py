@@ -21,9 +21,8 @@ from seatrial.model.foreign import NotReadable, read_json
 from seatrial.model.plan import Case, EngineChoice
 from seatrial.model.quoted_value import choice
 from seatrial.site.error import SiteError, problem
-from seatrial.site.load import configuration_in, load
+from seatrial.site.load import NO_MODULES, configuration_in, load, modules_in
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE, Site, TrialEntry
-from seatrial.site.modules import NO_MODULES, modules_in
 from seatrial.site.profile import PROFILES, Profile
 from seatrial.site.references import REFERENCES_FILE, references_file
 

@@ -12,7 +12,7 @@ from seatrial.cli.options import checks_option, site_option
 from seatrial.job.directory.orphans import leader_alive
 from seatrial.judge.verdict import EXIT_CODES, Verdict, worst
 from seatrial.report.terminal import console, say
-from seatrial.scheduler.reframe_report import REFRAME, REPORT, complete_job_states, plain_sessions
+from seatrial.scheduler.job_end import REFRAME, REPORT, complete_job_states, plain_sessions
 from seatrial.session.after_session import leave
 from seatrial.session.evidence import reopened, sessions_of
 from seatrial.session.results import show

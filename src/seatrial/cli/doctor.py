@@ -42,9 +42,8 @@ from seatrial.rules.before import away
 from seatrial.rules.registry import finding
 from seatrial.scheduler.session_jobs import submits_to_slurm
 from seatrial.session.from_options import state_fault
-from seatrial.site.load import load
+from seatrial.site.load import Modules, load, modules_in
 from seatrial.site.model import SETTINGS_FILE, PrecheckEntry, Site
-from seatrial.site.modules import Modules, modules_in
 from seatrial.site.profile import PROFILES
 from seatrial.workload.base import Kind
 from seatrial.workload.registry import KINDS

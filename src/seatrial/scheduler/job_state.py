@@ -7,7 +7,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from seatrial.model.ask import ask
 from seatrial.model.owned import user_name
@@ -77,16 +77,12 @@ def of_scontrol(text: str) -> JobState:
     for line in _whole_lines(text)[1:]:  # the first has the job's name, which may hold anything
         for key, value in re.findall(r'(?:^|\s)([\w/:]+)=(\S*)', line):
             fields.setdefault(key, value)
-    state = _state(fields.get('JobState', ''))
-    code = _code(fields.get('ExitCode', ''))
-    if code is None or not fields.keys() >= _SCONTROL_NEEDS:
+    if not fields.keys() >= _SCONTROL_NEEDS:
         return UNREADABLE
-    if state == UNKNOWN:
-        return _named(fields.get('JobState', ''))
     nodes, restarts = fields['NodeList'], fields['Restarts']
-    return JobState(
-        state,
-        *code,
+    return _with_code(
+        fields['JobState'],
+        fields['ExitCode'],
         reason=_reason(fields['Reason']),
         nodes='' if nodes == '(null)' else nodes,
         elapsed_s=_seconds(fields['RunTime']),
@@ -105,17 +101,13 @@ def of_sacct(text: str, job: str, names: Callable[[int], str] = user_name) -> Jo
     row = next((candidate for candidate in reversed(rows) if candidate['JobID'] == job), None)
     if row is None:
         return JobState(NO_SUCH_JOB)
-    state = _state(row.get('State', ''))
-    code = _code(row.get('ExitCode', ''))
-    if code is None or len(row) < len(columns):
+    if len(row) < len(columns):
         return UNREADABLE
-    if state == UNKNOWN:
-        return _named(row['State'])
     by = re.fullmatch(r'CANCELLED by (\d+)', row['State'])
     limit = row['TimelimitRaw']
-    return JobState(
-        state,
-        *code,
+    return _with_code(
+        row['State'],
+        row['ExitCode'],
         by=names(int(by.group(1))) if by else '',
         reason=_reason(row['Reason']),
         nodes='' if row['NodeList'] == 'None assigned' else row['NodeList'],
@@ -228,7 +220,7 @@ WAITING = (
 """States before a job begins, or begins anew."""
 _GOING_ON = (*_ABOUT_TO_END, *WAITING)
 # WorkDir comes after all that is read: without it the text is cut short.
-_SCONTROL_NEEDS = frozenset(('Reason', 'RunTime', 'TimeLimit', 'Restarts', 'NodeList', 'WorkDir'))
+_SCONTROL_NEEDS = {'JobState', 'ExitCode', 'Reason', 'RunTime', 'TimeLimit', 'Restarts', 'NodeList', 'WorkDir'}
 _MEMORY = re.compile(r'^slurmstepd\S*: error: .*(?:exceeded memory limit|Exceeded job memory|oom.kill)', re.M | re.I)
 _NODE_FAILURE = re.compile(r'^srun: error: Node failure on (\S+)', re.M)
 
@@ -245,21 +237,15 @@ def _whole_lines(text: str) -> list[str]:
     return text[: text.rfind('\n') + 1].splitlines()
 
 
-def _state(word: str) -> str:
-    """The state by its first word: 'CANCELLED by 1001', 'CANCELLED+' in a narrow column."""
-    match = re.match(r'[A-Z_]+', word)
-    state = match.group() if match else ''
-    return state if state in _WORDS or state in _SENTENCES else UNKNOWN
-
-
-def _named(word: str) -> JobState:
-    """The state of a Slurm that has more states than are known here."""
-    return JobState(UNKNOWN, reason=printable(word)) if word else UNREADABLE
-
-
-def _code(text: str) -> tuple[int, int] | None:
-    match = re.fullmatch(r'(\d+):(\d+)', text)
-    return (int(match.group(1)), int(match.group(2))) if match else None
+def _with_code(state: str, code: str, **facts: Any) -> JobState:
+    """The job by the first word of its state ('CANCELLED by 1001', 'CANCELLED+' in a narrow column), and by its exit
+    code as in '3:0'. Of a Slurm that has more states than are known here the state is the reason."""
+    match, numbers = re.match(r'[A-Z_]+', state), re.fullmatch(r'(\d+):(\d+)', code)
+    if numbers is None or not state:
+        return UNREADABLE
+    if match is None or (match.group() not in _WORDS and match.group() not in _SENTENCES):
+        return JobState(UNKNOWN, reason=printable(state))
+    return JobState(match.group(), int(numbers.group(1)), int(numbers.group(2)), **facts)
 
 
 def _reason(text: str) -> str:

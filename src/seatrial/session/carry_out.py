@@ -35,15 +35,15 @@ from seatrial.model.plan import Case, TrialPlan
 from seatrial.model.record import Records
 from seatrial.model.units import duration
 from seatrial.report.terminal import console, say, say_loudly
-from seatrial.scheduler.reframe_report import OUTPUT, REFRAME, REPORT, complete_job_states
+from seatrial.scheduler.job_end import OUTPUT, REFRAME, REPORT, complete_job_states
 from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
 from seatrial.session.after_session import leave, tried
 from seatrial.session.from_options import say_not_applicable
 from seatrial.session.progress import AFTER_LAST_S, Cases, Progress
 from seatrial.session.results import show
 from seatrial.site.error import SiteError, problem
+from seatrial.site.load import modules_in
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
-from seatrial.site.modules import modules_in
 from seatrial.workload.words import counted
 
 POLL_S = 0.5

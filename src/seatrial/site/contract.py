@@ -72,9 +72,14 @@ class Bound(NamedTuple):
     of: str = ''  # criterion of which it is a percentage
 
 
+def _label(value: Any) -> Any:
+    """text, or number"""
+    return str(value) if type(value) is int else value
+
+
 def _bound(value: Any) -> Bound:
     """quantity, or percentage of another"""
-    text = str(value) if type(value) is int else value
+    text = _label(value)
     match = _BOUND.match(text.strip()) if isinstance(text, str) and len(text) <= 80 else None
     if match is None or not _NUMBER.match(match[1]):
         remedy = 'write a number and a unit: 500 GB/s, 300,000 creates/s, 120 s, or 70 % of 4.2.1'
@@ -92,7 +97,7 @@ def _bound(value: Any) -> Bound:
 
 def _id(value: Any) -> str:
     """as in `4.2.1`"""
-    text = str(value) if type(value) is int else value
+    text = _label(value)
     if not isinstance(text, str) or not _ID.match(text):
         raise ValueError(f'{show(value)} is not the number of a criterion; write it as in 4.2.1')
     return text
@@ -125,11 +130,6 @@ def _given_value(value: Any) -> Any:
     if value is None:
         raise ValueError('the key has no value; write one, or remove the key')
     return value
-
-
-def _label(value: Any) -> Any:
-    """text, or number"""
-    return str(value) if type(value) is int else value
 
 
 Id = Annotated[str, BeforeValidator(_id)]

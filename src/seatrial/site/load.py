@@ -1,4 +1,4 @@
-"""Reads a site's folder: all faults are reported before anything starts."""
+"""Reads a site's folder: all faults are reported before anything starts; and what ReFrame is told in settings.py."""
 
 import os
 import runpy
@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
@@ -48,8 +48,7 @@ def load(folder: str | os.PathLike[str]) -> Site:
     raise_any([refusal_of_code(os.fspath(folder), read)])
     trial_file = _trial_file(yaml_file.read(home / TRIAL_FILE), home)
     faults = islice(_contradictions(trial_file, partitions_in(home / SETTINGS_FILE)), SHOWN_PROBLEMS + 1)
-    problems = [problem(TRIAL_FILE, keys, sentence) for keys, sentence in faults]
-    raise_any(problems)
+    raise_any(problem(TRIAL_FILE, keys, sentence) for keys, sentence in faults)
     return Site(home, trial_file)
 
 
@@ -88,7 +87,7 @@ def configuration_in(settings: Path) -> dict[Any, Any]:
     if not isinstance(configuration, dict):
         sentence = "it defines no dictionary site_configuration; ReFrame's manual says how to write it"
         raise SiteError([problem(SETTINGS_FILE, [], sentence)])
-    for name, _, partition in entries_in(configuration):
+    for name, _, partition in _entries_in(configuration):
         for key, example in _LISTS.items():
             value = partition.get(key)
             if not (value is None or (isinstance(value, list) and all(isinstance(item, str) for item in value))):
@@ -103,17 +102,17 @@ _LISTS = {'access': "['--partition=compute']", 'environs': "['builtin']"}
 
 def partitions_in(settings: Path) -> dict[str, dict[Any, Any]]:
     """The entry of each partition in settings.py, by 'system:partition'. Raises SiteError."""
-    return {name: partition for name, _, partition in entries_in(configuration_in(settings))}
+    return {name: partition for name, _, partition in _entries_in(configuration_in(settings))}
 
 
-def entries_in(configuration: dict[Any, Any]) -> Iterator[tuple[str, dict[Any, Any], dict[Any, Any]]]:
+def _entries_in(configuration: dict[Any, Any]) -> Iterator[tuple[str, dict[Any, Any], dict[Any, Any]]]:
     """Each partition of a configuration: 'system:partition', the entry of the system and its own."""
-    for system in dictionaries(configuration.get('systems')):
-        for partition in dictionaries(system.get('partitions')):
+    for system in _dictionaries(configuration.get('systems')):
+        for partition in _dictionaries(system.get('partitions')):
             yield f'{system.get("name")}:{partition.get("name")}', system, partition
 
 
-def dictionaries(value: Any) -> list[dict[Any, Any]]:
+def _dictionaries(value: Any) -> list[dict[Any, Any]]:
     """The dictionaries in a list of settings.py; other items are left to ReFrame, which refuses them."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
@@ -274,12 +273,9 @@ def _trial(trial: TrialEntry, file: TrialFile) -> Iterator[_Contradiction]:
         if name not in file.partitions:
             yield ['partitions', i], f'{show(name)} is not a partition of this file; {choice(name, file.partitions)}'
         elif widest > 1 and file.partitions[name].launcher.kind == 'local':
-            yield (
-                ['nodes'],
-                f'the launcher of {show(name)} is local and reaches one node; write [1], or another launcher',
-            )
-        elif (trial.tasks_per_node or 0) > file.partitions[name].tasks_per_node:
-            most = file.partitions[name].tasks_per_node
+            remedy = 'write [1], or another launcher'
+            yield ['nodes'], f'the launcher of {show(name)} is local and reaches one node; {remedy}'
+        elif (trial.tasks_per_node or 0) > (most := file.partitions[name].tasks_per_node):
             yield ['tasks_per_node'], f'{trial.tasks_per_node} is more than {show(name)} has; write at most {most}'
     for i, name in enumerate(trial.file_systems):
         if name not in file.file_systems:
@@ -292,3 +288,56 @@ def _trial(trial: TrialEntry, file: TrialFile) -> Iterator[_Contradiction]:
                 yield ['layouts', k], f'{show(name)} has no layout {show(layout)}; {choice(layout, layouts)}'
     if trial.max_tasks is not None and trial.max_tasks < widest:
         yield ['max_tasks'], f'{trial.max_tasks} tasks are fewer than the {widest} nodes; write at least {widest}'
+
+
+# The modules that ReFrame loads in the jobs of a partition, as settings.py names them
+
+NO_MODULES = 'nomod'
+
+
+class Module(NamedTuple):
+    name: str
+    path: str = ''  # the only folder in which ReFrame looks for it, before those of MODULEPATH
+
+
+class Modules(NamedTuple):
+    system: str = NO_MODULES  # ReFrame's modules_system
+    wanted: tuple[Module, ...] = ()  # modules in the order of loading
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(module.name for module in self.wanted)
+
+
+def modules_in(settings: Path) -> dict[str, Modules]:
+    """The modules of each partition, by 'system:partition': those of its system, its own, and those of its first
+    environment (of several, only the first is read here; a trial runs in each). Raises SiteError."""
+    configuration = configuration_in(settings)
+    modules = {}
+    for name, system, partition in _entries_in(configuration):
+        environments = partition.get('environs') or ['builtin']
+        environment = _environment(_dictionaries(configuration.get('environments')), environments[0], name)
+        wanted = tuple(module for owner in (system, partition, environment) for module in _wanted(owner))
+        modules[name] = Modules(system.get('modules_system', NO_MODULES), wanted)
+    return modules
+
+
+def _environment(environments: list[dict[Any, Any]], name: str, partition: str) -> dict[Any, Any]:
+    """The entry of that name for the partition, else for its system, else for all."""
+    for wanted in (partition, partition.partition(':')[0], '*'):
+        for environment in environments:
+            systems = environment.get('target_systems', ['*'])
+            if environment.get('name') == name and isinstance(systems, list) and wanted in systems:
+                return environment
+    return {}
+
+
+def _wanted(owner: dict[Any, Any]) -> Iterator[Module]:
+    """The modules of an entry: texts, or dictionaries with a name, as in ReFrame. Raises SiteError."""
+    entries = owner.get('modules') or ()
+    for entry in entries if isinstance(entries, (list, tuple)) else [None]:
+        name, path = (entry.get('name'), entry.get('path')) if isinstance(entry, dict) else (entry, None)
+        if not isinstance(name, str):
+            sentence = f"{owner.get('name')}: modules is not a list of names; write 'modules': ['ior/4.0.0']"
+            raise SiteError([problem(SETTINGS_FILE, [], sentence)])
+        yield Module(name, path or '')

@@ -40,7 +40,6 @@ SETTINGS_FILE = 'settings.py'
 DEFAULT_ENGINES = NAMES
 """Every engine, in the order of preference: MPI and all patterns first, what every machine has last."""
 
-_MPI_STARTERS = ('mpirun', 'mpiexec', 'orterun')  # names that several MPIs give to their own
 DEFAULT_LAYOUT = 'default'
 
 MOST_TARGETS = 2000
@@ -101,16 +100,13 @@ def _size(least: int) -> Callable[[Any], int]:
     return size
 
 
-def _target_number(value: Any) -> int:
-    if type(value) is not int or not 0 <= value < MOST_TARGETS:
-        raise ValueError(f'{show(value)} is not the number of a target; write 0 to {MOST_TARGETS - 1}')
-    return value
-
-
 def _targets(value: Any) -> int | tuple[int, ...]:
     """number, or list of numbers"""
     if isinstance(value, list):
-        return tuple(sorted(_target_number(number) for number in _distinct(value)))
+        for number in _distinct(value):
+            if type(number) is not int or not 0 <= number < MOST_TARGETS:
+                raise ValueError(f'{show(number)} is not the number of a target; write 0 to {MOST_TARGETS - 1}')
+        return tuple(sorted(value))
     if type(value) is not int or not 1 <= value <= MOST_TARGETS:
         remedy = f'write how many there are, up to {MOST_TARGETS}, or their numbers: [0, 1, 5]'
         raise ValueError(f'{show(value)} is neither a number of targets nor a list; {remedy}')
@@ -345,7 +341,7 @@ def _alone(key: str) -> Callable[[Any], Any]:
 
 
 def _no_mpi_starter(value: Any) -> Any:
-    if value in _MPI_STARTERS:
+    if value in ('mpirun', 'mpiexec', 'orterun'):  # names that several MPIs give to their own
         raise ValueError(f'{show(value)} is not a launcher; write openmpi, or hydra for MPICH')
     return value
 
@@ -358,6 +354,7 @@ Seconds = Annotated[float, BeforeValidator(_duration(1.0))]
 Count = Annotated[int, BeforeValidator(_count('number'))]
 TaskCount = Annotated[int, BeforeValidator(_count('number of tasks'))]
 FileCount = Annotated[int, BeforeValidator(_count('number of files', MOST_INODES))]
+Inodes = Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))]
 Interface = Annotated[str, BeforeValidator(one_of('an interface', INTERFACES))]
 Truth = Annotated[bool, BeforeValidator(_truth)]
 Day = Annotated[str, BeforeValidator(one_of('a day', DAYS))]
@@ -404,11 +401,11 @@ class LimitsEntry(Entry):
 
     bytes: Size = Field(examples=['4GiB'])
     """the most that a session may have there at any time; a plan that needs more is refused"""
-    inodes: Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))] = Field(examples=['100000'])
+    inodes: Inodes = Field(examples=['100000'])
     """the same, of inodes"""
-    keep_bytes: Annotated[int, BeforeValidator(_size(0))] = 0
+    keep_bytes: AnySize = 0
     """what must stay free for others: a plan that leaves less is refused, and no launch begins below it"""
-    keep_inodes: Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))] = 0
+    keep_inodes: Inodes = 0
     """the same, of inodes"""
 
 
@@ -561,6 +558,14 @@ class ActionEntry(Entry):
         if bool(self.values) != any(VALUE in word for word in self.start):
             raise ValueError(f'values and {VALUE} in start go together; write both or neither')
         return self
+
+    def action(self, name: str, value: str) -> Action:
+        """The action with this value of a tunable, or with none where it is empty."""
+        start, undo, check, count = (
+            tuple(word.replace(VALUE, value) for word in argv)
+            for argv in (self.start, self.undo, self.check, self.count)
+        )
+        return Action(f'{name}-{value}' if value else name, start, undo, check, self.timeout, count)
 
 
 BY_NAME = ('io500', 'iodd', 'kept')
@@ -781,7 +786,9 @@ class Site:
     def target(self, file_system: str, layout: str) -> Target:
         """The file system under test with one of its layouts, as the plan carries it."""
         entry = self.file_system(file_system)
-        driver = by_type(entry.type)
+        driver, recovery_limit_s = by_type(entry.type), entry.recovery_limit
+        if recovery_limit_s is None:
+            recovery_limit_s = may_block_s(driver, mount_of(entry.path))
         same = {key: getattr(entry, key) for key in Target._fields if key in FileSystemEntry.model_fields}
         numbers = {target_key(kind): entry.numbers(kind) for kind in TARGETS}
         counted = {key: of_kind if of_kind is None else len(of_kind) for key, of_kind in numbers.items()}
@@ -793,9 +800,7 @@ class Site:
         return Target(
             name=file_system,
             layout=Layout() if layout == DEFAULT_LAYOUT else driver.layout(layout, entry.layouts[layout]),
-            recovery_limit_s=may_block_s(driver, mount_of(entry.path))
-            if entry.recovery_limit is None
-            else entry.recovery_limit,
+            recovery_limit_s=recovery_limit_s,
             listed=tuple(kind for kind in TARGETS if isinstance(getattr(entry, target_key(kind)), tuple)),
             no_layout=driver.no_layout,
             tried=driver.tried,
@@ -815,15 +820,8 @@ class Site:
     def actions(self, file_system: str, tunable: bool = False) -> tuple[Action, ...]:
         """The actions for a file system, in the order of the file; tunable ones once for each of their values."""
 
-        def one(name: str, entry: ActionEntry, value: str) -> Action:
-            start, undo, check, count = (
-                tuple(word.replace(VALUE, value) for word in argv)
-                for argv in (entry.start, entry.undo, entry.check, entry.count)
-            )
-            return Action(f'{name}-{value}' if value else name, start, undo, check, entry.timeout, count)
-
         return tuple(
-            one(name, entry, str(value))
+            entry.action(name, str(value))
             for name, entry in self.trial_file.actions.items()
             if file_system in entry.file_systems and bool(entry.values) == tunable
             for value in entry.values or ('',)
@@ -852,17 +850,13 @@ class Site:
     def check_names(self, known: Mapping[str, str]) -> None:
         """Raises SiteError for names in trials[].checks that are neither check nor family. known: family by check"""
         names = sorted({*known, *known.values()})
-        problems = [
-            problem(
-                TRIAL_FILE,
-                ['trials', i, 'checks', k],
-                f'{show(name)} is neither a check nor a family; {choice(name, names)}',
-            )
+        sentence = '{} is neither a check nor a family; {}'
+        raise_any(
+            problem(TRIAL_FILE, ['trials', i, 'checks', k], sentence.format(show(name), choice(name, names)))
             for i, trial in enumerate(self.trial_file.trials)
             for k, name in enumerate(trial.checks)
             if name != '*' and name not in names
-        ]
-        raise_any(problems)
+        )
 
     def check_overrides(self, known: Mapping[str, str]) -> None:
         """Raises SiteError for trials that give the same case (of `known`, check: family) and fix it differently."""
@@ -953,20 +947,17 @@ class Site:
         try:
             Path(self.state).mkdir(mode=0o750, exist_ok=True)
             self._refuse(self.unsafe())  # somebody else may have made it meanwhile
-            self._let_group_read()
+            group, status = self.trial_file.state_group, Path(self.state).stat()
+            if group is not None and (wanted := grp.getgrnam(group).gr_gid) != status.st_gid:
+                # By its setgid bit all that will be made in it is of that group, too.
+                os.chown(self.state, -1, wanted)
+                Path(self.state).chmod(S_IMODE(status.st_mode) | S_ISGID | 0o050)
             keep_from_others(self.state)
             for path in inside:
                 Path(path).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             sentence = f'{error.filename}: {error.strerror}; make it by hand or name another directory'
             raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
-
-    def _let_group_read(self) -> None:
-        """Gives the state directory, and by its setgid bit all that will be made in it, to the group of the site."""
-        group, status = self.trial_file.state_group, Path(self.state).stat()
-        if group is not None and (wanted := grp.getgrnam(group).gr_gid) != status.st_gid:
-            os.chown(self.state, -1, wanted)
-            Path(self.state).chmod(S_IMODE(status.st_mode) | S_ISGID | 0o050)
 
     def _trials(self, check: str, family: str, profile: str) -> list[TrialEntry]:
         return [trial for trial in self.trial_file.trials if trial.covers(check, family, profile)]

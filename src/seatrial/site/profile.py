@@ -51,13 +51,7 @@ FIRST = Profile(
     points=1,
     budget_s=5.0,
     effort=Effort(
-        first_bytes=64 * MIB,
-        target_s=0.7,
-        min_s=MIN_S,
-        files=200,
-        tree_bytes=32 * MIB,
-        entries=1000,
-        pause_s=1.0,
+        first_bytes=64 * MIB, target_s=0.7, min_s=MIN_S, files=200, tree_bytes=32 * MIB, entries=1000, pause_s=1.0
     ),
     # The fewest that have an interval.
     repetitions=3,
@@ -89,13 +83,7 @@ NIGHTLY = Profile(
     budget_s=600.0,
     between=0.10,
     effort=Effort(
-        first_bytes=128 * MIB,
-        target_s=5.0,
-        min_s=MIN_S,
-        files=1000,
-        phase_s=1.0,
-        tree_bytes=GIB,
-        entries=100_000,
+        first_bytes=128 * MIB, target_s=5.0, min_s=MIN_S, files=1000, phase_s=1.0, tree_bytes=GIB, entries=100_000
     ),
 )
 ACCEPTANCE = Profile(
