@@ -4,20 +4,14 @@ import json
 import os
 import shutil
 import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pytest
+from local_site import REPOSITORY, SEATRIAL
+from slurm_lab import ScriptedLab, wait_for
 
-from slurm_lab import wait_for
-
-REPOSITORY = Path(__file__).resolve().parent.parent
 LAB = REPOSITORY / 'ci' / 'lab-kernels'
-SEATRIAL = str(Path(sys.executable).with_name('seatrial'))
-UNAVAILABLE, CANNOT, NOT_ROOT = 69, 71, 77
 NODES = ('n1', 'n2', 'n3')
 TRIAL = """
 version: 1
@@ -74,46 +68,33 @@ def untried(session: Session) -> set[str]:
     return {fact['name'] for fact in facts if not (fact['holds'] and 'and read on n3' in fact['seen'])}
 
 
-class Kernels:
+class Kernels(ScriptedLab):
     """A lab of three nodes: n1 serves NFS, n2 and n3 mount it."""
 
     def __init__(self) -> None:
-        # Not below pytest's own folder: its names are too long for sockets.
-        self.place = Path(tempfile.mkdtemp(prefix='seatrial-kernels-'))
+        super().__init__(LAB)
         self.shared = self.place / 'shared'
-        self._sites = 0
-
-    def lab(self, verb: str, *words: str, seconds: float = 120) -> 'subprocess.CompletedProcess[str]':
-        argv = [str(LAB), verb, f'--dir={self.place / "lab"}', *words]
-        return subprocess.run(argv, capture_output=True, text=True, timeout=seconds)
 
     def up(self, *words: str) -> str:
-        """Make it, or start again what has died and let go on what was stopped; what it says."""
         size = '--memory=1G'  # ceph-fuse takes up to 0.2 GiB
-        done = self.lab('up', f'--share={self.shared}', size, *words, seconds=240)
-        if done.returncode in (UNAVAILABLE, CANNOT, NOT_ROOT):
-            pytest.skip(done.stderr.strip())
-        assert done.returncode == 0, done.stderr
+        changed = super().up(f'--share={self.shared}', size, *words)
         # The controller has heard of a node that starts again before the others reach it.
         if '--nodes=1' not in words:
             step = 'exec srun --immediate=20 --nodes=$(scontrol --oneliner show nodes | wc -l) true'
             wait_for('n2 starts tasks on all', lambda: not self.lab('run', 'n2', '--', 'sh', '-c', step).returncode)
-        return done.stderr
+        return changed
 
-    def run(self, node: str, *argv: str, seconds: float = 120) -> str:
+    def run(self, node: str, *argv: str) -> str:
         """What a command prints on a node, where it must succeed."""
-        done = self.lab('run', node, '--', *argv, seconds=seconds)
+        done = self.lab('run', node, '--', *argv)
         assert done.returncode == 0, f'{node}: {argv}: {done.stdout}{done.stderr}'
         return done.stdout
 
-    def signal(self, name: str, target: str) -> None:
-        done = self.lab('signal', name, target)
-        assert done.returncode == 0, done.stderr
-
-    def take_down(self) -> None:
-        down = self.lab('down')
-        shutil.rmtree(self.place)
-        assert down.returncode == 0, down.stderr
+    def new_disk(self, node: str) -> None:
+        """The node begins anew, with an empty disk."""
+        self.signal('KILL', node)
+        (self.directory / 'state' / f'{node}.disk').unlink()
+        self.up()
 
     def begin(
         self, checks: str, on: str = 'nfs', nodes: int = 2, engines: str = 'fio, posixops', **more: str

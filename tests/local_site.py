@@ -28,9 +28,7 @@ partitions:
 trials:
   - {{checks: [{checks}], partitions: [local:default], file_systems: [scratch], nodes: [1]{more}}}
 """
-
-
-WRITES = """
+CHECK_FILE = '''
 import reframe
 
 from seatrial.check.base import Check, trial
@@ -38,38 +36,50 @@ from seatrial.workload.access import data_access
 from seatrial.workload.sweep import Sweep
 
 
-class Write(Check):
-    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB')
-    sweep = Sweep('transfer_size', (524288,))
-"""
+@trial
+class {name}(Check):
+    """{name}."""
+
+    workload = data_access({access})
+    sweep = Sweep({sweep})
+    max_relative_error = {max_relative_error}
+
+'''
+
+
+def check_file(name, access, sweep="'transfer_size', (1048576,)", max_relative_error=0.1):
+    """A check file with a check of data access. access, sweep: their arguments as they are written"""
+    return CHECK_FILE.format(name=name, access=access, sweep=sweep, max_relative_error=max_relative_error)
 
 
 def writes(*names):
-    """A check file with these checks, each of which writes a file a task."""
-    return WRITES + ''.join(f'\n\n@trial\nclass {name}(Write):\n    """{name}."""\n' for name in names)
+    """A check file with these checks, in each of which every task writes a file of its own."""
+    access, sweep = "'multiple', operations=('write',), bytes_per_task='1MiB'", "'transfer_size', (524288,)"
+    return ''.join(check_file(name, access, sweep) for name in names)
 
 
-def reframe_run(site, *words, **environment):
-    """Begin plain ReFrame, one case after the other, on the checks beside a site; its report is site/report.json."""
+def executable(file, text):
+    """Makes a program; returns its path."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(0o755)
+    return file
+
+
+def reframe_run(site, *words, environment=None):
+    """Begin plain ReFrame on the checks beside a site; its report is site/report.json."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(('RFM_', 'SEATRIAL_'))}
     argv = [
         str(Path(SEATRIAL).with_name('reframe')),
         f'--config-file={site / "settings.py"}',
         f'--checkpath={site / "checks"}',
         '--recursive',
-        '--exec-policy=serial',
         f'--prefix={site / "reframe"}',
         f'--report-file={site / "report.json"}',
         '--run',
     ]
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(('RFM_', 'SEATRIAL_'))}
-    return subprocess.Popen(
-        [*argv, *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd=site,
-        env={**kept, **environment},
-    )
+    output = {'stdout': subprocess.PIPE, 'stderr': subprocess.STDOUT, 'text': True}
+    return subprocess.Popen([*argv, *words], cwd=site, env=environment or kept, **output)
 
 
 def reported(file):
@@ -226,7 +236,7 @@ def login(system: str) -> dict[str, str]:
 
 def write_lab_settings(folder: Path, *partitions: str) -> None:
     """settings.py of a system 'lab' whose partitions are the one of site-config/local, by these names."""
-    settings = (Path(__file__).resolve().parents[1] / 'site-config' / 'local' / 'settings.py').read_text()
+    settings = (REPOSITORY / 'site-config' / 'local' / 'settings.py').read_text()
     partition = "{**site_configuration['systems'][0]['partitions'][0], 'name': name}"
     added = f"name='lab', partitions=[{partition} for name in {partitions!r}]"
     (folder / 'settings.py').write_text(f"{settings}\nsite_configuration['systems'][0].update({added})\n")

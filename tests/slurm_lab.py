@@ -18,29 +18,16 @@ from xml.etree import ElementTree
 
 import pytest
 
-UNAVAILABLE, CANNOT = 69, 71
-"""Exit codes of ci/lab-slurm: packages are missing; this machine lets nobody make namespaces."""
+from local_site import SEATRIAL, reframe_run, writes
+
+UNAVAILABLE, CANNOT, NOT_ROOT = 69, 71, 77
+"""Exit codes of ci/lab-*: packages are missing; this machine lets nobody make namespaces; only root may."""
 
 PROGRAM = Path(__file__).resolve().parent.parent / 'ci' / 'lab-slurm'
 NODES = 2
 WAIT_S = 300.0
 """For anything that comes within seconds on a machine that has nothing else to do."""
 
-CHECK = """
-import reframe
-
-from seatrial.check.base import Check, trial
-from seatrial.workload.access import data_access
-from seatrial.workload.sweep import Sweep
-
-
-@trial
-class Write(Check):
-    \"\"\"Every task writes a file of its own.\"\"\"
-
-    workload = data_access('multiple', operations=('write',), bytes_per_task='1MiB')
-    sweep = Sweep('transfer_size', (524288,))
-"""
 SETTINGS = """
 access = {access!r}
 partition = {{
@@ -94,32 +81,44 @@ def wait_for(
     return result
 
 
-class Lab:
-    """A lab, of two nodes if nobody asks for more: partition compute has all, io the last half."""
+class ScriptedLab:
+    """A lab in a place of its own, by one of the scripts ci/lab-*."""
 
-    def __init__(self, accounting: bool, nodes: int) -> None:
+    def __init__(self, program: Path, *options: str) -> None:
         # Not below pytest's own folder: its names are too long for sockets.
-        self.place = Path(tempfile.mkdtemp(prefix='seatrial-slurm-'))
+        self.place = Path(tempfile.mkdtemp(prefix=program.name.replace('lab', 'seatrial') + '-'))
         self.directory = self.place / 'lab'
-        self.environment = {**os.environ, 'SLURM_CONF': str(self.directory / 'etc' / 'slurm.conf')}
-        self._nodes = nodes
-        self._options = ['--nodes', str(nodes), *(['--accounting'] if accounting else [])]
-        self._sites = 0
+        self._program, self._options, self._sites = program, options, 0
 
     def lab(self, verb: str, *words: str) -> 'subprocess.CompletedProcess[str]':
-        argv = [str(PROGRAM), verb, f'--dir={self.directory}', *words]
+        argv = [str(self._program), verb, f'--dir={self.directory}', *words]
         return subprocess.run(argv, capture_output=True, text=True, timeout=WAIT_S)
 
-    def up(self) -> None:
-        """Make it, or start again what has died and let go on what was stopped."""
-        done = self.lab('up', *self._options)
-        if done.returncode in (UNAVAILABLE, CANNOT):
+    def up(self, *words: str) -> str:
+        """Make it, or start again what has died and let go on what was stopped; what it says."""
+        done = self.lab('up', *self._options, *words)
+        if done.returncode in (UNAVAILABLE, CANNOT, NOT_ROOT):
             pytest.skip(done.stderr.strip())
         assert done.returncode == 0, done.stderr
+        return done.stderr
 
     def signal(self, name: str, target: str) -> None:
         done = self.lab('signal', name, target)
         assert done.returncode == 0, done.stderr
+
+    def take_down(self) -> None:
+        down = self.lab('down')
+        shutil.rmtree(self.place)
+        assert down.returncode == 0, down.stderr
+
+
+class Lab(ScriptedLab):
+    """A lab, of two nodes if nobody asks for more: partition compute has all, io the last half."""
+
+    def __init__(self, accounting: bool, nodes: int) -> None:
+        super().__init__(PROGRAM, '--nodes', str(nodes), *(['--accounting'] if accounting else []))
+        self.environment = {**os.environ, 'SLURM_CONF': str(self.directory / 'etc' / 'slurm.conf')}
+        self._nodes = nodes
 
     def ask(self, *argv: str) -> str:
         done = subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=WAIT_S)
@@ -144,11 +143,6 @@ class Lab:
 
     def _states(self) -> list[str]:
         return self.ask('sinfo', '--noheader', '--Node', '--partition=compute', '--format=%T').split()
-
-    def take_down(self) -> None:
-        down = self.lab('down')
-        shutil.rmtree(self.place)
-        assert down.returncode == 0, down.stderr
 
     def site(self, fio: str, *options: str, **settings: Any) -> 'SlurmSite':
         """A site on this lab whose jobs are submitted with these options too; settings: of SlurmSite."""
@@ -220,21 +214,18 @@ class SlurmSite:
         (folder / 'checks' / 'access').mkdir(parents=True)
         for number in range(checks):
             name = f'Write{number or ""}'
-            (folder / 'checks' / 'access' / f'{name.lower()}.py').write_text(CHECK.replace('Write', name))
+            (folder / 'checks' / 'access' / f'{name.lower()}.py').write_text(writes(name))
         (folder / 'settings.py').write_text(SETTINGS.format(access=access, scheduler=scheduler))
-        trial = TRIAL.format(
-            fio=fio, python=sys.executable, launcher=launcher, tasks=tasks, nodes=nodes, queue_limit=queue_limit
-        )
-        (folder / 'trial.yaml').write_text(trial)
+        words = {'fio': fio, 'launcher': launcher, 'tasks': tasks, 'nodes': nodes, 'queue_limit': queue_limit}
+        (folder / 'trial.yaml').write_text(TRIAL.format(python=sys.executable, **words))
 
     def seatrial(self, command: str, *arguments: str) -> 'subprocess.CompletedProcess[str]':
-        argv = self._argv(command, *arguments)
+        argv = self.argv(command, *arguments)
         return subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=WAIT_S, cwd='/')
 
     def begin(self, stdout: int | None = None) -> 'Running':
         """Begin a session. stdout: a descriptor, unless its output is to be kept."""
-        argv = self._argv('run', f'--checks={self.folder / "checks"}', '--profile=nightly')
-        return Running(self, argv, stdout)
+        return Running(self, self.argv('run', f'--checks={self.folder / "checks"}', '--profile=nightly'), stdout)
 
     def run(self) -> Ended:
         """A whole session."""
@@ -242,36 +233,16 @@ class SlurmSite:
 
     def begin_plain(self) -> 'subprocess.Popen[str]':
         """Begin a session of plain ReFrame."""
-        (self.state / 'trials').mkdir(parents=True, exist_ok=True)
-        argv = [
-            str(Path(sys.executable).with_name('reframe')),
-            f'--config-file={self.folder / "settings.py"}',
-            f'--checkpath={self.folder / "checks"}',
-            '--recursive',
-            f'--prefix={self.folder / "reframe"}',
-            '--nocolor',
-            '--run',
-        ]
-        environment = {**self.environment, 'SEATRIAL_PROFILE': 'nightly'}
-        return subprocess.Popen(
-            argv,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            cwd=self.folder,
-            start_new_session=True,
-        )
+        self.trials.mkdir(parents=True, exist_ok=True)
+        return reframe_run(self.folder, '--nocolor', environment={**self.environment, 'SEATRIAL_PROFILE': 'nightly'})
 
     def left(self) -> list[str]:
         """What lies where trials write."""
         return sorted(entry.name for entry in self.trials.iterdir()) if self.trials.exists() else []
 
-    def _argv(self, command: str, *arguments: str) -> list[str]:
-        program = [str(Path(sys.executable).with_name('seatrial'))]
-        if self._launch_limit_s:
-            program = [sys.executable, '-c', LAUNCH_LIMIT, str(self._launch_limit_s)]
-        return [*program, command, f'--site={self.folder}', *arguments]
+    def argv(self, command: str, *arguments: str) -> list[str]:
+        limited = [sys.executable, '-c', LAUNCH_LIMIT, str(self._launch_limit_s)]
+        return [*(limited if self._launch_limit_s else [SEATRIAL]), command, f'--site={self.folder}', *arguments]
 
 
 class Running:

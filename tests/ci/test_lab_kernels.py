@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernel_lab import CANNOT, LAB, Kernels
-from slurm_lab import traces_of
+from kernel_lab import LAB, Kernels
+from slurm_lab import CANNOT, traces_of
 
 CI = LAB.parent
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from local_site import SEATRIAL, LocalSite, trial
-from slurm_lab import CHECK
+from local_site import SEATRIAL, LocalSite, trial, writes
 
 CI = Path(__file__).resolve().parents[2] / 'ci'
 
@@ -90,7 +89,7 @@ def test_a_real_session_of_the_tagged_cases_of_a_mode_leaves_its_report(run, tmp
         (tmp_path / 'seatrial' / '.venv' / 'bin' / program.name).symlink_to(program)
     for name in ('Write', 'Left'):
         (tmp_path / 'site' / 'checks' / name).mkdir(parents=True)
-        (tmp_path / 'site' / 'checks' / name / 'write.py').write_text(CHECK.replace('Write', name))
+        (tmp_path / 'site' / 'checks' / name / 'write.py').write_text(writes(name))
     fio = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.5}))
     engines = f'[{{name: fio, program: {fio}}}]'
     LocalSite(tmp_path / 'site', trial('Write, Left', engines=engines, tasks=1, more='bytes_per_task: 1MiB'))

@@ -16,6 +16,13 @@ def plain_slurm() -> Iterator[Lab]:
         yield made
 
 
+@pytest.fixture
+def slurm(plain_slurm: Lab) -> Iterator[Lab]:
+    """The same, which the next test finds in health."""
+    yield plain_slurm
+    plain_slurm.heal()
+
+
 @pytest.fixture(scope='session')
 def accounting_slurm() -> Iterator[Lab]:
     """A Slurm with accounting; one for all tests of this process."""

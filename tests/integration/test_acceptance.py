@@ -9,29 +9,13 @@ from itertools import pairwise
 import pytest
 
 import builders
-from local_site import BURDEN, LocalSite, trial
+from local_site import BURDEN, LocalSite, check_file, trial
 from local_site import CHECK as AWAY
 from local_site import CONTRACT as SOAK
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.units import duration
 from slurm_lab import lab_up, wait_for
 
-CHECK = """
-import reframe
-
-from seatrial.check.base import Check, trial
-from seatrial.workload.access import data_access
-from seatrial.workload.sweep import Sweep
-
-
-@trial
-class Write(Check):
-    \"\"\"Every task writes a file of its own.\"\"\"
-
-    workload = data_access('multiple', operations=('write',))
-    sweep = Sweep('transfer_size', (1048576,))
-    max_relative_error = 0.9
-"""
 TRIAL = trial(engines='[fio]', limits='bytes: 4GiB, inodes: 1000', tasks=1, more='profiles: [smoke]')
 CONTRACT = builders.CONTRACT.partition('  - id')[0]
 WRITE = """
@@ -59,9 +43,10 @@ def verdicts(output):
 
 @pytest.fixture
 def site(tmp_path):
-    """A site of this machine with the check above."""
+    """A site of this machine with a check that writes."""
     (tmp_path / 'checks' / 'access').mkdir(parents=True)
-    (tmp_path / 'checks' / 'access' / 'write.py').write_text(CHECK)
+    text = check_file('Write', "'multiple', operations=('write',)", max_relative_error=0.9)
+    (tmp_path / 'checks' / 'access' / 'write.py').write_text(text)
     return LocalSite(tmp_path, TRIAL, tmp_path / 'checks')
 
 
@@ -93,12 +78,8 @@ def test_one_is_met_one_missed_one_undecided_and_one_waived(site, command, tmp_p
     shutil.rmtree(tmp_path / 'state')
     proved = command('verify', bundle)
     assert proved.status == 0, proved.out + proved.err
-    assert re.findall(r'([A-Z]+)  criterion (\d)', proved.out) == [
-        ('PASS', '1'),
-        ('FAIL', '2'),
-        ('INCONCLUSIVE', '3'),
-        ('INCONCLUSIVE', '4'),
-    ]
+    words = re.findall(r'([A-Z]+)  criterion (\d)', proved.out)
+    assert words == [('PASS', '1'), ('FAIL', '2'), ('INCONCLUSIVE', '3'), ('INCONCLUSIVE', '4')]
 
 
 @pytest.fixture
@@ -117,15 +98,12 @@ def test_three_allocations_are_three_jobs_on_three_nodes_which_have_no_other_job
     done = site.seatrial('accept', f'--checks={site.folder / "checks"}')
     assert done.returncode == 0, done.stdout + done.stderr
     assert verdicts(done.stdout) == {'1': 'PASS'}
-    sessions = sorted(site.state.glob('sessions/*'))
-    nodes = []
-    for session in sessions:
-        (case,) = json.loads((session / 'results.json').read_text())['cases']
-        nodes.append(case['host'])
-    assert sorted(nodes) == ['n1', 'n2', 'n3']
+    sessions = list(site.state.glob('sessions/*'))
+    results = [json.loads((session / 'results.json').read_text()) for session in sessions]
+    nodes = sorted(case['host'] for result in results for case in result['cases'])
+    assert nodes == ['n1', 'n2', 'n3']
     page = (site.state / 'acceptance' / 'protocol.html').read_text()
-    assert all(session.name in page for session in sessions)
-    assert all(node in page for node in nodes)
+    assert all(word in page for word in (*nodes, *(session.name for session in sessions)))
 
 
 # A soak that no job may last as long as, in parts
@@ -147,7 +125,7 @@ def test_a_part_that_is_lost_is_made_again_and_all_time_between_the_parts_is_sai
     words = 'accept', f'--checks={checks.parent}', '--destructive=scratch'
     plain_slurm.heal()
 
-    first = subprocess.Popen(site._argv(*words), env=site.environment, stdout=subprocess.PIPE, text=True, cwd='/')
+    first = subprocess.Popen(site.argv(*words), env=site.environment, stdout=subprocess.PIPE, text=True, cwd='/')
     begun = 'sessions/*/cases/*/raw/*.begun.json'
     wait_for('the second part has begun', lambda: first.poll() is not None or len(list(site.state.glob(begun))) > 1)
     plain_slurm.ask('scancel', *plain_slurm.jobs())

@@ -12,25 +12,17 @@ from typing import NamedTuple
 import pytest
 
 from fuse_lab import GLUSTER
-from local_site import CHECK, CONTRACT, PROBE, LocalSite, end_job, metrics_of, until_acted
+from local_site import CHECK, CONTRACT, PROBE, LocalSite, end_job, metrics_of, trial, until_acted
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('glusterd', 'glusterfs', 'nsenter')]
-TRIAL = """
-version: 1
-state: state
-file_systems:
-  volume: {{type: glusterfs, path: {trials}, mount: {mount}, limits: {{bytes: 1GiB, inodes: 1000}}}}
+ACTIONS = """
 actions:
   brick:
     start: [sh, {folder}/start]
     undo: [sh, {folder}/undo]
     check: [sh, {folder}/check]
-    file_systems: [volume]
+    file_systems: [scratch]
     timeout: 60s
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 4}}
-trials:
-  - {{checks: [Away], partitions: [local:default], file_systems: [volume], nodes: [1]}}
 """
 BRICK = """
 file=$(find {bricks} -path '*/.glusterfs' -prune -o -path '*/data/course.0' -print | head -1)
@@ -48,6 +40,11 @@ class Volume(NamedTuple):
     directory: Path
     mount: Path
     name: str
+
+    @property
+    def entry(self):
+        """That of a trial.yaml."""
+        return f'type: glusterfs, path: {self.mount / "trials"}, mount: {self.mount}'
 
 
 def volume_in(directory, *words):
@@ -85,15 +82,14 @@ def site_on(volume, folder, start, undo, check, **course):
     words = {'lab': GLUSTER.script, 'directory': volume.directory, 'volume': volume.name, 'folder': home}
     for name, text in (('start', BRICK + start), ('undo', undo), ('check', check)):
         (home / name).write_text(text.format(bricks=volume.directory / 'bricks', **words))
-    (home / 'contract.yaml').write_text(
-        CONTRACT.format(shorter=course['action_s'] - 2, longer=course['action_s'] + 20, nodes=1)
-    )
-    text = TRIAL.format(trials=volume.mount / 'trials', mount=volume.mount, folder=home)
+    shorter, longer = course['action_s'] - 2, course['action_s'] + 20
+    (home / 'contract.yaml').write_text(CONTRACT.format(shorter=shorter, longer=longer, nodes=1))
+    text = trial('Away', scratch=volume.entry, tasks=4) + ACTIONS.format(folder=home)
     return LocalSite(home, text, checks.parent)
 
 
-def accepted(site, volume='volume'):
-    return site.ask('accept', f'--checks={site.checks}', f'--destructive={volume}')
+def accepted(site):
+    return site.ask('accept', f'--checks={site.checks}', '--destructive=scratch')
 
 
 @contextlib.contextmanager
@@ -137,7 +133,7 @@ def test_a_brick_is_away_as_long_as_for_anybody_else_and_every_byte_is_there(dis
 def test_a_brick_that_never_comes_back_is_a_failure_of_the_storage(distributed, tmp_path):
     site = site_on(distributed, tmp_path, KILL, 'true', 'test -d {directory}', action_s=5, after_s=50)
     try:
-        done = site.run('--profile=acceptance', '--destructive=volume')
+        done = site.run('--profile=acceptance', '--destructive=scratch')
     finally:
         assert GLUSTER.run('up', distributed.directory).returncode == 0
     assert done.returncode == 10 and 'F1: load@brick: ENOTCONN' in done.stdout, done.stdout
@@ -164,41 +160,26 @@ def test_a_replica_that_dies_or_stands_still_for_good_costs_nobody_an_operation(
 
 def test_a_brick_that_a_killed_session_leaves_dead_is_brought_back_by_clean(distributed, tmp_path):
     site = site_on(distributed, tmp_path, KILL, BACK, WHOLE, action_s=30, after_s=20)
-    argv = site.argv('run', f'--checks={site.checks}', '--profile=acceptance', '--destructive=volume')
+    argv = site.argv('run', f'--checks={site.checks}', '--profile=acceptance', '--destructive=scratch')
     session = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    entry = site.folder / 'state' / 'actions' / 'volume.json'
+    entry = site.folder / 'state' / 'actions' / 'scratch.json'
     until_acted(entry, session)
     time.sleep(3)
     session.send_signal(signal.SIGKILL)
     session.wait()
     try:
         assert 'dead' in GLUSTER.run('status', distributed.directory).stdout
-        assert site.ask('clean').stdout.startswith('the action brick on volume is still in effect')
+        assert site.ask('clean').stdout.startswith('the action brick on scratch is still in effect')
         undone = site.ask('clean', '--yes')
-        assert 'undone: volume' in undone.stdout and not entry.exists(), undone.stdout
+        assert 'undone: scratch' in undone.stdout and not entry.exists(), undone.stdout
         assert 'dead' not in GLUSTER.run('status', distributed.directory).stdout
     finally:
         end_job(site.folder)
 
 
-WHOLE_TRIAL = """
-version: 1
-state: state
-file_systems:
-  volume: {{type: glusterfs, path: {trials}, mount: {mount}, limits: {{bytes: 2GiB, inodes: 1000}}}}
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 2}}
-trials:
-  - checks: [MultipleFilesTransferSizes]
-    partitions: [local:default]
-    file_systems: [volume]
-    nodes: [1]
-    budget: 1s
-"""
-
-
 def test_a_brick_that_is_away_before_a_case_refuses_it_and_is_named_everywhere(distributed, tmp_path):
-    site = LocalSite(tmp_path, WHOLE_TRIAL.format(trials=distributed.mount / 'trials', mount=distributed.mount))
+    limits, more = 'bytes: 2GiB, inodes: 1000', 'budget: 1s'
+    site = LocalSite(tmp_path, trial('MultipleFilesTransferSizes', '', distributed.entry, limits, more=more))
     assert GLUSTER.run('signal', distributed.directory, 'KILL', 'brick4').returncode == 0
     try:
         until = time.monotonic() + 60
@@ -206,7 +187,7 @@ def test_a_brick_that_is_away_before_a_case_refuses_it_and_is_named_everywhere(d
             time.sleep(0.5)  # the client has not noticed yet
         doctor = ' '.join(site.ask('doctor').stdout.split())
         assert 'bricks 4: 0-3; brick 3 10.77.0.1:/run/bricks/4 not connected' in doctor
-        assert 'x wrong targets of volume P22: 1 of 4 targets is away' in doctor
+        assert 'x wrong targets of scratch P22: 1 of 4 targets is away' in doctor
         assert site.run('--profile=smoke').returncode == 13
         (case,) = site.cases.values()
         assert case['verdict'] == 'INCOMPLETE' and 'P22: 1 of 4 targets is away' in str(case['reasons'])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fuse_lab import GLUSTER
-from local_site import LocalSite, trial
+from local_site import LocalSite, executable, trial
 from seatrial.engine.posixops.integrity import WAYS_TO_WRITE
 from seatrial.job.sequence.recorder import records_in
 
@@ -68,10 +68,8 @@ def other_client(lab, tmp_path):
 
 def session(site, trials, bricks, program=FIO, check='MultipleFilesTransferSizes'):
     """The exit status, the case in results.json, and what was found in its launches."""
-    python = site / 'python'
     code = RUNNER.replace('BRICKS', repr(bricks))
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(code)} "$@"\n')
-    python.chmod(0o755)
+    python = executable(site / 'python', f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(code)} "$@"\n')
     engine = Path(program).name
     text = trial(
         check,
@@ -110,9 +108,8 @@ def test_a_whole_volume_has_its_contents_verified(lab, tmp_path):
 def test_what_one_client_writes_in_every_way_another_reads_as_it_was(lab, other_client, tmp_path):
     """Though it shows no overwritten bytes and no renamed file to who has read there before."""
     _, trials = lab
-    program = tmp_path / 'posixops'
-    program.write_text(OTHER_CLIENT.format(other=other_client, mount=trials.parent, python=sys.executable))
-    program.chmod(0o755)
+    text = OTHER_CLIENT.format(other=other_client, mount=trials.parent, python=sys.executable)
+    program = executable(tmp_path / 'posixops', text)
     status, case, findings = session(tmp_path, trials, '', program, 'Integrity')
     assert (status, findings) == (0, []), case['reasons']
     assert [fact['name'] for fact in case['facts'] if fact['holds']] == [way.name for way in WAYS_TO_WRITE]

@@ -9,27 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from local_site import LocalSite, trial
+from local_site import LocalSite, check_file, executable, trial
 from seatrial.check.darshan.library import Program, examined
 from seatrial.check.darshan.logs import read_logs
 from seatrial.check.derived import shape_of
 from seatrial.workload.access import data_access
 
-CHECK = """
-import reframe
-
-from seatrial.check.base import Check, trial
-from seatrial.workload.access import data_access
-from seatrial.workload.sweep import Sweep
-
-
-@trial
-class {name}(Check):
-    \"\"\"One pattern.\"\"\"
-
-    workload = data_access({pattern}, bytes_per_task='64MiB')
-    sweep = Sweep('transfer_size', (1048576,))
-"""
 PATTERNS = {
     'Own': "files='multiple', extent='whole'",
     'Contiguous': "files='single', extent='segment'",
@@ -98,7 +83,7 @@ def session(tmp_path, darshan):
         )
         site = LocalSite(folder, text, folder / 'checks')
         for name in names:
-            text = CHECK.format(name=name, pattern=PATTERNS[name])
+            text = check_file(name, f"{PATTERNS[name]}, bytes_per_task='64MiB'")
             (site.checks / 'own' / f'{name.lower()}.py').write_text(text)
         done = site.run()
         assert (site.session / 'results.json').is_file(), done.stdout + done.stderr
@@ -135,9 +120,7 @@ def test_of_dd_everything_was_issued_as_it_was_meant(session):
 
 @pytest.mark.needs('ior', 'mpiexec')
 def test_a_check_that_declares_strided_and_runs_contiguous_is_invalid(session, tmp_path):
-    liar = tmp_path / 'liar'
-    liar.write_text(LIAR.format(python=sys.executable, ior=shutil.which('ior')))
-    liar.chmod(0o755)
+    liar = executable(tmp_path / 'liar', LIAR.format(python=sys.executable, ior=shutil.which('ior')))
     case = session('ior', liar, ['Strided'])['Strided']
     assert case['verdict'] == 'INVALID'
     assert case['reasons'][0].startswith('P15: by Darshan, write@1MiB: order: strided meant, contiguous (')

@@ -12,20 +12,12 @@ from slurm_lab import WAIT_S, order, reframes_of, wait_for
 
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')
 
-LASTS = ('measured', {'seconds': 1.0})
-
 INVALID, INCOMPLETE = 11, 13
 
 
 @pytest.fixture
-def slurm(plain_slurm):
-    yield plain_slurm
-    plain_slurm.heal()
-
-
-@pytest.fixture
 def site(slurm, hangs):
-    """A site on the lab without accounting, of which nothing unknown is left."""
+    """A site on the lab without accounting, of which no job and nothing unknown is left."""
     sites = []
 
     def make(*options, **settings):
@@ -33,6 +25,7 @@ def site(slurm, hangs):
         return sites[-1]
 
     yield make
+    assert slurm.jobs() == []
     for local in sites:
         output = local.seatrial('clean').stdout
         assert [name for name in local.left() if name not in output] == []
@@ -47,10 +40,6 @@ def incomplete(ended):
     return reason
 
 
-def passed(ended):
-    assert (ended.status, ended.case['verdict']) == (0, 'MEASURED'), ended.output
-
-
 def measured(running):
     """How many samples of measured launches there are."""
     return sum(record.get('stage') == 'measured' for record in running.recorded())
@@ -63,7 +52,6 @@ def test_a_job_is_cancelled_and_without_accounting_it_is_not_guessed_by_whom(sit
     reason = incomplete(running.ended())
     assert reason.startswith('T15: interrupted by SIGTERM; ')
     assert 'Slurm says: cancelled by somebody whom accounting does not name, after ' in reason
-    assert slurm.jobs() == []
 
 
 @pytest.mark.long
@@ -76,7 +64,6 @@ def test_all_nodes_are_drained_and_the_job_does_not_wait_for_ever(site, slurm):
         'jobs of a higher priority came first|Slurm gives no reason); cancelled',
         incomplete(site(queue_limit='5s').run()),
     )
-    assert slurm.jobs() == []
 
 
 @pytest.mark.long
@@ -88,10 +75,8 @@ def test_the_slurmstepd_of_a_launch_is_killed_and_the_launch_ends_at_its_limit(s
     slurm.signal('KILL', 'n2:slurmstepd')
     ended = running.ended()
     assert (ended.status, ended.case['verdict']) == (INVALID, 'INVALID'), ended.output
-    assert re.match(
-        'write@512KiB: INVALID: E2: it did not end within [0-9]+ s; it was ended', ended.case['reasons'][0]
-    )
-    assert slurm.jobs() == []
+    words = 'write@512KiB: INVALID: E2: it did not end within [0-9]+ s; it was ended'
+    assert re.match(words, ended.case['reasons'][0])
 
 
 @pytest.mark.long
@@ -102,22 +87,18 @@ def test_the_slurmstepd_of_the_batch_script_is_killed(site, slurm, hangs):
     running = local.begin()
     running.measuring()
     slurm.signal('KILL', 'n1:slurmstepd')
-    reason = incomplete(running.ended(600.0))
-    assert re.match(
-        'T15: the job died: it left no end record; Slurm says: a node failed after [0-9]+ s: it is n1; ', reason
-    )
-    assert slurm.jobs() == []
+    words = 'T15: the job died: it left no end record; Slurm says: a node failed after [0-9]+ s: it is n1; '
+    assert re.match(words, incomplete(running.ended(600.0)))
     wait_for('the runner has stopped', lambda: running.recorded()[-1].get('reason') == 'refused')
     assert 'the lock ' in running.recorded()[-1]['why']
     wait_for('it has removed its files', lambda: local.left() == [])
 
 
 @pytest.mark.long
-def test_a_job_comes_to_its_time_limit(site, slurm):
+def test_a_job_comes_to_its_time_limit(site):
     """A minute is the least, and Slurm looks every half minute."""
     reason = incomplete(site('--time=1').run())
     assert re.search(r'Slurm says: timed out after [0-9]+ s, its time limit was 60 s', reason)
-    assert slurm.jobs() == []
 
 
 @pytest.mark.long
@@ -128,7 +109,6 @@ def test_munge_is_down_before_the_session(site, slurm):
     slurm.up()
     reason = incomplete(running.ended())
     assert 'Slurm does not answer: munge does not serve this host: Failed to connect to ' in reason
-    assert slurm.jobs() == []
 
 
 @pytest.mark.long
@@ -139,8 +119,8 @@ def test_munge_goes_down_during_a_job_and_the_job_is_waited_for(site, slurm, han
     slurm.signal('KILL', 'munged')
     wait_for('it measures on', lambda: measured(running) >= 2)
     slurm.up()
-    passed(running.ended())
-    assert slurm.jobs() == []
+    ended = running.ended()
+    assert (ended.status, ended.case['verdict']) == (0, 'MEASURED'), ended.output
 
 
 @pytest.fixture
@@ -157,19 +137,16 @@ def without_sacct(tmp_path):
 
 
 @pytest.mark.long
-def test_without_sacct_reframes_scheduler_of_that_kind_gives_up_and_its_job_is_cancelled(site, slurm, without_sacct):
+def test_without_sacct_reframes_scheduler_of_that_kind_gives_up_and_its_job_is_cancelled(site, without_sacct):
     ended = site(path=without_sacct, scheduler='slurm').run()
     assert re.search(r'cancelled at the end of its session: job [0-9]+ of session \S+, ', ended.output)
     reason = incomplete(ended)
-    assert (
-        "ReFrame says: run session stopped: file not found error: [Errno 2] No such file or directory: 'sacct'; "
-        in (reason)
-    )
-    assert slurm.jobs() == []
+    missing = "file not found error: [Errno 2] No such file or directory: 'sacct'; "
+    assert f'ReFrame says: run session stopped: {missing}' in reason
 
 
 @pytest.mark.long
-def test_a_second_session_on_the_same_file_system_measures_nothing(site, slurm):
+def test_a_second_session_on_the_same_file_system_measures_nothing(site):
     shared = site()
     first = shared.begin()
     first.measuring()
@@ -186,7 +163,6 @@ def test_a_second_session_on_the_same_file_system_measures_nothing(site, slurm):
     assert first.process.poll() is None
     first.process.send_signal(signal.SIGTERM)
     incomplete(first.ended())
-    assert slurm.jobs() == []
 
 
 @pytest.mark.long
@@ -194,10 +170,8 @@ def test_a_session_that_is_told_to_stop_leaves_no_job_and_clean_leaves_a_living_
     local = site()
     running = local.begin()
     job = running.measuring()
-    output = local.seatrial('clean', '--yes').stdout
-    assert (
-        f'job {job} of session {running.folder.name}, running on n1: process {running.process.pid} on this ' in output
-    )
+    where = f'running on n1: process {running.process.pid} on this '
+    assert f'job {job} of session {running.folder.name}, {where}' in local.seatrial('clean', '--yes').stdout
     assert slurm.jobs() == [job]
     running.process.send_signal(signal.SIGINT)
     ended = running.ended()
@@ -219,11 +193,10 @@ def test_every_signal_is_answered_while_slurmctld_is_stopped(site, slurm):
         wait_for('it is answered', lambda count=count: running.output.count(answer) == count, lambda: running.output)
     slurm.signal('CONT', 'slurmctld')
     incomplete(running.ended())
-    assert slurm.jobs() == []
 
 
 @pytest.mark.long
-def test_a_session_without_a_reader_whose_reframe_is_killed_leaves_no_job(site, slurm):
+def test_a_session_without_a_reader_whose_reframe_is_killed_leaves_no_job(site):
     reading, writing = os.pipe()
     running = site().begin(stdout=writing)
     os.close(writing)
@@ -233,11 +206,10 @@ def test_a_session_without_a_reader_whose_reframe_is_killed_leaves_no_job(site, 
         os.kill(pid, signal.SIGKILL)
     ended = running.ended()
     assert (ended.status, ended.case['verdict'], ended.output) == (INCOMPLETE, 'INCOMPLETE', '')
-    assert slurm.jobs() == []
 
 
-def test_after_a_crash_clean_cancels_the_sessions_job_and_nobody_elses(site, slurm):
-    local = site()
+def test_after_a_crash_clean_cancels_the_sessions_job_and_nobody_elses(slurm, hangs):
+    local = slurm.site(hangs)
     running = local.begin()
     job = running.measuring()
     running.kill()
@@ -258,12 +230,11 @@ def test_after_a_crash_clean_cancels_the_sessions_job_and_nobody_elses(site, slu
 
 
 @pytest.mark.long
-def test_reframe_begins_no_case_of_a_session_that_has_died(site, slurm, hangs):
-    order(hangs, LASTS)
+def test_reframe_begins_no_case_of_a_session_that_has_died(site, hangs):
+    order(hangs, ('measured', {'seconds': 1.0}))
     running = site(checks=2).begin()
     running.measuring()
     os.kill(running.process.pid, signal.SIGKILL)
     running.process.wait(WAIT_S)
     wait_for('ReFrame ends', lambda: not reframes_of(running.folder))
     assert len(list(running.folder.glob('cases/*/samples.jsonl'))) == 1
-    assert slurm.jobs() == []

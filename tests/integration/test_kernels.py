@@ -405,13 +405,6 @@ FAULTS = {
 }
 
 
-def new_disk(kernels, node):
-    """The node begins anew, with an empty disk."""
-    kernels.signal('KILL', node)
-    (kernels.place / 'lab' / 'state' / f'{node}.disk').unlink()
-    kernels.up()
-
-
 @pytest.mark.long
 @pytest.mark.needs('dmsetup', 'mkfs.xfs')
 class TestErrorsOfTheDevice:
@@ -426,7 +419,7 @@ class TestErrorsOfTheDevice:
             kernels.lab('run', 'n2', '--', 'sh', '-c', goes_wrong)
             ended = running.ended()
         finally:
-            new_disk(kernels, 'n2')
+            kernels.new_disk('n2')
         assert ended.status in statuses and re.search(words, ended.said), ended.said
 
 
@@ -578,7 +571,7 @@ class TestQuotas:
             kernels.run('n2', 'sh', '-c', limit.format(KiB=1_000))
             ended = running.ended()
         finally:
-            new_disk(kernels, 'n2')
+            kernels.new_disk('n2')
         assert refused.status == 13
         assert re.search('P9: the case needs .* more than the quota of user and group: 146 MiB', refused.said)
         assert ended.status in (11, 13)
@@ -591,7 +584,7 @@ class TestQuotas:
             ended = kernels.begin('QuotaOfBytes', on='disk', nodes=1, engines='posixops').ended()
             seen = ended.samples('QuotaOfBytes')
         finally:
-            new_disk(kernels, 'n2')
+            kernels.new_disk('n2')
         assert ended.status in USABLE, ended.said
         (sample,) = seen
         assert [fact['name'] for fact in sample['measurement']['facts'] if not fact['holds']] == []

@@ -22,40 +22,14 @@ file_systems:
 partitions:
   local:default: {{launcher: local, tasks_per_node: 2}}
 trials:
-  - checks: [SmallFiles, AttributeCache]
-    partitions: [local:default]
-    file_systems: [gluster]
-    nodes: [1]
-    budget: 1s
-    files_per_task: 50
-  - checks: [AttributeCache]
-    partitions: [local:default]
-    file_systems: [memory]
-    nodes: [1]
-    budget: 1s
-  - checks: [layouts]
-    partitions: [local:default]
-    file_systems: [{names}]
-    nodes: [1]
-  - checks: [SharedLog]
-    partitions: [local:default]
-    file_systems: [disk]
-    nodes: [1]
-    budget: 1s
+  - {{checks: [SmallFiles, AttributeCache], file_systems: [gluster], budget: 1s, files_per_task: 50{where}}}
+  - {{checks: [AttributeCache], file_systems: [memory], budget: 1s{where}}}
+  - {{checks: [layouts], file_systems: [{names}]{where}}}
+  - {{checks: [SharedLog], file_systems: [disk], budget: 1s{where}}}
 """
-ENTRY = """  {name}:
-    type: {type}
-    path: {path}
-    limits: {{bytes: 2GiB, inodes: 100000}}
-    records_on_target: true
-    drop_caches: true
-"""
-CASES = (
-    ('AttributeCache', 'gluster'),
-    ('AttributeCache', 'memory'),
-    ('SharedLog', 'disk'),
-    ('SmallFiles', 'gluster'),
-)
+WHERE = ', partitions: [local:default], nodes: [1]'
+LIMITS = 'limits: {bytes: 2GiB, inodes: 100000}, records_on_target: true, drop_caches: true'
+CASES = ('AttributeCache gluster', 'AttributeCache memory', 'SharedLog disk', 'SmallFiles gluster')
 
 pytestmark = [pytest.mark.needs('glusterd', 'nsenter')]
 
@@ -77,9 +51,9 @@ def session(tmp_path_factory):
 
 
 def measure(site, paths):
-    kinds = {'gluster': 'glusterfs'}
-    entries = [ENTRY.format(name=name, type=kinds.get(name, 'posix'), path=path) for name, path in paths.items()]
-    text = TRIAL.format(state=site / 'state', file_systems=''.join(entries), names=', '.join(paths))
+    types = {'disk': 'posix', 'memory': 'posix', 'gluster': 'glusterfs'}
+    entries = [f'  {name}: {{type: {types[name]}, path: {path}, {LIMITS}}}' for name, path in paths.items()]
+    text = TRIAL.format(state=site / 'state', file_systems='\n'.join(entries), names=', '.join(paths), where=WHERE)
     local = LocalSite(site, text, shutil.copytree(REPOSITORY / 'checks', site / 'checks'))
     listing = local.checks / 'metadata' / 'listing.py'
     # Which listing was cold is known after the first ones: of 19 s of pauses only a tenth is left.
@@ -96,8 +70,8 @@ def cases(folder):
 def test_every_check_ran_on_every_file_system_and_is_valid(session):
     folder, done = session
     assert done.returncode == 0, done.stdout + done.stderr
-    ran = [(case['case']['check'], case['case']['file_system'], case['verdict']) for case in cases(folder)]
-    assert sorted(ran) == [(*case, 'MEASURED') for case in CASES]
+    ran = [(f'{case["case"]["check"]} {case["case"]["file_system"]}', case['verdict']) for case in cases(folder)]
+    assert sorted(ran) == [(case, 'MEASURED') for case in CASES]
 
 
 def test_in_memory_no_listing_is_called_cold_and_on_glusterfs_the_first_one_is(session):
@@ -170,13 +144,9 @@ def memory(tmp_path_factory):
 @pytest.mark.needs('fio')
 @pytest.mark.long
 def test_no_read_of_files_in_memory_is_cold(memory):
-    reads = [
-        metric
-        for case in memory.values()
-        for metric in case['metrics']
-        if metric['name'] in ('randread', 'file_stat')
-    ]
-    assert [read['cache'] for read in reads] == ['cached', 'cached']
+    metrics = [metric for case in memory.values() for metric in case['metrics']]
+    caches = [metric['cache'] for metric in metrics if metric['name'] in ('randread', 'file_stat')]
+    assert caches == ['cached', 'cached']
     assert any('tmpfs keeps its files in memory' in label for label in memory['Direct']['labels'])
 
 

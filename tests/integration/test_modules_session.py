@@ -5,12 +5,11 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from local_site import login, writes
+from local_site import SEATRIAL, LocalSite, login, trial, writes
 from seatrial.job.sequence.recorder import records_in
 
 WRITTEN_FOR = '/opt/seatrial'
@@ -19,21 +18,7 @@ TREES = {'lmod': 'lmod/Core', 'envmod': 'tcl'}
 """What Spack wrote for each; Lmod reads those of Environment Modules too."""
 LOADED = {'lmod': (MPICH, FIO, IOR), 'envmod': (FIO, MPICH, IOR)}
 """With fio before ior. Under Lmod the MPI puts /usr/bin, where another fio may be, in front of the PATH."""
-TRIAL = """
-version: 1
-state: state
-engines: [fio]
-file_systems:
-  scratch:
-    type: posix
-    path: state/trials
-    limits: {bytes: 4GiB, inodes: 1000}
-    records_on_target: true
-partitions:
-  local:default: {launcher: local, tasks_per_node: 2}
-trials:
-  - {checks: [Writes], partitions: [local:default], file_systems: [scratch], nodes: [1], bytes_per_task: 256MiB}
-"""
+TRIAL = trial('Writes', '[fio]', limits='bytes: 4GiB, inodes: 1000', more='bytes_per_task: 256MiB')
 
 pytestmark = [pytest.mark.needs('fio', 'bash')]
 
@@ -55,11 +40,10 @@ def tree(system, installed):
 def installed(tmp_path_factory, repository):
     """A folder with the module trees of Spack for it, and the real fio where they say that fio is."""
     folder = tmp_path_factory.mktemp('installed')
-    for file in (repository / 'tests' / 'transcripts' / 'spack' / 'modules').rglob('*'):
+    shutil.copytree(repository / 'tests' / 'transcripts' / 'spack' / 'modules', folder / 'modules')
+    for file in (folder / 'modules').rglob('*'):
         if file.is_file():
-            copy = folder / 'modules' / file.relative_to(repository / 'tests' / 'transcripts' / 'spack' / 'modules')
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_text(file.read_text().replace(WRITTEN_FOR, str(folder)))
+            file.write_text(file.read_text().replace(WRITTEN_FOR, str(folder)))
     text = (folder / 'modules' / TREES['lmod'] / f'{FIO}.lua').read_text()
     (place,) = [Path(line.split('"')[3]) for line in text.splitlines() if line.startswith('prepend_path("PATH"')]
     place.mkdir(parents=True)
@@ -73,10 +57,11 @@ def program_of(installed):
 
 
 @pytest.fixture(scope='module')
-def site(tmp_path_factory, repository, system, tree):
+def site(tmp_path_factory, system, tree):
     """The local site, whose environment has ior and fio as modules."""
     folder = tmp_path_factory.mktemp('site')
-    settings = (repository / 'site-config' / 'local' / 'settings.py').read_text()
+    LocalSite(folder, TRIAL)
+    settings = (folder / 'settings.py').read_text()
     environment = {'name': 'seatrial', 'modules': [{'name': name, 'path': tree} for name in (FIO, IOR)]}
     changes = {
         "'hostnames': ['.*'],": f"'hostnames': ['.*'], 'modules_system': {system!r},",
@@ -87,7 +72,6 @@ def site(tmp_path_factory, repository, system, tree):
         assert old in settings
         settings = settings.replace(old, new)
     (folder / 'settings.py').write_text(settings)
-    (folder / 'trial.yaml').write_text(TRIAL)
     (folder / 'checks').mkdir()
     (folder / 'checks' / 'write.py').write_text(writes('Writes'))
     return folder
@@ -96,13 +80,11 @@ def site(tmp_path_factory, repository, system, tree):
 @pytest.fixture(scope='module')
 def seatrial_said(system, site):
     """Run a command of Seatrial in that login shell."""
-    program = shutil.which('seatrial', path=str(Path(sys.executable).parent))
 
     def run(command):
-        argv = [program, command, f'--site={site}', f'--checks={site / "checks"}']
-        return subprocess.run(
-            argv, env={**login(system), 'COLUMNS': '300'}, capture_output=True, text=True, timeout=600
-        )
+        argv = [SEATRIAL, command, f'--site={site}', f'--checks={site / "checks"}']
+        environment = {**login(system), 'COLUMNS': '300'}
+        return subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=600)
 
     return run
 

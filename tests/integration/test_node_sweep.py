@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from builders import node_plan
+from local_site import executable
 from seatrial.check.staging import job_line, write_plan, write_runner
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
@@ -81,15 +82,12 @@ class Sweep:
 def sweeps(slurm, tmp_path_factory):
     """The healthy sweep and the other one, which have ended."""
     folder = tmp_path_factory.mktemp('sweeps')
-    fio = folder / 'fio'
     program = shlex.quote(shutil.which('fio'))
-    fio.write_text(WRAPPER.format(fio=program, slow=SLOW_NODE, slow_rate=SLOW_RATE, rate=RATE))
-    fio.chmod(0o755)
+    text = WRAPPER.format(fio=program, slow=SLOW_NODE, slow_rate=SLOW_RATE, rate=RATE)
+    fio = executable(folder / 'fio', text)
     targets = [Path(tempfile.mkdtemp(prefix='seatrial-sweep-', dir='/dev/shm')) for _ in range(2)]
-    both = [
-        Sweep(slurm, folder / nodes[0], fio, target, nodes)
-        for target, nodes in zip(targets, (HEALTHY, ILL), strict=True)
-    ]
+    pairs = zip(targets, (HEALTHY, ILL), strict=True)
+    both = [Sweep(slurm, folder / nodes[0], fio, target, nodes) for target, nodes in pairs]
     yield [session.ended() for session in both]
     left = [path for target in targets for path in target.iterdir()]
     for target in targets:
@@ -126,10 +124,9 @@ def test_every_launch_ran_on_the_nodes_that_were_meant(healthy):
     measured = [sample for sample in records.samples if sample.stage == 'measured']
     assert {sample.point.label for sample in measured} == {'all', 'group01', 'group02', 'group03', 'group04'}
     for sample in measured:
-        assert sample.measurement.hosts == meant[sample.point.label]
-        assert [(node.host, node.tasks) for node in sample.measurement.nodes] == [
-            (n, 1) for n in meant[sample.point.label]
-        ]
+        hosts = meant[sample.point.label]
+        assert sample.measurement.hosts == hosts
+        assert [(node.host, node.tasks) for node in sample.measurement.nodes] == [(host, 1) for host in hosts]
 
 
 def test_a_drained_node_is_listed_as_not_tested_with_the_reason(healthy):
@@ -142,10 +139,8 @@ def test_a_drained_node_is_listed_as_not_tested_with_the_reason(healthy):
 def test_exactly_the_slow_node_is_named_and_the_case_fails(ill):
     _, _, result = ill
     assert result.verdict is Verdict.FAIL, result.reasons
-    assert {place.name: place.verdict for place in result.isolation.places} == {
-        **dict.fromkeys(ILL, USUAL),
-        SLOW_NODE: SLOW,
-    }
+    verdicts = {place.name: place.verdict for place in result.isolation.places}
+    assert verdicts == {**dict.fromkeys(ILL, USUAL), SLOW_NODE: SLOW}
     assert result.reasons[0].startswith(f'node {SLOW_NODE} is slow: write ')
 
 

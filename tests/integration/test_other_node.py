@@ -39,12 +39,6 @@ print(found.rule if found else '', found.sentence if found else 'all agree', sep
 
 
 @pytest.fixture
-def slurm(plain_slurm):
-    yield plain_slurm
-    plain_slurm.heal()
-
-
-@pytest.fixture
 def on_n2(slurm):
     """Inside it, the second node of the lab has `other` where all others have `file`."""
     if os.geteuid() != 0:

@@ -10,16 +10,12 @@ from random import Random
 
 import pytest
 
-from local_site import CHECK, CONTRACT, LocalSite, end_job, metrics_of, until_acted
+from local_site import CHECK, CONTRACT, LocalSite, end_job, metrics_of, trial, until_acted
 from seatrial.engine.posixops.scenario_figures import row_of
 from seatrial.model.action import transcript_of
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('mkfs.ext4', 'fsfreeze')]
-TRIAL = """
-version: 1
-state: state
-file_systems:
-  scratch: {{type: posix, path: {mnt}, recovery_limit: 10s, limits: {{bytes: 200MiB, inodes: 1000}}}}
+ACTIONS = """
 actions:
   freeze:
     start: [fsfreeze, -f, {mnt}]
@@ -27,10 +23,6 @@ actions:
     check: [touch, {mnt}/healthy]
     file_systems: [scratch]
     timeout: 5s
-partitions:
-  local:default: {{launcher: local, tasks_per_node: 2}}
-trials:
-  - {{checks: [Away], partitions: [local:default], file_systems: [scratch], nodes: [1]}}
 """
 ASKED = ('--profile=acceptance', '--destructive=scratch')
 
@@ -51,8 +43,9 @@ def site(tmp_path):
     checks.mkdir(parents=True)
     (checks / 'away.py').write_text(CHECK.format(before_s=6, action_s=4, after_s=15))
     (folder / 'contract.yaml').write_text(CONTRACT.format(longer=8, shorter=1, nodes=1))
+    text = trial('Away', '', f'type: posix, path: {mnt}, recovery_limit: 10s', 'bytes: 200MiB, inodes: 1000')
     try:
-        yield LocalSite(folder, TRIAL.format(mnt=mnt), checks.parent)
+        yield LocalSite(folder, text + ACTIONS.format(mnt=mnt), checks.parent)
     finally:
         subprocess.run(['fsfreeze', '-u', mnt], stderr=subprocess.DEVNULL)
         for _ in range(50):

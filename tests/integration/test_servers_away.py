@@ -89,7 +89,7 @@ class Site:
 
     def clean(self, *words):
         argv = ['unshare', '--mount-proc', SEATRIAL, 'clean', f'--site={self.folder}']
-        return self.kernels.lab('run', 'ctl', '--', *argv, *words, seconds=300)
+        return self.kernels.lab('run', 'ctl', '--', *argv, *words)
 
 
 @pytest.fixture
@@ -151,9 +151,7 @@ def test_a_mirror_that_loses_a_disk_and_rebuilds_it_loses_nothing_and_its_cost_i
         ended = site.begin().ended()
         state = kernels.run('n2', 'cat', '/proc/mdstat')
     finally:
-        kernels.signal('KILL', 'n2')
-        (kernels.place / 'lab' / 'state' / 'n2.disk').unlink()
-        kernels.up()
+        kernels.new_disk('n2')
     figures = {name: metric.value for name, metric in metrics_of(ended.folder).items()}
     assert '[UU]' in state
     assert (figures['errors'], figures['verified'] > 50) == (0, True), ended.said

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from kernel_lab import Running
-from local_site import LocalSite
+from local_site import LocalSite, check_file, executable, trial
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('linux.uml', 'glusterd', 'glusterfs', 'dmsetup', 'fio')]
 
@@ -46,59 +46,28 @@ FIO = """#!/bin/sh
 {fio} --rate=4m "$@" || exit
 for word; do case $word in --output=*) exec sed -i '/^ *"rate" : /d' "${{word#--output=}}";; esac; done
 """
-CHECK = '''
-import reframe
-from seatrial.check.base import Check, trial
-from seatrial.workload.access import data_access
-from seatrial.workload.sweep import Sweep
-
-
-@trial
-class WrittenBricks(Check):
-    """Each brick by itself, of which nothing is read: half as long as BrickBandwidth."""
-
-    workload = data_access(files='multiple', operations=('write',))
-    sweep = Sweep('brick')
-    max_relative_error = 0.5
-
-
-@trial
-class WrittenFiles(Check):
-    """On all bricks, wherever the volume places the files."""
-
-    workload = data_access(files='multiple', operations=('write',))
-    sweep = Sweep('transfer_size', ('1MiB',))
-    max_relative_error = 0.5
-'''
-TRIAL = """
-version: 1
-state: {site}/state
-engines: [{{name: fio, program: {fio}}}]
-file_systems:
-  volume: {{type: glusterfs, path: {mount}, mount: {mount}, bricks: 4, limits: {{bytes: 1GiB, inodes: 1000}}}}
-partitions:
-  local:default: {{launcher: local, tasks_per_node: {tasks}}}
-trials:
-  - {{checks: [{check}], partitions: [local:default], file_systems: [volume], nodes: [1], bytes_per_task: 16MiB}}
-"""
+WRITE = "'multiple', operations=('write',)"
+# Each brick by itself, of which nothing is read: half as long as BrickBandwidth; and all bricks, wherever the volume
+# places the files.
+CHECKS = check_file('WrittenBricks', WRITE, "'brick'", 0.5) + check_file(
+    'WrittenFiles', WRITE, max_relative_error=0.5
+)
 REFERENCES = """
 $seatrial: {WrittenFiles: {paper: {origin: baseline, date: 2026-11-22}}}
 WrittenFiles:
   $index: [profile, $partition, file_system, layout, num_nodes]
-  paper: {local:default: {volume: {default: {1: {write@1MiB: [100.0, -0.1, 0.1, MiB/s]}}}}}
+  paper: {local:default: {scratch: {default: {1: {write@1MiB: [100.0, -0.1, 0.1, MiB/s]}}}}}
 """
 
 
 @pytest.fixture(scope='module')
 def volume(kernels):
     """A volume of four bricks on n3, of which nothing is left."""
-    kernels.run('n3', 'sh', '-ec', SERVER, seconds=300)
+    kernels.run('n3', 'sh', '-ec', SERVER)
     try:
         yield kernels
     finally:
-        kernels.signal('KILL', 'n3')
-        (kernels.place / 'lab' / 'state' / 'n3.disk').unlink()
-        kernels.up()
+        kernels.new_disk('n3')
 
 
 @pytest.fixture(scope='module')
@@ -113,11 +82,11 @@ def session(kernels, name, check, tasks=1):
     site, mount, checks = (kernels.place / f'{name}-{what}' for what in ('site', 'mount', 'checks'))
     for folder in (site, mount, checks / 'isolation'):
         folder.mkdir(parents=True)
-    (checks / 'isolation' / 'bricks.py').write_text(CHECK)
-    fio = site / 'fio'
-    fio.write_text(FIO.format(fio=shlex.quote(shutil.which('fio') or '')))
-    fio.chmod(0o755)
-    LocalSite(site, TRIAL.format(site=site, mount=mount, fio=fio, check=check, tasks=tasks))
+    (checks / 'isolation' / 'bricks.py').write_text(CHECKS)
+    fio = executable(site / 'fio', FIO.format(fio=shlex.quote(shutil.which('fio') or '')))
+    volume = f'type: glusterfs, path: {mount}, mount: {mount}, bricks: 4'
+    engines = f'[{{name: fio, program: {fio}}}]'
+    LocalSite(site, trial(check, engines, volume, tasks=tasks, more='bytes_per_task: 16MiB'))
     if check in REFERENCES:
         (site / 'references.yaml').write_text(REFERENCES)
     wrapper = (*MOUNTED, MOUNT, str(mount))

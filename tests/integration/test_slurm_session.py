@@ -5,13 +5,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from local_site import REPOSITORY, SEATRIAL
 from seatrial.check.verified import verified
 from seatrial.job.directory.rundir import path_of
 from seatrial.job.sequence.recorder import records_in
@@ -21,7 +21,6 @@ from seatrial.model.record import PLAN
 from seatrial.workload.access import writer_of
 from slurm_lab import lab_up, traces_of
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 NOBODY = 65534
 # Not IOR: what it reads on a node another has written, and here they have one memory, too fast to be believed (T19).
 TRIAL = """
@@ -29,37 +28,20 @@ version: 1
 state: {state}
 engines: [mdtest, fio, posixops]
 file_systems:
-  disk:
-    type: posix
-    path: {state}/trials
-    records_on_target: true
-    limits: {{bytes: 4GiB, inodes: 100000}}
+  disk: {{type: posix, path: {state}/trials, records_on_target: true, limits: {{bytes: 4GiB, inodes: 100000}}}}
   memory: {{type: posix, path: /dev/shm, mount: /dev/shm, limits: {{bytes: 64MiB, inodes: 100000}}}}
 partitions:
-  lab:compute:
-    launcher: {{kind: srun, arguments: [--mpi=pmi2]}}
-    tasks_per_node: 1
+  lab:compute: {{launcher: {{kind: srun, arguments: [--mpi=pmi2]}}, tasks_per_node: 1}}
   lab:io: {{launcher: hydra, tasks_per_node: 2}}
 trials:
-  - checks: [MultipleFilesTransferSizes]
-    partitions: [lab:compute]
-    file_systems: [disk]
-    nodes: [4]
-    budget: 1s
-  - checks: [EmptyDirectories, PosixSemantics]
-    partitions: [lab:compute]
-    file_systems: [disk]
-    nodes: [2]
-    budget: 1s
-    files_per_task: 50
-  - checks: [EmptyDirectories]
-    partitions: [lab:io]
-    file_systems: [memory]
-    nodes: [2]
-    budget: 1s
-    files_per_task: 50
+  - {{checks: [MultipleFilesTransferSizes], {compute}, nodes: [4], budget: 1s}}
+  - {{checks: [EmptyDirectories, PosixSemantics], {compute}, nodes: [2], budget: 1s, files_per_task: 50}}
+  - {{checks: [EmptyDirectories], {io}, nodes: [2], budget: 1s, files_per_task: 50}}
 """
-CHECKS = ('EmptyDirectories', 'MultipleFilesTransferSizes')
+PLACES = {
+    'compute': 'partitions: [lab:compute], file_systems: [disk]',
+    'io': 'partitions: [lab:io], file_systems: [memory]',
+}
 CASE = ('check', 'partition', 'file_system', 'nodes')
 
 pytestmark = [pytest.mark.needs('slurmctld', 'munged', 'fio')]
@@ -81,9 +63,8 @@ def session(tmp_path_factory):
     site, kept = tmp_path_factory.mktemp('site'), namespaces_kept()
     with lab_up(nodes=4) as lab:
         shutil.copy(REPOSITORY / 'site-config' / 'lab' / 'settings.py', site)
-        (site / 'trial.yaml').write_text(TRIAL.format(state=site / 'state'))
-        program = shutil.which('seatrial', path=str(Path(sys.executable).parent))
-        argv = [program, 'run', f'--site={site}', f'--checks={REPOSITORY / "checks"}']
+        (site / 'trial.yaml').write_text(TRIAL.format(state=site / 'state', **PLACES))
+        argv = [SEATRIAL, 'run', f'--site={site}', f'--checks={REPOSITORY / "checks"}']
         done = subprocess.run(argv, capture_output=True, text=True, timeout=600, env=lab.environment)
         during = traces_of(lab.place)
     (folder,) = (site / 'state' / 'sessions').iterdir()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from local_site import LocalSite, trial
+from local_site import LocalSite, check_file, executable, trial
 from seatrial.engine.posixops.integrity import WAYS_TO_WRITE
 from seatrial.filesystem.mounts import mount_of
 from seatrial.job.sequence.recorder import records_in
@@ -26,21 +26,7 @@ esac
 exec {program} "$@"
 """
 # One transfer size: more points would only repeat what the storage does.
-FILES = """
-import reframe
-
-from seatrial.check.base import Check, trial
-from seatrial.workload.access import data_access
-from seatrial.workload.sweep import Sweep
-
-
-@trial
-class Files(Check):
-    \"\"\"Every task writes a file of its own, and reads it.\"\"\"
-
-    workload = data_access('multiple')
-    sweep = Sweep('transfer_size', (1048576,))
-"""
+FILES = check_file('Files', "'multiple'")
 FIO, IOR = (('Files', engine) for engine in ('fio', 'ior'))
 POSIXOPS = ('PosixOperations', 'posixops')
 INTEGRITY = ('Integrity', 'posixops')
@@ -75,9 +61,7 @@ def session(tmp_path, repository, library):
         program = sys.executable if engine == 'posixops' else shutil.which(engine)
         forger = f'{sys.executable} {repository / "tests" / "stubs" / "forging.py"} ' if forging else ''
         words = {'library': library, 'call': call, 'number': getattr(errno, error, 0), 'stage': stage, 'file': file}
-        wrapper = tmp_path / Path(program).name
-        wrapper.write_text(FAILING.format(program=forger + program, **words))
-        wrapper.chmod(0o755)
+        wrapper = executable(tmp_path / Path(program).name, FAILING.format(program=forger + program, **words))
         site = LocalSite(
             tmp_path,
             trial(

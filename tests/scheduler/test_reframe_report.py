@@ -3,13 +3,13 @@
 import json
 
 import pytest
+from seatrial.scheduler.reframe_report import complete_job_states
 
 from builders import plan_of, start_of
 from seatrial.job.sequence.recorder import records_in, write_job_state
 from seatrial.model.record import SAMPLES, line_of
 from seatrial.scheduler import reframe_report
 from seatrial.scheduler.job_state import SILENT, JobState
-from seatrial.scheduler.reframe_report import complete_job_states
 
 CANCELLED = JobState('CANCELLED', 0, 0, by='alice', restarts=0, reason='Licenses')
 SBATCH = (
