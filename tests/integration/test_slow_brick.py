@@ -49,9 +49,8 @@ for word; do case $word in --output=*) exec sed -i '/^ *"rate" : /d' "${{word#--
 WRITE = "'multiple', operations=('write',)"
 # Each brick by itself, of which nothing is read: half as long as BrickBandwidth; and all bricks, wherever the volume
 # places the files.
-CHECKS = check_file('WrittenBricks', WRITE, "'brick'", 0.5) + check_file(
-    'WrittenFiles', WRITE, max_relative_error=0.5
-)
+CHECKS = check_file('WrittenBricks', WRITE, "'brick'", max_relative_error=0.5)
+CHECKS += check_file('WrittenFiles', WRITE, max_relative_error=0.5)
 REFERENCES = """
 $seatrial: {WrittenFiles: {paper: {origin: baseline, date: 2026-11-22}}}
 WrittenFiles:
