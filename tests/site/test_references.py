@@ -100,12 +100,8 @@ def test_the_file_gives_every_reference_with_its_case_and_origin(read):
 @pytest.mark.parametrize(('words', 'of_sessions'), [('', False), (', sessions: [20261120T021500-0a1b2c]', True)])
 def test_a_baseline_that_names_its_sessions_has_bounds_of_them(read, words, of_sessions):
     references = read(FILE.replace('engine: ior}', f'engine: ior{words}}}'))
-    assert {
-        reference.of_sessions
-        for (profile, _), of_case in references.items()
-        if profile == 'nightly'
-        for reference in of_case
-    } == {of_sessions}
+    nightly = [of_case for (profile, _), of_case in references.items() if profile == 'nightly']
+    assert {reference.of_sessions for of_case in nightly for reference in of_case} == {of_sessions}
 
 
 def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
@@ -401,13 +397,10 @@ def test_the_file_of_the_documentation_is_valid(tmp_path):
     assert documented is not None
     file = tmp_path / REFERENCES_FILE
     file.write_text(documented.group(1))
-    wide, random = ('lab:io', 'scratch', 'wide', 16), ('nightly', *CASE)
+    random = [('nightly', *CASE, 'randread_iops@qd16', 'op/s'), ('nightly', *CASE, 'randread_p99@qd16', 's', LOWER)]
     measured = {
-        'SharedFileContiguousTransferSizes': [Measured('acceptance', *wide, 'read@1MiB')],
-        'RandomReadQueueDepths': [
-            Measured(*random, 'randread_iops@qd16', 'op/s'),
-            Measured(*random, 'randread_p99@qd16', 's', LOWER),
-        ],
+        'SharedFileContiguousTransferSizes': [Measured('acceptance', 'lab:io', 'scratch', 'wide', 16, 'read@1MiB')],
+        'RandomReadQueueDepths': [Measured(*row) for row in random],
     }
     assert len(load_references(file, measured)) == 2
 

@@ -177,6 +177,7 @@ B:
   # below z
 """
 NEW = [3.5, -0.2, 0.2, 's']
+TWO = '      b@1: [2.0, -0.1, 0.1, MiB/s]'
 A_CASE = ('A', 'nightly', 'lab:compute', 'scratch', 'default', 1)
 
 
@@ -195,16 +196,8 @@ def lines(before, after):
 @pytest.mark.parametrize(
     ('keys', 'without', 'with_'),
     [
-        (
-            (*A_CASE, 'b@1'),
-            ['      b@1: [2.0, -0.1, 0.1, MiB/s],   # two'],
-            ['      b@1: [3.5, -0.2, 0.2, s],   # two'],
-        ),
-        (
-            (*A_CASE, 'c@1'),
-            ['      b@1: [2.0, -0.1, 0.1, MiB/s],   # two'],
-            ['      b@1: [2.0, -0.1, 0.1, MiB/s], c@1: [3.5, -0.2, 0.2, s],   # two'],
-        ),
+        ((*A_CASE, 'b@1'), [f'{TWO},   # two'], ['      b@1: [3.5, -0.2, 0.2, s],   # two']),
+        ((*A_CASE, 'c@1'), [f'{TWO},   # two'], [f'{TWO}, c@1: [3.5, -0.2, 0.2, s],   # two']),
         ((*A_CASE[:3], 'home', 2), ['    }}}}'], ['    }}}, home: {2: [3.5, -0.2, 0.2, s]}}']),
         (('A', 'weekly', 'x'), [], ['  weekly:', '    x: [3.5, -0.2, 0.2, s]']),
         (('B', 'x', 'y'), ['    y: 1  # of y'], ['    y: [3.5, -0.2, 0.2, s]  # of y']),
@@ -229,9 +222,8 @@ def test_a_file_is_begun_and_gone_on_with_and_a_key_without_a_value_gets_one():
 def test_its_own_comment_is_replaced_and_another_one_stays():
     first = with_value('A:\n  b: 1\n  c: 2  # of the vendor\n', ('A', 'b'), 3, '# baseline: 5 sessions')
     assert first == 'A:\n  b: 3  # baseline: 5 sessions\n  c: 2  # of the vendor\n'
-    assert with_value(first, ('A', 'b'), 4, '# baseline: 6 sessions') == first.replace('3  ', '4  ').replace(
-        '5 s', '6 s'
-    )
+    second = first.replace('3  ', '4  ').replace('5 s', '6 s')
+    assert with_value(first, ('A', 'b'), 4, '# baseline: 6 sessions') == second
     assert '# of the vendor' in with_value(first, ('A', 'c'), 5, '# baseline: 6 sessions')
 
 
