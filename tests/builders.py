@@ -226,10 +226,14 @@ def records_of(
         for phase in plan.phases
         for n, row in enumerate(_launches(plan, phase, point, figures))
     ]
-    records = Records(
-        start_of(plan, **start), Sized(1, plan.sizing.first, ''), in_blocks(plan, [*warm, *samples]), None, None, 0
-    )
-    ends = {point.label: stopped(plan, records, point) for point in plan.points}
+    return _finished(plan, plan.points, [*warm, *samples], start)
+
+
+def _finished(plan: TrialPlan, points: Iterable[Point], samples: Iterable[Sample], start: dict[str, Any]) -> Records:
+    """The record of a job with these launches, in which every point ended as the runner says."""
+    sized = Sized(1, plan.sizing.first, '')
+    records = Records(start_of(plan, **start), sized, in_blocks(plan, samples), None, None, 0)
+    ends = {point.label: stopped(plan, records, point) for point in points}
     return records._replace(end=End('finished', 'done', 9.0, ends, background=QUIET))
 
 
@@ -286,7 +290,6 @@ def _measurement(plan: TrialPlan, phase: str, point: Point, figures: Mapping[str
 
 # Node sweeps and nights with them
 
-
 WRITES = data_access('multiple', operations=('write',), bytes_per_task=SIZE)
 ONCE = StoppingRule(0.1, minimum=1, maximum=1, extra=0, budget_s=600.0, fixed=True)
 SMALL = {'values': (32,), 'stopping': ONCE}
@@ -317,12 +320,7 @@ def launched(point: Point, hosts: Sequence[str], rates: Sequence[float], phase: 
 
 
 def night(
-    plan: TrialPlan,
-    rate: Rate,
-    again: Rate | None = None,
-    repeat: int | None = None,
-    cache: str = 'cold',
-    **start,
+    plan: TrialPlan, rate: Rate, again: Rate | None = None, repeat: int | None = None, cache: str = 'cold', **start
 ) -> Records:
     """The finished record of a sweep in which every launch has these rates, and then those of the second measurement.
 
@@ -339,11 +337,7 @@ def night(
         for point in points
         for phase in plan.phases
     ]
-    records = Records(
-        start_of(plan, **start), Sized(1, plan.sizing.first, ''), in_blocks(plan, [*warm, *samples]), None, None, 0
-    )
-    ends = {point.label: stopped(plan, records, point) for point in points}
-    records = records._replace(end=End('finished', 'done', 9.0, ends, background=QUIET))
+    records = _finished(plan, points, [*warm, *samples], start)
     by_metric = suspected(plan, records)
     if again is None or not by_metric:
         return records

@@ -123,6 +123,10 @@ class LocalSite:
         """A session, which has ended."""
         return self.ask('run', f'--checks={self.checks}', *words, environment=environment)
 
+    def begin(self, *words, **streams):
+        """Begin a session."""
+        return subprocess.Popen(self.argv('run', f'--checks={self.checks}', *words), **streams)
+
     @property
     def session(self):
         """The folder of the only session that began."""
@@ -195,6 +199,13 @@ def metrics_of(session: Path) -> dict[str, Metric]:
     (sample,) = (sample for sample in records_in(str(case)).samples if sample.stage == 'measured')
     assert sample.measurement is not None, sample.findings
     return {metric.name: metric for metric in sample.measurement.metrics}
+
+
+def ext4_image(file: Path, mebibytes: int) -> Path:
+    """Makes a file with an ext4 in it, to be mounted by a loop device."""
+    subprocess.run(['truncate', '-s', f'{mebibytes}M', file], check=True)
+    subprocess.run(['mkfs.ext4', '-q', '-F', file], check=True)
+    return file
 
 
 def until_acted(entry: Path, session: 'subprocess.Popen[str]', seconds: float = 120) -> None:

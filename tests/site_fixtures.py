@@ -220,12 +220,7 @@ def judged(site: SmallSite) -> Callable[[Path], Path]:
 
 
 def leave_all_records(
-    session: Session,
-    declared: Declared,
-    figure: float,
-    ended: bool = True,
-    proved: bool = False,
-    noise: float = 0.02,
+    session: Session, declared: Declared, figure: float, ended: bool = True, proved: bool = False, noise: float = 0.02
 ) -> None:
     """Leave what the jobs of a check would have, had they measured `figure` MiB/s everywhere."""
     for case in cases_of(session, declared):

@@ -80,22 +80,6 @@ def run(copy: Path, program: str, *arguments: str) -> subprocess.CompletedProces
     return subprocess.run(argv, cwd=copy, env=environment, capture_output=True, text=True, timeout=600)
 
 
-def seatrial(copy: Path, *arguments: str) -> subprocess.CompletedProcess:
-    return run(copy, 'seatrial', *arguments)
-
-
-def test_the_page_adds_one_of_each():
-    assert [(file, form) for file, form, _ in blocks()] == [
-        ('checks/mysite/read_back.py', 'python'),
-        ('src/seatrial/engine/plaindd.py', 'python'),
-        ('src/seatrial/engine/registry.py', 'diff'),
-        ('tests/engine/test_plaindd.py', 'python'),
-        ('src/seatrial/filesystem/ramdisk.py', 'python'),
-        ('src/seatrial/filesystem/registry.py', 'diff'),
-        ('site-config/mysite/trial.yaml', 'yaml'),
-    ]
-
-
 def test_the_engine_is_as_short_as_the_page_says():
     (engine,) = [text for file, _, text in blocks() if file == 'src/seatrial/engine/plaindd.py']
     assert len(engine.splitlines()) < ENGINE_LINES
@@ -129,7 +113,7 @@ def test_what_is_not_registered_is_refused_with_what_is(copy, tmp_path):
     shutil.copytree(copy / 'site-config/mysite', tmp_path / 'mysite')
     trial = tmp_path / 'mysite/trial.yaml'
     trial.write_text(trial.read_text().replace('ramdisk', 'floppy'))
-    done = seatrial(copy, 'list', '--site', str(tmp_path / 'mysite'))
+    done = run(copy, 'seatrial', 'list', '--site', str(tmp_path / 'mysite'))
     assert done.returncode == 64
     assert "'floppy' is not a file system type" in done.stderr
     assert 'ramdisk' in done.stderr
@@ -150,7 +134,7 @@ def memory():
 @pytest.mark.slow
 @pytest.mark.long
 def test_the_check_measures_with_the_engine_on_the_type(copy, memory):
-    done = seatrial(copy, 'run', '--site', 'site-config/mysite')
+    done = run(copy, 'seatrial', 'run', '--site', 'site-config/mysite')
     (results,) = copy.glob('.seatrial/sessions/*/results.json')
     (case,) = json.loads(results.read_text())['cases']
     # A memory so fast that the smoke profile's bytes last less than half a second is refused: that too is right.

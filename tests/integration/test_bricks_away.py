@@ -32,6 +32,7 @@ number=$(pgrep -f -- "--volfile-id {volume}[.].*-bricks-$brick ")
 STOP, CONT, KILL = (f'kill -{name} $number' for name in ('STOP', 'CONT', 'KILL'))
 BACK = '{lab} gluster --dir {directory} volume start {volume} force'
 WHOLE = '{lab} status --dir {directory}'
+ASKED = ('--profile=acceptance', '--destructive=scratch')
 PING_TIMEOUT_S = 10
 FILES = 16  # of the probe: no brick of four is without one, but once in a hundred times
 
@@ -133,7 +134,7 @@ def test_a_brick_is_away_as_long_as_for_anybody_else_and_every_byte_is_there(dis
 def test_a_brick_that_never_comes_back_is_a_failure_of_the_storage(distributed, tmp_path):
     site = site_on(distributed, tmp_path, KILL, 'true', 'test -d {directory}', action_s=5, after_s=50)
     try:
-        done = site.run('--profile=acceptance', '--destructive=scratch')
+        done = site.run(*ASKED)
     finally:
         assert GLUSTER.run('up', distributed.directory).returncode == 0
     assert done.returncode == 10 and 'F1: load@brick: ENOTCONN' in done.stdout, done.stdout
@@ -160,8 +161,7 @@ def test_a_replica_that_dies_or_stands_still_for_good_costs_nobody_an_operation(
 
 def test_a_brick_that_a_killed_session_leaves_dead_is_brought_back_by_clean(distributed, tmp_path):
     site = site_on(distributed, tmp_path, KILL, BACK, WHOLE, action_s=30, after_s=20)
-    argv = site.argv('run', f'--checks={site.checks}', '--profile=acceptance', '--destructive=scratch')
-    session = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    session = site.begin(*ASKED, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     entry = site.folder / 'state' / 'actions' / 'scratch.json'
     until_acted(entry, session)
     time.sleep(3)

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from local_site import SEATRIAL, LocalSite, trial
+from local_site import SEATRIAL, LocalSite, ext4_image, trial
 
 TRIAL = trial(
     'EmptyFiles',
@@ -22,10 +22,7 @@ MOUNTS = {'memory': 'mount -t tmpfs -o size=200m none {point}', 'disk': 'mount -
 def mounted(tmp_path_factory):
     """Two sites with one history, on a tmpfs and on an ext4 that syncs each write, measured in turn."""
     home = tmp_path_factory.mktemp('sides')
-    image = home / 'image'
-    with open(image, 'wb') as stream:
-        stream.truncate(256 << 20)
-    subprocess.run(['mkfs.ext4', '-q', '-F', image], check=True)
+    image = ext4_image(home / 'image', 256)
     sites, script = {}, ['set -e']
     for name, mount in MOUNTS.items():
         folder = home / name
@@ -42,12 +39,8 @@ def mounted(tmp_path_factory):
         site = sites[one]
         argv = [SEATRIAL, 'run', f'--checks={site.checks}', f'--rounds={rounds}']
         sides = [f'{name}={sites[side].folder}' for name, side in (('one', one), ('other', other))]
-        done = subprocess.run(
-            ['unshare', '--mount', 'sh', '-c', script, 'sh', *argv, '--ab', *sides],
-            capture_output=True,
-            text=True,
-            timeout=900,
-        )
+        mounting = ['unshare', '--mount', 'sh', '-c', script, 'sh']
+        done = subprocess.run([*mounting, *argv, '--ab', *sides], capture_output=True, text=True, timeout=900)
         assert done.returncode == 0, done.stdout + done.stderr
         (line,) = [line for line in done.stdout.splitlines() if 'scratch: metadata' in line]
         return line.split()[1], done.stdout

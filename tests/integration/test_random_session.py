@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from local_site import LocalSite, trial
+from local_site import LocalSite, ext4_image, trial
 from seatrial.job.sequence.recorder import records_in
 from seatrial.model.plan import read_plan
 from seatrial.model.record import PLAN
@@ -96,17 +96,10 @@ def test_ior_measures_every_metric_that_the_plan_has_and_nothing_is_wrong_with_t
 # Trees that are kept from one session for another
 
 
-TRIAL = (
-    trial(
-        'EmptyFiles',
-        '[posixops]',
-        'type: posix, path: mount/trials, records_on_target: true',
-        'bytes: 200MiB, inodes: 20000',
-        more='files_per_task: 100, budget: 1s',
-    )
-    + '  - {checks: [KeptTrees], partitions: [local:default], file_systems: [scratch], nodes: [1], '
-    'fullness: 70%}\n'
-)
+SCRATCH = 'type: posix, path: mount/trials, records_on_target: true'
+MORE = 'files_per_task: 100, budget: 1s'
+TRIAL = trial('EmptyFiles', '[posixops]', SCRATCH, 'bytes: 200MiB, inodes: 20000', more=MORE)
+TRIAL += '  - {checks: [KeptTrees], partitions: [local:default], file_systems: [scratch], nodes: [1], fullness: 70%}'
 STEPS = """set -e
 mount -o loop {image} {point}
 mkdir -p {point}/trials
@@ -134,11 +127,8 @@ ls {point}/trials > {home}/left.out
 @pytest.mark.needs('unshare', 'mkfs.ext4', 'losetup')
 def test_fresh_and_aged_are_compared_and_what_aged_it_goes_only_afterwards(tmp_path):
     site = LocalSite(tmp_path, TRIAL)
-    point, image = tmp_path / 'mount', tmp_path / 'image'
+    point, image = tmp_path / 'mount', ext4_image(tmp_path / 'image', 256)
     point.mkdir()
-    with open(image, 'wb') as stream:
-        stream.truncate(256 << 20)
-    subprocess.run(['mkfs.ext4', '-q', '-F', image], check=True)
     if subprocess.run(['unshare', '--mount', 'mount', '-o', 'loop', image, point]).returncode:
         pytest.skip('this host lets nobody mount a file as a disk')
     run = ' '.join(site.argv('run', f'--checks={site.checks}'))

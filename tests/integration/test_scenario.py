@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from local_site import CHECK, CONTRACT, LocalSite, end_job, metrics_of, trial, until_acted
+from local_site import CHECK, CONTRACT, LocalSite, end_job, ext4_image, metrics_of, trial, until_acted
 from seatrial.engine.posixops.scenario_figures import row_of
 from seatrial.model.action import transcript_of
 
@@ -32,10 +32,8 @@ def site(tmp_path):
     """Whose file system is an ext4 of its own."""
     if os.geteuid():
         pytest.skip('only root may mount and freeze')
-    image, mnt = tmp_path / 'image', tmp_path / 'mnt'
+    image, mnt = ext4_image(tmp_path / 'image', 300), tmp_path / 'mnt'
     mnt.mkdir()
-    subprocess.run(['truncate', '-s', '300M', image], check=True)
-    subprocess.run(['mkfs.ext4', '-q', '-F', image], check=True)
     if subprocess.run(['mount', '-o', 'loop', image, mnt]).returncode:
         pytest.skip('no loop device can be mounted here')
     folder, checks = tmp_path / 'site', tmp_path / 'checks' / 'scenarios'
@@ -88,8 +86,7 @@ def test_half_an_hour_of_load_is_verified_and_every_second_of_it_is_known(site):
 
 
 def test_what_a_killed_session_leaves_is_undone_by_clean(site):
-    argv = site.argv('run', f'--checks={site.checks}', *ASKED)
-    session = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    session = site.begin(*ASKED, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     entry = site.folder / 'state' / 'actions' / 'scratch.json'
     until_acted(entry, session)
     session.send_signal(signal.SIGKILL)
@@ -104,8 +101,7 @@ def test_what_a_killed_session_leaves_is_undone_by_clean(site):
 
 
 def test_a_stop_in_the_middle_undoes_it(site):
-    argv = site.argv('run', f'--checks={site.checks}', *ASKED)
-    session = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    session = site.begin(*ASKED, stdout=subprocess.PIPE, text=True)
     entry = site.folder / 'state' / 'actions' / 'scratch.json'
     until_acted(entry, session)
     session.send_signal(signal.SIGTERM)
