@@ -13,6 +13,7 @@ import pytest
 from seatrial.job.sequence.monitors import Monitoring
 from seatrial.model.plan import Monitor
 from seatrial.model.telemetry import ServerGap, ServerLook
+from slurm_lab import wait_for
 
 pytestmark = [pytest.mark.long, pytest.mark.needs('sshd', 'ssh-keygen')]
 SERVERS = ('mds1', 'oss1', 'oss2')
@@ -62,7 +63,7 @@ def daemons(tmp_path):
                 daemons[server] = subprocess.Popen([shutil.which('sshd'), '-D', '-e', '-f', config], stderr=log)
         (tmp_path / 'config').write_text(client)
         for server in SERVERS:
-            until(lambda name=server: answers(tmp_path, name), 'sshd does not answer')
+            wait_for('sshd answers', lambda name=server: answers(tmp_path, name))
         yield daemons
     finally:
         for daemon in daemons.values():
@@ -78,13 +79,6 @@ def free_ports(number):
     for listener in taken:
         listener.close()
     return ports
-
-
-def until(so, why, seconds=30.0):
-    end = time.monotonic() + seconds
-    while not so():
-        assert time.monotonic() < end, why
-        time.sleep(0.1)
 
 
 def answers(folder, server):
@@ -121,12 +115,12 @@ def test_servers_over_ssh_are_seen_every_second_and_one_that_is_cut_off_comes_ba
         return [look for look in kept if isinstance(look, ServerLook) and look.server == server]
 
     try:
-        until(lambda: len(looks('oss2')) >= WATCHED_S // 2, 'no answer', 2 * WATCHED_S)
+        wait_for('it answers', lambda: len(looks('oss2')) >= WATCHED_S // 2)
         for child in set(below(daemons['oss2'].pid)) - {daemons['oss2'].pid}:
             os.kill(child, signal.SIGKILL)
         cut = len(looks('oss2'))
-        until(lambda: time.monotonic() > began_s + WATCHED_S, 'time stands still', 2 * WATCHED_S)
-        until(lambda: len(looks('oss2')) > cut + 1, 'it did not come back')
+        time.sleep(max(0.0, began_s + WATCHED_S - time.monotonic()))
+        wait_for('it has come back', lambda: len(looks('oss2')) > cut + 1)
         lasted_s = time.monotonic() - began_s
         cost = {server: (used_s(daemons[server].pid) - before_s[server]) / lasted_s for server in ('mds1', 'oss1')}
     finally:
@@ -137,4 +131,5 @@ def test_servers_over_ssh_are_seen_every_second_and_one_that_is_cut_off_comes_ba
     assert all(0 < share < 0.01 for share in cost.values())
     (gap,) = (gap for gap in kept if isinstance(gap, ServerGap))
     assert gap.server == 'oss2' and gap.why
-    until(lambda: all(len(below(daemon.pid)) == 1 for daemon in daemons.values()), 'what ran on a server did not end')
+    ended = 'what ran on the servers has ended'
+    wait_for(ended, lambda: all(len(below(daemon.pid)) == 1 for daemon in daemons.values()))

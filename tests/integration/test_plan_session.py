@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from local_site import SEATRIAL, LocalSite, trial
+from local_site import REPOSITORY, SEATRIAL, LocalSite, trial
 from seatrial.check.forecast import bytes_before, measured_bytes
 from seatrial.cli.init import init
 from seatrial.job.sequence.recorder import records_in
@@ -21,7 +21,6 @@ from seatrial.rules.before import held
 from seatrial.site.load import load
 from seatrial.workload.registry import kind_of
 
-CHECKS = Path(__file__).resolve().parents[2] / 'checks'
 DATA, METADATA = 'MultipleFilesTasks', 'SmallFiles'
 TRIAL = trial(f'{DATA}, {METADATA}', '[fio, posixops]', limits='bytes: 4GiB, inodes: 2000', more='budget: 4s')
 
@@ -29,7 +28,7 @@ pytestmark = [pytest.mark.long, pytest.mark.needs('fio')]
 
 
 def seatrial(verb, site, *words, environment=None):
-    argv = [SEATRIAL, verb, f'--site={site}', f'--checks={CHECKS}', *words]
+    argv = [SEATRIAL, verb, f'--site={site}', f'--checks={REPOSITORY / "checks"}', *words]
     return subprocess.run(argv, capture_output=True, text=True, timeout=300, env=environment)
 
 
@@ -111,12 +110,9 @@ def test_bytes_are_predicted_exactly_for_the_share_and_the_repetitions_that_were
         if sample.stage == 'measured' and sample.sizing == case.records.sized.number:
             counted[sample.point.label] += sample.phase == case.plan.phases[0]
     assert tuple(measured_bytes(case.plan, per_task, counted)) == case.volume('measured')
-    warm_ups = {
-        sample.repetition: sample.point.data.bytes_per_task
-        for sample in case.records.samples
-        if sample.stage == 'warmup'
-    }
-    before = [bytes_before(case.plan, share, per_task) for share in warm_ups.values()]
+    warm_ups = [sample for sample in case.records.samples if sample.stage == 'warmup']
+    shares = {sample.repetition: sample.point.data.bytes_per_task for sample in warm_ups}
+    before = [bytes_before(case.plan, share, per_task) for share in shares.values()]
     assert tuple(map(sum, zip(*before, strict=True))) == case.volume('warmup', 'prepare')
 
 
@@ -152,8 +148,6 @@ def test_from_nothing_to_a_smoke_test_through_slurm(plain_slurm, tmp_path, monke
         init.main([str(tmp_path / 'mine')], standalone_mode=False)
     partitions = load(tmp_path / 'mine').trial_file.partitions
     assert {name.partition(':')[2] for name in partitions} == {'compute', 'io'}
-    environment = plain_slurm.environment
-    doctor = seatrial('doctor', tmp_path / 'mine', environment=environment)
-    assert doctor.returncode == 0, doctor.stdout
-    done = seatrial('run', tmp_path / 'mine', 'EmptyFiles', environment=environment)
-    assert done.returncode == 0, done.stdout + done.stderr
+    for command in (['doctor'], ['run', 'EmptyFiles']):
+        done = seatrial(command[0], tmp_path / 'mine', *command[1:], environment=plain_slurm.environment)
+        assert done.returncode == 0, done.stdout + done.stderr

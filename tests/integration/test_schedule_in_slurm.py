@@ -25,17 +25,16 @@ class Cluster:
     """A site on a lab with a schedule. Of the two nodes the job gets n2, the only one of io, and the case n1."""
 
     def __init__(self, lab, site, fio):
-        self.lab, self.on_slurm, self.fio, self.environment = lab, site, fio, lab.environment
+        self.lab, self.fio, self.environment = lab, fio, lab.environment
         self.site, self.state = site.folder, site.state
+        self.ask, self.seatrial = lab.ask, site.seatrial
         self.told, self.log = self.site / 'told', self.state / 'schedule' / f'{FILES}.log'
         with (self.site / 'trial.yaml').open('a') as stream:
             stream.write(SCHEDULE.format(at=AT, told=self.told))
 
-    def ask(self, *argv):
-        return self.lab.ask(*argv)
-
-    def seatrial(self, command, *arguments):
-        return self.on_slurm.seatrial(command, *arguments)
+    def slow(self, seconds):
+        """How long the stand-in's measured launches last from now on."""
+        order(self.fio, ('measured', {'seconds': seconds}))
 
     def schedule(self, *arguments):
         done = self.seatrial('schedule', f'--checks={self.site / "checks"}', *arguments)
@@ -86,11 +85,6 @@ def force(cluster):
     cluster.wait_for('nothing is in the queue', lambda: not cluster.jobs(states='pending,running,completing'))
 
 
-def slow(cluster, seconds):
-    """How long the stand-in's measured launches last from now on."""
-    order(cluster.fio, ('measured', {'seconds': seconds}))
-
-
 def test_slurm_runs_a_night_when_the_licence_is_free_and_the_job_keeps_the_series_going(force):
     before = force.jobs('%o', states='pending')
     assert 'nothing was changed' in force.schedule('--install', '--as=sbatch')
@@ -121,14 +115,14 @@ def test_a_job_that_is_told_to_end_ends_its_case_has_a_verdict_and_tells(force):
     def launches():
         return set(force.state.glob('sessions/*/cases/*/raw/*-measured-*.fio'))
 
-    slow(force, 600.0)
+    force.slow(600.0)
     before = launches()
     job = force.start()
     force.wait_for('the case runs', lambda: launches() - before)
     # As scancel does, but without the SIGKILL that follows: after KillWait, which is 3 s in the lab.
     force.ask('scancel', '--batch', '--signal=TERM', job)
     force.ended(job)
-    slow(force, 0.5)
+    force.slow(0.5)
     assert force.ask('squeue', '--noheader', '--partition=compute', '--format=%i') == ''
     assert force.newest()['verdict'] != 'MEASURED'
     assert force.told.read_text().startswith('changed: Seatrial site nightly: ')
@@ -154,22 +148,14 @@ def test_a_job_of_another_user_with_its_name_and_a_forged_argument_changes_nothi
     """A second line of an argument that looks like a job of ours had unrelated jobs cancelled."""
     mine = force.ask('sbatch', '--parsable', '--hold', '--wrap=true', '--output=/dev/null').strip()
     script = force.state / 'schedule' / f'{FILES}.sbatch'
-    argument = '\n'.join(
-        f'{job}|PENDING|{more}None|{script} 2000-01-01T00:00:00' for job in [mine] for more in ('0|', '')
-    )
+    argument = '\n'.join(f'{mine}|PENDING|{more}None|{script} 2000-01-01T00:00:00' for more in ('0|', ''))
     program = force.lab.place / 'forged.sh'
     program.write_text('#!/bin/sh\n')
     force.lab.place.chmod(0o755)
     name = f'--job-name={job_name(force.state / "schedule" / FILES)}'
-    forged = subprocess.run(
-        ['sbatch', '--parsable', '--hold', name, '--output=/dev/null', '--chdir=/', program, f'x\n{argument}'],
-        env={**force.environment, 'HOME': '/'},
-        user=65534,
-        group=65534,
-        extra_groups=[],
-        capture_output=True,
-        text=True,
-    )
+    argv = ['sbatch', '--parsable', '--hold', name, '--output=/dev/null', '--chdir=/', program, f'x\n{argument}']
+    nobody = {'env': {**force.environment, 'HOME': '/'}, 'user': 65534, 'group': 65534, 'extra_groups': []}
+    forged = subprocess.run(argv, capture_output=True, text=True, **nobody)
     assert forged.returncode == 0, forged.stderr
     try:
         assert 'nothing was changed' in force.schedule('--install', '--as=sbatch')

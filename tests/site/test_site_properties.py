@@ -137,9 +137,9 @@ def test_the_unchanged_example_gives_cases(example: Path) -> None:
 def modules(tmp_path):
     """The modules of a partition s:p with these entries in the system, the partition and the environments."""
 
-    def read(system=(), partition=(), environments=(), environs=('e',), name='lmod'):
-        entry = {'name': 's', 'modules': list(system), 'modules_system': name}
-        entry['partitions'] = [{'name': 'p', 'environs': list(environs), 'modules': list(partition)}]
+    def read(system=(), partition=(), environments=(), environs=('e',)):
+        entry = {'name': 's', 'modules': list(system), 'modules_system': 'lmod'}
+        entry['partitions'] = [{'name': 'p', 'environs': list(environs), 'modules': partition}]
         configuration = {'systems': [entry], 'environments': list(environments)}
         (tmp_path / 'settings.py').write_text(f'site_configuration = {configuration!r}\n')
         return modules_in(tmp_path / 'settings.py')['s:p']
@@ -164,13 +164,10 @@ def test_an_entry_may_say_where_this_module_is_looked_for(modules):
     assert loaded == Modules('lmod', (Module('seatrial/ior', '/opt/modules'), Module('x', '')))
 
 
-@pytest.mark.parametrize('mistake', ['7', "[{'path': '/x'}]", "'ior'", '[7]'])
-def test_what_reframe_would_not_take_for_modules_is_said(tmp_path, mistake):
-    partition = f"{{'name': 'p', 'environs': ['e'], 'modules': {mistake}}}"
-    system = f"{{'name': 's', 'modules_system': 'lmod', 'partitions': [{partition}]}}"
-    (tmp_path / 'settings.py').write_text(f"site_configuration = {{'systems': [{system}]}}\n")
+@pytest.mark.parametrize('mistake', [7, [{'path': '/x'}], 'ior', [7]])
+def test_what_reframe_would_not_take_for_modules_is_said(modules, mistake):
     with pytest.raises(SiteError, match="settings.py: p: modules is not a list of names; write 'modules': "):
-        modules_in(tmp_path / 'settings.py')
+        modules(partition=mistake)
 
 
 @pytest.mark.parametrize(
