@@ -1,7 +1,6 @@
 """One session under `seatrial run` and under plain ReFrame: the same verdicts, with references and without, and how
 each of them says it."""
 
-import contextlib
 import json
 import os
 import re
@@ -10,30 +9,22 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from local_site import SEATRIAL, LocalSite, reframe_run, reported, trial, writes
+from local_site import SEATRIAL, LocalSite, check_file, reframe_run, reported, trial, writes
 from seatrial.model.units import MIB
+from slurm_lab import commands
 
 # ReFrame warns of such a class, leaves it out, and says that all is well.
-VANISHING = """
-
-@trial
-class Vanishing(Write):
+VANISHING = f"""{writes('Vanishing')}
     @reframe.core.builtins.run_after('init')
     def fall_over(self):
         raise ValueError('a mistake in the check')
 """
 # Its write is valid, and its read too short for the clock of fio.
-BRIEF = """
-
-@trial
-class Brief(Write):
-    \"\"\"Brief.\"\"\"
-    workload = data_access('multiple', operations=('write', 'read'), bytes_per_task='1MiB')
-"""
+ACCESS = "'multiple', operations=('write', 'read'), bytes_per_task='1MiB'"
+BRIEF = check_file('Brief', ACCESS, "'transfer_size', (524288,)")
 # Two tasks move 1 MiB each in 120 and 132 ms by turns, which is 15.9 MiB/s with an interval of about 0.7
 # to each side.
 REFERENCES = {
@@ -128,15 +119,9 @@ def write_references(file, checks):
 def seatrial_run(site):
     """Begin a session on a site that had none."""
     argv = [SEATRIAL, 'run', f'--site={site}', f'--checks={site / "checks"}', '--profile=nightly']
-    return subprocess.Popen(
-        argv,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        cwd='/',
-        env={**os.environ, 'SEATRIAL_PROFILE': 'smoke'},  # of plain ReFrame alone
-        preexec_fn=heed_signals,
-    )
+    environment = {**os.environ, 'SEATRIAL_PROFILE': 'smoke'}  # of plain ReFrame alone
+    output = {'stdout': subprocess.PIPE, 'stderr': subprocess.STDOUT, 'text': True}
+    return subprocess.Popen(argv, cwd='/', env=environment, preexec_fn=heed_signals, **output)
 
 
 def heed_signals():
@@ -145,7 +130,7 @@ def heed_signals():
 
 
 def plain_run(site):
-    return reframe_run(site, '--setvar=profile=nightly')
+    return reframe_run(site, '--exec-policy=serial', '--setvar=profile=nightly')
 
 
 def ended(process, site):
@@ -334,14 +319,5 @@ def test_a_session_that_is_told_to_stop_ends_its_launch_and_is_incomplete(make_s
     assert (status, case['verdict']) == (13, 'INCOMPLETE')
     assert 'SIGINT: no more launches' in output
     assert 'interrupted by SIGTERM; `seatrial clean` removes what it left' in case['reasons'][0]
-    assert not still_running(folder)
+    assert not [command for _, command in commands() if str(folder) in command]
     assert not list(site.glob('state/locks/*.json'))
-
-
-def still_running(folder):
-    """Command lines that name the session's folder."""
-    processes = []
-    for path in Path('/proc').glob('[0-9]*/cmdline'):
-        with contextlib.suppress(OSError):
-            processes.append(path.read_bytes().replace(b'\0', b' ').decode(errors='replace'))
-    return [line for line in processes if str(folder) in line]
