@@ -11,6 +11,7 @@ from seatrial.site.model import Site
 
 Problems = Callable[[str, str], tuple[str, ...]]
 
+TUNABLE_WITHOUT_VALUES = "{start: ['{value}'], undo: [u], check: [c], file_systems: [scratch]}"
 # What is replaced in the valid file, by what, and the one problem that must be said.
 ONE_PROBLEM = [
     ('version: 1', 'version: 2', 'version: 2 is not a version that this Seatrial reads; write 1'),
@@ -58,11 +59,7 @@ ONE_PROBLEM = [
     ('limits:', 'compresses: maybe\n    limits:', "compresses: 'maybe' is not an answer"),
     ('limits:', 'server_cache_bytes: -1\n    limits:', 'server_cache_bytes: -1 is not a size; write a number from 0'),
     ('state: state', 'state: /scratch/trials/state', 'lies on this file system; if that hangs, the records are'),
-    (
-        'wide:',
-        'default:',
-        "layouts.default: 'default' is the name of the layout that exists everywhere; choose another name",
-    ),
+    ('wide:', 'default:', "layouts.default: 'default' is the name of the layout that exists everywhere; choose"),
     ('{stripe_count: -1, stripe_size: 1MiB}', '{}', "layouts.wide: changes nothing; remove it and use 'default'"),
     ('type: lustre', 'type: gpfs', 'layouts.wide: no layout can be set on gpfs; remove it'),
     ('stripe_count: -1', 'stripecount: -1', "layouts.wide.stripecount: unknown key; did you mean 'stripe_"),
@@ -84,17 +81,9 @@ ONE_PROBLEM = [
     ('[1, 2]', '[1, -2]', 'trials[0].nodes[1]: -2 is not a node count; write a whole number from 1'),
     ('[1, 2]', '[true]', 'trials[0].nodes[0]: true is not a node count'),
     ('    nodes:', '    layouts: [wid]\n    nodes:', "trials[0].layouts[0]: 'scratch' has no layout 'wid'"),
-    (
-        'limits:',
-        'prechecks: {multihost: {command: [zpool, get], value: 1}}\n    limits:',
-        'prechecks.multihost.value: ',
-    ),
+    ('limits:', 'prechecks: {mount: {command: [zpool, get], value: 1}}\n    limits:', 'prechecks.mount.value: '),
     ('limits:', 'telemetry: [bin/ask]\n    limits:', "telemetry: 'bin/ask' is a relative path"),
-    (
-        'state: state',
-        "state: x\nactions: {a: {start: ['{value}'], undo: [u], check: [c], file_systems: [scratch]}}",
-        'actions.a',
-    ),
+    ('state: state', f'state: x\nactions: {{a: {TUNABLE_WITHOUT_VALUES}}}', 'actions.a: values and {value} in start'),
     ('[1, 2]', '[1, 2]\n    enforce: [{F1: wide}]', "'wide' is not a limit of 'F1'; write a number above 0: {FN"),
     ('[1, 2]', '[1, 2]\n    enforce: [{F1: 0}]', "0 is not a limit of 'F1'"),
     ('[1, 2]', '[1, 2]\n    enforce: [{F1: 1.5, F2: 2}]', 'is not a line of text'),
