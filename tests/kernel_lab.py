@@ -72,12 +72,11 @@ class Kernels(ScriptedLab):
     """A lab of three nodes: n1 serves NFS, n2 and n3 mount it."""
 
     def __init__(self) -> None:
-        super().__init__(LAB)
+        super().__init__(LAB, '--memory=1G')  # ceph-fuse takes up to 0.2 GiB
         self.shared = self.place / 'shared'
 
     def up(self, *words: str) -> str:
-        size = '--memory=1G'  # ceph-fuse takes up to 0.2 GiB
-        changed = super().up(f'--share={self.shared}', size, *words)
+        changed = super().up(f'--share={self.shared}', *words)
         # The controller has heard of a node that starts again before the others reach it.
         if '--nodes=1' not in words:
             step = 'exec srun --immediate=20 --nodes=$(scontrol --oneliner show nodes | wc -l) true'
