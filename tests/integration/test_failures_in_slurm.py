@@ -10,7 +10,7 @@ import pytest
 from seatrial.job.sequence.recorder import records_in
 from slurm_lab import WAIT_S, order, reframes_of, wait_for
 
-pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')
+pytestmark = [pytest.mark.long, pytest.mark.needs('sbatch', 'slurmctld', 'munge')]
 
 INVALID, INCOMPLETE = 11, 13
 
@@ -45,7 +45,6 @@ def measured(running):
     return sum(record.get('stage') == 'measured' for record in running.recorded())
 
 
-@pytest.mark.long
 def test_a_job_is_cancelled_and_without_accounting_it_is_not_guessed_by_whom(site, slurm):
     running = site().begin()
     slurm.ask('scancel', running.measuring())
@@ -54,7 +53,6 @@ def test_a_job_is_cancelled_and_without_accounting_it_is_not_guessed_by_whom(sit
     assert 'Slurm says: cancelled by somebody whom accounting does not name, after ' in reason
 
 
-@pytest.mark.long
 def test_all_nodes_are_drained_and_the_job_does_not_wait_for_ever(site, slurm):
     slurm.ask('scontrol', 'update', 'nodename=n[1-2]', 'state=drain', 'reason=trial')
     # A slurmctld that is busy has not looked at the job yet, and gives another reason or none.
@@ -66,7 +64,6 @@ def test_all_nodes_are_drained_and_the_job_does_not_wait_for_ever(site, slurm):
     )
 
 
-@pytest.mark.long
 def test_the_slurmstepd_of_a_launch_is_killed_and_the_launch_ends_at_its_limit(site, slurm):
     """Slurm itself notices nothing: the step stays in its queue as running, and srun waits."""
     running = site(nodes=2, tasks=1, launcher='srun', launch_limit_s=10.0).begin()
@@ -79,7 +76,6 @@ def test_the_slurmstepd_of_a_launch_is_killed_and_the_launch_ends_at_its_limit(s
     assert re.match(words, ended.case['reasons'][0])
 
 
-@pytest.mark.long
 def test_the_slurmstepd_of_the_batch_script_is_killed(site, slurm, hangs):
     """Slurm notices after three minutes. The case takes longer, as its figures differ, and the script goes on."""
     order(hangs, ('measured', {'seconds': 45.0, 'runtime_ms': [25000, 45000]}))
@@ -94,14 +90,12 @@ def test_the_slurmstepd_of_the_batch_script_is_killed(site, slurm, hangs):
     wait_for('it has removed its files', lambda: local.left() == [])
 
 
-@pytest.mark.long
 def test_a_job_comes_to_its_time_limit(site):
     """A minute is the least, and Slurm looks every half minute."""
     reason = incomplete(site('--time=1').run())
     assert re.search(r'Slurm says: timed out after [0-9]+ s, its time limit was 60 s', reason)
 
 
-@pytest.mark.long
 def test_munge_is_down_before_the_session(site, slurm):
     slurm.signal('KILL', 'munged')
     running = site().begin()
@@ -111,7 +105,6 @@ def test_munge_is_down_before_the_session(site, slurm):
     assert 'Slurm does not answer: munge does not serve this host: Failed to connect to ' in reason
 
 
-@pytest.mark.long
 def test_munge_goes_down_during_a_job_and_the_job_is_waited_for(site, slurm, hangs):
     order(hangs, ('measured', {'seconds': 3.0}))
     running = site().begin()
@@ -136,7 +129,6 @@ def without_sacct(tmp_path):
     return str(folder)
 
 
-@pytest.mark.long
 def test_without_sacct_reframes_scheduler_of_that_kind_gives_up_and_its_job_is_cancelled(site, without_sacct):
     ended = site(path=without_sacct, scheduler='slurm').run()
     assert re.search(r'cancelled at the end of its session: job [0-9]+ of session \S+, ', ended.output)
@@ -145,7 +137,6 @@ def test_without_sacct_reframes_scheduler_of_that_kind_gives_up_and_its_job_is_c
     assert f'ReFrame says: run session stopped: {missing}' in reason
 
 
-@pytest.mark.long
 def test_a_second_session_on_the_same_file_system_measures_nothing(site):
     shared = site()
     first = shared.begin()
@@ -165,7 +156,6 @@ def test_a_second_session_on_the_same_file_system_measures_nothing(site):
     incomplete(first.ended())
 
 
-@pytest.mark.long
 def test_a_session_that_is_told_to_stop_leaves_no_job_and_clean_leaves_a_living_one_alone(site, slurm):
     local = site()
     running = local.begin()
@@ -182,7 +172,6 @@ def test_a_session_that_is_told_to_stop_leaves_no_job_and_clean_leaves_a_living_
     assert (done.returncode, local.left()) == (0, []), done.stdout + done.stderr
 
 
-@pytest.mark.long
 def test_every_signal_is_answered_while_slurmctld_is_stopped(site, slurm):
     running = site().begin()
     running.measuring()
@@ -195,7 +184,6 @@ def test_every_signal_is_answered_while_slurmctld_is_stopped(site, slurm):
     incomplete(running.ended())
 
 
-@pytest.mark.long
 def test_a_session_without_a_reader_whose_reframe_is_killed_leaves_no_job(site):
     reading, writing = os.pipe()
     running = site().begin(stdout=writing)
@@ -208,28 +196,6 @@ def test_a_session_without_a_reader_whose_reframe_is_killed_leaves_no_job(site):
     assert (ended.status, ended.case['verdict'], ended.output) == (INCOMPLETE, 'INCOMPLETE', '')
 
 
-def test_after_a_crash_clean_cancels_the_sessions_job_and_nobody_elses(slurm, hangs):
-    local = slurm.site(hangs)
-    running = local.begin()
-    job = running.measuring()
-    running.kill()
-    others = [
-        slurm.ask('sbatch', '--parsable', f'--comment={comment}', '--wrap=sleep 600', '--output=/dev/null').strip()
-        for comment in ('seatrial:20200101T000000-abcdef', 'nobody', f'not-seatrial:{running.folder.name}')
-    ]
-    shown = local.seatrial('clean')
-    assert shown.returncode == 0, shown.stderr
-    jobs = [line for line in shown.stdout.splitlines() if line.startswith('job ')]
-    session = running.folder.name
-    assert jobs == [f'job {job} of session {session}, running on n1: its session is dead: it can be cancelled']
-    assert '1 job can be cancelled: seatrial clean --yes' in shown.stdout
-    assert sorted(slurm.jobs()) == sorted([job, *others])
-    done = local.seatrial('clean', '--yes')
-    assert (done.returncode, f'cancelled job {job}\n' in done.stdout) == (0, True), done.stdout + done.stderr
-    assert sorted(slurm.jobs()) == sorted(others)
-
-
-@pytest.mark.long
 def test_reframe_begins_no_case_of_a_session_that_has_died(site, hangs):
     order(hangs, ('measured', {'seconds': 1.0}))
     running = site(checks=2).begin()

@@ -115,3 +115,24 @@ def test_a_job_that_sbatch_refuses_is_incomplete_and_says_why(slurm, hangs):
     before = 'T15: the job left no record; Slurm says: never started: sbatch refused it: '
     assert reason(ended).startswith(f'{before}Invalid partition name specified (no such partition)')
     assert slurm.jobs() == []
+
+
+def test_after_a_crash_clean_cancels_the_sessions_job_and_nobody_elses(slurm, hangs):
+    local = slurm.site(hangs)
+    running = local.begin()
+    job = running.measuring()
+    running.kill()
+    others = [
+        slurm.ask('sbatch', '--parsable', f'--comment={comment}', '--wrap=sleep 600', '--output=/dev/null').strip()
+        for comment in ('seatrial:20200101T000000-abcdef', 'nobody', f'not-seatrial:{running.folder.name}')
+    ]
+    shown = local.seatrial('clean')
+    assert shown.returncode == 0, shown.stderr
+    jobs = [line for line in shown.stdout.splitlines() if line.startswith('job ')]
+    session = running.folder.name
+    assert jobs == [f'job {job} of session {session}, running on n1: its session is dead: it can be cancelled']
+    assert '1 job can be cancelled: seatrial clean --yes' in shown.stdout
+    assert sorted(slurm.jobs()) == sorted([job, *others])
+    done = local.seatrial('clean', '--yes')
+    assert (done.returncode, f'cancelled job {job}\n' in done.stdout) == (0, True), done.stdout + done.stderr
+    assert sorted(slurm.jobs()) == sorted(others)

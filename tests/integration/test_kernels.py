@@ -229,8 +229,8 @@ def writing(kernels, **more):
     return running
 
 
+@pytest.mark.long
 class TestFailures:
-    @pytest.mark.long
     def test_a_server_that_stands_still_is_waited_for_and_its_stall_is_seen(self, kernels):
         running = writing(kernels)
         kernels.signal('STOP', 'n1')
@@ -251,7 +251,6 @@ class TestFailures:
         assert (ended.status, against) in [(0, set()), (11, {'P20'})], ended.said
         assert ended.status == 0 or 'P20: the NFS server 10.77.1.1 was lost: ' in ended.said, ended.said
 
-    @pytest.mark.long
     def test_a_client_whose_network_is_cut_goes_on_where_it_was(self, kernels):
         """For 30 s, where Slurm waits for longer. An engine whose end reaches srun so much later has no figure."""
         kernels.run('ctl', 'sh', '-c', PATIENCE.format(seconds=120))
@@ -266,7 +265,6 @@ class TestFailures:
         # With this lab's lease of 10 s the client has given up its connection by then (P20).
         assert ended.status == 0 or (ended.status == 11 and re.search('(T24|P20): ', ended.said)), ended.said
 
-    @pytest.mark.long
     def test_a_server_that_is_started_again_is_named_and_has_lost_nothing(self, kernels):
         """Its clients send again what it had not yet on its disk, after its grace period (RFC 8881, 8.4.2)."""
         running = writing(kernels)
@@ -278,7 +276,6 @@ class TestFailures:
         assert ended.status == 11 and 'P20: the NFS server 10.77.1.1 was lost: ' in ended.said, ended.said
         assert 'the NFS server 10.77.1.1 was lost: ' in page_of(ended)
 
-    @pytest.mark.long
     def test_a_server_that_goes_away_between_two_cases_is_named_by_the_second_and_by_doctor(self, kernels):
         running = kernels.begin('SmallFiles, EmptyFiles', nodes=1, files_per_task='50')
         sessions = running.site / 'state' / 'sessions'
@@ -299,7 +296,6 @@ class TestFailures:
             assert '/mnt/nfs: the file system, mounted from 10.77.1.1:/, does not answer' in ' '.join(text.split())
         assert doctor.returncode == 64
 
-    @pytest.mark.long
     def test_a_server_that_is_gone_for_good_ends_session_and_job_at_the_limit_of_the_launch(self, kernels):
         """Nothing waits for the server after it: a job that is ended at its own limit has not said what it left."""
         running = begun(kernels, on='hard', nodes=1, size='64MiB')
@@ -312,7 +308,6 @@ class TestFailures:
         assert re.search('did not end within .*on n2|has not answered for', ended.said), ended.said
         assert re.search('left in .*the file system does not answer', ended.said), ended.said
 
-    @pytest.mark.long
     def test_a_soft_mount_gives_up_and_both_the_error_and_the_risk_are_said(self, kernels):
         kernels.run('n2', 'sh', '-ec', SOFT)
         running = writing(kernels, on='soft')
@@ -325,7 +320,6 @@ class TestFailures:
         assert ended.status == 10 and re.search('F1: .*[Ii]nput/output error', ended.said), ended.said
         assert 'n1:/ is mounted soft (timeo=50, retrans=1)' in page_of(ended)
 
-    @pytest.mark.long
     def test_an_export_that_was_replaced_is_a_stale_file_handle_and_gives_no_figure(self, kernels):
         running = begun(kernels, nodes=1)
         try:
@@ -338,7 +332,6 @@ class TestFailures:
         # While the export is away the server refuses (EACCES); later its handles are stale, and that is a FAIL.
         assert ended.status in (10, 11) and 'tale file handle' in ended.said, ended.said
 
-    @pytest.mark.long
     @pytest.mark.parametrize('death', ['STOP', 'KILL', 'panic'])
     def test_a_client_that_dies_is_named(self, kernels, death):
         running = begun(kernels)
