@@ -99,7 +99,6 @@ def test_mypy_accepts_what_the_page_adds(copy):
 
 
 @pytest.mark.long
-@pytest.mark.slow
 def test_the_tests_that_the_page_names_pass_with_what_it_adds(copy):
     run(copy, 'python', 'docs/generate.py')
     assert '| `ramdisk` |' in (copy / 'docs/reference/file-systems.md').read_text()
@@ -131,7 +130,6 @@ def memory():
     shutil.rmtree(MEMORY)
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_the_check_measures_with_the_engine_on_the_type(copy, memory):
     done = run(copy, 'seatrial', 'run', '--site', 'site-config/mysite')

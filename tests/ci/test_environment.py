@@ -313,7 +313,6 @@ def installed(repository, tmp_path_factory):
     return call
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ('argv', 'pattern'),
     [
@@ -329,7 +328,6 @@ def test_a_command_works_without_a_checkout(installed, argv, pattern):
     assert re.search(pattern, done.stdout, re.MULTILINE)
 
 
-@pytest.mark.slow
 def test_plain_reframe_finds_the_checks_that_came_along_and_those_of_the_site(installed):
     assert installed('seatrial', 'init', '--check', 'ReadBack', 'site').returncode == 0
     reframe = os.path.join(os.path.dirname(sys.executable), 'reframe')
@@ -337,7 +335,6 @@ def test_plain_reframe_finds_the_checks_that_came_along_and_those_of_the_site(in
     assert {'ReadBack', 'SharedLog'} <= set(re.findall(r'^- (\w+)', output, re.MULTILINE))
 
 
-@pytest.mark.slow
 def test_the_commit_is_told_with_the_version_by_the_module_too(installed):
     output = installed('python', '-m', 'seatrial', '--version').stdout
     words = rf'seatrial, version {re.escape(seatrial.__version__)}, commit [0-9a-f]{{12}}(\+changes)?\n'
