@@ -120,6 +120,7 @@ def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
         ('  nightly:\n', '  nightky:\n', "'nightky' is not a profile that is judged here; did you mean 'nightly'?"),
         ('  nightly:\n', '  smoke:\n', "'smoke' is not a profile that is judged here; write one of nightly, a"),
         ('  nightly:\n', '  paper:\n', 'SharedFile.paper: no trial of the profile paper has this check; add one'),
+        ('SharedFile:\n  $index', 'Unused:\n  $index', 'no trial of the profile nightly has this check'),
         ('lab:io:', 'lab:oi:', "'lab:oi' is not a partition that is judged here; did you mean 'lab:io'?"),
         ('scratch:', 'home:', "'home' is not a file system that is judged here; write scratch"),
         ('default:', 'wdie:', "'wdie' is not a layout that is judged here; did you mean 'wide'?"),
@@ -285,11 +286,6 @@ def test_a_file_that_holds_nothing_is_refused(read, text):
 def test_a_place_that_holds_nothing_is_refused(read, text):
     with pytest.raises(SiteError, match=r'expected|judged here'):
         read(text)
-
-
-def test_a_check_that_no_trial_measures_can_have_no_references(problems_of):
-    lines = problems_of('SharedFile:\n  $index', 'Unused:\n  $index')
-    assert any('no trial of the profile nightly has this check' in line for line in lines)
 
 
 def test_checks_that_are_not_loaded_are_skipped_where_not_all_are(read):

@@ -133,11 +133,6 @@ def test_a_pipe_is_not_waited_for_and_a_directory_is_named(tmp_path: Path, make:
         read(tmp_path / 'f.yaml')
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SiteError, match=r'^f\.yaml: .*No such file or directory; put the file there$'):
-        read(tmp_path / 'f.yaml')
-
-
 @given(st.text() | st.text('[]{}:,-?!&*|>\'"%@#\\ \n\tab01x'))
 def test_any_text_is_a_value_or_problems(text: str) -> None:
     try:
