@@ -175,12 +175,13 @@ def figures(
     took = [recovered_s or 0.0 for recovered_s in recovered]
     explained = [(window.start_s - 1.0, window.end_s + max(GRACE_S, took_s)) for window, took_s in zip(windows, took)]
     _check_errors(totals, hosts, explained)
-    during = _rate(totals, [(window.start_s, window.end_s) for window in windows])
-    after = _rate(totals, [(window.end_s + took_s, end) for window, took_s, end in zip(windows, took, ends)])
-    spans = [
-        (window.start_s, end_s if recovered_s is None else window.end_s + recovered_s)
-        for window, recovered_s, end_s in zip(windows, recovered, ends)
+    windows = [
+        window._replace(back_s=None if took_s is None else window.end_s + took_s)
+        for window, took_s in zip(windows, recovered)
     ]
+    during = _rate(totals, [(window.start_s, window.end_s) for window in windows])
+    after = _rate(totals, [(window.back_s or window.end_s, end_s) for window, end_s in zip(windows, ends)])
+    spans = [(window.start_s, window.back_s or end_s) for window, end_s in zip(windows, ends)]
     outages = _outages(totals, hosts, spans)
     counts: Dict[str, int] = {}
     for _, name, number, _ in totals.errors:
@@ -206,10 +207,6 @@ def figures(
         metric(scenario.ERRORS, float(sum(counts.values())), '', LOWER, said_errors),
         metric(scenario.VERIFIED, float(totals.verified), ''),
     )
-    windows = [
-        window._replace(back_s=None if took_s is None else window.end_s + took_s)
-        for window, took_s in zip(windows, recovered)
-    ]
     return metrics, _course(point, totals, RECOVERED * before, windows)
 
 
