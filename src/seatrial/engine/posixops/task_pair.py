@@ -5,13 +5,14 @@ so that all take the same decisions. Of a pair the first task is task 0. The oth
 node, or task 1 where there is no other node, or the first one itself where it is alone.
 """
 
+import contextlib
 import errno
 import json
 import os
 import shutil
 import tarfile
 import time
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from seatrial.engine.barrier import TaskBarrier
 from seatrial.model.metric import Fact
@@ -78,7 +79,7 @@ class Pair(Turns):
         self._second = next((other for other, host in enumerate(hosts) if host != hosts[0]), min(1, len(hosts) - 1))
         elsewhere = 'on another node' if hosts[self._second] != hosts[0] else 'on the same node'
         self.other_one = f'another task {elsewhere}' if self._second else 'the same task'
-        self._opened: List[int] = []
+        self._opened = contextlib.ExitStack()
 
     def trial(self, name: str, attempt: Callable[['Pair'], Seen]) -> Fact:
         self._directory = f'{ROOT}/{name}'
@@ -90,7 +91,7 @@ class Pair(Turns):
         except Broken as error:
             holds, seen = error.holds, str(error)
         try:
-            self._turn('close what it had open', dict.fromkeys({0, self._second}, (self._close,)))
+            self._turn('close what it had open', dict.fromkeys({0, self._second}, (self._opened.close,)))
         except Broken as error:
             holds, seen = False, f'{seen}; {error}'
         if self._rank == 0:
@@ -99,7 +100,7 @@ class Pair(Turns):
 
     def keep(self, descriptor: int) -> int:
         """Keep a descriptor until the end of the trial, which closes it."""
-        self._opened.append(descriptor)
+        self._opened.callback(os.close, descriptor)
         return descriptor
 
     def first(self, doing: str, *steps: Step) -> Any:
@@ -115,16 +116,6 @@ class Pair(Turns):
         self._barrier.wait(doing)
         results = self._turn(doing, {0: (first,), self._second: (other,)})
         return results[0], results[self._second]
-
-    def _close(self) -> None:
-        failed: Optional[OSError] = None
-        while self._opened:
-            try:
-                os.close(self._opened.pop())
-            except OSError as error:
-                failed = error
-        if failed is not None:
-            raise failed
 
     def _broken(self, rank: int, doing: str, why: str) -> Broken:
         return Broken(f'{self.other_one if rank else "the first task"} could not {doing}: {why}')
