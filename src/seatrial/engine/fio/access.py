@@ -20,7 +20,7 @@ from seatrial.engine.fio import process as fio
 from seatrial.model.metric import Measurement, Metric, TaskTime, bandwidth
 from seatrial.model.point import Point
 from seatrial.workload.access import file_name, shared_whole, writer_of
-from seatrial.workload.base import READ
+from seatrial.workload.base import READ, WRITE
 from seatrial.workload.devices import DEVICE, part_of
 from seatrial.workload.registry import exact_bytes, phase_of
 
@@ -29,32 +29,22 @@ READ_ONLY = '--readonly'
 LEAD_S = 0.1  # seconds that fio sleeps before it starts its jobs (run_threads of backend.c)
 
 
-class Region(NamedTuple):
-    """The bytes that one job moves: io_size from offset on, leaving out skip after every transfer."""
-
-    offset: int
-    # bytes after which a job starts again at `offset`; if too small, bytes move twice without error (3.33; T18)
-    size: int
-    io_size: int
-    skip: int
-
-
 class Moved(NamedTuple):
     bytes: int
     seconds: float
 
 
-def region(point: Point, rank: int) -> Region:
-    """The region that a task writes: LANL's and IOR's offset rule in fio's words."""
-    data = point.data
-    share = data.bytes_per_task
+def region(point: Point, rank: int) -> Tuple[int, int, int]:
+    """Offset, size and skip of what a task writes: LANL's and IOR's offset rule in fio's words. A job leaves out `skip`
+    bytes after every transfer, and starts again at its offset after `size`; if that is too small, bytes move twice
+    without error (3.33; T18)."""
+    data, share = point.data, point.data.bytes_per_task
     if data.files == 'multiple' or data.extent == 'whole':
-        return Region(0, share, share * data.passes, 0)
+        return 0, share, 0
     if data.order == 'strided':
         offset = rank * data.transfer_size
-        skip = (point.tasks - 1) * data.transfer_size
-        return Region(offset, point.tasks * share - offset, share * data.passes, skip)
-    return Region(rank * share, share, share * data.passes, 0)
+        return offset, point.tasks * share - offset, (point.tasks - 1) * data.transfer_size
+    return rank * share, share, 0
 
 
 class Fio(fio.FioProcess):
@@ -147,20 +137,20 @@ class Fio(fio.FioProcess):
         jobs = {}
         for rank in ranks:
             share = writer_of(point, rank) if does.reads else rank
-            offset, size, io_size, skip = region(point, share)
+            offset, size, skip = region(point, share)
             mode = 'rand' + phase if point.data.order == 'random' else phase
             jobs[rank] = {
                 'filename': file_name(point, share),
                 'offset': offset,
                 'size': size,
-                'io_size': io_size,
+                'io_size': point.data.bytes_per_task * point.data.passes,
                 'rw': f'{mode}:{skip}' if skip else mode,
             }
         return fio.job_file(common, jobs)
 
     def _directions(self, phase: str, point: Point) -> List[str]:
-        """The directions in fio's words in which a job moves all of its bytes; the first is that of the figure."""
-        return [phase]
+        """The directions in which a job moves all of its bytes; the first is that of the figure. Devices are read."""
+        return [act for act in phase_of(point, phase).does if act in (READ, WRITE)] or [READ]
 
     def _moved_by(self, jobs: List[Any], phase: str, point: Point) -> List[Moved]:
         """The data that each job moved, by rank; a transfer in two directions counts once."""
@@ -207,9 +197,6 @@ class FioDevices(Fio):
             share = point.data.bytes_per_task
             jobs[rank] = {'filename': device, 'offset': offset, 'size': share, 'io_size': share}
         return fio.job_file(common, jobs)
-
-    def _directions(self, phase: str, point: Point) -> List[str]:
-        return [{DEVICE: READ}.get(phase, phase)]
 
 
 def common_options(point: Point, randseed: int) -> Dict[str, Any]:

@@ -14,7 +14,6 @@ from seatrial.engine.fio.access import Fio, Moved, common_options, figure_of, mo
 from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
 from seatrial.model.point import Point
 from seatrial.workload.access import file_name
-from seatrial.workload.base import READ, WRITE
 from seatrial.workload.bonnie import SEEKERS, UPDATED, seeks_of
 from seatrial.workload.registry import phase_of, phases_of
 
@@ -57,9 +56,6 @@ class FioReuse(Fio):
             return text.replace('create_on_open=1', 'allow_file_create=0')
         common = {**common_options(point, randseed), 'allow_file_create': 0, 'end_fsync': 1, 'invalidate': 1}
         return fio.job_file(common, {rank: {'read_iolog': f'{rank}.iolog'} for rank in ranks})
-
-    def _directions(self, phase: str, point: Point) -> List[str]:
-        return [direction for direction in phase_of(point, phase).does if direction in (READ, WRITE)]
 
 
 class FioBonnie(fio.FioProcess):
