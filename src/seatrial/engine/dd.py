@@ -2,7 +2,7 @@
 write is refused, for its data come no faster than from /dev/urandom (rule P4); it can prepare files."""
 
 import re
-from typing import NamedTuple, Optional
+from typing import Optional, Tuple
 
 from seatrial.engine import base
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, ProcessTime, beyond_calls, ended, immovable
@@ -57,37 +57,26 @@ class Dd(Engine):
             raise EngineError('T9', f'{count} processes of dd ran instead of {point.tasks}')
         first_s = min(process.start_s for process in outcome.processes)
         last_s = max(process.end_s for process in outcome.processes)
-        reports = [
-            _report_of(rank, process, stderr, point)
-            for rank, (process, stderr) in enumerate(zip(outcome.processes, outcome.stderrs))
-        ]
+        reports = [_report_of(rank, outcome.processes[rank], outcome.stderrs[rank], point) for rank in range(count)]
         if last_s <= first_s:
             raise EngineError('T12', 'the launch is too short to measure: its processes ran for 0 s')
-        moved = sum(s.bytes_moved for s in reports)
+        share, (lines, untimed_s) = point.data.bytes_per_task, zip(*reports)
         tasks = [
-            TaskTime(rank, process.host, report.bytes_moved, process.start_s - first_s, process.end_s - first_s)
-            for rank, (process, report) in enumerate(zip(outcome.processes, reports))
+            TaskTime(rank, process.host, share, process.start_s - first_s, process.end_s - first_s)
+            for rank, process in enumerate(outcome.processes)
         ]
-        return base.of_tasks(
-            [bandwidth(phase, moved, last_s - first_s, '; '.join(s.line for s in reports))],
-            tasks,
-            clock_s=max(s.untimed_s for s in reports),
-            fsync=phase_of(point, phase).writes and all(_SYNCED in argv for argv in command.argvs),
-            direct=all(_DIRECT[phase] in argv for argv in command.argvs),
-        )
+        metric = bandwidth(phase, share * count, last_s - first_s, '; '.join(lines))
+        synced = phase_of(point, phase).writes and all(_SYNCED in argv for argv in command.argvs)
+        direct = all(_DIRECT[phase] in argv for argv in command.argvs)
+        return base.of_tasks([metric], tasks, clock_s=max(untimed_s), fsync=synced, direct=direct)
 
 
 _SYNCED = 'conv=notrunc,fsync'
 _DIRECT = {'write': 'oflag=direct', 'read': 'iflag=direct'}
 
 
-class _Report(NamedTuple):
-    line: str
-    bytes_moved: int
-    untimed_s: float
-
-
-def _report_of(rank: int, process: ProcessTime, stderr: str, point: Point) -> _Report:
+def _report_of(rank: int, process: ProcessTime, stderr: str, point: Point) -> Tuple[str, float]:
+    """The last line of a dd, and the part of its process's life that it did not time."""
     lines = stderr.splitlines()
     complaints = [line for line in lines if not _RECORDS.match(line) and not _COPIED.match(line)]
     if process.exit_status or complaints:
@@ -99,12 +88,9 @@ def _report_of(rank: int, process: ProcessTime, stderr: str, point: Point) -> _R
     moved, timed_s = int(copied.group(1)), float(copied.group(2))
     counts = {(int(match.group(1)), int(match.group(2))) for match in records}
     if moved != point.data.bytes_per_task or counts != {(point.data.transfers, 0)}:
-        raise EngineError(
-            'T18',
-            f'task {rank} moved {moved} bytes ({lines[0]}, {lines[1]}) instead of {point.data.bytes_per_task} '
-            f'in {point.data.transfers} whole blocks',
-        )
+        planned = f'{point.data.bytes_per_task} in {point.data.transfers} whole blocks'
+        raise EngineError('T18', f'task {rank} moved {moved} bytes ({lines[0]}, {lines[1]}) instead of {planned}')
     if timed_s > process.lived_s * 1.01 + 0.001:
         lasted = f'its process lasted {process.lived_s:.6f} s'
         raise EngineError('E1', f'the dd of task {rank} reports {timed_s} s, but {lasted}')
-    return _Report(lines[2], moved, max(process.lived_s - timed_s, 0.0))
+    return lines[2], max(process.lived_s - timed_s, 0.0)

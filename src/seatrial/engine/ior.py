@@ -359,11 +359,9 @@ _COMPLAINT_RULES = (
 def _check_paths(program: str, raw: str) -> None:
     # IOR scans what follows -O into 1024 bytes, splits it at commas, and copies its arguments into the JSON unquoted.
     if re.search(r'[,#\s"\\]', raw) or re.search(r'["\\]', program):
-        raise EngineError(
-            'P11',
-            f'IOR cannot write to {raw}: neither that path nor {program} may have a quote or a backslash, '
-            'and the path no comma, # or white space; choose another directory for the records',
-        )
+        quoted = f'neither that path nor {program} may have a quote or a backslash'
+        split = 'and the path no comma, # or white space; choose another directory for the records'
+        raise EngineError('P11', f'IOR cannot write to {raw}: {quoted}, {split}')
     if len(raw) > 1000:
         raise EngineError('P11', f'IOR cannot write to {raw}: it cuts paths of more than 1000 characters')
 
@@ -467,11 +465,10 @@ def _check_figures(result: Dict[str, Any], total: Dict[str, Any], point: Point) 
     ):
         if abs(printed - size / kib) > half:
             raise EngineError('T1', f'IOR reports a {what} of {printed} KiB, where it is {size / kib} KiB')
-    low, high = ((result['iops'] + sign * half) * (result['wrRdTime'] + sign * half) for sign in (-1, 1))
+    iops, moving_s = result['iops'], result['wrRdTime']
+    low, high = ((iops + sign * half) * (moving_s + sign * half) for sign in (-1, 1))
     if not low <= transfers <= high:
-        raise EngineError(
-            'T1', f'IOR reports {result["iops"]} transfers a second for {transfers} in {result["wrRdTime"]} s'
-        )
+        raise EngineError('T1', f'IOR reports {iops} transfers a second for {transfers} in {moving_s} s')
 
 
 def _check_ranks(ranks: Tuple[RankTime, ...], phase: str, point: Point, seconds: float) -> None:
@@ -479,20 +476,17 @@ def _check_ranks(ranks: Tuple[RankTime, ...], phase: str, point: Point, seconds:
         raise EngineError(
             'T9', f'IOR recorded the times of {len(ranks)} ranks, not of 0 to {point.tasks - 1} in order'
         )
+    share = point.data.bytes_per_task
     for rank in ranks:
         if not 0 < rank.with_open_s <= seconds + float(PRINTED_S):
             raise EngineError('T1', f'rank {rank.rank} took {rank.with_open_s} s of {seconds:.4f} s in all')
         for rate, time_s in ((rank.with_open_throughput, rank.with_open_s), (rank.throughput, rank.transfer_s)):
-            if abs(rate * time_s - point.data.bytes_per_task) > RANK_SLACK * point.data.bytes_per_task:
-                raise EngineError(
-                    'T1', f'rank {rank.rank} reports {rate:.6g} B/s for {point.data.bytes_per_task} B in {time_s} s'
-                )
+            if abs(rate * time_s - share) > RANK_SLACK * share:
+                raise EngineError('T1', f'rank {rank.rank} reports {rate:.6g} B/s for {share} B in {time_s} s')
     # The times of a rank are by one clock, and the region is by those of all nodes.
     longest_s = max(rank.with_open_s for rank in ranks)
     apart_s = seconds - longest_s
     if point.nodes > 1 and apart_s > max(LEFT_APART_S, LEFT_APART_SHARE * longest_s):
-        raise EngineError(
-            'T1',
-            f'IOR reports {seconds:.3f} s, but its longest rank took {longest_s:.3f} s: the clocks of the nodes are '
-            f'up to {apart_s:.3f} s apart; keep them together (chronyd, ntpd)',
-        )
+        claim = f'IOR reports {seconds:.3f} s, but its longest rank took {longest_s:.3f} s'
+        apart = f'the clocks of the nodes are up to {apart_s:.3f} s apart; keep them together (chronyd, ntpd)'
+        raise EngineError('T1', f'{claim}: {apart}')

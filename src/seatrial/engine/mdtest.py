@@ -245,6 +245,7 @@ def complaints(stdout: str) -> Tuple[Complaint, ...]:
     return tuple(stonewall + [Complaint('T17' if _NOT_THERE.search(line) else 'T8', line) for line in lines])
 
 
+_TOO_SHORT = 'too short to measure, or the clock was set'
 _PHASES = {'create': '-C', 'stat': '-T', 'read': '-E', 'remove': '-r'}
 _BYTES = {'create': '-w', 'read': '-e'}
 _OPENS_ONLY = 'WARNING: Read bytes is 0, thus, a read test will actually just open/close'
@@ -303,12 +304,10 @@ def _check_shift(output: MdtestSummary, phase: str, point: Point) -> None:
     planned = None
     if '-N' in options_of(phase, point):
         block = '1' * point.tasks_per_node + '0' * (point.tasks - point.tasks_per_node)
-        in_turn = ('1' + '0' * (point.nodes - 1)) * point.tasks_per_node
-        if output.nodemap not in (block, in_turn):
-            raise EngineError(
-                'T10', f'the tasks are dealt to the nodes neither in blocks nor in turn: {output.nodemap}'
-            )
-        planned = point.tasks_per_node if output.nodemap == block else 1
+        in_turn, nodemap = ('1' + '0' * (point.nodes - 1)) * point.tasks_per_node, output.nodemap
+        if nodemap not in (block, in_turn):
+            raise EngineError('T10', f'the tasks are dealt to the nodes neither in blocks nor in turn: {nodemap}')
+        planned = point.tasks_per_node if nodemap == block else 1
     if output.shifted_by != planned:
         raise EngineError('P15', f'mdtest shifted the ranks by {output.shifted_by or 0} instead of {planned or 0}')
 
@@ -360,9 +359,7 @@ def _rates(table: Tuple[MdtestRow, ...], ranks: Tuple[RankRow, ...], phase: str,
         if {row.maximum, row.minimum, row.mean} != {row.mean} or row.deviation:
             raise EngineError('T1', f'{operation} has one value, and its maximum, minimum and mean differ')
         if not row.mean.is_finite() or row.mean < 0:
-            raise EngineError(
-                'T12', f'{operation} has a rate of {row.mean}: too short to measure, or the clock was set'
-            )
+            raise EngineError('T12', f'{operation} has a rate of {row.mean}: {_TOO_SHORT}')
         seconds = _seconds(ranks[0], operation)
         of_tree = operation in _TREE.values()
         task_seconds = () if of_tree else tuple(_seconds(rank, operation) for rank in ranks[1:])
@@ -386,7 +383,7 @@ def _seconds(row: RankRow, operation: str) -> float:
         raise EngineError('T13', f"mdtest's file of the ranks' times lacks {operation}")
     seconds = row.figures[operation][1]
     if seconds <= 0:
-        raise EngineError('T12', f'{operation} took {seconds} s: too short to measure, or the clock was set')
+        raise EngineError('T12', f'{operation} took {seconds} s: {_TOO_SHORT}')
     return seconds
 
 

@@ -35,9 +35,9 @@ class Moved(NamedTuple):
 
 
 def region(point: Point, rank: int) -> Tuple[int, int, int]:
-    """Offset, size and skip of what a task writes: LANL's and IOR's offset rule in fio's words. A job leaves out `skip`
-    bytes after every transfer, and starts again at its offset after `size`; if that is too small, bytes move twice
-    without error (3.33; T18)."""
+    """Offset, size and skip of what a task writes: LANL's and IOR's offset rule in fio's words. A job leaves out
+    `skip` bytes after every transfer, and starts again at its offset after `size`; if that is too small, bytes move
+    twice without error (3.33; T18)."""
     data, share = point.data, point.data.bytes_per_task
     if data.files == 'multiple' or data.extent == 'whole':
         return 0, share, 0
