@@ -60,7 +60,8 @@ class Dd(Engine):
         reports = [_report_of(rank, outcome.processes[rank], outcome.stderrs[rank], point) for rank in range(count)]
         if last_s <= first_s:
             raise EngineError('T12', 'the launch is too short to measure: its processes ran for 0 s')
-        share, (lines, untimed_s) = point.data.bytes_per_task, zip(*reports)
+        lines, untimed_s = zip(*reports)
+        share = point.data.bytes_per_task
         tasks = [
             TaskTime(rank, process.host, share, process.start_s - first_s, process.end_s - first_s)
             for rank, process in enumerate(outcome.processes)

@@ -113,7 +113,8 @@ def jobs_of(report: Any, text: str) -> List[Any]:
     for name, planned, had in zip(names, options, echoed):
         other = sorted(key for key in {*planned, *had} if planned.get(key) != had.get(key))
         if other:
-            key, where = other[0], 'all jobs' if name == 'global' else f'task {name[len("rank") :]}'
+            key = other[0]
+            where = 'all jobs' if name == 'global' else f'task {name[len("rank") :]}'
             raise EngineError('P15', f'fio ran {where} with {key}={had.get(key)}, not {planned.get(key)}')
     return jobs
 

@@ -33,7 +33,8 @@ def carry_out(work: Work, spec: Spec) -> None:
         other = owner(work, REMOVE)
         work.together(REMOVE, lambda: remove_tree(_root(other)))
         return
-    other, (there, held) = owner(work, STAT), total(point)
+    other = owner(work, STAT)
+    there, held = total(point)
     look(held, there.inodes)
     mine = list(batches(of_task(point, work.rank)))
     data = Data(max(point.fill.sizes), sum(len(batch.sizes) for batch in mine))
