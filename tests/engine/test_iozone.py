@@ -61,7 +61,7 @@ class TestEveryGoodRun:
 
     def test_the_stone_wall_is_what_its_children_see(self, name):
         phase, at = GOOD[name]
-        seen = parse_run(TRANSCRIPTS[name]['out']).children_see
+        seen = parse_run(TRANSCRIPTS[name]['out']).printed['throughput of the children']
         walls = kind_of('reuse').derived(at, phase, measure(name))
         assert [wall.value for wall in walls] == ([pytest.approx(seen, rel=1e-5)] if at.tasks > 1 else [])
 

@@ -13,7 +13,7 @@ write is refused, a process has a throughput of 0, and IOzone exits with 0.
 """
 
 import re
-from typing import NamedTuple, Optional, Tuple
+from typing import Dict, NamedTuple, Optional, Tuple
 
 from seatrial.engine import base
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, only_process, refuse_failure
@@ -36,16 +36,13 @@ _WRITERS, _READERS = 'initial writers', 'readers'
 
 
 class IozoneRun(NamedTuple):
-    """Output of one launch. children_see, parent_sees, lowest, highest: in B/s; notes: options as it prints them."""
+    """Output of one launch. notes: options as it prints them; printed: throughputs in B/s, as in _THROUGHPUTS."""
 
     notes: Tuple[str, ...]
     command_line: str
     processes: int
     what: str
-    children_see: float
-    parent_sees: float
-    lowest: float
-    highest: float
+    printed: Dict[str, float]
     children: Tuple[Tuple[float, float], ...]  # bytes moved by each process, and its bandwidth in B/s
 
 
@@ -97,15 +94,12 @@ class Iozone(Engine):
         task_s = [moved / throughput for moved, throughput in run.children]
         seconds = max(task_s)
         check_life('IOzone', seconds, process)
-        figure = f'Children see {run.children_see / KIB:.2f} kB/sec, Parent sees {run.parent_sees / KIB:.2f} kB/sec'
-        share = point.data.bytes_per_task
-        return base.of_tasks(
-            [bandwidth(phase, point.bytes_moved, seconds, figure)],
-            [TaskTime(rank, process.host, share, 0.0, own_s) for rank, own_s in enumerate(task_s)],
-            clock_s=CLOCK_S,
-            fsync='Include fsync in write timing' in run.notes,
-            direct='O_DIRECT feature enabled' in run.notes,
-        )
+        children, parent = (run.printed[f'throughput of the {who}'] / KIB for who in ('children', 'parent'))
+        figure = f'Children see {children:.2f} kB/sec, Parent sees {parent:.2f} kB/sec'
+        metric, share = bandwidth(phase, point.bytes_moved, seconds, figure), point.data.bytes_per_task
+        tasks = [TaskTime(rank, process.host, share, 0.0, own_s) for rank, own_s in enumerate(task_s)]
+        fsync, direct = _SYNCED in run.notes, _DIRECT in run.notes
+        return base.of_tasks([metric], tasks, clock_s=CLOCK_S, fsync=fsync, direct=direct)
 
 
 def parse_run(text: str) -> IozoneRun:
@@ -117,7 +111,7 @@ def parse_run(text: str) -> IozoneRun:
     if missing:
         raise EngineError('T8', f"IOzone's output has no {missing}")
     groups = {name: match.groups() for name, match in matches.items() if match is not None}
-    number, what, children_see = groups['throughput of the children']
+    number, what, _ = groups['throughput of the children']
     rows = [(int(rank), *map(_kib, figures)) for rank, *figures in _CHILD.findall(text)]
     if [row[0] for row in rows] != list(range(len(rows))):
         raise EngineError('T8', "IOzone's output does not have its processes in order")
@@ -126,16 +120,15 @@ def parse_run(text: str) -> IozoneRun:
         command_line=groups['command line'][0].strip(),
         processes=int(number),
         what=what.strip(),
-        children_see=_kib(children_see),
-        parent_sees=_kib(groups['throughput of the parent'][0]),
-        lowest=_kib(groups['lowest throughput'][0]),
-        highest=_kib(groups['highest throughput'][0]),
+        printed={name: _kib(groups[name][-1]) for name in _THROUGHPUTS},
         children=tuple((moved, throughput) for _, moved, throughput in rows),
     )
 
 
 _CUT = 'Command line too long to save completely.'  # printed with about 70 files or more
 _ENDED = 'iozone test complete.'
+_SYNCED, _DIRECT = 'Include fsync in write timing', 'O_DIRECT feature enabled'
+_THROUGHPUTS = ('throughput of the children', 'throughput of the parent', 'lowest throughput', 'highest throughput')
 _NUMBER = r'= *(\d+\.\d\d) kB'
 _PATTERNS = {
     'version': _VERSION,
@@ -164,11 +157,7 @@ def _check_run(run: IozoneRun, phase: str, point: Point, command: Command) -> No
     if not (planned.startswith(ran) if cut else planned == ran) or run.what != what:
         done, asked = (line.partition(' -F')[0] for line in (ran, planned))
         raise EngineError('P15', f"IOzone ran '{done}' with its {run.what}, where '{asked}' was planned")
-    for note, meant in (
-        ('Stonewall disabled', True),
-        ('Include fsync in write timing', what == _WRITERS),
-        ('O_DIRECT feature enabled', data.direct),
-    ):
+    for note, meant in (('Stonewall disabled', True), (_SYNCED, what == _WRITERS), (_DIRECT, data.direct)):
         if (note in run.notes) != meant:
             raise EngineError('P15', f"IOzone {'did not say' if meant else 'said'} '{note}'")
     for rank, (moved, throughput) in enumerate(run.children):
@@ -178,10 +167,11 @@ def _check_run(run: IozoneRun, phase: str, point: Point, command: Command) -> No
             raise EngineError('T12', f'task {rank} is too short to measure: IOzone gives it no throughput')
     throughputs = [throughput for _, throughput in run.children]
     slack = PRINTED * KIB * (len(throughputs) + 1) + 1e-6 * sum(throughputs)  # IOzone adds up in float, of 24 bits
-    for printed, due, name in (
-        (run.children_see, sum(throughputs), 'Children see'),
-        (run.lowest, min(throughputs), 'Min'),
-        (run.highest, max(throughputs), 'Max'),
+    for key, due, name in (
+        ('throughput of the children', sum(throughputs), 'Children see'),
+        ('lowest throughput', min(throughputs), 'Min'),
+        ('highest throughput', max(throughputs), 'Max'),
     ):
+        printed = run.printed[key]
         if abs(printed - due) > slack:
             raise EngineError('T1', f'IOzone reports {name} {printed:.0f} B/s, where its processes give {due:.0f}')
