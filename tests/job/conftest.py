@@ -62,18 +62,13 @@ class Laboratory:
         self.base = base
         self.target, self.state = base / 'shared' / 'target', base / 'state'
         self.session = self.state / 'sessions' / SESSION
-        for folder in (self.target / 'others', base / 'shared' / 'neighbour', self.session, self.state / 'locks'):
+        others, neighbour = self.target / 'others', base / 'shared' / 'neighbour'
+        strange = self.target / 'seatrial-20260101T000000-000000-00000000'  # no run directory, though named like one
+        for folder in (others, neighbour, strange, self.session, self.state / 'locks'):
             folder.mkdir(parents=True)
-        # A name that looks like a run directory's is no run directory.
-        (self.target / 'seatrial-20260101T000000-000000-00000000').mkdir()
-        for file in (
-            'shared/target/precious',
-            'shared/target/others/data',
-            'shared/target/seatrial-20260101T000000-000000-00000000/data',
-            'shared/neighbour/precious',
-            'state/note',
-        ):
-            (base / file).write_text(file)
+        files = {self.target: 'precious', others: 'data', strange: 'data', neighbour: 'precious', self.state: 'note'}
+        for folder, name in files.items():
+            (folder / name).write_text(name)
         (self.target / 'link').symlink_to('../neighbour')
 
     def plan(self, fio: str, **changes) -> TrialPlan:
@@ -114,8 +109,7 @@ class Laboratory:
             end = runner.run(plan)
         return self.ran(plan, end)
 
-    def ran(self, plan: TrialPlan, end: 'End | None' = None) -> Ran:
-        """What a job has left of a plan."""
+    def ran(self, plan: TrialPlan, end: End | None = None) -> Ran:
         records = self.records(plan)
         ended = end or records.end
         assert ended is not None, 'no end record'
@@ -152,7 +146,6 @@ class Laboratory:
         return str(path)
 
     def left(self) -> list[str]:
-        """Names in the target that this session made."""
         return [name for name in os.listdir(self.target) if SESSION in name]
 
     def locks(self) -> list[str]:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 SESSION, CASE, ENTRIES = 'hostile', 'case', ('data', 'warmup', 'links')
 ANY = (r'[^/]*',)  # names that the session makes
-STATES, BATCH, ON_DISK = 600, 100, 100
+BATCH = 100  # states
 DISTURBED = 10  # removals in which a concurrent process got between two calls
 NAMES = (b'n' * 255, *b'data.0|line\nbreak|\xff\xfe\x80|-rf|*| |..x|~|\xc3\xa9|$(id)'.split(b'|'))
 CALLS = ('open', 'stat', 'listdir', 'unlink', 'rmdir')
@@ -251,21 +251,18 @@ def one_state(seed, around, monkeypatch):
     return removal, tampered, bool(stashed)
 
 
-# All are tried in a long run.
-@pytest.mark.parametrize(
-    'first', [100, 200, *(pytest.param(first, marks=pytest.mark.long) for first in range(300, STATES, BATCH))]
-)
+@pytest.mark.parametrize('first', [100, 200])
 def test_the_surroundings_of_a_hostile_state_stay_as_they_were(first, in_memory, monkeypatch):
     batch(range(first, first + BATCH), in_memory, monkeypatch)
 
 
 def test_they_do_so_on_a_disk_too_where_inode_numbers_are_used_again(tmp_path, monkeypatch):
-    batch(range(ON_DISK), Surroundings(tmp_path), monkeypatch)
+    batch(range(BATCH), Surroundings(tmp_path), monkeypatch)
 
 
 @pytest.mark.long
 def test_they_do_so_in_many_more_states(in_memory, monkeypatch):
-    batch(range(STATES, 16_000), in_memory, monkeypatch)
+    batch(range(300, 16_000), in_memory, monkeypatch)
 
 
 def batch(seeds, around, monkeypatch):
