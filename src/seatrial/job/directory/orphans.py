@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Collection, Container, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Collection, Container, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from seatrial.engine.node_program import module_argv
 from seatrial.job.directory.lock import MAX_BYTES, MISSED_S, STALE_S, Heartbeat, LockError, list_locks, silent_s
@@ -137,22 +137,18 @@ def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] =
         paths = lines[0] if lines else {'why': silence}
         if isinstance(paths, dict):
             raise RunDirectoryError(paths.get('path', parents[0]), paths['why'])
-        read = {path: from_json(Search, more[0]) for path, *more in lines[1:] if len(more) == 1}
-        sizes: Dict[str, Dict[str, Any]] = {
-            path: dict(zip(('files', 'size_bytes', 'foreign'), more)) for path, *more in lines[1:] if len(more) == 3
-        }
+        read = {path: from_json(Search, search) for path, search in lines[1:]}
     except (ValueError, FormError) as error:
         raise RunDirectoryError(parents[0], f'what lies in it cannot be read: {error}') from error
     silent = [path for path in paths if path not in read]
     if session and silent:
         raise RunDirectoryError(silent[0], silence)
     unread = Search((), tuple(f'{printable(path)}: {silence}' for path in silent), ())
-    search = _together([*read.values(), unread])
-    return search._replace(orphans=tuple(orphan._replace(**sizes.get(orphan.path, {})) for orphan in search.orphans))
+    return _together([*read.values(), unread])
 
 
 def main(arguments: List[str]) -> int:
-    """The searching process. It prints all paths, then for each a Search without sizes, and what found_at says."""
+    """The searching process. It prints all paths, then for each a Search without sizes, and one with them."""
     parents, state, queued, session = json.loads(arguments[0])
     try:
         paths = _candidates(parents, session)
@@ -171,11 +167,11 @@ def main(arguments: List[str]) -> int:
 def _look_into(path: str, state: str, queued: Optional[Container[str]], session: str) -> None:
     search = _search(path, state, queued, session)
     _print([path, to_json(search)])
-    for orphan in search.orphans:
-        try:
-            _print([path, *found_at(orphan.path)])
-        except (RunDirectoryError, OSError):  # it goes while it is looked at
-            continue
+    with contextlib.suppress(RunDirectoryError, OSError):  # it goes while it is looked at
+        for orphan in search.orphans:
+            files, size_bytes, foreign = found_at(path)
+            sized = orphan._replace(files=files, size_bytes=size_bytes, foreign=foreign)
+            _print([path, to_json(search._replace(orphans=(sized,)))])
 
 
 def _print(what: object) -> None:
@@ -241,18 +237,10 @@ def _orphan(path: str, state: str, queued: Optional[Container[str]]) -> Orphan:
     is_over = leader.alive is None
     # The queue that was asked is that of this site's sessions.
     alive = unknown or _alive(owner, home, is_over, queued if home == state else None) or _led(leader)
-    return Orphan(
-        path=path,
-        session=owner.session,
-        case=marker.case,
-        owner=owner.owner,
-        host=owner.host,
-        age_s=max(0.0, time.time() - owner.time),
-        size_bytes=None,
-        files=None,
-        alive=alive or (_beside(state) or _beside(home) if marker.kept else None),
-        over=is_over or not (leader.is_known or running(owner)),
-    )
+    if marker.kept:
+        alive = alive or _beside(state) or _beside(home)
+    over, age_s = is_over or not (leader.is_known or running(owner)), max(0.0, time.time() - owner.time)
+    return Orphan(path, owner.session, marker.case, owner.owner, owner.host, age_s, None, None, alive, over)
 
 
 def _unknown(home: str, session: str) -> Optional[str]:
