@@ -265,19 +265,19 @@ def test_a_case_is_refused_before_anything_is_written(lab, of_two_nodes, monkeyp
     assert lab.surroundings() == before and lab.left() == []
 
 
-@pytest.mark.parametrize(
-    'changes', [{'nodes': 1}, {'kind': 'local'}, {'points': 1}], ids=['one node', 'no launcher', 'all on one node']
-)
-def test_where_all_is_done_on_this_node_no_other_is_asked(lab, of_two_nodes, monkeypatch, changes):
+HERE_ALONE = {
+    'one node': lambda plan: {'case': plan.case._replace(nodes=1)},
+    'no launcher': lambda plan: {'launcher': Launcher('local')},
+    'all on one node': lambda plan: {'points': tuple(point._replace(nodes=1) for point in plan.points)},
+}
+
+
+@pytest.mark.parametrize('way', HERE_ALONE)
+def test_where_all_is_done_on_this_node_no_other_is_asked(lab, of_two_nodes, monkeypatch, way):
     asked = Mock(return_value=None)
     monkeypatch.setattr(start, 'disagreement', asked)
     chosen = start.examined(of_two_nodes, None).chosen
     start.prove_agreement(of_two_nodes, chosen)
     assert asked.call_count == 1
-    plan = of_two_nodes._replace(
-        case=of_two_nodes.case._replace(nodes=changes.get('nodes', 2)),
-        launcher=Launcher(changes.get('kind', 'srun')),
-        points=tuple(point._replace(nodes=changes.get('points', 2)) for point in of_two_nodes.points),
-    )
-    start.prove_agreement(plan, chosen)
+    start.prove_agreement(of_two_nodes._replace(**HERE_ALONE[way](of_two_nodes)), chosen)
     assert asked.call_count == 1

@@ -264,10 +264,10 @@ def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> 
         # A single page can be a library's header, written when it closes the file.
         synced = sum(size for name, size in written_back.items() if size > min(LARGE_PAGE, sizes[name] // 4))
         for name, descriptor in files.items():
-            in_file = -(-sizes[name] // BLOCK)  # of which the end of the file may cut the last short
-            looked_at = min(parts, in_file)
-            for part in range(looked_at):
-                offset = BLOCK * rng.randrange(in_file * part // looked_at, in_file * (part + 1) // looked_at)
+            whole_blocks = -(-sizes[name] // BLOCK)  # the last of which the end of the file may cut short
+            equal = min(parts, whole_blocks)
+            for part in range(equal):
+                offset = BLOCK * rng.randrange(whole_blocks * part // equal, whole_blocks * (part + 1) // equal)
                 with _named(name):
                     there, _ = read_past_cache(descriptor, offset, whole)
                 blocks.append(Block(name, offset, page[:there]))
