@@ -20,16 +20,17 @@ SESSION, CASE = 'nightly-1', 'Check/lab:io/scratch/default/1n'
 ANY = (r'[^/]*',)
 
 
-@pytest.fixture
-def state(tmp_path):
-    (tmp_path / 'state').mkdir()
-    return str(tmp_path / 'state')
+def folder(name):
+    @pytest.fixture(name=name)
+    def make(tmp_path):
+        (tmp_path / name).mkdir()
+        return str(tmp_path / name)
+
+    return make
 
 
-@pytest.fixture
-def parent(tmp_path):
-    (tmp_path / 'parent').mkdir()
-    return str(tmp_path / 'parent')
+# Of this site the directories of its state and of its runs, and the state of another one.
+state, parent, home = map(folder, ('state', 'parent', 'home'))
 
 
 def made(parent, session=SESSION, case=CASE, home='', kept=False, **owner):
@@ -101,7 +102,7 @@ def test_a_parent_that_cannot_be_listed_is_an_error_and_not_an_empty_list(parent
         with pytest.raises(RunDirectoryError, match='gone: No such file'):
             find_([gone], state)
     with pytest.raises(RunDirectoryError, match='is the file system mounted'):
-        orphans.find([gone], state, session=SESSION)
+        find([gone], state, None, SESSION)
 
 
 @pytest.mark.parametrize(
@@ -217,13 +218,6 @@ def test_otherwise_it_is_alive_and_it_is_said_for_how_long(parent, state, ended,
     orphan = the_one(parent, state, queued)
     why = r'its session was heard of [0-9]+ s ago; if it stays silent it counts as dead in 1[0-4] min'
     assert orphan.over is not bool(leader) and re.fullmatch(why, orphan.alive)
-
-
-@pytest.fixture
-def home(tmp_path):
-    """The state directory of another site."""
-    (tmp_path / 'home').mkdir()
-    return str(tmp_path / 'home')
 
 
 def test_of_another_site_the_heartbeat_counts_that_lies_in_its_own_state(parent, state, home):
