@@ -1,6 +1,7 @@
 """What a drill-down starts from, and how much it moves; the whole of it through the runner is in test_targets.py."""
 
 import random
+from unittest.mock import Mock
 
 import pytest
 
@@ -127,13 +128,9 @@ def test_all_tasks_together_leave_room_on_the_fullest_target():
 
 def test_groups_are_pinned_in_the_stripes_of_the_case():
     search = start(target={'layout': striped('wide', stripe_count=-1, stripe_size=4 * MIB, pool='disk')})
-    asked = []
-
-    def measure(point, repetition):
-        asked.append(point)
-        return 100.0
-
+    measure = Mock(return_value=100.0)
     drill = carry_out(search, measure, lambda: 1e6, random.Random(1))
+    asked = [call.args[0] for call in measure.mock_calls]
     assert {point.layout.canonical for point in asked} == {'S4M.o0', 'S4M.o1'}
     assert {point.label for point in asked} == {'drill1a', 'drill1b'}
     assert len(asked) == 8 and drill.rounds[0][0].figures == (100.0,) * 4
