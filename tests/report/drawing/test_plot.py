@@ -2,7 +2,6 @@
 
 import math
 import re
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -153,7 +152,7 @@ def test_marks_stand_beside_their_place_with_the_line_through_them():
     mark = plot.Mark(5.0, 50.0, 'read', low=40.0, high=60.0)
     (x, _), *_ = paths(line)['line'][0]
     (at, _), *_ = paths(mark)['interval'][0]
-    (aside, _), *_ = paths(replace(mark, aside=5.0))['interval'][0]
+    (aside, _), *_ = paths(mark._replace(aside=5.0))['interval'][0]
     assert aside - at == pytest.approx(5.0) and x == aside
 
 

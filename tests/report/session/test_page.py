@@ -230,12 +230,9 @@ def test_figures_that_are_invalid_are_struck_out(varied):
 
 
 def test_a_smoke_test_lists_the_literature_and_is_compared_with_nothing(make, varied):
-    expectations = varied.cases[0].result.expectations
-    plan = make.plan(profile='smoke', fixed=True)
-    case = make.measured(plan, [100.0 * MIB] * 4)
-    result = replace(case.result, expectations=expectations)
-    unjudged = tuple(not_judged(expectation, result.unjudged) for expectation in expectations)
-    text = Seen(page(make.session(replace(case, result=replace(result, expectations=unjudged))))).said
+    case = make.measured(make.plan(profile='smoke', fixed=True), [100.0 * MIB] * 4)
+    unjudged = tuple(not_judged(one, case.result.unjudged) for one in varied.cases[0].result.expectations)
+    text = Seen(page(make.session(replace(case, result=replace(case.result, expectations=unjudged))))).said
     assert 'L09-02 writing does not depend on the transfer size: undecided here' in text and 'hold here' not in text
 
 

@@ -55,8 +55,7 @@ class Scale:
         return max(0.0, min(1.0, share))
 
 
-@dataclass(frozen=True)
-class Curve:
+class Curve(NamedTuple):
     style: str
     strokes: Sequence[Stroke]  # each a run of points without a hole
     label: str = ''  # its entry in the legend
@@ -64,8 +63,7 @@ class Curve:
     aside: float = 0.0  # px that it stands beside its place
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """A figure at a place of the axis of points."""
 
     at: float
@@ -81,8 +79,7 @@ class Mark:
     label: str = ''
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(NamedTuple):
     """A part of the horizontal axis, over the whole height or in a lane below."""
 
     start: float
@@ -95,8 +92,7 @@ class Box:
     label: str = ''
 
 
-@dataclass(frozen=True)
-class Guide:
+class Guide(NamedTuple):
     """A straight line at a figure, or an upright one at a place."""
 
     at: float

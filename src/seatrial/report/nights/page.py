@@ -91,16 +91,14 @@ def year_page(
 def _turning(nights: pl.DataFrame) -> list[tuple[str, str, str]]:
     """If the last night is bad: the first bad night in a row with it, and the last good one before; for each a word,
     a text, its session. Empty if the last night is good. nights: as in Nights.began"""
-    rows = [
-        (session, f'{began.astimezone():%Y-%m-%d}', Verdict(verdict)) for session, began, verdict in nights.rows()
-    ]
-    bad = list(takewhile(lambda row: not row[2].unopposed, reversed(rows)))
+    rows = nights.rows()
+    bad = list(takewhile(lambda row: not Verdict(row[2]).unopposed, reversed(rows)))
     if not bad:
         return []
-    (first, day, verdict), good = bad[-1], rows[: len(rows) - len(bad)][-1:]
-    turning = [('first bad night', f'{day}: {verdict.value}', first)]
-    turning += [('last good night', f'{day}: {verdict.value}', session) for session, day, verdict in good]
-    return turning if good else [*turning, ('last good night', 'none', '')]
+    turns = [('first bad night', *bad[-1])]
+    turns += [('last good night', *night) for night in rows[: len(rows) - len(bad)][-1:]]
+    named = [(word, f'{began.astimezone():%Y-%m-%d}: {verdict}', session) for word, session, began, verdict in turns]
+    return named if len(named) > 1 else [*named, ('last good night', 'none', '')]
 
 
 def _months(days: Mapping[date, Cell]) -> list[tuple[str, list[Cell | None]]]:

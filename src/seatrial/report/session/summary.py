@@ -89,8 +89,7 @@ def _metadata(case: CaseEvidence) -> list[str]:
         ratios = ', '.join(f'{name} {ratio.words}' for name, ratio in pair.ratios.items() if ratio.estimate)
         lines += [f'{pair.over} / {pair.under}: {ratios}'] * bool(ratios)
     for point in case.plan.points:
-        listing = cached(case.plan, case.result, point.label)
-        if listing:
+        if listing := cached(case.plan, case.result, point.label):
             times = f'{listing.faster.words} times as fast' if listing.faster.estimate else 'not compared'
             lines.append(f'listing again, {brief(listing.fourth_s)}: {times}. {listing.kept}')
     if words.not_held(case.result.facts):
