@@ -2,8 +2,7 @@
 
 The text is OpenMetrics (openmetrics.io) and Prometheus' older format at once, without time stamps, so that
 node_exporter's textfile collector reads it. Names follow Prometheus' practices (prometheus.io/docs/practices/naming):
-base units, which stand at the end of the name.
-"""
+base units, which stand at the end of the name."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

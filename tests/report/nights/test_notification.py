@@ -1,6 +1,7 @@
 """What people are told of a scheduled trial, and when they are told nothing."""
 
 import dataclasses
+import time
 from datetime import datetime, timedelta, timezone
 
 import polars as pl
@@ -33,8 +34,6 @@ KEY, NEXT = f'Check/{WHERE} write@1', '2026-11-21 01:00'  # the criterion, and t
 @pytest.fixture(autouse=True)
 def greenwich(monkeypatch):
     """What is said is said in the host's time zone."""
-    import time
-
     monkeypatch.setenv('TZ', 'UTC')
     time.tzset()
     yield
@@ -72,29 +71,21 @@ def said(watch, word, **others):
     return lines
 
 
-@pytest.mark.parametrize(
-    ('verdicts', 'known', 'event'),
-    [
-        (('PASS',), NOTHING, ()),
-        (('FAIL',), NOTHING, ('changed',)),
-        (('FAIL', 'FAIL'), told(1), ()),
-        *((('FAIL', verdict), told(1), ()) for verdict in ('INCONCLUSIVE', 'INVALID', 'INCOMPLETE')),
-        (('PASS', 'FAIL', 'FAIL'), told(1), ('changed',)),
-        (('FAIL',), Notified('20200101T000000-000000'), ('changed',)),
-        (('PASS', 'INCONCLUSIVE', 'INCONCLUSIVE', 'INCONCLUSIVE', 'FAIL'), told(5), ()),
-        (('INCONCLUSIVE',) * 4, told(2), ('undecided',)),
-    ],
-    ids=[
-        'a first night that passes',
-        'a first night that fails',
-        'a second one that fails alike',
-        *(f'{verdict} tells not whether it still fails' for verdict in ('INCONCLUSIVE', 'INVALID', 'INCOMPLETE')),
-        'what people were not told in time',
-        'a session that the history has lost',
-        'no new session',
-        'enough nights without a result while nobody could be told',
-    ],
-)
+NEWS = {
+    'a first night that passes': (('PASS',), NOTHING, ()),
+    'a first night that fails': (('FAIL',), NOTHING, ('changed',)),
+    'a second one that fails alike': (('FAIL', 'FAIL'), told(1), ()),
+    'INCONCLUSIVE tells not whether it still fails': (('FAIL', 'INCONCLUSIVE'), told(1), ()),
+    'nor does INVALID': (('FAIL', 'INVALID'), told(1), ()),
+    'nor does INCOMPLETE': (('FAIL', 'INCOMPLETE'), told(1), ()),
+    'what people were not told in time': (('PASS', 'FAIL', 'FAIL'), told(1), ('changed',)),
+    'a session that the history has lost': (('FAIL',), Notified('20200101T000000-000000'), ('changed',)),
+    'no new session': (('PASS', *['INCONCLUSIVE'] * 3, 'FAIL'), told(5), ()),
+    'enough nights without a result while nobody could be told': (('INCONCLUSIVE',) * 4, told(2), ('undecided',)),
+}
+
+
+@pytest.mark.parametrize(('verdicts', 'known', 'event'), NEWS.values(), ids=NEWS)
 def test_what_is_told_once_is_news_and_no_other(verdicts, known, event):
     assert events(watched(*verdicts), known) == event
 

@@ -2,8 +2,7 @@
 
 A Chart has all of it in figures, without sizes in px; `drawn` places it on a Paper. The page has each chart twice:
 for a wide screen and for a telephone (templates/macros.html). Colour is never the only difference: each style has its
-own marker and dashes, and invalid or undecided marks have their own form.
-"""
+own marker and dashes, and invalid or undecided marks have their own form."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
