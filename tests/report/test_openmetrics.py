@@ -18,33 +18,24 @@ from seatrial.report.openmetrics import openmetrics
 
 FIRST = datetime(2026, 11, 20, 1, 0, tzinfo=timezone.utc)
 DAY = timedelta(days=1)
-HELP = re.compile(r'# HELP (seatrial_[a-z_]+) [A-Z][^\n]*\.')
-TYPE = re.compile(r'# TYPE (seatrial_[a-z_]+) gauge')
-SAMPLE = re.compile(
-    r'(seatrial_[a-z_]+)\{(site="(?:[^"\\\n]|\\["\\n])*",profile="[a-z]+"(?:,verdict="[A-Z]+")?)\} (\d+)'
-)
 
 
 def watched(*tables, **others):
     return TrialWatch('site', 'nightly', FIRST + DAY, nights(tables, 'site', 'nightly'), **others)
 
 
+def families(watch):
+    """What Prometheus reads of the file: gauges, each with a sentence."""
+    gauges = list(text_string_to_metric_families(openmetrics(watch)))
+    assert all((family.type, family.documentation[-1]) == ('gauge', '.') for family in gauges)
+    return gauges
+
+
 def samples(watch):
-    """The samples of the file, by name and verdict; the file must be well formed."""
-    *lines, end = openmetrics(watch).removesuffix('\n').split('\n')
-    assert end == '# EOF'
-    result, family = {}, ''
-    for line in lines:
-        if heading := HELP.fullmatch(line):
-            assert heading.group(1) not in {name for name, _ in result}, 'a family stands together'
-            family = heading.group(1)
-        elif kind := TYPE.fullmatch(line):
-            assert kind.group(1) == family
-        else:
-            sample = SAMPLE.fullmatch(line)
-            assert sample is not None and sample.group(1) == family, line
-            result[family, sample.group(2).partition('verdict=')[2].strip('"')] = int(sample.group(3))
-    return result
+    """The samples of the file, by name and verdict."""
+    read = [sample for family in families(watch) for sample in family.samples]
+    assert not any(sample.timestamp for sample in read), "node_exporter's textfile collector takes no time stamps"
+    return {(sample.name, sample.labels.get('verdict', '')): sample.value for sample in read}
 
 
 def measured(**columns):
@@ -52,11 +43,8 @@ def measured(**columns):
     values = {'write@1MiB': [9e7, 1e8, 1.1e8, 1e8, 1e8, 1e8]}
     rates = {**columns, 'unit': 'op/s', 'check': 'Opens', 'better': 'higher'}
     table = pl.concat([figures(FIRST, values, **columns), figures(FIRST, {'open@one': [7e3, 7.5e3] * 3}, **rates)])
-    watch = dataclasses.replace(watched(table), rows=table)
-    return {
-        family.name: [(sample.labels, sample.value) for sample in family.samples]
-        for family in text_string_to_metric_families(openmetrics(watch))
-    }
+    read = families(dataclasses.replace(watched(table), rows=table))
+    return {family.name: [(sample.labels, sample.value) for sample in family.samples] for family in read}
 
 
 def test_each_metric_has_its_mean_and_interval_in_base_units_and_says_where_it_was_measured():
