@@ -188,7 +188,7 @@ def measured(plan=None, rates=None, criteria=NO_CRITERIA, **more):
 
 
 def literature(id, words, source='Boito et al. 2009 (NFS on Gigabit Ethernet)'):
-    """What the literature found, as fields of an expectation."""
+    """The fields of an expectation that say what the literature found."""
     return {'id': id, 'words': words, 'source': source}
 
 

@@ -25,7 +25,7 @@ def watched(*tables, **others):
 
 
 def families(watch):
-    """What Prometheus reads of the file: gauges, each with a sentence."""
+    """All that Prometheus reads of the file: gauges, each with a sentence."""
     gauges = list(text_string_to_metric_families(openmetrics(watch)))
     assert all((family.type, family.documentation[-1]) == ('gauge', '.') for family in gauges)
     return gauges
