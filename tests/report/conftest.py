@@ -22,10 +22,8 @@ from seatrial.judge.expectations import CurveRatio, FallsWith, GuaranteeHolds, I
 from seatrial.judge.references import Reference
 from seatrial.judge.session import judge_cases, judge_session
 from seatrial.judge.verdict import Criteria
-from seatrial.model.layout import Layout
 from seatrial.model.metric import Fact
 from seatrial.model.plan import EngineChoice, Sizing, StoppingRule
-from seatrial.model.point import Allocation
 from seatrial.model.record import Finding, Records, Removal
 from seatrial.model.telemetry import READ, WRITTEN, Look, Telemetry, Watch
 from seatrial.model.units import GIB, KIB, MIB
@@ -45,7 +43,7 @@ from seatrial.workload.listing import listing, pause_of
 from seatrial.workload.operations import posix_operations
 from seatrial.workload.registry import kind_of, planned_metrics
 from seatrial.workload.semantics import posix_semantics
-from seatrial.workload.sweep import AXES, Sweep, SweepSite, expand, powers_of_two
+from seatrial.workload.sweep import AXES, Sweep, powers_of_two
 from seatrial.workload.tree import metadata_tree
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -331,14 +329,6 @@ def metadata_on(name, fixed, scatter):
     ]
 
 
-def on_targets(check, number):
-    """The plan of a sweep over so many OSTs."""
-    pinned = tuple(Layout(f'ost{target:04d}', 'lustre', (f'o{target}',)) for target in range(number))
-    plan = plan_of(check)
-    points = expand(Sweep('ost'), MFWA, Allocation(1, 2), SweepSite(pinned))
-    return plan._replace(axis=AXES['ost'], points=tuple(points))
-
-
 def scenarios(*measurements):
     """A case of a launch of each of these points: (point, measurement)."""
     points, once = tuple(point for point, _ in measurements), StoppingRule(0.1, 1, 1, fixed=True)
@@ -376,7 +366,7 @@ def timed():
 def make():
     """The builders, by their names; those of a plan, a sample, records, a case and a session by what they make."""
     named = {'plan': plan_of, 'sample': sample_of, 'records': records_of, 'case': case_of, 'session': session_of}
-    others = (measured, even_rates, tree_rates, listing_rates, call_rates, varied, metadata, check_of, on_targets)
+    others = (measured, even_rates, tree_rates, listing_rates, call_rates, varied, metadata, check_of)
     others += (scattered, scenarios, counted, timed)
     return SimpleNamespace(**named, **{function.__name__: function for function in others})
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from builders import measured_of, scenario_of
+from builders import measured_of, night, node_plan, scenario_of
 from seatrial.model.layout import Layout
 from seatrial.report.session.page import page
 from seatrial.workload.sweep import Sweep
@@ -104,7 +104,7 @@ def first_pixel(picture):
 
 
 def in_layouts(make):
-    """A map of many layouts with long names, metadata in three, and two targets."""
+    """A map of many layouts with long names, metadata in three, and two nodes."""
     plain = tuple(
         Layout(f'{count}-stripes-of-{size}KiB', 'lustre', (f'c{count}', f'S{size}k'))
         for count in (1, 4, -1)
@@ -114,11 +114,11 @@ def in_layouts(make):
     tree = metadata_tree(files_per_directory=1000, bytes_per_file=3901, scales=True)
     small = make.plan('Dom', tree, Sweep('layout', (Layout(), dom)), tasks=8)
     many = make.plan('Map', sweep=Sweep('layout', (Layout(), *plain)))
-    osts = make.on_targets('Osts', 2)
+    nodes = node_plan(2)
     even = make.even_rates(many).items()
     rates = {name: [rate * (1 + n / 9) for rate in values] for n, (name, values) in enumerate(even)}
-    cases = make.measured(many, rates), make.measured(small, make.tree_rates(small)), make.measured(osts)
-    return make.session(*cases)
+    swept = make.case(nodes, night(nodes, lambda node, phase: 1e8))
+    return make.session(make.measured(many, rates), make.measured(small, make.tree_rates(small)), swept)
 
 
 @pytest.fixture(scope='module', params=['data', 'metadata', 'layouts'])
