@@ -86,37 +86,25 @@ def plan_of(check='Check', workload=MFWA, sweep=SIZES, profile='nightly', tasks=
     )
 
 
-def as_launched(sample, facts=()):
+def as_timed(metric):
+    """The metric with percentiles, if its name says which single operation was timed."""
+    if '_' in metric.name or metric.unit != 'op/s':
+        return metric
+    return metric._replace(percentiles_s={'p50': 1 / metric.value, 'p99.9': 9 / metric.value})
+
+
+def as_launched(sample, facts):
     """The sample with all that a record says of how it was launched."""
-    measurement = sample.measurement
-    if measurement is not None:
-        # Single operations are timed where the name says which.
-        metrics = tuple(
-            metric
-            if '_' in metric.name or metric.unit != 'op/s'
-            else metric._replace(percentiles_s={name: n / metric.value for name, n in (('p50', 1), ('p99.9', 9))})
-            for metric in measurement.metrics
-        )
-        measurement = measurement._replace(metrics=metrics, facts=facts or measurement.facts)
+    metrics = tuple(map(as_timed, sample.measurement.metrics))
     raw = f'{RECORDS}/raw/{sample.launch}'
     return sample._replace(
         started=BEGAN + sample.repetition,
         elapsed_s=1.0,
-        raw=sample.launch,
-        command=sample.command or (f'/usr/bin/fio --output={raw}.json {raw}.fio',),
+        command=(f'/usr/bin/fio --output={raw}.json {raw}.fio',),
         environment=('LC_ALL=C',),
         directory=DATA,
-        inputs=(f'{sample.launch}.fio',),
-        measurement=measurement,
+        measurement=sample.measurement._replace(metrics=metrics, facts=facts or sample.measurement.facts),
     )
-
-
-def sample_of(plan, label, phase, rate, stage='measured', command=()):
-    """One launch that moves data at this rate (B/s)."""
-    point = kind_of(plan.kind).resized(plan.point(label), plan.sizing.first)
-    cache = 'cold' if kind_of(plan.kind).phase(phase).reads else ''
-    made = builders.sample_of(plan, point, phase, 0, builders.moved(point, rate, phase), stage, cache)
-    return as_launched(made._replace(command=command))
 
 
 START = {'host': 'node1', 'pid': 7, 'job': '4711', 'started': BEGAN, 'kernel': '6.1.0', 'python': '3.11.2'}
@@ -357,15 +345,16 @@ def counted(reads, writes=None, **changes):
 def timed():
     """A case of three launches of ten seconds each: a warm-up, a write and a read."""
     plan, launches = plan_of(), [('write', 'warmup'), ('write', 'measured'), ('read', 'measured')]
-    made = [sample_of(plan, plan.points[0].label, phase, 2 * SIZE / 10.0, stage) for phase, stage in launches]
-    samples = [sample._replace(started=BEGAN + 10 * i, elapsed_s=10.0) for i, sample in enumerate(made)]
-    return case_of(plan, records_of(plan, even_rates(plan))._replace(samples=samples))
+    records = records_of(plan, [2 * SIZE / 10.0])
+    made = {(one.phase, one.stage): one for one in records.samples if one.point.label == plan.points[0].label}
+    samples = [made[launch]._replace(started=BEGAN + 10 * i, elapsed_s=10.0) for i, launch in enumerate(launches)]
+    return case_of(plan, records._replace(samples=samples))
 
 
 @pytest.fixture(scope='session')
 def make():
-    """The builders, by their names; those of a plan, a sample, records, a case and a session by what they make."""
-    named = {'plan': plan_of, 'sample': sample_of, 'records': records_of, 'case': case_of, 'session': session_of}
+    """The builders, by their names; those of a plan, records, a case and a session by what they make."""
+    named = {'plan': plan_of, 'records': records_of, 'case': case_of, 'session': session_of}
     others = (measured, even_rates, tree_rates, listing_rates, call_rates, varied, metadata, check_of)
     others += (scattered, scenarios, counted, timed)
     return SimpleNamespace(**named, **{function.__name__: function for function in others})

@@ -1,5 +1,4 @@
 import re
-import shlex
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -78,9 +77,6 @@ def holding(make, text):
     start = dict.fromkeys(('version', 'program', 'kernel', 'python'), text)
     start |= {'host': f'h{text}', 'numa': (text, '2-3'), 'skipped': (f'ior: {text}',), 'run_directory': f'/{text}'}
     case = make.measured(plan, labels=(Finding('P18a', 'label', text),), **start)
-    made = make.sample(plan, '2MiB', 'write', 100.0 * MIB, command=(shlex.join(['echo', text]),))
-    made = made._replace(links=((text, text),), directories=(text,), environment=(f'A={text}',), directory=f'/{text}')
-    case = replace(case, launches={'2MiB': [made]})
     result = replace(case.result, reasons=(f'write@2MiB: FAIL: {text}',), verdict=Verdict.FAIL, binding=(text,))
     cases = replace(case, result=result), *holding_metadata(make, text)
     return replace(make.session(*cases, notices=(text,), label=text), site=text, seatrial=text)
