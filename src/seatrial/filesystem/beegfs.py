@@ -203,8 +203,7 @@ class BeeGfs(Mounted):
         rows: List[TargetRow] = []
         client = _client(mount)
         for kind, of in KINDS:
-            routes = routes_of(_read(client, f'{of}_nodes'))
-            rows += rows_of(_read(client, f'{of}_target_state'), kind, routes)
+            rows += rows_of(_read(client, f'{of}_target_state'), kind, routes_of(_read(client, f'{of}_nodes')))
         servers = {
             target_name(row.kind, row.number): row.name.rpartition(' of ')[2] for row in rows if row.kind == STORAGE
         }
@@ -238,8 +237,7 @@ def entry_of(text: str) -> BeeGfsLayout:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise base.NoAnswer(f'beegfs entry info says {show(text.strip()[:80])}') from None
     number = int(pool.group(1)) if pool else None
-    lies_on = len(targets or groups) or int(count)
-    return BeeGfsLayout(lies_on, int(chunk), number, targets, pattern != 'RAID0', groups)
+    return BeeGfsLayout(len(targets or groups) or int(count), int(chunk), number, targets, pattern != 'RAID0', groups)
 
 
 def ctl_entry_of(text: str) -> BeeGfsLayout:
@@ -296,8 +294,7 @@ def routes_of(text: str) -> Dict[str, str]:
 def _client(mount: Mount) -> str:
     """The folder of the mount's client: with its configuration file (cfgFile), or the only one. Raises NoAnswer."""
     folders = [os.path.dirname(name) for name in sorted(glob.glob(os.path.join(CLIENTS, '*', 'config')))]
-    options = mount.options.split(',')
-    named = [folder for folder in folders if f'cfgFile={_config(folder).get("cfgFile")}' in options]
+    named = [folder for folder in folders if f'cfgFile={_config(folder).get("cfgFile")}' in mount.options.split(',')]
     if named or len(folders) == 1:
         return (named or folders)[0]
     raise base.NoAnswer(f'{CLIENTS} has {len(folders)} clients, and none is known to be that of this mount')

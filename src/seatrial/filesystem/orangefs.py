@@ -56,8 +56,7 @@ class OrangeFs(Mounted):
 
     def behaviour(self, path: str) -> base.Behaviour:
         """I/O to a server that is away ends with ECONNREFUSED after about 10 s (2.10, seen)."""
-        gives_up = 'the client fails I/O about 10 s after it lost a server'
-        return super().behaviour(path)._replace(gives_up=gives_up)
+        return super().behaviour(path)._replace(gives_up='the client fails I/O about 10 s after it lost a server')
 
     def cold(self, path: str) -> base.Cold:
         return base.Cold(

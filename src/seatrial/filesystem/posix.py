@@ -135,8 +135,7 @@ class Mounted(base.Driver):
         try:
             return self._granted(file, layout)
         except base.NoAnswer as error:
-            why = f'whether {file} has the layout {layout.canonical} is not known: {error}'
-            return base.Granted(differs=why)
+            return base.Granted(differs=f'whether {file} has the layout {layout.canonical} is not known: {error}')
 
     def _granted(self, file: str, layout: Layout) -> base.Granted:
         """Compares a file with a layout of this type. Raises NoAnswer."""

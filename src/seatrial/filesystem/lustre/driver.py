@@ -723,8 +723,7 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
             for param in seen
             if param.name.startswith(f'{kind}.') and param.name.endswith(f'.{key}')
         }
-        reason = errors.get(pattern.replace('.', '/'), 'lctl did not report it')
-        state[name] = _agreed(values) or unknown(reason)
+        state[name] = _agreed(values) or unknown(errors.get(pattern.replace('.', '/'), 'lctl did not report it'))
     if 'lruresize' in options.split(','):
         state['ldlm.namespaces.lru_size'] = 'dynamic'  # the number then is that of the locks of the moment
     for pattern in SERVER_PARAMETERS:

@@ -79,8 +79,7 @@ class LustreLayout(NamedTuple):
     @property
     def targets_needed(self) -> int:
         counts = [piece.stripe_count for piece in self.pieces if piece.stripe_count]
-        numbers = [ost + 1 for piece in self.pieces for ost in piece.osts]
-        return max([1, self.mirrors, *counts, *numbers])
+        return max([1, self.mirrors, *counts, *(ost + 1 for piece in self.pieces for ost in piece.osts)])
 
     @property
     def words(self) -> Tuple[str, ...]:

@@ -204,8 +204,7 @@ def _scan(param: Param, mdt: bool, target: str, kind: str) -> Scan:
             damage.append((name, number(value, f'{name}: {value}')))
         elif count and int(count.group()) and not _FAULT.match(name) and not _HARMLESS.match(name):
             unclear.append((name, int(count.group())))
-    flags = fields.get('flags', '').split(',')
-    damage += [(flag, 1) for flag in _DAMAGED if flag in flags]
+    damage += [(flag, 1) for flag in _DAMAGED if flag in fields.get('flags', '').split(',')]
     about = target, kind, mdt, fields['status'], tuple(filter(None, fields['param'].split(',')))
     checked = number(fields['checked_phase1'], param.name)
     phases_s = _whole_seconds(fields, 'run_time_phase1'), _whole_seconds(fields, 'run_time_phase2')

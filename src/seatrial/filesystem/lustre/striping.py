@@ -206,8 +206,7 @@ def granted(asked: LustreLayout, got: Striping, there: Inventory) -> Granted:
         others = {ost for other in got.pieces if other is not piece for ost in other.osts}
         by_design = set(reach) - set(piece.osts) <= others and len(piece.osts) >= len(reach) - len(reach) // 4
         everywhere &= by_design
-        why = BY_DESIGN if by_design else RETIRED
-        fewer.append(f'all = {len(piece.osts)} of {_many(len(reach), "OST")} ({why})')
+        fewer.append(f'all = {len(piece.osts)} of {_many(len(reach), "OST")} ({BY_DESIGN if by_design else RETIRED})')
     return Granted('; '.join(dict.fromkeys(fewer)), everywhere)
 
 
