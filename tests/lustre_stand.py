@@ -99,10 +99,8 @@ def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
         text = PROGRAM.format(python=sys.executable, path=path, name=name, told=str(made.file))
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
-    mounts = [
-        Mount('/', 'ext4', '/dev/vda', 'rw'),
-        Mount(str(made.mount), 'lustre', '10.0.2.15@tcp:/lustre', OPTIONS),
-    ]
+    root = Mount('/', 'ext4', '/dev/vda', 'rw')
+    mounts = [root, Mount(str(made.mount), 'lustre', '10.0.2.15@tcp:/lustre', OPTIONS)]
     monkeypatch.setenv('PATH', f'{programs}:{os.environ["PATH"]}')
     monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: mounts)
     monkeypatch.setattr('seatrial.filesystem.base.SBIN', str(programs))

@@ -138,9 +138,8 @@ def test_a_real_client_counts_data_that_are_written(gluster_mount, counted_as_wr
 def test_no_secret_of_the_volume_is_in_the_state(gluster_mount):
     hidden = {path.read_text().strip() for path in gluster_mount.glob('.meta/graphs/active/*/options/*word')}
     hidden |= {path.read_text().strip() for path in gluster_mount.glob('.meta/graphs/active/*/options/username')}
-    assert hidden and not any(
-        secret in value for secret in hidden for value in GLUSTER.state(str(gluster_mount)).values()
-    )
+    state = GLUSTER.state(str(gluster_mount)).values()
+    assert hidden and not any(secret in value for secret in hidden for value in state)
 
 
 @needs_glusterfs

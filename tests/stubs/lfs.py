@@ -436,10 +436,8 @@ def listed(kind, head, arguments, state):
     what, inactive = f'{kind.lower()}s', state['inactive'] if kind == 'OST' else []
     _, operands = parse(what, arguments, state)
     assert len(operands) <= 1
-    words = ['INACTIVE' if index in inactive else 'ACTIVE' for index in range(state[what])]
-    return f'{head}:\n' + ''.join(
-        f'{index}: lustre-{kind}{index:04x}_UUID {word}\n' for index, word in enumerate(words)
-    )
+    words = enumerate('INACTIVE' if index in inactive else 'ACTIVE' for index in range(state[what]))
+    return f'{head}:\n' + ''.join(f'{index}: lustre-{kind}{index:04x}_UUID {word}\n' for index, word in words)
 
 
 def check(arguments, state):

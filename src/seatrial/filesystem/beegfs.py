@@ -204,9 +204,8 @@ class BeeGfs(Mounted):
         client = _client(mount)
         for kind, of in KINDS:
             rows += rows_of(_read(client, f'{of}_target_state'), kind, routes_of(_read(client, f'{of}_nodes')))
-        servers = {
-            target_name(row.kind, row.number): row.name.rpartition(' of ')[2] for row in rows if row.kind == STORAGE
-        }
+        storage = [row for row in rows if row.kind == STORAGE]
+        servers = {target_name(STORAGE, row.number): row.name.rpartition(' of ')[2] for row in storage}
         return base.Targets(tuple(rows), servers)
 
     def capabilities(self, path: str) -> Tuple[base.Capability, ...]:

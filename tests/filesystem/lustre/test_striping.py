@@ -31,9 +31,8 @@ def progressive(*osts_of_each):
     pieces = []
     for place, (start, end, count, size) in enumerate(wished):
         osts = osts_of_each[place] if place < len(osts_of_each) else ()
-        pieces.append(
-            FoundPiece(start, end, ('raid0',), len(osts) or count, size, osts, flags=('init',) if osts else ())
-        )
+        flags = ('init',) if osts else ()
+        pieces.append(FoundPiece(start, end, ('raid0',), len(osts) or count, size, osts, flags=flags))
     return Striping(tuple(pieces))
 
 
@@ -173,10 +172,7 @@ def test_the_metadata_targets_of_a_directory(asked, got, words):
 @pytest.mark.parametrize('where', ['mdt_index:     0', 'stripe_offset: -1'], ids=['2.17', 'before'])
 def test_the_default_of_a_directory_with_components_is_read(where):
     """In the form that lov_dump_comp_v1 of liblustreapi.c prints for a directory: without ids and prefixes."""
-    heads = (
-        (0, 1048576, 'stripe_count:  0', 'mdt', where),
-        (1048576, 'EOF', 'stripe_count:  2', 'raid0', ''),
-    )
+    heads = ((0, 1048576, 'stripe_count:  0', 'mdt', where), (1048576, 'EOF', 'stripe_count:  2', 'raid0', ''))
     text = 'lcm_layout_gen:    0\nlcm_mirror_count:  1\nlcm_entry_count:   2\ncomponents:\n'
     for start, end, count, pattern, place in heads:
         text += '  - lcme_id:             N/A\n    lcme_mirror_id:      N/A\n    lcme_flags:          0\n'
@@ -240,9 +236,7 @@ def test_of_a_component_that_clients_compress_it_is_said():
 
 
 def test_a_foreign_layout_is_said_by_its_kind():
-    text = (
-        '/mnt/lustre/f\n  lfm_magic:         0x0BD70BD0\n  lfm_length:          8\n  lfm_type:            symlink\n'
-    )
+    text = '/mnt/f\n  lfm_magic:         0x0BD70BD0\n  lfm_length:          8\n  lfm_type:            symlink\n'
     with pytest.raises(NotUnderstood, match='a foreign layout of the type symlink, whose data no OST holds'):
         parse_getstripe(text)
 
