@@ -57,16 +57,13 @@ def test_the_tightest_quota_of_all_directories_above_counts():
     assert left([{}, {'dir.rbytes': '5'}]) == Capacity(None, None)
 
 
-def test_what_ceph_fuse_tells_is_version_settings_and_traffic():
+def test_what_ceph_fuse_tells_is_version_settings_and_traffic_and_counters_of_another_form_are_none():
     seen = state_of(STATUS, SETTINGS)
     assert seen['client version'].startswith('ceph version 16.2.15') and seen['file system'] == 'lab'
     assert (seen['client_oc_size'], seen['client_cache_size']) == ('209715200', '16384')
     received = sum(PERF[f'AsyncMessenger::Worker-{number}']['msgr_recv_bytes'] for number in range(3))
     assert traffic_of(PERF) == {READ: received, WRITTEN: PERF['objecter']['op_send_bytes']}
     assert min(traffic_of(PERF).values()) > SIZE
-
-
-def test_counters_of_another_form_are_none():
     assert traffic_of({}) == {} == traffic_of({'AsyncMessenger::Worker-0': {'msgr_recv_bytes': 1}})
 
 

@@ -67,15 +67,11 @@ def test_the_brick_of_a_file_is_known_by_its_directory_and_then_by_its_host(monk
     assert holds == ([] if number is None else [number])
 
 
-def test_the_state_has_version_command_and_translators():
-    seen = state_of(DEFAULT)
-    assert seen['client version'] == 'glusterfs 10.3'
-    assert seen['client command'].startswith('glusterfs --volfile-server=10.77.0.1')
-    assert 'performance/quick-read' in seen['translators'] and 'performance/io-cache' not in seen['translators']
-
-
-def test_an_option_of_the_volume_that_is_set_is_in_the_state():
+def test_the_state_has_version_command_translators_and_the_options_of_the_volume_that_are_set():
     before, after = state_of(DEFAULT), state_of(TUNED)
+    assert before['client version'] == 'glusterfs 10.3'
+    assert before['client command'].startswith('glusterfs --volfile-server=10.77.0.1')
+    assert 'performance/quick-read' in before['translators'] and 'performance/io-cache' not in before['translators']
     assert after['lab-d0036c-md-cache md-cache-timeout'] == '600'
     changed = {change.key for change in changes(before, after)}
     assert {'translators', 'lab-d0036c-md-cache md-cache-timeout'} <= changed

@@ -98,19 +98,15 @@ def test_the_stripes_of_a_file_are_those_that_pvfs2_viewdist_shows(text, size):
         orangefs.strip_of(text.replace('simple_stripe', 'twod_stripe'))
 
 
-def test_a_layout_is_set_by_the_kernels_client_and_proved_by_the_file(stand):
+def test_a_layout_is_set_by_the_kernels_client_alone_and_proved_by_the_file(stand):
     wide = DRIVER.layout('wide', {'stripe_size': '1MiB'})
+    assert 'by FUSE new files ignore it' in DRIVER.layout_fault(wide, stand.path)
     stand.now(BY_KERNEL, strip=1 << 20)
     assert (wide.canonical, DRIVER.layout_fault(wide, stand.path)) == ('S1M', None)
     assert DRIVER.set_layout(stand.path, wide) is None and DRIVER.granted(stand.path, wide).differs is None
     assert stand.attributes['user.pvfs2.dist_name'] == b'simple_stripe\0'  # a string of C
     stand.now(BY_KERNEL)
     assert 'S1M, but has S64k' in DRIVER.granted(stand.path, wide).differs
-
-
-def test_by_fuse_no_layout_is_set_and_the_reason_says_so(stand):
-    wide = DRIVER.layout('wide', {'stripe_size': '1MiB'})
-    assert 'by FUSE new files ignore it' in DRIVER.layout_fault(wide, stand.path)
 
 
 def test_a_number_of_servers_can_be_asked_for_by_no_layout():
