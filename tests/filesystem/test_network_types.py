@@ -86,17 +86,6 @@ def test_the_state_of_gpfs_has_its_package_or_says_that_it_is_unknown(monkeypatc
     assert by_type('gpfs')._own_state('/gpfs', HOME)['client version'].startswith('unknown: ')
 
 
-def test_the_state_of_beegfs_is_that_of_the_client_that_the_mount_names(monkeypatch, tmp_path):
-    for name, kind in (('a', 'buffered'), ('b', 'native')):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / 'config').write_text(f'cfgFile = /etc/beegfs/{name}.conf\ntuneFileCacheType = {kind}\n')
-    monkeypatch.setattr(beegfs, 'CLIENTS', str(tmp_path))
-    mount = Mount('/mnt', 'beegfs', 'beegfs_nodev', 'rw,cfgFile=/etc/beegfs/b.conf')
-    assert by_type('beegfs')._own_state('/mnt', mount)['beegfs tuneFileCacheType'] == 'native'
-    unnamed = by_type('beegfs')._own_state('/mnt', mount._replace(options='rw'))
-    assert unnamed['beegfs client'].startswith(f'unknown: {tmp_path} has 2 clients, ')
-
-
 IN_BEEGFS_7 = '[Target ID: 5] @ beegfs-storage node_storage_3 [ID: 3]: {}\n'
 
 
@@ -205,7 +194,11 @@ def test_mounts_of_one_beegfs_are_one_storage_by_its_uuid(monkeypatch, tmp_path)
     (tmp_path / 'proc-beegfs' / 'other' / 'fs_uuid').write_text(SHOWN['fs_uuid'])
     assert same_storage(mount, other)
     stand.now(config='connCommRetrySecs = 600\n')
-    assert same_storage(mount, mount._replace(options='rw')) is False, 'it is not known which client is which'
+    unnamed = mount._replace(options='rw')
+    assert same_storage(mount, unnamed) is False, 'it is not known which client is which'
+    why = by_type('beegfs')._own_state('/a', unnamed)['beegfs client']
+    assert why.startswith(f'unknown: {tmp_path / "proc-beegfs"} has 2 clients, ')
+    assert by_type('beegfs')._own_state('/b', other)['beegfs cfgFile'] == '/etc/beegfs/other.conf'
 
 
 def test_the_state_of_beegfs_has_its_version_uuid_and_the_layout_of_the_directory(monkeypatch, tmp_path):

@@ -137,7 +137,6 @@ SHOWN = [
     Shown('041', targets.parse_usage, lambda v: '--overstripe-count' in v, True, 'Create', ''),
     Shown('042', parse_getstripe, canonical, 'E4M.c1.S1M.o2.E64M.c2.S1M.E-1.c-1.S4M'),
     Shown('045', parse_getstripe, same, refused('3 components are announced, and 1 shown'), 'pfl', 'init'),
-    Shown('046', parse_getstripe, canonical, 'E4M.c1.S1M.o2.E64M.c2.S1M.E-1.c4.S4M'),
     Shown('047', parse_getstripe, canonical, 'E1M.Lmdt.E-1.c2.S4M', '', r'\d'),
     Shown('047', parse_getstripe, canonical, 'E1M.Lmdt.E-1.c2.S4M', 'lcm', ''),
     Shown('048', parse_getstripe, canonical, 'c1.S4M', '', '$'),
