@@ -17,7 +17,7 @@ What it passes for lies in a JSON file, which it also writes:
     root                whether the user is root; dom_limit: the most bytes that an MDT takes of a file
     lacks               options that this version does not have yet
     default             options of lfs setstripe for the layout of the root directory
-    df, df_i, check, quota      the transcripts that are replayed for these commands (check: of OSTs)
+    df, check, quota    the transcripts that are replayed for these commands (df: without -i; check: of OSTs)
     restricted          whether setstripe is restricted to a group: it then removes what it was to be set on
     directories, files  what was set on which path, and what each file got; shards: the MDTs of each directory
     defaults            of new directories, by the directory they are made in; spread: whether the root's spreads them
@@ -415,7 +415,7 @@ def df(arguments, state):
     options, operands = parse('df', arguments, state)
     names = [name for name, _ in options]
     assert names in ([], ['-i'], ['-v']) and len(operands) == 1 and inside(state, operands[0])
-    text, shown_rows = lustre_step(state['df_i' if names == ['-i'] else 'df']).stdout, ''
+    text, shown_rows = lustre_step('012' if names == ['-i'] else state['df']).stdout, ''
     for line in text[text.index('UUID  ') :].splitlines(keepends=True):
         index = re.search(r'\[OST:(\d+)\]', line)
         if line.startswith('Filesystem') or (index is not None and int(index.group(1)) in state['away']):
