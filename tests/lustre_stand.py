@@ -36,8 +36,8 @@ class Stand:
         self.mount.mkdir()
         told = {'mount': str(self.mount), 'osts': 4, 'mdts': 2, 'root': True, 'version': '2.17.0', 'project': [0, 0]}
         told.update(pools={'flash': [0, 1]}, dom_limit=MIB, cached_mb=49, next=0, df='010', check='014', quota='412')
-        lists = dict.fromkeys(('full', 'retired', 'away', 'inactive', 'lacks', 'default', 'unreadable'), [])
-        tables = dict.fromkeys(('directories', 'files', 'shards', 'defaults', 'params'), {})
+        lists = {key: [] for key in ('full', 'retired', 'away', 'inactive', 'lacks', 'default', 'unreadable')}
+        tables = {key: {} for key in ('directories', 'files', 'shards', 'defaults', 'params')}
         self.tell({**told, **lists, **tables})
 
     def tell(self, state: dict[str, object]) -> None:
