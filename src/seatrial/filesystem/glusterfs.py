@@ -218,14 +218,11 @@ def subvolumes_of(files: Dict[str, str]) -> Tuple[Subvolume, ...]:
         host, place = (files.get(f'{client}/options/remote-{word}', '?').strip() for word in ('host', 'subvolume'))
         return host, place
 
-    return tuple(
-        Subvolume(
-            f'@{whole[0]}:{name}',
-            tuple(map(brick, clients(name))),
-            tuple(reached.get(client, False) for client in clients(name)),
-        )
-        for _, name in sorted(below[whole[0]].items())
-    )
+    subvolumes = []
+    for _, name in sorted(below[whole[0]].items()):
+        connected = tuple(reached.get(client, False) for client in clients(name))
+        subvolumes.append(Subvolume(f'@{whole[0]}:{name}', tuple(map(brick, clients(name))), connected))
+    return tuple(subvolumes)
 
 
 def traffic_of(text: str) -> Dict[str, int]:
