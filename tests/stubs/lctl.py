@@ -2,7 +2,7 @@
 
 Beside what tests/stubs/lfs.py reads, the JSON file tells:
 
-    params        {name: value} that stand in the place of genuine ones; null is absent
+    params        {name: value} that stand in the place of genuine ones
     unreadable    patterns of parameters that this user cannot read
     closed        whether that is because debugfs is closed to this user: then lctl ends with 2 and says nothing
     shifts        whether counters that an ordinary user names by a wildcard have the names of the next device's, and
@@ -54,14 +54,10 @@ def parameters(state):
     """The genuine ones, but for what the file tells."""
     values = dict(genuine())
     cached = f'users: 8\nmax_cached_mb: 3970\nused_mb: {state["cached_mb"]}\nunused_mb: 3921\n'
-    values['llite.lustre-ffff888105ab7000.max_cached_mb'] = f'\n{cached}unevict_mb: 0\nreclaim_count: 0\n'
-    values.update({name: value for name, value in state['params'].items() if value is not None})
-    hidden = {name for name, value in state['params'].items() if value is None}
-    return {
-        name: value
-        for name, value in values.items()
-        if name not in hidden and not any(fnmatch.fnmatchcase(name, pattern) for pattern in state['unreadable'])
-    }
+    values[f'llite.lustre-{INSTANCE}.max_cached_mb'] = f'\n{cached}unevict_mb: 0\nreclaim_count: 0\n'
+    values.update(state['params'])
+    unreadable = {name for pattern in state['unreadable'] for name in fnmatch.filter(values, pattern)}
+    return {name: value for name, value in values.items() if name not in unreadable}
 
 
 def matching(pattern, names):

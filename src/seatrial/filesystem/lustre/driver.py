@@ -135,14 +135,13 @@ class Lustre(Mounted):
             return unknown(str(error))
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
+        version = answer_or_unknown(lambda: f'lustre {targets.parse_version(_output(["lfs", "--version"]))}')
         settings = {
-            'client version': answer_or_unknown(
-                lambda: f'lustre {targets.parse_version(_output(["lfs", "--version"]))}'
-            ),
+            'client version': version,
             'default layout': answer_or_unknown(lambda: _default_of(path).words),
             'default directory layout': answer_or_unknown(lambda: _directory_default_of(path)),
+            'LNet': answer_or_unknown(_interfaces),
         }
-        settings['LNet'] = answer_or_unknown(_interfaces)
         try:
             settings.update(_client_state(_mounted(path).instance, mount.options))
         except base.NoAnswer as error:
