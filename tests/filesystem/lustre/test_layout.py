@@ -8,17 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.filesystem.base import LayoutError
-from seatrial.filesystem.lustre.driver import Lustre
-from seatrial.filesystem.lustre.layout import (
-    ALL,
-    LayoutComponent,
-    LustreLayout,
-    asked,
-    binary,
-    from_settings,
-    progressive,
-    striped,
-)
+from seatrial.filesystem.layout_words import binary
+from seatrial.filesystem.lustre import driver as lustre
+from seatrial.filesystem.lustre.layout import ALL, LayoutComponent, LustreLayout, from_settings, progressive, striped
 from seatrial.model.codec import from_json, to_json
 from seatrial.model.layout import Layout
 
@@ -88,7 +80,7 @@ def test_the_canonical_form_reads_as_the_options_of_lfs(layout, canonical):
 @given(layouts)
 def test_the_driver_gets_its_own_value_back_from_a_plan(layout):
     carried = from_json(Layout, json.loads(json.dumps(to_json(layout.named('named')))))
-    assert carried == layout.named('named') and asked(carried) == layout
+    assert carried == layout.named('named') and lustre.asked(carried) == layout
 
 
 @given(layouts)
@@ -189,7 +181,7 @@ def test_what_no_lustre_takes_is_said_with_its_key(settings, key, words):
 
 
 def test_a_group_of_targets_is_striped_as_the_case_is():
-    driver = Lustre()
+    driver = lustre.Lustre()
     grown = progressive('grown', {'end': '4MiB', 'stripe_count': 1, 'stripe_size': '1MiB'}, {})
     on_two = striped('g', None, '4MiB', osts=(2, 5))
     assert driver.on_targets('g', 'OST', [2, 5], striped('wide', ALL, '4MiB')) == on_two
