@@ -11,7 +11,7 @@ from click import UsageError
 from nights import figures, session
 from seatrial.history.store import folder_of, write
 from seatrial.judge.verdict import Verdict
-from seatrial.session.ab_rounds import in_turn, sides_of
+from seatrial.session.comparison import in_turn, sides_of
 from seatrial.site.load import load
 
 BEGAN = datetime(2026, 11, 1, tzinfo=timezone.utc)

@@ -22,7 +22,7 @@ from seatrial.report.comparison.configurations import table as choice_table
 from seatrial.report.comparison.configurations import to_json as choice_json
 from seatrial.report.terminal import console, say, table_of
 from seatrial.session.chosen_sessions import WHICH, chosen
-from seatrial.session.comparison_table import show_comparison
+from seatrial.session.comparison import show_comparison
 from seatrial.site.load import answering
 from seatrial.site.model import Site
 

@@ -16,9 +16,9 @@ from seatrial.judge.verdict import EXIT_CODES, Verdict
 from seatrial.model.plan import Case
 from seatrial.model.quoted_value import show as shown
 from seatrial.report.terminal import console, say
-from seatrial.session.ab_rounds import in_turn, sides_of
 from seatrial.session.carry_out import carried_out
 from seatrial.session.chosen_sessions import LABEL_FORM, is_label
+from seatrial.session.comparison import in_turn, sides_of
 from seatrial.session.from_options import open_session
 from seatrial.site.load import check_folders
 

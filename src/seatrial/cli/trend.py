@@ -8,7 +8,7 @@ from rich.text import Text
 from seatrial.cli.options import effect_option, profile_option, site_option
 from seatrial.nights.standing import past_of
 from seatrial.report.terminal import console, say
-from seatrial.session.comparison_table import STYLES
+from seatrial.session.comparison import STYLES
 from seatrial.site.load import answering
 from seatrial.workload.words import counted
 
