@@ -352,10 +352,7 @@ class Mutations:
 
     def __init__(self, folder, bundle, site, command):
         self.folder, self.bundle, self.site, self.command = folder, bundle, site, command
-        self.whole = folder.with_name('whole')
-        shutil.copytree(folder, self.whole)
-        self.whole = self.whole.rename(site.folder / 'whole')
-        self.files = contents(bundle)
+        self.whole, self.files = shutil.copytree(folder, site.folder / 'whole'), contents(bundle)
 
     def check(self, number):
         rng = random.Random(f'foreign {number}')
