@@ -25,7 +25,7 @@ from seatrial.history.store import write
 from seatrial.nights import scheduled_job as night_module
 from seatrial.nights import standing
 from seatrial.scheduler.order import with_block
-from seatrial.scheduler.series import alone, job_name, queue_lock
+from seatrial.scheduler.series import QUEUE_LOCK, alone, file_of, job_name
 from seatrial.site.calendar import DAYS, Calendar
 
 PROGRAMS = ('scrontab', 'sbatch', 'squeue', 'scancel', 'scontrol')
@@ -277,7 +277,7 @@ def test_the_cluster_that_the_user_has_chosen_is_asked(on_site, submits, cluster
 
 def test_one_installation_waits_for_the_other(submits, cluster, seatrial):
     (submits.folder / 'state').mkdir()
-    lock = queue_lock(series(submits))
+    lock = file_of(series(submits), QUEUE_LOCK)
     argv = [seatrial, 'schedule', f'--site={submits.folder}', f'--checks={submits.checks}', '--install', AT]
     with alone(lock):
         other = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)

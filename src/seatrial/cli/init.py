@@ -28,7 +28,7 @@ from seatrial.rules.registry import finding
 from seatrial.scheduler.partitions import cluster, slurm_partitions
 from seatrial.scheduler.queue import QueueError
 from seatrial.site.error import SiteError, problem
-from seatrial.site.first import CHECK, FoundFileSystem, FoundMachine, FoundPartition, as_name, settings_of, trial_of
+from seatrial.site.first import FoundFileSystem, FoundMachine, FoundPartition, a_check, as_name, settings_of, trial_of
 from seatrial.site.load import OWN_CHECKS, check_folders, load
 from seatrial.site.model import SETTINGS_FILE, TRIAL_FILE
 
@@ -87,7 +87,7 @@ def _begin_check(home: Path, name: str) -> int:
     file = target / 'own' / f'{re.sub("(?<!^)(?=[A-Z])", "_", name).lower()}.py'
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open('x', encoding='utf-8') as stream:
-        stream.write(CHECK.format(name=name))
+        stream.write(a_check(name))
     screen = console()
     screen.print(f'{file} is written; its family is own', f'then: seatrial list {name} --site {home}', sep='\n')
     return 0

@@ -16,16 +16,7 @@ from seatrial.model.record import PLAN, SAMPLES, Records
 from seatrial.model.telemetry import TELEMETRY
 from seatrial.model.units import duration
 from seatrial.rules.case import cut_off
-from seatrial.scheduler.job_state import (
-    NO_ANSWER,
-    SILENT,
-    WAITING,
-    JobState,
-    job_state_of,
-    may_go_on,
-    of_sbatch,
-    sentence,
-)
+from seatrial.scheduler.job_state import SILENT, WAITING, JobState, job_state_of, may_go_on, of_sbatch, said_by_slurm
 from seatrial.scheduler.partitions import SLURM
 
 TAIL_BYTES = 65536
@@ -126,11 +117,6 @@ def _last_written(records: str) -> float:
     return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
 
 
-def said_by_slurm(job_state: JobState) -> str:
-    """'Slurm says: cancelled by alice after 12 s', or the reason why it says nothing."""
-    return sentence(job_state) if job_state.state in NO_ANSWER else f'Slurm says: {sentence(job_state)}'
-
-
 def tail(file: Path) -> str:
     """The last TAIL_BYTES of a text; empty if it cannot be read."""
     try:
@@ -212,7 +198,6 @@ def _said_by_reframe(test: Mapping[str, Any]) -> str:
     reason = str(test.get('fail_reason') or '').strip()
     if not reason or test.get('fail_phase') in ('sanity', 'performance'):
         return ''
-    refused = of_sbatch(reason)
-    if refused is not None:
+    if (refused := of_sbatch(reason)) is not None:
         return said_by_slurm(refused)
     return f'ReFrame says: {reason.splitlines()[0].removeprefix("sanity error: INCOMPLETE: ")}'

@@ -59,9 +59,8 @@ def job_state_of(job: str, output: str = '') -> JobState:
             if known.state != 'NODE_FAIL' or known.node or not re.search(r'[\[,]', known.nodes):
                 return known
             # Slurm says only that a node of the job failed; sinfo shows which of its nodes are down now.
-            answer = ask(
-                ['sinfo', '--noheader', f'--nodes={known.nodes}', '--states=down', '--format=%N'], DEADLINE_S
-            )
+            argv = ['sinfo', '--noheader', f'--nodes={known.nodes}', '--states=down', '--format=%N']
+            answer = ask(argv, DEADLINE_S)
             return known if answer is None or answer.exit_status != 0 else known._replace(down=answer.stdout.strip())
         time.sleep(1.0)
 
@@ -79,12 +78,12 @@ def of_scontrol(text: str) -> JobState:
             fields.setdefault(key, value)
     if not fields.keys() >= _SCONTROL_NEEDS:
         return UNREADABLE
-    nodes, restarts = fields['NodeList'], fields['Restarts']
+    restarts = fields['Restarts']
     return _with_code(
         fields['JobState'],
         fields['ExitCode'],
         reason=_reason(fields['Reason']),
-        nodes='' if nodes == '(null)' else nodes,
+        nodes='' if fields['NodeList'] == '(null)' else fields['NodeList'],
         elapsed_s=_seconds(fields['RunTime']),
         limit_s=_seconds(fields['TimeLimit']),
         restarts=int(restarts) if restarts.isdecimal() else None,
@@ -169,12 +168,15 @@ def sentence(known: JobState) -> str:
     return f'{words}, after {known.restarts} requeue{"s" if known.restarts != 1 else ""}' if started_again else words
 
 
+def said_by_slurm(known: JobState) -> str:
+    """'Slurm says: cancelled by alice after 12 s', or the reason why it says nothing."""
+    return sentence(known) if known.state in NO_ANSWER else f'Slurm says: {sentence(known)}'
+
+
 def _asked(job: str) -> JobState:
     young = _answer(['scontrol', 'show', 'job', job], of_scontrol)
-    if young.state in _WHOLE:
-        return young  # accounting has nothing to add
-    if young.reason == _MISSING:
-        return young  # nor is there a sacct without Slurm
+    if young.state in _WHOLE or young.reason == _MISSING:
+        return young  # accounting has nothing to add, or there is no Slurm here
     accounted = _accounted(job)
     if young.state == 'CANCELLED' and accounted.state in _ABOUT_TO_END:
         time.sleep(2.0)  # accounting learns it within 2 s (seen)
@@ -190,8 +192,7 @@ def _accounted(job: str) -> JobState:
 def _answer(argv: list[str], read: Callable[[str], JobState]) -> JobState:
     answer = ask(argv, DEADLINE_S)
     if answer is None:
-        missing = _MISSING if argv[0] == 'scontrol' else f'{argv[0]} is not installed'
-        return JobState(SILENT, reason=missing)
+        return JobState(SILENT, reason=_MISSING if argv[0] == 'scontrol' else f'{argv[0]} is not installed')
     if answer.exit_status is None:
         # Without munge scontrol says why and tries again for minutes.
         reason = _munge(answer.stderr.splitlines()) or f'{argv[0]} has not answered for {DEADLINE_S:.0f} s'
@@ -209,14 +210,19 @@ _NO_CONTACT = (
     'Zero Bytes were transmitted',
 )
 _WHOLE = ('COMPLETED', 'FAILED', 'TIMEOUT', 'OUT_OF_MEMORY', 'PENDING')
-_ABOUT_TO_END = (
-    *('RUNNING', 'COMPLETING', 'SUSPENDED', 'RESIZING', 'SIGNALING'),
-    *('STAGE_OUT', 'STOPPED', 'UPDATE_DB'),
-)
-WAITING = (
-    *('PENDING', 'CONFIGURING', 'POWER_UP_NODE', 'REQUEUED', 'REQUEUE_FED', 'REQUEUE_HOLD'),
-    *('RESV_DEL_HOLD', 'SPECIAL_EXIT', 'LAUNCH_FAILED', 'RECONFIG_FAIL'),
-)
+_ABOUT_TO_END = ('RUNNING', 'COMPLETING', 'SUSPENDED', 'RESIZING', 'SIGNALING', 'STAGE_OUT', 'STOPPED', 'UPDATE_DB')
+_HELD: Mapping[str, str] = {
+    'CONFIGURING': 'its nodes are being made ready',
+    'POWER_UP_NODE': 'its nodes are being powered up',
+    'REQUEUE_FED': 'another cluster of the federation is to begin it anew',
+    'REQUEUE_HOLD': 'held after it was requeued',
+    'RESV_DEL_HOLD': 'held, as its reservation was deleted',
+    'SPECIAL_EXIT': 'held after it ended with an exit code that asks for it',
+    'LAUNCH_FAILED': 'its launch failed',
+    'RECONFIG_FAIL': 'its nodes could not be configured',
+}
+"""Reasons why a job waits, by states that say more than the reason beside them."""
+WAITING = ('PENDING', 'REQUEUED', *_HELD)
 """States before a job begins, or begins anew."""
 _GOING_ON = (*_ABOUT_TO_END, *WAITING)
 # WorkDir comes after all that is read: without it the text is cut short.
@@ -227,10 +233,8 @@ _NODE_FAILURE = re.compile(r'^srun: error: Node failure on (\S+)', re.M)
 
 def _munge(lines: Iterable[str]) -> str:
     """The message of Slurm's programs about a munge that does not serve them; its last words are the reason."""
-    reason = next(
-        (line.partition('Munge encode failed: ')[2] for line in lines if 'Munge encode failed: ' in line), ''
-    )
-    return f'munge does not serve this host: {reason.strip()}' if reason else ''
+    reasons = [line.partition('Munge encode failed: ')[2] for line in lines if 'Munge encode failed: ' in line]
+    return f'munge does not serve this host: {reasons[0].strip()}' if reasons else ''
 
 
 def _whole_lines(text: str) -> list[str]:
@@ -369,17 +373,6 @@ _SENTENCES: Mapping[str, Callable[[JobState], str]] = {
     NO_SUCH_JOB: lambda known: 'Slurm does not know the job',
     SILENT: lambda known: f'Slurm does not answer: {known.reason}',
 }
-_HELD: Mapping[str, str] = {
-    'CONFIGURING': 'its nodes are being made ready',
-    'POWER_UP_NODE': 'its nodes are being powered up',
-    'REQUEUE_FED': 'another cluster of the federation is to begin it anew',
-    'REQUEUE_HOLD': 'held after it was requeued',
-    'RESV_DEL_HOLD': 'held, as its reservation was deleted',
-    'SPECIAL_EXIT': 'held after it ended with an exit code that asks for it',
-    'LAUNCH_FAILED': 'its launch failed',
-    'RECONFIG_FAIL': 'its nodes could not be configured',
-}
-"""Reasons why a job waits, by states that say more than the reason beside them."""
 _DOWN = 'Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved_for_jobs_in_higher_priority_partitions'
 _REASONS: Mapping[str, str] = {
     _DOWN: 'the nodes that it needs are down, drained or reserved',

@@ -7,7 +7,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import pairwise
 
 from rich.console import Console
@@ -75,8 +75,13 @@ def order_of(
         '--open-mode=append',
     ]
     form = form or ('scrontab' if queue.has_scrontab() else 'sbatch')
-    lines = _block if form == 'scrontab' else _script
-    text = ''.join(f'{line}\n' for line in lines(site, profile, calendar, options, command))
+    if form == 'scrontab':
+        begin, end = _marks(site, profile)
+        entry_line = f'{calendar.cron} exec {shell_line(command)}'
+        lines = [begin, *(f'#SCRON {option}' for option in options), entry_line, end]
+    else:
+        lines = _script(site, profile, calendar, options, command)
+    text = ''.join(f'{line}\n' for line in lines)
     if not all(line.isprintable() for line in text.splitlines()):
         raise ValueError(f'{site.folder}: a path that cannot be printed cannot stand in a script')
     return Order(form, calendar, text, tuple(_notes(site, profile, partitions, calendar, limit_s)))
@@ -98,7 +103,7 @@ def beyond_schedule(site: Site, profile: str, plans: Sequence[TrialPlan]) -> lis
 def overlapping(site: Site, profile: str, plans: Sequence[TrialPlan]) -> list[str]:
     """A sentence if the cases of a scheduled profile can reach into its next run."""
     entry = site.trial_file.schedule.get(profile)
-    if entry is None or _budgets_s(plans) <= (between_s := _shortest_period(entry.calendar).total_seconds()):
+    if entry is None or _budgets_s(plans) <= (between_s := _shortest_period_s(entry.calendar)):
         return []
     return [
         f'the budgets of the cases add up to {duration(_budgets_s(plans))}, but a run is due every '
@@ -110,9 +115,9 @@ def _budgets_s(plans: Sequence[TrialPlan]) -> float:
     return sum(plan.stopping.budget_s for plan in plans)
 
 
-def _shortest_period(calendar: Calendar) -> timedelta:
+def _shortest_period_s(calendar: Calendar) -> float:
     moments = calendar.after(datetime.now().astimezone(), 8)
-    return min(after - before for before, after in pairwise(moments))
+    return min((after - before).total_seconds() for before, after in pairwise(moments))
 
 
 def _quoted(value: str) -> str:
@@ -140,7 +145,7 @@ def _notes(site: Site, profile: str, partitions: Partitions, calendar: Calendar,
             f'time limit {duration(limit_s)}: the sum of the budgets and longest launches of the cases, '
             'without waiting in the queue; time_limit in the schedule of trial.yaml sets another'
         )
-    if timedelta(seconds=limit_s) > _shortest_period(calendar):
+    if limit_s > _shortest_period_s(calendar):
         notes.append('the time limit is longer than the time between two runs: a run waits for the one before it')
     if not partitions.submit:
         return notes
@@ -164,11 +169,6 @@ def _marks(site: Site, profile: str) -> tuple[str, str]:
     return f'# BEGIN seatrial {profile} of {site.folder}', f'# END seatrial {profile} of {site.folder}'
 
 
-def _block(site: Site, profile: str, calendar: Calendar, options: Sequence[str], command: Sequence[str]) -> list[str]:
-    begin, end = _marks(site, profile)
-    return [begin, *(f'#SCRON {option}' for option in options), f'{calendar.cron} exec {shell_line(command)}', end]
-
-
 def _script(
     site: Site, profile: str, calendar: Calendar, options: Sequence[str], command: Sequence[str]
 ) -> list[str]:
@@ -187,11 +187,15 @@ def _script(
 def install(screen: Console, site: Site, profile: str, order: Order) -> None:
     site.make_directories()
     path = series.series_of(site, profile)
-    with series.alone(series.queue_lock(path)):
+    with series.alone(series.file_of(path, series.QUEUE_LOCK)):
         before = series.scheduled(path)
         if before is not None and before.form != order.form:
             _take_out(screen, site, profile, before.form)
-        changed = (_put_in_scrontab if order.form == 'scrontab' else _put_in_queue)(site, profile, order)
+        if order.form == 'scrontab':
+            added = _change_scrontab(site, profile, order.text)
+            changed = ['the entry was added to the scrontab; no other line was changed'] if added else []
+        else:
+            changed = _put_in_queue(site, profile, order)
         if before is None or (before.calendar, before.form) != (order.calendar, order.form):
             record = {'calendar': order.calendar, 'since': time.time(), 'form': order.form}
             series.put(series.file_of(path, '.json'), json.dumps(record) + '\n')
@@ -203,18 +207,18 @@ def install(screen: Console, site: Site, profile: str, order: Order) -> None:
     screen.print(f'  metrics:  {series.metrics_file(site, profile)}', soft_wrap=True)
 
 
-def _put_in_scrontab(site: Site, profile: str, order: Order) -> list[str]:
+def _change_scrontab(site: Site, profile: str, block: str) -> bool:
+    """Put this block in place of the old one; True if that changes the scrontab."""
     old = queue.crontab()
-    new = with_block(old, _marks(site, profile), order.text)
-    if new == old:
-        return []
-    queue.write_crontab(new)
-    return ['the entry was added to the scrontab; no other line was changed']
+    new = with_block(old, _marks(site, profile), block)
+    if new != old:
+        queue.write_crontab(new)
+    return new != old
 
 
 def _put_in_queue(site: Site, profile: str, order: Order) -> list[str]:
     path = series.series_of(site, profile)
-    script = series.script_of(path)
+    script = series.file_of(path, series.SCRIPT)
     if not script.is_file() or script.read_text(encoding='utf-8') != order.text:
         series.put(script, order.text)
         queue.cancel_pending(series.waiting(path))
@@ -224,7 +228,7 @@ def _put_in_queue(site: Site, profile: str, order: Order) -> list[str]:
 def remove(screen: Console, site: Site, profile: str) -> None:
     """Take it out of Slurm, even where its record is lost and only Slurm still knows of it."""
     path = series.series_of(site, profile)
-    with series.alone(series.queue_lock(path)):
+    with series.alone(series.file_of(path, series.QUEUE_LOCK)):
         before = series.scheduled(path)
         taken = [_take_out(screen, site, profile, form) for form in ([before.form] if before else _forms())]
         series.file_of(path, '.json').unlink(missing_ok=True)
@@ -245,16 +249,14 @@ def _forms() -> list[str]:
 def _take_out(screen: Console, site: Site, profile: str, form: str) -> bool:
     """Take the form out; True if it was there."""
     if form == 'scrontab':
-        old = queue.crontab()
-        new = with_block(old, _marks(site, profile), '')
-        if new != old:
-            queue.write_crontab(new)
+        removed = _change_scrontab(site, profile, '')
+        if removed:
             screen.print('the entry was removed from the scrontab; no other line was changed')
-        return new != old
+        return removed
     path = series.series_of(site, profile)
     jobs = series.waiting(path)
     queue.cancel_pending(jobs)
-    series.script_of(path).unlink(missing_ok=True)
+    series.file_of(path, series.SCRIPT).unlink(missing_ok=True)
     for job in jobs:
         screen.print(f'job {job.id} was removed from the queue')
     return bool(jobs)

@@ -134,14 +134,12 @@ def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]]
         return ()
     settings = partitions_in(site.folder / SETTINGS_FILE)[partition]
     names = Partitions.of(map(str, settings.get('access') or ())).names
-    options = [f'--partition={",".join(sorted(names))}'] if names else []
+    options = ['--noheader', '--Node', '--responding', '--states=idle,alloc,mix', '--format=%N %P']
+    options += [f'--partition={",".join(sorted(names))}'] if names else []
     try:
-        text = asked(
-            'sinfo', '--noheader', '--Node', '--responding', '--states=idle,alloc,mix', '--format=%N %P', *options
-        )
+        rows = [line.split() for line in asked('sinfo', *options).splitlines()]
     except QueueError:
         return ()
-    rows = [line.split() for line in text.splitlines()]
     # Without a name the job goes to Slurm's default partition, which has a star.
     nodes = {row[0] for row in rows if len(row) == 2 and (names or row[1].endswith('*'))}
     latest = dict.fromkeys(node for allocation in reversed(used) for node in allocation if node in nodes)

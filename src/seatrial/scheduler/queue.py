@@ -135,6 +135,5 @@ def _checked(program: str, done: subprocess.CompletedProcess[str]) -> str:
     if done.returncode == 0:
         return done.stdout
     lines = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip()]
-    raise QueueError(
-        printable(f'{program} ended with {done.returncode}: {"; ".join(lines[:3]) or "it said nothing"}')
-    )
+    words = '; '.join(lines[:3]) or 'it said nothing'
+    raise QueueError(printable(f'{program} ended with {done.returncode}: {words}'))

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, TextIO
+from typing import NamedTuple
 
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.owned import shared_in
@@ -25,6 +25,7 @@ ALONE_S = 300.0  # longer than questions to a Slurm that does not answer, or a n
 POLL_S = 0.2
 AHEAD = 2  # jobs of the script in the queue
 
+SCRIPT, QUEUE_LOCK = '.sbatch', '.queue.lock'
 REMOVED = '.removed'  # a file as old as the last `seatrial schedule --remove`; --install takes it away
 
 
@@ -109,19 +110,15 @@ def alone(file: Path) -> Iterator[None]:
     with ExitStack() as held:
         with suppress(OSError):
             file.parent.mkdir(exist_ok=True)
-            _lock(held.enter_context(file.open('a')))
+            stream = held.enter_context(file.open('a'))
+            end = time.monotonic() + ALONE_S
+            while time.monotonic() < end:
+                try:
+                    fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    time.sleep(POLL_S)
         yield
-
-
-def _lock(stream: TextIO) -> None:
-    """Raises OSError where the file system has no locks."""
-    end = time.monotonic() + ALONE_S
-    while time.monotonic() < end:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            time.sleep(POLL_S)
 
 
 class Successors(NamedTuple):
@@ -135,10 +132,10 @@ def see_to_successors(series: Path, due: str) -> Successors:
     """Put the next jobs into the queue; a disabled series has none. Prints and raises nothing."""
     try:
         # The script is submitted as it lies there now, in STATE/schedule, and runs as this user.
-        faults = shared_in(str(series.parents[1]), (str(series.parent), str(script_of(series))))
+        faults = shared_in(str(series.parents[1]), (str(series.parent), str(file_of(series, SCRIPT))))
         if faults:
             raise ValueError(faults[0].why)
-        with alone(queue_lock(series)):
+        with alone(file_of(series, QUEUE_LOCK)):
             plan = scheduled(series)
             if plan is None or plan.form != 'sbatch':
                 return Successors()
@@ -149,25 +146,15 @@ def see_to_successors(series: Path, due: str) -> Successors:
         return Successors(faults=(f'the next runs could not be put into the queue: {error}',))
 
 
-def script_of(series: Path) -> Path:
-    return file_of(series, '.sbatch')
-
-
-def queue_lock(series: Path) -> Path:
-    return file_of(series, '.queue.lock')
-
-
 def waiting(series: Path) -> list[queue.QueuedJob]:
     """This user's jobs of the script that have not begun. Raises QueueError."""
-    script = str(script_of(series))
-    return [
-        job for job in queue.own_jobs(job_name(series)) if job.state == 'PENDING' and job.command.startswith(script)
-    ]
+    script, jobs = str(file_of(series, SCRIPT)), queue.own_jobs(job_name(series))
+    return [job for job in jobs if job.state == 'PENDING' and job.command.startswith(script)]
 
 
 def keep_in_queue(series: Path, calendar: Calendar, after: datetime) -> list[str]:
     """Queue the next jobs; returns those that were submitted, in sentences. Raises QueueError."""
-    script, jobs = str(script_of(series)), waiting(series)
+    script, jobs = str(file_of(series, SCRIPT)), waiting(series)
     there = {job.command.removeprefix(script).strip() for job in jobs}
     wanted = [f'{due:%Y-%m-%dT%H:%M:%S}' for due in calendar.after(after, AHEAD)]
     missing = [due for due in wanted if due not in there]
@@ -176,10 +163,8 @@ def keep_in_queue(series: Path, calendar: Calendar, after: datetime) -> list[str
         queue.cancel_pending(jobs)
         jobs, missing = [], wanted
     # Their number counts, too: jobs whose argument a site's plugin has changed must not pile up.
-    return [
-        f'job {queue.submit(script, due, due)} is in the queue for {due}'
-        for due in missing[: max(0, AHEAD - len(jobs))]
-    ]
+    submitted = missing[: max(0, AHEAD - len(jobs))]
+    return [f'job {queue.submit(script, due, due)} is in the queue for {due}' for due in submitted]
 
 
 def superseded(series: Path, due: str) -> bool:

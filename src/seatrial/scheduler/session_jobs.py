@@ -85,12 +85,10 @@ def read_jobs(text: str, user: int, alive: Callable[[str], str | None]) -> list[
 
 
 def cancel(
-    screen: Console,
-    site: Site,
-    jobs: Sequence[SessionJob],
-    on_cancelled: Callable[[Sequence[SessionJob]], None] | None = None,
+    screen: Console, site: Site, jobs: Sequence[SessionJob], announced: set[str] | None = None
 ) -> list[SessionJob]:
-    """Cancel jobs, tell on_cancelled, and wait END_S at most for their end; those left. Raises QueueError."""
+    """Cancel jobs and wait END_S at most for their end; those left. Raises QueueError. announced: the jobs
+    whose cancellation was printed before, to which the others are added; None: none is printed"""
     numbers = {job.id for job in jobs}
     left = list(jobs)
     sent = False
@@ -101,8 +99,10 @@ def cancel(
             sent = True
             # Only this user's jobs, should a number have been given to another job meanwhile.
             asked('scancel', f'--user={os.geteuid()}', *(job.id for job in going_on))
-            if on_cancelled is not None:
-                on_cancelled(going_on)
+            for job in going_on:
+                if announced is not None and job.id not in announced:
+                    announced.add(job.id)
+                    screen.print(f'cancelled at the end of its session: {job.words}', soft_wrap=True)
         time.sleep(POLL_S)
         left = [job for job in jobs_of_sessions(site) if job.id in numbers]
     for job in left:
@@ -116,17 +116,10 @@ def cancel_all(screen: Console, site: Site, session: str) -> None:
         return
     end = time.monotonic() + ASK_S
     announced: set[str] = set()
-
-    def say(jobs: Sequence[SessionJob]) -> None:
-        for job in jobs:
-            if job.id not in announced:
-                announced.add(job.id)
-                screen.print(f'cancelled at the end of its session: {job.words}', soft_wrap=True)
-
     while True:
         try:
             jobs = [job for job in jobs_of_sessions(site) if job.session == session]
-            cancel(screen, site, jobs, say)
+            cancel(screen, site, jobs, announced)
             return
         except QueueError as error:
             if time.monotonic() >= end:

@@ -22,25 +22,6 @@ _PLAIN = re.compile(r'[A-Za-z0-9/_.-]+\Z', re.ASCII)
 _NO_NAME = re.compile(r'[^A-Za-z0-9_-]+')
 
 
-CHECK = """\"\"\"{name}: what it is for.\"\"\"
-
-import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
-
-from seatrial.check.base import Check, trial
-from seatrial.workload.access import data_access
-from seatrial.workload.sweep import Sweep, powers_of_two
-
-
-@trial
-class {name}(Check):
-    \"\"\"Every task writes a file of its own and reads it back, in transfers of several sizes.\"\"\"
-
-    workload = data_access(files='multiple', operations=('write', 'read'))
-    sweep = Sweep('transfer_size', powers_of_two('64KiB', '1MiB'))
-"""
-"""The first form of a check of a site's own; docs/how-to/extend.md says what else it can be."""
-
-
 @dataclass(frozen=True)
 class FoundPartition:
     """A partition, or this machine."""
@@ -101,6 +82,11 @@ class FoundMachine:
     modules_system: str = ''
     modules: Sequence[str] = ()
     darshan: str = ''  # libdarshan.so of a module
+
+
+def a_check(name: str) -> str:
+    """The text of a first check of the site's own, a class of this name."""
+    return _jinja().get_template('check.py.jinja').render(name=name)
 
 
 def settings_of(machine: FoundMachine) -> str:
