@@ -87,9 +87,9 @@ def test_what_any_of_them_enforces_is_enforced(site_with: Build) -> None:
 def test_a_site_may_choose_the_limit_of_what_it_enforces(site_with: Build) -> None:
     site = site_with('nodes: [1, 2]', 'nodes: [1, 2]\n    enforce: [X1, {F1: 1.5}]')
     assert site.enforced(a_case(), 'access', 'nightly') == {'X1': None, 'F1': 1.5}
-    site.check_enforced({'SharedFile': ('access', ['X1', 'F1'])}, limited=['F1'])
+    site.check_enforced({'SharedFile': ('access', ['X1', 'F1'])}, [], ['F1'])
     with pytest.raises(SiteError, match=r"trials\[0\].enforce\[1\]: 'F1' has no limit that a site can set"):
-        site.check_enforced({'SharedFile': ('access', ['X1', 'F1'])})
+        site.check_enforced({'SharedFile': ('access', ['X1', 'F1'])}, [], [])
 
 
 def test_two_trials_with_two_limits_for_one_case_are_refused(site_with: Build) -> None:
@@ -126,11 +126,13 @@ def test_an_expectation_that_no_profile_of_its_trial_judges_is_refused(site_with
     known = {'SharedFile': ('access', ['X1', 'P1'])}
     smoke = 'nodes: [1, 2]\n    profiles: [smoke]\n    enforce: [{}]'
     with pytest.raises(SiteError) as caught:
-        site_with('nodes: [1, 2]', smoke.format('X1')).check_enforced(known, ['P1'])
+        site_with('nodes: [1, 2]', smoke.format('X1')).check_enforced(known, ['P1'], [])
     (problem,) = caught.value.problems
     assert problem.startswith("trial.yaml: trials[0].enforce[0]: 'X1' decides nothing in smoke")
-    site_with('nodes: [1, 2]', smoke.format('P1')).check_enforced(known, ['P1'])
-    site_with('nodes: [1, 2]', smoke.format('X1').replace('[smoke]', '[smoke, nightly]')).check_enforced(known)
+    site_with('nodes: [1, 2]', smoke.format('P1')).check_enforced(known, ['P1'], [])
+    site_with('nodes: [1, 2]', smoke.format('X1').replace('[smoke]', '[smoke, nightly]')).check_enforced(
+        known, [], []
+    )
 
 
 # The Darshan library of a partition

@@ -232,12 +232,11 @@ def remove(screen: Console, site: Site, profile: str) -> None:
         before = series.scheduled(path)
         taken = [_take_out(screen, site, profile, form) for form in ([before.form] if before else _forms())]
         series.file_of(path, '.json').unlink(missing_ok=True)
-        if before or any(taken):
-            series.put(series.file_of(path, series.REMOVED), '')
-    if before or any(taken):
-        screen.print('disabled; the history, the log and the metrics are kept')
-    else:
-        screen.print(f'nothing is enabled for {site.name}, profile {profile}')
+        if before is None and not any(taken):
+            screen.print(f'nothing is enabled for {site.name}, profile {profile}')
+            return
+        series.put(series.file_of(path, series.REMOVED), '')
+    screen.print('disabled; the history, the log and the metrics are kept')
 
 
 def _forms() -> list[str]:

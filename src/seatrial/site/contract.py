@@ -12,29 +12,9 @@ from pydantic import BeforeValidator, Field, PlainValidator, ValidationError
 from seatrial.judge.criteria import MEAN, MEDIAN, MINIMUM
 from seatrial.model.quoted_value import choice, show
 from seatrial.model.units import EXAMPLES, UNITS, in_base
-from seatrial.site import yaml_file
+from seatrial.site import model, yaml_file
 from seatrial.site.error import problem, raise_any
 from seatrial.site.load import problem_of
-from seatrial.site.model import (
-    AnySize,
-    Count,
-    EngineName,
-    Entry,
-    FileCount,
-    Filled,
-    Interface,
-    Listed,
-    Name,
-    NodeCount,
-    PartitionName,
-    Seconds,
-    Size,
-    TaskCount,
-    Text,
-    Truth,
-    Version,
-    one_of,
-)
 from seatrial.site.references import LARGEST, Date
 from seatrial.workload.tree import SUBTREES
 
@@ -137,39 +117,37 @@ Quantity = Annotated[Bound | None, PlainValidator(_bound)]
 GivenValue = BeforeValidator(_given_value)
 
 
-class Workload(Entry):
+class Workload(model.Entry):
     """The workload, as far as a contract defines it. Sizes in bytes."""
 
-    access: Annotated[str | None, BeforeValidator(one_of('an access', tuple(ACCESSES)))] = None
+    access: Annotated[str | None, BeforeValidator(model.one_of('an access', tuple(ACCESSES)))] = None
     """how tasks share files"""
-    transfer_size: Annotated[Size | None, GivenValue] = None
+    transfer_size: Annotated[model.Size | None, GivenValue] = None
     """bytes of a transfer"""
-    bytes_per_task: Annotated[Size | None, GivenValue] = None
+    bytes_per_task: Annotated[model.Size | None, GivenValue] = None
     """without it the profile finds one that no cache holds"""
-    interface: Annotated[Interface | None, GivenValue] = None
+    interface: Annotated[model.Interface | None, GivenValue] = None
     """the calls by which data are moved"""
-    direct: Annotated[Truth | None, GivenValue] = None
+    direct: Annotated[model.Truth | None, GivenValue] = None
     """O_DIRECT"""
-    queue_depth: Annotated[Count | None, GivenValue] = None
+    queue_depth: Annotated[model.Count | None, GivenValue] = None
     """transfers in flight of each task, of random I/O"""
-    directory: Annotated[str | None, BeforeValidator(one_of('a directory of files', SUBTREES))] = None
+    directory: Annotated[str | None, BeforeValidator(model.one_of('a directory of files', SUBTREES))] = None
     """for metadata: one directory of all tasks, or one for each"""
-    file_size: Annotated[AnySize | None, GivenValue] = None
+    file_size: Annotated[model.AnySize | None, GivenValue] = None
     """for metadata: bytes in each file"""
-    files_per_task: Annotated[FileCount | None, GivenValue] = None
+    files_per_task: Annotated[model.FileCount | None, GivenValue] = None
     """for metadata: files that a task makes"""
-    check: Annotated[Name | None, GivenValue] = None
+    check: Annotated[model.Name | None, GivenValue] = None
     """the class name of the check, where several measure the same"""
-    point: Annotated[Text | None, BeforeValidator(_label), GivenValue] = None
+    point: Annotated[model.Text | None, BeforeValidator(_label), GivenValue] = None
     """the name of its point: `{check: LargeDirectory, point: 1000000}`"""
 
     @property
     def asked(self) -> dict[str, Any]:
         """The parameters that a point must have, by their names in a point."""
-        parts = {field: getattr(self, key) for key, field in FIELDS.items()}
-        return {name: value for name, value in parts.items() if value is not None} | ACCESSES.get(
-            self.access or '', {}
-        )
+        parts = {name: getattr(self, key) for key, name in FIELDS.items()} | ACCESSES.get(self.access or '', {})
+        return {name: value for name, value in parts.items() if value is not None}
 
 
 FIELDS = {key: key for key in ('transfer_size', 'interface', 'direct', 'queue_depth')}
@@ -177,45 +155,45 @@ FIELDS |= {'directory': 'subtrees', 'file_size': 'bytes_per_file'}
 """Keys of a workload that are parameters of a point, with their names there."""
 
 
-class Conditions(Entry):
+class Conditions(model.Entry):
     """The conditions for an allocation to count: times in seconds, fullness in percent, bytes in times of memory."""
 
-    seconds: Annotated[Seconds | None, GivenValue] = None
+    seconds: Annotated[model.Seconds | None, GivenValue] = None
     """the shortest timed region that counts; without it that of the profile acceptance"""
-    budget: Annotated[Seconds | None, GivenValue] = None
+    budget: Annotated[model.Seconds | None, GivenValue] = None
     """time after which an allocation starts no new launch; without it 8 h"""
-    caches: Annotated[str, BeforeValidator(one_of('an answer', ('refused', 'allowed')))] = 'refused'
+    caches: Annotated[str, BeforeValidator(model.one_of('an answer', ('refused', 'allowed')))] = 'refused'
     """`allowed` leaves rule P16 aside, and the protocol says so"""
     fullness: Annotated[tuple[int, int] | None, BeforeValidator(_fullness)] = None
     """used share of the file system, as `df` has it, when the allocation begins"""
     bytes: Annotated[float | None, BeforeValidator(_times_memory)] = None
     """the least that all files together hold, in times of the memory of the nodes that use them"""
-    exclusive: Truth = False
+    exclusive: model.Truth = False
     """no other job may use the nodes (`OverSubscribe=NO` of Slurm)"""
 
 
-class CriterionEntry(Entry):
+class CriterionEntry(model.Entry):
     """One sentence of the contract. What a percentage of another criterion leaves out is as it is there."""
 
     id: Id = Field(examples=['4.2.1'])
     """its number, as in the contract"""
-    text: Text = Field(examples=["'At least 500 GB/s write on 200 nodes'"])
+    text: model.Text = Field(examples=["'At least 500 GB/s write on 200 nodes'"])
     """its sentence"""
-    metric: Annotated[Text | None, GivenValue] = None
+    metric: Annotated[model.Text | None, GivenValue] = None
     """its name in a contract's words, below, or the name of any metric of a check"""
     workload: Annotated[Workload | None, GivenValue] = None
     """what it leaves open must be no choice"""
-    nodes: Annotated[NodeCount | None, GivenValue] = None
+    nodes: Annotated[model.NodeCount | None, GivenValue] = None
     """nodes of the allocation"""
-    tasks_per_node: Annotated[TaskCount | None, GivenValue] = None
+    tasks_per_node: Annotated[model.TaskCount | None, GivenValue] = None
     """without it the most tasks of the partition"""
-    partition: Annotated[PartitionName | None, GivenValue] = None
+    partition: Annotated[model.PartitionName | None, GivenValue] = None
     """a partition of `trial.yaml`; needed where it has several"""
-    file_system: Annotated[Name | None, GivenValue] = None
+    file_system: Annotated[model.Name | None, GivenValue] = None
     """a file system of `trial.yaml`; needed where it has several"""
-    layout: Annotated[Name | None, GivenValue] = None
+    layout: Annotated[model.Name | None, GivenValue] = None
     """a layout of `trial.yaml`; without it `default`"""
-    engine: Annotated[EngineName | None, GivenValue] = None
+    engine: Annotated[model.EngineName | None, GivenValue] = None
     """the engine that measures; without it the first of the site that can"""
     at_least: Quantity = None
     """a figure in any unit of the metric (`500 GB/s`, `300,000 creates/s`), or of a criterion (`70 % of 4.2.1`)"""
@@ -223,15 +201,15 @@ class CriterionEntry(Entry):
     """the same (`120 s`, `5 ms`); one of both is needed"""
     statistic: Annotated[str | None, BeforeValidator(_statistic)] = None
     """statistic of the repetitions of an allocation; without it `mean`. `minimum` is its worst launch"""
-    allocations: Annotated[Count | None, GivenValue] = None
+    allocations: Annotated[model.Count | None, GivenValue] = None
     """the number of valid allocations that decide it; without it 1"""
     conditions: Annotated[Conditions | None, GivenValue] = None
     """conditions under which an allocation counts"""
-    state: Annotated[Name | None, GivenValue] = None
+    state: Annotated[model.Name | None, GivenValue] = None
     """state of the system when it is measured, as `degraded`: `seatrial accept --state degraded`"""
-    milestone: Annotated[Name | None, GivenValue] = None
+    milestone: Annotated[model.Name | None, GivenValue] = None
     """one of `milestones`"""
-    observed: Truth = False
+    observed: model.Truth = False
     """no check measures it. People observe it and [say so](#waivers-and-remarks)"""
 
     @property
@@ -240,22 +218,24 @@ class CriterionEntry(Entry):
         return self.at_least or self.at_most
 
 
-class Contract(Entry):
+class Contract(model.Entry):
     """contract.yaml as a whole."""
 
-    version: Version = Field(examples=['1'])
+    version: model.Version = Field(examples=['1'])
     """the form of this file"""
-    title: Text = Field(examples=['Acceptance of the scratch file system'])
+    title: model.Text = Field(examples=['Acceptance of the scratch file system'])
     """title of the contract"""
     date: Date = Field(examples=['2026-06-30'])
     """date of the contract"""
-    parties: Annotated[dict[Name, Text], Filled] = Field(examples=['{customer: A Computing Centre, supplier: B Ltd}'])
+    parties: Annotated[dict[model.Name, model.Text], model.Filled] = Field(
+        examples=['{customer: A Computing Centre, supplier: B Ltd}']
+    )
     """who signs, by role; each has a line in the protocol"""
-    counts: Annotated[str, BeforeValidator(one_of('a rule', tuple(COUNTS)))] = 'all'
+    counts: Annotated[str, BeforeValidator(model.one_of('a rule', tuple(COUNTS)))] = 'all'
     """which valid allocations decide a criterion: `all`, the `last`, or the `best`, as many as it asks for"""
-    milestones: Annotated[dict[Name, Text], Filled] = Field(default_factory=dict)
+    milestones: Annotated[dict[model.Name, model.Text], model.Filled] = Field(default_factory=dict)
     """names with what they are; `seatrial accept --milestone M2`"""
-    criteria: Annotated[tuple[CriterionEntry, ...], Listed] = Field(
+    criteria: Annotated[tuple[CriterionEntry, ...], model.Listed] = Field(
         examples=["[{id: 4.2.1, text: '...', metric: write bandwidth, nodes: 200, at_least: 500 GB/s}]"]
     )
     """the sentences of the contract that have a bound"""
@@ -298,7 +278,7 @@ def read_contract(folder: Path) -> ContractFile | None:
     if not os.path.lexists(path):
         return None
     data = yaml_file.read(path)
-    wrong, head = dict[int, list[str]](), set[str]()
+    wrong, head, unread = dict[int, list[str]](), set[str](), set[str]()
     try:
         contract = Contract.model_validate(data)
         numbers: Sequence[int] = range(len(contract.criteria))
@@ -314,11 +294,12 @@ def read_contract(folder: Path) -> ContractFile | None:
         given = data if isinstance(data, dict) else {}
         rows = given.get('criteria')
         rows = rows if isinstance(rows, list) else []
+        malformed = [rows[number] for number in wrong if number != REST]
+        unread = {str(row.get('id', '')) for row in malformed if isinstance(row, dict)}
         numbers = [number for number in range(len(rows)) if number not in wrong]
         sound = {key: given[key] for key in ('counts', 'milestones') if key in given and key not in head}
         entries = tuple(CriterionEntry.model_validate(rows[number]) for number in numbers)
         contract = Contract.model_construct(**sound, criteria=entries)
-    unread = {_id_in(data, number) for number in wrong}
     by_id = {entry.id: entry for entry in contract.criteria}
     first, whole = dict[str, int](), dict[int, CriterionEntry]()
     for number, entry in zip(numbers, contract.criteria, strict=True):
@@ -332,14 +313,6 @@ def read_contract(folder: Path) -> ContractFile | None:
         if faults:
             wrong[number] = [problem(CONTRACT_FILE, place(number, *keys), sentence) for keys, sentence in faults]
     return ContractFile(contract.model_copy(update={'criteria': tuple(whole.values())}), list(whole), wrong)
-
-
-def _id_in(data: Any, number: int) -> str:
-    """The id of a malformed criterion, if it can be read."""
-    try:
-        return str(data['criteria'][number]['id']) if number != REST else ''
-    except (LookupError, TypeError):
-        return ''
 
 
 def place(number: int, *keys: str | int) -> list[str | int]:
@@ -361,17 +334,16 @@ def _contradictions(
 
 def _fault_of_base(entry: CriterionEntry, by_id: Mapping[str, CriterionEntry], unread: Collection[str]) -> str | None:
     """The reason why it cannot be a percentage of another criterion; empty if that one is malformed, else None."""
-    way, ahead = [entry.id], entry.bound.of if entry.bound else ''
-    while ahead:
+    way = [entry.id]
+    while entry.bound and (ahead := entry.bound.of):
         if ahead not in by_id:
             return '' if ahead in unread else f'{show(ahead)} is not a criterion; {choice(ahead, by_id)}'
         if ahead in way:
             return f'is a percentage of itself ({" of ".join([*way, ahead])}); write a quantity in one of them'
-        if by_id[ahead].observed:
+        entry = by_id[ahead]
+        if entry.observed:
             return f'{show(ahead)} is observed, not measured; name a criterion that is measured'
         way.append(ahead)
-        further = by_id[ahead].bound
-        ahead = further.of if further else ''
     return None
 
 

@@ -10,8 +10,6 @@ SHOWN_PROBLEMS = 30
 class SiteError(Exception):
     """A site that cannot be used."""
 
-    problems: tuple[str, ...]
-
     def __init__(self, problems: Sequence[str]) -> None:
         shown = [printable(problem) for problem in problems[:SHOWN_PROBLEMS]]
         if len(problems) > SHOWN_PROBLEMS:

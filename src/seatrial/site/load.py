@@ -145,10 +145,8 @@ def _trial_file(data: Any, home: Path) -> TrialFile:
     except ValidationError as error:
         details = error.errors(include_url=False)
     # Another version has other keys: what is said of them would mislead.
-    version = [detail for detail in details if detail['loc'] == ('version',)]
-    raise SiteError(
-        [problem_of(detail, TRIAL_FILE, TrialFile) for detail in (version or details)[: SHOWN_PROBLEMS + 1]]
-    )
+    details = [detail for detail in details if detail['loc'] == ('version',)] or details
+    raise SiteError([problem_of(detail, TRIAL_FILE, TrialFile) for detail in details[: SHOWN_PROBLEMS + 1]])
 
 
 def problem_of(detail: ErrorDetails, file: str, root: type[BaseModel], above: tuple[str, ...] = ()) -> str:
@@ -164,16 +162,12 @@ def problem_of(detail: ErrorDetails, file: str, root: type[BaseModel], above: tu
         example = _owner(root, keys[:-1]).model_fields[str(keys[-1])].examples
         sentence = f'is missing; write {keys[-1]}: {example[0] if example else "a value"}'
     elif keys:
-        sentence = f'expected a mapping, found {show(value)}; write {_form(_owner(root, keys))}'
+        fields = _owner(root, keys).model_fields.items()
+        form = ', '.join(f'{name}: {field.examples[0]}' for name, field in fields if field.examples)
+        sentence = f'expected a mapping, found {show(value)}; write {{{form}}}'
     else:
         sentence = f'expected the keys of a site, found {show(value)}; begin with version: {VERSION}'
     return problem(file, [*above, *keys], sentence)
-
-
-def _form(model: type[BaseModel]) -> str:
-    """The mapping with its required keys."""
-    shown = [(name, field.examples[0]) for name, field in model.model_fields.items() if field.examples]
-    return '{' + ', '.join(f'{name}: {example}' for name, example in shown) + '}'
 
 
 def _owner(root: type[BaseModel], keys: list[str | int]) -> type[BaseModel]:

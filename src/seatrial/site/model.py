@@ -255,9 +255,8 @@ def _mount(value: Any) -> str:
 def _program(value: Any) -> str:
     program = _unexpanded(_text(value))
     if '/' in program and not program.startswith('/'):
-        raise ValueError(
-            f'{show(value)} is a relative path; write an absolute one, or a name to be found on the PATH'
-        )
+        remedy = 'write an absolute one, or a name to be found on the PATH'
+        raise ValueError(f'{show(value)} is a relative path; {remedy}')
     return program
 
 
@@ -348,6 +347,7 @@ def _no_mpi_starter(value: Any) -> Any:
 
 Version = Annotated[int, BeforeValidator(_version)]
 Text = Annotated[str, BeforeValidator(_text)]
+Command = Annotated[tuple[Text, ...], BeforeValidator(_command)]
 Size = Annotated[int, BeforeValidator(_size(1))]
 AnySize = Annotated[int, BeforeValidator(_size(0))]
 Seconds = Annotated[float, BeforeValidator(_duration(1.0))]
@@ -357,15 +357,10 @@ FileCount = Annotated[int, BeforeValidator(_count('number of files', MOST_INODES
 Inodes = Annotated[int, BeforeValidator(_count('number of inodes', MOST_INODES))]
 Interface = Annotated[str, BeforeValidator(one_of('an interface', INTERFACES))]
 Truth = Annotated[bool, BeforeValidator(_truth)]
-Day = Annotated[str, BeforeValidator(one_of('a day', DAYS))]
 Name = Annotated[str, BeforeValidator(_name)]
-Device = Annotated[str, BeforeValidator(_device)]
 Targets = Annotated[int | tuple[int, ...], BeforeValidator(_targets)]
 NodeCount = Annotated[int, BeforeValidator(_count('node count'))]
-Check = Annotated[str, BeforeValidator(_check)]
 EngineName = Annotated[str, BeforeValidator(one_of('an engine', DEFAULT_ENGINES))]
-FileSystemType = Annotated[str, BeforeValidator(one_of('a file system type', TYPES))]
-LayoutName = Annotated[str, BeforeValidator(_layout_name)]
 LauncherKind = Annotated[
     str, BeforeValidator(one_of('a launcher', tuple(LAUNCHERS))), BeforeValidator(_no_mpi_starter)
 ]
@@ -412,9 +407,7 @@ class LimitsEntry(Entry):
 class PrecheckEntry(Entry):
     """A setting that is to be as the site has decided: what the command is to print, in each of its lines."""
 
-    command: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(
-        examples=['[ssh, oss1, zfs, get, -H, -o, value, canmount, ostpool1]']
-    )
+    command: Command = Field(examples=['[ssh, oss1, zfs, get, -H, -o, value, canmount, ostpool1]'])
     """prints the setting and changes nothing, on the host of `seatrial doctor`, in 10 s at most"""
     value: Text = Field(examples=["'off'"])
     """what each line of it has to be"""
@@ -423,7 +416,7 @@ class PrecheckEntry(Entry):
 class FileSystemEntry(Entry):
     """A file system under test. Paths are absolute here, sizes in bytes, times in seconds."""
 
-    type: FileSystemType = Field(examples=['lustre'])
+    type: Annotated[str, BeforeValidator(one_of('a file system type', TYPES))] = Field(examples=['lustre'])
     """which driver asks for quota, caches and layouts: [what each can](file-systems.md). `posix` is a local disk"""
     path: PathText = Field(examples=['/lustre/scratch/seatrial'])
     """where the run directories are made; nothing outside them is ever written or deleted"""
@@ -460,13 +453,13 @@ class FileSystemEntry(Entry):
     """the same on `glusterfs`, in the order of `gluster volume info`; of replicas a set is one"""
     storage_targets: Targets | None = None
     """the same on `beegfs`: their numbers, as `beegfs target list` shows them"""
-    devices: Annotated[tuple[Device, ...], Distinct] = ()
+    devices: Annotated[tuple[Annotated[str, BeforeValidator(_device)], ...], Distinct] = ()
     """the raw devices on which it lies, for [`RawDevices`](expectations.md), which only reads them"""
-    layouts: Annotated[dict[LayoutName, Any], Filled] = {}
+    layouts: Annotated[dict[Annotated[str, BeforeValidator(_layout_name)], Any], Filled] = {}
     """beside `default`, which is always there. Only on `lustre`, [`cephfs`](#cephfs) and [`beegfs`](#beegfs)"""
-    telemetry: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
+    telemetry: Command = ()
     """asks the servers for their counters, on the node of the job, before and after each case"""
-    monitors: Annotated[dict[Name, Annotated[tuple[Text, ...], BeforeValidator(_command)]], Filled] = {}
+    monitors: Annotated[dict[Name, Command], Filled] = {}
     """servers whose disks and network are seen every second of each case: how each is reached"""
     prechecks: dict[Text, PrecheckEntry] = {}
     """settings that `seatrial doctor` compares; it exits with 64 where one differs"""
@@ -534,15 +527,15 @@ VALUE = '{value}'
 class ActionEntry(Entry):
     """An action: commands that take servers away, or burden them, and undo that. Times in seconds."""
 
-    start: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/stop-oss, oss3]'])
+    start: Command = Field(examples=['[/root/stop-oss, oss3]'])
     """takes servers away, or burdens them. All commands of an action run on the login side"""
-    undo: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/start-oss, oss3]'])
+    undo: Command = Field(examples=['[/root/start-oss, oss3]'])
     """undoes that"""
-    check: Annotated[tuple[Text, ...], BeforeValidator(_command)] = Field(examples=['[/root/oss-is-up, oss3]'])
+    check: Command = Field(examples=['[/root/oss-is-up, oss3]'])
     """exits with 0 while the storage is healthy"""
     file_systems: Annotated[tuple[Name, ...], Distinct] = Field(examples=['[scratch]'])
     """those that the action may hit"""
-    count: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
+    count: Command = ()
     """prints a whole number, as of messages in a log;
     [how much it rises](../how-to/scenarios.md#which-number-is-best) is reported"""
     values: Annotated[tuple[Annotated[int, Field(strict=True, ge=1)], ...], Listed] = ()
@@ -572,7 +565,6 @@ BY_NAME = ('io500', 'iodd', 'kept')
 """Families that '*' does not ask for: of hundreds of GiB with patterns of other checks; that IOR alone can carry out,
 which no bare machine has; whose trees stay."""
 
-
 CUTS = ('repetitions', 'points', 'checks')
 """Of a session whose time does not suffice: repetitions to the fewest, points of sweeps, whole checks."""
 
@@ -580,7 +572,7 @@ CUTS = ('repetitions', 'points', 'checks')
 class Combinations(Entry):
     """Which checks run where: every combination of what its lists name is a case."""
 
-    checks: Annotated[tuple[Check, ...], Distinct] = Field(examples=['[access]'])
+    checks: Annotated[tuple[Annotated[str, BeforeValidator(_check)], ...], Distinct] = Field(examples=['[access]'])
     """families (folders of `checks/`), class names of checks, or `'*'` for all but those that need their name"""
     partitions: Annotated[tuple[PartitionName, ...], Distinct] = Field(examples=['[cluster:compute]'])
     """keys of `partitions`"""
@@ -661,7 +653,7 @@ class ScheduleEntry(Entry):
 
     at: Annotated[str, BeforeValidator(_time_of_day)] = '02:00'
     """when it is due, in the time zone of the host, which should be that of Slurm's controller"""
-    days: Annotated[tuple[Day, ...], Distinct] = DAYS
+    days: Annotated[tuple[Annotated[str, BeforeValidator(one_of('a day', DAYS))], ...], Distinct] = DAYS
     """on which days"""
     access: Annotated[tuple[Annotated[str, BeforeValidator(_option)], ...], Listed] = ()
     """how the job is submitted: account, QOS, reservation, and a partition whose nodes the cases do not need"""
@@ -710,7 +702,7 @@ class TrialFile(Entry):
     """what Slurm runs by itself"""
     actions: Annotated[dict[Name, ActionEntry], Filled] = {}
     """commands that take servers away and bring them back"""
-    notify: Annotated[tuple[Text, ...], BeforeValidator(_command)] = ()
+    notify: Command = ()
     """sends a notification of a [scheduled trial](../how-to/scheduled.md#notifications), as a mail or to a web
     service"""
     false_notifications: Annotated[float, BeforeValidator(_monthly)] = 1.0
@@ -749,7 +741,7 @@ class Site:
     def session_folder(self, session: str) -> Path:
         """The folder of a session in the state directory. Raises SiteError if others may change its contents."""
         folder = Path(self.state) / 'sessions' / session
-        self._refuse(self._unsafe([str(folder)]))
+        self._refuse(refusal(self.state, [str(folder)], self._another_state))
         return folder
 
     def with_trials(self, trials: Sequence[TrialEntry]) -> 'Site':
@@ -757,8 +749,8 @@ class Site:
 
     def cases(self, check: str, family: str, profile: str) -> list[Case]:
         """Every case that the trials ask of this check, once each, in the order of the file."""
-        wanted = [case for trial in self._trials(check, family, profile) for case in trial.cases(check)]
-        return list(dict.fromkeys(wanted))
+        asking = (trial for trial in self.trial_file.trials if trial.covers(check, family, profile))
+        return list(dict.fromkeys(case for trial in asking for case in trial.cases(check)))
 
     def overrides(self, case: Case, family: str, profile: str) -> Overrides:
         """The parameters that all trials of a case fix together; check_overrides refuses contradictions."""
@@ -819,7 +811,6 @@ class Site:
 
     def actions(self, file_system: str, tunable: bool = False) -> tuple[Action, ...]:
         """The actions for a file system, in the order of the file; tunable ones once for each of their values."""
-
         return tuple(
             entry.action(name, str(value))
             for name, entry in self.trial_file.actions.items()
@@ -873,18 +864,15 @@ class Site:
                     values = getattr(first, key), getattr(other, key)
                     if None not in values and values[0] != values[1]:
                         problems[problem(TRIAL_FILE, ['trials', k, key], sentence)] = None
-                limits = [{item.id: item.limit for item in trial.enforce} for trial in (first, other)]
-                for id_ in limits[0].keys() & limits[1].keys():
-                    if limits[0][id_] != limits[1][id_]:
+                limits, others = dict(first.enforce), dict(other.enforce)
+                for id_ in limits.keys() & others.keys():
+                    if limits[id_] != others[id_]:
                         fault = f'the limit of {id_} {sentence}'
                         problems[problem(TRIAL_FILE, ['trials', k, 'enforce'], fault)] = None
         raise_any(problems)
 
     def check_enforced(
-        self,
-        known: Mapping[str, tuple[str, Collection[str]]],
-        guarantees: Collection[str] = (),
-        limited: Collection[str] = (),
+        self, known: Mapping[str, tuple[str, Collection[str]]], guarantees: Collection[str], limited: Collection[str]
     ) -> None:
         """Raises SiteError for ids in trials[].enforce that no check of the trial has, or that decide nothing there.
         known: family and ids of the expectations, by check; guarantees: the ids that every profile judges, others are
@@ -921,9 +909,6 @@ class Site:
             folders = []
         except OSError as error:
             return f'{error.filename}: {error.strerror}; correct its permissions, or name another directory'
-        return self._unsafe(folders)
-
-    def _unsafe(self, folders: Iterable[str]) -> str:
         return refusal(self.state, folders, self._another_state)
 
     def _another_state(self) -> str:
@@ -959,8 +944,6 @@ class Site:
             sentence = f'{error.filename}: {error.strerror}; make it by hand or name another directory'
             raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
 
-    def _trials(self, check: str, family: str, profile: str) -> list[TrialEntry]:
-        return [trial for trial in self.trial_file.trials if trial.covers(check, family, profile)]
-
     def _giving(self, case: Case, family: str, profile: str) -> list[TrialEntry]:
-        return [trial for trial in self._trials(case.check, family, profile) if trial.gives(case)]
+        trials = self.trial_file.trials
+        return [trial for trial in trials if trial.covers(case.check, family, profile) and trial.gives(case)]

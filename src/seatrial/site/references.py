@@ -36,6 +36,7 @@ _NODES = _LEVELS.index('node count')
 LARGEST = 1e18  # base units, 1 EB/s: a larger figure has a wrong number or unit
 
 _FORM = '[1000.0, -0.1, null, MiB/s]: the reference, the lowest and the highest as fractions of it, the unit'
+_UNITS_OF = {'B/s': 'MiB/s, GB/s or another one', 'op/s': 'op/s or kop/s', 's': 's, ms or us'}
 _EXAMPLE = '{origin: baseline, date: 2026-11-20, engine: ior}'
 _WHOLE = re.compile(r'-?(?:0|[1-9][0-9]*)\Z', re.ASCII)
 _DECIMAL = re.compile(r'-?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z', re.ASCII)
@@ -146,10 +147,8 @@ class _ReferencesReading:
         try:
             return Origin.model_validate({str(key): value for key, value in entry.items()})
         except ValidationError as error:
-            above = tuple(str(key) for key in keys)
-            self.problems += [
-                problem_of(detail, REFERENCES_FILE, Origin, above) for detail in error.errors(include_url=False)
-            ]
+            above, details = tuple(map(str, keys)), error.errors(include_url=False)
+            self.problems += [problem_of(detail, REFERENCES_FILE, Origin, above) for detail in details]
             return None
 
     def check(
@@ -234,7 +233,8 @@ class _ReferencesReading:
             remedy = '-0.1 for at most 10 % less' if row.better == HIGHER else '0.1 for at most 10 % more'
             self.note(keys, f'no figure can fail it; write {remedy}')
         if not isinstance(unit, str) or UNITS.get(unit, ('-',))[0] != row.unit:
-            self.note(keys, f'{show(unit)} is not a unit of the metric; write {_units(row.unit)}', 3)
+            units = _UNITS_OF.get(row.unit, "''")
+            self.note(keys, f'{show(unit)} is not a unit of the metric; write {units}', 3)
         if len(self.problems) > before:
             return None
         try:
@@ -295,15 +295,11 @@ def _misread(kind: str, text: str, is_key: bool) -> str:
         return '' if plain else f'{show(text)} is another number to ReFrame, or none; write plain digits: 1000.0'
     if kind == 'timestamp':
         try:
-            datetime.date.fromisoformat(text)
-        except ValueError:
-            return f'{show(text)} is not a date; write year, month and day: 2026-11-20'
+            _date(text)
+        except ValueError as error:
+            return str(error)
         return ''
     return '' if kind in ('bool', 'null') else f'{show(text)} has a meaning of its own in YAML; put it in quotes'
-
-
-def _units(base: str) -> str:
-    return {'B/s': 'MiB/s, GB/s or another one', 'op/s': 'op/s or kop/s', 's': 's, ms or us'}.get(base, "''")
 
 
 def _is_number(value: Any) -> bool:

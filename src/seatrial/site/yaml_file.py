@@ -21,7 +21,6 @@ MAX_BYTES = 128 * 1024
 MAX_VALUES = 20_000
 MAX_DEPTH = 32
 MAX_DIGITS = 18
-INDENT = '  '
 
 _TAG = 'tag:yaml.org,2002:'
 _INTEGER = re.compile(r'[-+]?(?:0|[1-9][0-9]*)\Z', re.ASCII)
@@ -71,20 +70,19 @@ def regular_file(file: Path) -> None:
 
 def parse(text: str, name: str) -> Any:
     """The plain values of a YAML text; `name` is the file as the problems call it. Raises SiteError."""
+    root, fault = None, 'the file is empty; see docs/reference/site-config.md'
     try:
         root = _composed(text)
     except yaml.MarkedYAMLError as error:
-        raise SiteError([problem(name, [], _syntax(error))]) from None
+        fault = _syntax(error)
     except yaml.reader.ReaderError as error:
         line = text.count('\n', 0, error.position) + 1
-        sentence = f'line {line}: the character {show(chr(int(error.character)))} is not allowed in YAML; remove it'
-        raise SiteError([problem(name, [], sentence)]) from None
+        fault = f'line {line}: the character {show(chr(int(error.character)))} is not allowed in YAML; remove it'
     except (ValueError, OverflowError):
         # PyYAML turns "\UFFFFFFFF" and overlong version numbers over to chr() and int() unchecked.
-        sentence = 'a number in an escape (\\U) or in a line that begins with % is out of range; correct it'
-        raise SiteError([problem(name, [], sentence)]) from None
+        fault = 'a number in an escape (\\U) or in a line that begins with % is out of range; correct it'
     if root is None:
-        raise SiteError([problem(name, [], 'the file is empty; see docs/reference/site-config.md')])
+        raise SiteError([problem(name, [], fault)])
     reading = _Reading(name)
     value = reading.value(root, ())
     raise_any(reading.problems)
@@ -169,22 +167,18 @@ class _Reading:
         values: dict[Hashable, Any] = {}
         lines: dict[str, int] = {}
         for key_node, item in node.value:
-            line = key_node.start_mark.line + 1
+            key, line = key_node.value, key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
                 self.note(keys, f'line {line}: a key that is a list or a mapping; write a word before the colon')
-                continue
-            key = key_node.value
-            if _SURROGATE.search(key):
+            elif _SURROGATE.search(key):
                 self.note((*keys, key), f'line {line}: a key with half a character; write it in full')
-                continue
-            if key in lines:
+            elif key in lines:
                 self.note((*keys, key), f'is given twice, in lines {lines[key]} and {line}; keep one')
-                continue
-            if key == '<<':
+            elif key == '<<':
                 self.note(keys, f'line {line}: << does not merge here; write the keys out')
-                continue
-            lines[key] = line
-            values[key] = self.value(item, (*keys, key))
+            else:
+                lines[key] = line
+                values[key] = self.value(item, (*keys, key))
         return values
 
     def tag(self, node: yaml.Node, keys: tuple[str | int, ...]) -> None:
@@ -254,7 +248,7 @@ def _end(node: yaml.Node) -> int:
 
 def _block(keys: Sequence[str | int], value: Any, column: int, comment: str) -> str:
     """The keys below each other, and the value behind the last one."""
-    lines = [f'{" " * column}{INDENT * depth}{_plain(key)}:' for depth, key in enumerate(keys)]
+    lines = [f'{" " * column}{"  " * depth}{_plain(key)}:' for depth, key in enumerate(keys)]
     return '\n'.join(lines) + f' {_plain(value)}' + (f'  {comment}' if comment else '')
 
 
