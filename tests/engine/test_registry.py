@@ -19,7 +19,6 @@ from seatrial.engine.mdtest import Mdtest
 from seatrial.engine.posixops.engine import PosixOps
 from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_called, why_none
 from seatrial.model.plan import EngineChoice
-from seatrial.site.model import DEFAULT_ENGINES
 from seatrial.workload.access import data_access
 from seatrial.workload.interactive import GIT, interactive_use
 from seatrial.workload.operations import posix_operations
@@ -58,9 +57,8 @@ def test_every_kind_has_an_engine_and_every_engine_a_kind():
     assert all(engine.kinds for engine in ENGINES)
 
 
-def test_the_names_are_those_of_all_engines_and_of_the_sites_once_each():
+def test_the_names_are_those_of_all_engines_once_each():
     assert sorted(NAMES) == sorted({engine.name for engine in ENGINES})
-    assert NAMES == DEFAULT_ENGINES
 
 
 @pytest.mark.parametrize('find', [engines_called, lambda name: by_name(name, 'access')])

@@ -130,9 +130,8 @@ def test_an_expectation_that_no_profile_of_its_trial_judges_is_refused(site_with
     (problem,) = caught.value.problems
     assert problem.startswith("trial.yaml: trials[0].enforce[0]: 'X1' decides nothing in smoke")
     site_with('nodes: [1, 2]', smoke.format('P1')).check_enforced(known, ['P1'], [])
-    site_with('nodes: [1, 2]', smoke.format('X1').replace('[smoke]', '[smoke, nightly]')).check_enforced(
-        known, [], []
-    )
+    both = smoke.replace('[smoke]', '[smoke, nightly]')
+    site_with('nodes: [1, 2]', both.format('X1')).check_enforced(known, [], [])
 
 
 # The Darshan library of a partition

@@ -123,9 +123,8 @@ def _shortest_period_s(calendar: Calendar) -> float:
 def _quoted(value: str) -> str:
     """A value as lines of options for Slurm want it. Raises ValueError for a path that --output cannot name."""
     if '\\' in value:
-        raise ValueError(
-            f'{value}: Slurm writes no output below a path with a backslash; choose another folder for state'
-        )
+        remedy = 'choose another folder for state'
+        raise ValueError(f'{value}: Slurm writes no output below a path with a backslash; {remedy}')
     return value if re.fullmatch(r'[\w./%+-]+', value) else '"' + value.replace('"', '\\"') + '"'
 
 
@@ -195,7 +194,11 @@ def install(screen: Console, site: Site, profile: str, order: Order) -> None:
             added = _change_scrontab(site, profile, order.text)
             changed = ['the entry was added to the scrontab; no other line was changed'] if added else []
         else:
-            changed = _put_in_queue(site, profile, order)
+            script = series.file_of(path, series.SCRIPT)
+            if not script.is_file() or script.read_text(encoding='utf-8') != order.text:
+                series.put(script, order.text)
+                queue.cancel_pending(series.waiting(path))
+            changed = series.keep_in_queue(path, order.calendar, datetime.now().astimezone())
         if before is None or (before.calendar, before.form) != (order.calendar, order.form):
             record = {'calendar': order.calendar, 'since': time.time(), 'form': order.form}
             series.put(series.file_of(path, '.json'), json.dumps(record) + '\n')
@@ -214,15 +217,6 @@ def _change_scrontab(site: Site, profile: str, block: str) -> bool:
     if new != old:
         queue.write_crontab(new)
     return new != old
-
-
-def _put_in_queue(site: Site, profile: str, order: Order) -> list[str]:
-    path = series.series_of(site, profile)
-    script = series.file_of(path, series.SCRIPT)
-    if not script.is_file() or script.read_text(encoding='utf-8') != order.text:
-        series.put(script, order.text)
-        queue.cancel_pending(series.waiting(path))
-    return series.keep_in_queue(path, order.calendar, datetime.now().astimezone())
 
 
 def remove(screen: Console, site: Site, profile: str) -> None:

@@ -102,8 +102,8 @@ def trial_of(machine: FoundMachine) -> str:
     small = 0 if share >= SMOKE.effort.first_bytes else max(1, share // (16 * MIB)) * 16 * MIB
     nightly = nodes[-1] * first.tasks * NIGHTLY.effort.tree_bytes + MIB
     fits = nightly <= room and min(file_system.limit_inodes for file_system in machine.file_systems) >= NIGHTLY_INODES
-    given = {'nodes': nodes, 'bytes_per_task': small, 'nightly': nightly, 'nightly_fits': fits}
-    return _jinja().get_template('trial.yaml.jinja').render({**_given(machine), **given})
+    sizes = {'nodes': nodes, 'bytes_per_task': small, 'nightly': nightly, 'nightly_fits': fits}
+    return _jinja().get_template('trial.yaml.jinja').render(_given(machine), **sizes)
 
 
 def as_name(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
-from seatrial.engine.registry import NAMES
+from seatrial.engine.registry import NAMES as ENGINE_NAMES
 from seatrial.filesystem.base import may_block_s, mount_by_table
 from seatrial.filesystem.mounts import is_below, mount_of
 from seatrial.filesystem.registry import TYPES, by_type, same_storage
@@ -36,9 +36,6 @@ from seatrial.workload.registry import kind_of
 VERSION = 1
 TRIAL_FILE = 'trial.yaml'
 SETTINGS_FILE = 'settings.py'
-
-DEFAULT_ENGINES = NAMES
-"""Every engine, in the order of preference: MPI and all patterns first, what every machine has last."""
 
 DEFAULT_LAYOUT = 'default'
 
@@ -360,7 +357,7 @@ Truth = Annotated[bool, BeforeValidator(_truth)]
 Name = Annotated[str, BeforeValidator(_name)]
 Targets = Annotated[int | tuple[int, ...], BeforeValidator(_targets)]
 NodeCount = Annotated[int, BeforeValidator(_count('node count'))]
-EngineName = Annotated[str, BeforeValidator(one_of('an engine', DEFAULT_ENGINES))]
+EngineName = Annotated[str, BeforeValidator(one_of('an engine', ENGINE_NAMES))]
 LauncherKind = Annotated[
     str, BeforeValidator(one_of('a launcher', tuple(LAUNCHERS))), BeforeValidator(_no_mpi_starter)
 ]
@@ -554,10 +551,8 @@ class ActionEntry(Entry):
 
     def action(self, name: str, value: str) -> Action:
         """The action with this value of a tunable, or with none where it is empty."""
-        start, undo, check, count = (
-            tuple(word.replace(VALUE, value) for word in argv)
-            for argv in (self.start, self.undo, self.check, self.count)
-        )
+        argvs = self.start, self.undo, self.check, self.count
+        start, undo, check, count = (tuple(word.replace(VALUE, value) for word in argv) for argv in argvs)
         return Action(f'{name}-{value}' if value else name, start, undo, check, self.timeout, count)
 
 
@@ -594,12 +589,8 @@ class Combinations(Entry):
         return not names.isdisjoint(self.checks)
 
     def gives(self, case: Case) -> bool:
-        return (
-            case.partition in self.partitions
-            and case.file_system in self.file_systems
-            and case.layout in self.layouts
-            and case.nodes in self.nodes
-        )
+        lists = self.partitions, self.file_systems, self.layouts, self.nodes
+        return all(value in values for value, values in zip(case[1:], lists, strict=True))
 
     def cases(self, check: str) -> list[Case]:
         """Every case of the check, in the order of the lists."""
@@ -694,7 +685,7 @@ class TrialFile(Entry):
     )
     """what runs where"""
     engines: Annotated[tuple[Annotated[EngineEntry, BeforeValidator(_alone('name'))], ...], Listed] = tuple(
-        EngineEntry(name=name) for name in DEFAULT_ENGINES
+        EngineEntry(name=name) for name in ENGINE_NAMES
     )
     """in order of preference: a case takes the first that is on the node and can carry it out exactly. For the
     few files of the profiles `first` and `smoke`, fio comes last: it times in milliseconds"""

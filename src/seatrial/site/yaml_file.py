@@ -46,16 +46,15 @@ def read_text(file: Path) -> str:
     try:
         with file.open('rb') as stream:
             raw = stream.read(MAX_BYTES + 1)
+        if len(raw) <= MAX_BYTES:
+            return raw.decode('utf-8-sig')
+        fault = f'more than {MAX_BYTES // 1024} KiB, which no site description has'
     except OSError as error:
-        raise SiteError([problem(file.name, [], f'{file}: {error.strerror}; make it readable')]) from None
-    if len(raw) > MAX_BYTES:
-        raise SiteError([problem(file.name, [], f'more than {MAX_BYTES // 1024} KiB, which no site description has')])
-    try:
-        return raw.decode('utf-8-sig')
+        fault = f'{file}: {error.strerror}; make it readable'
     except UnicodeDecodeError as error:
         line = raw.count(b'\n', 0, error.start) + 1
-        sentence = f'line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8'
-        raise SiteError([problem(file.name, [], sentence)]) from None
+        fault = f'line {line}: byte 0x{raw[error.start]:02x} is not UTF-8; save the file as UTF-8'
+    raise SiteError([problem(file.name, [], fault)])
 
 
 def regular_file(file: Path) -> None:
