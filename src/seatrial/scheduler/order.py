@@ -44,9 +44,8 @@ def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
     lines = crontab.splitlines(keepends=True)
     marked = [number for number, line in enumerate(lines) if line.rstrip('\n') in marks]
     if not marked:
-        if lines and not lines[-1].endswith('\n') and block:
-            lines[-1] += '\n'
-        return ''.join([*lines, block])
+        missing = '\n' if block and crontab and not crontab.endswith('\n') else ''
+        return crontab + missing + block
     if [lines[number].rstrip('\n') for number in marked] != list(marks):
         raise ValueError(f"the scrontab has '{marks[0]}' or its END twice or alone; correct it with scrontab -e")
     return ''.join([*lines[: marked[0]], block, *lines[marked[1] + 1 :]])

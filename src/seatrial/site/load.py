@@ -6,6 +6,7 @@ import sys
 import traceback
 import typing
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -74,7 +75,11 @@ def check_folders(site: str | os.PathLike[str]) -> list[str]:
     if not file.exists():
         return [along]
     raise_any([refusal_of_code(os.fspath(site), [str(file)])])
-    given = _given(yaml_file.read(file), home)
+    data, given = yaml_file.read(file), None
+    if isinstance(data, dict):
+        kind = TrialFile.model_fields['checks'].rebuild_annotation()
+        with suppress(ValidationError):  # reported when the site is loaded
+            given = TypeAdapter[tuple[str, ...] | None](kind).validate_python(data.get('checks'), context=home)
     if given is None:
         own_checks = home / OWN_CHECKS
         given = (str(own_checks),) if own_checks.is_dir() else ()
@@ -115,16 +120,6 @@ def _entries_in(configuration: dict[Any, Any]) -> Iterator[tuple[str, dict[Any, 
 def _dictionaries(value: Any) -> list[dict[Any, Any]]:
     """The dictionaries in a list of settings.py; other items are left to ReFrame, which refuses them."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
-
-
-def _given(data: Any, home: Path) -> tuple[str, ...] | None:
-    """The value of the key; also None if it is wrong, which is reported when the site is loaded."""
-    field = TrialFile.model_fields['checks']
-    reader: TypeAdapter[tuple[str, ...] | None] = TypeAdapter(field.rebuild_annotation())
-    try:
-        return reader.validate_python(data.get('checks'), context=home) if isinstance(data, dict) else None
-    except ValidationError:
-        return None
 
 
 def _folder(folder: str | os.PathLike[str]) -> Path:
