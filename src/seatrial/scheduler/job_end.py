@@ -20,19 +20,13 @@ from seatrial.scheduler.job_state import SILENT, WAITING, JobState, job_state_of
 from seatrial.scheduler.partitions import SLURM
 
 TAIL_BYTES = 65536
-
 ASK_AGAIN_S = 2.0
-
 SILENT_S = 600.0
-"""The wait for a Slurm that does not answer, after its last answer, and after the job's last record.
-
-A slurmctld is back, or its backup has taken over, in minutes; a job that works writes telemetry twice a minute.
-"""
+"""The wait for a Slurm that does not answer, after its last answer, and after the job's last record. A slurmctld is
+back, or its backup has taken over, in minutes; a job that works writes telemetry twice a minute."""
 
 END_S = 60.0  # seconds of a job's time limit before its first launch and after its removal
-
 GRACE_S = 300.0  # seconds after a job's limits: Slurm counts in minutes, checks late, and has KillWait and epilogs
-
 ENDED = ('PREEMPTED', 'REVOKED')  # states of an ended job that ReFrame 4.10 mistakes for waiting in the queue
 
 

@@ -18,7 +18,6 @@ DEADLINE_S = 20.0  # seconds for one question: slurmctld may be busy, stopped or
 SETTLE_S = 8.0  # how long a job that is about to end, and accounting that has not heard of its end, are asked again
 SACCT_FIELDS = ('JobID', 'State', 'ExitCode', 'Reason', 'ElapsedRaw', 'TimelimitRaw', 'NodeList')
 
-
 # Values of JobState.state that are no words of Slurm's.
 UNKNOWN = 'unknown'  # Slurm said something that cannot be read
 NO_SUCH_JOB = 'no such job'  # it knows no such job

@@ -23,9 +23,7 @@ from seatrial.site.error import problem
 from seatrial.site.model import TRIAL_FILE, Site, calendar_of
 
 LEAD_S = 600.0  # before Slurm ends the job the session must end: the launch in hand, the report, notifications
-
 CASE_S = 60.0  # of a job's time limit, for each case: ReFrame, the queue of an idle partition, the runner's start
-
 FORMS = ('scrontab', 'sbatch')
 
 

@@ -371,10 +371,8 @@ Filled = BeforeValidator(_filled)
 
 
 class Entry(BaseModel):
-    """A mapping of trial.yaml. An unknown key is an error. Of a field's `examples` the first is the remedy.
-
-    The text below each field, and what its reader says of itself, are in site-config.md (docs/generate.py).
-    """
+    """A mapping of trial.yaml. An unknown key is an error. Of a field's `examples` the first is the remedy. The text
+    below each field, and what its reader says of itself, are in site-config.md (docs/generate.py)."""
 
     model_config = ConfigDict(frozen=True, extra='forbid')
 

@@ -63,14 +63,10 @@ SMOKE = Profile(
     points=3,
     # Thirty cases in three minutes.
     budget_s=7.0,
+    # min_s is 100 ticks of fio's clock (rule T19); target_s is above it by the same share as in the first look: room
+    # for scatter, and few bytes.
     effort=Effort(
-        first_bytes=128 * MIB,
-        target_s=0.14,  # above min_s by the same share as in the first look: room for scatter, and few bytes
-        min_s=0.1,  # 100 ticks of fio's clock (rule T19)
-        files=500,
-        tree_bytes=128 * MIB,
-        entries=10_000,
-        pause_s=1.0,
+        first_bytes=128 * MIB, target_s=0.14, min_s=0.1, files=500, tree_bytes=128 * MIB, entries=10_000, pause_s=1.0
     ),
     # So that every point is seen to work rather than one of them several times: none of its figures has an interval.
     repetitions=1,
@@ -92,16 +88,9 @@ ACCEPTANCE = Profile(
     points=5,
     # 5 points x 2 operations x 6 repetitions x 330 s are 5.5 hours.
     budget_s=8 * 3600.0,
-    effort=Effort(
-        first_bytes=GIB,
-        # IO500 and rule P16 ask for 300 s; 10 % more, so that a faster repetition still lasts as long.
-        target_s=330.0,
-        min_s=300.0,
-        working_set=True,
-        files=10_000,
-        # The shortest phase, most often stat: creating as many lasts minutes, as IO500 asks.
-        phase_s=30.0,
-    ),
+    # IO500 and rule P16 ask for 300 s; target_s is 10 % more, so that a faster repetition still lasts as long. phase_s
+    # is the shortest phase, most often stat: creating as many lasts minutes, as IO500 asks.
+    effort=Effort(first_bytes=GIB, target_s=330.0, min_s=300.0, working_set=True, files=10_000, phase_s=30.0),
     disturbs=True,
 )
 PAPER = Profile(

@@ -2,8 +2,7 @@
 
 PyYAML by itself keeps the last of two equal keys, reads 20:00 as 1200, 010 as 8, `no` as false and 2026-11-20 as a
 date, and grows nine lines of aliases to a billion values. Here all of these are plain text, or a problem with its
-place. Aliases may be used, within MAX_VALUES.
-"""
+place. Aliases may be used, within MAX_VALUES."""
 
 import functools
 import re
