@@ -51,17 +51,16 @@ NO_ANSWER = (UNKNOWN, NO_SUCH_JOB, SILENT)
 def job_state_of(job: str, output: str = '') -> JobState:
     """Ask Slurm about a job; output is the job's own output. Waits SETTLE_S for news at most."""
     end = time.monotonic() + SETTLE_S
-    while True:
-        known = _asked(job)
-        if known.state not in _ABOUT_TO_END or time.monotonic() >= end:
-            known = with_output(known, output)
-            if known.state != 'NODE_FAIL' or known.node or not re.search(r'[\[,]', known.nodes):
-                return known
-            # Slurm says only that a node of the job failed; sinfo shows which of its nodes are down now.
-            argv = ['sinfo', '--noheader', f'--nodes={known.nodes}', '--states=down', '--format=%N']
-            answer = ask(argv, DEADLINE_S)
-            return known if answer is None or answer.exit_status != 0 else known._replace(down=answer.stdout.strip())
+    known = _asked(job)
+    while known.state in _ABOUT_TO_END and time.monotonic() < end:
         time.sleep(1.0)
+        known = _asked(job)
+    known = with_output(known, output)
+    if known.state != 'NODE_FAIL' or known.node or not re.search(r'[\[,]', known.nodes):
+        return known
+    # Slurm says only that a node of the job failed; sinfo shows which of its nodes are down now.
+    answer = ask(['sinfo', '--noheader', f'--nodes={known.nodes}', '--states=down', '--format=%N'], DEADLINE_S)
+    return known if answer is None or answer.exit_status != 0 else known._replace(down=answer.stdout.strip())
 
 
 def may_go_on(known: JobState) -> bool:

@@ -101,13 +101,12 @@ def time_limits_s(site: Site, partitions: Iterable[str]) -> dict[str, float]:
     settings = partitions_in(site.folder / SETTINGS_FILE)
     longest_s = dict[str, float]()
     wanted = {name: settings[name] for name in partitions if settings[name].get('scheduler') in SLURM}
-    limits = {row.name: row.limit_s for row in slurm_partitions()} if wanted else {}
+    rows = slurm_partitions() if wanted else []
+    limits = {row.name: row.limit_s for row in rows if row.limit_s is not None}
     for name, partition in wanted.items():
-        names = [name for words in _asked(_PARTITION, partition.get('access') or ()) for name in words.split(',')]
-        known = [limits.get(name) for name in names]
-        ends = [limit_s for limit_s in known if limit_s is not None]
-        if known and len(ends) == len(known):
-            longest_s[name] = max(ends)
+        slurms = {word for words in _asked(_PARTITION, partition.get('access') or ()) for word in words.split(',')}
+        if slurms and slurms <= limits.keys():
+            longest_s[name] = max(limits[slurm] for slurm in slurms)
     return longest_s
 
 

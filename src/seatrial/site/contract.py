@@ -284,16 +284,13 @@ def read_contract(folder: Path) -> ContractFile | None:
         numbers: Sequence[int] = range(len(contract.criteria))
     except ValidationError as error:
         for detail in error.errors(include_url=False):
-            match detail['loc']:
-                case 'criteria', int(number), *_:
-                    pass
-                case keys:
-                    number = REST
-                    head.update(map(str, keys[:1]))
+            keys = detail['loc']
+            number = int(keys[1]) if keys[:1] == ('criteria',) and keys[1:] else REST
+            if number == REST:
+                head.update(map(str, keys[:1]))
             wrong.setdefault(number, []).append(problem_of(detail, CONTRACT_FILE, Contract))
         given = data if isinstance(data, dict) else {}
-        rows = given.get('criteria')
-        rows = rows if isinstance(rows, list) else []
+        rows = given['criteria'] if isinstance(given.get('criteria'), list) else []
         malformed = [rows[number] for number in wrong if number != REST]
         unread = {str(row.get('id', '')) for row in malformed if isinstance(row, dict)}
         numbers = [number for number in range(len(rows)) if number not in wrong]

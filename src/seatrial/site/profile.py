@@ -88,8 +88,8 @@ ACCEPTANCE = Profile(
     points=5,
     # 5 points x 2 operations x 6 repetitions x 330 s are 5.5 hours.
     budget_s=8 * 3600.0,
-    # IO500 and rule P16 ask for 300 s; target_s is 10 % more, so that a faster repetition still lasts as long. phase_s
-    # is the shortest phase, most often stat: creating as many lasts minutes, as IO500 asks.
+    # IO500 and rule P16 ask for 300 s; target_s is 10 % more, so that a faster repetition still lasts as long.
+    # phase_s is of the shortest phase, most often stat: creating as many lasts minutes, as IO500 asks.
     effort=Effort(first_bytes=GIB, target_s=330.0, min_s=300.0, working_set=True, files=10_000, phase_s=30.0),
     disturbs=True,
 )
