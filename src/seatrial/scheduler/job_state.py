@@ -226,6 +226,7 @@ _GOING_ON = (*_ABOUT_TO_END, *WAITING)
 # WorkDir comes after all that is read: without it the text is cut short.
 _SCONTROL_NEEDS = {'JobState', 'ExitCode', 'Reason', 'RunTime', 'TimeLimit', 'Restarts', 'NodeList', 'WorkDir'}
 _MEMORY = re.compile(r'^slurmstepd\S*: error: .*(?:exceeded memory limit|Exceeded job memory|oom.kill)', re.M | re.I)
+_NO_OUTPUT = 53  # signal seen with an output file and with a working folder that cannot be had
 _NODE_FAILURE = re.compile(r'^srun: error: Node failure on (\S+)', re.M)
 
 
@@ -279,9 +280,6 @@ def _failed(known: JobState) -> str:
     return f'failed with exit code {code}{died}{_after(known)}'
 
 
-_NO_OUTPUT = 53  # seen with an output file and with a working folder that cannot be had
-
-
 def _signal_name(number: int) -> str:
     try:
         return f' ({signal.Signals(number).name})'
@@ -313,12 +311,10 @@ def _timed_out(known: JobState) -> str:
 def _node_failed(known: JobState) -> str:
     if known.node:
         return f'node {known.node} failed{_after(known)}'
-    which = (
-        f': it is {known.nodes}'
-        if re.fullmatch(r'[^\[,]+', known.nodes)
-        else f'; Slurm does not say which of {known.nodes}{f"; {known.down} is down now" if known.down else ""}'
-    )
-    return f'a node failed{_after(known)}{which if known.nodes else ""}'
+    which = f': it is {known.nodes}' if known.nodes else ''
+    if re.search(r'[\[,]', known.nodes):
+        which = f'; Slurm does not say which of {known.nodes}{f"; {known.down} is down now" if known.down else ""}'
+    return f'a node failed{_after(known)}{which}'
 
 
 def _refused(known: JobState) -> str:

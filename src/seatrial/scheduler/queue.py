@@ -111,15 +111,13 @@ def asked(*argv: str, text: str = '') -> str:
 
 
 def _run(argv: Sequence[str], text: str = '') -> subprocess.CompletedProcess[str]:
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith(_OPTIONS) or name in _WHICH_SLURM
-    }
+    names = [name for name in os.environ if not name.startswith(_OPTIONS) or name in _WHICH_SLURM]
     try:
         # Comments and crontabs are bytes; what is no UTF-8 comes back as it was.
         return subprocess.run(
             argv,
             input=text,
-            env=environment,
+            env={name: os.environ[name] for name in names},
             capture_output=True,
             encoding='utf-8',
             errors='surrogateescape',

@@ -38,6 +38,9 @@ from seatrial.site.model import (
 PACKAGE = Path(seatrial.__file__).parent
 OWN_CHECKS = 'checks'  # the folder of a site's own check files, if its trial.yaml names none
 
+_LISTS = {'access': "['--partition=compute']", 'environs': "['builtin']"}
+"""Keys of a partition that Seatrial reads before ReFrame has checked them."""
+
 _Contradiction = tuple[list[str | int], str]  # keys, and what is wrong there with its remedy
 
 
@@ -99,10 +102,6 @@ def configuration_in(settings: Path) -> dict[Any, Any]:
                 sentence = f"{name}: {key} is not a list of texts; write '{key}': {example}"
                 raise SiteError([problem(SETTINGS_FILE, [], sentence)])
     return configuration
-
-
-_LISTS = {'access': "['--partition=compute']", 'environs': "['builtin']"}
-"""Keys of a partition that Seatrial reads before ReFrame has checked them."""
 
 
 def partitions_in(settings: Path) -> dict[str, dict[Any, Any]]:

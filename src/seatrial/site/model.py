@@ -38,6 +38,7 @@ TRIAL_FILE = 'trial.yaml'
 SETTINGS_FILE = 'settings.py'
 
 DEFAULT_LAYOUT = 'default'
+VALUE = '{value}'  # stands in the commands of an action for each of its values
 
 MOST_TARGETS = 2000
 MOST_HOSTLIST = 20_000  # characters
@@ -514,9 +515,6 @@ class Partition(Entry):
                     raise ValueError(f'groups: {host} is in {of[host]} and in {group}; keep one')
                 of[host] = group
         return self
-
-
-VALUE = '{value}'
 
 
 class ActionEntry(Entry):
