@@ -82,8 +82,8 @@ def of_scontrol(text: str) -> JobState:
         fields['ExitCode'],
         reason=_reason(fields['Reason']),
         nodes='' if fields['NodeList'] == '(null)' else fields['NodeList'],
-        elapsed_s=_seconds(fields['RunTime']),
-        limit_s=_seconds(fields['TimeLimit']),
+        elapsed_s=seconds_in(fields['RunTime']),
+        limit_s=seconds_in(fields['TimeLimit']),
         restarts=int(restarts) if restarts.isdecimal() else None,
     )
 
@@ -253,11 +253,6 @@ def _with_code(state: str, code: str, **facts: Any) -> JobState:
 
 def _reason(text: str) -> str:
     return '' if text in ('None', '(null)', 'None assigned', 'Unknown') else text
-
-
-def _seconds(text: str) -> int | None:
-    seconds = seconds_in(text)
-    return None if seconds is None else int(seconds)
 
 
 def _after(known: JobState) -> str:

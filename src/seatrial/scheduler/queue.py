@@ -91,12 +91,12 @@ def write_crontab(text: str) -> None:
         raise QueueError('scrontab shows another crontab than the one it accepted; check it with scrontab -l')
 
 
-def seconds_in(span: str) -> float | None:
+def seconds_in(span: str) -> int | None:
     """Seconds in [days-][hours:]minutes:seconds, as Slurm prints times; None for UNLIMITED, infinite and the like."""
     match = _TIME.fullmatch(span)
     if match is None:
         return None
-    days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
