@@ -4,7 +4,6 @@ import contextlib
 import inspect
 import os
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -121,22 +120,6 @@ def tags_of_case(site: Site, variant: Variant) -> set[str]:
     whole = variant.nodes == max(number for trial in trials for number in trial.nodes)
     scale = '1_node' if variant.nodes == 1 else f'{variant.nodes}_nodes'
     return {variant.profile, scale, *(['all_nodes'] if whole else [])}
-
-
-def with_set(session: Session, values: Mapping[str, str]) -> Session:
-    """The session with the values set by `-S` in place of every trial's. Raises SiteError for an invalid value."""
-    given = {name: parse(text, f'-S {name}') for name, text in values.items()}
-    engine = given.pop(ENGINE, None)
-    if engine is not None:
-        if engine not in NAMES:
-            raise SiteError([f'-S {ENGINE}: {show(engine)} is not an engine; {choice(engine, NAMES)}'])
-        session = replace(session, engines=session.site.engine_choices(engine))
-    try:
-        fixed = Overrides.model_validate(given).model_dump(include=set(given))
-    except ValidationError as error:
-        raise SiteError([problem_of(detail, '-S', Overrides) for detail in error.errors(include_url=False)]) from None
-    trials = [trial.model_copy(update=fixed) for trial in session.site.trial_file.trials]
-    return replace(session, site=session.site.with_trials(trials))
 
 
 class Check(rfm.RunOnlyRegressionTest):
@@ -349,9 +332,23 @@ def _was_set(check: Check, name: str) -> bool:
 
 
 def _with_set(check: Check) -> Session:
+    """The session, with the values set by `-S` in place of every trial's. Raises SiteError for an invalid one."""
     session = of_profile(check.case.profile)
-    values = {name: value for name in SETTABLE if (value := getattr(check, name))}
-    return with_set(session, values) if values and session.plain else session
+    texts = {name: text for name in SETTABLE if (text := getattr(check, name))}
+    if not texts or not session.plain:
+        return session
+    values = {name: parse(text, f'-S {name}') for name, text in texts.items()}
+    engine = values.pop(ENGINE, None)
+    if engine is not None:
+        if engine not in NAMES:
+            raise SiteError([f'-S {ENGINE}: {show(engine)} is not an engine; {choice(engine, NAMES)}'])
+        session = replace(session, engines=session.site.engine_choices(engine))
+    try:
+        fixed = Overrides.model_validate(values).model_dump(include=set(values))
+    except ValidationError as error:
+        raise SiteError([problem_of(detail, '-S', Overrides) for detail in error.errors(include_url=False)]) from None
+    trials = [trial.model_copy(update=fixed) for trial in session.site.trial_file.trials]
+    return replace(session, site=session.site.with_trials(trials))
 
 
 @cache

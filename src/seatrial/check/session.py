@@ -104,8 +104,7 @@ def contract_of(folder: Path) -> dict[str, Any]:
 
 def contract_digest(procedure: Mapping[str, Any]) -> str:
     """A digest that ties a plan, and so the records, to the procedure in session.json; empty without one."""
-    text = json.dumps(procedure, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest() if procedure else ''
+    return hashlib.sha256(json.dumps(procedure, sort_keys=True).encode()).hexdigest() if procedure else ''
 
 
 def saved_references(folder: Path) -> References:
