@@ -71,7 +71,7 @@ def parse_duration(text: str) -> float:
     return float(match.group(1)) * _SECONDS[match.group(2)]
 
 
-def calendar_of(at: str, days: Sequence[str] = DAYS) -> Calendar:
+def calendar_of(at: str, days: Sequence[str]) -> Calendar:
     """The calendar of a time of day such as '02:00'. Raises ValueError with the accepted form otherwise."""
     hour, minute = _time_of_day(at).split(':')
     return Calendar(int(hour), int(minute), tuple(days))
