@@ -2,7 +2,7 @@
 
 import subprocess
 
-SOURCE_LINES, TEST_LINES, FILES = 53_080, 62_607, 775
+SOURCE_LINES, TEST_LINES, FILES = 50_538, 57_944, 739
 
 
 def tracked(repository, *paths):

@@ -39,7 +39,7 @@ def test_a_check_of_layouts_is_not_applicable_without_them_and_refused_by_itself
     shutil.copy(repository / 'checks' / 'layouts' / 'striping.py', site.checks / 'files')
     done = on_site('list', '--why')
     assert done.out.startswith('2 cases')
-    assert 'StripingSharedFile on local:default/scratch/default/1n: no layout: this file-system' in done.out
+    assert 'SharedFile on local:default/scratch/default/1n: no layout: this file-system' in done.out
     done = on_site('list', 'StripingSharedFile')
     assert done.status == 64
     assert '1 not applicable: no layout: this file-system type has no layouts to set' in done.err

@@ -98,7 +98,7 @@ def test_that_there_are_no_layouts_is_seen_in_plan_results_and_report(session, n
     named = json.loads((folder / 'results.json').read_text())['not_applicable'][why]
     assert f'StripingSharedFile/local:default/{name}/default/1n' in named
     page = (folder / 'report' / 'index.html').read_text()
-    assert f'StripingSharedFile on local:default/{name}/default/1n' in page and why in page
+    assert f'SharedFile on local:default/{name}/default/1n' in page and why in page
 
 
 IN_MEMORY = """

@@ -210,9 +210,9 @@ class TestTraffic:
             (STOPS, launch(cache='cached'), READ, []),  # what memory answers does not stand still
             (STOPS, launch(seconds=10.0, untimed=6.0), READ, []),  # outside of what was certainly timed
             (STILL, launch(seconds=9.0, untimed=3.0), READ, [1003.0]),  # for all that was certainly timed
-            (STILL, launch(seconds=9.0, untimed=3.0, cache='unknown'), READ, []),  # memory may have answered
-            (STILL, launch('write', seconds=9.0, untimed=3.0, fsync=True), WRITTEN, [1003.0]),
-            (STILL, launch('write', seconds=9.0, untimed=3.0), WRITTEN, []),  # memory may have taken it
+            (STILL, launch(seconds=9.0, untimed=3.0, cache='unknown', fsync=False), READ, []),  # from memory
+            (STILL, launch('write', seconds=9.0, untimed=3.0), WRITTEN, [1003.0]),
+            (STILL, launch('write', seconds=9.0, untimed=3.0, cache='', fsync=False), WRITTEN, []),  # into memory
         ],
     )
     def test_a_stall_is_in_what_was_certainly_timed_and_is_not_of_memory(self, rates, launched, way, starts):

@@ -109,7 +109,7 @@ def test_the_sweep_has_the_time_kept_for_suspects_while_there_are_none(lustre, s
     monkeypatch.setattr(confirm, 'kept_share', lambda plan: 1.0)
     rule = REPEATED._replace(minimum=4, maximum=4)
     ran = lustre.run(osts(lustre, stub_fio(('', FAST), (slow, SLOWER)), stopping=rule))
-    assert set(ran.counts.values()) == {made} and ('budget' in ran.end.stopped.values()) == (made < 4)
+    assert max(ran.counts.values()) == made and ('budget' in ran.end.stopped.values()) == (made < 4)
     assert {place.name for place in ran.result.isolation.of(SLOW)} == ({'ost0002'} if made < 4 else set())
 
 
