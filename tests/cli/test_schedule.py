@@ -194,7 +194,7 @@ def test_a_short_limit_leaves_half_of_it_to_the_session(on_site, submits, cluste
     ('entry', 'warning'),
     [
         ('', 'would never start'),  # the job sits on the nodes of its cases
-        ('access: [--partition=compute]', 'a core of partition compute'),
+        ("access: ['--partition=admin,compute']", 'a core of partition compute'),
         ('access: [--partition=admin]', ''),
         ('access: [--partition=admin], time_limit: 25h', 'longer than the time between two runs'),
     ],

@@ -34,9 +34,8 @@ class Partitions(NamedTuple):
     exclusive: bool
 
     @classmethod
-    def of(cls, access: Iterable[str], submit: bool = True) -> 'Partitions':
-        options = list(access)
-        licences = [name.partition(':')[0] for words in _asked(_LICENCES, options) for name in words.split(',')]
+    def of(cls, options: Sequence[str], submit: bool = True) -> 'Partitions':
+        licences = [name.partition(':')[0] for name in _asked(_LICENCES, options)]
         return cls(submit, frozenset(_asked(_PARTITION, options)), frozenset(licences), '--exclusive' in options)
 
 
@@ -104,7 +103,7 @@ def time_limits_s(site: Site, partitions: Iterable[str]) -> dict[str, float]:
     rows = slurm_partitions() if wanted else []
     limits = {row.name: row.limit_s for row in rows if row.limit_s is not None}
     for name, partition in wanted.items():
-        slurms = {word for words in _asked(_PARTITION, partition.get('access') or ()) for word in words.split(',')}
+        slurms = set(_asked(_PARTITION, partition.get('access') or ()))
         if slurms and slurms <= limits.keys():
             longest_s[name] = max(limits[slurm] for slurm in slurms)
     return longest_s
@@ -132,7 +131,7 @@ def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]]
     if not used or not is_slurm(site, partition):
         return ()
     settings = partitions_in(site.folder / SETTINGS_FILE)[partition]
-    names = Partitions.of(map(str, settings.get('access') or ())).names
+    names = Partitions.of([str(option) for option in settings.get('access') or ()]).names
     options = ['--noheader', '--Node', '--responding', '--states=idle,alloc,mix', '--format=%N %P']
     options += [f'--partition={",".join(sorted(names))}'] if names else []
     try:
@@ -146,4 +145,4 @@ def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]]
 
 
 def _asked(pattern: re.Pattern[str], options: Iterable[str]) -> list[str]:
-    return [match.group(1) for option in options if (match := pattern.match(option))]
+    return [name for option in options if (match := pattern.match(option)) for name in match.group(1).split(',')]

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from lustre_stand import INSTANCE, OPTIONS, imports, standing
-from seatrial.filesystem.base import Capacity, Lost
+from seatrial.filesystem.base import Capacity, Lost, NoAnswer
 from seatrial.filesystem.lustre import driver as lustre
 from seatrial.filesystem.lustre import striping
 from seatrial.filesystem.lustre.layout import ALL, LayoutComponent, LustreLayout, progressive, striped
@@ -701,6 +701,12 @@ class TestCaches:
 
 
 class TestCapabilities:
+    def test_one_that_was_answered_is_not_missing_where_lctl_then_falls_silent(self, stand, monkeypatch):
+        answers = Mock(side_effect=[lustre._params(['llite.*.stats']), NoAnswer('silent')])
+        monkeypatch.setattr(lustre, '_params', answers)
+        rows = [row.name for row in DRIVER.capabilities(str(stand.mount))]
+        assert len(set(rows)) == len(rows)
+
     def test_what_a_version_or_a_user_lacks_is_named_with_the_reason(self, stand):
         assert [capability for capability in DRIVER.capabilities(str(stand.mount)) if not capability.available] == []
         stand.now(root=False, lacks=['--overstripe-count'], unreadable=['*.state', '*.rpc_stats'])

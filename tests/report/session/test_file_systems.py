@@ -38,11 +38,7 @@ def changes_of(cases):
 
 @pytest.mark.parametrize(
     ('after', 'changed', 'text'),
-    [
-        ({}, [], ''),
-        (BEFORE, [], ''),
-        (RO, [('mount options', 'rw,flock', 'ro')], 'mount options: rw,flock, then ro'),
-    ],
+    [({}, [], ''), (BEFORE, [], ''), (RO, [('mount options', 'rw,flock', 'ro')], 'mount options: rw,flock, then ro')],
     ids=['no end', 'as before', 'another option'],
 )
 def test_a_change_during_a_case_is_told_with_both_values(case, after, changed, text):

@@ -192,7 +192,8 @@ class Lustre(Mounted):
                 rows.append(base.Capability(what, bool(values), '' if values else _why_none(errors)))
             rows.append(_proof(path))
         except base.NoAnswer as error:
-            rows += [base.Capability(what, False, str(error)) for what in (*(what for _, what in _READABLE), PROOF)]
+            known, asked_for = {row.name for row in rows}, [*(what for _, what in _READABLE), PROOF]
+            rows += [base.Capability(what, False, str(error)) for what in asked_for if what not in known]
         return (*rows, *super().capabilities(path))
 
     def layout(self, name: str, settings: Any) -> Layout:
