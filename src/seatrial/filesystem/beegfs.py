@@ -1,6 +1,5 @@
-"""BeeGFS: its client's own account in /proc/fs/beegfs, which any user reads and which asks no server: settings, the
-states of all targets (Online, Probably-offline, Offline; Good, Needs-resync, Bad), the routes to its servers, the
-uuid of the file system. Written by outputs of 7.1 to 8.3 and the forms of ProcFsHelper.c in ThinkParQ/beegfs.
+"""BeeGFS: its client's own account in /proc/fs/beegfs, which any user reads and which asks no server. Written by
+outputs of 7.1 to 8.3 and the forms of ProcFsHelper.c in ThinkParQ/beegfs.
 
 Layouts: `beegfs entry` of 8, `beegfs-ctl` of 7. `entry set` says success and changes nothing on a file, and takes
 nine targets of three; without a licence it exits with 1 after it has done what was asked (8.3.1, seen). What is read

@@ -4,12 +4,7 @@ Layouts: docs.ceph.com, "File layouts", and file_layout_t::is_valid. ceph.dir.la
 
 Caches (ceph-fuse 16.2.15, 64 MiB): posix_fadvise and drop_caches alone left all cached. ceph-fuse keeps objects with
 the inodes, and inodes with names; with client_cache_size 0 it forgets at its next tick what the kernel has forgotten:
-then all 64 MiB were fetched. The kernel's client has the page cache alone (fs/ceph/addr.c; Linux 6.1).
-
-Targets: by the program ceph, where this user has a key that may ask the monitors (CEPH_CONF, CEPH_ARGS).
-
-Counters: ceph-fuse's by its admin socket (root), the kernel's client's in debugfs (fs/ceph/debugfs.c): untried.
-"""
+then all 64 MiB were fetched. The kernel's client has the page cache alone (fs/ceph/addr.c; Linux 6.1)."""
 
 import glob
 import json
@@ -46,10 +41,7 @@ OBJECT_SIZE = 4 << 20  # bytes of an object unless somebody set a layout (file_l
 CACHE_SIZE = 'client_cache_size'
 # Words in the names of health checks that stand for data or servers which are not as they should be (Ceph: Health
 # checks); of an OSD that is down its own row says so.
-DAMAGE = (
-    *('DEGRADED', 'DAMAGED', 'AVAILABILITY', 'RECOVERY', 'BACKFILL'),
-    *('FULL', 'UNFOUND', 'MISPLACED', 'SLOW', 'DOWN'),
-)
+DAMAGE = re.compile('DEGRADED|DAMAGED|AVAILABILITY|RECOVERY|BACKFILL|FULL|UNFOUND|MISPLACED|SLOW|DOWN')
 SETTINGS = (  # of ceph-fuse, that figures depend on
     *(CACHE_SIZE, 'client_oc', 'client_oc_size', 'client_oc_max_dirty', 'client_oc_max_dirty_age'),
     *('client_oc_max_objects', 'client_readahead_max_bytes', 'client_readahead_max_periods'),
@@ -141,7 +133,8 @@ class CephFs(Mounted):
             return base.Capacity(None, None)
 
     def _targets(self, path: str, mount: Mount) -> base.Targets:
-        """The OSDs, and the cluster with its health checks; it asks the monitors, so not around every launch."""
+        """The OSDs, and the cluster with its health checks. It asks the monitors, so not around launches; the user
+        needs a key that may ask them (CEPH_CONF, CEPH_ARGS)."""
         (seen,) = _attributes(('cluster_fsid',), path)
         osds, health = _asked_monitors('osd', 'dump'), _asked_monitors('health')
         if seen.get('cluster_fsid', osds.get('fsid')) != osds.get('fsid'):
@@ -168,9 +161,8 @@ class CephFs(Mounted):
         unit, whole = layout.stripe_unit, layout.object_size
         if unit is not None and (whole or OBJECT_SIZE) % unit:
             what = f'the object size, {binary(whole)}' if whole else 'objects of 4M'
-            raise base.LayoutError(
-                ['stripe_unit'], f'{binary(unit)} does not divide {what}; write another object_size'
-            )
+            sentence = f'{binary(unit)} does not divide {what}; write another object_size'
+            raise base.LayoutError(['stripe_unit'], sentence)
         return layout.named(name)
 
     def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
@@ -220,7 +212,8 @@ class CephFs(Mounted):
         return base.Exchanged(counters.get(READ), counters.get(WRITTEN) if mount and mount.type == FUSE else None)
 
     def _meter(self, path: str, mount: Mount) -> base.Meter:
-        """Counters of this mount: ceph-fuse's messages, or bytes that the kernel's client has read and written."""
+        """Counters of this mount: ceph-fuse's messages by its admin socket (root), or bytes that the kernel's client
+        has read and written, in debugfs (untried)."""
         try:
             if mount.type == FUSE:
                 place = _socket_of(path)
@@ -245,15 +238,15 @@ def rows_of(osds: Dict[str, Any], health: Dict[str, Any]) -> Tuple[TargetRow, ..
         flags = tuple(state for state in ('nearfull', 'backfillfull', 'full') if state in states)
         rows.append(TargetRow('OSD', osd['osd'], f'osd.{osd["osd"]}', bool(osd['in']), flags=flags, fault=fault))
     named = (name for name in health.get('checks', {}) if not name.startswith('OSD_'))
-    flags = tuple(name for name in named if any(word in name for word in DAMAGE))
+    flags = tuple(name for name in named if DAMAGE.search(name))
     return (*rows, TargetRow('cluster', 0, 'the cluster', True, flags=flags))
 
 
 def difference(wanted: CephLayout, seen: str) -> Optional[str]:
     """The difference of ceph.file.layout from the layout that was asked for, with both; or None."""
     has = dict(word.partition('=')[::2] for word in seen.split())
-    keys = [key for key, value in wanted._asdict().items() if value is not None and str(value) != has.get(key)]
-    return f'the file should have {wanted.attribute}, but has {seen}' if keys else None
+    differs = any(value is not None and str(value) != has.get(key) for key, value in wanted._asdict().items())
+    return f'the file should have {wanted.attribute}, but has {seen}' if differs else None
 
 
 def left(seen: List[Dict[str, str]]) -> base.Capacity:

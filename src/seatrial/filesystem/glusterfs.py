@@ -6,8 +6,7 @@ Measured with 64 MiB, io-cache on: after posix_fadvise the bricks sent 608 B, af
 
 A brick of choice (10.3, dht_filter_loc_subvol_key of dht-helper.c): a file created as NAME@DISTRIBUTION:SUBVOLUME is
 NAME on that subvolume. Its hash may leave a link elsewhere, a lookup more. The kernel remembers the long name, so
-each has a name of its own first, and gets the wanted one by rename(2), which moves no data.
-"""
+each has a name of its own first, and gets the wanted one by rename(2), which moves no data."""
 
 import os
 import re

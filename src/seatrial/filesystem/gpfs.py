@@ -18,10 +18,7 @@ from seatrial.model.record import TargetRow
 ANSWER_S = 10.0
 MM_S = 20.0
 MM = '/usr/lpp/mmfs/bin'
-PACKAGE_QUERIES = (
-    ['rpm', '--query', 'gpfs.base'],
-    ['dpkg-query', '--show', '--showformat=${Package}-${Version}', 'gpfs.base'],
-)
+PACKAGE_QUERIES = (['rpm', '--query'], ['dpkg-query', '--show', '--showformat=${Package}-${Version}'])
 WELL = ('HEALTHY', 'TIPS', 'DISABLED')  # states of mmhealth without trouble: also hints, and what is switched off
 AWAY = ('FAILED', 'DEPEND')
 ATTRIBUTES = (  # of the directory in `mmlsattr -L`; compression stands among the miscellaneous ones
@@ -69,7 +66,7 @@ class Gpfs(Mounted):
         with contextlib.suppress(OSError):
             settings['block size'] = str(os.stat(path).st_blksize)
         for argv in PACKAGE_QUERIES:
-            answer = ask(argv, ANSWER_S)
+            answer = ask([*argv, 'gpfs.base'], ANSWER_S)
             if answer is not None and answer.exit_status == 0:
                 return {**settings, 'client version': answer.stdout.strip()}
         return {**settings, 'client version': unknown('no package gpfs.base; mmdiag --version is for root')}

@@ -32,11 +32,16 @@ def is_below(path: str, directory: str) -> bool:
 
 def read_mounts() -> Iterable[Mount]:
     """The mounts of this process, in their order; none where /proc is not mounted."""
+    return parse_mountinfo(read_proc(MOUNTINFO))
+
+
+def read_proc(file: str) -> str:
+    """The text of a file below /proc; empty where it cannot be read."""
     try:
-        with open(MOUNTINFO, encoding='utf-8', errors='surrogateescape') as stream:
-            return parse_mountinfo(stream.read())
+        with open(file, encoding='utf-8', errors='surrogateescape') as stream:
+            return stream.read()
     except OSError:
-        return ()
+        return ''
 
 
 def parse_mountinfo(text: str) -> Iterable[Mount]:

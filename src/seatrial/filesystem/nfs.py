@@ -6,7 +6,7 @@ import re
 from typing import Dict, NamedTuple
 
 from seatrial.filesystem.base import Behaviour, Cold, Lost, Meter, Targets, mount_by_table, no_meter
-from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.mounts import Mount, read_proc
 from seatrial.filesystem.posix import Mounted, kernel_cold, look, read_settings
 from seatrial.model.record import TargetRow
 from seatrial.model.telemetry import READ, WRITTEN
@@ -44,7 +44,7 @@ class Nfs(Mounted):
 
     def _targets(self, path: str, mount: Mount) -> Targets:
         """The one server, with the kind of its transport: it is there if the mount answers."""
-        routes = dict.fromkeys(kind for kind, _ in _TRANSPORT.findall(section_of(_mountstats(), mount.point)))
+        routes = dict.fromkeys(kind for kind, _ in _TRANSPORT.findall(section_of(read_proc(MOUNTSTATS), mount.point)))
         return Targets((TargetRow('server', 0, server_of(mount), True, route=', '.join(routes)),), {})
 
     def connections(self, path: str) -> Trouble:
@@ -52,7 +52,7 @@ class Nfs(Mounted):
         mount = mount_by_table(self, path) or look(path)[0]
         if mount is None:
             return trouble_of('')
-        return trouble_of(section_of(_mountstats(), mount.point))._replace(server=server_of(mount))
+        return trouble_of(section_of(read_proc(MOUNTSTATS), mount.point))._replace(server=server_of(mount))
 
     def lost(self, before: Trouble, after: Trouble) -> Lost:
         """A server that was stopped for 5 s took five attempts, and no call was sent again (Linux 6.1, seen). After 5
@@ -70,7 +70,7 @@ class Nfs(Mounted):
         return super().behaviour(path)._replace(gives_up=gives_up(mount) if mount else '')
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
-        section = section_of(_mountstats(), mount.point)
+        section = section_of(read_proc(MOUNTSTATS), mount.point)
         settings = read_settings('rpc', '/proc/sys/sunrpc', RPC_SETTINGS)
         for key in ('opts', 'caps', 'nfsv4', 'sec'):
             match = re.search(rf'^\s*{key}:\s*(.*)$', section, flags=re.MULTILINE)
@@ -86,10 +86,10 @@ class Nfs(Mounted):
         """Counters in mountstats, which asks no server. All mounts of this export are counted as one client, with
         pNFS too (nfs_writeback_done, fs/nfs/write.c)."""
         point = mount.point
-        if not traffic(section_of(_mountstats(), point)):
+        if not traffic(section_of(read_proc(MOUNTSTATS), point)):
             return no_meter(f'{MOUNTSTATS} has no counters for {point}')
         what = f"this node's NFS client, of all mounts of {mount.source}"
-        return Meter(what, '', lambda deadline_s: traffic(section_of(_mountstats(), point)))
+        return Meter(what, '', lambda deadline_s: traffic(section_of(read_proc(MOUNTSTATS), point)))
 
 
 def server_of(mount: Mount) -> str:
@@ -131,11 +131,3 @@ def traffic(section: str) -> Dict[str, int]:
         if made:
             counters[name] = sum(map(int, made))
     return counters
-
-
-def _mountstats() -> str:
-    try:
-        with open(MOUNTSTATS, encoding='utf-8', errors='surrogateescape') as stream:
-            return stream.read()
-    except OSError:
-        return ''

@@ -59,10 +59,8 @@ class OrangeFs(Mounted):
         return super().behaviour(path)._replace(gives_up='the client fails I/O about 10 s after it lost a server')
 
     def cold(self, path: str) -> base.Cold:
-        return base.Cold(
-            '',
-            'neither client counts the bytes that it reads from servers, so only direct reads are known to be cold',
-        )
+        why = 'neither client counts the bytes that it reads from servers, so only direct reads are known to be cold'
+        return base.Cold('', why)
 
     def _meter(self, path: str, mount: Mount) -> base.Meter:
         return base.no_meter(f'{CLIENT}/stats counts requests, not bytes')

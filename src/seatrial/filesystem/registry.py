@@ -1,6 +1,6 @@
 """The file-system types, each in its own file with all that depends on it. Other types are refused."""
 
-from typing import Optional, Tuple
+from typing import Optional
 
 from seatrial.filesystem.base import Driver, is_of
 from seatrial.filesystem.beegfs import BeeGfs
@@ -15,20 +15,8 @@ from seatrial.filesystem.ocfs2 import Ocfs2
 from seatrial.filesystem.orangefs import OrangeFs
 from seatrial.filesystem.posix import Posix
 
-DRIVERS: Tuple[Driver, ...] = (
-    Posix(),
-    Lustre(),
-    Gpfs(),
-    BeeGfs(),
-    OrangeFs(),
-    Nfs(),
-    GlusterFS(),
-    CephFs(),
-    Ocfs2(),
-    Hdfs(),
-)
-
-TYPES: Tuple[str, ...] = tuple(driver.name for driver in DRIVERS)
+DRIVERS = (Posix(), Lustre(), Gpfs(), BeeGfs(), OrangeFs(), Nfs(), GlusterFS(), CephFs(), Ocfs2(), Hdfs())
+TYPES = tuple(driver.name for driver in DRIVERS)
 
 
 def by_type(type: str) -> Driver:

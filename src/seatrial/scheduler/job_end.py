@@ -1,5 +1,4 @@
-"""The end of a job that did not end by itself: asked of Slurm, or found in ReFrame's report, and kept beside the
-record."""
+"""The end of a job that did not end by itself: asked of Slurm, or found in ReFrame's report, and kept in a file."""
 
 import re
 import time

@@ -165,9 +165,7 @@ def _marks(site: Site, profile: str) -> tuple[str, str]:
     return f'# BEGIN seatrial {profile} of {site.folder}', f'# END seatrial {profile} of {site.folder}'
 
 
-def _script(
-    site: Site, profile: str, calendar: Calendar, options: Sequence[str], command: Sequence[str]
-) -> list[str]:
+def _script(site: Site, profile: str, calendar: Calendar, options: list[str], command: Sequence[str]) -> list[str]:
     return [
         '#!/bin/sh',
         f'# Seatrial: {profile} of {site.folder}, {calendar.words}',

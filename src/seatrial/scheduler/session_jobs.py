@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.console import Console
 
 from seatrial.job.directory.orphans import leader_alive
-from seatrial.scheduler.partitions import SLURM
+from seatrial.scheduler.partitions import is_slurm
 from seatrial.scheduler.queue import DEADLINE_S, QueueError, asked
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
@@ -54,8 +54,7 @@ def has_queue(site: Site) -> bool:
 
 def submits_to_slurm(site: Site) -> bool:
     """True if a partition of the site's trials has jobs of Slurm."""
-    partitions = partitions_in(site.folder / SETTINGS_FILE)
-    return any(partitions.get(name, {}).get('scheduler') in SLURM for name in site.trial_file.partitions)
+    return any(is_slurm(site, name) for name in site.trial_file.partitions)
 
 
 def has_one_queue(site: Site) -> bool:

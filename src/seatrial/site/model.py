@@ -182,10 +182,8 @@ def _group(value: Any) -> str:
 
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not _NAME.match(value) or value.lower() in _YAML_WORDS:
-        raise ValueError(
-            f'{show(value)} cannot be a name; write a letter, then letters, digits, _ . or - (at most 40 in all; '
-            f'not yes, no, on, off, true, false or null)'
-        )
+        limits = '(at most 40 in all; not yes, no, on, off, true, false or null)'
+        raise ValueError(f'{show(value)} cannot be a name; write a letter, then letters, digits, _ . or - {limits}')
     return value
 
 
@@ -229,9 +227,7 @@ def one_of(what: str, known: Sequence[str]) -> Callable[[Any], str]:
     return chosen
 
 
-_NO_PATH = re.compile(
-    r'(?:y|n|yes|no|on|off|true|false|null|none|~|[-+]?(?:\.?inf|\.?nan|[0-9][0-9.e+-]*))\Z', re.IGNORECASE
-)
+_NO_PATH = re.compile(r'(?i)(?:y|n|yes|no|on|off|true|false|null|none|~|[-+]?(?:\.?inf|\.?nan|[0-9][0-9.e+-]*))\Z')
 
 
 def _path(value: Any, info: ValidationInfo) -> str:
@@ -359,9 +355,7 @@ Name = Annotated[str, BeforeValidator(_name)]
 Targets = Annotated[int | tuple[int, ...], BeforeValidator(_targets)]
 NodeCount = Annotated[int, BeforeValidator(_count('node count'))]
 EngineName = Annotated[str, BeforeValidator(one_of('an engine', ENGINE_NAMES))]
-LauncherKind = Annotated[
-    str, BeforeValidator(one_of('a launcher', tuple(LAUNCHERS))), BeforeValidator(_no_mpi_starter)
-]
+LauncherKind = Annotated[str, BeforeValidator(one_of('a launcher', [*LAUNCHERS])), BeforeValidator(_no_mpi_starter)]
 ProfileName = Annotated[str, BeforeValidator(one_of('a profile', tuple(PROFILES)))]
 PathText = Annotated[str, BeforeValidator(_path)]
 Program = Annotated[str, BeforeValidator(_program)]

@@ -1,7 +1,6 @@
 """references.yaml: expected figures of this system, in ReFrame's own form; their dates stand under `$seatrial`.
 references.md describes the file. ReFrame skips a reference that it cannot find or read: a class, key or metric that
-is misspelt, '1' for 1, a part too many. Here each is a problem with its place and its remedy, before ReFrame
-starts."""
+is misspelt, '1' for 1, a part too many. Here all these are problems with place and remedy, before ReFrame starts."""
 
 import datetime
 import math
@@ -40,6 +39,7 @@ _UNITS_OF = {'B/s': 'MiB/s, GB/s or another one', 'op/s': 'op/s or kop/s', 's': 
 _EXAMPLE = '{origin: baseline, date: 2026-11-20, engine: ior}'
 _WHOLE = re.compile(r'-?(?:0|[1-9][0-9]*)\Z', re.ASCII)
 _DECIMAL = re.compile(r'-?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z', re.ASCII)
+_Keys = tuple[Any, ...]
 
 
 class Measured(NamedTuple):
@@ -140,7 +140,7 @@ class _ReferencesReading:
                 origins[check, profile] = self.origin(keys, entry)
         return origins
 
-    def origin(self, keys: tuple[Any, ...], entry: Any) -> Origin | None:
+    def origin(self, keys: _Keys, entry: Any) -> Origin | None:
         if not isinstance(entry, dict):
             self.note(keys, f'expected a mapping, found {show(entry)}; write {_EXAMPLE}')
             return None
@@ -188,9 +188,7 @@ class _ReferencesReading:
             line = problem(REFERENCES_FILE, [SEATRIAL, check, profile, 'tasks'], sentence)
             self.problems += [line] if line not in self.problems else []
 
-    def leaves(
-        self, check: str, path: tuple[Any, ...], rows: Sequence[Measured], value: Any
-    ) -> Iterator[tuple[Any, Any]]:
+    def leaves(self, check: str, path: _Keys, rows: Sequence[Measured], value: Any) -> Iterator[tuple[Any, Any]]:
         """Every path that a trial measures, with its value; other paths are problems."""
         depth = len(path)
         if depth == len(_LEVELS):
@@ -209,9 +207,7 @@ class _ReferencesReading:
                 sentence = f'no trial of the profile {key} has this check; add one to trial.yaml, or remove these'
             self.note((check, *path, key), sentence)
 
-    def amount(
-        self, keys: tuple[Any, ...], value: Any, row: Measured
-    ) -> tuple[float, float | None, float | None, str] | None:
+    def amount(self, keys: _Keys, value: Any, row: Measured) -> tuple[float, float | None, float | None, str] | None:
         """Value in the base unit, low, high and unit of a reference; None for one with problems."""
         before = len(self.problems)
         if not isinstance(value, list) or len(value) != 4:
@@ -247,13 +243,13 @@ class _ReferencesReading:
             return None
         return base, None if low is None else float(low), None if high is None else float(high), unit
 
-    def mapping(self, keys: tuple[Any, ...], value: Any, what: str) -> list[tuple[Any, Any]]:
+    def mapping(self, keys: _Keys, value: Any, what: str) -> list[tuple[Any, Any]]:
         if isinstance(value, dict) and value:
             return list(value.items())
         self.note(keys, f'expected {what}, found {show(value)}; write them, indented')
         return []
 
-    def note(self, keys: tuple[Any, ...], sentence: str, part: int | None = None) -> None:
+    def note(self, keys: _Keys, sentence: str, part: int | None = None) -> None:
         places = [*(str(key) for key in keys), *(() if part is None else (part,))]
         self.problems.append(problem(REFERENCES_FILE, places, sentence))
 

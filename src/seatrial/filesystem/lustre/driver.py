@@ -190,7 +190,8 @@ class Lustre(Mounted):
             for pattern, what in _READABLE:
                 values, errors = _params([pattern.format(instance=instance)])
                 rows.append(base.Capability(what, bool(values), '' if values else _why_none(errors)))
-            rows.append(_proof(path))
+            values, errors = _stats(_stats_names(path))
+            rows.append(base.Capability(PROOF, bool(values), '' if values else _why_none(errors)))
         except base.NoAnswer as error:
             known, asked_for = {row.name for row in rows}, [*(what for _, what in _READABLE), PROOF]
             rows += [base.Capability(what, False, str(error)) for what in asked_for if what not in known]
@@ -520,14 +521,6 @@ def _stats_names(path: str) -> List[str]:
     return _DEVICES[mount]
 
 
-def _proof(path: str) -> base.Capability:
-    try:
-        values, errors = _stats(_stats_names(path))
-    except base.NoAnswer as error:
-        return base.Capability(PROOF, False, str(error))
-    return base.Capability(PROOF, bool(values), '' if values else _why_none(errors))
-
-
 def _why_none(errors: Dict[str, str]) -> str:
     return '; '.join(f'{path}: {reason}' for path, reason in errors.items()) or 'lctl did not report it'
 
@@ -715,30 +708,31 @@ def _client_state(instance: str, options: str) -> Dict[str, str]:
     imports = [f'{kind}.*-{instance}.import' for kind in ('osc', 'mdc')]
     history = [f'{kind}.*-{instance}.state' for kind in ('osc', 'mdc')]
     seen, errors = _params([*wished.values(), *imports, *history, *SERVER_PARAMETERS, 'jobid_var'])
+
+    def shown(pattern: str) -> Dict[str, str]:
+        return {_device(row.name): row.value for row in seen if fnmatch.fnmatchcase(row.name, pattern)}
+
+    def not_shown(pattern: str) -> str:
+        return unknown(errors.get(pattern.replace('.', '/'), 'lctl did not report it'))
+
     state = {}
     for name, pattern in wished.items():
-        kind, key = name.rsplit('.', 1)
-        values = {
-            _device(param.name): params.parse_fields(param.value).get(key, '') if '\n' in param.value else param.value
-            for param in seen
-            if param.name.startswith(f'{kind}.') and param.name.endswith(f'.{key}')
-        }
-        state[name] = _agreed(values) or unknown(errors.get(pattern.replace('.', '/'), 'lctl did not report it'))
+        key, values = name.rpartition('.')[2], shown(pattern)
+        for device, value in values.items():
+            values[device] = params.parse_fields(value).get(key, '') if '\n' in value else value
+        state[name] = _agreed(values) or not_shown(pattern)
     if 'lruresize' in options.split(','):
         state['ldlm.namespaces.lru_size'] = 'dynamic'  # the number then is that of the locks of the moment
     for pattern in SERVER_PARAMETERS:
-        values = {_device(row.name): row.value for row in seen if fnmatch.fnmatchcase(row.name, pattern)}
-        state[pattern] = _agreed(values) or unknown('no MDT on this node')
-    states = {_device(row.name): params.parse_states(row.value) for row in seen if row.name.endswith('.state')}
-    why = errors.get(history[0].replace('.', '/'), 'lctl did not report it')
+        state[pattern] = _agreed(shown(pattern)) or unknown('no MDT on this node')
+    states = {device: params.parse_states(value) for device, value in shown('*.state').items()}
     lost = [loss for loss in params.incidents({}, states) if loss.state == 'EVICTED']
     evictions = [f'{_target(loss.device)} at {time.strftime("%F %T", time.localtime(loss.time_s))}' for loss in lost]
-    state[REMEMBERED] = '; '.join(evictions) or (NONE_REMEMBERED if states else unknown(why))
+    state[REMEMBERED] = '; '.join(evictions) or (NONE_REMEMBERED if states else not_shown(history[0]))
     state['jobid_var'] = next((param.value for param in seen if param.name == 'jobid_var'), unknown('not reported'))
     known = [params.parse_import(param.value) for param in seen if param.name.endswith('.import')]
-    why = errors.get(imports[0].replace('.', '/'), 'lctl did not report it')
     versions = {_target(import_.name): import_.server_version for import_ in known}
-    state['server versions'] = _agreed(versions) or unknown(why)
+    state['server versions'] = _agreed(versions) or not_shown(imports[0])
     lost_now = [f'{_target(import_.name)} is {import_.state}' for import_ in known if import_.state not in IN_ORDER]
     state['imports'] = ('; '.join(sorted(lost_now)) or 'all in order') if known else _checked(instance)
     return state

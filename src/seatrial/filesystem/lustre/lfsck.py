@@ -1,7 +1,6 @@
 """One run of LFSCK by its servers' outputs: `lctl get_param mdd.*.lfsck_* obdfilter.*.lfsck_layout`, all in one text;
 beside them `lctl lfsck_query` and `lfs df` tell which targets there are. Each target keeps the last run of each type.
-The fields are those of a 2.17 (tests/transcripts/lustre), lfsck_layout_dump and lfsck_namespace_dump; their meaning
-is the manual's, "LFSCK status of layout"."""
+Fields: a 2.17, lfsck_layout_dump, lfsck_namespace_dump; their meaning: the manual, "LFSCK status of layout"."""
 
 import re
 from collections import Counter

@@ -1,6 +1,5 @@
 """The targets of a Lustre as lfs and lctl show them: space, status, pools, devices, connections, quota. Each parser
-understands every line of a text, or raises NotUnderstood. Forms: a genuine 2.17, and lfs.c and liblustreapi.c of
-2.12 to 2.17."""
+understands every line of a text, or raises NotUnderstood. Forms: a genuine 2.17; lfs.c, liblustreapi.c from 2.12."""
 
 import re
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
