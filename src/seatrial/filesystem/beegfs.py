@@ -251,8 +251,7 @@ def ctl_entry_of(text: str) -> BeeGfsLayout:
 
 
 def groups_of(text: str) -> Dict[int, Tuple[int, ...]]:
-    """The two storage targets of each buddy group, the primary one first, in `beegfs mirror list` of release 8 or
-    `beegfs-ctl --listtargets --mirrorgroups` of 7."""
+    """The two storage targets of each buddy group, the primary one first, by any of the commands in _groups."""
     members = [(group, target) for group, *both in _GROUP.findall(text) for target in both]
     groups: Dict[int, Tuple[int, ...]] = {}
     for group, target in members + _CTL_MEMBER.findall(text):

@@ -29,8 +29,7 @@ FORGOTTEN_S = 10.0  # the longest wait until the client has dropped the inodes t
 PLACING_S = 60.0  # longer than network.ping-timeout (42 s), after which the client gives up a brick
 POLL_S = 0.05
 
-# The translators whose options are recorded (those of protocol/client hold a password), and their keys that hold
-# settings; the others are counters.
+# The translators whose options are recorded (protocol/client has a password); keys of settings among their counters.
 SHOWN = ('cluster/', 'performance/', 'features/')
 SETTING = re.compile(r'(^max|size$|timeout$|limit$)')
 

@@ -83,8 +83,7 @@ class Nfs(Mounted):
         return kernel_cold('files in the cache on a local disk (mount option fsc)' if local else '')
 
     def _meter(self, path: str, mount: Mount) -> Meter:
-        """Counters in mountstats, which asks no server. All mounts of this export are counted as one client, with
-        pNFS too (nfs_writeback_done, fs/nfs/write.c)."""
+        """Counters in mountstats, of all mounts of this export as one client, with pNFS too (nfs_writeback_done)."""
         point = mount.point
         if not traffic(section_of(read_proc(MOUNTSTATS), point)):
             return no_meter(f'{MOUNTSTATS} has no counters for {point}')

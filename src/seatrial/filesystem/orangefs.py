@@ -105,8 +105,7 @@ class OrangeFs(Mounted):
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         wanted = f'strip_size:{_asked(layout)}'
         try:
-            # A server hands them on by their length, and the client reads strings: without a zero byte at the end of
-            # each no file could be made (EINVAL, 6 of 6).
+            # The client reads strings of C: without a zero byte at the ends no file could be made (EINVAL, 6 of 6).
             os.setxattr(directory, 'user.pvfs2.dist_name', b'simple_stripe\0')
             os.setxattr(directory, STRIPE, f'{wanted}\0'.encode())
         except OSError as error:

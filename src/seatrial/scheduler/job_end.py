@@ -84,6 +84,7 @@ def ask_job_state(
     if scheduler not in SLURM or not job:
         return None
     asked = answered = time.time()
+    written = [Path(record.directory, name) for name in (SAMPLES, TELEMETRY)]
     while True:
         if not cut_off(record.read()):
             return None
@@ -96,18 +97,12 @@ def ask_job_state(
             latest = start.started + patience.job_s
         else:  # while Slurm gives no answer the job is assumed to run
             latest = asked + (patience.queue_s if job_state.state in WAITING else patience.job_s)
-        silent = max(answered, _last_written(record.directory)) + SILENT_S
+        silent = max([answered, *(file.stat().st_mtime for file in written if file.exists())]) + SILENT_S
         if not may_go_on(job_state) or now >= min(latest, silent):
             break
         time.sleep(ASK_AGAIN_S)
     write_job_state(record.directory, '; '.join(words for words in (known, said_by_slurm(job_state)) if words), job)
     return job_state
-
-
-def _last_written(records: str) -> float:
-    """The time at which the job last wrote a record or a telemetry reading; 0.0 if it never has."""
-    files = [Path(records, name) for name in (SAMPLES, TELEMETRY)]
-    return max((file.stat().st_mtime for file in files if file.exists()), default=0.0)
 
 
 def tail(file: Path) -> str:

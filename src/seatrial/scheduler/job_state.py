@@ -1,7 +1,6 @@
-"""Slurm's account of the end of a job: asked with a deadline, parsed, and put into a sentence. scontrol knows a
-job until MinJobAge (300 s) after its end. Who cancelled it only accounting knows, some seconds later; which node
-failed srun reports to the job. States: job_state_codes.html of Slurm 20.11 to 25.05, reasons: job_reason_codes.html.
-Seen with Slurm 22.05."""
+"""Slurm's account of the end of a job: asked, parsed, and put into a sentence. scontrol knows a job until MinJobAge
+(300 s) after its end. Who cancelled it only accounting knows, some seconds later; which node failed srun reports to
+the job. States: job_state_codes.html of Slurm 20.11 to 25.05, reasons: job_reason_codes.html; seen with 22.05."""
 
 import re
 import signal

@@ -98,15 +98,10 @@ def is_slurm(site: Site, partition: str) -> bool:
 def time_limits_s(site: Site, partitions: Iterable[str]) -> dict[str, float]:
     """Seconds after which Slurm ends a job in each of these, the longest of several. Raises QueueError."""
     settings = partitions_in(site.folder / SETTINGS_FILE)
-    longest_s = dict[str, float]()
     wanted = {name: settings[name] for name in partitions if settings[name].get('scheduler') in SLURM}
-    rows = slurm_partitions() if wanted else []
-    limits = {row.name: row.limit_s for row in rows if row.limit_s is not None}
-    for name, partition in wanted.items():
-        slurms = set(_asked(_PARTITION, partition.get('access') or ()))
-        if slurms and slurms <= limits.keys():
-            longest_s[name] = max(limits[slurm] for slurm in slurms)
-    return longest_s
+    slurms = {name: set(_asked(_PARTITION, entry.get('access') or ())) for name, entry in wanted.items()}
+    limits = {row.name: row.limit_s for row in (slurm_partitions() if wanted else ()) if row.limit_s is not None}
+    return {name: max(map(limits.__getitem__, of)) for name, of in slurms.items() if of and of <= limits.keys()}
 
 
 def missing_options(site: Site, profile: str) -> list[str]:

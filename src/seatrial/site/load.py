@@ -64,8 +64,7 @@ def answering(folder: str | os.PathLike[str]) -> Site:
 
 
 def shipped(name: str) -> Path:
-    """A file or folder shipped with the library, by its name at the top of the repository: there in a checkout, in
-    the package of an installed wheel (ci/wheel.py)."""
+    """A file or folder that lies at the top of the repository, or in the package of a wheel (ci/wheel.py)."""
     installed = PACKAGE / 'shipped'
     return (installed if installed.is_dir() else PACKAGE.parents[1]) / name
 

@@ -63,8 +63,7 @@ SMOKE = Profile(
     points=3,
     # Thirty cases in three minutes.
     budget_s=7.0,
-    # min_s is 100 ticks of fio's clock (rule T19); target_s is above it by the same share as in the first look: room
-    # for scatter, and few bytes.
+    # min_s is 100 ticks of fio's clock (rule T19); target_s is above it by the share of the first look, for scatter.
     effort=Effort(
         first_bytes=128 * MIB, target_s=0.14, min_s=0.1, files=500, tree_bytes=128 * MIB, entries=10_000, pause_s=1.0
     ),

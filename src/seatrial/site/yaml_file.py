@@ -1,8 +1,6 @@
-"""Reads the YAML that a site may write: text, whole numbers, true, false and nothing, in lists and mappings.
-
-PyYAML by itself keeps the last of two equal keys, reads 20:00 as 1200, 010 as 8, `no` as false and 2026-11-20 as a
-date, and grows nine lines of aliases to a billion values. Here all of these are plain text, or a problem with its
-place. Aliases may be used, within MAX_VALUES."""
+"""Reads the YAML that a site may write: text, whole numbers, true, false and nothing, in lists and mappings. PyYAML
+by itself keeps the last of two equal keys, reads 20:00 as 1200, 010 as 8, `no` as false and 2026-11-20 as a date, and
+grows nine lines of aliases to a billion values. Here all these are text, or problems. MAX_VALUES limits aliases."""
 
 import functools
 import re

@@ -83,8 +83,7 @@ class LustreLayout(NamedTuple):
 
     @property
     def words(self) -> Tuple[str, ...]:
-        """The settings: ('c4', 'S1M'), ('E1M', 'Lmdt', 'E-1', 'c-1'), ('mdt1', 'c2', 'S4M'). mdt and mdts are the
-        index and the count of the directory's metadata targets."""
+        """('c4', 'S1M'), ('E1M', 'Lmdt', 'E-1', 'c-1'); mdt and mdts are index and count of the directory's MDTs."""
         words = [*layout_words.written(self, _DIRECTORY), *([] if self.mirrors == 1 else [f'N{self.mirrors}'])]
         for piece in self.components:
             words += [f'E{-1 if piece.end is None else binary(piece.end)}', *(['Lmdt'] if piece.on_mdt else [])]
