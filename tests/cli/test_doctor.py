@@ -287,18 +287,34 @@ def on_gpfs(folder, monkeypatch, stack, changed):
     monkeypatch.setattr(gpfs, 'MM', str(folder))
     monkeypatch.setattr(gpfs, 'os', Altered(os, geteuid=lambda: 1000))
     texts = {'mmlsattr': ATTRIBUTES, 'mmlsquota': QUOTA}
-    for name, section in (('mmlsdisk', 'mmlsdisk-Y'), ('mmhealth', 'mmhealth-node-show-Y')):
-        texts[name] = transcripts('gpfs')[section]['out']
-        for old, new in changed.items():
-            texts[name] = texts[name].replace(old, new)
+    texts |= {name: transcripts('gpfs')[f'{name}{form}']['out'] for name, form in GENUINE.items()}
     for name, text in texts.items():
+        for old, new in changed.items():
+            text = text.replace(old, new)
         program(folder, monkeypatch, name, f"cat <<'END'\n{text}END")
     if 'refused' in changed:
-        program(folder, monkeypatch, 'mmlsdisk', f"echo '{changed['refused']}' >&2")  # and exits with 0
+        program(folder, monkeypatch, changed['refused'], "echo 'only root may' >&2")  # and exits with 0
 
 
-ATTRIBUTES = 'storage pool name:    system\nfileset name:         trials\n'
-QUOTA = 'scratch USR 1000 4000 5000 500 none | 100 2000 3000 10 none\n'
+GENUINE = {'mmlsdisk': '-Y', 'mmhealth': '-node-show-Y'}
+# The forms are those of real ones; the figures are ours.
+ATTRIBUTES = """file name:            /gpfs/trials
+metadata replication: 2 max 2
+immutable:            no
+flags:
+storage pool name:    system
+fileset name:         trials
+Misc attributes:      DIRECTORY COMPRESSION (library z)
+Encrypted:            no
+"""
+QUOTA_HEADING = (
+    'mmlsquota::HEADER:version:reserved:reserved:filesystemName:quotaType:id:name:'
+    'blockUsage:blockQuota:blockLimit:blockInDoubt:blockGrace:filesUsage:filesQuota:filesLimit:filesInDoubt:filesGrace:'
+    'remarks:quota:defQuota:fid:filesetname:\n'
+)
+QUOTA = QUOTA_HEADING + (
+    'mmlsquota::0:1:::scratch:USR:1000:pelagia:1000:4000:5000:500:none:100:2000:3000:10:none:e:on:off:0:root:\n'
+)
 
 
 def on_orangefs(folder, monkeypatch, stack, changed):
@@ -355,6 +371,7 @@ def doctor_on(doctor, site, monkeypatch, tmp_path):
     return ask
 
 
+SUMMARY_FAILED = {'FILESYSTEM:node01.example.com:NODE:HEALTHY': 'FILESYSTEM:node01.example.com:NODE:FAILED'}
 SILENT = {'lab-client-3/private': BRICKS['lab-client-3/private'].replace('connected = 1', 'connected = 0')}
 OFFLINE = {'storage_target_state': state(2, 'Offline / Good')}
 RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
@@ -384,7 +401,23 @@ RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
         ('gpfs', {'ready:up:3': 'being emptied:up:3'}, 'disk 3 being emptied', ''),
         ('gpfs', {'ib0:NIC:HEALTHY': 'ib0:NIC:FAILED'}, 'NETWORK of ib0 FAILED', 'this node: NETWORK of'),
         ('gpfs', {'FILESYSTEM:HEALTHY': 'FILESYSTEM:DEGRADED'}, 'FILESYSTEM of scratch DEGRADED', ''),
-        ('gpfs', {'refused': 'only root may'}, 'unknown: mmlsdisk does not answer this user: only root may', ''),
+        ('gpfs', {'refused': 'mmlsdisk'}, 'unknown: mmlsdisk does not answer this user: only root may', ''),
+        ('gpfs', {'refused': 'mmhealth'}, 'user: only root may; disks 7: 1-7', ''),
+        ('gpfs', {'refused': 'mmlsquota'}, '; not known: the quota (mmlsquota does not answer this user', ''),
+        (
+            'gpfs',
+            {'yes:ready:up:7:ess5000::3:2:2:2257848107008:0A0B0C0E632377DB::': 'ye'},
+            'mmlsdisk says a line',
+            '',
+        ),
+        (
+            'gpfs',
+            {':project:FILESYSTEM:HEALTHY': ':project:FILESYSTEM:FAILED'} | SUMMARY_FAILED,
+            'nodes 1: 0 without',
+            '',
+        ),
+        ('gpfs', {':NETWORK:ib0:NIC:HEALTHY': ':PERFMON:ib0:NODE:FAILED'}, 'nodes 1: 0 without', ''),
+        ('gpfs', {':500:none:': ':-50:expired:'}, 'the quota leaves 2.93 MiB and 2890 inodes', ''),
     ],
 )
 def test_each_type_shows_targets_and_settings_and_an_absent_target_is_wrong(doctor_on, kind, changed, shown, away):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from beegfs_stand import FALLBACK, GOOD, MIRRORS, SHOWN, BeeGfsStand
 from seatrial.filesystem import beegfs, gpfs, nfs
-from seatrial.filesystem.base import Capacity, NoAnswer, mounted_from
+from seatrial.filesystem.base import Capacity, NoAnswer, mounted_from, tightest
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount
 from seatrial.filesystem.nfs import gives_up, section_of, traffic
@@ -238,31 +238,47 @@ storage pool name:    system
 fileset name:         trials
 Misc attributes:      DIRECTORY COMPRESSION (library z)
 """
-QUOTAS = {
-    '-u': """                         Block Limits                                    |     File Limits
-Filesystem type             KB      quota      limit   in_doubt    grace |    files   quota    limit in_doubt    grace
-scratch    USR            1000       4000       5000        500     none |      100    2000     3000       10     none
-scratch    other  USR        1          2          3          0     none |        1       2        3        0     none
-""",
-    '-g': 'scratch GRP 1000 0 0 0 none | 100 0 0 0 none\n',
-    '-j': 'scratch FILESET 1000 3000 0 0 6 days | 100 0 0 0 none\n',
-}
+HEADING = 'Block Limits\nFilesystem Fileset type {}B quota limit in_doubt grace | files quota limit in_doubt grace\n'
 
 
-def test_quota_and_attributes_of_a_gpfs_directory_are_those_of_its_own_tools(monkeypatch):
-    def ask(argv, deadline_s):
-        program = argv[0].rpartition('/')[2]
-        return {'mmlsattr': Answer(ATTRIBUTES, 0), 'mmlsquota': Answer(QUOTAS.get(argv[1], ''), 0)}.get(program)
+@pytest.mark.parametrize(
+    ('unit', 'rows', 'left'),
+    [
+        ('K', ['gpfs USR 4500 4000 8000 1000 7 days | 100 2000 3000 0 none'], 2500 << 10),
+        ('T', ['gpfs USR 4500 4000 8000 0 7 days | 100 2000 3000 0 none'], 3500 << 40),
+        ('K', ['gpfs USR 4500 4000 8000 -512 7 days | 100 2000 3000 0 none'], 3500 << 10),
+        ('K', ['gpfs USR 4500 4000 8000 0 expired | 100 2000 3000 0 none'], 0),
+        ('K', ['gpfs USR 3500 4000 0 0 none | 100 2000 3000 0 none'], 500 << 10),
+        ('K', ['gpfs root USR 1 0 2 0 none | 1 0 0 0 none', 'gpfs trials USR 1 0 3 0 none | 1 0 0 0 none'], 2 << 10),
+        ('K', ['gpfs root USR 1 0 2 0 none | 1 0 0 0 none'], 1 << 10),
+        ('K', ['gpfs other USR 1 0 2 0 none | 1 0 0 0 none'], None),
+        ('K', ['gpfs USR no limits'], None),
+    ],
+)
+def test_the_table_of_mmlsquota_leaves_what_it_says_of_this_fileset(unit, rows, left):
+    assert tightest(*gpfs.quotas_of(HEADING.format(unit) + '\n'.join(rows), 'trials')).bytes == left
 
-    monkeypatch.setattr(gpfs, 'ask', ask)
-    monkeypatch.setattr(gpfs, 'look', lambda path: (Mount('/gpfs', 'gpfs', '/dev/scratch', 'rw'), ''))
-    monkeypatch.setattr('os.geteuid', lambda: 1000)
-    assert by_type('gpfs').quota('/gpfs/trials') == Capacity((3000 - 1000) * 1024, 3000 - 100 - 10)
+
+def test_attributes_of_a_gpfs_directory_are_those_of_its_own_tools(monkeypatch):
+    monkeypatch.setattr(
+        gpfs, 'ask', lambda argv, deadline_s: Answer(ATTRIBUTES, 0) if 'mmlsattr' in argv[0] else None
+    )
     state = by_type('gpfs')._own_state('/', HOME)
     assert state['gpfs fileset name'] == 'trials'
     assert state['gpfs Misc attributes'] == 'DIRECTORY COMPRESSION (library z)'
     assert state['block size'] == str(os.stat('/').st_blksize)
     assert by_type('gpfs').behaviour('/').block_size == os.stat('/').st_blksize
+
+
+def test_quotas_of_gpfs_are_asked_for_the_user_the_group_of_new_files_and_the_fileset(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(gpfs, '_output', lambda program, *words: asked.append(words) or HEADING.format('K'))
+    monkeypatch.setattr(gpfs, '_attributes', lambda path: {'fileset name': 'trials'})
+    monkeypatch.setattr(gpfs, 'look', lambda path: (Mount('/gpfs', 'gpfs', '/dev/scratch', 'rw'), ''))
+    monkeypatch.setattr(gpfs, 'group_of_new_files', lambda path: 4242)
+    monkeypatch.setattr('os.geteuid', lambda: 1000)
+    assert by_type('gpfs').quota(str(tmp_path)) == Capacity(None, None)
+    assert [words[:2] for words in asked] == [('-u', '1000'), ('-g', '4242'), ('-j', 'trials')]
 
 
 LOST = 'the NFS server filer was lost'

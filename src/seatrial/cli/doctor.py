@@ -294,7 +294,8 @@ def _file_system(site: Site, name: str, silence: str | None) -> Row:
     rooms = [] if left.bytes is None else [approximate_size(left.bytes)]
     rooms += [] if left.inodes is None else [f'{left.inodes} inodes']
     quota = f'; the quota leaves {" and ".join(rooms)}' if rooms else ''
-    return True, label, f'{entry.type} at {entry.path}, {free} free{inodes}{quota}'
+    unseen = ''.join(f'; not known: {room.unseen}' for room in (capacity, left) if room.unseen)
+    return True, label, f'{entry.type} at {entry.path}, {free} free{inodes}{quota}{unseen}'
 
 
 def _file_system_rows(site: Site, name: str) -> list[Row]:

@@ -6,13 +6,14 @@ only if it has the expected form."""
 import contextlib
 import os
 import re
-from typing import Dict, Iterator, List, Optional
+from typing import Dict, Iterator, List, Optional, Sequence
 from urllib.parse import unquote
 
-from seatrial.filesystem.base import Behaviour, Capacity, Cold, NoAnswer, Targets, tightest
+from seatrial.filesystem.base import Behaviour, Capacity, Cold, NoAnswer, Targets, answered, tightest
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, look, pairs_of, unknown
+from seatrial.filesystem.posix import Mounted, group_of_new_files, look, pairs_of, unknown
 from seatrial.model.ask import ask
+from seatrial.model.quoted_value import show
 from seatrial.model.record import TargetRow
 
 ANSWER_S = 10.0
@@ -25,11 +26,15 @@ ATTRIBUTES = (  # of the directory in `mmlsattr -L`; compression stands among th
     *('storage pool name', 'fileset name', 'metadata replication', 'data replication'),
     *('flags', 'Misc attributes', 'Encrypted'),
 )
-KIB = 1024  # mmlsquota counts KB of 1024 B unless it is asked for others
-_QUOTA = re.compile(
-    r'^\S+ +(?:(\S+) +)?(?:USR|GRP|FILESET) +(\d+) +(\d+) +(\d+) +(\d+) .*\| +(\d+) +(\d+) +(\d+) +(\d+)\b',
-    flags=re.MULTILINE,
+# Components of mmhealth that I/O of this node goes through: not what monitors, serves other protocols or has a page.
+COMPONENTS = ('ENCRYPTION', 'FILESYSTEM', 'GPFS', 'LOCALCACHE', 'NATIVE_RAID', 'NETWORK', 'SERVERRAID')
+KIB = 1024  # mmlsquota counts KB of 1024 B with -Y; its table names another unit where the site has asked for one
+COUNTED = tuple(
+    f'{of}{what}' for of in ('block', 'files') for what in ('Usage', 'Quota', 'Limit', 'InDoubt', 'Grace')
 )
+_COUNTS = ' +(-?[0-9]+)' * 4 + r' +(\S+)'
+_QUOTA = re.compile(rf'^\S+(?: +(\S+))? +(?:USR|GRP|FILESET){_COUNTS}[^|\n]*\|{_COUNTS}', flags=re.MULTILINE)
+_UNIT = re.compile(r'^Filesystem .*\btype +([KMGTP])B ', flags=re.MULTILINE)
 
 
 class Gpfs(Mounted):
@@ -45,14 +50,20 @@ class Gpfs(Mounted):
         return os.path.basename(one.source) == os.path.basename(other.source)
 
     def quota(self, path: str) -> Capacity:
-        """The quotas of user, group and fileset by mmlsquota: quota(1) knows no filesets. Root has none."""
+        """By mmlsquota, for quota(1) knows no filesets: of user, group of new files and fileset. Root has none."""
         mount, _ = look(path)
         if mount is None or os.geteuid() == 0:
             return Capacity(None, None)
         device, fileset = os.path.basename(mount.source), _attributes(path).get('fileset name', '')
-        whose = [('-u', str(os.geteuid())), ('-g', str(os.getegid())), *([('-j', fileset)] if fileset else [])]
-        answers = [ask([os.path.join(MM, 'mmlsquota'), *option, device], MM_S) for option in whose]
-        return tightest(*(left for answer in answers if answer for left in quotas_of(answer.stdout, fileset)))
+        whose = [('-u', os.geteuid()), ('-g', group_of_new_files(path)), *([('-j', fileset)] if fileset else [])]
+        left: List[Capacity] = []
+        unseen = ''
+        for option, name in whose:
+            try:
+                left += quotas_of(_output('mmlsquota', option, str(name), '-Y', device), fileset)
+            except NoAnswer as error:
+                unseen = f'the quota ({error})'
+        return tightest(*left)._replace(unseen=unseen)
 
     def behaviour(self, path: str) -> Behaviour:
         """Its blocks are allocated as a whole, in sizes of st_blksize: a transfer across their borders is two."""
@@ -73,26 +84,40 @@ class Gpfs(Mounted):
 
     def _targets(self, path: str, mount: Mount) -> Targets:
         """The disks by mmlsdisk, and the health of this node by mmhealth, both for root alone."""
-        device = os.path.basename(mount.source)
-        disks = _output('mmlsdisk', device, '-Y')
-        return Targets((*disks_of(disks), *node_of(_output('mmhealth', 'node', 'show', '-Y'), device)), {})
+        rows: List[TargetRow] = []
+        faults, device = [], os.path.basename(mount.source)
+        for rows_of, words in ((disks_of, ('mmlsdisk', device, '-Y')), (node_of, ('mmhealth', 'node', 'show', '-Y'))):
+            try:
+                rows += rows_of(_output(*words), device)
+            except NoAnswer as error:
+                faults.append(str(error))
+        return Targets(tuple(rows), {}, '; '.join(faults))
 
     def cold(self, path: str) -> Cold:
         return Cold('', 'GPFS caches reads in its pagepool, which drop_caches does not empty')
 
 
 def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
-    """The room that each row of `mmlsquota` leaves: the hard, else the soft limit minus blocks used or in doubt."""
-    for of_fileset, *row in _QUOTA.findall(text):
-        if of_fileset not in ('', fileset):
-            continue
-        used, soft, hard, doubt, files, files_soft, files_hard, files_doubt = map(int, row)
-        limit, files_limit = hard or soft, files_hard or files_soft
-        room = max(0, limit - used - doubt) * KIB if limit else None
-        yield Capacity(room, max(0, files_limit - files - files_doubt) if files_limit else None)
+    """The room that the rows of `mmlsquota` leave, with -Y or without. Rows of other filesets say nothing here; those
+    of the fileset 'root' do where there are no others, as in a file system without quotas of its filesets."""
+    rows = [(row['filesetname'], [row[name] for name in COUNTED]) for row in records_of(text)]
+    unit = _UNIT.search(text)
+    size = KIB ** ('KMGTP'.index(unit.group(1)) + 1) if unit else KIB
+    rows += [(of_fileset, row) for of_fileset, *row in _QUOTA.findall(text)]
+    ours = ('', fileset, 'root') if {name for name, _ in rows} <= {'', 'root'} else ('', fileset)
+    for name, row in rows:
+        if name in ours:
+            yield Capacity(_left(row[:5], size), _left(row[5:], 1))
 
 
-def disks_of(text: str) -> Iterator[TargetRow]:
+def _left(row: Sequence[str], unit: int) -> Optional[int]:
+    """Up to the hard, else the soft limit, which is a hard one past its grace. What is in doubt may be negative."""
+    used, soft, hard, doubt = map(int, row[:4])
+    limit = soft if row[4] == 'expired' else hard or soft
+    return max(0, limit - used - max(0, doubt)) * unit if limit else None
+
+
+def disks_of(text: str, device: str = '') -> Iterator[TargetRow]:
     """The disks of `mmlsdisk FS -Y`: one not up serves nothing, one not ready is being emptied or replaced."""
     for row in records_of(text):
         fault = '' if row['availability'] == 'up' else row['availability']
@@ -105,16 +130,16 @@ def node_of(text: str, device: str) -> Iterator[TargetRow]:
     faults: List[str] = []
     flags: List[str] = []
     for row in records_of(text, 'State'):
-        of_others = row['component'] == row['entitytype'] == 'FILESYSTEM' and row['entityname'] != device
-        if row['component'] == 'NODE' or of_others or row['status'] in WELL:
-            continue
-        component = f'{row["component"]} of {row["entityname"]} {row["status"]}'
-        (faults if row['status'] in AWAY else flags).append(component)
+        of_others = row['component'] == 'FILESYSTEM' and row['entityname'] != device
+        if row['component'] in COMPONENTS and not of_others and row['status'] not in WELL:
+            component = f'{row["component"]} of {row["entityname"]} {row["status"]}'
+            (faults if row['status'] in AWAY else flags).append(component)
     yield TargetRow('node', 0, 'this node', True, flags=tuple(flags), fault=', '.join(faults))
 
 
 def records_of(text: str, section: str = '') -> List[Dict[str, str]]:
-    """The lines of a -Y output, by the names of its heading: 'COMMAND:SECTION:HEADER:...', percent-encoded."""
+    """The lines of a -Y output, by the names of its heading: 'COMMAND:SECTION:HEADER:...', percent-encoded. Raises
+    NoAnswer where a line is cut short."""
     names: Optional[List[str]] = None
     records = []
     for line in text.splitlines():
@@ -123,6 +148,8 @@ def records_of(text: str, section: str = '') -> List[Dict[str, str]]:
             continue
         if fields[2] == 'HEADER':
             names = fields
+        elif names is not None and len(fields) < len(names):
+            raise NoAnswer(f'{fields[0]} says a line that is cut short: {show(line)}')
         elif names is not None:
             records.append(dict(zip(names, fields)))
     return records
@@ -135,11 +162,9 @@ def _attributes(path: str) -> Dict[str, str]:
 
 
 def _output(program: str, *words: str) -> str:
-    """A tool's output; NoAnswer unless it has the form of -Y."""
-    answer = ask([os.path.join(MM, program), *words], MM_S)
-    if answer is None:
-        raise NoAnswer(f'{MM}/{program} is not installed on this node')
-    if ':HEADER:' not in answer.stdout:
+    """A tool's output. Raises NoAnswer unless it has the form of -Y, or of mmlsquota's table."""
+    answer = answered([os.path.join(MM, program), *words], MM_S, program)
+    if ':HEADER:' not in answer.stdout and 'Block Limits' not in answer.stdout:
         lines = (answer.stderr.strip() or answer.stdout.strip()).splitlines()
         raise NoAnswer(f'{program} does not answer this user: {lines[-1] if lines else "no answer"}')
     return answer.stdout

@@ -34,8 +34,8 @@ SECTOR = 512  # Documentation/block/stat.rst of the kernel: sectors of 512 B, wh
 DEVICE_SETTINGS = ('rotational', 'scheduler', 'nr_requests', 'write_cache', 'max_sectors_kb')
 IDENTITY = (  # they identify the file system, the place of new files, and whether quotas count these
     *('mounted', 'mount options', 'client version', 'file system', 'cluster', 'gpfs storage pool name'),
-    *('gpfs fileset name', 'block size', 'default layout', 'default directory layout', 'buddy groups'),
-    'beegfs quotaEnabled',
+    *('gpfs fileset name', 'gpfs metadata replication', 'gpfs data replication', 'gpfs Misc attributes'),
+    *('block size', 'default layout', 'default directory layout', 'buddy groups', 'beegfs quotaEnabled'),
 )
 DIRTY_SETTINGS = ('dirty_background_bytes', 'dirty_background_ratio', 'dirty_bytes', 'dirty_ratio')
 
@@ -53,9 +53,7 @@ class Mounted(base.Driver):
         user, mount = os.geteuid(), mount_of(os.path.realpath(path))
         if mount is None or (user == 0 and mount.type != 'xfs'):
             return base.Capacity(None, None)
-        directory, output, unseen = os.stat(path), '', ''
-        # New files get the group of a directory with the set-group-ID bit, else this process's (open(2)).
-        group = directory.st_gid if directory.st_mode & stat.S_ISGID else os.getegid()
+        group, output, unseen = group_of_new_files(path), '', ''
         for kind, whose in (('--user', user), ('--group', group)):
             rows = ['--verbose', '--no-wrap', '--raw-grace', f'--filesystem={mount.point}']
             answer = ask(['quota', kind, *rows, str(whose)], QUOTA_DEADLINE_S)
@@ -220,6 +218,12 @@ class Posix(Mounted):
             return {}
         device = os.path.basename(os.path.realpath(mount.source))
         return read_settings('ext4', f'/proc/fs/ext4/{device}', ['options'])
+
+
+def group_of_new_files(path: str) -> int:
+    """The group of a directory with the set-group-ID bit, else that of this process (open(2))."""
+    directory = os.stat(path)
+    return directory.st_gid if directory.st_mode & stat.S_ISGID else os.getegid()
 
 
 def kernel_cold(kept: str = '') -> base.Cold:
