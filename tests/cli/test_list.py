@@ -55,10 +55,15 @@ def test_a_file_system_without_layouts_and_the_nodes_at_risk_are_told(on_site):
 @pytest.mark.parametrize(
     ('kind', 'mounted', 'minutes'), [('posix', 'ext4', 2), ('posix', 'wekafs', 7), ('beegfs', 'beegfs', 17)]
 )
-def test_no_launch_is_killed_in_a_failover_of_its_mount(on_site, site, monkeypatch, tmp_path, kind, mounted, minutes):
+@pytest.mark.parametrize('path', ['mnt', 'link'])
+def test_no_launch_is_killed_in_a_failover_of_its_mount(
+    on_site, site, monkeypatch, tmp_path, kind, mounted, minutes, path
+):
     (tmp_path / 'mnt').mkdir()
-    monkeypatch.setattr(mounts, 'read_mounts', lambda: [Mount(f'{tmp_path}/mnt', mounted, 'servers', 'rw')])
-    site.change('type: posix, path: state/trials', f'type: {kind}, path: {tmp_path}/mnt')
+    (tmp_path / 'link').symlink_to('mnt')
+    table = [Mount('/', 'ext4', '/dev/vda', 'rw'), Mount(f'{tmp_path}/mnt', mounted, 'servers', 'rw')]
+    monkeypatch.setattr(mounts, 'read_mounts', lambda: table)
+    site.change('type: posix, path: state/trials', f'type: {kind}, path: {tmp_path}/{path}')
     assert f' killed, at the earliest after {minutes} min plus ' in on_site('list').out
 
 

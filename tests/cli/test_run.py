@@ -282,25 +282,30 @@ def test_a_marker_that_cannot_be_written_names_the_target_that_it_lay_on(tmp_pat
     [
         ('gpfs', '/dev/scratch', 'rw', True),
         ('gpfs', 'other', 'rw', False),
+        ('wekafs', 'backend:/scratch', 'rw', True),
         ('beegfs', 'scratch', 'rw,cfgFile=same.conf', True),
         ('beegfs', 'scratch', 'rw,cfgFile=other.conf', False),
     ],
 )
 def test_two_mounts_of_one_storage_have_one_lock(command, site, monkeypatch, tmp_path, kind, source, options, locked):
-    """Two filesets of a device of GPFS; two clients of a BeeGFS, which have the same source whatever it is."""
+    """Two filesets of a device of GPFS; two clients of a BeeGFS, which have one source; one of them by a link."""
     for name, uuid in (('first', 'A'), ('same', 'A'), ('other', 'B')):
         client = tmp_path / 'clients' / name
         client.mkdir(parents=True)
         (client / 'config').write_text(f'cfgFile = {name}.conf\n')
         (client / 'fs_uuid').write_text(uuid)
     monkeypatch.setattr(beegfs, 'CLIENTS', f'{tmp_path}/clients')
-    first, second = Mount(f'{tmp_path}/a', kind, 'scratch', 'rw,cfgFile=first.conf'), f'{tmp_path}/b'
-    table = [first, Mount(second, kind, source, options)]
+    table = [
+        Mount('/', 'ext4', '/dev/vda', 'rw'),
+        Mount(f'{tmp_path}/a', kind, 'backend:/scratch', 'rw,cfgFile=first.conf'),
+        Mount(f'{tmp_path}/b', kind, source, options),
+    ]
     monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: table)
     (tmp_path / 'b' / 'trials').mkdir(parents=True)
-    limits = 'limits: {bytes: 1GiB, inodes: 1000}'
+    (tmp_path / 'link').symlink_to(tmp_path / 'b')
+    limits, kind = 'limits: {bytes: 1GiB, inodes: 1000}', 'posix' if kind == 'wekafs' else kind
     site.change(SCRATCH, f'type: {kind}, path: {tmp_path}/a/trials')
-    site.change('partitions:\n', f'  home: {{type: {kind}, path: {tmp_path}/b/trials, {limits}}}\npartitions:\n')
+    site.change('partitions:\n', f'  home: {{type: {kind}, path: {tmp_path}/link/trials, {limits}}}\npartitions:\n')
     site.change('file_systems: [scratch]', 'file_systems: [home]')
     monkeypatch.setattr(carry_out, '_reframe', lambda *_: None)
     (site.folder / 'state').mkdir()

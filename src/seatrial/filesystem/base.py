@@ -5,7 +5,7 @@ import os
 import shutil
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from seatrial.filesystem.mounts import Mount, mount_of
+from seatrial.filesystem.mounts import Mount, mount_of, past_links
 from seatrial.model.ask import Answer, ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoted_value import key_path
@@ -279,8 +279,8 @@ def is_of(driver: Driver, mount: Mount) -> bool:
 
 
 def mount_by_table(driver: Driver, path: str) -> Optional[Mount]:
-    """The mount of the driver's type that the path is on, by the kernel's table: asks no server, follows no link."""
-    mount = mount_of(os.path.normpath(path))
+    """The mount of the driver's type that the path is on, by the kernel's table: asks no server."""
+    mount = mount_of(past_links(path))
     return mount if mount and is_of(driver, mount) else None
 
 

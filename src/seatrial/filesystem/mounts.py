@@ -1,9 +1,15 @@
 """The mounts of this node (proc(5), mountinfo)."""
 
+import os
 import re
 from typing import Iterable, NamedTuple, Optional
 
 MOUNTINFO = '/proc/self/mountinfo'
+# Kernel types that cache in the page, dentry and inode caches alone, which drop_caches empties.
+KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2', 'vfat', 'exfat', 'ntfs3', 'overlay')
+IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')  # kernel types whose pages are the files
+LOCAL = (*KERNEL_CACHED, *IN_MEMORY, 'zfs', 'bcachefs')  # kernel types without a server
+LINKS = 40  # as many as Linux follows in one path (path_resolution(7))
 _ESCAPE = re.compile(r'\\([0-7]{3})')
 
 
@@ -23,6 +29,21 @@ def mount_of(path: str, mounts: Optional[Iterable[Mount]] = None) -> Optional[Mo
     """The mount that a real path lies on, the last of several; None where it is not seen. Reads /proc alone."""
     above = [mount for mount in (read_mounts() if mounts is None else mounts) if is_below(path, mount.point)]
     return max(reversed(above), key=lambda mount: len(mount.point), default=None)
+
+
+def past_links(path: str) -> str:
+    """The path without its links on local file systems; others are asked for none, as their server may be away."""
+    table = list(read_mounts())
+    place, left, links = '/', os.path.normpath(path).split('/')[:0:-1], 0
+    while left and links <= LINKS:
+        place = os.path.join(place, left.pop())
+        mount = mount_of(place, table)
+        if mount is None or mount.type not in LOCAL:
+            break
+        if os.path.islink(place):
+            target = os.path.join(os.path.dirname(place), os.readlink(place))
+            place, left, links = '/', left + os.path.normpath(target).split('/')[:0:-1], links + 1
+    return os.path.join(place, *reversed(left))
 
 
 def is_below(path: str, directory: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
 from seatrial.filesystem import base, caches
 from seatrial.filesystem.layout_words import Stripes, plain_stripes
-from seatrial.filesystem.mounts import Mount, mount_of
+from seatrial.filesystem.mounts import IN_MEMORY, KERNEL_CACHED, LOCAL, Mount, mount_of
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import Layout
 from seatrial.model.state import UNREAD
@@ -19,10 +19,6 @@ QUOTA_BLOCK = 1024  # quota(1): blocks of 1 KiB
 UNLIMITED = {('user', 0), ('group', 0)}  # a limit that XFS shows of them is the default of all others (xfs_quota(8))
 _QUOTA_OPTION = re.compile(r'\b(?:usr|grp|u|g)j?quota\b')
 _QUOTA_TITLE = re.compile(r'Disk quotas for (user|group) .*\([ug]id ([0-9]+)\):')
-# Kernel types that cache in the page, dentry and inode caches alone, which drop_caches empties.
-KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2', 'vfat', 'exfat', 'ntfs3', 'overlay')
-IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')  # kernel types whose pages are the files
-LOCAL = (*KERNEL_CACHED, *IN_MEMORY, 'zfs', 'bcachefs')  # kernel types without a server
 ONE_DEVICE = ('ext2', 'ext3', 'ext4', 'xfs', 'vfat', 'exfat')
 UNCOMPRESSED = ('ext2', 'ext3', 'ext4', 'xfs')  # kernel types whose data lie on the device of the mount
 ANSWER_S = 10.0
