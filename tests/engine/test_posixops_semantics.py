@@ -278,6 +278,10 @@ class TestRoot:
             ({'geteuid': lambda: 1000}, 'it needs root, to act as two users'),
             ({'setgroups': fails_with(errno.EPERM)}, 'root cannot switch to another user here (EPERM)'),
             ({'geteuid': lambda: 0, 'stat': of_nobody}, 'the file system takes root for nobody'),
+            (
+                {'setgroups': lambda groups: os.setgroups([])},
+                'chown() of its file to a group of its own gave EPERM and',
+            ),
         ],
     )
     def test_who_cannot_be_two_users_is_told_why(self, monkeypatch, names, why):
@@ -286,7 +290,7 @@ class TestRoot:
         monkeypatch.setattr(permissions, 'os', Altered(os, **names))
         fact = facts('ownership')[0]
         assert fact.holds is None
-        assert fact.seen.startswith(why if os.geteuid() == 0 or 'geteuid' in names else 'it takes root')
+        assert fact.seen.startswith(why if os.geteuid() == 0 or 'geteuid' in names else 'it needs root')
 
 
 def test_blocks_that_count_nothing_show_no_hole(monkeypatch):

@@ -21,6 +21,11 @@ from seatrial.engine.posixops.work import Guarantee, declared
 
 LOWEST_ID = 61000  # ids from here on are neither users' (Debian, Red Hat) nor systemd's (from 61184)
 OWNER, MEMBER, STRANGER = 'owner', 'member', 'stranger'  # the last two are one user, in the group and not in it
+# nfsd(7) and rpc.mountd(8), --manage-gids; Lustre's operations manual, identity_upcall.
+ONE_GROUP = (
+    'is allowed to a user of that group alone: the server takes one group of a user, or looks groups up itself '
+    '(NFS: manage-gids, Lustre: identity_upcall) and does not know the users of this trial'
+)
 EACCES, EPERM, EITHER = ('EACCES',), ('EPERM',), ('EPERM', 'EACCES')
 
 GUARANTEES: List[Guarantee] = []
@@ -63,13 +68,14 @@ def _is_free(number: int) -> bool:
     return True
 
 
-def as_user(ids: Ids, who: str, directory: str, step: Step) -> Tuple[Any, str]:
-    """The result of a step in a process of this user in the directory; or None and the name of the errno."""
+def as_user(ids: Ids, who: str, directory: str, step: Step, by_one_group: bool = False) -> Tuple[Any, str]:
+    """The result of a step in a process of this user in the directory; or None and the name of the errno.
+    by_one_group: the group of both is not beside the user's own, but in its place"""
     read, write = os.pipe()
     child = os.fork()
     if not child:  # it must never come back into the code of its parent
         try:
-            os.write(write, json.dumps(_answer(ids, who, directory, step)).encode())
+            os.write(write, json.dumps(_answer(ids, who, directory, step, by_one_group)).encode())
         finally:
             os._exit(0)
     os.close(write)
@@ -80,13 +86,13 @@ def as_user(ids: Ids, who: str, directory: str, step: Step) -> Tuple[Any, str]:
     return value, why
 
 
-def _answer(ids: Ids, who: str, directory: str, step: Step) -> Tuple[Any, str]:
+def _answer(ids: Ids, who: str, directory: str, step: Step, by_one_group: bool) -> Tuple[Any, str]:
     user = ids.owner if who == OWNER else ids.other
     try:
         os.chdir(directory)  # still as root: directories above it may be closed to others
         os.umask(0)
-        os.setgroups([] if who == STRANGER else [ids.group])
-        os.setgid(user)
+        os.setgroups([] if who == STRANGER or by_one_group else [ids.group])
+        os.setgid(ids.group if by_one_group else user)
         os.setuid(user)
         return step(), ''
     except OSError as error:
@@ -104,6 +110,9 @@ def _story(pair: Pair, *calls: Call) -> Seen:
     for who, words, step, due in calls:
         turn = pair.first if who == OWNER else pair.other
         wrong, refused = turn(words, partial(as_user, ids, who, here, partial(step, ids)))
+        in_group = bool(refused) and not due and who != STRANGER
+        if in_group and not turn(words, partial(as_user, ids, who, here, partial(step, ids), True))[1]:
+            return None, f'{words} gave {refused} and {ONE_GROUP}'
         if wrong or refused not in (due or ('',)):
             whose = {
                 OWNER: '',
