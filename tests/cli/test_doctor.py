@@ -318,11 +318,14 @@ QUOTA = QUOTA_HEADING + (
 
 
 def on_orangefs(folder, monkeypatch, stack, changed):
-    said = transcripts('orangefs')['fuse-2.10']
-    (mount,) = mounts.parse_mountinfo(said['mountinfo.out'])
+    texts = transcripts('orangefs')['fuse-2.10'] | transcripts('orangefs')['kernel-2.10']
+    (mount,) = mounts.parse_mountinfo(texts['kernel-mount.out' if changed == 'kernel' else 'mountinfo.out'])
     monkeypatch.setattr(mounts, 'read_mounts', lambda: [mount._replace(point=f'{folder}/mnt')])
-    version = f"[ $1 != -v ] || exec echo '{said['version.out'].strip()}'"
-    program(folder, monkeypatch, 'pvfs2-ping', f"{version}\ncat <<'END'\n{said[changed or 'ping.out']}END")
+    monkeypatch.setattr(os, 'getxattr', lambda path, name: b'strip_size:1048576\0')
+    version = f"[ $1 != -v ] || exec echo '{texts['version.out'].strip()}'"
+    ping = 'ping.out' if changed in ({}, 'kernel') else changed
+    exit_code = 253 if ping.startswith('down') else 0
+    program(folder, monkeypatch, 'pvfs2-ping', f"{version}\ncat <<'END'\n{texts[ping]}END\nexit {exit_code}")
 
 
 def on_nfs(folder, monkeypatch, stack, changed):
@@ -397,6 +400,8 @@ RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
         ('lustre', {'inactive': [3]}, 'OST 3 inactive', ''),
         ('posix', 'wekafs', 'whether wekafs caches outside the kernel is not known (type posix)', ''),
         ('orangefs', 'down-ping.out', 'server 2 does not answer', 'tcp://127.0.0.1:3336: does not answer'),
+        ('orangefs', 'kernel', 'type pvfs2; mount', ''),
+        ('orangefs', 'kernel', 'default layout: strip_size:1048576 servers 3: 0-2 P17c', ''),
         ('gpfs', {'ready:up:3': 'ready:down:3'}, 'disk 3 down', 'RG003VS004: down'),
         ('gpfs', {'ready:up:3': 'being emptied:up:3'}, 'disk 3 being emptied', ''),
         ('gpfs', {'ib0:NIC:HEALTHY': 'ib0:NIC:FAILED'}, 'NETWORK of ib0 FAILED', 'this node: NETWORK of'),

@@ -18,7 +18,9 @@ from seatrial.filesystem.registry import by_type, same_storage, type_of
 from seatrial.model.layout import Layout
 from transcript import transcripts
 
-FUSE, KERNEL = transcripts('orangefs')['fuse-2.10'], transcripts('orangefs')['kernel-2.10']
+FUSE, KERNEL = dict(transcripts('orangefs')['fuse-2.10']), transcripts('orangefs')['kernel-2.10']
+LAST = '   tcp://127.0.0.1:3336 FAILURE: PVFS_mgmt_noop failed for server: tcp://127.0.0.1:3336\n'
+FUSE['first-down.out'] = FUSE['down-ping-of-metadata.out'].replace(LAST, '').replace('3335 Ok', '3335 Failure!')
 (BY_FUSE,) = parse_mountinfo(FUSE['mountinfo.out'])
 (BY_KERNEL,) = parse_mountinfo(KERNEL['kernel-mount.out'])
 DRIVER = by_type('orangefs')
@@ -28,7 +30,7 @@ import os, sys
 if os.path.basename(sys.argv[0]) == 'pvfs2-ping':
     print({ping!r}, end='')
     sys.exit(253 if 'FAIL' in {ping!r}.upper() else 0)
-print('dist_name = simple_stripe\\ndist_params:\\nstrip_size:{strip}')
+print('dist_name = simple_stripe\\ndist_params:\\nstrip_size:{strip}\\nNumber of datafiles/servers = {number}')
 """
 
 
@@ -43,11 +45,13 @@ def stand(monkeypatch, tmp_path):
     monkeypatch.setattr('os.getxattr', lambda path, name: attributes[name])
     monkeypatch.setenv('PATH', str(bin_), prepend=os.pathsep)
 
-    def now(mount=BY_FUSE, ping='ping.out', strip=65536):
+    def now(mount=BY_FUSE, ping='ping.out', strip=65536, number=3):
         mounts = [mount._replace(point=str(where))]
         monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: mounts)
         for name in ('pvfs2-ping', 'pvfs2-viewdist'):
-            (bin_ / name).write_text(PROGRAM.format(python=sys.executable, ping=FUSE[ping], strip=strip))
+            (bin_ / name).write_text(
+                PROGRAM.format(python=sys.executable, ping=FUSE[ping], strip=strip, number=number)
+            )
             (bin_ / name).chmod(0o755)
 
     now()
@@ -62,17 +66,21 @@ def test_a_mount_of_either_client_is_known_and_no_other_of_fuse():
 
 
 @pytest.mark.parametrize(
-    ('ping', 'away'),
+    ('ping', 'away', 'not_asked'),
     [
-        ('ping.out', []),
-        ('down-ping.out', ['tcp://127.0.0.1:3336']),  # a data server
-        ('down-ping-of-metadata.out', ['tcp://127.0.0.1:3336']),  # a server of both: there it ends
+        ('ping.out', [], []),
+        ('down-ping.out', ['tcp://127.0.0.1:3336'], []),  # a data server
+        ('down-ping-of-metadata.out', ['tcp://127.0.0.1:3336'], []),  # a server of both: there it ends
+        ('first-down.out', ['tcp://127.0.0.1:3335'], ['tcp://127.0.0.1:3336']),
     ],
 )
-def test_a_server_that_does_not_answer_is_away_and_named_without_asking_the_mount(stand, monkeypatch, ping, away):
+def test_a_server_that_does_not_answer_is_away_and_named_without_asking_the_mount(
+    stand, monkeypatch, ping, away, not_asked
+):
     monkeypatch.setattr('seatrial.filesystem.posix.unresponsive', lambda path: pytest.fail('the mount was asked'))
     stand.now(ping=ping)
-    assert [row.name for row in DRIVER.targets(stand.path).rows if row.fault] == away
+    rows = DRIVER.targets(stand.path).rows
+    assert [row.name for row in rows if row.fault] == away and [row.name for row in rows if row.flags] == not_asked
     behind = DRIVER.behind(stand.path, f'{stand.path}/data', None)
     assert behind == ''.join(f'server {name}: does not answer' for name in away)
 
@@ -81,7 +89,7 @@ def test_a_server_that_does_not_answer_is_away_and_named_without_asking_the_moun
 def test_a_ping_cut_short_anywhere_accuses_no_server_that_answered(length):
     servers = orangefs.servers_of(FUSE['down-ping.out'][:length])
     assert set(servers) <= {f'tcp://127.0.0.1:{port}' for port in (3334, 3335, 3336)}
-    assert all(well or address.endswith('3336') for address, well in servers.items())
+    assert all(not fault or address.endswith('3336') for address, (_, fault) in servers.items())
 
 
 @pytest.mark.parametrize(
@@ -105,6 +113,8 @@ def test_a_layout_is_set_by_the_kernels_client_alone_and_proved_by_the_file(stan
     assert (wide.canonical, DRIVER.layout_fault(wide, stand.path)) == ('S1M', None)
     assert DRIVER.set_layout(stand.path, wide) is None and DRIVER.granted(stand.path, wide).differs is None
     assert stand.attributes['user.pvfs2.dist_name'] == b'simple_stripe\0'  # a string of C
+    stand.now(BY_KERNEL, strip=1 << 20, number=1)
+    assert DRIVER.granted(f'{stand.path}/data', wide).targets == 'all = 1 of 3 servers'
     stand.now(BY_KERNEL)
     assert 'S1M, but has S64k' in DRIVER.granted(stand.path, wide).differs
 

@@ -9,7 +9,7 @@ without dist_name, and with both, set by pvfs2-xattr, 10 of 14 could not be made
 import errno
 import os
 import re
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from seatrial.filesystem import base
 from seatrial.filesystem.layout_words import ALL, Stripes, binary, bytes_of, read_keys, stripe_size
@@ -25,7 +25,9 @@ CLIENT_SETTINGS = ('op_timeout_secs', 'slot_timeout_secs', 'dcache_timeout_msecs
 ANSWER_S = 60.0  # pvfs2-ping took 20.3 s with one server away, which it tries in two steps of 10 s each
 STRIPE = 'user.pvfs2.dist_params'
 
-_SERVER = re.compile(r'^   (\S+://\S+) (Ok|Failure!|FAILURE: .*)$', flags=re.MULTILINE)
+_SERVER = re.compile(r'^   (\S+://\S+)(?: (Ok|Failure!|FAILURE: .*))?\n', flags=re.MULTILINE)
+_DATA_SERVERS = re.compile(r'^   data servers:\n((?:   \S+://\S+\n)+)', flags=re.MULTILINE)
+_DATA_FILES = re.compile(r'^Number of datafiles/servers = (\d+)$', flags=re.MULTILINE)
 _STRIP = re.compile(r'\bstrip_size:(\d+)')
 
 
@@ -75,8 +77,8 @@ class OrangeFs(Mounted):
         except base.NoAnswer as error:
             return base.Targets((), {}, str(error))
         rows = [
-            TargetRow('server', number, address, True, fault='' if well else 'does not answer')
-            for number, (address, well) in enumerate(servers.items())
+            TargetRow('server', number, address, True, flags=() if asked else ('not asked',), fault=fault)
+            for number, (address, (asked, fault)) in enumerate(servers.items())
         ]
         return base.Targets(tuple(rows), {}, '' if rows else 'pvfs2-ping lists no server')
 
@@ -114,10 +116,14 @@ class OrangeFs(Mounted):
         return None if got == wanted else f'{directory} should have {wanted}, but has {got}'
 
     def _granted(self, file: str, layout: Layout) -> base.Granted:
-        strip = strip_of(_output('pvfs2-viewdist', '-f', file))
-        if strip == _asked(layout):
-            return base.Granted()
-        return base.Granted(differs=f'the file should have the layout {layout.canonical}, but has S{binary(strip)}')
+        text, mount = _output('pvfs2-viewdist', '-f', file), base.mount_by_table(self, file)
+        strip, number = strip_of(text), _DATA_FILES.search(text)
+        if strip != _asked(layout):
+            has = f'but has S{binary(strip)}'
+            return base.Granted(differs=f'the file should have the layout {layout.canonical}, {has}')
+        there = _DATA_SERVERS.search(_output('pvfs2-ping', '-m', mount.point) if mount else '')
+        on, of = int(number.group(1)) if number else 0, len(there.group(1).splitlines()) if there else 0
+        return base.Granted(f'all = {on} of {of} servers', everywhere=False) if on < of else base.Granted()
 
 
 _ON_ALL = 'every file lies on all servers: the num_dfiles of a directory is stored and ignored; leave it out'
@@ -128,11 +134,13 @@ _NOT_SET = {
 }
 
 
-def servers_of(text: str) -> Dict[str, bool]:
-    """The servers of `pvfs2-ping -m`, metadata servers first, up to the first of these that does not answer."""
-    servers: Dict[str, bool] = {}
+def servers_of(text: str) -> Dict[str, Tuple[bool, str]]:
+    """The servers of `pvfs2-ping -m`, metadata servers first: whether it was asked, and its fault. After a metadata
+    server that does not answer no other is asked."""
+    servers: Dict[str, Tuple[bool, str]] = {}
     for address, status in _SERVER.findall(text):
-        servers[address] = servers.get(address, True) and status == 'Ok'
+        asked, fault = servers.get(address, (False, ''))
+        servers[address] = asked or bool(status), fault if status in ('', 'Ok') else 'does not answer'
     return servers
 
 
