@@ -1,7 +1,6 @@
-"""The journal of actions: STATE/actions/STORAGE_SYSTEM.json exists from before the start of an action until it is
-undone: what is left of an action when its session is killed. There is one entry for each storage system, so two
-sessions never act on the same one at once. An entry is a command that somebody will run, so only a file of the user
-himself counts, with one name, that nobody else can write."""
+"""The journal of actions: STATE/actions/STORAGE_SYSTEM.json, from before an action starts until it is undone, also if
+its session is killed. One for each storage system: no two sessions act on the same at once. Somebody will run the
+commands of an entry, so only a file of the user himself counts, with one name, that nobody else can write."""
 
 import fcntl
 import json

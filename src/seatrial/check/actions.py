@@ -1,8 +1,6 @@
-"""Actions of a session: carried out from the login side while ReFrame runs the scenarios that name them.
-
-The job says that its load has begun by a file beside its raw output, and finds there the transcript of what was
-done. Every start is in the journal before it begins, and whatever ends the session, its undo runs; after SIGKILL
-`seatrial clean` has the journal."""
+"""Actions of a session: carried out from the login side while ReFrame runs the scenarios that name them. The job says
+by a file beside its raw output that its load has begun, and finds the transcript there. Every start is in the journal
+before it begins, and whatever ends the session, its undo runs; after SIGKILL `seatrial clean` has the journal."""
 
 import contextlib
 import json

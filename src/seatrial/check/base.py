@@ -46,17 +46,12 @@ from seatrial.workload.registry import hurts, kind_of, metrics_at
 from seatrial.workload.sweep import examples
 from seatrial.workload.words import by_key
 
-ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'
-"""The profile of plain ReFrame where neither a mode nor -S names one; unset, the cases of all profiles are there."""
-
+ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'  # of plain ReFrame where neither a mode nor -S names one; unset: all
 ENGINE = 'engine'
-SETTABLE = (ENGINE, *Overrides.model_fields)
-"""Variables of every check beside ReFrame's own: empty leaves it to the site, the check or the profile."""
+SETTABLE = (ENGINE, *Overrides.model_fields)  # variables of every check; empty: site, check or profile decide
+SKIP, FAIL = 'skip', 'fail'  # of `-S undecided`, for MEASURED (which passes without) and INCONCLUSIVE (which fails)
 
-SKIP, FAIL = 'skip', 'fail'
-"""Values of `-S undecided`, for MEASURED and INCONCLUSIVE; without it the one passes in ReFrame, the other fails."""
-
-DECIDED = {
+DECIDED = {  # ReFrame's variables and those of a check that `-S` cannot set, and what to do instead
     'valid_systems': 'trial.yaml says on which partitions a case runs; choose cases with -n, -t, -E or --system',
     **dict.fromkeys(
         ('file_system', 'layout', 'num_nodes', 'tags'), 'it belongs to the case; choose cases with -n, -t or -E'
@@ -72,7 +67,6 @@ DECIDED = {
     'records': 'they are kept in the state directory of trial.yaml',
     'verdict': 'it is the result of the case',
 }
-"""ReFrame's variables and those of a check that `-S` cannot set, and what to do instead."""
 
 _ACCESS_CLASS = re.compile(r'\b[SM]F[WS]A\b')
 
@@ -126,7 +120,7 @@ class Check(rfm.RunOnlyRegressionTest):
     """A check whose job is Seatrial's runner and whose verdict is read from the runner's record.
 
     A subclass declares workload (by a function of seatrial.workload), sweep, expectations and, unless it is 10 %, the
-    relative error.
+    relative error. `-S` sets the variables of SETTABLE, and not those of DECIDED.
 
     The verdict is the same under `seatrial run` and plain `reframe -r`: INVALID and INCOMPLETE are sanity failures;
     FAIL and INCONCLUSIVE, whose message begins with that word, are performance failures; PASS and MEASURED pass, and
@@ -135,9 +129,7 @@ class Check(rfm.RunOnlyRegressionTest):
     values stay in that report.
 
     ReFrame also compares means with references.yaml and keeps the result in its report, but does not raise it
-    (strict_check): the intervals decide, and they never pass a mean that is out of bounds.
-
-    `-S` sets the variables of SETTABLE, and not those of DECIDED."""
+    (strict_check): the intervals decide, and they never pass a mean that is out of bounds."""
 
     case = parameter(loggable=True, fmt=Variant.__str__)
     file_system = variable(str, value='', loggable=True)

@@ -1,5 +1,4 @@
 """The tests of the sources, row by row: the checks that cover each, with their engines, or the reason why none does.
-
 A check covers the rows named in its `covers`, and those of its expectations, whose ids begin with the row's id."""
 
 import re
@@ -81,7 +80,7 @@ _ROWS = (
     ('FS-08', _LFSCK, 'monitors at 1 s', '`monitors` in trial.yaml, beside any case, over ssh'),
     ('FS-09', _LFSCK, 'invariants of LFSCK', _LFSCK_WHY),
 )
-_TRIED = {
+_TRIED = {  # storage on which a check was tried, as a clause, by the check's id; only if it needs a server
     'GV-05': 'with an action that changes nothing, on one machine; "slow I/O" by a command of the site; no Lustre',
     'GP-01': 'ext4 and Lustre 2.17; never GPFS, which nobody has tried',
     'FN-13': 'bricks of GlusterFS, an NFS server and one of OrangeFS 2.10, stopped and killed; MDT and OST of Lustre '
@@ -95,7 +94,6 @@ _TRIED = {
     'with a million inodes',
     'FS-08': 'three sshd of one machine: 58 of 60 samples, and a connection that was cut',
 }
-"""Storage on which a check was tried, as a clause, by the check's id; only for checks that need a server."""
 CATALOGUE = tuple(SourceTest(*row) for row in _ROWS)  # every test of the five sources, in their order
 _STEM = re.compile(r'[A-Z]+\d*-\d+')
 

@@ -29,7 +29,7 @@ from seatrial.site.profile import ACCEPTANCE, NIGHTLY
 from seatrial.workload.registry import kind_of, metrics_at
 from seatrial.workload.words import counted, listed
 
-METRICS: dict[str, tuple[str, str]] = {
+METRICS: dict[str, tuple[str, str]] = {  # by a contract's words: the kind of workload, and the name in checks
     'write bandwidth': ('access', 'write'),
     'read bandwidth': ('access', 'read'),
     'random read IOPS': ('random', 'randread_iops'),
@@ -50,22 +50,13 @@ METRICS: dict[str, tuple[str, str]] = {
     'failed calls': ('scenario', 'errors'),
     'throughput during an action': ('scenario', 'during_to_before'),
 }
-"""Metrics in a contract's words: the kind of workload, and the name that checks give them."""
-
-NIGHTS_NOISE = 'noise'
-"""Key in a contract's session, beside its procedure, of the nights' noise: the standard deviation of logarithms."""
-
-NODES = ('200', '16', '4', '2', '1')
-"""Numbers of nodes to propose where a criterion has none; which of them there are, nobody here knows."""
-
+NIGHTS_NOISE = 'noise'  # key in a contract's session of the nights' noise: the standard deviation of logarithms
+NODES = ('200', '16', '4', '2', '1')  # to propose where a criterion has none; which there are, nobody here knows
 NO_BOUND = 'neither at_least nor at_most is set'
 NO_REMEDY = 'no value of it can be measured here; seatrial list --profile acceptance shows what can'
 EXAMPLE_UNITS = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's'}
 _OF_TRIAL = [key for key in Workload.model_fields if key in Overrides.model_fields]
-
-BY_ITSELF = 2.0
-"""Times the memory of the nodes: the profile acceptance makes files so large, unless caches may take part (P16)."""
-
+BY_ITSELF = 2.0  # times the memory of the nodes: files of the profile acceptance, unless caches may take part (P16)
 ABOVE_MIN = 1.1  # times the least duration of a timed region, as in the profile acceptance: launches aim at it
 
 
@@ -111,8 +102,7 @@ class AcceptanceTest:
 
 
 def acceptance_tests(site: Site, checks: Mapping[str, Declared], file: terms.ContractFile) -> list[AcceptanceTest]:
-    """The measurement of every criterion. Raises SiteError for all faults of the contract at once. For a criterion
-    with several faults each remedy is tried, until no further fault shows."""
+    """The measurement of every criterion. Raises SiteError for all faults of the contract at once."""
     here = _Here(site, checks, file.contract.counts, {})
     tests, problems = dict[str, AcceptanceTest](), {number: list(lines) for number, lines in file.problems.items()}
     for number, entry in zip(file.numbers, file.contract.criteria, strict=True):

@@ -22,8 +22,7 @@ from seatrial.workload.registry import fault_of
 from seatrial.workload.words import joined
 
 ALIKE = 0.05  # relative difference that bytes, passes and shares of tasks of a replay may have from the application's
-SCALED = ('tasks', 'bytes a task', 'files a task')
-"""Facts of a replay that the check, the site or a profile sets; all others belong to the access pattern."""
+SCALED = ('tasks', 'bytes a task', 'files a task')  # set by check, site or profile; all else is the access pattern
 
 
 @dataclass(frozen=True)

@@ -55,9 +55,8 @@ def loaded(modules: Modules) -> Iterator[None]:
 
 
 def available() -> tuple[str, list[str], str]:
-    """ReFrame's modules_system of this shell, its modules with engines or MPI, and the libdarshan.so of the last
-    module that has one; all empty without modules. MPI comes first: its module may put a folder with other
-    programs, as /usr/bin, before those of the engines."""
+    """ReFrame's modules_system of this shell, its modules with engines or MPI, and the last module's libdarshan.so;
+    empty without modules. MPI comes first: its module may put a folder such as /usr/bin before those of engines."""
     for system, variable in _COMMANDS.items():
         if os.environ.get(variable):
             answer = ask([os.environ[variable], 'bash', '-t', 'avail'], LOAD_S)

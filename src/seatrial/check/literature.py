@@ -16,11 +16,10 @@ FERMILAB_2011 = 'Garzoglio and Chadwick (Investigation of storage options, Fermi
 
 _reading = partial(CurveRatio, metric='read', than='write', source=BOITO_2009)
 
-READ_AGAINST_WRITE = (
+READ_AGAINST_WRITE = (  # 1.05 to 1.35 is a band that we chose around the source's "~20 %"
     _reading(id='L09-08a', words='reading is faster than writing'),
     _reading(id='L09-08b', lowest=1.05, highest=1.35, words='reading is about a fifth faster than writing'),
 )
-"""1.05 to 1.35 is a band that we chose around the source's "~20 %"."""
 
 _fair = partial(Fair, metric='read', source=FERMILAB_2011)
 _SLOWEST = 'the slowest of 49 {} that read takes 1.77 times as long as the fastest'

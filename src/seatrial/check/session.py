@@ -98,8 +98,7 @@ def session_folders(state: str | Path) -> list[Path]:
 
 def contract_of(folder: Path) -> dict[str, Any]:
     """The procedure of a contract that a session was begun for; empty without one. Raises NotReadable, OSError."""
-    procedure = _saved_value(folder, 'contract')
-    return procedure if isinstance(procedure, dict) else {}
+    return dict(_saved_value(folder, 'contract', dict))
 
 
 def contract_digest(procedure: Mapping[str, Any]) -> str:
@@ -117,23 +116,22 @@ def saved_references(folder: Path) -> References:
 
 def not_applicable_of(folder: Path) -> dict[str, list[str]]:
     """The impossible cases listed in session.json; empty if there are none."""
-    reasons = _saved_value(folder, 'not_applicable')
-    return reasons if isinstance(reasons, dict) else {}
+    return dict(_saved_value(folder, 'not_applicable', dict))
 
 
 def left_out_of(folder: Path) -> list[str]:
-    reasons = _saved_value(folder, 'left_out')
-    return reasons if isinstance(reasons, list) else []
+    return list(_saved_value(folder, 'left_out', list))
 
 
-def _saved_value(folder: Path, key: str) -> Any:
+def _saved_value(folder: Path, key: str, kind: type[Any] = object) -> Any:
     try:
         data = read_json(folder / FILE)
     except FileNotFoundError:
-        return None
+        data = {}
     if not isinstance(data, dict):
         raise NotReadable(f'{folder / FILE} is no session')
-    return data.get(key)
+    value = data.get(key)
+    return value if isinstance(value, kind) else kind()
 
 
 @cache
@@ -215,24 +213,19 @@ def _references(saved: Sequence[Any]) -> References:
 
 
 _NOT_SAVED = ('folder', 'plain', 'label')  # where the file lies, and what concerns no process that reads it
-_FROM_JSON: Mapping[str, Callable[[Any], Any]] = {
+_FROM_JSON: Mapping[str, Callable[[Any], Any]] = {  # readers of the fields whose values JSON does not have
     'site': load,
     'profile': PROFILES.__getitem__,
     'engines': lambda saved: tuple(EngineChoice(*row) for row in saved),
     'references': _references,
 }
-"""Readers of the fields whose values JSON does not have."""
-
-SCHEDULERS, LAUNCHERS = ('slurm', 'local'), ('srun', 'mpirun', 'local')
-"""The schedulers and launchers of ReFrame that trials use; settings.py may name others."""
-
+SCHEDULERS, LAUNCHERS = ('slurm', 'local'), ('srun', 'mpirun', 'local')  # those of ReFrame that trials use
 MANUAL = 'https://reframe-hpc.readthedocs.io/en/stable/config_reference.html'
 
 
 def settings_fault(site: Site, system: str) -> str:
-    """The reason why ReFrame cannot load the site's settings of a system, with file and remedy, or empty. Raises
-    SiteError. It uses ReFrame's own schema and resolution on the executed settings.py. Modules are not checked: a
-    login node need not have them."""
+    """The reason why ReFrame's own schema and resolution cannot load the site's settings of a system, with file and
+    remedy, or empty. Raises SiteError. Modules are not checked: a login node need not have them."""
     # Here, as in current().
     from reframe.core.config import load_config
     from reframe.core.exceptions import ReframeError

@@ -7,9 +7,7 @@ from seatrial.model.codec import from_json, to_json
 
 START, UNDO, COUNT = 'start', 'undo', 'count'
 MAX_STEPS = 360  # the most steps of a course: a drawing has no room for more
-
-BEGUN, TRANSCRIPT = '.begun.json', '.actions.jsonl'
-"""Suffixes of two files of a launch: one says that its load has begun, one is the transcript of its actions."""
+BEGUN, TRANSCRIPT = '.begun.json', '.actions.jsonl'  # suffixes of a launch's files: its load began, its actions
 
 
 class Action(NamedTuple):

@@ -1,6 +1,5 @@
 """The JSON form of the plain values: a NamedTuple is an object of its fields, without those that have their default.
-A class that had another form earlier has `from_earlier`, which converts JSON of that form. `json_keys` returns
-the keys of fields whose key in JSON is not their name."""
+A class's `from_earlier` converts JSON of a form that it had earlier; `json_keys` has the keys that no field names."""
 
 from functools import lru_cache, partial
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple, Type, TypeVar, Union, get_type_hints

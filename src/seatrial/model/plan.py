@@ -91,7 +91,7 @@ class Words(NamedTuple):
     exports: str = ''  # the processes get the whole environment, also where the site has jobs begin with an empty one
 
 
-LAUNCHERS: Dict[str, Words] = {
+LAUNCHERS: Dict[str, Words] = {  # by the kind that a site names; 'local' reaches one node
     'local': Words('mpiexec -n {tasks}'),
     'srun': Words(
         'srun -N{nodes} -n{tasks} --ntasks-per-node={per_node} --kill-on-bad-exit=1',
@@ -104,7 +104,6 @@ LAUNCHERS: Dict[str, Words] = {
         'mpirun -n {tasks} --map-by ppr:{per_node}:node', pin='--host {slots}', unbound='--bind-to none'
     ),
 }
-"""The options of each launcher, by the kind that a site names; 'local' reaches one node."""
 
 
 class Launcher(NamedTuple):

@@ -100,17 +100,14 @@ class FillPart(NamedTuple):
     fullness: float = 0.0  # the share of the file system's bytes up to which the trees fill it; 0: to its inodes
 
 
-PARTS: Dict[str, Any] = {
+PARTS: Dict[str, Any] = {  # those that a point can have, by the names of its fields
     'data': DataPart,
     'tree': TreePart,
     'time': TimePart,
     'training': TrainingPart,
     'fill': FillPart,
 }
-"""The parts that a point can have, by the names of its fields."""
-
-PART_OF = {field: part for part, form in PARTS.items() for field in form._fields}
-"""The part that has a parameter, by the name of the parameter."""
+PART_OF = {field: part for part, form in PARTS.items() for field in form._fields}  # by the parameter's name
 
 
 class Point(NamedTuple):

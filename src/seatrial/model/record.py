@@ -1,8 +1,8 @@
-"""The record of a job: one JSON object a line in samples.jsonl, whose key 'record' names its kind: start, sizing,
-sample (one a launch), drill, end, removal. Each line is linked to the one before it (lines.Chain), the first to the
-plan."""
+"""The record of a job: one JSON object a line in samples.jsonl, whose key 'record' names its kind (KINDS); there is
+one sample a launch. Each line is linked to the one before it (lines.Chain), the first to the plan."""
 
 import os
+from functools import partial
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.model import lines
@@ -14,11 +14,7 @@ SAMPLES = 'samples.jsonl'
 PLAN = 'plan.json'
 FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'  # reasons of an End
 FLASH = 'flash'  # the flag of a target that is no rotating disk
-ORDINARY = (FLASH, 'no new objects', 'a sum')
-"""Flags that are no trouble: what a target is, and what its administrator has chosen."""
-
-PACKAGES = {'mdtest': 'ior', 'bonnie++': 'bonniepp'}
-"""By the program: its package in Spack and EasyBuild, where it has another name."""
+ORDINARY = (FLASH, 'no new objects', 'a sum')  # flags of no trouble: what a target is, or its administrator chose
 
 
 class Finding(NamedTuple):
@@ -132,7 +128,7 @@ class TargetRow(NamedTuple):
 def package_of(program: str) -> str:
     """The package in Spack and EasyBuild that has a program."""
     name = os.path.basename(program)
-    return PACKAGES.get(name, name)
+    return {'mdtest': 'ior', 'bonnie++': 'bonniepp'}.get(name, name)
 
 
 def module_of(program: str, modules: Sequence[str]) -> str:
@@ -247,6 +243,7 @@ class Drill(NamedTuple):
 
 
 KINDS = {'start': Start, 'sizing': Sized, 'sample': Sample, 'drill': Drill, 'end': End, 'removal': Removal}
+line_of = partial(lines.line_of, kinds=KINDS)
 
 
 class Lines(NamedTuple):
@@ -275,10 +272,6 @@ class Records(NamedTuple):
 
 
 NOTHING = Records(None, None, [], None, None, 0, chain='')  # read from a file without a line
-
-
-def line_of(value: Any) -> str:
-    return lines.line_of(value, KINDS)
 
 
 def read_records(

@@ -1,6 +1,7 @@
 """Counters read while a case ran: telemetry.jsonl, beside the record. They explain figures; no verdict rests on them.
 Every counter only grows, and none is cleared, for others read them too."""
 
+from functools import partial
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from seatrial.model import lines
@@ -128,6 +129,7 @@ KINDS = {
     'server_gap': ServerGap,
     'ended': Ended,
 }
+line_of = partial(lines.line_of, kinds=KINDS)
 
 
 class Telemetry(NamedTuple):
@@ -145,15 +147,9 @@ class Telemetry(NamedTuple):
     server_gaps: Tuple[ServerGap, ...] = ()
 
 
-def line_of(value: Any) -> str:
-    return lines.line_of(value, KINDS)
-
-
 def read_telemetry(written: Iterable[str]) -> Telemetry:
     values, truncated = lines.values_in(written, KINDS)
-    by_kind: Dict[Any, List[Any]] = {kind: [] for kind in KINDS.values()}
-    for value in values:
-        by_kind[type(value)].append(value)
+    by_kind: Dict[Any, List[Any]] = {kind: [one for one in values if type(one) is kind] for kind in KINDS.values()}
     return Telemetry(
         watch=by_kind[Watch][-1] if by_kind[Watch] else None,
         looks=by_kind[Look],

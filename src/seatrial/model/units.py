@@ -80,12 +80,11 @@ def _units() -> Dict[str, Tuple[str, Fraction]]:
 
 
 UNITS = _units()  # the base unit of each unit of metrics, and the factor to it
-_LADDERS: Dict[str, Tuple[Tuple[str, ...], str, str]] = {
+_LADDERS: Dict[str, Tuple[Tuple[str, ...], str, str]] = {  # units, largest first; that of what is less; that of 0
     BINARY: (('TiB/s', 'GiB/s', 'MiB/s', 'KiB/s'), 'B/s', 'MiB/s'),
     DECIMAL: (('TB/s', 'GB/s', 'MB/s', 'kB/s'), 'B/s', 'MB/s'),
     's': (('s', 'ms', '\u00b5s', 'ns'), 'ns', 's'),
 }
-"""Units from the largest down, the unit of what is less than all of them, and that of 0."""
 
 
 class Quantity(NamedTuple):

@@ -6,9 +6,7 @@ from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 
-COLD, CACHED, UNKNOWN = 'cold', 'cached', 'unknown'
-"""The cache state of a read, stat or listing (rules P2, P2a, T4); writes have none."""
-
+COLD, CACHED, UNKNOWN = 'cold', 'cached', 'unknown'  # states of a cache that is read, not written (P2, P2a, T4)
 LISTED_BEFORE = 'listed before'  # the state of a directory that the same launch has listed before
 MAX_TASKS = 1_000_000  # the most tasks that a check can ask for
 CREATE, WRITE, READ, STAT, FIND, LIST = 'create', 'write', 'read', 'stat', 'find', 'list'

@@ -19,11 +19,10 @@ def burst(training: Point) -> Point:
 
 
 _UNITS = {CHECKPOINT: 'B/s', TRAINING: 'op/s'}
-_METRICS = (
+_METRICS = (  # bandwidths of the checkpoints, samples a second of the training: these steer. And the losses
     *(MetricType(name + how, unit) for how in (ALONE, BESIDE) for name, unit in _UNITS.items()),
     *(MetricType(name + LOSS, '', LOWER, steers=False) for name in _UNITS),
 )
-"""Bandwidths of the checkpoints, samples a second of the training: these steer. And what is lost of each."""
 
 
 class Burst(Training):

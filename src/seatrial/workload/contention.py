@@ -10,14 +10,11 @@ from seatrial.workload.tree import BLOCK, who
 from seatrial.workload.words import counted, exact_size, grouped
 
 APPEND, LOCK, OPEN = 'append', 'lock', 'open'
-
-CALLS: Dict[str, Tuple[str, ...]] = {
+CALLS: Dict[str, Tuple[str, ...]] = {  # of each phase, in their order; the engine defines them
     APPEND: ('append',),
     LOCK: ('lock',),
     OPEN: ('open_create', 'open_write', 'open_close'),
 }
-"""The calls of each phase in their order; the engine defines them."""
-
 ROUNDS = 4  # how often a task that holds files open writes to each
 LEAST = 100  # calls of each task: of fewer a 99th percentile is the slowest
 COUNTER = 8  # bytes that are changed under one lock

@@ -9,28 +9,20 @@ from seatrial.workload.operations import DOES, Operations
 from seatrial.workload.tree import Tree, levels_total, places, shape_fault, things, who
 
 TREES, GIT, VENV, BUILD = 'interactive', 'git', 'venv', 'build'
-
-STEPS: Dict[str, Tuple[str, ...]] = {
+STEPS: Dict[str, Tuple[str, ...]] = {  # of each phase, in their order; the engine defines them
     TREES: ('untar', 'import', 'find', 'du', 'rm'),
     GIT: ('git_clone', 'git_status'),
     VENV: ('venv_create', 'pip_install', 'package_import'),
     BUILD: ('compile',),
 }
-"""The steps of each phase in their order; the engine defines them."""
-
 TITLES = {TREES: 'interactive use', GIT: 'git clone and git status', VENV: 'pip install', BUILD: 'a build'}
-
-BESIDE = {
+BESIDE = {  # the most that a task has beside its files: in an environment pip, 1700 entries of 25 MiB (Python 3.11)
     TREES: Footprint(0, 0),
     GIT: Footprint(MIB, 200),
     VENV: Footprint(64 * MIB, 3000),
     BUILD: Footprint(MIB, 100),
 }
-"""The most that a task has on disk beside its files: in an environment pip, 1700 entries of 25 MiB (Python 3.11)."""
-
-COPIES = {TREES: 1, GIT: 3, VENV: 3, BUILD: 3}
-"""Copies of the files: in a pack of each repository too, in a wheel and byte-compiled, as objects."""
-
+COPIES = {TREES: 1, GIT: 3, VENV: 3, BUILD: 3}  # in a pack of each repository; in a wheel, as bytecode; as objects
 _DOES = {
     TREES: 'unpacks an archive of {}, imports modules, and searches, sums up and removes a tree',
     GIT: 'clones a repository with {} by git, and asks for the status of a clone',

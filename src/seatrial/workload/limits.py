@@ -1,6 +1,6 @@
 """Limits reached in the middle of a write: a quota's, or a file system's. Its room is asked before."""
 
-from typing import Dict, Sequence
+from typing import Sequence
 
 from seatrial.model.metric import LOWER, MetricType
 from seatrial.model.point import DataPart, FillPart, Point, TimePart
@@ -19,15 +19,13 @@ WORDS = {
 _HURTS = dict.fromkeys((ALL_BYTES, ALL_INODES), 'fills all of')
 
 TAKEN, BEYOND, UNUSED = 'taken', 'beyond', 'unused'
-_METRICS = (
+_METRICS = (  # what holds; the share taken, that beyond the limit, and that left when it refused
     *(MetricType(figure, '') for figure in (HOLDING, TAKEN)),
     *(MetricType(figure, '', LOWER) for figure in (BEYOND, UNUSED)),
 )
-"""What holds; what was taken, what of that lies beyond the limit, and what was left when it refused."""
 
 FLOOR = 0.05  # share of the bytes and inodes of a file system that stay free for others, whatever a quota leaves
-OVER: Dict[str, int] = {'bytes': 64 * MIB, 'inodes': 1000}
-"""All tasks together try this much beyond the limit before they give up: then it does not hold."""
+OVER = {'bytes': 64 * MIB, 'inodes': 1000}  # tried beyond it by all tasks together; then it does not hold
 
 
 def until(limit: str, within_s: float = 600.0) -> Point:

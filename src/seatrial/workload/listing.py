@@ -9,12 +9,9 @@ from seatrial.workload.operations import flat_fault
 from seatrial.workload.tree import Tree, levels_total
 from seatrial.workload.words import grouped, joined
 
-PASSES = ('first', 'second', 'third', 'fourth')
-"""Listings straight after each other, as in the source of the attribute cache's check (Calderon, HLRS)."""
-
+PASSES = ('first', 'second', 'third', 'fourth')  # straight after each other, as in the source (Calderon, HLRS)
 PHASE, MAKING = 'list', 'create'
 MAX_PAUSE_S = 3600
-
 _AFTER = 'ls_after_'
 _ORDINALS = ('1st', '2nd', '3rd', '4th')
 _PARTS = {'names': 'names', 'stat': 'attributes'}

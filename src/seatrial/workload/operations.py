@@ -9,9 +9,7 @@ from seatrial.workload.tree import Tree, levels_total, places, shape_fault, thin
 
 _OF_DIRECTORIES, _OF_FILES = ('mkdir', 'chdir', 'rmdir'), ('create', 'open', 'read', 'write', 'close')
 _OF_ATTRIBUTES, _OF_NAMES = ('stat', 'access', 'chmod', 'readdir'), ('link', 'rename', 'unlink')
-FILEOP = (*_OF_DIRECTORIES, *_OF_FILES, *_OF_ATTRIBUTES, *_OF_NAMES)
-"""The operations of IOzone's fileop (fileop.c), each done to every entry before the next; rename is ours."""
-
+FILEOP = (*_OF_DIRECTORIES, *_OF_FILES, *_OF_ATTRIBUTES, *_OF_NAMES)  # those of IOzone's fileop.c; rename is ours
 PHASE = 'fileop'
 DOES = (CREATE, READ, REMOVE)
 

@@ -156,27 +156,23 @@ class Random(Kind):
 
     def preparations(self, points: Sequence[Point]) -> List[Launch]:
         """The whole working set, in order: holes and data that were never written are read at no cost (P10)."""
-        return [Launch('write', prepared(max(points, key=lambda point: point.tasks)))]
+        return [Launch('write', self.as_access(max(points, key=lambda point: point.tasks)))]
 
     def files(self, point: Point) -> Tuple[FileSpec, ...]:
-        return Access().files(prepared(point))
+        return Access().files(self.as_access(point))
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        return Access().footprint([prepared(point) for point in points])
+        return Access().footprint([self.as_access(point) for point in points])
 
     def as_access(self, point: Point) -> Point:
-        return prepared(point)
+        return writing(point, MIB, point.data.bytes_per_task, shared=point.data.files == 'single')
 
     def cache_of(self, metric: str, launch: str) -> str:
         """The writes of a mixed phase were in no cache before."""
         return '' if metric.startswith(names_of('randrw')['write']) else launch
 
 
-def prepared(point: Point) -> Point:
-    return writing(point, MIB, point.data.bytes_per_task, shared=point.data.files == 'single')
-
-
 def files_of(point: Point, rank: int) -> List[str]:
     """The files that a task goes through: its own, or of several its own and those of the next tasks."""
     number = min(SEVERAL, point.tasks) if point.data.files == 'several' else 1
-    return [file_name(prepared(point), (rank + further) % point.tasks) for further in range(number)]
+    return [file_name(Random().as_access(point), (rank + further) % point.tasks) for further in range(number)]

@@ -1,6 +1,7 @@
 """Sweeps: the ordered values of one parameter of a point, and the points that they expand to in an allocation."""
 
 import re
+from itertools import product
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from seatrial.model.layout import TARGETS, Layout, target_word
@@ -11,7 +12,7 @@ from seatrial.workload.base import MAX_TASKS
 MAX_GROUPS = 8  # groups of a node sweep: each node is judged by itself in any case, and every group costs launches
 ALL_NODES = 'all'  # the label of the point of a node sweep at which all groups work at once
 
-AXES: Dict[str, Axis] = {
+AXES: Dict[str, Axis] = {  # every parameter that can be swept, by the name that a check gives it
     axis.name: axis
     for axis in (
         Axis('transfer_size', 'transfer sizes', 'bytes per transfer', 'B'),
@@ -30,8 +31,6 @@ AXES: Dict[str, Axis] = {
         Axis('node', 'groups of nodes', differs='on all nodes at once and on groups of them alone', equals='node'),
     )
 }
-"""Every parameter that can be swept, by the name that a check gives it."""
-
 _FIELDS = {'entries': 'files_per_directory'}  # the field of a point, where the axis has another name
 _NUMBERS = ('transfer_size', 'queue_depth', 'tasks', 'entries')
 _OF_SITE = ('action', 'tunable', *(name for name, axis in AXES.items() if axis.equals))
@@ -170,22 +169,20 @@ def powers_of_two(first: Size, last: Size) -> Tuple[int, ...]:
 
 def surface(sizes: Sequence[Size], transfers: Sequence[Size]) -> Sweep:
     """Every size of a task's file by every transfer size that is no larger, as variants: '64MiB-4KiB'."""
-    variants = [
+    variants = (
         (f'{format_size(size)}-{format_size(transfer)}', {'bytes_per_task': size, 'transfer_size': transfer})
-        for size in map(in_bytes, sizes)
-        for transfer in map(in_bytes, transfers)
+        for size, transfer in product(map(in_bytes, sizes), map(in_bytes, transfers))
         if transfer <= size
-    ]
+    )
     return Sweep('variant', tuple(variants))
 
 
 def tasks_by_sizes(tasks: Sequence[int], sizes: Sequence[Size]) -> Sweep:
     """Every number of tasks by every size of a task's file, as variants: '4tasks-1GiB'."""
-    variants = [
+    variants = (
         (f'{_counted("task")(number)}-{format_size(size)}', {'tasks': number, 'bytes_per_task': size})
-        for number in tasks
-        for size in map(in_bytes, sizes)
-    ]
+        for number, size in product(tasks, map(in_bytes, sizes))
+    )
     return Sweep('variant', tuple(variants))
 
 
@@ -200,8 +197,7 @@ def subsample(values: Sequence[Any], count: int) -> Tuple[Any, ...]:
 
 
 def placement(tasks: int, largest: Allocation) -> Optional[Allocation]:
-    """The placement of the tasks on the most nodes with equally many tasks a node, or None. It is set explicitly,
-    because srun -N4 -n8 by itself places 4/2/1/1."""
+    """The tasks on the most nodes with equally many on each, or None; srun -N4 -n8 by itself places 4/2/1/1."""
     for nodes in range(min(tasks, largest.nodes), 0, -1):
         if tasks % nodes == 0 and tasks // nodes <= largest.tasks_per_node:
             return Allocation(nodes, tasks // nodes)
@@ -243,12 +239,11 @@ def _point(axis: str, template: Point, value: Value, place: int) -> Point:
 def _groups(template: Point, largest: Allocation) -> List[Point]:
     """All nodes at once; then in groups, each of them alone."""
     size, per = group_size(largest.nodes), largest.tasks_per_node
-    spans = [(ALL_NODES, 0, largest.nodes)]
-    for number, first in enumerate(range(0, largest.nodes, size), 1):
-        spans.append((f'group{number:02d}', first, min(size, largest.nodes - first)))
+    firsts = enumerate(range(0, largest.nodes, size), 1)
+    groups = [(f'group{number:02d}', first, min(size, largest.nodes - first)) for number, first in firsts]
     return [
         template._replace(
             label=label, at=float(place), first_node=first, nodes=nodes, tasks=nodes * per, tasks_per_node=per
         )
-        for place, (label, first, nodes) in enumerate(spans)
+        for place, (label, first, nodes) in enumerate([(ALL_NODES, 0, largest.nodes), *groups])
     ]

@@ -1,7 +1,6 @@
 """The reads of a training: an accelerator works on one batch of samples while the next ones are read ahead. A task
-stands for an accelerator, as in MLPerf Storage, and sleeps for the time of a batch; a last batch that is not full
-takes its part of that time. Utilisation is the share of its time in which a task sleeps, from the end of its first
-batch on (DLIO 2.0.0, compute_metrics_train)."""
+stands for an accelerator, as in MLPerf Storage, and sleeps for the time of a batch, less for a last one that is not
+full. Utilisation is its share of time asleep, from the first batch's end on (DLIO 2.0.0, compute_metrics_train)."""
 
 from math import gcd, inf
 from typing import List, Optional, Sequence, Tuple
@@ -16,10 +15,7 @@ from seatrial.workload.words import counted
 
 FIRST, NEXT = 'first_epoch', 'next_epoch'
 NAMES = ('write', FIRST, NEXT)
-
-SAMPLES, UTILISATION = '_samples', '_utilisation'
-"""Suffixes of an epoch's metrics: samples a second, and the utilisation of the accelerators."""
-
+SAMPLES, UTILISATION = '_samples', '_utilisation'  # suffixes of an epoch's metrics; of the accelerators
 INTERFACES = ('posix', 'mmap')
 ORDERS = ('random', 'contiguous')
 MIN_BATCHES = 2  # batches of an epoch: the first one counts for no utilisation

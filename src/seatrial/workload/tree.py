@@ -12,9 +12,7 @@ from seatrial.workload.words import counted, exact_size, grouped, joined
 
 SUBTREES = ('shared', 'private')
 PHASES = (CREATE, STAT, READ, REMOVE)
-_ORDER = (CREATE, STAT, FIND, READ, REMOVE)
-"""The phases in their order, named by what they do. FIND searches the whole tree by names and sizes."""
-
+_ORDER = (CREATE, STAT, FIND, READ, REMOVE)  # of the phases; FIND searches the whole tree by names and sizes
 MAX_DEPTH = 100  # so that paths stay far below the limit of Linux, 4096 bytes
 BLOCK = 4096  # the least that file systems of today give a file with bytes in it
 MIN_DIRECTORIES = 100  # directories of a tree for making and removing them to be a rate: a root alone shows none

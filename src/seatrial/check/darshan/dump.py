@@ -1,8 +1,6 @@
-"""Prints the contents of Darshan logs as JSON, one line a log. It runs in a process of its own: PyDarshan may crash.
-
-On a damaged log the C library under PyDarshan aborts, crashes, or reports it on stderr alone and goes on with the
-module empty (seen with 3.5.0); two reports open at a time have deadlocked. So logs are read one after the other, and
-the caller takes a line of ERROR on stderr for a failure."""
+"""Prints the contents of Darshan logs as JSON, a line a log, in a process of its own: on a damaged log the C library
+under PyDarshan aborts, crashes, or reports it on stderr alone and goes on with the module empty (seen with 3.5.0), so
+a line of ERROR there is a failure. Two reports open at a time have deadlocked: logs are read one after the other."""
 
 import contextlib
 import json

@@ -1,6 +1,5 @@
-"""Tests the Darshan library of a partition for `seatrial doctor`: its version, and whether it would leave a log.
-
-It is started under an engine just as in a trial, for a library loads into one program and not into another."""
+"""Tests the Darshan library of a partition for `seatrial doctor`: its version, and whether it would leave a log. It
+is started under an engine just as in a trial, for a library loads into one program and not into another."""
 
 import platform
 import re
