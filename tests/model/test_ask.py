@@ -8,15 +8,21 @@ import pytest
 
 from seatrial.model.ask import ask, free_room, unresponsive
 
-
-def test_a_probe_that_hangs_is_left_at_its_deadline():
-    assert ask(['sleep', '60'], 0.05) == ('', None, '')
+HANGS = 'echo one target; echo and a fault >&2; exec sleep 60'
 
 
-@pytest.mark.slow
-def test_what_a_probe_had_printed_before_it_hung_is_used():
-    answer = ask(['sh', '-c', 'echo one target; echo and a fault >&2; exec sleep 60'], 1.0)
-    assert answer == ('one target\n', None, 'and a fault\n')
+@pytest.mark.parametrize(
+    ('argv', 'deadline_s', 'answer'),
+    [
+        (['no-such-program-here'], 1.0, None),
+        (['sh', '-c', 'echo out; echo err >&2; exit 3'], 5.0, ('out\n', 3, 'err\n')),
+        (['sh', '-c', 'yes 0123456 | head -c 1000000'], 30.0, ('0123456\n' * 125_000, 0, '')),
+        pytest.param(['sh', '-c', HANGS], 1.0, ('one target\n', None, 'and a fault\n'), marks=pytest.mark.slow),
+    ],
+    ids=['not installed', 'error', 'more than a pipe holds', 'hangs'],
+)
+def test_all_that_a_probe_had_printed_by_its_end_or_its_deadline_is_its_answer(argv, deadline_s, answer):
+    assert ask(argv, deadline_s) == answer
 
 
 @pytest.mark.slow
@@ -49,19 +55,6 @@ def wait_for_end(process):
             return
         time.sleep(0.01)
     raise AssertionError(f'{process} still runs')
-
-
-def test_a_probe_that_is_not_installed_is_none_and_another_answers():
-    assert ask(['no-such-program-here'], 1.0) is None
-    assert ask(['printf', 'yes'], 5.0) == ('yes', 0, '')
-
-
-def test_an_exit_status_and_an_error_are_told_apart_from_the_answer():
-    assert ask(['sh', '-c', 'echo out; echo err >&2; exit 3'], 5.0) == ('out\n', 3, 'err\n')
-
-
-def test_more_than_a_pipe_holds_is_read_in_full():
-    assert ask(['sh', '-c', 'yes 0123456 | head -c 1000000'], 30.0) == ('0123456\n' * 125_000, 0, '')
 
 
 def test_a_background_child_that_keeps_the_pipe_is_not_waited_for():

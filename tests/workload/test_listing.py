@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.model.metric import MetricType
-from seatrial.model.plan import Sizing
 from seatrial.workload.base import LISTED_BEFORE, Effort, Entries, Launch
 from seatrial.workload.listing import MAX_PAUSE_S, listing, listing_metrics, pause_of
 from seatrial.workload.registry import entries_after, fault_of, kind_of, metrics_at
@@ -23,10 +22,7 @@ POINTS = examples(SIZES, listing(1))
         (listing(891)._replace(tasks=2), 'tasks: one task lists, not 2'),
         (listing(0), 'files_per_directory: the listing of a directory needs at least one file'),
         (listing(1, (0.0,)), f'pauses_s: [0.0]; they are times above 0 s and below {MAX_PAUSE_S} s, each once'),
-        *(
-            (listing(1, (time_s,)), f'pauses_s: [{time_s}]; they are')
-            for time_s in (-1.0, float('nan'), float('inf'))
-        ),
+        *((listing(1, (s,)), f'pauses_s: [{s}]; they are') for s in (-1.0, float('nan'), float('inf'))),
         (listing(1, (1.0, 1.0)), 'pauses_s: [1.0, 1.0]; they are times'),
         (listing(1, ('1s',)), 'time.pauses_s[0]: float is expected, not str'),
         (listing(1).changed(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
@@ -76,8 +72,3 @@ def test_directories_that_are_too_large_for_a_profile_are_left_out(entries, fits
 def test_pauses_that_are_too_long_for_a_profile_are_left_out(pause_s, kept):
     point = listing(891, PAUSES)
     assert LISTING.adapted(point, Effort(pause_s=pause_s)) == point.changed(pauses_s=kept)
-
-
-def test_a_listing_is_as_the_check_says_in_every_profile():
-    assert LISTING.sizing(POINTS, Effort(files=10), 300) == Sizing(0, 1, 0.0, 0.0)
-    assert LISTING.resized(POINTS[0], 300) == POINTS[0]

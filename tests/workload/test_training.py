@@ -13,7 +13,7 @@ from seatrial.model.units import GIB, MIB
 from seatrial.workload.base import Effort
 from seatrial.workload.burst import burst
 from seatrial.workload.checkpoint import Checkpoint, checkpoint
-from seatrial.workload.registry import fault_of, kind_of, metrics_of
+from seatrial.workload.registry import fault_of, kind_of, metrics_at, metrics_of
 from seatrial.workload.sweep import Sweep, expand
 from seatrial.workload.training import FIRST, Training, batches_of, buffers, file_size, files_of, step, training
 
@@ -50,14 +50,10 @@ def test_a_profile_that_begins_with_less_than_two_batches_has_smaller_ones_of_th
     assert KIND.adapted(RESNET, NIGHT) == RESNET
 
 
-def test_a_share_has_whole_files_and_where_they_divide_whole_batches():
-    assert KIND.sizing([UNET], NIGHT, None).granule == 7 * 146_600_628
-    assert KIND.sizing([RESNET], NIGHT, None).granule == 1251 * 114_660
-
-
-def test_the_smallest_share_is_an_epoch_that_can_be_measured():
-    for point in (UNET, RESNET):
-        assert fault_of(KIND.resized(point, step(point))) is None
+@pytest.mark.parametrize(('point', 'granule'), [(UNET, 7 * 146_600_628), (RESNET, 1251 * 114_660)])
+def test_a_share_has_whole_files_and_where_they_divide_whole_batches(point, granule):
+    assert KIND.sizing([point], NIGHT, None).granule == granule
+    assert fault_of(KIND.resized(point, step(point))) is None  # the smallest epoch that can be measured
 
 
 @pytest.mark.parametrize(
@@ -66,23 +62,6 @@ def test_the_smallest_share_is_an_epoch_that_can_be_measured():
 def test_a_share_that_a_site_fixes_is_refused_where_no_epoch_can_have_it(share, fault):
     with pytest.raises(ValueError, match=f'{share} B are {fault}'):
         KIND.sizing([UNET], NIGHT, share)
-
-
-@pytest.mark.parametrize(
-    ('changes', 'fault'),
-    [
-        ({'think_s': 0.0}, 'think_s: an accelerator that takes 0 s has no utilisation'),
-        ({'batch': 0}, 'batch: 0 is none; write a number from 1'),
-        ({'prefetch': 0}, 'prefetch: 0 is none'),
-        ({'interface': 'mpiio'}, "interface: 'mpiio' is none of a training; it can be posix or mmap"),
-        ({'order': 'strided'}, "order: 'strided' is none of a training"),
-        ({'phases': ('write', FIRST)}, "phases: ['write', 'first_epoch']; a training has write, first_epoch"),
-        ({'extent': 'segment'}, 'files: each task reads files of its own in full'),
-        ({'bytes_per_task': 146_600_628}, 'bytes_per_task: 146600628 B are fewer than 2 batches'),
-    ],
-)
-def test_what_training_cannot_be_is_a_sentence_with_its_field(changes, fault):
-    assert fault_of(UNET.changed(**changes)).startswith(fault)
 
 
 def test_a_node_holds_a_sample_for_each_thread_of_its_tasks():
@@ -137,16 +116,24 @@ def test_a_state_is_written_as_a_file_a_task_or_into_one_file():
 
 
 @pytest.mark.parametrize(
-    ('changes', 'fault'),
+    ('point', 'changes', 'fault'),
     [
-        ({'working_set': 0}, 'working_set: a state of 0 B is none'),
-        ({'interval_s': 0.0}, 'interval_s: 0 s never begin or never end'),
-        ({'interval_s': float('inf')}, 'interval_s: inf s never begin or never end'),
-        ({'extent': 'segment'}, 'extent: a file a task has no segments'),
+        (UNET, {'think_s': 0.0}, 'think_s: an accelerator that takes 0 s has no utilisation'),
+        (UNET, {'batch': 0}, 'batch: 0 is none; write a number from 1'),
+        (UNET, {'prefetch': 0}, 'prefetch: 0 is none'),
+        (UNET, {'interface': 'mpiio'}, "interface: 'mpiio' is none of a training; it can be posix or mmap"),
+        (UNET, {'order': 'strided'}, "order: 'strided' is none of a training"),
+        (UNET, {'phases': ('write', FIRST)}, "phases: ['write', 'first_epoch']; a training has write, first_epoch"),
+        (UNET, {'extent': 'segment'}, 'files: each task reads files of its own in full'),
+        (UNET, {'bytes_per_task': 146_600_628}, 'bytes_per_task: 146600628 B are fewer than 2 batches'),
+        (OWN, {'working_set': 0}, 'working_set: a state of 0 B is none'),
+        (OWN, {'interval_s': 0.0}, 'interval_s: 0 s never begin or never end'),
+        (OWN, {'interval_s': float('inf')}, 'interval_s: inf s never begin or never end'),
+        (OWN, {'extent': 'segment'}, 'extent: a file a task has no segments'),
     ],
 )
-def test_what_is_impossible_is_a_sentence_with_its_field(changes, fault):
-    assert fault_of(OWN.changed(**changes)).startswith(fault)
+def test_what_is_impossible_is_a_sentence_with_its_field(point, changes, fault):
+    assert fault_of(point.changed(**changes)).startswith(fault)
 
 
 BURST = kind_of('burst')
@@ -172,8 +159,8 @@ def test_a_loss_is_what_is_missing_beside_the_other():
 
 
 def test_the_losses_and_the_data_set_steer_nothing():
-    metrics = [metric for phase in both(2).phases for metric in metrics_of(both(2), phase)]
-    assert [metric.name for metric in metrics if not metric.steers] == ['write', 'checkpoint_loss', 'training_loss']
+    passive = [metric.name for metric in metrics_at(both(2)) if not metric.steers]
+    assert passive == ['write', 'checkpoint_loss', 'training_loss']
 
 
 def test_there_is_room_for_the_data_set_and_a_checkpoint():

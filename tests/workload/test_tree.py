@@ -4,11 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.model.metric import MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.units import KIB, MIB
-from seatrial.workload.base import Effort, Entries
-from seatrial.workload.registry import entries_after, fault_of, kind_of
+from seatrial.workload.base import Effort, Entries, rates
+from seatrial.workload.registry import entries_after, fault_of, kind_of, metrics_at
 from seatrial.workload.tree import MAX_DEPTH, MIN_DIRECTORIES, levels, levels_total, metadata_tree, operations
 
 TREE = kind_of('tree')
@@ -94,18 +93,10 @@ def test_the_scenarios_of_the_sources_are_exact_to_the_file(tree, there, size):
     assert TREE.moved(placed(tree, 1), 'create')[0] == size
 
 
-@pytest.mark.parametrize(
-    ('phase', 'names'),
-    [
-        ('create', ['tree_create', 'directory_create', 'file_create']),
-        ('stat', ['directory_stat', 'file_stat']),
-        ('read', ['file_read']),
-        ('remove', ['tree_remove', 'directory_remove', 'file_remove']),
-    ],
-)
-def test_a_phase_measures_a_rate_of_each_kind_of_entry(phase, names):
+def test_a_phase_measures_a_rate_of_each_kind_of_entry():
+    names = 'tree_create directory_create file_create directory_stat file_stat file_read tree_remove directory_remove'
     point = placed(FDTREE_1.changed(empties_per_directory=3))
-    assert TREE.metrics(point, phase) == tuple(MetricType(name, 'op/s') for name in names)
+    assert metrics_at(point) == rates([*names.split(), 'file_remove'])
 
 
 def test_a_root_that_stands_alone_is_no_metric_nor_are_directories_where_there_are_files_alone():
@@ -184,10 +175,7 @@ def test_the_files_of_a_tree_are_found_out_unless_they_are_those_of_the_site_or_
     sizing = TREE.sizing([placed(PLAIN)], effort, pinned)
     assert sizing == Sizing(first, 1, 0.0, 0.0, pinned=pinned)
     assert sizing.fixed
-
-
-@pytest.mark.parametrize('pinned', [None, 300])
-def test_a_tree_that_does_not_scale_has_the_files_of_the_check_whatever_the_site_says(pinned):
+    # One that does not scale has the files of the check, whatever the site says.
     assert TREE.sizing([placed(FDTREE_2)], SOME, pinned) == Sizing(0, 1, 0.0, 0.0)
 
 
