@@ -10,7 +10,7 @@ from seatrial.model.metric import HIGHER, LOWER, Measurement, Metric
 from seatrial.model.point import Allocation
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.rules.case import CaseSeen, storage_figure
-from seatrial.site.profile import ACCEPTANCE, NIGHTLY, PAPER, SMOKE
+from seatrial.site.profile import ACCEPTANCE, FIRST, NIGHTLY, PAPER, SMOKE
 from seatrial.workload.access import FILES
 from seatrial.workload.random import PHASES, files_of, random_access
 from seatrial.workload.registry import exact_bytes, fault_of, kind_of, metrics_at
@@ -108,11 +108,11 @@ def test_one_set_of_files_serves_every_point():
 
 
 @pytest.mark.parametrize(
-    ('profile', 'share', 'duration_s'),
-    [(SMOKE, 128 * MIB, 0.14), (NIGHTLY, 128 * MIB, 5.0), (ACCEPTANCE, 256 * MIB, 330.0), (PAPER, 256 * MIB, 30.0)],
+    ('profile', 'share_mib', 'duration_s'),
+    [(FIRST, 64, 0.7), (SMOKE, 128, 0.14), (NIGHTLY, 128, 5.0), (ACCEPTANCE, 256, 330.0), (PAPER, 256, 30.0)],
 )
-def test_a_profile_says_how_long_and_how_much_there_is_time_to_write(profile, share, duration_s):
-    points, sizing = expanded(effort=profile.effort)
+def test_a_profile_says_how_long_and_how_much_there_is_time_to_write(profile, share_mib, duration_s):
+    share, (points, sizing) = share_mib * MIB, expanded(effort=profile.effort)
     assert {(point.data.bytes_per_task, point.duration_s) for point in points} == {(share, duration_s)}
     assert sizing.first == share and duration_s > sizing.min_s
 
