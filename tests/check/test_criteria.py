@@ -23,9 +23,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / 'site-config' / 'example-lustre'
 CHECKS = all_checks()
 EXPECTATIONS = [(check, expectation) for check in CHECKS.values() for expectation in check.expectations]
-FILER = '    nodes: [1, 4]\n    profiles: [nightly]\n'
-"""Of a trial of the example over tasks."""
-
+FILER = '    nodes: [1, 4]\n    profiles: [nightly]\n'  # of a trial of the example over tasks
 CHECK = """
 import reframe
 from seatrial.check.base import Check, trial
@@ -193,12 +191,8 @@ def test_what_no_case_can_be_compared_with_is_refused_at_its_place(changed, name
     assert words in '\n'.join(caught.value.problems)
 
 
-def test_references_may_say_for_how_many_tasks_they_are(changed):
-    assert number_of(with_references(changed('references.yaml', OF_TASKS, f'{OF_TASKS}tasks: 256, '), CHECKS)) == 5
-
-
 def test_a_group_of_nodes_has_no_baseline_for_it_is_other_nodes_in_every_session(changed):
-    origins = '$seatrial:\n  NodeBandwidth:\n    nightly: {origin: baseline, date: 2026-11-14}\n'
+    origins = '$seatrial:\n  NodeBandwidth:\n    nightly: {origin: baseline, date: 2026-11-14, tasks: 256}\n'
     session = changed('references.yaml', '$seatrial:\n', origins)
     file = session.site.folder / 'references.yaml'
     case = next(iter(cases_of(session, CHECKS['NodeBandwidth'])))

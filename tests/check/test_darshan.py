@@ -146,17 +146,14 @@ def test_a_case_that_declares_strided_and_runs_contiguous_is_found_out(case, tmp
     assert 'operations: write meant, write and read issued' in finding.sentence
 
 
-def test_what_was_kept_once_stays(case, tmp_path):
+def test_a_case_without_a_darshan_run_keeps_nothing_and_what_was_kept_once_stays(case, tmp_path):
+    keep(case())
     plan = case(write='')
+    keep(plan._replace(darshan=''))
+    assert not (tmp_path / ISSUED).exists()
     (tmp_path / ISSUED).write_text('kept')
     keep(plan)
     assert (tmp_path / ISSUED).read_text() == 'kept'
-
-
-def test_a_case_without_a_darshan_run_keeps_nothing(case, tmp_path):
-    keep(case())
-    keep(case(write='')._replace(darshan=''))
-    assert not (tmp_path / ISSUED).exists()
 
 
 @pytest.mark.parametrize(
@@ -265,12 +262,23 @@ def test_a_library_that_lacks_another_names_it_and_every_engine(compiled):
     assert fault.startswith('it cannot be loaded into dd, ior: libgone.so is not found; build it here or load ')
 
 
+NO_SYMBOL = 'extern int ompi_mpi_comm_world; int *world = &ompi_mpi_comm_world;'
+
+
 @pytest.mark.needs('gcc')
-def test_a_library_that_ends_the_engine_is_said_in_the_words_of_the_loader(compiled):
-    library = compiled('extern int ompi_mpi_comm_world; int *world = &ompi_mpi_comm_world;', 'data')
-    (fault,) = examined(str(library), [DD])[1]
-    assert fault.startswith('it cannot be loaded into dd: ')
-    assert 'undefined symbol: ompi_mpi_comm_world; build it here' in fault
+@pytest.mark.parametrize(
+    ('text', 'program', 'faults'),
+    [
+        (NO_SYMBOL, DD, ['it cannot be loaded into dd: .*undefined symbol: ompi_mpi_comm_world; build it here .*']),
+        (NO_LIBRARY, DD, ['it leaves no log of dd; let trial.yaml name the libdarshan.so of darshan-runtime']),
+        (NO_LIBRARY, RANKS, ['it is built without MPI and leaves no log of ior; build one with the MPI of that']),
+        ('int PMPI_Init;', RANKS, []),
+    ],
+    ids=['ends the engine', 'no Darshan', 'without MPI', 'with MPI'],
+)
+def test_a_library_that_would_leave_no_log_is_told_with_the_reason(compiled, text, program, faults):
+    seen = examined(str(compiled(text, 'own')), [program])[1]
+    assert len(seen) == len(faults) and all(map(re.fullmatch, faults, seen)), seen
 
 
 LEAVES_A_LOG = """
@@ -301,19 +309,6 @@ def test_a_library_without_a_reader_is_a_fault_that_is_said_once(compiled, stand
     library = compiled(LEAVES_A_LOG % (TRANSCRIPTS / 'mfwa.darshan'), 'darshan')
     described, faults = examined(str(library), [DD, DD._replace(engine='fio')])
     assert (described.startswith('version unknown at '), faults) == (True, [MISSING])
-
-
-@pytest.mark.needs('gcc')
-def test_a_library_that_is_not_darshan_leaves_no_log(compiled):
-    (fault,) = examined(str(compiled(NO_LIBRARY, 'util')), [DD])[1]
-    assert fault == 'it leaves no log of dd; let trial.yaml name the libdarshan.so of darshan-runtime'
-
-
-@pytest.mark.needs('gcc')
-def test_a_darshan_without_mpi_leaves_no_log_of_a_program_of_mpi(compiled):
-    (fault,) = examined(str(compiled(NO_LIBRARY, 'plain')), [RANKS])[1]
-    assert fault == 'it is built without MPI and leaves no log of ior; build one with the MPI of that'
-    assert examined(str(compiled('int PMPI_Init;', 'mpi')), [RANKS])[1] == []
 
 
 @pytest.mark.needs('gcc', 'mpicc')

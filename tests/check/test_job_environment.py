@@ -62,10 +62,7 @@ def test_without_modules_nothing_is_asked(answers):
     ('words', 'why'),
     [
         (r'The following module(s) are unknown:   "a"\n\nPlease check', 'The following module(s) are unknown: "a"'),
-        (
-            r'Lmod says:  These are unknown:   \n  "a"\n\nPlease',
-            'Lmod says: These are unknown: "a"',
-        ),  # narrow terminal
+        (r'Lmod says:  These are unknown:   \n  "a"\n\nPlease', 'Lmod says: These are unknown: "a"'),  # narrow
         (r'\nLoading seatrial/ior/4.0.0\n  ERROR: Module evaluation aborted', 'ERROR: Module evaluation aborted'),
         ('', 'no reason'),
     ],

@@ -156,25 +156,20 @@ def test_a_sweep_over_tasks_uses_parts_of_the_allocation_and_says_what_has_no_ro
     assert plan_of(session, TASKS, TASKS_CASE).left_out == planned.left_out
 
 
-@pytest.mark.parametrize('profile', ['nightly', 'acceptance'])
-def test_a_check_can_ask_for_every_point_where_figures_are_judged(session, profile):
+def test_a_check_can_ask_for_every_point_where_figures_are_judged_and_is_then_no_part_of_a_smoke_test(session):
     fine = replace(SIZES, sweep=Sweep('transfer_size', powers_of_two('4KiB', '1MiB')), every_point=True)
-    assert len(points_in(replace(session, profile=PROFILES[profile]), fine, HERE)) == 9
-
-
-def test_a_check_of_every_point_is_no_part_of_a_smoke_test(session):
+    for profile in ('nightly', 'acceptance'):
+        assert len(points_in(replace(session, profile=PROFILES[profile]), fine, HERE)) == 9
     smoke = replace(session, profile=PROFILES['smoke'])
-    assert HERE in cases_of(smoke, SIZES)
-    fine = replace(SIZES, every_point=True)
-    assert cases_of(smoke, fine) == []
+    assert HERE in cases_of(smoke, SIZES) and cases_of(smoke, fine) == []
     assert not_applicable(smoke, fine)[HERE].startswith('too long for a smoke test')
 
 
-def test_a_scenario_is_no_part_of_a_test_that_others_would_feel(session):
+@pytest.mark.parametrize('profile', ['smoke', 'nightly'])
+def test_a_scenario_is_no_part_of_a_test_that_others_would_feel(session, profile):
     takes_away = replace(SIZES, workload=scenario(before_s=10, action_s=10, after_s=10))
-    for profile in ('smoke', 'nightly'):
-        calm = replace(session, profile=PROFILES[profile])
-        assert not_applicable(calm, takes_away)[HERE].startswith('disruptive: only with --profile acceptance')
+    calm = replace(session, profile=PROFILES[profile])
+    assert not_applicable(calm, takes_away)[HERE].startswith('disruptive: only with --profile acceptance')
 
 
 def test_a_sweep_of_which_nothing_fits_is_refused_with_the_reason(session):
@@ -225,14 +220,11 @@ def test_raw_devices_that_cannot_be_read_are_not_applicable_with_the_key(session
     assert why in not_applicable(named, RAW)[case] and case not in cases_of(named, RAW)
 
 
-def test_bytes_that_do_not_divide_are_refused_with_the_check_and_the_key(session):
+def test_bytes_that_do_not_divide_are_refused_with_check_and_key_but_for_files_that_are_written(session):
     odd = replace(FIXED, workload=random_access(('randread',), '1GiB'), sweep=Sweep('transfer_size', (12 * KIB,)))
     fault = 'bytes_per_task: 4 MiB a task is not a multiple of 3 MiB'
     with pytest.raises(Unplannable, match=f'Fixed/lab:io/scratch/default/2n: {fault}'):
         plan_of(session, odd, FIXED_CASE)
-
-
-def test_what_a_site_fixes_for_all_checks_refuses_no_sizes_that_do_not_divide_it(session):
     odd = replace(FIXED, sweep=Sweep('transfer_size', (32 * KIB, 48 * KIB, 80 * KIB)))
     shares = [point.data.bytes_per_task for point in plan_of(session, odd, FIXED_CASE).points]
     assert shares == [4 * MIB, 4080 * KIB, 4080 * KIB]
@@ -263,17 +255,12 @@ def fixing(written):
     return make
 
 
-def test_a_transfer_size_of_the_site_is_the_only_point_of_a_sweep_over_it(fixing):
+def test_a_transfer_size_of_the_site_is_the_only_point_of_a_sweep_over_it_and_holds_at_all_of_another(fixing):
     planned = fixing('transfer_size: 3MiB')
     assert [(point.label, point.data.transfer_size) for point in planned.points] == [('3MiB', 3 * MIB)]
-    assert planned.left_out == ()
-    assert planned.points[0].data.bytes_per_task % (3 * MIB) == 0
-
-
-def test_a_transfer_size_of_the_site_holds_at_every_point_of_another_sweep(fixing):
-    planned = fixing('transfer_size: 64KiB', replace(TASKS, family='files'))
-    assert {point.data.transfer_size for point in planned.points} == {64 * KIB}
-    assert [point.tasks for point in planned.points] == [1, 2, 4, 8]
+    assert planned.left_out == () and planned.points[0].data.bytes_per_task % (3 * MIB) == 0
+    points = fixing('transfer_size: 64KiB', replace(TASKS, family='files')).points
+    assert [(point.data.transfer_size, point.tasks) for point in points] == [(64 * KIB, n) for n in (1, 2, 4, 8)]
 
 
 def test_the_site_fixes_direct_interface_and_tasks_of_a_node(fixing):
@@ -362,7 +349,7 @@ def test_a_night_is_repeated_by_what_nights_differ_by(tmp_path, session, profile
 
 
 def case_of(declared):
-    return Case(declared.name, 'lab:io', 'scratch', 'default', 2)
+    return HERE._replace(check=declared.name)
 
 
 def test_the_tasks_of_a_check_are_spread_over_the_nodes(session):
@@ -438,9 +425,8 @@ def test_a_layout_that_needs_more_targets_than_there_are_is_left_out(session):
 
 
 def test_a_partition_has_binaries_of_its_own(session):
-    login = plan_of(session, TASKS, TASKS_CASE)
-    assert {choice.name: choice.program for choice in login.engines}['fio'] == '/arm/bin/fio'
-    assert {choice.name: choice.program for choice in plan_of(session, SIZES, HERE).engines}['fio'] == 'fio'
+    plans = plan_of(session, TASKS, TASKS_CASE), plan_of(session, SIZES, HERE)
+    assert [dict(plan.engines)['fio'] for plan in plans] == ['/arm/bin/fio', 'fio']
 
 
 def test_a_coarse_clock_comes_last_where_few_files_are_made(session):

@@ -75,14 +75,12 @@ def package(tmp_path):
 
 
 @pytest.mark.needs('git')
-def test_a_checkout_is_known_by_its_commit_whatever_its_tags(package, tmp_path):
-    assert commit_of(package) == git(tmp_path, 'rev-parse', 'HEAD')[:12]
-
-
-@pytest.mark.needs('git')
-def test_changes_that_are_not_committed_are_told(package, tmp_path):
-    (package / '__init__.py').write_text('changed')
-    assert commit_of(package) == f'{git(tmp_path, "rev-parse", "HEAD")[:12]}+changes'
+@pytest.mark.parametrize(('text', 'words'), [('', ''), ('changed', '+changes')])
+def test_a_checkout_is_known_by_its_commit_whatever_its_tags_with_changes_that_are_not_committed(
+    package, tmp_path, text, words
+):
+    (package / '__init__.py').write_text(text)
+    assert commit_of(package) == git(tmp_path, 'rev-parse', 'HEAD')[:12] + words
 
 
 @pytest.mark.needs('git')

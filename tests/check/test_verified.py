@@ -10,6 +10,7 @@ from seatrial.check.verified import Verified, verified
 from seatrial.engine.base import Outcome, ProcessTime
 from seatrial.engine.dd import Dd
 from seatrial.job.sequence.recorder import LAUNCH, RawLaunch, Recorder, records_in
+from seatrial.model.metric import Metric
 from seatrial.model.record import SAMPLES, End, Sized
 from seatrial.model.units import MIB
 from seatrial.workload.access import data_access
@@ -68,18 +69,17 @@ def test_a_figure_that_was_edited_and_linked_again_is_named_with_its_line(record
     assert problem == f'{where}: read is {FIGURE * share!r} in the record and {FIGURE!r} by the output'
 
 
-@pytest.mark.parametrize(('field', 'other'), [('seconds', 7.0), ('figure', '7')])
-def test_whatever_else_of_a_metric_was_edited_is_named(record, field, other):
-    edit(record, 4, lambda data: data['measurement']['metrics'][0].update({field: other}))
-    (problem,) = verified(PLAN, records_in(str(record)), record).contradictions
-    assert f': {field} of read is ' in problem
+@pytest.mark.parametrize('other', [{'world_size': 7}, {'bytes_moved': 7}, {'seconds': 7.0}, {'figure': '7'}])
+def test_whatever_else_of_a_measurement_or_a_metric_was_edited_is_named(record, other):
+    ((name, value),) = other.items()
+    of_metric = name in Metric._fields
 
+    def change(data):
+        (data['measurement']['metrics'][0] if of_metric else data['measurement']).update(other)
 
-@pytest.mark.parametrize('name', ['world_size', 'bytes_moved'])
-def test_whatever_else_of_a_measurement_was_edited_is_named(record, name):
-    edit(record, 4, lambda data: data['measurement'].update({name: 7}))
+    edit(record, 4, change)
     (problem,) = verified(PLAN, records_in(str(record)), record).contradictions
-    assert f': {name} is 7 in the record and ' in problem
+    assert f': {name}{" of read" if of_metric else ""} is {value!r} in the record and ' in problem
 
 
 def test_a_metric_that_the_output_does_not_have_is_named(record):
@@ -120,11 +120,9 @@ def test_output_that_is_gone_proves_nothing_and_contradicts_nothing(record):
     assert (result.launches, result.contradictions, len(result.unproved)) == (2, (), 1)
 
 
-def test_a_launch_whose_output_was_not_kept_is_not_proved(record):
+def test_a_launch_whose_output_was_not_kept_or_that_never_began_is_not_proved(record, tmp_path_factory):
     edit(record, 4, lambda data: data.pop('raw_digest'))
     (problem,) = verified(PLAN, records_in(str(record)), record).unproved
     assert problem.endswith('was not kept')
-
-
-def test_a_job_that_never_began_proves_nothing(tmp_path):
-    assert verified(PLAN, records_in(str(tmp_path)), tmp_path).unproved == ('no launch is on record',)
+    empty = tmp_path_factory.mktemp('never')
+    assert verified(PLAN, records_in(str(empty)), empty).unproved == ('no launch is on record',)
