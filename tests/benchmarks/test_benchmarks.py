@@ -17,17 +17,14 @@ from slurm_lab import traces_of
 
 BENCHMARKS = Path(__file__).resolve().parents[2] / 'benchmarks'
 SHARED = {'harness.py', 'case_a_point.py', 'replays.py'}  # the last needs Darshan and logs of other people
+# How many each prints.
 TABLES = {'coverage': 3, 'isolation': 2, 'posixops': 2, 'proof': 1, 'rare': 4, 'runner': 1, 'slurm': 1}
 TABLES.update(acceptance=1, accusations=1, change_points=1, compare=3, detection=1, forecast=2, nights=3, report=1)
 TABLES.update(results_database=1, scenario_record=1, training=1, verdicts=8)
-"""How many each prints."""
-
+# They start nothing, and print something at once.
 CALCULATED = ('change_points', 'compare', 'coverage', 'isolation', 'rare', 'verdicts')
-"""They start nothing, and print something at once."""
-
 LONG = ('acceptance', 'accusations', 'compare', 'coverage', 'detection', 'forecast', 'isolation', 'nights', 'proof')
 LONG += ('report', 'results_database', 'runner', 'slurm', 'training', 'verdicts')
-
 WAIT_S = 300.0
 LAUNCHED = '*/state/sessions/*/cases/*/raw/*.fio'
 needs_slurm = pytest.mark.needs('slurmctld', 'munged')

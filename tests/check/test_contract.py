@@ -119,19 +119,14 @@ def test_criteria_of_one_workload_share_their_allocations(resolve):
     assert write.procedure == read.procedure != other.procedure
 
 
-def test_the_session_of_an_allocation_asks_nothing_of_its_figures(resolve):
+def test_the_session_of_an_allocation_asks_nothing_of_its_figures_and_keeps_its_procedure(resolve, tmp_path):
     _, _, _, degraded, _ = resolve(*FIVE)
     session = session_for(degraded)
     assert session.label == 'degraded'  # by which the history tells it from those in good order
     judged = criteria_of(session, CHECKS['MultipleFilesTransferSizes'], degraded.procedure.case)
     assert (judged.references, judged.of_contract) == ((), True)
-
-
-def test_a_session_keeps_for_whom_it_was_begun(resolve, tmp_path):
-    (criterion,) = resolve(WRITE)
-    session = replace(session_for(criterion), folder=tmp_path)
-    save(session)
-    assert contract_of(tmp_path) == criterion.procedure.as_json() == json.loads(json.dumps(session.contract))
+    save(replace(session, folder=tmp_path))
+    assert contract_of(tmp_path) == degraded.procedure.as_json() == json.loads(json.dumps(session.contract))
 
 
 def test_the_references_of_an_older_session_are_read(tmp_path):

@@ -97,8 +97,6 @@ READ_ONLY = 'workload.operations: '
         ("Point('unheard', ('read',))", 'SIZES', "workload.kind: 'unheard' is"),
         ("data_access('multiple', 'segment')", 'SIZES', 'workload.extent: '),
         ("data_access('multiple', tasks='4')", 'SIZES', 'workload.tasks: int is expected, not str'),
-        ("data_access('multiple', tasks=-1)", 'SIZES', 'workload.tasks: -1 '),
-        ("data_access('multiple').changed(queue_depth=4)", 'SIZES', 'workload.queue_depth: '),
         # the sweep
         ("data_access('multiple')", 'None', 'sweep: it is missing'),
         ("data_access('multiple')", "Sweep('tasks', (0,))", 'sweep: 0 is'),
@@ -117,36 +115,32 @@ def test_what_is_impossible_is_an_error_with_file_class_and_field(write, workloa
         load(folder)
 
 
+WRONG_TYPE = "Sweep('tasks', (1, 2), transfer_size=4096)"
+WRONG_SIZE = "Sweep('transfer_size', powers_of_two('1KB', '1MiB'))"
+
+
 @pytest.mark.parametrize(
-    ('more', 'fault'),
+    ('given', 'fault'),
     [
-        ('max_relative_error = 5', 'max_relative_error: 5 '),
-        ('max_relative_error = 1.5', 'max_relative_error: 1.5 '),
-        ("expectations = CurveRatio(than='read', **SOURCE)", 'expectations: expected a tuple'),
-        ("expectations = ('L09-02',)", "expectations: 'L09-02' is not one"),
+        ({'more': 'max_relative_error = 5'}, 'Sizes.max_relative_error: 5 '),
+        ({'more': 'max_relative_error = 1.5'}, 'Sizes.max_relative_error: 1.5 '),
+        ({'more': "expectations = CurveRatio(than='read', **SOURCE)"}, 'Sizes.expectations: expected a tuple'),
+        ({'more': "expectations = ('L09-02',)"}, "Sizes.expectations: 'L09-02' is not one"),
+        ({'sweep': WRONG_TYPE}, r'line \d+, in Sizes: TypeError: .*transfer_size'),
+        ({'sweep': WRONG_SIZE}, r"line \d+, in Sizes: ValueError: '1KB' is not a size; write"),
     ],
 )
-def test_what_decides_it_is_of_the_right_form(write, more, fault):
-    with pytest.raises(CheckError, match=f'files.py: Sizes.{fault}'):
-        load(write(more=more))
+def test_what_decides_it_is_of_the_right_form_and_what_cannot_even_be_written_names_line_and_class(
+    write, given, fault
+):
+    with pytest.raises(CheckError, match=f'files.py: {fault}'):
+        load(write(**given))
 
 
 def test_a_check_that_is_declared_twice_is_an_error_of_the_second_file(write):
     write('a/files.py')
     with pytest.raises(CheckError, match='b/files.py: Sizes is declared in another file too'):
         load(write('b/files.py'))
-
-
-@pytest.mark.parametrize(
-    ('sweep', 'fault'),
-    [
-        ("Sweep('tasks', (1, 2), transfer_size=4096)", 'in Sizes: TypeError: .*transfer_size'),
-        ("Sweep('transfer_size', powers_of_two('1KB', '1MiB'))", "in Sizes: ValueError: '1KB' is not a size; write"),
-    ],
-)
-def test_what_cannot_even_be_written_is_an_error_that_names_line_and_class(write, sweep, fault):
-    with pytest.raises(CheckError, match=rf'files.py: line \d+, {fault}'):
-        load(write(sweep=sweep))
 
 
 def test_a_folder_of_nothing_is_an_error_that_says_so(tmp_path):

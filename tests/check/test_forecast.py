@@ -51,12 +51,9 @@ def test_what_directories_took_is_expected_again_and_never_above_the_most():
     assert after == ForecastRange(before.least, before.least + 96 * 1024, before.least + 96 * 1024)
 
 
-def test_a_repetition_under_darshan_is_in_the_most():
+def test_a_repetition_under_darshan_is_in_the_most_which_is_unknown_where_slow_targets_may_be_searched():
     plan = plan_of(sizing=FIXED, **ROOMY)
     assert of(plan._replace(darshan='/lib.so')).written.most - of(plan).written.most == 256 * MIB
-
-
-def test_where_slow_targets_may_be_searched_no_most_is_known():
     assert of(plan_of(floors={f'write@16MiB {HIGHER}': 1.0})).written.most is None
 
 

@@ -68,12 +68,6 @@ def test_an_osd_that_is_away_refuses_a_case_or_labels_it_and_is_named_by_doctor(
             assert 'OSDs 3: 0-2; OSD 1 down' in ' '.join(doctor.stdout.split())
 
 
-def samples_of(folder, check):
-    (case,) = (folder / 'cases').glob(f'{check}+*')
-    plan = read_plan(str(case / 'plan.json'))
-    return plan, [sample for samples in measured(plan, records_in(str(case))).values() for sample in samples]
-
-
 def test_every_check_that_fits_ran_and_passed(session):
     folder, done = session
     assert done.returncode == 0, done.stdout + done.stderr
@@ -84,8 +78,9 @@ def test_every_check_that_fits_ran_and_passed(session):
 
 
 def test_the_striping_checks_have_their_layouts_in_the_words_of_cephfs(session):
-    folder, _ = session
-    plan, samples = samples_of(folder, 'StripingSharedFile')
+    (case,) = session[0].glob('cases/StripingSharedFile+*')
+    plan = read_plan(str(case / 'plan.json'))
+    samples = [sample for samples in measured(plan, records_in(str(case))).values() for sample in samples]
     layouts = {sample.point.layout.type for sample in samples if not sample.point.layout.is_default}
     assert layouts == {'cephfs'} and all(sample.valid for sample in samples)
     assert plan.left_out == ('all-1MiB',)

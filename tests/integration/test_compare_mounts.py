@@ -7,13 +7,8 @@ import pytest
 
 from local_site import SEATRIAL, LocalSite, ext4_image, trial
 
-TRIAL = trial(
-    'EmptyFiles',
-    '[posixops]',
-    'type: posix, path: {path}',
-    'bytes: 100MiB, inodes: 5000',
-    more='files_per_task: 100, budget: 1s',
-)
+LIMITS, MORE = 'bytes: 100MiB, inodes: 5000', 'files_per_task: 100, budget: 1s'
+TRIAL = trial('EmptyFiles', '[posixops]', 'type: posix, path: {path}', LIMITS, more=MORE)
 pytestmark = [pytest.mark.long, pytest.mark.needs('unshare', 'mkfs.ext4', 'losetup')]
 MOUNTS = {'memory': 'mount -t tmpfs -o size=200m none {point}', 'disk': 'mount -o loop {image} {point}'}
 

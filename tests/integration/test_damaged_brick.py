@@ -70,16 +70,9 @@ def session(site, trials, bricks, program=FIO, check='MultipleFilesTransferSizes
     """The exit status, the case in results.json, and what was found in its launches."""
     code = RUNNER.replace('BRICKS', repr(bricks))
     python = executable(site / 'python', f'#!/bin/sh\nexec {sys.executable} -c {shlex.quote(code)} "$@"\n')
-    engine = Path(program).name
-    text = trial(
-        check,
-        f'[{{name: {engine}, program: {program}}}]',
-        f'type: glusterfs, path: {trials}',
-        'bytes: 2GiB, inodes: 1000',
-        partition=f'python: {python}',
-        more='bytes_per_task: 32MiB',
-    )
-    local = LocalSite(site, text)
+    engine, more = Path(program).name, {'partition': f'python: {python}', 'more': 'bytes_per_task: 32MiB'}
+    engines, scratch = f'[{{name: {engine}, program: {program}}}]', f'type: glusterfs, path: {trials}'
+    local = LocalSite(site, trial(check, engines, scratch, 'bytes: 2GiB, inodes: 1000', **more))
     done = local.run(f'--engine={engine}', '--profile=smoke')
     (case,) = local.cases.values()
     (records,) = (local.session / 'cases').iterdir()

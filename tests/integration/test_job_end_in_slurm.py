@@ -10,9 +10,8 @@ from slurm_lab import WAIT_S, order, wait_for
 pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge')
 
 INCOMPLETE = 13
-
+# A job that preempts all others.
 URGENT = ('sbatch', '--parsable', '--qos=urgent', '--nodes=2', '--wrap=sleep 600', '--output=/dev/null')
-"""A job that preempts all others."""
 
 
 @pytest.fixture

@@ -74,8 +74,8 @@ with open('{file}', 'r+b') as stream:
 """
 
 
+@pytest.mark.parametrize('mount', ['/mnt/nfs', '/mnt/nfs3'], ids=['4.2', '3'])
 class TestNfs:
-    @pytest.mark.parametrize('mount', ['/mnt/nfs', '/mnt/nfs3'], ids=['4.2', '3'])
     def test_a_read_is_cold_where_another_node_wrote_and_cached_the_second_time(self, kernels, mount):
         kernels.run('n2', 'dd', 'if=/dev/zero', f'of={mount}/cold', 'bs=1M', 'count=16', 'conv=fsync')
         fetch = FETCH.format(mount=mount)
@@ -83,7 +83,6 @@ class TestNfs:
         assert 16 * MIB <= first < 18 * MIB
         assert second == 0
 
-    @pytest.mark.parametrize('mount', ['/mnt/nfs', '/mnt/nfs3'], ids=['4.2', '3'])
     def test_what_is_written_and_synced_is_counted_to_the_byte_when_it_leaves_the_client(self, kernels, mount):
         assert int(kernels.run('n2', sys.executable, '-c', SEND.format(mount=mount))) == 16 * MIB
 
@@ -118,11 +117,10 @@ def test_integrity_holds_on_nfs_3_where_locks_go_by_a_protocol_of_their_own(kern
 
 
 REMOUNT = 'source=$(findmnt -no SOURCE /mnt/nfs); umount /mnt/nfs; mount -t nfs -o vers=4.2,{} $source /mnt/nfs'
-CHANGES = {
+CHANGES = {  # on the clients between two sessions, and how each is told
     'mount options': (REMOUNT.format('noac'), '.* against .*acregmin=0,.*noac.*'),
     'read_ahead_kb': ('echo 4096 >/sys/class/bdi/$(mountpoint -d /mnt/nfs)/read_ahead_kb', r'\d+ against 4096'),
 }
-"""What is changed on the clients between two sessions, and how it is told."""
 
 
 @pytest.mark.long
@@ -371,29 +369,14 @@ while [ $(date +%s) -lt $end ] && ls -d /mnt/disk/seatrial-*; do
 done >/dev/null 2>&1
 """
 READ, WRITE = 'SingleFileWholeAccess', 'MultipleFilesTransferSizes'
+FAILING_WRITES = BECOMES.format(target='flakey /dev/ubda 0 0 3600 1 error_writes')
+ALL_FAILS, READ_ONLY = BECOMES.format(target='error'), 'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error'
+NOT_IN_TIME = r'did not end within.*\(on n2\)'
 FAULTS = {
     'bad blocks': (READ, EXT4, BAD_BLOCKS, (10,), 'F1: .*EIO of data on n2'),
-    'failing writes': (
-        WRITE,
-        XFS,
-        BECOMES.format(target='flakey /dev/ubda 0 0 3600 1 error_writes'),
-        (10,),
-        'F1: .*EIO of .* on n2',
-    ),
-    'aborted journal': (
-        WRITE,
-        EXT4,
-        BECOMES.format(target='error'),
-        (10, 11),
-        r'did not end within.*\(on n2\)|F1: .*(EROFS|EIO) of data.00000000 on n2',
-    ),
-    'read-only': (
-        WRITE,
-        EXT4,
-        'echo 1 >/sys/fs/ext4/dm-0/trigger_fs_error',
-        (10, 11),
-        r'did not end within.*\(on n2\)|F1: .*EROFS of .* on n2',
-    ),
+    'failing writes': (WRITE, XFS, FAILING_WRITES, (10,), 'F1: .*EIO of .* on n2'),
+    'aborted journal': (WRITE, EXT4, ALL_FAILS, (10, 11), f'{NOT_IN_TIME}|F1: .*(EROFS|EIO) of data.00000000 on n2'),
+    'read-only': (WRITE, EXT4, READ_ONLY, (10, 11), f'{NOT_IN_TIME}|F1: .*EROFS of .* on n2'),
     'full': (WRITE, EXT4, FILLED, (11, 13), r'P9a: .*ENOSPC of data.00000000 on n2|T18: .*cut short.*\(on n2\)'),
 }
 

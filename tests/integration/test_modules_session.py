@@ -14,10 +14,9 @@ from seatrial.job.sequence.recorder import records_in
 
 WRITTEN_FOR = '/opt/seatrial'
 FIO, IOR, MPICH = 'seatrial/fio/3.37', 'seatrial/ior/4.0.0', 'seatrial/mpich/4.0.2'
-TREES = {'lmod': 'lmod/Core', 'envmod': 'tcl'}
-"""What Spack wrote for each; Lmod reads those of Environment Modules too."""
+TREES = {'lmod': 'lmod/Core', 'envmod': 'tcl'}  # by Spack for each; Lmod reads those of Environment Modules too
+# With fio before ior. Under Lmod the MPI puts /usr/bin, where another fio may be, in front of the PATH.
 LOADED = {'lmod': (MPICH, FIO, IOR), 'envmod': (FIO, MPICH, IOR)}
-"""With fio before ior. Under Lmod the MPI puts /usr/bin, where another fio may be, in front of the PATH."""
 TRIAL = trial('Writes', '[fio]', limits='bytes: 4GiB, inodes: 1000', more='bytes_per_task: 256MiB')
 
 pytestmark = [pytest.mark.needs('fio', 'bash')]

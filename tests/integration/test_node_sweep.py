@@ -88,25 +88,15 @@ def sweeps(slurm, tmp_path_factory):
     targets = [Path(tempfile.mkdtemp(prefix='seatrial-sweep-', dir='/dev/shm')) for _ in range(2)]
     pairs = zip(targets, (HEALTHY, ILL), strict=True)
     both = [Sweep(slurm, folder / nodes[0], fio, target, nodes) for target, nodes in pairs]
-    yield [session.ended() for session in both]
+    yield {name: session.ended() for name, session in zip(('healthy', 'ill'), both, strict=True)}
     left = [path for target in targets for path in target.iterdir()]
     for target in targets:
         shutil.rmtree(target)
     assert left == []
 
 
-@pytest.fixture
-def healthy(sweeps):
-    return sweeps[0]
-
-
-@pytest.fixture
-def ill(sweeps):
-    return sweeps[1]
-
-
-def test_a_healthy_system_passes_and_no_node_is_named(healthy):
-    _, _, result = healthy
+def test_a_healthy_system_passes_and_no_node_is_named(sweeps):
+    _, _, result = sweeps['healthy']
     assert (result.reasons, result.verdict) == ((), Verdict.PASS)
     assert [place.verdict for place in result.isolation.places] == [USUAL] * 4
 
@@ -118,8 +108,8 @@ def test_scontrol_reads_a_list_of_nodes_as_the_runner_does(slurm, hostlist):
     assert tuple(output.split()) == expanded(hostlist)
 
 
-def test_every_launch_ran_on_the_nodes_that_were_meant(healthy):
-    plan, records, _ = healthy
+def test_every_launch_ran_on_the_nodes_that_were_meant(sweeps):
+    plan, records, _ = sweeps['healthy']
     meant = {point.label: HEALTHY[point.first_node : point.first_node + point.nodes] for point in plan.points}
     measured = [sample for sample in records.samples if sample.stage == 'measured']
     assert {sample.point.label for sample in measured} == {'all', 'group01', 'group02', 'group03', 'group04'}
@@ -129,23 +119,23 @@ def test_every_launch_ran_on_the_nodes_that_were_meant(healthy):
         assert [(node.host, node.tasks) for node in sample.measurement.nodes] == [(host, 1) for host in hosts]
 
 
-def test_a_drained_node_is_listed_as_not_tested_with_the_reason(healthy):
-    _, records, result = healthy
+def test_a_drained_node_is_listed_as_not_tested_with_the_reason(sweeps):
+    _, records, result = sweeps['healthy']
     assert [entry.node for entry in records.start.not_tested] == [*ILL, 'n9']
     assert records.start.not_tested[-1] == NotTested('n9', 'drained', 'bad disk')
     assert any(label.endswith('n9 (drained: bad disk)') for label in result.labels)
 
 
-def test_exactly_the_slow_node_is_named_and_the_case_fails(ill):
-    _, _, result = ill
+def test_exactly_the_slow_node_is_named_and_the_case_fails(sweeps):
+    _, _, result = sweeps['ill']
     assert result.verdict is Verdict.FAIL, result.reasons
     verdicts = {place.name: place.verdict for place in result.isolation.places}
     assert verdicts == {**dict.fromkeys(ILL, USUAL), SLOW_NODE: SLOW}
     assert result.reasons[0].startswith(f'node {SLOW_NODE} is slow: write ')
 
 
-def test_it_was_measured_again_beside_another_node_as_often_as_the_controls(ill):
-    _, records, _ = ill
+def test_it_was_measured_again_beside_another_node_as_often_as_the_controls(sweeps):
+    _, records, _ = sweeps['ill']
     again = [sample for sample in records.samples if sample.stage == 'confirm']
     assert sorted(sample.point.label for sample in again) == ['again01'] * 3 + ['again02'] * 3
     together = {sample.measurement.hosts for sample in again}

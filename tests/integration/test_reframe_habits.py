@@ -28,7 +28,7 @@ class Hello(rfm.RunOnlyRegressionTest):
     sanity_patterns = sn.assert_true(True)
 """
 SMOKE, NIGHTLY, FILES = 'Writes 1n/smoke', 'Writes 1n/nightly', 'Files 1n/smoke'
-SITE = 'site-config/site'
+SITE, LONG = 'site-config/site', pytest.mark.long
 
 
 @pytest.fixture(scope='module')
@@ -69,11 +69,11 @@ def listed(done):
 @pytest.mark.parametrize(
     ('words', 'names'),
     [
-        pytest.param(['-l'], [SMOKE, NIGHTLY, FILES], marks=pytest.mark.long),
-        pytest.param(['-l', '-t', 'MFWA', '-t', 'all_nodes', '-T', 'nightly'], [SMOKE], marks=pytest.mark.long),
-        pytest.param(['-l', '-E', 'file_system == "scratch" and layout != "default"'], [], marks=pytest.mark.long),
+        pytest.param(['-l'], [SMOKE, NIGHTLY, FILES], marks=LONG),
+        pytest.param(['-l', '-t', 'MFWA', '-t', 'all_nodes', '-T', 'nightly'], [SMOKE], marks=LONG),
+        pytest.param(['-l', '-E', 'file_system == "scratch" and layout != "default"'], [], marks=LONG),
         (['-l', '--mode=nightly', '--repeat=2'], [NIGHTLY, NIGHTLY]),
-        pytest.param(['-l', '-t', 'metadata', '-P', 'budget=5s,9s'], [FILES, FILES], marks=pytest.mark.long),
+        pytest.param(['-l', '-t', 'metadata', '-P', 'budget=5s,9s'], [FILES, FILES], marks=LONG),
     ],
     ids=lambda value: ' '.join(value),
 )
@@ -90,18 +90,10 @@ def test_what_was_only_listed_has_left_nothing_and_variables_of_another_suite_ar
     ('words', 'sentence'),
     [
         (['--mode=acceptance'], "has the profile 'acceptance'; write one of smoke, nightly"),
-        pytest.param(
-            ['-S', 'valid_systems=other'],
-            'has a fixed value: trial.yaml says on which partitions',
-            marks=pytest.mark.long,
-        ),
+        pytest.param(['-S', 'valid_systems=other'], 'has a fixed value: trial.yaml says on which ', marks=LONG),
         (['-S', 'Files.num_nodes=4'], '-S num_nodes: Files has a fixed value: it belongs to the case; choose'),
-        pytest.param(
-            ['-S', 'budget=soon'], "-S: budget: 'soon' is not a duration; write a number", marks=pytest.mark.long
-        ),
-        pytest.param(
-            ['--distribute=all'], '--distribute: trial.yaml sets the nodes of a case', marks=pytest.mark.long
-        ),
+        pytest.param(['-S', 'budget=soon'], "-S: budget: 'soon' is not a duration; write a number", marks=LONG),
+        pytest.param(['--distribute=all'], '--distribute: trial.yaml sets the nodes of a case', marks=LONG),
     ],
 )
 def test_what_cannot_be_set_ends_reframe_with_a_sentence(reframe, words, sentence):
@@ -126,7 +118,7 @@ def test_the_parts_and_the_tags_of_a_case_are_shown(reframe):
     assert named == ['Files %case=scratch/default/1n/smoke', 'smoke', 'scratch', 'default', 1]
 
 
-@pytest.mark.long
+@LONG
 def test_a_job_of_a_generated_pipeline_has_one_case_of_the_mode(reframe, tmp_path):
     file = tmp_path / 'pipeline.yml'
     reframe('--mode=nightly', f'--ci-generate={file}')
@@ -152,27 +144,18 @@ def ran(home, reframe):
     return done.stdout, runs
 
 
-def test_the_suite_runs_beside_another_in_one_call(ran):
-    assert {name: [run['result'] for run in runs] for name, runs in ran[1].items()} == {
-        'Hello': ['pass', 'pass'],
-        'Writes': ['pass', 'pass'],
-    }
-
-
-def test_a_repeated_case_has_a_record_of_its_own(ran):
+def test_the_suite_runs_beside_another_in_one_call_and_a_repeated_case_has_a_record_of_its_own(ran):
+    results = {name: [run['result'] for run in runs] for name, runs in ran[1].items()}
+    assert results == {'Hello': ['pass', 'pass'], 'Writes': ['pass', 'pass']}
     first, second = (Path(run['records']) for run in ran[1]['Writes'])
     assert first != second and all((folder / 'samples.jsonl').is_file() for folder in (first, second))
 
 
-def test_reframes_results_database_compares_figures_with_their_units(ran, reframe):
+def test_a_performance_report_and_reframes_results_database_have_the_figures_with_their_units(ran, reframe):
     assert 'Current session stored with UUID' in ran[0]
     compared = reframe('--performance-compare=now-1h:now/now-1h:now/mean:/').stdout
-    assert all(word in compared for word in ('Writes %case=scratch/default/1n/smoke', 'write@512KiB', 'MiB/s'))
-
-
-def test_a_performance_report_follows_the_run(ran):
-    report = ran[0].partition('PERFORMANCE REPORT')[2]
-    assert all(word in report for word in ('Writes %case=scratch/default/1n/smoke', 'write@512KiB', 'MiB/s'))
+    for text in (compared, ran[0].partition('PERFORMANCE REPORT')[2]):
+        assert all(word in text for word in ('Writes %case=scratch/default/1n/smoke', 'write@512KiB', 'MiB/s'))
 
 
 def test_of_a_restored_session_what_failed_is_run_again(ran, home, reframe):
@@ -199,7 +182,7 @@ class Collector(BaseHTTPRequestHandler):
 def sent(home, reframe):
     """A run with a web server for its performance logs, a results database that somebody holds, and what is undecided
     skipped in one check and failed in the other: its output, ReFrame's entries by their class, and what was sent."""
-    settings, report = home / 'site-config' / 'site' / 'settings.py', home / 'undecided.json'
+    settings, report = home / SITE / 'settings.py', home / 'undecided.json'
     before = settings.read_text()
     with HTTPServer(('127.0.0.1', 0), Collector) as server:
         server.found = {}
@@ -224,12 +207,11 @@ def sent(home, reframe):
     return done.stdout, {case['name'].split()[0]: case for case in cases}, server.found
 
 
-def test_what_is_undecided_is_a_skip_or_a_failure_as_the_site_says(sent):
+def test_what_is_undecided_is_a_skip_or_a_failure_as_the_site_says_and_a_held_database_is_not_waited_for(sent):
     output, cases, _ = sent
-    assert {name: (case['result'], case['verdict']) for name, case in cases.items()} == {
-        'Writes': ('fail', 'MEASURED'),
-        'Files': ('skip', 'MEASURED'),
-    }
+    assert 'failed to store results in the database: another process has locked' in output
+    results = {name: (case['result'], case['verdict']) for name, case in cases.items()}
+    assert results == {'Writes': ('fail', 'MEASURED'), 'Files': ('skip', 'MEASURED')}
     words = 'MEASURED: valid, and without a pass criterion'
     assert cases['Writes']['fail_reason'] == f'performance error: {words}'
     assert f'[{words}]' in next(line for line in output.splitlines() if '[     SKIP ]' in line)
@@ -249,10 +231,6 @@ def test_graylog_gets_all_metrics_of_a_case_in_one_field(sent):
     assert (record['_check_verdict'], record['_check_num_nodes']) == ('MEASURED', 1)
     value, *_, unit, result = record['_check_perfvalues']['local:default:write@512KiB']
     assert value > 0 and (unit, result) == ('MiB/s', 'pass')
-
-
-def test_a_results_database_that_is_held_is_said_and_not_waited_for(sent):
-    assert 'failed to store results in the database: another process has locked' in sent[0]
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
-"""A session through a real Slurm, whose MPICH reaches the ranks by srun and by mpiexec; nothing of the lab outlives
-it."""
+"""A session through a real Slurm, by srun and by MPICH's mpiexec; nothing of the lab outlives it."""
 
 import json
 import os
@@ -100,7 +99,7 @@ def test_it_passes_on_two_and_four_nodes(session):
     assert sorted(ran) == sorted(('MEASURED', *row) for row in cases)
 
 
-def test_every_node_of_the_allocation_took_part_with_all_its_tasks(session):
+def test_the_launcher_of_each_partition_started_all_tasks_on_every_node_of_the_allocation(session):
     for case, records in samples_of(session.folder):
         assert records.start.job, 'the runner knows its Slurm job'
         allowed = {'n1', 'n2', 'n3', 'n4'} if case['partition'] == 'lab:compute' else {'n3', 'n4'}
@@ -109,10 +108,6 @@ def test_every_node_of_the_allocation_took_part_with_all_its_tasks(session):
             named = [host for host in sample.measurement.hosts if not host.startswith(UNNAMED)]
             assert set(named) <= allowed and (named or records.start.engine == 'mdtest')
             assert len(set(sample.measurement.hosts)) == case['nodes']
-
-
-def test_the_launcher_of_each_partition_started_its_tasks(session):
-    for case, records in samples_of(session.folder):
         starters = {line.split()[0] for sample in records.samples for line in sample.command}
         assert starters == {'srun' if case['partition'] == 'lab:compute' else 'mpiexec'}
 

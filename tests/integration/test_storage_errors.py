@@ -30,8 +30,8 @@ FILES = check_file('Files', "'multiple'")
 FIO, IOR = (('Files', engine) for engine in ('fio', 'ior'))
 POSIXOPS = ('PosixOperations', 'posixops')
 INTEGRITY = ('Integrity', 'posixops')
-OF_IOR = pytest.mark.needs('ior', 'mpiexec')
-OF_BOTH = pytest.mark.parametrize('of', [pytest.param(FIO, id='fio'), pytest.param(IOR, id='ior', marks=OF_IOR)])
+BY_IOR = pytest.param(IOR, id='ior', marks=pytest.mark.needs('ior', 'mpiexec'))
+OF_BOTH = pytest.mark.parametrize('of', [pytest.param(FIO, id='fio'), BY_IOR])
 pytestmark = [pytest.mark.needs('fio', 'gcc')]
 
 
@@ -62,16 +62,9 @@ def session(tmp_path, repository, library):
         forger = f'{sys.executable} {repository / "tests" / "stubs" / "forging.py"} ' if forging else ''
         words = {'library': library, 'call': call, 'number': getattr(errno, error, 0), 'stage': stage, 'file': file}
         wrapper = executable(tmp_path / Path(program).name, FAILING.format(program=forger + program, **words))
-        site = LocalSite(
-            tmp_path,
-            trial(
-                check,
-                f'[{{name: {engine}, program: {wrapper}}}]',
-                limits='bytes: 2GiB, inodes: 10000',
-                more=f'bytes_per_task: {share}, files_per_task: 20, budget: 1s',
-            ),
-            checks(tmp_path) if check == 'Files' else repository / 'checks',
-        )
+        engines, more = f'[{{name: {engine}, program: {wrapper}}}]', f'bytes_per_task: {share}, files_per_task: 20'
+        text = trial(check, engines, limits='bytes: 2GiB, inodes: 10000', more=f'{more}, budget: 1s')
+        site = LocalSite(tmp_path, text, checks(tmp_path) if check == 'Files' else repository / 'checks')
         lies = {'LD_PRELOAD': str(library), 'FAILING_CALL': call, 'FAILING_FILE': everywhere} if everywhere else {}
         done = site.run(f'--engine={engine}', '--profile=smoke', environment={**os.environ, **lies})
         (case,) = site.cases.values()
@@ -98,9 +91,8 @@ def test_storage_that_fails_a_call_fails_the_trial_and_is_named(session, of, cal
     assert (finding.rule, finding.evidence['errno'], finding.evidence['node']) == ('F1', error, socket.gethostname())
     assert re.fullmatch(r'\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC', finding.evidence['time'])
     assert of is not FIO or finding.evidence['file'].startswith('data.')
-    assert case['reasons'][0] == f'F1: {finding.sentence}' and all(
-        value in finding.sentence for value in finding.evidence.values()
-    )
+    assert case['reasons'][0] == f'F1: {finding.sentence}'
+    assert all(value in finding.sentence for value in finding.evidence.values())
 
 
 @pytest.mark.long
@@ -203,8 +195,7 @@ def test_honest_storage_keeps_the_data_in_every_way(session):
 
 # A real FUSE client is stopped in the middle, and never answers again
 
-LATEST_S = 300.0
-"""The launch's limit, twice its grace, two probes and the load of this machine; without deadlines it is never."""
+LATEST_S = 300.0  # the launch's limit, twice its grace, two probes, and load; without deadlines it is never
 
 
 @pytest.fixture
@@ -212,14 +203,9 @@ def hung(stub_fio, gluster_mount, lab_gluster, tmp_path):
     """A session whose target fell silent in a launch, and its site's folder; the client goes on afterwards."""
     target = gluster_mount / 'trials'
     target.mkdir(exist_ok=True)
-    fio = stub_fio(('measured-write', {'seconds': 600.0}))
-    text = trial(
-        'Files',
-        f'[{{name: fio, program: {fio}}}]',
-        f'type: glusterfs, path: {target}, recovery_limit: 1s',
-        more='bytes_per_task: 1MiB',
-    )
-    LocalSite(tmp_path, text)
+    engines = f'[{{name: fio, program: {stub_fio(("measured-write", {"seconds": 600.0}))}}}]'
+    scratch = f'type: glusterfs, path: {target}, recovery_limit: 1s'
+    LocalSite(tmp_path, trial('Files', engines, scratch, more='bytes_per_task: 1MiB'))
     argv = [sys.executable, '-c', LAUNCH_LIMIT, '1', 'run', f'--site={tmp_path}', f'--checks={checks(tmp_path)}']
     session = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:

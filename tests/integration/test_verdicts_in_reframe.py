@@ -72,8 +72,8 @@ VERDICTS = {
     'Outside': 'FAIL',
     'StraddlingOutside': 'INCONCLUSIVE',
 }
+# One of each verdict but INCONCLUSIVE, which plain ReFrame says as it says FAIL.
 PLAIN = tuple(check for check in VERDICTS if check not in ('Brief', 'Settled', 'StraddlingOutside'))
-"""One of each verdict but INCONCLUSIVE, which plain ReFrame says as it says FAIL."""
 WORDS = {
     'Wrong': 'write@512KiB: INVALID: E1: fio exited with 0 after an error',
     'Brief': 'read@512KiB: INVALID: T19: the timed region lasted 0.01 s, less than 0.1 s',
@@ -197,17 +197,11 @@ def test_the_session_is_as_bad_as_its_worst_case_and_all_counts_are_printed_and_
     assert all(f'{count} {verdict}' in last for verdict, count in counts.items())
 
 
-def test_a_read_that_is_too_short_takes_nothing_from_the_valid_write_of_its_point(cases):
-    write, read = cases['Brief']['metrics']
-    assert (write['verdict'], len(write['values']), read['verdict']) == ('MEASURED', 3, 'INVALID')
-
-
-def test_a_night_ends_when_more_repetitions_would_not_help_it(cases):
-    (metric,) = cases['Settled']['metrics']
-    assert (metric['verdict'], len(metric['values'])) == ('MEASURED', 3)
-    assert metric['why'].startswith(
-        '3 valid repetitions; more would not help, nights differ by 10 %: its interval is +-'
-    )
+def test_a_read_that_is_too_short_takes_nothing_from_its_valid_write_and_a_night_ends_when_more_would_not_help(cases):
+    (write, read), (night,) = (cases[check]['metrics'] for check in ('Brief', 'Settled'))
+    assert [metric['verdict'] for metric in (write, read, night)] == ['MEASURED', 'INVALID', 'MEASURED']
+    assert (len(write['values']), len(night['values'])) == (3, 3)
+    assert night['why'].startswith('3 valid repetitions; more would not help, nights differ by 10 %: its ')
 
 
 def test_each_case_is_shown_as_it_ends(session):
@@ -226,22 +220,15 @@ def test_nothing_is_left_and_no_lock_held_but_what_the_killed_job_left(session, 
 
 
 @pytest.mark.parametrize('check', PLAIN)
-def test_plain_reframe_comes_to_the_same_verdict(plain, inside, check):
-    assert plain[check]['verdict'] == inside[check]['verdict'] == VERDICTS[check]
-
-
-@pytest.mark.parametrize('check', PLAIN)
-def test_reframe_passes_a_case_exactly_if_nothing_speaks_against_it(plain, inside, check):
-    expected = 'pass' if VERDICTS[check] in ('MEASURED', 'PASS') else 'fail'
-    assert plain[check]['result'] == inside[check]['result'] == expected
-
-
-@pytest.mark.parametrize('check', [check for check in PLAIN if check in WORDS])
-def test_the_message_of_a_failure_begins_with_the_verdict_and_says_why(plain, check):
-    reason = plain[check]['fail_reason']
-    kind = 'performance error' if VERDICTS[check] in ('INCONCLUSIVE', 'FAIL') else 'sanity error'
-    assert reason.startswith(f'{kind}: {VERDICTS[check]}: ')
-    assert WORDS[check] in reason
+def test_plain_reframe_has_the_same_verdict_and_fails_with_it_and_why_if_anything_speaks_against_a_case(
+    plain, inside, check
+):
+    verdict = VERDICTS[check]
+    result = 'pass' if verdict in ('MEASURED', 'PASS') else 'fail'
+    assert [(case['verdict'], case['result']) for case in (plain[check], inside[check])] == [(verdict, result)] * 2
+    if result == 'fail':
+        reason, kind = plain[check]['fail_reason'], 'performance' if verdict == 'FAIL' else 'sanity'
+        assert reason.startswith(f'{kind} error: {verdict}: ') and WORDS[check] in reason
 
 
 @pytest.mark.parametrize('check', ['Steady', 'Outside', 'Wrong'])

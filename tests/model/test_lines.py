@@ -31,11 +31,6 @@ def test_a_foreign_line_is_torn(line):
     assert values_in([line], KINDS) == ([], 1)
 
 
-def test_a_value_of_another_file_has_no_line():
-    with pytest.raises(StopIteration):
-        line_of(3, KINDS)
-
-
 def links(lines):
     """Of lines, as a reader has them: the values, and the number of the first that does not follow."""
     chain = Chain()
@@ -78,12 +73,9 @@ def test_the_first_line_that_does_not_follow_is_found(change, first):
     assert links(change(chained()))[1] == first
 
 
-def test_a_file_without_links_has_no_chain():
+def test_a_file_without_links_has_no_chain_and_a_last_line_that_was_cut_short_breaks_none():
     chain = Chain()
     list(chain.checked([line_of(value, KINDS) for value in VALUES]))
     assert (chain.link, chain.broken) == ('', (0, ''))
-
-
-def test_a_last_line_that_was_cut_short_breaks_no_chain():
     *whole, last = chained()
     assert links([*whole, last[:-30]]) == (VALUES[:2], 0)

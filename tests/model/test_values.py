@@ -26,10 +26,7 @@ def test_a_parameter_is_changed_and_read_by_its_name_whichever_part_has_it():
     point = WRITES.changed(transfer_size=KIB, tasks=2, think_s=0.5)
     assert (point.data, point.tasks) == (DATA._replace(transfer_size=KIB), 2)
     assert [point.value(name) for name in ('transfer_size', 'tasks', 'think_s', 'depth')] == [KIB, 2, 0.5, None]
-
-
-def test_a_value_as_by_default_makes_no_part_that_was_not_there():
-    assert WRITES.changed(think_s=0.0, depth=0) == WRITES
+    assert WRITES.changed(think_s=0.0, depth=0) == WRITES  # a value as by default makes no part
 
 
 def test_a_point_without_a_part_moves_no_bytes_and_lasts_no_time():

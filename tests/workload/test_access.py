@@ -46,7 +46,6 @@ def points(draw, templates=CLASSES):
         (MFWA.changed(extent='segment'), 'extent: '),
         (MFWA.changed(order='strided'), 'order: '),
         (MFWA.changed(collective=True), 'collective: '),
-        (MFWA.changed(direct=True, interface='mpiio'), 'direct: '),
         (MFWA.changed(direct=True, interface='hdf5'), 'direct: '),
         (MFWA.changed(passes=2), 'passes: 2; '),
         (MFWA._replace(phases=('read',)).changed(passes=0), 'passes: 0; '),

@@ -258,7 +258,6 @@ def test_no_profile_and_no_site_changes_what_a_check_says(point):
 NO_RECORD = 'B cannot be numbered'
 FAULTS = [
     (posix_operations(0, 0), {}, 'files_per_directory: POSIX operations needs at least one file'),
-    (posix_operations(1, -1), {}, 'bytes_per_file: -1 is too few; it is 0 or more'),
     (posix_operations(1, 0, 'own'), {}, "subtrees: 'own' is none; it can be shared or private"),
     (RAW, {'tasks': 3}, 'tasks: 3 cannot be dealt to 2 devices alike'),
     (RAW, {'nodes': 2}, 'nodes: 2; devices are read on one node'),
@@ -268,15 +267,12 @@ FAULTS = [
     (ONE_FILE, {'tasks': 2}, 'tasks: '),
     (ONE_FILE, {'phases': ('write',)}, 'phases: '),
     (ONE_FILE, {'direct': True}, 'phases: '),
-    (ONE_FILE, {'files': 'single', 'extent': 'segment'}, 'files: '),
     (ONE_FILE, {'interface': 'mpiio'}, 'files: '),
     (ONE_FILE, {'bytes_per_task': 1}, 'bytes_per_task: '),
     (AGAIN, {'phases': ('read', 'reread')}, 'phases: '),
     (AGAIN, {'phases': ('write', 'read', 'update', 'reread')}, 'phases: '),
     (AGAIN, {'phases': ('write', 'reread')}, 'phases: '),
-    (AGAIN, {'files': 'single', 'extent': 'segment'}, 'files: '),
     (AGAIN, {'order': 'random'}, 'files: '),
-    (AGAIN, {'transfer_size': 0}, 'transfer_size: '),
     (AGAIN, {'bytes_per_task': 1}, 'bytes_per_task: '),
     (POINTS[APPEND], {'phases': (APPEND, LOCK)}, "phases: ['append', 'lock']; contention has one of append, lock, "),
     (POINTS[APPEND], {'transfer_size': HEAD - 1}, f'transfer_size: a record of {HEAD - 1} {NO_RECORD}; write {HEAD}'),

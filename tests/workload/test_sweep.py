@@ -213,15 +213,11 @@ def test_whatever_is_swept_there_are_points_that_can_be_judged_or_a_sentence(swe
         assert all(': ' in (fault_of(point) or ': ') for point in points)
 
 
-def test_what_the_site_fixes_is_the_only_value():
-    assert narrowed(SIZES, {'transfer_size': 4 * MIB}, None).values == (4 * MIB,)
-    assert narrowed(TASKS, {'transfer_size': 4 * MIB}, None) == TASKS
-
-
 @pytest.mark.parametrize(('most', 'left'), [(None, TASKS.values), (40, TASKS.values), (5, (1, 2, 4)), (0, ())])
-def test_numbers_of_tasks_above_the_most_that_a_site_wants_are_left_out(most, left):
-    assert narrowed(TASKS, {}, most).values == left
+def test_a_value_of_the_site_is_the_only_one_and_numbers_of_tasks_above_its_most_are_left_out(most, left):
+    assert narrowed(TASKS, {'transfer_size': 4 * MIB}, most).values == left
     assert narrowed(SIZES, {}, most) == SIZES
+    assert narrowed(SIZES, {'transfer_size': 4 * MIB}, most).values == (4 * MIB,)
 
 
 @given(st.lists(st.integers(), min_size=1, max_size=40, unique=True), st.integers(0, 50))
