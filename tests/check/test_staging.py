@@ -36,25 +36,25 @@ def test_the_runner_runs_without_seatrial_being_installed(tmp_path):
     assert (done.returncode, done.stderr) == (64, 'seatrial: usage: runner.pyz [run] [remove] PLAN\n')
 
 
-def test_a_runner_that_is_there_is_not_replaced(tmp_path):
-    write_runner(tmp_path)
-    with pytest.raises(FileExistsError):
-        write_runner(tmp_path)
-
-
 def test_each_job_of_a_case_has_a_record_of_its_own(tmp_path):
     plan = plan_of(records=str(tmp_path / 'cases' / 'c'))
     assert [Path(claim_records(plan).records).name for _ in range(3)] == ['c', 'c~2', 'c~3']
 
 
-def test_a_runner_that_could_not_be_written_whole_does_not_stay(tmp_path, monkeypatch):
+def test_a_runner_that_could_not_be_written_whole_does_not_stay_and_one_that_is_there_is_not_replaced(
+    tmp_path, monkeypatch
+):
     def full(*unused):
         raise OSError(28, 'No space left on device')
 
-    monkeypatch.setattr(zipfile.ZipFile, 'write', full)
-    with pytest.raises(OSError, match='No space left'):
-        write_runner(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(zipfile.ZipFile, 'write', full)
+        with pytest.raises(OSError, match='No space left'):
+            write_runner(tmp_path)
     assert list(tmp_path.iterdir()) == []
+    write_runner(tmp_path)
+    with pytest.raises(FileExistsError):
+        write_runner(tmp_path)
 
 
 def test_a_module_that_lies_in_the_working_directory_is_not_imported(tmp_path, monkeypatch):

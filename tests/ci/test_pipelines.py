@@ -31,13 +31,8 @@ def run(tmp_path):
     (tmp_path / 'seatrial' / '.venv' / 'bin').mkdir(parents=True)
 
     def script(text, **environment):
-        base = {
-            'SEATRIAL': str(tmp_path / 'seatrial'),
-            'SITE': str(tmp_path / 'site'),
-            'MODE': 'smoke',
-            'TAGS': '',
-            'GITHUB_STEP_SUMMARY': str(tmp_path / 'step.md'),
-        }
+        places = {'SEATRIAL': 'seatrial', 'SITE': 'site', 'GITHUB_STEP_SUMMARY': 'step.md'}
+        base = {**{name: str(tmp_path / place) for name, place in places.items()}, 'MODE': 'smoke', 'TAGS': ''}
         argv = ['bash', '--noprofile', '--norc', '-eo', 'pipefail', '-c', text]
         return subprocess.run(argv, cwd=tmp_path, env={**os.environ, **base, **environment}, timeout=120).returncode
 

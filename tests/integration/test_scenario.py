@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import subprocess
+import sys
 import time
 from random import Random
 
@@ -146,12 +147,6 @@ print('none')
             cut = rng.randrange(len(changed))
             changed = changed[:cut] + changed[cut + rng.randrange(8) :]
         lines.append((changed, argv))
-    done = subprocess.run(
-        [str(site.argv('x')[0]).replace('bin/seatrial', 'bin/python'), '-c', code],
-        input=json.dumps(lines),
-        capture_output=True,
-        text=True,
-        timeout=600,
-        cwd=site.folder,
-    )
+    streams = {'input': json.dumps(lines), 'capture_output': True, 'text': True}
+    done = subprocess.run([sys.executable, '-c', code], **streams, timeout=600, cwd=site.folder)
     assert done.stdout.strip().endswith('none'), done.stdout[-2000:] + done.stderr[-3000:]

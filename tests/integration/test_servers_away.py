@@ -77,15 +77,8 @@ class Site:
 
     def begin(self):
         # ctl has the lab's /proc, in which no process of this machine is found.
-        return Running(
-            self.kernels,
-            self.folder,
-            'unshare',
-            '--mount-proc',
-            checks=self.folder / 'checks',
-            profile='acceptance',
-            options=['--destructive=storage'],
-        )
+        words = {'profile': 'acceptance', 'options': ['--destructive=storage']}
+        return Running(self.kernels, self.folder, 'unshare', '--mount-proc', checks=self.folder / 'checks', **words)
 
     def clean(self, *words):
         argv = ['unshare', '--mount-proc', SEATRIAL, 'clean', f'--site={self.folder}']

@@ -95,16 +95,11 @@ def test_a_link_that_leads_to_itself_is_an_error(tmp_path):
         open_to(str(tmp_path / 'link'))
 
 
-def test_it_is_there_and_nothing_else(tmp_path):
-    write_whole(tmp_path / 'a.json', 'ä\n')
-    assert [(file.name, file.read_bytes()) for file in tmp_path.iterdir()] == [('a.json', 'ä\n'.encode())]
-
-
-def test_where_there_is_no_room_the_file_is_named_and_stays_as_it_was(tmp_path):
+def test_a_file_is_written_whole_and_where_there_is_no_room_it_is_named_and_stays_as_it_was(tmp_path):
     file = tmp_path / 'a.json'
-    file.write_text('old')
+    write_whole(file, 'ä\n')
     (tmp_path / f'.a.json.{os.getpid()}.tmp').symlink_to('/dev/full')
     with pytest.raises(OSError, match='No space left on device') as caught:
         write_whole(file, 'new')
     assert caught.value.filename == str(file)
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [('a.json', 'old')]
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [('a.json', 'ä\n'.encode())]
