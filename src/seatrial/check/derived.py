@@ -68,18 +68,8 @@ def _replayed(part: FileSet) -> tuple[Point, float]:
         raise Underivable(f'its operations have several patterns ({shown}); choose one with --operation')
     (extent, times), order = passes[issued.done[0].operation], orders[issued.done[0].operation]
     share_of_task = max(1, round(moved / issued.tasks / transfer_size / times)) * transfer_size
-    point = data_access(
-        files=issued.sharing,
-        extent=extent,
-        order=order,
-        operations=tuple(patterns),
-        transfer_size=transfer_size,
-        bytes_per_task=share_of_task,
-        interface=issued.interface,
-        collective=issued.collective,
-        tasks=issued.tasks,
-        passes=times,
-    )
+    form = issued.sharing, extent, order, tuple(patterns), transfer_size, share_of_task, issued.interface
+    point = data_access(*form, tasks=issued.tasks, collective=issued.collective, passes=times)
     if fault := fault_of(point):
         raise Underivable(f'no check has such a pattern ({name_of(point)}): {fault}')
     if abs(point.bytes_moved - moved) > ALIKE * moved:

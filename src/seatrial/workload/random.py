@@ -47,18 +47,13 @@ def names_of(phase: str) -> Dict[str, str]:
     return {way: f'{phase}_{way}' for way in (first, *others)} if others else {first: phase}
 
 
-def _metrics_called(name: str) -> Tuple[MetricType, ...]:
-    latencies = ('latency', *map(percentile_name, PERCENTILES))
-    return (
-        MetricType(name, 'B/s'),
-        MetricType(f'{name}_iops', 'op/s'),
-        *(MetricType(f'{name}_{latency}', 's', LOWER, steers=False) for latency in latencies),
-    )
-
-
 def _metrics_of(phase: str) -> Tuple[MetricType, ...]:
-    waiting = MetricType(phase + WAITING, '', LOWER, steers=False)
-    return (*(metric for name in names_of(phase).values() for metric in _metrics_called(name)), waiting)
+    metrics = []
+    for name in names_of(phase).values():
+        metrics += [MetricType(name, 'B/s'), MetricType(f'{name}_iops', 'op/s')]
+        latencies = [f'{name}_{latency}' for latency in ('latency', *map(percentile_name, PERCENTILES))]
+        metrics += [MetricType(latency, 's', LOWER, steers=False) for latency in latencies]
+    return (*metrics, MetricType(phase + WAITING, '', LOWER, steers=False))
 
 
 class Random(Kind):
