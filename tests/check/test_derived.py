@@ -37,35 +37,30 @@ def log_of(name):
     return DarshanLog(kept['version'], kept['processes'], kept['partial'], tuple(Record(*r) for r in kept['records']))
 
 
-def shared(processes=4, partial=False, **counters):
-    """A log of one file that all processes have written in segments of 4 transfers of 64 KiB."""
-    calls = 4 * processes
-    size = calls * 64 * KIB
+def written(name, rank, size, tasks=1, **counters):
+    """The record of a file that each of some tasks has written a segment of, in 4 transfers."""
+    calls = 4 * tasks
     usual = {
         'POSIX_WRITES': calls,
         'POSIX_BYTES_WRITTEN': size,
         'POSIX_MAX_BYTE_WRITTEN': size - 1,
         'POSIX_SEQ_WRITES': calls - 1,
-        'POSIX_CONSEC_WRITES': calls - processes,
-        'POSIX_ACCESS1_ACCESS': 64 * KIB,
+        'POSIX_CONSEC_WRITES': calls - tasks,
+        'POSIX_ACCESS1_ACCESS': size // calls,
         'POSIX_ACCESS1_COUNT': calls,
-        'POSIX_SIZE_WRITE_10K_100K': calls,
+        f'POSIX_SIZE_WRITE_{"100K_1M" if size // calls > 100 * KIB else "10K_100K"}': calls,
     }
-    return DarshanLog('3.4.7', processes, partial, (Record('POSIX', '/home/alice/f', ALL, {**usual, **counters}),))
+    return Record('POSIX', name, rank, {**usual, **counters})
+
+
+def shared(processes=4, partial=False, **counters):
+    """A log of one file that all processes have written in segments of 256 KiB."""
+    record = written('/home/alice/f', ALL, processes * 256 * KIB, processes, **counters)
+    return DarshanLog('3.4.7', processes, partial, (record,))
 
 
 def private(rank, name, size=MIB):
-    counters = {
-        'POSIX_WRITES': 4,
-        'POSIX_BYTES_WRITTEN': size,
-        'POSIX_MAX_BYTE_WRITTEN': size - 1,
-        'POSIX_SEQ_WRITES': 3,
-        'POSIX_CONSEC_WRITES': 3,
-        'POSIX_ACCESS1_ACCESS': size // 4,
-        'POSIX_ACCESS1_COUNT': 4,
-        f'POSIX_SIZE_WRITE_{"100K_1M" if size == MIB else "10K_100K"}': 4,
-    }
-    return Record('POSIX', name, rank, counters)
+    return written(name, rank, size)
 
 
 of_ior = functools.partial(data_access, transfer_size='256KiB', bytes_per_task='8MiB', tasks=2)

@@ -63,14 +63,11 @@ def measure(site, paths):
     return local.session, done
 
 
-def cases(folder):
-    return json.loads((folder / 'results.json').read_text())['cases']
-
-
 def test_every_check_ran_on_every_file_system_and_is_valid(session):
     folder, done = session
     assert done.returncode == 0, done.stdout + done.stderr
-    ran = [(f'{case["case"]["check"]} {case["case"]["file_system"]}', case['verdict']) for case in cases(folder)]
+    cases = json.loads((folder / 'results.json').read_text())['cases']
+    ran = [(f'{case["case"]["check"]} {case["case"]["file_system"]}', case['verdict']) for case in cases]
     assert sorted(ran) == [(case, 'MEASURED') for case in CASES]
 
 

@@ -65,14 +65,7 @@ def test_the_seconds_of_a_launch_are_its_shortest_timed_region():
 
 @pytest.mark.parametrize(
     ('orders', 'order'),
-    [
-        (('strided', 'strided'), 'strided'),
-        (('strided', ''), 'strided'),
-        (('strided', 'contiguous'), MIXED),
-        ((MIXED,), MIXED),
-        (('',), ''),
-        ((), ''),
-    ],
+    [(('strided', ''), 'strided'), (('strided', 'contiguous'), MIXED), ((MIXED,), MIXED), ((), '')],
 )
 def test_the_order_is_the_one_that_all_operations_have(orders, order):
     done = tuple(Done('write', 2 * MIB, 32, of_one, 30, 0.0, 1.0) for of_one in orders)
