@@ -23,9 +23,8 @@ RUNNER = 'runner.pyz'
 MAIN = 'import sys\nfrom seatrial.job.__main__ import main\n\nsys.exit(main(sys.argv[1:]))\n'
 ANSWER_S = 30.0
 PACKAGE = Path(seatrial.__file__).parent
+# Interpreters that a node is searched for, the usual one first; a minimal RHEL 8 has only its platform-python.
 PYTHONS = ('python3', '/usr/libexec/platform-python', *(f'python3.{minor}' for minor in range(14, 5, -1)))
-"""Interpreters that a node is searched for, the usual one first; a minimal RHEL 8 has only its platform-python."""
-
 _PROBE = (
     f'for python in {" ".join(PYTHONS)}; do '
     '"$python" -I -c "import sys; sys.exit(sys.version_info < (3, 6))" 2>/dev/null && exec "$python" "$@"; done; '

@@ -1,5 +1,5 @@
 """The JSON form of the plain values: a NamedTuple is an object of its fields, without those that have their default.
-A class's `from_earlier` converts JSON of a form that it had earlier; `json_keys` has the keys that no field names."""
+A class's `from_earlier` converts JSON of a form that it had earlier; `json_keys` has the fields with another key."""
 
 from functools import lru_cache, partial
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple, Type, TypeVar, Union, get_type_hints

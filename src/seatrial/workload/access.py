@@ -17,10 +17,9 @@ ORDERS = ('contiguous', 'strided', 'random')
 OPERATIONS = ('write', 'read')
 INTERFACES = ('posix', 'mpiio', 'hdf5', 'netcdf')
 LIBRARIES = {'mpiio': 'MPI-IO', 'hdf5': 'HDF5', 'netcdf': 'NetCDF'}  # above system calls; all move data by MPI-IO
+# Bytes before the data of a file with one dataset: H5Pset_meta_block_size's default (seen with HDF5 1.10.8), and that
+# of PnetCDF's nc_var_align_size (seen with 1.12.3).
 METADATA = {'hdf5': 2048, 'netcdf': 512}
-"""Bytes before the data of a file with one dataset: H5Pset_meta_block_size's default (seen with HDF5 1.10.8), and
-that of PnetCDF's nc_var_align_size (seen with 1.12.3)."""
-
 OPENING, OF_A_NODE = '_open_share', '_per_node'  # suffixes of metrics: the share of opening; per node
 FORM = ('files', 'extent', 'order', 'interface', 'transfer_size', 'bytes_per_task')
 OF_FILES = (*FORM, 'collective', 'direct')

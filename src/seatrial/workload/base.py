@@ -6,7 +6,7 @@ from seatrial.model.metric import Measurement, Metric, MetricType
 from seatrial.model.plan import Sizing
 from seatrial.model.point import Point
 
-COLD, CACHED, UNKNOWN = 'cold', 'cached', 'unknown'  # states of a cache that is read, not written (P2, P2a, T4)
+COLD, CACHED, UNKNOWN = 'cold', 'cached', 'unknown'  # cache states of what reads, stats or lists (P2, P2a, T4)
 LISTED_BEFORE = 'listed before'  # the state of a directory that the same launch has listed before
 MAX_TASKS = 1_000_000  # the most tasks that a check can ask for
 CREATE, WRITE, READ, STAT, FIND, LIST = 'create', 'write', 'read', 'stat', 'find', 'list'

@@ -19,7 +19,7 @@ WORDS = {
 _HURTS = dict.fromkeys((ALL_BYTES, ALL_INODES), 'fills all of')
 
 TAKEN, BEYOND, UNUSED = 'taken', 'beyond', 'unused'
-_METRICS = (  # what holds; the share taken, that beyond the limit, and that left when it refused
+_METRICS = (  # what holds; what was taken, what of that beyond the limit, what was left when it refused
     *(MetricType(figure, '') for figure in (HOLDING, TAKEN)),
     *(MetricType(figure, '', LOWER) for figure in (BEYOND, UNUSED)),
 )

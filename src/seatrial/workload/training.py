@@ -15,7 +15,7 @@ from seatrial.workload.words import counted
 
 FIRST, NEXT = 'first_epoch', 'next_epoch'
 NAMES = ('write', FIRST, NEXT)
-SAMPLES, UTILISATION = '_samples', '_utilisation'  # suffixes of an epoch's metrics; of the accelerators
+SAMPLES, UTILISATION = '_samples', '_utilisation'  # of metrics: samples a second; use of the accelerators
 INTERFACES = ('posix', 'mmap')
 ORDERS = ('random', 'contiguous')
 MIN_BATCHES = 2  # batches of an epoch: the first one counts for no utilisation
