@@ -6,7 +6,6 @@ import heapq
 import itertools
 import random
 from bisect import bisect_left
-from collections import Counter
 from functools import lru_cache
 from typing import Dict, Iterator, NamedTuple, Optional, Sequence, Tuple
 
@@ -209,11 +208,13 @@ def _blocks(tree: Parameters) -> Iterator[Tuple[int, int]]:
 def counted_in(point: Point, directories: Iterator[Batch]) -> Counts:
     """Number of these batches in each class of each histogram, by the upper end of the class."""
     ends = _ends(point)
-    counts: Dict[str, Counter[str]] = {name: Counter() for name in ends}
+    counts: Counts = {name: {} for name in ends}
     for batch in directories:
         for name, values in ((DEPTH, (batch.depth,)), (IN_DIRECTORY, (len(batch.sizes),)), (SIZE, batch.sizes)):
-            counts[name].update(str(ends[name][bisect_left(ends[name], value)]) for value in values)
-    return {**counts}
+            for value in values:
+                key = str(ends[name][bisect_left(ends[name], value)])
+                counts[name][key] = counts[name].get(key, 0) + 1
+    return counts
 
 
 def histograms(point: Point, counts: Sequence[Counts]) -> Tuple[Histogram, ...]:
