@@ -42,9 +42,7 @@ def mounted(monkeypatch):
         ('beegfs', 'beegfs', 'rw', 'buffers'),
     ],
 )
-def test_where_it_is_possible_the_means_is_said_and_what_is_kept_all_the_same(
-    mounted, type, kernel_type, options, kept
-):
+def test_where_it_is_possible_the_means_is_said_and_what_is_kept(mounted, type, kernel_type, options, kept):
     mounted(kernel_type, options)
     seen = by_type(type).cold('/mnt')
     assert seen.possible and 'drop_caches' in seen.how

@@ -57,8 +57,7 @@ HOSTS = [(('node1', '/b'),), (('node2.site', '/b'),), (('node1', '/c'),)]
 
 
 @pytest.mark.parametrize(
-    ('host', 'place', 'number'),
-    [('node1', '/b', 0), ('node2', '/b', 1), ('10.0.0.1', '/c', 2), ('other', '/b', None)],
+    'host, place, number', [('node1', '/b', 0), ('node2', '/b', 1), ('10.0.0.1', '/c', 2), ('other', '/b', None)]
 )
 def test_the_brick_of_a_file_is_known_by_its_directory_and_then_by_its_host(monkeypatch, host, place, number):
     known = [glusterfs.Subvolume('', bricks, (True,)) for bricks in HOSTS]
@@ -151,9 +150,7 @@ def test_a_brick_that_dies_is_a_change_of_the_state(gluster_mount, lab_gluster):
 
 
 @needs_glusterfs
-def test_after_emptying_a_read_comes_from_the_bricks_even_past_the_clients_own_cache(
-    gluster_mount, set_option, may_empty
-):
+def test_after_emptying_a_read_comes_from_the_bricks_past_the_clients_cache(gluster_mount, set_option, may_empty):
     """With io-cache on, dropping the kernel's pages alone leaves a read that no brick sees."""
     for option in ('io-cache', 'io-cache-size', 'cache-refresh-timeout'):
         set_option(f'performance.{option}', {'io-cache': 'on', 'io-cache-size': '64MB'}.get(option, '60'))

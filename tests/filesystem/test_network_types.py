@@ -317,9 +317,7 @@ def test_attempts_to_connect_and_calls_that_were_sent_again_tell_of_a_server_tha
     ('type_', 'path', 'source'),
     [('nfs', '/home/trials', ', mounted from filer:/home,'), ('nfs', '/home/..', ''), ('beegfs', '/home', '')],
 )
-def test_where_a_path_is_mounted_from_is_known_by_the_table_of_mounts_if_it_is_of_the_type(
-    monkeypatch, type_, path, source
-):
+def test_where_a_path_of_a_type_is_mounted_from_is_known_by_the_table_of_mounts(monkeypatch, type_, path, source):
     mounts = [Mount('/', 'ext4', '/dev/vda', 'rw'), HOME]
     monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: mounts)
     assert mounted_from(by_type(type_), path) == source

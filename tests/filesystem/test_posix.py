@@ -101,8 +101,7 @@ def test_reads_are_counted_on_block_devices_only(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('type_', 'can_fail'),
-    [('ext4', False), ('tmpfs', False), ('nfs4', True), ('fuse.glusterfs', True), ('lustre', True)],
+    'type_, can_fail', [('ext4', False), ('tmpfs', False), ('nfs4', True), ('fuse.glusterfs', True), ('lustre', True)]
 )
 def test_a_close_can_fail_where_the_kernel_does_not_write_by_itself(monkeypatch, type_, can_fail):
     monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', type_, 'x', ''), ''))

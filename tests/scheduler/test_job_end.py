@@ -154,9 +154,7 @@ def test_of_a_job_that_has_begun_the_time_since_then_counts(answers, ask, tmp_pa
     assert len(given) == 1
 
 
-@pytest.mark.parametrize(
-    'working', [False, True], ids=['a job of which nothing is heard', 'a job that writes records']
-)
+@pytest.mark.parametrize('working', [False, True], ids=['nothing is heard of the job', 'it writes records'])
 def test_a_slurm_that_is_gone_for_good_is_waited_for_while_the_job_writes(answers, ask, tmp_path, working):
     def write(number):
         if working and number <= 100:

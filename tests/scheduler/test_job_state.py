@@ -268,9 +268,7 @@ def test_cgroups_words_for_a_lack_of_memory_count_only_from_slurm_itself():
     assert with_output(failed, f'my program: {slurms}') == failed
 
 
-@pytest.mark.parametrize(
-    ('restarts', 'end'), [(None, ''), (0, ''), (1, ', after 1 requeue'), (3, ', after 3 requeues')]
-)
+@pytest.mark.parametrize('restarts, end', [(None, ''), (0, ''), (1, ', after 1 requeue'), (3, ', after 3 requeues')])
 def test_the_end_of_a_job_that_was_requeued_says_so(restarts, end):
     known = JobState('FAILED', 3, 0, nodes='n1', elapsed_s=5, restarts=restarts)
     assert sentence(known) == f'failed with exit code 3 after 5 s{end}'

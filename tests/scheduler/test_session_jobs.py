@@ -65,9 +65,7 @@ def test_slurm_is_asked_where_a_partition_is_slurms(repository, name, slurms):
     assert submits_to_slurm(load(repository / 'site-config' / name)) is slurms
 
 
-@pytest.mark.parametrize(
-    ('access', 'has'), [('', True), ("'--partition=a'", True), ("'--clusters=b'", False), ("'-Mb'", False)]
-)
+@pytest.mark.parametrize(('access', 'has'), [("'--partition=a'", True), ("'--clusters=b'", False), ("'-Mb'", False)])
 def test_a_partition_of_another_cluster_has_another_queue(repository, tmp_path, access, has):
     for file in (repository / 'site-config' / 'lab').iterdir():
         if file.is_file():
@@ -106,11 +104,10 @@ def queue(monkeypatch):
 
 
 @pytest.fixture
-def session(tmp_path):
+def site(tmp_path):
+    """The state directory with the session in it."""
     become_leader(str(tmp_path), SESSION).stop()
-    return SimpleNamespace(
-        id=SESSION, site=SimpleNamespace(state=str(tmp_path), session_folder=(tmp_path / 'sessions').joinpath)
-    )
+    return SimpleNamespace(state=str(tmp_path), session_folder=(tmp_path / 'sessions').joinpath)
 
 
 @pytest.fixture
@@ -122,50 +119,50 @@ def running(*numbers, state='RUNNING', session=SESSION):
     return ''.join(f'{number}|{OWN}|{state}|n1|seatrial:{session}\n' for number in numbers)
 
 
-def test_what_is_left_is_cancelled_said_and_waited_for(queue, session, screen, tmp_path):
+def test_what_is_left_is_cancelled_said_and_waited_for(queue, site, screen, tmp_path):
     other = '20261121T020638-000000'
     become_leader(str(tmp_path), other).stop()
     others = running(5, session=other) + running(6, session='20261121T020638-ffffff')
     queue.answers = [running(3, 4) + others, running(4, state='COMPLETING') + others, others]
-    session_jobs.cancel_all(screen, session.site, session.id)
+    session_jobs.cancel_all(screen, site, SESSION)
     assert (queue.cancelled, queue.answers) == (['3', '4'], [])
     log = screen.export_text().splitlines()
     assert log == [f'cancelled at the end of its session: job {n} of session {SESSION}, running on n1' for n in '34']
 
 
-def test_what_is_left_is_cancelled_before_anything_is_said(queue, session):
+def test_what_is_left_is_cancelled_before_anything_is_said(queue, site):
     class Gone(Console):
         def print(self, *words, **options):
             raise BrokenPipeError
 
     queue.answers = [running(3)]
     with pytest.raises(BrokenPipeError):
-        session_jobs.cancel_all(Gone(), session.site, session.id)
+        session_jobs.cancel_all(Gone(), site, SESSION)
     assert queue.cancelled == ['3']
 
 
-def test_a_job_that_is_ending_is_waited_for_and_not_cancelled(queue, session, screen):
+def test_a_job_that_is_ending_is_waited_for_and_not_cancelled(queue, site, screen):
     queue.answers = [running(3, state='COMPLETING'), running(3, state='COMPLETING'), '']
-    session_jobs.cancel_all(screen, session.site, session.id)
+    session_jobs.cancel_all(screen, site, SESSION)
     assert (queue.cancelled, queue.answers, screen.export_text()) == ([], [], '')
 
 
-def test_a_slurm_that_is_away_is_asked_again(queue, session, screen):
+def test_a_slurm_that_is_away_is_asked_again(queue, site, screen):
     queue.answers = [QueueError('it sleeps'), QueueError('it sleeps'), running(3), '']
-    session_jobs.cancel_all(screen, session.site, session.id)
+    session_jobs.cancel_all(screen, site, SESSION)
     assert queue.cancelled == ['3']
 
 
-def test_a_slurm_that_stays_away_is_said(queue, session, screen, monkeypatch):
+def test_a_slurm_that_stays_away_is_said(queue, site, screen, monkeypatch):
     monkeypatch.setattr(session_jobs, 'ASK_S', 0.0)
     queue.answers = [QueueError('it sleeps')]
-    session_jobs.cancel_all(screen, session.site, session.id)
+    session_jobs.cancel_all(screen, site, SESSION)
     assert screen.export_text() == 'jobs may still be running: it sleeps; later run `seatrial clean`\n'
 
 
-def test_a_job_that_does_not_end_is_named(queue, session, screen, monkeypatch):
+def test_a_job_that_does_not_end_is_named(queue, site, screen, monkeypatch):
     monkeypatch.setattr(session_jobs, 'END_S', 1.5)
     monkeypatch.setattr(session_jobs.time, 'monotonic', iter(range(100)).__next__)
     queue.answers = [running(3)] * 9
-    session_jobs.cancel_all(screen, session.site, session.id)
+    session_jobs.cancel_all(screen, site, SESSION)
     assert f'\njob 3 of session {SESSION}, running on n1, does not end; ' in screen.export_text()

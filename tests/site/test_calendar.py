@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ calendars = st.builds(
     st.lists(st.sampled_from(DAYS), min_size=1, unique=True).map(tuple),
 )
 moments = st.datetimes(datetime(2000, 1, 1), datetime(2040, 1, 1), timezones=st.just(timezone.utc))
+utc = partial(datetime, 2026, tzinfo=timezone.utc)
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ def test_what_was_due_between_is_what_follows_step_by_step(calendar, moment, day
 
 def test_a_due_time_itself_is_over_and_the_next_one_follows():
     two = Calendar(2, 0)
-    (due,) = two.after(datetime(2026, 11, 21, 12, tzinfo=timezone.utc))
+    (due,) = two.after(utc(11, 21, 12))
     assert two.after(due) == [due + timedelta(days=1)]
     assert two.between(due - timedelta(days=1), due) == [due]
 
@@ -70,25 +72,19 @@ def test_a_due_time_itself_is_over_and_the_next_one_follows():
 def test_the_day_is_that_of_the_host(zone):
     zone('Asia/Tokyo')
     # Saturday evening in Greenwich is Sunday morning in Tokyo.
-    (due,) = Calendar(2, 0, ('sun',)).after(datetime(2026, 11, 21, 15, tzinfo=timezone.utc))
-    assert due == datetime(2026, 11, 21, 17, tzinfo=timezone.utc)
+    (due,) = Calendar(2, 0, ('sun',)).after(utc(11, 21, 15))
+    assert due == utc(11, 21, 17)
 
 
 def test_a_time_that_does_not_exist_when_clocks_go_forward_is_due_an_hour_early(zone):
     zone('Europe/Berlin')
-    due = Calendar(2, 30).after(datetime(2026, 3, 28, 12, tzinfo=timezone.utc), 2)
-    assert due == [
-        datetime(2026, 3, 29, 0, 30, tzinfo=timezone.utc),
-        datetime(2026, 3, 30, 0, 30, tzinfo=timezone.utc),
-    ]
+    due = Calendar(2, 30).after(utc(3, 28, 12), 2)
+    assert due == [utc(3, 29, 0, 30), utc(3, 30, 0, 30)]
 
 
 def test_a_time_that_exists_twice_when_clocks_go_back_is_due_once(zone):
     zone('Europe/Berlin')
-    day = Calendar(2, 30).between(
-        datetime(2026, 10, 24, 12, tzinfo=timezone.utc), datetime(2026, 10, 25, 12, tzinfo=timezone.utc)
-    )
-    assert day == [datetime(2026, 10, 25, 0, 30, tzinfo=timezone.utc)]
+    assert Calendar(2, 30).between(utc(10, 24, 12), utc(10, 25, 12)) == [utc(10, 25, 0, 30)]
 
 
 @pytest.mark.parametrize(

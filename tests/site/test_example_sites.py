@@ -31,13 +31,8 @@ DOCS = (ROOT / 'docs' / 'reference' / 'site-config.md').read_text()
 @cache
 def reframe_says(settings: Path, system: str) -> Any:
     """The configuration as ReFrame has validated and understood it."""
-    argv = [
-        str(Path(sys.executable).with_name('reframe')),
-        '-C',
-        str(settings),
-        f'--system={system}',
-        '--show-config',
-    ]
+    reframe = str(Path(sys.executable).with_name('reframe'))
+    argv = [reframe, '-C', str(settings), f'--system={system}', '--show-config']
     with tempfile.TemporaryDirectory() as cwd:
         return json.loads(said(argv, settings, cwd))
 
@@ -79,7 +74,7 @@ def said(argv: list[str], settings: Path, cwd: str) -> str:
     return done.stdout
 
 
-def test_the_smallest_example_of_the_documentation_loads(tmp_path: Path) -> None:
+def test_the_smallest_example_of_the_documentation_loads(tmp_path):
     example = re.search(r'```yaml\n(.*?)```', DOCS, re.DOTALL)
     assert example is not None
     (tmp_path / 'trial.yaml').write_text(example.group(1))
@@ -88,31 +83,31 @@ def test_the_smallest_example_of_the_documentation_loads(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize('profile', list(PROFILES))
-def test_the_documentation_has_the_budget_and_least_time_of_each_profile(profile: str) -> None:
+def test_the_documentation_has_the_budget_and_least_time_of_each_profile(profile):
     row = next(line for line in DOCS.splitlines() if line.startswith(f'| `{profile}` '))
     least, budget = row.split('|')[4], row.split('|')[6].replace(' ', '')
     assert parse_duration(budget) == PROFILES[profile].budget_s
     assert least.strip().startswith(f'{PROFILES[profile].effort.min_s:g} s')
 
 
-def test_the_local_site_keeps_to_what_git_ignores() -> None:
+def test_the_local_site_keeps_to_what_git_ignores():
     site = load(LOCAL)
     ignored = str(ROOT / '.seatrial')
     assert (site.state, site.file_system('scratch').path) == (ignored, f'{ignored}/trials')
 
 
-def test_reframe_reads_the_local_site() -> None:
+def test_reframe_reads_the_local_site():
     (partition,) = reframe_says(LOCAL / 'settings.py', 'local:default')['systems'][0]['partitions']
     assert (partition['scheduler'], partition['launcher'], partition['max_jobs']) == ('local', 'local', 1)
 
 
-def test_reframe_reads_the_example_with_the_partitions_that_the_trials_name() -> None:
+def test_reframe_reads_the_example_with_the_partitions_that_the_trials_name():
     partitions = reframe_says(EXAMPLE / 'settings.py', 'pelagia')['systems'][0]['partitions']
     assert {f'pelagia:{partition["name"]}' for partition in partitions} == set(load(EXAMPLE).trial_file.partitions)
 
 
 @pytest.mark.parametrize(('folder', 'system'), [(EXAMPLE, 'pelagia'), (LAB, 'lab')])
-def test_reframe_asks_slurm_for_whole_nodes_in_every_partition(folder: Path, system: str) -> None:
+def test_reframe_asks_slurm_for_whole_nodes_in_every_partition(folder, system):
     texts = scripts(folder / 'settings.py', system)
     assert list(texts) == ['compute', 'io']
     for text in texts.values():
@@ -121,13 +116,13 @@ def test_reframe_asks_slurm_for_whole_nodes_in_every_partition(folder: Path, sys
 
 
 @pytest.mark.parametrize(('folder', 'system'), [(LOCAL, 'local:default'), (EXAMPLE, 'pelagia')])
-def test_reframe_does_not_log_at_debug(folder: Path, system: str) -> None:
+def test_reframe_does_not_log_at_debug(folder, system):
     (logging,) = reframe_says(folder / 'settings.py', system)['logging']
     assert {handler['level'] for handler in logging['handlers'] + logging['handlers$']} == {'info'}
 
 
 @pytest.mark.parametrize('profile', list(PROFILES))
-def test_the_example_measures_in_every_profile_and_the_local_site_where_it_can_show_something(profile: str) -> None:
+def test_the_example_measures_in_every_profile_and_the_local_site_where_it_can_show_something(profile):
     assert load(EXAMPLE).cases('MultipleFilesTransferSizes', 'access', profile)
     assert len(load(LOCAL).cases('SharedFile', 'access', profile)) == (profile in ('first', 'smoke', 'nightly'))
 
@@ -139,9 +134,7 @@ NONE = 'AccountingStorageType=accounting_storage/none\n'
 
 
 @pytest.mark.parametrize(('says', 'scheduler'), [(ACCOUNTING, 'slurm'), (NONE, 'squeue'), (None, 'squeue')])
-def test_the_lab_with_accounting_is_asked_by_sacct(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str | None, scheduler: str
-) -> None:
+def test_the_lab_with_accounting_is_asked_by_sacct(tmp_path, monkeypatch, says, scheduler):
     """Without a lab, and so without its file, the settings can be read all the same."""
     if says is not None:
         (tmp_path / 'slurm.conf').write_text(f'ClusterName=lab\n{says}')
@@ -151,13 +144,13 @@ def test_the_lab_with_accounting_is_asked_by_sacct(
 
 
 @pytest.mark.parametrize('name', ['lab', 'lab-gluster'])
-def test_a_smoke_session_uses_both_ways_of_mpich_to_its_ranks(name: str) -> None:
+def test_a_smoke_session_uses_both_ways_of_mpich_to_its_ranks(name):
     site = load(LAB.with_name(name))
     used = {part for trial in site.trial_file.trials if 'smoke' in trial.profiles for part in trial.partitions}
     assert set(map(site.launcher, used)) == {Launcher('srun', ('--mpi=pmi2',)), Launcher('hydra')}
 
 
-def test_a_file_system_that_is_not_the_machines_disk_is_refused_where_it_is_not_mounted() -> None:
+def test_a_file_system_that_is_not_the_machines_disk_is_refused_where_it_is_not_mounted():
     for site, name in ((load(LAB), 'memory'), (load(LAB.with_name('lab-gluster')), 'gluster')):
         entry = site.file_system(name)
         assert entry.mount == entry.path and not entry.path.startswith(site.state)

@@ -12,9 +12,7 @@ from seatrial.site.first import FoundFileSystem, FoundMachine, FoundPartition, a
 from seatrial.site.load import configuration_in, load, partitions_in
 from seatrial.site.profile import PROFILES
 
-LUSTRE = FoundFileSystem(
-    'scratch', 'lustre', '/lustre/ada/seatrial', '/lustre', 800 * GIB, 10**8, {'mdts': 2, 'osts': 8}
-)
+LUSTRE = FoundFileSystem('scratch', 'lustre', '/lustre/trials', '/lustre', 800 * GIB, 10**8, {'mdts': 2, 'osts': 8})
 COMPUTE = FoundPartition('compute', 64, 128, 257_000 * MIB, 'compute', 86_400.0)
 DEBUG = FoundPartition('debug', 2, 2, 7_000 * MIB, 'debug')
 CLUSTER = FoundMachine(

@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from reframe.utility import import_module_from_file
@@ -7,7 +6,6 @@ from reframe.utility import import_module_from_file
 from seatrial.model.quoted_value import choice, printable
 from seatrial.site.error import SHOWN_PROBLEMS, SiteError
 from seatrial.site.load import load
-from seatrial.site.model import Site
 
 Problems = Callable[[str, str], tuple[str, ...]]
 
@@ -111,48 +109,44 @@ ONE_PROBLEM = [
 ]
 
 
-@pytest.mark.parametrize(
-    ('old', 'new', 'words'), ONE_PROBLEM, ids=[new[:40] or old[:40] for old, new, _ in ONE_PROBLEM]
-)
-def test_a_wrong_value_is_named_with_its_file_key_and_remedy(
-    problems_with: Problems, old: str, new: str, words: str
-) -> None:
+@pytest.mark.parametrize('old, new, words', ONE_PROBLEM, ids=[new[:40] or old[:40] for old, new, _ in ONE_PROBLEM])
+def test_a_wrong_value_is_named_with_its_file_key_and_remedy(problems_with, old, new, words):
     assert any(line.startswith('trial.yaml: ') and words in line for line in problems_with(old, new))
 
 
-def test_all_problems_are_said_at_once(problems_with: Problems) -> None:
+def test_all_problems_are_said_at_once(problems_with):
     assert len(problems_with('bytes: 4GiB, inodes: 1000', 'bytes: 4KB, inodes: -1, x: 1')) == 3
 
 
-def test_contradictions_are_all_said_at_once(problems_with: Problems) -> None:
+def test_contradictions_are_all_said_at_once(problems_with):
     assert len(problems_with('[scratch]\n    nodes: [1, 2]', '[scrach]\n    nodes: [3]\n    max_tasks: 2')) == 2
 
 
-def test_of_another_version_nothing_else_is_said(problems_with: Problems) -> None:
+def test_of_another_version_nothing_else_is_said(problems_with):
     assert len(problems_with('version: 1\nstate: state', 'version: 2\nfuture: true')) == 1
 
 
 @pytest.mark.parametrize('text', ['[]', 'a', '7', '"x"'])
-def test_a_file_that_is_no_mapping_is_told_how_to_begin(folder: Path, text: str) -> None:
+def test_a_file_that_is_no_mapping_is_told_how_to_begin(folder, text):
     (folder / 'trial.yaml').write_text(text)
     with pytest.raises(SiteError, match='expected the keys of a site, found .*; begin with version: 1'):
         load(folder)
 
 
-def test_a_key_named_like_pydantics_mark_is_an_unknown_key(problems_with: Problems) -> None:
+def test_a_key_named_like_pydantics_mark_is_an_unknown_key(problems_with):
     assert "trial.yaml: ['[key]']: unknown key" in problems_with('version: 1', 'version: 1\n"[key]": 1')[0]
 
 
-def test_a_file_system_named_like_a_key_is_no_confusion(problems_with: Problems) -> None:
+def test_a_file_system_named_like_a_key_is_no_confusion(problems_with):
     problems = problems_with('  home:\n    type: nfs', '  limits:\n    tpe: nfs')
     assert "trial.yaml: file_systems.limits.tpe: unknown key; did you mean 'type'?" in problems
 
 
-def test_records_beside_the_target_are_possible_where_the_site_says_so(site_with: Callable[..., Site]) -> None:
+def test_records_beside_the_target_are_possible_where_the_site_says_so(site_with):
     assert site_with('path: /scratch/trials', 'path: state/trials\n    records_on_target: true').state
 
 
-def test_what_is_no_folder_is_named(tmp_path: Path, folder: Path) -> None:
+def test_what_is_no_folder_is_named(tmp_path, folder):
     words = r'no/where: No such file or directory; name a folder that holds settings\.py'
     with pytest.raises(SiteError, match=words):
         load(tmp_path / 'no' / 'where')
@@ -162,13 +156,13 @@ def test_what_is_no_folder_is_named(tmp_path: Path, folder: Path) -> None:
             load(path)
 
 
-def test_a_folder_name_that_no_file_system_takes_is_a_problem() -> None:
+def test_a_folder_name_that_no_file_system_takes_is_a_problem():
     with pytest.raises(SiteError, match=r'a\\x00b: '):
         load('a\0b')
 
 
 @pytest.mark.parametrize('name', ['trial.yaml', 'settings.py'])
-def test_a_missing_file_and_a_directory_in_its_place_are_named(folder: Path, name: str) -> None:
+def test_a_missing_file_and_a_directory_in_its_place_are_named(folder, name):
     (folder / name).unlink()
     with pytest.raises(SiteError, match=f'^{name}: .*No such file or directory; put the file there$'):
         load(folder)
@@ -194,14 +188,14 @@ def test_a_missing_file_and_a_directory_in_its_place_are_named(folder: Path, nam
         ('site_configuration = {"systems": [7, {"partitions": [7, {}]}]}', 'settings.py has no such partition'),
     ],
 )
-def test_settings_that_do_not_work_are_one_line(folder: Path, text: str, words: str) -> None:
+def test_settings_that_do_not_work_are_one_line(folder, text, words):
     (folder / 'settings.py').write_text(text)
     with pytest.raises(SiteError) as caught:
         load(folder)
     assert words in caught.value.problems[0] and caught.value.problems[0].isprintable()
 
 
-def test_settings_that_reframe_has_executed_are_not_executed_again(folder: Path) -> None:
+def test_settings_that_reframe_has_executed_are_not_executed_again(folder):
     settings = folder / 'settings.py'
     settings.write_text(settings.read_text() + "open(__file__ + '.executed', 'a').write('once')\n")
     (folder.parent / 'link').symlink_to(folder)
@@ -216,15 +210,15 @@ def test_settings_that_reframe_has_executed_are_not_executed_again(folder: Path)
 @pytest.mark.parametrize(
     ('raw', 'safe'), [('\x1b[31m', r'\x1b[31m'), ('\ud800', r'\ud800'), ('a\u2028b', r'a\u2028b'), ('naïve', 'naïve')]
 )
-def test_what_a_terminal_would_obey_is_escaped(raw: str, safe: str) -> None:
+def test_what_a_terminal_would_obey_is_escaped(raw, safe):
     assert printable(raw) == safe
 
 
-def test_a_flood_of_problems_is_cut() -> None:
+def test_a_flood_of_problems_is_cut():
     error = SiteError([str(number) for number in range(1000)])
     assert len(error.problems) == SHOWN_PROBLEMS
     assert error.problems[-1] == 'there are more problems; correct these first'
 
 
-def test_where_no_word_is_known_none_is_offered() -> None:
+def test_where_no_word_is_known_none_is_offered():
     assert choice('x', []) == 'there is none to choose from'

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.filesystem.lustre.layout import ALL, progressive, striped
-from seatrial.filesystem.mounts import is_below
+from seatrial.filesystem.lustre.layout import ALL, striped
 from seatrial.model.layout import Layout
 from seatrial.model.plan import Case, EngineChoice, Launcher, Limits, Monitor
 from seatrial.model.point import Allocation
@@ -41,7 +40,7 @@ def a_case(**changes: object) -> Case:
     return Case('SharedFile', 'lab:io', 'scratch', 'default', 1)._replace(**changes)  # type: ignore[arg-type]
 
 
-def test_a_trial_gives_cases_for_the_checks_and_families_that_it_names_in_its_profiles(site_with: Build) -> None:
+def test_a_trial_gives_cases_for_the_checks_and_families_that_it_names_in_its_profiles(site_with):
     assert site_with().cases('SharedFile', 'access', 'smoke') == [a_case(nodes=1), a_case(nodes=2)]
     assert site_with().cases('ManyFiles', 'metadata', 'smoke') == []
     assert len(site_with('[access]', "['*']").cases('ManyFiles', 'metadata', 'smoke')) == 2
@@ -52,11 +51,11 @@ def test_a_trial_gives_cases_for_the_checks_and_families_that_it_names_in_its_pr
 
 
 @pytest.mark.parametrize(('asked', 'cases'), [("['*']", 0), ("['*', io500]", 2), ('[Io500]', 2)])
-def test_a_benchmark_of_hundreds_of_gib_has_to_be_named(site_with: Build, asked: str, cases: int) -> None:
+def test_a_benchmark_of_hundreds_of_gib_has_to_be_named(site_with, asked, cases):
     assert len(site_with('[access]', asked).cases('Io500', 'io500', 'nightly')) == cases
 
 
-def test_cases_that_two_trials_give_come_once_and_in_the_order_of_the_file(site_with: Build) -> None:
+def test_cases_that_two_trials_give_come_once_and_in_the_order_of_the_file(site_with):
     cases = site_with('  - checks: [access]\n', TWO_TRIALS).cases('SharedFile', 'access', 'nightly')
     assert cases == [
         a_case(),
@@ -67,7 +66,7 @@ def test_cases_that_two_trials_give_come_once_and_in_the_order_of_the_file(site_
     ]
 
 
-def test_the_trials_that_give_a_case_fix_it_together(site_with: Build) -> None:
+def test_the_trials_that_give_a_case_fix_it_together(site_with):
     site = site_with('  - checks: [access]\n', TWO_TRIALS)
     assert site.overrides(a_case(), 'access', 'nightly') == FIXED
     assert site.overrides(a_case(nodes=2), 'access', 'nightly') == Overrides()  # which another trial gives
@@ -77,14 +76,14 @@ def test_the_trials_that_give_a_case_fix_it_together(site_with: Build) -> None:
     assert site.overrides(a_case(), 'access', 'nightly') == FIXED.model_copy(update={'budget': 600.0})
 
 
-def test_what_any_of_them_enforces_is_enforced(site_with: Build) -> None:
+def test_what_any_of_them_enforces_is_enforced(site_with):
     first = TWO_TRIALS.replace('    max_tasks: 3\n', '    max_tasks: 3\n    enforce: [X1]\n')
     site = site_with('  - checks: [access]\n', first + '    enforce: [X2, X1]\n')
     assert site.enforced(a_case(), 'access', 'nightly') == {'X1': None, 'X2': None}
     assert site.enforced(a_case(partition='lab:login', layout='wide'), 'access', 'nightly') == {'X1': None}
 
 
-def test_a_site_may_choose_the_limit_of_what_it_enforces(site_with: Build) -> None:
+def test_a_site_may_choose_the_limit_of_what_it_enforces(site_with):
     site = site_with('nodes: [1, 2]', 'nodes: [1, 2]\n    enforce: [X1, {F1: 1.5}]')
     assert site.enforced(a_case(), 'access', 'nightly') == {'X1': None, 'F1': 1.5}
     site.check_enforced({'SharedFile': ('access', ['X1', 'F1'])}, [], ['F1'])
@@ -92,22 +91,20 @@ def test_a_site_may_choose_the_limit_of_what_it_enforces(site_with: Build) -> No
         site.check_enforced({'SharedFile': ('access', ['X1', 'F1'])}, [], [])
 
 
-def test_two_trials_with_two_limits_for_one_case_are_refused(site_with: Build) -> None:
+def test_two_trials_with_two_limits_for_one_case_are_refused(site_with):
     first = TWO_TRIALS.replace('    max_tasks: 3\n', '    max_tasks: 3\n    enforce: [{F1: 1.5}]\n')
     site = site_with('  - checks: [access]\n', first + '    enforce: [{F1: 2}]\n')
     with pytest.raises(SiteError, match=r'trials\[1\].enforce: the limit of F1 differs from trials\[0\]'):
         site.check_overrides({'SharedFile': 'access'})
 
 
-def test_groups_are_lists_of_nodes_in_slurms_notation(site_with: Build) -> None:
+def test_groups_are_lists_of_nodes_in_slurms_notation(site_with):
     site = site_with('tasks_per_node: 4}', "tasks_per_node: 4, groups: {rack1: 'n[01-03]', rack2: 'm7,n04'}}")
     assert site.partition('lab:io').groups == {'rack1': ('n01', 'n02', 'n03'), 'rack2': ('m7', 'n04')}
 
 
-@pytest.mark.parametrize(
-    ('key', 'value'), [('budget', '10min'), ('max_tasks', '4'), ('bytes_per_task', '4GiB'), ('direct', 'true')]
-)
-def test_two_trials_that_fix_a_case_differently_are_refused(site_with: Build, key: str, value: str) -> None:
+@pytest.mark.parametrize(('key', 'value'), [('budget', '10min'), ('max_tasks', '4'), ('direct', 'true')])
+def test_two_trials_that_fix_a_case_differently_are_refused(site_with, key, value):
     site = site_with('  - checks: [access]\n', f'{TWO_TRIALS}    {key}: {value}\n')
     with pytest.raises(SiteError) as caught:
         site.check_overrides({'SharedFile': 'access'})
@@ -116,13 +113,13 @@ def test_two_trials_that_fix_a_case_differently_are_refused(site_with: Build, ke
 
 
 @pytest.mark.parametrize('line', ['budget: 20min', 'profiles: [smoke]\n    budget: 10min'])
-def test_trials_that_agree_or_never_meet_are_none_that_contradict(site_with: Build, line: str) -> None:
+def test_trials_that_agree_or_never_meet_are_none_that_contradict(site_with, line):
     site_with('  - checks: [access]\n', f'{TWO_TRIALS}    {line}\n').check_overrides({'SharedFile': 'access'})
     other = f'{TWO_TRIALS}    budget: 10min\n'
     site_with('  - checks: [access]\n', other).check_overrides({'OwnFiles': 'access', 'Other': 'other'})
 
 
-def test_an_expectation_that_no_profile_of_its_trial_judges_is_refused(site_with: Build) -> None:
+def test_an_expectation_that_no_profile_of_its_trial_judges_is_refused(site_with):
     known = {'SharedFile': ('access', ['X1', 'P1'])}
     smoke = 'nodes: [1, 2]\n    profiles: [smoke]\n    enforce: [{}]'
     with pytest.raises(SiteError) as caught:
@@ -137,7 +134,7 @@ def test_an_expectation_that_no_profile_of_its_trial_judges_is_refused(site_with
 # The Darshan library of a partition
 
 
-def test_a_partition_names_its_own_library_and_another_has_none(site_with: Build, folder: Path) -> None:
+def test_a_partition_names_its_own_library_and_another_has_none(site_with, folder):
     site = site_with('{launcher: srun,', '{darshan: /opt/darshan/lib/libdarshan.so, launcher: srun,')
     assert site.partition('lab:io').darshan == '/opt/darshan/lib/libdarshan.so'
     assert site.partition('lab:login').darshan is None
@@ -156,11 +153,11 @@ def test_a_partition_names_its_own_library_and_another_has_none(site_with: Build
         (Overrides(tasks_per_node=3, max_tasks=4), 2),
     ],
 )
-def test_the_tasks_of_a_case_are_as_its_trial_wants(site_with: Build, wanted: Overrides, tasks_per_node: int) -> None:
+def test_the_tasks_of_a_case_are_as_its_trial_wants(site_with, wanted, tasks_per_node):
     assert site_with().allocation(a_case(nodes=2), wanted) == Allocation(2, tasks_per_node)
 
 
-def test_what_a_trial_fixes_of_data_is_applied_to_data_alone() -> None:
+def test_what_a_trial_fixes_of_data_is_applied_to_data_alone():
     wanted = Overrides(bytes_per_task=MIB, transfer_size=KIB, direct=False, max_tasks=3)
     assert wanted.applied(data_access('multiple')) == {'transfer_size': KIB, 'direct': False}
     for template in (metadata_tree(), listing(1), posix_operations(1, 0), posix_semantics()):
@@ -168,14 +165,14 @@ def test_what_a_trial_fixes_of_data_is_applied_to_data_alone() -> None:
     assert Overrides().applied(data_access('multiple')) == {}
 
 
-def test_the_share_that_a_trial_fixes_is_bytes_of_data_and_files_of_metadata() -> None:
+def test_the_share_that_a_trial_fixes_is_bytes_of_data_and_files_of_metadata():
     wanted = Overrides(bytes_per_task=MIB, files_per_task=50)
     assert (wanted.share(data_access('multiple')), wanted.share(metadata_tree())) == (MIB, 50)
     assert Overrides(bytes_per_task=MIB).share(metadata_tree()) is None
     assert Overrides(files_per_task=50).share(data_access('multiple')) is None
 
 
-def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
+def test_the_target_is_what_the_entry_says(site_with):
     keys = """mount: /scratch
     telemetry: [/usr/bin/ssh, oss1, lctl, get_param, 'obdfilter.*.job_stats']
     storage_system: tide
@@ -197,7 +194,7 @@ def test_the_target_is_what_the_entry_says(site_with: Build) -> None:
     assert target.telemetry == ('/usr/bin/ssh', 'oss1', 'lctl', 'get_param', 'obdfilter.*.job_stats')
 
 
-def test_what_the_entry_does_not_say_is_unknown_or_follows_from_its_name_and_type(site_with: Build) -> None:
+def test_what_the_entry_does_not_say_is_unknown_or_follows_from_its_name_and_type(site_with):
     target = site_with().target('home', 'default')
     assert (target.mount, target.compresses, target.server_cache_bytes, target.fast_tier_bytes) == (None,) * 4
     assert (target.layout, target.telemetry, target.storage_system) == (Layout(), (), 'home')
@@ -207,9 +204,7 @@ def test_what_the_entry_does_not_say_is_unknown_or_follows_from_its_name_and_typ
     assert none.recovery_limit_s == 0.0
 
 
-def test_engines_launchers_interpreters_and_units_are_the_usual_ones_unless_the_site_has_its_own(
-    site_with: Build,
-) -> None:
+def test_engines_launchers_interpreters_and_units_are_the_usual_ones_unless_the_site_has_its_own(site_with):
     names = ('iozone', 'bonnie++', 'ior', 'mdtest', 'fio', 'elbencho', 'dd', 'posixops')
     usual = site_with()
     assert usual.engine_choices()[: len(names)] == tuple(EngineChoice(name, name) for name in names)
@@ -224,7 +219,7 @@ def test_engines_launchers_interpreters_and_units_are_the_usual_ones_unless_the_
     assert chosen.partition('lab:io').python == '/usr/bin/python3.6'
 
 
-def test_targets_are_counted_or_listed_by_their_numbers(site_with: Build) -> None:
+def test_targets_are_counted_or_listed_by_their_numbers(site_with):
     site = site_with('limits:', 'osts: [7, 0, 3]\n    mdts: 2\n    limits:')
     entry, target = site.file_system('scratch'), site.target('scratch', 'default')
     assert (entry.numbers('OST'), entry.numbers('MDT')) == ((0, 3, 7), (0, 1))
@@ -232,17 +227,17 @@ def test_targets_are_counted_or_listed_by_their_numbers(site_with: Build) -> Non
     assert site_with().file_system('scratch').numbers('OST') is None
 
 
-def test_a_relative_path_starts_at_the_folder_of_trial_yaml(site_with: Build, folder: Path) -> None:
+def test_a_relative_path_starts_at_the_folder_of_trial_yaml(site_with, folder):
     site = site_with('/home/trials', '../trials\n    records_on_target: true')
     assert site.file_system('home').path == str(folder.parent / 'trials')
 
 
-def test_the_folder_may_be_reached_through_a_link(folder: Path, tmp_path: Path) -> None:
+def test_the_folder_may_be_reached_through_a_link(folder, tmp_path):
     (tmp_path / 'link').symlink_to(folder)
     assert load(tmp_path / 'link').state == str(folder / 'state')
 
 
-def test_a_name_that_is_neither_check_nor_family_is_named_with_the_nearest(site_with: Build) -> None:
+def test_a_name_that_is_neither_check_nor_family_is_named_with_the_nearest(site_with):
     site_with('[access]', "[access, SharedFile, '*']").check_names({'SharedFile': 'access'})
     site = site_with('[access]', '[access, SharedFle]')
     with pytest.raises(SiteError) as caught:
@@ -251,7 +246,7 @@ def test_a_name_that_is_neither_check_nor_family_is_named_with_the_nearest(site_
     assert problem.startswith("trial.yaml: trials[0].checks[1]: 'SharedFle' ") and "'SharedFile'?" in problem
 
 
-def test_the_state_directory_is_made_and_trial_paths_inside_it(site_with: Build, folder: Path) -> None:
+def test_the_state_directory_is_made_and_trial_paths_inside_it(site_with, folder):
     site_with('    path: /home/trials', '    path: state/deep/trials\n    records_on_target: true').make_directories()
     assert (folder / 'state' / 'deep' / 'trials').is_dir()
 
@@ -260,9 +255,7 @@ def test_the_state_directory_is_made_and_trial_paths_inside_it(site_with: Build,
     ('umask', 'mode', 'made'),
     [(0o022, None, (0o750, 0o640)), (0o002, None, (0o750, 0o640)), (0o022, 0o755, (0o755, 0o644))],
 )
-def test_others_may_use_the_evidence_no_more_than_the_state_directory(
-    site_with: Build, folder: Path, umask: int, mode: int | None, made: tuple[int, int]
-) -> None:
+def test_others_may_use_the_evidence_no_more_than_the_state_directory(site_with, folder, umask, mode, made):
     site = site_with()
     os.umask(umask)
     if mode is not None:
@@ -272,9 +265,7 @@ def test_others_may_use_the_evidence_no_more_than_the_state_directory(
     assert tuple(path.stat().st_mode & 0o777 for path in (folder / 'state', folder / 'state' / 'evidence')) == made
 
 
-def test_a_state_directory_that_somebody_else_makes_first_is_refused(
-    site_with: Build, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_state_directory_that_somebody_else_makes_first_is_refused(site_with, folder, monkeypatch):
     def mkdir(path: Path, **unused: object) -> None:
         os.mkdir(path)
         os.chmod(path, 0o777)
@@ -284,14 +275,12 @@ def test_a_state_directory_that_somebody_else_makes_first_is_refused(
         site_with().make_directories()
 
 
-def test_a_trial_path_outside_the_state_directory_is_never_made(site_with: Build, tmp_path: Path) -> None:
+def test_a_trial_path_outside_the_state_directory_is_never_made(site_with, tmp_path):
     site_with('/home/trials', str(tmp_path / 'unmounted')).make_directories()
     assert not (tmp_path / 'unmounted').exists()
 
 
-def test_a_state_directory_whose_parent_is_missing_or_that_is_a_file_is_not_made(
-    site_with: Build, folder: Path
-) -> None:
+def test_a_state_directory_whose_parent_is_missing_or_that_is_a_file_is_not_made(site_with, folder):
     with pytest.raises(SiteError, match=r'trial\.yaml: state: .*missing/state.*: No such file or directory'):
         site_with('state: state', 'state: missing/state').make_directories()
     assert not (folder / 'missing').exists()
@@ -300,7 +289,7 @@ def test_a_state_directory_whose_parent_is_missing_or_that_is_a_file_is_not_made
         site_with().make_directories()
 
 
-def test_the_longest_names_still_make_a_file_name(folder: Path) -> None:
+def test_the_longest_names_still_make_a_file_name(folder):
     part, name, check = 'p' * 32, 'n' * 40, 'C' * 80
     changes = {'    nodes: [1, 2]': '    layouts: [wide]\n    nodes: [1000000]', 'wide': 'w' * 40}
     changes |= {'lab:io': f'{part}:{part}', 'lab:': f'{part}:', 'scratch': name, '[access]': f'[{check}]'}
@@ -314,42 +303,15 @@ def test_the_longest_names_still_make_a_file_name(folder: Path) -> None:
     assert len(case.slug) < 255
 
 
-@pytest.mark.parametrize(
-    ('text', 'seconds'), [('90s', 90.0), ('15min', 900.0), ('1.5h', 5400.0), ('20 min', 1200.0), ('7', 7.0)]
-)
-def test_durations_are_read_with_their_unit(text: str, seconds: float) -> None:
+@pytest.mark.parametrize(('text', 'seconds'), [('90s', 90.0), ('1.5h', 5400.0), ('20 min', 1200.0), ('7', 7.0)])
+def test_durations_are_read_with_their_unit(text, seconds):
     assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize('text', ['', 's', '-3s', '1:30', '3 days', '1e3', '.5h', '1m', '9' * 30, '٣s', '1h30min'])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_what_is_no_duration_is_refused(text):
     with pytest.raises(ValueError, match='is not a duration; write a number and one of s, min, h'):
         parse_duration(text)
-
-
-@pytest.mark.parametrize(
-    ('path', 'inside'), [('/a/b', True), ('/a', True), ('/ab', False), ('/', False), ('/b/a', False)]
-)
-def test_a_path_is_below_a_directory_by_whole_names(path: str, inside: bool) -> None:
-    assert is_below(path, '/a') is inside
-
-
-def test_a_layout_of_the_site_is_the_layout_of_the_plan(site_with: Build) -> None:
-    keys = """components:
-          - {end: 64KiB, on_mdt: true}
-          - {end: 1GiB, stripe_count: 1, pool: flash}
-          - {stripe_count: -1, stripe_size: 4MiB}
-        mirrors: 2
-        mdt_index: 0"""
-    layout = site_with('{stripe_count: -1, stripe_size: 1MiB}', f'\n        {keys}').target('scratch', 'wide').layout
-    assert layout == progressive(
-        'wide',
-        {'end': 64 * KIB, 'on_mdt': True},
-        {'end': GIB, 'stripe_count': 1, 'pool': 'flash'},
-        {'stripe_count': ALL, 'stripe_size': 4 * MIB},
-        mirrors=2,
-        mdt_index=0,
-    )
 
 
 TUNABLE = """state: state
@@ -359,7 +321,7 @@ actions:
 """
 
 
-def test_a_tunable_is_an_action_for_each_of_its_values(site_with: Build) -> None:
+def test_a_tunable_is_an_action_for_each_of_its_values(site_with):
     site = site_with('state: state', TUNABLE.format(start='n={value}', values="[4, 8, 16], count: [c, '{value}']"))
     assert [action.name for action in site.actions('scratch')] == ['away']
     tunable = site.actions('scratch', tunable=True)
@@ -380,11 +342,11 @@ def test_a_tunable_is_an_action_for_each_of_its_values(site_with: Build) -> None
         ('4', '[4, 8, 16]'),
     ],
 )
-def test_a_tunable_that_makes_no_curve_is_refused(site_with: Build, start: str, values: str) -> None:
+def test_a_tunable_that_makes_no_curve_is_refused(site_with, start, values):
     with pytest.raises(SiteError, match='threads'):
         site_with('state: state', TUNABLE.format(start=start, values=values))
 
 
-def test_raw_devices_are_paths_below_dev(site_with: Build) -> None:
+def test_raw_devices_are_paths_below_dev(site_with):
     site = site_with('    layouts:\n', '    devices: [/dev/sdb, /dev/mapper/data]\n    layouts:\n')
     assert site.file_system('scratch').devices == ('/dev/sdb', '/dev/mapper/data')

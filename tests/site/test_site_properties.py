@@ -99,18 +99,18 @@ def changed_texts(draw: st.DrawFn) -> str:
 
 @settings(max_examples=40)
 @given(document=changed_documents())
-def test_any_change_of_the_values_gives_a_site_or_problems(example: Path, document: Any) -> None:
+def test_any_change_of_the_values_gives_a_site_or_problems(example, document):
     check_outcome(example, yaml.dump(document, allow_unicode=True).encode('utf-8', 'surrogatepass'))
 
 
 @settings(max_examples=40)
 @given(text=changed_texts())
-def test_any_change_of_the_text_gives_a_site_or_problems(example: Path, text: str) -> None:
+def test_any_change_of_the_text_gives_a_site_or_problems(example, text):
     check_outcome(example, text.encode('utf-8', 'surrogatepass'))
 
 
 @given(raw=st.text(st.characters(codec='utf-8')).map(str.encode) | st.binary())
-def test_any_text_and_any_bytes_give_problems(example: Path, raw: bytes) -> None:
+def test_any_text_and_any_bytes_give_problems(example, raw):
     check_outcome(example, raw)
 
 
@@ -118,14 +118,14 @@ def test_any_text_and_any_bytes_give_problems(example: Path, raw: bytes) -> None
 @pytest.mark.parametrize(
     'odd', [pytest.param(odd, marks=[pytest.mark.long] * bool(n % 3)) for n, odd in enumerate(ODD_TEXTS)]
 )
-def test_an_odd_text_in_place_of_any_one_value_gives_a_site_or_problems(folder: Path, odd: str) -> None:
+def test_an_odd_text_in_place_of_any_one_value_gives_a_site_or_problems(folder, odd):
     text = (folder / 'trial.yaml').read_text()
     for place in re.finditer(r'(?<=: )[\w./-]+|(?<=\[)[\w:]+', text):
         changed = text[: place.start()] + odd + text[place.end() :]
         check_outcome(folder, changed.encode('utf-8', 'surrogatepass'))
 
 
-def test_the_unchanged_example_gives_cases(example: Path) -> None:
+def test_the_unchanged_example_gives_cases(example):
     (example / 'trial.yaml').write_text(TEXT)
     assert load(example).cases('MultipleFilesTransferSizes', 'access', 'acceptance')
 
@@ -174,9 +174,7 @@ def test_what_reframe_would_not_take_for_modules_is_said(modules, mistake):
     ('targets', 'chosen'), [((['*'], ['s:p']), 'second'), ((['s'], ['*']), 'first'), ((['other'], ['s']), 'second')]
 )
 def test_of_environments_with_one_name_the_nearest_counts(modules, targets, chosen):
-    first, second = (
-        environment(name, target_systems=target) for name, target in zip(('first', 'second'), targets, strict=True)
-    )
+    first, second = environment('first', target_systems=targets[0]), environment('second', target_systems=targets[1])
     assert modules(environments=[first, second]).names == (chosen,)
 
 

