@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fuse_lab import CEPH, open_to_all
+from seatrial.filesystem import caches
 from seatrial.filesystem.base import Meter
 from seatrial.model.telemetry import WRITTEN
 
@@ -31,8 +32,6 @@ def ceph_mount() -> Iterator[Path]:
 @pytest.fixture
 def may_empty() -> None:
     """Skips where this user may not empty the caches of this node."""
-    from seatrial.filesystem import caches
-
     if caches.why_not():
         pytest.skip(caches.why_not())
 

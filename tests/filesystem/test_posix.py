@@ -137,13 +137,8 @@ STATES = st.dictionaries(st.sampled_from('abcdef'), st.sampled_from(['1', '2']))
 
 @given(STATES, STATES)
 def test_the_changes_turn_the_state_before_into_the_state_after(before, after):
-    result = dict(before)
-    for change in changes(before, after):
-        if change.after is None:
-            del result[change.key]
-        else:
-            result[change.key] = change.after
-    assert result == after
+    changed = {**before, **{change.key: change.after for change in changes(before, after)}}
+    assert {key: value for key, value in changed.items() if value is not None} == after
 
 
 def test_the_state_of_a_directory_names_its_mount_and_options(tmp_path):

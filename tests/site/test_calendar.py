@@ -40,14 +40,9 @@ def zone() -> Iterator[Callable[[str], None]]:
 
 
 @given(calendars, moments)
-def test_the_next_times_are_later_and_in_order(calendar, moment):
-    first, second, third = calendar.after(moment, 3)
-    assert moment < first < second < third
-
-
-@given(calendars, moments)
-def test_a_time_is_due_on_its_day_at_its_hour(calendar, moment):
-    (due,) = calendar.after(moment)
+def test_times_are_due_one_after_the_other_on_their_days_at_their_hour(calendar, moment):
+    due, second, third = calendar.after(moment, 3)
+    assert moment < due < second < third
     assert (due.hour, due.minute, DAYS[due.weekday()] in calendar.days) == (calendar.hour, calendar.minute, True)
 
 

@@ -114,22 +114,6 @@ def test_any_text_and_any_bytes_give_problems(example, raw):
     check_outcome(example, raw)
 
 
-# One in three a day; all of them are among what the examples above are made of.
-@pytest.mark.parametrize(
-    'odd', [pytest.param(odd, marks=[pytest.mark.long] * bool(n % 3)) for n, odd in enumerate(ODD_TEXTS)]
-)
-def test_an_odd_text_in_place_of_any_one_value_gives_a_site_or_problems(folder, odd):
-    text = (folder / 'trial.yaml').read_text()
-    for place in re.finditer(r'(?<=: )[\w./-]+|(?<=\[)[\w:]+', text):
-        changed = text[: place.start()] + odd + text[place.end() :]
-        check_outcome(folder, changed.encode('utf-8', 'surrogatepass'))
-
-
-def test_the_unchanged_example_gives_cases(example):
-    (example / 'trial.yaml').write_text(TEXT)
-    assert load(example).cases('MultipleFilesTransferSizes', 'access', 'acceptance')
-
-
 # Which modules ReFrame loads in the jobs of a partition
 
 

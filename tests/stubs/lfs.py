@@ -41,21 +41,10 @@ NOT_PLAYED, BLOCKS = 99, None
 USAGE, INVALID, NO_DEVICE, NOT_PERMITTED = 4, 22, 19, 1
 GENUINE_MOUNT = '/mnt/lustre'
 INSTANCE = 'ffff888105ab7000'
-HELP = {
-    'setstripe': '600_help_setstripe',
-    'getstripe': '601_help_getstripe',
-    'mkdir': '602_help_mkdir',
-    'df': '603_help_df',
-    'check': '604_help_check',
-    'pool_list': '605_help_pool_list',
-    'quota': '606_help_quota',
-    'osts': '608_help_osts',
-    'mdts': '608_help_osts',
-    'setdirstripe': '610_help_setdirstripe',
-    'getdirstripe': '611_help_getdirstripe',
-    'get_param': '614_lctl_help_get_param',
-    'set_param': '615_lctl_help_set_param',
-}
+# The transcripts of the usage texts of lfs, and of lctl.
+HELP = {'setstripe': '600', 'getstripe': '601', 'mkdir': '602', 'df': '603', 'check': '604', 'pool_list': '605'}
+HELP.update(quota='606', osts='608', mdts='608', setdirstripe='610', getdirstripe='611')
+HELP.update(get_param='614', set_param='615')
 
 
 class Refusal(Exception):

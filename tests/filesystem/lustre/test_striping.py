@@ -1,5 +1,6 @@
 """Layouts on a Lustre: what this one cannot give, and whether a file has what was asked for."""
 
+import lfs
 import pytest
 
 from seatrial.filesystem.base import spelled
@@ -179,53 +180,29 @@ def test_the_default_of_a_directory_with_components_is_read(where):
         parse_getstripe(text.replace('lcm_entry_count:   2\n', ''))
 
 
-COMPOSITE = """/mnt/lustre/f
-  lcm_layout_gen:    2
-  lcm_mirror_count:  1
-  lcm_entry_count:   2
-    lcme_id:             1
-    lcme_mirror_id:      0
-    lcme_flags:          init{nosync}
-    lcme_extent.e_start: 0
-    lcme_extent.e_end:   1048576
-      lmm_stripe_count:  1
-      lmm_stripe_size:   1048576
-      lmm_pattern:       raid0
-      lmm_layout_gen:    0
-      lmm_stripe_offset: 0
-      lmm_objects:
-      - 0: {{ l_ost_idx: 0, l_fid: [0x100000000:0x2:0x0] }}
-
-    lcme_id:             2
-    lcme_mirror_id:      0
-    lcme_flags:          {flags}
-    lcme_extent.e_start: 1048576
-    lcme_extent.e_end:   EOF
-      lmm_stripe_count:  0
-      lmm_{sized}: 67108864
-      lmm_pattern:       raid0
-      lmm_layout_gen:    0
-      lmm_stripe_offset: -1
-"""
+FIRST = {'start': 0, 'end': MIB, 'mirror': 0, 'size': MIB, 'count': 1, 'osts': [0]}
+SECOND = {**FIRST, 'start': MIB, 'end': -1, 'size': 64 * MIB, 'count': 0, 'osts': []}
+COMPOSITE = lfs.shown({'composite': True, 'pieces': [FIRST, SECOND]})
+EXTENDS = COMPOSITE.replace('flags:          0', 'flags:          extension').replace(
+    'stripe_size:   6', 'extension_size: 6'
+)
+UNSYNCHRONISED = COMPOSITE.replace('init\n', "init,nosync\n    lcme_timestamp:      'Wed Nov 13 10:20:30 2019'\n")
 
 
 @pytest.mark.parametrize(
-    ('flags', 'sized', 'nosync'),
-    [
-        ('extension', 'extension_size', ''),
-        ('0', 'stripe_size', ",nosync\n    lcme_timestamp:      'Wed Nov 13 10:20:30 2019'"),
-    ],
-    ids=['a component that extends itself', 'a mirror that is not synchronised'],
+    'text', [EXTENDS, UNSYNCHRONISED], ids=['it extends itself', 'its mirror is not synchronised']
 )
-def test_layouts_of_2_13_and_2_14_are_read(flags, sized, nosync):
-    got = parse_getstripe(COMPOSITE.format(flags=flags, sized=sized, nosync=nosync))
-    assert [(piece.end, piece.stripe_size) for piece in got.pieces] == [(1048576, 1048576), (None, 67108864)]
+def test_components_of_2_13_and_2_14_are_read(text):
+    assert text != COMPOSITE
+    assert [(piece.end, piece.stripe_size) for piece in parse_getstripe(text).pieces] == [
+        (MIB, MIB),
+        (None, 64 * MIB),
+    ]
 
 
 def test_of_a_component_that_clients_compress_it_is_said():
-    flags = ('0', 'compress')
-    plain_, compressed = (COMPOSITE.format(flags=flag, sized='stripe_size', nosync='') for flag in flags)
-    assert parse_getstripe(compressed).words == f'{parse_getstripe(plain_).words}, compressed by its clients'
+    compressed = COMPOSITE.replace('flags:          0', 'flags:          compress')
+    assert parse_getstripe(compressed).words == f'{parse_getstripe(COMPOSITE).words}, compressed by its clients'
 
 
 def test_a_foreign_layout_is_said_by_its_kind():

@@ -300,12 +300,6 @@ def test_a_sum_whose_last_digit_lctl_leaves_out_is_not_understood():
 PARSERS = sorted({row.parse for row in SHOWN if row.parse.__module__.startswith('seatrial.filesystem')}, key=str)
 
 
-@pytest.mark.parametrize('parse', PARSERS)
-def test_no_transcript_is_more_than_not_understood_by_any_parser(parse):
-    for text in SAID.values():
-        read(parse, text)
-
-
 @pytest.mark.parametrize('parse', [*PARSERS, parse_stats, parse_states, HISTOGRAMS, IMPORT])
 @given(data=st.data())
 def test_any_mixture_of_genuine_lines_is_a_value_or_a_typed_error(parse, data):
