@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seatrial.filesystem.base import Driver, LayoutError, may_block_s, type_fault
+from seatrial.filesystem.base import LayoutError, may_block_s, type_fault
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.filesystem.mounts import Mount, mount_of, parse_mountinfo, read_mounts
 from seatrial.filesystem.posix import Mounted
@@ -36,14 +36,6 @@ def test_a_type_that_declares_no_kernel_types_accepts_no_directory():
     assert Weka().tried == '' and Weka().no_layout
 
 
-def test_a_type_that_nobody_has_taught_more_says_so():
-    driver = Driver()
-    driver.name = 'newfs'
-    assert (driver.targets('/mnt').rows, driver.reach('/mnt', Layout(), 1)) == ((), None)
-    meter = driver.meter('/mnt')
-    assert 'newfs' in meter.why_not and meter.look(1.0) == {}
-
-
 @pytest.mark.parametrize('driver', DRIVERS, ids=lambda driver: driver.name)
 def test_only_posix_is_any_mount(driver):
     for mount in (ROOT, ROOT._replace(type='what'), None):
@@ -65,6 +57,7 @@ def test_a_type_says_all_that_depends_on_it(driver):
         assert (word in driver.can) == own
     assert ('layouts' in driver.can) == (driver.no_layout == '')
     assert not driver.no_layout or driver.no_layout.startswith('no layout: ')
+    assert driver.name == 'lustre' or driver.reach('/mnt', Layout(), 1) is None
 
 
 @pytest.mark.parametrize('type', TYPES)

@@ -119,21 +119,23 @@ def test_a_wrong_criterion_is_refused_at_its_place(problems, change, place, word
     assert words in problem
 
 
-def test_a_number_that_stands_twice_is_refused(problems):
-    (problem,) = problems(WRITE, WRITE)
-    assert problem.startswith('contract.yaml: criteria[1].id: ')
-    assert 'criteria[0]' in problem
-
-
-def test_a_circle_of_percentages_is_refused(problems):
-    lines = problems(WRITE.replace('500 GB/s\n', '80 % of 4.2.2\n'), DEGRADED)
-    assert len(lines) == 2
-    assert '4.2.1 of 4.2.2 of 4.2.1' in lines[0]
-
-
-def test_a_percentage_of_what_nobody_measures_is_refused(problems):
-    (problem,) = problems(WRITE.replace('nodes: 200', 'observed: true'), DEGRADED)
-    assert problem.startswith('contract.yaml: criteria[1].at_least: ')
+@pytest.mark.parametrize(
+    ('first', 'second', 'faulty', 'words'),
+    [
+        (WRITE, WRITE, ['[1].id'], 'is also the number of criteria[0]'),
+        (
+            WRITE.replace('500 GB/s\n', '80 % of 4.2.2\n'),
+            DEGRADED,
+            ['[0].at_least', '[1].at_least'],
+            '4.2.2 of 4.2.1',
+        ),
+        (WRITE.replace('nodes: 200', 'observed: true'), DEGRADED, ['[1].at_least'], 'is observed, not measured'),
+    ],
+    ids=['a number twice', 'a circle of percentages', 'a percentage of what nobody measures'],
+)
+def test_criteria_that_contradict_each_other_are_refused(problems, first, second, faulty, words):
+    lines = problems(first, second)
+    assert [line.split(': ')[1] for line in lines] == [f'criteria{key}' for key in faulty] and words in lines[0]
 
 
 def test_the_parties_are_named(problems):

@@ -51,7 +51,7 @@ def of_ior(text):
     return json.dumps(report)
 
 
-def of_iors_ranks(text):
+def of_ranks(text):
     head, *rows = text.splitlines()
     forged = [head]
     for access, rank, *times_and_rates in (row.split(',') for row in rows):
@@ -64,7 +64,7 @@ def of_iors_ranks(text):
 FORGED = (
     (r'--output=(.*)', of_fio),
     ('summaryFile=(.*)', of_ior),
-    ('saveRankPerformanceDetailsCSV=(.*)', of_iors_ranks),
+    ('saveRankPerformanceDetailsCSV=(.*)', of_ranks),
 )
 
 if __name__ == '__main__':
