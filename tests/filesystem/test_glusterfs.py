@@ -1,5 +1,4 @@
-"""GlusterFS 10.3: what .meta of its client shows, and cold reads proved by what the four bricks sent (ci/lab-
-gluster)."""
+"""GlusterFS 10.3: .meta of its client, and cold reads proved by what the four bricks sent (ci/lab-gluster)."""
 
 import os
 import re

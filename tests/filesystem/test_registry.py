@@ -113,8 +113,6 @@ FSID = 'b3acfc0d-575f-41d3-9c91-0e7ed3dbb3fa'
 @pytest.mark.parametrize(
     ('type', 'one', 'other', 'same'),
     [
-        ('lustre', '10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/lustre', True),
-        ('lustre', '10.0.2.15@tcp:/lustre', '10.0.2.15@tcp:/lustre/home', True),
         ('lustre', '10.0.2.15@tcp:/lustre/a', '10.0.2.15@tcp:/lustre/b', True),
         ('lustre', '10.0.2.15@tcp:10.0.2.16@tcp:/lustre', '10.0.2.16@tcp:/lustre', True),
         ('lustre', '10.0.2.15@o2ib,10.0.2.15@tcp:/lustre', '10.0.2.15@tcp0:/lustre', True),

@@ -167,28 +167,19 @@ def test_a_slurm_that_is_gone_for_good_is_waited_for_while_the_job_writes(answer
     assert quiet <= len(given) - (100 if working else 0) <= quiet + 2
 
 
-class Scheduler:
-    """As ReFrame's: a job has the next of these states with each poll, and has ended once it is COMPLETED."""
+class Job:
+    """As ReFrame's, submitted now: with each poll it has the next of these states, and it has ended if COMPLETED."""
 
-    def __init__(self, states):
-        self.states, self.polls = states, 0
+    def __init__(self, *states):
+        self.states, self.state, self.polls = states, states[0], 0
+        self.scheduler, self.submit_time = self, job_end.time.time()
 
     def poll(self, job):
         self.polls += 1
-        job.state = self.states[min(self.polls, len(self.states) - 1)]
-
-    def finished(self, job):
-        return job.state == 'COMPLETED'
-
-
-class Job:
-    """As ReFrame's, submitted now."""
-
-    def __init__(self, *states):
-        self.scheduler, self.state, self.submit_time = Scheduler(states), states[0], job_end.time.time()
+        self.state = self.states[min(self.polls, len(self.states) - 1)]
 
     def finished(self):
-        return self.scheduler.finished(self)
+        return self.state == 'COMPLETED'
 
 
 @pytest.fixture
@@ -203,7 +194,7 @@ def waited(job, queue_s, job_s):
     """The wait for a job, which is over, and how often Slurm was asked."""
     wait = Wait(job, Patience(queue_s, job_s))
     job.wait()
-    return wait, job.scheduler.polls
+    return wait, job.polls
 
 
 @pytest.mark.parametrize('state', ['COMPLETED', 'PREEMPTED', 'REVOKED'])

@@ -1,4 +1,4 @@
-"""What Slurm's commands say of jobs and partitions, whose answers are bytes; and the jobs of sessions in its queue."""
+"""Slurm's answers on jobs and partitions, which are bytes, and the jobs of sessions in its queue."""
 
 import os
 from types import SimpleNamespace

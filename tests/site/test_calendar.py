@@ -1,8 +1,6 @@
 """When a scheduled trial is due."""
 
-import os
 import time
-from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from functools import partial
 
@@ -12,30 +10,17 @@ from hypothesis import strategies as st
 
 from seatrial.site.calendar import DAYS, Calendar
 
-calendars = st.builds(
-    Calendar,
-    st.integers(0, 23),
-    st.integers(0, 59),
-    st.lists(st.sampled_from(DAYS), min_size=1, unique=True).map(tuple),
-)
+days_of_week = st.lists(st.sampled_from(DAYS), min_size=1, unique=True).map(tuple)
+calendars = st.builds(Calendar, st.integers(0, 23), st.integers(0, 59), days_of_week)
 moments = st.datetimes(datetime(2000, 1, 1), datetime(2040, 1, 1), timezones=st.just(timezone.utc))
 utc = partial(datetime, 2026, tzinfo=timezone.utc)
 
 
 @pytest.fixture
-def zone() -> Iterator[Callable[[str], None]]:
+def zone(monkeypatch):
     """Set the time zone of this process; the old one comes back."""
-    before = os.environ.get('TZ')
-
-    def use(name: str) -> None:
-        os.environ['TZ'] = name
-        time.tzset()
-
-    yield use
-    if before is None:
-        del os.environ['TZ']
-    else:
-        os.environ['TZ'] = before
+    with monkeypatch.context() as patched:
+        yield lambda name: (patched.setenv('TZ', name), time.tzset())
     time.tzset()
 
 

@@ -123,12 +123,7 @@ def test_a_wrong_criterion_is_refused_at_its_place(problems, change, place, word
     ('first', 'second', 'faulty', 'words'),
     [
         (WRITE, WRITE, ['[1].id'], 'is also the number of criteria[0]'),
-        (
-            WRITE.replace('500 GB/s\n', '80 % of 4.2.2\n'),
-            DEGRADED,
-            ['[0].at_least', '[1].at_least'],
-            '4.2.2 of 4.2.1',
-        ),
+        (WRITE.replace('500 GB/s\n', '80 % of 4.2.2\n'), DEGRADED, ['[0].at_least', '[1].at_least'], 'of itself (4'),
         (WRITE.replace('nodes: 200', 'observed: true'), DEGRADED, ['[1].at_least'], 'is observed, not measured'),
     ],
     ids=['a number twice', 'a circle of percentages', 'a percentage of what nobody measures'],

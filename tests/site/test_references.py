@@ -233,11 +233,7 @@ def test_a_reference_in_any_unit_is_in_its_base_unit_to_the_digit(tmp_path_facto
 
 @pytest.mark.parametrize(
     ('metric', 'unit', 'right'),
-    [
-        ('file_create@shared', 'MiB/s', 'op/s or kop/s'),
-        ('p99@4KiB', 'IOPS', 's, ms or us'),
-        ('holding@two', 'op/s', "''"),
-    ],
+    [('file_create@shared', 'B/s', 'op/s or kop/s'), ('p99@4KiB', 'IOPS', 's, ms or us'), ('holding@two', 's', "''")],
 )
 def test_a_unit_of_another_dimension_is_refused_with_the_right_ones(read, metric, unit, right):
     with pytest.raises(SiteError) as caught:
@@ -327,22 +323,13 @@ def changed_documents(draw):
     return document
 
 
-def leaves(document):
-    """Every reference that the file could mean, by ReFrame's own way through it."""
-    return {
-        (check, *path): value
-        for check, entry in document.items()
-        if check != '$seatrial'
-        for path, value in below(entry, len(INDEX) + 1)
-    }
-
-
 def below(value, depth):
+    """Every reference that the file could mean, by ReFrame's own way through it: the keys, and what lies there."""
     if depth == 0:
         yield (), value
         return
     for key, item in value.items():
-        if key != '$index':
+        if key not in ('$seatrial', '$index'):
             for path, leaf in below(item, depth - 1):
                 yield (key, *path), leaf
 
@@ -360,7 +347,7 @@ def test_whatever_is_done_to_the_file_a_reference_in_it_is_judged_or_a_problem_i
         for (profile, case), of_case in references.items()
         for entry in of_case
     }
-    written = leaves(yaml.safe_load(text))
+    written = dict(below(yaml.safe_load(text), len(INDEX) + 2))
     assert seen == {keys: [in_base(value, unit).value, *ends, unit] for keys, (value, *ends, unit) in written.items()}
 
 

@@ -321,11 +321,9 @@ def conditions(targets: Targets) -> Dict[str, str]:
 
 def spelled(indices: Sequence[int]) -> str:
     """Indices as people write them: 0-3, 7."""
-    words: List[str] = []
-    for _, pairs in itertools.groupby(enumerate(sorted(set(indices))), lambda pair: pair[1] - pair[0]):
-        run = [index for _, index in pairs]
-        words.append(f'{run[0]}-{run[-1]}' if len(run) > 1 else str(run[0]))
-    return ', '.join(words) or 'none'
+    groups = itertools.groupby(enumerate(sorted(set(indices))), lambda pair: pair[1] - pair[0])
+    runs = ([index for _, index in pairs] for _, pairs in groups)
+    return ', '.join(f'{run[0]}-{run[-1]}' if len(run) > 1 else str(run[0]) for run in runs) or 'none'
 
 
 def pinned(driver: Driver, kind: str, number: int) -> Layout:

@@ -324,8 +324,6 @@ _KEYS: layout_words.Readers = {
     'stripe_size': stripe_size('a chunk size', by_doubling=True),
     'pool': number("a storage pool's number", 1, 65535),
 }
-
-
 # Of release 8, and of 7, for the first fields of a layout.
 _SET_OPTIONS = ('--num-targets', '--numtargets'), ('--chunk-size', '--chunksize'), ('--pool', '--storagepoolid')
 

@@ -105,7 +105,7 @@ class OrangeFs(Mounted):
         return "by FUSE new files ignore it; use the kernel's client" if by_fuse else None
 
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
-        wanted = f'strip_size:{_asked(layout)}'
+        wanted = f'strip_size:{bytes_of(layout.asks[0][1:])}'
         try:
             # The client reads strings of C: without a zero byte at the ends no file could be made (EINVAL, 6 of 6).
             os.setxattr(directory, 'user.pvfs2.dist_name', b'simple_stripe\0')
@@ -117,10 +117,10 @@ class OrangeFs(Mounted):
 
     def _granted(self, file: str, layout: Layout) -> base.Granted:
         text, mount = _output('pvfs2-viewdist', '-f', file), base.mount_by_table(self, file)
-        strip, number = strip_of(text), _DATA_FILES.search(text)
-        if strip != _asked(layout):
-            has = f'but has S{binary(strip)}'
-            return base.Granted(differs=f'the file should have the layout {layout.canonical}, {has}')
+        has = f'S{binary(strip_of(text))}'
+        if has != layout.canonical:
+            return base.Granted(differs=f'the file should have the layout {layout.canonical}, but has {has}')
+        number = _DATA_FILES.search(text)
         there = _DATA_SERVERS.search(_output('pvfs2-ping', '-m', mount.point) if mount else '')
         on, of = int(number.group(1)) if number else 0, len(there.group(1).splitlines()) if there else 0
         return base.Granted(f'all = {on} of {of} servers', everywhere=False) if on < of else base.Granted()
@@ -154,10 +154,6 @@ def strip_of(text: str) -> int:
 
 def _volume(mount: Mount) -> str:
     return mount.source[len(FUSE_SOURCE) :] if mount.source.startswith(FUSE_SOURCE) else mount.source
-
-
-def _asked(layout: Layout) -> int:
-    return bytes_of(layout.asks[0][1:])
 
 
 def _stripe_of_new_files(directory: str) -> str:

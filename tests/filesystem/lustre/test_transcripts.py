@@ -1,5 +1,4 @@
-"""Genuine outputs of a Lustre 2.17, at least one of each form, are read as typed values, or refused with the one
-typed error."""
+"""Genuine outputs of a Lustre 2.17, at least one of each form, are typed values, or refused with a typed error."""
 
 import fnmatch
 import re
@@ -27,8 +26,7 @@ MIB = 1 << 20
 
 
 class Shown(NamedTuple):
-    """A fact of what the parser makes of a part of a transcript, from the line that begins with first to before
-    stop."""
+    """A fact of a part of a transcript, as parsed: from the line that begins with first to before stop."""
 
     number: str
     parse: Callable[[str], Any]

@@ -145,11 +145,8 @@ def parse_params(text: str) -> Tuple[Param, ...]:
 
 def parse_param_errors(stderr: str) -> Dict[str, str]:
     """Messages of lctl on parameters that it could not read or set, by path: 'osc/*/nosuch', '/sys/fs/...'."""
-    errors = {}
-    for line in whole_lines(stderr):
-        match = matched(_PARAM_ERROR, line, 'not an error of a parameter')
-        errors[match.group(1).strip("'")] = match.group(2)
-    return errors
+    rows = (matched(_PARAM_ERROR, line, 'not an error of a parameter').groups() for line in whole_lines(stderr))
+    return {path.strip("'"): why for path, why in rows}
 
 
 def parse_stats(value: str) -> Dict[str, Counter]:

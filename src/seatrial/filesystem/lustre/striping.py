@@ -2,7 +2,7 @@
 Forms: a genuine 2.17 (tests/transcripts/lustre), and by their sources 2.12 to 2.16. Sizes and ends in bytes."""
 
 import re
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.filesystem.base import Granted, spelled
 from seatrial.filesystem.layout_words import ALL, binary
@@ -216,8 +216,7 @@ def directory_difference(asked: LustreLayout, got: DirectoryStriping, there: Inv
     wished, count = len(there.mdts) if asked.mdt_count == ALL else asked.mdt_count, max(got.mdt_count, 1)
     if wished is not None and count != wished:
         differences.append(f'{_many(count, "MDT")} instead of {wished}')
-    if asked.mdt_index is not None and got.first_mdt != asked.mdt_index:
-        differences.append(f'MDT {got.first_mdt} instead of {asked.mdt_index}')
+    differences += _instead('MDT', got.first_mdt, asked.mdt_index)
     if not differences:
         return None
     has = LustreLayout(mdt_count=count, mdt_index=got.first_mdt).canonical
@@ -326,13 +325,10 @@ def _differences(asked: LustreLayout, got: Striping, there: Inventory) -> List[s
 
 
 def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventory) -> List[str]:
-    differences = []
-    if piece.end != wish.end:
-        had, asked = ('the end of the file' if end is None else binary(end) for end in (piece.end, wish.end))
-        differences.append(f'it ends at {had} instead of {asked}')
+    ends = ('the end of the file' if end is None else binary(end) for end in (piece.end, wish.end))
+    differences = _instead('it ends at', *ends)
     if piece.on_mdt != wish.on_mdt:
-        differences.append(f'it lies on {"the MDT" if piece.on_mdt else "OSTs"}')
-        return differences
+        return [*differences, f'it lies on {"the MDT" if piece.on_mdt else "OSTs"}']
     if wish.on_mdt:
         return differences
     reach = there.reach(wish.pool)
@@ -341,29 +337,26 @@ def _piece_differences(wish: LayoutComponent, piece: FoundPiece, there: Inventor
     may_be_all = 1 <= piece.stripe_count <= len(reach) or (piece.stripe_count == ALL and not piece.osts)
     if count == ALL and not reach:
         differences.append('the number of all OSTs is not known')
-    elif count == ALL and not may_be_all:
-        differences.append(f'stripe count {piece.stripe_count} instead of {len(reach)}')
-    elif count not in (None, ALL, piece.stripe_count):
-        differences.append(f'stripe count {piece.stripe_count} instead of {count}')
-    if wish.stripe_size is not None and piece.stripe_size != wish.stripe_size:
-        differences.append(f'stripe size {binary(piece.stripe_size)} instead of {binary(wish.stripe_size)}')
-    if wish.pool is not None and piece.pool != wish.pool:
-        differences.append(f'pool {piece.pool or "none"} instead of {wish.pool}')
+    elif count != ALL or not may_be_all:
+        differences += _instead('stripe count', piece.stripe_count, len(reach) if count == ALL else count)
+    differences += _instead('stripe size', binary(piece.stripe_size), wish.stripe_size and binary(wish.stripe_size))
+    differences += _instead('pool', piece.pool or 'none', wish.pool)
     elsewhere = set(piece.osts) - set(reach) if wish.pool is not None else ()
     if elsewhere:
         differences.append(f'OST {spelled(sorted(elsewhere))}, which the pool {wish.pool} does not have')
     if 'raid0' not in piece.pattern:
         differences.append(f'its pattern is {",".join(piece.pattern)}')
-    if not piece.osts:
-        return differences
-    if wish.osts and piece.osts != wish.osts:
-        had, asked = (', '.join(map(str, osts)) for osts in (piece.osts, wish.osts))
-        differences.append(f'OST {had} instead of {asked}')
-    if wish.start_ost is not None and piece.osts[0] != wish.start_ost:
-        differences.append(f'it begins on OST {piece.osts[0]} instead of {wish.start_ost}')
-    if wish.overstripe_count is None and len(set(piece.osts)) < len(piece.osts):
-        differences.append('several stripes lie on one OST')
+    if piece.osts:
+        differences += _instead('OST', *(', '.join(map(str, osts)) for osts in (piece.osts, wish.osts)))
+        differences += _instead('it begins on OST', piece.osts[0], wish.start_ost)
+        if wish.overstripe_count is None and len(set(piece.osts)) < len(piece.osts):
+            differences.append('several stripes lie on one OST')
     return differences
+
+
+def _instead(what: str, got: Any, wished: Any) -> List[str]:
+    """The difference between what there is and what was asked for, if anything was."""
+    return [] if wished in (None, '', got) else [f'{what} {got} instead of {wished}']
 
 
 def _many(count: int, thing: str) -> str:

@@ -115,11 +115,9 @@ def parse_df(text: str) -> Spaces:
 
 def parse_targets(text: str) -> Tuple[TargetState, ...]:
     """`lfs osts` or `lfs mdts`, for one file system."""
-    states = []
-    for line in _headed(text, r'\s*(OBDS|MDTS):\s*\Z', 'a list of targets')[1:]:
-        match = matched(_TARGET, line, 'not a target')
-        states.append(TargetState(int(match.group(1)), match.group(2), match.group(3) == 'ACTIVE'))
-    return tuple(states)
+    lines = _headed(text, r'\s*(OBDS|MDTS):\s*\Z', 'a list of targets')[1:]
+    rows = (matched(_TARGET, line, 'not a target').groups() for line in lines)
+    return tuple(TargetState(int(index), uuid, state == 'ACTIVE') for index, uuid, state in rows)
 
 
 def parse_check(stdout: str, stderr: str) -> Dict[str, str]:
@@ -141,12 +139,8 @@ def parse_pools(text: str) -> Tuple[str, ...]:
     """`lfs pool_list FSNAME`: the names of its pools, without the file system's."""
     head, *lines = _headed(text, 'Pools from ', 'a list of pools')
     fsname = head[len('Pools from ') :].rstrip(':')
-    pools = []
-    for line in lines:
-        if not line.startswith(f'{fsname}.'):
-            raise NotUnderstood(f'not a pool of {fsname}', line)
-        pools.append(line[len(fsname) + 1 :])
-    return tuple(pools)
+    pool = re.compile(rf'{re.escape(fsname)}\.(.*)')
+    return tuple(matched(pool, line, f'not a pool of {fsname}').group(1) for line in lines)
 
 
 def parse_pool(text: str) -> Tuple[int, ...]:
