@@ -14,8 +14,16 @@ from seatrial.filesystem.registry import DRIVERS, TYPES, by_type, same_storage, 
 from seatrial.model.layout import Layout
 from seatrial.model.telemetry import BEFORE
 
-ROOT = Mount('/', 'ext4', '/dev/vda', 'rw,discard')
-LUSTRE = Mount('/lustre/scratch', 'lustre', '10.0.0.1@tcp:/scratch', 'rw,flock')
+# In the form of proc(5).
+TEXT = r"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
+40 22 0:35 / /lustre/scratch rw,noatime - lustre 10.0.0.1@tcp:/scratch rw,flock
+41 22 0:36 / /home/with\040space rw - nfs4 filer:/export/home rw,vers=4.2
+42 22 0:37 / /projects rw - nfs4 filer:/export/projects rw,vers=4.2
+43 22 0:38 / /gluster rw - fuse.glusterfs node1:/gv0 rw
+garbage
+"""
+MOUNTS = list(parse_mountinfo(TEXT))
+ROOT, LUSTRE, HOME, PROJECTS, GLUSTER = MOUNTS
 
 
 def test_an_unknown_type_is_refused_with_the_known_ones():
@@ -146,17 +154,7 @@ def test_mounts_of_two_types_or_of_none_are_two_storages():
     assert not same_storage(ROOT, LUSTRE) and not same_storage(None, ROOT)
 
 
-# What is mounted where, in the form of proc(5)
-
-TEXT = r"""22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
-40 22 0:35 / /lustre/scratch rw,noatime - lustre 10.0.0.1@tcp:/scratch rw,flock
-41 22 0:36 / /home/with\040space rw - nfs4 filer:/export/home rw,vers=4.2
-42 22 0:37 / /projects rw - nfs4 filer:/export/projects rw,vers=4.2
-43 22 0:38 / /gluster rw - fuse.glusterfs node1:/gv0 rw
-garbage
-"""
-MOUNTS = list(parse_mountinfo(TEXT))
-ROOT, LUSTRE, HOME, PROJECTS, GLUSTER = MOUNTS
+# What is mounted where
 
 
 def test_each_line_is_a_mount_with_its_escapes_undone():

@@ -97,31 +97,30 @@ def test_what_is_no_line_of_sinfo_is_quoted():
 # Nodes that the next allocation leaves out
 
 
-SETTINGS = """
-site_configuration = {'systems': [{'name': 'lab', 'hostnames': ['.*'], 'partitions': [
-    {'name': 'compute', 'scheduler': 'SCHEDULER', 'launcher': 'local', 'access': [ACCESS], 'environs': ['builtin']},
-]}]}
-"""
-TRIAL = """
-version: 1
-state: state
-file_systems: {scratch: {type: posix, path: state/trials, limits: {bytes: 1GiB, inodes: 9}, records_on_target: true}}
-partitions: {lab:compute: {launcher: srun, tasks_per_node: 1}}
-trials: [{checks: ['*'], partitions: [lab:compute], file_systems: [scratch], nodes: [1]}]
-"""
 FOUR = 'n1 compute*\nn2 compute*\nn3 compute*\nn4 compute*\nn5 io\n'
 
 
 @pytest.fixture
-def left_out(tmp_path, monkeypatch):
-    """What is left out where sinfo says this, after allocations on these nodes."""
+def lab(tmp_path):
+    """A site with one partition, as far as these tests read it."""
 
-    def ask(shown, used, wanted, scheduler='slurm', access='', status=0):
-        (tmp_path / 'trial.yaml').write_text(TRIAL)
-        (tmp_path / 'settings.py').write_text(SETTINGS.replace('SCHEDULER', scheduler).replace('ACCESS', access))
+    def make(scheduler='slurm', access=()):
+        partition = {'name': 'compute', 'scheduler': scheduler, 'access': list(access)}
+        configuration = {'systems': [{'name': 'lab', 'partitions': [partition]}]}
+        (tmp_path / 'settings.py').write_text(f'site_configuration = {configuration!r}\n')
+        return SimpleNamespace(folder=tmp_path, trial_file=SimpleNamespace(partitions=['lab:compute']))
+
+    return make
+
+
+@pytest.fixture
+def left_out(tmp_path, monkeypatch, lab):
+    """The nodes left out where sinfo says this, after allocations on these nodes."""
+
+    def ask(shown, used, wanted, status=0, **partition):
         script = f'echo "$@" > {tmp_path}/asked\nprintf "{shown}"\nexit {status}'
         stand_in.program(tmp_path, monkeypatch, 'sinfo', script)
-        return nodes_to_leave_out(load(tmp_path), 'lab:compute', used, wanted)
+        return nodes_to_leave_out(lab(**partition), 'lab:compute', used, wanted)
 
     return ask
 
@@ -134,7 +133,7 @@ def test_those_of_the_latest_allocations_are_left_out_as_far_as_there_are_enough
 
 def test_nodes_of_other_partitions_are_not_counted(left_out, tmp_path):
     assert left_out(FOUR, [('n1', 'n2', 'n3', 'n4')], 2) == ('n1', 'n2')
-    assert left_out('n5 io\n', [('n5',)], 1, access="'--partition=io'") == ()
+    assert left_out('n5 io\n', [('n5',)], 1, access=['--partition=io']) == ()
     assert '--partition=io' in (tmp_path / 'asked').read_text()
 
 
@@ -196,15 +195,9 @@ def test_slurm_is_asked_where_a_partition_is_slurms(repository, name, slurms):
     assert submits_to_slurm(load(repository / 'site-config' / name)) is slurms
 
 
-@pytest.mark.parametrize(('access', 'has'), [("'--partition=a'", True), ("'--clusters=b'", False), ("'-Mb'", False)])
-def test_a_partition_of_another_cluster_has_another_queue(repository, tmp_path, access, has):
-    for file in (repository / 'site-config' / 'lab').iterdir():
-        if file.is_file():
-            (tmp_path / file.name).write_text(file.read_text())
-    settings = tmp_path / 'settings.py'
-    added = f"\nfor each in site_configuration['systems'][0]['partitions']:\n    each['access'] = [{access}]\n"
-    settings.write_text(settings.read_text() + added)
-    assert has_one_queue(load(tmp_path)) is has
+@pytest.mark.parametrize(('access', 'has'), [('--partition=a', True), ('--clusters=b', False), ('-Mb', False)])
+def test_a_partition_of_another_cluster_has_another_queue(lab, access, has):
+    assert has_one_queue(lab(access=[access])) is has
 
 
 class Queue:
