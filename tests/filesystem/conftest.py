@@ -1,4 +1,4 @@
-"""What the tests of drivers share: a real GlusterFS, a real CephFS, and a node whose caches this user may empty."""
+"""Fixtures of the tests of drivers: a real GlusterFS, a real CephFS, and a node whose caches this user may empty."""
 
 import os
 from collections.abc import Callable, Iterator

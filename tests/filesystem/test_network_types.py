@@ -337,7 +337,7 @@ def test_an_nfs_mount_that_gives_up_is_seen_by_its_options(options, why):
 
 
 def test_no_free_inode_of_rclone_is_no_full_file_system(monkeypatch):
-    """What rclone 1.60 gave of an HDFS with room."""
+    """The answer of rclone 1.60 for an HDFS with room."""
     given = SimpleNamespace(f_bavail=51629463, f_frsize=4096, f_files=1000000000, f_favail=0)
     monkeypatch.setattr('os.statvfs', lambda path: given)
     assert by_type('hdfs').capacity('/mnt') == Capacity(51629463 * 4096, None)

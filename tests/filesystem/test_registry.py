@@ -61,8 +61,8 @@ def test_a_type_says_all_that_depends_on_it(driver):
     assert bool(driver.kernel_types) == (driver.name != 'posix')
     methods = {'layouts': ('_set_layout',), 'targets': ('_targets', 'targets'), 'request sizes': ('rpc_sizes',)}
     for word, names in methods.items():
-        own = any(getattr(type(driver), name) is not getattr(Mounted, name) for name in names)
-        assert (word in driver.can) == own
+        overridden = any(getattr(type(driver), name) is not getattr(Mounted, name) for name in names)
+        assert (word in driver.can) == overridden
     assert ('layouts' in driver.can) == (driver.no_layout == '')
     assert not driver.no_layout or driver.no_layout.startswith('no layout: ')
     assert driver.name == 'lustre' or driver.reach('/mnt', Layout(), 1) is None

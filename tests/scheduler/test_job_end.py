@@ -1,4 +1,4 @@
-"""How jobs ended that did not end by themselves: when Slurm is asked, what ReFrame's report says, what is kept."""
+"""The ends of jobs that did not end by themselves: when Slurm is asked, what ReFrame's report says, what is kept."""
 
 import json
 import os
@@ -246,7 +246,7 @@ BLOCKED = 'job blocked error: [jobid=12] job cancelled because it was blocked du
 
 
 def entry_of(case):
-    """What ReFrame's entry of a case says of which it is."""
+    """The keys of ReFrame's entry that tell which case it is of."""
     system, partition = case.partition.split(':')
     where = f'{case.file_system}/{case.layout}/{case.nodes}n/nightly'
     return {'name': f'{case.check} %case={where}', 'case': where, 'system': system, 'partition': partition}

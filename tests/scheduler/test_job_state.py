@@ -1,4 +1,4 @@
-"""What Slurm says of a job's end: every transcript has its sentence, and whatever is cut short is not guessed at."""
+"""Slurm's account of a job's end: every transcript has its sentence, and whatever is cut short is not guessed at."""
 
 import re
 import signal

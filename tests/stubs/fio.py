@@ -183,7 +183,7 @@ def alike(size):
 
 
 def with_client():
-    """What fio does: its clients are sessions of their own, and outlive it."""
+    """As fio: its clients are sessions of their own, and outlive it."""
     if os.fork() == 0:
         os.setsid()
         time.sleep(60)
@@ -193,7 +193,7 @@ def with_client():
 
 
 def fill(path):
-    """What another user does: take all the space that is left."""
+    """As another user: take all the space that is left."""
     with open(path, 'wb', buffering=0) as stream:
         try:
             while stream.write(bytes(4096)):
@@ -237,7 +237,7 @@ def said(template, common, jobs, order, number):
 
 
 def at_random(form, common, order, number):
-    """What a job has done in each direction of random I/O."""
+    """The work of a job in each direction of random I/O."""
     runtime, size = round(1000 * order['seconds']), int(common['bs'])
     rates, latency = order.get('iops', [1000]), 1_000_000
     wanted = rates[number % len(rates)]

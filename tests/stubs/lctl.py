@@ -105,7 +105,7 @@ def set_param(arguments, state):
 
 
 def net(arguments, state):
-    """What root and an ordinary user are told."""
+    """The answers to root and to an ordinary user."""
     assert arguments == ['show', '-v']
     shown = lustre_step('460_lnet' if state['root'] else '465_lnet')
     raise Refusal(0 if state['root'] else 234, shown.stderr, shown.stdout)

@@ -87,7 +87,7 @@ def main(play, arguments, told_file):
 
 
 def played_by(program, commands, changing, arguments, told_file):
-    """What a command line of a program comes to, as a Refusal; the commands `changing` keep what they did."""
+    """The end of a command line of a program, as a Refusal; the commands `changing` keep what they did."""
     with open(f'{told_file}.log', 'a') as stream:
         stream.write(json.dumps([program, *arguments]) + '\n')
     command = arguments[0] if arguments else ''
@@ -171,7 +171,7 @@ OF_A_PIECE = {
 
 
 def wish_of(options, state):
-    """What a command line of setstripe asks for: pieces and mirrors. A pool that is not there is refused."""
+    """The pieces and mirrors that a command line of setstripe asks for. A pool that is not there is refused."""
     pieces, mirrors = [{}], 1
     for name, value in options:
         if name == '-N':

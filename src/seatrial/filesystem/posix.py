@@ -169,7 +169,7 @@ class Mounted(base.Driver):
         return base.Behaviour(close_can_fail, counted, type_ in UNCOMPRESSED, of_memory, below, lasting)
 
     def exchanged(self, path: str) -> base.Exchanged:
-        """What the meter counts, of a type whose reads it proves to be cold."""
+        """The counters of the meter, of a type whose reads they prove to be cold."""
         counters = self.meter(path).look(ANSWER_S) if 'proof of cold reads' in self.can else {}
         return base.Exchanged(counters.get(READ), counters.get(WRITTEN))
 

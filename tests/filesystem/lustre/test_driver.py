@@ -707,7 +707,7 @@ class TestCapabilities:
 
 
 class TestCounters:
-    """What the sampler and the report of a run ask (telemetry)."""
+    """The questions of the sampler and of a run's report (telemetry)."""
 
     def test_what_programs_read_and_wrote_stands_beside(self, stand):
         line = 'write_bytes               3 samples [bytes] 1 9 21 99'

@@ -66,7 +66,7 @@ def each(parse: Callable[[str], Any], ending: str) -> Callable[[str], dict[str, 
 
 
 def refused_calls(text: str) -> list[FailedCall]:
-    """What failed, in each complaint of IOR."""
+    """The calls that failed, in each complaint of IOR."""
     return [call for complaint in ior.complaints(text) for call in failed_calls(complaint.line)]
 
 
