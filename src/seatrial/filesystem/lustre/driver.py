@@ -8,7 +8,7 @@ import os
 import re
 import stat
 import time
-from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from seatrial.filesystem import base
 from seatrial.filesystem.layout_words import ALL
@@ -162,7 +162,9 @@ class Lustre(Mounted):
         why = before.unknown or after.unknown
         if why:  # against nothing every loss since the mount would be one of meanwhile
             return base.Lost(unseen=why)
-        return base.Lost(_lost(before, after), _unseen(before, after))
+        turned = params.turned_over(before.states, after.states)
+        idled = [device for device in turned if params.only_idled(after.states[device])]
+        return base.Lost(_lost(before, after, set(turned) - set(idled)), _unseen(before, after, idled))
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
         """Reads lfs getstripe of the file, which asks its MDT alone, and the imports of this mount."""
@@ -415,14 +417,12 @@ def _imports_of(path: str, deadline_s: float = ANSWER_S) -> List[params.Import]:
         return []
 
 
-def _lost(before: Connections, after: Connections) -> str:
+def _lost(before: Connections, after: Connections, forgotten: Set[str]) -> str:
     """Imports that went to DISCONN or EVICTED meanwhile, and those whose history may have lost such a state."""
     times: Dict[Tuple[str, str], List[str]] = {}
     for incident in params.incidents(before.states, after.states):
         time_of_day = time.strftime('%H:%M:%S', time.localtime(incident.time_s))
         times.setdefault((incident.device, incident.state), []).append(time_of_day)
-    turned = params.turned_over(before.states, after.states)
-    forgotten = {device for device in turned if not params.only_idled(after.states[device])}
     # What an eviction lost is gone; a connection that only broke off goes on where it was.
     ordered = sorted(times.items(), key=lambda item: item[0][1] != 'EVICTED')
     alike: Dict[str, List[str]] = {}
@@ -439,13 +439,11 @@ def _lost(before: Connections, after: Connections) -> str:
     return '; '.join(clauses)
 
 
-def _unseen(before: Connections, after: Connections) -> str:
+def _unseen(before: Connections, after: Connections, idled: Sequence[str]) -> str:
     """The devices whose history is gone, with the device or through frequent idling."""
     gone = sorted(set(before.states) - set(after.states))
     if gone:
         return f'{gone[0]}{f" and {len(gone) - 1} more" if len(gone) > 1 else ""}: no longer there'
-    turned = params.turned_over(before.states, after.states)
-    idled = [device for device in turned if params.only_idled(after.states[device])]
     return f'{idled[0]} has been idle so often that its earlier states are not known' if idled else ''
 
 
