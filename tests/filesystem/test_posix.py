@@ -57,9 +57,7 @@ def test_any_text_is_a_quota_or_unknown(text):
     assert isinstance(parse_quota(text, 1234, 50), Capacity)
 
 
-BOTH = """Disk quotas for user anna (uid 1234):
-     Filesystem   blocks   quota   limit   grace   files   quota   limit   grace
-      /dev/ubda        0       0  200000       0       1       0      40       0
+BOTH = f"""{HEAD}      /dev/ubda        0       0  200000       0       1       0      40       0
 Disk quotas for group a (b) (gid 50):
      Filesystem   blocks   quota   limit   grace   files   quota   limit   grace
       /dev/ubda    29888       0   30000       0       1       0      50       0
@@ -68,16 +66,11 @@ Disk quotas for group nogroup (gid 65534): none
 
 
 @pytest.mark.parametrize(
-    ('user', 'group', 'left'),
-    [
-        (1234, 50, Capacity(112 * 1024, 39)),
-        (1234, 60, Capacity(200000 * 1024, 39)),
-        (0, 50, Capacity(112 * 1024, 49)),
-        (7, 65534, Capacity(None, None)),
-    ],
+    ('user', 'group', 'kib', 'files'),
+    [(1234, 50, 112, 39), (1234, 60, 200000, 39), (0, 50, 112, 49), (7, 65534, None, None)],
 )
-def test_the_tighter_quota_of_user_and_group_is_left(user, group, left):
-    assert parse_quota(BOTH, user, group) == left
+def test_the_tighter_quota_of_user_and_group_is_left(user, group, kib, files):
+    assert parse_quota(BOTH, user, group) == Capacity(kib and kib * 1024, files)
 
 
 def test_the_default_quota_of_xfs_is_not_one_of_root():

@@ -10,18 +10,10 @@ from seatrial.site.load import load
 from seatrial.site.model import Site
 
 SETTINGS = """
-site_configuration = {
-    'systems': [
-        {
-            'name': 'lab',
-            'hostnames': ['.*'],
-            'partitions': [
-                {'name': 'login', 'scheduler': 'local', 'launcher': 'local'},
-                {'name': 'io', 'scheduler': 'slurm', 'launcher': 'srun'},
-            ],
-        }
-    ]
-}
+site_configuration = {'systems': [{'name': 'lab', 'hostnames': ['.*'], 'partitions': [
+    {'name': 'login', 'scheduler': 'local', 'launcher': 'local'},
+    {'name': 'io', 'scheduler': 'slurm', 'launcher': 'srun'},
+]}]}
 """
 TRIAL = """
 version: 1

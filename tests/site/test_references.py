@@ -267,12 +267,7 @@ def test_a_file_that_holds_nothing_is_refused(read, text):
 
 @pytest.mark.parametrize(
     'text',
-    [
-        'SharedFile:\n',
-        'SharedFile: []\n',
-        FILE.replace('          1: {', '          1:\n          64: {'),
-        FILE + '          1: {}\n',
-    ],
+    ['SharedFile: []\n', FILE.replace('          1: {', '          1:\n          64: {'), FILE + '          1: {}\n'],
 )
 def test_a_place_that_holds_nothing_is_refused(read, text):
     with pytest.raises(SiteError, match=r'expected|judged here'):

@@ -334,13 +334,7 @@ def test_a_tunable_is_an_action_for_each_of_its_values(site_with):
 
 @pytest.mark.parametrize(
     ('start', 'values'),
-    [
-        ('{value}', '[4, 8]'),
-        ('{value}', '[4, 16, 8]'),
-        ('{value}', '[4, 8, 8]'),
-        ('{value}', '[0, 1, 2]'),
-        ('4', '[4, 8, 16]'),
-    ],
+    [('4', '[4, 8, 16]'), *(('{value}', values) for values in ('[4, 8]', '[4, 16, 8]', '[4, 8, 8]', '[0, 1, 2]'))],
 )
 def test_a_tunable_that_makes_no_curve_is_refused(site_with, start, values):
     with pytest.raises(SiteError, match='threads'):

@@ -15,11 +15,7 @@ from seatrial.model.codec import from_json, to_json
 from seatrial.model.layout import Layout
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-PROGRESSIVE = (
-    LayoutComponent(4 * MIB, stripe_count=1, stripe_size=MIB),
-    LayoutComponent(64 * MIB, stripe_count=2),
-    LayoutComponent(),
-)
+PROGRESSIVE = (LayoutComponent(4 * MIB, False, 1, MIB), LayoutComponent(64 * MIB, stripe_count=2), LayoutComponent())
 DOM = (LayoutComponent(MIB, True), LayoutComponent(stripe_count=2))
 
 striping = {
