@@ -22,44 +22,14 @@ from seatrial.workload.words import binding_words
 
 SCHEMA = 10  # the version of the columns: a reader refuses a higher one; a column is never given another meaning
 
-COLUMNS: dict[str, Any] = {
-    'schema': pl.Int32,
-    'seatrial': pl.String,
-    'session': pl.String,
-    'session_started': pl.Datetime('us', 'UTC'),
-    **dict.fromkeys(('session_verdict', 'site', 'profile', 'check', 'partition', 'file_system'), pl.String),
-    **dict.fromkeys(('file_system_type', 'layout'), pl.String),
-    'nodes': pl.Int64,
-    **dict.fromkeys(('case_verdict', 'engine', 'engine_version', 'host', 'hosts', 'kernel', 'metric'), pl.String),
-    **dict.fromkeys(('metric_verdict', 'metric_why', 'operation', 'point', 'axis'), pl.String),
-    **dict.fromkeys(('tasks', 'transfer_size', 'bytes_per_task', 'files_per_task', 'repetition', 'block'), pl.Int64),
-    'started': pl.Datetime('us', 'UTC'),
-    'seconds': pl.Float64,
-    'bytes_moved': pl.Int64,
-    'value': pl.Float64,
-    'unit': pl.String,
-    'cache': pl.String,
-    'valid': pl.Boolean,
-    **dict.fromkeys(('rules', 'engine_build', 'mpi', 'launcher', 'modules', 'client_version', 'commit'), pl.String),
-    **dict.fromkeys(('reframe', 'selection', 'better', 'kind', 'phase'), pl.String),
-    'tasks_per_node': pl.Int64,
-    'interface': pl.String,
-    'direct': pl.Boolean,
-    **dict.fromkeys(('queue_depth', 'working_set', 'bytes_per_file'), pl.Int64),
-    'label': pl.String,
-    'state': pl.String,
-    'used_percent': pl.Int64,
-    'environment': pl.String,
-    'steers': pl.Boolean,
-    'directory_bytes': pl.Int64,
-    'binding': pl.String,
-    'load_percent': pl.Int64,
-    'darshan': pl.String,
-    'pydarshan': pl.String,
-}
-"""Every column in its order, with its type; docs/reference/report.md says what they mean."""
-
 SINCE: dict[int, tuple[str, ...]] = {
+    1: (
+        *('schema', 'seatrial', 'session', 'session_started', 'session_verdict', 'site', 'profile', 'check'),
+        *('partition', 'file_system', 'file_system_type', 'layout', 'nodes', 'case_verdict', 'engine'),
+        *('engine_version', 'host', 'hosts', 'kernel', 'metric', 'metric_verdict', 'metric_why', 'operation'),
+        *('point', 'axis', 'tasks', 'transfer_size', 'bytes_per_task', 'files_per_task', 'repetition', 'block'),
+        *('started', 'seconds', 'bytes_moved', 'value', 'unit', 'cache', 'valid', 'rules'),
+    ),
     2: ('engine_build', 'mpi', 'launcher', 'modules', 'client_version', 'commit', 'reframe'),
     3: ('selection',),
     4: (
@@ -73,7 +43,22 @@ SINCE: dict[int, tuple[str, ...]] = {
     9: ('darshan',),
     10: ('pydarshan',),
 }
-"""The columns that a version of the schema added; rows of an earlier one have no value there."""
+"""The columns that each version of the schema added, in their order; rows of an earlier one have no value there."""
+
+_INTEGERS = (
+    *('nodes', 'tasks', 'transfer_size', 'bytes_per_task', 'files_per_task', 'repetition', 'block', 'bytes_moved'),
+    *('tasks_per_node', 'queue_depth', 'working_set', 'bytes_per_file', 'used_percent', 'directory_bytes'),
+    'load_percent',
+)
+_TYPES: dict[str, Any] = {
+    'schema': pl.Int32,
+    **dict.fromkeys(_INTEGERS, pl.Int64),
+    **dict.fromkeys(('seconds', 'value'), pl.Float64),
+    **dict.fromkeys(('valid', 'direct', 'steers'), pl.Boolean),
+    **dict.fromkeys(('session_started', 'started'), pl.Datetime('us', 'UTC')),
+}
+COLUMNS = {name: _TYPES.get(name, pl.String) for names in SINCE.values() for name in names}
+"""Every column in its order, with its type; docs/reference/report.md says what they mean."""
 
 BASE_UNITS_SINCE = 4
 _RENAMED = {'bytes_per_task': 'bytes_per_client', 'files_per_task': 'files_per_client'}
@@ -106,13 +91,11 @@ def fault_in(rows: pl.DataFrame) -> str:
 
 def columns_of(version: int) -> dict[str, Any]:
     """The columns of a version of the schema, in their order, with their types."""
-    later = {name for since, names in SINCE.items() if since > version for name in names}
     columns: dict[str, Any] = {}
-    for name, kind in COLUMNS.items():
+    for name in (name for since, names in SINCE.items() if since <= version for name in names):
         if name == 'value' and version < BASE_UNITS_SINCE:
-            columns['bandwidth_mib_s'] = kind  # said again what the value says
-        if name not in later:
-            columns[_RENAMED.get(name, name) if version < BASE_UNITS_SINCE else name] = kind
+            columns['bandwidth_mib_s'] = pl.Float64  # repeats what the value says
+        columns[_RENAMED.get(name, name) if version < BASE_UNITS_SINCE else name] = COLUMNS[name]
     return columns
 
 
