@@ -70,8 +70,7 @@ def circumstances(before: pl.DataFrame, after: pl.DataFrame) -> list[str]:
         lines.append(f'nodes: {only[0]} against {only[1]}')
     load = [spanned(rows['load_percent']) for rows in (before, after)]
     if all(load) and max(min(load[0]) - max(load[1]), min(load[1]) - max(load[0])) >= LOAD_APART:
-        words = ' against '.join(map(percent_words, load))
-        lines.append(f'load of the first node when cases began: {words}')
+        lines.append(f'load of the first node when cases began: {" against ".join(map(percent_words, load))}')
     for name in sorted(set(before['file_system'].unique()) & set(after['file_system'].unique())):
         sides = (rows.filter(pl.col('file_system') == name) for rows in (before, after))
         full = [percent_words(spanned(rows['used_percent'])) for rows in sides]

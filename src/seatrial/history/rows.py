@@ -2,9 +2,8 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -115,8 +114,7 @@ def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
             pl.col('check').str.replace('Clients$', 'Tasks'),
             *labels,
         )
-    later = [name for since, names in SINCE.items() if since > version for name in names if name not in rows.columns]
-    rows = rows.with_columns(pl.lit(None, COLUMNS[name]).alias(name) for name in later)
+    rows = rows.with_columns(**{name: pl.lit(None, COLUMNS[name]) for name in COLUMNS if name not in rows.columns})
     return rows.with_columns(pl.lit(SCHEMA, COLUMNS['schema']).alias('schema'), pl.col('better').fill_null(HIGHER))
 
 
@@ -171,8 +169,7 @@ def alike_in(rows: pl.DataFrame, key: Sequence[str], columns: Sequence[str]) -> 
     return runs.filter(pl.col('_of') == pl.col('_run')), runs['_of'].gather(begins.cum_sum() - 1)
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(NamedTuple):
     plan: TrialPlan
     records: Records
     samples: Mapping[str, Sequence[Sample]]  # measured launches that count, by metric

@@ -11,7 +11,6 @@ import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
 from pathlib import Path
@@ -50,16 +49,14 @@ missing."""
 _SUMMARY_SCHEMA = pl.Schema(SUMMARY)
 
 
-@dataclass(frozen=True)
-class Skipped:
+class Skipped(NamedTuple):
     """A file in the folder that is no history, or is damaged; it is left as it is."""
 
     file: Path
     why: str
 
 
-@dataclass(frozen=True)
-class History:
+class History(NamedTuple):
     """Every readable session, oldest first, and the files that could not be read."""
 
     rows: pl.DataFrame

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from seatrial.engine.base import ending
 from seatrial.judge.verdict import EXIT_CODES, Verdict
-from seatrial.nights.standing import Past, past_of
+from seatrial.nights.standing import Past, object_in, past_of
 from seatrial.report.nights.notification import News, Notified, NotifiedChange, TrialWatch, news
 from seatrial.report.openmetrics import openmetrics
 from seatrial.report.terminal import say
@@ -59,9 +59,13 @@ def news_lock(site: Site, profile: str) -> Path:
     return file_of(series_of(site, profile), '.notify.lock')
 
 
+def _file(site: Site, profile: str) -> Path:
+    return file_of(series_of(site, profile), '.notified.json')
+
+
 def _notified(site: Site, profile: str) -> Notified:
     """The notifications sent so far; empty without a file."""
-    data = _kept(site, profile)
+    data = object_in(_file(site, profile))
     with suppress(KeyError, TypeError, ValueError):
         changes = [
             NotifiedChange(datetime.fromisoformat(began), datetime.fromisoformat(when), *words)
@@ -73,7 +77,7 @@ def _notified(site: Site, profile: str) -> Notified:
 
 
 def unsent(site: Site, profile: str) -> str:
-    return str(_kept(site, profile).get('fault') or '')
+    return str(object_in(_file(site, profile)).get('fault') or '')
 
 
 def _facts(watch: TrialWatch, message: News) -> dict[str, str]:
@@ -90,14 +94,6 @@ def _facts(watch: TrialWatch, message: News) -> dict[str, str]:
         'SEATRIAL_MISSED': str(len(watch.missed)),
         'SEATRIAL_REPORT': watch.report,
     }
-
-
-def _kept(site: Site, profile: str) -> dict[str, Any]:
-    try:
-        data = json.loads(file_of(series_of(site, profile), '.notified.json').read_text())
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}
 
 
 def _send(command: Sequence[str], message: News, environment: dict[str, str]) -> str | None:
@@ -147,6 +143,6 @@ def _remember(
         'fault': fault,
     }
     try:
-        put(file_of(series_of(site, watch.profile), '.notified.json'), json.dumps(data) + '\n')
+        put(_file(site, watch.profile), json.dumps(data) + '\n')
     except OSError as error:
         say(screen, f'the same notification may be sent again: {error.filename}: {error.strerror}')

@@ -43,16 +43,15 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     due = calendar.between(max(since, now - timedelta(days=7 * RUNS_SHOWN)), now)[-RUNS_SHOWN:] if calendar else []
     following = calendar.after(now)[0] if calendar else None
     last = past[-1].session if past else ''
-    results = _results(site, last) if past else {}
+    results = object_in(site.session_folder(last) / RESULTS) if past else {}
     # Whose they are is not known: names of sessions sort by time.
     begun, damaged = _unfinished(site, profile, ended, system)
     unread = [f'{file.file}: {file.why}' for file in skipped if file.file.stem > last]
     unread += [why for session, why in damaged if session > last]
     page = site.session_folder(past[-1].session) / REPORT / PAGE if past else None
     criteria = None
-    if past:
-        with suppress(KeyError, TypeError):
-            criteria = nights.criteria_in(results)
+    with suppress(KeyError, TypeError):
+        criteria = nights.criteria_in(results)
     return TrialWatch(
         site=site.name,
         profile=profile,
@@ -109,16 +108,17 @@ def _past(site: Site, profile: str, system: str | None) -> tuple[list[nights.Nig
 def _enforced(site: Site, session: str) -> dict[nights.VerdictKey, nights.Judged]:
     """The session's enforced expectations, which the history lacks; without its folder the case's verdict must do."""
     with suppress(KeyError, TypeError):
-        return nights.enforced_in(_results(site, session))
+        return nights.enforced_in(object_in(site.session_folder(session) / RESULTS))
     return {}
 
 
-def _results(site: Site, session: str) -> Mapping[str, Any]:
+def object_in(file: Path) -> Mapping[str, Any]:
+    """The JSON object in a file; empty if there is none, or it cannot be read."""
     try:
-        results = read_json(site.session_folder(session) / RESULTS)
+        data = read_json(file)
     except (OSError, NotReadable):
         return {}
-    return results if isinstance(results, dict) else {}
+    return data if isinstance(data, dict) else {}
 
 
 def _unfinished(

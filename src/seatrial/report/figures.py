@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from seatrial.judge.verdict import MetricResult, Verdict
 from seatrial.model.units import BINARY, duration, in_base, in_unit, unit_for
@@ -13,8 +13,7 @@ GROUPED = 9999.5  # larger figures have grouped digits (10 400): a unit in which
 _LETTERS = ((1e9, 1e9, 'G'), (1e6, 1e6, 'M'), (1e4, 1e3, 'k'), (1e3, 1.0, ''))
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(NamedTuple):
     """The unit in which figures are shown; they are given in its base unit. name: 'GiB/s'; empty for a number"""
 
     name: str = ''
@@ -31,8 +30,7 @@ class Unit:
 
     def span(self, low: float, high: float) -> str:
         """'1.20 \u2013 1.26', or one figure if both read the same."""
-        ends = dict.fromkeys((self.figure(low), self.figure(high)))
-        return ' \u2013 '.join(ends)
+        return ' \u2013 '.join(dict.fromkeys((self.figure(low), self.figure(high))))
 
     def words(self, value: float) -> str:
         return f'{self.figure(value)} {self.name}'.rstrip()

@@ -1,8 +1,6 @@
-"""JUnit XML for continuous integration: one test case for each planned case.
-
-FAIL is a failure. INVALID and INCOMPLETE are errors, so that an aborted or missing case never passes. INCONCLUSIVE is
-a failure of that type and not 'skipped', which every reader shows as green: an undecided case is no success. The test
-cases are all green if and only if the session is a PASS."""
+"""JUnit XML for continuous integration: one test case for each planned case. FAIL is a failure. INVALID and
+INCOMPLETE are errors, so that an aborted or missing case never passes. INCONCLUSIVE is a failure of that type and not
+'skipped', which readers show as green: an undecided case is no success. All are green if the session is a PASS."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime

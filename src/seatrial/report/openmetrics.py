@@ -1,8 +1,6 @@
-"""The state of a scheduled trial for a monitoring system (silence must not mean dead), and its last figures.
-
-The text is OpenMetrics (openmetrics.io) and Prometheus' older format at once, without time stamps, so that
-node_exporter's textfile collector reads it. Names follow Prometheus' practices (prometheus.io/docs/practices/naming):
-base units, which stand at the end of the name."""
+"""The state of a scheduled trial for a monitoring system (silence must not mean dead), and its last figures. The text
+is OpenMetrics (openmetrics.io) and Prometheus' older format at once, without time stamps, so that node_exporter's
+textfile collector reads it. Names end with their base unit (prometheus.io/docs/practices/naming)."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -33,14 +33,7 @@ STOPPED = {
 }
 """The reasons why the repetitions of a point ended, by the word of the end record."""
 
-SIGNS = {
-    Verdict.PASS.value: '+',
-    Verdict.MEASURED.value: '=',
-    Verdict.FAIL.value: 'x',
-    Verdict.INVALID.value: '!',
-    Verdict.INCOMPLETE.value: '-',
-    Verdict.INCONCLUSIVE.value: '?',
-}
+SIGNS = {'PASS': '+', 'MEASURED': '=', 'FAIL': 'x', 'INVALID': '!', 'INCOMPLETE': '-', 'INCONCLUSIVE': '?'}
 """The signs of the verdicts in a terminal and in the calendar of the nights, which have no drawings."""
 
 NOTHING_COMPARED = 'measured and valid; no pass criterion is set'  # the meaning of MEASURED
@@ -167,8 +160,7 @@ def verdict_sentence(session: SessionResult) -> str:
         return f'{counted(total, "case")} {NOTHING_COMPARED} for the profile {session.profile}.'
     if not total:
         return 'No case was planned, so nothing is proved.'
-    enforced = [relation for relation in session.relations if relation.enforced]
-    decisive = [relation for relation in enforced if of_relation(relation.relation) is session.verdict]
+    decisive = [one for one in session.relations if one.enforced and of_relation(one.relation) is session.verdict]
     if not hit and decisive:
         how = 'fails' if session.verdict is Verdict.FAIL else 'is undecided'
         return f'A relation between checks, enforced by the site, {how}: {decisive[0].words}.'

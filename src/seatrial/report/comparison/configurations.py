@@ -36,10 +36,9 @@ class Configurations(NamedTuple):
 
 
 def configurations(sides: Mapping[str, pl.DataFrame], capacities: Mapping[str, float]) -> Configurations:
-    """The configurations from the rows of their sessions. The duration is from the first launch to the end of the
-    last, the median of the sessions; read and write are the geometric mean of the metrics that exist for all
-    configurations which have any. Names of layouts or file systems do not matter if each configuration has only one.
-    capacities: in bytes, where known"""
+    """The configurations from the rows of their sessions. duration: from the first launch to the end of the last, the
+    median of the sessions; read, write: the geometric mean of the metrics that all configurations with any have. The
+    name of a layout or file system does not matter if each has only one. capacities: in bytes, where known"""
     configured = ('file_system', 'layout')
     alone = [name for name in configured if all(rows[name].n_unique() == 1 for rows in sides.values())]
     sides = {name: rows.with_columns(pl.lit('').alias(field) for field in alone) for name, rows in sides.items()}

@@ -4,6 +4,7 @@ that is listed again and again has a curve too, with a line for each point: that
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import groupby
 from typing import NamedTuple
 
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
@@ -108,8 +109,7 @@ def _curve(plan: TrialPlan, case: CaseResult, metrics: Sequence[MetricResult], u
     points = _listings(plan, case) if repeated else _sweep(plan)
     style = styles_of(plan, metrics)
     names = list(dict.fromkeys(styled_by(plan, metric) for metric in metrics if metric.summary))
-    parts: list[plot.Curve | plot.Mark | plot.Guide] = []
-    parts += [plot.Guide(at, 'axis break', upright=True) for at in points.breaks]
+    parts: list[plot.Part] = [plot.Guide(at, 'axis break', upright=True) for at in points.breaks]
     for i, name in enumerate(names):
         of_name = [metric for metric in metrics if styled_by(plan, metric) == name]
         of_line = {metric.name if repeated else metric.point: metric for metric in of_name}
@@ -161,16 +161,13 @@ def _listings(plan: TrialPlan, case: CaseResult) -> _Points:
 
 def _strokes(points: _Points, marks: Mapping[str, plot.Mark]) -> list[list[tuple[float, float]]]:
     """Lines through the valid marks in their order, interrupted at breaks."""
-    strokes: list[list[tuple[float, float]]] = [[]]
-    breaks = list(points.breaks)
-    for key, at in points.places.items():
-        if breaks and at > breaks[0]:
-            strokes.append([])
-            breaks.pop(0)
-        if key in marks and marks[key].form != plot.STRUCK:
-            strokes[-1].append((at, marks[key].figure))
-        else:
-            strokes.append([])
+
+    def run_of(key: str) -> tuple[bool, int]:
+        valid = key in marks and marks[key].form != plot.STRUCK
+        return valid, sum(points.places[key] > at for at in points.breaks)
+
+    runs = groupby(points.places, run_of)
+    strokes = [[(points.places[key], marks[key].figure) for key in keys] for (valid, _), keys in runs if valid]
     return [stroke for stroke in strokes if len(stroke) > 1]
 
 
@@ -203,7 +200,7 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST_LABEL else f'{text[: LONGEST_LABEL - 1]}\u2026'
 
 
-def _words_of_marks(parts: Sequence[plot.Curve | plot.Mark | plot.Guide]) -> str:
+def _words_of_marks(parts: Sequence[plot.Part]) -> str:
     return '; '.join(part.words for part in parts if isinstance(part, plot.Mark))
 
 

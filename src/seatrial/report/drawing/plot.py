@@ -1,12 +1,9 @@
-"""The parts of drawings: axes, and in them lines, marks with their interval, boxes and guides.
-
-A Chart has all of it in figures, without sizes in px; `drawn` places it on a Paper. The page has each chart twice:
-for a wide screen and for a telephone (templates/macros.html). Colour is never the only difference: each style has its
-own marker and dashes, and invalid or undecided marks have their own form."""
+"""The parts of drawings: axes, and in them lines, marks with their interval, boxes and guides. A Chart has all of it
+in figures, without sizes in px; `drawn` places it on a Paper, for a wide screen and for a telephone. Colour is never
+the only difference: each style has its marker and dashes, and invalid or undecided marks have their own form."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -37,8 +34,7 @@ class Tick(NamedTuple):
     heads: bool = False  # True for the first of a group of ticks below
 
 
-@dataclass(frozen=True, kw_only=True)
-class Scale:
+class Scale(NamedTuple):
     low: float
     high: float
     ticks: Sequence[Tick] = ()
@@ -101,11 +97,13 @@ class Guide(NamedTuple):
     label: str = ''
 
 
-@dataclass(frozen=True, kw_only=True)
-class Chart:
+Part = Curve | Mark | Box | Guide
+
+
+class Chart(NamedTuple):
     x: Scale
     y: Scale
-    parts: Sequence[Curve | Mark | Box | Guide]  # later ones lie above
+    parts: Sequence[Part]  # later ones lie above
     height: float  # px between the axes
     words: str = ''  # describe the drawing
     lanes: Sequence[str] = ()  # the labels of those below the lying axis
@@ -296,7 +294,7 @@ class _Places(NamedTuple):
         return self.bottom + 20.0 + self.font + LANE * number
 
 
-def _glyph(part: Curve | Mark | Box | Guide, places: _Places) -> Glyph:
+def _glyph(part: Part, places: _Places) -> Glyph:
     if isinstance(part, Mark):
         return _mark(part, places)
     if isinstance(part, Curve):
@@ -379,7 +377,7 @@ def _texts(places: _Places, width: float, height: float) -> Iterator[Text]:
                 taken = at
 
 
-def _sign(part: Curve | Mark | Box | Guide, marked: Iterable[str]) -> Sign:
+def _sign(part: Part, marked: Iterable[str]) -> Sign:
     style = '' if isinstance(part, Guide) else part.style
     if isinstance(part, Mark):
         return Sign(16, style, marker(style, part.form, 8, 8), part.label)

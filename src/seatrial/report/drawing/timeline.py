@@ -21,8 +21,7 @@ SATURATED = 0.95  # share of a second in which a saturated disk has work
 
 def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
     """The counters of a case, as templates/timeline.html shows them; None if there are none. step_s: seconds of a
-    step of the lines if readings are combined, or 0; flows: a row for each metric that moves bytes; sizes: of the
-    requests; job_counts: servers' counts of the job"""
+    step of the lines if readings are combined, or 0; sizes: of requests; job_counts: servers' counts of the job"""
     telemetry = evidence.telemetry
     if telemetry is None or telemetry.watch is None:
         return None

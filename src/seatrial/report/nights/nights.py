@@ -1,7 +1,6 @@
-"""The nights of a scheduled trial: the verdicts of each session, failures with their first night, and missed runs.
-
-A criterion that failed stays among the failing until a night passes it, or no longer judges it: a night that could
-not decide has fixed nothing. INVALID and INCOMPLETE ones leave as soon as they have been measured again."""
+"""The nights of a scheduled trial: the verdicts of each session, failures with their first night, and missed runs. A
+criterion that failed stays among the failing until a night passes it, or no longer judges it: a night that could not
+decide has fixed nothing. INVALID and INCOMPLETE ones leave as soon as they have been measured again."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta

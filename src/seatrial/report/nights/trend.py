@@ -44,23 +44,24 @@ class Turn(NamedTuple):
 
     @property
     def subject(self) -> str:
-        ratio, interval, _ = change_words(self.change)
-        return f'{self.file_system}: {self.family}  {ratio} ({interval})'
+        return f'{self.file_system}: {self.family}  {_ratio(self.change)}'
 
     @property
     def beside(self) -> list[str]:
         """Lines with the metrics that changed most, the suspects, the annotations, and possible explanations."""
-        lines = []
-        for row in self.comparison.metrics:
-            if row.family == self.family and row.change.verdict != SAME:
-                ratio, interval, _ = change_words(row.change)
-                lines.append(f'{row.case} {row.metric}: {ratio} ({interval})')
+        of_family = [row for row in self.comparison.metrics if row.family == self.family]
+        changed = [row for row in of_family if row.change.verdict != SAME]
         return [
-            *lines[:SHOWN],
+            *(f'{row.case} {row.metric}: {_ratio(row.change)}' for row in changed[:SHOWN]),
             *(f'not measured with the same: {line}' for line in cut(self.suspects, SHOWN)),
             *(f'annotated {note.day}: {note.text}' for note in self.annotations),
             *(f'may explain it: {line}' for line in self.comparison.circumstances),
         ]
+
+
+def _ratio(change: MetricChange) -> str:
+    ratio, interval, _ = change_words(change)
+    return f'{ratio} ({interval})'
 
 
 class Trend(NamedTuple):
@@ -69,7 +70,6 @@ class Trend(NamedTuple):
     levels: Mapping[tuple[str, str], Sequence[tuple[str, float]]]
     # numbers of the first sessions of each new level, also within the effect
     places: Mapping[tuple[str, str], Sequence[int]]
-    level: float  # the chance that it shows a change without there being any
     rate: float  # upper bound of the false notifications of a change that are expected a month
     turns: Sequence[Turn]
 
@@ -102,9 +102,8 @@ def trend(
     history: Nights, budget: float, effect: float, units: str = BINARY, annotations: Sequence[Annotation] = ()
 ) -> Trend:
     """The changes by family over the sessions of one profile, the newest first, without those within `effect`.
-    budget: false notifications a month that people accept. The level is the budget over the sessions of a month
-    (Boole's inequality), MAX_LEVEL at most. The rate is an upper bound: what a history shows by chance it mostly
-    showed the night before."""
+    budget: false notifications a month that people accept. The level of a test is that over the sessions of a month
+    (Boole's inequality). The rate is an upper bound: what a history shows by chance it mostly showed before."""
     nights = _levels(history.means)
     began = history.began['session_started'].to_list()
     lasted = max(began) - min(began)
@@ -127,7 +126,7 @@ def trend(
             before, after, near = (own_rows.filter(pl.col('session').is_in(part)) for part in (*sides, around))
             if not (before.height and after.height):
                 continue  # its archive cannot be read, though its summary can
-            compared = comparison(before, after, ('before', 'after'), effect, units, drifts=False)  # is told as steps
+            compared = comparison(before, after, effect=effect, units=units, drifts=False)  # is told as steps
             change = next((row.change for row in compared.families if row.family == family), None)
             if change is None or change.verdict == SAME:
                 continue
@@ -145,12 +144,11 @@ def trend(
                 )
             )
     turns.sort(key=lambda turn: turn.session, reverse=True)
-    return Trend(history.began['session'].to_list(), nights, places_of, level, level * monthly, turns)
+    return Trend(history.began['session'].to_list(), nights, places_of, level * monthly, turns)
 
 
 def _means(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The logarithm of each metric's mean in each session; more is better. key, of_kind: the same in all sessions.
-    And what kinds of metrics these are, by `of_kind`."""
+    """The logarithm of each metric's mean in each session, more being better; and their kinds, by `of_kind`."""
     counted = rows.filter(
         ~OF_ONE_SESSION
         & (pl.col('metric_verdict') != 'INVALID')

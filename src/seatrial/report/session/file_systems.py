@@ -17,10 +17,9 @@ FULL_SHARE = 0.8
 
 
 def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
-    """Every file system that a node has seen, in the order of the cases, as templates/state.html shows it. settings:
-    at the first start, with the places of run directories; changed: until the last end, and between cases: each key
-    once, with the first value that was read and the first other one; targets: at the first start; missing: how many
-    of the site's targets are absent, in words, or empty"""
+    """Every file system that a node has seen, in the order of the cases, as templates/state.html shows it. settings,
+    targets: at the first start; changed: until the last end, and between cases, each key once, with the first value
+    that was read and the first other one; missing: how many of the site's targets are absent, in words, or empty"""
     views = []
     for name, of_target in by_key((case.plan.target.name, case) for case in cases).items():
         begun = [(case.records.start, case) for case in of_target if case.records.start]

@@ -10,7 +10,7 @@ from seatrial.judge.statistics import quantile
 from seatrial.report.drawing import plot
 from seatrial.report.figures import Unit, common_unit, percent
 from seatrial.report.words import cut
-from seatrial.workload.words import counted
+from seatrial.workload.words import by_key, counted
 
 MAX_DOTS = 200  # places that have a dot each; more are drawn as quantiles
 MAX_ROWS = 24  # rows of the table: all places that are not usual, and the slowest others as far as there is room
@@ -28,15 +28,22 @@ class ComparedColumn(NamedTuple):
 
 
 def view(isolation: Isolation | None, system: str) -> dict[str, Any] | None:
-    """A sweep for templates/isolation.html; None if there is none, or nothing was measured. shown: the places that
-    have a row; said: their verdicts in words"""
+    """A sweep for templates/isolation.html; None if nothing was measured. said: verdicts in words"""
     if isolation is None or not isolation.places:
         return None
     style = plot.styles(column.label for column in isolation.columns)
-    columns = tuple(
-        ComparedColumn(column.label, style[column.label], _unit(column.unit, isolation, system))
+    figures = by_key(
+        (column.unit, place.scores[column.label].figure)
         for column in isolation.columns
+        for place in isolation.places
+        if column.label in place.scores
     )
+    columns = [
+        ComparedColumn(
+            column.label, style[column.label], common_unit(figures.get(column.unit, ()), column.unit, system)
+        )
+        for column in isolation.columns
+    ]
     named = sum(place.verdict != USUAL for place in isolation.places)
     lost = [f'{place.node}: {", ".join(filter(None, (place.state, place.reason)))}' for place in isolation.not_tested]
     return {
@@ -62,18 +69,11 @@ def summary(isolation: Isolation) -> str:
     return '; '.join([*sentences, *isolation.undecided, *isolation.servers]) or f'none of {many} is slow'
 
 
-def _unit(base: str, isolation: Isolation, system: str) -> Unit:
-    """One unit for all columns of a dimension."""
-    labels = {column.label for column in isolation.columns if column.unit == base}
-    figures = [score.figure for place in isolation.places for label, score in place.scores.items() if label in labels]
-    return common_unit(figures, base, system)
-
-
 def _chart(isolation: Isolation, columns: Sequence[ComparedColumn]) -> plot.Chart:
     shares = {column: _shares(isolation, column.label) for column in columns}
     top = plot.HEADROOM * max(1.0, *(share for points in shares.values() for share, _ in points))
     least = f'{percent(isolation.min_effect)} below the median: no {isolation.kind} above it is called slow'
-    parts: list[plot.Curve | plot.Mark | plot.Guide] = [plot.Guide(1 - isolation.min_effect, 'least', label=least)]
+    parts: list[plot.Part] = [plot.Guide(1 - isolation.min_effect, 'least', label=least)]
     for column, points in shares.items():
         parts += _line(column, points) if points else []
     named = [part.words for part in parts if isinstance(part, plot.Mark) and part.form != plot.DOT]

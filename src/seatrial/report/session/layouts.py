@@ -1,9 +1,7 @@
-"""Which layout, and which sizes: for every case that sweeps layouts the best one for each metric, as far as it is
-decided; and maps of a metric in colour, over two settings of layouts, or over file sizes and transfer sizes or tasks.
-
-Layouts whose interval overlaps that of the one with the best mean count as equal to it; the loss of the file system's
-default is the ratio of the two means, with its interval. Nothing here decides a verdict. The results have the names
-that templates/layouts.html and templates/map.html read."""
+"""Which layout, and which sizes: the best layout for each metric of a case that sweeps them, as far as it is decided;
+and maps of a metric in colour. Layouts whose interval overlaps that of the one with the best mean count as equal to
+it; the loss of the default is the ratio of the two means, with its interval. Nothing here decides a verdict. The
+results have the names that templates/layouts.html and templates/map.html read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -46,7 +46,6 @@ class Overview(NamedTuple):
     title: str
     roles: tuple[Role, ...]
     cases: tuple[CaseEvidence, ...]
-    first: tuple[bool, ...]  # True for each case that is the first of its check
     lanes: dict[str, Any] | None  # lanes of the roles in the unit of the first role
     hint: str  # says which metric stands in a column, where there are several
 
@@ -57,11 +56,10 @@ def overviews(cases: Sequence[CaseEvidence], system: str) -> list[Overview]:
     tables = []
     for title in dict.fromkeys(kind.title for kind in KINDS.values() if kind.title in by_title):
         alike = by_title[title]
-        roles, checks = _roles(alike, system), [case.plan.case.check for case in alike]
+        roles = _roles(alike, system)
         several = [f'{role.name} is {joined(role.metrics, "or")}' for role in roles if len(role.metrics) > 1]
-        first = tuple(checks.index(check) == i for i, check in enumerate(checks))
         lanes = _lanes([case.result for case in alike], roles)
-        tables.append(Overview(title, tuple(roles), tuple(alike), first, lanes, hint='; '.join(several)))
+        tables.append(Overview(title, tuple(roles), tuple(alike), lanes, '; '.join(several)))
     return tables
 
 

@@ -67,14 +67,12 @@ def page(evidence: SessionEvidence) -> str:
         caveats=caveats,
         alike=alike,
         literature=_literature(evidence),
-        described=len(cases) <= DESCRIBED,
         overviews=overviews(_worst_first(evidence.cases), evidence.units),
         states=states(evidence.cases),
         beside=beside(evidence.cases, evidence.units),
         layouts=recommendations(evidence.cases, evidence.units),
         surfaces=surfaces(evidence.cases, evidence.units),
         guarantees_beside=guarantees_beside(evidence.cases),
-        glossary=list(words.glossary().items()),
     )
 
 

@@ -1,6 +1,5 @@
 """The main ratios of metadata figures: private over shared directories, warm over cold listings. A ratio is the
-judge's, with its interval, of valid samples. With fewer samples than the judge asks for it is the ratio of the means,
-without an interval. Nothing here decides a verdict."""
+judge's, with its interval; of fewer samples than that needs it is the means', without. It decides no verdict."""
 
 import math
 import statistics

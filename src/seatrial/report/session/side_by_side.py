@@ -33,8 +33,7 @@ def _several(cases: Sequence[CaseEvidence]) -> Iterator[list[CaseEvidence]]:
 
 
 def _beside(cases: Sequence[CaseEvidence], system: str) -> dict[str, Any]:
-    """One check. unit: of all figures, or empty if there are several, which then stand beside the metrics; differing:
-    differences to know before comparing"""
+    """One check. unit: of all figures, or empty if there are several, which then stand beside the metrics"""
     plan = cases[0].plan
     metrics = [metric for case in cases for metric in case.result.metrics]
     units = units_of(metrics, system)
