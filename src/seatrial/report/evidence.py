@@ -39,8 +39,7 @@ class SessionEvidence:
     seatrial: str  # version that judges
     cases: Sequence[CaseEvidence]
     notices: Sequence[str] = ()  # shown above the verdict: for example that the session itself had another one
-    # cases that were asked for and are impossible, by the reason
-    not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)  # impossible cases, by the reason
     units: str = BINARY  # 'binary' or 'decimal', as the site has chosen (model/units.py)
     # the headline's figures in the last session that had them, by case and metric, in the base unit
     before: Mapping[tuple[Case, str], float] = field(default_factory=dict)

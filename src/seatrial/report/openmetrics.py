@@ -38,7 +38,7 @@ def openmetrics(watch: TrialWatch) -> str:
 
 def _lines(watch: TrialWatch) -> Iterator[str]:
     labels = {'site': watch.site, 'profile': watch.profile}
-    completed = [night.ended for night in watch.nights if night.completed]
+    completed = [night.ended for night in watch.nights if Verdict.INCOMPLETE not in night.cases.values()]
     times = {
         'last_completed': (completed[-1] if completed else None, 'End of the last session in which all planned ran.'),
         'last_ended': (watch.last.ended if watch.last else None, 'End of the last session, whatever its verdict.'),

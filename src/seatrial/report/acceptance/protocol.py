@@ -81,8 +81,7 @@ class ProtocolRow:
 
     @property
     def margin(self) -> str:
-        """'+3.1 %': positive is on the right side of the bound; '21 times' the bound from ten on. A dash if
-        undecided: then the distance from the bound decides nothing."""
+        """'+3.1 %': positive is on the right side of the bound; '21 times' it from ten on. A dash if undecided."""
         outcome = self.outcome
         if outcome.margin is None or outcome.verdict == UNDECIDED:
             return '\u2013'
@@ -93,8 +92,7 @@ class ProtocolRow:
 
     @property
     def interval(self) -> str:
-        """The interval of the figure, or a dash; its confidence only if that is not the usual one. Cut at 0, which
-        the interval of a few scattered figures can cross."""
+        """The interval of the figure, cut at 0, or a dash; its confidence only if that is not the usual one."""
         low, high, confidence = self.outcome.low, self.outcome.high, self.outcome.confidence
         if low is None or high is None:
             return '\u2013'

@@ -41,10 +41,6 @@ class Night(NamedTuple):
     criteria: Mapping[VerdictKey, Judged]  # all that were judged, passed ones too
     unlike: Sequence[str] = ()  # sentences on what it measured with, where that differs from the night before
 
-    @property
-    def completed(self) -> bool:
-        return Verdict.INCOMPLETE not in self.cases.values()
-
 
 class Standing(NamedTuple):
     """A criterion that is FAIL, INVALID or INCOMPLETE."""
@@ -121,8 +117,7 @@ def enforced_in(results: Mapping[str, Any]) -> dict[VerdictKey, Judged]:
 
 
 def criteria_in(results: Mapping[str, Any]) -> int:
-    """The number of criteria of a session: references, expectations, and sweeps whose places are compared. Raises
-    KeyError or TypeError if that is not the results of a session."""
+    """The number of criteria of a session: references, expectations, and compared sweeps. Raises as enforced_in."""
     references = sum(len(case['references']) for case in results['cases'])
     swept = sum(case['isolation'] is not None and not case['unjudged'] for case in results['cases'])
     return references + swept + len(enforced_in(results))
@@ -174,9 +169,8 @@ def runs(
     ended: Collection[datetime],
     begun: Iterable[Unfinished],
 ) -> list[DueRun]:
-    """The state of each due run. due: ascending, all past; following: the next one; ended: begin of sessions that
-    ended. A session belongs to the run that was due last when it began, whoever started it. While any session runs,
-    the last run is not missed yet."""
+    """The state of each due run. due: ascending, all past; following: the next one; ended: when ended sessions began.
+    A session belongs to the run that was due last when it began. While any of them runs, the last is not missed."""
     alive = [session.began for session in begun if session.alive]
     due_runs = []
     for this, after in pairwise([*due, following]):

@@ -38,8 +38,7 @@ class TrialWatch:
     criteria: int | None = None  # number in the last session; None if unknown
     chain: str = ''  # the last link of the chain of its records, or empty
     unread: Sequence[str] = ()  # unreadable files of the history since the last session, with the reasons
-    # rows of the last session; None if its figures are not wanted
-    rows: pl.DataFrame | None = field(default=None, compare=False)
+    rows: pl.DataFrame | None = field(default=None, compare=False)  # of the last session; None if not wanted
 
     @cached_property
     def standings(self) -> Sequence[Standings]:

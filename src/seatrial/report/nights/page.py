@@ -1,7 +1,6 @@
 """The page of a site's nights: last night, a calendar, changes of families, and missed runs. One HTML file that needs
 no script, no network and no other file; it links to the reports of the sessions."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from itertools import pairwise, takewhile
@@ -65,8 +64,6 @@ def year_page(
         watch=watch,
         lines=screen(watch),
         turning=_turning(nights),
-        begun=bool(watch.last or watch.missed or watch.unread),
-        last=watch.last.session if watch.last else '',
         reported=set(reported),
         months=_months(days),
         counts={state: states.count(state) for state in signs if state in states},
@@ -75,12 +72,10 @@ def year_page(
             *(('missed', spell) for spell in _spells(missed_days, 1, 'run')),
             *((state, spell) for state in WITHOUT for spell in _spells(without.get(state, ()), APART, 'night')),
         ],
-        turns=trend.turns if trend else (),
-        rate=f'{trend.rate:.2g}' if trend else '',
+        trend=trend,
         charts=_charts(trend, nights, annotations) if trend else {},
         annotations=annotations,
         worst=worst,
-        verdicts=Counter(row.change.verdict for row in worst.metrics) if worst else {},
         worse=[row for row in worst.metrics if row.change.verdict == WORSE][:WORST] if worst else (),
         change_words=change_words,
         means=means_words,

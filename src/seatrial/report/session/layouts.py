@@ -43,8 +43,7 @@ class Map(NamedTuple):
 def fields(
     places: Mapping[tuple[str, str], str], metrics: Sequence[MetricResult], best: str = '', alike: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[Field, ...]], ...]]:
-    """The columns, and each row with its fields. places: labels of points by (row, column); metrics: one figure for
-    each point; best, alike: labels of points"""
+    """The columns, and each row with its fields. places: labels of points by (row, column); best, alike: labels"""
     rows, columns = (tuple(dict.fromkeys(place[end] for place in places)) for end in (0, 1))
     known = {metric.point: metric.summary for metric in metrics if is_valid(metric)}
     largest = max((summary.mean for summary in known.values() if summary is not None), default=0.0)
@@ -117,8 +116,7 @@ def recommendations(cases: Sequence[CaseEvidence], system: str) -> list[dict[str
 
 
 def choices(plan: TrialPlan, result: CaseResult, system: str) -> list[dict[str, Any]]:
-    """The best layout for each metric of a case with at least two valid layouts. alike: layouts equal to it, the best
-    first; default_words: the loss of the default"""
+    """The best layout for each metric with at least two valid ones. alike: layouts equal to it, the best first"""
     points = {point.label: point for point in plan.points}
     default = next((label for label, point in points.items() if _layout(point).is_default), None)
     units = units_of(result.metrics, system)

@@ -69,12 +69,11 @@ def _roles(cases: Sequence[CaseEvidence], system: str) -> list[Role]:
         kind, names = kind_of(case.plan.kind), [metric.name for metric in metrics_at(case.plan.points[0])]
         columns.update(kind.columns or tuple((kind.metric_words(name), (name,)) for name in names))
     plain = [Role(name, metrics, '', Unit()) for name, metrics in columns.items()]
-    by_role = {role: [metric for case in cases for metric in role.of(case.result)] for role in plain}
-    there = {role: metrics for role, metrics in by_role.items() if metrics}
+    there = {role: metrics for role in plain if (metrics := [one for case in cases for one in role.of(case.result)])}
     units = units_of([metric for metrics in there.values() for metric in metrics if is_valid(metric)], system)
     style = signs(cases[0].plan.kind, [role.metrics[0] for role in there])
     return [
-        Role(role.name, role.metrics, style[role.metrics[0]], units.get(metrics[0].unit, Unit(metrics[0].unit)))
+        role._replace(style=style[role.metrics[0]], unit=units.get(metrics[0].unit, Unit(metrics[0].unit)))
         for role, metrics in there.items()
     ]
 

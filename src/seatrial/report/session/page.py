@@ -45,7 +45,6 @@ DIMENSIONS = {'B/s': 'bandwidth', 'op/s': 'rate', 's': 'time'}
 
 
 def page(evidence: SessionEvidence) -> str:
-    template = jinja().get_template('page.html')
     cases = [_case(case, f'case-{number}', evidence.units) for number, case in enumerate(evidence.cases, 1)]
     caveats = words.caveats(evidence.result)
     engines = [name for name, _ in words.engines(evidence.result)]
@@ -55,6 +54,7 @@ def page(evidence: SessionEvidence) -> str:
         case['labels'] = _apart(case['evidence'].result, caveats)
     common, where = words.where(evidence.cases)
     environments = {case.result.case.name.partition('/')[2] for case in evidence.cases}
+    template = jinja().get_template('page.html')
     return template.render(
         evidence=evidence,
         result=evidence.result,
