@@ -283,6 +283,11 @@ def check_of(session, name):
     return next(case for case in session.cases if case.plan.case.check == name)
 
 
+def with_result(evidence, **fields):
+    """The case with a result in which these fields are others."""
+    return replace(evidence, result=replace(evidence.result, **fields))
+
+
 def metadata_on(name, fixed, scatter):
     """The cases on one file system."""
     kind, mount, factor = FILE_SYSTEMS[name]
@@ -355,9 +360,16 @@ def timed():
 def make():
     """The builders, by their names; those of a plan, records, a case and a session by what they make."""
     named = {'plan': plan_of, 'records': records_of, 'case': case_of, 'session': session_of}
-    others = (measured, even_rates, tree_rates, listing_rates, call_rates, varied, metadata, check_of)
+    named |= {'FILES': FILES, 'TREES': TREES, 'CACHE': CACHE}
+    others = (measured, even_rates, tree_rates, listing_rates, call_rates, varied, metadata, check_of, with_result)
     others += (scattered, scenarios, counted, timed)
     return SimpleNamespace(**named, **{function.__name__: function for function in others})
+
+
+@pytest.fixture
+def trees():
+    """The plan of metadata in a directory that all tasks share, and in one of each."""
+    return plan_of('Check', FILES, TREES, tasks=8)
 
 
 def recorded(folder, profile):
@@ -390,7 +402,7 @@ def forty(make):
     case = next(case for case in make.varied().cases if case.result.verdict.value == 'FAIL')
     named = [f'SharedFileStridedTasks{number}' for number in range(40)]
     plans = [case.plan._replace(case=case.plan.case._replace(check=name)) for name in named]
-    return session_of(*(replace(case, plan=plan, result=replace(case.result, case=plan.case)) for plan in plans))
+    return session_of(*(with_result(replace(case, plan=plan), case=plan.case) for plan in plans))
 
 
 def of_forty(day):

@@ -201,7 +201,7 @@ def test_the_first_page_has_the_installation_and_the_module_of_an_engine(make, p
 )
 def test_caveats_are_counted_by_their_rule_with_the_range_of_their_figures(make, labels, text):
     labelled = zip(make.varied().cases, labels, strict=False)
-    cases = [replace(case, result=replace(case.result, labels=(label,))) for case, label in labelled]
+    cases = [make.with_result(case, labels=(label,)) for case, label in labelled]
     result = words.caveats(make.session(*cases).result)
     assert [(label, len(names), others) for label, names, others in result] == text
 

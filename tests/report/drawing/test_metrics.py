@@ -30,11 +30,6 @@ def plan(make):
     return make.plan()
 
 
-@pytest.fixture
-def trees(make):
-    return make.plan('Check', FILES, Sweep('tree', (('shared', {}), ('private', PRIVATE))), tasks=8)
-
-
 def drawn(make, plan, rates=None, system=BINARY, **more):
     case = make.measured(plan, rates, **more).result
     (chart,) = charts(plan, case, units_of(case.metrics, system))

@@ -93,7 +93,7 @@ def test_the_hint_says_which_metrics_stand_in_a_column_and_each_has_a_lane_but_f
 def test_lanes_share_no_scale_between_two_dimensions(make):
     case = make.measured()
     metrics = tuple(replace(one, unit='op/s') if one.name == 'read' else one for one in case.result.metrics)
-    result = data_of([replace(case, result=replace(case.result, metrics=metrics))])
+    result = data_of([make.with_result(case, metrics=metrics)])
     assert [role.unit.name for role in result.roles] == ['MiB/s', 'op/s']
     assert [lane['style'] for lane in result.lanes['rows'][0]] == ['write']
 

@@ -150,16 +150,14 @@ def test_the_first_page_has_the_criteria_that_are_not_met_first_and_then_those_w
 def test_of_many_criteria_the_first_page_says_how_many_more_there_are(make, varied):
     case = varied.cases[0]
     references = tuple(replace(case.result.references[0], metric=f'write@{n}') for n in range(20))
-    session = make.session(replace(case, result=replace(case.result, references=references)))
-    text = Seen(page(session)).said
+    text = Seen(page(make.session(make.with_result(case, references=references)))).said
     assert 'then those with the least margin; 9 more in the cases, all met or with more margin.' in text
 
 
 def test_the_first_page_has_the_three_caveats_of_most_cases_and_folds_the_others(make, varied):
     labels = tuple(f'P{n}: caveat {n}' for n in range(5))
-    one, other = (replace(case, result=replace(case.result, labels=labels)) for case in varied.cases[:2])
-    other = replace(other, result=replace(other.result, labels=labels[3:]))
-    first = page(make.session(one, other)).partition('<nav')[0]
+    cases = [make.with_result(case, labels=labels[n:]) for case, n in zip(varied.cases, (0, 3), strict=False)]
+    first = page(make.session(*cases)).partition('<nav')[0]
     shown, _, folded = Seen(first).said.partition('Caveats ')[2].partition(' more, of fewer cases ')
     assert re.findall(r'caveat (\d) \((.*?)\)', shown) == [('3', 'every case'), ('4', 'every case'), ('0', '1 case')]
     assert re.findall(r'caveat (\d)', folded) == ['1', '2']
@@ -228,7 +226,7 @@ def test_figures_that_are_invalid_are_struck_out(varied):
 def test_a_smoke_test_lists_the_literature_and_is_compared_with_nothing(make, varied):
     case = make.measured(make.plan(profile='smoke', fixed=True), [100.0 * MIB] * 4)
     unjudged = tuple(not_judged(one, case.result.unjudged) for one in varied.cases[0].result.expectations)
-    text = Seen(page(make.session(replace(case, result=replace(case.result, expectations=unjudged))))).said
+    text = Seen(page(make.session(make.with_result(case, expectations=unjudged)))).said
     assert 'L09-02 writing does not depend on the transfer size: undecided here' in text and 'hold here' not in text
 
 
@@ -261,7 +259,7 @@ def test_the_page_of_metadata_says(metadata, text):
 def test_points_of_which_only_one_was_cold_are_named(make):
     case = make.check_of(make.metadata(), 'FileMetadata')
     metrics = tuple(replace(m, cache='cold') if m.metric == 'file_stat@shared' else m for m in case.result.metrics)
-    text = Seen(page(make.session(replace(case, result=replace(case.result, metrics=metrics))))).said
+    text = Seen(page(make.session(make.with_result(case, metrics=metrics)))).said
     assert 'Not compared, because only one of the two was cold: file_stat.' in text
 
 
@@ -273,7 +271,7 @@ def test_what_does_not_hold_stands_first(metadata):
 def test_a_guarantee_that_the_site_has_made_a_criterion_is_marked(make):
     case = make.check_of(make.metadata(), 'PosixSemantics')
     expectations = tuple(replace(one, enforced=one.subject == 'flock') for one in case.result.expectations)
-    text = Seen(page(make.session(replace(case, result=replace(case.result, expectations=expectations))))).said
+    text = Seen(page(make.session(make.with_result(case, expectations=expectations)))).said
     assert text.count('criterion of this site') == text.count('what flock says criterion of this site holds') == 1
 
 
@@ -317,17 +315,13 @@ def test_a_session_without_cases_has_a_page(make):
     assert 'No case was planned' in Seen(page(make.session())).said
 
 
-def test_a_rate_stands_in_its_column_though_guarantees_were_tried_as_well(make):
+def test_what_calls_broke_while_they_were_timed_stands_beside_their_figures_and_not_in_their_place(make):
     case = make.check_of(make.metadata(), 'PosixOperations')
-    tried = replace(case, result=replace(case.result, facts=(Fact('appends_whole', True, 'all are whole'),)))
-    plain, shown = (page(make.session(one)).split('<table class="cases">')[1] for one in (case, tried))
-    assert shown.split('</tbody>')[0] == plain.split('</tbody>')[0]
-
-
-def test_what_calls_broke_while_they_were_timed_stands_beside_their_figures(make):
-    case = make.check_of(make.metadata(), 'PosixOperations')
-    lost = Fact('appends_whole', False, '3 of 20 records were lost or cut')
-    seen = Seen(page(make.session(replace(case, result=replace(case.result, facts=(lost,))))))
+    lost = make.with_result(case, facts=(Fact('appends_whole', False, '3 of 20 records were lost or cut'),))
+    plain, html = (page(make.session(one)) for one in (case, lost))
+    overviews = [text.split('<table class="cases">')[1].split('</tbody>')[0] for text in (plain, html)]
+    assert overviews[0] == overviews[1]
+    seen = Seen(html)
     assert '0 of 1 guarantees hold; appends_whole does not.' in seen.said.replace(' .', '.')
     assert 'appends_whole does not hold 3 of 20 records were lost or cut' in seen.said
     assert seen.faults == [] and 'mkdir MEASURED 3000' in seen.said
@@ -342,8 +336,8 @@ def test_a_point_of_one_sample_says_that_it_has_no_interval(make):
 
 def test_a_guarantee_that_was_never_tried_has_its_row(make):
     case = make.check_of(make.metadata(), 'PosixSemantics')
-    case = replace(case, result=replace(case.result, facts=()))
-    assert 'None was tried. guarantee here what was seen read_after_close' in Seen(page(make.session(case))).said
+    text = Seen(page(make.session(make.with_result(case, facts=())))).said
+    assert 'None was tried. guarantee here what was seen read_after_close' in text
 
 
 def test_latencies_have_columns_where_single_operations_were_timed(metadata):

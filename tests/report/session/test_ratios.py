@@ -4,20 +4,9 @@ from seatrial.judge.case import judge_case
 from seatrial.judge.relations import lies_between
 from seatrial.model.record import Finding
 from seatrial.report.session.ratios import Ratio, cached, contentions, listings, ratio
-from seatrial.workload.listing import listing
 from seatrial.workload.sweep import Sweep
-from seatrial.workload.tree import metadata_tree
 
-FILES = metadata_tree(files_per_directory=1000, scales=True)
-TREES = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'})))
-CACHE = listing(891, (0.5, 1.0, 2.0, 5.0, 10.0))
-ONE = Sweep('entries', (891,))
 WRONG = Finding('T17a', 'invalid', 'after create there are 3 files, not 2000')
-
-
-@pytest.fixture
-def trees(make):
-    return make.plan('Check', FILES, TREES, tasks=8)
 
 
 def contended(make, plan, rates=None, **more):
@@ -26,7 +15,7 @@ def contended(make, plan, rates=None, **more):
 
 def repeated(make, cache='cold', findings=None, changed=(), **rates):
     """The plan and the result of repeated listings with these rates; changed: the rates of single listings."""
-    plan = make.plan('Check', CACHE, ONE)
+    plan = make.plan('Check', make.CACHE, Sweep('entries', (891,)))
     listed = make.listing_rates(plan, **rates) | dict(changed)
     return plan, make.measured(plan, listed, cache=cache, findings=findings).result
 
@@ -54,7 +43,7 @@ def test_what_is_invalid_has_no_ratio(make, trees):
 
 def test_trees_that_differ_in_more_than_what_is_shared_make_no_pair(make):
     sweep = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private', 'bytes_per_file': 4096})))
-    for plan in (make.plan('Check', FILES, sweep, tasks=8), make.plan('Check', FILES, TREES, tasks=1)):
+    for plan in (make.plan('Check', make.FILES, sweep, tasks=8), make.plan('Check', make.FILES, make.TREES, tasks=1)):
         assert contended(make, plan) == []
 
 

@@ -7,10 +7,7 @@ from seatrial.model.record import Finding, Provenance
 from seatrial.model.units import BINARY, DECIMAL
 from seatrial.report.session.side_by_side import MAX_COLUMNS, beside, guarantees_beside
 from seatrial.workload.sweep import Sweep, powers_of_two
-from seatrial.workload.tree import metadata_tree
 
-FILES = metadata_tree(files_per_directory=1000, scales=True)
-TREES = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'})))
 WRONG = Finding('T17a', 'invalid', 'after create there are 3 files, not 2000')
 MOUNTS = {'scratch': 'ext4', 'fast': 'tmpfs', 'vol0': 'fuse.glusterfs'}
 
@@ -20,11 +17,11 @@ def session(make):
     return make.metadata()
 
 
-def trees_on(make, factors, check='FileMetadata', type='posix', **more):
+def trees_on(make, factors, **more):
     """A case on each of these file systems."""
     cases = []
     for name, factor in factors.items():
-        plan = make.plan(check, FILES, TREES, tasks=8, name=name, type=type)
+        plan = make.plan('FileMetadata', make.FILES, make.TREES, tasks=8, name=name, type='posix')
         mount = f'/dev/x on / type {MOUNTS[name]} (rw)'
         cases.append(make.measured(plan, make.tree_rates(plan, factor), mount=mount, **more))
     return cases
@@ -94,8 +91,7 @@ def test_of_repeated_listings_only_the_first_is_called_cold(session):
 
 
 def test_a_case_that_never_ran_keeps_its_row(make):
-    plan = make.plan('FileMetadata', FILES, TREES, tasks=8, name='fast')
-    never = make.measured(plan, [])
+    never = make.measured(make.plan('FileMetadata', make.FILES, make.TREES, tasks=8, name='fast'), [])
     cells = cells_of(beside([*trees_on(make, {'scratch': 1.0}), never], BINARY)[0]['bands'][0])
     assert cells['fast', 'file_stat']['share'] is None
     assert cells['scratch', 'file_stat']['best']
@@ -159,26 +155,24 @@ def test_guarantees_that_do_not_hold_everywhere_are_beside_each_other(session):
 def test_what_calls_break_while_they_are_timed_is_beside_what_they_keep_elsewhere(make):
     facts = [(Fact('appends_whole', holds, ''),) for holds in (True, False)]
     cases = trees_on(make, {'scratch': 1.0, 'fast': 4.0})
-    known = [replace(case, result=replace(case.result, facts=fact)) for case, fact in zip(cases, facts, strict=True)]
+    known = [make.with_result(case, facts=fact) for case, fact in zip(cases, facts, strict=True)]
     (result,) = guarantees_beside(known)
     ((name, (first, second)),) = result['rows']
     assert (name, first.holds, second.holds) == ('appends_whole', True, False)
     assert guarantees_beside(cases) == []
 
 
-def test_where_no_guarantee_was_tried_makes_no_difference(session):
-    two = [case for case in session.cases if case.plan.case.check == 'PosixSemantics'][:2]
-    never = replace(two[1], result=replace(two[1].result, facts=()))
-    (result,) = guarantees_beside([two[0], never])
+def test_where_no_guarantee_was_tried_makes_no_difference(make, session):
+    one, other = [case for case in session.cases if case.plan.case.check == 'PosixSemantics'][:2]
+    (result,) = guarantees_beside([one, make.with_result(other, facts=())])
     assert [(name, facts[1]) for name, facts in result['rows']] == [('direct_io', None)]
 
 
 def test_of_a_metric_that_is_better_lower_the_lowest_is_the_best(make):
-    def turned(case):
-        metrics = tuple(replace(metric, better=LOWER) for metric in case.result.metrics)
-        return replace(case, result=replace(case.result, metrics=metrics))
-
-    cases = trees_on(make, {'scratch': 1.0, 'fast': 4.0})
-    cells = cells_of(beside(list(map(turned, cases)), BINARY)[0]['bands'][0])
+    cases = [
+        make.with_result(case, metrics=tuple(replace(metric, better=LOWER) for metric in case.result.metrics))
+        for case in trees_on(make, {'scratch': 1.0, 'fast': 4.0})
+    ]
+    cells = cells_of(beside(cases, BINARY)[0]['bands'][0])
     slow, fast = (cells[name, 'file_create, lower is better'] for name in ('scratch', 'fast'))
     assert (slow['best'], fast['best'], fast['share']) == (True, False, pytest.approx(0.25))

@@ -91,6 +91,6 @@ def test_no_table_has_two_units(metadata):
 def test_every_form_of_the_report_says_how_much_content_was_verified(make):
     case = make.measured()
     text = 'verified: 64 MiB of 64 MiB in 2 files, read by n2, past its cache'
-    evidence = make.session(replace(case, result=replace(case.result, verified=text)))
+    evidence = make.session(make.with_result(case, verified=text))
     assert f'contents {text}' in markdown(evidence) and f'contents {text}' in junit(evidence)
     assert text in page(evidence)
