@@ -10,24 +10,21 @@ from seatrial.model.units import BINARY, DECIMAL, GIB, KIB, MIB
 from seatrial.report import figures
 from seatrial.report.figures import GROUPED, Unit, common_unit, units_of
 
+SHOWN = (
+    (figures.figure, {0.0: '0', 0.5234: '0.523', 5.234: '5.23', 52.34: '52.3', 523.4: '523', 5234.4: '5230'}),
+    (figures.figure, {52340.0: '52\u202f300', -52.34: '-52.3', math.inf: '\u2013', math.nan: '\u2013'}),
+    (figures.compact, {500: '500', 5000: '5000', 4096: '4096', 2e4: '20k', 2e6: '2M', 1e9: '1G', 0.5: '0.500'}),
+    (figures.percent, {0.042: '4.2 %', 0.42: '42 %'}),
+    (figures.seconds, {0.814: '0.81 s', 45.0: '45 s', 720.0: '12 min', 3.5 * 3600: '3.5 h'}),
+)
+"""Values as people read them: a figure, one on a narrow axis, a share, and a duration."""
+
 
 @pytest.mark.parametrize(
-    ('value', 'text'),
-    [
-        (0.0, '0'),
-        (0.5234, '0.523'),
-        (5.234, '5.23'),
-        (52.34, '52.3'),
-        (523.4, '523'),
-        (5234.4, '5230'),
-        (52340.0, '52\u202f300'),
-        (-52.34, '-52.3'),
-        (math.inf, '\u2013'),
-        (math.nan, '\u2013'),
-    ],
+    ('shown', 'value', 'text'), [(shown, *pair) for shown, texts in SHOWN for pair in texts.items()]
 )
-def test_a_figure_has_three_significant_digits(value, text):
-    assert figures.figure(value) == text
+def test_a_value_has_the_digits_that_people_need(shown, value, text):
+    assert shown(value) == text
 
 
 @given(st.floats(1e-3, 1e7))
@@ -87,22 +84,3 @@ def test_the_metrics_of_a_case_share_a_unit_for_each_dimension(make):
 
 def test_two_ends_that_read_the_same_are_one_figure():
     assert (Unit('s').span(1.0, 2.0), Unit('s').span(1.0, 1.0001)) == ('1.00 \u2013 2.00', '1.00')
-
-
-@pytest.mark.parametrize(
-    ('value', 'text'),
-    [(500, '500'), (5000, '5000'), (4096, '4096'), (2e4, '20k'), (2e6, '2M'), (1e9, '1G'), (0.5, '0.500')],
-)
-def test_a_figure_of_a_narrow_axis_has_a_letter_for_its_zeros(value, text):
-    assert figures.compact(value) == text
-
-
-def test_a_share_below_ten_per_cent_has_a_decimal():
-    assert (figures.percent(0.042), figures.percent(0.42)) == ('4.2 %', '42 %')
-
-
-@pytest.mark.parametrize(
-    ('value', 'text'), [(0.814, '0.81 s'), (45.0, '45 s'), (720.0, '12 min'), (3.5 * 3600, '3.5 h')]
-)
-def test_how_long_something_took_has_the_unit_of_its_size(value, text):
-    assert figures.seconds(value) == text

@@ -57,23 +57,10 @@ def tables(make):
     return {table.title: table for table in overviews(make.metadata().cases, BINARY)}
 
 
-def test_cases_of_a_kind_stand_in_one_table(tables):
-    checks = {title: list(dict.fromkeys(case.plan.case.check for case in t.cases)) for title, t in tables.items()}
-    assert checks == {
-        'Data': ['MultipleFilesSizes'],
-        'Metadata': ['FileMetadata', 'FdtreePrivate', 'PosixOperations'],
-        'Listings of directories': ['AttributeCache', 'LargeDirectory'],
-        'POSIX semantics': ['PosixSemantics'],
-    }
-
-
 @pytest.mark.parametrize(
     ('title', 'check', 'role', 'mean'),
     [
-        ('Metadata', 'FileMetadata', 'create', 9000.0),
         ('Metadata', 'FileMetadata', 'remove', 14000.0),
-        ('Listings of directories', 'AttributeCache', 'first', 1913.0),
-        ('Listings of directories', 'AttributeCache', 'again', 27000.0),
         ('Listings of directories', 'LargeDirectory', 'again', 900e3),
     ],
 )
