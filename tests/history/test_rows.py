@@ -51,31 +51,22 @@ def test_a_row_says_what_was_measured_where_and_how_it_was_judged(rows, sample):
     assert frame.filter(pl.col('operation') == 'read')['cache'][0] == 'cold'
 
 
-def test_a_row_says_with_what_it_was_measured(plan, sample):
+def test_a_row_says_with_what_and_in_which_state_of_the_file_system_it_was_measured(plan):
     modules = 'seatrial/mpich', 'seatrial/ior'
-    provenance = Provenance('spack:l7f4hbh', 'MPICH 4.0.2', 'Hydra 4.0.2', modules, darshan='spack:n437bhb')
-    start = start_of(plan)._replace(provenance=provenance, state={'client version': '2.15.5'})
+    environment = ('LD_PRELOAD=/lib/x.so', 'ROMIO_HINTS=/h')
+    provenance = Provenance('spack:l7f4hbh', 'MPICH 4.0.2', 'Hydra 4.0.2', modules, environment, 'spack:n437bhb')
+    state = {'mounted': 'tmpfs on /t type tmpfs', 'client version': '2.15.5'}
+    start = start_of(plan, state=state, capacity={'bytes': 5, 'used_percent': 62}, load_percent=7)
+    start = start._replace(provenance=provenance)
     with_these = plan._replace(commit='437a3cb1a6c1', reframe='4.10.4', pydarshan='3.5.0')
-    row = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [begun(with_these, start)]))
+    row = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [begun(with_these, start)], label='before'))
     built = {'engine_build': 'spack:l7f4hbh', 'mpi': 'MPICH 4.0.2', 'launcher': 'Hydra 4.0.2'}
     versions = {'client_version': '2.15.5', 'commit': '437a3cb1a6c1', 'reframe': '4.10.4'}
     darshan = {'darshan': 'spack:n437bhb', 'pydarshan': '3.5.0'}
-    expected = {**built, **versions, **darshan, 'modules': 'seatrial/mpich seatrial/ior'}
-    assert {name: row[name] for name in (*SINCE[2], *SINCE[9], *SINCE[10])} == expected
-
-
-def test_a_row_says_in_which_state_the_file_system_was(plan):
-    state = {'mounted': 'tmpfs on /t type tmpfs', 'mount options': 'rw'}
-    start = start_of(plan, state=state, capacity={'bytes': 5, 'used_percent': 62}, load_percent=7)
-    start = start._replace(provenance=Provenance(environment=('LD_PRELOAD=/lib/x.so', 'ROMIO_HINTS=/h')))
-    row = first(table(plan.session, BEGAN, 'cluster', 'INCOMPLETE', [begun(plan, start)], label='before'))
-    assert (json.loads(row['state']), row['load_percent']) == (state, 7)
-    assert {name: row[name] for name in SINCE[5] if name != 'state'} == {
-        'label': 'before',
-        'used_percent': 62,
-        'environment': 'LD_PRELOAD=/lib/x.so ROMIO_HINTS=/h',
-        'steers': True,
-    }
+    lists = {'modules': 'seatrial/mpich seatrial/ior', 'environment': 'LD_PRELOAD=/lib/x.so ROMIO_HINTS=/h'}
+    others = {'label': 'before', 'state': json.dumps(state, sort_keys=True), 'used_percent': 62, 'load_percent': 7}
+    expected = {**built, **versions, **darshan, **lists, **others, 'steers': True}
+    assert {name: row[name] for since in (2, 5, 8, 9, 10) for name in SINCE[since]} == expected
 
 
 @pytest.mark.parametrize(('only', 'selection'), [((), ''), (('access', 'Files'), 'access Files')])
@@ -125,33 +116,22 @@ def test_the_columns_and_their_version_are_the_declared_ones_also_without_a_case
     assert (set(frame['schema']), empty.height) == ({SCHEMA}, 0)
 
 
-@pytest.fixture
-def tree_plan():
-    return plan_of(FLAT.changed(empties_per_directory=1000), FLAT_TREE)
-
-
-@pytest.fixture
-def create(tree_plan):
-    """A launch in which two tasks make 500 files and 500 directories each, the files in two seconds."""
+def test_a_launch_with_several_metrics_is_a_row_of_each_with_files_where_others_have_bytes(rows):
+    """Two tasks make 500 files and 500 directories each, the files in two seconds."""
+    plan = plan_of(FLAT.changed(empties_per_directory=1000), FLAT_TREE)
     rates = (rate('directory_create', 1000, 4.0, '250.0'), rate('file_create', 1000, 2.0, '500.0'))
     measurement = Measurement(rates, 2, ('node1', 'node2'), 1e-6)
-    launched = tree_plan.points[0].changed(files_per_directory=500, empties_per_directory=500)
-    return sample_of(tree_plan, launched, 'create', 3, measurement)._replace(point=launched)
-
-
-def test_a_launch_with_several_metrics_is_a_row_of_each(rows, tree_plan, create):
-    frame = rows(plan=tree_plan, file_create_flat=[create], directory_create_flat=[create])
+    launched = plan.points[0].changed(files_per_directory=500, empties_per_directory=500)
+    create = sample_of(plan, launched, 'create', 3, measurement)._replace(point=launched)
+    frame = rows(plan=plan, file_create_flat=[create], directory_create_flat=[create])
     measured = frame.filter(pl.col('repetition') == 3)
     columns = ('metric', 'operation', 'phase', 'value', 'unit', 'better', 'seconds')
     assert [tuple(row[name] for name in columns) for row in measured.rows(named=True)] == [
         ('directory_create@flat', 'directory_create', 'create', 250.0, 'op/s', 'higher', 4.0),
         ('file_create@flat', 'file_create', 'create', 500.0, 'op/s', 'higher', 2.0),
     ]
-    assert frame.height == len(planned_metrics(tree_plan))
-
-
-def test_a_row_of_metadata_has_files_where_others_have_bytes(rows, tree_plan, create):
-    result = rows(plan=tree_plan, file_create_flat=[create]).row(by_predicate=pl.col('repetition') == 3, named=True)
+    assert frame.height == len(planned_metrics(plan))
+    result = first(measured)
     assert (result['files_per_task'], result['tasks'], result['axis'], result['kind']) == (500, 2, 'tree', 'tree')
     assert result['bytes_per_file'] == 0
     empty = ('transfer_size', 'bytes_per_task', 'bytes_moved', 'direct', 'queue_depth', 'interface', 'working_set')

@@ -35,13 +35,10 @@ def test_a_figure_is_within_half_a_per_cent_of_its_value(value):
 @pytest.mark.parametrize(
     ('value', 'base', 'system', 'text'),
     [
-        (466.0, 's', BINARY, '466 s'),
-        (1.234, 's', BINARY, '1.23 s'),
         (0.466, 's', BINARY, '466 ms'),
         (3.34e-5, 's', BINARY, '33.4 \u00b5s'),
         (8e-9, 's', BINARY, '8.00 ns'),
         (0.0, 's', BINARY, '0 s'),
-        (1.5 * GIB, 'B/s', BINARY, '1.50 GiB/s'),
         (1.5 * GIB, 'B/s', DECIMAL, '1.61 GB/s'),
         (52340.0, 'op/s', DECIMAL, '52\u202f300 op/s'),
         (3.0, '', BINARY, '3.00'),
