@@ -29,13 +29,6 @@ DAY = timedelta(days=1)
 TITLE = 'seatrial-site-nightly'
 
 
-@pytest.fixture(autouse=True)
-def nothing_sent(monkeypatch):
-    """No other variable that begins so is in the environment."""
-    for name in [name for name in os.environ if name.startswith('SEATRIAL_')]:
-        monkeypatch.delenv(name)
-
-
 @pytest.fixture
 def tell(site, capsys):
     """Tell people how the site stands; returns what is said in the log of the job."""
@@ -83,7 +76,9 @@ def kept(site):
 
 @pytest.fixture(autouse=True)
 def surroundings(site, tmp_path, monkeypatch):
-    """The folder that --install makes, and a Slurm whose queue is empty."""
+    """The folder that --install makes, a Slurm whose queue is empty, and no variable of Seatrial from elsewhere."""
+    for name in [name for name in os.environ if name.startswith('SEATRIAL_')]:
+        monkeypatch.delenv(name)
     (site.folder / 'state' / 'schedule').mkdir(parents=True)
     (tmp_path / 'bin').mkdir()
     (tmp_path / 'bin' / 'squeue').write_text('#!/bin/sh\n')
@@ -106,12 +101,6 @@ def test_text_comes_on_standard_input_and_facts_in_the_environment(site, tell, n
     assert [fact for fact in facts if f'`SEATRIAL_{fact}`' not in documentation] == []
 
 
-def test_without_news_the_command_is_not_run(tell, night, command, tmp_path):
-    command(f'touch {tmp_path}/ran')
-    night('PASS')
-    assert (tell(), (tmp_path / 'ran').exists()) == ('', False)
-
-
 def test_however_much_fails_a_night_adds_two_rows_to_the_terminal_of_its_session(site, tell):
     checks = {f'Check{number}': ('FAIL', {'write@1': 'FAIL'}) for number in range(40)}
     write(site.folder / 'state' / 'history', session(FIRST), rows(FIRST, 'FAIL', checks, why='because ' * 30))
@@ -120,8 +109,10 @@ def test_however_much_fails_a_night_adds_two_rows_to_the_terminal_of_its_session
     assert rows_of(lines) <= 2
 
 
-def test_the_same_is_not_sent_twice(tell, night, command, tmp_path):
+def test_without_news_the_command_is_not_run_and_the_same_is_not_sent_twice(tell, night, command, tmp_path):
     command(f'echo sent >> {tmp_path}/ran')
+    night('PASS')
+    assert (tell(), (tmp_path / 'ran').exists()) == ('', False)
     night('FAIL')
     tell()
     tell()
@@ -130,14 +121,18 @@ def test_the_same_is_not_sent_twice(tell, night, command, tmp_path):
     assert (tmp_path / 'ran').read_text() == 'sent\n'
 
 
-def test_a_history_that_no_trend_can_be_made_of_keeps_back_no_news(tell, night, command, tmp_path, monkeypatch):
+def test_neither_a_history_without_a_trend_nor_figures_that_cannot_be_exported_keep_back_news(
+    site, tell, night, command, tmp_path, monkeypatch
+):
     def fault(*unused):
         raise OSError('oh')
 
     monkeypatch.setattr(notify, 'past_of', fault)
+    (site.folder / 'state' / 'metrics').write_text('in the way')
     command(f'cat > {tmp_path}/text')
     night('FAIL')
-    assert "OSError('oh')" in tell()
+    text = tell()
+    assert "OSError('oh')" in text and 'no metrics were exported' in text
     assert (tmp_path / 'text').read_text()
 
 
@@ -161,12 +156,10 @@ def test_the_same_is_not_sent_by_two_at_once(site, tell, night, command, seatria
         ('kill -9 $$', 'tell died of signal 9'),
     ],
 )
-def test_a_command_that_fails_is_said_in_its_words(tell, night, command, script, expected):
+def test_a_command_that_fails_is_said_in_its_words(tell, night, command, tmp_path, script, expected):
     command(script)
     night('FAIL')
-    text = tell()
-    assert 'no notification was sent: ' in text
-    assert expected in text
+    assert f'no notification was sent: {tmp_path}/{expected}' in tell()
 
 
 def test_what_the_command_was_given_is_not_said(site, tell, night):
@@ -247,23 +240,11 @@ def test_the_figures_are_exported_whole_whether_or_not_there_is_news(site, tell,
     assert file.stat().st_mode & 0o444 == 0o444
 
 
-def test_figures_that_cannot_be_exported_keep_back_no_notification(site, tell, night, command, tmp_path):
-    command(f'touch {tmp_path}/ran')
-    (site.folder / 'state' / 'metrics').write_text('in the way')
-    night('FAIL')
-    assert 'no metrics were exported' in tell()
-    assert (tmp_path / 'ran').exists()
-
-
 # A year of nights, and its page beside the sessions
 
 
-EACH_NIGHT = pytest.param(1, marks=pytest.mark.long)
-SELDOM = 48
-"""Nights from one trend to the next."""
-
-BUDGET = 0.05
-"""False notifications a month that the site bears: with the default of one, some years have one more change."""
+EACH_NIGHT, SELDOM = pytest.param(1, marks=pytest.mark.long), 48  # nights from one trend to the next
+BUDGET = 0.05  # of false notifications a month: with the default of one, some years have one more change
 
 
 @pytest.fixture
@@ -302,7 +283,8 @@ def test_exactly_what_was_planted_is_sent(observed, tmp_path, monkeypatch, looks
     ]
 
 
-def test_the_page_lies_where_its_links_lead_to_the_reports_that_are_there(observed):
+def test_there_is_a_page_from_the_first_on_that_lies_where_its_links_lead_to_the_reports_that_are_there(observed):
+    assert 'No session of this profile has ended yet' in write_year(observed, 'nightly').read_text()
     state = observed.folder / 'state'
     for due in DUE[-3:]:
         write(state / 'history', session(due), figures(due, {'write@1': [1e8, 1.01e8, 1.02e8]}))
@@ -315,7 +297,3 @@ def test_the_page_lies_where_its_links_lead_to_the_reports_that_are_there(observ
     (link, *others) = set(re.findall(r'href="([^":]+)"', text))
     assert ((page.parent / link).resolve(), others) == (report, [])
     assert 'a new rack' in text
-
-
-def test_before_the_first_night_there_is_a_page_too(observed):
-    assert 'No session of this profile has ended yet' in write_year(observed, 'nightly').read_text()

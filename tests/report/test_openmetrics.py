@@ -58,12 +58,9 @@ def test_each_metric_has_its_mean_and_interval_in_base_units_and_says_where_it_w
     assert low < mean < high
     assert exported['seatrial_rate_operations_per_second'][0][1] == pytest.approx(7250)
     assert [value for _, value in exported['seatrial_case_began_timestamp_seconds']] == [FIRST.timestamp()] * 2
-
-
-def test_what_is_invalid_has_its_verdict_and_no_figure():
-    exported = measured(verdict='INVALID')
-    assert [labels['verdict'] for labels, _ in exported['seatrial_metric_verdict']] == ['INVALID'] * 2
-    assert not any('bandwidth' in name for name in exported)
+    invalid = measured(verdict='INVALID')
+    assert [labels['verdict'] for labels, _ in invalid['seatrial_metric_verdict']] == ['INVALID'] * 2
+    assert not any('bandwidth' in name for name in invalid), 'what is invalid has no figure'
 
 
 def test_names_in_the_dashboard_and_the_alerts_are_exported(repository):
@@ -77,13 +74,10 @@ def test_names_in_the_dashboard_and_the_alerts_are_exported(repository):
     assert len(asked) > 8 and names <= exported
 
 
-def test_the_time_of_the_last_run_in_which_all_was_measured_is_exported():
+def test_the_time_of_the_last_run_in_which_all_was_measured_is_exported_and_none_of_what_never_was():
     exported = samples(watched(plain(FIRST, 'FAIL'), plain(FIRST + DAY, 'INCOMPLETE')))
     assert exported['seatrial_last_completed_timestamp_seconds', ''] == int(FIRST.timestamp()) + 150
     assert exported['seatrial_last_ended_timestamp_seconds', ''] == int((FIRST + DAY).timestamp())
-
-
-def test_what_never_was_has_no_time():
     exported = samples(TrialWatch('site', 'nightly', FIRST, []))
     assert not any('timestamp' in name for name, _ in exported)
     assert exported['seatrial_last_verdict', 'INCOMPLETE'] == 1

@@ -44,23 +44,20 @@ def test_a_night_ends_with_its_last_launch_or_as_it_began_if_nothing_was_launche
     assert (night.began, night.ended) == (FIRST, FIRST + timedelta(seconds=seconds))
 
 
-def test_other_sites_and_profiles_are_other_nights():
+def test_other_sites_and_profiles_are_other_nights_and_so_are_other_systems_of_a_site():
     others = plain(FIRST + DAY, 'FAIL', site='other'), plain(FIRST + 2 * DAY, 'FAIL', profile='paper')
     assert [night.session for night in of(pl.concat([plain(FIRST, 'PASS'), *others]))] == [session(FIRST)]
-
-
-def test_of_several_systems_each_has_its_own_nights():
     table = pl.concat([plain(FIRST, 'FAIL'), plain(FIRST + DAY, 'PASS').with_columns(partition=pl.lit('other:io'))])
     verdicts = {None: ['FAIL', 'PASS'], 'lab': ['FAIL'], 'other': ['PASS']}
     assert {name: [night.verdict.value for night in of(table, system=name)] for name in verdicts} == verdicts
 
 
-def test_a_session_of_named_checks_is_no_night():
-    monday = rows(FIRST, 'FAIL', {'A': ('FAIL', {'write@1': 'FAIL'}), 'B': ('PASS', {'write@1': 'PASS'})})
-    by_hand = rows(FIRST + DAY, 'PASS', {'B': ('PASS', {'write@1': 'PASS'})}, selection='B')
-    past = of(monday, by_hand)
-    assert [night.session for night in past] == [session(FIRST)]
-    assert list(nights.standings(past)[-1]) == [nights.VerdictKey(f'A/{WHERE}', 'write@1')]
+def test_a_session_of_named_checks_is_no_night_and_clears_nothing():
+    other = {'Other': ('PASS', {'write@1': 'PASS'})}
+    past = of(plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', other, selection='Other'))
+    assert ([night.session for night in past], list(nights.standings(past)[-1])) == ([session(FIRST)], [WRITE])
+    past = of(plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', other))
+    assert nights.standings(past)[-1] == {}, 'a criterion that is not tested any more is forgotten'
 
 
 def test_nights_are_in_the_order_of_their_beginning():
@@ -111,11 +108,6 @@ def test_only_enforced_expectations_of_the_results_are_criteria():
 def test_a_criterion_stands_since_a_night_until_one_decides_otherwise(verdicts, stands):
     current = standing(*verdicts)
     assert (current and (current.verdict.value, (current.since - FIRST).days, current.seen)) == stands
-
-
-def test_a_criterion_that_is_not_tested_any_more_is_forgotten():
-    past = of(plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', {'Other': ('PASS', {'read@1': 'PASS'})}))
-    assert nights.standings(past)[-1] == {}
 
 
 @given(st.lists(st.sampled_from([verdict.value for verdict in Verdict]), min_size=1, max_size=8))

@@ -112,7 +112,7 @@ def test_night_by_night_nothing_is_news_twice(later, expected):
     assert results == expected
 
 
-def test_a_missed_run_is_news_once():
+def test_a_missed_run_is_news_once_and_a_silence_however_long_it_lasts():
     watch = watched('PASS', runs=[DONE, MISSED])
     message = news(watch, told(1), PATIENCE)
     assert message.events == ('missed',)
@@ -120,24 +120,18 @@ def test_a_missed_run_is_news_once():
     assert events(watch, told(1, FIRST + DAY)) == ()
     later = watched('PASS', runs=[DONE, MISSED, DONE])
     assert (later.verdict, events(later, told(1))) == (Verdict.PASS, ('missed',)), 'told by the run after it'
-
-
-def test_a_silence_is_told_once_however_long_it_lasts():
     first, silent = FIRST + DAY, [DONE, MISSED, MISSED, MISSED]
     assert events(watched('PASS', runs=silent), told(1, first)) == ()
     message = news(watched('PASS', runs=[*silent, DONE, MISSED]), told(1, first), PATIENCE)
     assert message.subject.endswith('1 run missed: 2026-11-25 01:00')
 
 
-def test_a_run_that_died_is_told_first():
+def test_a_run_that_died_is_told_first_in_a_subject_of_one_line_whatever_is_in_it():
     watch = watched('PASS', 'FAIL', runs=[DONE, MISSED])
     message = news(watch, told(1), PATIENCE, ['it was killed'])
     assert message.events == ('died', 'missed', 'changed')
     assert message.text.startswith('it was killed\n')
-
-
-def test_the_subject_is_one_line_whatever_is_in_it():
-    subject = news(watched(), Notified(), PATIENCE, ['first\nsecond\x1b[31m']).subject
+    subject = news(watched(), NOTHING, PATIENCE, ['first\nsecond\x1b[31m']).subject
     assert subject == r'Seatrial site nightly: INCOMPLETE: first second\x1b[31m'
 
 
@@ -189,26 +183,22 @@ def test_the_screen_says(watch, word, lines):
     assert said(watch, word) == lines
 
 
-def test_a_criterion_that_is_not_tested_any_more_is_not_said_to_pass():
-    watch = watch_of(plain(FIRST, 'FAIL'), rows(FIRST + DAY, 'PASS', {'Other': ('PASS', {'read@1': 'PASS'})}))
-    assert said(watch, 'changed') == [f'not tested any more: {KEY}']
+def failing(night=0, check='Check', **metrics):
+    """A night on which these metrics of a check have failed, or passed."""
+    names = {name.replace('_', '@'): verdict for name, verdict in metrics.items()}
+    return rows(FIRST + night * DAY, 'FAIL', {check: ('FAIL', names)})
 
 
-def test_what_stands_alike_in_a_case_is_one_line():
-    table = rows(FIRST, 'FAIL', {'Check': ('FAIL', {f'write@{n}': 'FAIL' for n in range(9)})})
+def test_what_stands_alike_in_a_case_is_one_line_and_what_fails_since_another_night_one_of_its_own():
     text = f'FAIL Check/{WHERE} write@0, write@1, write@2 and 6 more, since 2026-11-20 01:00: write@0: because'
-    assert said(watch_of(table), 'stands') == [text]
-
-
-def test_what_fails_since_another_night_is_a_line_of_its_own():
-    tables = [
-        rows(FIRST + number * DAY, 'FAIL', {'Check': ('FAIL', {'write@1': 'FAIL', 'write@2': second})})
-        for number, second in enumerate(['PASS', 'FAIL'])
-    ]
+    assert said(watch_of(failing(**{f'write_{n}': 'FAIL' for n in range(9)})), 'stands') == [text]
+    tables = [failing(night, write_1='FAIL', write_2=second) for night, second in enumerate(['PASS', 'FAIL'])]
     assert said(watch_of(*tables), 'stands') == [
         f'FAIL Check/{WHERE} write@1, since 2026-11-20 01:00: because',
         f'FAIL Check/{WHERE} write@2, since 2026-11-21 01:00: because',
     ]
+    tables = [plain(FIRST, 'FAIL'), failing(1, 'Other', read_1='FAIL')]
+    assert said(watch_of(*tables), 'changed')[-1] == f'not tested any more: {KEY}'
 
 
 def test_a_long_list_is_cut_and_says_so():
@@ -217,14 +207,10 @@ def test_a_long_list_is_cut_and_says_so():
     assert (len(lines), lines[-1]) == (SHOWN + 1, 'and 5 more')
 
 
-def test_the_lines_stand_below_each_other():
-    lines = screen(watched('FAIL'))
+def test_lines_stand_below_each_other_and_cannot_change_the_terminal():
+    lines = screen(dataclasses.replace(watched('FAIL'), site='\x1b[2J'))
     assert aligned(lines) == [f'{word:8}  {text}' for word, text in lines]
-
-
-def test_nothing_on_the_screen_can_change_the_terminal():
-    watch = dataclasses.replace(watched('PASS'), site='\x1b[2J')
-    assert all(text.isprintable() for _, text in screen(watch))
+    assert all(text.isprintable() for _, text in lines)
 
 
 # With what it was measured
@@ -238,21 +224,13 @@ def unlike(*verdicts):
     return watch_of(*(table.with_columns(engine=pl.lit('fio'), kernel=kernel) for table, kernel in others))
 
 
-def test_a_night_that_measured_with_other_things_says_so_first():
-    watch = unlike('PASS', 'FAIL')
-    assert screen(watch)[0] == ('not the same', 'kernel: 6.0 against 6.1')
-    message = news(watch, told(1), PATIENCE)
-    assert message.text.startswith('not the same: kernel: 6.0 against 6.1\n') and 'kernel' not in message.subject
-
-
-def test_news_of_several_nights_say_what_changed_in_any_of_them():
+def test_what_any_night_measured_with_that_was_another_thing_is_said_first_and_no_news_alone():
+    assert screen(unlike('PASS', 'FAIL'))[0] == ('not the same', 'kernel: 6.0 against 6.1')
     watch = unlike('PASS', 'PASS', 'FAIL')
     assert screen(watch)[0][0] == 'trial', 'the last two measured with the same'
-    assert news(watch, told(1), PATIENCE).text.startswith('not the same: kernel: 6.0 against 6.1\n')
+    message = news(watch, told(1), PATIENCE)
+    assert message.text.startswith('not the same: kernel: 6.0 against 6.1\n') and 'kernel' not in message.subject
     assert news(watch, told(2), PATIENCE).text.startswith('1 new FAIL\n')
-
-
-def test_another_kernel_alone_is_no_news():
     assert news(unlike('PASS', 'PASS'), told(1), PATIENCE) is None
 
 
