@@ -12,23 +12,16 @@ from rich.table import Table
 from seatrial.report import terminal
 
 
-class Deaf(io.StringIO):
-    """Fails as a pipe without a reader, a terminal that is gone or a full disk does."""
+@pytest.mark.parametrize('number', [errno.EPIPE, errno.EIO, errno.ENOSPC, None])
+def test_output_is_lost_and_raises_nothing_that_fails_or_was_closed(monkeypatch, number):
+    """As to a pipe without a reader, a terminal that is gone or a full disk."""
 
-    number = 0
+    def fail(*text):
+        raise OSError(number, 'x')
 
-    def write(self, text):
-        raise OSError(self.number, 'x')
-
-    def flush(self):
-        raise OSError(self.number, 'x')
-
-
-@pytest.mark.parametrize('number', [errno.EPIPE, errno.EIO, errno.ENOSPC])
-def test_output_that_fails_is_lost_and_raises_nothing(monkeypatch, number):
-    deaf = Deaf()
-    deaf.number = number
-    monkeypatch.setattr(sys, 'stdout', deaf)
+    deaf = io.StringIO()
+    deaf.write = deaf.flush = fail
+    monkeypatch.setattr(sys, 'stdout', None if number is None else deaf)
     terminal.console().print('x')
 
 
@@ -45,11 +38,6 @@ def test_what_would_steer_the_terminal_is_shown_as_an_escape(capsys, shown):
         text.add_row(cell)
     terminal.console().print(text)
     assert capsys.readouterr().out.strip() == 'a\\x1b[2J\\ud800\\u202eb'
-
-
-def test_an_output_that_was_closed_is_none(monkeypatch):
-    monkeypatch.setattr(sys, 'stdout', None)
-    terminal.console().print('x')
 
 
 @pytest.mark.slow

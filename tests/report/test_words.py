@@ -144,6 +144,8 @@ def test_a_pass_beside_cases_that_were_compared_with_nothing_counts_them(make):
     assert [result.verdict, *(case.verdict for case in result.cases)] == ['PASS', 'PASS', 'MEASURED']
     text = 'Both cases ran as planned and are valid. They meet 1 reference. 1 of them has no pass criterion.'
     assert words.verdict_sentence(result) == text
+    text = '1 case measured and valid; no pass criterion is set for the profile nightly.'
+    assert words.verdict_sentence(make.session(cases[1]).result) == text
 
 
 def test_a_pass_with_references_and_criteria_counts_them(make):
@@ -220,11 +222,6 @@ def test_a_driver_that_nobody_has_tried_is_named(make, tried, text):
     assert words.targets(session) == [('scratch (ext4)', '/scratch/trials', text)]
 
 
-def test_an_environment_that_several_checks_share_is_said_once():
-    text = words.by_environment(['A/p:q/fs/default/1n', 'B/p:q/fs/default/1n', 'A/p:q/fs/default/2n'])
-    assert text == ['A, B on p:q/fs/default/1n', 'A on p:q/fs/default/2n']
-
-
 def test_the_nodes_are_counted_and_named_in_their_order(make):
     cases = [replace(make.measured(host=f'n{number}'), samples={}) for number in (10, 2, 1, 9, 3)]
     assert words.machines(make.session(*cases)) == '5 nodes: n1, n2, n3, n9, n10'
@@ -255,12 +252,6 @@ def test_the_repetitions_that_were_done_are_told_beside_those_that_were_planned(
     figures = {name: (4 if name.endswith('2MiB') else 1) * [1e9] for name in planned_metrics(plan)}
     text = words.repetitions(make.measured(plan, figures))
     assert text == f'{words.stopping(plan)}; done: 1 to 4 (time budget exhausted)'
-
-
-def test_a_session_that_was_compared_with_nothing_says_so(make):
-    session = make.session(*(make.measured(make.plan(name)) for name in ('One', 'Other')))
-    text = '2 cases measured and valid; no pass criterion is set for the profile nightly.'
-    assert words.verdict_sentence(session.result) == text
 
 
 def test_an_engine_whose_version_has_its_name_is_named_once(make):

@@ -29,12 +29,14 @@ def verdicts(result):
     return {row.metric: row.change.verdict for row in result.metrics}
 
 
-def test_a_metric_is_compared_with_itself_on_the_same_case():
-    after = pl.concat([nights(first=5, metrics=('read@1MiB',)), nights(first=5, times=0.5, metrics=('write@1MiB',))])
-    compared = comparison(nights(), after)
+def test_a_metric_is_compared_with_itself_on_the_same_case_and_what_only_one_side_has_is_listed():
+    parts = {'read@1MiB': 1.0, 'write@1MiB': 0.5, 'write@2MiB': 1.0}
+    after = pl.concat(nights(first=5, times=times, metrics=(name,)) for name, times in parts.items())
+    compared = comparison(nights(metrics=('write@1MiB', 'read@1MiB', 'read@2MiB')), after)
     assert verdicts(compared) == {'write@1MiB': WORSE, 'read@1MiB': SAME}
     families = {row.family: row.change.verdict for row in compared.families}
     assert families == {'data write': WORSE, 'data read': SAME}
+    assert compared.left_out == [f'{CASE}: read@2MiB: only before', f'{CASE}: write@2MiB: only after']
 
 
 @pytest.mark.parametrize(
@@ -51,8 +53,7 @@ def test_a_metric_that_has_changed_its_unit_or_was_cached_is_not_compared(before
 
 @pytest.mark.parametrize('value', [math.nan, math.inf])
 def test_what_is_no_number_is_no_valid_figure(value):
-    after = nights(first=5).with_columns(value=pl.lit(value))
-    compared = comparison(nights(), after)
+    compared = comparison(nights(), nights(first=5).with_columns(value=pl.lit(value)))
     assert (compared.metrics, compared.left_out[-1].endswith('no valid figures after')) == ([], True)
 
 
@@ -92,11 +93,6 @@ def test_guarantees_that_do_not_hold_any_more_are_worse():
     assert verdicts(comparison(held(0, 40.0), held(1, 39.0))) == {'holding@2tasks': WORSE}
 
 
-def test_what_only_one_side_has_is_listed():
-    compared = comparison(nights(), nights(first=5, metrics=('write@1MiB', 'write@2MiB')))
-    assert compared.left_out == [f'{CASE}: read@1MiB: only before', f'{CASE}: write@2MiB: only after']
-
-
 def test_what_is_invalid_is_named_and_never_compared():
     broken = nights(1, first=9, times=0.1, metrics=('write@1MiB',), verdict='INVALID')
     compared = comparison(nights(), pl.concat([nights(first=5), broken]))
@@ -104,6 +100,9 @@ def test_what_is_invalid_is_named_and_never_compared():
     assert compared.left_out == [f'{CASE}: write@1MiB: INVALID in 20261010T020000-00000a']
     alone = comparison(nights(), broken)
     assert (alone.metrics, f'{CASE}: write@1MiB: no valid figures after' in alone.left_out) == ([], True)
+    broken = nights(1, first=9, verdict='INVALID', cache='cached')
+    compared = comparison(nights(cache='cold'), pl.concat([nights(first=5, cache='cold'), broken]))
+    assert set(verdicts(compared).values()) == {SAME}, 'the cache of an invalid session does not matter'
 
 
 def test_launches_that_are_not_valid_do_not_count():
@@ -111,12 +110,6 @@ def test_launches_that_are_not_valid_do_not_count():
         pl.when(pl.col('repetition') == 0).then(1.0).otherwise('value').alias('value'), valid=pl.col('repetition') > 0
     )
     assert set(verdicts(comparison(nights(), after)).values()) == {SAME}
-
-
-def test_the_cache_of_an_invalid_session_does_not_matter():
-    broken = nights(1, first=9, verdict='INVALID', cache='cached')
-    compared = comparison(nights(cache='cold'), pl.concat([nights(first=5, cache='cold'), broken]))
-    assert set(verdicts(compared).values()) == {SAME}
 
 
 def test_groups_of_a_node_sweep_are_left_out():

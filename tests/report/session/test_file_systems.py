@@ -96,8 +96,8 @@ def test_the_page_shows_them_and_those_that_are_missed(make, case):
 
 def test_the_page_names_what_could_not_be_there(make):
     session = make.session()
-    shown = replace(session, not_applicable={'no layout: none': ['Striping/a', 'Osts/a']})
-    assert 'Striping, Osts on a: no layout: none' in page(shown)
+    shown = replace(session, not_applicable={'no layout: none': ['Striping/a', 'Osts/a', 'Osts/b']})
+    assert 'Striping, Osts on a; Osts on b: no layout: none' in page(shown)
     assert 'Not applicable here' not in page(session)
 
 
