@@ -57,12 +57,6 @@ def test_the_lines_step_from_look_to_look_on_an_axis_from_zero(make, case):
     assert drawing['chart'].y.high > 300 * MIB and not why_none(replace(case, telemetry=make.counted([1.0])))
 
 
-def test_a_line_is_broken_where_nothing_is_known(make, case):
-    telemetry = make.counted([100.0] * 30)
-    telemetry = telemetry._replace(looks=telemetry.looks[:8] + telemetry.looks[14:])
-    assert len(lines_of(drawn(case, telemetry))['read']) == 2
-
-
 def test_every_launch_has_a_band_on_the_lane_of_its_phase(make, case):
     drawing = drawn(case, make.counted([100.0] * 30))
     assert drawing['chart'].lanes == ['write', 'read']
@@ -84,22 +78,20 @@ def test_a_stall_is_marked_and_named_in_words(make, case):
     (box,) = boxes_of(drawing, 'pause stall')
     assert (box.start - BEGIN, box.end - BEGIN, box.number, box.label) == (23.0, 26.0, '1', 'stall')
     assert '1 stall and 0 gaps' in drawing['chart'].words
-
-
-def test_a_gap_is_told_from_a_stall(make, case):
-    telemetry = make.counted([100.0] * 30)
-    drawing = drawn(case, telemetry._replace(looks=telemetry.looks[:23] + telemetry.looks[27:]))
-    assert [box.label for box in boxes_of(drawing, 'pause gap')] == ['no samples']
-    assert drawing['pauses'] == [
-        'Gap of 5.00 s, 22 s after the beginning, in read@2MiB, repetition 1: the counters could not be read.'
-    ]
-
-
-def test_a_launch_that_failed_says_so(make, case):
     failed = [sample._replace(measurement=None) for sample in case.records.samples]
     case = replace(case, records=case.records._replace(samples=failed))
     (sentence,) = drawn(case, make.counted(STALLED))['pauses']
     assert 'in read@2MiB, repetition 1, which gave no figure: 0 MiB/s moved' in sentence
+
+
+def test_a_gap_is_told_from_a_stall_and_breaks_the_line(make, case):
+    telemetry = make.counted([100.0] * 30)
+    drawing = drawn(case, telemetry._replace(looks=telemetry.looks[:23] + telemetry.looks[27:]))
+    assert len(lines_of(drawing)['read']) == 2
+    assert [box.label for box in boxes_of(drawing, 'pause gap')] == ['no samples']
+    assert drawing['pauses'] == [
+        'Gap of 5.00 s, 22 s after the beginning, in read@2MiB, repetition 1: the counters could not be read.'
+    ]
 
 
 @settings(max_examples=20)

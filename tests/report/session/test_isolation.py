@@ -43,11 +43,8 @@ def test_the_summary_counts_what_is_named(factors, again, text):
     assert shown(factors=factors, again=again)['summary'] == text
 
 
-def test_a_healthy_system_has_no_mark_and_another_sweep_shows_nothing():
+def test_a_healthy_system_has_no_mark_another_sweep_shows_nothing_and_groups_of_places_are_said():
     assert (shown()['chart'].words, view(None, BINARY)) == ('no node is named', None)
-
-
-def test_the_summary_says_that_the_places_fall_into_groups():
     text = shown(factors={'n1': 0.5, 'n2': 0.5, 'n3': 0.5})['summary']
     assert 'the nodes fall into groups: 3 (n1, n2, n3) have ' in text and 'none of' not in text
 

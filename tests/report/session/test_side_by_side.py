@@ -54,24 +54,25 @@ def test_every_metric_of_every_point_has_a_cell_for_every_file_system(session):
     assert (metric.metric, round(metric.summary.mean)) == ('file_read@private', 1800)
 
 
-def test_the_share_is_that_of_the_best_in_the_column(session):
+def test_the_share_is_that_of_the_best_in_the_column_and_intervals_that_overlap_tell_nothing_apart(make, session):
     cells = cells_of(beside(session.cases, BINARY)[0]['bands'][0])
     creates = [cells[name, 'file_create'] for name in ('scratch', 'fast', 'vol0')]
     assert [cell['share'] for cell in creates] == pytest.approx([0.25, 1.0, 0.0075])
     assert [cell['best'] for cell in creates] == [False, True, False]
-
-
-def test_intervals_that_overlap_do_not_tell_two_file_systems_apart(make):
     cells = cells_of(beside(trees_on(make, {'scratch': 1.0, 'fast': 1.001, 'vol0': 0.5}), BINARY)[0]['bands'][0])
     assert [cells[name, 'file_stat']['like_best'] for name in ('scratch', 'fast', 'vol0')] == [True, False, False]
 
 
-def test_what_is_invalid_is_neither_the_best_nor_compared(make):
-    good, bad = trees_on(make, {'scratch': 1.0}), trees_on(make, {'fast': 9.0}, findings={'create@shared': [WRONG]})
-    cells = cells_of(beside([*good, *bad], BINARY)[0]['bands'][0])
-    broken = cells['fast', 'file_create']
-    assert (broken['share'], broken['metric'].verdict.value) == (None, 'INVALID')
-    assert cells['scratch', 'file_create']['best']
+def test_what_is_invalid_or_never_ran_keeps_its_row_and_is_neither_the_best_nor_compared(make):
+    (good,), (bad,) = (
+        trees_on(make, {name: factor}, findings=findings)
+        for name, factor, findings in (('scratch', 1.0, {}), ('fast', 9.0, {'create@shared': [WRONG]}))
+    )
+    for other, verdict in ((bad, 'INVALID'), (make.measured(bad.plan, []), 'INCOMPLETE')):
+        cells = cells_of(beside([good, other], BINARY)[0]['bands'][0])
+        broken = cells['fast', 'file_create']
+        assert (broken['share'], broken['metric'].verdict.value) == (None, verdict)
+        assert cells['scratch', 'file_create']['best']
 
 
 def test_cold_and_cached_figures_are_named_where_they_stand_in_one_column(make):
@@ -88,13 +89,6 @@ def test_of_repeated_listings_only_the_first_is_called_cold(session):
     cells = cells_of(result['bands'][0])
     caches = {name: [cells[name, f'{n} listing']['cache'] for n in ('1st', '2nd')] for name in MOUNTS}
     assert caches == {'scratch': ['cold', ''], 'fast': ['cached', ''], 'vol0': ['cached', '']}
-
-
-def test_a_case_that_never_ran_keeps_its_row(make):
-    never = make.measured(make.plan('FileMetadata', make.FILES, make.TREES, tasks=8, name='fast'), [])
-    cells = cells_of(beside([*trees_on(make, {'scratch': 1.0}), never], BINARY)[0]['bands'][0])
-    assert cells['fast', 'file_stat']['share'] is None
-    assert cells['scratch', 'file_stat']['best']
 
 
 def test_many_metrics_stand_in_bands_of_about_equal_width(session):
@@ -120,10 +114,11 @@ def test_a_layout_is_an_environment_of_its_own(make):
     assert [place['kind'] for place, _ in views['bands'][0]['groups'][0]['rows']] == ['ext4', 'ext4, wide']
 
 
-def test_another_engine_is_said_before_it_is_compared(make):
-    one, other = trees_on(make, {'scratch': 1.0}), trees_on(make, {'fast': 1.0}, engine=('mdtest', '4.0.0'))
-    (views,) = beside([*one, *other], BINARY)
+def test_another_engine_is_said_before_it_is_compared_and_its_build_is_no_news(make):
+    start = {'engine': ('mdtest', '4.0.0'), 'provenance': Provenance('sha256:1')}
+    (views,) = beside([*trees_on(make, {'scratch': 1.0}), *trees_on(make, {'fast': 1.0}, **start)], BINARY)
     assert views['common'] == '' and views['differing'].startswith('Measured with fio 3.33, mdtest 4.0.0')
+    assert "engine's build" not in views['differing']
     details = [place['detail'] for place, _ in views['bands'][0]['groups'][0]['rows']]
     assert details == ['fio 3.33', 'mdtest 4.0.0']
 
@@ -134,12 +129,6 @@ def test_what_else_was_not_measured_with_alike_is_said_before_it_is_compared(mak
     (unlike,) = trees_on(make, {'fast': 1.0}, **start)
     assert beside([one, other], BINARY)[0]['differing'] == ''
     assert beside([one, unlike], BINARY)[0]['differing'] == "Not measured with the same kernel, MPI, engine's build."
-
-
-def test_the_build_of_another_engine_is_no_news(make):
-    start = {'engine': ('mdtest', '4.0.0'), 'provenance': Provenance('sha256:1')}
-    cases = [*trees_on(make, {'scratch': 1.0}), *trees_on(make, {'fast': 1.0}, **start)]
-    assert "engine's build" not in beside(cases, BINARY)[0]['differing']
 
 
 def test_guarantees_that_do_not_hold_everywhere_are_beside_each_other(session):
