@@ -70,12 +70,8 @@ def test_the_interval_is_that_of_the_verdict_and_the_samples_stand_in_their_orde
     assert mark.samples == pytest.approx(rates['write@2MiB'])
     single = drawn(make, plan, [100.0 * MIB])
     assert {mark.low for mark in marks_of(single).values()} == {None}
-
-
-def test_the_axis_need_not_hold_all_of_an_interval_of_few_samples(make, plan):
-    rates = make.even_rates(plan) | {'read@2MiB': [10.0 * MIB, 1000.0 * MIB, 1200.0 * MIB]}
-    drawing = drawn(make, plan, rates)
-    assert marks_of(drawing)['read@2MiB'].high > drawing.y.high > 1200 * MIB
+    few = drawn(make, plan, rates | {'read@2MiB': [10.0 * MIB, 1000.0 * MIB, 1200.0 * MIB]})
+    assert marks_of(few)['read@2MiB'].high > few.y.high > 1200 * MIB, 'the axis need not hold all of it'
 
 
 def test_what_is_invalid_is_struck_and_no_line_leads_to_it(make):
@@ -112,12 +108,8 @@ def test_repeated_listings_are_the_curve_of_the_cache_broken_before_the_pauses(m
     assert ', '.join(tick.label for tick in drawing.x.ticks) == '1st, 2nd, 3rd, 4th, 0.5 s, 1 s, 2 s, 5 s, 10 s'
     (between,) = (part.at for part in drawing.parts if isinstance(part, Guide))
     assert line.strokes[0][-1][0] < between < line.strokes[1][0][0]
-
-
-def test_two_directories_that_are_listed_again_have_a_line_each(make):
-    plan = make.plan('Check', CACHE, Sweep('entries', (891, 2)))
-    drawing = drawn(make, plan, make.listing_rates(plan))
-    assert [line.label for line in lines_of(drawing)] == ['891', '2']
+    two = make.plan('Check', CACHE, Sweep('entries', (891, 2)))
+    assert [line.label for line in lines_of(drawn(make, two, make.listing_rates(two)))] == ['891', '2']
 
 
 def test_sizes_of_a_directory_make_a_curve_with_a_line_a_metric(make):
@@ -179,12 +171,9 @@ def test_dots_of_a_single_point_stand_beside_the_names_of_their_metrics(make):
     assert drawing.x.label == 'op/s (log scale)'
 
 
-def test_a_metric_that_was_not_measured_keeps_its_lane(make, trees):
+def test_a_metric_that_was_not_measured_keeps_its_lane_and_a_label_too_long_for_the_paper_is_cut(make, trees):
     rates = {name: [] if name.startswith('file_read') else values for name, values in make.tree_rates(trees).items()}
     drawing = drawn(make, trees, rates)
     assert (len(drawing.y.ticks), len(marks_of(drawing))) == (12, 6)
-
-
-def test_a_label_too_long_for_the_paper_is_cut(make):
     plan = make.plan('Check', FILES, Sweep('tree', (('x' * 80, {}), ('y', PRIVATE))))
     assert max(len(tick.label) for tick in drawn(make, plan, make.tree_rates(plan)).y.ticks) == LONGEST_LABEL

@@ -31,6 +31,8 @@ def lines_of(view):
 
 def test_a_short_one_is_drawn_second_by_second_with_its_action_and_return(make):
     view = drawn(make, SHORT, dead_s=5)
+    failed = boxes_of(drawn(make, SHORT, errors=True), 'calls failed')
+    assert (failed[0].start, len(failed), boxes_of(view, 'calls failed')) == (30, 10, [])
     (strokes,) = lines_of(view).values()
     (action,), (back,) = boxes_of(view, 'action'), boxes_of(view, 'until it is back')
     assert (action.start, action.end, action.number) == (30.0, pytest.approx(40.4), '1')
@@ -71,21 +73,12 @@ def test_the_count_of_every_launch_is_said_with_its_action(make):
     assert 'count' not in view['actions'][0]
 
 
-def test_times_in_which_calls_failed_are_marked_in_the_action(make):
-    failed = boxes_of(drawn(make, SHORT, errors=True), 'calls failed')
-    assert (failed[0].start, len(failed)) == (30, 10)
-    assert boxes_of(drawn(make, SHORT), 'calls failed') == []
-
-
 def test_every_scenario_of_a_case_is_in_the_page(make):
     other = SHORT.changed(label='mds-away', actions=tuple(e._replace(name='mds-away') for e in SHORT.actions))
     case = make.scenarios(*((point, measured_of(point)) for point in (SHORT, other)))
     html = page(make.session(case))
     assert re.findall(r'throughput of ([\w-]+):', html) == ['oss3-away'] * 2 + ['mds-away'] * 2
-
-
-def test_a_case_that_is_no_scenario_has_none(make):
-    assert courses(make.measured(), BINARY) == []
+    assert courses(make.measured(), BINARY) == [], 'a case that is no scenario has none'
 
 
 @pytest.mark.parametrize('point', [SHORT, LONG])

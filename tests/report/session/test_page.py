@@ -115,8 +115,9 @@ def holding_metadata(make, text):
     return cases
 
 
-def test_the_page_says_how_tasks_were_bound_and_which_cores_a_numa_node_has(plain):
+def test_the_page_says_how_tasks_were_bound_to_the_cores_of_a_numa_node_and_that_no_case_was_planned(make, plain):
     assert 'tasks ran on aaz cores of the NUMA nodes of haaz: aaz; 2-3' in plain.said
+    assert 'No case was planned' in Seen(page(make.session())).said
 
 
 def test_ids_are_unique_and_every_link_leads_to_one(seen):
@@ -136,7 +137,7 @@ def test_no_level_of_headings_is_left_out(seen, plain):
 def test_what_scrolls_can_be_reached_by_the_keyboard(varied, metadata):
     for html in (page(varied), metadata):
         boxes = re.findall(r'<div class="scroll"[^>]*>', html)
-        assert boxes and all(' tabindex="0" role=' in boxe for boxe in boxes)
+        assert boxes and all(' tabindex="0" role=' in box for box in boxes)
 
 
 def test_the_first_page_has_the_criteria_that_are_not_met_first_and_then_those_with_the_least_margin(seen):
@@ -268,11 +269,13 @@ def test_what_does_not_hold_stands_first(metadata):
     assert re.findall(r'<th scope="row">(\w+)<small>', vol0) == ['flock', 'direct_io', 'read_after_close']
 
 
-def test_a_guarantee_that_the_site_has_made_a_criterion_is_marked(make):
+def test_a_guarantee_that_the_site_has_made_a_criterion_is_marked_and_one_that_was_never_tried_has_its_row(make):
     case = make.check_of(make.metadata(), 'PosixSemantics')
     expectations = tuple(replace(one, enforced=one.subject == 'flock') for one in case.result.expectations)
     text = Seen(page(make.session(make.with_result(case, expectations=expectations)))).said
     assert text.count('criterion of this site') == text.count('what flock says criterion of this site holds') == 1
+    text = Seen(page(make.session(make.with_result(case, facts=())))).said
+    assert 'None was tried. guarantee here what was seen read_after_close' in text
 
 
 def test_the_styles_of_series_differ_by_marker_or_dashes():
@@ -311,10 +314,6 @@ def test_a_site_that_shows_decimal_units_has_them_everywhere_but_in_what_was_wri
     assert 'write@32KiB at least 405 MiB/s at least 425 MB/s' in decimal
 
 
-def test_a_session_without_cases_has_a_page(make):
-    assert 'No case was planned' in Seen(page(make.session())).said
-
-
 def test_what_calls_broke_while_they_were_timed_stands_beside_their_figures_and_not_in_their_place(make):
     case = make.check_of(make.metadata(), 'PosixOperations')
     lost = make.with_result(case, facts=(Fact('appends_whole', False, '3 of 20 records were lost or cut'),))
@@ -332,12 +331,6 @@ def test_a_point_of_one_sample_says_that_it_has_no_interval(make):
     one, two = (page(make.session(make.measured(rates=even))) for even in rates)
     assert '% interval</th>' not in one and ', one sample: no interval, n = 1' in one
     assert '% interval</th>' in two and 'one sample' not in two
-
-
-def test_a_guarantee_that_was_never_tried_has_its_row(make):
-    case = make.check_of(make.metadata(), 'PosixSemantics')
-    text = Seen(page(make.session(make.with_result(case, facts=())))).said
-    assert 'None was tried. guarantee here what was seen read_after_close' in text
 
 
 def test_latencies_have_columns_where_single_operations_were_timed(metadata):
