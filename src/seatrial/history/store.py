@@ -43,9 +43,8 @@ _NO_DIGEST = b'0' * 64
 UNSEALED = {'seatrial': (_SEAL + _NO_DIGEST).decode()}  # the metadata of a file before it is sealed
 _ENDED = 'ended'
 _SUMMARY = 'summary'
-"""The key in the metadata of a session's file of summary() of its rows, as Parquet in base64, which spares readers of
-all nights the launches. A change of what its columns mean needs another key. It is made of the launches if
-missing."""
+"""The key in a file's metadata of summary() of its rows, as Parquet in base64: it spares readers of all nights the
+launches, of which it is made if missing. A change of what its columns mean needs another key."""
 _SUMMARY_SCHEMA = pl.Schema(SUMMARY)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from seatrial.check.session import FILE, PAGE, REPORT, RESULTS, SESSIONS, began, session_folders
+from seatrial.check.session import FILE, PAGE, REPORT, RESULTS, began, session_folders
 from seatrial.history import store
 from seatrial.job.directory.lock import STALE_S
 from seatrial.job.directory.orphans import heartbeat_of
@@ -185,10 +185,8 @@ def write_year(site: Site, profile: str, watch: TrialWatch | None = None, past: 
     """Writes the page of a profile; returns the file. Raises OSError. watch, past: if they are known already"""
     past = past or past_of(site, profile)
     ended = dict(past.nights.began.select('session', 'session_started').iter_rows())
-    folder = Path(site.state) / SESSIONS
-    reported = [session.name for session in folder.iterdir()] if folder.is_dir() else []
+    reported = [session.name for session in session_folders(site.state)]
     watch, missed = watch or watch_of(site, profile), _missed(site, profile, ended)
-    text = year_page(watch, past.nights, past.trend, past.annotations, missed, reported, site.units)
     file = page_file(site, profile)
-    put(file, text)
+    put(file, year_page(watch, past.nights, past.trend, past.annotations, missed, reported, site.units))
     return file

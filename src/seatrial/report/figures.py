@@ -60,11 +60,9 @@ def is_valid(metric: MetricResult) -> bool:
 def cache_words(metrics: Iterable[MetricResult]) -> str:
     """The origin of figures, if not the servers: 'cached', 'partly cached', 'cache unknown'; else empty."""
     seen = {metric.cache for metric in metrics}
-    if seen.isdisjoint(('cached', 'mixed', 'unknown')):
-        return ''
-    if seen.isdisjoint(('cached', 'mixed')):
-        return 'cache unknown'
-    return 'cached' if seen == {'cached'} else 'partly cached'
+    if seen & {'cached', 'mixed'}:
+        return 'cached' if seen == {'cached'} else 'partly cached'
+    return 'cache unknown' if 'unknown' in seen else ''
 
 
 def figure(value: float) -> str:

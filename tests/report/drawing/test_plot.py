@@ -190,8 +190,8 @@ def test_the_legend_has_each_meaning_once():
         plot.Box(1.0, 2.0, 'pause stall', label='stall'),
     ]
     signs = chart(*parts, interval='90 % interval').legend
-    assert [sign.label for sign in signs] == ['read', 'stall', 'cannot decide', '90 % interval']
-    assert [kind for kind, _ in signs[0].paths] == ['line', 'full']
+    assert [sign.words for _, sign in signs] == ['read', 'stall', 'cannot decide', '90 % interval']
+    assert [kind for kind, _ in signs[0][1].paths] == ['line', 'full']
 
 
 def test_reads_and_writes_look_the_same_everywhere_and_anything_else_has_a_style_in_turn():

@@ -1,6 +1,5 @@
-"""The protocol of an acceptance, which the parties of a contract sign: one HTML file that prints on A4. Also the
-first page of a bundle, with the state of the criteria, the sessions that measured them and links to all files; and
-for programs results.json, in the form of results.schema.json, and a summary in Markdown."""
+"""The protocol of an acceptance, which the parties of a contract sign: one HTML file that prints on A4; the first
+page of its bundle; for programs results.json, in the form of results.schema.json; and a summary in Markdown."""
 
 import json
 import math

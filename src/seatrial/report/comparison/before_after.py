@@ -282,8 +282,7 @@ def _uncomparable(one: _Metric | None, other: _Metric | None, paired: bool) -> s
 
 def _metrics(rows: pl.DataFrame, rounds: Mapping[str, str] | None) -> Iterator[tuple[tuple[str, str], _Metric]]:
     """The metrics of one side by case and name, without the groups of node sweeps. rounds: as in `comparison`"""
-    # At once: of a thousand metrics and a month of sessions a question for each would take minutes. The values of a
-    # group stay lists of lists: to join a million of them would take as long as all the rest.
+    # At once, a question for each metric would take minutes; and in lists of lists: to join a million takes as long.
     metric, of_row = (*CASE, 'metric'), pl.col('value')
     table = (
         rows.lazy()

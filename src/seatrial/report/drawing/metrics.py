@@ -44,8 +44,7 @@ def has_metric_lines(plan: TrialPlan) -> bool:
 
 @cache
 def _usual_signs() -> dict[str, str]:
-    """The styles of all columns and metrics of workload kinds: different within a kind as far as styles suffice;
-    reads are blue circles, and writes orange squares."""
+    """The style of each column and metric: different within a kind as far as there are styles; reads are circles."""
     given = dict(zip(('read', 'write'), plot.STYLES, strict=False))
     for kind in KINDS.values():
         metrics = (metric.name for phase in kind.phases for metric in phase.metrics)

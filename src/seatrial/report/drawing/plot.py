@@ -112,7 +112,7 @@ class Chart(NamedTuple):
 
     @property
     def legend(self) -> list['Sign']:
-        """The entries of the legend, each once; those of marks come last."""
+        """The entries of the legend, each once: width in px, sign and words; those of marks come last."""
         marks = [part for part in self.parts if isinstance(part, Mark)]
         marked = {mark.style for mark in marks}
         by_label: dict[str, Sign] = {}
@@ -121,11 +121,11 @@ class Chart(NamedTuple):
                 by_label.setdefault(part.label, _sign(part, marked))
         signs = list(by_label.values())
         if any(mark.low is not None for mark in marks):
-            signs.append(Sign(16, '', [('interval', 'M8 1V15M4 1h8M4 15h8')], self.interval))
+            signs.append((16, Glyph('', [('interval', 'M8 1V15M4 1h8M4 15h8')], self.interval)))
         if any(len(mark.samples) > 1 for mark in marks):
-            signs.append(Sign(24, '', [('dot', _DOTS)], 'each sample, in order'))
+            signs.append((24, Glyph('', [('dot', _DOTS)], 'each sample, in order')))
         if any(mark.bounds for mark in marks):
-            signs.append(Sign(28, '', [('bound', 'M8 6v5h12v-5')], 'bound of the reference'))
+            signs.append((28, Glyph('', [('bound', 'M8 6v5h12v-5')], 'bound of the reference')))
         return signs
 
 
@@ -133,10 +133,8 @@ _DOTS = 'M4 10h0M12 5h0M20 8h0'
 
 
 class Paper(NamedTuple):
-    """Sizes in px."""
-
-    width: float
-    font: float
+    width: float  # px
+    font: float  # px
     share: float  # share of the height of a chart
 
 
@@ -149,6 +147,9 @@ class Glyph(NamedTuple):
     words: str = ''
 
 
+Sign = tuple[int, Glyph]
+
+
 class Text(NamedTuple):
     x: float
     y: float
@@ -158,17 +159,8 @@ class Text(NamedTuple):
     upright: bool = False  # it reads from below
 
 
-class Sign(NamedTuple):
-    width: int
-    style: str
-    paths: Sequence[tuple[str, str]]
-    label: str
-
-
 class Drawing(NamedTuple):
-    """A chart on paper, in px."""
-
-    height: float
+    height: float  # px, as are all places
     glyphs: Sequence[Glyph]
     texts: Sequence[Text]
 
@@ -380,13 +372,13 @@ def _texts(places: _Places, width: float, height: float) -> Iterator[Text]:
 def _sign(part: Part, marked: Iterable[str]) -> Sign:
     style = '' if isinstance(part, Guide) else part.style
     if isinstance(part, Mark):
-        return Sign(16, style, marker(style, part.form, 8, 8), part.label)
+        return 16, Glyph(style, marker(style, part.form, 8, 8), part.label)
     if isinstance(part, Box):
-        return Sign(28, style, [(part.kind, _rectangle(1, 3.5, 26, 9))], part.label)
+        return 28, Glyph(style, [(part.kind, _rectangle(1, 3.5, 26, 9))], part.label)
     if part.kind == DOT:
-        return Sign(24, style, [(part.kind, _DOTS)], part.label)
+        return 24, Glyph(style, [(part.kind, _DOTS)], part.label)
     on_line = marker(style, FULL, 22, 8) if style in marked else []
-    return Sign(44, style, [(part.kind, 'M1 8H43'), *on_line], part.label)
+    return 44, Glyph(style, [(part.kind, 'M1 8H43'), *on_line], part.label)
 
 
 def px(value: float) -> str:

@@ -162,8 +162,8 @@ def _course_chart(course: Course, unit: Unit) -> plot.Chart:
     mean = f'written and read, mean of {seconds(step_s)}' if step_s > 1 else 'written and read'
     curves = [plot.Curve('read', _steps(course.mean, step_s), mean)]
     curves += [plot.Curve('third', _steps(course.lowest, step_s), 'lowest second of the mean')] * (step_s > 1)
-    returns = [(action.end_s, action.back_s) for action in course.windows if action.back_s is not None]
     failed = [(i * step_s, (i + 1) * step_s) for i in course.failed]
+    returns = [(action.end_s, action.back_s) for action in course.windows if action.back_s is not None]
     return plot.Chart(
         x=plot.time_scale(0.0, step_s * len(course.mean), 'the load began'),
         y=plot.figures_scale([max(*course.mean, course.wanted)], unit=unit),

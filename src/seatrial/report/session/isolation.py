@@ -1,6 +1,5 @@
 """The places of an isolation sweep (nodes, OSTs, MDTs): a sorted drawing, and a table of those that matter. A
-comparison is a curve from its slowest place to its fastest, as a share of its median, so that writes and reads,
-together and in groups, lie on one scale. If there are many places, only quantiles and the slowest are drawn."""
+comparison is a curve from its slowest place to its fastest, as a share of its median: all lie on one scale."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

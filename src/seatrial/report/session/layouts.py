@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 
 from seatrial.judge.statistics import SampleSummary
 from seatrial.judge.verdict import CaseResult, MetricResult
-from seatrial.model.layout import Layout
 from seatrial.model.metric import HIGHER
 from seatrial.model.plan import TrialPlan
-from seatrial.model.point import Point
 from seatrial.model.units import format_size
 from seatrial.report import words
 from seatrial.report.evidence import CaseEvidence
@@ -99,8 +97,7 @@ class LayoutOption(NamedTuple):
 
 
 def recommendations(cases: Sequence[CaseEvidence], system: str) -> list[dict[str, Any]]:
-    """Every case that sweeps layouts and has a choice, in their order. choices: for each metric; maps: of metrics
-    that have one; unjudged: why nothing is recommended, or empty"""
+    """Every case that sweeps layouts and has a choice. unjudged: why nothing is recommended, or empty"""
     return [
         {
             'case': case.plan.case,
@@ -118,7 +115,7 @@ def recommendations(cases: Sequence[CaseEvidence], system: str) -> list[dict[str
 def choices(plan: TrialPlan, result: CaseResult, system: str) -> list[dict[str, Any]]:
     """The best layout for each metric with at least two valid ones. alike: layouts equal to it, the best first"""
     points = {point.label: point for point in plan.points}
-    default = next((label for label, point in points.items() if _layout(point).is_default), None)
+    default = next((label for label, point in points.items() if not point.layout or point.layout.is_default), None)
     units = units_of(result.metrics, system)
     in_words = {label: words.point_words(plan.axis, point) for label, point in points.items()}
     by_name = by_key(
@@ -131,10 +128,6 @@ def choices(plan: TrialPlan, result: CaseResult, system: str) -> list[dict[str, 
         for name, options in by_name.items()
         if len(options) > 1
     ]
-
-
-def _layout(point: Point) -> Layout:
-    return point.layout or Layout()
 
 
 def _choice(name: str, unit: Unit, options: Sequence[LayoutOption], default: str | None) -> dict[str, Any]:
@@ -184,7 +177,7 @@ def _loss(kept: Ratio) -> str:
 
 def _map(plan: TrialPlan, result: CaseResult, choice: Mapping[str, Any]) -> Map | None:
     """The map of a case whose layouts, except the default, have two settings each; None for others."""
-    layouts = [layout for layout in map(_layout, plan.points) if not layout.is_default]
+    layouts = [point.layout for point in plan.points if point.layout and not point.layout.is_default]
     plain = {layout.asks: layout.name for layout in layouts if len(layout.asks) == 2}
     rows, columns = (tuple(dict.fromkeys(asks[place] for asks in plain)) for place in (0, 1))
     if len(plain) < len(layouts) or len(rows) < 2 or len(columns) < 2:

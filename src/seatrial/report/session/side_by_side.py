@@ -85,8 +85,7 @@ def _unlike(cases: Sequence[CaseEvidence]) -> str:
 
 
 def _column(metrics: Sequence[MetricResult | None], units: Mapping[str, Unit]) -> list[dict[str, Any]]:
-    """A cell for each metric. share: of the best in the column, None if invalid; like_best: not the best, but the
-    intervals overlap; cache: of reads or stats, if they differ"""
+    """A cell for each metric. share: of the best in the column, None if invalid; like_best: intervals overlap"""
     valid = [metric for metric in metrics if metric and is_valid(metric) and _mean(metric)]
     best = max(valid, key=lambda metric: _mean(metric) if metric.better == HIGHER else -_mean(metric), default=None)
     unlike = len({metric.cache for metric in valid if metric.cache != LISTED_BEFORE}) > 1
