@@ -22,42 +22,31 @@ WIDTHS = (360, 800, 1400)
 GROUND = {'light': 'f6f7f8', 'dark': '0f1317'}
 
 LOOK = """<script>
-const look = () => {
-  document.querySelectorAll('details').forEach(each => each.open = true);
-  const scrolls = document.documentElement.scrollWidth;
-  const seen = {width: innerWidth, scrolls, drawings: 0, touching: [], outside: []};
-  const touch = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
-  for (const drawing of document.querySelectorAll('svg.curve')) {
-    const frame = drawing.getBoundingClientRect();
-    if (!frame.width) continue;
-    seen.drawings += 1;
-    const labels = [...drawing.querySelectorAll('text')];
-    const places = labels.map(label => label.getBoundingClientRect());
-    places.forEach((a, i) => {
-      const inside = a.left > frame.left - 1 && a.right < frame.right + 1
-        && a.top > frame.top - 1 && a.bottom < frame.bottom + 1;
-      if (!inside) seen.outside.push(labels[i].textContent);
-      places.slice(0, i).forEach((b, k) => {
-        if (touch(a, b)) seen.touching.push(labels[i].textContent + ' | ' + labels[k].textContent);
-      });
-    });
-  }
-  console.log('SEEN' + JSON.stringify(seen) + 'SEEN');
-};
-addEventListener('load', look);
-</script>"""
-
-
-SCROLLS = """<script>
 addEventListener('load', () => {
-  const seen = {};
-  for (const frame of document.querySelectorAll('iframe')) {
-    frame.contentDocument.querySelectorAll('details').forEach(each => each.open = true);
-    seen[frame.name] = frame.contentDocument.documentElement.scrollWidth;
+  const touch = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+  for (const {contentDocument: page, contentWindow: {innerWidth: width}} of document.querySelectorAll('iframe')) {
+    page.querySelectorAll('details').forEach(details => details.open = true);
+    const seen = {width, scrolls: page.documentElement.scrollWidth, drawings: 0, touching: [], outside: []};
+    for (const drawing of page.querySelectorAll('svg.curve')) {
+      const frame = drawing.getBoundingClientRect();
+      if (!frame.width) continue;
+      seen.drawings += 1;
+      const labels = [...drawing.querySelectorAll('text')];
+      const places = labels.map(label => label.getBoundingClientRect());
+      places.forEach((a, i) => {
+        const inside = a.left > frame.left - 1 && a.right < frame.right + 1
+          && a.top > frame.top - 1 && a.bottom < frame.bottom + 1;
+        if (!inside) seen.outside.push(labels[i].textContent);
+        places.slice(0, i).forEach((b, k) => {
+          if (touch(a, b)) seen.touching.push(labels[i].textContent + ' | ' + labels[k].textContent);
+        });
+      });
+    }
+    console.log('SEEN' + JSON.stringify(seen) + 'SEEN');
   }
-  console.log('SEEN' + JSON.stringify(seen) + 'SEEN');
 });
 </script>"""
+"""Looks at each frame: its width, how far it scrolls, and its drawings with the labels that touch or lie outside."""
 
 
 @pytest.fixture
@@ -128,11 +117,6 @@ def session(request, make):
     return make.varied() if request.param == 'data' else make.metadata(noise=0.4)
 
 
-@pytest.fixture(scope='module')
-def html(session):
-    return page(session)
-
-
 @pytest.mark.parametrize(('width', 'scheme'), [pytest.param(360, 'dark', marks=pytest.mark.long), (1400, 'light')])
 def test_the_page_is_drawn_without_complaints_and_without_the_network(browse, make, width, scheme):
     seen = browse(page(make.varied()), width=width, scheme=scheme)
@@ -160,44 +144,47 @@ def test_a_link_unfolds_the_case_that_it_leads_to(browse, make):
     assert [re.search(r'OPEN(\d)', line).group(1) for line in seen.console] == ['1']
 
 
-def drawings_of(browse, html):
-    """The number of drawings that LOOK sees on the page, which is as wide as each of the frames around it."""
-    free = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', '', html)
-    watched = escape(free.replace('</head>', f'{LOOK}</head>'))
-    frames = [f'<iframe width="{width}" height="1000" srcdoc="{watched}"></iframe>' for width in WIDTHS]
-    seen = browse(f'<!doctype html>{"".join(frames)}')
-    assert (seen.requests, [line for line in seen.console if 'SEEN' not in line]) == ([], [])
-    results = [json.loads(line.split('SEEN')[1]) for line in seen.console]
-    assert sorted((result['width'], result['scrolls']) for result in results) == [(width, width) for width in WIDTHS]
+@pytest.fixture
+def look(browse):
+    """Unfold each page in a frame of its width; returns what LOOK sees of each."""
+
+    def seen_in(*pages):
+        frames = [f'<iframe width="{width}" height="1000" srcdoc="{escape(html)}"></iframe>' for html, width in pages]
+        seen = browse(f'<!doctype html>{"".join(frames)}{LOOK}')
+        assert (seen.requests, [line for line in seen.console if 'SEEN' not in line]) == ([], [])
+        return [json.loads(line.split('SEEN')[1]) for line in seen.console]
+
+    return seen_in
+
+
+def drawings_of(look, html):
+    """The number of drawings on the page at each width; none of their labels touch."""
+    results = look(*((html, width) for width in WIDTHS))
+    assert [(result['width'], result['scrolls']) for result in results] == [(width, width) for width in WIDTHS]
     assert [result['touching'] + result['outside'] for result in results] == [[]] * len(WIDTHS)
     (drawings,) = {result['drawings'] for result in results}
     return drawings
 
 
-def test_nothing_overlaps_and_the_page_does_not_scroll_sideways(browse, session, html):
+def test_nothing_overlaps_and_the_page_does_not_scroll_sideways(look, session):
     measured = [case for case in session.cases if any(metric.summary for metric in case.result.metrics)]
-    assert drawings_of(browse, html) == sum(not case.result.facts for case in measured)
+    assert drawings_of(look, page(session)) == sum(not case.result.facts for case in measured)
 
 
-def test_no_page_that_people_open_scrolls_sideways(browse, pages):
-    widths = {f'{name} {width}': width for name in pages for width in (420, 1280)}
-    frames = [
-        f'<iframe name="{name} {width}" width="{width}" srcdoc="{escape(html)}"></iframe>'
-        for name, html in pages.items()
-        for width in (420, 1280)
-    ]
-    console = browse(f'<!doctype html>{"".join(frames)}{SCROLLS}').console
-    assert json.loads(console[-1].split('SEEN')[1]) == widths
+def test_no_page_that_people_open_scrolls_sideways(look, pages):
+    frames = {f'{name} {width}': (html, width) for name, html in pages.items() for width in (420, 1280)}
+    scrolls = {name: seen['scrolls'] for name, seen in zip(frames, look(*frames.values()), strict=True)}
+    assert scrolls == {name: width for name, (_, width) in frames.items()}
 
 
 @pytest.mark.parametrize('seconds', [30, pytest.param(900, marks=pytest.mark.long)])
-def test_nothing_overlaps_in_the_throughput_over_time(browse, make, seconds):
+def test_nothing_overlaps_in_the_throughput_over_time(look, make, seconds):
     reads = [100.0] * 23 + [0.0] * 3 + [12345.0] * (seconds - 26)
     case = dataclasses.replace(make.timed(), telemetry=make.counted(reads, [1.0] * seconds))
-    assert drawings_of(browse, page(make.session(case))) == 2  # and the metrics
+    assert drawings_of(look, page(make.session(case))) == 2  # and the metrics
 
 
-def test_nothing_overlaps_in_the_course_of_a_scenario(browse, make):
+def test_nothing_overlaps_in_the_course_of_a_scenario(look, make):
     points = scenario_of(60, 10, 120), scenario_of(3600, 120, 12 * 3600 - 3720, 6, 'mds-away')
     case = make.scenarios(*((point, measured_of(point, dead_s=6, errors=True)) for point in points))
-    assert drawings_of(browse, page(make.session(case))) == len(points) + 3  # B/s, s, and what has no unit
+    assert drawings_of(look, page(make.session(case))) == len(points) + 3  # B/s, s, and what has no unit
