@@ -184,22 +184,14 @@ def test_what_is_no_regular_file_is_skipped_and_not_waited_for(tmp_path):
     assert len(skipped(tmp_path)) == 3
 
 
-def test_they_are_read_by_day_in_whatever_order_they_were_written(tmp_path):
+def test_annotations_are_read_by_day_and_a_line_that_is_none_is_named_and_hides_no_other(tmp_path):
     later, earlier = Annotation(date(2026, 10, 11), 'OSS \u2028 firmware'), Annotation(date(2026, 10, 2), 'a "rack"')
     assert annotations(tmp_path) == ([], [])
-    for note in (later, earlier):
-        annotate(tmp_path, note)
-    assert annotations(tmp_path) == ([earlier, later], [])
-
-
-def test_a_line_that_is_none_is_named_and_hides_no_other(tmp_path):
-    note = Annotation(date(2026, 10, 11), 'one')
-    file = annotate(tmp_path, note)
-    with file.open('a') as stream:
+    with annotate(tmp_path, later).open('a') as stream:
         stream.write('{"day": "2026-13-11", "text": "x"}\n[1]\n\xff\n')
-    annotate(tmp_path, note)
-    result, skipped = annotations(tmp_path)
-    assert result == [note, note]
+    annotate(tmp_path, earlier)
+    notes, skipped = annotations(tmp_path)
+    assert notes == [earlier, later]
     assert [file.why for file in skipped] == [f'line {number} is no annotation' for number in (2, 3, 4)]
 
 

@@ -73,15 +73,13 @@ def test_each_class_that_was_filled_in_has_its_share_beside_the_target(make, row
     assert rows() is None
 
 
-@pytest.fixture
-def drilled(make):
+def test_every_group_of_a_drill_down_has_a_row_and_the_component_stands_in_the_reason_of_the_fail_alone(
+    make, rows_of
+):
     drill = Drill('write@2MiB', 900.0 * MIB, ROUNDS, 'all 2 OSTs of oss2@o2ib are 49 % slower')
     plan, records = even(make, servers=SERVERS)
     reference = Reference('write@2MiB', 1000.0 * MIB, -0.1, None, 'MiB/s', 'baseline', '2026-11-01', 'fio')
-    return make.case(plan, records._replace(drill=drill), Criteria(references=(reference,)))
-
-
-def test_every_group_of_every_round_of_a_drill_down_has_a_row(make, drilled, rows_of):
+    drilled = make.case(plan, records._replace(drill=drill), Criteria(references=(reference,)))
     assert rows_of(drilled, 'Drill-down') == [
         '1 a ost0000, ost0001 oss1@o2ib 101 100 - 102 100 %',
         '1 b ost0002, ost0003 oss2@o2ib 51.0 50.0 - 52.0 50 %',
@@ -89,14 +87,11 @@ def test_every_group_of_every_round_of_a_drill_down_has_a_row(make, drilled, row
         '2 control ost0000 oss1@o2ib 62.0 60.0 - 64.0 100 %',
     ]
     assert 'write@2MiB is below 900 MiB/s: all 2 OSTs of oss2@o2ib' in page(make.session(drilled))
-    assert rows_of(make.case(drilled.plan, drilled.records._replace(drill=None)), 'Drill-down') is None
-
-
-def test_the_component_stands_in_the_reason_of_the_fail_alone(make, drilled):
+    assert rows_of(make.case(plan, records), 'Drill-down') is None
     (failing,) = [metric for metric in drilled.result.metrics if metric.metric == 'write@2MiB']
     assert failing.verdict is Verdict.FAIL
     assert failing.why.endswith('; drill-down: all 2 OSTs of oss2@o2ib are 49 % slower')
-    met = make.case(drilled.plan, drilled.records)
+    met = make.case(plan, drilled.records)
     assert not any('drill-down' in metric.why for metric in met.result.metrics)
 
 
