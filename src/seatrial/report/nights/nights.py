@@ -170,7 +170,7 @@ def runs(
     begun: Iterable[Unfinished],
 ) -> list[DueRun]:
     """The state of each due run. due: ascending, all past; following: the next one; ended: when ended sessions began.
-    A session belongs to the run that was due last when it began. While any of them runs, the last is not missed."""
+    A session belongs to the run that was due last when it began. While a session runs, the last run is not missed."""
     alive = [session.began for session in begun if session.alive]
     due_runs = []
     for this, after in pairwise([*due, following]):

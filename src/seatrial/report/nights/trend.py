@@ -102,7 +102,7 @@ def trend(
     history: Nights, budget: float, effect: float, units: str = BINARY, annotations: Sequence[Annotation] = ()
 ) -> Trend:
     """The changes by family over the sessions of one profile, the newest first, without those within `effect`.
-    budget: false notifications a month that people accept. The level of a test is that over the sessions of a month
+    budget: false notifications a month that people accept. The level is the budget over the sessions of a month
     (Boole's inequality). The rate is an upper bound: what a history shows by chance it mostly showed before."""
     nights = _levels(history.means)
     began = history.began['session_started'].to_list()

@@ -1,5 +1,5 @@
 """The main ratios of metadata figures: private over shared directories, warm over cold listings. A ratio is the
-judge's, with its interval; of fewer samples than that needs it is the means', without. It decides no verdict."""
+judge's, with its interval; of too few samples it is that of the means, without one. It decides no verdict."""
 
 import math
 import statistics
