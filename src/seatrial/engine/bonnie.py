@@ -57,15 +57,13 @@ class BonnieEngine(Engine):
     compressible = 'writes zeros, with a counter in each transfer'
 
     def cannot(self, point: Point) -> Optional[str]:
-        data = point.data
-        size = data.transfer_size
-        if size & (size - 1) or not MIN_CHUNK <= size <= MAX_CHUNK:
-            return f'cannot move {size} bytes at a time: its chunks are powers of two, 256 B to 1 MiB'
-        if data.bytes_per_task % MIB:
-            return f'cannot write {data.bytes_per_task} bytes: its files are whole MiB'
-        if max(data.transfers, data.bytes_per_task // MIB) > MAX_SIZE:
-            return f'cannot count {data.transfers} transfers'
-        return None
+        size, whole, transfers = point.data.transfer_size, point.data.bytes_per_task, point.data.transfers
+        is_chunk = size & (size - 1) == 0 and MIN_CHUNK <= size <= MAX_CHUNK
+        return base.first_reason(
+            (not is_chunk, f'cannot move {size} bytes at a time: its chunks are powers of two, 256 B to 1 MiB'),
+            (whole % MIB, f'cannot write {whole} bytes: its files are whole MiB'),
+            (max(transfers, whole // MIB) > MAX_SIZE, f'cannot count {transfers} transfers'),
+        )
 
     def version_argv(self, program: str) -> List[str]:
         """It has no option for its version, and prints it with its usage on stderr."""

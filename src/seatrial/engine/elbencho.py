@@ -71,14 +71,12 @@ class Elbencho(base.Engine):
     reads_next_node = True
 
     def cannot(self, point: Point) -> Optional[str]:
-        beyond = base.beyond_calls(point)
-        if beyond is not None:
-            return beyond
-        if point.data.order == 'random':
-            return 'cannot read each part of a file once in random order: it draws every offset anew'
-        if point.data.files == 'single' and point.nodes > 1:
-            return f'cannot share one file between {point.nodes} nodes without its service'
-        return base.immovable(point)
+        is_random, is_shared = point.data.order == 'random', point.data.files == 'single' and point.nodes > 1
+        why = base.first_reason(
+            (is_random, 'cannot read each part of a file once in random order: it draws every offset anew'),
+            (is_shared, f'cannot share one file between {point.nodes} nodes without its service'),
+        )
+        return base.beyond_calls(point) or why or base.immovable(point)
 
     def in_threads(self, point: Point) -> bool:
         return point.data is not None and point.data.extent == 'segment'

@@ -19,7 +19,7 @@ import json
 import re
 from decimal import Decimal
 from math import gcd
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Pattern, Tuple
 
 from seatrial.engine import base
 from seatrial.engine.base import EngineError
@@ -296,22 +296,20 @@ def parse_summary(json_text: str) -> IorSummary:
 
 def parse_ranks(csv_text: str) -> Tuple[RankTime, ...]:
     """The rows of the per-rank file. Raises EngineError T8 if a line is not whole."""
-    ranks = []
-    for line in rank_lines('IOR', csv_text, _RANKS_HEADER):
-        match = _RANK.match(line)
-        if match is None:
-            raise EngineError('T8', f"IOR's file of the ranks' times is damaged: '{line}'")
-        access, rank, *numbers = match.groups()
-        ranks.append(RankTime(access, int(rank), *map(float, numbers)))
-    return tuple(ranks)
+    rows = rows_of_ranks('IOR', csv_text, _RANKS_HEADER, _RANK)
+    return tuple(RankTime(access, int(rank), *map(float, numbers)) for access, rank, *numbers in rows)
 
 
-def rank_lines(program: str, csv_text: str, header: str) -> List[str]:
-    """The lines behind the header of a per-rank file. Raises EngineError T8 if it is not whole."""
+def rows_of_ranks(program: str, csv_text: str, header: str, form: Pattern[str]) -> Iterator[Tuple[Any, ...]]:
+    """The groups of each line behind the header of a per-rank file. Raises EngineError T8 if one is not whole."""
     lines = csv_text.splitlines()
     if not csv_text.endswith('\n') or lines[0] != header:
         raise EngineError('T8', f"{program}'s file of the ranks' times is cut short: '{(lines or [''])[-1]}'")
-    return lines[1:]
+    for line in lines[1:]:
+        match = form.match(line)
+        if match is None:
+            raise EngineError('T8', f"{program}'s file of the ranks' times is damaged: '{line}'")
+        yield match.groups()
 
 
 def complaints(stdout: str) -> Tuple[Complaint, ...]:

@@ -18,7 +18,7 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine import base
 from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, Engine, EngineError, Outcome, check_life, only_process
-from seatrial.engine.ior import Complaint, check_placement, hashed, rank_lines, refuse_exit, version_in
+from seatrial.engine.ior import Complaint, check_placement, hashed, refuse_exit, rows_of_ranks, version_in
 from seatrial.engine.ior import complaints as complaints_of_ior
 from seatrial.model.metric import UNNAMED, Measurement, Metric, rate
 from seatrial.model.point import Point
@@ -226,15 +226,11 @@ def parse_output(stdout: str) -> MdtestSummary:
 def parse_ranks(csv_text: str) -> Tuple[RankRow, ...]:
     """The rows of the per-rank file, that of all ranks first. Raises EngineError T8 if a line is not whole."""
     rows = []
-    for line in rank_lines('mdtest', csv_text, _RANKS_HEADER):
-        match = _RANK.match(line)
-        fields = match.group(3).split(',')[1:] if match else []
-        # A rank's row has no figures of the tree.
-        if match is None or len(fields) != 2 * (len(_OPERATIONS) - (0 if match.group(1) == 'all' else 2)):
-            raise EngineError('T8', f"mdtest's file of the ranks' times is damaged: '{line}'")
+    for of_all, rank, of_rank in rows_of_ranks('mdtest', csv_text, _RANKS_HEADER, _RANK):
+        fields = (of_all or of_rank).split(',')[1:]
         pairs = zip(_OPERATIONS, fields[0::2], fields[1::2])
         figures = {name: (float(rate), float(seconds)) for name, rate, seconds in pairs if rate and seconds}
-        rows.append(RankRow(None if match.group(1) == 'all' else int(match.group(1)), figures))
+        rows.append(RankRow(int(rank) if rank else None, figures))
     return tuple(rows)
 
 
@@ -262,8 +258,9 @@ _ACTS = {'create': 'creation', 'remove': 'removal'}
 _TREE = {'create': 'Tree creation', 'remove': 'Tree removal'}
 
 _RANKS_HEADER = 'rank,items' + ''.join(f',rate-{name},time-{name}' for name in _OPERATIONS)
-_SCIENTIFIC = r'(?:-?\d\.\d{10}e[+-]\d\d\d?|inf)'
-_RANK = re.compile(rf'(all(?=,\d)|\d+(?=,,)),(\d*)((?:,{_SCIENTIFIC}|,)*)\Z', re.ASCII)
+_FIELD = r'(?:,(?:-?\d\.\d{10}e[+-]\d\d\d?|inf)?)'
+# A rate and a time of each operation; a rank's row has none of the tree.
+_RANK = re.compile(rf'(?:all,\d+({_FIELD}{{22}})|(\d+),({_FIELD}{{18}}))\Z', re.ASCII)
 
 _RUN = re.compile(r'^(\d+) tasks, (\d+) (files/directories|files|directories|file)$', re.M | re.ASCII)
 _TITLE = re.compile(r'^SUMMARY (rate|time)(?: \(in [^)]+\))?: \(of (\d+) iterations\)$', re.M | re.ASCII)

@@ -41,8 +41,7 @@ ENGINES: Tuple[Engine, ...] = (
 )
 """The order of preference: a source's own program, then MPI and all patterns, what every machine has last."""
 
-NAMES: Tuple[str, ...] = tuple(dict.fromkeys(engine.name for engine in ENGINES))
-"""Every engine once, as a site may name it."""
+NAMES: Tuple[str, ...] = tuple(dict.fromkeys(engine.name for engine in ENGINES))  # as a site may name them
 
 
 class Choice(NamedTuple):
@@ -99,11 +98,10 @@ def choose(
 def why_none(candidates: Sequence[EngineChoice], skipped: Sequence[str]) -> str:
     """The reasons why no candidate measures; or the kinds that they measure, where these do not fit."""
     names = dict.fromkeys(candidate.name for candidate in candidates)
-    return '; '.join(skipped or [f'{name}: measures {joined(_measured_by(name), "and")} alone' for name in names])
-
-
-def _measured_by(name: str) -> List[str]:
-    return [kind_of(kind).words for engine in engines_called(name) for kind in engine.kinds]
+    kinds = {
+        name: [kind_of(kind).words for engine in engines_called(name) for kind in engine.kinds] for name in names
+    }
+    return '; '.join(skipped or [f'{name}: measures {joined(words, "and")} alone' for name, words in kinds.items()])
 
 
 def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:

@@ -10,13 +10,14 @@ import pytest
 
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import integrity
-from seatrial.engine.posixops.integrity import MIDDLE, ODD, PATTERNS, Pattern
+from seatrial.engine.posixops.integrity import MIDDLE, ODD, WAYS_TO_WRITE, Pattern
 from seatrial.engine.posixops.work import Work
 from seatrial.engine.proof import data_of
 from seatrial.model.metric import Fact
 from stand_in import Altered, in_threads
 
 KEY = '0123456789abcdef'
+PATTERNS = {way.name: attempt for way, attempt in WAYS_TO_WRITE.items()}
 HOSTS = ('a', 'b', 'c')
 WRITES, READS, OPENS = integrity.write_all, integrity.read_there, integrity.opened
 

@@ -332,7 +332,7 @@ def test_percentiles_are_the_shortest_times_that_so_many_calls_did_not_exceed(ti
 
 
 def facts_of(holds=True, count=None):
-    return [{'name': guarantee.name, 'holds': holds, 'seen': 'seen'} for guarantee in GUARANTEES[:count]]
+    return [{'name': guarantee.name, 'holds': holds, 'seen': 'seen'} for guarantee in list(GUARANTEES)[:count]]
 
 
 class TestFacts:

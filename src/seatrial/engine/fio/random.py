@@ -8,7 +8,7 @@ before submission to completion, in the bins of its report: clat leaves out the 
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from seatrial.engine.base import EngineError, immovable, percentiles_of
-from seatrial.engine.fio.access import Fio, Moved, figure_of, moved_of
+from seatrial.engine.fio.access import Fio, Moved, common_options, figure_of, moved_of
 from seatrial.engine.fio.process import CLOCK_S, field, job_file, latencies_of
 from seatrial.model.metric import LOWER, Metric, bandwidth, rate
 from seatrial.model.point import Point
@@ -40,25 +40,22 @@ class FioRandom(Fio):
         if phase_of(point, phase).makes:
             return super()._job_file(phase, point, ranks, randseed)
         common: Dict[str, Any] = {
+            **common_options(point, randseed),
             'ioengine': data.interface or ('libaio' if data.queue_depth > 1 else 'psync'),
             'iodepth': data.queue_depth,
             'rw': phase,
-            'bs': data.transfer_size,
             'size': data.working_set if data.files == 'single' else len(files_of(point, 0)) * data.bytes_per_task,
             'time_based': 1,
             'runtime': f'{round(point.time.duration_s * 1000)}ms',
             'norandommap': 1,  # every transfer anywhere: a map of what was touched would end the job
             'random_generator': 'tausworthe64',
-            'randseed': randseed,
             'allow_file_create': 0,
             'invalidate': 1,
             'lat_percentiles': 1,
             'clat_percentiles': 0,
         }
-        common.update({'direct': 1} if data.direct else {})
         common.update({'end_fsync': 1} if 'write' in DIRECTIONS[phase] else {})
         common.update({'rwmixread': round(100 * data.read_share)} if data.read_share else {})
-        common.update({'disk_util': 0} if point.nodes > 1 else {})
         common.update({'thinktime': f'{round(1e6 * point.time.think_s)}us'} if point.time.think_s else {})
         common.update({'file_service_type': 'random'} if data.files == 'several' else {})
         return job_file(common, {rank: {'filename': ':'.join(files_of(point, rank))} for rank in ranks})

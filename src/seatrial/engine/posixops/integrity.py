@@ -112,10 +112,9 @@ class Pattern(Turns):
         return listed(sorted({self._work.hosts[rank] for rank in ranks}))
 
 
-Attempt = Callable[[Pattern], None]
-WAYS_TO_WRITE: List[Guarantee] = []  # facts that are tried here; data that differ are a failure (rule F2) and no fact
-PATTERNS: Dict[str, Attempt] = {}  # trials by name, in the order of the functions below
-_way = partial(declared, WAYS_TO_WRITE, PATTERNS)
+# The trials, in the order of the functions below. Data that differ are a failure (rule F2) and no fact.
+WAYS_TO_WRITE: Dict[Guarantee, Callable[[Pattern], None]] = {}
+_way = partial(declared, WAYS_TO_WRITE)
 
 
 def carry_out(work: Work) -> Tuple[Fact, ...]:
@@ -123,7 +122,7 @@ def carry_out(work: Work) -> Tuple[Fact, ...]:
     root = f'{ROOT}.{key[:12]}'
     if work.rank == 0:
         os.mkdir(root)
-    facts = tuple(Pattern(work, key, name).carry_out(attempt) for name, attempt in PATTERNS.items())
+    facts = tuple(Pattern(work, key, way.name).carry_out(attempt) for way, attempt in WAYS_TO_WRITE.items())
     if work.rank == 0:
         os.rmdir(root)
     return facts

@@ -14,7 +14,7 @@ import os
 import pwd
 import stat
 from functools import partial
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, NamedTuple, Optional, Tuple
 
 from seatrial.engine.posixops.task_pair import Pair, Seen, Step, refused
 from seatrial.engine.posixops.work import Guarantee, declared
@@ -28,9 +28,8 @@ ONE_GROUP = (
 )
 EACCES, EPERM, EITHER = ('EACCES',), ('EPERM',), ('EPERM', 'EACCES')
 
-GUARANTEES: List[Guarantee] = []
-TRIALS: Dict[str, Callable[[Pair], Seen]] = {}
-_guarantee = partial(declared, GUARANTEES, TRIALS)
+GUARANTEES: Dict[Guarantee, Callable[[Pair], Seen]] = {}
+_guarantee = partial(declared, GUARANTEES)
 
 
 class Ids(NamedTuple):

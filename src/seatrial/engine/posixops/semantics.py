@@ -37,10 +37,8 @@ PAGE = 4096
 LONGEST_PATH = 4095  # bytes, without the NUL at its end
 NOBODY = 65534
 
-Attempt = Callable[[Pair], Seen]
-GUARANTEES: List[Guarantee] = []
-TRIALS: Dict[str, Attempt] = {}  # trials by the name of the guarantee, in the order of the functions below
-_guarantee = partial(declared, GUARANTEES, TRIALS)
+GUARANTEES: Dict[Guarantee, Callable[[Pair], Seen]] = {}  # the trials, in the order of the functions below
+_guarantee = partial(declared, GUARANTEES)
 
 
 def carry_out(work: Work, spec: Spec) -> None:
@@ -61,10 +59,9 @@ def _probe(work: Work) -> Tuple[Fact, ...]:
     if work.rank == 0:
         os.mkdir(ROOT)
     facts = []
-    for guarantee in GUARANTEES:
+    for guarantee, attempt in GUARANTEES.items():
         work.doing = name = guarantee.name
-        tried = guarantee.tasks <= work.tasks
-        facts.append(pair.trial(name, TRIALS[name]) if tried else Fact(name, None, ALONE))
+        facts.append(pair.trial(name, attempt) if guarantee.tasks <= work.tasks else Fact(name, None, ALONE))
     if work.rank == 0:
         os.rmdir(ROOT)
     return tuple(facts)
@@ -88,9 +85,11 @@ def _opened(path: str, flags: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _write(path: str, data: bytes, flags: int = os.O_TRUNC) -> None:
+def _write(path: str, data: bytes, flags: int = os.O_TRUNC, synced: bool = False) -> None:
     with _opened(path, os.O_CREAT | os.O_WRONLY | flags) as descriptor:
         os.write(descriptor, data)
+        if synced:
+            os.fsync(descriptor)
 
 
 def _written(pair: Pair, data: bytes, doing: str = 'write a file') -> str:
@@ -359,15 +358,9 @@ def _created(paths: List[str]) -> List[int]:
 @_guarantee('what is synced and renamed is whole (no crash is tried)', 'POSIX.1 fsync()', tasks=2)
 def _fsync_and_rename(pair: Pair) -> Seen:
     path, new = _known(pair, b'old'), pair.path('new')
-    pair.first('write a new one and sync it', lambda: _write_synced(new, b'new'))
+    pair.first('write a new one and sync it', lambda: _write(new, b'new', synced=True))
     pair.first('rename it and sync the directory', lambda: os.rename(new, path), lambda: _sync(pair.path('.')))
     return _content_seen(pair, pair.other('read it again', lambda: _text(path)), 'new')
-
-
-def _write_synced(path: str, data: bytes) -> None:
-    with _opened(path, os.O_CREAT | os.O_WRONLY) as descriptor:
-        os.write(descriptor, data)
-        os.fsync(descriptor)
 
 
 def _sync(directory: str) -> None:
@@ -385,7 +378,7 @@ def _still_readable(pair: Pair, remove: Callable[[str, Step], Any]) -> Seen:
     held: List[int] = []
 
     def write() -> None:
-        _write_synced(path, b'kept')
+        _write(path, b'kept', synced=True)
         held.append(pair.keep(os.open(path, os.O_RDONLY)))
         os.posix_fadvise(held[0], 0, 0, os.POSIX_FADV_DONTNEED)  # this node's memory is to hold nothing of it
 
@@ -576,7 +569,7 @@ def _sparse_files(pair: Pair) -> Seen:
     path, full = pair.path('f'), pair.path('new')
     doing = 'write one byte far behind the start'
     pair.first(doing, lambda: _write(path, b''), lambda: _write_at(path, b'x', HOLE - 1))
-    pair.first('write another file in full', lambda: _write_synced(full, os.urandom(FULL)))
+    pair.first('write another file in full', lambda: _write(full, os.urandom(FULL), synced=True))
     size, taken = pair.other('stat it', lambda: (os.stat(path).st_size, os.stat(path).st_blocks * 512))
     of_full = pair.other('stat the full one', lambda: os.stat(full).st_blocks * 512)
     zeros = pair.other('read it', lambda: _read(path) == bytes(min(1 << 20, HOLE)))
@@ -672,8 +665,7 @@ def _direct(path: str, flags: int, move: Callable[[int, mmap.mmap], int]) -> int
             return move(descriptor, page)
 
 
-GUARANTEES += permissions.GUARANTEES
-TRIALS.update(permissions.TRIALS)
+GUARANTEES.update(permissions.GUARANTEES)
 PART = Part(
     carry_out,
     facts={PHASE: tuple(GUARANTEES), INTEGRITY: tuple(WAYS_TO_WRITE)},

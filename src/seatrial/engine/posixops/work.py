@@ -141,14 +141,12 @@ class Guarantee(NamedTuple):
 
 
 def declared(
-    rows: List[Guarantee], trials: Dict[str, T], words: str, source: str, tasks: int = 1, since: str = '0.1'
+    trials: Dict[Guarantee, T], words: str, source: str, tasks: int = 1, since: str = '0.1'
 ) -> Callable[[T], T]:
     """A decorator that registers the function as the trial of a guarantee of the same name."""
 
     def enter(trial: T) -> T:
-        name = trial.__name__[len('_') :]
-        rows.append(Guarantee(name, words, tasks, source, since))
-        trials[name] = trial
+        trials[Guarantee(trial.__name__[len('_') :], words, tasks, source, since)] = trial
         return trial
 
     return enter
