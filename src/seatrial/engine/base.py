@@ -109,7 +109,7 @@ class Engine:
 
     def cannot(self, point: Point) -> Optional[str]:
         """The reason why it cannot carry out a point of its kinds exactly, as half a sentence, or None."""
-        raise NotImplementedError
+        return None
 
     def needs(self, point: Point) -> Tuple[str, ...]:
         """Programs beside its own that must be on the PATH of every node."""

@@ -13,7 +13,7 @@ import re
 import sys
 from typing import Any, Dict, List, Optional, Tuple
 
-from seatrial.engine.base import Command, EngineError, Outcome, ended, of_tasks
+from seatrial.engine.base import Command, EngineError, Outcome, ended, first_reason, of_tasks
 from seatrial.engine.dlio_task import DatasetLayout
 from seatrial.engine.node_program import module_argv
 from seatrial.engine.posixops.engine import PosixOps
@@ -46,15 +46,13 @@ class Dlio(PosixOps):
     makes = FILE_NAMES
 
     def cannot(self, point: Point) -> Optional[str]:
-        data, training = point.data, point.training
-        if data.interface != 'posix':
-            return 'cannot read by mmap(2) as here'
-        one, other = sorted((training.samples_per_file, training.batch))
-        if other % one:
-            return f'drops a last batch that is not full, and files of {training.samples_per_file} samples leave one'
-        if training.prefetch % data.queue_depth:
-            return f'cannot read {training.prefetch} batches ahead by {data.queue_depth} processes: only multiples'
-        return None
+        readers, ahead, samples = point.data.queue_depth, point.training.prefetch, point.training.samples_per_file
+        one, other = sorted((samples, point.training.batch))
+        return first_reason(
+            (point.data.interface != 'posix', 'cannot read by mmap(2) as here'),
+            (other % one, f'drops a last batch that is not full, and files of {samples} samples leave one'),
+            (ahead % readers, f'cannot read {ahead} batches ahead by {readers} processes: only multiples'),
+        )
 
     def version_argv(self, program: str) -> List[str]:
         """The program's --version is that of a library, so the interpreter beside it is asked."""

@@ -88,14 +88,12 @@ class Elbencho(base.Engine):
         how += ['--direct'] if point.data.direct else []
         how += ['--strided'] if point.data.order == 'strided' else []
         how += ['-b', str(point.data.transfer_size)]
-        if self.in_threads(point):
-            shared = file_name(point, 0)
-            words = [['-t', str(point.tasks), *how, '-s', str(point.bytes_moved), shared]]
-        else:
+        scope, words = 'node', [['-t', str(point.tasks), *how, '-s', str(point.bytes_moved), file_name(point, 0)]]
+        if not self.in_threads(point):
             names = [file_name(point, rank if writes else writer_of(point, rank)) for rank in range(point.tasks)]
-            words = [['-t', '1', *how, '-s', str(point.data.bytes_per_task), name] for name in names]
+            scope, words = 'task', [['-t', '1', *how, '-s', str(point.data.bytes_per_task), name] for name in names]
         made = _command(program, raw, words, [options[-1] for options in words] if writes else ())
-        return made._replace(scope='node') if self.in_threads(point) else made
+        return made._replace(scope=scope)
 
     def measure(self, phase: str, point: Point, command: base.Command, outcome: base.Outcome) -> Measurement:
         """Raises EngineError: E1 one failed or its report is not whole, T8 it complained and exited with 0, T9 other

@@ -7,7 +7,7 @@ included. Its data are random; with the default packet type they compress.
 """
 
 import re
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Tuple
 
 from seatrial.engine.base import Command, Engine, EngineError, Outcome, check_life, ended
 from seatrial.model.metric import UNNAMED, Measurement, Metric, bandwidth
@@ -45,9 +45,6 @@ class Io500Engine(Engine):
         *('data(\\.\\d{8,})?', FOLDER, '(ior|mdtest)-(easy|hard)', 'ior_file_easy(\\.\\d{8,})?', 'file'),
         *(r'test-dir\.\d+-\d+', r'mdtest_tree(\.\d+)+', r'file\.mdtest\.\d+\.\d+'),
     )
-
-    def cannot(self, point: Point) -> Optional[str]:
-        return None
 
     def parse_version(self, text: str) -> str:
         """The version; EngineError T7 for a release without a phase whose figure is read, as all before 2025."""

@@ -191,7 +191,8 @@ class Ior(base.Engine):
         ranks = parse_ranks(ranks_text)
         _check_ranks(ranks, access, point, seconds)
         base.check_life('IOR', seconds, outcome.processes[0])
-        named = _hosts_of(outcome, summary, point)
+        known = len(outcome.hosts) == point.tasks and len(set(outcome.hosts)) == point.nodes
+        named = (summary.machine,) * point.tasks if point.nodes == 1 else outcome.hosts if known else ()
         share, fsync = point.data.bytes_per_task, bool(summary.setup['fsync'])
         tasks = [TaskTime(r.rank, named[r.rank] if named else '', share, 0.0, r.with_open_s) for r in ranks]
         metrics = [bandwidth(phase, point.bytes_moved, seconds, str(result['bwMiB']))]
@@ -425,14 +426,6 @@ def _seconds(result: Dict[str, Any], total: Dict[str, Any], point: Point) -> flo
     if not (mib_s - half) * (time_s - half) <= planned_mib <= (mib_s + half) * (time_s + half):
         raise EngineError('T1', f'IOR reports {mib_s} MiB/s for {planned_mib} MiB in {time_s} s')
     return float(min(max(planned_mib / mib_s, time_s - half), time_s + half))
-
-
-def _hosts_of(outcome: base.Outcome, summary: IorSummary, point: Point) -> Tuple[str, ...]:
-    """The host of each rank; none where they are unknown, or not as many as the nodes that IOR has counted."""
-    if point.nodes == 1:
-        return (summary.machine,) * point.tasks
-    known = len(outcome.hosts) == point.tasks and len(set(outcome.hosts)) == point.nodes
-    return outcome.hosts if known else ()
 
 
 def _opening(phase: str, result: Dict[str, Any], seconds: float) -> Metric:

@@ -20,7 +20,7 @@ and 'read' it is none of the operation. The data are random, and made in the tim
 
 import errno
 import os
-from typing import Any, Dict, Optional, Tuple
+from typing import Any, Dict, Optional
 
 from seatrial.engine import base
 from seatrial.engine.base import MAX_BYTES_PER_CALL, Command, EngineError, Outcome, percentiles_of
@@ -131,25 +131,19 @@ def _job_file(phase: str, point: Point, randseed: int) -> str:
 def _report(phase: Phase, outcome: Outcome) -> Any:
     """The report of a launch that ended well. fio prints no error of its file engines: only the report has it."""
     failed = fio.first_error(fio.decoded(outcome.outputs[0] or ''))
+    if failed is None:
+        return fio.report_of(outcome)
+    sentence = 'fio exited with 0 after an error'
     try:
-        report = fio.report_of(outcome)
+        fio.report_of(outcome)
     except EngineError as error:
-        if failed is None:
-            raise
-        raise _failure(phase, failed, error.sentence) from error
-    if failed is not None:
-        raise _failure(phase, failed, 'fio exited with 0 after an error')
-    return report
-
-
-def _failure(phase: Phase, failed: Tuple[int, int], before: str) -> EngineError:
-    rank, error = failed
-    absent = error == errno.ENOENT and phase.needs
-    of_data = error == errno.EIO and READ in phase.does
-    short = ', which fio also says of a file that is too short' if of_data else ''
-    message = os.strerror(error)
-    sentence = before if message in before else f'{before}; task {rank}: {message}'
-    return EngineError('T17' if absent else 'E1', sentence + short)
+        sentence = error.sentence
+    rank, number = failed
+    absent, message = number == errno.ENOENT and phase.needs, os.strerror(number)
+    sentence += '' if message in sentence else f'; task {rank}: {message}'
+    of_data = number == errno.EIO and READ in phase.does
+    sentence += ', which fio also says of a file that is too short' if of_data else ''
+    raise EngineError('T17' if absent else 'E1', sentence)
 
 
 def _done(job: Any, rank: int, phase: str, point: Point) -> Dict[str, Any]:

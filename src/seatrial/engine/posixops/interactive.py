@@ -244,10 +244,9 @@ def _build(work: Work, point: Point, home: str, others: str) -> None:
     total = sum(range(len(_names(point))))
     work.untimed('make the sources', lambda: _make_sources(f'{home}/build', point))
     _together(work, 'compile', len(_names(point)), home, 'make', '-C', f'{home}/build')
-    printed: List[str] = []
-    work.untimed('run what was built', lambda: printed.append(_run(home, f'{others}/build/main')))
-    if printed != [f'{total}\n']:
-        raise EngineError('E1', f"the program that was built says '{printed[0][:80].strip()}', not {total}")
+    printed = work.untimed('run what was built', lambda: _run(home, f'{others}/build/main'))
+    if printed != f'{total}\n':
+        raise EngineError('E1', f"the program that was built says '{printed[:80].strip()}', not {total}")
 
 
 def _make_sources(root: str, point: Point) -> None:

@@ -174,7 +174,7 @@ class Reader:
             self._asked += 1
 
     def _read(self) -> None:
-        source = _Mapped(self._point) if self._point.data.interface == 'mmap' else _Source(self._point)
+        source = _Source(self._point)
         for batch, there in iter(self._wanted.get, None):
             try:
                 for sample in batch:
@@ -190,7 +190,8 @@ class Reader:
 class _Source:
     def __init__(self, point: Point) -> None:
         self._size, self._name, self._descriptor = point.data.transfer_size, '', -1
-        self._buffer = bytearray(0 if point.data.interface == 'mmap' else point.data.transfer_size)
+        self._is_mapped = point.data.interface == 'mmap'
+        self._buffer = bytearray(0 if self._is_mapped else self._size)
 
     def read(self, sample: TrainingSample) -> None:
         """Reads all bytes of the sample. Raises EngineError and OSError."""
@@ -198,7 +199,7 @@ class _Source:
             self.close()
             self._descriptor = os.open(sample.name, os.O_RDONLY)
             self._name = sample.name
-        size = self._fetch(sample.offset)
+        size = (self._touch if self._is_mapped else self._fetch)(sample.offset)
         if size != self._size:
             there = f'{sample.name} has {size} B of a sample from {sample.offset} on'
             raise EngineError('T17', f'{there}, not {self._size}')
@@ -216,9 +217,7 @@ class _Source:
         os.lseek(self._descriptor, offset, os.SEEK_SET)
         return read_all(self._descriptor, self._buffer)
 
-
-class _Mapped(_Source):
-    def _fetch(self, offset: int) -> int:
+    def _touch(self, offset: int) -> int:
         there = os.fstat(self._descriptor).st_size - offset
         if there < self._size:
             return there

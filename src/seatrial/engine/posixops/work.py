@@ -92,12 +92,11 @@ class Work:
     def alone(self, metric: str, act: Callable[[], int]) -> None:
         self._add(metric, act, 0.0)
 
-    def untimed(self, what: str, act: Optional[Callable[[], Any]]) -> None:
-        """Do an act that is not timed, when all tasks have come to it. Nobody begins the next act before its end."""
+    def untimed(self, what: str, act: Optional[Callable[[], Any]]) -> Any:
+        """Do an untimed act when all tasks have come to it: its result. Nobody begins the next act before its end."""
         self.barrier.exchange(what)
         self.doing = what
-        if act is not None:
-            act()
+        return act() if act is not None else None
 
     def time_calls(self, metric: str, call: Callable[[Any], Any], items: Iterable[Any]) -> None:
         """Do a call with every item, as `together`, and time every single call."""
