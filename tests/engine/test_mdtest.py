@@ -255,7 +255,7 @@ OF_STAT = {'Directory stat', 'File stat'}
         ('v33-P', lambda output: output.rows[0].maximum, Decimal('537.809')),
         ('P', lambda output: output.titles, (('rate', '3'), ('time', '3'))),
         ('v33-P', lambda output: output.titles, (('rate', '3'), ('time', '3'))),
-        ('phase-T', lambda output: {row.operation for row in output.rows if row.ran}, OF_STAT),
+        ('phase-T', lambda output: {row.operation for row in output.rows if row.mean}, OF_STAT),
         ('rankstats', lambda output: output.rows[0].mean, Decimal('1156.391')),
         ('range', lambda output: [run[:2] for run in output.runs], [(1, 50), (2, 100), (3, 150), (4, 200)]),
         ('stride-N1', lambda output: output.shifted_by, 1),

@@ -219,19 +219,14 @@ def ending(status: int) -> str:
     return f'exited with {status}' if status >= 0 else f'died of signal {-status}'
 
 
-def without_mpi(text: str) -> str:
-    """The text without messages of MPI libraries about their networks; Open MPI puts these between rulers."""
-    return _OF_MPI.sub('', text)
-
-
 def first_of_mpi(outcome: Outcome) -> str:
-    """The first line of such a message in any stream of a launch; empty without one."""
+    """The first line of a message of an MPI library about its network in any stream of a launch; or empty."""
     streams = (*outcome.stderrs, *outcome.stdouts)
-    messages = (match.group() for text in streams for match in _OF_MPI.finditer(text))
+    messages = (match.group() for text in streams for match in OF_MPI.finditer(text))
     return next((line.strip() for text in messages for line in text.splitlines() if re.search(r'\w', line)), '')
 
 
-_OF_MPI = re.compile(
+OF_MPI = re.compile(  # such a message; Open MPI puts these between rulers
     r'^-{74}\n(?:(?!-{74}$).*\n)*?-{74}\n?|'
     r'^.*\b(?:OpenFabrics|more than one active ports|No preset parameters|MVAPICH2?|UCX|PSM2|libfabric)\b.*\n?',
     re.MULTILINE,

@@ -51,7 +51,6 @@ class Complaint(NamedTuple):
 class IorSummary(NamedTuple):
     """All output of one launch of IOR."""
 
-    version: str
     command_line: str
     machine: str  # host name of the first rank, the only one that IOR tells
     setup: Dict[str, Any]  # keys as in setup_of
@@ -277,13 +276,12 @@ def parse_summary(json_text: str) -> IorSummary:
         raise EngineError('T8', f"IOR's summary is cut short or damaged: {error}") from error
     if not isinstance(data, dict) or 'Finished' not in data:
         raise EngineError('T8', "IOR's summary has no 'Finished': the run did not come to its end")
-    version = Ior().usable(_take(data, 'Version', str))
+    Ior().usable(_take(data, 'Version', str))
     tests = _take(data, 'tests', list)
     if len(tests) != 1:
         raise EngineError('P15', f'one test was planned, and IOR made {len(tests)}')
     options = _take(tests[0], 'Options', dict)
     return IorSummary(
-        version=version,
         command_line=_take(data, 'Command line', str),
         machine=_take(data, 'Machine', str).partition(' ')[2].split(' ')[0],  # behind the system's name
         setup=_take(tests[0], 'Parameters', dict),
@@ -316,7 +314,7 @@ def rows_of_ranks(program: str, csv_text: str, header: str, form: Pattern[str]) 
 def complaints(stdout: str) -> Tuple[Complaint, ...]:
     """The lines in which IOR says that something is wrong, without three harmless warnings: a file that is there
     already, an unknown size of the file system, and NCMPI that opens for reading, too; nor what Open MPI says."""
-    lines = (match.group(0).strip() for match in _COMPLAINT.finditer(base.without_mpi(stdout)))
+    lines = (match.group(0).strip() for match in _COMPLAINT.finditer(base.OF_MPI.sub('', stdout)))
     return tuple(
         Complaint(next((rule for rule, pattern in _COMPLAINT_RULES if pattern.search(line)), 'T8'), line)
         for line in lines

@@ -20,9 +20,8 @@ package_import  every task starts the interpreter of the first one's environment
                 package: a module storm, on many nodes
 compile         `make` of a program of so many sources with the same headers, one compiler a task
 
-All that a task makes lies in `programs.RANK`, HOME and temporary files included; no configuration of a user or of the
-node takes part. On several nodes what a step reads was made on the next one. What came of a step is proved after its
-time: files and sizes of a clone, what a package has, what a program prints.
+All that a task makes lies in `programs.RANK`, HOME and temporary files included. On several nodes what a step reads
+was made on the next one. What came of a step is proved after its time.
 """
 
 import base64
@@ -44,24 +43,14 @@ from seatrial.engine.posixops.work import Data, Part, Spec, Work
 from seatrial.model.point import Point
 from seatrial.workload.interactive import BUILD, GIT, TREES, VENV, entries_of
 
-NEEDS: Dict[str, Tuple[str, ...]] = {GIT: ('git',), BUILD: ('make', 'cc')}
-"""Programs of each phase, beside the interpreter."""
-
+NEEDS: Dict[str, Tuple[str, ...]] = {GIT: ('git',), BUILD: ('make', 'cc')}  # beside the interpreter
 ROOT = 'programs'
+# Beginnings of environment variables that would change what a program does.
 FOREIGN = ('GIT_', 'PIP_', 'PYTHON', 'MAKE', 'MFLAGS', 'XDG_', 'VIRTUAL_ENV')
-"""Beginnings of environment variables that would change what a program does."""
-
 PACKAGE = 'seatrial_package'
 HEADERS = 20
-_GIT_CONFIG = """[core]
-\tcompression = 0
-[pack]
-\twindow = 0
-[gc]
-\tauto = 0
-[fastimport]
-\tunpackLimit = 0
-"""  # random data neither compress nor have anything in common: git would only look for it
+# Random data neither compress nor have anything in common: git would only look for it.
+_GIT_CONFIG = '[core] compression = 0\n[pack] window = 0\n[gc] auto = 0\n[fastimport] unpackLimit = 0\n'
 
 
 def carry_out(work: Work, spec: Spec) -> None:

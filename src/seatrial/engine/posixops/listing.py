@@ -24,16 +24,15 @@ def directory_of(point: Point) -> str:
 
 
 def _list(work: Work, spec: Spec) -> None:
-    directory, point = spec.directory, spec.point
-    entries, metrics = point.tree.files_per_directory, listing_metrics(point.time.pauses_s)
-    if not point.time.pauses_s:
+    directory, pauses_s, entries = spec.directory, spec.point.time.pauses_s, spec.point.tree.files_per_directory
+    metrics = listing_metrics(pauses_s)
+    if pauses_s:
+        for metric, pause_s in zip(metrics, (0.0,) * len(PASSES) + pauses_s):
+            time.sleep(pause_s)
+            work.alone(metric, lambda: _pass(directory, entries))
+    else:
         for names, attributes in zip(metrics[0::2], metrics[1::2]):
             _by_parts(work, directory, entries, names, attributes)
-        return
-    before_s = (0.0,) * len(PASSES) + point.time.pauses_s
-    for metric, pause_s in zip(metrics, before_s):
-        time.sleep(pause_s)
-        work.alone(metric, lambda: _pass(directory, entries))
 
 
 def _pass(directory: str, entries: int) -> int:

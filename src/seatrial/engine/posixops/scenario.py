@@ -110,9 +110,8 @@ class _File:
         self._seen: Set[int] = set()  # records whose newest generation was read: an older one has come again
         self._window = window_of(self._size)
         self._descriptor = -1
-        self.verified = 0
+        self.verified = self.damaged = 0
         self.damage: List[str] = []
-        self.damaged = 0
 
     def open(self) -> None:
         """Open the file anew; an open descriptor is closed only once the new one is there."""

@@ -172,13 +172,11 @@ def figures(
     if not before:
         raise EngineError('T12', 'no byte was acknowledged before the first action')
     recovered = [_recovered_s(totals, window.end_s, end_s, before) for window, end_s in zip(windows, ends)]
-    took = [recovered_s or 0.0 for recovered_s in recovered]
-    explained = [(window.start_s - 1.0, window.end_s + max(GRACE_S, took_s)) for window, took_s in zip(windows, took)]
-    _check_errors(totals, hosts, explained)
     windows = [
         window._replace(back_s=None if took_s is None else window.end_s + took_s)
         for window, took_s in zip(windows, recovered)
     ]
+    _check_errors(totals, hosts, windows)
     during = _rate(totals, [(window.start_s, window.end_s) for window in windows])
     after = _rate(totals, [(window.back_s or window.end_s, end_s) for window, end_s in zip(windows, ends)])
     spans = [(window.start_s, window.back_s or end_s) for window, end_s in zip(windows, ends)]
@@ -253,8 +251,9 @@ def _recovered_s(totals: Totals, undone_s: float, end_s: float, before: float) -
     return None
 
 
-def _check_errors(totals: Totals, hosts: Sequence[str], spans: Sequence[Tuple[float, float]]) -> None:
-    """Raises EngineError F1 for an error outside of these spans, which actions explain."""
+def _check_errors(totals: Totals, hosts: Sequence[str], windows: Sequence[Window]) -> None:
+    """Raises EngineError F1 for an error that no action explains, by its time and that of its recovery."""
+    spans = [(window.start_s - 1.0, max(window.end_s + GRACE_S, window.back_s or 0.0)) for window in windows]
     for at_s, name, number, rank in totals.errors:
         if not any(start_s <= at_s <= end_s for start_s, end_s in spans):
             words = os.strerror(getattr(errno, name)) if hasattr(errno, name) else name

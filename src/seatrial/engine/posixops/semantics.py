@@ -172,10 +172,12 @@ def _append_at_once(pair: Pair) -> Seen:
     def missing() -> int:
         return len(wanted - set(_read(path).splitlines(True)))
 
-    lost = [reads('read it', missing) for reads in (pair.first, pair.other)]
-    if any(lost):
-        return False, f'{max(lost)} of {len(wanted)} records were lost or truncated'
-    return True, f'all {len(wanted)} records are there, whole'
+    lost = max(reads('read it', missing) for reads in (pair.first, pair.other))
+    good, bad = (
+        f'all {len(wanted)} records are there, whole',
+        f'{lost} of {len(wanted)} records were lost or truncated',
+    )
+    return _judge(not lost, good, bad)
 
 
 def _record(who: str, number: int) -> bytes:
@@ -405,14 +407,11 @@ def _excludes(pair: Pair, lock: Callable[[int, int], None]) -> Seen:
     path = _written(pair, b'locked', 'make a file')
     mine: List[int] = []
 
-    def open_it() -> None:
-        mine.append(pair.keep(os.open(path, os.O_RDWR)))
-
     def lock_it() -> None:
         lock(mine[0], fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    pair.first('open it', open_it)
-    pair.other('open it', open_it)
+    for opens in (pair.first, pair.other):
+        opens('open it', lambda: mine.append(pair.keep(os.open(path, os.O_RDWR))))
     pair.first('lock it', lock_it)
     early = not pair.other('try to lock it', lambda: refused(lock_it, errno.EAGAIN, errno.EACCES))
     pair.first('unlock it', lambda: lock(mine[0], fcntl.LOCK_UN))

@@ -87,10 +87,7 @@ class Work:
         """Do an act, which returns its number of operations, when all tasks begin theirs; None: nothing to do."""
         release = self.barrier.wait(metric)
         self.uncertainty_s = max(self.uncertainty_s, release.uncertainty_s)
-        self._add(metric, act, release.offset_s)
-
-    def alone(self, metric: str, act: Callable[[], int]) -> None:
-        self._add(metric, act, 0.0)
+        self.alone(metric, act, release.offset_s)
 
     def untimed(self, what: str, act: Optional[Callable[[], Any]]) -> Any:
         """Do an untimed act when all tasks have come to it: its result. Nobody begins the next act before its end."""
@@ -116,7 +113,8 @@ class Work:
             key = str(rounded_up(seconds))
             counts[key] = counts.get(key, 0) + 1
 
-    def _add(self, metric: str, act: Optional[Callable[[], int]], offset_s: float) -> None:
+    def alone(self, metric: str, act: Optional[Callable[[], int]], offset_s: float = 0.0) -> None:
+        """Do such an act at once. offset_s: to be added to this node's clock for the coordinator's."""
         self.doing = metric
         earlier = self.timed.get(metric, Timed(0, (), {}))
         if act is None:
