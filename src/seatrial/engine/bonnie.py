@@ -36,10 +36,8 @@ FIELDS = (
     *('seq_create_latency', 'seq_stat_latency', 'seq_del_latency', 'ran_create_latency', 'ran_stat_latency'),
     'ran_del_latency',
 )
-"""The fields of its line: those of the header that -x 2 prints, and two that it lacks, the seeks and their processes.
-
-The two stand behind io_chunk_size, which is always empty (DoReportIO of bon_time.cpp).
-"""
+"""The fields of its line: those of the header that -x 2 prints, and behind io_chunk_size, which is always empty, two
+that it lacks: the seeks and their processes (DoReportIO of bon_time.cpp)."""
 
 NAMES = {'write': 'put_block', 'update': 'rewrite', 'read': 'get_block', 'seeks': 'seeks'}
 """Our metrics, and what Bonnie++ calls them; its rewrite reads each transfer and writes it back."""

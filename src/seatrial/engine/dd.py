@@ -49,9 +49,8 @@ class Dd(Engine):
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """Raises EngineError: E1 a dd failed or its report is not whole or not possible, T9 wrong number of tasks,
         T18 wrong bytes of a task, T12 no time. dd knows only its own process, so the region is that of the processes,
-        first start to last end; clock_s is the longest part of a process's life that its dd did not time. fsync,
-        direct: dd refuses options that it does not know, and takes O_DIRECT back only for a block that is not whole
-        (dd.c), which T18 would tell."""
+        first start to last end; clock_s is the longest part of a process's life that its dd did not time. dd refuses
+        unknown options, and takes O_DIRECT back only for a block that is not whole (dd.c), which T18 would tell."""
         count = len(outcome.processes)
         if count != point.tasks or len(outcome.stderrs) != count:
             raise EngineError('T9', f'{count} processes of dd ran instead of {point.tasks}')

@@ -11,11 +11,9 @@ import time
 from typing import List, NamedTuple, Sequence, Tuple
 
 RANK_VARIABLES = ('OMPI_COMM_WORLD_RANK', 'PMIX_RANK', 'PMI_RANK', 'SLURM_PROCID')
-"""Variables of Open MPI, PMIx, MPICH's Hydra and srun(1); the first that is there counts.
-
-srun's is the last: in an allocation the other launchers reach the nodes by srun, one process a node, whose variables
-their ranks inherit (seen with Hydra 4.0 and Slurm 22.05: four ranks on two nodes had the SLURM_PROCID 0, 0, 1, 1).
-"""
+"""Variables of Open MPI, PMIx, MPICH's Hydra and srun(1); the first that is there counts. srun's is the last: other
+launchers reach the nodes by srun, one process a node, whose variables their ranks inherit (seen with Hydra 4.0 and
+Slurm 22.05: four ranks on two nodes had the SLURM_PROCID 0, 0, 1, 1)."""
 
 NO_RANK, NOT_THERE, NOT_STARTED = 64, 71, 127
 HEARD_S = 1  # seconds from the last words of a rank to its end: srun 22.05 ended the step and lost them (seen)

@@ -66,8 +66,7 @@ class Io500Engine(Engine):
             'global': {
                 'datadir': FOLDER,
                 'resultdir': results,
-                'timestamp-datadir': 'FALSE',
-                'timestamp-resultdir': 'FALSE',
+                **dict.fromkeys(('timestamp-datadir', 'timestamp-resultdir'), 'FALSE'),
                 'dataPacketType': 'random',
             },
             'debug': {'stonewall-time': io500.stone_wall_s(point)},

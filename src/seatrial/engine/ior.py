@@ -210,8 +210,7 @@ def setup_of(point: Point, phase: str) -> Dict[str, Any]:
     a segment, strided:              -b TRANSFER -t TRANSFER -s TRANSFERS
     the whole of one file (read):    as a file a task, over a link a task to the one file
 
-    A read on several nodes is shifted by one (-C), so that no node reads what it wrote; on one node, and with NCMPI,
-    -C does nothing (rule T3).
+    A read on several nodes is shifted by one (-C), but not with NCMPI: no node reads what it wrote (rule T3).
     """
     data = point.data
     does = phase_of(point, phase)

@@ -84,8 +84,7 @@ class Iozone(Engine):
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
         """Raises EngineError: E1 it failed; T8 it complained, or its output is not whole; T9 other processes than
         planned; P15 other options; T18 other bytes of a task; T1 figures that contradict each other, or more time
-        than it had; T12 no time. Every process begins when all are ready, so each window begins at 0; fsync and close
-        lie inside it."""
+        than it had; T12 no time. All processes begin when all are ready: each window, with fsync and close, at 0."""
         text, process = outcome.stdouts[0], only_process('IOzone', outcome)
         # On stderr stands perror(3) alone.
         refuse_failure('IOzone', outcome.exit_status, (outcome.stderrs[0], *_COMPLAINT.findall(text)))

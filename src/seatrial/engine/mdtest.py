@@ -135,8 +135,7 @@ class Mdtest(Engine):
         other, or more time than it had; T12 no time.
 
         The figure: the mean as printed, of one iteration. The seconds: of the row 'all' in the per-rank file, which
-        has eleven digits; each time is by one rank's own clock (updateResult). hosts: mdtest counts the nodes and
-        names none.
+        has eleven digits; each time is by one rank's own clock (updateResult). hosts: nodes are counted, not named.
         """
         only_process('mdtest', outcome)
         stdout = outcome.stdouts[0]

@@ -2,8 +2,7 @@
 data that can be known again, or compares them.
 
 Every block begins with a digest (BLAKE2b, RFC 7693) of key, file and offset, and goes on with a part of a random pool
-(SHAKE128, FIPS 202) from a byte that the digest names: another place, an earlier run, zeros or one changed bit
-differ.
+(SHAKE128, FIPS 202) from a byte that the digest names. Another place or run, zeros or one changed bit differ.
 """
 
 import errno

@@ -35,9 +35,8 @@ class Moved(NamedTuple):
 
 
 def region(point: Point, rank: int) -> Tuple[int, int, int]:
-    """Offset, size and skip of what a task writes: LANL's and IOR's offset rule in fio's words. A job leaves out
-    `skip` bytes after every transfer, and starts again at its offset after `size`; if that is too small, bytes move
-    twice without error (3.33; T18)."""
+    """Offset, size and skip of what a task writes: LANL's and IOR's rule. A job leaves out `skip` bytes after every
+    transfer, and starts again at its offset after `size`; if that is too small, bytes move twice (3.33; T18)."""
     data, share = point.data, point.data.bytes_per_task
     if data.files == 'multiple' or data.extent == 'whole':
         return 0, share, 0
@@ -62,9 +61,8 @@ class Fio(fio.FioProcess):
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> base.Command:
         """On one node a process with a job a task: its job file is raw + '.fio', its report raw + '.json'. On many
-        one a task, raw + '.RANK.fio' and '.RANK.json', which reads what one of the next node has written (writer_of),
-        as with IOR's -C. The data follow from `seed` and the last part of `raw` (rule P4).
-        """
+        one a task, raw + '.RANK.fio' and '.RANK.json', which reads what one of the next node has written (writer_of).
+        The data follow from `seed` and the last part of `raw` (rule P4)."""
         if point.nodes == 1:
             text = self._job_file(phase, point, range(point.tasks), fio.randseed_of(seed, raw))
             argv = fio.fio_argv(program, raw, self.form)
@@ -222,13 +220,12 @@ def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
 
 
 def _check_figures(done: Any, rank: int, seconds: float) -> None:
-    """Compares figures that fio gives twice. Raises EngineError T1. fio divides integers (show_ddir_status in stat.c)
-    and prints the operations a second with six decimals."""
+    """Raises EngineError T1 for figures that contradict each other; fio divides integers (show_ddir_status, stat.c)."""
     moved, transfers = fio.field(done, 'io_bytes', int), fio.field(done, 'total_ios', int)
     for key, kind, meant, slack in (
         ('bw_bytes', int, moved / seconds, 1.0),
         ('bw', int, moved / seconds / 1024, 1.0),
-        ('iops', float, transfers / seconds, 1e-6 * (1.0 + transfers / seconds)),
+        ('iops', float, transfers / seconds, 1e-6 * (1.0 + transfers / seconds)),  # printed with six decimals
     ):
         figure = fio.field(done, key, kind)
         if abs(figure - meant) > slack:

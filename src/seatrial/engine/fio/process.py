@@ -52,9 +52,8 @@ def randseed_of(seed: int, raw: str) -> int:
 
 
 def report_of(outcome: Outcome) -> Any:
-    """fio's JSON. A killed job leaves exit status 0 and error 0, so a line 'fio: ...' beside it is a failure; of a
-    file that a job cannot open only the JSON has the error (both seen with 3.33). Raises EngineError: T9 not one
-    process; E1 fio failed, or its JSON is not whole."""
+    """fio's JSON. After a killed job status and error are 0: a line 'fio: ...' is a failure; of a file that cannot be
+    opened only the JSON tells (seen with 3.33). Raises EngineError: T9 not one process; E1 failed or not whole."""
     only_process('fio', outcome)
     text = outcome.outputs[0] or ''
     start = text.find('{\n')

@@ -1,8 +1,7 @@
 """fio as an engine of files used again in place, and of Bonnie's file. Reads and writes in turn are replays of logs.
 
-The jobs of Bonnie's file follow each other in one process, each after the last (stonewall). Each seeker has its share
-of the places from the start. The data do not compress. Nothing empties a cache. The last job reads one transfer and
-removes the file.
+The jobs of Bonnie's file follow each other in one process (stonewall). Each seeker has its share of the places from
+the start. The data do not compress. Nothing empties a cache. The last job reads one transfer and removes the file.
 """
 
 import random

@@ -78,8 +78,7 @@ class FioFiles(fio.FioProcess):
         contradict each other; T12 a job has no runtime.
 
         The figure: fio's iops of every job, each over its own runtime. The seconds: first start, as far as it is
-        reported, to last end. Percentiles: of all operations together, to the 0.8 % of fio's bins; for `stat` and
-        `remove`.
+        reported, to last end. Percentiles: of all stats or removals together, to the 0.8 % of fio's bins.
         """
         ((_, text),) = command.inputs.items()
         jobs = fio.jobs_of(_report(phase_of(point, phase), outcome), text)

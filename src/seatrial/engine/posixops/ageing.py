@@ -6,8 +6,7 @@
     remove  as `rm -r`, entry by entry, on several nodes of a tree of another node
 
 On the disk: the root is `aged.RANK`, in it lie the ways d0, d1, ... whose levels are called d; the last has the files
-f0, f1, ... A tree that would leave less than FLOOR of the file system free is not begun. What others write meanwhile
-ends it too.
+f0, f1, ... A tree that would leave less than FLOOR of the file system free is not begun, or ended meanwhile.
 """
 
 import os

@@ -9,8 +9,7 @@ training_beside     the samples of that time
 
 The training begins before it counts, so that no accelerator waits for its first batch; parts of a batch count too. It
 goes through its data set again and again, and has the page cache drop each sample (posix_fadvise(2)), which counters
-of the node prove (P2). A task that trains reads what a writer has written, where there are several nodes of another
-one.
+of the node prove (P2). A task that trains reads what a writer has written, of another node if there is one.
 """
 
 import os

@@ -1,5 +1,4 @@
-"""The program of posixops on the nodes: one process a task, which carries out the part of its kind of workload that a
-file of this folder has, and prints one line of JSON at its end."""
+"""The program of posixops on the nodes: a task, which carries out its kind's part and prints a line of JSON."""
 
 import errno
 import gc

@@ -2,9 +2,8 @@
 
 Every task writes its files, sample after sample of random bytes, and syncs each. In an epoch a thread takes the next
 batch and reads its samples; the task takes the batches in their order, and sleeps for the time that an accelerator
-works on each. A sample is read into memory of the thread's own and not decoded; by mmap(2) all of its bytes are
-touched by Adler's checksum, without the interpreter's lock. On several nodes a task reads what one of the next node
-has written, in both epochs.
+works on each. A sample is read into the thread's memory and not decoded; by mmap(2) Adler's checksum touches all of
+it, without the interpreter's lock. On several nodes a task reads what one of the next node has written.
 """
 
 import collections
@@ -124,13 +123,13 @@ class Reader:
     worked: start and end of the accelerator's work on each batch, by this node's CLOCK_MONOTONIC."""
 
     def __init__(self, point: Point, batches: List[List[TrainingSample]], endless: bool = False) -> None:
-        self._point, self._batches, self._next, self._endless = point, batches, 0, endless
+        self._point, self._batches, self._endless = point, batches, endless
+        self._asked = self._next = 0
         # batches that are to be read, and what is set when one is there
         self._wanted: 'queue.Queue[Optional[Tuple[List[TrainingSample], threading.Event]]]' = queue.Queue()
         self._there: Deque[threading.Event] = collections.deque()
         self._failed: List[BaseException] = []
         self.worked: List[Tuple[float, float]] = []
-        self._asked = 0
         readers = range(min(point.data.queue_depth, len(batches)))
         self._threads = [threading.Thread(target=self._read, daemon=True) for _ in readers]
 
