@@ -220,7 +220,7 @@ def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
 
 
 def _check_figures(done: Any, rank: int, seconds: float) -> None:
-    """Raises EngineError T1 for figures that contradict each other. fio divides integers (show_ddir_status, stat.c)."""
+    """Raises EngineError T1 for contradictory figures. fio divides integers (show_ddir_status in stat.c)."""
     moved, transfers = fio.field(done, 'io_bytes', int), fio.field(done, 'total_ios', int)
     for key, kind, meant, slack in (
         ('bw_bytes', int, moved / seconds, 1.0),
