@@ -107,11 +107,6 @@ def spread(phase='write', at=None, raw='/raw/1', seed=7):
     return Fio().command('/opt/fio', phase, at or point(tasks=4, nodes=2), raw, seed)
 
 
-def jobs_of_each(*arguments, **named):
-    """The only job of each task's file, in the order of ranks."""
-    return jobs_in(spread(*arguments, **named))
-
-
 SPREAD = st.builds(
     lambda workload, per_node, nodes, transfers: point(workload, per_node * nodes, transfers, nodes=nodes),
     st.sampled_from([MFWA, SFSA, SFSA_STRIDED]),
@@ -129,11 +124,13 @@ class TestCommandOnManyNodes:
         assert [argv[-2] for argv in command.argvs] == [f'--output={path}' for path in command.outputs]
         assert command.outputs == tuple(f'/raw/1.{n}.json' for n in range(4))
         assert [list(sections(text)) for text in command.inputs.values()] == [[f'rank{n}'] for n in range(4)]
-        assert {job['disk_util'] for job in jobs_of_each()} == {'0'}, 'it looks at no block devices before it starts'
+        assert {job['disk_util'] for job in jobs_in(spread())} == {'0'}, (
+            'it looks at no block devices before it starts'
+        )
 
     @given(SPREAD)
     def test_the_jobs_are_those_of_one_node_but_for_the_data(self, at):
-        here, there = jobs_of('write', at._replace(nodes=1, tasks_per_node=at.tasks)), jobs_of_each('write', at)
+        here, there = jobs_of('write', at._replace(nodes=1, tasks_per_node=at.tasks)), jobs_in(spread('write', at))
         for job in here + there:
             del job['randseed']
             job.pop('disk_util', None)
@@ -141,7 +138,7 @@ class TestCommandOnManyNodes:
 
     @given(SPREAD)
     def test_a_task_reads_what_one_of_the_next_node_has_written(self, at):
-        wrote, read = ([extents_of(job) for job in jobs_of_each(phase, at)] for phase in ('write', 'read'))
+        wrote, read = ([extents_of(job) for job in jobs_in(spread(phase, at))] for phase in ('write', 'read'))
         assert read == wrote[at.tasks_per_node :] + wrote[: at.tasks_per_node]
         assert all(not set(wrote[n]) & set(read[n]) for n in range(at.tasks))
 
@@ -174,56 +171,50 @@ class TestWhatItCannot:
 
 @pytest.mark.parametrize('name', GOOD)
 class TestEveryGoodRun:
-    def test_the_bytes_of_the_plan_moved_in_those_seconds(self, name):
+    def test_the_bytes_of_the_plan_moved_in_the_longest_runtime_that_fio_wrote(self, name):
         (phase, at), measured = GOOD[name], measure(name)
-        (metric,) = measured.metrics
+        (metric,), reports = measured.metrics, [job[phase] for job in json.loads(text(name, 'json'))['jobs']]
         assert (metric.name, metric.unit, measured.bytes_moved) == (phase, 'B/s', at.bytes_moved)
         assert metric.value == measured.bytes_moved / measured.seconds
+        assert measured.seconds == pytest.approx(max(report['runtime'] for report in reports) / 1000)
+        assert metric.figure == ' '.join(['bw_bytes', *(str(report['bw_bytes']) for report in reports)])
         assert (measured.world_size, measured.hosts) == (2, ('node1',))
         tasks = [(task.rank, task.host, task.bytes_moved) for task in measured.tasks]
         assert tasks == [(rank, 'node1', at.data.bytes_per_task) for rank in (0, 1)]
         assert (measured.fsync, measured.direct) == (phase == 'write', False)
 
-    def test_the_seconds_are_the_longest_runtime_that_fio_wrote(self, name):
-        phase = GOOD[name][0]
-        runtimes = [job[phase]['runtime'] for job in json.loads(text(name, 'json'))['jobs']]
-        assert measure(name).seconds == pytest.approx(max(runtimes) / 1000)
-
-    def test_the_figures_of_fio_are_kept_verbatim(self, name):
-        phase = GOOD[name][0]
-        figures = [str(job[phase]['bw_bytes']) for job in json.loads(text(name, 'json'))['jobs']]
-        assert measure(name).metrics[0].figure == 'bw_bytes ' + ' '.join(figures)
-
-    def test_another_number_of_tasks_is_refused(self, name):
-        three = GOOD[name][0], GOOD[name][1]._replace(tasks=3)
-        error = refusal(name, how=three, command=Fio().command('fio', *three, '/raw/1', 7))
-        assert (error.rule, error.sentence) == ('T9', 'fio ran 2 jobs instead of 3')
-
-    def test_other_bytes_a_task_and_another_phase_are_refused(self, name):
+    def test_another_plan_is_refused(self, name):
         phase, at = GOOD[name]
+        three, other = at._replace(tasks=3), {'write': 'read', 'read': 'write'}[phase]
+        error = refusal(name, how=(phase, three), command=Fio().command('fio', phase, three, '/raw/1', 7))
+        assert (error.rule, error.sentence) == ('T9', 'fio ran 2 jobs instead of 3')
         assert refusal(name, how=(phase, at.changed(bytes_per_task=64 * KIB))).rule == 'T18'
-        assert refusal(name, how=({'write': 'read', 'read': 'write'}[phase], at)).rule == 'T18'
-
-    def test_other_options_than_those_of_the_job_file_are_refused(self, name):
+        assert refusal(name, how=(other, at)).rule == 'T18'
         assert refusal(name, command=Fio().command('fio', *GOOD[name], '/raw/1', 7)).rule == 'P15'
 
 
+LONG = point(transfers=GIB // (64 * KIB))
+NO_CREATION = 'fio: file creation disallowed by allow_file_create=0'
+
+
 @pytest.mark.parametrize(
-    ('name', 'phase', 'transfers', 'rule', 'sentence'),
+    ('name', 'phase', 'at', 'rule', 'sentence'),
     [
-        ('missing-file', 'read', 4, 'E1', "exited with 2: 'fio: file creation disallowed by allow_file_create=0'"),
-        ('short-file', 'read', 4, 'E1', "exited with 1: 'fio: file creation disallowed by allow_file_create=0'"),
-        ('no-space', 'write', 4, 'E1', 'No space left on device'),
-        ('file-size-limit', 'write', 4, 'E1', 'got signal=25'),
-        ('terminated', 'write', GIB // (64 * KIB), 'E1', "exited with 128: 'fio: terminating on signal 15'"),
-        ('killed', 'write', GIB // (64 * KIB), 'E1', 'fio died of signal 9'),
-        ('client-killed', 'write', GIB // (64 * KIB), 'E1', 'got signal=9'),
-        ('cannot-open', 'write', 4, 'E1', 'exited with 1; task 1, file data.00000001: Permission denied'),
-        ('bad-option', 'write', 4, 'E1', "exited with 1: 'Bad option <refill_bufers=1>"),
+        ('missing-file', 'read', point(), 'E1', f"exited with 2: '{NO_CREATION}'"),
+        ('short-file', 'read', point(), 'E1', f"exited with 1: '{NO_CREATION}'"),
+        ('no-space', 'write', point(), 'E1', 'No space left on device'),
+        ('file-size-limit', 'write', point(), 'E1', 'got signal=25'),
+        ('terminated', 'write', LONG, 'E1', "exited with 128: 'fio: terminating on signal 15'"),
+        ('killed', 'write', LONG, 'E1', 'fio died of signal 9'),
+        ('client-killed', 'write', LONG, 'E1', 'got signal=9'),
+        ('cannot-open', 'write', point(), 'E1', 'exited with 1; task 1, file data.00000001: Permission denied'),
+        ('bad-option', 'write', point(), 'E1', "exited with 1: 'Bad option <refill_bufers=1>"),
+        # Half of its bytes, without an error.
+        ('strided-half', 'write', point(SFSA_STRIDED), 'T18', 'task 1 moved 131072 bytes instead of 262144'),
     ],
 )
-def test_a_failed_run_is_refused_in_the_words_of_fio(name, phase, transfers, rule, sentence):
-    assert_refused(refusal(name, how=(phase, point(transfers=transfers))), rule, sentence)
+def test_a_failed_run_is_refused_in_the_words_of_fio(name, phase, at, rule, sentence):
+    assert_refused(refusal(name, how=(phase, at)), rule, sentence)
 
 
 def test_what_fio_says_of_something_else_hides_no_error_of_its_report():
@@ -234,17 +225,9 @@ def test_what_fio_says_of_something_else_hides_no_error_of_its_report():
     assert next(failed_calls(sentence)).errno == 'EROFS'
 
 
-def test_the_strided_job_that_moves_half_of_its_bytes_without_an_error_is_refused():
-    error = refusal('strided-half', how=('write', point(SFSA_STRIDED)))
-    assert (error.rule, error.sentence) == ('T18', 'task 1 moved 131072 bytes instead of 262144')
-
-
 def test_a_killed_task_is_found_by_its_bytes_even_where_fio_says_nothing():
-    name, at = 'client-killed', point(transfers=GIB // (64 * KIB))
-    output = text(name, 'json')
-    report = output[output.index('{') : output.rindex('}') + 1]
-    silent = outcome(name, report, status=0, stderr='', lived_s=9.0)
-    assert refusal(name, how=('write', at), seen=silent).rule == 'T18'
+    silent = outcome('client-killed', changed('client-killed', dict), status=0, stderr='', lived_s=9.0)
+    assert refusal('client-killed', how=('write', LONG), seen=silent).rule == 'T18'
 
 
 class TestDoctoredReports:
@@ -275,10 +258,7 @@ class TestDoctoredReports:
         assert error.rule == 'T1' and re.match('task 1 .*262144 bytes', error.sentence)
 
     def test_direct_access_is_read_from_the_echo(self):
-        def direct(data):
-            data['global options']['direct'] = '1'
-
-        report, at = changed('mfwa-write', direct), point(DIRECT)
+        report, at = changed('mfwa-write', lambda data: data['global options'].update(direct='1')), point(DIRECT)
         options = text('mfwa-write', 'fio').replace('[global]\n', '[global]\ndirect=1\n')
         command = command_of('mfwa-write')._replace(inputs={'/raw/1.fio': options})
         assert measure('mfwa-write', report, ('write', at), command=command).direct is True
@@ -298,16 +278,12 @@ class TestDoctoredReports:
     def test_a_report_of_any_kind_that_is_cut_short_after_any_line_is_refused(self):
         assert {refusal('mfwa-write', cut or '\n').rule for cut in cuts(text('mfwa-write', 'json'))} == {'E1'}
 
-    def test_a_note_before_the_json_is_no_fault(self):
+    def test_beside_the_json_a_note_is_no_fault_but_an_error_and_a_second_report_are(self):
         note = 'note: both iodepth >= 1 and synchronous I/O engine are selected\n'
-        assert measure('mfwa-write', note + text('mfwa-write', 'json')) == measure('mfwa-write')
-
-    def test_an_error_before_the_json_is_a_fault_at_exit_status_0(self):
-        error = 'fio: end_fsync failed for file data.00000001\n'
-        assert 'end_fsync failed' in refusal('mfwa-write', error + text('mfwa-write', 'json')).sentence
-
-    def test_a_second_report_after_the_first_is_refused(self):
-        assert 'after its JSON' in refusal('mfwa-write', text('mfwa-write', 'json') * 2).sentence
+        error, report = 'fio: end_fsync failed for file data.00000001\n', text('mfwa-write', 'json')
+        assert measure('mfwa-write', note + report) == measure('mfwa-write')
+        assert 'end_fsync failed' in refusal('mfwa-write', error + report).sentence
+        assert 'after its JSON' in refusal('mfwa-write', report * 2).sentence
 
     @given(st.data())
     def test_a_field_of_another_type_is_refused_or_not_looked_at(self, data):
@@ -350,13 +326,6 @@ def with_report(name, rank, report):
     return seen._replace(outputs=tuple(report if n == rank else old for n, old in enumerate(seen.outputs)))
 
 
-def with_change(name, rank, change):
-    """The transcript's outcome after a change of the data of one task's report."""
-    data = json.loads(text(name, f'{rank}.json'))
-    change(data)
-    return with_report(name, rank, json.dumps(data, indent=2))
-
-
 def with_times(*spans, runtimes_ms=(1000, 1000)):
     """A genuine outcome whose processes lived, and whose jobs ran, as told."""
     seen = outcome_on_two('nodes-mfwa-write')
@@ -367,11 +336,6 @@ def with_times(*spans, runtimes_ms=(1000, 1000)):
         reports.append(json.dumps(data, indent=2))
     processes = tuple(ProcessTime(f'node{n}', start, end, 0) for n, (start, end) in enumerate(spans, 1))
     return seen._replace(processes=processes, outputs=tuple(reports))
-
-
-def runtimes_of(name):
-    phase = GOOD_ON_TWO[name][0]
-    return [json.loads(text(name, f'{n}.json'))['jobs'][0][phase]['runtime'] / 1000 for n in range(2)]
 
 
 @pytest.mark.parametrize('name', GOOD_ON_TWO)
@@ -387,8 +351,10 @@ class TestEveryGoodRunOnTwoNodes:
 
     def test_a_window_begins_with_its_process_and_has_the_length_of_the_runtime(self, name):
         starts, tasks = [process.start_s for process in outcome_on_two(name).processes], measure_on_two(name).tasks
+        jobs = [json.loads(text(name, f'{rank}.json'))['jobs'][0] for rank in range(2)]
         assert [task.start_s for task in tasks] == pytest.approx([start - min(starts) for start in starts])
-        assert [task.seconds for task in tasks] == pytest.approx(runtimes_of(name))
+        runtimes_s = [job[GOOD_ON_TWO[name][0]]['runtime'] / 1000 for job in jobs]
+        assert [task.seconds for task in tasks] == pytest.approx(runtimes_s)
 
 
 class TestStartsOnTwoNodes:
@@ -411,10 +377,10 @@ class TestStartsOnTwoNodes:
         assert apart <= max(starts) - min(starts) + measurement.clock_s + 1e-9
 
     def test_the_wall_clocks_of_nodes_are_not_compared(self):
-        def start(data):
-            data['jobs'][0]['job_start'] = 1_700_000_000_000
-
-        assert measure_on_two('nodes-late', with_change('nodes-late', 1, start)) == measure_on_two('nodes-late')
+        data = json.loads(text('nodes-late', '1.json'))
+        data['jobs'][0]['job_start'] = 1_700_000_000_000
+        seen = with_report('nodes-late', 1, json.dumps(data, indent=2))
+        assert measure_on_two('nodes-late', seen) == measure_on_two('nodes-late')
 
 
 class TestFailuresOnTwoNodes:
