@@ -18,16 +18,12 @@ FILES = data_access('multiple', operations=('read',))
 SEGMENTS = data_access('single', 'segment', operations=('read',))
 
 
-def point(workload=FILES, *sizes, **more):
-    return access_point(workload, *sizes, **more)
-
-
 GOOD = {
-    'read-files': ('read', point(transfers=64, transfer_size=MIB)),
-    'read-segments': ('read', point(SEGMENTS, transfers=64, transfer_size=MIB)),
-    'read-whole': ('read', point(SFWA, transfers=128, transfer_size=MIB)),
-    'write-files': ('write', point(transfers=64, transfer_size=MIB)),
-    'write-segments': ('write', point(SEGMENTS, transfers=64, transfer_size=MIB)),
+    'read-files': ('read', access_point(FILES, transfers=64, transfer_size=MIB)),
+    'read-segments': ('read', access_point(SEGMENTS, transfers=64, transfer_size=MIB)),
+    'read-whole': ('read', access_point(SFWA, transfers=128, transfer_size=MIB)),
+    'write-files': ('write', access_point(FILES, transfers=64, transfer_size=MIB)),
+    'write-segments': ('write', access_point(SEGMENTS, transfers=64, transfer_size=MIB)),
 }
 
 
@@ -60,7 +56,7 @@ def words_of(phase, at):
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 4 * MIB), st.sampled_from([FILES, SEGMENTS]))
 def test_the_segments_cover_every_byte_of_every_file_exactly_once(tasks, transfers, size, workload):
-    at = point(workload, tasks, transfers, size)
+    at = access_point(workload, tasks, transfers, size)
     ends = {}
     for words in words_of('read', at):
         skipped, size = int(words['skip']), int(words['bs'])
@@ -71,14 +67,14 @@ def test_the_segments_cover_every_byte_of_every_file_exactly_once(tasks, transfe
 
 class TestDirectAccess:
     def test_a_read_of_a_direct_point_has_it_and_is_said_to(self):
-        at = point(FILES.changed(direct=True), transfers=64, transfer_size=MIB)
+        at = access_point(FILES.changed(direct=True), transfers=64, transfer_size=MIB)
         assert [words['iflag'] for words in words_of('read', at)] == ['direct', 'direct']
         assert measure('read-files', how=('read', at)).direct is True
-        assert not any('iflag' in words for words in words_of('read', point()))
+        assert not any('iflag' in words for words in words_of('read', access_point(FILES)))
         assert measure('read-files').direct is False
 
     def test_a_preparation_writes_past_the_cache_too(self):
-        direct = words_of('write', writers(point(FILES.changed(direct=True))))
+        direct = words_of('write', writers(access_point(FILES.changed(direct=True))))
         assert {(words['iflag'], words['oflag']) for words in direct} == {('fullblock', 'direct')}
 
 
@@ -88,7 +84,7 @@ WHOLE, SLOW = 'only multiples of 4096', 'cannot write incompressible data faster
 class TestWhatItCannot:
     @pytest.mark.parametrize('workload', [FILES, SEGMENTS, SFWA])
     def test_it_can_do_contiguous_reads_on_one_node(self, workload):
-        assert Dd().cannot(point(workload)) is None
+        assert Dd().cannot(access_point(workload)) is None
 
     @pytest.mark.parametrize(
         ('change', 'why'),
@@ -103,7 +99,7 @@ class TestWhatItCannot:
         ],
     )
     def test_every_other_pattern_is_refused_with_its_reason(self, change, why):
-        assert Dd().cannot(point(SEGMENTS).changed(**change)) == why
+        assert Dd().cannot(access_point(SEGMENTS).changed(**change)) == why
 
 
 @pytest.mark.parametrize('name', GOOD)
@@ -114,61 +110,54 @@ class TestEveryGoodRun:
         assert (command.scope, command.inputs, command.outputs) == ('task', {}, ())
 
     def test_the_seconds_are_from_the_first_start_to_the_last_end(self, name):
-        times = processes(name)
-        expected = max(t.end_s for t in times) - min(t.start_s for t in times)
-        (phase, at), measured = GOOD[name], measure(name)
-        (metric,) = measured.metrics
-        assert measured.seconds == pytest.approx(expected)
+        times, (phase, at), measured = processes(name), GOOD[name], measure(name)
+        (metric,), share, zero_s = measured.metrics, at.data.bytes_per_task, times[0].start_s
+        assert measured.seconds == pytest.approx(max(t.end_s for t in times) - min(t.start_s for t in times))
         assert (metric.name, metric.unit, metric.value) == (phase, 'B/s', measured.bytes_moved / measured.seconds)
+        assert metric.figure == '; '.join(text.splitlines()[-1] for text in stderrs_of(name))
         assert (measured.bytes_moved, measured.hosts) == (at.bytes_moved, ('node1',))
         assert measured.fsync == (phase == 'write')
-
-    def test_every_task_has_its_bytes_host_and_time(self, name):
-        zero = processes(name)[0].start_s
-        share = GOOD[name][1].data.bytes_per_task
-        assert [
-            (task.host, task.bytes_moved, task.start_s + zero, task.end_s + zero) for task in measure(name).tasks
-        ] == [(t.host, share, pytest.approx(t.start_s), pytest.approx(t.end_s)) for t in processes(name)]
-
-    def test_the_last_lines_are_kept_verbatim(self, name):
-        assert measure(name).metrics[0].figure == '; '.join(text.splitlines()[-1] for text in stderrs_of(name))
+        tasks = [(task.host, task.bytes_moved, task.start_s + zero_s, task.end_s + zero_s) for task in measured.tasks]
+        assert tasks == [(t.host, share, pytest.approx(t.start_s), pytest.approx(t.end_s)) for t in times]
 
     def test_the_clock_is_as_coarse_as_what_dd_did_not_time(self, name):
         own_s = [float(text.split(' copied, ')[1].split(' s, ')[0]) for text in stderrs_of(name)]
-        lived_s = [t.end_s - t.start_s for t in processes(name)]
-        assert measure(name).clock_s == pytest.approx(max(lived_s[0] - own_s[0], lived_s[1] - own_s[1]))
+        untimed_s = [process.lived_s - timed_s for process, timed_s in zip(processes(name), own_s, strict=True)]
+        assert measure(name).clock_s == pytest.approx(max(untimed_s))
 
     def test_cut_short_anywhere_before_its_last_word_it_is_refused(self, name):
         first, second = stderrs_of(name)
         for length in range(len(second.rstrip())):
             assert refusal(name, (first, second[:length])).rule == 'E1'
 
-    def test_another_number_of_tasks_is_refused(self, name):
+    def test_other_tasks_and_other_bytes_or_blocks_of_a_task_are_refused(self, name):
         phase, at = GOOD[name]
         assert refusal(name, how=(phase, at._replace(tasks=3))).rule == 'T9'
-
-    def test_other_bytes_a_task_and_other_blocks_are_refused(self, name):
-        phase, at = GOOD[name]
         assert refusal(name, how=(phase, at.changed(bytes_per_task=MIB))).rule == 'T18'
         assert refusal(name, how=(phase, at.changed(transfer_size=64 * MIB))).rule == 'T18'
 
 
+SMALL, LARGE = access_point(FILES), access_point(FILES, transfers=256, transfer_size=MIB)
+
+
 @pytest.mark.parametrize(
-    ('name', 'phase', 'rule', 'sentence'),
+    ('name', 'phase', 'at', 'rule', 'sentence'),
     [
-        ('missing-file', 'read', 'E1', "exited with 1: 'dd: failed to open 'data.00000000': No such file"),
-        ('short-file', 'read', 'T18', 'task 1 moved 102400 bytes (1+1 records in, 1+1 records out) instead of'),
-        ('segment-beyond-end', 'read', 'T18', 'task 0 moved 102400 bytes'),
-        ('no-space', 'write', 'E1', 'No space left on device'),
+        ('missing-file', 'read', SMALL, 'E1', "exited with 1: 'dd: failed to open 'data.00000000': No such file"),
+        (
+            'short-file',
+            'read',
+            SMALL,
+            'T18',
+            'task 1 moved 102400 bytes (1+1 records in, 1+1 records out) instead of',
+        ),
+        ('segment-beyond-end', 'read', SMALL, 'T18', 'task 0 moved 102400 bytes'),
+        ('no-space', 'write', SMALL, 'E1', 'No space left on device'),
+        ('terminated', 'write', LARGE, 'E1', 'the dd of task 1 died of signal 15'),
     ],
 )
-def test_a_failed_run_is_refused_in_the_words_of_dd(name, phase, rule, sentence):
-    assert_refused(refusal(name, how=(phase, point())), rule, sentence)
-
-
-def test_a_dd_that_was_ended_is_refused():
-    error = refusal('terminated', how=('write', point(transfers=256, transfer_size=MIB)))
-    assert error.sentence == 'the dd of task 1 died of signal 15'
+def test_a_failed_run_is_refused_in_the_words_of_dd(name, phase, at, rule, sentence):
+    assert_refused(refusal(name, how=(phase, at)), rule, sentence)
 
 
 def test_a_complaint_at_exit_status_0_is_refused():
@@ -182,18 +171,14 @@ def test_a_partial_block_is_refused_even_where_the_bytes_are_right():
     assert refusal('read-files', partial).rule == 'T18'
 
 
-def test_more_seconds_than_the_process_lived_are_refused():
-    slow = tuple(text.split(' copied, ')[0] + ' copied, 9.5 s, 7.1 MB/s\n' for text in stderrs_of('read-files'))
-    assert 'reports 9.5 s, but its process lasted' in refusal('read-files', slow).sentence
+def copied(seconds):
+    """The reports of two reads that took so long."""
+    return tuple(text.split(' copied, ')[0] + f' copied, {seconds}B/s\n' for text in stderrs_of('read-files'))
 
 
-def test_seconds_in_powers_of_ten_are_read():
-    quick = tuple(text.split(' copied, ')[0] + ' copied, 9.5e-05 s, 706 GB/s\n' for text in stderrs_of('read-files'))
-    longest = max(t.end_s - t.start_s for t in processes('read-files'))
-    assert measure('read-files', quick).clock_s == pytest.approx(longest - 9.5e-05)
-
-
-def test_processes_that_lived_for_no_time_are_too_short_to_measure():
+def test_seconds_are_read_in_powers_of_ten_too_and_no_more_than_the_process_lived_and_not_none():
+    longest = max(process.lived_s for process in processes('read-files'))
+    assert measure('read-files', copied('9.5e-05 s, 706 G')).clock_s == pytest.approx(longest - 9.5e-05)
+    assert_refused(refusal('read-files', copied('9.5 s, 7.1 M')), 'E1', 'reports 9.5 s, but its process lasted')
     none = (ProcessTime('node1', 1.0, 1.0, 0),) * 2
-    at_once = tuple(text.split(' copied, ')[0] + ' copied, 0 s, Infinity B/s\n' for text in stderrs_of('read-files'))
-    assert refusal('read-files', at_once, none).rule == 'T12'
+    assert refusal('read-files', copied('0 s, Infinity '), none).rule == 'T12'

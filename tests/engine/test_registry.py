@@ -17,7 +17,7 @@ from seatrial.engine.ior import Ior
 from seatrial.engine.iozone import Iozone
 from seatrial.engine.mdtest import Mdtest
 from seatrial.engine.posixops.engine import PosixOps
-from seatrial.engine.registry import ENGINES, NAMES, by_name, choose, engines_called, why_none
+from seatrial.engine.registry import ENGINES, by_name, choose, engines_called, why_none
 from seatrial.model.plan import EngineChoice
 from seatrial.workload.access import data_access
 from seatrial.workload.interactive import GIT, interactive_use
@@ -47,18 +47,14 @@ def installed(*programs):
     return lambda program: f'/found/{program}' if program in programs else None
 
 
-def test_every_engine_is_found_by_its_name_and_each_of_its_kinds():
+def test_every_engine_is_found_by_its_name_and_each_of_its_kinds_and_declines_no_other():
     for engine in ENGINES:
-        assert [by_name(engine.name, kind) for kind in engine.kinds] == [engine] * len(engine.kinds)
+        assert engine.kinds and [by_name(engine.name, kind) for kind in engine.kinds] == [engine] * len(engine.kinds)
+        assert set(engine.declines) <= set(KINDS) - set(engine.kinds)
 
 
-def test_every_kind_has_an_engine_and_every_engine_a_kind():
+def test_every_kind_has_an_engine():
     assert {kind for engine in ENGINES for kind in engine.kinds} == set(KINDS)
-    assert all(engine.kinds for engine in ENGINES)
-
-
-def test_the_names_are_those_of_all_engines_once_each():
-    assert sorted(NAMES) == sorted({engine.name for engine in ENGINES})
 
 
 @pytest.mark.parametrize('find', [engines_called, lambda name: by_name(name, 'access')])
@@ -68,38 +64,53 @@ def test_an_unknown_name_is_refused_with_the_known_ones(find):
         find('fi')
 
 
+CLONES, TREES = (placed(interactive_use(1, 2, 3, '4KiB', *does), 'label') for does in ((GIT,), ()))
+PROBE, DEEP = placed(posix_semantics(), 'probe'), placed(random_access(('randread',), '1GiB', queue_depth=8), 'qd8')
+SITE_PYTHON, IOR = EngineChoice('posixops', '/opt/python3'), EngineChoice('ior', 'ior')
+
+
 @pytest.mark.parametrize(
-    ('candidates', 'points', 'chosen', 'program'),
+    ('candidates', 'points', 'there', 'chosen', 'program'),
     [
-        ([FIO, DD], [READ], Fio, '/found/fio'),
-        ([DD, FIO], [READ], Dd, '/found//opt/dd'),
-        ([DD, FIO], [READ, TWO_NODES], Fio, '/found/fio'),
-        ([FIO], [FLAT], FioFiles, '/found/fio'),
-        ([POSIXOPS], [placed(posix_operations(10, 1), 'one')], PosixOps, '/found/python3'),
+        ([FIO, DD], [READ], ['fio', '/opt/dd'], Fio, 'fio'),
+        ([DD, FIO], [READ], ['fio', '/opt/dd'], Dd, '/opt/dd'),
+        ([DD, FIO], [READ, TWO_NODES], ['fio', '/opt/dd'], Fio, 'fio'),
+        ([FIO], [FLAT], ['fio'], FioFiles, 'fio'),
+        ([POSIXOPS], [placed(posix_operations(10, 1), 'one')], ['python3'], PosixOps, 'python3'),
+        ([POSIXOPS], [CLONES], ['python3', 'git'], PosixOps, 'python3'),
+        ([POSIXOPS], [TREES], ['python3'], PosixOps, 'python3'),
+        ([SITE_PYTHON], [PROBE], ['/opt/python3', 'python3'], PosixOps, '/opt/python3'),
     ],
 )
-def test_the_first_that_can_all_points_is_chosen_with_the_path_that_was_found(candidates, points, chosen, program):
-    choice = choose(candidates, points, installed('fio', '/opt/dd', 'python3'))
-    assert (type(choice.engine), choice.program) == (chosen, program)
+def test_the_first_that_can_all_points_is_chosen_with_its_program(candidates, points, there, chosen, program):
+    choice = choose(candidates, points, installed(*there))
+    assert (type(choice.engine), choice.program) == (chosen, f'/found/{program}')
 
 
-def test_one_that_needs_another_program_is_skipped_with_its_name():
-    clones = placed(interactive_use(1, 2, 3, '4KiB', GIT), 'clones')
-    trees = placed(interactive_use(1, 2, 3, '4KiB'), 'trees')
-    assert choose([POSIXOPS], [clones], installed('python3')).skipped == ('posixops: not installed (git)',)
-    assert choose([POSIXOPS], [clones], installed('python3', 'git')).program == '/found/python3'
-    assert choose([POSIXOPS], [trees], installed('python3')).program == '/found/python3'
+SLOW, FILES = 'cannot write incompressible data faster than /dev/urandom gives it', 'cannot work on directories'
+CONTRARY = (
+    'fio: the parameters contradict each other: operations: all tasks would write the whole of one file over each'
+)
+ALL = tuple(EngineChoice(name, name) for name in ('ior', 'mdtest', 'fio', 'dd', 'posixops'))
+BESIDE = ['ior', 'fio', '/opt/dd']
 
 
-def test_a_point_that_contradicts_itself_is_for_no_engine():
-    both = READ._replace(phases=('write', 'read'))
-    why = 'the parameters contradict each other: operations: all tasks would write the whole of one file'
-    assert choose([FIO], [both], installed('fio')).skipped == (f'fio: {why} over each other (4KiB)',)
-
-
-def test_a_file_is_read_several_times_over_by_an_engine_that_does_so():
-    chosen = choose([DD, FIO], [READ.changed(passes=3)], installed('fio', '/opt/dd'))
-    assert (chosen.engine.name, chosen.skipped) == ('fio', ('dd: cannot read a file several times over (4KiB)',))
+@pytest.mark.parametrize(
+    ('candidates', 'points', 'there', 'chosen', 'skipped'),
+    [
+        ([FIO, DD], [READ], ['/opt/dd'], Dd, ('fio: not installed (fio)',)),
+        ([DD, FIO], [WRITE_AND_READ], BESIDE, Fio, (f'dd: {SLOW} (4KiB)',)),
+        ([DD, FIO], [READ.changed(passes=3)], BESIDE, Fio, ('dd: cannot read a file several times over (4KiB)',)),
+        ([IOR, DD, FIO], [DEEP], BESIDE, FioRandom, ('ior: does not report how long single transfers took',)),
+        ([FIO], [READ._replace(phases=('write', 'read'))], BESIDE, None, (f'{CONTRARY} other (4KiB)',)),
+        ([POSIXOPS], [CLONES], ['python3'], None, ('posixops: not installed (git)',)),
+        ([SITE_PYTHON], [PROBE], ['python3'], None, ('posixops: not installed (/opt/python3)',)),
+        (ALL, [FLAT, BOTH], ['fio', 'python3'], PosixOps, ('mdtest: not installed (mdtest)', f'fio: {FILES} (both)')),
+    ],
+)
+def test_one_that_is_not_installed_or_cannot_do_a_point_is_skipped(candidates, points, there, chosen, skipped):
+    choice = choose(candidates, points, installed(*there))
+    assert (choice.engine and type(choice.engine), choice.skipped) == (chosen, skipped)
 
 
 def test_no_engine_of_data_access_passes_one_transfer_at_a_time_for_several():
@@ -108,50 +119,9 @@ def test_no_engine_of_data_access_passes_one_transfer_at_a_time_for_several():
     assert len(chosen.skipped) == 2 and all('queue_depth' in why for why in chosen.skipped)
 
 
-def test_an_engine_that_declines_a_kind_is_skipped_with_its_reason():
-    deep = [placed(random_access(('randread',), '1GiB', queue_depth=8), 'qd8')]
-    chosen = choose([EngineChoice('ior', 'ior'), DD, FIO], deep, installed('ior', 'fio', '/opt/dd'))
-    assert isinstance(chosen.engine, FioRandom)
-    assert chosen.skipped == ('ior: does not report how long single transfers took',)
-
-
-def test_no_engine_declines_what_it_measures():
-    for engine in ENGINES:
-        assert set(engine.declines) <= set(KINDS) - set(engine.kinds)
-
-
-# Metadata
-
-
-SLOW, FILES = 'cannot write incompressible data faster than /dev/urandom gives it', 'cannot work on directories'
-ALL = tuple(EngineChoice(name, name) for name in ('ior', 'mdtest', 'fio', 'dd', 'posixops'))
-
-
-def test_a_program_of_the_site_is_taken_before_the_engines_own():
-    site_python, points = EngineChoice('posixops', '/opt/python3.12'), [placed(posix_semantics(), 'probe')]
-    assert choose([site_python], points, installed('/opt/python3.12')).program == '/found//opt/python3.12'
-    assert choose([site_python], points, installed('python3')).skipped == (
-        'posixops: not installed (/opt/python3.12)',
-    )
-
-
-@pytest.mark.parametrize(
-    ('candidates', 'points', 'there', 'chosen', 'skipped'),
-    [
-        ([FIO, DD], [READ], ['/opt/dd'], Dd, ('fio: not installed (fio)',)),
-        ([DD, FIO], [WRITE_AND_READ], ['fio', '/opt/dd'], Fio, (f'dd: {SLOW} (4KiB)',)),
-        (ALL, [FLAT, BOTH], ['fio', 'python3'], PosixOps, ('mdtest: not installed (mdtest)', f'fio: {FILES} (both)')),
-    ],
-)
-def test_one_that_is_not_installed_or_cannot_do_a_point_is_skipped(candidates, points, there, chosen, skipped):
-    choice = choose(candidates, points, installed(*there))
-    assert (type(choice.engine), choice.skipped) == (chosen, skipped)
-
-
 def test_candidates_that_are_for_something_else_say_for_what():
-    deep = [placed(random_access(('randread',), '1GiB', queue_depth=8), 'qd8')]
     mdtest = EngineChoice('mdtest', 'mdtest')
-    assert choose([DD, mdtest], deep, installed('/opt/dd', 'mdtest')) == (None, '', ())
+    assert choose([DD, mdtest], [DEEP], installed('/opt/dd', 'mdtest')) == (None, '', ())
     assert why_none([DD, DD, mdtest], ()) == 'dd: measures data access alone; mdtest: measures a metadata tree alone'
 
 
@@ -216,10 +186,7 @@ OLD_IO500S = ('isc20_v4', 'isc21_v2', 'sc24_v1', 'scc21')
         (BonnieEngine(), transcripts('bonnie++')['usage']['out'], '2.00a'),
         (Dd(), transcripts('dd')['version']['out'], '9.1'),
         (Dlio(), 'dlio-benchmark 2.0.0 torch 2.15.0 mpi4py 4.1.2\n', '2.0.0, torch 2.15.0, mpi4py 4.1.2'),
-        *(
-            (Io500Engine(), f'io500-{v}\n', v)
-            for v in ('isc25', 'sc25_v1', 'dev-17-g0a1b2c3', 'isc26_v2-26-g02091cf2')
-        ),
+        *((Io500Engine(), f'io500-{v}\n', v) for v in ('isc25', 'sc25_v1', 'dev-17-g0a1b2c', 'isc26_v2-26-g02091c')),
         (Iozone(), transcripts('iozone')['version']['out'], '3.471'),
     ],
 )
