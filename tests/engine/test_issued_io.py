@@ -33,7 +33,7 @@ class Event(NamedTuple):
     length: int = -1
 
 
-def point(workload, tasks, transfers=TRANSFERS, **changes):
+def point(workload, tasks=3, transfers=TRANSFERS, **changes):
     sizes = {'transfer_size': TRANSFER, 'bytes_per_task': transfers * TRANSFER, **changes}
     return workload.changed(tasks=tasks, tasks_per_node=tasks, **sizes)
 
@@ -103,26 +103,24 @@ def places(tmp_path):
     return tmp_path / 'data', tmp_path / 'raw'
 
 
-FILES = [MFWA, SFSA]
 ISSUES = [
-    *(pytest.param(Fio(), workload, id=f'fio {name_of(workload)}') for workload in (*FILES, SFSA_STRIDED, SFWA)),
-    *(pytest.param(Dd(), workload, id=f'dd {name_of(workload)}') for workload in (*FILES, SFWA)),
+    *(pytest.param(Fio(), workload, id=f'fio {name_of(workload)}') for workload in (MFWA, SFSA, SFSA_STRIDED, SFWA)),
+    *(pytest.param(Dd(), workload, id=f'dd {name_of(workload)}') for workload in (MFWA, SFSA, SFWA)),
 ]
 
 
 @pytest.mark.needs('fio', 'dd', 'strace')
-@pytest.mark.parametrize('tasks', [3])
 class TestFioAndDd:
     @pytest.mark.parametrize(('engine', 'workload'), ISSUES)
-    def test_a_read_issues_the_transfers_of_the_rule_in_order_and_nothing_else(self, places, engine, workload, tasks):
-        at = point(workload, tasks)
+    def test_a_read_issues_the_transfers_of_the_rule_in_order_and_nothing_else(self, places, engine, workload):
+        at = point(workload)
         prepared(places[0], at)
         processes, _ = issued(engine, 'read', at, *places)
         assert sorted(processes) == sorted(rule('read', at))
 
     @pytest.mark.parametrize(('engine', 'workload'), [row for row in ISSUES if row.values[1] != SFWA])
-    def test_a_write_issues_the_transfers_of_the_rule_in_order_then_one_fsync(self, places, engine, workload, tasks):
-        at = point(workload, tasks)
+    def test_a_write_issues_the_transfers_of_the_rule_in_order_then_one_fsync(self, places, engine, workload):
+        at = point(workload)
         processes, measurement = issued(engine, 'write', at, *places)
         expected = [[*events, Event('fsync', events[0].file)] for events in rule('write', at)]
         assert sorted(processes) == sorted(expected)
@@ -131,19 +129,18 @@ class TestFioAndDd:
     @pytest.mark.usefixtures('o_direct')
     @pytest.mark.parametrize('engine', [Fio(), Dd()], ids=['fio', 'dd'])
     @pytest.mark.parametrize('phase', ['write', 'read'])
-    def test_every_file_of_a_direct_point_is_opened_with_o_direct_and_stays_so(self, places, engine, phase, tasks):
-        at = point(MFWA, tasks, direct=True)
+    def test_every_file_of_a_direct_point_is_opened_with_o_direct_and_stays_so(self, places, engine, phase):
+        at = point(MFWA, direct=True)
         if phase == 'read':
             prepared(places[0], at)
         processes, measurement = issued(engine, phase, at, *places)
-        assert [[event.call for event in events].count('direct') for events in processes] == [1] * tasks
+        assert [[event.call for event in events].count('direct') for events in processes] == [1] * at.tasks
         assert sorted(data_events(processes)) == sorted(rule(phase, at))
         assert measurement.direct
 
-    def test_the_preparation_of_a_shared_file_issues_every_byte_once(self, places, tasks):
-        at = point(SFWA, tasks)
+    def test_the_preparation_of_a_shared_file_issues_every_byte_once(self, places):
+        at, end = point(SFWA), 0
         processes, _ = issued(Fio(), 'write', writers(at), *places)
-        end = 0
         for event in sorted(event for events in data_events(processes) for event in events):
             assert event.offset == end
             end += event.length
@@ -176,7 +173,7 @@ def test_fio_under_darshan_forks_no_job_before_its_helper_thread_has_gone_to_sle
 @pytest.mark.parametrize('phase', ['write', 'read'])
 @pytest.mark.parametrize('workload', [MFWA_RANDOM, SFSA_RANDOM], ids=name_of)
 def test_random_order_issues_every_transfer_of_a_task_once_and_not_in_order(places, workload, phase):
-    at = point(workload, 3, 67)
+    at = point(workload, transfers=67)
     if phase == 'read':
         prepared(places[0], at)
     processes, _ = issued(Fio(), phase, at, *places)
@@ -188,7 +185,7 @@ def test_random_order_issues_every_transfer_of_a_task_once_and_not_in_order(plac
 @pytest.mark.needs('fio')
 def test_in_two_launches_of_a_seed_no_block_of_fio_is_the_same_as_another_and_none_compresses(places):
     directory, raw = places
-    at = point(MFWA, 3, transfer_size=1 << 16, bytes_per_task=1 << 18)
+    at = point(MFWA, transfer_size=1 << 16, bytes_per_task=1 << 18)
     blocks = []
     for launch in ('0001', '0002'):
         launched(Fio().command('fio', 'write', at, str(raw / launch), 7), directory)
