@@ -1,6 +1,7 @@
 """The barrier of a launch's tasks: both of its sides, with threads and processes as guests, and what ends it."""
 
 import errno
+import functools
 import os
 import signal
 import socket
@@ -72,23 +73,17 @@ def dies(met):
 
 
 class TestTogether:
-    def test_nobody_begins_before_the_last_one_has_come(self, meet):
+    def test_nobody_begins_before_the_last_one_has_come_or_before_the_agreed_moment(self, meet):
         came = []
 
-        def task(delay_s):
-            def act(met):
-                time.sleep(delay_s)
-                came.append(time.monotonic())
-                return met.wait('begin').at_s
+        def task(met, delay_s):
+            time.sleep(delay_s)
+            came.append(time.monotonic())
+            return met.wait('begin').at_s, time.monotonic()
 
-            return act
-
-        begun = meet(task(0.0), task(0.1), task(0.05))
-        assert len(set(begun)) == 1 and begun[0] >= max(came)
-
-    def test_it_returns_when_the_moment_has_come(self, meet):
-        early_s = meet(*[lambda met: met.wait('begin').at_s - time.monotonic()] * 2)
-        assert max(early_s) <= 0
+        begun = meet(*[functools.partial(task, delay_s=delay_s) for delay_s in (0.0, 0.1, 0.05)])
+        assert len({at_s for at_s, _ in begun}) == 1
+        assert all(max(came) <= at_s <= now_s for at_s, now_s in begun)
 
     def test_they_can_meet_many_times(self, meet):
         heard = meet(*[lambda met: [met.exchange(str(number), str(number)) for number in range(50)]] * 2)
@@ -119,20 +114,17 @@ class TestWhatEndsABarrier:
         results = meet(stays, dies, stays)
         assert [str(results[index]) for index in (0, 2)] == ['task 1 on n1 is lost'] * 2
 
-    def test_a_task_that_has_left_while_others_wait(self, meet):
-        barrier = Barrier(2)
+    def test_a_task_that_has_left_or_leaves_while_others_wait(self, meet):
+        left, waited_for = Barrier(2), Barrier(2)
 
         def waits(met):
-            until(lambda: barrier.reports)
+            until(lambda: left.reports)
             met.wait('begin')
 
-        error = meet(waits, lambda met: met.leave(), barrier=barrier)[0]
-        assert str(error) == 'task 1 has left, and task 0 on n0 waits for it'
-
-    def test_a_task_that_leaves_while_others_wait_already(self, meet):
-        barrier = Barrier(2)
-        message = str(meet(stays, lambda met: until(lambda: barrier._coming), barrier=barrier)[0])
-        assert message == 'task 1 on n1 has left, and task 0 on n0 waits for it'
+        before = meet(waits, lambda met: met.leave(), barrier=left)[0]
+        assert str(before) == 'task 1 has left, and task 0 on n0 waits for it'
+        meanwhile = meet(stays, lambda met: until(lambda: waited_for._coming), barrier=waited_for)[0]
+        assert str(meanwhile) == 'task 1 on n1 has left, and task 0 on n0 waits for it'
 
     @pytest.mark.parametrize('other', [lambda met: met.wait('write'), lambda met: met.exchange('read')])
     def test_tasks_that_are_about_to_do_different_things(self, meet, other):
@@ -173,28 +165,16 @@ class TestWhatEndsABarrier:
                 met.wait('begin')
 
     def test_the_end_of_the_launch(self, monkeypatch):
-        errors = []
-
-        def act():
-            try:
-                with join(0, 2, 'n') as met:
-                    ready.set()
-                    met.wait('begin')
-            except BarrierError as error:
-                errors.append(str(error))
-
-        ready = threading.Event()
         with Barrier(2) as barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
-            thread = threading.Thread(target=act)
-            thread.start()
-            assert ready.wait(SOON_S)
-        thread.join(SOON_S)
-        assert errors in (['the launch has ended'], ['the coordinator is gone, or refused the token'])
+            met = join(0, 2, 'n')
+        words = 'the launch has ended|the coordinator is gone, or refused the token'
+        with pytest.raises(BarrierError, match=words), met:
+            met.wait('begin')
 
 
-def beside(act):
-    """A task that says that it is fine after a stranger's act at the port."""
+def beside(meet, act):
+    """A task says that it is fine after a stranger's act at the port, and another hears it."""
 
     def task(met):
         port = int(os.environ[VARIABLE].rsplit(':', 2)[1])
@@ -202,7 +182,7 @@ def beside(act):
             act(stranger)
         return met.exchange('talk', 'fine')
 
-    return task
+    assert meet(task, lambda met: met.exchange('talk'))[1] == {0: 'fine'}
 
 
 class TestStrangers:
@@ -235,16 +215,13 @@ class TestStrangers:
                 # Thrown out before it had finished; shutdown says ENOTCONN then, which is no ConnectionError.
                 assert error.errno in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN), error
 
-        assert meet(beside(intrude), lambda met: met.exchange('talk'))[1] == {0: 'fine'}
+        beside(meet, intrude)
 
     def test_who_says_nothing_is_not_kept(self, meet, monkeypatch):
         monkeypatch.setattr(coordinator, 'CHECK_S', 0.05)
         monkeypatch.setattr(coordinator, 'STRANGER_S', 0.1)
 
-        def wait(stranger):
-            assert stranger.recv(100) == b''
-
-        assert meet(beside(wait), lambda met: met.exchange('talk'))[1] == {0: 'fine'}
+        beside(meet, lambda stranger: stranger.recv(100))
 
     @pytest.mark.parametrize('number', [errno.ECONNABORTED, errno.EPROTO, errno.EPERM])
     def test_who_has_gone_before_being_let_in_changes_nothing(self, meet, number):

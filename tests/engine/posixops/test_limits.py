@@ -23,8 +23,8 @@ class Limited:
     """The module os where so many bytes or inodes fit; name: the errno; frees: whether what is removed can be used
     again."""
 
-    def __init__(self, at, name='EDQUOT', frees=True, lazy=False):
-        self.left, self.error, self.frees, self.lazy = at, getattr(errno, name), frees, lazy
+    def __init__(self, left, name='EDQUOT', frees=True, lazy=False):
+        self.left, self.error, self.frees, self.lazy = left, getattr(errno, name), frees, lazy
 
     def __getattr__(self, name):
         return getattr(os, name)
@@ -60,7 +60,7 @@ class Limited:
 
 def reached(monkeypatch, phase=QUOTA_BYTES, room=ROOM, **limit):
     """What one task says of a limit that leaves so much: what holds by name, and what it counted."""
-    limited = Limited(limit.pop('at', room), **limit)
+    limited = Limited(**{'left': room, **limit})
     monkeypatch.setattr(limits, 'os', limited)
     if 'inodes' in phase:
         opened = limits.opened
@@ -90,7 +90,6 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-BOTH = pytest.mark.parametrize(('phase', 'room'), [(QUOTA_BYTES, ROOM), (QUOTA_INODES, 9)])
 HELD = [*((QUOTA_BYTES, ROOM, name) for name in ('EDQUOT', 'ENOSPC')), (ALL_BYTES, ROOM, 'ENOSPC')]
 
 
@@ -102,39 +101,31 @@ def test_a_limit_that_holds_is_reached_to_the_byte_and_nothing_is_left(monkeypat
     assert list(place.iterdir()) == []
 
 
-def test_a_limit_that_only_the_sync_knows_leaves_what_was_synced_before(monkeypatch):
-    holds, counts = reached(monkeypatch, lazy=True)
-    assert counts[TAKEN] == 2 * RECORD
-    assert holds == broken(again=True)
-
-
-@BOTH
-def test_one_that_gives_more_than_it_leaves_is_found(monkeypatch, phase, room):
-    holds, counts = reached(monkeypatch, phase, room, at=room + 5)
-    assert (holds, counts[BEYOND]) == (broken(within=False), 5)
-
-
-@pytest.mark.parametrize(('phase', 'room'), [(QUOTA_BYTES, 4 * RECORD + OWN['bytes']), (QUOTA_INODES, 30)])
-def test_one_that_refuses_what_it_leaves_is_found(monkeypatch, phase, room):
-    holds, counts = reached(monkeypatch, phase, room, at=room // 3)
-    assert (holds, counts[UNUSED] > 0) == (broken(reached=False), True)
+@pytest.mark.parametrize(
+    ('phase', 'room', 'limit', 'found', 'taken'),
+    [
+        (QUOTA_BYTES, ROOM, {'lazy': True}, {}, 2 * RECORD),  # only the sync knows the limit
+        (QUOTA_BYTES, ROOM, {'left': ROOM + 5}, {'within': False}, ROOM + 5),
+        (QUOTA_INODES, 9, {'left': 14}, {'within': False}, 14),
+        (QUOTA_BYTES, 4 * RECORD + OWN['bytes'], {'left': RECORD}, {'reached': False}, RECORD),
+        (QUOTA_INODES, 30, {'left': 10}, {'reached': False}, 10),
+        (ALL_BYTES, ROOM, {'name': 'EDQUOT'}, {'refused': False}, ROOM),  # a full file system has an errno of its own
+        (QUOTA_BYTES, ROOM, {'frees': False}, {'again': False}, ROOM),
+        (QUOTA_INODES, 9, {'frees': False}, {'again': False}, 9),
+    ],
+)
+def test_one_that_does_not_hold_is_found(monkeypatch, phase, room, limit, found, taken):
+    holds, counts = reached(monkeypatch, phase, room, **limit)
+    assert (holds, counts[TAKEN], counts[BEYOND]) == (broken(**found), taken, max(0, taken - room))
+    assert (counts[UNUSED] > 0) == ('reached' in found)
 
 
 @pytest.mark.parametrize(('phase', 'what'), [(QUOTA_BYTES, 'bytes'), (QUOTA_INODES, 'inodes')])
 @pytest.mark.slow
 def test_one_that_never_refuses_is_given_up(monkeypatch, phase, what):
-    holds, counts = reached(monkeypatch, phase, 9, at=2**40)
+    holds, counts = reached(monkeypatch, phase, 9, left=2**40)
     assert (holds['refused'], holds['within'], holds['reached']) == (False, False, None)
     assert 0 <= counts[BEYOND] - OVER[what] < RECORD
-
-
-def test_a_file_system_that_is_full_says_so_by_its_own_errno(monkeypatch):
-    assert reached(monkeypatch, ALL_BYTES, name='EDQUOT')[0] == broken(refused=False)
-
-
-@BOTH
-def test_one_that_keeps_what_was_removed_is_found(monkeypatch, phase, room):
-    assert reached(monkeypatch, phase, room, frees=False)[0] == broken(again=False)
 
 
 def test_a_limit_that_is_not_reached_in_time_is_not_judged(monkeypatch):
