@@ -1,5 +1,4 @@
-"""A launcher starts this program for every rank; it then becomes the process of that rank.
-Launchers tell a process its rank in the environment, and give all of them the same argv; a file has those by rank."""
+"""A launcher starts this program for every rank, with one argv; it becomes the process of its rank, as in a file."""
 
 import contextlib
 import functools

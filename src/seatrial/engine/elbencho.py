@@ -99,8 +99,7 @@ class Elbencho(base.Engine):
         """Raises EngineError: E1 one failed or its report is not whole, T8 it complained and exited with 0, T9 other
         processes than planned, P15 other options, T18 other bytes, T1 figures that contradict each other or more time
         than there was, T12 no time. The figure: bytes/s of every process, without the fsync. On one node all began by
-        one clock; on many a task's window begins with its process, and clock_s is how much later it can have begun.
-        """
+        one clock; on many a window begins with its process, and clock_s is how much later it can have begun."""
         writes, threads = phase_of(point, phase).writes, point.tasks if self.in_threads(point) else 1
         planned = point.tasks // threads
         processes = _processes(command, outcome, 'WRITE' if writes else 'READ', planned)

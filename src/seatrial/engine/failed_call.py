@@ -1,6 +1,5 @@
-"""Reads failed calls of the file system from the messages of engines; rules/launch.py judges them.
-Every launch speaks English (LC_ALL=C), so strerror(3) names the error, in a line whose form is the engine's own.
-Seen: fio 3.33, dd of coreutils 9.1, IOR and mdtest 4.0.0, posixops."""
+"""Reads failed calls of the file system from messages of engines; rules/launch.py judges them. Every launch speaks
+English (LC_ALL=C): strerror(3) names the error. Seen: fio 3.33, dd of coreutils 9.1, IOR, mdtest 4.0.0, posixops."""
 
 import errno
 import os

@@ -68,27 +68,24 @@ class ProofReport(NamedTuple):
 
 
 class Proof(Engine):
-    """The proof of one case, as in ProofSpec; written, hosts: of each task's write; empty before it."""
+    """The proof of one case, as in ProofSpec; written: transfers and host of each task's write; empty before it."""
 
     name = 'proof'
     verifies = True
     reads_next_node = True
 
-    def __init__(
-        self, key: str, transfers: int, limit_s: float, written: Tuple[int, ...] = (), hosts: Tuple[str, ...] = ()
-    ) -> None:
-        self._key, self._transfers, self._limit_s = key, transfers, limit_s
-        self._written, self._hosts = written, hosts
+    def __init__(self, key: str, transfers: int, limit_s: float, written: Tuple[Tuple[int, str], ...] = ()) -> None:
+        self._key, self._transfers, self._limit_s, self._written = key, transfers, limit_s, written
 
     def reads_back(self, written: Measurement, point: Point) -> 'Proof':
         """The engine that reads back the data of this measurement."""
-        counts = tuple(task.bytes_moved // point.data.transfer_size for task in written.tasks)
-        hosts = tuple(task.host for task in written.tasks)
-        return Proof(self._key, self._transfers, self._limit_s, counts, hosts)
+        tasks = tuple((task.bytes_moved // point.data.transfer_size, task.host) for task in written.tasks)
+        return Proof(self._key, self._transfers, self._limit_s, tasks)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
         path = f'{raw}.spec.json'
-        spec = ProofSpec(phase, point, self._key, self._transfers, self._limit_s, self._written)
+        written = tuple(transfers for transfers, _ in self._written)
+        spec = ProofSpec(phase, point, self._key, self._transfers, self._limit_s, written)
         argvs = tuple(module_argv(program, __name__, (path, str(rank))) for rank in range(point.tasks))
         return Command('task', argvs, {path: json.dumps(to_json(spec)) + '\n'}, ())
 
@@ -110,7 +107,7 @@ class Proof(Engine):
             raise EngineError('T9', f'{len(reports)} tasks reported, not {point.tasks}')
         for report in reports:
             if report.differs is not None:
-                writer = self._hosts[writer_of(point, report.rank)]
+                _, writer = self._written[writer_of(point, report.rank)]
                 raise EngineError('F2', *damage(report.differs, writer, report.host))
         size, writes = point.data.transfer_size, phase_of(point, phase).writes
         tasks = [TaskTime(task.rank, task.host, task.transfers * size, 0.0, 0.0) for task in reports]

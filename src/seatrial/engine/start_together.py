@@ -1,5 +1,4 @@
-"""A wrapper that starts an ordinary program together with those of all other tasks: it joins the barrier, waits for
-the agreed moment, runs the program as its child, and tells the coordinator when it ran."""
+"""A wrapper that starts a program at the moment that all tasks agree on, and tells the coordinator when it ran."""
 
 import contextlib
 import os

@@ -1,8 +1,7 @@
 """posixops: workloads that IOR, mdtest and fio lack (metadata, trainings), by the node's own python3 alone.
 
 One process a task; all meet at a barrier before each timed act (barrier.py), so that a rate is the operations of all
-tasks from the first one's start to the last one's end. What an operation is, the other files of this folder say. The
-interpreter adds to each what docs/explanation/benchmarks.md says of it.
+tasks from the first one's start to the last one's end. What the interpreter adds: docs/explanation/benchmarks.md.
 """
 
 import json

@@ -1,5 +1,4 @@
-"""Values and calls that all tasks of posixops share: acts at one common time, timed, the report of a task, and the
-Part by which a file of this folder describes its kind of workload to the engine and its tasks."""
+"""Values and calls that all tasks of posixops share, and the Part by which a file describes its kind of workload."""
 
 import array
 import contextlib
