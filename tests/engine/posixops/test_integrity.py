@@ -129,10 +129,6 @@ def test_the_bytes_that_were_expected_are_said_and_those_that_were_found(monkeyp
     assert evidence['found'] == (bytes([expected[0] ^ 1]) + expected[1:]).hex()
 
 
-def test_every_pattern_has_a_lie():
-    assert {name for name, *_ in LIES} == set(PATTERNS)
-
-
 @pytest.mark.parametrize('hosts', [('a',), ('a', 'a'), ('a', 'b'), ('a', 'a', 'b', 'b'), HOSTS])
 @pytest.mark.parametrize('name', sorted(PATTERNS))
 @pytest.mark.slow
@@ -140,6 +136,7 @@ def test_nothing_is_said_against_a_storage_that_keeps_the_data_and_nothing_is_le
     facts = pattern(name, hosts)
     assert facts == [facts[0]] * len(hosts) and facts[0].holds is True
     assert list(place.iterdir()) == []
+    assert name in {lied_about for lied_about, *_ in LIES}
 
 
 @pytest.mark.parametrize(

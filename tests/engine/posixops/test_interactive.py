@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from measuring import Disk, point
+from measuring import point
 from seatrial.engine.base import EngineError
 from seatrial.engine.posixops import interactive
 from seatrial.engine.posixops.engine import PosixOps
@@ -23,14 +23,13 @@ FOREIGN = {
 """What a user may have set, and what would break each."""
 
 
-def used(does, **changes):
-    return interactive_use(1, 2, 4, '2KiB', does)._replace(**changes)
+def used(does):
+    return interactive_use(1, 2, 4, '2KiB', does)
 
 
-@pytest.fixture
-def disk(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return Disk(tmp_path)
 
 
 @pytest.mark.parametrize('does', [GIT, pytest.param(VENV, marks=pytest.mark.long), BUILD])
@@ -59,23 +58,22 @@ def test_without_ensurepip_it_is_said_what_is_missing(monkeypatch):
 
 
 def alone(does):
-    work = Work(0, 1)
-    carry_out(work, Spec(does, point(used(does), 1)))
+    carry_out(Work(0, 1), Spec(does, point(used(does), 1)))
 
 
-def test_a_program_that_fails_is_quoted(disk, monkeypatch):
+def test_a_program_that_fails_is_quoted(monkeypatch):
     monkeypatch.setattr(interactive, '_make_sources', lambda root, at: os.mkdir(root))
     with pytest.raises(EngineError, match=r"E1: make exited with 2: 'make: \*\*\* No targets specified"):
         alone(BUILD)
 
 
-def test_a_program_that_was_built_and_says_something_else_is_refused(disk, monkeypatch):
+def test_a_program_that_was_built_and_says_something_else_is_refused(monkeypatch):
     monkeypatch.setattr(interactive, '_run', lambda home, *argv, feed=b'': '27\n')
     with pytest.raises(EngineError, match="E1: the program that was built says '27', not 66"):
         alone(BUILD)
 
 
-def test_a_clone_that_has_changes_is_refused(disk, monkeypatch):
+def test_a_clone_that_has_changes_is_refused(monkeypatch):
     def run(home, *argv, feed=b''):
         printed = _run(home, *argv, feed=feed)
         return ' M f0\n' if 'status' in argv else printed
@@ -85,7 +83,7 @@ def test_a_clone_that_has_changes_is_refused(disk, monkeypatch):
         alone(GIT)
 
 
-def test_a_clone_without_a_file_or_with_one_cut_short_is_refused(disk):
+def test_a_clone_without_a_file_or_with_one_cut_short_is_refused():
     at = point(used(GIT), 1)
     root = f'{os.getcwd()}/programs.0'
     for name in _names(at):

@@ -37,12 +37,11 @@ class TreeShare(NamedTuple):
 def carry_out(work: Work, spec: Spec) -> None:
     phase, point = spec.phase, spec.point
     mine = share(point, spec.directory, owner(work, phase))
-    planned = operations(point, phase)
     for entry, act in _acts(phase, point, mine, work.rank):
         metric = f'{entry}_{phase}'
         if entry == 'tree' and point.tree.subtrees == 'shared' and work.rank:
             act = None
-        if metric in planned:
+        if metric in operations(point, phase):
             work.together(metric, act)
         elif entry == 'tree':
             work.untimed(metric, act)
