@@ -47,11 +47,9 @@ def read(geometry, counts, **how):
 
 @pytest.mark.parametrize('geometry', GEOMETRIES)
 def test_every_byte_is_written_once_and_compared(there, geometry):
-    counts = written(geometry)
-    reports = read(geometry, counts)
-    assert [report.transfers for report in reports] == counts == [TRANSFERS] * TASKS
-    assert all(report.differs is None for report in reports)
-    spec = spec_of(geometry)
+    spec, counts = spec_of(geometry), written(geometry)
+    assert counts == [TRANSFERS] * TASKS
+    assert [(report.transfers, report.differs) for report in read(geometry, counts)] == [(TRANSFERS, None)] * TASKS
     at = [(file_name(spec.point, rank), offset) for rank in range(TASKS) for offset in offsets(spec, rank)]
     assert len(set(at)) == len(at) == TASKS * TRANSFERS
     assert sum(file.stat().st_size for file in there.iterdir()) == TASKS * TRANSFERS * TRANSFER
@@ -93,8 +91,8 @@ def test_a_part_lies_at_places_all_over_the_files_which_have_their_full_size(the
     counts = written(geometry, transfers=4)
     assert counts == [4] * TASKS
     assert sum(file.stat().st_size for file in there.iterdir()) == TASKS * TRANSFERS * TRANSFER
-    reports = read(geometry, counts, transfers=4)
-    assert [(report.transfers, report.differs) for report in reports] == [(4, None)] * TASKS
+    compared = [(report.transfers, report.differs) for report in read(geometry, counts, transfers=4)]
+    assert compared == [(4, None)] * TASKS
     whole, part = sorted(offsets(spec_of(geometry), 0)), offsets(spec_of(geometry, transfers=4), 0)
     assert sorted(whole.index(offset) // 2 for offset in part) == [0, 1, 2, 3]
 

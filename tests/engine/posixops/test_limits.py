@@ -102,7 +102,7 @@ def test_a_limit_that_holds_is_reached_to_the_byte_and_nothing_is_left(monkeypat
 
 
 @pytest.mark.parametrize(
-    ('phase', 'room', 'limit', 'found', 'taken'),
+    ('phase', 'room', 'limit', 'breaks', 'taken'),
     [
         (QUOTA_BYTES, ROOM, {'lazy': True}, {}, 2 * RECORD),  # only the sync knows the limit
         (QUOTA_BYTES, ROOM, {'left': ROOM + 5}, {'within': False}, ROOM + 5),
@@ -114,10 +114,10 @@ def test_a_limit_that_holds_is_reached_to_the_byte_and_nothing_is_left(monkeypat
         (QUOTA_INODES, 9, {'frees': False}, {'again': False}, 9),
     ],
 )
-def test_one_that_does_not_hold_is_found(monkeypatch, phase, room, limit, found, taken):
+def test_one_that_does_not_hold_is_found(monkeypatch, phase, room, limit, breaks, taken):
     holds, counts = reached(monkeypatch, phase, room, **limit)
-    assert (holds, counts[TAKEN], counts[BEYOND]) == (broken(**found), taken, max(0, taken - room))
-    assert (counts[UNUSED] > 0) == ('reached' in found)
+    assert (holds, counts[TAKEN], counts[BEYOND]) == (broken(**breaks), taken, max(0, taken - room))
+    assert (counts[UNUSED] > 0) == ('reached' in breaks)
 
 
 @pytest.mark.parametrize(('phase', 'what'), [(QUOTA_BYTES, 'bytes'), (QUOTA_INODES, 'inodes')])

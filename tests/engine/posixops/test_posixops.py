@@ -281,8 +281,8 @@ class TestATaskThatFailed:
 
     def test_its_own_reason_is_the_one_that_is_told_or_that_of_one_that_died_or_else_that_all_were_aborted(self):
         aborted, other = ({**report, 'failed': self.ABORTED} for report in GOOD)
-        own = {**GOOD[1], 'failed': self.OWN}
-        assert refusal([aborted, own], statuses=(1, 1)) == ('T17', f'task 1 on n1: {self.OWN["sentence"]}')
+        failed = {**GOOD[1], 'failed': self.OWN}
+        assert refusal([aborted, failed], statuses=(1, 1)) == ('T17', f'task 1 on n1: {self.OWN["sentence"]}')
         assert refusal([aborted, ''], statuses=(1, -9)) == ('E1', 'task 1 on n1 died of signal 9')
         assert refusal([aborted, other], statuses=(1, 1)) == ('E1', 'task 0 on n1: task 1 on n1 is lost')
 

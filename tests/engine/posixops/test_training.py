@@ -90,9 +90,7 @@ def test_a_reader_without_an_end_begins_its_data_set_again(disk, monkeypatch):
     assert reader.samples_read == 18 * 3  # three batches are read ahead
 
 
-# Checkpoints beside training reads
-
-BOTH = burst(training(5000, 4, 0.002, 3, samples_per_file=3, bytes_per_task=90_000))
+BOTH = burst(SMALL)
 
 
 def figures(measurement):
