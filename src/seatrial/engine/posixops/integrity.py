@@ -29,12 +29,13 @@ MIDDLE = 300_007  # bytes; many pages, the last of them not full
 SEGMENT, SEGMENTS = 65536, 8  # bytes of a segment, and segments of each task in the shared file
 ODD = 47_008  # bytes of a transfer, as in IO500's ior-hard: aligned to neither pages nor stripes
 ROUNDS = 5  # times that each task writes under a lock
-REFUSED = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENODEV, errno.EINVAL, errno.EPERM, errno.ENOLCK)
-"""Errors by which a file system says that it has no such call."""
 
 
 class Pattern(Turns):
     """One way to write, from the view of one task: the ranks that write in turn (writers) or at once (together)."""
+
+    # Errors by which a file system says that it has no such call.
+    refusals = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENODEV, errno.EINVAL, errno.EPERM, errno.ENOLCK)
 
     def __init__(self, work: Work, key: str, name: str) -> None:
         super().__init__(work.barrier, work.rank, f'{ROOT}.{key[:12]}/{name}')
@@ -84,11 +85,6 @@ class Pattern(Turns):
         results = self._turn('read it', {self.reader: (lambda: self._is_read_directly(self.path(name), wanted),)})
         self._compared += len(wanted[0])
         self._past = self._past and results[self.reader]
-
-    def _why(self, error: Exception) -> str:
-        if getattr(error, 'errno', None) not in REFUSED:
-            raise error
-        return super()._why(error)
 
     def _broken(self, rank: int, doing: str, why: str) -> Broken:
         return Broken(f'the file system cannot {doing}: {why}', None)

@@ -46,6 +46,8 @@ def refused(step: Step, *errnos: int) -> bool:
 class Turns:
     """A trial from the view of one of its tasks, or of one that only watches."""
 
+    refusals: Tuple[int, ...] = ()  # errnos by which a step may fail, where another one ends the task; none: by all
+
     def __init__(self, barrier: TaskBarrier, rank: int, directory: str = '') -> None:
         self._barrier, self._rank, self._directory = barrier, rank, directory
 
@@ -59,15 +61,14 @@ class Turns:
             try:
                 says = json.dumps({'did': [step() for step in steps[self._rank]][-1]})
             except (OSError, ValueError, tarfile.TarError) as error:
-                says = json.dumps({'failed': self._why(error)})
+                if self.refusals and getattr(error, 'errno', None) not in self.refusals:
+                    raise
+                says = json.dumps({'failed': getattr(error, 'strerror', None) or str(error)})
         answers = {rank: json.loads(text) for rank, text in self._barrier.exchange(doing, says).items()}
         for rank in steps:
             if 'failed' in answers[rank]:
                 raise self._broken(rank, doing, answers[rank]['failed'])
         return {rank: answers[rank]['did'] for rank in steps}
-
-    def _why(self, error: Exception) -> str:
-        return getattr(error, 'strerror', None) or str(error)
 
     def _broken(self, rank: int, doing: str, why: str) -> Broken:
         raise NotImplementedError
