@@ -399,6 +399,7 @@ RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
         ('lustre', {'df': '311'}, 'OST 3 no new objects', ''),
         ('lustre', {'inactive': [3]}, 'OST 3 inactive', ''),
         ('posix', 'wekafs', 'whether wekafs caches outside the kernel is not known (type posix)', ''),
+        ('posix', 'wekafs', 'client version: unknown: a client that is not part of Linux', ''),
         ('orangefs', 'down-ping.out', 'server 2 does not answer', 'tcp://127.0.0.1:3336: does not answer'),
         ('orangefs', 'kernel', 'type pvfs2; mount', ''),
         ('orangefs', 'kernel', 'default layout: strip_size:1048576 servers 3: 0-2 P17c', ''),
