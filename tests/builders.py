@@ -9,7 +9,7 @@ from typing import Any
 
 from seatrial.check.declared import Declared, load
 from seatrial.engine.posixops.scenario_figures import ScenarioRow, bound_s, figures, line_of_row
-from seatrial.job.sequence.confirm import measured_again, repetitions
+from seatrial.job.sequence.confirm import measured_again
 from seatrial.model.action import Step, line_of_step
 from seatrial.model.lines import Chain
 from seatrial.model.metric import Fact, Measurement, NodeTime, TaskTime, bandwidth, rate
@@ -333,7 +333,7 @@ def night(
     warm = [_sample(plan, first, nodes, phase, 0, rate, 'warmup', cache) for phase in plan.phases]
     samples = [
         _sample(plan, point, nodes, phase, n, rate, cache=cache)
-        for n in range(repetitions(plan))
+        for n in range(plan.stopping.minimum + plan.stopping.extra)
         for point in points
         for phase in plan.phases
     ]
@@ -344,7 +344,7 @@ def night(
     second = measured_again(plan, all_of(by_metric), nodes, random.Random(plan.seed))
     more = [
         _sample(plan, point, second.nodes, phase, n, again, CONFIRM, cache)
-        for n in range(repetitions(plan) if repeat is None else repeat)
+        for n in range(plan.stopping.minimum + plan.stopping.extra if repeat is None else repeat)
         for point in resized(second.points, plan.sizing.first)
         for phase in phases_again(plan, by_metric)
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from seatrial.job.sequence.monitors import Monitoring
+from seatrial.job.sequence.monitors import ask_servers
 from seatrial.model.plan import Monitor
 from seatrial.model.telemetry import ServerGap, ServerLook
 from slurm_lab import wait_for
@@ -108,7 +108,7 @@ def test_servers_over_ssh_are_seen_every_second_and_one_that_is_cut_off_comes_ba
     kept = []
     before_s = {server: used_s(daemon.pid) for server, daemon in daemons.items()}
     ssh = ('ssh', '-F', str(tmp_path / 'config'))
-    monitoring = Monitoring([Monitor(server, (*ssh, server)) for server in SERVERS], kept.append)
+    stop = ask_servers([Monitor(server, (*ssh, server)) for server in SERVERS], kept.append)
     began_s = time.monotonic()
 
     def looks(server):
@@ -124,7 +124,7 @@ def test_servers_over_ssh_are_seen_every_second_and_one_that_is_cut_off_comes_ba
         lasted_s = time.monotonic() - began_s
         cost = {server: (used_s(daemons[server].pid) - before_s[server]) / lasted_s for server in ('mds1', 'oss1')}
     finally:
-        assert monitoring.stop()
+        assert stop()
     samples = {server: sum(look.samples for look in looks(server)) for server in SERVERS}
     print(f'{lasted_s:.1f} s, samples {samples}, share of a core {cost}')
     assert all(samples[server] >= 0.95 * lasted_s for server in ('mds1', 'oss1'))

@@ -156,7 +156,7 @@ def _cancel(site: Site, jobs: list[session_jobs.SessionJob], screen: Console) ->
 
 
 def _orphans(site: Site, unseen: _Unseen, queued: set[str] | None) -> tuple[list[Orphan], bool]:
-    """This user's orphans in every configured path, and whether other users have any. queued: see orphans.find"""
+    """This user's orphans in every configured path, and whether other users have any. queued: see orphans.look"""
     leftovers: list[Orphan] = []
     others = False
     entries = {entry.path: entry for entry in site.trial_file.file_systems.values()}

@@ -94,4 +94,4 @@ def test_it_is_asked_whether_the_run_directory_answers_too(tmp_path, monkeypatch
     (tmp_path / 'run').mkdir()
     with dead(tmp_path / 'run'):
         assert blocked.wait(str(tmp_path), 0.0, lambda: True) == (0.0, True)
-        assert not blocked.wait(str(tmp_path), 0.0, lambda: True, [str(tmp_path / 'run')]).answers
+        assert not blocked.wait(str(tmp_path), 0.0, lambda: True, [str(tmp_path / 'run')])[1]

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from seatrial.job.sequence import monitors
-from seatrial.job.sequence.monitors import SECTOR, Counters, Monitoring, counters_of
+from seatrial.job.sequence.monitors import SECTOR, Counters, ask_servers, counters_of
 from seatrial.model.plan import Monitor
 from seatrial.model.telemetry import ServerGap, ServerLook
 from stand_in import WAIT_S, Kept
@@ -72,9 +72,9 @@ def test_after_an_hour_a_line_sums_up_ten_seconds(monkeypatch):
 
 def test_this_machine_is_asked_until_it_is_stopped():
     kept = Kept()
-    monitoring = Monitoring((Monitor('here', ('sh', '-c')),), kept.write)
+    stop = ask_servers((Monitor('here', ('sh', '-c')),), kept.write)
     looks = kept.wait_for(ServerLook, 2)
-    assert monitoring.stop()
+    assert stop()
     assert {look.server for look in looks} == {'here'} and not kept.of(ServerGap)
     assert all(look.samples == 1 and 0 <= look.busy <= 1 for look in looks)
 
@@ -83,10 +83,10 @@ def test_a_server_that_refuses_is_a_gap_with_its_words_and_the_others_go_on(monk
     monkeypatch.setattr(monitors, 'RETRY_S', 0.05)
     kept = Kept()
     refusing = Monitor('oss1', ('sh', '-c', 'echo ssh: no route to host >&2; exit 255'))
-    monitoring = Monitoring((refusing, Monitor('oss2', ('/no/such',)), Monitor('oss3', ('sh', '-c'))), kept.write)
+    stop = ask_servers((refusing, Monitor('oss2', ('/no/such',)), Monitor('oss3', ('sh', '-c'))), kept.write)
     kept.wait_for(ServerLook, 1)
     kept.wait_for(ServerGap, 4)
-    assert monitoring.stop()
+    assert stop()
     assert {(gap.server, gap.why) for gap in kept.of(ServerGap)} == {
         ('oss1', 'ssh: no route to host'),
         ('oss2', '/no/such: No such file or directory'),
@@ -96,9 +96,9 @@ def test_a_server_that_refuses_is_a_gap_with_its_words_and_the_others_go_on(monk
 def test_one_that_hangs_is_ended_with_all_that_it_has_started(tmp_path):
     started = tmp_path / 'started'
     hanging = ('sh', '-c', f'sleep 1000 & echo $! >{started}; sleep 1000')
-    monitoring = Monitoring((Monitor('oss1', hanging),), Kept().write)
+    stop = ask_servers((Monitor('oss1', hanging),), Kept().write)
     end = time.monotonic() + WAIT_S
     while not (started.exists() and started.read_text()) and time.monotonic() < end:
         time.sleep(0.02)
-    assert monitoring.stop()
+    assert stop()
     assert gone(int(started.read_text()))

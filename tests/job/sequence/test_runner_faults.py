@@ -27,8 +27,7 @@ from seatrial.job.directory import orphans, removal, rundir
 from seatrial.job.launch import blocked
 from seatrial.job.launch import processes as launching
 from seatrial.job.launch.blocked import Blocked
-from seatrial.job.sequence import blocks, evidence, sampling, start, survey
-from seatrial.job.sequence.telemetry import Watching
+from seatrial.job.sequence import blocks, evidence, sampling, start, survey, telemetry
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import EngineChoice, Limits
 from seatrial.model.record import SAMPLES, read_records
@@ -553,7 +552,8 @@ def test_kill_nine_costs_no_more_than_the_launch_in_hand(tmp_path, laboratory, m
 
 
 def left_in(lab):
-    return orphans.find([str(lab.target)], str(lab.state)).orphans
+    searches = (orphans._search(str(lab.target / name), str(lab.state), None, '') for name in lab.left())
+    return [orphan for search in searches for orphan in search.orphans]
 
 
 def check_whole_lines(plan):
@@ -652,7 +652,7 @@ def test_a_lost_connection_is_the_reason_where_the_engine_fails_of_it(
 
 
 def test_a_launch_that_is_given_up_says_what_it_lost_and_waited_for(lab, stub_fio, evicting, soon, monkeypatch):
-    monkeypatch.setattr(Watching, 'waited', lambda self, since_s: 'no answer came from OST1')
+    monkeypatch.setattr(telemetry, 'waited', lambda readings, since_s: 'no answer came from OST1')
     fio = stub_fio(('measured-write', {'fault': 'hang'}))
     ran = lab.run(evicting(lab.plan(fio, values=(32,), launch_limit_s=1.0)))
     ((given_up,),) = [sample.findings for sample in ran.measured]

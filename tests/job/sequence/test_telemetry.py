@@ -281,7 +281,7 @@ def test_the_longest_wait_of_a_launch_is_that_for_the_same_targets(waits, since_
 
 def test_targets_are_asked_for_only_while_nothing_moves():
     meter = counting({WRITTEN: 1}, {WRITTEN: 2}, {WRITTEN: 3})._replace(waited_for=lambda deadline_s: ONE)
-    assert [targets for _, targets in watched(meter, Look, 5)[1]._waits][:5] == [NONE, NONE, NONE, ONE, ONE]
+    assert [targets for _, targets in watched(meter, Look, 5)[1].waits][:5] == [NONE, NONE, NONE, ONE, ONE]
 
 
 def test_a_truncated_file_is_read_as_far_as_it_goes(target, records):

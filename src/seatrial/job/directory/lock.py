@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import stat
 import tempfile
@@ -22,18 +23,15 @@ from seatrial.model.units import duration
 
 HEARTBEAT_S = 60.0
 MISSED_S = 3 * HEARTBEAT_S  # s of silence that a live process would break, if its state directory answers
-
+# Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
+# (rule P17), for the state directory may lie on another Lustre.
 STALE_S = 900.0
-"""Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
-(rule P17), for the state directory may lie on another Lustre."""
-
 MAX_BYTES = 65536  # size of a file that is read although others may have written it
 _LOCKS = 'locks'
 _SUFFIX = '.json'
 _FORMAT = 1
 _TRIES = 10
 _MAX_NAME = 200  # bytes of a file's name; the hash of a longer storage system's name takes its place
-_PLAIN = frozenset('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.')
 
 
 class LockError(Exception):
@@ -83,9 +81,7 @@ class Held(NamedTuple):
 
 
 class LockHeld(LockError):
-    def __init__(self, held: Held) -> None:
-        super().__init__(held.sentence())
-        self.held = held
+    """Another session holds the storage system."""
 
 
 class Heartbeat:
@@ -156,7 +152,7 @@ def acquire(state: str, storage_system: str, session: str, interval_s: float = H
             continue  # it was released in between
         if held.holder is not None and (held.holder.session, held.holder.uid) == (session, os.geteuid()):
             return Lock(path, there, False, interval_s)
-        raise LockHeld(held._replace(storage_system=storage_system))
+        raise LockHeld(held._replace(storage_system=storage_system).sentence())
     raise LockError(f'{path}: the lock changes hands all the time; try again')
 
 
@@ -214,9 +210,8 @@ def _made(state: str) -> str:
 def _file_name(storage_system: str) -> str:
     """A safe file name, different for each text. urllib's quote differs between versions of Python."""
     text = storage_system.encode('utf-8', 'surrogatepass')
-    name = ''.join(chr(b) if chr(b) in _PLAIN else f'%{b:02X}' for b in text) or '%'
-    if name.startswith('.'):
-        name = '%2E' + name[1:]
+    quoted = re.sub(rb'^\.|[^A-Za-z0-9_.-]', lambda byte: b'%%%02X' % ord(byte.group()), text)
+    name = quoted.decode('ascii') or '%'
     if len(name) > _MAX_NAME:
         name = name[: _MAX_NAME - 65] + '~' + hashlib.sha256(text).hexdigest()
     return name + _SUFFIX

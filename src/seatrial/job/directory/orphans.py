@@ -64,8 +64,7 @@ def keep_heartbeat(state: str, session: str) -> Heartbeat:
     """Keep the session's heartbeat file fresh until the returned one is stopped. Raises OSError."""
     file = heartbeat_of(state, session)
     os.makedirs(os.path.dirname(file), exist_ok=True)
-    with open(file, 'a'):
-        os.utime(file)
+    Path(file).touch()
     return Heartbeat(lambda: os.utime(file))
 
 
@@ -124,7 +123,10 @@ def _patience_s(owner: Owner) -> float:
 
 
 def look(parents: Sequence[str], state: str, queued: Optional[Collection[str]] = None, session: str = '') -> Search:
-    """As `find`, with sizes, by a process that is left behind after LOOK_S; the rest is then `unread`."""
+    """The marked run directories among the direct children of the parents, with sizes, by a process that is left
+    behind after LOOK_S; the rest is then `unread`. queued: the sessions with jobs in Slurm's queue; None where
+    unknown. session: the only one to be read, for others can have millions of files, or forbid listing; empty: all.
+    Raises RunDirectoryError if a parent cannot be read."""
     with contextlib.suppress(RunDirectoryError):  # the process says why a directory cannot be listed
         if session and not _candidates(parents, session):
             return NOTHING
@@ -175,15 +177,7 @@ def _look_into(path: str, state: str, queued: Optional[Container[str]], session:
 
 
 def _print(what: object) -> None:
-    sys.stdout.write(json.dumps(what) + '\n')
-    sys.stdout.flush()
-
-
-def find(parents: Sequence[str], state: str, queued: Optional[Container[str]] = None, session: str = '') -> Search:
-    """The marked run directories among the direct children of the parents, without sizes. queued: the sessions with
-    jobs in Slurm's queue; None where unknown. session: the only one to be read, for others can have millions of
-    files, or forbid listing; empty: all. Raises RunDirectoryError if a parent cannot be read."""
-    return _together([_search(path, state, queued, session) for path in _candidates(parents, session)])
+    print(json.dumps(what) + '\n', end='', flush=True)  # in one write, for others print too
 
 
 def _search(path: str, state: str, queued: Optional[Container[str]], session: str) -> Search:

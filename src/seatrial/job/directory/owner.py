@@ -22,18 +22,9 @@ class Owner(NamedTuple):
 
 
 def this_owner(session: str) -> Owner:
-    pid = os.getpid()
-    return Owner(
-        session=session,
-        uid=os.geteuid(),
-        owner=user_name(os.geteuid()),
-        host=os.uname().nodename,
-        machine=_machine(),
-        pid=pid,
-        pid_start=(_process(pid) or ('', 0))[1],
-        job=os.environ.get('SLURM_JOB_ID', ''),
-        time=time.time(),
-    )
+    uid, pid, job = os.geteuid(), os.getpid(), os.environ.get('SLURM_JOB_ID', '')
+    _, pid_start = _process(pid) or ('', 0)
+    return Owner(session, uid, user_name(uid), os.uname().nodename, _machine(), pid, pid_start, job, time.time())
 
 
 def on_this_machine(owner: Owner) -> bool:

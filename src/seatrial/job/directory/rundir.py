@@ -178,17 +178,16 @@ def create(
 ) -> RunDirectory:
     """Make and mark the run directory of a case in `parent`, or undo what was made. Raises RunDirectoryError."""
     path = path_of(parent, session, case)
-    with explained(parent):
-        if not os.path.isabs(parent):
-            raise _Left('it is no absolute path')
-        fault = 'is no name; write letters, digits and . _ = + -'
-        if not _SESSION.match(session):
-            raise _Left(f"session '{_printable(session)}' {fault}")
-        for entry in entries:
-            if not _ENTRY.match(entry):
-                raise _Left(f"entry '{_printable(entry)}' {fault}, no dot first")
     with contextlib.ExitStack() as undo:
         with explained(parent):
+            if not os.path.isabs(parent):
+                raise _Left('it is no absolute path')
+            fault = 'is no name; write letters, digits and . _ = + -'
+            if not _SESSION.match(session):
+                raise _Left(f"session '{_printable(session)}' {fault}")
+            for entry in entries:
+                if not _ENTRY.match(entry):
+                    raise _Left(f"entry '{_printable(entry)}' {fault}, no dot first")
             parent_descriptor = _open_parent(parent)
             undo.callback(os.close, parent_descriptor)
             if os.fstatvfs(parent_descriptor).f_flag & os.ST_RDONLY:

@@ -32,15 +32,13 @@ AHEAD_S, AHEAD_A_TASK_S = 0.001, 0.00002  # a beginning is set so far ahead that
 
 
 class Barrier:
-    """A barrier of `tasks` tasks on `nodes` nodes, while `with` lasts. reports: of the tasks, by their number."""
+    """A barrier of `tasks` tasks on `nodes` nodes, while `with` lasts. reports: of the tasks, by their number;
+    environment: that the launch's processes need, never in an argv, which all users can see."""
 
     def __init__(self, tasks: int, nodes: int = 1, patience_s: float = PATIENCE_S) -> None:
         self.reports: Dict[int, Any] = {}
-        self._tasks, self._patience_s, self._clock = tasks, patience_s, clock_identity()
-        # Other nodes reach it by this node's name; where there are none, nobody does but this node itself.
-        self._name = socket.gethostname() if nodes > 1 else '127.0.0.1'
-        self._address = '' if nodes > 1 else '127.0.0.1'
-        self._token, self._port = secrets.token_hex(16), 0
+        self._tasks, self._nodes, self._patience_s = tasks, nodes, patience_s
+        self._clock, self._token = clock_identity(), secrets.token_hex(16)
         self._selector = selectors.DefaultSelector()
         self._strangers: Set[_Guest] = set()
         self._members: Dict[int, _Guest] = {}
@@ -56,10 +54,12 @@ class Barrier:
             allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        self._listener.bind((self._address, 0))
+        # Other nodes reach it by this node's name; where there are none, nobody does but this node itself.
+        name, address = (socket.gethostname(), '') if self._nodes > 1 else ('127.0.0.1', '127.0.0.1')
+        self._listener.bind((address, 0))
         self._listener.listen(self._tasks + 16)
         self._listener.setblocking(False)
-        self._port = self._listener.getsockname()[1]
+        self.environment = {VARIABLE: f'{name}:{self._listener.getsockname()[1]}:{self._token}'}
         self._bell, self._rung = socket.socketpair()
         for source in (self._listener, self._rung):
             self._selector.register(source, selectors.EVENT_READ)
@@ -73,11 +73,6 @@ class Barrier:
         for source in (self._listener, self._bell, self._rung):
             source.close()
         self._selector.close()
-
-    @property
-    def environment(self) -> Dict[str, str]:
-        """The environment that the launch's processes need; never in an argv, which all users can see."""
-        return {VARIABLE: f'{self._name}:{self._port}:{self._token}'}
 
     def abort(self, why: str) -> None:
         """End every task's wait, with a clause that says why. Only the first reason counts."""

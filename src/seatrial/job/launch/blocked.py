@@ -1,7 +1,6 @@
 """A job in a process that can be left behind: a call of a dead file system may never return (rule P17). Who waits for
 a Lustre target is in state I and ignores SIGKILL (seen on 2.17), even to open the run directory. So the process that
-others wait for asks nothing of the file system under test, and watches the one that does. Between launches the file
-system is checked: one that stalls stops new ones and is waited for."""
+others wait for asks nothing of the file system under test, and watches the one that does."""
 
 import contextlib
 import ctypes
@@ -9,10 +8,9 @@ import mmap
 import os
 import select
 import signal
-import struct
 import sys
 import time
-from typing import Callable, NamedTuple, Optional, Sequence, Union
+from typing import Callable, NamedTuple, Optional, Sequence, Tuple, Union
 
 from seatrial.model.ask import ANSWER_S, unresponsive
 
@@ -22,11 +20,9 @@ SAMPLE_S = 1.0
 POLL_S = 0.01
 PR_SET_PDEATHSIG = 1  # prctl(2)
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# Wakes of the main thread a second, at most, while it waits in one call: Lustre's client wakes once a second while
+# a server is away (seen on 2.17). While a launch runs the thread wakes five times.
 WAKES_S = 2.0
-"""Wakes of the main thread a second, at most, while it waits in one call: Lustre's client wakes once a second while
-a server is away (seen on 2.17). While a launch runs the thread wakes five times."""
-
-_SECONDS = struct.Struct('d')
 _AT_WORK = 'RTt'  # running, or stopped: neither waits for a file system (proc(5))
 
 
@@ -34,19 +30,16 @@ class Blocked:
     """Seconds that a job spent in single calls of ANSWER_S or more; the job and its watcher share the value."""
 
     def __init__(self) -> None:
-        self._page = mmap.mmap(-1, _SECONDS.size)
+        self._sum_s = ctypes.c_double.from_buffer(mmap.mmap(-1, mmap.PAGESIZE))
         self._told_s = 0.0
 
     def since(self) -> float:
         """Seconds since the job asked for the last time."""
-        before, self._told_s = self._told_s, self._sum_s()
+        before, self._told_s = self._told_s, self._sum_s.value
         return self._told_s - before
 
     def add(self, seconds: float) -> None:
-        _SECONDS.pack_into(self._page, 0, self._sum_s() + seconds)
-
-    def _sum_s(self) -> float:
-        return float(_SECONDS.unpack_from(self._page)[0])
+        self._sum_s.value += seconds
 
 
 class LeftBehind(NamedTuple):
@@ -141,24 +134,20 @@ def _wakes(pid: int) -> Optional[int]:
         return None
 
 
-class Stalled(NamedTuple):
-    """Seconds without an answer, 0.0 if it came at once; and whether it answers now."""
-
-    seconds: float
-    answers: bool
-
-
 def patience_s(recovery_limit_s: float) -> float:
     return max(PATIENCE_S, recovery_limit_s)
 
 
-def wait(path: str, recovery_limit_s: float, stopping: Callable[[], bool], below: Sequence[str] = ()) -> Stalled:
-    """Wait until the file system, and directories `below`, answer, at most its recovery time or until a stop."""
+def wait(
+    path: str, recovery_limit_s: float, stopping: Callable[[], bool], below: Sequence[str] = ()
+) -> Tuple[float, bool]:
+    """Wait until the file system, and directories `below`, answer, at most its recovery time or until a stop. Returns
+    the seconds without an answer, 0.0 if it came at once, and whether it answers now."""
     began = time.monotonic()
     if unresponsive(path, *below) is None:
-        return Stalled(0.0, True)
+        return 0.0, True
     while not stopping() and time.monotonic() - began < patience_s(recovery_limit_s):
         time.sleep(PAUSE_S)
         if unresponsive(path, *below) is None:
-            return Stalled(time.monotonic() - began, True)
-    return Stalled(time.monotonic() - began, False)
+            return time.monotonic() - began, True
+    return time.monotonic() - began, False

@@ -20,9 +20,8 @@ from seatrial.model.record import BoundTasks, NotTested
 from seatrial.rules.places import short
 from seatrial.workload.words import LISTED, by_key, counted
 
+# Limits of a trivial program's launch; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide).
 DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05
-"""Limits of a trivial program's launch; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide)."""
-
 MARK = 'seatrial-task'
 MAX_COMPLAINT = 200  # characters of what a launcher said
 ANSWER_S = 20.0  # slurmctld may be busy or away, and a list of what was not tested is worth no hang
@@ -112,7 +111,8 @@ def allocated(environment: Mapping[str, str] = os.environ) -> Tuple[str, ...]:
 
 
 def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.environ) -> Tuple[NotTested, ...]:
-    """The partition's other nodes, with state and reason; one row that says so if Slurm is silent for ANSWER_S."""
+    """The partition's other nodes, with state ('*': it does not answer) and reason, by sinfo(1), of which other lines
+    are skipped; one row that says so if Slurm is silent for ANSWER_S."""
     partition = environment.get('SLURM_JOB_PARTITION', '')
     if not partition:
         return ()
@@ -122,7 +122,9 @@ def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.en
         why = complaint[0] if complaint else f'sinfo does not answer within {ANSWER_S:.0f} s'
         return (NotTested(f'others of {partition}', UNKNOWN, why),)
     allocated_names = {short(name) for name in allocation}
-    return tuple(row for row in of_sinfo(answer.stdout) if short(row.node) not in allocated_names)
+    rows = ([word.strip() for word in line.split('|', 2)] for line in answer.stdout.splitlines())
+    others = (row for row in rows if len(row) == 3 and short(row[0]) not in allocated_names)
+    return tuple(NotTested(node, state, '' if reason == 'none' else reason) for node, state, reason in others)
 
 
 def oversubscribe(environment: Mapping[str, str] = os.environ) -> str:
@@ -140,9 +142,3 @@ def numa(devices: str = '/sys/devices/system/node') -> Tuple[str, ...]:
         with open(path) as stream:
             cores[int(path.split('/node')[-1].partition('/')[0])] = stream.read().strip()
     return tuple(cores[number] for number in sorted(cores))
-
-
-def of_sinfo(text: str) -> Tuple[NotTested, ...]:
-    """The rows of sinfo -N -o '%N|%T|%E' (sinfo(1)); '*': the node does not answer. Other lines are skipped."""
-    rows = ([word.strip() for word in line.split('|', 2)] for line in text.splitlines())
-    return tuple(NotTested(row[0], row[1], '' if row[2] == 'none' else row[2]) for row in rows if len(row) == 3)

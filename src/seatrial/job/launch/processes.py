@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.engine.base import Command, Outcome, ProcessTime
@@ -89,8 +90,7 @@ def carry_out(
     the rank). Raises RunDirectoryError if the directory does, and LaunchGivenUp after limit_s seconds or on
     `stopping`: SIGTERM first, SIGKILL after GRACE_S; a process that survives is left and named."""
     for path, text in processes.inputs.items():
-        with open(path, 'w', encoding='utf-8') as stream:
-            stream.write(text)
+        Path(path).write_text(text, encoding='utf-8')
     if stopping():
         raise LaunchGivenUp('a stop was requested; it was not begun')
     with rundir.explained(os.readlink(f'/proc/self/fd/{directory}')):
@@ -313,8 +313,7 @@ def _kill_all(pids: List[int]) -> None:
 def _text(path: str) -> Optional[str]:
     """The text of a file, all of it, for an engine's own file is no use otherwise; None without the file."""
     try:
-        with open(path, encoding='utf-8', errors='replace') as stream:
-            return stream.read()
+        return Path(path).read_text('utf-8', 'replace')
     except FileNotFoundError:
         return None
 

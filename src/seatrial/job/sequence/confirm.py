@@ -46,9 +46,9 @@ def measure_again(trial: Trial) -> None:
 
 
 def _measure_sized_again(trial: Trial, again: Sequence[Point], current: Sized, rng: Random) -> Optional[Sized]:
-    """All repetitions with this share of each task. Returns the next size if this one proves too small."""
-    points = resized(again, current.per_task)
-    for repetition in range(repetitions(trial.plan)):
+    """As many repetitions as a verdict needs, with this share of each task; the next size if it proves too small."""
+    points, stopping = resized(again, current.per_task), trial.plan.stopping
+    for repetition in range(stopping.minimum + stopping.extra):
         for point in rng.sample(points, len(points)):
             if trial.left_s() < 0:
                 return None
@@ -86,11 +86,6 @@ def measured_again(
         equals = [label for label in labels if label not in suspects and kinds.get(label, '') == kind]
         chosen.update(rng.sample(equals, min(len(equals), max(CONTROLS, len(of_kind)))))
     return Again(tuple(nodes), tuple(point for point in plan.points if point.label in chosen))
-
-
-def repetitions(plan: TrialPlan) -> int:
-    """Repetitions, of suspects and controls alike: as few as a verdict needs."""
-    return plan.stopping.minimum + plan.stopping.extra
 
 
 def needed(equals: str, points: int) -> Tuple[int, int]:

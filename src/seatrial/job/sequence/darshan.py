@@ -4,7 +4,7 @@ import glob
 import json
 import os
 import time
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine.base import Command
 from seatrial.model.plan import TrialPlan
@@ -14,8 +14,8 @@ from seatrial.workload.registry import kind_of
 FOLDER = '.darshan'
 PLACE = 'place.json'
 DAY_S = 24 * 3600
+# Variables by which a Darshan may find the folder of its logs; the last two by --with-log-path-by-env.
 LOG_FOLDERS = ('DARSHAN_LOGPATH', 'DARSHAN_LOGDIR', 'DARSHAN_LOG_DIR_PATH')
-"""Variables by which a Darshan may find the folder of its logs; the last two by --with-log-path-by-env."""
 
 
 class Left(NamedTuple):
@@ -34,7 +34,8 @@ def traced_point(plan: TrialPlan, points: Sequence[Point]) -> Optional[Point]:
 
 
 def under_darshan(command: Command, library: str, raw: str, directory: str) -> Command:
-    """The command with Darshan loaded into the engine alone; logs and link targets go to raw + '.darshan'."""
+    """The command with Darshan loaded into the engine alone, for one log of an MPI program, or one for each process
+    of any other; logs and link targets go to raw + '.darshan'."""
     folder = raw + FOLDER
     for moment in (time.time(), time.time() + DAY_S):  # a Darshan with a folder a day does not make them
         day = time.localtime(moment)
@@ -44,8 +45,16 @@ def under_darshan(command: Command, library: str, raw: str, directory: str) -> C
         links = {entry.name: os.readlink(entry.path) for entry in entries if entry.is_symlink()}
     with open(os.path.join(folder, PLACE), 'w', encoding='utf-8') as stream:
         json.dump({'directory': place, 'links': links}, stream)
+    loaded = ':'.join(filter(None, [library, os.environ.get('LD_PRELOAD')]))
+    # No path is excluded: the target's own could be among those that Darshan excludes by itself, as /var and /opt.
+    settings = [f'LD_PRELOAD={loaded}', 'DARSHAN_EXCLUDE_DIRS=none']
+    if command.scope == 'mpi':
+        settings = ['-u', 'DARSHAN_ENABLE_NONMPI', *settings, f'DARSHAN_LOGFILE={folder}/launch.darshan']
+    else:
+        folders = [f'{name}={folder}' for name in LOG_FOLDERS]
+        settings = ['-u', 'DARSHAN_LOGFILE', *settings, *folders, 'DARSHAN_ENABLE_NONMPI=1']
     # The program env sets it, not the launch, so that no launcher and no interpreter is traced too.
-    before = ('env', '-u', 'DARSHAN_DISABLE', *_settings(command.scope, library, folder))
+    before = ('env', '-u', 'DARSHAN_DISABLE', *settings)
     return command._replace(argvs=tuple((*before, *argv) for argv in command.argvs))
 
 
@@ -59,14 +68,3 @@ def left_by(raw: str) -> Optional[Left]:
         return None
     logs = glob.glob(os.path.join(glob.escape(folder), '**', '*.darshan'), recursive=True)
     return Left(place['directory'], place['links'], tuple(sorted(logs)))
-
-
-def _settings(scope: str, library: str, folder: str) -> List[str]:
-    """Settings for one log of an MPI program, or one for each process of any other. No path is excluded: the target's
-    own could be among those that Darshan excludes by itself, such as /var and /opt."""
-    loaded = ':'.join([library, *filter(None, [os.environ.get('LD_PRELOAD')])])
-    settings = [f'LD_PRELOAD={loaded}', 'DARSHAN_EXCLUDE_DIRS=none']
-    if scope == 'mpi':
-        return ['-u', 'DARSHAN_ENABLE_NONMPI', *settings, f'DARSHAN_LOGFILE={folder}/launch.darshan']
-    folders = [f'{name}={folder}' for name in LOG_FOLDERS]
-    return ['-u', 'DARSHAN_LOGFILE', *settings, *folders, 'DARSHAN_ENABLE_NONMPI=1']

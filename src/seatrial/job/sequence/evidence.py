@@ -15,7 +15,7 @@ from seatrial.engine.base import Command, Engine, EngineError
 from seatrial.engine.failed_call import FailedCall
 from seatrial.engine.proof import read_past_cache
 from seatrial.filesystem import caches
-from seatrial.filesystem.base import Driver, Exchanged
+from seatrial.filesystem.base import Behaviour, Driver, Exchanged
 from seatrial.job.directory.rundir import RunDirectory, closed_after, explained
 from seatrial.job.sequence.clients import clients
 from seatrial.model.metric import Measurement
@@ -37,19 +37,16 @@ CACHESTAT = 451  # asm-generic/unistd.h; Linux 6.5
 
 
 class Setup(NamedTuple):
-    """The environment of launches. counted: the kernel counts reads from storage here."""
+    """The environment of launches. behaviour: of the target, its `below` empty where that must not count here."""
 
     plan: TrialPlan
     engine: Engine
     run: RunDirectory
     driver: Driver
-    counted: bool
+    behaviour: Behaviour
     cold: bool  # whether this node's caches can be emptied, and the site allows it
     kept: str  # the cache that still answers after that, or why caches cannot be emptied although the site allows it
     forgets: bool = True  # see Cold
-    memory: str = ''  # see Launched
-    below: str = ''  # see Launched
-    local_locks: str = ''  # see Launched
 
 
 class Seen(NamedTuple):
@@ -101,10 +98,11 @@ class Evidence:
         breaches: List[Finding] = []
         cores = len(os.sched_getaffinity(0))
         launched = Launched(setup.plan, self._point, self._phase.name, made, self._nodes, self._kept, bound, cores)
-        launched = launched._replace(memory=setup.memory, below=setup.below, local_locks=setup.local_locks)
+        memory, below, local_locks = setup.behaviour.in_memory, setup.behaviour.below, setup.behaviour.local_locks
+        launched = launched._replace(memory=memory, below=below, local_locks=local_locks)
         if self._kind.moves_data:
             fetched = self._from_storage(read_bytes)
-            nothing_shows = fetched is None and self._phase.reads and not setup.counted
+            nothing_shows = fetched is None and self._phase.reads and not setup.behaviour.reads_are_counted
             launched = launched._replace(
                 kept=self._kept or (_read_own(made, self._point) if self._elsewhere else ''),
                 before=self._before,
@@ -174,7 +172,7 @@ class Evidence:
                     caches.forget(os.path.join(self._path, file.name))
                 if setup.cold and not setup.forgets:
                     setup.driver.empty_client_cache(self._path)  # whether it did, the counters tell
-            if not setup.counted:
+            if not setup.behaviour.reads_are_counted:
                 self._fetched = self._exchanged().fetched
         elif forget or self._exchanged().fetched is not None:
             asked = clients(setup.plan, self._path, forget, self._nodes)
@@ -196,7 +194,7 @@ class Evidence:
     def _from_storage(self, read_bytes: int) -> Optional[int]:
         """Bytes fetched for this launch, by the block layer or, as of srun's tasks, by the client's counters."""
         are_children = self._command.scope != 'mpi' or self._setup.plan.launcher.kind != 'srun'
-        if self._setup.counted:
+        if self._setup.behaviour.reads_are_counted:
             return read_bytes if are_children and self._here else None
         if self._fetched is None:
             return None
@@ -277,22 +275,15 @@ def contents(directory: str, sizes: Dict[str, int], allocated: bool = False) -> 
     return Contents(tuple(blocks), *took_s, unsynced, missing, allocated and bool(dirty))
 
 
-class _Range(ctypes.Structure):
-    _fields_ = [('offset', ctypes.c_uint64), ('length', ctypes.c_uint64)]
-
-
-class _CacheStat(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in ('cache', 'dirty', 'writeback', 'evicted', 'recently_evicted')]
-
-
 def _dirty_bytes(files: Dict[str, int]) -> Dict[str, int]:
     """Bytes of these open files that this node has yet to write back, by cachestat(2) of Linux 6.5; {}: unknown."""
     dirty = {}
     for name, descriptor in files.items():
-        seen = _CacheStat()
-        if ctypes.CDLL(None).syscall(CACHESTAT, descriptor, ctypes.byref(_Range()), ctypes.byref(seen), 0) != 0:
+        whole = (ctypes.c_uint64 * 2)()  # from offset 0 on to the end
+        pages = (ctypes.c_uint64 * 5)()  # in the cache, dirty, under writeback, evicted, recently evicted
+        if ctypes.CDLL(None).syscall(CACHESTAT, descriptor, whole, pages, 0) != 0:
             return {}
-        dirty[name] = (seen.dirty + seen.writeback) * mmap.PAGESIZE
+        dirty[name] = (pages[1] + pages[2]) * mmap.PAGESIZE
     return dirty
 
 

@@ -17,16 +17,14 @@ from seatrial.model.telemetry import ServerGap, ServerLook
 
 LOOP = 'while cat /proc/uptime /proc/diskstats /proc/net/dev; do sleep 1; done'
 SECTOR = 512  # bytes, whatever the device (Linux, Documentation/admin-guide/iostats.rst)
+# Up to each age (s) a line sums up so many seconds: 72 hours are below 11,000 lines a server.
 STEPS = ((3600.0, 1.0), (36000.0, 10.0), (float('inf'), 60.0))
-"""Up to each age (s) a line sums up so many seconds: 72 hours are below 11,000 lines a server."""
-
 RETRY_S, MAX_RETRY_S = 2.0, 60.0  # first and longest pause after a lost connection; it doubles until one lasts
 ENDED_S = 3.0
 
 _UPTIME = re.compile(r'(\d+\.\d+) \d+\.\d+$')
+# Whole disks: what lies on them (partitions, device mapper, md) would count the same bytes again.
 _DISK = re.compile(r'(sd[a-z]+|vd[a-z]+|xvd[a-z]+|hd[a-z]+|nvme\d+n\d+|mmcblk\d+|dasd[a-z]+)$')
-"""Whole disks: what lies on them (partitions, device mapper, md) would count the same bytes again."""
-
 _NOT_A_CARD = re.compile(r'(lo|bond|team|br|docker|veth|virbr|tun|tap|dummy|ifb|sit|vlan)|.*\.')
 
 
@@ -181,15 +179,15 @@ class _Connection:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
 
-class Monitoring:
-    """The servers are asked until it is stopped. write: is given a ServerLook or ServerGap, by any thread."""
+def ask_servers(monitors: Sequence[Monitor], write: Callable[[Any], None]) -> Callable[[], bool]:
+    """Ask the servers until the function that is returned is called: it ends all connections, and returns whether all
+    writing has ended. write: is given a ServerLook or ServerGap, by any thread."""
+    connections = [_Connection(monitor, write) for monitor in monitors]
 
-    def __init__(self, monitors: Sequence[Monitor], write: Callable[[Any], None]) -> None:
-        self._connections = [_Connection(monitor, write) for monitor in monitors]
-
-    def stop(self) -> bool:
-        """End all connections; returns whether all writing has ended."""
-        for connection in self._connections:
+    def stop() -> bool:
+        for connection in connections:
             connection.stop()
-        ended = [connection.join() for connection in self._connections]  # each is waited for
+        ended = [connection.join() for connection in connections]  # each is waited for
         return all(ended)
+
+    return stop

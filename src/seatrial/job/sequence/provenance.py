@@ -109,10 +109,10 @@ def build_of(program: str) -> str:
 def library_of(program: str) -> str:
     """The MPI library that a rank of this program loads, with its version by the library itself; empty: unknown."""
     linked = ask(['ldd', program], ANSWER_S)
-    library = linked_library(linked.stdout if linked else '')
+    library = _LIBRARY.search(linked.stdout) if linked else None
     if library is None:
         return ''
-    answer = ask([sys.executable, '-c', _ASK_LIBRARY, library], ANSWER_S)
+    answer = ask([sys.executable, '-c', _ASK_LIBRARY, library.group(1)], ANSWER_S)
     return version_said(answer.stdout if answer else '')
 
 
@@ -130,11 +130,6 @@ def of_another_mpi(library: str, launcher: str) -> str:
     if not sides[0].startswith(_LIKE_MPICH) or not sides[1].startswith('Open MPI'):
         return ''
     return f'ranks with {library} do not find each other under {launcher}; put the launcher of that MPI on the PATH'
-
-
-def linked_library(text: str) -> Optional[str]:
-    match = _LIBRARY.search(text)
-    return match.group(1) if match else None
 
 
 def version_said(text: str) -> str:

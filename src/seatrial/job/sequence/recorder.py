@@ -132,9 +132,9 @@ def _records(data: bytes, known: Records) -> Records:
 
 @lru_cache(maxsize=4096)
 def _never_launched(point: Point, phase: str) -> bool:
-    if form_fault(point) or not point.tasks:
+    if form_fault(point):
         return True
-    return phase not in [known.name for known in kind_of(point.kind).phases]
+    return not point.tasks or phase not in [known.name for known in kind_of(point.kind).phases]
 
 
 def records_in(directory: str) -> Records:

@@ -7,7 +7,7 @@ import os
 import platform
 import time
 import traceback
-from typing import Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, NamedTuple, Optional
 
 from seatrial.engine.failed_call import FailedCall
 from seatrial.filesystem.registry import by_type
@@ -33,22 +33,18 @@ from seatrial.workload.registry import kept, kind_of
 
 
 class _Job(NamedTuple):
-    """A run's inputs, and from `stopped` on the further fields of its end record, filled in on the way."""
+    """A run's inputs; ended: further fields of its end record, filled in on the way."""
 
     plan: TrialPlan
     recorder: Recorder
     signals: Signals
     blocked: Blocked
-    stopped: Dict[str, str]
-    state: Dict[str, str]
-    findings: List[Finding]
-    background: Dict[str, float]
-    placed: List[str]
+    ended: Dict[str, Any]
 
 
 def run(plan: TrialPlan, blocked: Optional[Blocked] = None) -> End:
     """Carry the plan out; always leaves an end record. blocked: the watching process's. Raises AlreadyRecorded."""
-    job = _Job(plan, Recorder(plan.records), Signals(), blocked or Blocked(), {}, {}, [], {}, [])
+    job = _Job(plan, Recorder(plan.records), Signals(), blocked or Blocked(), {'stopped': {}, 'background': {}})
     recorder, signals = job.recorder, job.signals
     try:
         _guarded(job)
@@ -69,8 +65,7 @@ def run(plan: TrialPlan, blocked: Optional[Blocked] = None) -> End:
         with open(os.path.join(recorder.raw, 'runner-error.txt'), 'w') as stream:
             traceback.print_exc(file=stream)
         reason, why = FAILED, f'an error of Seatrial itself: {error!r}; see raw/runner-error.txt and report it'
-    placed = ''.join(job.placed)
-    end = End(reason, why, time.time(), job.stopped, job.state, tuple(job.findings), job.background, placed)
+    end = End(reason, why, time.time(), **job.ended)
     recorder.write(end)
     recorder.sync()
     recorder.close()
@@ -91,15 +86,14 @@ def _guarded(job: _Job) -> None:
         try:
             _carry_out(job, held)
         except rundir.RunDirectoryError as error:
-            job.findings.extend(_of_storage(job, error))
+            job.ended['findings'] = tuple(_of_storage(job, error))
             raise
 
 
 def _of_storage(job: _Job, error: rundir.RunDirectoryError) -> Iterator[Finding]:
     """Findings if the storage failed the job itself. A read-only one may always have been so."""
     name = errno.errorcode.get(error.errno or 0, '')
-    begun = bool(job.placed)
-    if rule_of_errno(name, error.on_descriptor) == 'F1' and (begun or name != 'EROFS'):
+    if rule_of_errno(name, error.on_descriptor) == 'F1' and ('placed' in job.ended or name != 'EROFS'):
         target = error.target or by_type(job.plan.target.type).behind(job.plan.target.path, '', None)
         failed = FailedCall(name, error.on_descriptor, platform.node(), error.path)
         yield of_failed_call(failed, error.why, target)
@@ -110,15 +104,15 @@ def _carry_out(job: _Job, held: lock.Lock) -> None:
     begun = _begun(job, held)
     trial = begun._replace(deadline=begun.deadline - reserved_s(plan))
     driver = trial.setup.driver
-    job.placed.append(driver.placed(trial.setup.run.path))
-    with observed(plan.target, job.recorder.directory, driver, job.background) as waited:
+    job.ended['placed'] = driver.placed(trial.setup.run.path)
+    with observed(plan.target, job.recorder.directory, driver, job.ended['background']) as waited:
         trial = trial._replace(waited=waited if kind_of(plan.kind).moves_data else trial.waited)
-        measure(trial, by_warm_up(trial), job.stopped)
+        measure(trial, by_warm_up(trial), job.ended['stopped'])
         if plan.axis.equals and not plan.stopping.fixed:
             measure_again(trial)
         drill_down(trial)
         prove(trial)
-    job.state.update(driver.state(plan.target.path))
+    job.ended['state'] = driver.state(plan.target.path)
 
 
 def _begun(job: _Job, held: lock.Lock) -> Trial:
@@ -127,8 +121,7 @@ def _begun(job: _Job, held: lock.Lock) -> Trial:
     job.signals.check()
     place = plan.target.path, plan.session, plan.case.name
     chosen = start.begin(plan, job.recorder, seen, rundir.path_of(*place))
-    start.prove_placement(plan, chosen)
-    start.prove_agreement(plan, chosen)
+    start.prove_launcher(plan, chosen)
     run_directory = rundir.create(*place, ENTRIES, (*chosen.engine.makes, TRIED), kept(plan), plan.state)
     setup = start.setup_of(plan, chosen, run_directory)
     plan = without_closed(plan, setup.driver)

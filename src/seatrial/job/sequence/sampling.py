@@ -318,11 +318,11 @@ def _stalled_s(trial: Trial) -> float:
     trial.signals.check()
     target, run = trial.plan.target, trial.setup.run
     below = run.path, run.path_of(trial.directory)
-    stalled = blocked.wait(target.path, target.recovery_limit_s, trial.signals.stopping, below)
+    seconds, answers = blocked.wait(target.path, target.recovery_limit_s, trial.signals.stopping, below)
     trial.signals.check()
-    if not stalled.answers:
-        raise Refused(finding('P17a', f'{_place(trial)} has not answered for {stalled.seconds:.0f} s').sentence)
-    return stalled.seconds
+    if not answers:
+        raise Refused(finding('P17a', f'{_place(trial)} has not answered for {seconds:.0f} s').sentence)
+    return seconds
 
 
 def _check_room(trial: Trial) -> None:

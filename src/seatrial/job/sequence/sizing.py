@@ -41,7 +41,7 @@ def by_warm_up(trial: Trial) -> Sized:
     if kind_of(plan.kind).once:
         return Sized(1, sizing.first, 'fixed by the check: one launch decides')
     points = calibration_points(plan)
-    lowest, highest = bounds(plan, trial.seen.memory_bytes, trial.seen.capacity)
+    lowest, highest = bounds(plan, trial.seen.environment.memory_bytes, trial.seen.capacity)
     size, cut = min(first_share(plan, points[0]), trial.seen.share or sys.maxsize), ''
     granule = step(plan) if _by_time_alone(plan) else sizing.granule
     words = functools.partial(share_words, kind_of(plan.kind))

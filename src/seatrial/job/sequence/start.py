@@ -19,7 +19,6 @@ from seatrial.job.sequence.provenance import disagreement, provenance
 from seatrial.job.sequence.recorder import Recorder
 from seatrial.job.sequence.survey import Chosen, Survey, survey
 from seatrial.model.plan import TrialPlan, digest
-from seatrial.model.point import Point
 from seatrial.model.record import Provenance, Start
 from seatrial.rules.registry import BEFORE, finding, findings
 
@@ -78,7 +77,7 @@ class Trial(NamedTuple):
     beside_s: Dict[str, List[float]]
     nodes: Tuple[str, ...] = ()  # that Point.first_node counts in; empty where launches are not pinned to nodes
     directory: str = DATA  # entry of the run directory in which launches work
-    waited: Callable[[float], str] = lambda since_s: ''  # telemetry.Watching.waited
+    waited: Callable[[float], str] = lambda since_s: ''  # telemetry.waited
 
     def left_s(self) -> float:
         return self.deadline - time.monotonic()
@@ -120,7 +119,7 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
             skipped=seen.skipped,
             seed=plan.seed,
             run_directory=run_directory,
-            memory_bytes=seen.memory_bytes,
+            memory_bytes=seen.environment.memory_bytes,
             capacity={name: size for name, size in capacity.items() if size is not None},
             findings=tuple(breaches),
             state=driver.state(plan.target.path),
@@ -142,16 +141,14 @@ def begin(plan: TrialPlan, recorder: Recorder, seen: Survey, run_directory: str)
     return chosen
 
 
-def prove_placement(plan: TrialPlan, chosen: Chosen) -> None:
-    """Raises Refused (P17) if the launcher misplaces the tasks of a point."""
-    fault = misplaced(plan.launcher, _launched(plan, chosen))
+def prove_launcher(plan: TrialPlan, chosen: Chosen) -> None:
+    """Raises Refused if the launcher misplaces the tasks of a point (P17), or if a node of the case has another build
+    of the program, or another MPI, than this one (P21)."""
+    points = [point for point in plan.points if point.nodes > 1 or chosen.engine.mpi]
+    fault = misplaced(plan.launcher, points)
     if fault is not None:
         raise Refused(finding('P17', fault).sentence)
-
-
-def prove_agreement(plan: TrialPlan, chosen: Chosen) -> None:
-    """Raises Refused (P21) if a node of the case has another build of the program, or another MPI, than this one."""
-    if plan.case.nodes == 1 or plan.launcher.kind == 'local' or not _launched(plan, chosen):
+    if plan.case.nodes == 1 or plan.launcher.kind == 'local' or not points:
         return
     here = provenance(chosen.program, chosen.engine.mpi, None)
     breach = disagreement(plan.launcher, plan.case.nodes, chosen.program, chosen.engine.mpi, here)
@@ -163,12 +160,10 @@ def setup_of(plan: TrialPlan, chosen: Chosen, run_directory: RunDirectory) -> Se
     """The environment of the launches, and how their reads can be observed there."""
     driver, path, allowed = by_type(plan.target.type), plan.target.path, plan.target.drop_caches
     cold, behaviour = driver.cold(path), driver.behaviour(path)
-    counted = behaviour.reads_are_counted
-    # What the site says of caches between the node and the disks, P16 asks of the working set.
-    below = behaviour.below if plan.target.server_cache_bytes is None else ''
-    kept = (cold.kept or cold.why_not) if allowed else ''
-    setup = Setup(plan, chosen.engine, run_directory, driver, counted, allowed and cold.possible, kept, cold.forgets)
-    return setup._replace(memory=behaviour.in_memory, below=below, local_locks=behaviour.local_locks)
+    if plan.target.server_cache_bytes is not None:  # then P16 asks of the working set what is cached below
+        behaviour = behaviour._replace(below='')
+    can_empty, kept = allowed and cold.possible, (cold.kept or cold.why_not) if allowed else ''
+    return Setup(plan, chosen.engine, run_directory, driver, behaviour, can_empty, kept, cold.forgets)
 
 
 def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:
@@ -183,7 +178,3 @@ def named_nodes(plan: TrialPlan) -> Tuple[str, ...]:
         why = f'a node sweep names its nodes, and SLURM_JOB_NODELIST has {len(nodes)} of {plan.case.nodes}'
         raise Refused(f'{why}; submit it to a Slurm partition')
     return nodes
-
-
-def _launched(plan: TrialPlan, chosen: Chosen) -> List[Point]:
-    return [point for point in plan.points if point.nodes > 1 or chosen.engine.mpi]

@@ -44,7 +44,6 @@ class Survey(NamedTuple):
     environment: Environment
     chosen: Optional[Chosen]
     skipped: Tuple[str, ...]
-    memory_bytes: int
     capacity: Capacity
     mount: str
     targets: Targets
@@ -109,7 +108,7 @@ def survey(plan: TrialPlan, lock_held: Optional[str]) -> Survey:
     left = tightest(capacity, quota)
     mounted = mount.description() if mount else ''
     share = sized.sizing.pinned if plan.points[0].fullness else None
-    return Survey(environment, chosen, skipped, memory, left, mounted, targets, share or 0)
+    return Survey(environment, chosen, skipped, left, mounted, targets, share or 0)
 
 
 def used_percent(seen: os.statvfs_result) -> Optional[int]:

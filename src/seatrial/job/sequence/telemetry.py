@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, FrozenSet, Iterable, Iterator, List, Optional, Tuple
 
 from seatrial.filesystem.base import Driver, Meter, no_meter
-from seatrial.job.sequence.monitors import Monitoring
+from seatrial.job.sequence.monitors import ask_servers
 from seatrial.model import telemetry
 from seatrial.model.ask import ask
 from seatrial.model.foreign import NotReadable, lines_in, open_regular
@@ -20,9 +20,8 @@ INTERVAL_S = 1.0
 DEAR_S = 0.05  # a reading that costs more is taken less often: at most this share of a second is spent on readings
 COSTS = 3  # the lowest cost of so many readings decides: one that happened to come at a busy moment does not
 PATIENCE_S = 1.0  # a reading that takes longer is a gap
+# Longest pause after a gap; it doubles up to this, since probes that wait for a dead server may ignore SIGKILL.
 MAX_PAUSE_S = 30.0
-"""Longest pause after a gap; it doubles up to this, since probes that wait for a dead server may ignore SIGKILL."""
-
 LAST_S = 3.0
 SERVERS_S = 30.0
 WAIT_S = 5.0  # a launch in which nothing moved for so long is labelled with the targets that did not answer
@@ -42,8 +41,8 @@ def telemetry_in(directory: str) -> Optional[telemetry.Telemetry]:
 def observed(
     target: Target, records: str, driver: Driver, background: Dict[str, float]
 ) -> Iterator[Callable[[float], str]]:
-    """Watch the traffic while the body runs, in telemetry.jsonl of `records`; gives Watching.waited. Request sizes
-    and the site's command are asked before it and after it. background: a number that the command prints, by time."""
+    """Watch the traffic while the body runs, in telemetry.jsonl of `records`; gives `waited` of its readings. Request
+    sizes and the site's command are asked before and after. background: a number that the command prints, by time."""
     log = Log(records)
 
     def ask_beside(when: str) -> None:
@@ -60,13 +59,13 @@ def observed(
     except Exception as error:  # as for a reading
         meter = no_meter(f'the counters were not found: {error!r}')
     watching = Watching(meter, log, INTERVAL_S)
-    monitoring = Monitoring(target.monitors, log.write)
+    stop_asking = ask_servers(target.monitors, log.write)
     finished = False
     try:
-        yield watching.waited
+        yield lambda since_s: waited(watching.waits, since_s)
         finished = True
     finally:
-        if all([watching.stop(), monitoring.stop()]):
+        if all([watching.stop(), stop_asking()]):
             if finished:
                 ask_beside(telemetry.AFTER)
             log.close()
@@ -92,14 +91,14 @@ class Log:
 
 
 class Watching:
-    """A daemon thread that reads the counters until it is stopped, and once more then."""
+    """A daemon thread that reads the counters until it is stopped, and once more then. waits: as for `waited`."""
 
     def __init__(self, meter: Meter, log: Log, interval_s: float) -> None:
         self._meter, self._log = meter, log
         self._interval_s, self._pause_s = interval_s, interval_s
         self._costs: List[float] = []
         self._moved: Optional[List[Optional[int]]] = None
-        self._waits: Deque[Tuple[float, FrozenSet[str]]] = deque(maxlen=REMEMBERED)
+        self.waits: Deque[Tuple[float, FrozenSet[str]]] = deque(maxlen=REMEMBERED)
         self._stopped = threading.Event()
         log.write(telemetry.Watch(time.time(), platform.node(), meter.what, meter.why_not, interval_s))
         self._thread = threading.Thread(target=self._run, name='telemetry', daemon=True)
@@ -113,9 +112,6 @@ class Watching:
         if self._thread.ident is not None:
             self._thread.join(LAST_S)
         return not self._thread.is_alive()
-
-    def waited(self, since_s: float) -> str:
-        return waited(list(self._waits), since_s)
 
     def _run(self) -> None:
         due = time.monotonic()
@@ -144,7 +140,7 @@ class Watching:
         at = time.time() - cost_s / 2
         if why:
             self._log.write(telemetry.Gap(at, middle_s, cost_s, why))
-            self._waits.append((middle_s, frozenset()))
+            self.waits.append((middle_s, frozenset()))
             self._pause_s = min(MAX_PAUSE_S, 2 * self._pause_s)
             return False
         self._log.write(telemetry.Look(at, middle_s, cost_s, counters))
@@ -154,7 +150,7 @@ class Watching:
             with contextlib.suppress(Exception):  # as for a reading
                 targets = self._meter.waited_for(PATIENCE_S)
         self._moved = moved
-        self._waits.append((middle_s, targets))
+        self.waits.append((middle_s, targets))
         self._keep_pace(cost_s)
         self._pause_s = self._interval_s
         return True
@@ -175,7 +171,7 @@ def waited(readings: Iterable[Tuple[float, FrozenSet[str]]], since_s: float) -> 
     longest_s, start_s = 0.0, since_s
     of: FrozenSet[str] = frozenset()
     common = of
-    for at_s, targets in readings:
+    for at_s, targets in list(readings):  # a thread may add to them
         if not common & targets:
             start_s, common = max(at_s, since_s), targets
         common &= targets
