@@ -8,11 +8,10 @@ from types import SimpleNamespace
 import pytest
 
 from builders import FLAT, MFWA, SIZES, moved, plan_of
-from seatrial.engine.base import Command, EngineError
-from seatrial.engine.base import Engine as AnyEngine
+from seatrial.engine.base import Command, Engine, EngineError
 from seatrial.engine.fio.access import Fio
 from seatrial.engine.ior import Ior
-from seatrial.filesystem.base import Cold, Exchanged
+from seatrial.filesystem.base import Behaviour, Cold, Exchanged
 from seatrial.filesystem.posix import Posix
 from seatrial.job.sequence import evidence
 from seatrial.job.sequence.clients import Clients
@@ -34,19 +33,6 @@ ONE = {'access': SIZES, 'listing': Sweep('entries', (6,))}
 NOTHING = Command('node', (('true',),), {}, ())
 
 
-class Engine(AnyEngine):
-    """One that leaves what the plan has, and whose tasks work on what others have made if a test wants so."""
-
-    def __init__(self, away=False, warmed=''):
-        self.away, self.warmed = away, warmed
-
-    def reads_elsewhere(self, point, phase):
-        return self.away
-
-    def warms(self, point, phase):
-        return self.warmed
-
-
 class Driver(Posix):
     """A file system whose caches can be emptied; it notes where, and says what went wrong."""
 
@@ -61,21 +47,24 @@ class Driver(Posix):
         return self.fault
 
 
+def evidence_of(run, plan, phase='read', point=None, named=(), **setup):
+    """The evidence of a launch, of the plan's first point unless of another."""
+    usual = {'engine': Engine(), 'driver': Driver(), 'behaviour': Behaviour(), 'cold': False, 'kept': ''}
+    return Evidence(
+        Setup(plan=plan, run=run, **{**usual, **setup}), Launch(phase, point or plan.points[0]), 'data', named
+    )
+
+
 class Watched:
     """The evidence of one launch, with all that it is taken from."""
 
-    def __init__(self, run, workload, phase, sweep=None, nodes=1, **setup):
+    def __init__(self, run, workload, phase, sweep=None, nodes=1, driver=None, **setup):
         plan = plan_of(workload, sweep or ONE.get(workload.kind, Sweep('tree', (('one', {}),))))
         tasks = workload.tasks or 2 * nodes
-        point = plan.points[0]._replace(nodes=nodes, tasks=tasks, tasks_per_node=tasks // nodes)
-        self.driver = setup.pop('driver', Driver())
-        engine = setup.pop('engine', Engine())
-        named = {'counted': False, 'cold': False, 'kept': '', **setup}
-        self.run, self.point = run, point
-        self.counts = []
+        self.point = plan.points[0]._replace(nodes=nodes, tasks=tasks, tasks_per_node=tasks // nodes)
+        self.run, self.driver, self.counts = run, driver or Driver(), []
         counted = SimpleNamespace(path_of=run.path_of, open=run.open, file_count=self._file_count)
-        setup = Setup(plan=plan, engine=engine, run=counted, driver=self.driver, **named)
-        self.of = Evidence(setup, Launch(phase, point), 'data')
+        self.of = evidence_of(counted, plan, phase, self.point, driver=self.driver, **setup)
 
     def _file_count(self, name, with_sizes):
         self.counts.append(with_sizes)
@@ -113,24 +102,20 @@ def rules(seen):
 
 
 def test_nothing_is_written_where_files_are_nor_read_where_they_are_not_in_full(run):
-    plan = plan_of()
-    setup = Setup(plan, Engine(), run, Driver(), False, False, '')
-    launch = Launch('write', plan.points[0])
     with pytest.raises(EngineError, match='T17: before the read 2 of 2 files are missing'):
-        Evidence(setup, Launch('read', plan.points[0]), 'data').make_ready(NOTHING)
-    Evidence(setup, launch, 'data').make_ready(NOTHING)
+        evidence_of(run, plan_of()).make_ready(NOTHING)
+    evidence_of(run, plan_of(), 'write').make_ready(NOTHING)
     for name in ('data.00000001', 'data.00000000'):
         Path(run.path_of('data'), name).touch()
     with pytest.raises(EngineError, match=r'T17: before the write 2 files are there already \(data.00000000\)'):
-        Evidence(setup, launch, 'data').make_ready(NOTHING)
+        evidence_of(run, plan_of(), 'write').make_ready(NOTHING)
 
 
 @pytest.mark.parametrize(('forgets', 'cold', 'emptied'), [(False, True, 1), (False, False, 0), (True, True, 0)])
 def test_before_a_read_a_nodes_caches_are_emptied_where_that_is_allowed_and_needed(run, forgets, cold, emptied):
     driver, plan = Driver(), plan_of(READS)
     lay(run, plan.points[0])
-    setup = Setup(plan, Engine(), run, driver, False, cold, '', forgets)
-    Evidence(setup, Launch('read', plan.points[0]), 'data').make_ready(NOTHING)
+    evidence_of(run, plan, driver=driver, cold=cold, forgets=forgets).make_ready(NOTHING)
     assert driver.emptied == emptied * [run.path_of('data')]
 
 
@@ -157,8 +142,8 @@ def read(run, monkeypatch):
         plan = plan_of(workload)
         point = plan.points[0]._replace(nodes=nodes, tasks=4, tasks_per_node=4 // nodes)
         lay(run, point)
-        setup = Setup(plan, engine, run, driver, share is None, False, '')
-        of = Evidence(setup, Launch('read', point), 'data', named)
+        behaviour = Behaviour(reads_are_counted=share is None)
+        of = evidence_of(run, plan, 'read', point, named, engine=engine, driver=driver, behaviour=behaviour)
         of.make_ready(NOTHING)
         tasks = tuple(TaskTime(rank, host, point.data.bytes_per_task, 0.0, 2.0) for rank, host in enumerate(hosts))
         metric = bandwidth('read', point.bytes_moved, 2.0, '')
@@ -168,7 +153,10 @@ def read(run, monkeypatch):
     return launched
 
 
-@pytest.mark.parametrize('engine', [Ior(), Fio()], ids=['ior', 'fio'])
+ENGINES = pytest.mark.parametrize('engine', [Ior(), Fio()], ids=['ior', 'fio'])
+
+
+@ENGINES
 def test_files_that_were_made_once_are_forgotten_on_all_nodes_before_every_read(read, run, engine):
     seen, asked = read(READS, engine)
     assert [(plan.case.check, *rest) for plan, *rest in asked] == [('Check', run.path_of('data'), True, ())]
@@ -183,7 +171,7 @@ def test_on_one_node_that_is_named_it_is_that_one_which_forgets(read):
     assert [named for *_, named in asked] == [('n2',)]
 
 
-@pytest.mark.parametrize('engine', [Ior(), Fio()], ids=['ior', 'fio'])
+@ENGINES
 def test_what_another_node_has_just_written_need_not_be_forgotten(read, engine):
     seen, asked = read(MFWA, engine)
     assert (seen.cache, asked) == ('unknown', [])
@@ -208,7 +196,7 @@ def test_counters_that_contradict_themselves_make_a_read_unknown_with_the_reason
     driver, plan = Driver(), plan_of(READS)
     driver.exchanged = lambda path: Exchanged(contradiction=f'those of {path} contradict themselves')
     lay(run, plan.points[0])
-    of = Evidence(Setup(plan, Engine(), run, driver, False, False, ''), Launch('read', plan.points[0]), 'data')
+    of = evidence_of(run, plan, driver=driver)
     of.make_ready(NOTHING)
     seen = of.seen(moved(plan.points[0], 1e8, 'read'), 0, 0.0, 0.0, ())
     assert (seen.cache, seen.storage_read_bytes) == ('unknown', None)
@@ -234,21 +222,17 @@ def test_entries_that_are_not_there_in_full_break_t17a(run, watch, files, size, 
 def test_what_an_engine_leaves_beside_the_plan_is_its_own_to_say(run, watch):
     fill(run)
     run.make('data/more')
-
-    class More(Engine):
-        def entries(self, point, phase):
-            return Entries(2, 6, 0)
-
     assert rules(watch(TREE, 'create').seen()) == ['T17a']
-    assert rules(watch(TREE, 'create', engine=More()).seen()) == []
+    engine = Engine()
+    engine.entries = lambda point, phase: Entries(2, 6, 0)
+    assert rules(watch(TREE, 'create', engine=engine).seen()) == []
 
 
 def test_after_operations_and_guarantees_nothing_is_to_be_left(run, watch):
-    for workload in (OPERATIONS, SEMANTICS):
-        assert rules(watch(workload, workload.phases[0]).seen()) == []
+    workloads = (OPERATIONS, SEMANTICS)
+    assert [rules(watch(workload, workload.phases[0]).seen()) for workload in workloads] == [[], []]
     fill(run)
-    for workload in (OPERATIONS, SEMANTICS):
-        assert rules(watch(workload, workload.phases[0]).seen()) == ['T17a']
+    assert [rules(watch(workload, workload.phases[0]).seen()) for workload in workloads] == [['T17a'], ['T17a']]
 
 
 @pytest.mark.parametrize('phase', PHASES)
@@ -333,11 +317,9 @@ def test_a_stat_of_several_nodes_is_cold_where_all_of_them_emptied_their_caches(
     ],
 )
 def test_what_left_the_node_during_a_write_is_compared_with_what_is_claimed(run, counted, host, broken):
-    plan, driver = plan_of(), Driver()
-    counts = iter(counted)
+    plan, driver, counts = plan_of(), Driver(), iter(counted)
     driver.exchanged = lambda path: Exchanged(sent=next(counts))
-    point = plan.points[0]
-    of = Evidence(Setup(plan, Engine(), run, driver, False, False, ''), Launch('write', point), 'data')
+    of = evidence_of(run, plan, 'write', driver=driver)
     of.make_ready(NOTHING)
-    measurement = moved(point, 1e8)._replace(hosts=(host or os.uname().nodename,))
+    measurement = moved(plan.points[0], 1e8)._replace(hosts=(host or os.uname().nodename,))
     assert ('T25' in rules(of.seen(measurement, 0, 0.0, 0.0, ()))) == broken
