@@ -106,20 +106,13 @@ class Laboratory:
         with pytest.MonkeyPatch.context() as patch:
             if not proves:
                 patch.setattr(runner, 'prove', lambda trial: None)
-            end = runner.run(plan)
-        return self.ran(plan, end)
+            runner.run(plan)
+        return self.ran(plan)
 
-    def ran(self, plan: TrialPlan, end: End | None = None) -> Ran:
-        records = self.records(plan)
-        ended = end or records.end
-        assert ended is not None, 'no end record'
-        return Ran(plan, ended, records, self.judged(plan))
-
-    def records(self, plan: TrialPlan) -> Records:
-        return records_in(plan.records)
-
-    def judged(self, plan: TrialPlan) -> CaseResult:
-        return judge_case(plan, records_in(plan.records))
+    def ran(self, plan: TrialPlan) -> Ran:
+        records = records_in(plan.records)
+        assert records.end is not None, 'no end record'
+        return Ran(plan, records.end, records, judge_case(plan, records))
 
     def surroundings(self) -> dict[str, tuple[object, ...]]:
         """Inode, mode, owner, time and content, by path, of everything that no run may touch."""

@@ -1,17 +1,18 @@
 """The run directory: made and marked, used, and removed without touching anything else."""
 
+import contextlib
 import errno
 import functools
 import itertools
 import json
 import os
 import resource
-import socket
 import stat
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -32,10 +33,7 @@ Os = functools.partial(Altered, os)
 
 
 def failing(code):
-    def fail(*_, **__):
-        raise OSError(code, os.strerror(code))
-
-    return fail
+    return Mock(side_effect=OSError(code, os.strerror(code)))
 
 
 @pytest.fixture
@@ -70,6 +68,12 @@ def fill(run, *names):
         file = Path(run.path, name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
+
+
+def swap(ours, theirs):
+    """Their directory takes the place of ours."""
+    os.rename(ours, f'{theirs}.ours')
+    os.rename(theirs, ours)
 
 
 @pytest.fixture
@@ -182,14 +186,9 @@ def test_what_was_made_is_undone_if_marking_fails(parent, monkeypatch, step):
 
 
 def test_a_directory_that_replaced_the_new_one_is_not_marked(parent, tmp_path, around):
-    (tmp_path / 'theirs').mkdir()
-
-    def swap(path):
-        if path.startswith('seatrial-'):
-            os.rename(parent / path, tmp_path / 'ours')
-            os.rename(tmp_path / 'theirs', parent / path)
-
-    around('open', before=swap)
+    theirs = tmp_path / 'theirs'
+    theirs.mkdir()
+    around('open', before=lambda path: swap(parent / path, theirs) if path.startswith('seatrial-') else None)
     with pytest.raises(RunDirectoryError, match='replaced'):
         create(str(parent), SESSION, CASE, ENTRIES, ANY)
     assert [os.listdir(parent / name) for name in os.listdir(parent)] == [[]]
@@ -426,22 +425,16 @@ def test_its_trees_are_removed_in_parts_and_then_what_is_left(run, parent):
     assert (last.removed_files, last.removed_directories, last.left) == (1, 3, ()) and os.listdir(parent) == []
 
 
-def test_all_parts_at_once_remove_it_whole(run, parent, monkeypatch, capsys):
-    fill(run, *(f'data/a{tree}/b{way}/d/file' for tree in range(3) for way in range(20)))
-    assert removal.main([run.path, SESSION]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert (answer['removed_files'], answer['removed_directories'], answer['left']) == (60, 125, [])
-    assert os.listdir(parent) == []
-
-
-def test_what_the_session_did_not_make_stays_where_parts_are_removed(parent, capsys):
-    run = create(str(parent), SESSION, CASE, ENTRIES, ('[ab]',))
-    os.makedirs(run.path_of('data/a/foreign'))
-    os.makedirs(run.path_of('data/a/b'))
-    removal.main([run.path, SESSION])
+def test_all_parts_at_once_remove_it_whole_but_for_what_the_session_did_not_make(parent, capsys):
+    run = create(str(parent), SESSION, CASE, ENTRIES, (r'[abd]\d*', 'file'))
     run.close()
-    (left,) = json.loads(capsys.readouterr().out)['left']
-    assert 'foreign' in left and os.listdir(run.path_of('data/a')) == ['foreign']
+    fill(run, *(f'data/a{tree}/b{way}/d/file' for tree in range(3) for way in range(20)), 'data/a0/foreign')
+    for files, directories, left in ((60, 122, ['data/a0/foreign: the session did not make it']), (0, 3, [])):
+        assert removal.main([run.path, SESSION]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert [answer[key] for key in ('removed_files', 'removed_directories', 'left')] == [files, directories, left]
+        assert left == [] or os.unlink(run.path_of('data/a0/foreign')) is None
+    assert os.listdir(parent) == []
 
 
 def test_what_is_not_there_is_removed_already_unless_its_parent_is_missing_too(parent):
@@ -570,17 +563,11 @@ def test_what_lies_below_a_path_that_is_the_sessions_is_removed_whatever_its_nam
     made.close()
 
 
-def test_a_fifo_and_a_socket_are_left(run):
+@pytest.mark.parametrize(('kind', 'words'), [(stat.S_IFIFO, 'a fifo'), (stat.S_IFSOCK, 'a socket')])
+def test_a_fifo_and_a_socket_are_left(run, kind, words):
     run.make('data')
-    os.mkfifo(run.path_of('data/fifo'))
-    leaves(run, 'data/fifo: it is a fifo')
-    os.unlink(run.path_of('data/fifo'))
-    with socket.socket(socket.AF_UNIX) as server:
-        here = os.getcwd()
-        os.chdir(run.path_of('data'))  # a socket's path has 107 bytes at most
-        server.bind('socket')
-        os.chdir(here)
-        leaves(run, 'data/socket: it is a socket')
+    os.mknod(run.path_of('data/it'), kind | 0o600)
+    leaves(run, f'data/it: it is {words}')
 
 
 @pytest.mark.parametrize('file', ['theirs', 'theirs/file'])
@@ -662,34 +649,21 @@ def test_a_removal_goes_on_after_what_it_must_leave_and_can_be_repeated_when_tha
 
 @pytest.mark.slow
 def test_a_removal_that_was_killed_at_any_call_can_be_repeated(parent, monkeypatch, around):
-    class KilledError(BaseException):
-        pass
-
-    interrupted = 0
-    for calls in range(1, 100):
+    for calls in itertools.count():
         run = create(str(parent), SESSION, CASE, ENTRIES, ANY)
         run.close()
         os.makedirs(run.path_of('data/a/b'))
         fill(run, 'data/a/file')
-        left = itertools.count(calls - 1, -1)
-
-        def count(path, left=left):
-            if next(left) == 0:
-                raise KilledError
-
-        around('open', 'stat', 'listdir', 'unlink', before=count)
-        try:
+        killed = Mock(side_effect=itertools.chain([None] * calls, [KeyboardInterrupt], itertools.repeat(None)))
+        around('open', 'stat', 'listdir', 'unlink', before=killed)
+        with contextlib.suppress(KeyboardInterrupt):
             remove(run.path, SESSION)
-            done = True
-        except KilledError:
-            done = False
         monkeypatch.setattr(rundir, 'os', os)
         assert remove(run.path, SESSION).left == ()
         assert os.listdir(parent) == []
-        if done:
+        if killed.call_count <= calls:
             break
-        interrupted += 1
-    assert interrupted > 10
+    assert calls > 10
 
 
 @pytest.mark.parametrize(
@@ -714,46 +688,28 @@ def test_the_marker_is_put_back_if_the_directory_cannot_be_removed(run, parent, 
     assert os.listdir(parent) == []
 
 
-def test_a_directory_that_is_replaced_by_another_before_it_is_entered_is_left(run, outside, tmp_path, around):
-    run.make('data')
-
-    def swap(path):
-        if path == 'data':
-            os.rename(run.path_of('data'), tmp_path / 'ours')
-            os.rename(outside, run.path_of('data'))
-
-    around('open', before=swap)
+def test_a_directory_that_is_replaced_by_another_before_it_is_entered_is_left(run, outside, around):
+    data = run.make('data')
+    around('open', before=lambda path: swap(data, outside) if path == 'data' else None)
     leaves(run, 'data: it was replaced by another directory')
     assert os.listdir(run.path_of('data')) == ['file']
 
 
 def test_an_empty_directory_that_took_the_place_of_ours_is_not_removed(run, tmp_path, around):
-    (tmp_path / 'theirs').mkdir()
-    run.make('data')
-    theirs = os.stat(tmp_path / 'theirs').st_ino
-
-    def swap(descriptor):
-        if os.listdir(descriptor) == []:
-            os.rename(run.path_of('data'), tmp_path / 'ours')
-            os.rename(tmp_path / 'theirs', run.path_of('data'))
-
-    around('listdir', after=swap)
+    data, theirs = run.make('data'), tmp_path / 'theirs'
+    theirs.mkdir()
+    inode = theirs.stat().st_ino
+    around('listdir', after=lambda descriptor: None if os.listdir(descriptor) else swap(data, theirs))
     leaves(run, 'data: it was replaced while it was being removed')
-    assert os.stat(run.path_of('data')).st_ino == theirs
+    assert os.stat(data).st_ino == inode
 
 
 def test_a_directory_that_another_process_removes_meanwhile_is_not_reported(run, parent, around):
     fill(run, 'data/sub/file')
-    once = []
-
-    def remove_all(path):
-        if not once:
-            once.append(None)
-            once.append(remove(run.path, SESSION))
-
-    around('unlink', before=remove_all)
-    assert remove(run.path, SESSION).left == ()
-    assert once[1].left == ()
+    another = iter([lambda: remove(run.path, SESSION)])
+    around('unlink', before=lambda path: next(another, lambda: None)())
+    removal = remove(run.path, SESSION)
+    assert (removal.removed_files, removal.left) == (0, ())
     assert os.listdir(parent) == []
 
 
@@ -809,12 +765,7 @@ def test_what_is_left_deep_in_a_tree_is_told_in_few_words(run):
 def test_a_directory_that_is_replaced_while_the_walk_is_far_below_is_left(run, tmp_path, around):
     chain(run.make('data'), 200)
     (tmp_path / 'theirs' / 'd').mkdir(parents=True)
-
-    def swap(path):
-        os.rename(run.path_of('data/d/d'), tmp_path / 'ours')
-        os.rename(tmp_path / 'theirs', run.path_of('data/d/d'))
-
-    around('unlink', after=swap)
+    around('unlink', after=lambda path: swap(run.path_of('data/d/d'), tmp_path / 'theirs'))
     leaves(run, 'data/d/d: it was replaced by another directory')
     assert os.listdir(run.path_of('data/d/d')) == ['d']
 

@@ -15,6 +15,7 @@ from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.lustre.layout import striped
 from seatrial.job.sequence import start
 from seatrial.job.sequence.layouts import FREE_SHARE
+from seatrial.job.sequence.recorder import records_in
 from seatrial.job.sequence.sizing import MAX_SIZES, calibration_points, max_per_task
 from seatrial.judge.verdict import Verdict
 from seatrial.model.plan import Limits, Sizing, StoppingRule
@@ -24,26 +25,13 @@ from seatrial.rules.before import peak
 from seatrial.rules.case import measured
 from seatrial.workload.access import data_access
 from seatrial.workload.sweep import AXES, Sweep
+from stand_in import Altered
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures('short_launches')]
 
 WRITES = data_access('multiple', operations=('write',))
 UNTIL_SHORT = StoppingRule(0.10, minimum=2, maximum=4, extra=1, budget_s=600.0)
 NOISY = {'seconds': 0.04, 'runtime_ms': [10, 40, 20, 35, 15, 30, 12]}
-
-
-class Clock:
-    """The module time, for the time budget alone: its clock jumps by an hour once so many launches have begun."""
-
-    def __init__(self, log, launches):
-        self._log, self._launches = Path(log), launches
-
-    def __getattr__(self, name):
-        return getattr(time, name)
-
-    def monotonic(self):
-        begun = len(self._log.read_text().splitlines()) if self._log.exists() else 0
-        return time.monotonic() + (3600.0 if begun >= self._launches else 0.0)
 
 
 def blocks_of(ran):
@@ -60,7 +48,8 @@ def test_a_block_holds_every_unfinished_point_once(lab, stub_fio):
     fio = stub_fio(('', {'seconds': 0.04}), ('measured-write@16KiB', NOISY))
     ran = lab.run(lab.plan(fio, workload=WRITES, values=(32, 16, 8), stopping=UNTIL_SHORT))
     assert [sorted(block) for block in blocks_of(ran)] == 3 * [['16KiB', '32KiB', '8KiB']] + [['16KiB']]
-    assert all(len(block) == len(set(block)) for block in blocks_of(ran))
+    assert ran.counts == {'write@32KiB': 3, 'write@16KiB': 4, 'write@8KiB': 3}
+    assert ran.end.stopped == {'32KiB': 'converged', '16KiB': 'exhausted', '8KiB': 'converged'}
 
 
 def test_the_order_of_the_points_comes_from_the_seed_of_the_plan(lab, stub_fio):
@@ -71,13 +60,7 @@ def test_the_order_of_the_points_comes_from_the_seed_of_the_plan(lab, stub_fio):
     assert orders[0] == orders[1] != orders[2]
     first, second = orders[0]
     assert first != second, 'it differs between blocks'
-    assert lab.records(plan).start.seed == seed
-
-
-def test_a_converged_point_gets_the_extra_repetitions_that_it_is_owed(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(), values=(32,), stopping=UNTIL_SHORT))
-    assert ran.counts == {'write@32KiB': 3, 'read@32KiB': 3}
-    assert ran.end.stopped == {'32KiB': 'converged'}
+    assert records_in(plan.records).start.seed == seed
 
 
 def test_a_point_is_repeated_until_both_of_its_operations_are_known(lab, stub_fio):
@@ -106,7 +89,13 @@ def test_a_write_that_is_too_short_is_made_for_its_read_until_that_is_known(lab,
 
 def test_no_launch_begins_after_the_budget(lab, stub_fio, monkeypatch):
     fio = stub_fio(('', NOISY))
-    monkeypatch.setattr(start, 'time', Clock(f'{fio}.log', launches=4))
+    log = Path(f'{fio}.log')
+
+    def monotonic():
+        """It jumps by an hour once four launches have begun."""
+        return time.monotonic() + (3600.0 if log.exists() and len(log.read_text().splitlines()) >= 4 else 0.0)
+
+    monkeypatch.setattr(start, 'time', Altered(time, monotonic=monotonic))
     rule = UNTIL_SHORT._replace(minimum=4, maximum=8)
     ran = lab.run(lab.plan(fio, workload=WRITES, values=(32, 16), stopping=rule))
     assert (len(ran.records.samples), ran.end.stopped) == (4, {'32KiB': 'budget', '16KiB': 'budget'})
@@ -127,18 +116,12 @@ SLOW = SIZE / 0.01  # B/s: 64 KiB take 10 ms
 ADAPTED = Sizing(SIZE, SIZE, target_s=0.05, min_s=0.03)
 
 
-def test_bytes_are_enlarged_in_the_warm_up_until_a_launch_lasts_as_long_as_is_meant(lab, stub_fio):
-    ran = lab.run(lab.plan(stub_fio(('', {'rate': SLOW})), **SMALL, sizing=ADAPTED))
-    assert ran.records.sized.per_task == 5 * SIZE
+@pytest.mark.parametrize('shortest', ['', '-read@', pytest.param('-write@', marks=pytest.mark.long)])
+def test_bytes_are_enlarged_in_the_warm_up_until_the_shortest_launch_lasts_as_is_meant(lab, stub_fio, shortest):
+    fio = stub_fio(('', {'seconds': 0.05}), (shortest, {'rate': SLOW}))
+    ran = lab.run(lab.plan(fio, **SMALL, sizing=ADAPTED))
+    assert (ran.records.sized.per_task, ran.records.sized.number) == (5 * SIZE, 1)
     assert {sample.point.data.bytes_per_task for sample in ran.measured} == {5 * SIZE}
-    assert ran.records.sized.number == 1
-
-
-@pytest.mark.parametrize('shortest', ['read', pytest.param('write', marks=pytest.mark.long)])
-def test_bytes_are_enough_for_the_fastest_operation(lab, stub_fio, shortest):
-    fio = stub_fio(('', {'seconds': 0.05}), (f'-{shortest}@', {'rate': SLOW}))
-    plan = lab.plan(fio, **SMALL, sizing=ADAPTED)
-    assert lab.run(plan).records.sized.per_task == 5 * SIZE
 
 
 def test_the_warm_up_grows_by_no_more_than_sixteen_times_a_round(lab, stub_fio):

@@ -10,7 +10,7 @@ import pytest
 from builders import FLAT, FLAT_TREE, MFWA, ONCE, SMALL, plan_of
 from seatrial.engine.base import Command
 from seatrial.job.sequence import blocks
-from seatrial.job.sequence.darshan import FOLDER, PLACE, left_by, traced_point, under_darshan
+from seatrial.job.sequence.darshan import FOLDER, PLACE, Left, left_by, traced_point, under_darshan
 from seatrial.job.sequence.start import DATA
 from seatrial.judge.verdict import Verdict
 from seatrial.workload.access import data_access
@@ -52,18 +52,14 @@ def test_an_mpi_program_leaves_one_log_of_a_known_name(places):
 
 
 @pytest.mark.parametrize('scope', ['node', 'task'])
-def test_every_process_of_another_program_leaves_its_own_log(places, scope):
+def test_every_process_of_another_program_leaves_its_own_log_beside_what_is_loaded(places, monkeypatch, scope):
+    monkeypatch.setenv('LD_PRELOAD', '/opt/other.so')
     argvs = started(scope, places, (('dd', 'if=a'), ('dd', 'if=b')))
     assert [argv[-2:] for argv in argvs] == [('dd', 'if=a'), ('dd', 'if=b')]
     for settings in map(settings_of, argvs):
-        assert settings['DARSHAN_ENABLE_NONMPI'] == '1'
+        assert settings['DARSHAN_ENABLE_NONMPI'] == '1' and settings['LD_PRELOAD'] == f'{LIBRARY}:/opt/other.so'
         assert settings['DARSHAN_LOGPATH'] == places[1] + FOLDER
         assert 'DARSHAN_LOGFILE' not in settings
-
-
-def test_a_library_that_is_loaded_already_stays_loaded(places, monkeypatch):
-    monkeypatch.setenv('LD_PRELOAD', '/opt/other.so')
-    assert settings_of(started('mpi', places)[0])['LD_PRELOAD'] == f'{LIBRARY}:/opt/other.so'
 
 
 def test_the_folder_of_today_is_there_for_a_darshan_that_wants_one(places):
@@ -74,22 +70,17 @@ def test_the_folder_of_today_is_there_for_a_darshan_that_wants_one(places):
     assert any(day.is_dir() for day in days)
 
 
-def test_links_are_noted_with_what_they_lead_to(places):
+def test_links_are_noted_with_what_they_lead_to_and_logs_found_in_the_folder_and_in_those_of_the_days(places):
     directory, raw = places
-    Path(directory, 'data').write_text('')
+    Path(directory, 'data').touch()
     os.symlink('data', Path(directory, 'data.00000000'))
-    started('mpi', places)
-    left = left_by(raw)
-    assert (left.directory, left.links, left.logs) == (os.path.realpath(directory), {'data.00000000': 'data'}, ())
-
-
-def test_logs_are_found_in_the_folder_and_in_those_of_the_days(places):
     started('node', places)
-    folder = Path(places[1] + FOLDER)
+    folder = Path(raw + FOLDER)
     day = next(folder.glob('*/*/*'))
     for file in (folder / 'a.darshan', day / 'b.darshan', folder / 'c.darshan_partial'):
-        file.write_text('')
-    assert left_by(places[1]).logs == (str(day / 'b.darshan'), str(folder / 'a.darshan'))
+        file.touch()
+    logs = (str(day / 'b.darshan'), str(folder / 'a.darshan'))
+    assert left_by(raw) == Left(os.path.realpath(directory), {'data.00000000': 'data'}, logs)
 
 
 @pytest.mark.parametrize('text', [None, '', '{"directory"'])
@@ -100,16 +91,12 @@ def test_a_launch_without_a_note_of_its_place_was_not_made_under_darshan(places,
     assert left_by(places[1]) is None
 
 
-def test_the_point_with_most_tasks_and_then_most_transfers_is_traced():
+def test_the_point_with_most_tasks_and_then_most_transfers_is_traced_if_there_is_a_library_and_a_pattern():
     by_size = plan_of(darshan=LIBRARY)
     assert traced_point(by_size, by_size.points).label == '16MiB'
     by_tasks = plan_of(MFWA, Sweep('tasks', (1, 2)), darshan=LIBRARY)
     assert traced_point(by_tasks, by_tasks.points).label == '2tasks'
-
-
-def test_without_a_library_or_a_pattern_nothing_is_traced():
-    plan = plan_of()
-    assert traced_point(plan, plan.points) is None
+    assert traced_point(plan_of(), by_size.points) is None
     metadata = plan_of(FLAT, FLAT_TREE, darshan=LIBRARY)
     assert traced_point(metadata, metadata.points) is None
 

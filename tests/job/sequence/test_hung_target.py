@@ -1,5 +1,6 @@
 """A file system that never answers again: a real FUSE client that is stopped, and a directory on another server."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -37,16 +38,25 @@ def hung(lab, stub_fio, gluster_mount, lab_gluster):
     target.mkdir(exist_ok=True)
     fio = stub_fio(('measured-write', {'seconds': 600.0}))
     plan = lab.plan(fio, target={'type': 'glusterfs', 'path': str(target)}, launch_limit_s=2.0)
-    running = subprocess.Popen(step('run', lab.write(plan)), stdout=subprocess.PIPE, text=True)
-    try:
-        while running.poll() is None and not list(Path(plan.records).glob('raw/*measured-write*')):
-            time.sleep(0.1)
-        lab_gluster('signal', 'STOP', 'client')
-        yield plan, running.communicate(timeout=LATEST_S)[0]
-    finally:
-        lab_gluster('signal', 'CONT', 'client')
-        running.kill()
-        running.wait()
+    with writing(lab, plan) as running:
+        try:
+            lab_gluster('signal', 'STOP', 'client')
+            yield plan, running.communicate(timeout=LATEST_S)[0]
+        finally:
+            lab_gluster('signal', 'CONT', 'client')
+
+
+@contextlib.contextmanager
+def writing(lab, plan):
+    """The command on the node from its first measured write on."""
+    with subprocess.Popen(step('run', lab.write(plan)), stdout=subprocess.PIPE, text=True) as running:
+        try:
+            while not list(Path(plan.records).glob('raw/*measured-write*')):
+                assert running.poll() is None
+                time.sleep(0.01)
+            yield running
+        finally:
+            running.kill()
 
 
 def step(name, path):
@@ -58,8 +68,7 @@ def test_its_launch_is_given_up_and_its_directory_left_within_deadlines(lab, hun
     plan, output = hung
     assert 'failed: a launch was given up: it did not end within' in output
     done = subprocess.run(step('remove', lab.write(plan)), timeout=LATEST_S, capture_output=True, text=True)
-    records = lab.records(plan)
-    (left,) = records.removal.left
+    (left,) = lab.ran(plan).records.removal.left
     assert left.startswith('all of it: the file system does not answer within'), done.stdout
 
 
@@ -73,16 +82,8 @@ def test_what_a_job_said_of_its_end_stands_though_it_cannot_be_got_rid_of(lab, s
 
 def test_a_run_directory_on_a_server_that_is_away_holds_nobody_while_the_directory_above_answers(lab, stub_fio):
     plan = lab.plan(stub_fio(('measured-write', {'seconds': 2.0})))
-    running = subprocess.Popen(step('run', lab.write(plan)), stdout=subprocess.PIPE, text=True)
-    try:
-        while not list(Path(plan.records).glob('raw/*measured-write*')):
-            assert running.poll() is None
-            time.sleep(0.01)
-        with dead(lab.target / lab.left()[0]):
-            output = running.communicate(timeout=LATEST_S)[0]
-    finally:
-        running.kill()
-        running.wait()
+    with writing(lab, plan) as running, dead(lab.target / lab.left()[0]):
+        output = running.communicate(timeout=LATEST_S)[0]
     ran = lab.ran(plan)
     assert f'refused: {lab.target} has not answered for 2 s' in output and running.returncode == 13
     assert (ran.end.reason, ran.result.verdict) == ('refused', Verdict.INCOMPLETE)

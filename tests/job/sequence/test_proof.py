@@ -110,7 +110,7 @@ def test_data_that_differ_fail_the_case_and_stay_where_they_are(lab, stub_fio, m
     assert command.main(['remove', os.path.join(plan.records, 'plan.json')]) == 0
     (kept,) = lab.target.glob('seatrial-*/data/data.00000001')
     assert kept.stat().st_size == 64 * KIB
-    assert any('the file is kept' in label for label in lab.judged(plan).labels)
+    assert any('the file is kept' in label for label in lab.ran(plan).result.labels)
 
 
 def test_a_file_that_is_gone_or_too_short_is_lost_data(lab, stub_fio, monkeypatch):

@@ -8,7 +8,6 @@ import pytest
 from builders import ONCE
 from seatrial.engine.base import Command
 from seatrial.engine.base import Engine as AnyEngine
-from seatrial.engine.fio.random import FioRandom
 from seatrial.engine.posixops.semantics import GUARANTEES
 from seatrial.engine.registry import Choice
 from seatrial.filesystem import posix
@@ -40,6 +39,7 @@ ONE, TWO = Sweep('tree', (EMPTY,)), Sweep('tree', (EMPTY, FULL))
 PAIR = Sweep('tasks', (2,))
 CASES = {
     'tree': (FLAT._replace(phases=ALL_PHASES), Sweep('tree', (FULL,))),
+    'levels': (DEEP, Sweep('tree', (('deep', {}),))),
     'operations': (posix_operations(20, 4096), PAIR),
     'listing': (listing(20), Sweep('entries', (20,))),
     'semantics': (posix_semantics(), PAIR),
@@ -55,12 +55,6 @@ class Engine(AnyEngine):
 
     def __init__(self, waiting=0.0):
         self.waiting = waiting
-
-    def cannot(self, point):
-        return None
-
-    def version_argv(self, program):
-        return [program]
 
     def parse_version(self, text):
         return '1'
@@ -100,13 +94,6 @@ def shares(ran, stage):
     return [point.tree.files_per_directory or point.tree.empties_per_directory for point in points]
 
 
-def test_a_tree_of_levels_is_carried_out_as_it_is(lab):
-    ran = lab.run(lab.plan_of_metadata(DEEP, Sweep('tree', (('deep', {}),)), stopping=ONCE))
-    assert ran.result.verdict is Verdict.MEASURED
-    assert {metric.operations for sample in ran.measured for metric in sample.measurement.metrics} == {2 * 13 * 2}
-    assert ran.records.sized.per_task == 0
-
-
 def test_directories_that_are_listed_are_made_once_and_never_measured(lab):
     ran = lab.run(lab.plan_of_metadata(listing(20), Sweep('entries', (20, 40))))
     before = [('prepare', 'create'), ('warmup', 'list'), *2 * [('prepare', 'create')]]
@@ -119,6 +106,8 @@ def test_every_metric_of_a_kind_is_measured_and_nothing_is_left_or_touched(lab, 
     before = lab.surroundings()
     ran = lab.run(lab.plan_of_metadata(*CASES[kind], stopping=ONCE))
     assert ran.result.verdict is Verdict.MEASURED and set(ran.counts) == set(planned_metrics(ran.plan))
+    counts = {metric.operations for sample in ran.measured for metric in sample.measurement.metrics}
+    assert kind != 'levels' or (counts, ran.records.sized.per_task) == ({2 * 13 * 2}, 0)
     assert kind != 'operations' or all(len(metric.percentiles_s) == 3 for metric in ran.result.metrics)
     guarantees = [guarantee.name for guarantee in GUARANTEES] if kind == 'semantics' else []
     assert [fact.name for fact in ran.result.facts] == guarantees
@@ -240,19 +229,6 @@ class TestARun:
         plan = random_plan(lab, stub_fio(), direct=direct)
         ran = lab.run(plan._replace(points=plan.points[:1]))
         assert ran.measured and {sample.cache for sample in ran.measured} <= cache
-
-    def test_what_it_writes_has_no_cache_and_must_be_synced(self, lab, stub_fio, monkeypatch):
-        """P1."""
-        plan = random_plan(lab, stub_fio(), ('randwrite',))
-        measure = FioRandom.measure
-
-        def unsynced(self, phase, point, command, outcome):
-            return measure(self, phase, point, command, outcome)._replace(fsync=phase == 'write')
-
-        monkeypatch.setattr(FioRandom, 'measure', unsynced)
-        ran = lab.run(plan)
-        assert {sample.cache for sample in ran.records.samples} == {''}
-        assert (ran.end.reason, 'P1: ' in ran.end.why) == ('refused', True)
 
     def test_files_without_data_of_their_own_are_never_read(self, lab, stub_fio):
         """T22: random reads over sparse files are answered without the storage."""

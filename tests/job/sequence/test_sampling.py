@@ -4,7 +4,6 @@ import os
 
 import pytest
 
-from builders import plan_of, sample_of
 from seatrial.engine.fio.access import Fio
 from seatrial.filesystem.base import Lost
 from seatrial.filesystem.posix import Posix
@@ -12,7 +11,6 @@ from seatrial.job.launch import processes as launching
 from seatrial.job.launch.processes import LaunchGivenUp
 from seatrial.job.sequence import sampling
 from seatrial.judge.verdict import Verdict
-from seatrial.model.record import Finding
 from seatrial.model.units import MIB
 from seatrial.workload.random import random_access
 from seatrial.workload.sweep import Sweep
@@ -89,14 +87,6 @@ def test_the_directory_of_a_launch_that_was_given_up_is_not_closed(lab, stub_fio
     where, inode = held[0]
     is_open = os.path.exists(f'/proc/self/fd/{where}') and os.fstat(where).st_ino == inode
     assert is_open is given_up
-
-
-def test_what_is_not_valid_ends_the_run_with_the_first_reason():
-    label, invalid = Finding('T4', 'label', 'a label'), Finding('T17', 'invalid', 'a file is short')
-    plan = plan_of()
-    prepared = sample_of(plan, plan.points[0], 'write', stage='prepare', findings=(label, invalid))
-    with pytest.raises(sampling.Refused, match='the prepare failed: T17: a file is short'):
-        sampling.valid(prepared)
 
 
 def p20a(ran):
