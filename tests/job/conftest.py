@@ -13,6 +13,7 @@ import pytest
 
 from builders import plan_of
 from seatrial.job.directory.rundir import RunDirectory, create
+from seatrial.job.launch import processes
 from seatrial.job.sequence import runner, sampling
 from seatrial.job.sequence.recorder import records_in
 from seatrial.judge.case import judge_case
@@ -181,6 +182,13 @@ def ended() -> int:
     child = subprocess.Popen([sys.executable, '-c', ''])
     child.wait()
     return child.pid
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A launch that was given up is killed sooner than on a real system."""
+    monkeypatch.setattr(processes, 'GRACE_S', 0.5)
+    monkeypatch.setattr(processes, 'WAKE_S', 0.02)
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ pytestmark = pytest.mark.slow
 
 SESSION, CASE, ENTRIES = 'hostile', 'case', ('data', 'warmup', 'links')
 ANY = (r'[^/]*',)  # names that the session makes
-BATCH = 100  # states
 DISTURBED = 10  # removals in which a concurrent process got between two calls
 NAMES = (b'n' * 255, *b'data.0|line\nbreak|\xff\xfe\x80|-rf|*| |..x|~|\xc3\xa9|$(id)'.split(b'|'))
 CALLS = ('open', 'stat', 'listdir', 'unlink', 'rmdir')
@@ -80,10 +79,7 @@ class Surroundings:
 @pytest.fixture
 def in_memory(tmp_path):
     """Surroundings where a removal costs no disk, if there is such a place."""
-    if not os.access('/dev/shm', os.W_OK):
-        yield Surroundings(tmp_path)
-        return
-    with tempfile.TemporaryDirectory(dir='/dev/shm') as base:
+    with tempfile.TemporaryDirectory(dir='/dev/shm' if os.access('/dev/shm', os.W_OK) else tmp_path) as base:
         yield Surroundings(Path(base))
 
 
@@ -251,18 +247,15 @@ def one_state(seed, around, monkeypatch):
     return removal, tampered, bool(stashed)
 
 
-@pytest.mark.parametrize('first', [100, 200])
-def test_the_surroundings_of_a_hostile_state_stay_as_they_were(first, in_memory, monkeypatch):
-    batch(range(first, first + BATCH), in_memory, monkeypatch)
+@pytest.mark.parametrize(
+    'seeds', [range(100, 200), range(200, 300), pytest.param(range(300, 16_000), marks=pytest.mark.long)]
+)
+def test_the_surroundings_of_a_hostile_state_stay_as_they_were(seeds, in_memory, monkeypatch):
+    batch(seeds, in_memory, monkeypatch)
 
 
 def test_they_do_so_on_a_disk_too_where_inode_numbers_are_used_again(tmp_path, monkeypatch):
-    batch(range(BATCH), Surroundings(tmp_path), monkeypatch)
-
-
-@pytest.mark.long
-def test_they_do_so_in_many_more_states(in_memory, monkeypatch):
-    batch(range(300, 16_000), in_memory, monkeypatch)
+    batch(range(100), Surroundings(tmp_path), monkeypatch)
 
 
 def batch(seeds, around, monkeypatch):

@@ -120,10 +120,9 @@ def test_the_job_ends_with_who_watches_it():
 
 
 class Clock:
-    """Time passes only while somebody sleeps."""
+    """Time passes only while somebody sleeps; until silent_s the file system does not answer."""
 
-    def __init__(self):
-        self.now = 0.0
+    now = silent_s = 0.0
 
     def monotonic(self):
         return self.now
@@ -131,32 +130,28 @@ class Clock:
     def sleep(self, seconds):
         self.now += seconds
 
+    def unresponsive(self, *paths):
+        return 'no answer' if self.now < self.silent_s else None
+
 
 @pytest.fixture
 def clock(monkeypatch):
     made = Clock()
     monkeypatch.setattr(module, 'time', made)
+    monkeypatch.setattr(module, 'unresponsive', made.unresponsive)
     return made
-
-
-@pytest.fixture
-def silent_for(monkeypatch, clock):
-    def silent(seconds):
-        monkeypatch.setattr(module, 'unresponsive', lambda *paths: 'no answer' if clock.now < seconds else None)
-
-    return silent
 
 
 @pytest.mark.parametrize(
     ('recovery', 'silence', 'answers'),
     [(0.0, 0.0, True), (0.0, 599.0, True), (0.0, 601.0, False), (900.0, 890.0, True)],
 )
-def test_it_is_waited_for_as_long_as_recovery_may_take(silent_for, recovery, silence, answers):
-    silent_for(silence)
+def test_it_is_waited_for_as_long_as_recovery_may_take(clock, recovery, silence, answers):
+    clock.silent_s = silence
     seconds = pytest.approx(min(silence, max(recovery, module.PATIENCE_S)), abs=module.PAUSE_S)
     assert module.wait('/scratch', recovery, lambda: False) == (seconds, answers)
 
 
-def test_a_job_that_is_asked_to_stop_does_not_wait(silent_for, clock):
-    silent_for(1000.0)
+def test_a_job_that_is_asked_to_stop_does_not_wait(clock):
+    clock.silent_s = 1000.0
     assert module.wait('/scratch', 900.0, lambda: clock.now >= 3.0) == (3.0, False)

@@ -110,7 +110,6 @@ def test_a_geometry_is_tried_once_and_the_smallest_first(monkeypatch):
 @pytest.mark.parametrize(
     ('nodes', 'tasks', 'hosts', 'fault'),
     [
-        (2, 2, {0: 'a', 1: 'b'}, None),
         (2, 2, {1: 'b', 0: 'a'}, None),
         (2, 2, {0: 'a'}, '2 tasks were asked for, and the ranks 0 were there'),
         (2, 2, {0: 'a', 1: 'a'}, '1 task on each of 2 nodes was asked for; there were 2 on a'),

@@ -38,12 +38,6 @@ def launched(place, command, started, limit_s=60.0, stopping=lambda: False):
         return carry_out(command, started, str(place / 'raw'), where, limit_s, stopping)
 
 
-@pytest.fixture
-def soon(monkeypatch):
-    monkeypatch.setattr(processes, 'GRACE_S', 0.3)
-    monkeypatch.setattr(processes, 'WAKE_S', 0.02)
-
-
 def written(path):
     """What a test waits for: whether there is a number in the file."""
     return path.exists() and path.read_text().strip().isdigit()

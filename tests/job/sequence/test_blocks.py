@@ -176,13 +176,6 @@ def test_no_size_goes_beyond_the_limits_of_the_site(lab, stub_fio):
     assert 'limits or free space allow no more' in ran.records.sized.reason
 
 
-def test_data_that_compress_end_the_case_unless_the_site_knows_better(lab, stub_fio):
-    fio = stub_fio(('', {'fault': 'alike'}))
-    refused = lab.run(lab.plan(fio, check='A', target={'compresses': None})).result
-    assert refused.verdict is Verdict.INCOMPLETE and 'P4: ' in refused.reasons[0]
-    assert lab.run(lab.plan(fio, check='B', **SMALL)).result.verdict is Verdict.MEASURED
-
-
 def with_points(*values):
     """A plan whose points have so many tasks and transfers of such a size."""
     plan = plan_of()
@@ -229,34 +222,10 @@ def test_the_largest_share_is_the_last_that_limits_and_free_space_hold(workload,
     assert peak(plan, highest)['bytes'] <= allowed or highest == granule
 
 
-# Data that repeat only in a launch of the size that is decided
-
-
-@pytest.fixture
-def asked(monkeypatch):
-    """fio says that what is above 64 KiB a task repeats; the sizes that it was asked of."""
-    sizes = []
-
-    def repeats(_, point):
-        sizes.append((point.phases, point.data.bytes_per_task))
-        return 'they begin again' if point.data.bytes_per_task > SIZE else ''
-
-    monkeypatch.setattr(Fio, 'repeats', repeats)
-    return sizes
-
-
-def labelled(ran):
-    """The stages in whose launches data were found to be there twice."""
-    return {sample.stage for sample in ran.records.samples if 'P4b' in {finding.rule for finding in sample.findings}}
-
-
-def test_data_that_repeat_beyond_the_warm_up_are_found_at_the_size_that_was_decided(lab, stub_fio, asked):
+def test_data_that_repeat_beyond_the_warm_up_are_found_at_the_size_that_was_decided(lab, stub_fio, monkeypatch):
+    monkeypatch.setattr(Fio, 'repeats', lambda _, point: 'twice' if point.data.bytes_per_task > SIZE else '')
     fio = stub_fio(('warmup', {'seconds': 0.05}), ('measured', {'rate': SLOW}))
-    assert labelled(lab.run(lab.plan(fio, workload=WRITES, sizing=ADAPTED))) == {'measured'}
+    samples = lab.run(lab.plan(fio, workload=WRITES, sizing=ADAPTED)).records.samples
+    assert {made.stage for made in samples if 'P4b' in {finding.rule for finding in made.findings}} == {'measured'}
     once = lab.plan(fio, workload=WRITES, check='Once', target={'deduplicates': True}, sizing=ADAPTED)
     assert lab.run(once).result.verdict is Verdict.INVALID
-
-
-def test_of_a_workload_that_only_reads_it_is_asked_what_the_preparation_writes(lab, stub_fio, asked):
-    lab.run(lab.plan(stub_fio(), workload=data_access('single', operations=('read',))))
-    assert {phases for phases, _ in asked} == {('write',)}

@@ -61,18 +61,12 @@ def test_the_record_of_an_earlier_job_is_not_touched(folder):
 
 
 @pytest.mark.parametrize('cut', [1, 20, 40])
-def test_a_truncated_last_line_is_counted_and_costs_only_itself(folder, cut):
+def test_a_truncated_last_line_and_bytes_that_are_no_text_are_counted_and_cost_only_their_lines(folder, cut):
     path = written(folder, SIZED, END)
-    path.write_bytes(path.read_bytes()[:-cut])
+    path.write_bytes(b'\xff\xfe\n' + path.read_bytes()[:-cut])
     records = records_in(folder)
     # Without its newline alone a line is still whole.
-    assert (records.sized, records.end, records.truncated) == ((SIZED, END, 0) if cut == 1 else (SIZED, None, 1))
-
-
-def test_bytes_that_are_no_text_are_counted_and_cost_only_their_line(folder):
-    path = written(folder, SIZED)
-    path.write_bytes(b'\xff\xfe\n' + path.read_bytes())
-    assert (records_in(folder).sized, records_in(folder).truncated) == (SIZED, 1)
+    assert (records.sized, records.end, records.truncated) == ((SIZED, END, 1) if cut == 1 else (SIZED, None, 2))
 
 
 @pytest.mark.parametrize(('values', 'cut'), [((), 0), ((SIZED, END), 0), ((SIZED, END), 20)])

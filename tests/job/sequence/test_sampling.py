@@ -7,7 +7,6 @@ import pytest
 from seatrial.engine.fio.access import Fio
 from seatrial.filesystem.base import Lost
 from seatrial.filesystem.posix import Posix
-from seatrial.job.launch import processes as launching
 from seatrial.job.launch.processes import LaunchGivenUp
 from seatrial.job.sequence import sampling
 from seatrial.judge.verdict import Verdict
@@ -123,7 +122,7 @@ case "$*" in *HANGS*) exec sleep 600 ;; esac
 
 
 @pytest.fixture
-def mpi(lab, stub_fio, tmp_path, monkeypatch):
+def mpi(lab, stub_fio, tmp_path, soon, monkeypatch):
     """Runs fio as if it were an MPI program. hangs: a part of the name of launches that do their work, and stay."""
     command = Fio.command
 
@@ -131,7 +130,6 @@ def mpi(lab, stub_fio, tmp_path, monkeypatch):
         (tmp_path / 'bin').mkdir()
         program(tmp_path / 'bin', monkeypatch, 'mpiexec', MPIEXEC.replace('HANGS', hangs))
         monkeypatch.setattr(Fio, 'command', lambda *words: command(*words)._replace(scope='mpi'))
-        monkeypatch.setattr(launching, 'GRACE_S', 0.5)
         return lab.run(lab.plan(stub_fio(), launch_limit_s=2.0))
 
     return run

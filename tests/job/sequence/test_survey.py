@@ -12,7 +12,7 @@ import pytest
 
 from beegfs_stand import FALLBACK, BeeGfsStand, state
 from builders import SMALL
-from seatrial.filesystem.base import Behaviour, Capacity, pinned
+from seatrial.filesystem.base import Behaviour, Capacity
 from seatrial.filesystem.posix import Posix
 from seatrial.filesystem.registry import by_type
 from seatrial.job.sequence.survey import devices_fault, filling, survey, to_fullness, used_percent
@@ -212,17 +212,6 @@ def test_a_layout_of_beegfs_is_proved_by_the_targets_of_a_file(lab, stub_fio, be
     broken = [fault for fault in (*ran.findings('P5'), *ran.records.start.findings) if fault.rule.startswith('P5')]
     assert sorted({finding.rule for finding in broken}) == rules
     assert not why or why in broken[0].sentence
-
-
-@pytest.mark.parametrize(('made', 'rules'), [(True, []), (False, ['P5b'])])
-def test_files_lie_on_the_storage_target_of_beegfs_that_is_measured(lab, stub_fio, beegfs, monkeypatch, made, rules):
-    if not made:
-        monkeypatch.setattr(by_type('beegfs').__class__, 'make_files', lambda *_: 'Permission denied')
-    plan = on_beegfs(lab, stub_fio())
-    layouts = [pinned(by_type('beegfs'), 'storage target', number) for number in (1, 3)]
-    points = tuple(plan.points[0]._replace(label=layout.name, layout=layout) for layout in layouts)
-    ran = lab.run(plan._replace(points=points, axis=AXES['storage_target']))
-    assert sorted({finding.rule for finding in ran.findings('P5')}) == rules
 
 
 AWAY = '1 of 4 targets is away: storage target 2 of node_storage_1: offline'

@@ -69,13 +69,17 @@ print(tries, swaps, why)
 """
 
 
-@pytest.fixture
-def victim(lab):
+def victim_in(lab):
     made = lab.base / 'shared' / 'victim'
     made.mkdir()
     for name in ('data.00000000', 'data.00000001'):
         (made / name).write_text('precious')
-    return str(made)
+    return made
+
+
+@pytest.fixture
+def victim(lab):
+    return str(victim_in(lab))
 
 
 def test_an_engine_that_starts_while_it_is_swapped_works_in_the_right_one(lab, stub_fio, victim, monkeypatch):
@@ -150,10 +154,7 @@ def attacked(laboratory, make_stub_fio):
 
 def attacks_in(lab, python, make_stub_fio):
     fio, zipapp, sessions = make_stub_fio(lab.base / 'stubs', python=python), write_runner(lab.base), []
-    victim = lab.base / 'shared' / 'victim'
-    victim.mkdir()
-    for file in ('data.00000000', 'data.00000001'):
-        (victim / file).write_text('precious')
+    victim = victim_in(lab)
     give_to_nobody(lab.base / 'stubs', lab.state, victim)
     before = lab.surroundings()
 

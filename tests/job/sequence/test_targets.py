@@ -235,14 +235,6 @@ def test_every_layout_of_a_sweep_is_set_proved_and_measured(lustre, stub_fio):
     assert means['wide'] == pytest.approx(2 * means['default']) == pytest.approx(2 * means['pfl'])
 
 
-def test_a_layout_that_the_file_does_not_have_is_invalid_and_the_others_go_on(lustre, stub_fio):
-    lustre.stand.now(full=[3])
-    plan = on(lustre, stub_fio(('', FAST)), Sweep('layout', (striped('c1', 1), striped('c4', 4))), stopping=ONCE)
-    ran = lustre.run(plan)
-    verdicts = {metric.metric: metric.verdict for metric in ran.result.metrics if metric.name == 'write'}
-    assert verdicts == {'write@c1': Verdict.MEASURED, 'write@c4': Verdict.INVALID}, ran.result.reasons
-
-
 def test_a_layout_that_is_not_possible_here_is_refused_before_anything_is_written(lustre, stub_fio):
     plan = on(lustre, stub_fio(), Sweep('layout', (Layout(), striped('c8', 8))))
     ran = lustre.run(plan)

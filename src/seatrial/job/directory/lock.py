@@ -13,7 +13,7 @@ import stat
 import tempfile
 import threading
 import time
-from typing import Callable, Container, List, NamedTuple, Optional, Tuple
+from typing import Callable, Container, ContextManager, List, NamedTuple, Optional, Tuple
 
 from seatrial.job.directory.owner import Owner, is_of_another_boot, running, this_owner
 from seatrial.model.codec import from_json, to_json
@@ -105,7 +105,7 @@ class Heartbeat:
                 self._renew()
 
 
-class Lock:
+class Lock(ContextManager['Lock']):
     """A storage system held by this session. created: False if the session held it already."""
 
     def __init__(self, path: str, content: bytes, created: bool, interval_s: float) -> None:
@@ -113,9 +113,6 @@ class Lock:
         self.created = created
         self._content = content
         self._heartbeat = Heartbeat(self._renew, interval_s)
-
-    def __enter__(self) -> 'Lock':
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.release()

@@ -15,7 +15,7 @@ import stat
 import time
 import zlib
 from collections import Counter
-from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Callable, ContextManager, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from seatrial.filesystem.mounts import is_below, mount_of, read_mounts
 from seatrial.filesystem.registry import driver_of
@@ -349,7 +349,7 @@ class _Level:
 _Listing = Callable[[int], List[str]]
 
 
-class _Walk:
+class _Walk(ContextManager['_Walk']):
     """A way down from a parent directory, by descriptors. levels[0] is the parent, levels[1] the run directory."""
 
     def __init__(self, parent_descriptor: int) -> None:
@@ -357,9 +357,6 @@ class _Walk:
         self.levels = [_Level('', _identity(status), parent_descriptor, [])]
         self._device = status.st_dev
         self._mount = _mount_of(parent_descriptor)
-
-    def __enter__(self) -> '_Walk':
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.cut(0)
