@@ -54,10 +54,9 @@ def main(arguments):
         order['seconds'] = max(share_of(common, options) for _, options in jobs) / order['rate']
     status = carry_out(common, jobs, order)
     fault = order.get('fault')
-    if fault != 'no-report':
-        text = json.dumps(said(content['template'], common, jobs, order, number), indent=2) + '\n'
-        with open(report, 'w') as stream:
-            stream.write(text[: len(text) // 2] if fault == 'half-json' else text)
+    text = json.dumps(said(content['template'], common, jobs, order, number), indent=2) + '\n'
+    with open(report, 'w') as stream:
+        stream.write(text[: len(text) // 2] if fault == 'half-json' else text)
     return 1 if fault == 'exit-1' else status
 
 
