@@ -21,20 +21,35 @@ meta   m:1  meta     m:1             Good                 m:2               Good
 """
 
 
+OF_7 = {
+    '--setpattern': 'entry set',
+    '--getentryinfo': 'entry info',
+    '--numtargets': '--num-targets',
+    '--chunksize': '--chunk-size',
+    '--storagepoolid': '--pool',
+    '--getquota': 'quota list-usage',
+    'buddymirror': 'mirrored',
+}
+"""The words of `beegfs-ctl`, which has an equals sign before each value, in those of `beegfs`."""
 PROGRAM = """#!{python} -IS
 import json, os, sys
-verb, path, kept = sys.argv[2], os.path.realpath(sys.argv[-1]), {kept!r}
+of_7, kept, mirrored = {of_7!r} if sys.argv[0].endswith('ctl') else {{}}, {kept!r}, {mirrored!r}
+argv = ' '.join(of_7.get(part, part) for word in sys.argv[1:] for part in word.split('=')).split()
+verb, path = argv[1], os.path.realpath(argv[-1])
 sizes = json.load(open(kept)) if os.path.exists(kept) else {{}}
-options = dict(zip(sys.argv[3:-1:2], sys.argv[4:-1:2]))
+options = dict(zip(argv[2:-1:2], argv[3:-1:2]))
 directory = os.path.isdir(path)
-count, chunk, pool = sizes.get(path if directory else os.path.dirname(path), [4, 524288, 1])
-mirrored = {mirrored!r}
-if sys.argv[1:3] == ['mirror', 'list']:
+names = ('--num-targets', '--chunk-size', '--pool', '--pattern')
+default = [4, 524288, 1, 'mirrored' if mirrored else 'raid0']
+count, chunk, pool, pattern = sizes.get(path if directory else os.path.dirname(path), default)
+if argv[0] == 'quota':
+    print({quota!r})
+elif argv[:2] == ['mirror', 'list']:
     print(mirrored or 'Error: no mirrors configured')
 elif verb == 'create':
-    options = dict(zip(sys.argv[4::2], sys.argv[5::2]))
+    options = dict(zip(argv[3::2], argv[4::2]))
     of_file = [options['--targets'].split(','), int(options.get('--chunk-size', chunk))]
-    for name in sys.argv[4 + 2 * sum(word.startswith('--') for word in sys.argv) :]:
+    for name in argv[3 + 2 * sum(word.startswith('--') for word in argv) :]:
         try:
             open(name, 'x').close()
         except OSError as error:
@@ -44,8 +59,7 @@ elif verb == 'create':
     json.dump(sizes, open(kept, 'w'))
 elif verb == 'set':  # it says the same of a file, and changes nothing
     if directory:
-        names = ('--num-targets', '--chunk-size', '--pool')
-        wished = [int(options.get(name, old)) for name, old in zip(names, (count, chunk, pool))]
+        wished = [type(old)(options.get(name, old)) for name, old in zip(names, (count, chunk, pool, pattern))]
         json.dump({{**sizes, path: wished}}, open(kept, 'w'))
     print('Summary: processed 1 entries | configuration updates: ' + str(options))
 else:
@@ -53,13 +67,21 @@ else:
     if not directory and path in sizes:
         targets, chunk = sizes[path]
         count = len(targets)
+    pattern = 'Buddy Mirror' if pattern == 'mirrored' else 'RAID0'
+    if of_7:
+        print('EntryID: 5-5DC49168-19C\\nStripe pattern details:\\n+ Type: ' + pattern)
+        print(f'+ Chunksize: {{chunk >> 10}}K\\n+ Number of storage targets: desired: {{count}}', end='')
+        on = f'; actual: {{len(targets)}}\\n+ Storage targets:'
+        print(f'\\n+ Storage Pool: {{pool}} (Default)' if directory else on)
+        where = '' if pattern == 'Buddy Mirror' else ' @ node_storage_1 [ID: 1]'
+        print('\\n'.join(f'  + {{number}}{{where}}' for number in targets if not directory))
+        sys.exit(0)
     lies_on = '(directory)' if directory else ','.join(f's:{{number}}' for number in targets)
     mirrors = '(directory)' if directory else '(unmirrored)'
-    if mirrored and not directory:
+    if pattern != 'RAID0' and not directory:
         lies_on, mirrors = '(mirrored)', lies_on
     pool = f'storage_pool_default ({{pool}})' if directory else '(file)'
     entry = dict(path=path, storage_pool=pool, storage_targets=lies_on, storage_mirrors=mirrors)
-    pattern = 'Buddy Mirror' if mirrored else 'RAID0'
     print(json.dumps([dict(entry, stripe_pattern=f'{{pattern}} ({{count}}x{{chunk}})')]))
 print('\\nError: unable to verify licensed status: License verification library not loaded.', file=sys.stderr)
 sys.exit(1)
@@ -79,7 +101,7 @@ class BeeGfsStand:
         ]
         self.programs = folder / 'beegfs-bin'
         self.programs.mkdir()
-        self.takes_files(3)
+        self.answers()
         monkeypatch.setenv('PATH', f'{self.programs}:{os.environ["PATH"]}')
         monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: mounts)
         monkeypatch.setattr(beegfs, 'CLIENTS', str(self.client.parent))
@@ -89,18 +111,19 @@ class BeeGfsStand:
         for name, text in files.items():
             (self.client / name).write_text(text)
 
-    def takes_files(self, targets: int) -> None:
-        """From now on so many of its three storage targets take new files."""
-        self._program(targets=targets)
-
-    def mirrored(self, groups: str) -> None:
-        """From now on its directories are mirrored, over these groups."""
-        self._program(mirrored=groups)
-
-    def _program(self, targets: int = 3, mirrored: str = '') -> None:
+    def answers(self, targets: int = 3, mirrored: str = '', quota: str = '') -> None:
+        """From now on so many of its three storage targets take new files; its directories are mirrored, over these
+        groups if any; it has a licence for quotas if it shows any."""
         program, kept = self.programs / 'beegfs', str(self.programs / 'kept.json')
-        program.write_text(PROGRAM.format(python=sys.executable, kept=kept, targets=targets, mirrored=mirrored))
+        answers = {'kept': kept, 'targets': targets, 'mirrored': mirrored, 'quota': quota, 'of_7': OF_7}
+        program.write_text(PROGRAM.format(python=sys.executable, **answers))
         program.chmod(0o755)
+
+    def is_of_7(self) -> None:
+        """From now on it is one of release 7: its command is beegfs-ctl, and its client shows no uuid."""
+        (self.programs / 'beegfs').rename(self.programs / 'beegfs-ctl')
+        (self.client / 'fs_uuid').unlink()
+        self.now(config=(self.client / 'config').read_text().replace('connMgmtdPort =', 'connMgmtdPortTCP ='))
 
 
 def state(number: int, words: str) -> str:

@@ -258,8 +258,11 @@ def on_lustre(folder, monkeypatch, stack, changed):
 
 def on_beegfs(folder, monkeypatch, stack, changed):
     stand = BeeGfsStand(folder, folder / 'mnt', monkeypatch)
-    stand.mirrored(changed.get('mirrored', ''))
-    stand.now(**{name: text for name, text in changed.items() if name != 'mirrored'})
+    answers = {name: changed[name] for name in ('mirrored', 'quota') if name in changed}
+    stand.answers(**answers)
+    stand.now(**{name: text for name, text in changed.items() if name not in (*answers, 'release')})
+    if 'release' in changed:
+        stand.is_of_7()
     (folder / 'version').write_text('8.3.1\n')
     monkeypatch.setattr(beegfs, 'VERSION', str(folder / 'version'))
 
@@ -357,6 +360,15 @@ def configured(**settings):
     return {'config': text}
 
 
+# In the forms of quota.go of beegfs-go 8.3.1 and ModeGetQuotaInfo.cpp of 7.4.6: nobody has seen a real one.
+IDS = (('user', os.geteuid()), ('group', os.getegid()))
+QUOTA_OF_8 = json.dumps(
+    [{'id': id, 'type': kind, 'space': '1024/9216', 'inode': '4/∞', 'pool': 'default'} for kind, id in IDS],
+    ensure_ascii=False,
+)
+QUOTA_OF_7 = 'name,id,size,hard,files,hard\n' + ''.join(f'x,{id},1024,unlimited,4+,104\n' for _, id in IDS)
+
+
 @pytest.fixture
 def doctor_on(doctor, site, monkeypatch, tmp_path):
     """The exit code of doctor, and its words, where the file system is a stand-in of a type."""
@@ -388,9 +400,23 @@ RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
         ('beegfs', {'storage_nodes': FALLBACK}, 'TCP [fallback route]', ''),
         ('beegfs', {'mirrored': MIRRORS}, 'p1.mirrored; buddy groups: 1: 101 and 201; 2: 202 and 102', ''),
         ('beegfs', configured(connCommRetrySecs=30), 'P17c: the client fails I/O after 30 s (connCommRetrySecs)', ''),
-        ('beegfs', configured(tuneUseGlobalFileLocks=1), 'metadata targets 1: 1; route TCP cold reads', ''),
-        ('beegfs', configured(tuneFileCacheType='native'), 'dentries and inodes of the whole node + ok state', ''),
+        ('beegfs', configured(connCommRetrySecs=0), 'metadata targets 1: 1; route TCP P25', ''),  # it never gives up
+        ('beegfs', configured(tuneUseGlobalFileLocks=1, connCommRetrySecs=900), '1; route TCP cold reads', ''),
+        *(
+            ('beegfs', configured(tuneFileCacheType=kind), 'dentries and inodes of the whole node + ok state', '')
+            for kind in ('native', 'paged', 'none')
+        ),
         ('beegfs', configured(quotaEnabled=1), 'without space left by quotas: quota(1) cannot read', ''),
+        ('beegfs', {'quota': QUOTA_OF_8, **configured(quotaEnabled=1)}, '; the quota leaves 8 KiB the driver', ''),
+        (
+            'beegfs',
+            {'quota': QUOTA_OF_7, 'release': 7, **configured(quotaEnabled=1)},
+            'leaves 25 inodes the driver',
+            '',
+        ),
+        ('beegfs', {'release': 7}, 'file system: managed by 10.80.0.1:8008; default layout: c4.S512k.p1;', ''),
+        ('beegfs', {'storage_target_state': ''}, 'storage_target_state shows no targets; metadata targets 1', ''),
+        ('beegfs', {'meta_target_state': 'as new'}, "meta_target_state shows 'as new'; storage targets 3: 1-3; ", ''),
         ('glusterfs', SILENT, '; brick 3 n2:/srv/4/b not connected', 'n2:/srv/4/b'),
         ('cephfs', {1: 'down'}, 'OSDs 3: 0-2; OSD 1 down', 'osd.1: down'),
         ('cephfs', {'PG_DEGRADED': {}}, 'cluster 0 PG_DEGRADED', ''),

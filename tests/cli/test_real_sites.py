@@ -4,6 +4,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -236,19 +238,33 @@ def records_of(made, file_system):
     return ''.join(file.read_text() for file in made.session.glob(f'cases/*+{file_system}+*/*.jsonl'))
 
 
-def test_beegfs_files_on_fewer_targets_are_of_no_layout(site, programs, tmp_path, monkeypatch, make_stub_fio):
+@pytest.fixture
+def target(tmp_path):
+    """A directory of another device than the records, where this machine has one."""
+    memory = Path('/dev/shm')
+    with tempfile.TemporaryDirectory(prefix='seatrial-test-', dir=memory if memory.is_dir() else tmp_path) as folder:
+        yield Path(folder)
+
+
+def test_of_beegfs_layouts_targets_and_records_are_seen(site, programs, tmp_path, monkeypatch, make_stub_fio, target):
     engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
-    made = site(OWN_PATH, f'{OWN_PATH}, layouts: {{wide: {{stripe_count: 2, stripe_size: 1MiB}}}}')
-    trials, target = made.folder / 'trial.yaml', made.folder / 'state' / 'trials'
+    own = OWN_PATH.replace('state/trials', str(target))
+    made = site(
+        OWN_PATH, f'{own}, storage_targets: [1, 3], layouts: {{wide: {{stripe_count: 2, stripe_size: 1MiB}}}}'
+    )
+    trials, reads = made.folder / 'trial.yaml', made.checks / 'access' / 'reads.py'
+    reads.write_text(CHECK + check('Targets', ACCESS.format('write'), "'storage_target'"))
     text = trials.read_text().replace('type: posix', 'type: beegfs')
     text = text.replace('nodes: [1]', 'nodes: [1], layouts: [wide]')
     trials.write_text(re.sub('program: [^}]*', f'program: {engine}', text))
-    target.mkdir(parents=True)
-    BeeGfsStand(tmp_path, target, monkeypatch).takes_files(1)
+    BeeGfsStand(tmp_path, target, monkeypatch).answers(targets=1)
     mounted = 'beegfs beegfs_nodev rw,cfgFile=/etc/beegfs/beegfs-client.conf'
-    run_where(made, programs, tmp_path, {target: mounted})
+    run_where(made, programs, tmp_path, {target: mounted, made.folder: mounted})
     written = records_of(made, 'scratch')
     assert '"rule":"P5a"' in written and 'c2.S1M, but has c1.S1M.targets1' in written
+    assert '"rule":"P18a"' in written, 'two mounts of one client'
+    of_targets = made.cases['Targets']
+    assert of_targets['verdict'] == ('MEASURED' if os.geteuid() == 0 else 'INCOMPLETE'), of_targets
 
 
 # Lustre, whose lfs and lctl are stand-ins that print genuine outputs, in the forms of other releases

@@ -285,19 +285,24 @@ def test_a_marker_that_cannot_be_written_names_the_target_that_it_lay_on(tmp_pat
         ('wekafs', 'backend:/scratch', 'rw', True),
         ('beegfs', 'scratch', 'rw,cfgFile=same.conf', True),
         ('beegfs', 'scratch', 'rw,cfgFile=other.conf', False),
+        *(('beegfs', 'scratch', f'rw,cfgFile={name}7.conf', name != 'other') for name in ('first', 'same', 'other')),
     ],
 )
 def test_two_mounts_of_one_storage_have_one_lock(command, site, monkeypatch, tmp_path, kind, source, options, locked):
-    """Two filesets of a device of GPFS; two clients of a BeeGFS, which have one source; one of them by a link."""
-    for name, uuid in (('first', 'A'), ('same', 'A'), ('other', 'B')):
-        client = tmp_path / 'clients' / name
+    """Two filesets of a device of GPFS; two clients of a BeeGFS, which have one source, and of release 7 no uuid; one of
+    them by a link."""
+    for name in ('first', 'same', 'other', 'first7', 'same7', 'other7'):
+        client, system = tmp_path / 'clients' / name, 'B' if 'other' in name else 'A'
         client.mkdir(parents=True)
-        (client / 'config').write_text(f'cfgFile = {name}.conf\n')
-        (client / 'fs_uuid').write_text(uuid)
+        managed = f'sysMgmtdHost = {system}\nconnMgmtdPortTCP = 8008\n'
+        (client / 'config').write_text(f'cfgFile = {name}.conf\n{managed}')
+        if '7' not in name:
+            (client / 'fs_uuid').write_text(system)
     monkeypatch.setattr(beegfs, 'CLIENTS', f'{tmp_path}/clients')
+    of_first = f'rw,cfgFile=first{"7" if "7" in options else ""}.conf'
     table = [
         Mount('/', 'ext4', '/dev/vda', 'rw'),
-        Mount(f'{tmp_path}/a', kind, 'backend:/scratch', 'rw,cfgFile=first.conf'),
+        Mount(f'{tmp_path}/a', kind, 'backend:/scratch', of_first),
         Mount(f'{tmp_path}/b', kind, source, options),
     ]
     monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: table)

@@ -128,6 +128,11 @@ def entry(lies_on, pattern, pool='default (1)', mirrors='(directory)'):
     return json.dumps([shown])
 
 
+def entry_of_quota(space, inode):
+    """In the form of `beegfs quota list-usage --output json --raw`, by its source (quota.go of 8.3.1)."""
+    return json.dumps([{'id': 1000, 'inode': inode, 'name': 'x', 'pool': 'default', 'space': space, 'type': 'user'}])
+
+
 def in_ctl(number, more, kind='RAID0'):
     """In the form of `beegfs-ctl --getentryinfo`."""
     head = f'EntryID: 1-63DB17BC-1\nMetadata node: meta01 [ID: 1]\nStripe pattern details:\n+ Type: {kind}\n'
@@ -145,6 +150,7 @@ ON_GROUPS = '+ Storage mirror buddy groups:\n  + 1\n  + 3\n'
         (entry('(directory)', 'RAID0 (9x524288)'), Entry(9, 1 << 19, 1)),
         (entry('(directory)', MIRRORED), Entry(4, 1 << 19, 1, mirrored=True)),
         (entry('(mirrored)', MIRRORED, '(file)', 's:2,s:1'), Entry(2, 1 << 19, mirrored=True, groups=(1, 2))),
+        (entry('s:1', 'RAID0 (1x524288)', '(file)') + 'Warning: [1] of [2]', Entry(1, 1 << 19, targets=(1,))),
         (in_ctl('4; actual: 3', ON_TARGET), Entry(3, 1 << 19, targets=(1201,))),
         (in_ctl('2', '+ Storage Pool: 1 (Default)\n'), Entry(2, 1 << 19, 1)),
         (in_ctl('4; actual: 2', ON_GROUPS, 'Buddy Mirror'), Entry(2, 1 << 19, mirrored=True, groups=(1, 3))),
@@ -170,10 +176,24 @@ def test_a_buddy_group_of_beegfs_is_two_targets_the_primary_one_first(text):
 
 
 @pytest.mark.parametrize('read', [beegfs.entry_of, beegfs.ctl_entry_of])
-@pytest.mark.parametrize('text', ['', 'Stat failed: No such file or directory\n', '[]', ENTRY['entry-info-two.out']])
+@pytest.mark.parametrize(
+    'text',
+    [
+        *('', 'Stat failed: No such file or directory\n', '[]'),
+        ENTRY['entry-info-two.out'],  # it was asked without --raw: rounded sizes
+        entry('(unavailable)', 'RAID0 (4x524288)', '(file)', '(unmirrored)'),  # info.go of beegfs-go 8.3.1
+        entry('(mirrored)', MIRRORED, '(file)', '(unavailable)'),
+    ],
+)
 def test_an_answer_of_another_form_is_no_layout(read, text):
-    with pytest.raises(NoAnswer, match='says'):  # the last was asked without --raw: rounded sizes
+    with pytest.raises(NoAnswer, match='says'):
         read(text)
+
+
+@pytest.mark.parametrize('text', ['', '[]', *(entry_of_quota(*of) for of in (('?/9', '1/9'), ('1/9', '1/?')))])
+def test_a_quota_that_is_not_all_known_is_no_answer(text):
+    with pytest.raises(NoAnswer, match='says'):
+        beegfs.room_of(text, 'user', 1000)
 
 
 def test_stripes_that_a_check_declares_are_those_of_beegfs_where_it_can_have_them():
@@ -193,9 +213,14 @@ def test_mounts_of_one_beegfs_are_one_storage_by_its_uuid(monkeypatch, tmp_path)
     assert same_storage(mount, mount) and not same_storage(mount, other)
     (tmp_path / 'proc-beegfs' / 'other' / 'fs_uuid').write_text(SHOWN['fs_uuid'])
     assert same_storage(mount, other)
+    (stand.client / 'fs_uuid').unlink()
+    stand.now(config='cfgFile = /etc/beegfs/beegfs-client.conf\n')
+    assert same_storage(mount, mount._replace(point='/b')), 'of one client'
     stand.now(config='connCommRetrySecs = 600\n')
     unnamed = mount._replace(options='rw')
-    assert same_storage(mount, unnamed) is False, 'it is not known which client is which'
+    assert same_storage(unnamed, unnamed) and not same_storage(mount, unnamed), (
+        'it is not known which client is which'
+    )
     why = by_type('beegfs')._own_state('/a', unnamed)['beegfs client']
     assert why.startswith(f'unknown: {tmp_path / "proc-beegfs"} has 2 clients, ')
     assert by_type('beegfs')._own_state('/b', other)['beegfs cfgFile'] == '/etc/beegfs/other.conf'
@@ -210,14 +235,14 @@ def test_the_state_of_beegfs_has_its_version_uuid_and_the_layout_of_the_director
     assert (state['default layout'], state['beegfs connCommRetrySecs']) == ('c4.S512k.p1', '600')
     monkeypatch.setenv('PATH', '/nowhere')  # its package puts beegfs into /usr/sbin
     monkeypatch.setattr('seatrial.filesystem.base.SBIN', str(stand.programs))
-    stand.mirrored(MIRRORS)
+    stand.answers(mirrored=MIRRORS)
     state = by_type('beegfs').state(str(tmp_path))
     assert state['default layout'] == 'c4.S512k.p1.mirrored'
     assert state['buddy groups'] == '1: 101 and 201; 2: 202 and 102'
 
 
 def test_files_are_made_on_targets_of_choice_and_proved(monkeypatch, tmp_path):
-    BeeGfsStand(tmp_path, tmp_path, monkeypatch)
+    stand = BeeGfsStand(tmp_path, tmp_path, monkeypatch)
     driver, file = by_type('beegfs'), tmp_path / 'data'
     pinned = driver.on_targets('storage_target0003', 'storage target', (3,), Entry(4, 1 << 20).named('wide'))
     assert pinned.asks == ('c1', 'S1M', 'targets3')
@@ -227,6 +252,11 @@ def test_files_are_made_on_targets_of_choice_and_proved(monkeypatch, tmp_path):
     differs = driver.granted(str(tmp_path / 'other'), pinned).differs
     assert 'c1.S1M.targets3, but has c3.S512k.targets1_2_3' in differs
     assert 'was not made' in driver.make_files([str(tmp_path / 'none' / 'data')], pinned, str(tmp_path))
+    set_ = driver.set_layout(str(file), Entry(4, 1 << 20).named('wide'))
+    assert 'data should have the layout c4.S1M, but has c1.S1M.targets3: Summary: processed 1' in set_
+    (stand.programs / 'beegfs').rename(stand.programs / 'beegfs-ctl')
+    assert 'it takes `beegfs entry create file` of release 8' in driver.layout_fault(pinned, str(tmp_path))
+    assert driver.make_files([str(file)], pinned, str(tmp_path)) == 'not installed on this node: beegfs'
     monkeypatch.setattr('os.geteuid', lambda: 1000)
     assert 'only root may' in driver.layout_fault(pinned, str(tmp_path))
 

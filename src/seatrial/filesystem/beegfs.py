@@ -6,8 +6,11 @@ nine targets of three; without a licence it exits with 1 after it has done what 
 back counts: of a directory after it was set, of a file by the targets that it lies on. The stripes of a mirrored file
 lie on buddy groups of two targets each. `beegfs entry create file` puts files on targets of choice, for root alone.
 
-With tuneFileCacheType = native drop_caches empties its cache; with buffered, the default, its client has small
-buffers: 16 MiB that were read again moved 16.8 MB."""
+With tuneFileCacheType native or paged the client keeps data in the page cache alone, with none nowhere
+(FhgfsOpsInode.c, FhgfsOpsFile.c of 8.3.1); with buffered, the default, it has small buffers: 16 MiB that were read
+again moved 16.8 MB.
+
+Quotas: by quota.go of beegfs-go 8.3.1 and ModeGetQuotaInfo.cpp of 7.4.6. They count the parts of a file as inodes."""
 
 import glob
 import json
@@ -18,7 +21,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 from seatrial.filesystem import base, layout_words
 from seatrial.filesystem.layout_words import Stripes, bytes_of, number, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, answer_or_unknown, kernel_cold, look, pairs_of, unknown
+from seatrial.filesystem.posix import Mounted, answer_or_unknown, kernel_cold, look, group_of_new_files, pairs_of, unknown
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoted_value import show
@@ -28,7 +31,7 @@ NAME = 'beegfs'
 CLIENTS = '/proc/fs/beegfs'
 VERSION = '/sys/module/beegfs/version'
 ANSWER_S = 10.0
-RETRIES_S = 600  # connCommRetrySecs by default: for so long the client tries to reach a server, then I/O fails
+UNLIMITED = ('unlimited', '∞', str((1 << 63) - 1))  # of 7; of 8 without a limit, and with one of `unlimited`
 STORAGE = 'storage target'
 KINDS = ((STORAGE, 'storage'), ('metadata target', 'meta'))
 FAULTS = ('offline', 'bad')
@@ -58,17 +61,16 @@ class BeeGfsLayout(NamedTuple):
     stripe_size: Optional[int] = None  # bytes on one target before the next: its chunk size
     pool: Optional[int] = None  # the number of the storage pool that new files are made in
     targets: Tuple[int, ...] = ()  # the storage targets of a file that is not mirrored
-    mirrored: bool = False  # each stripe lies on both targets of a buddy group; stripe_count counts groups
+    mirrored: Optional[bool] = None  # each stripe lies on both targets of a buddy group; stripe_count counts groups
     groups: Tuple[int, ...] = ()  # the buddy groups of a mirrored file
 
     @property
     def words(self) -> Tuple[str, ...]:
         """The words of plans and records, stripes as every type writes them: ('c4', 'S1M', 'p2')."""
-        words = layout_words.written(self, _WORDS)
-        return (*words, 'mirrored') if self.mirrored else words
+        return layout_words.written(self, _WORDS)
 
     def named(self, name: str) -> Layout:
-        needed = self.stripe_count or 1
+        needed = (self.stripe_count or 1) * (2 if self.mirrored else 1)
         return Layout(name, NAME, self.words, needed, places_file=True) if self.words else Layout(name)
 
 
@@ -78,6 +80,7 @@ _WORDS = {
     'p': ('pool', layout_words.NUMBER),
     'targets': ('targets', layout_words.NUMBERS),
     'groups': ('groups', layout_words.NUMBERS),
+    'mirrored': ('mirrored', (lambda value: '', lambda text: True)),
 }
 
 
@@ -101,16 +104,16 @@ class BeeGfs(Mounted):
     watches = True
 
     def same_storage(self, one: Mount, other: Mount) -> bool:
-        """Compares the uuid of the file system: all mounts have one source, beegfs_nodev. A mount equals itself."""
+        """Compares the identity of the file system: all mounts have one source, beegfs_nodev."""
         try:
-            return one == other or _read(_client(one), 'fs_uuid') == _read(_client(other), 'fs_uuid')
+            return one == other or _client(one) == _client(other) or _identity(one) == _identity(other)
         except base.NoAnswer:
             return False
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         settings = {
             'client version': answer_or_unknown(lambda: f'beegfs {_read(VERSION).strip()}'),
-            'file system': answer_or_unknown(lambda: _read(_client(mount), 'fs_uuid').strip()),
+            'file system': answer_or_unknown(lambda: _identity(mount)),
             'default layout': answer_or_unknown(lambda: '.'.join(_layout_of(path).words)),
         }
         if settings['default layout'].endswith('mirrored'):
@@ -126,15 +129,24 @@ class BeeGfs(Mounted):
         room = super().capacity(path, layout, files)
         return room if os.statvfs(path).f_blocks else room._replace(bytes=None)
 
+    def quota(self, path: str) -> base.Capacity:
+        if self._setting(path, 'quotaEnabled') != '1':
+            return super().quota(path)
+        try:
+            return _quota(path, self._setting(path, 'cfgFile'))
+        except base.NoAnswer as error:
+            return base.Capacity(None, None, unseen=f'the quota of BeeGFS: {error}')
+
     def behaviour(self, path: str) -> base.Behaviour:
-        """The client gives up after connCommRetrySecs; its default is longer than a failover."""
+        """The client gives up after connCommRetrySecs, by default before a failover must have ended; 0 is never."""
         behaviour, retries = super().behaviour(path), self._setting(path, 'connCommRetrySecs')
         if self._setting(path, 'tuneUseGlobalFileLocks') == '0':
             local = 'the client keeps locks to itself (tuneUseGlobalFileLocks is 0): another node does not see them'
             behaviour = behaviour._replace(local_locks=local)
-        if not retries.isdigit() or int(retries) >= RETRIES_S:
+        if not retries.isdigit() or not 0 < int(retries) < self.recovery_limit_s:
             return behaviour
-        return behaviour._replace(gives_up=f'the client fails I/O after {retries} s (connCommRetrySecs)')
+        ends = f'the client fails I/O after {retries} s (connCommRetrySecs)'
+        return behaviour._replace(gives_up=f'{ends}, and a failover may take {self.recovery_limit_s:.0f} s')
 
     def layout(self, name: str, settings: Any) -> Layout:
         return BeeGfsLayout(**read_keys(settings, _KEYS)).named(name)
@@ -148,10 +160,12 @@ class BeeGfs(Mounted):
     def _layout_fault(self, layout: Layout, path: str) -> Optional[str]:
         if asked(layout).targets and os.geteuid():
             return 'only root may put files on chosen targets'
-        there = sum(row.kind == STORAGE for row in self.targets(path).rows)
-        count = asked(layout).stripe_count or 1
-        if 0 < there < count:
-            return f'it needs {count} storage targets, but there are {there}'
+        if asked(layout).targets and not os.path.exists(base.program('beegfs')):
+            return 'it takes `beegfs entry create file` of release 8, which is not installed on this node'
+        seen = self.targets(path)
+        there = sum(row.kind == STORAGE for row in seen.rows)
+        if there < layout.targets_needed and not seen.unseen:
+            return f'it needs {layout.targets_needed} storage targets, but there are {there}'
         _layout_of(path)
         return None
 
@@ -165,6 +179,9 @@ class BeeGfs(Mounted):
             if value is not None:
                 new += [option, str(value)]
                 of_7.append(f'{option_of_7}={value}')
+        if wanted.mirrored:
+            new += ['--pattern', 'mirrored']
+            of_7.append('--pattern=buddymirror')
         output = ' '.join(_first_answer(([*new, directory], [*of_7, directory]))[1].split())
         got = _layout_of(directory)
         if _has(got, wanted):
@@ -200,21 +217,26 @@ class BeeGfs(Mounted):
     def _targets(self, path: str, mount: Mount) -> base.Targets:
         """The states that the client gets from the management service every 30 s (sysUpdateTargetStatesSecs)."""
         rows: List[TargetRow] = []
+        unseen: List[str] = []
         client = _client(mount)
         for kind, of in KINDS:
-            rows += rows_of(_read(client, f'{of}_target_state'), kind, routes_of(_read(client, f'{of}_nodes')))
+            file = os.path.join(client, f'{of}_target_state')
+            text = _read(file)
+            odd = [line for line in text.strip().split('\n') if not _STATE.match(line)]
+            unseen += [f'{file} shows {show(odd[0]) if odd[0] else "no targets"}'] if odd else []
+            rows += rows_of(text, kind, routes_of(_read(client, f'{of}_nodes')))
         storage = [row for row in rows if row.kind == STORAGE]
         servers = {target_name(STORAGE, row.number): row.name.rpartition(' of ')[2] for row in storage}
-        return base.Targets(tuple(rows), servers)
+        return base.Targets(tuple(rows), servers, '; '.join(unseen))
 
     def capabilities(self, path: str) -> Tuple[base.Capability, ...]:
-        quotas = self._setting(path, 'quotaEnabled') != '1'
+        quotas = self._setting(path, 'quotaEnabled') != '1' or not self.quota(path).unseen
         why = '' if quotas else 'quota(1) cannot read the quotas of BeeGFS, and its own commands need a licence'
         return (base.Capability('space left by quotas', quotas, why), *super().capabilities(path))
 
     def cold(self, path: str) -> base.Cold:
-        native = self._setting(path, 'tuneFileCacheType') == 'native'
-        return kernel_cold('' if native else 'small buffers of its client')
+        none = self._setting(path, 'tuneFileCacheType') in ('native', 'paged', 'none')
+        return kernel_cold('' if none else 'small buffers of its client')
 
     def _setting(self, path: str, key: str) -> str:
         mount, _ = look(path)
@@ -228,14 +250,17 @@ def entry_of(text: str) -> BeeGfsLayout:
     """`beegfs entry info --output json --raw`, behind which a warning may stand: for a file the targets that it lies
     on, for a directory those that it asks for. Raises NoAnswer."""
     try:
-        (entry,) = json.loads(text[text.index('[') : text.rindex(']') + 1])
+        (entry,) = _json(text)
         ((pattern, count, chunk),) = _PATTERN.findall(entry['stripe_pattern'])
         pool = _POOL.search(entry['storage_pool'])
         targets, groups = (_numbers(_IDS.findall(entry[key])) for key in ('storage_targets', 'storage_mirrors'))
+        if not (targets or groups or entry['storage_targets'] == '(directory)'):
+            raise base.NoAnswer('beegfs entry info says no target of the file')  # '(unavailable)': see its info.go
     except (ValueError, KeyError, TypeError, AttributeError):
         raise base.NoAnswer(f'beegfs entry info says {show(text.strip()[:80])}') from None
     number = int(pool.group(1)) if pool else None
-    return BeeGfsLayout(len(targets or groups) or int(count), int(chunk), number, targets, pattern != 'RAID0', groups)
+    mirrored = pattern != 'RAID0' or None
+    return BeeGfsLayout(len(targets or groups) or int(count), int(chunk), number, targets, mirrored, groups)
 
 
 def ctl_entry_of(text: str) -> BeeGfsLayout:
@@ -245,7 +270,7 @@ def ctl_entry_of(text: str) -> BeeGfsLayout:
         raise base.NoAnswer(f'beegfs-ctl says {show(text.strip()[:80])}')
     count = int(targets.group(2) or targets.group(1))
     size_, number = bytes_of(chunk.group(1).replace('K', 'k')), int(pool.group(1)) if pool else None
-    mirrored = _CTL_MIRRORED.search(text) is not None
+    mirrored = _CTL_MIRRORED.search(text) is not None or None
     lies_on, groups = _numbers(_CTL_TARGET.findall(text)), _numbers(_CTL_GROUP.findall(text))
     return BeeGfsLayout(count, size_, number, lies_on, mirrored, groups)
 
@@ -260,7 +285,7 @@ def groups_of(text: str) -> Dict[int, Tuple[int, ...]]:
 
 
 def rows_of(text: str, kind: str, routes: Dict[str, str]) -> Iterator[TargetRow]:
-    """The targets of *_target_state, with the routes to their servers. A line of another form is skipped."""
+    """The targets of *_target_state, with the routes to their servers, but for lines of another form."""
     for line in text.splitlines():
         match = _STATE.match(line)
         if match is None:
@@ -297,6 +322,16 @@ def _client(mount: Mount) -> str:
     raise base.NoAnswer(f'{CLIENTS} has {len(folders)} clients, and none is known to be that of this mount')
 
 
+def _identity(mount: Mount) -> str:
+    """The uuid of the file system; of release 7, which shows none, its management service. Raises NoAnswer."""
+    client = _client(mount)
+    config = _config(client)
+    port = config.get('connMgmtdPortTCP', config.get('connMgmtdPort'))
+    if 'sysMgmtdHost' in config and not os.path.exists(os.path.join(client, 'fs_uuid')):
+        return f'managed by {config["sysMgmtdHost"]}:{port}'
+    return _read(client, 'fs_uuid').strip()
+
+
 def _config(client: str) -> Dict[str, str]:
     return pairs_of(_read(client, 'config'), '=')
 
@@ -323,6 +358,7 @@ _KEYS: layout_words.Readers = {
     'stripe_count': number('a number of storage targets', 1, 65535),
     'stripe_size': stripe_size('a chunk size', by_doubling=True),
     'pool': number("a storage pool's number", 1, 65535),
+    'mirrored': layout_words.fitting(lambda value: value is True, 'is not true; leave it out'),
 }
 # Of release 8, and of 7, for the first fields of a layout.
 _SET_OPTIONS = ('--num-targets', '--numtargets'), ('--chunk-size', '--chunksize'), ('--pool', '--storagepoolid')
@@ -334,6 +370,45 @@ def _layout_of(path: str) -> BeeGfsLayout:
     return entry_of(output) if program == 'beegfs' else ctl_entry_of(output)
 
 
+def _json(text: str) -> Any:
+    """The value that begins with the first bracket; a warning may follow. Raises ValueError."""
+    return json.JSONDecoder().raw_decode(text, text.index('['))[0]
+
+
+def _quota(path: str, config: str) -> base.Capacity:
+    """The room that quotas leave in the pool of a directory to this user and the group of new files; each part of a
+    file on a target is an inode. Raises NoAnswer."""
+    layout, rooms = _layout_of(path), []
+    for kind, id_ in (('user', os.geteuid()), ('group', group_of_new_files(path))):
+        new = ['beegfs', 'quota', 'list-usage', '--output', 'json', '--raw', '--pool', str(layout.pool)]
+        of_7 = ['beegfs-ctl', '--getquota', f'--{kind[0]}id', str(id_), '--csv', f'--storagepoolid={layout.pool}']
+        of_7.append(f'--cfgFile={config}')  # `beegfs` refuses to choose among the mounts of several
+        rooms.append(room_of(_first_answer((new, of_7))[1], kind, id_))
+    left = base.tightest(*rooms)
+    return left if left.inodes is None else left._replace(inodes=left.inodes // (layout.stripe_count or 1))
+
+
+def room_of(text: str, kind: str, id_: int) -> base.Capacity:
+    """The room of a user or group by `beegfs quota list-usage --output json --raw`, or `beegfs-ctl --getquota --csv`
+    of it alone: 'name,id,size,hard,files,hard'. Raises NoAnswer."""
+    try:
+        if '[' in text:
+            (entry,) = [entry for entry in _json(text) if (entry['type'], entry['id']) == (kind, id_)]
+            row = [*entry['space'].split('/'), *entry['inode'].split('/')]
+        else:
+            rows = [line.split(',') for line in text.splitlines()]
+            row = next(row[2:] for row in rows if row[1:2] == [str(id_)])
+        used, limit, inodes, most = row
+        return base.Capacity(_left(used, limit), _left(inodes, most))
+    except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
+        raise base.NoAnswer(f'the command for {kind} {id_} says {show(text.strip()[:80])}') from None
+
+
+def _left(used: str, limit: str) -> Optional[int]:
+    """None without a limit. '3+' is used where some targets count no inodes."""
+    return None if limit in UNLIMITED else max(0, int(limit) - int(used.rstrip('+')))
+
+
 def _first_answer(argvs: Tuple[List[str], ...]) -> Tuple[str, str]:
     """The output of the first installed program of these, with its name. Raises NoAnswer."""
     for argv in argvs:
@@ -342,7 +417,7 @@ def _first_answer(argvs: Tuple[List[str], ...]) -> Tuple[str, str]:
             raise base.NoAnswer(f'{argv[0]}: no answer within {ANSWER_S:.0f} s; is a server down?')
         if answer is not None:
             return argv[0], answer.stdout + answer.stderr
-    raise base.NoAnswer('neither beegfs nor beegfs-ctl is installed on this node')
+    raise base.NoAnswer(f'not installed on this node: {", ".join(argv[0] for argv in argvs)}')
 
 
 def _read(*parts: str) -> str:

@@ -204,10 +204,17 @@ def on_beegfs(lab, fio, **target):
         ({'stripe_size': '64KiB', 'pool': 1}, 3, [], ''),
         ({'stripe_count': 3}, 2, ['P5a'], 'the file should have the layout c3, but has c2.S512k'),
         ({'stripe_count': 9}, 3, ['P5'], 'needs 9 storage targets, but there are 3'),
+        ({'stripe_count': 1, 'mirrored': True}, 3, [], ''),
+        ({'stripe_count': 2, 'mirrored': True}, 3, ['P5'], 'needs 4 storage targets, but there are 3'),
     ],
 )
-def test_a_layout_of_beegfs_is_proved_by_the_targets_of_a_file(lab, stub_fio, beegfs, settings, targets, rules, why):
-    beegfs.takes_files(targets)
+@pytest.mark.parametrize('release', [8, 7])
+def test_a_layout_of_beegfs_is_proved_by_the_targets_of_a_file(
+    lab, stub_fio, beegfs, settings, targets, rules, why, release
+):
+    beegfs.answers(targets=targets)
+    if release == 7:
+        beegfs.is_of_7()
     ran = lab.run(on_beegfs(lab, stub_fio(), layout=by_type('beegfs').layout('own', settings)))
     broken = [fault for fault in (*ran.findings('P5'), *ran.records.start.findings) if fault.rule.startswith('P5')]
     assert sorted({finding.rule for finding in broken}) == rules
