@@ -128,11 +128,3 @@ def test_on_glusterfs_bricks_and_nothing_else_can_be_chosen(session, session_of,
     why = 'no layout: a volume places each file by the hash of its name, for all users alike'
     assert {not_applicable(on_glusterfs, check)[on(name)] for name, check in checks.items()} == {why}
     assert not_applicable(session, bricks)[on_bricks] == 'no such targets: those of Lustre are OSTs and MDTs'
-
-
-def test_on_beegfs_each_storage_target_that_the_site_lists_is_measured_by_itself(session_of):
-    check, on_beegfs = all_checks()['StorageTargetBandwidth'], session_of('beegfs', ', storage_targets: [1, 2, 12]')
-    plan = plan_of(on_beegfs, check, on('StorageTargetBandwidth'))
-    assert [point.label for point in plan.points] == [f'storage_target{n:04d}' for n in (1, 2, 12)]
-    assert {point.layout.asks for point in plan.points} == {('c1', f'targets{n}') for n in (1, 2, 12)}
-    assert (plan.target.storage_targets, plan.target.listed) == (3, ('storage target',))

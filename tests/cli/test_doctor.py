@@ -362,11 +362,12 @@ def configured(**settings):
 
 # In the forms of quota.go of beegfs-go 8.3.1 and ModeGetQuotaInfo.cpp of 7.4.6: nobody has seen a real one.
 IDS = (('user', os.geteuid()), ('group', os.getegid()))
-QUOTA_OF_8 = json.dumps(
-    [{'id': id, 'type': kind, 'space': '1024/9216', 'inode': '4/∞', 'pool': 'default'} for kind, id in IDS],
-    ensure_ascii=False,
-)
+QUOTA_OF_8 = json.dumps([{'id': id, 'type': kind, 'space': '1024/9216', 'inode': '4/∞'} for kind, id in IDS])
 QUOTA_OF_7 = 'name,id,size,hard,files,hard\n' + ''.join(f'x,{id},1024,unlimited,4+,104\n' for _, id in IDS)
+
+
+def licensed(quota, **changed):
+    return {'quota': quota, **configured(quotaEnabled=1), **changed}
 
 
 @pytest.fixture
@@ -389,6 +390,7 @@ def doctor_on(doctor, site, monkeypatch, tmp_path):
 SUMMARY_FAILED = {'FILESYSTEM:node01.example.com:NODE:HEALTHY': 'FILESYSTEM:node01.example.com:NODE:FAILED'}
 SILENT = {'lab-client-3/private': BRICKS['lab-client-3/private'].replace('connected = 1', 'connected = 0')}
 OFFLINE = {'storage_target_state': state(2, 'Offline / Good')}
+OF_7 = '[Target ID: 5] @ beegfs-storage n3 [ID: 3]: Offline / Bad \n'
 RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
 
 
@@ -397,9 +399,9 @@ RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
     [
         ('beegfs', OFFLINE, '; storage target 2 offline;', 'storage target 2 of'),
         ('beegfs', RESYNC, '; storage target 3 needs resync;', ''),
+        ('beegfs', {'storage_target_state': OF_7}, '5; storage target 5 offline, bad;', '5 of n3: offline, bad'),
         ('beegfs', {'storage_nodes': FALLBACK}, 'TCP [fallback route]', ''),
         ('beegfs', {'mirrored': MIRRORS}, 'p1.mirrored; buddy groups: 1: 101 and 201; 2: 202 and 102', ''),
-        ('beegfs', configured(connCommRetrySecs=30), 'P17c: the client fails I/O after 30 s (connCommRetrySecs)', ''),
         ('beegfs', configured(connCommRetrySecs=0), 'metadata targets 1: 1; route TCP P25', ''),  # it never gives up
         ('beegfs', configured(tuneUseGlobalFileLocks=1, connCommRetrySecs=900), '1; route TCP cold reads', ''),
         *(
@@ -407,13 +409,9 @@ RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
             for kind in ('native', 'paged', 'none')
         ),
         ('beegfs', configured(quotaEnabled=1), 'without space left by quotas: quota(1) cannot read', ''),
-        ('beegfs', {'quota': QUOTA_OF_8, **configured(quotaEnabled=1)}, '; the quota leaves 8 KiB the driver', ''),
-        (
-            'beegfs',
-            {'quota': QUOTA_OF_7, 'release': 7, **configured(quotaEnabled=1)},
-            'leaves 25 inodes the driver',
-            '',
-        ),
+        ('beegfs', licensed(QUOTA_OF_8.replace('1024', '?')), 'without space left by quotas', ''),
+        ('beegfs', licensed(QUOTA_OF_8), '; the quota leaves 8 KiB the driver', ''),
+        ('beegfs', licensed(QUOTA_OF_7, release=7), '; the quota leaves 25 inodes the driver', ''),
         ('beegfs', {'release': 7}, 'file system: managed by 10.80.0.1:8008; default layout: c4.S512k.p1;', ''),
         ('beegfs', {'storage_target_state': ''}, 'storage_target_state shows no targets; metadata targets 1', ''),
         ('beegfs', {'meta_target_state': 'as new'}, "meta_target_state shows 'as new'; storage targets 3: 1-3; ", ''),

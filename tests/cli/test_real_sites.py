@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from beegfs_stand import BeeGfsStand
-from local_site import LocalSite, trial, writes
+from local_site import REPOSITORY, LocalSite, trial, writes
 from lustre_stand import NODE as LUSTRE_NODE
 from lustre_stand import OPTIONS, standing
 from slurm_lab import LAUNCH_LIMIT
@@ -250,12 +251,12 @@ def test_of_beegfs_layouts_targets_and_records_are_seen(site, programs, tmp_path
     engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
     own = OWN_PATH.replace('state/trials', str(target)) + ', storage_targets: [1, 3]'
     made = site(OWN_PATH, f'{own}, layouts: {{wide: {{stripe_count: 2, stripe_size: 1MiB}}}}')
-    trials, reads = made.folder / 'trial.yaml', made.checks / 'access' / 'reads.py'
-    reads.write_text(CHECK + check('Targets', ACCESS.format('write'), "'storage_target'"))
+    shutil.copy(REPOSITORY / 'checks' / 'isolation' / 'nodes_and_targets.py', made.checks / 'access')
+    trials = made.folder / 'trial.yaml'
     text = trials.read_text().replace('type: posix', 'type: beegfs')
     *_, own = text.splitlines()
-    own = own.replace("'*'", 'Targets').replace('nodes: [1]', 'nodes: [1], bytes_per_task: 1MiB')
-    text = text.replace('nodes: [1]', 'nodes: [1], layouts: [wide]') + f'{own}\n'
+    own = own.replace("'*'", 'StorageTargetBandwidth').replace('nodes: [1]', 'nodes: [1], bytes_per_task: 1MiB')
+    text = text.replace("'*'", 'Reads').replace('nodes: [1]', 'nodes: [1], layouts: [wide]') + f'{own}\n'
     trials.write_text(re.sub('program: [^}]*', f'program: {engine}', text))
     BeeGfsStand(tmp_path, target, monkeypatch).answers(targets=1)
     mounted = 'beegfs beegfs_nodev rw,cfgFile=/etc/beegfs/beegfs-client.conf'
@@ -263,10 +264,11 @@ def test_of_beegfs_layouts_targets_and_records_are_seen(site, programs, tmp_path
     written = records_of(made, 'scratch')
     assert '"rule":"P5a"' in written and 'c2.S1M, but has c1.S1M.targets1' in written
     assert '"rule":"P18a"' in written, 'two mounts of one client'
-    of_targets = made.cases['Targets']
+    of_targets = made.cases['StorageTargetBandwidth']
     refused = 'only root may put files on chosen targets' in str(of_targets['reasons'])
     assert refused == (os.geteuid() != 0) and 'P5a' not in str(of_targets), of_targets
-    assert refused or all(metric['values'] for metric in of_targets['metrics']), of_targets
+    measured = {metric['metric'] for metric in of_targets['metrics'] if metric['values']}
+    assert refused or measured == {f'{what}@storage_target{n:04d}' for what in ('write', 'read') for n in (1, 3)}
     assert refused or 'not tested: storage_target0002 (not listed under storage_targets)' in of_targets['labels']
 
 

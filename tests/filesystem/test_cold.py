@@ -39,7 +39,6 @@ def mounted(monkeypatch):
         ('nfs', 'nfs4', 'rw,vers=4.2', ''),
         ('nfs', 'nfs4', 'rw,vers=4.2,fsc', 'fsc'),
         ('nfs', 'nfs4', 'rw,vers=4.2,fsc=scratch', 'fsc'),
-        ('beegfs', 'beegfs', 'rw', 'buffers'),
     ],
 )
 def test_where_it_is_possible_the_means_is_said_and_what_is_kept(mounted, type, kernel_type, options, kept):

@@ -98,6 +98,7 @@ def test_a_type_that_nobody_knows_may_have_its_servers_elsewhere(mount, limit_s)
         ('cephfs', {'stripe_size': '1MiB'}, 'stripe_size: unknown key'),
         ('beegfs', {'stripe_size': '96KiB'}, "stripe_size: '96KiB' is not a chunk size; write a power of two from"),
         ('beegfs', {'stripe_count': 0}, 'stripe_count: 0 is not a number of storage targets'),
+        ('beegfs', {'mirrored': False}, 'mirrored: false is not true; leave it out'),
         ('beegfs', {'pool': 'flash'}, "pool: 'flash' is not a storage pool's number"),
         ('orangefs', {'stripe_count': 2}, 'stripe_count: every file lies on all servers'),
         ('posix', {'stripe_count': 2}, 'no layout can be set on posix; remove it'),

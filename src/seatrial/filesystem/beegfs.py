@@ -18,10 +18,10 @@ import os
 import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from seatrial.filesystem import base, layout_words
+from seatrial.filesystem import base, layout_words, posix
 from seatrial.filesystem.layout_words import Stripes, bytes_of, number, read_keys, stripe_size
 from seatrial.filesystem.mounts import Mount
-from seatrial.filesystem.posix import Mounted, answer_or_unknown, kernel_cold, look, group_of_new_files, pairs_of, unknown
+from seatrial.filesystem.posix import Mounted, answer_or_unknown, kernel_cold, look, pairs_of, unknown
 from seatrial.model.ask import ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoted_value import show
@@ -130,12 +130,22 @@ class BeeGfs(Mounted):
         return room if os.statvfs(path).f_blocks else room._replace(bytes=None)
 
     def quota(self, path: str) -> base.Capacity:
+        """That of the pool of a directory; each part of a file on a target is an inode."""
         if self._setting(path, 'quotaEnabled') != '1':
             return super().quota(path)
+        rooms = []
         try:
-            return _quota(path, self._setting(path, 'cfgFile'))
+            layout = _layout_of(path)
+            for kind, id_ in (('user', os.geteuid()), ('group', posix.group_of_new_files(path))):
+                new = ['beegfs', 'quota', 'list-usage', '--output', 'json', '--raw', '--pool', str(layout.pool)]
+                of_7 = ['beegfs-ctl', '--getquota', f'--{kind[0]}id', str(id_), '--csv']
+                of_7.append(f'--storagepoolid={layout.pool}')
+                of_7.append(f'--cfgFile={self._setting(path, "cfgFile")}')  # `beegfs` does not choose among several
+                rooms.append(room_of(_first_answer((new, of_7))[1], kind, id_))
         except base.NoAnswer as error:
             return base.Capacity(None, None, unseen=f'the quota of BeeGFS: {error}')
+        left = base.tightest(*rooms)
+        return left if left.inodes is None else left._replace(inodes=left.inodes // (layout.stripe_count or 1))
 
     def behaviour(self, path: str) -> base.Behaviour:
         """The client gives up after connCommRetrySecs, by default before a failover must have ended; 0 is never."""
@@ -286,10 +296,7 @@ def groups_of(text: str) -> Dict[int, Tuple[int, ...]]:
 
 def rows_of(text: str, kind: str, routes: Dict[str, str]) -> Iterator[TargetRow]:
     """The targets of *_target_state, with the routes to their servers, but for lines of another form."""
-    for line in text.splitlines():
-        match = _STATE.match(line)
-        if match is None:
-            continue
+    for match in filter(None, map(_STATE.match, text.splitlines())):
         server = match.group(2).split()[-1]
         states = [state.lower().replace('-', ' ') for state in match.groups()[2:]]
         route = routes.get(server, '')
@@ -375,38 +382,21 @@ def _json(text: str) -> Any:
     return json.JSONDecoder().raw_decode(text, text.index('['))[0]
 
 
-def _quota(path: str, config: str) -> base.Capacity:
-    """The room that quotas leave in the pool of a directory to this user and the group of new files; each part of a
-    file on a target is an inode. Raises NoAnswer."""
-    layout, rooms = _layout_of(path), []
-    for kind, id_ in (('user', os.geteuid()), ('group', group_of_new_files(path))):
-        new = ['beegfs', 'quota', 'list-usage', '--output', 'json', '--raw', '--pool', str(layout.pool)]
-        of_7 = ['beegfs-ctl', '--getquota', f'--{kind[0]}id', str(id_), '--csv', f'--storagepoolid={layout.pool}']
-        of_7.append(f'--cfgFile={config}')  # `beegfs` refuses to choose among the mounts of several
-        rooms.append(room_of(_first_answer((new, of_7))[1], kind, id_))
-    left = base.tightest(*rooms)
-    return left if left.inodes is None else left._replace(inodes=left.inodes // (layout.stripe_count or 1))
-
-
 def room_of(text: str, kind: str, id_: int) -> base.Capacity:
     """The room of a user or group by `beegfs quota list-usage --output json --raw`, or `beegfs-ctl --getquota --csv`
     of it alone: 'name,id,size,hard,files,hard'. Raises NoAnswer."""
     try:
         if '[' in text:
             (entry,) = [entry for entry in _json(text) if (entry['type'], entry['id']) == (kind, id_)]
-            row = [*entry['space'].split('/'), *entry['inode'].split('/')]
+            pairs = [entry[key].split('/') for key in ('space', 'inode')]
         else:
             rows = [line.split(',') for line in text.splitlines()]
-            row = next(row[2:] for row in rows if row[1:2] == [str(id_)])
-        used, limit, inodes, most = row
-        return base.Capacity(_left(used, limit), _left(inodes, most))
+            pairs = next([row[2:4], row[4:]] for row in rows if row[1:2] == [str(id_)])
+        # '3+' are used where some targets do not count inodes.
+        left = [None if most in UNLIMITED else max(0, int(most) - int(used.rstrip('+'))) for used, most in pairs]
+        return base.Capacity(*left)
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
         raise base.NoAnswer(f'the command for {kind} {id_} says {show(text.strip()[:80])}') from None
-
-
-def _left(used: str, limit: str) -> Optional[int]:
-    """None without a limit. '3+' is used where some targets count no inodes."""
-    return None if limit in UNLIMITED else max(0, int(limit) - int(used.rstrip('+')))
 
 
 def _first_answer(argvs: Tuple[List[str], ...]) -> Tuple[str, str]:
