@@ -393,8 +393,10 @@ def room_of(text: str, kind: str, id_: int) -> base.Capacity:
             rows = [line.split(',') for line in text.splitlines()]
             pairs = next([row[2:4], row[4:]] for row in rows if row[1:2] == [str(id_)])
         # '3+' are used where some targets do not count inodes.
-        left = [None if most in UNLIMITED else max(0, int(most) - int(used.rstrip('+'))) for used, most in pairs]
-        return base.Capacity(*left)
+        space, inodes = [
+            None if most in UNLIMITED else max(0, int(most) - int(used.rstrip('+'))) for used, most in pairs
+        ]
+        return base.Capacity(space, inodes)
     except (ValueError, KeyError, TypeError, AttributeError, StopIteration):
         raise base.NoAnswer(f'the command for {kind} {id_} says {show(text.strip()[:80])}') from None
 
