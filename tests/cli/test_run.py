@@ -289,7 +289,7 @@ def test_a_marker_that_cannot_be_written_names_the_target_that_it_lay_on(tmp_pat
     ],
 )
 def test_two_mounts_of_one_storage_have_one_lock(command, site, monkeypatch, tmp_path, kind, source, options, locked):
-    """Two filesets of a device of GPFS; two clients of a BeeGFS, of release 7 without a uuid; one of them by a link."""
+    """Two filesets of a device of GPFS; two clients of a BeeGFS, of release 7 without uuid; one of them by a link."""
     for name in ('first', 'same', 'other', 'first7', 'same7', 'other7'):
         client, system = tmp_path / 'clients' / name, 'B' if 'other' in name else 'A'
         client.mkdir(parents=True)
