@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seatrial.judge.criteria import MET, MISSED, UNDECIDED, Attempt, Criterion, further_allocations, judge_contract
-from seatrial.judge.statistics import half_width_between
+from seatrial.judge.statistics import CONFIDENCE, NOISE, half_width_between
 
 BEGAN = datetime(2026, 11, 20, tzinfo=timezone.utc)
 CRITERION = Criterion('1', 100.0)
@@ -191,12 +191,14 @@ def test_the_clocks_widen_an_interval():
 
 
 def test_as_many_further_allocations_as_are_named_decide():
-    figures = [120.0, 130.0]
-    further = further_allocations(figures, 100.0)
+    figures, usual = [120.0, 130.0], (lambda total: CONFIDENCE, NOISE)
+    further = further_allocations(figures, 100.0, *usual)
     logs = [math.log(figure / 100) for figure in figures]
     away, scatter, n = statistics.fmean(logs), statistics.stdev(logs), len(figures) + further
     assert half_width_between(scatter, n, 0.9) < away < half_width_between(scatter, n - 1, 0.9)
-    assert further_allocations([99.0, 101.0], 100.0) is None  # no number of them decides a figure at its bound
+    assert (
+        further_allocations([99.0, 101.0], 100.0, *usual) is None
+    )  # no number of them decides a figure at its bound
 
 
 @pytest.mark.parametrize(

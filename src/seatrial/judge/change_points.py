@@ -53,14 +53,14 @@ class Steps:
     places: tuple[CurveStep, ...]  # those in the interval of the likeliest place
 
 
-def steps(points: Points, values: Mapping[str, float], better: str = HIGHER, confidence: float = CONFIDENCE) -> Steps:
+def steps(points: Points, values: Mapping[str, float], better: str = HIGHER) -> Steps:
     """The steps of a curve of at least MIN_POINTS points, whose sizes above 0 are `values`."""
     labels, sign = sorted(points, key=values.__getitem__), 1 if better == HIGHER else -1
     means = [log_mean(points[label], label) for label in labels]
     sizes, logs = [math.log(values[label]) for label in labels], [sign * mean.log for mean in means]
     fits = [_fit(sizes, logs, place) for place in range(MIN_SIDE, len(labels) - MIN_SIDE + 1)]
     df, least = len(labels) - 4, fmean(mean.variance for mean in means)
-    t = t_quantile(1 - (1 - confidence) / len(fits), df)
+    t = t_quantile(1 - (1 - CONFIDENCE) / len(fits), df)
     every = []
     for fit, (below, above) in zip(fits, list(pairwise(labels))[MIN_SIDE - 1 :], strict=False):
         error = t * math.sqrt(max(fit.squares / df, least))
@@ -68,7 +68,7 @@ def steps(points: Points, values: Mapping[str, float], better: str = HIGHER, con
         high = max(height + error * deviation for height, deviation in fit.gaps)
         every.append(CurveStep(below, above, *map(math.exp, (fmean(height for height, _ in fit.gaps), low, high))))
     best = min(fit.squares for fit in fits)
-    limit = best + t_quantile(confidence, df) ** 2 * max(best / df, least)
+    limit = best + t_quantile(CONFIDENCE, df) ** 2 * max(best / df, least)
     places = tuple(step for step, fit in zip(every, fits, strict=True) if fit.squares <= limit)
     return Steps(tuple(every), every[[fit.squares for fit in fits].index(best)], places)
 
@@ -87,26 +87,22 @@ def changes_between(
     lacking = missing(points)
     if not lacking and len(points) < MIN_POINTS:
         lacking = f'{len(points)} {among} of the {MIN_POINTS} that a change point needs'
-    wanted: list[CurveStep] = []
-    if not lacking:
-        curve = steps(points, values, better)
-        wanted = [place for place in curve.every if first <= values[place.below] and values[place.above] <= last]
-    if not wanted:
+    curve = None if lacking else steps(points, values, better)
+    places = curve.every if curve else ()
+    wanted = [place for place in places if first <= values[place.below] and values[place.above] <= last]
+    if not curve or not wanted:
         lacking = lacking or f'fewer than {MIN_SIDE} {among} on a side of where a change point is expected'
         return Relation(UNDECIDED, None, None, None, CONFIDENCE, f'{lacking}: undecided')
     step = curve.likeliest
     inside = [place in wanted for place in curve.places]
-    if not step.is_significant:
-        verdict = FAILS if all(place.high < times for place in wanted) else UNDECIDED
-        subject = f'no change point; the likeliest is between {step.below} and {step.above}'
-    else:
-        verdict = UNDECIDED
-        if not any(inside) or step.high < times:
-            verdict = FAILS
-        elif all(inside) and step.low >= times:
-            verdict = HOLDS
+    if step.is_significant:
+        holds, fails = all(inside) and step.low >= times, not any(inside) or step.high < times
         where = f'{curve.places[0].below}-{curve.places[-1].above}'
         subject = f'change point between {step.below} and {step.above} ({CONFIDENCE * 100:g} % interval {where})'
+    else:
+        holds, fails = False, all(place.high < times for place in wanted)
+        subject = f'no change point; the likeliest is between {step.below} and {step.above}'
+    verdict = FAILS if fails else HOLDS if holds else UNDECIDED
     sentence = (
         f'{subject}: {step.ratio:.4g} times as good above it, {CONFIDENCE * 100:g} % simultaneous interval '
         f'{step.low:.4g} to {step.high:.4g}, wanted at least {times:.4g} between {wanted[0].below} and '

@@ -13,8 +13,7 @@ sides has one slope (analysis of covariance); a difference of which it makes EXP
 A difference is named by chance in at most LEVEL of the comparisons: half of LEVEL is for the few families (Holm,
 Scandinavian Journal of Statistics 6, 1979), half for the metrics (Benjamini and Hochberg, JRSS B 57, 1995, which
 holds for metrics that rise and fall together: Benjamini and Yekutieli, Annals of Statistics 29, 2001).
-docs/explanation/statistics.md says how often they are right.
-"""
+statistics.md says how often they are right."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -97,23 +96,19 @@ def compared(
     sides_of = {group: _sides(members) for group, members in groups.items()}
     families = {group: _difference(members, sides_of[group], paired) for group, members in groups.items()}
     drift_of = {group: _drift(*sides) for group, sides in sides_of.items() if drifts and not paired}
-    chances = [_chance(difference) for difference in families.values()]
-    level = holm(chances, len(chances), LEVEL / 2)
-    of_families = {group: chance <= level for group, chance in zip(families, chances, strict=True)}
-    metrics = [_difference([metric], _sides([metric]), paired) for metric in series]
-    tested = [number for number, metric in enumerate(series) if not metric.counts]
-    named = _benjamini_hochberg([_chance(metrics[number]) for number in tested])
-    of_metrics = dict(zip(tested, named, strict=True))
+    level = holm([_chance(difference) for difference in families.values()], len(families), LEVEL / 2)
+    metrics = [(metric, _difference([metric], _sides([metric]), paired)) for metric in series]
+    of_metrics = _benjamini_hochberg([_chance(difference) for metric, difference in metrics if not metric.counts])
     return (
         {
-            group: _change(difference, margin, of_families[group], 1, drift_of.get(group, 0.0))
+            group: _change(difference, margin, level, 1, drift_of.get(group, 0.0))
             for group, difference in families.items()
         },
         [
             _counted(metric, difference)
             if metric.counts
-            else _change(difference, margin, of_metrics[number], _sign(metric), drift_of.get(metric.group, 0.0))
-            for number, (metric, difference) in enumerate(zip(series, metrics, strict=True))
+            else _change(difference, margin, of_metrics, _sign(metric), drift_of.get(metric.group, 0.0))
+            for metric, difference in metrics
         ],
     )
 
@@ -222,28 +217,29 @@ def _chance(difference: _Difference) -> float:
     return 1 - t_within(abs(difference.log) / difference.error, difference.df) if difference.error else 0.0
 
 
-def _benjamini_hochberg(chances: Sequence[float]) -> list[bool]:
-    """The differences named by Benjamini and Hochberg's method: on average LEVEL / 2 of them at most are false."""
-    ordered = sorted(chances)
-    within = [chance for place, chance in enumerate(ordered, 1) if chance <= LEVEL / 2 * place / len(ordered)]
-    return [bool(within) and chance <= within[-1] for chance in chances]
+def _benjamini_hochberg(chances: Sequence[float]) -> float:
+    """The largest chance of a difference that is named: on average LEVEL / 2 of these at most are false; -1: none."""
+    levels = [(chance, LEVEL / 2 * place / len(chances)) for place, chance in enumerate(sorted(chances), 1)]
+    return max((chance for chance, level in levels if chance <= level), default=-1.0)
 
 
-def _change(difference: _Difference, margin: float, named: bool, sign: int, drift: float) -> MetricChange:
-    """The change as a ratio after / before. sign: 1 if more is better, -1 if less is; drift: as a logarithm"""
+def _change(difference: _Difference, margin: float, level: float, sign: int, drift: float) -> MetricChange:
+    """The change as a ratio after / before. level: the largest chance of a difference that is named; sign: 1 if more
+    is better, -1 if less is; drift: as a logarithm"""
     verdict, low, high, explained = UNDECIDED, None, None, None
+    chance = _chance(difference)
     if math.isfinite(difference.error):
         half = t_quantile(CONFIDENCE, difference.df) * difference.error
         if difference.between and max(abs(difference.log - half), abs(difference.log + half)) <= margin + _ROUNDING:
             verdict = SAME
-        elif named and drift / difference.log >= EXPLAINS:
+        elif chance <= level and drift / difference.log >= EXPLAINS:
             explained = _ratio(sign * drift)
-        elif named:
+        elif chance <= level:
             verdict = BETTER if difference.log > 0 else WORSE
         low, high = sorted(_ratio(sign * (difference.log + side)) for side in (-half, half))
-    chance = _chance(difference) if difference.between else None
+    ratio, between = _ratio(sign * difference.log), difference.between
     return MetricChange(
-        verdict, _ratio(sign * difference.log), low, high, chance, difference.sessions, difference.between, explained
+        verdict, ratio, low, high, chance if between else None, difference.sessions, between, explained
     )
 
 

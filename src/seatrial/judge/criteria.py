@@ -145,8 +145,13 @@ def _judge(
     failed = _failure(criterion, measured)
     if failed:
         return replace(outcome, verdict=MISSED, why=f'the storage failed: {failed.why_not}')
+    if not measured:
+        return replace(outcome, why='it was not measured')
     if not deciding:
-        return replace(outcome, why=_none_valid(measured))
+        last = max(measured, key=attrgetter('session'))
+        why = last.why_not or f'{len(last.values)} valid repetitions are too few'
+        tried = counted(len(measured), 'allocation')
+        return replace(outcome, why=f'none of {tried} is valid; of the last one: {why}')
     base = by_id.get(criterion.of)
     others = _counting(base, attempts.get(base.id, ())) if base else ()
     looks = criterion.looks(len(deciding)) + (base.looks(len(others)) - 1 if base else 0)
@@ -190,17 +195,16 @@ def _decided(
         return replace(outcome, why=why, further=1)
     assert outcome.margin is not None and outcome.bound is not None
     chance = (1 - (outcome.confidence if outcome.margin > 0 else strict)) * criterion.looks(n)
-    further = further_allocations(
-        outcome.figures,
-        outcome.bound,
-        lambda total: 1 - chance / criterion.looks(total),
-        assumed_noise(outcome.counted),
-    )
-    if further is None:
-        why = f'its figure is too close to the bound: {MOST_FURTHER} more allocations leave it open'
-        return replace(outcome, why=why)
-    why = f'as allocations differ so far, {counted(further, "more allocation")} would decide it'
-    return replace(outcome, why=f'the bound lies inside its interval; {why}', further=further)
+
+    def confidence(total: int) -> float:
+        return 1 - chance / criterion.looks(total)
+
+    further = further_allocations(outcome.figures, outcome.bound, confidence, assumed_noise(outcome.counted))
+    why = f'its figure is too close to the bound: {MOST_FURTHER} more allocations leave it open'
+    if further is not None:
+        more = counted(further, 'more allocation')
+        why = f'the bound lies inside its interval; as allocations differ so far, {more} would decide it'
+    return replace(outcome, why=why, further=further)
 
 
 def assumed_noise(attempts: Sequence[Attempt]) -> float:
@@ -209,10 +213,7 @@ def assumed_noise(attempts: Sequence[Attempt]) -> float:
 
 
 def further_allocations(
-    figures: Sequence[float],
-    bound: float,
-    confidence: Callable[[int], float] = lambda total: stats.CONFIDENCE,
-    noise: float = stats.NOISE,
+    figures: Sequence[float], bound: float, confidence: Callable[[int], float], noise: float
 ) -> int | None:
     """The number of further allocations, of the same mean and scatter, until the interval excludes the bound: the
     smallest N - n whose half width is below the distance to the bound (Jain, The Art of Computer Systems Performance
@@ -288,11 +289,3 @@ def _figure(criterion: Criterion, attempt: Attempt) -> float:
     if criterion.statistic == BEST:
         return best(attempt.values[: criterion.best_of])
     return statistics.median(attempt.values) if criterion.statistic == MEDIAN else statistics.fmean(attempt.values)
-
-
-def _none_valid(attempts: Sequence[Attempt]) -> str:
-    if not attempts:
-        return 'it was not measured'
-    last = max(attempts, key=attrgetter('session'))
-    few = f'{len(last.values)} valid repetitions are too few'
-    return f'none of {counted(len(attempts), "allocation")} is valid; of the last one: {last.why_not or few}'

@@ -1,11 +1,10 @@
 """Expectations: findings of the literature about a curve, declared by a check and judged on this system's figures. An
-expectation is context: it says how the file system of the source behaved, and whether this one behaves likewise. It
-decides a verdict only where the site has made it a criterion by naming its id (expectations.md). All of them speak of
-performance: for a metric such as a latency, the smaller figure is the better one."""
+expectation is context, and decides a verdict only where the site has made it a criterion by naming its id
+(expectations.md). Of a metric such as a latency, the smaller figure is the better one."""
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -345,23 +344,23 @@ class CurveRatio(Expectation):
 
 
 def judge_expectations(
-    declared: Iterable[Expectation], enforced: Collection[str], curves: Curves, facts: Sequence[Fact], unjudged: str
+    declared: Sequence[Expectation], enforced: Collection[str], curves: Curves, facts: Sequence[Fact], unjudged: str
 ) -> tuple[ExpectationResult, ...]:
     """Judges first the expectations of curves, then the guarantees of POSIX, which every profile can judge. enforced:
     ids of those that are criteria; unjudged: why curves are not judged, or empty"""
-    of_curves, guarantees = [], []
-    for expectation in declared:
-        if isinstance(expectation, GuaranteeHolds):
-            guarantees.append(judge_guarantee(expectation, facts, expectation.id in enforced))
-        of_curves += judge_curves(expectation, curves, expectation.id in enforced)
-    return (*(not_judged(result, unjudged) if unjudged else result for result in of_curves), *guarantees)
+    of_curves = [result for one in declared for result in judge_curves(one, curves, one.id in enforced)]
+    guarantees = [one for one in declared if isinstance(one, GuaranteeHolds)]
+    return (
+        *(not_judged(result, unjudged) if unjudged else result for result in of_curves),
+        *(judge_guarantee(guarantee, facts, guarantee.id in enforced) for guarantee in guarantees),
+    )
 
 
 def judge_curves(expectation: Expectation, curves: Curves, enforced: bool = False) -> list[ExpectationResult]:
     """A result for each metric of one case; none for a comparison with another check, which is judge_pair's."""
     curves = curves.uncached() if enforced else curves
     results = []
-    for metric in _metrics(expectation, curves):
+    for metric in (name for name in curves.samples if expectation.metric in ('', name)):
         if isinstance(expectation, OfCurve):
             subject = metric if isinstance(expectation, PointRatio) else f'{metric} over {curves.axis.plural}'
             relation = expectation.relation(metric, curves)
@@ -388,13 +387,13 @@ def judge_pair(
     """Judges a comparison of two checks at `where`; if the other is missing, only an enforced one is reported."""
     if enforced:
         curves, other = curves.uncached(), other.uncached() if other else None
+    elif other is None:
+        return []
     results = []
-    for metric in _metrics(expectation, curves):
+    for metric in (name for name in curves.samples if expectation.metric in ('', name)):
         than = expectation.than or metric
         subject = f'{metric} of {curves.check} against {than} of {expectation.of}, {where}'
         if other is None:
-            if not enforced:
-                continue
             relation = undecided(f'{expectation.of} is not in this session')
         elif curves.engine != other.engine:
             relation = undecided(f'measured with {curves.engine or "nothing"} and {other.engine or "nothing"}')
@@ -422,19 +421,15 @@ def _ratio(
     return (over, under, names) if better == HIGHER else (under, over, (names[1], names[0]))
 
 
-def _metrics(expectation: Expectation, curves: Curves) -> Iterator[str]:
-    return (metric for metric in curves.samples if expectation.metric in ('', metric))
-
-
 def _result(expectation: Expectation, subject: str, relation: Relation, enforced: bool) -> ExpectationResult:
     return ExpectationResult(expectation.id, expectation.words, expectation.source, subject, relation, enforced)
 
 
 def _with_cached(relation: Relation, curves: Curves, enforced: bool) -> Relation:
     """Adds to an undecided criterion that samples may be missing because they were cached."""
-    if not (enforced and curves.cached and relation.verdict == UNDECIDED):
-        return relation
-    return replace(relation, sentence=f'{relation.sentence}; cached reads of {curves.check} decide nothing')
+    if enforced and curves.cached and relation.verdict == UNDECIDED:
+        return replace(relation, sentence=f'{relation.sentence}; cached reads of {curves.check} decide nothing')
+    return relation
 
 
 def _everywhere(

@@ -1,14 +1,12 @@
 """IO500's score over phases that the checks of one session have measured one by one; not a submission.
 
 By IO500's rules a phase that writes goes on until a stone wall at 300 s, and then until every task has done as much
-as the fastest (wear-out). Here all tasks do the same fixed amount, and the time is up to the last of them; that is
-the same as wear-out, so the rule is kept where the shortest launch lasted 300 s. Unlike IO500, each check has its own
-data set, measured several times.
+as the fastest (wear-out). Here all tasks do the same fixed amount, timed up to the last of them, so the rule is kept
+where the shortest launch lasted 300 s. Unlike IO500, each check has its own data set, measured several times.
 
 The logarithm of the score is a sum over the phases, each bandwidth with the weight 1/8 and each rate with 1/16. The
 logarithm of a mean has the standard error s / (mean sqrt(n)) (delta method). The phases are separate launches: their
-variances add up, with the squares of the weights, and the degrees of freedom are Satterthwaite's, rounded down.
-"""
+variances add up, with the squares of the weights, and the degrees of freedom are Satterthwaite's, rounded down."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,9 +18,7 @@ from seatrial.judge.verdict import CaseResult, MetricResult, Verdict
 from seatrial.model.units import GIB
 from seatrial.rules.stopping import t_quantile
 from seatrial.workload.io500 import BANDWIDTHS, RATES, STONE_WALL_S, geometric_mean, score_of
-
-# Engines that IO500's rules require; any program may do the find phase.
-DATA, METADATA, FIND = 'ior', 'mdtest', 'find'
+from seatrial.workload.words import by_key
 
 PHASES: Mapping[str, tuple[str, str]] = {
     'ior_easy_write': ('Io500EasyData', 'write'),
@@ -36,11 +32,10 @@ PHASES: Mapping[str, tuple[str, str]] = {
     'mdtest_hard_stat': ('Io500HardMetadata', 'file_stat'),
     'mdtest_hard_read': ('Io500HardMetadata', 'file_read'),
     'mdtest_hard_delete': ('Io500HardMetadata', 'file_remove'),
-    FIND: ('Io500Find', 'file_find'),
+    'find': ('Io500Find', 'file_find'),
 }
 """Which metric of which check is which phase."""
-
-LACKING = (Verdict.INVALID, Verdict.INCOMPLETE, Verdict.FAIL)
+CHECKS = sorted({check for check, _ in PHASES.values()})
 
 
 @dataclass(frozen=True)
@@ -68,17 +63,12 @@ class Io500Score:
 
 def scores_of(cases: Sequence[CaseResult]) -> tuple[Io500Score, ...]:
     """A score for every place at which any of the phases was planned."""
-    names = {check for check, _ in PHASES.values()}
-    places: dict[str, dict[str, CaseResult]] = {}
-    for case in cases:
-        if case.case.check in names:
-            places.setdefault(case.case.name.partition('/')[2], {})[case.case.check] = case
-    return tuple(_score(where, of_place) for where, of_place in places.items())
+    places = by_key((case.case.name.partition('/')[2], case) for case in cases if case.case.check in CHECKS)
+    return tuple(_score(where, {case.case.check: case for case in of_place}) for where, of_place in places.items())
 
 
 def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
-    absent = sorted({check for check, _ in PHASES.values() if check not in cases})
-    lacks = [f'{check} is not in this session' for check in absent]
+    lacks = [f'{check} is not in this session' for check in CHECKS if check not in cases]
     means: dict[str, LogMean] = {}
     for phase, (check, metric) in PHASES.items():
         if check not in cases:
@@ -100,10 +90,10 @@ def _score(where: str, cases: Mapping[str, CaseResult]) -> Io500Score:
 
 
 def _lack(name: str, engine: str, one: MetricResult) -> str:
-    wanted = {'ior': DATA, 'mdtest': METADATA}.get(name.partition('_')[0], engine)
-    if one.verdict in LACKING or one.summary is None:
+    wanted = name.partition('_')[0]  # the engine that IO500's rules require; any program may do the find phase
+    if one.verdict in (Verdict.INVALID, Verdict.INCOMPLETE, Verdict.FAIL) or one.summary is None:
         return f'is not valid: {one.why}'
-    if engine != wanted:
+    if wanted not in ('find', engine):
         return f'was measured with {engine}, and not with {wanted}'
     if one.cache in ('cached', 'mixed'):
         return 'was answered by a cache'
@@ -118,9 +108,9 @@ def _lack(name: str, engine: str, one: MetricResult) -> str:
 def _together(rates: Sequence[MeanInterval]) -> LogMean:
     """The rate of equal shares done one after the other, each at a known rate: find runs at two points."""
     total = sum(1 / rate.mean for rate in rates)
-    parts = []
-    for rate in rates:
-        error = rate.log_half_width / t_quantile(rate.confidence, rate.n - 1)
-        parts.append(((1 / rate.mean / total) ** 2 * (error * error), rate.n - 1))
-    variance, df = satterthwaite(parts)
-    return LogMean(math.log(len(rates) / total), variance, df)
+    errors = [rate.log_half_width / t_quantile(rate.confidence, rate.n - 1) for rate in rates]
+    parts = [
+        ((1 / rate.mean / total) ** 2 * (error * error), rate.n - 1)
+        for rate, error in zip(rates, errors, strict=True)
+    ]
+    return LogMean(math.log(len(rates) / total), *satterthwaite(parts))

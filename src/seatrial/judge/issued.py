@@ -80,9 +80,9 @@ def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, 
             tasks = everyone if record.rank == ALL else frozenset((processes + record.rank,))
             files.setdefault(name, _DarshanFile([])).parts.append(_Part(tasks, record))
         processes += log.processes
-    moving = [file for file in files.values() if file.moved]
-    synced = sum(number for name, number in syncs.items() if name in files and files[name].moved)
-    return _summed(moving, processes, len(syncs), any(log.partial for log in logs), synced)
+    moving = {name: file for name, file in files.items() if any(is_moved(part.record) for part in file.parts)}
+    synced = sum(syncs[name] for name in moving)
+    return _summed([*moving.values()], processes, len(syncs), any(log.partial for log in logs), synced)
 
 
 def order_of(transitions: int, following: int, forward: int) -> str:
@@ -133,15 +133,10 @@ class _DarshanFile:
         return any(part.record.module == 'MPI-IO' and is_moved(part.record) for part in self.parts)
 
     @property
-    def moved(self) -> bool:
-        return any(is_moved(part.record) for part in self.parts)
-
-    @property
     def size(self) -> int:
         """Bytes up to the last one touched; only POSIX counts it."""
         names = ('POSIX_MAX_BYTE_WRITTEN', 'POSIX_MAX_BYTE_READ')
-        last = [part.record.counters.get(name, 0) for part in self.parts for name in names]
-        return 1 + max(last) if self.moved else 0
+        return 1 + max(part.record.counters.get(name, 0) for part in self.parts for name in names)
 
     def merged(self, operation: str) -> bool:
         """True if MPI-IO may have issued other transfers than it was asked for."""
@@ -214,7 +209,6 @@ def _near(one: int, other: int) -> bool:
 def _done(files: list[_DarshanFile], operation: str, extent: str) -> Done:
     word, _ = _WORDS[operation]
     transitions = following = forward = 0
-    known = True
     for file in files:
         calls, starts = file.calls(operation), len(file.tasks(operation))
         # A first transfer that is not at offset 0 counts as sequential: of segments all but that of the first task.
@@ -222,7 +216,7 @@ def _done(files: list[_DarshanFile], operation: str, extent: str) -> Done:
         transitions += max(0, calls - starts)
         following += file.sum_of('POSIX', f'POSIX_CONSEC_{word}')
         forward += max(0, file.sum_of('POSIX', f'POSIX_SEQ_{word}') - (first if calls else 0))
-        known = known and not file.merged(operation)
+    known = not any(file.merged(operation) for file in files)
     return Done(
         operation=operation,
         bytes_moved=sum(file.bytes_moved(operation) for file in files),

@@ -98,8 +98,7 @@ def correlation_of_case(plan: TrialPlan, by_metric: Mapping[str, Sequence[Sample
     for point in plan.points if not plan.stopping.fixed else ():
         for what in metrics_at(point):
             samples = by_metric.get(metric(what.name, point.label), ())
-            valid = [sample for sample in samples if sample.valid_for(what.name)]
-            values = [sample.figures[what.name] for sample in valid if what.name in sample.figures]
+            values = [s.figures[what.name] for s in samples if s.valid_for(what.name) and what.name in s.figures]
             if what.steers and values:
                 series.setdefault((samples[0].phase, point.label), values)
     return stats.correlation_of(series.values())

@@ -3,15 +3,13 @@
 A plain max/min over a dozen equal points exceeds a margin of 1.105 or 1.222 on many good systems (rule P19), so every
 relation is judged by an interval for a ratio of means, and an interval that crosses the margin is 'undecided'.
 
-One ratio: the logarithm of a mean has the standard error s / (mean sqrt(n)) (delta method). Two means of unequal n
-and variance are compared by Welch's method (Biometrika 34, 1947), with Satterthwaite's degrees of freedom rounded
-down.
+One ratio: the logarithm of a mean has the standard error s / (mean sqrt(n)) (delta method). Two means are compared by
+Welch's method (Biometrika 34, 1947), with Satterthwaite's degrees of freedom rounded down.
 
 The largest of m ratios: the lower end is the largest of the m one-sided lower ends at 1 - alpha / m (Bonferroni; for
 all pairs the interval of Ury and Wiggins 1971). The upper end is the largest of the m upper ends at 1 - alpha; it
 needs no correction (intersection-union, Berger and Hsu, Statistical Science 11, 1996). Games and Howell's studentised
-range is shorter but, with 6 samples, finds a difference among 13 equal points in 7 % of sweeps instead of 5 %.
-"""
+range is shorter but, with 6 samples, finds a difference among 13 equal points in 7 % of sweeps instead of 5 %."""
 
 import math
 import sys
@@ -292,9 +290,8 @@ def missing(points: Points) -> str:
 
 def _too_few(points: Points) -> str:
     label, values = min(points.items(), key=lambda item: len(item[1]))
-    if len(values) < MIN_SAMPLES:
-        return f'{label} has {len(values)} of the {MIN_SAMPLES} samples that a verdict needs'
-    return ''
+    few = f'{label} has {len(values)} of the {MIN_SAMPLES} samples that a verdict needs'
+    return few if len(values) < MIN_SAMPLES else ''
 
 
 def log_mean(values: Sequence[float], label: str) -> LogMean:

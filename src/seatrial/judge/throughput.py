@@ -204,10 +204,8 @@ def rpc_sizes(telemetry: Telemetry) -> list[RpcSize]:
     if set(known) != {BEFORE, AFTER}:
         return []
     before = {size.pages: size for size in known[BEFORE]}
-    requests = []
-    for size in known[AFTER]:
-        was = before.get(size.pages, RpcSize(size.pages, 0, 0))
-        requests.append(RpcSize(size.pages, size.reads - was.reads, size.writes - was.writes))
+    pairs = [(size, before.get(size.pages, RpcSize(size.pages, 0, 0))) for size in known[AFTER]]
+    requests = [RpcSize(size.pages, size.reads - was.reads, size.writes - was.writes) for size, was in pairs]
     return requests if all(size.reads >= 0 and size.writes >= 0 for size in requests) else []
 
 

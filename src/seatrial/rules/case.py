@@ -128,7 +128,10 @@ def consistent(seen: CaseSeen) -> Optional[str]:
     for point in seen.plan.points:
         names = [metric_type.name for metric_type in metrics_at(point)]
         columns = {name: by_metric.get(metric(name, point.label), []) for name in names}
-        decided = _with_share(point, sized.per_task)
+        try:
+            decided: Optional[Point] = kind_of(point.kind).resized(point, sized.per_task)
+        except ValueError:
+            decided = None  # no point can have that share
         for name, samples in columns.items():
             where = metric(name, point.label)
             if [sample.repetition for sample in samples] != list(range(len(samples))):
@@ -144,14 +147,6 @@ def consistent(seen: CaseSeen) -> Optional[str]:
         if fault is not None:
             return f'{point.label}: {fault}'
     return None
-
-
-def _with_share(point: Point, per_task: int) -> Optional[Point]:
-    """The point with that share of each task; None where it cannot have it."""
-    try:
-        return kind_of(point.kind).resized(point, per_task)
-    except ValueError:
-        return None
 
 
 def _stop_fault(plan: TrialPlan, point: Point, columns: Dict[str, List[Sample]], reason: str) -> Optional[str]:
@@ -217,10 +212,8 @@ def little_background(seen: CaseSeen) -> Optional[str]:
         return f'background load unknown: {why}'
     most = max(end.background.values())
     launches = [sample.measurement for of_metric in measured(plan, seen.records).values() for sample in of_metric]
-    slowest = min(
-        (launch.bytes_moved / launch.seconds for launch in launches if launch and launch.seconds), default=0.0
-    )
-    if most <= plan.stopping.max_relative_error * slowest:
+    rates = [launch.bytes_moved / launch.seconds for launch in launches if launch and launch.seconds]
+    if most <= plan.stopping.max_relative_error * min(rates, default=0.0):
         return None
     return f'the servers moved {approximate_size(int(most))}/s while nothing of the case ran'
 

@@ -39,23 +39,33 @@ class Comparison(NamedTuple):
 def compare(phase: str, point: Point, issued: Issued) -> Tuple[Aspect, ...]:
     """The meaning of this phase of the point, beside the issued I/O. With one task a file is shared and its own,
     whole and a segment, strided and contiguous at the same time."""
+    data, alone, files = point.data, point.tasks == 1, kind_of(point.kind).files(point)
+    number, size = len(files), sum(file.size for file in files)
     operations = ' and '.join(done.operation for done in issued.done)
+    extent = 'whole' if alone else data.extent
+    in_files = issued.files == number and (alone or issued.sharing == data.files)
+    in_extent = issued.size == size and (issued.extent == extent or data.passes > 1)
     aspects = [
         Aspect('tasks', str(point.tasks), str(issued.tasks), point.tasks == issued.tasks),
-        _files(point, issued),
-        _extent(point, issued),
+        Aspect('files', _file_words(number, data.files), _file_words(issued.files, issued.sharing), in_files),
+        Aspect('extent', f'{extent}, {size} B', f'{issued.extent or "in part"}, {issued.size} B', in_extent),
         Aspect('operations', phase, operations or 'none', phase == operations),
     ]
     for done in issued.done:
-        aspects.append(_order(point, done))
         moved = done.bytes_moved
-        aspects.append(Aspect('bytes', str(point.bytes_moved), str(moved), moved == point.bytes_moved))
-    aspects.append(_transfer_size(point, issued))
-    calls = _calls(point.data.interface, point.data.collective)
-    issued_calls = _calls(issued.interface, issued.collective)
-    aspects.append(Aspect('calls', calls, issued_calls, calls == issued_calls if issued.done else None))
+        aspects += [
+            _order(point, done),
+            Aspect('bytes', str(point.bytes_moved), str(moved), moved == point.bytes_moved),
+        ]
+    calls, issued_calls = _calls(data.interface, data.collective), _calls(issued.interface, issued.collective)
+    aspects += [
+        _transfer_size(point, issued),
+        Aspect('calls', calls, issued_calls, calls == issued_calls if issued.done else None),
+    ]
     if phase_of(point, phase).writes and issued.syncs is not None:
-        aspects.append(_synced(point, issued.syncs))
+        # Every task syncs its data; one task may sync a file that all open by MPI-IO.
+        least = number if data.interface == 'mpiio' else point.tasks
+        aspects.append(Aspect('fsync', f'{least} or more', str(issued.syncs), issued.syncs >= least))
     return tuple(aspects)
 
 
@@ -102,8 +112,6 @@ def traced(seen: CaseSeen) -> Optional[str]:
 
 DARSHAN = 'darshan'  # stage of samples of the Darshan run, which are no figures
 
-PARTIAL = 'its log is marked as partial: Darshan had no memory for more records'
-
 
 def _comparison(seen: DarshanLaunch) -> Comparison:
     launch = metric(seen.phase, seen.point.label)
@@ -113,26 +121,13 @@ def _comparison(seen: DarshanLaunch) -> Comparison:
     if interface in METADATA:
         return Comparison(launch, (), f'{LIBRARIES[interface]} writes and reads bytes of its own, too')
     if seen.issued.partial:
-        return Comparison(launch, (), PARTIAL)
+        return Comparison(launch, (), 'its log is marked as partial: Darshan had no memory for more records')
     return Comparison(launch, compare(seen.phase, seen.point, seen.issued))
-
-
-def _files(point: Point, issued: Issued) -> Aspect:
-    number = len(kind_of(point.kind).files(point))
-    agrees = issued.files == number and (point.tasks == 1 or issued.sharing == point.data.files)
-    return Aspect('files', _file_words(number, point.data.files), _file_words(issued.files, issued.sharing), agrees)
 
 
 def _file_words(number: int, sharing: str) -> str:
     how = {'single': 'shared by all', 'multiple': 'each of one task', 'mixed': 'of some tasks each'}
     return f'{number} {how.get(sharing, "")}'.strip()
-
-
-def _extent(point: Point, issued: Issued) -> Aspect:
-    size = sum(file.size for file in kind_of(point.kind).files(point))
-    meant = 'whole' if point.tasks == 1 else point.data.extent
-    agrees = issued.size == size and (issued.extent == meant or point.data.passes > 1)
-    return Aspect('extent', f'{meant}, {size} B', f'{issued.extent or "in part"}, {issued.size} B', agrees)
 
 
 def _order(point: Point, done: Done) -> Aspect:
@@ -163,12 +158,6 @@ def _transfer_size(point: Point, issued: Issued) -> Aspect:
     shown = ', '.join(f'{format_size(part.size)} ({100 * part.share:.0f} %)' for part in issued.sizes[:2]) or 'none'
     agrees = share >= NEARLY_ALL if point.data.transfer_size <= MAX_BYTES_A_CALL else None
     return Aspect('transfer size', format_size(point.data.transfer_size), shown, agrees)
-
-
-def _synced(point: Point, syncs: int) -> Aspect:
-    """Every task syncs its data; one task may sync a file that all open by MPI-IO."""
-    least = len(kind_of(point.kind).files(point)) if point.data.interface == 'mpiio' else point.tasks
-    return Aspect('fsync', f'{least} or more', str(syncs), syncs >= least)
 
 
 def _calls(interface: str, collective: bool) -> str:

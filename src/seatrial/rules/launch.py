@@ -415,9 +415,8 @@ _label_data(
 def waits_for_storage(launched: Launched) -> Optional[str]:
     for metric in launched.measurement.metrics:
         if metric.name.endswith(WAITING) and metric.value < MIN_WAITING:
-            return (
-                f'the tasks waited for transfers for {100 * metric.value:.2g} % of the time, and thought for the rest'
-            )
+            share = f'{100 * metric.value:.2g} %'
+            return f'the tasks waited for transfers for {share} of the time, and thought for the rest'
     return None
 
 
@@ -603,16 +602,15 @@ def _as_seen(launched: Launched) -> str:
 def files_fault(expected: Sequence[FileSpec], seen: Dict[str, int]) -> Optional[str]:
     """The difference between the files that are there and those that should be, or None. Sizes in bytes, exact."""
     planned = dict(expected)
-    missing = sorted(set(planned) - set(seen))
+    missing, foreign = sorted(set(planned) - set(seen)), sorted(set(seen) - set(planned))
     if missing:
         return f'{len(missing)} of {len(planned)} files are missing ({missing[0]})'
-    foreign = sorted(set(seen) - set(planned))
     if foreign:
         return f'{len(foreign)} files are there that the plan does not know ({foreign[0]})'
-    for name in sorted(planned):
-        if planned[name] != seen[name]:
-            return f'{name} has {seen[name]} B, not {planned[name]} B'
-    return None
+    others = (
+        f'{name} has {seen[name]} B, not {size} B' for name, size in sorted(planned.items()) if size != seen[name]
+    )
+    return next(others, None)
 
 
 def _apart(launched: Launched) -> Optional[str]:

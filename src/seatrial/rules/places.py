@@ -9,7 +9,7 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tup
 from seatrial.model.layout import target_name
 from seatrial.model.metric import HIGHER, Measurement, NodeTime
 from seatrial.model.plan import TrialPlan
-from seatrial.model.record import FLASH, Records, Sample
+from seatrial.model.record import FLASH, Records
 from seatrial.rules.outliers import suspects
 from seatrial.workload.base import CACHED, COLD, UNKNOWN
 from seatrial.workload.registry import metrics_of
@@ -19,8 +19,6 @@ from seatrial.workload.words import by_key
 CONFIRM = 'confirm'  # stage of samples of the second measurement
 
 TOGETHER_WORDS, ALONE_WORDS = 'all together', 'in groups'
-
-
 NO_KINDS: Mapping[str, str] = MappingProxyType({})
 
 
@@ -49,15 +47,13 @@ def short(host: str) -> str:
 
 def first(plan: TrialPlan, records: Records) -> Tuple[PlaceComparison, ...]:
     """The comparisons of the first measurement: the valid samples that count."""
-    number = records.sized.number if records.sized else 0
-    return _comparisons(plan, records, [s for s in records.samples if s.stage == 'measured' and s.sizing == number])
+    return _comparisons(plan, records, 'measured', records.sized.number if records.sized else 0)
 
 
 def second(plan: TrialPlan, records: Records) -> Tuple[PlaceComparison, ...]:
     """The comparisons of the second measurement, if any, in its last size; a node sweep has only one way of it."""
-    confirming = [sample for sample in records.samples if sample.stage == CONFIRM]
-    last = max((sample.sizing for sample in confirming), default=0)
-    return _comparisons(plan, records, [sample for sample in confirming if sample.sizing == last])
+    sizings = [sample.sizing for sample in records.samples if sample.stage == CONFIRM]
+    return _comparisons(plan, records, CONFIRM, max(sizings, default=0))
 
 
 def suspected(plan: TrialPlan, records: Records) -> Dict[str, Tuple[str, ...]]:
@@ -121,11 +117,14 @@ def controlled(
     return {name: values for name, values in comparison.figures.items() if name not in others}
 
 
-def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -> Tuple[PlaceComparison, ...]:
+def _comparisons(plan: TrialPlan, records: Records, stage: str, sizing: int) -> Tuple[PlaceComparison, ...]:
+    """Those of the valid samples of this stage and size."""
     by_way: Dict[Tuple[str, str], List[Tuple[str, float]]] = {}
-    kind, mixed = kinds(plan, records), _mixed(records)
-    for sample in samples:
-        if not sample.valid or sample.measurement is None:
+    valid = [sample for sample in records.samples if sample.stage in ('measured', CONFIRM) and sample.valid]
+    states = by_key((sample.phase, sample.cache) for sample in valid)
+    kind, mixed = kinds(plan, records), {phase for phase, seen in states.items() if len(set(seen)) > 1}
+    for sample in valid:
+        if (sample.stage, sample.sizing) != (stage, sizing) or sample.measurement is None:
             continue
         # A figure from a cache says nothing of one that was fetched.
         state, label = _STATES[sample.cache] if sample.phase in mixed else '', sample.point.label
@@ -143,10 +142,3 @@ def _comparisons(plan: TrialPlan, records: Records, samples: Sequence[Sample]) -
 
 
 _STATES = {'': '', COLD: '', CACHED: ' (cached)', UNKNOWN: ' (cache unknown)'}
-
-
-def _mixed(records: Records) -> Set[str]:
-    """The phases that read in more than one state of the cache."""
-    compared = [sample for sample in records.samples if sample.stage in ('measured', CONFIRM) and sample.valid]
-    states = by_key((sample.phase, sample.cache) for sample in compared)
-    return {phase for phase, of_phase in states.items() if len(set(of_phase)) > 1}
