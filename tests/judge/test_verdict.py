@@ -17,7 +17,7 @@ from seatrial.rules.registry import RULES, finding
 from seatrial.workload.registry import planned_metrics
 
 NOTHING = Records(None, None, [], None, None, 0)
-WRONG = (Finding('T8', 'invalid', 'wrong data'),)
+WRONG, FAILED = (Finding('T8', 'invalid', 'wrong data'),), (Finding('F1', 'fail', 'EIO of data'),)
 SOURCE = {'words': 'it is so', 'source': 'Somebody'}
 FLAT = Insensitive(to='transfer_size', id='X1', **SOURCE)
 SLOW = 64 / (2 * STORAGE_MIN_S)  # MiB/s at which a launch of the plan lasts long enough for a storage figure
@@ -30,10 +30,6 @@ def reference(mean, metric='read@16MiB', **changes):
 
 def criteria(*references, expectations=(), enforced=()):
     return Criteria(tuple(expectations), frozenset(enforced), references)
-
-
-def in_warm_up(sample):
-    return sample.stage == 'warmup'
 
 
 def changed(records, fits=lambda sample: True, **fields):
@@ -76,23 +72,23 @@ def test_a_noisy_figure_that_nothing_is_asked_of_is_measured_and_says_why_it_end
     assert judged(around(100.0)[:5]).metrics[0].why.endswith('is narrow enough, but 6 are needed to rely on it')
 
 
-def test_one_launch_that_is_not_valid_makes_its_metric_invalid(judged, around):
-    result = judged(around(100.0), findings={'read@32MiB': WRONG})
-    assert result.verdict is Verdict.INVALID
-    assert [metric.verdict for metric in result.metrics] == [Verdict.MEASURED, Verdict.INVALID]
-    assert result.reasons == ('read@32MiB: INVALID: T8: wrong data',)
+@pytest.mark.parametrize(
+    ('findings', 'of_warm_up', 'verdict', 'second', 'reason'),
+    [
+        ({'read@32MiB': WRONG}, (), 'INVALID', 'INVALID', 'read@32MiB: INVALID: T8: wrong data'),
+        ({'read@32MiB': FAILED}, (), 'FAIL', 'FAIL', 'F1: EIO of data'),
+        ({}, FAILED, 'FAIL', 'MEASURED', 'F1: EIO of data'),
+    ],
+)
+def test_one_launch_that_is_not_valid_or_that_storage_failed_decides(
+    judged, around, findings, of_warm_up, verdict, second, reason
+):
+    def with_warm_up(records):
+        return changed(records, lambda sample: sample.stage == 'warmup', findings=of_warm_up)
 
-
-def test_storage_that_failed_a_launch_fails_the_case_with_what_was_seen(judged, around):
-    result = judged(around(100.0), findings={'read@32MiB': (Finding('F1', 'fail', 'EIO of data'),)})
-    assert (result.verdict, result.reasons) == (Verdict.FAIL, ('F1: EIO of data',))
-    assert [metric.verdict for metric in result.metrics] == [Verdict.MEASURED, Verdict.FAIL]
-
-
-def test_storage_that_failed_the_warm_up_fails_the_case(judged, around):
-    failed = (Finding('F1', 'fail', 'EIO of data'),)
-    result = judged(around(100.0), change=lambda records: changed(records, in_warm_up, findings=failed))
-    assert (result.verdict, result.reasons) == (Verdict.FAIL, ('F1: EIO of data',))
+    result = judged(around(100.0), findings=findings, change=with_warm_up)
+    assert (result.verdict, result.reasons) == (verdict, (reason,))
+    assert [metric.verdict for metric in result.metrics] == ['MEASURED', second]
 
 
 def test_a_launch_without_room_makes_the_other_metrics_of_its_point_incomplete_and_not_invalid(judged, around):
@@ -106,7 +102,7 @@ def test_a_launch_without_room_makes_the_other_metrics_of_its_point_incomplete_a
 
 def test_what_is_wrong_with_a_whole_case_is_wrong_with_its_metrics_said_once_and_fails_nothing(judged, around):
     def without_warm_up(records):
-        return records._replace(samples=[sample for sample in records.samples if not in_warm_up(sample)])
+        return records._replace(samples=[sample for sample in records.samples if sample.stage != 'warmup'])
 
     figures = {'read@16MiB': around(50.0), 'read@32MiB': around(100.0)}
     result = judged(figures, change=without_warm_up)
@@ -177,13 +173,6 @@ def test_an_acceptance_says_what_so_few_repetitions_do_not_show(judged, around, 
         f'(0.9^{made[0]}); up to {share} % of all launches may be slow (95 %)'
     )
     assert not [label for label in judged(around(SLOW)).labels if label.startswith('rare')]
-
-
-def test_the_worst_reasons_come_first(judged, around):
-    figures = {'read@16MiB': around(100.0), 'read@32MiB': around(50.0)}
-    held = criteria(reference(100.0, metric='read@32MiB'))
-    result = judged(figures, held, findings={'read@16MiB': WRONG})
-    assert [reason.split(': ')[1] for reason in result.reasons] == ['FAIL', 'INVALID']
 
 
 # References
@@ -261,67 +250,51 @@ def test_short_launches_neither_meet_nor_fail_a_contract(judged, around, mean):
     assert 'the shortest timed region lasted' in result.reasons[0]
 
 
-def test_a_label_says_what_is_so_of_each_launch_and_the_remedy_once(judged, around):
-    shares = {'read@16MiB': '81 %', 'read@32MiB': '25 %'}
-    by_launch = {launch: (finding('P2', f'only {share} came from storage'),) for launch, share in shares.items()}
-    result = judged({share: around(100.0) for share in shares}, findings=by_launch)
-    remedy = RULES['P2'].remedy
-    text = 'P2: read@16MiB: only 81 % came from storage; read@32MiB: only 25 % came from storage'
-    assert f'{text}; {remedy}' in result.labels
-    same = dict.fromkeys(shares, by_launch['read@16MiB'])
-    result = judged({share: around(100.0) for share in shares}, findings=same)
-    assert f'P2: read@16MiB, read@32MiB: only 81 % came from storage; {remedy}' in result.labels
+def share(percent):
+    return f'only {percent} % came'
 
 
-def of_repetitions(judged, figures, rule, sentences, **changes):
-    """The label of a rule that said of each repetition of each launch what is given; None: nothing."""
+@pytest.mark.parametrize(
+    ('sentences', 'label'),
+    [
+        ({16: 6 * [share(81)], 32: 6 * [share(25)]}, f'read@16MiB: {share(81)}; read@32MiB: {share(25)}'),
+        ({16: 6 * [share(81)], 32: 6 * [share(81)]}, f'read@16MiB, read@32MiB: {share(81)}'),
+        (
+            {16: [share(81), share(9), share(25), None, None, None], 32: 6 * [share(7)]},
+            f'read@16MiB: {share("9 to 81")}; read@32MiB: {share(7)}',
+        ),
+        (
+            {
+                16: ['0.4 s, less than 60 s', *5 * ['0.31 s, less than 60 s']],
+                32: [*5 * ['9 ms of 2 s'], '1 s of 2 s'],
+            },
+            'read@16MiB: 0.31 to 0.4 s, less than 60 s; read@32MiB: 9 ms of 2 s; read@32MiB: 1 s of 2 s',
+        ),
+        (
+            {16: ['task 0 read on n1', *5 * ['task 2 read on n1']]},
+            'read@16MiB: task 0 read on n1; read@16MiB: task 2 read on n1',
+        ),
+        (
+            {size: 6 * [share(size)] for size in (4, 8, 16, 32)},
+            f'read@16MiB, read@32MiB, read@4MiB and others: {share("4 to 32")}',
+        ),
+    ],
+    ids=['other shares', 'one share', 'a figure', 'its unit', 'no figure', 'many launches'],
+)
+def test_a_label_gives_the_range_over_the_repetitions_and_the_remedy_once(judged, around, sentences, label):
+    """P2 says of each repetition at each size what is given; None: nothing."""
 
     def with_findings(records):
         samples = [
-            sample._replace(findings=(finding(rule, sentences[sample.launch][sample.repetition]),))
-            if sample.stage == 'measured' and sentences[sample.launch][sample.repetition]
+            sample._replace(findings=(finding('P2', sentences[sample.point.at // MIB][sample.repetition]),))
+            if sample.stage == 'measured' and sentences[sample.point.at // MIB][sample.repetition]
             else sample
             for sample in records.samples
         ]
         return records._replace(samples=samples)
 
-    case = judged(figures, change=with_findings, **changes)
-    (label,) = [label for label in case.labels if label.startswith(f'{rule}: ')]
-    return label.removeprefix(f'{rule}: ').removesuffix(f'; {RULES[rule].remedy}')
-
-
-@pytest.mark.parametrize(
-    ('first', 'second', 'label'),
-    [
-        (
-            ['only 81 % came', 'only 9 % came', 'only 25 % came', None, None, None],
-            6 * ['only 7 % came'],
-            'read@16MiB: only 9 to 81 % came; read@32MiB: only 7 % came',
-        ),
-        (
-            ['0.4 s, less than 60 s', *5 * ['0.31 s, less than 60 s']],
-            ['900 ms of 2 s', *5 * ['1.1 s of 2 s']],
-            'read@16MiB: 0.31 to 0.4 s, less than 60 s; read@32MiB: 900 ms of 2 s; read@32MiB: 1.1 s of 2 s',
-        ),
-        (
-            ['task 0 read on n1', *5 * ['task 2 read on n1']],
-            6 * [None],
-            'read@16MiB: task 0 read on n1; read@16MiB: task 2 read on n1',
-        ),
-    ],
-    ids=['a figure', 'its unit', 'no figure'],
-)
-def test_a_label_gives_the_range_over_the_repetitions_of_a_launch(judged, around, first, second, label):
-    sentences = {'read@16MiB': first, 'read@32MiB': second}
-    assert of_repetitions(judged, around(100.0), 'P2', sentences) == label
-
-
-def test_a_label_of_many_launches_gives_the_range_over_them(judged, around):
-    sizes = (4, 8, 16, 32)
-    sentences = {f'read@{size}MiB': 6 * [f'only {size} % came'] for size in sizes}
-    values = tuple(size * MIB for size in sizes)
-    label = of_repetitions(judged, around(100.0), 'P2', sentences, values=values)
-    assert label == 'read@16MiB, read@32MiB, read@4MiB and others: only 4 to 32 % came'
+    case = judged(around(100.0), change=with_findings, values=tuple(size * MIB for size in sentences))
+    assert [text for text in case.labels if text.startswith('P2: ')] == [f'P2: {label}; {RULES["P2"].remedy}']
 
 
 DRIFT = (1.03, 1.02, 1.01, 0.99, 0.98, 0.97)
@@ -378,10 +351,11 @@ def test_what_a_clock_may_be_wrong_by_decides_nothing(judged, around, share, ver
 # Expectations
 
 
-def test_an_expectation_is_context_and_decides_nothing(judged, around):
-    figures = {'read@16MiB': around(50.0), 'read@32MiB': around(100.0)}
-    result = judged(figures, criteria(expectations=[FLAT]))
-    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.MEASURED, 'fails')
+@pytest.mark.parametrize(('first', 'cache', 'word'), [(50.0, 'cold', 'fails'), (100.0, 'cached', 'holds')])
+def test_an_expectation_is_context_also_of_cached_reads_and_decides_nothing(judged, around, first, cache, word):
+    figures = {'read@16MiB': around(first), 'read@32MiB': around(100.0)}
+    result = judged(figures, criteria(expectations=[FLAT]), cache=cache)
+    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.MEASURED, word)
 
 
 @pytest.mark.parametrize(
@@ -418,11 +392,6 @@ def test_cached_reads_neither_meet_nor_fail_a_criterion(judged, around, profile,
     result = judged(figures, held, profile=profile, cache='cached')
     assert result.verdict is Verdict.INCONCLUSIVE
     assert result.expectations[0].relation.sentence.endswith('; cached reads of Check decide nothing')
-
-
-def test_cached_reads_are_context_for_what_the_literature_found(judged, around):
-    result = judged(around(SLOW), criteria(expectations=[FLAT]), cache='cached')
-    assert (result.verdict, result.expectations[0].relation.verdict) == (Verdict.MEASURED, 'holds')
 
 
 @pytest.mark.parametrize(('cache', 'expected'), [('unknown', 'unknown'), ('cached', 'mixed'), ('cold', 'cold')])
