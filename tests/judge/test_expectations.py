@@ -42,14 +42,14 @@ def samples(mean, spread=0.01, count=6):
     return [mean * (1 + spread * step) for step in SHAPE[:count]]
 
 
-def curves(check='Check', engine='ior', axis='tasks', spread=0.01, better=HIGHER, **means):
+def curves(check='Check', axis='tasks', spread=0.01, better=HIGHER, **means):
     """A curve of each metric: read={1: 100.0, 2: 200.0} by the value on the axis."""
     values = {f'p{value}': value for mean in means.values() for value in mean}
     by_metric = {
         metric: {f'p{value}': samples(mean, spread) for value, mean in by_size.items()}
         for metric, by_size in means.items()
     }
-    return Curves(check, engine, AXES[axis], values, by_metric, dict.fromkeys(means, better))
+    return Curves(check, 'ior', AXES[axis], values, by_metric, dict.fromkeys(means, better))
 
 
 def verdict(expectation, measured):
@@ -202,11 +202,6 @@ def test_two_checks_are_compared_at_the_points_that_both_have(changes, one, othe
         assert '8 was measured in one of the two only' in result.relation.sentence
 
 
-def test_checks_of_two_engines_cannot_be_compared():
-    (result,) = judge_pair(OF_STRIDED, curves(read=FLAT), curves('Strided', 'fio', read=RISING), 'here')
-    assert result.relation.verdict == 'undecided'
-
-
 means = st.dictionaries(st.sampled_from([1, 2, 4, 8, 16]), st.floats(50.0, 200.0), min_size=1)
 
 
@@ -223,15 +218,6 @@ def test_a_curve_degrades_exactly_where_it_does_not_not_degrade(read, spread):
     opposite = {'holds': 'fails', 'fails': 'holds', 'undecided': 'undecided'}
     measured = curves(read=read, spread=spread)
     assert verdict(Degrades(**SOURCE), measured) == opposite[verdict(DoesNotDegrade(**SOURCE), measured)]
-
-
-@given(means, st.floats(0.0, 0.2), st.floats(1.01, 2.0))
-def test_a_margin_that_is_wider_never_turns_what_holds_into_a_failure(read, spread, margin):
-    measured = curves(read={**read, 32: 100.0}, spread=spread)
-    rank = {'fails': 0, 'undecided': 1, 'holds': 2}
-    narrow = verdict(Insensitive(to='tasks', margin=margin, **SOURCE), measured)
-    wide = verdict(Insensitive(to='tasks', margin=margin * 1.1, **SOURCE), measured)
-    assert rank[wide] >= rank[narrow]
 
 
 @pytest.mark.parametrize(
@@ -285,20 +271,16 @@ def test_what_falls_with_smaller_transfers_is_told_from_the_largest():
 # What a check can declare
 
 LAYOUTS = Shape(('write', 'read'), 'layout', ('default', 'c1'))
+OTHER_AXIS = "'tasks' is not the axis of its sweep, which is 'transfer_size'"
+SUSTAINS = Sustains(metric='read', least=0.9, **SOURCE)
 
 
 @pytest.mark.parametrize(
     ('expectation', 'shape', 'fault'),
     [
-        *[
-            (unit, SIZES, "'tasks' is not the axis of its sweep, which is 'transfer_size'")
-            for unit in (
-                Insensitive(to='tasks', **SOURCE),
-                FallsWith(by='tasks', **SOURCE),
-                RisesWith(by='tasks', **SOURCE),
-                STEP,
-            )
-        ],
+        (Insensitive(to='tasks', **SOURCE), SIZES, OTHER_AXIS),
+        (FallsWith(by='tasks', **SOURCE), SIZES, OTHER_AXIS),
+        (STEP, SIZES, OTHER_AXIS),
         (Insensitive(to='transfer_size', **SOURCE), NAMED, "'transfer_size' is not the axis of its sweep"),
         (replace(STEP, first=8), SIZES, 'a change point lies between first and last'),
         (replace(STEP, times=1.0), SIZES, 'a change point lies between first and last'),
@@ -311,7 +293,10 @@ LAYOUTS = Shape(('write', 'read'), 'layout', ('default', 'c1'))
         (PointRatio(at='privat', than='shared', **SOURCE), NAMED, "there is no point 'privat' in"),
         (PointRatio(at='private', than='share', **SOURCE), NAMED, "there is no point 'share' in"),
         (PointRatio(at='c3', than='c1', lowest=1.0, highest=1.06, **SOURCE), LAYOUTS, "there is no point 'c3' in"),
+        (SUSTAINS, LAYOUTS, "the points of the axis 'layout' have names and no order"),
+        (SUSTAINS, Shape(('write',), 'tasks'), "there is no metric 'read' in ['write']"),
         # What it measures has no fault.
+        (SUSTAINS, SIZES, None),
         (Insensitive(to='transfer_size', **SOURCE), SIZES, None),
         (Plateaus(metric='write', **SOURCE), SIZES, None),
         (AT_LEAST, SIZES, None),
@@ -328,8 +313,6 @@ def test_a_check_declares_what_it_measures_and_nothing_else(expectation, shape, 
 
 # How far along a sweep a share is sustained, as of accelerators that wait for no data; or where it stays below
 
-WORDS = Sustains(id='X', words='it works', source='Somebody', metric='share', least=0.9)
-
 
 def about(mean, spread=0.005):
     return [mean + spread * step for step in (-1.0, 0.0, 0.5, -0.5, 0.0, 1.0)]
@@ -343,23 +326,15 @@ def about(mean, spread=0.005):
         ((0.99, 0.98, 0.97), 'holds', '0.9 is sustained up to 4tasks'),
         ((0.5, 0.95, 0.95), 'fails', '0.9 is not sustained: 1task has 0.5'),
         ((0.901, 0.7, 0.7), 'undecided', '0.9 is not sustained: 1task has 0.901'),
+        ((), 'undecided', 'nothing was measured'),
     ],
 )
 def test_the_last_point_up_to_which_every_one_surely_has_the_share_is_named(means, word, text):
-    points = {label: about(mean) for label, mean in zip(('1task', '2tasks', '4tasks'), means, strict=True)}
+    points = {label: about(mean) for label, mean in zip(('1task', '2tasks', '4tasks'), means, strict=False)}
     result = sustains(points, 0.9)
     assert (result.verdict, result.sentence[: len(text)]) == (word, text)
-
-
-def test_too_few_samples_and_none_decide_nothing():
-    assert sustains({'1task': about(0.99)[:5]}, 0.9).verdict == 'undecided'
-    assert sustains({}, 0.9).verdict == 'undecided'
-
-
-def test_points_without_an_order_and_a_metric_that_is_not_there_are_refused():
-    assert 'have names and no order' in (WORDS.fault(Shape(('share',), 'layout', ('a', 'b'))) or '')
-    assert "there is no metric 'share'" in (WORDS.fault(Shape(('read',), 'tasks')) or '')
-    assert WORDS.fault(Shape(('share',), 'tasks')) is None
+    few = sustains({label: samples[:5] for label, samples in points.items()}, 0.9)
+    assert few.verdict == 'undecided'
 
 
 @pytest.mark.parametrize(

@@ -344,22 +344,22 @@ def test_a_contract_is_not_met_by_the_short_launches_of_a_sweep_over_targets():
     assert swept(profile='acceptance', target=declared, criteria=criteria).verdict is Verdict.INCONCLUSIVE
 
 
-def test_a_target_that_takes_files_and_was_not_tested_makes_the_case_incomplete():
-    result = swept(count=2, start={'targets': rows(4)})
-    assert result.verdict is Verdict.INCOMPLETE
-    assert result.reasons[0].startswith('C2: not tested, although files go there: ost0002, ost0003; ')
+CLOSED = TargetRow('OST', 8, 'x', True, takes_objects=False), TargetRow('OST', 9, 'y', False)
 
 
-def test_what_the_site_leaves_out_by_its_list_is_told_and_no_more():
-    result = swept(count=2, start={'targets': rows(4)}, target={'listed': ('OST',)})
-    assert (result.verdict, result.reasons) == (Verdict.PASS, ())
-    assert any('not tested: ost0002 (not listed under osts), ost0003' in label for label in result.labels)
-
-
-def test_targets_that_take_no_files_need_no_test():
-    closed = (TargetRow('OST', 8, 'x', True, takes_objects=False), TargetRow('OST', 9, 'y', False))
-    result = swept(start={'targets': (*rows(8), *closed, TargetRow('MDT', 5, 'z', True))})
-    assert (result.verdict, result.reasons) == (Verdict.PASS, ())
+@pytest.mark.parametrize(
+    ('targets', 'listed', 'verdict', 'text'),
+    [
+        (rows(4), (), 'INCOMPLETE', 'C2: not tested, although files go there: ost0002, ost0003; '),
+        (rows(4), ('OST',), 'PASS', 'not tested: ost0002 (not listed under osts), ost0003'),
+        ((*rows(2), *CLOSED, TargetRow('MDT', 5, 'z', True)), (), 'PASS', ''),
+    ],
+    ids=['not tested', 'left out by the site', 'they take no files'],
+)
+def test_a_target_that_takes_files_is_to_be_tested_unless_the_site_leaves_it_out(targets, listed, verdict, text):
+    result = swept(count=2, start={'targets': targets}, target={'listed': listed})
+    assert (result.verdict, len(result.reasons)) == (verdict, verdict != 'PASS')
+    assert any(sentence.startswith(text) for sentence in (*result.reasons, *result.labels))
 
 
 def of_two_kinds(slow=''):

@@ -85,28 +85,27 @@ class TestPieces:
         assert [piece.start for piece in throughput.pieces(telemetry)] == [1000.0]
 
 
-class TestTheTimedRegion:
-    def test_of_a_launch_that_failed_all_counts(self):
-        assert throughput.certain(launch(untimed=3.0)._replace(measurement=None)) == (1000.0, 1013.0)
+@given(st.floats(0.1, 1e3), st.floats(0.0, 1e3), st.floats(0.0, 1.0))
+def test_the_timed_region_is_certain_wherever_the_clock_ran_and_of_a_launch_that_failed_it_is_all(
+    seconds, untimed, share
+):
+    launched = launch(seconds=seconds, untimed=untimed)
+    result, begin = throughput.certain(launched), 1000.0 + share * untimed
+    assert result is None or begin - 1e-6 <= result[0] < result[1] <= begin + seconds + 1e-6
+    assert throughput.certain(launched._replace(measurement=None)) == (1000.0, 1000.0 + launched.elapsed_s)
 
-    @given(st.floats(0.1, 1e3), st.floats(0.0, 1e3), st.floats(0.0, 1.0))
-    def test_it_lies_inside_wherever_the_clock_ran(self, seconds, untimed, share):
-        result = throughput.certain(launch(seconds=seconds, untimed=untimed))
-        begin = 1000.0 + share * untimed
-        assert result is None or begin - 1e-6 <= result[0] < result[1] <= begin + seconds + 1e-6
+
+def test_the_usual_rate_is_the_median_over_time_where_single_steps_are_slow():
+    assert throughput.usual_rate(parts_of([(1, 100.0)] * 9 + [(1, 0.0)])) == 100.0
+    assert throughput.usual_rate([]) == 0.0
+    # A stall of most of the launch does not become the usual.
+    assert throughput.usual_rate(parts_of([(3, 100.0), (7, 0.0)])) == pytest.approx(30.0)
 
 
-class TestTheUsualRate:
-    def test_it_is_the_median_over_time_where_single_steps_are_slow(self):
-        assert throughput.usual_rate(parts_of([(1, 100.0)] * 9 + [(1, 0.0)])) == 100.0
-        assert throughput.usual_rate([]) == 0.0
-        # A stall of most of the launch does not become the usual.
-        assert throughput.usual_rate(parts_of([(3, 100.0), (7, 0.0)])) == pytest.approx(30.0)
-
-    @given(STEPS)
-    def test_it_is_one_that_was_reached_or_passed(self, steps):
-        rates = [rate for _, rate in steps]
-        assert min(rates) * (1 - 1e-9) <= throughput.usual_rate(parts_of(steps)) <= max(rates) * (1 + 1e-9)
+@given(STEPS)
+def test_the_usual_rate_is_one_that_was_reached_or_passed(steps):
+    rates = [rate for _, rate in steps]
+    assert min(rates) * (1 - 1e-9) <= throughput.usual_rate(parts_of(steps)) <= max(rates) * (1 + 1e-9)
 
 
 class TestStalls:
@@ -126,10 +125,6 @@ class TestStalls:
         assume(all(abs(rate - low) > 1e-6 * low for _, rate in steps))
         scaled = [(seconds, rate * factor) for seconds, rate in steps]
         assert throughput.stalls(parts_of(steps), False) == throughput.stalls(parts_of(scaled), False)
-
-    @given(st.floats(0.1, 1e5), st.integers(1, 60), st.booleans())
-    def test_a_steady_rate_has_none(self, rate, count, fills_memory):
-        assert throughput.stalls(parts_of([(1.0, rate)] * count), fills_memory) == []
 
     @given(
         st.lists(st.floats(50.0, 150.0), min_size=2, max_size=30),
@@ -169,15 +164,9 @@ class TestStalls:
         assert throughput.stalls(parts, True) == ([(5.0, end)] if end else [])
 
 
-class TestGaps:
-    def test_what_is_unknown_in_the_middle_and_at_the_ends_is_a_gap(self):
-        parts = [(2.0, 5.0, 1.0), (8.0, 9.0, 1.0)]
-        assert throughput.gaps(parts, 0.0, 9.5) == [(0.0, 2.0), (5.0, 8.0)]
-
-    @given(STEPS)
-    def test_where_all_is_known_there_is_none(self, steps):
-        parts = parts_of(steps)
-        assert throughput.gaps(parts, parts[0][0], parts[-1][1]) == []
+def test_what_is_unknown_in_the_middle_and_at_the_ends_is_a_gap():
+    parts = [(2.0, 4.0, 1.0), (4.0, 5.0, 1.0), (8.0, 9.0, 1.0)]
+    assert throughput.gaps(parts, 0.0, 9.5) == [(0.0, 2.0), (5.0, 8.0)]
 
 
 STOPS = (100.0,) * 4 + (0.0,) * 3 + (100.0,) * 3
@@ -244,42 +233,42 @@ class TestTraffic:
             assert inside is not None and inside[0] <= pause.start < pause.end <= inside[1]
 
 
-class TestRequests:
-    BEFORE = RpcSizes(BEFORE, (RpcSize('1', 5, 0), RpcSize('256', 4, 38)))
-
-    def test_those_of_the_case_are_the_difference(self):
-        after = RpcSizes(AFTER, (RpcSize('1', 5, 2), RpcSize('256', 10, 40), RpcSize('1K', 0, 7)))
-        result = throughput.rpc_sizes(NOTHING._replace(rpc_sizes=[self.BEFORE, after]))
-        assert result == [RpcSize('1', 0, 2), RpcSize('256', 6, 2), RpcSize('1K', 0, 7)]
-
-    @pytest.mark.parametrize(
-        'after',
-        [
-            (),
-            (RpcSizes(AFTER, (), 'only root may'),),
-            (RpcSizes(AFTER, (RpcSize('256', 1, 38),)),),  # cleared by somebody
-        ],
-    )
-    def test_without_both_ends_nothing_is_said(self, after):
-        assert throughput.rpc_sizes(NOTHING._replace(rpc_sizes=[self.BEFORE, *after])) == []
+@pytest.mark.parametrize(
+    ('after', 'expected'),
+    [
+        (
+            [RpcSizes(AFTER, (RpcSize('1', 5, 2), RpcSize('256', 10, 40), RpcSize('1K', 0, 7)))],
+            [RpcSize('1', 0, 2), RpcSize('256', 6, 2), RpcSize('1K', 0, 7)],
+        ),
+        ([], []),
+        ([RpcSizes(AFTER, (), 'only root may')], []),
+        ([RpcSizes(AFTER, (RpcSize('256', 1, 38),))], []),  # cleared by somebody
+    ],
+)
+def test_the_requests_of_the_case_are_the_difference_of_two_readings(after, expected):
+    before = RpcSizes(BEFORE, (RpcSize('1', 5, 0), RpcSize('256', 4, 38)))
+    assert throughput.rpc_sizes(NOTHING._replace(rpc_sizes=[before, *after])) == expected
 
 
-class TestTheServers:
-    ROW = Served('OST1', 'write_bytes', 4, 4096, 'bytes')
+ROW = Served('OST1', 'write_bytes', 4, 4096, 'bytes')
+SYNC = ROW._replace(name='sync', samples=2)
 
-    def of(self, when, *rows, why_not=''):
-        return Servers(when, 1.0, 0, f'telemetry-{when}', '4242', rows, why_not)
 
-    def test_what_is_of_the_case_is_the_difference(self):
-        before = self.of(BEFORE, self.ROW._replace(samples=1, total=1024))
-        after = self.of(AFTER, self.ROW, self.ROW._replace(name='sync', samples=2))
-        assert throughput.served(NOTHING._replace(servers=[before, after])) == [
-            self.ROW._replace(samples=3, total=3072),
-            self.ROW._replace(name='sync', samples=2),
-        ]
+def servers(when, *rows, why_not=''):
+    return Servers(when, 1.0, 0, f'telemetry-{when}', '4242', rows, why_not)
 
-    def test_what_was_cleared_meanwhile_or_was_not_read_twice_is_left_out(self):
-        before, after = self.of(BEFORE, self.ROW), self.of(AFTER, self.ROW)
-        cleared, failed = self.of(AFTER, self.ROW._replace(samples=1)), self.of(BEFORE, why_not='it ended with 255')
-        for servers in ([before, cleared], [after], [failed, after]):
-            assert throughput.served(NOTHING._replace(servers=servers)) == []
+
+@pytest.mark.parametrize(
+    ('readings', 'expected'),
+    [
+        (
+            [servers(BEFORE, ROW._replace(samples=1, total=1024)), servers(AFTER, ROW, SYNC)],
+            [ROW._replace(samples=3, total=3072), SYNC],
+        ),
+        ([servers(BEFORE, ROW), servers(AFTER, ROW._replace(samples=1))], []),  # cleared meanwhile
+        ([servers(AFTER, ROW)], []),
+        ([servers(BEFORE, why_not='it ended with 255'), servers(AFTER, ROW)], []),
+    ],
+)
+def test_what_the_servers_did_for_the_case_is_the_difference_of_two_readings(readings, expected):
+    assert throughput.served(NOTHING._replace(servers=readings)) == expected

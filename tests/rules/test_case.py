@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from builders import FLAT_TREE, in_blocks, moved, plan_of, records_of, sample_of
+from builders import FLAT, FLAT_TREE, in_blocks, moved, plan_of, records_of, sample_of
 from seatrial.filesystem.lustre.layout import striped
-from seatrial.model.record import BoundTasks, Finding, Records
+from seatrial.model.record import BoundTasks, End, Finding
 from seatrial.model.units import GIB, MIB
 from seatrial.rules.case import CaseSeen, binding, in_random_order, measured, working_set
 from seatrial.rules.registry import CASE, findings
@@ -143,33 +143,23 @@ def test_p8_a_load_above_the_precision_of_the_slowest_launch_is_said(plan, recor
 
 
 JOB_STATE = 'Slurm says: cancelled by alice after 12 s'
-
-
-def never(records):
-    return Records(None, None, [], None, None, 0)
-
-
-def died(records):
-    return records._replace(end=None)
-
-
-def interrupted(records):
-    return records._replace(end=records.end._replace(reason='interrupted', why='interrupted by SIGTERM'))
+NEVER, DIED = {'start': None, 'end': None}, {'end': None}
+INTERRUPTED = {'end': End('interrupted', 'interrupted by SIGTERM', 9.0, {})}
 
 
 @pytest.mark.parametrize(
-    ('happened', 'state', 'words'),
+    ('changed', 'state', 'words'),
     [
-        (never, '', 'never started'),
-        (never, JOB_STATE, f'the job left no record; {JOB_STATE}; '),
-        (died, '', 'died'),
-        (died, JOB_STATE, f'the job died: it left no end record; {JOB_STATE}; '),
-        (interrupted, JOB_STATE, f'interrupted by SIGTERM; {JOB_STATE}; '),
-        (lambda records: records, JOB_STATE, None),
+        (NEVER, '', 'never started'),
+        (NEVER, JOB_STATE, f'the job left no record; {JOB_STATE}; '),
+        (DIED, '', 'died'),
+        (DIED, JOB_STATE, f'the job died: it left no end record; {JOB_STATE}; '),
+        (INTERRUPTED, JOB_STATE, f'interrupted by SIGTERM; {JOB_STATE}; '),
+        ({}, JOB_STATE, None),
     ],
 )
-def test_t15_a_job_without_a_good_end_says_what_ended_it(plan, records, happened, state, words):
-    raised = findings(CASE, CaseSeen(plan, happened(records)._replace(job_state=state)))
+def test_t15_a_job_without_a_good_end_says_what_ended_it(plan, records, changed, state, words):
+    raised = findings(CASE, CaseSeen(plan, records._replace(job_state=state, **changed)))
     sentences = [finding.sentence for finding in raised if finding.rule == 'T15']
     assert sentences == [] if words is None else words in sentences[0]
 
@@ -248,12 +238,6 @@ def test_c1a_layouts_that_lack_targets_are_labelled_with_how_many_there_are(plan
     assert label.startswith('cephfs has no such layout: all, left out; ')
 
 
-def test_samples_of_an_earlier_size_do_not_count(plan, records):
-    later = records._replace(sized=records.sized._replace(number=2))
-    assert measured(plan, later) == {}
-    assert {len(samples) for samples in measured(plan, records).values()} == {6}
-
-
 def long(records, seconds=400.0):
     samples = [
         s._replace(measurement=moved(s.point, s.point.bytes_moved / seconds, s.phase)) for s in records.samples
@@ -315,51 +299,33 @@ def both_plan():
     return plan_of(metadata_tree(files_per_directory=1000, empties_per_directory=1000, scales=True), FLAT_TREE)
 
 
-def test_a_complete_record_of_metadata_breaks_no_rule_and_has_no_label(tree_plan, tree_records):
-    assert findings(CASE, CaseSeen(tree_plan, tree_records)) == []
-
-
 def test_a_launch_with_several_metrics_is_a_sample_of_each(both_plan):
     by_metric = measured(both_plan, records_of(both_plan, 6 * [5000.0]))
     assert {name: len(samples) for name, samples in by_metric.items()} == dict.fromkeys(planned_metrics(both_plan), 6)
     assert by_metric['file_create@flat'] == by_metric['directory_create@flat']
 
 
-def test_what_is_no_phase_or_no_point_of_the_plan_does_not_count(plan, records):
+def test_what_is_no_phase_no_point_or_not_the_last_size_of_the_plan_does_not_count(plan, records):
     odd = sample_of(plan, plan.points[0], 'stat', 0, moved(plan.points[0], 100.0))
     elsewhere = odd._replace(phase='read', point=odd.point._replace(label='8MiB'))
-    more = records._replace(samples=[*records.samples, odd, elsewhere])
+    earlier = odd._replace(phase='read', sizing=0)
+    more = records._replace(samples=[*records.samples, odd, elsewhere, earlier])
     assert measured(plan, more) == measured(plan, records)
-
-
-def without(records, phase, name):
-    """The record in which one launch's engine said nothing of this metric."""
-    at = next(i for i, s in enumerate(records.samples) if (s.stage, s.phase) == ('measured', phase))
-    sample = records.samples[at]
-    metrics = tuple(metric for metric in sample.measurement.metrics if metric.name != name)
-    samples = [*records.samples]
-    samples[at] = sample._replace(measurement=sample.measurement._replace(metrics=metrics))
-    return records._replace(samples=samples)
 
 
 def test_r3_a_valid_sample_that_lacks_a_figure_is_invalid(both_plan):
     records = records_of(both_plan, 6 * [5000.0])
-    raised = findings(CASE, CaseSeen(both_plan, without(records, 'create', 'file_create')))
+    launch = next(sample.measurement for sample in records.samples if sample.stage == 'measured')
+    silent = launch._replace(metrics=tuple(metric for metric in launch.metrics if metric.name != 'file_create'))
+    raised = findings(CASE, CaseSeen(both_plan, first_changed(records, measurement=silent)))
     assert [(finding.rule, finding.effect) for finding in raised] == [('R3', 'invalid')]
     assert raised[0].sentence.startswith('file_create@flat: a sample is said to be valid and lacks the figure')
 
 
-NOISY = [1000.0, 4000.0] * 11  # never within 10 %
-
-
 def test_r3_a_point_ends_when_every_metric_of_its_launches_is_known(both_plan):
-    steady = dict.fromkeys(planned_metrics(both_plan), 6 * [5000.0])
-    assert broken(both_plan, records_of(both_plan, steady)) == []
-    noisy = records_of(
-        both_plan, {**dict.fromkeys(planned_metrics(both_plan), 20 * [5000.0]), 'file_stat@flat': NOISY[:20]}
-    )
-    assert noisy.end.stopped == {'flat': 'exhausted'}
-    assert broken(both_plan, noisy) == []
+    steady = dict.fromkeys(planned_metrics(both_plan), 20 * [5000.0])
+    noisy = records_of(both_plan, {**steady, 'file_stat@flat': 10 * [1000.0, 4000.0]})
+    assert (noisy.end.stopped, broken(both_plan, noisy)) == ({'flat': 'exhausted'}, [])
     called = noisy._replace(end=noisy.end._replace(stopped={'flat': 'converged'}))
     assert broken(both_plan, called) == ['R3']
 
@@ -388,8 +354,10 @@ def test_r1_and_r3_a_record_of_a_tree_with_other_files_is_invalid(tree_plan, tre
 GUARANTEES = (posix_semantics(), Sweep('tasks', (2,)))
 
 
-@pytest.mark.parametrize(('workload', 'sweep'), [(listing(10), Sweep('entries', (10,))), GUARANTEES])
-def test_listings_and_guarantees_are_complete_cases_too(workload, sweep):
+@pytest.mark.parametrize(
+    ('workload', 'sweep'), [(FLAT, FLAT_TREE), (listing(10), Sweep('entries', (10,))), GUARANTEES]
+)
+def test_a_complete_record_of_metadata_or_guarantees_breaks_no_rule_and_has_no_label(workload, sweep):
     plan = plan_of(workload, sweep)
     assert findings(CASE, CaseSeen(plan, records_of(plan, 6 * [1.0]))) == []
 
