@@ -195,26 +195,24 @@ def test_every_metric_has_its_groups_and_their_fairness_and_without_groups_none(
 
 
 @pytest.mark.parametrize(
-    ('ratio', 'noise', 'limit', 'expected'),
+    ('ratio', 'noise', 'wanted', 'expected'),
     [
-        (1.05, 0.01, 1.15, Verdict.PASS),
-        (1.3, 0.01, 1.15, Verdict.FAIL),
-        (1.3, 0.01, 1.4, Verdict.PASS),
-        (1 / 1.3, 0.01, 1.15, Verdict.FAIL),
-        (1.15, 0.05, 1.15, Verdict.INCONCLUSIVE),
+        (1.05, 0.01, GroupsAlike(limit=1.15, **SOURCE), Verdict.PASS),
+        (1.3, 0.01, GroupsAlike(limit=1.15, **SOURCE), Verdict.FAIL),
+        (1.3, 0.01, GroupsAlike(limit=1.4, **SOURCE), Verdict.PASS),
+        (1 / 1.3, 0.01, GroupsAlike(limit=1.15, **SOURCE), Verdict.FAIL),
+        (1.15, 0.05, GroupsAlike(limit=1.15, **SOURCE), Verdict.INCONCLUSIVE),
+        (1.25, 0.0, Fair(figure='time_ratio', between='groups', limit=1.2, **SOURCE), Verdict.FAIL),
+        (1.25, 0.0, Fair(figure='time_ratio', between='groups', limit=1.3, **SOURCE), Verdict.PASS),
     ],
 )
-def test_an_enforced_limit_for_the_ratio_decides_by_its_interval(ratio, noise, limit, expected):
-    result = case(launches(ratio, noise), GroupsAlike(limit=limit, **SOURCE))
+def test_an_enforced_limit_for_groups_decides_by_its_interval(ratio, noise, wanted, expected):
+    result = case(launches(ratio, noise), wanted)
+    subject = (
+        'bandwidth of a task,' if isinstance(wanted, GroupsAlike) else 'longest over shortest time of the groups'
+    )
     assert result.verdict is expected
-    (text,) = {expectation.relation.sentence.partition(' (')[0] for expectation in result.expectations}
-    assert text.startswith('bandwidth of a task,')
-
-
-@pytest.mark.parametrize(('limit', 'expected'), [(1.2, Verdict.FAIL), (1.3, Verdict.PASS)])
-def test_fairness_between_groups_is_a_criterion_too(limit, expected):
-    wanted = Fair(figure='time_ratio', between='groups', limit=limit, **SOURCE)
-    assert case(launches(1.25), wanted).verdict is expected
+    assert all(expectation.relation.sentence.startswith(subject) for expectation in result.expectations)
 
 
 def test_where_no_groups_worked_a_criterion_is_undecided_and_says_what_is_missing():

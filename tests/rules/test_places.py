@@ -19,27 +19,19 @@ def steady(node, phase):
     return 100.0
 
 
-def slow(node, factor=0.7):
+def slow(factors):
+    """Noise of 1 %; factors: by node and phase."""
     dice = random.Random(1)
-    return lambda host, phase: (factor if host == node else 1.0) * dice.gauss(100.0, 1.0)
+    return lambda host, phase: factors.get((host, phase), 1.0) * dice.gauss(100.0, 1.0)
 
 
 def test_tasks_are_reduced_to_one_row_a_node():
-    point = node_plan(2, 3).points[0]
-    seconds = {'a': (1.0, 2.0, 4.0), 'b': (1.0, 1.0, 1.0)}
-    tasks = tuple(
-        TaskTime(rank, f'{host}.cluster', MIB, 0.5, 0.5 + seconds[host][rank % 3])
-        for rank, host in enumerate('aaabbb')
-    )
-    reduced = places.by_node(moved(point, 100.0)._replace(tasks=tasks))
+    times = [('a', 1.0), ('a', 2.0), ('a', 4.0), ('b', 1.0), ('b', 2.0)]
+    tasks = tuple(TaskTime(rank, f'{host}.cluster', MIB, 0.5, 0.5 + s) for rank, (host, s) in enumerate(times))
+    reduced = places.by_node(moved(node_plan(2, 3).points[0], 100.0)._replace(tasks=tasks))
     assert reduced.tasks == ()
-    assert reduced.nodes == (NodeTime('a', 3, 3 * MIB, 2.0, 4.0), NodeTime('b', 3, 3 * MIB, 1.0, 1.0))
+    assert reduced.nodes == (NodeTime('a', 3, 3 * MIB, 2.0, 4.0), NodeTime('b', 2, 2 * MIB, 1.5, 2.0))
     assert reduced.nodes[0].bandwidth == 0.75 * MIB
-
-
-def test_the_median_of_an_even_number_of_tasks_lies_between_two():
-    tasks = tuple(TaskTime(rank, 'a', MIB, 0.0, float(rank + 1)) for rank in range(2))
-    assert places.by_node(moved(node_plan(2).points[0], 1.0)._replace(tasks=tasks)).nodes[0].median_s == 1.5
 
 
 def test_a_node_sweep_compares_each_phase_together_and_in_groups():
@@ -107,22 +99,15 @@ def test_invalid_samples_and_those_of_an_earlier_size_compare_nothing():
 
 def test_suspects_are_those_of_any_way_in_which_a_metric_was_measured():
     plan = node_plan(4, workload=MFWA)
-    dice = random.Random(1)
-    records = night(plan, slow('n3'))
-    assert places.suspected(plan, records) == {'write': ('n3',), 'read': ('n3',)}
-    mixed = night(
-        plan,
-        lambda node, phase: (
-            dice.gauss(100.0, 1.0) * {('n1', 'write'): 0.8, ('n2', 'read'): 0.7}.get((node, phase), 1)
-        ),
-    )
+    mixed = night(plan, slow({('n1', 'write'): 0.8, ('n2', 'read'): 0.7}))
     assert places.suspected(plan, mixed) == {'write': ('n1',), 'read': ('n2',)}
     assert places.all_of(places.suspected(plan, mixed)) == ('n1', 'n2')
 
 
 def test_what_is_slow_in_another_metric_is_no_control():
     plan = node_plan(4)
-    (comparison,) = places.second(plan, night(plan, slow('n3'), slow('n3')))
+    rates = slow({('n3', 'write'): 0.7})
+    (comparison,) = places.second(plan, night(plan, rates, rates))
     assert comparison.how == ''
     assert set(comparison.figures) == set(names(4))
     assert set(places.controlled(comparison, ['n3'], ['n3', 'n1'])) == {'n2', 'n3', 'n4'}
