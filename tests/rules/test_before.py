@@ -8,8 +8,6 @@ from seatrial.rules.before import Environment, peak
 from seatrial.rules.registry import BEFORE, findings
 from seatrial.workload.limits import QUOTA_BYTES, until
 
-KEEP_BYTES = Limits(GIB, 100, keep_bytes=72 * MIB)
-
 
 @pytest.fixture
 def environment(plan):
@@ -67,23 +65,25 @@ def test_a_layout_over_a_dead_target_is_not_remedied_by_the_default_one(environm
     assert 'default' not in remedy and 'see to the target that is away' in remedy
 
 
-def test_the_arithmetic_of_space_is_shown_with_the_remedy(environment):
-    text = findings(BEFORE, environment._replace(free_bytes=MIB))[0].sentence
-    assert '129 MiB (135266304 B)' in text and 'free space: 1 MiB (1048576 B)' in text and 'smaller sizes' in text
+NEEDED, FULL_OST = 'the case needs 129 MiB (135266304 B) on /scratch, more than', 'OST 7 has 1 MiB free'
 
 
 @pytest.mark.parametrize(
     ('free', 'keep', 'words'),
     [
-        ({'free_bytes': 200 * MIB}, KEEP_BYTES, 'free space less limits.keep_bytes: 128 MiB'),
-        ({'free_bytes': 201 * MIB}, KEEP_BYTES, None),
-        ({'free_inodes': 29}, Limits(GIB, 100, keep_inodes=20), 'free inodes less limits.keep_inodes: 9;'),
-        ({'free_inodes': 30}, Limits(GIB, 100, keep_inodes=20), None),
-        ({'free_bytes': None}, Limits(GIB, 100, keep_bytes=GIB), None),
+        ({'free_bytes': MIB}, {}, f'{NEEDED} free space: 1 MiB (1048576 B); free space, or set smaller sizes'),
+        ({'free_bytes': 200 * MIB}, {'keep_bytes': 72 * MIB}, 'free space less limits.keep_bytes: 128 MiB'),
+        ({'free_bytes': 201 * MIB}, {'keep_bytes': 72 * MIB}, None),
+        ({'free_inodes': 29}, {'keep_inodes': 20}, 'free inodes less limits.keep_inodes: 9;'),
+        ({'free_inodes': 30}, {'keep_inodes': 20}, None),
+        ({'free_bytes': None}, {'keep_bytes': GIB}, None),
+        # a target that limits the space is named, but not beside a quota
+        ({'free_bytes': MIB, 'narrowest': FULL_OST}, {}, f'free space: 1 MiB (1048576 B), for {FULL_OST}; '),
+        ({'quota_bytes': MIB, 'narrowest': FULL_OST}, {}, 'the quota of user and group: 1 MiB (1048576 B); '),
     ],
 )
-def test_what_is_kept_for_others_is_not_offered(environment, free, keep, words):
-    plan = environment.plan._replace(target=environment.plan.target._replace(limits=keep))
+def test_the_arithmetic_of_room_is_shown_and_what_is_kept_for_others_is_not_offered(environment, free, keep, words):
+    plan = environment.plan._replace(target=environment.plan.target._replace(limits=Limits(GIB, 100, **keep)))
     sentences = [finding.sentence for finding in findings(BEFORE, environment._replace(plan=plan, **free))]
     assert [words in sentence for sentence in sentences] == [True] * (words is not None)
 
@@ -100,38 +100,29 @@ def labels(environment, rule):
     return [finding.sentence for finding in raised if (finding.rule, finding.effect) == (rule, 'label')]
 
 
+UNSEEN, ONE_NODE = 'not seen whether a connection to a server was lost:', 'only those of the first node are checked; '
+
+
 @pytest.mark.parametrize(
-    ('rule', 'change', 'of_target', 'text'),
+    ('rule', 'change', 'nodes', 'text'),
     [
-        ('P9d', {'room_unseen': 'the quota (lfs: no answer)'}, {}, 'not known: the quota (lfs: no answer); '),
-        ('P18a', {'same_device': True}, {'records_on_target': True}, 'records and target are on one file system'),
-        ('P20a', {'unseen': 'osc/*/state: denied'}, {}, 'not seen whether a connection to a server was lost: osc/*'),
-        ('P20a', {'unseen': ''}, {}, None),
+        ('P9d', {'room_unseen': 'the quota (lfs: no answer)'}, 1, 'not known: the quota (lfs: no answer); '),
+        ('P20a', {'unseen': 'osc/*/state: denied'}, 1, f'{UNSEEN} osc/*/state: denied; '),
+        ('P20a', {'unseen': ''}, 1, None),
+        *(('P20a', {'unseen': ''}, nodes, f'{UNSEEN} {ONE_NODE}') for nodes in (2, 64)),
+        ('P20a', {'unseen': None}, 2, None),  # there are none
     ],
 )
-def test_what_the_site_allows_or_could_not_be_asked_is_a_label(environment, rule, change, of_target, text):
-    plan = environment.plan
-    seen = environment._replace(plan=plan._replace(target=plan.target._replace(**of_target)), **change)
+def test_what_could_not_be_asked_is_a_label(environment, rule, change, nodes, text):
+    plan = environment.plan._replace(case=environment.plan.case._replace(nodes=nodes))
+    seen = environment._replace(plan=plan, **change)
     assert [label.startswith(text or '') for label in labels(seen, rule)] == [True] * bool(text)
     assert broken(seen) == [(rule, 'label')] * bool(text)
 
 
-@pytest.mark.parametrize(('unseen', 'is_said'), [(None, False), ('', True)])
-def test_of_several_nodes_the_connections_of_one_are_seen_and_every_case_says_so(environment, unseen, is_said):
-    def on(nodes):
-        case = environment.plan.case._replace(nodes=nodes)
-        return labels(environment._replace(unseen=unseen, plan=environment.plan._replace(case=case)), 'P20a')
-
-    assert on(1) == []
-    assert on(2) == on(64) and [('first node' in label) for label in on(2)] == [True] * is_said
-
-
-def test_a_target_that_limits_the_space_is_named(environment):
-    tight = environment._replace(free_bytes=MIB, narrowest='OST 7 has 1 MiB free')
-    (fault,) = findings(BEFORE, tight)
-    assert 'more than free space: 1 MiB (1048576 B), for OST 7 has 1 MiB free; ' in fault.sentence
-    of_quota = tight._replace(free_bytes=None, quota_bytes=MIB)
-    assert 'OST 7' not in findings(BEFORE, of_quota)[0].sentence
+def test_records_on_the_target_by_permission_of_the_site_are_a_label(environment):
+    allowed = environment.plan._replace(target=environment.plan.target._replace(records_on_target=True))
+    assert broken(environment._replace(plan=allowed, same_device=True)) == [('P18a', 'label')]
 
 
 @pytest.mark.parametrize(
