@@ -115,14 +115,6 @@ def test_the_level_rejects_what_holm_rejects(chances, others):
     assert sorted(chance for chance in chances if chance <= level) == holm_of_the_book(chances, len(chances) + others)
 
 
-@given(st.lists(st.floats(0.0, 0.05), min_size=1, max_size=12), st.floats(0.0, 1.0), st.integers(0, 50))
-def test_a_criterion_that_is_missed_by_more_takes_no_other_one_back(chances, factor, others):
-    worse = [chances[0] * factor, *chances[1:]]
-    before, after = (holm(drawn, len(chances) + others) for drawn in (chances, worse))
-    for old, new in zip(chances, worse, strict=True):
-        assert old > before or new <= after
-
-
 STORAGE = 64 / 1000  # MiB/s at which a launch lasts long enough for an acceptance
 
 
