@@ -4,8 +4,7 @@ The counters and how they are counted: darshan-runtime/lib/darshan-posix.c and d
 process and file, POSIX_SEQ_READS counts reads that begin anywhere behind the last byte read before,
 POSIX_CONSEC_READS those that begin right behind it; a first read at offset 0 is neither, one further on is
 sequential. A record of rank -1 is the sum over all processes (the maximum of POSIX_MAX_BYTE_*); Darshan writes it for
-a file that all have opened.
-"""
+a file that all have opened."""
 
 import posixpath
 from collections import Counter

@@ -2,8 +2,7 @@
 
 The interval of the mean decides, because a mean may lie on the right side of a bound by chance. The verdict of the
 mean alone, as ReFrame gives it, is shown too. A reference may be for a quantile instead, or for every single launch.
-docs/reference/references.md has the rules in words.
-"""
+docs/reference/references.md has the rules in words."""
 
 import math
 import statistics
@@ -132,8 +131,7 @@ def judge_reference(
     drifting: the interval is too short, so all samples have to lie on the same side of the bound as the interval
     correlation: of neighbouring repetitions; widens the interval of a mean
     level: the probability of such samples by chance at which OUTSIDE is a FAIL; below LEVEL for many references
-    least: the number of samples below which nothing is decided
-    """
+    least: the number of samples below which nothing is decided"""
     if not values:
         return _result(
             reference, None, UNDECIDED, f'{_wanted(reference, MIN_DIGITS)}: {doubt or "it was not measured"}'

@@ -24,8 +24,7 @@ MIN_SERIES = 5  # series from which the correlation of a case is estimated at le
 CLEARLY = 1.4
 """Standard errors above that of independent repetitions, from which on a correlation widens the intervals. Chosen by
 simulation (statistics.md): a lower one widens intervals of independent repetitions, a higher one misses correlated
-ones.
-"""
+ones."""
 MAX_CORRELATION = 0.6  # six samples with more look like a drift, which has its own label (Summary.drifting)
 
 
@@ -180,8 +179,7 @@ def half_width_between(scatter: float, n: int, confidence: float, noise: float =
     The narrower of two: z max(noise, scatter) / sqrt(n), which decides a clear margin by two allocations, and
     Student's t scatter / sqrt(n), which decides a small one where many agree. They share the chance of an error, so
     that both together keep it (Bonferroni): at the bound 1 to 4 % are wrongly met at 90 %, and 7 % where the noise is
-    40 % (docs/explanation/statistics.md).
-    """
+    40 % (docs/explanation/statistics.md)."""
     chance = 1 - confidence
     assumed = statistics.NormalDist().inv_cdf(1 - (1 - SEEN_SHARE) * chance / 2) * max(noise, scatter)
     return min(assumed, t_quantile(1 - SEEN_SHARE * chance, n - 1) * scatter) / math.sqrt(n)

@@ -20,8 +20,7 @@ class Verdict(str, Enum):
 
     PASS: every criterion is met, and there was one. FAIL: one is missed, or the storage failed. MEASURED: valid,
     however wide its interval, and compared with nothing. INVALID: the measurement is not valid. INCONCLUSIVE: it is
-    valid, but a criterion cannot be decided by it. INCOMPLETE: not all that was planned ran.
-    """
+    valid, but a criterion cannot be decided by it. INCOMPLETE: not all that was planned ran."""
 
     PASS = 'PASS'
     MEASURED = 'MEASURED'

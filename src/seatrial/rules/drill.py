@@ -4,8 +4,7 @@ The first groups are the targets of one server each, because a server or its net
 then suspects are halved. A file striped over a group is as slow as its slowest target, so a group that is as fast as
 the others clears all of its members. From the second round on cleared targets are measured beside the suspects: a
 suspect all of whose parts are slower than those is slow as a whole. All groups of a round have one size, since a file
-over more targets is faster. The result names a component as evidence; the verdict does not depend on it.
-"""
+over more targets is faster. The result names a component as evidence; the verdict does not depend on it."""
 
 import statistics
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple

@@ -529,13 +529,9 @@ def _quantised(launched: Launched) -> OfMetrics:
     clock_s = launched.measurement.clock_s
     return [
         (metric.name, f'{metric.name} took {metric.seconds:.4f} s, timed with a resolution of {clock_s:g} s')
-        for metric in _timed(launched)
-        if metric.seconds < QUANTA * clock_s
+        for metric in launched.measurement.metrics
+        if 0 < metric.seconds < QUANTA * clock_s
     ]
-
-
-def _timed(launched: Launched) -> List[Metric]:
-    return [metric for metric in launched.measurement.metrics if metric.seconds > 0]
 
 
 _invalid_metadata(
@@ -560,8 +556,8 @@ def _idle(launched: Launched) -> OfMetrics:
 
     return [
         (metric.name, f'{metric.name}: phase too short ({lasted(metric)}): {100 * metric.idle_share:.0f} % idle')
-        for metric in _timed(launched)
-        if metric.idle_share > MAX_IDLE
+        for metric in launched.measurement.metrics
+        if metric.seconds > 0 and metric.idle_share > MAX_IDLE
     ]
 
 

@@ -13,8 +13,7 @@ If about as many are slow as fast, neither rule knows which is usual. So the com
 groups with the least absolute deviation inside both (Fisher, On Grouping for Maximum Homogeneity, JASA 53, 1958). One
 half of the repetitions makes the cut and the other half has to show it, and the other way round (Cox, A Note on
 Data-Splitting, Biometrika 62, 1975); Welch's interval of all of them must lie beyond MIN_EFFECT.
-docs/explanation/isolation.md says how often the right and the wrong components are named.
-"""
+docs/explanation/isolation.md says how often the right and the wrong components are named."""
 
 import math
 from bisect import bisect_left

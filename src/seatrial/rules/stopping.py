@@ -50,8 +50,7 @@ def state(values_by_metric: Mapping[str, Values], rule: StoppingRule) -> State:
     half width of at most max_relative_error x |mean|, and settled where more would not help (see `settled`). From
     there it needs `extra` valid repetitions, whatever they show. It is exhausted if it has neither after `maximum`,
     or not all of `extra` after maximum + extra. Later repetitions never change a 'done'. Raises ValueError without
-    metrics, or for a value that is not finite.
-    """
+    metrics, or for a value that is not finite."""
     if not values_by_metric:
         raise ValueError('a point without metrics has nothing to stop at')
     made = min(len(values) for values in values_by_metric.values())
