@@ -13,6 +13,7 @@ from seatrial.judge.expectations import (
     Curves,
     Degrades,
     DoesNotDegrade,
+    Fair,
     FallsWith,
     GuaranteeHolds,
     Insensitive,
@@ -271,6 +272,7 @@ def test_what_falls_with_smaller_transfers_is_told_from_the_largest():
 # What a check can declare
 
 LAYOUTS = Shape(('write', 'read'), 'layout', ('default', 'c1'))
+NO_FIGURE = 'is none of time_ratio, mean_ratio, time_cv, jain between tasks or nodes or groups'
 OTHER_AXIS = "'tasks' is not the axis of its sweep, which is 'transfer_size'"
 SUSTAINS = Sustains(metric='read', least=0.9, **SOURCE)
 
@@ -295,6 +297,8 @@ SUSTAINS = Sustains(metric='read', least=0.9, **SOURCE)
         (PointRatio(at='c3', than='c1', lowest=1.0, highest=1.06, **SOURCE), LAYOUTS, "there is no point 'c3' in"),
         (SUSTAINS, LAYOUTS, "the points of the axis 'layout' have names and no order"),
         (SUSTAINS, Shape(('write',), 'tasks'), "there is no metric 'read' in ['write']"),
+        (Fair(figure='longest', limit=2.0, **SOURCE), SIZES, f"'longest' between tasks {NO_FIGURE}"),
+        (Fair(figure='jain', between='racks', limit=0.8, **SOURCE), SIZES, f"'jain' between racks {NO_FIGURE}"),
         # What it measures has no fault.
         (SUSTAINS, SIZES, None),
         (Insensitive(to='transfer_size', **SOURCE), SIZES, None),

@@ -18,7 +18,8 @@ TRUE = {**dict.fromkeys(BANDWIDTHS, 2.0 * GIB), **dict.fromkeys(RATES, 8000.0)}
 ENGINES = {'Io500EasyData': 'ior', 'Io500HardData': 'ior', 'Io500Find': 'posixops'}
 POINTS = {'Io500Find': ('private', 'shared')}
 
-
+PLACE = Case('', 'lab:io', 'scratch', 'default', 4)
+CASE = CaseResult(PLACE, 'acceptance', Verdict.MEASURED, (), (), '', '4.0.0', (), 'n1', 1, 1.0, (), curves=None)
 METRIC = MetricResult('', '', '', Verdict.MEASURED, '', (), 'B/s', 'higher', None, {}, '', shortest_s=301.0)
 
 
@@ -30,21 +31,8 @@ def case_of(check, samples, engine=None, nodes=4, **changes):
         of_phase = {'name': metric, 'values': values, 'summary': summary(values), **changes.get(phase, {})}
         labels = POINTS.get(check, ('one',)) if name == check else ()
         metrics += [replace(METRIC, metric=f'{metric}@{label}', point=label, **of_phase) for label in labels]
-    return CaseResult(
-        case=Case(check, 'lab:io', 'scratch', 'default', nodes),
-        profile='acceptance',
-        verdict=Verdict.MEASURED,
-        reasons=(),
-        labels=(),
-        engine=engine or ENGINES.get(check, 'mdtest'),
-        version='4.0.0',
-        skipped=(),
-        host='n1',
-        per_task=1,
-        duration_s=1.0,
-        metrics=tuple(metrics),
-        curves=None,
-    )
+    case = CASE.case._replace(check=check, nodes=nodes)
+    return replace(CASE, case=case, engine=engine or ENGINES.get(check, 'mdtest'), metrics=tuple(metrics))
 
 
 def noisy(noise=0.05, rng=random.Random(1)):  # noqa: B008 (one series for all)

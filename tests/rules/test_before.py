@@ -58,6 +58,13 @@ def test_each_fault_refuses_the_run(environment, change, rule):
     assert broken(environment._replace(**change)) == [(rule, 'refuse')]
 
 
+def test_a_layout_over_a_dead_target_is_not_remedied_by_the_default_one(environment):
+    """Whose files may lie on it as well."""
+    (finding,) = findings(BEFORE, environment._replace(layout_fault='OST 2 is away'))
+    remedy = finding.sentence.partition('; ')[2]
+    assert 'default' not in remedy and 'see to the target that is away' in remedy
+
+
 NEEDED, FULL_OST = 'the case needs 129 MiB (135266304 B) on /scratch, more than', 'OST 7 has 1 MiB free'
 
 

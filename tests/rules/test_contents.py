@@ -14,12 +14,10 @@ def noise(size=BLOCK):
     return os.urandom(size)
 
 
-def broken(
-    plan, *blocks, sync_s=0.0, again_s=0.0, unsynced=0.0, missing=None, counted=False, repeats='', seconds=2.0
-):
+def broken(plan, *blocks, repeats='', seconds=2.0, **of_contents):
     lie = tuple(Block('data', BLOCK * number, block) for number, block in enumerate(blocks))
-    lies = Contents(lie, sync_s, again_s, unsynced, missing or {}, counted)
-    return [finding.rule for finding in findings(WRITTEN, Written(plan, lies, seconds, repeats))]
+    contents = Contents(lie, 0.0, 0.0)._replace(**of_contents)
+    return [finding.rule for finding in findings(WRITTEN, Written(plan, contents, seconds, repeats))]
 
 
 def declared(plan, **of_target):

@@ -65,9 +65,9 @@ def changed(launched, **fields):
     return launched._replace(measurement=launched.measurement._replace(**fields))
 
 
-def lasting(launched, seconds):
+def rated(launched, **fields):
     (metric,) = launched.measurement.metrics
-    return changed(launched, metrics=(metric._replace(seconds=seconds),))
+    return changed(launched, metrics=(metric._replace(**fields),))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_t21_tasks_began_together_or_in_a_node_sweep_nearly_so(write, axis, apar
     ],
 )
 def test_t19_a_region_has_100_ticks_of_whatever_clock_or_half_a_second(write, clock_s, seconds, rule):
-    short = lasting(changed(write, clock_s=clock_s), seconds)
+    short = rated(changed(write, clock_s=clock_s), seconds=seconds)
     assert broken(short) == ([rule] if rule else [])
     smoke = short._replace(plan=write.plan._replace(stopping=write.plan.stopping._replace(fixed=True)))
     assert broken(smoke) == ([rule.replace('T19', 'T19b')] if rule else [])
@@ -214,7 +214,7 @@ def test_t18_the_bytes_of_each_task_count_and_not_only_their_sum(write):
 )
 def test_an_engine_times_its_launch_but_for_the_start_up(write, lived_s, beside_s, rules):
     # 2 s and half of them, 1 s, and twice the start-up
-    assert broken(lasting(write, 2.0)._replace(lived_s=lived_s, beside_s=beside_s)) == rules
+    assert broken(rated(write, seconds=2.0)._replace(lived_s=lived_s, beside_s=beside_s)) == rules
 
 
 @pytest.mark.parametrize(('share', 'rules'), [(0.099, ['P16b']), (0.1, []), (0.9, [])])
@@ -250,11 +250,6 @@ def stat(create):
 def said(launched):
     (fault,) = launch.launch_findings(launched)
     return fault.sentence
-
-
-def rated(launched, **fields):
-    (metric,) = launched.measurement.metrics
-    return changed(launched, metrics=(metric._replace(**fields),))
 
 
 def test_a_good_creation_and_a_cold_stat_break_no_rule(create, stat):

@@ -90,11 +90,10 @@ def test_targets_have_kinds_where_some_are_flash_and_some_are_not():
 def test_invalid_samples_and_those_of_an_earlier_size_compare_nothing():
     plan = node_plan(2)
     records = night(plan, steady)
-    wrong = Finding('T10', 'invalid', 'the tasks ran on n2 and not on n1')
-    assert (
-        places.first(plan, records._replace(samples=[s._replace(findings=(wrong,)) for s in records.samples])) == ()
-    )
-    assert places.first(plan, records._replace(samples=[s._replace(sizing=2) for s in records.samples])) == ()
+    wrong = (Finding('T10', 'invalid', 'the tasks ran on n2 and not on n1'),)
+    for changes in ({'findings': wrong}, {'sizing': 2}):
+        samples = [sample._replace(**changes) for sample in records.samples]
+        assert places.first(plan, records._replace(samples=samples)) == ()
 
 
 def test_suspects_are_those_of_any_way_in_which_a_metric_was_measured():
