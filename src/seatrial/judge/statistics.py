@@ -249,9 +249,7 @@ def satterthwaite(parts: Sequence[tuple[float, int]]) -> tuple[float, int]:
 def slow_launches(values: Sequence[float], better: str = HIGHER) -> int:
     """The number of launches too slow to be noise: worse than the median by more than the factor 1 / SLOW."""
     middle = statistics.median(values)
-    if better == HIGHER:
-        return sum(value < SLOW * middle for value in values)
-    return sum(SLOW * value > middle for value in values)
+    return sum(value < SLOW * middle if better == HIGHER else SLOW * value > middle for value in values)
 
 
 def fairness(bytes_moved: Sequence[int], seconds: Sequence[float]) -> Fairness:
