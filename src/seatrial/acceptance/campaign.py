@@ -89,8 +89,8 @@ def protocol_at(campaign: Campaign, contract: Contract, made: Made) -> Protocol:
         criterion, base = test.criterion, test.metric.unit if test.metric else ''
         outcome, of_criterion = outcomes[criterion.id], attempts[criterion.id]
         unit = unit_for(outcome.figure or 0.0, base, made.units) if criterion.of else criterion.unit
-        setup, notes = [*_setup(test), *_of_allocations(outcome)], remarks.get(criterion.id, ())
-        rows.append(ProtocolRow(criterion, outcome, unit, base, setup, of_criterion, notes))
+        notes = remarks.get(criterion.id, ())
+        rows.append(ProtocolRow(criterion, outcome, unit, base, [*_setup(test, outcome)], of_criterion, notes))
     return Protocol(
         title=contract.title,
         date=contract.date,
@@ -304,16 +304,7 @@ def add_remark(site: Site, criterion: str, waives: bool, text: str, by: str) -> 
         os.fsync(stream.fileno())
 
 
-def _of_allocations(outcome: CriterionOutcome) -> Iterator[tuple[str, str]]:
-    noise = assumed_noise(outcome.counted) if len(outcome.counted) > 1 else NOISE
-    if noise != NOISE:
-        why = 'for the nights before them differ by no more'
-        yield 'Allocations', f'are taken to differ by {noise:.3g} at least (as a logarithm), {why}'
-    if outcome.load:
-        yield 'Load', outcome.load
-
-
-def _setup(test: AcceptanceTest) -> Iterator[tuple[str, str]]:
+def _setup(test: AcceptanceTest, outcome: CriterionOutcome) -> Iterator[tuple[str, str]]:
     """The measurement of a criterion in words, for people who have no check and no site before them."""
     entry, procedure = test.entry, test.procedure
     if procedure is None:
@@ -340,6 +331,12 @@ def _setup(test: AcceptanceTest) -> Iterator[tuple[str, str]]:
         yield 'Nodes', 'have no other job, as Slurm says'
     if conditions and conditions.bytes is not None:
         yield 'Files', f'hold {conditions.bytes:g} times the memory of the nodes at least'
+    noise = assumed_noise(outcome.counted) if len(outcome.counted) > 1 else NOISE
+    if noise != NOISE:
+        why = 'for the nights before them differ by no more'
+        yield 'Allocations', f'are taken to differ by {noise:.3g} at least (as a logarithm), {why}'
+    if outcome.load:
+        yield 'Load', outcome.load
 
 
 class Allocations(NamedTuple):

@@ -3,7 +3,6 @@
 import difflib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +42,8 @@ WIDEST = 0.9  # share of the value: a bound at a tenth of it judges nothing
 LEAST_WIDTH = 0.001  # share of the value: a width of 0 is refused; only simulated storage never varies
 SHOWN = 20
 STORAGE_FAILED = ('F1', 'F2')
+Change = tuple[tuple[str | int, ...], Any, str]
+"""The keys of a value in references.yaml, the value, and the comment behind it."""
 
 
 @click.command(help=f'Make references from SESSIONS. Each is {WHICH}.')
@@ -123,9 +124,9 @@ def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]
     if any(isinstance(token, yaml.AliasToken) for token in yaml.scan(text)):
         raise SiteError([f'{REFERENCES_FILE}: an alias (*) would change two places at once; write its values out'])
     there, profile = yaml.safe_load(text), rows['profile'][0]
-    baselines, left_out = _baselines(rows)
-    changes: list[tuple[tuple[str | int, ...], Any, str]] = []
-    for check in dict.fromkeys(entry.case[0] for entry in baselines):
+    baselines, left_out = _baselines(rows, profile, system)
+    changes = list[Change]()
+    for check in dict.fromkeys(keys[0] for keys, _, _ in baselines):
         of_check, place = rows.filter(pl.col('check') == check), (SEATRIAL, check, profile)
         facts: dict[str, Any] = {'origin': BASELINE, 'date': max(of_check['session_started'].to_list()).date()}
         facts |= {'sessions': sorted(set(of_check['session']))}
@@ -134,10 +135,7 @@ def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]
         known = _at(there, place)
         changes += [((*place, key), value, '') for key, value in facts.items()] if known else [(place, facts, '')]
         changes += [] if _at(there, (check, '$index')) else [((check, '$index'), list(INDEX), '')]
-    for entry in baselines:
-        check, *environment = entry.case
-        changes.append(((check, profile, *environment, entry.metric), entry.reference(system), entry.comment))
-    for keys, value, comment in changes:
+    for keys, value, comment in [*changes, *baselines]:
         try:
             text = yaml_file.with_value(text, keys, value, comment)
         except ValueError as error:
@@ -145,35 +143,14 @@ def _edited(text: str, rows: pl.DataFrame, system: str) -> tuple[str, list[str]]
     return text, left_out
 
 
-@dataclass(frozen=True)
-class _Found:
-    case: tuple[Any, ...]
-    metric: str
-    unit: str
-    baseline: Baseline
-    sessions: int  # number of sessions it is made of
-
-    def reference(self, system: str) -> list[Any]:
-        """The entry in references.yaml: the value rounded to five digits, its bounds to a thousandth further out."""
-        unit = unit_for(self.baseline.value, self.unit, system)
-        value = in_unit(self.baseline.value, unit)
-        width = math.ceil(1000 * max(self.baseline.width, LEAST_WIDTH)) / 1000
-        return [round(value, max(1, 4 - math.floor(math.log10(value)))), -width, width, unit]
-
-    @property
-    def comment(self) -> str:
-        within, between = percent(self.baseline.within), percent(self.baseline.between)
-        return f'# baseline: {self.sessions} sessions, spread within {within}, between {between}'
-
-
-def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
-    """Baselines of every metric that all sessions have; the other metrics with the reason."""
+def _baselines(rows: pl.DataFrame, profile: str, system: str) -> tuple[list[Change], list[str]]:
+    """References to every metric that all sessions have; the other metrics with the reason. system: of units"""
     sessions = rows['session'].n_unique()
-    baselines, left_out = [], []
+    changes, left_out = list[Change](), list[str]()
     judged = rows.filter(~OF_ONE_SESSION & (pl.col('unit').fill_null('') != ''))
     groups = list(judged.group_by(*CASE, 'metric', maintain_order=True))
-    for (*case, metric), of_metric in groups:
-        name, value = f'{Case(*case).name} {metric}', pl.col('value')
+    for (check, *environment, metric), of_metric in groups:
+        name, value = f'{Case(check, *environment).name} {metric}', pl.col('value')
         counts = pl.col('valid') & (pl.col('metric_verdict') != Verdict.INVALID.value)
         valid = of_metric.filter(counts, value > 0, value.is_finite())
         samples = [of_session['value'].to_list() for _, of_session in valid.group_by('session', maintain_order=True)]
@@ -186,8 +163,19 @@ def _baselines(rows: pl.DataFrame) -> tuple[list[_Found], list[str]]:
         elif (own_baseline := baseline_of(samples, len(groups))).width > WIDEST:
             left_out.append(f'{name}: it varies too much for a bound that any session could miss; take more sessions')
         else:
-            baselines.append(_Found(tuple(case), str(metric), of_metric['unit'][0], own_baseline, sessions))
-    return baselines, left_out
+            spread = f'within {percent(own_baseline.within)}, between {percent(own_baseline.between)}'
+            comment = f'# baseline: {sessions} sessions, spread {spread}'
+            reference = _reference(own_baseline, of_metric['unit'][0], system)
+            changes.append(((check, profile, *environment, metric), reference, comment))
+    return changes, left_out
+
+
+def _reference(baseline: Baseline, base_unit: str, system: str) -> list[Any]:
+    """The entry in references.yaml: the value rounded to five digits, its bounds to a thousandth further out."""
+    unit = unit_for(baseline.value, base_unit, system)
+    value = in_unit(baseline.value, unit)
+    width = math.ceil(1000 * max(baseline.width, LEAST_WIDTH)) / 1000
+    return [round(value, max(1, 4 - math.floor(math.log10(value)))), -width, width, unit]
 
 
 def _judge(site: Site, checks: Sequence[Path], profile: str, text: str) -> None:

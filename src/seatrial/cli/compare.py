@@ -43,13 +43,7 @@ _SIZE = re.compile(r'([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]+)', re.ASCII)
 @click.option('--require', multiple=True, metavar='COLUMN>=FIGURE', help='What it must have: "capacity>=2500TB".')
 @click.option('--maximise', type=click.Choice([column.name for column in COLUMNS if column.better == HIGHER]))
 @click.option('--minimise', type=click.Choice([column.name for column in COLUMNS if column.better != HIGHER]))
-@click.option(
-    '--capacity',
-    'capacities',
-    multiple=True,
-    metavar='CONFIGURATION=SIZE',
-    help='The capacity of one: raidz2=2400TB.',
-)
+@click.option('--capacity', multiple=True, metavar='CONFIGURATION=SIZE', help='The capacity of one: raidz2=2400TB.')
 @site_option
 def compare(
     sides: tuple[str, ...],
@@ -62,10 +56,10 @@ def compare(
     require: tuple[str, ...],
     maximise: str | None,
     minimise: str | None,
-    capacities: tuple[str, ...],
+    capacity: tuple[str, ...],
     site_folder: Path,
 ) -> int:
-    choosing = bool(require or maximise or minimise or capacities) or len(sides) > 2
+    choosing = bool(require or maximise or minimise or capacity) or len(sides) > 2
     if len(sides) < 2 or len(set(sides)) < len(sides):
         raise click.UsageError('name two sides, or several configurations, each once')
     if choosing and (html or fail_on or paired):
@@ -77,7 +71,7 @@ def compare(
         rows = [side.filter(pl.col('profile') == profile) for side in rows]
     _check(rows)
     if choosing:
-        _choose(dict(zip(sides, rows, strict=True)), require, maximise or minimise, capacities, as_json, site, screen)
+        _choose(dict(zip(sides, rows, strict=True)), require, maximise or minimise, capacity, as_json, site, screen)
         return 0
     try:
         rounds = rounds_of(*rows) if paired else None

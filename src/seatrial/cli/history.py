@@ -120,19 +120,19 @@ def export(output: Path, site_folder: Path) -> None:
         raise click.UsageError(f'--output {output}: its name must end with {" or ".join(FORMATS)}')
     screen = console()
     folder = store.folder_of(answering(site_folder).state)
-    rows, sessions, packed = 0, 0, list[IO[bytes]]()
+    rows, sessions, packed, is_csv = 0, 0, list[IO[bytes]](), output.suffix == '.csv'
     try:
         with output.open('xb') as stream:
+            if is_csv:
+                pl.DataFrame(schema=COLUMNS).write_csv(stream)  # the heading
             for table in _readable(store.one_by_one(folder), screen):
-                if output.suffix == '.csv':
-                    table.write_csv(stream, include_header=not sessions)
+                if is_csv:
+                    table.write_csv(stream, include_header=False)
                 else:
                     packed.append(io.BytesIO())
                     table.write_parquet(packed[-1])
                 rows, sessions = rows + table.height, sessions + 1
-            if output.suffix == '.csv' and not sessions:
-                pl.DataFrame(schema=COLUMNS).write_csv(stream)
-            elif output.suffix != '.csv':
+            if not is_csv:
                 stream.write(_one_parquet(packed))
     except FileExistsError:
         raise click.UsageError(f'{output} is there already; name another file') from None

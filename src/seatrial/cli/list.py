@@ -64,20 +64,15 @@ def list_(asked: SessionOptions, catalogue: bool, why: bool) -> None:
     say_not_applicable(screen, session, why)
     notes = [*wrong_contract(site), *missing_options(site, asked.profile)]
     notes += overlapping(site, asked.profile, plans)
-    say(screen, _at_risk(plans))
+    most = counted(max(plan.case.nodes for plan in plans), 'node')
+    limit = duration(min(plan.launch_limit_s for plan in plans))
+    say(
+        screen,
+        f'At risk: {most} at a time. A launch that hangs is killed, at the earliest after {limit} plus ten times the '
+        'time it should take; Slurm drains nodes whose processes cannot be killed.',  # rule P17
+    )
     notes += refuse(site, plans, beyond_schedule(site, asked.profile, plans))
     say(screen, *(f'note: {note}' for note in notes))
-
-
-def _at_risk(plans: list[TrialPlan]) -> str:
-    """A warning of what Slurm may do to nodes where I/O has to be killed (rule P17)."""
-    most = max(plans, key=lambda plan: plan.case.nodes)
-    limit = min(plan.launch_limit_s for plan in plans)
-    return (
-        f'At risk: {counted(most.case.nodes, "node")} at a time. A launch that hangs is killed, at the earliest '
-        f'after {duration(limit)} plus ten times the time it should take; Slurm drains nodes whose processes '
-        'cannot be killed.'
-    )
 
 
 def _points(plan: TrialPlan) -> str:

@@ -1,6 +1,5 @@
 """`seatrial verify`: checks the figures and verdicts of a session against the raw output of its engines."""
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -142,7 +141,7 @@ def _compared(folder: Path, plans: Sequence[TrialPlan], whole: SessionResult) ->
         return [], []
     except NotReadable as error:
         return [str(error)], []
-    there, judged = (by_key(_parts(data)) for data in (saved, json.loads(json.dumps(plain_results(whole)))))
+    there, judged = (by_key(_parts(data)) for data in (saved, plain_results(whole)))
     faults, verdicts = [], []
     today = {plan.seatrial for plan in plans} == {seatrial.__version__}
     for name in dict.fromkeys([*judged, *there]):

@@ -52,19 +52,20 @@ def write_results(session: Session, result: SessionResult) -> Path:
 
 
 def plain_results(result: SessionResult) -> dict[str, Any]:
-    """The part of results.json that follows from the records and the criteria, ready for JSON."""
+    """The part of results.json that follows from the records and the criteria, in the form in which it is read again.
+    Infinity, which JSON lacks, is null: an interval of too few samples has that half width."""
     data = {
         'profile': result.profile,
-        'verdict': result.verdict.value,
+        'verdict': result.verdict,
         'chain': result.chain,
-        'counts': {verdict.value: count for verdict, count in result.counts.items()},
+        'counts': result.counts,
         'relations': [_plain_expectation(row) for row in result.relations],
         'headline': plain(headline_of(result)),
         'scores': [dataclasses.asdict(score) for score in result.scores],
         'left_out': list(result.left_out),
         'cases': [_plain(case) for case in result.cases],
     }
-    finite: dict[str, Any] = _finite(data)
+    finite: dict[str, Any] = json.loads(json.dumps(data), parse_constant=lambda constant: None)
     return finite
 
 
@@ -186,15 +187,6 @@ def _references(session: Session, result: SessionResult) -> str:
     return f'references: {shown}{result.chance and f"; {result.chance}"}'
 
 
-def _finite(data: Any) -> Any:
-    """The data with null for infinity, which JSON lacks: an interval of too few samples has that half width."""
-    if isinstance(data, dict):
-        return {key: _finite(item) for key, item in data.items()}
-    if isinstance(data, (list, tuple)):
-        return [_finite(item) for item in data]
-    return None if isinstance(data, float) and not math.isfinite(data) else data
-
-
 def _plain(case: CaseResult) -> dict[str, Any]:
     data = dataclasses.asdict(case)
     del data['curves']
@@ -204,7 +196,6 @@ def _plain(case: CaseResult) -> dict[str, Any]:
     data['facts'] = [fact._asdict() for fact in case.facts]
     data['darshan'] = to_json(case.darshan)
     data['case'] = {**case.case._asdict(), 'name': case.case.name}
-    data['verdict'] = case.verdict.value
     data['metrics'] = [_plain_metric(metric) for metric in case.metrics]
     for reference in data['references']:
         reference['found'] = reference.pop('statistic')
@@ -217,7 +208,6 @@ def _plain_expectation(expectation: ExpectationResult) -> dict[str, Any]:
 
 def _plain_metric(metric: MetricResult) -> dict[str, Any]:
     data = dataclasses.asdict(metric)
-    data['verdict'] = metric.verdict.value
     if metric.summary is not None:
         data['summary']['interval'] = _plain_interval(metric.summary.interval)
     for group_data, group in zip(data['groups'], metric.groups, strict=True):
