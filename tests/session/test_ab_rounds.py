@@ -4,6 +4,7 @@ import random
 import shutil
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from types import SimpleNamespace
 
 import pytest
 from click import UsageError
@@ -42,7 +43,8 @@ class Measured:
         if number not in self.lost:
             began = BEGAN + timedelta(hours=number)
             write(folder_of(self.state), opened.id, figures(began, {'write@1': values}, label=opened.label))
-        return self.ends(number)
+        verdict, stop = self.ends(number)
+        return SimpleNamespace(verdict=verdict), stop
 
 
 @pytest.fixture

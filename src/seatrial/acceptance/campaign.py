@@ -51,7 +51,6 @@ class Made(NamedTuple):
 
 class Campaign:
     """The sessions in a state directory that were begun for these criteria. unread: why others could not be read
-
     Each is judged from its records, and its raw output compared with them, when its attempts are first asked for, and
     again if a file of it has changed, or a job had not ended. Nothing of that outlives the process.
     """

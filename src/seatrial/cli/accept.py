@@ -205,9 +205,8 @@ def _judged(site: Site, contract: Contract, campaign: Campaign, chosen: Sequence
     screen = console()
     verdict = worst(row.verdict for row in rows)
     screen.print(Text.assemble(marked(verdict), f'  {counts(rows)}'))
-    shown = rows
-    if len(rows) > CRITERIA_SHOWN:
-        shown = sorted(rows, key=lambda row: WORST_FIRST.index(row.verdict))[:CRITERIA_SHOWN]
+    worst_first = sorted(rows, key=lambda row: WORST_FIRST.index(row.verdict))
+    shown = worst_first[:CRITERIA_SHOWN] if len(rows) > CRITERIA_SHOWN else rows
     screen.print(_table(shown))
     if len(shown) < len(rows):
         screen.print(f'and {counted(len(rows) - len(shown), "more criterion", "more criteria")}, in the protocol')
@@ -239,6 +238,5 @@ def _table(rows: Sequence[ProtocolRow]) -> Table:
     table = table_of('verdict', 'criterion', 'wanted', 'measured', 'margin', 'allocations')
     for row in rows:
         mark = Text.assemble(marked(row.verdict), ' (waived)' if row.waived else '')
-        cells = row.criterion.id, row.criterion.wanted, row.measured, row.margin, row.allocations
-        table.add_row(mark, *cells)
+        table.add_row(mark, row.criterion.id, row.criterion.wanted, row.measured, row.margin, row.allocations)
     return table

@@ -45,7 +45,6 @@ from seatrial.session.from_options import state_fault
 from seatrial.site.load import Modules, load, modules_in
 from seatrial.site.model import SETTINGS_FILE, PrecheckEntry, Site
 from seatrial.site.profile import PROFILES
-from seatrial.workload.base import Kind
 from seatrial.workload.registry import KINDS
 from seatrial.workload.words import by_key, joined
 
@@ -71,7 +70,11 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
     state; or if a setting is not as the site's prechecks say.
     """
     site = load(site_folder)
-    needed = _kinds_needed(site, checks)
+    asked = {
+        check.workload.kind
+        for check in load_checks(*checks).values()
+        if any(site.cases(check.name, check.family, profile) for profile in PROFILES)
+    }
     engines = [row for partitions, modules in _by_modules(site) for row in _engines(site, partitions, modules)]
     file_systems = {name: _file_system_rows(site, name) for name in site.trial_file.file_systems}
     state, commit = _state(site), commit_of()
@@ -106,7 +109,7 @@ def doctor(site_folder: Path, checks: Sequence[Path]) -> int:
     if would:
         unless = 'unless a check asks for what they cannot express'
         say(screen, f'Engines that measure on this host, {unless}: {would}.')
-    lacking = [kind for kind in needed if first[kind] is None]
+    lacking = [kind for kind, engine in first.items() if engine is None and kind.name in asked]
     for kind in lacking:
         able = joined(list(dict.fromkeys(engine.name for engine in ENGINES if kind.name in engine.kinds)), 'or')
         remedy = f'install {able}, and list it where trial.yaml has engines'
@@ -157,16 +160,6 @@ def _open_path() -> list[Row]:
         with contextlib.suppress(OSError):
             faults += [fault.why for fault in shared(folder or '.')]
     return [(WRONG, 'PATH', f'{why}; take it out of the PATH') for why in dict.fromkeys(faults)]
-
-
-def _kinds_needed(site: Site, checks: Sequence[Path]) -> list[Kind]:
-    """The kinds of workload in the site's trials, under any profile. Raises CheckError."""
-    asked = {
-        check.workload.kind
-        for check in load_checks(*checks).values()
-        if any(site.cases(check.name, check.family, profile) for profile in PROFILES)
-    }
-    return [kind for name, kind in KINDS.items() if name in asked]
 
 
 def _by_modules(site: Site) -> list[tuple[list[str], Modules]]:

@@ -1,25 +1,23 @@
 """`seatrial run`: one session: many cases through ReFrame, one verdict, one folder of evidence."""
 
-from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import click
 from click.core import ParameterSource
 
 from seatrial.check.contract import wrong_contract
-from seatrial.check.declared import Declared
 from seatrial.check.declared import load as load_checks
 from seatrial.check.session import Session, SessionOptions
 from seatrial.cli.options import effect_option, session_options
-from seatrial.judge.verdict import EXIT_CODES, Verdict
-from seatrial.model.plan import Case
+from seatrial.judge.verdict import EXIT_CODES
 from seatrial.model.quoted_value import show as shown
 from seatrial.report.terminal import console, say
 from seatrial.session.carry_out import carried_out
 from seatrial.session.chosen_sessions import LABEL_FORM, is_label
 from seatrial.session.comparison import in_turn, sides_of
-from seatrial.session.from_options import open_session
+from seatrial.session.from_options import DeclaredCases, open_session
 from seatrial.site.load import check_folders
 
 
@@ -54,14 +52,11 @@ def run(
             raise click.UsageError(f'{why}; leave out --site, --label and --destructive')
         is_given = source_of('checks') is not ParameterSource.DEFAULT
 
-        def opened(folder: Path) -> tuple[Session, list[tuple[Declared, Case]]]:
+        def opened(folder: Path) -> tuple[Session, DeclaredCases]:
             checks = asked.checks if is_given else [Path(path) for path in check_folders(folder)]
             return open_session(asked._replace(site_folder=folder, checks=checks), load_checks(*checks))
 
-        def measured(session: Session, cases: Sequence[tuple[Declared, Case]]) -> tuple[Verdict, bool]:
-            result, stop = carried_out(session, cases, '', verbose)
-            return result.verdict, stop
-
+        measured = partial(carried_out, destructive='', verbose=verbose)
         return EXIT_CODES[in_turn(sides_of(ab), rounds, effect / 100, opened, measured)]
     checks = load_checks(*asked.checks)
     session, cases = open_session(asked, checks)

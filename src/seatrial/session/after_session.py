@@ -14,8 +14,6 @@ from seatrial.history.rows import Kept, table
 from seatrial.history.store import folder_of, write
 from seatrial.judge.session import SessionResult
 from seatrial.model.atomic_file import write_whole
-from seatrial.model.plan import TrialPlan
-from seatrial.model.record import Records
 from seatrial.nights.standing import LATER, write_year
 from seatrial.report.evidence import SessionEvidence
 from seatrial.report.junit import junit
@@ -23,16 +21,14 @@ from seatrial.report.session.file_systems import changed_words, states
 from seatrial.report.session.page import page
 from seatrial.report.session.summary import commands, markdown
 from seatrial.report.terminal import say
-from seatrial.session.evidence import evidence_of
+from seatrial.session.evidence import Recorded, evidence_of
 from seatrial.session.results import write_results
 from seatrial.site.profile import SMOKE
 
 T = TypeVar('T')
 
 
-def leave(
-    screen: Console, session: Session, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult
-) -> None:
+def leave(screen: Console, session: Session, cases: Recorded, result: SessionResult) -> None:
     """Writes the files and prints where they are. Errors are printed; they change no verdict."""
     results = tried(screen, session, 'the results could not be written', lambda: write_results(session, result))
     if results is not None:

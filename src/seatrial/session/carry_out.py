@@ -20,7 +20,6 @@ from rich.console import Console
 from seatrial.check.actions import ActionError, Conductor, not_allowed
 from seatrial.check.criteria import criteria_of
 from seatrial.check.darshan.logs import keep_darshan_run
-from seatrial.check.declared import Declared
 from seatrial.check.forecast import refuse
 from seatrial.check.job_environment import NotLoaded, loaded
 from seatrial.check.planning import plan_of
@@ -31,14 +30,14 @@ from seatrial.job.directory.lock import Heartbeat
 from seatrial.job.directory.orphans import become_leader, keep_heartbeat
 from seatrial.judge.session import SessionResult, judge_cases, judge_session
 from seatrial.model.owned import user_name
-from seatrial.model.plan import Case, TrialPlan
-from seatrial.model.record import Records
+from seatrial.model.plan import TrialPlan
 from seatrial.model.units import duration
 from seatrial.report.terminal import console, say, say_loudly
 from seatrial.scheduler.job_end import OUTPUT, REFRAME, REPORT, complete_job_states
 from seatrial.scheduler.session_jobs import LONGEST_S, cancel_all, submits_to_slurm
 from seatrial.session.after_session import leave, tried
-from seatrial.session.from_options import say_not_applicable
+from seatrial.session.evidence import Recorded
+from seatrial.session.from_options import DeclaredCases, say_not_applicable
 from seatrial.session.progress import AFTER_LAST_S, Cases, Progress
 from seatrial.session.results import show
 from seatrial.site.error import SiteError, problem
@@ -65,12 +64,10 @@ TMPDIR would do so too, but its jobs would inherit it.
 
 
 def carried_out(
-    session: Session, cases: Sequence[tuple[Declared, Case]], destructive: str, verbose: bool = False
+    session: Session, cases: DeclaredCases, destructive: str, verbose: bool = False
 ) -> tuple[SessionResult, bool]:
     """Runs, judges, prints and reports a session; its result, and whether a stop was requested. Raises SiteError.
-
-    destructive: the storage system whose actions may be started, as it was typed; verbose: as in `show`
-    """
+    destructive: the storage system whose actions may be started, as it was typed; verbose: as in `show`"""
     profile = session.profile.name
     plans = [plan_of(session, declared, case) for declared, case in cases]
     notes = refuse(session.site, plans, not_allowed(plans, destructive))
@@ -170,7 +167,7 @@ def _begun(session: Session, plans: list[TrialPlan]) -> list[Heartbeat]:
         raise SiteError([problem(TRIAL_FILE, ['state'], sentence)]) from None
 
 
-def _say_if_nothing_started(screen: Console, session: Session, cases: Sequence[tuple[TrialPlan, Records]]) -> None:
+def _say_if_nothing_started(screen: Console, session: Session, cases: Recorded) -> None:
     """If no job has begun, and no case says why, prints ReFrame's last words."""
     output = session.folder / OUTPUT
     if not output.is_file() or any(records.start for _, records in cases):

@@ -36,10 +36,8 @@ def chosen(
     kept: Callable[[pl.DataFrame], pl.DataFrame] = as_written,
     columns: Sequence[str] | None = None,
 ) -> list[pl.DataFrame]:
-    """The rows of the history for each of the texts, which can name several sessions with commas.
-
-    Unreadable files are printed. Raises UsageError for a text that names no session. kept, columns: as in `read`
-    """
+    """The rows of the history for each of the texts, which name several sessions with commas. Unreadable files are
+    printed. Raises UsageError for a text that names no session. kept, columns: as in `read`"""
     folder = folder_of(site.state)
     known = sessions_in(folder)
     terms = [[term.strip() for term in text.split(',')] for text in wanted]

@@ -10,17 +10,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from seatrial.check.declared import Declared
 from seatrial.check.session import Session
 from seatrial.history.store import folder_of, read
 from seatrial.judge.compare import BETTER, ORDER, SAME, WORSE
+from seatrial.judge.session import SessionResult
 from seatrial.judge.verdict import Verdict, worst
-from seatrial.model.plan import Case
 from seatrial.report.comparison import before_after
 from seatrial.report.comparison.before_after import BeforeAfter, ComparedMetric, FamilyRow, change_words, means_words
 from seatrial.report.terminal import LINES, console, fitting, rows_of, say, table_of
 from seatrial.report.words import cut
 from seatrial.session.chosen_sessions import LABEL_FORM, is_label
+from seatrial.session.from_options import DeclaredCases
 from seatrial.site.load import load
 from seatrial.workload.words import counted
 
@@ -29,7 +29,6 @@ MARKS = {WORSE: 'x', BETTER: '+', SAME: '='}
 SHOWN = 3  # differences in circumstances, and reasons why something is not compared
 FAMILIES_SHOWN = 8
 REST = ', in --json and --html'
-Opened = tuple[Session, Sequence[tuple[Declared, Case]]]
 
 
 def show_comparison(compared: BeforeAfter, screen: Console) -> None:
@@ -96,11 +95,11 @@ def in_turn(
     sides: dict[str, Path],
     rounds: int,
     effect: float,
-    opened: Callable[[Path], Opened],
-    carry_out: Callable[[Session, Sequence[tuple[Declared, Case]]], tuple[Verdict, bool]],
+    opened: Callable[[Path], tuple[Session, DeclaredCases]],
+    carry_out: Callable[[Session, DeclaredCases], tuple[SessionResult, bool]],
 ) -> Verdict:
     """Measures and compares; the worst verdict, INCOMPLETE after a stop or with an empty side. opened: opens the
-    session of a folder; carry_out: its verdict, and whether a stop was requested; effect: smallest relative change"""
+    session of a folder; carry_out: its result, and whether a stop was requested; effect: smallest relative change"""
     screen, order = console(), list(sides)
     sessions: dict[str, dict[str, str]] = {name: {} for name in sides}
     verdicts = []
@@ -109,8 +108,8 @@ def in_turn(
         for name in order:
             screen.print(f'Round {number} of {rounds}: {name}')
             session, cases = opened(sides[name])
-            verdict, stop = carry_out(replace(session, label=name), cases)
-            verdicts.append(verdict)
+            result, stop = carry_out(replace(session, label=name), cases)
+            verdicts.append(result.verdict)
             sessions[name][session.id] = str(number)
             if stop:
                 screen.print('stopped before the last round: the sides are not compared')

@@ -36,6 +36,8 @@ from seatrial.workload.registry import form_fault, kind_of
 
 FAULTS_SHOWN = 10  # contradictions of a session's records that are printed, with the number of the others
 LOOKED_BACK = 20  # sessions
+Recorded = Sequence[tuple[TrialPlan, Records]]
+"""The cases of a session with what their jobs have recorded."""
 
 
 def sessions_of(site: Site) -> list[str]:
@@ -77,7 +79,7 @@ def judged_anew(site: Site, checks: Mapping[str, Declared], folder: Path) -> Ses
 
 def reopened(
     site: Site, checks: Mapping[str, Declared], folder: Path, never_planned: Sequence[str] = ()
-) -> tuple[sessions.Session, list[tuple[TrialPlan, Records]], SessionResult]:
+) -> tuple[sessions.Session, Recorded, SessionResult]:
     """The session in a folder with its plans and records, judged today. never_planned: cases it lacks in addition to
     those its folder shows. Raises NotReadable, SiteError, OSError."""
     plans = [plan_in(file) for file in sorted(folder.glob(f'cases/*/{PLAN}'))]
@@ -111,10 +113,7 @@ def criteria_of_the_day(
 
 
 def evidence_of(
-    session: sessions.Session,
-    cases: Sequence[tuple[TrialPlan, Records]],
-    result: SessionResult,
-    notices: Sequence[str] = (),
+    session: sessions.Session, cases: Recorded, result: SessionResult, notices: Sequence[str] = ()
 ) -> SessionEvidence:
     """The evidence of a judged session, with its records and raw output."""
     facts = {'site': session.site.name, 'label': session.profile.label, 'units': session.site.units}
@@ -122,9 +121,7 @@ def evidence_of(
     return evidence_in(session.folder, cases, result, **facts, **more, before=figures_before(session))
 
 
-def evidence_in(
-    folder: Path, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult, **facts: Any
-) -> SessionEvidence:
+def evidence_in(folder: Path, cases: Recorded, result: SessionResult, **facts: Any) -> SessionEvidence:
     """The same for a folder. facts: the fields of the evidence that are neither in records nor raw output"""
     return SessionEvidence(
         result=result,

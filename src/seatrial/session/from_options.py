@@ -3,7 +3,7 @@
 import re
 import shutil
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +27,9 @@ from seatrial.site.model import DEFAULT_LAYOUT, SETTINGS_FILE, TRIAL_FILE, Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
 from seatrial.workload.words import by_key, counted, joined
 
+DeclaredCases = Sequence[tuple[Declared, Case]]
+"""The cases that a session measures, each with its check."""
+
 _SEVERAL = 'trial.yaml names several systems: choose one of them with --system {}'
 
 
@@ -34,9 +37,7 @@ class NoCases(SiteError):
     """No trial of the site has cases for the profile."""
 
 
-def open_session(
-    asked: SessionOptions, declared: Mapping[str, Declared]
-) -> tuple[Session, list[tuple[Declared, Case]]]:
+def open_session(asked: SessionOptions, declared: Mapping[str, Declared]) -> tuple[Session, DeclaredCases]:
     """The described session and its cases. Raises NoCases, SiteError, UsageError. declared: all its checks"""
     site = answering(asked.site_folder)
     site.check_names({check.name: check.family for check in declared.values()})

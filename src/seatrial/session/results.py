@@ -22,14 +22,13 @@ from seatrial.judge.statistics import MeanInterval
 from seatrial.judge.verdict import CaseResult, MetricResult, Verdict, of_relation
 from seatrial.model.atomic_file import write_whole
 from seatrial.model.codec import to_json
-from seatrial.model.plan import Case, TrialPlan
-from seatrial.model.record import Records
+from seatrial.model.plan import Case
 from seatrial.model.units import approximate_size, duration, in_unit, unit_for
 from seatrial.report.figures import cache_words, figure, is_valid
 from seatrial.report.headline import headline_of, plain
 from seatrial.report.terminal import WIDE, fitting, marked, say, table_of
 from seatrial.report.words import PLACES_SHOWN, SIGNS, cut, slow_places, verdict_sentence
-from seatrial.session.evidence import figures_before
+from seatrial.session.evidence import Recorded, figures_before
 from seatrial.workload.words import by_key, counted
 
 REASONS_SHOWN, WORST_SHOWN, FIGURES_SHOWN = 3, 10, 2
@@ -69,13 +68,7 @@ def plain_results(result: SessionResult) -> dict[str, Any]:
     return finite
 
 
-def show(
-    console: Console,
-    session: Session,
-    cases: Sequence[tuple[TrialPlan, Records]],
-    result: SessionResult,
-    verbose: bool = False,
-) -> None:
+def show(console: Console, session: Session, cases: Recorded, result: SessionResult, verbose: bool = False) -> None:
     """Prints verdict, headline, and the worst cases that are not well. verbose: first the table of all cases"""
     if verbose:
         console.print(_table(session, result))
@@ -94,7 +87,7 @@ def _wrapped(text: str, indent: str = '  ') -> list[str]:
     return textwrap.wrap(text, WIDE, initial_indent=indent, subsequent_indent='  ', break_long_words=False)
 
 
-def _headline_lines(session: Session, cases: Sequence[tuple[TrialPlan, Records]], result: SessionResult) -> list[str]:
+def _headline_lines(session: Session, cases: Recorded, result: SessionResult) -> list[str]:
     lines = headline_of(result)
     tasks = {(plan.case, point.label): point.tasks for plan, _ in cases for point in plan.points}
     before = figures_before(session)
