@@ -149,9 +149,8 @@ def _cancel(site: Site, jobs: list[session_jobs.SessionJob], screen: Console) ->
     except QueueError as error:
         say(screen, f'jobs may be left: {error}')
         return False
-    for job in jobs:
-        if job.id not in {job.id for job in left}:
-            screen.print(f'cancelled job {job.id}')
+    remaining = {job.id for job in left}
+    say(screen, *(f'cancelled job {job.id}' for job in jobs if job.id not in remaining))
     return not left
 
 

@@ -2,7 +2,7 @@
 
 import io
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO
@@ -76,17 +76,16 @@ def show(session: str | None, check: str | None, metric: str | None, site_folder
     folder, asked = store.folder_of(site.state), None
     if session:
         asked = {named(store.sessions_in(folder), session, 'the history')}
-    column, value = ('check', check) if check else ('metric', metric)
-    of = pl.lit(True) if value is None else pl.col(column) == value
-    parts = [part.filter(of) for part in _readable(store.one_by_one(folder, named=asked), screen)]
+    of = [(column, value) for column, value in (('check', check), ('metric', metric)) if value is not None]
+    first = pl.col(of[0][0]) == of[0][1] if of else pl.lit(True)
+    parts = [part.filter(first) for part in _readable(store.one_by_one(folder, named=asked), screen)]
     wanted = pl.concat([pl.DataFrame(schema=COLUMNS), *parts])
-    if asked and not wanted.height and value is None:
+    if asked and not wanted.height and not of:
         raise click.UsageError(f'session {min(asked)} cannot be read')
-    for column, value in (('check', check), ('metric', metric)):
-        if value is not None:
-            wanted = wanted.filter(pl.col(column) == value)
-            if not wanted.height:
-                raise click.UsageError(f"no {column} '{value}' in {'that session' if session else 'the history'}")
+    for column, value in of:
+        wanted = wanted.filter(pl.col(column) == value)
+        if not wanted.height:
+            raise click.UsageError(f"no {column} '{value}' in {'that session' if session else 'the history'}")
     if not session:
         of_groups, wanted = wanted.height, wanted.filter(~OF_ONE_SESSION)
         if not wanted.height:
@@ -132,19 +131,14 @@ def export(output: Path, site_folder: Path) -> None:
                     packed.append(io.BytesIO())
                     table.write_parquet(packed[-1])
                 rows, sessions = rows + table.height, sessions + 1
-            if not is_csv:
-                stream.write(_one_parquet(packed))
+            if not is_csv:  # one file, sealed as those of the history are; row by row it would not fit into memory
+                whole = io.BytesIO()
+                lazy = pl.scan_parquet(list(packed)) if packed else pl.LazyFrame(schema=COLUMNS)
+                lazy.sink_parquet(whole, metadata=store.UNSEALED, maintain_order=True)
+                stream.write(store.sealed(whole.getvalue()))
     except FileExistsError:
         raise click.UsageError(f'{output} is there already; name another file') from None
     say(screen, f'{counted(rows, "row")} of {counted(sessions, "session")} in {output}')
-
-
-def _one_parquet(packed: Sequence[IO[bytes]]) -> bytes:
-    """All files in one, sealed as a file of the history is. Row by row they would not fit into memory."""
-    whole = io.BytesIO()
-    lazy = pl.scan_parquet(list(packed)) if packed else pl.LazyFrame(schema=COLUMNS)
-    lazy.sink_parquet(whole, metadata=store.UNSEALED, maintain_order=True)
-    return store.sealed(whole.getvalue())
 
 
 @history.command('import')

@@ -88,8 +88,7 @@ def _begin_check(home: Path, name: str) -> int:
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open('x', encoding='utf-8') as stream:
         stream.write(a_check(name))
-    screen = console()
-    screen.print(f'{file} is written; its family is own', f'then: seatrial list {name} --site {home}', sep='\n')
+    console().print(f'{file} is written; its family is own', f'then: seatrial list {name} --site {home}', sep='\n')
     return 0
 
 

@@ -81,9 +81,8 @@ def lfsck(files: Sequence[Path], monitors: Path | None, mds: str | None) -> int:
         if run.seconds is not None:
             seconds = str(run.seconds)
             rate = f'{run.inodes / (run.seconds or 1):,.0f}' if output.timed else f'below {MIN_S} s'
-        figures = str(mdts), str(run.osts), f'{run.inodes:,}', seconds, rate
-        dry = 'yes' if run.dry else 'no'
-        table.add_row(output.name, ', '.join(run.types), dry, *figures, marked(output.verdict))
+        what = output.name, ', '.join(run.types), 'yes' if run.dry else 'no', str(mdts), str(run.osts)
+        table.add_row(*what, f'{run.inodes:,}', seconds, rate, marked(output.verdict))
     screen.print(table)
     for output in read:
         say(screen, *(f'{output.name}: {sentence}' for sentence in _reasons(output)))
