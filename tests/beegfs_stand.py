@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from local_site import executable
 from seatrial.filesystem import beegfs
 from seatrial.filesystem.mounts import Mount
 from transcript import transcripts
@@ -100,7 +101,6 @@ class BeeGfsStand:
             Mount(str(mount), 'beegfs', 'beegfs_nodev', 'rw,relatime,cfgFile=/etc/beegfs/beegfs-client.conf'),
         ]
         self.programs = folder / 'beegfs-bin'
-        self.programs.mkdir()
         self.answers()
         monkeypatch.setenv('PATH', f'{self.programs}:{os.environ["PATH"]}')
         monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: mounts)
@@ -114,10 +114,9 @@ class BeeGfsStand:
     def answers(self, targets: int = 3, mirrored: str = '', quota: str = '') -> None:
         """From now on so many of its three storage targets take new files; its directories are mirrored, over these
         groups if any; it has a licence for quotas if it shows any."""
-        program, kept = self.programs / 'beegfs', str(self.programs / 'kept.json')
+        kept = str(self.programs / 'kept.json')
         answers = {'kept': kept, 'targets': targets, 'mirrored': mirrored, 'quota': quota, 'of_7': OF_7}
-        program.write_text(PROGRAM.format(python=sys.executable, **answers))
-        program.chmod(0o755)
+        executable(self.programs / 'beegfs', PROGRAM.format(python=sys.executable, **answers))
 
     def is_of_7(self) -> None:
         """From now on it is one of release 7: its command is beegfs-ctl, and its client shows no uuid."""

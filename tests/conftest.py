@@ -16,6 +16,7 @@ import hypothesis
 import pytest
 
 from fuse_lab import GLUSTER, open_to_all
+from local_site import executable
 from site_fixtures import (  # noqa: F401
     allocation,
     command,
@@ -211,16 +212,9 @@ def swapping(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str],
     """Put a stand-in before a launcher: another directory is in the place of its own when the ranks look for it."""
 
     def stand_in(launcher: str) -> None:
-        folder = tmp_path / 'bin'
-        folder.mkdir()
-        (folder / launcher).write_text(
-            f"""#!/bin/sh
-here=$(pwd -P)
-mv "$here" "$here.away" && mv "$here.copy" "$here" && cd "$here" && exec {shutil.which(launcher)} "$@"
-"""
-        )
-        (folder / launcher).chmod(0o755)
-        monkeypatch.setenv('PATH', f'{folder}:{os.environ["PATH"]}')
+        swap = 'here=$(pwd -P); mv "$here" "$here.away" && mv "$here.copy" "$here" && cd "$here"'
+        executable(tmp_path / 'bin' / launcher, f'#!/bin/sh\n{swap} && exec {shutil.which(launcher)} "$@"\n')
+        monkeypatch.setenv('PATH', str(tmp_path / 'bin'), prepend=':')
 
     return stand_in
 
@@ -245,10 +239,8 @@ def make_stub_fio() -> Callable[..., str]:
     def make(
         folder: Path, *orders: tuple[str, dict[str, object]], version: str = 'fio-3.33', python: str = sys.executable
     ) -> str:
-        folder.mkdir(exist_ok=True)
-        program = folder / f'fio{len(list(folder.glob("*.json"))) or ""}'
-        program.write_text(f'#!{python} -IS\n{source}')
-        program.chmod(0o755)
+        file = folder / f'fio{len(list(folder.glob("*.json"))) or ""}'
+        program = executable(file, f'#!{python} -IS\n{source}')
         content = {'template': template, 'version': version, 'orders': orders}
         Path(f'{program}.json').write_text(json.dumps(content))
         return str(program)

@@ -10,6 +10,7 @@ from pathlib import Path
 import lctl
 import pytest
 
+from local_site import executable
 from seatrial.filesystem.lustre import driver as lustre
 from seatrial.filesystem.mounts import Mount
 from seatrial.model.ask import Answer, ask
@@ -81,12 +82,10 @@ def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
     """
     made = Stand(folder)
     programs = folder / 'bin'
-    programs.mkdir()
     path = [str(TESTS / 'stubs'), str(TESTS)]
     for name in lctl.PLAYED:
         text = PROGRAM.format(python=sys.executable, path=path, name=name, told=str(made.file))
-        (programs / name).write_text(text)
-        (programs / name).chmod(0o755)
+        executable(programs / name, text)
     root = Mount('/', 'ext4', '/dev/vda', 'rw')
     mounts = [root, Mount(str(made.mount), 'lustre', '10.0.2.15@tcp:/lustre', OPTIONS)]
     monkeypatch.setenv('PATH', f'{programs}:{os.environ["PATH"]}')

@@ -51,14 +51,6 @@ partitions:
 trials:
   - {{checks: ['*'], partitions: [lab:compute], file_systems: [scratch], nodes: [{nodes}], bytes_per_task: 1MiB}}
 """
-SHORT_LIMITS = """
-import seatrial.check.base as base
-import seatrial.scheduler.job_end as job_end
-
-base.job_limit_s = lambda plan: 60.0
-job_end.GRACE_S = -57.0
-"""
-"""For settings.py, which ReFrame executes: a job that has not ended 3 s after its queue_limit is overdue."""
 LAUNCH_LIMIT = """
 import sys
 import seatrial.check.planning as planning
@@ -315,12 +307,6 @@ class Running:
 def reframes_of(folder: Path) -> list[int]:
     """The processes of ReFrame that work for a session."""
     return [pid for pid, command in commands() if f'--prefix={folder / "reframe"}' in command]
-
-
-def scripts_of(lab: Lab, job: str) -> list[int]:
-    """The shells that carry out the batch script of a job, as slurmstepd starts them."""
-    name = re.compile(rf'{re.escape(str(lab.place))}/\S+/job{int(job):05d}/slurm_script')
-    return [pid for pid, command in commands() if name.search(command)]
 
 
 def commands() -> Iterator[tuple[int, str]]:

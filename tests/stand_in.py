@@ -6,6 +6,7 @@ import threading
 import time
 from types import SimpleNamespace
 
+from local_site import executable
 from seatrial.engine.barrier import Release, TaskBarrier
 
 SOON_S = 20.0
@@ -87,9 +88,7 @@ class Kept:
 
 def program(folder, monkeypatch, name, script):
     """A shell script of this name stands before the programs of this machine."""
-    path = folder / name
-    path.write_text(f'#!/bin/sh\n{script}\n')
-    path.chmod(0o755)
+    executable(folder / name, f'#!/bin/sh\n{script}\n')
     monkeypatch.setenv('PATH', str(folder), prepend=':')
 
 

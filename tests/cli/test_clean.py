@@ -15,6 +15,7 @@ from unittest import mock
 import pytest
 
 from fuse_lab import dead
+from local_site import executable
 from seatrial.cli.clean import SILENT
 from seatrial.job.directory import lock, orphans, removal, rundir
 from seatrial.scheduler.queue import QueueError
@@ -134,10 +135,10 @@ exec(code)
 def test_where_inode_numbers_do_not_last_owner_name_and_contents_show_whose_it_is(
     clean, killed, target, site, tmp_path, monkeypatch, mounted, stays
 ):
-    mountinfo, python = tmp_path / 'mountinfo', tmp_path / 'python'
+    mountinfo = tmp_path / 'mountinfo'
     mountinfo.write_text(f'22 1 8:1 / / rw - ext4 /dev/sda1 rw\n40 22 0:50 / {target} rw - {mounted} rw\n')
-    python.write_text(LOOKS.format(python=sys.executable, mountinfo=str(mountinfo)))
-    python.chmod(0o755)
+    looks = LOOKS.format(python=sys.executable, mountinfo=str(mountinfo))
+    python = executable(tmp_path / 'python', looks)
     monkeypatch.setattr(sys, 'executable', str(python))
     marker = killed / rundir.MARKER
     marker.write_text(json.dumps({**json.loads(marker.read_text()), 'inode': 1, 'marker_inode': 2}))

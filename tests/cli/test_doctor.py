@@ -14,6 +14,7 @@ import pytest
 
 import seatrial
 from beegfs_stand import FALLBACK, MIRRORS, SHOWN, BeeGfsStand, state
+from local_site import executable
 from lustre_stand import standing
 from seatrial.filesystem import beegfs, ceph, glusterfs, gpfs, mounts, nfs
 from seatrial.filesystem.base import Capacity
@@ -111,9 +112,7 @@ def test_an_engine_of_mpi_has_its_launcher(doctor, site, tmp_path, repository, m
     hydra = (repository / 'tests' / 'transcripts' / 'mpi' / 'hydra-4.0.2.out').read_text()
     for name, output in (('ior', transcripts('ior')['ext4-fpp-n1']['out']), ('mpiexec', hydra)):
         (tmp_path / 'stubs' / f'{name}.said').write_text(output)
-        (tmp_path / 'stubs' / name).write_text(f'#!/bin/sh\nexec cat {tmp_path}/stubs/{name}.said\n')
-        (tmp_path / 'stubs' / name).chmod(0o755)
-    monkeypatch.setenv('PATH', f'{tmp_path}/stubs:{os.environ["PATH"]}')
+        program(tmp_path / 'stubs', monkeypatch, name, f'exec cat {tmp_path}/stubs/{name}.said')
     site.change('}]\nfile_systems', '}, ior]\nfile_systems')
     done = doctor()
     assert f'4.0.0 at {tmp_path}/stubs/ior, SHA-256 ' in line_of(done, 'engine ior')
@@ -161,9 +160,7 @@ def add_partition(site, name, more='', **settings):
 
 
 def test_partitions_with_other_modules_are_shown_by_themselves(doctor, site, tmp_path, monkeypatch):
-    lmod = tmp_path / 'lmod'
-    lmod.write_text('#!/bin/sh\necho "export LOADEDMODULES=$3"\n')
-    lmod.chmod(0o755)
+    lmod = executable(tmp_path / 'lmod', '#!/bin/sh\necho "export LOADEDMODULES=$3"\n')
     monkeypatch.setenv('LMOD_CMD', str(lmod))
     site.change("'hostnames'", "'modules_system': 'lmod', 'hostnames'", 'settings.py')
     add_partition(site, 'other', modules=['fio/3.37'])

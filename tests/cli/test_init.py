@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from local_site import executable
 from seatrial.filesystem.base import Targets
 from seatrial.filesystem.nfs import Nfs
 from seatrial.model.record import TargetRow
@@ -24,8 +25,7 @@ def machine(tmp_path, monkeypatch):
     """A machine with these mounts of NFS below the folder of the test, and these answers of Slurm's programs."""
 
     def made(mounts=(), **answers):
-        folder, lines = tmp_path / 'bin', [ROOT]
-        folder.mkdir()
+        lines = [ROOT]
         for number, name in enumerate(mounts, 40):
             (tmp_path / name).mkdir(mode=0o700, parents=True)
             lines.append(MOUNT.format(number=number, point=tmp_path / name))
@@ -34,9 +34,8 @@ def machine(tmp_path, monkeypatch):
         monkeypatch.setattr('seatrial.cli.init.TRANSIENT', (str(tmp_path / 'var'),))
         for program in ('sinfo', 'scontrol'):
             body = f'print({answers[program]!r})' if program in answers else "sys.exit('no slurm.conf; really not')"
-            (folder / program).write_text(f'#!{sys.executable} -IS\nimport sys\n{body}\n')
-            (folder / program).chmod(0o755)
-        monkeypatch.setenv('PATH', str(folder), prepend=os.pathsep)
+            executable(tmp_path / 'bin' / program, f'#!{sys.executable} -IS\nimport sys\n{body}\n')
+        monkeypatch.setenv('PATH', str(tmp_path / 'bin'), prepend=os.pathsep)
         for name in ('SCRATCH', 'WORK', 'LMOD_CMD', 'MODULES_CMD'):
             monkeypatch.delenv(name, raising=False)
         return tmp_path / 'site'
@@ -196,8 +195,7 @@ def test_a_mount_that_does_not_answer_is_not_asked_further(command, machine, mon
 
 def test_engines_that_are_there_are_listed_and_others_are_lines_with_a_remedy(command, machine, tmp_path):
     folder = machine()
-    (tmp_path / 'bin' / 'mdtest').write_text('#!/bin/sh\n')
-    (tmp_path / 'bin' / 'mdtest').chmod(0o755)
+    executable(tmp_path / 'bin' / 'mdtest', '#!/bin/sh\n')
     command('init', folder)
     assert 'mdtest' in [engine.name for engine in load(folder).trial_file.engines]
     assert 'mdtest is not on the PATH' not in (folder / 'trial.yaml').read_text()
@@ -208,21 +206,19 @@ def test_engines_that_are_there_are_listed_and_others_are_lines_with_a_remedy(co
 )
 def test_modules_of_engines_and_of_darshan_are_named(command, machine, tmp_path, monkeypatch, system, variable, mark):
     folder = machine()
-    program = tmp_path / 'bin' / 'modulecmd'
     output = rf'/opt/modules:\nior/4.0.0\ngcc/13\nfio/3.37{mark}\nCore/openmpi/5.0.3\nIOR/4.0.0-gompi-2023b\n'
     output += rf'darshan-util/3.4.6\nseatrial/darshan-runtime/3.4.6{mark}\nDarshan-runtime/3.4.4-gompi-2023b\n'
     library = tmp_path / 'darshan' / 'lib' / 'libdarshan.so'
     library.parent.mkdir(parents=True)
     library.touch()
-    program.write_text(f"""#!/bin/sh
+    script = f"""#!/bin/sh
 case "$2 $3" in
 "load seatrial/darshan-runtime/3.4.6") echo export DARSHAN_RUNTIME_ROOT={tmp_path}/darshan ;;
 load*) echo false ;;
 *) printf "{output}" >&2 ;;
 esac
-""")
-    program.chmod(0o755)
-    monkeypatch.setenv(variable, str(program))
+"""
+    monkeypatch.setenv(variable, str(executable(tmp_path / 'bin' / 'modulecmd', script)))
     command('init', folder)
     text = (folder / 'settings.py').read_text()
     modules = [line.split("'")[1] for line in text.splitlines() if line.startswith("        # '")]

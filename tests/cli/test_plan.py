@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import sys
 from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +22,7 @@ from seatrial.session.after_session import remember
 from seatrial.session.evidence import judged_anew
 from seatrial.site.load import load
 from seatrial.site.yaml_file import parse
+from stand_in import program
 
 ROOT = Path(__file__).parents[2]
 
@@ -202,11 +202,7 @@ def sinfo(site, tmp_path, monkeypatch):
     """The jobs of the site are Slurm's, whose sinfo(1) prints this."""
 
     def prints(line):
-        folder = tmp_path / 'slurm'
-        folder.mkdir()
-        (folder / 'sinfo').write_text(f'#!{sys.executable} -IS\nimport sys\nprint({line!r})\nsys.exit({not line})\n')
-        (folder / 'sinfo').chmod(0o755)
-        monkeypatch.setenv('PATH', str(folder), prepend=':')
+        program(tmp_path / 'slurm', monkeypatch, 'sinfo', f"echo '{line}'; [ '{line}' ]")
         options = ['--partition=compute', '--exclusive', '--no-requeue']
         site.change("'scheduler': 'local'", f"'scheduler': 'slurm', 'access': {options}", 'settings.py')
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from beegfs_stand import BeeGfsStand
-from local_site import REPOSITORY, LocalSite, trial, writes
+from local_site import REPOSITORY, LocalSite, executable, trial, writes
 from lustre_stand import NODE as LUSTRE_NODE
 from lustre_stand import OPTIONS, standing
 from slurm_lab import LAUNCH_LIMIT
@@ -107,9 +107,7 @@ def site(tmp_path):
         (tmp_path / 'site').mkdir()
         (tmp_path / 'checks' / 'access').mkdir(parents=True)
         (tmp_path / 'checks' / 'access' / 'reads.py').write_text(CHECK)
-        program = tmp_path / engine
-        program.write_text(text)
-        program.chmod(0o755)
+        program = executable(tmp_path / engine, text)
         written = trial(engines=f'[{{name: {engine}, program: {program}}}]')
         return LocalSite(tmp_path / 'site', written.replace(old, new) if old else written, tmp_path / 'checks')
 
@@ -128,19 +126,6 @@ def test_units_and_paths_are_taken_as_written_or_refused_with_a_remedy(site, com
     made = site(old, new)
     done = command('plan', f'--site={made.folder}', f'--checks={made.checks}', '--profile=nightly')
     assert (done.status, words in ' '.join((done.out + done.err).split())) == (status, True), done
-
-
-@pytest.mark.parametrize(
-    ('version', 'words'),
-    [
-        ('sc24_v1', 'IO500 sc24_v1 has no ior-rnd4K-easy-read; install isc25 or later'),
-        ('dev-17-g02091cf', 'engine io500 dev-17-g02091cf at '),
-    ],
-)
-def test_a_release_of_io500_that_lacks_a_phase_is_refused_and_a_clone_quoted(site, command, version, words):
-    made = site(engine='io500', text=f'#!/bin/sh\n# io500-{version}\n')
-    output = command('doctor', f'--site={made.folder}', f'--checks={made.checks}').out
-    assert words in ' '.join(output.split())
 
 
 OF_MPI = f"""#!/bin/sh
@@ -167,13 +152,11 @@ def test_a_line_of_mpi_fails_nothing_and_of_a_launch_that_does_not_end_it_is_sai
 def programs(tmp_path, monkeypatch):
     """Programs that come first on the PATH of a session, by their names."""
     folder = tmp_path / 'bin'
-    folder.mkdir()
     monkeypatch.setenv('PATH', str(folder), prepend=os.pathsep)
 
     def put(**texts):
         for name, text in texts.items():
-            (folder / name).write_text(text)
-            (folder / name).chmod(0o755)
+            executable(folder / name, text)
         return folder
 
     return put
@@ -185,10 +168,7 @@ def test_every_engine_says_why_it_failed_and_a_failed_fsync_is_the_failure_of_th
     made, engines = site(), []
     versions = {'ior': '', 'mdtest': '', 'io500': '', 'fio': 'fio-3.33', 'posixops': 'Python 3.11.2'}
     for name, version in versions.items():
-        program = tmp_path / 'programs' / name
-        program.parent.mkdir(exist_ok=True)
-        program.write_text(FAILING.replace('VERSION', version))
-        program.chmod(0o755)
+        program = executable(tmp_path / 'programs' / name, FAILING.replace('VERSION', version))
         engines.append(f'{{name: {name}, program: {program}}}')
     limits = 'bytes: 64GiB, inodes: 100000'
     text = trial(engines=f'[{", ".join(engines)}]', limits=limits, more='budget: 10min')
@@ -302,7 +282,7 @@ RELEASES = (
 
 @pytest.mark.long
 def test_what_other_releases_of_lustre_print_is_understood(tmp_path, make_stub_fio, monkeypatch):
-    python, check = tmp_path / 'python', tmp_path / 'checks' / 'access' / 'layouts.py'
+    check = tmp_path / 'checks' / 'access' / 'layouts.py'
     check.parent.mkdir(parents=True)
     check.write_text(LAYOUTS)
     counted = tmp_path / 'job_stats'
@@ -313,8 +293,7 @@ def test_what_other_releases_of_lustre_print_is_understood(tmp_path, make_stub_f
             counted.write_text(re.sub(genuine, other, counted.read_text()))
         failing = {'call': 'fsync', 'of': 'none'}
         node = LUSTRE_NODE.format(python=sys.executable, mount=str(stand.mount), options=OPTIONS, **failing)
-        python.write_text(node.replace('runpy.run_path(', USER, 1))
-        python.chmod(0o755)
+        python = executable(tmp_path / 'python', node.replace('runpy.run_path(', USER, 1))
         scratch = f'type: lustre, path: {stand.directory("trials")}, records_on_target: true'
         engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
         words = 'Layouts', f'[{{name: fio, program: {engine}}}]', f'{scratch}, telemetry: [cat, {counted}]'

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from fuse_lab import dead
-from local_site import SCRATCH, LocalSite, trial, writes
+from local_site import SCRATCH, LocalSite, executable, trial, writes
 from lustre_stand import NODE, OPTIONS, standing
 from seatrial.filesystem import beegfs
 from seatrial.filesystem.mounts import Mount
@@ -262,14 +262,14 @@ def test_nothing_is_left_outside_whatever_variables_and_settings_say(on_site, be
 
 @pytest.mark.long
 def test_a_marker_that_cannot_be_written_names_the_target_that_it_lay_on(tmp_path, monkeypatch):
-    check, python = tmp_path / 'checks' / 'write.py', tmp_path / 'python'
+    check = tmp_path / 'checks' / 'write.py'
     check.parent.mkdir()
     check.write_text(writes('Writes'))
     with standing(tmp_path, monkeypatch) as stand:
         stand.now(default=[['-c', '1'], ['-i', '2']])
         mount = str(stand.mount)
-        python.write_text(NODE.format(python=sys.executable, call='fsync', of=MARKER, mount=mount, options=OPTIONS))
-        python.chmod(0o755)
+        node = NODE.format(python=sys.executable, call='fsync', of=MARKER, mount=mount, options=OPTIONS)
+        python = executable(tmp_path / 'python', node)
         scratch = f'type: lustre, path: {stand.directory("trials")}, records_on_target: true'
         text = trial('Writes', '[fio]', scratch, partition=f'python: {python}')
         ran = LocalSite(tmp_path, text, check.parent).run('--profile=smoke')

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from local_site import executable
 from nights import plain, wait_until_opened
 from nights import session as session_of
 from seatrial.cli import schedule as schedule_module
@@ -55,11 +56,9 @@ class Cluster:
 def cluster(tmp_path, repository, monkeypatch):
     """Slurm without scrontab, unless `cluster.set(scrontab=True)`."""
     folder = tmp_path / 'slurm'
-    folder.mkdir()
     source = (repository / 'tests' / 'stubs' / 'slurm.py').read_text()
     for program in PROGRAMS:
-        (folder / program).write_text(f'#!{sys.executable} -IS\n{source}')
-        (folder / program).chmod(0o755)
+        executable(folder / program, f'#!{sys.executable} -IS\n{source}')
     made = Cluster(folder / 'cluster.json')
     empty = {'scrontab': False, 'jobs': [], 'crontab': None, 'fault': '', 'next': 7, 'calls': []}
     made.file.write_text(json.dumps(empty))
@@ -441,10 +440,8 @@ sys.exit(13 if asked else orders['status'])
 @pytest.fixture
 def session(site, tmp_path, repository, monkeypatch):
     """Say what `seatrial run` is to do instead; returns the file beside which it leaves what it was given."""
-    program = tmp_path / 'seatrial'
     path = [str(repository / 'tests'), str(repository / 'src')]
-    program.write_text(f'#!{sys.executable}\n{SESSION.format(path=path)}')
-    program.chmod(0o755)
+    program = executable(tmp_path / 'seatrial', f'#!{sys.executable}\n{SESSION.format(path=path)}')
     monkeypatch.setattr(schedule_module, 'installed', lambda name: str(program))
     monkeypatch.setattr(night_module, 'POLL_S', 0.01)
 

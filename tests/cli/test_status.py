@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from local_site import executable
 from nights import WHERE, plain, rows, session
 from seatrial.check.session import FILE
 from seatrial.history.store import write
@@ -237,10 +238,7 @@ def squeue(tmp_path, monkeypatch, in_force):
     in_force(1)
 
     def say(script):
-        program = tmp_path / 'bin' / 'squeue'
-        program.parent.mkdir(exist_ok=True)
-        program.write_text(f'#!/bin/sh\n{script}\n')
-        program.chmod(0o755)
+        program = executable(tmp_path / 'bin' / 'squeue', f'#!/bin/sh\n{script}\n')
         monkeypatch.setenv('PATH', str(program.parent))
 
     return say
