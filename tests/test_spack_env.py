@@ -81,14 +81,6 @@ def test_the_modules_are_named_by_the_projection_of_spack_yaml(environment, tree
     assert files == {f'seatrial/{name}{end}' for name in names}
 
 
-@pytest.mark.parametrize('name', ['ior/4.0.0', 'darshan-runtime/3.4.6'])
-def test_a_module_of_mpi_loads_the_right_mpi_first(name):
-    lua = (MODULES / 'lmod' / 'Core' / 'seatrial' / f'{name}.lua').read_text()
-    tcl = (MODULES / 'tcl' / 'seatrial' / name).read_text()
-    assert lua.index('depends_on("seatrial/mpich/4.0.2")') < lua.index('prepend_path("PATH"')
-    assert tcl.index('module load seatrial/mpich/4.0.2') < tcl.index('prepend-path PATH')
-
-
 def test_the_mpi_of_debian_is_loaded_before_every_program_because_its_folder_is_that_of_all_programs(environment):
     (external,) = DEBIAN['packages']['mpich']['externals']
     lmod = DEBIAN['modules']['seatrial']['lmod']
@@ -96,27 +88,6 @@ def test_the_mpi_of_debian_is_loaded_before_every_program_because_its_folder_is_
     others = {spec.split('@')[0] for spec in environment['specs']} - with_mpi
     module = f'seatrial/{external["spec"].replace("@", "/")}'
     assert {name for name in others if lmod.get(name, {}).get('load') == [module]} == others
-    lua = (MODULES / 'lmod' / 'Core' / 'seatrial' / 'fio' / '3.37.lua').read_text()
-    assert lua.index('depends_on("seatrial/mpich/4.0.2")') < lua.index('prepend_path("PATH"')
-
-
-@pytest.mark.parametrize(
-    ('file', 'load', 'prepend'),
-    [
-        ('lmod/Core/seatrial/seatrial/1.0.0.lua', 'depends_on("{}")', r'prepend_path\("PATH", "([^"]*)"'),
-        ('tcl/seatrial/seatrial/1.0.0', 'module load {}\n', r'prepend-path PATH \{([^}]*)\}'),
-    ],
-)
-def test_the_module_of_seatrial_brings_its_commands_and_engines_and_no_python(file, load, prepend):
-    text = (MODULES / file).read_text()
-    assert all(load.format(f'seatrial/{engine}') in text for engine in ('fio/3.37', 'ior/4.0.0'))
-    (place,) = re.findall(prepend, text)
-    assert place.endswith('/bin') and 'libexec' not in place and 'python' not in text
-
-
-def test_no_module_decides_where_darshan_writes():
-    for file in MODULES.rglob('*'):
-        assert file.is_dir() or not re.search(r'setenv.*DARSHAN_LOG', file.read_text())
 
 
 # install

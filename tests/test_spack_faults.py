@@ -102,9 +102,17 @@ def test_another_version_in_the_lock_is_told(repository, environment):
     ]
 
 
-def test_another_variant_in_the_lock_is_told(environment, lock):
-    spec_of(lock, 'ior')['parameters']['hdf5'] = True
-    assert faults_of_lock(environment, lock) == ['ior: hdf5 is True in the lock, and spack.yaml asks for False']
+@pytest.mark.parametrize(
+    ('name', 'key', 'change', 'fault'),
+    [
+        ('ior', 'parameters', {'hdf5': True}, 'ior: hdf5 is True in the lock, and spack.yaml asks for False'),
+        ('mpich', 'external', None, "mpich@4.0.2 would be built by Spack; mpi is always the site's, as an external"),
+    ],
+)
+def test_another_variant_and_an_mpi_that_spack_would_build_are_told(environment, lock, name, key, change, fault):
+    spec = spec_of(lock, name)
+    spec[key] = change and {**spec[key], **change}
+    assert faults_of_lock(environment, lock) == [fault]
 
 
 def test_a_program_that_is_not_in_the_lock_and_one_too_many_are_told(environment, lock):
@@ -114,12 +122,6 @@ def test_a_program_that_is_not_in_the_lock_and_one_too_many_are_told(environment
         'fio@=3.37 is not in the lock',
         'ior is in the lock, but spack.yaml does not list it',
     ]
-
-
-def test_an_mpi_that_spack_would_build_is_told(environment, lock):
-    del spec_of(lock, 'mpich')['external']
-    (fault,) = faults_of_lock(environment, lock)
-    assert fault == "mpich@4.0.2 would be built by Spack; mpi is always the site's, as an external"
 
 
 def test_the_lock_of_another_system_is_told(environment, lock):

@@ -368,10 +368,11 @@ def interrupted(site, target, killed):
     return killed
 
 
-def test_what_an_interrupted_session_left_is_removed_at_once(clean, queue, interrupted):
-    queue.found.clear()
+@pytest.mark.parametrize('jobs', [[], ['12']], ids=['no job', 'its job in the queue'])
+def test_what_an_interrupted_session_left_is_removed_at_once_with_its_job(clean, queue, interrupted, jobs):
+    del queue.found[len(jobs) :]
     done = clean('--yes')
-    assert (done.status, f'removed {interrupted}\n' in done.out) == (0, True), done.out
+    assert (done.status, queue.jobs, f'removed {interrupted}\n' in done.out) == (0, jobs, True), done.out
 
 
 def test_with_it_goes_the_lock_of_its_session_at_once(clean, queue, interrupted, site):
@@ -432,12 +433,6 @@ def test_what_is_silent_on_another_host_is_no_success_for_it_cannot_be_judged(cl
     done = clean('--yes')
     assert (done.status, killed.exists(), os.path.exists(held)) == (status, True, True), done.out
     assert ('lock in use' in done.out, SILENT in done.out) == (status == 0, status == 13), done.out
-
-
-def test_it_is_removed_together_with_the_job_that_is_still_in_the_queue(clean, queue, interrupted):
-    del queue.found[1:]
-    done = clean('--yes')
-    assert (done.status, queue.jobs, f'removed {interrupted}\n' in done.out) == (0, ['12'], True), done.out
 
 
 def test_while_its_job_does_not_end_it_stays(clean, queue, interrupted):

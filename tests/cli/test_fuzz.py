@@ -50,18 +50,15 @@ def changed(rng, document):
     return document
 
 
-class Sites:
-    """A small site, one of whose files is another one in each case."""
+@pytest.fixture
+def check(site, command):
+    """Ask a command on the small site, one of whose files is another one in each case."""
+    folder, whole = site.folder, {name: (site.folder / name).read_bytes() for name in ('trial.yaml', 'settings.py')}
+    trial = yaml.safe_load(site.trial.read_text())
 
-    def __init__(self, site, command):
-        self.site, self.command = site, command
-        self.trial = yaml.safe_load(site.trial.read_text())
-        self.whole = {name: (site.folder / name).read_bytes() for name in ('trial.yaml', 'settings.py')}
-
-    def check(self, number):
+    def ask(number):
         rng = random.Random(f'site {number}')
-        folder = self.site.folder
-        for name, content in self.whole.items():
+        for name, content in whole.items():
             (folder / name).write_bytes(content)
         (folder / 'references.yaml').unlink(missing_ok=True)
         shutil.rmtree(folder / 'state', ignore_errors=True)
@@ -73,35 +70,27 @@ class Sites:
             (folder / 'settings.py').write_text(f'# {number}\n{rng.choice(RAISES)}\n')
         elif kind == 'text':
             name = rng.choice(('trial.yaml', 'settings.py'))
-            text = bytearray(self.whole[name])
+            text = bytearray(whole[name])
             for _ in range(rng.randint(1, 4)):
                 text[rng.randrange(len(text))] = rng.randrange(256)
             (folder / name).write_bytes(text)
         else:
-            document = changed(rng, self.trial if kind == 'trial' else REFERENCES)
+            document = changed(rng, trial if kind == 'trial' else REFERENCES)
             name = 'trial.yaml' if kind == 'trial' else 'references.yaml'
             (folder / name).write_text(yaml.dump(document, Dumper=yaml.Dumper))
         words = rng.choice(COMMANDS)
-        checks = [f'--checks={self.site.checks}'] if words[0] in ('list', 'schedule') else []
-        done = self.command(*words, f'--site={folder}', *checks)
+        checks = [f'--checks={site.checks}'] if words[0] in ('list', 'schedule') else []
+        done = command(*words, f'--site={folder}', *checks)
         assert done.status in (0, 10, 11, 12, 13, 64), (number, words, done)
         assert 'Traceback' not in done.out + done.err, (number, words, done)
 
-
-@pytest.fixture
-def sites(site, command):
-    return Sites(site, command)
+    return ask
 
 
-def test_odd_sites_are_refused_in_sentences_or_work(sites):
-    for number in range(CASES):
-        sites.check(number)
-
-
-@pytest.mark.long
-def test_thousands_of_odd_sites_are_refused_in_sentences_or_work(sites):
-    for number in range(CASES, MORE_CASES):
-        sites.check(number)
+@pytest.mark.parametrize('numbers', [range(CASES), pytest.param(range(CASES, MORE_CASES), marks=pytest.mark.long)])
+def test_odd_sites_are_refused_in_sentences_or_work(check, numbers):
+    for number in numbers:
+        check(number)
 
 
 @pytest.mark.parametrize('access', ['5', "'--account=x'", '[5]', 'object()'])

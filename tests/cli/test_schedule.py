@@ -113,7 +113,8 @@ def test_the_script_is_a_small_job_where_reframe_submits(on_site, submits, clust
     options = directives(on_site('schedule').out, '#SBATCH')
     name = f'--job-name={job_name(series(submits))}'
     assert {'--nodes=1', '--ntasks=1', '--no-requeue', '--dependency=singleton', name} <= set(options)
-    assert '--exclusive' not in options
+    # Two cases, each with its budget of 600 s, launches of 120 s, 600 s to remove and 60 s to start; 600 s to tell.
+    assert '--exclusive' not in options and '--time=56' in options
 
 
 def test_the_script_is_the_allocation_of_the_cases_where_reframe_runs_them_on_the_spot(on_site, site, cluster):
@@ -176,11 +177,6 @@ def test_the_site_says_how_its_job_is_submitted(on_site, submits, cluster):
     assert {'--partition=admin', '--licenses=tide', '--time=90'} <= set(options)
     assert '30 20 * * 6 exec' in text
     assert '--deadline=80min' in text
-
-
-def test_the_limit_is_what_the_plans_can_take(on_site, submits, cluster):
-    # Two cases, each with its budget of 600 s, launches of 120 s, 600 s to remove and 60 s to start; 600 s to tell.
-    assert '--time=56' in directives(on_site('schedule').out, '#SBATCH')
 
 
 def test_a_short_limit_leaves_half_of_it_to_the_session(on_site, submits, cluster):
