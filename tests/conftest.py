@@ -25,6 +25,7 @@ from site_fixtures import (  # noqa: F401
     leave_records,
     on_site,
     past,
+    remembered,
     second_user,
     site,
 )

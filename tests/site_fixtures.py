@@ -1,11 +1,13 @@
 """The command line in this process, and small sites for it."""
 
+import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +15,7 @@ import pytest
 
 from builders import moved, sample_of, start_of
 from local_site import trial
+from seatrial.acceptance.bundle import SUMS
 from seatrial.check.contract import contract_of_site, contract_session
 from seatrial.check.criteria import with_references
 from seatrial.check.declared import Declared
@@ -29,6 +32,7 @@ from seatrial.model.point import Point
 from seatrial.model.record import End, Sample, Sized, Start
 from seatrial.model.units import MIB
 from seatrial.rules.case import in_random_order
+from seatrial.session.after_session import remember
 from seatrial.session.evidence import judged_anew
 from seatrial.session.results import write_results
 from seatrial.site.load import load as load_site
@@ -205,6 +209,17 @@ def past(site: SmallSite) -> Callable[..., Path]:
 
 
 @pytest.fixture
+def remembered(site: SmallSite) -> Callable[..., Path]:
+    """Put the session in a folder into the history of the site; more: as for `remember`."""
+
+    def remember_(folder: Path, **more: Any) -> Path:
+        loaded = load_site(site.folder)
+        return remember(judged_anew(loaded, load_checks(site.checks), folder), loaded.state, **more)
+
+    return remember_
+
+
+@pytest.fixture
 def judged(site: SmallSite) -> Callable[[Path], Path]:
     """Leave what `seatrial run` leaves at the end beside the records in a folder; returns its results.json."""
 
@@ -315,6 +330,21 @@ def _sample(plan: TrialPlan, stage: str, phase: str, point: Point, repetition: i
     )
     command = f'/usr/bin/fio --output={plan.records}/raw/{raw}.json {plan.records}/raw/{raw}.fio'
     return sample._replace(command=(command,), raw=raw, inputs=(f'{raw}.fio',))
+
+
+def contents(bundle: Path) -> dict[str, bytes]:
+    """The files of a bundle by their names."""
+    with zipfile.ZipFile(bundle) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def bundle_of(file: Path, files: Mapping[str, bytes]) -> None:
+    """Make a bundle of these files, but for their sums, which are made anew."""
+    files = {name: content for name, content in files.items() if name != SUMS}
+    sums = ''.join(f'{hashlib.sha256(content).hexdigest()}  {name}\n' for name, content in files.items())
+    with zipfile.ZipFile(file, 'w', zipfile.ZIP_DEFLATED) as archive:
+        for name, content in {SUMS: sums.encode(), **files}.items():
+            archive.writestr(name, content)
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -1,6 +1,5 @@
 """`seatrial bundle`: one file that says by itself what was changed in it."""
 
-import hashlib
 import io
 import json
 import random
@@ -19,6 +18,7 @@ from builders import CONTRACT
 from seatrial.acceptance.bundle import SIGNATURE, SUMS, unpacked
 from seatrial.acceptance.bundle_extracts import FILES
 from seatrial.model.units import MIB
+from site_fixtures import bundle_of, contents
 
 SESSION, OTHER = '20261120T020638-9f3a1c', '20261121T020638-9f3a1c'
 
@@ -52,11 +52,6 @@ def key(tmp_path):
     return file, signers
 
 
-def contents(file):
-    with zipfile.ZipFile(file) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
 def written(file, files):
     with zipfile.ZipFile(file, 'w') as archive:
         for name, content in files.items():
@@ -72,9 +67,7 @@ def test_it_has_the_protocol_the_site_and_the_sessions_of_the_contract_alone(mad
 def resummed(file, changes):
     """The bundle with other contents, and with the sums that go with them; None takes a file out."""
     whole = {**contents(file), **changes}
-    files = {name: content for name, content in whole.items() if content is not None and name != SUMS}
-    sums = ''.join(f'{hashlib.sha256(content).hexdigest()}  {name}\n' for name, content in files.items())
-    written(file, {SUMS: sums.encode(), **files})
+    bundle_of(file, {name: content for name, content in whole.items() if content is not None})
 
 
 @pytest.fixture

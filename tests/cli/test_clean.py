@@ -80,11 +80,6 @@ def forget_locks(site):
         os.unlink(held.path)
 
 
-@pytest.fixture
-def clean(command, site):
-    return lambda *arguments: command('clean', f'--site={site.folder}', *arguments)
-
-
 def test_what_a_killed_session_left_is_shown_and_stays(clean, killed):
     done = clean()
     line, lock, remedy = done.out.splitlines()

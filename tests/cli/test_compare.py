@@ -36,11 +36,6 @@ def past(site):
 
 
 @pytest.fixture
-def compare(command, site):
-    return lambda *arguments: command('compare', f'--site={site.folder}', *arguments)
-
-
-@pytest.fixture
 def upgraded(past):
     """Three nights before and three after, which are slower and on another mount."""
     for day in range(3):
@@ -252,11 +247,6 @@ def month(site):
     for day in range(20):
         level, kernel = (50e6, '6.2') if day >= 10 else (100e6, '6.1')
         leave(site, day, {'write@1MiB': [level * (1 + 0.01 * (day % 3))] * 3}, kernel=kernel)
-
-
-@pytest.fixture
-def trend(command, site):
-    return lambda *arguments: command('trend', f'--site={site.folder}', *arguments)
 
 
 def test_a_change_is_said_with_its_night_size_metrics_and_suspect(trend, month):

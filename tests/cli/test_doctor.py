@@ -27,11 +27,6 @@ TRANSCRIPTS = Path(__file__).resolve().parents[1] / 'transcripts'
 OF_FIO = "data access, checkpoints, file reuse, Bonnie's file, random I/O, a metadata tree and raw devices"
 
 
-@pytest.fixture
-def doctor(command, site):
-    return lambda: command('doctor', f'--site={site.folder}', f'--checks={site.checks}')
-
-
 def measured(done):
     """What each engine would measure, in words."""
     listed = ' '.join(done.out.split()).partition('cannot express: ')[2].partition('.')[0]
@@ -171,11 +166,14 @@ def test_partitions_with_other_modules_are_shown_by_themselves(doctor, site, tmp
     assert measured(done) == {'fio': OF_FIO}
 
 
-def test_an_engine_that_is_missing_is_shown_with_the_way_to_get_it(doctor, site, tmp_path):
-    site.change(str(tmp_path / 'stubs' / 'fio'), '/no/such/fio')
+@pytest.mark.parametrize(
+    ('version', 'words'),
+    [('', '/no/such/fio is not on the PATH; apt-get install fio'), ('nonsense', "'nonsense' is not")],
+)
+def test_what_is_not_there_or_not_the_engine_is_missing(doctor, stub_fio, site, tmp_path, version, words):
+    site.change(str(tmp_path / 'stubs' / 'fio'), stub_fio(version=version) if version else '/no/such/fio')
     done = doctor()
-    assert (done.status, line_of(done, 'engine fio')[:9]) == (64, '- missing')
-    assert '/no/such/fio is not on the PATH; apt-get install fio' in done.out
+    assert (done.status, line_of(done, 'engine fio')[:9], words in done.out) == (64, '- missing', True)
     assert 'No engine measures data access here; install ior, fio, elbencho or dd, and list it' in done.out
 
 
@@ -184,13 +182,6 @@ def test_the_first_engine_of_each_kind_is_the_one_that_would_measure(doctor, sit
     figures = measured(doctor())
     assert figures['fio'] == OF_FIO and 'a metadata tree' not in figures['posixops']
     assert figures['posixops'].startswith('training reads, checkpoints beside training reads, the listing of ')
-
-
-def test_a_program_that_is_not_the_engine_is_missing(doctor, stub_fio, site, tmp_path):
-    site.change(str(tmp_path / 'stubs' / 'fio'), stub_fio(version='nonsense'))
-    done = doctor()
-    assert (done.status, line_of(done, 'engine fio')[:9]) == (64, '- missing')
-    assert "'nonsense' is not" in done.out
 
 
 def test_a_file_system_that_the_first_run_makes_is_fine(doctor, site):

@@ -24,7 +24,7 @@ from seatrial.cli import status as status_module
 from seatrial.job.sequence.recorder import LAUNCH, kept_launch
 from seatrial.model.foreign import LARGEST
 from seatrial.model.record import SAMPLES
-from site_fixtures import places
+from site_fixtures import bundle_of, contents, places
 
 SESSION, OTHER = '20261120T020638-9f3a1c', '20261121T020638-9f3a1c'
 DOCUMENTED = (0, 10, 11, 12, 13, 64)
@@ -97,19 +97,6 @@ def file_in(folder, pattern):
     return min(folder.glob(pattern))
 
 
-def contents(file):
-    with zipfile.ZipFile(file) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def written(file, files):
-    """A bundle of these files with the sums that go with them."""
-    sums = ''.join(f'{hashlib.sha256(content).hexdigest()}  {name}\n' for name, content in files.items())
-    with zipfile.ZipFile(file, 'w', zipfile.ZIP_DEFLATED) as archive:
-        for name, content in {SUMS: sums.encode(), **files}.items():
-            archive.writestr(name, content)
-
-
 def rewrite(samples, change):
     """A record whose lines are changed, with links that go with them."""
     samples.write_text(chained(change(line) for line in samples.read_text().splitlines(keepends=True)))
@@ -137,28 +124,29 @@ def test_a_file_larger_than_any_of_ours_is_refused_with_its_name(on_site, folder
 
 def test_a_protocol_that_is_no_json_is_refused_with_its_file(bundle, command):
     files = contents(bundle)
-    written(bundle, {**files, 'acceptance/protocol.json': DEEP.encode()})
+    bundle_of(bundle, {**files, 'acceptance/protocol.json': DEEP.encode()})
     done = command('verify', bundle)
     assert (done.status, 'acceptance/protocol.json' in done.out) == (11, True)
 
 
 @pytest.mark.parametrize(
-    ('old', 'new'),
+    ('old', 'new', 'words'),
     [
-        ('"kind": "access"', '"kind": "else"'),
-        ('"read"', '"else"'),
-        ('"transfer_size": 4096, ', ''),
-        ('"profile": "nightly"', '"profile": "else"'),
+        ('"schema": 3', '"schema": 1', 'schema: 1 is neither 3 nor 2'),
+        ('"kind": "access"', '"kind": "else"', 'points'),
+        ('"read"', '"else"', "points: phases: ['else']"),
+        ('"transfer_size": 4096, ', '', 'its files contradict each other'),
+        ('"profile": "nightly"', '"profile": "else"', 'profile'),
     ],
 )
-def test_a_plan_that_cannot_be_carried_out_is_refused_with_its_file(on_site, folder, old, new):
+def test_a_plan_that_cannot_be_carried_out_is_refused_with_its_file(on_site, folder, old, new, words):
     plan = file_in(folder, 'cases/Reads*/plan.json')
     text = json.dumps(json.loads(plan.read_text()))
     assert old in text
     plan.write_text(text.replace(old, new))
     for name in ('verify', 'report'):
         done = on_site(name, OTHER)
-        assert (done.status, str(folder) in done.err) == (64, True)
+        assert (done.status, str(folder) in done.err, words in done.err) == (64, True, True), done.err
 
 
 @pytest.mark.parametrize('number', ['NaN', 'Infinity', '1e400', '1e308', '1e-320', '1' + '0' * 400, '-1', '0'])
@@ -196,7 +184,7 @@ def test_a_file_that_is_none_is_not_waited_for(on_site, folder, make, file, stat
 
 
 def test_what_a_second_user_has_written_is_refused(bundle, command, on_site, everybodys, second_user, site):
-    written(bundle, {**contents(bundle), 'acceptance/protocol.json': DEEP.encode()})
+    bundle_of(bundle, {**contents(bundle), 'acceptance/protocol.json': DEEP.encode()})
     assert second_user('cat > own.zip\nmkfifo pipe\nln -s /dev/zero zero', bundle.read_bytes()) == 0
     done = command('verify', everybodys / 'own.zip')
     assert (done.status, 'acceptance/protocol.json' in done.out) == (11, True)
@@ -323,7 +311,7 @@ def test_no_name_steers_the_terminal(on_site, command, bundle, folder):
     files = {name: content for name, content in contents(bundle).items() if name != SUMS}
     odd = folder.rename(folder.with_name(OTHER + ESCAPE))
     rewrite(file_in(odd, f'cases/*/{SAMPLES}'), lambda line: line.replace('"stage":"', r'"stage":"\u001b[31m'))
-    written(bundle, {**files, f'{ESCAPE}extra': b''})
+    bundle_of(bundle, {**files, f'{ESCAPE}extra': b''})
     named = bundle.rename(bundle.with_name(f'{ESCAPE}.zip'))
     asked = ('verify', OTHER), ('report', OTHER), ('verify', 'nothing')
     for done in (*(on_site(*words) for words in asked), command('verify', named)):
@@ -391,7 +379,7 @@ class Mutations:
         if rng.random() < 0.3:
             names = '../x', '/x', f'{ESCAPE}x', 'sessions/x/session.json', 'x' * 300, 'a/' * 200 + 'b', name + '/x'
             files[rng.choice(names)] = files.pop(name) if rng.random() < 0.5 else files[name]
-        written(self.bundle, files)
+        bundle_of(self.bundle, files)
         if rng.random() < 0.2:
             with zipfile.ZipFile(self.bundle, 'a') as archive:
                 archive.writestr(rng.choice([*files, SUMS, '..']), rng.randbytes(9))

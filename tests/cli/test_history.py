@@ -6,14 +6,10 @@ import polars as pl
 import pytest
 
 from builders import FLAT, FLAT_TREE, plan_of, records_of
-from seatrial.check.declared import load as load_checks
 from seatrial.cli import history as history_module
 from seatrial.history.rows import Kept, table
 from seatrial.history.store import ARCHIVE, read, write
 from seatrial.rules.case import measured
-from seatrial.session.after_session import remember
-from seatrial.session.evidence import judged_anew
-from seatrial.site.load import load
 from seatrial.workload.registry import planned_metrics
 
 FIRST, SECOND = '20261121T020638-9f3a1c', '20261122T020638-000000'
@@ -25,12 +21,10 @@ def history(command, site):
 
 
 @pytest.fixture
-def two(site, past):
+def two(site, past, remembered):
     """Two sessions in the history, the second one twice as fast and cut off."""
     for session, figure, ended in ((FIRST, 1.0, True), (SECOND, 2.0, False)):
-        folder = past(session, figure=figure, ended=ended)
-        loaded = load(site.folder)
-        remember(judged_anew(loaded, load_checks(site.checks), folder), loaded.state, label='' if ended else 'cut')
+        remembered(past(session, figure=figure, ended=ended), label='' if ended else 'cut')
     return site.folder / 'state' / 'history'
 
 
@@ -126,14 +120,11 @@ def swept(history, two):
     return history
 
 
-def test_groups_of_a_node_sweep_are_not_shown_over_sessions(swept):
+def test_groups_of_a_node_sweep_are_not_shown_over_sessions_also_not_one_alone(swept):
     output = swept('show', '--check=Writes').out
     assert output.startswith('Left out: the groups of a node sweep have other nodes in every session')
     assert 'write@all' in output and 'write@group' not in output
     assert 'Left out' not in swept('show', '--metric=write@all').out
-
-
-def test_a_group_alone_cannot_be_shown_over_sessions(swept):
     done = swept('show', '--metric=write@group01')
     assert (done.status, done.out, 'groups of a node sweep' in done.err) == (64, '', True)
 

@@ -12,15 +12,11 @@ import pytest
 
 from builders import CONTRACT
 from local_site import BURDEN, CHECK
-from seatrial.check.declared import load as load_checks
 from seatrial.check.session import began
 from seatrial.filesystem.base import Capacity
 from seatrial.filesystem.nfs import Nfs
 from seatrial.filesystem.posix import Posix
 from seatrial.model.units import GIB, MIB
-from seatrial.session.after_session import remember
-from seatrial.session.evidence import judged_anew
-from seatrial.site.load import load
 from seatrial.site.yaml_file import parse
 from stand_in import program
 
@@ -104,19 +100,8 @@ def test_the_time_of_all_cases_is_added_up_and_held_against_the_nodes(planned):
 SESSION = '20261121T020638-9f3a1c'
 
 
-@pytest.fixture
-def remembered(site, past):
-    """Put a session into the history of the site."""
-
-    def put(**more):
-        loaded = load(site.folder)
-        remember(judged_anew(loaded, load_checks(site.checks), past(SESSION)), loaded.state, **more)
-
-    return put
-
-
-def test_what_earlier_sessions_took_is_what_is_expected(planned, remembered):
-    remembered()
+def test_what_earlier_sessions_took_is_what_is_expected(planned, past, remembered):
+    remembered(past(SESSION))
     case = planned('--profile=nightly')['Writes']
     assert (case['repetitions']['expected'], case['room_bytes']['expected']) == (6, 2 * MIB)
     # The warm-up, then six repetitions of four points, with 2 MiB each.
@@ -130,8 +115,10 @@ def test_what_earlier_sessions_took_is_what_is_expected(planned, remembered):
         (began(SESSION) + timedelta(hours=2), 7200.0),  # with what it took after its last launch
     ],
 )
-def test_cases_that_follow_each_other_took_what_the_session_did_together(planned, remembered, ended, expected_s):
-    remembered(ended=ended)
+def test_cases_that_follow_each_other_took_what_the_session_did_together(
+    planned, past, remembered, ended, expected_s
+):
+    remembered(past(SESSION), ended=ended)
     whole_s = planned('--profile=nightly')['']['total']['wall_s']['expected']
     assert whole_s == pytest.approx(expected_s, abs=2.0)
 
@@ -424,9 +411,8 @@ def test_what_no_case_measures_is_named(pelagia):
     assert 'scratch rack2' in named['layouts'] and 'isolation' in named['families']
 
 
-def test_a_limit_that_makes_regions_too_short_is_told_with_what_is_needed(planned, site, contract, past):
-    loaded = load(site.folder)
-    remember(judged_anew(loaded, load_checks(site.checks), past('20261121T020638-9f3a1c')), loaded.state)
+def test_a_limit_that_makes_regions_too_short_is_told_with_what_is_needed(planned, contract, past, remembered):
+    remembered(past(SESSION))
     assert not any('needed' in criterion for criterion in planned('--profile=acceptance')['']['criteria'])
     contract.write_text(contract.read_text().replace('caches: allowed', 'caches: allowed, seconds: 5 s'))
     margin, short = planned('--profile=acceptance')['']['criteria']

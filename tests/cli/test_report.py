@@ -140,22 +140,6 @@ def test_what_a_report_had_to_do_without_is_noted(on_site, past, site, text, gon
     assert ('- INCOMPLETE  session' in out) == (text is None)
 
 
-@pytest.mark.parametrize(
-    ('old', 'new', 'words'),
-    [
-        (r'.+', '{', 'is no JSON'),
-        (r'.+', '{"schema": 1}', 'schema: 1 is neither 3 nor 2'),
-        ('"read"', '"reed"', "points: phases: ['reed']"),
-    ],
-)
-def test_a_plan_that_cannot_be_read_is_refused_with_its_file(on_site, past, old, new, words):
-    plan = next((past(FIRST) / 'cases').glob('*/plan.json'))
-    plan.write_text(re.sub(old, new, plan.read_text(), flags=re.DOTALL))
-    done = on_site('report')
-    assert done.status == 64
-    assert str(plan) in done.err and words in done.err
-
-
 @pytest.mark.parametrize('profile', ['acceptance', 'nightly'])
 def test_an_acceptance_by_plain_reframe_that_has_not_begun_every_case_is_not_the_whole(on_site, past, profile):
     folder = past(FIRST, profile=profile)

@@ -155,12 +155,6 @@ def test_a_path_stands_in_the_script_as_slurm_reads_it(on_site, submits, cluster
     assert {f'--chdir={chdir.format(folder)}', f'--output={output.format(folder, TITLE)}'} <= set(options)
 
 
-def test_a_backslash_that_slurm_would_drop_is_refused(on_site, submits, cluster):
-    submits.change('state: state', "state: 'back\\slash'")
-    done = on_site('schedule')
-    assert (done.status, 'a path with a backslash; choose another folder for state' in done.err) == (64, True)
-
-
 def test_where_slurm_has_scrontab_its_entry_is_printed(on_site, submits, cluster):
     cluster.set(scrontab=True)
     text = on_site('schedule', '--at=23:05').out
@@ -200,12 +194,19 @@ def test_people_are_warned_of_a_job_in_the_way_of_cases_or_the_next_run(on_site,
     assert warning in output if warning else 'would never start' not in output
 
 
-def test_a_licence_that_the_cases_want_too_is_refused(on_site, submits, cluster):
+@pytest.mark.parametrize(
+    ('state', 'words'),
+    [
+        ("'back\\slash'", 'a path with a backslash; choose another folder for state'),  # Slurm would drop it
+        ('state', 'the job holds the licence tide, so its cases would wait for it for ever'),
+    ],
+)
+def test_what_slurm_would_not_take_as_it_is_meant_is_refused(on_site, submits, cluster, state, words):
     submits.change("'--exclusive'", "'--licenses=tide:1'", 'settings.py')
+    submits.change('state: state', f'state: {state}')
     add_to_trial(submits, 'schedule: {nightly: {licence: tide}}')
     done = on_site('schedule')
-    assert (done.status, done.out) == (64, '')
-    assert 'the job holds the licence tide, so its cases would wait for it for ever' in done.err
+    assert (done.status, done.out, words in done.err) == (64, '', True), done.err
 
 
 @pytest.mark.parametrize(

@@ -35,11 +35,6 @@ def no_slurm(monkeypatch):
 
 
 @pytest.fixture
-def status(command, site):
-    return lambda *arguments: command('status', f'--site={site.folder}', *arguments)
-
-
-@pytest.fixture
 def state(site):
     folder = site.folder / 'state'
     (folder / 'schedule').mkdir(parents=True)
@@ -244,26 +239,26 @@ def squeue(tmp_path, monkeypatch, in_force):
     return say
 
 
-def test_a_series_that_is_broken_is_seen_before_the_next_run_is_missed(status, squeue, state):
-    squeue('true')
-    name = job_name(state / 'schedule' / TITLE)
-    assert said(status().out, 'Slurm') == [f'has no job {name}: seatrial schedule --install puts it back']
+JOBS = '12|PENDING|ReqNodeNotAvail, UnavailableNodes:n1\\n11|RUNNING|None'
+PRINTS_JOBS = f'case "$*" in *" --name={{name}} "*) printf "{JOBS}\\n";; *) echo "9|PENDING|x";; esac'
+"""Of the job of this name, and of others another one."""
 
 
-def test_only_the_jobs_of_this_site_are_shown_with_what_slurm_says_of_them(status, squeue, state):
-    name = job_name(state / 'schedule' / TITLE)
-    jobs = '12|PENDING|ReqNodeNotAvail, UnavailableNodes:n1\\n11|RUNNING|None'
-    squeue(f'case "$*" in *" --name={name} "*) printf "{jobs}\\n";; *) echo "9|PENDING|x";; esac')
-    words = 'job 12 is pending (ReqNodeNotAvail, UnavailableNodes:n1); job 11 is running'
-    assert said(status().out, 'Slurm') == [words]
-
-
-def test_a_slurm_that_does_not_answer_is_said_and_the_rest_is_shown(status, squeue, night):
+@pytest.mark.parametrize(
+    ('script', 'words'),
+    [
+        ('true', 'has no job {name}: seatrial schedule --install puts it back'),
+        (PRINTS_JOBS, 'job 12 is pending (ReqNodeNotAvail, UnavailableNodes:n1); job 11 is running'),
+        ('echo "slurm_load_jobs error: x" >&2; exit 1', 'unknown: squeue ended with 1: slurm_load_jobs error: x'),
+    ],
+)
+def test_what_slurm_says_of_the_jobs_of_this_site_is_shown(status, squeue, state, night, script, words):
     night(NOW, 'PASS')
-    squeue('echo "slurm_load_jobs error: Unable to contact slurm controller" >&2; exit 1')
+    name = job_name(state / 'schedule' / TITLE)
+    squeue(script.format(name=name))
     done = status()
-    assert done.status == 0
-    assert 'unknown: squeue ended with 1: slurm_load_jobs error' in said(done.out, 'Slurm')[0]
+    (line,) = said(done.out, 'Slurm')
+    assert (done.status, line.startswith(words.format(name=name))) == (0, True), line
 
 
 def test_a_page_of_the_nights_that_cannot_be_written_changes_no_exit_code(status, night, state):

@@ -27,11 +27,6 @@ ENFORCING = 'bytes_per_task: 1MiB, enforce: [X-1]'
 
 
 @pytest.fixture
-def verify(command, site):
-    return lambda *arguments: command('verify', f'--site={site.folder}', f'--checks={site.checks}', *arguments)
-
-
-@pytest.fixture
 def results(past, judged):
     """results.json of a session that was compared with nothing, and whose figures are all proved."""
     return judged(past(SESSION, proved=True))

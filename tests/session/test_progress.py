@@ -129,34 +129,29 @@ def test_a_look_at_a_thousand_waiting_cases_opens_no_file(followed, monkeypatch)
         assert said_of(cases) == ''
 
 
-def test_a_case_is_judged_once_when_its_job_has_removed_what_it_wrote(followed):
-    cases = followed(2)
+def its_log_is_read(plan):
+    seen = DarshanRun((DarshanLaunch('write', plan.points[0], None, 'no log was left'),))
+    (Path(plan.records) / ISSUED).write_text(json.dumps(to_json(seen)))
+
+
+@pytest.mark.parametrize(
+    ('planned', 'left', 'last'),
+    [
+        ({}, {}, lambda plan: append(plan.records, Removal(1, 1, (), 9.0))),
+        ({}, {'reason': 'interrupted'}, lambda plan: write_job_state(plan.records, 'Slurm says: cancelled', '7')),
+        ({'darshan': '/opt/libdarshan.so'}, {'run_directory': ''}, its_log_is_read),
+    ],
+    ids=['its files are removed', 'it is known why it was cut off', 'its log is read'],
+)
+def test_a_case_is_said_and_judged_once_nothing_more_comes_of_it(followed, planned, left, last):
+    cases = followed(2, **planned)
     plan = cases.plans[0]
-    leave(plan)
+    leave(plan, **left)
     assert said_of(cases) == ''
-    append(plan.records, Removal(1, 1, (), 9.0))
+    last(plan)
     assert '[1/2] ' in said_of(cases)
     assert cases.judge(*cases.recorded()[0], Criteria()).case == plan.case
     assert followed.judged == [plan.case]
-
-
-def test_a_case_that_was_cut_off_is_said_once_it_is_known_why(followed):
-    cases = followed(1)
-    (plan,) = cases.plans
-    leave(plan, 'interrupted')
-    assert said_of(cases) == ''
-    write_job_state(plan.records, 'Slurm says: cancelled', '7')
-    assert '[1/1] ' in said_of(cases)
-
-
-def test_a_case_that_ran_under_darshan_is_said_once_its_log_was_read(followed):
-    cases = followed(1, darshan='/opt/libdarshan.so')
-    (plan,) = cases.plans
-    leave(plan, run_directory='')
-    assert said_of(cases) == ''
-    seen = DarshanRun((DarshanLaunch('write', plan.points[0], None, 'no log was left'),))
-    (Path(plan.records) / ISSUED).write_text(json.dumps(to_json(seen)))
-    assert '[1/1] ' in said_of(cases)
 
 
 def test_a_case_whose_files_nobody_removes_is_said_when_the_next_one_has_begun(followed):
