@@ -1,6 +1,5 @@
 """Sessions as the history has them, for the tests of scheduled trials."""
 
-import contextlib
 import functools
 import os
 import random
@@ -76,17 +75,9 @@ def plain(began: datetime, verdict: str, **others: Any) -> pl.DataFrame:
 
 def wait_until_opened(process: 'subprocess.Popen[Any]', file: Path) -> None:
     """Return once a process, which must not end before, has this file open."""
-    while str(file) not in _opened_by(process.pid):
+    while str(file) not in map(os.path.realpath, Path(f'/proc/{process.pid}/fd').iterdir()):
         assert process.poll() is None
         time.sleep(0.01)
-
-
-def _opened_by(pid: int) -> list[str]:
-    files = []
-    for link in Path(f'/proc/{pid}/fd').iterdir():
-        with contextlib.suppress(OSError):
-            files.append(os.readlink(link))
-    return files
 
 
 def figures(

@@ -188,19 +188,10 @@ def past(site: SmallSite) -> Callable[..., Path]:
     proved: with the raw output of its launches; noise: of its repetitions, as a share of the figure
     """
 
-    def make(
-        session_id: str,
-        *,
-        profile: str = 'nightly',
-        figure: float = 2.0,
-        ended: bool = True,
-        proved: bool = False,
-        noise: float = 0.02,
-    ) -> Path:
+    def make(session_id, *, profile='nightly', figure=2.0, ended=True, proved=False, noise=0.02) -> Path:
         loaded = load_site(site.folder)
-        session = Session(
-            session_id, loaded.session_folder(session_id), loaded, PROFILES[profile], loaded.engine_choices()
-        )
+        folder = loaded.session_folder(session_id)
+        session = Session(session_id, folder, loaded, PROFILES[profile], loaded.engine_choices())
         for declared in load_checks(site.checks).values():
             leave_all_records(session, declared, figure, ended, proved, noise)
         return session.folder

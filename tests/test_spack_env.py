@@ -50,22 +50,18 @@ def test_what_is_pinned_is_a_release_branch_of_upstream_by_its_commit():
 
 
 @pytest.mark.parametrize('file', EXTERNALS, ids=lambda file: file.stem)
-def test_a_site_gives_compiler_and_mpi_as_externals(file):
-    packages = yaml.safe_load(file.read_text())['packages']
+def test_a_site_gives_compiler_and_mpi_as_externals_and_says_how_modules_bring_the_mpi_along(file):
+    given = yaml.safe_load(file.read_text())
+    packages = given['packages']
     (mpi,) = packages['mpi']['require']
     for name in ('gcc', mpi):
         assert packages[name]['buildable'] is False
         assert packages[name]['externals'], name
-
-
-@pytest.mark.parametrize('kind', ['lmod', 'tcl'])
-@pytest.mark.parametrize('file', EXTERNALS, ids=lambda file: file.stem)
-def test_a_site_says_how_modules_bring_the_mpi_along(file, kind):
-    given = yaml.safe_load(file.read_text())
-    (mpi,) = given['packages']['mpi']['require']
-    modules = given['modules']['seatrial'][kind]
-    external = given['packages'][mpi]['externals'][0]
-    assert modules.get('include') == [mpi] or modules[f'^{mpi}']['load'] == external['modules']
+    for kind in ('lmod', 'tcl'):
+        modules = given['modules']['seatrial'][kind]
+        assert (
+            modules.get('include') == [mpi] or modules[f'^{mpi}']['load'] == packages[mpi]['externals'][0]['modules']
+        )
 
 
 # Modules

@@ -82,12 +82,8 @@ def test_the_reference_platform_is_debian_with_mpich_and_the_plainest_target(loc
 
 def test_no_folder_of_any_one_machine_is_in_the_lock(repository):
     text = (repository / 'spack-env' / 'spack.lock').read_text()
-    assert {word for word in text.split('"') if word.startswith('/')} <= {
-        '/usr',
-        '/usr/bin/gcc',
-        '/usr/bin/g++',
-        '/usr/bin/gfortran',
-    }
+    everywhere = {'/usr', '/usr/bin/gcc', '/usr/bin/g++', '/usr/bin/gfortran'}
+    assert {word for word in text.split('"') if word.startswith('/')} <= everywhere
 
 
 def test_another_version_in_the_lock_is_told(repository, environment):
@@ -217,6 +213,7 @@ def test_what_is_linked_with_another_mpi_than_the_locks_is_told(lock, database, 
 # Spack itself
 
 CORE = '__version__ = "1.0.0.dev0"\nspack_version = __version__\npackage_api_version = (2, 0)\n'
+OF_API_3 = CORE.replace('(2, 0)', '(3, 0)')
 REPOSITORY = 'repo:\n  namespace: builtin\n  api: v2.0\n'
 
 
@@ -227,11 +224,7 @@ REPOSITORY = 'repo:\n  namespace: builtin\n  api: v2.0\n'
         (CORE.replace('1.0.0.dev0', '1.2.3').replace('(2, 0)', '(2, 4)'), REPOSITORY, ''),
         (CORE.replace('1.0.0.dev0', '0.23.1'), REPOSITORY, 'it is Spack 0.23, and 1.0 or later is needed'),
         (CORE, REPOSITORY.replace('v2.0', 'v2.2'), 'it has package API 2.0, and the package repository needs 2.2'),
-        (
-            CORE.replace('(2, 0)', '(3, 0)'),
-            REPOSITORY,
-            'it has package API 3.0, and the package repository needs 2.0',
-        ),
+        (OF_API_3, REPOSITORY, 'it has package API 3.0, and the package repository needs 2.0'),
         ('__version__ = "1.0.0"\n', REPOSITORY, 'it has no package API, and the package repository needs 2.0'),
         (CORE, 'repo:\n  namespace: builtin\n', 'the package repository does not tell its package API in repo.yaml'),
         ('', REPOSITORY, 'it does not print its version; is it Spack?'),

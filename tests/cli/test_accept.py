@@ -64,12 +64,11 @@ def contract(site):
 @pytest.fixture
 def measured(monkeypatch, leave_records):
     """In place of a run: a session leaves its records. What was begun, as case and state; `ends` is its verdict."""
-    begun = []
-    verdict = SimpleNamespace(ends=Verdict.PASS, stop=False, beside=lambda: None)
+    verdict = SimpleNamespace(ends=Verdict.PASS, stop=False, beside=lambda: None, begun=[])
 
     def carried_out(session, cases, destructive):
         ((declared, case),) = cases
-        begun.append((case.check, session.points, session.contract['state']))
+        verdict.begun.append((case.check, session.points, session.contract['state']))
         session.folder.mkdir(parents=True)
         save(session)
         if verdict.ends is not Verdict.INCOMPLETE:
@@ -78,7 +77,6 @@ def measured(monkeypatch, leave_records):
         return SimpleNamespace(verdict=verdict.ends), verdict.stop
 
     monkeypatch.setattr(accept, 'carried_out', carried_out)
-    verdict.begun = begun
     return verdict
 
 
@@ -215,9 +213,8 @@ def test_a_figure_without_its_raw_output_meets_nothing(on_site, contract, alloca
     assert 'not proved by its raw output: samples.jsonl' in page()
     allocation(SECOND, '1.1', 200.0)
     assert on_site('accept', '--judge', '--criterion=1.1').status == 0
-
-
-def test_a_figure_that_misses_does_so_without_its_raw_output(on_site, contract, allocation):
+    # One that misses does so without its raw output.
+    shutil.rmtree(folder.parent)
     raw_output_gone(allocation(FIRST, '1.1', 20.0))
     assert on_site('accept', '--judge', '--criterion=1.1').status == 10
 

@@ -299,8 +299,3 @@ def test_a_history_without_a_change_says_so(trend, site):
     for day in range(8):
         leave(site, day, {'write@1': [1e8 + day % 2] * 3})
     assert trend().out.splitlines()[-1] == 'no change'
-
-
-def test_a_profile_without_sessions_is_refused(trend, month):
-    done = trend('--profile=acceptance')
-    assert (done.status, 'with the profile acceptance' in done.err) == (64, True)

@@ -335,56 +335,58 @@ def test_the_output_in_a_bundle_is_read_once(bundle, command, monkeypatch):
     assert (len(read), len(set(read))) == (13, 13)
 
 
-class Mutations:
-    """A bundle and a session, of which something is another in each case."""
+@pytest.fixture
+def check(folder, bundle, site, command):
+    """Ask commands of a bundle or a session of which something is another in each case."""
+    whole, files = shutil.copytree(folder, site.folder / 'whole'), contents(bundle)
+    here, checks = f'--site={site.folder}', f'--checks={site.checks}'
 
-    def __init__(self, folder, bundle, site, command):
-        self.folder, self.bundle, self.site, self.command = folder, bundle, site, command
-        self.whole, self.files = shutil.copytree(folder, site.folder / 'whole'), contents(bundle)
-
-    def check(self, number):
+    def ask(number):
         rng = random.Random(f'foreign {number}')
-        site, checks = f'--site={self.site.folder}', f'--checks={self.site.checks}'
         if rng.random() < 0.5:
-            self._change_bundle(rng)
-            calls = [('verify', self.bundle)]
+            change_bundle(rng, bundle, files)
+            calls = [('verify', bundle)]
         else:
-            self._change_session(rng)
-            calls = [('verify', OTHER, site, checks), ('report', OTHER, site, checks), ('status', site)]
+            change_session(rng, folder, whole)
+            calls = [('verify', OTHER, here, checks), ('report', OTHER, here, checks), ('status', here)]
         for words in calls:
             signal.alarm(IN_TIME_S)
-            done = self.command(*words)
+            done = command(*words)
             assert done.status in DOCUMENTED, (number, words[0], done)
             assert 'Traceback' not in done.out + done.err, (number, words, done)
 
-    def _change_session(self, rng):
-        shutil.rmtree(self.folder, ignore_errors=True)
-        shutil.copytree(self.whole, self.folder)
-        file = rng.choice(sorted(path for path in self.folder.rglob('*') if path.is_file()))
-        content = changed(rng, file.name, file.read_bytes())
-        if file.name == SAMPLES and rng.random() < 0.8:
-            content = chained(content.decode(errors='replace').splitlines(keepends=True)).encode(errors='replace')
-        elif file.name.endswith(LAUNCH) and rng.random() < 0.8:
-            digests = [hashlib.sha256(part).hexdigest() for part in (file.read_bytes(), content)]
-            rewrite(file.parents[1] / SAMPLES, lambda line: line.replace(*digests))
-        file.write_bytes(content)
+    return ask
 
-    def _change_bundle(self, rng):
-        files = {name: content for name, content in self.files.items() if name != SUMS}
-        name = rng.choice(sorted(files))
-        files[name] = changed(rng, name, files[name])
-        if name.endswith(SAMPLES) and rng.random() < 0.8:
-            text = files[name].decode(errors='replace')
-            files[name] = chained(text.splitlines(keepends=True)).encode(errors='replace')
-        if rng.random() < 0.3:
-            names = '../x', '/x', f'{ESCAPE}x', 'sessions/x/session.json', 'x' * 300, 'a/' * 200 + 'b', name + '/x'
-            files[rng.choice(names)] = files.pop(name) if rng.random() < 0.5 else files[name]
-        bundle_of(self.bundle, files)
-        if rng.random() < 0.2:
-            with zipfile.ZipFile(self.bundle, 'a') as archive:
-                archive.writestr(rng.choice([*files, SUMS, '..']), rng.randbytes(9))
-        if rng.random() < 0.2:
-            self.bundle.write_bytes(damaged(rng, self.bundle.read_bytes()))
+
+def change_session(rng, folder, whole):
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(whole, folder)
+    file = rng.choice(sorted(path for path in folder.rglob('*') if path.is_file()))
+    content = changed(rng, file.name, file.read_bytes())
+    if file.name == SAMPLES and rng.random() < 0.8:
+        content = chained(content.decode(errors='replace').splitlines(keepends=True)).encode(errors='replace')
+    elif file.name.endswith(LAUNCH) and rng.random() < 0.8:
+        digests = [hashlib.sha256(part).hexdigest() for part in (file.read_bytes(), content)]
+        rewrite(file.parents[1] / SAMPLES, lambda line: line.replace(*digests))
+    file.write_bytes(content)
+
+
+def change_bundle(rng, bundle, whole):
+    files = {name: content for name, content in whole.items() if name != SUMS}
+    name = rng.choice(sorted(files))
+    files[name] = changed(rng, name, files[name])
+    if name.endswith(SAMPLES) and rng.random() < 0.8:
+        text = files[name].decode(errors='replace')
+        files[name] = chained(text.splitlines(keepends=True)).encode(errors='replace')
+    if rng.random() < 0.3:
+        names = '../x', '/x', f'{ESCAPE}x', 'sessions/x/session.json', 'x' * 300, 'a/' * 200 + 'b', name + '/x'
+        files[rng.choice(names)] = files.pop(name) if rng.random() < 0.5 else files[name]
+    bundle_of(bundle, files)
+    if rng.random() < 0.2:
+        with zipfile.ZipFile(bundle, 'a') as archive:
+            archive.writestr(rng.choice([*files, SUMS, '..']), rng.randbytes(9))
+    if rng.random() < 0.2:
+        bundle.write_bytes(damaged(rng, bundle.read_bytes()))
 
 
 def changed(rng, name, content):
@@ -427,7 +429,6 @@ def limited():
 @pytest.mark.long
 @pytest.mark.usefixtures('limited')
 @pytest.mark.filterwarnings('ignore:Duplicate name')
-def test_thousands_of_mutations_are_refused_in_sentences(folder, bundle, site, command):
-    mutations = Mutations(folder, bundle, site, command)
+def test_thousands_of_mutations_are_refused_in_sentences(check):
     for number in range(2000):
-        mutations.check(number)
+        check(number)

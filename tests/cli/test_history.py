@@ -175,11 +175,6 @@ def test_a_file_whose_session_would_be_no_name_of_a_file_is_refused(history, two
     assert (answer.status, 'is no name of a session' in answer.err) == (64, True)
 
 
-def test_what_is_damaged_is_not_imported(history, two, tmp_path):
-    (tmp_path / 'cut.parquet').write_bytes((two / f'{FIRST}.parquet').read_bytes()[:-9])
-    assert history('import', tmp_path / 'cut.parquet').status == 64
-
-
 def test_old_sessions_are_removed_when_asked_and_only_then(history, two):
     (two / '20261101T020638-000000.parquet').write_text('damaged')
     output = history('prune', '--before=2026-11-22').out

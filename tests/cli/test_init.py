@@ -227,11 +227,17 @@ esac
     assert f'# darshan: {library}  ' in (folder / 'trial.yaml').read_text()
 
 
-def test_a_check_of_its_own_is_begun_that_is_listed_beside_those_that_came_along(command, machine):
+def test_a_check_of_its_own_is_listed_beside_those_that_came_along_also_from_another_folder(
+    command, machine, tmp_path
+):
     folder = machine()
     command('init', folder)
     assert command('init', folder, '--check', 'ReadBack').status == 0
     assert command('list', '--site', folder, 'ReadBack', 'SmallFiles').out.startswith('2 cases')
+    (folder / 'checks').rename(tmp_path / 'shared')
+    file = folder / 'trial.yaml'  # from whose folder on it is named
+    file.write_text(file.read_text().replace('# checks: [checks]', 'checks: [../shared]'))
+    assert command('list', '--site', folder, 'ReadBack').out.startswith('1 case ')
 
 
 @pytest.mark.parametrize('name', ['SmallFiles', 'read back', 'a/b', 'lower'])
@@ -240,13 +246,3 @@ def test_a_name_that_a_check_has_or_no_class_can_have_is_refused(command, machin
     command('init', folder)
     assert command('init', folder, '--check', name).status == 64
     assert not (folder / 'checks').exists()
-
-
-def test_checks_of_other_folders_are_named_in_trial_yaml_from_its_folder_on(command, machine, tmp_path):
-    folder = machine()
-    command('init', folder)
-    command('init', folder, '--check', 'ReadBack')
-    (folder / 'checks').rename(tmp_path / 'shared')
-    file = folder / 'trial.yaml'
-    file.write_text(file.read_text().replace('# checks: [checks]', 'checks: [../shared]'))
-    assert command('list', '--site', folder, 'ReadBack').out.startswith('1 case ')

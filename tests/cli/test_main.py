@@ -151,7 +151,6 @@ def test_a_profile_for_which_no_trial_has_cases_is_said(on_site, site, name):
 
 FIXED = 'bytes_per_task: 1MiB'
 TRIAL_FAULTS = {
-    'a misspelt key': ('engines:', 'engine:', "trial.yaml: engine: .* did you mean 'engines'"),
     'an unknown check': ("['*']", '[Wriets]', "trials\\[0\\].checks.*: 'Wriets' is .*; did you mean 'Writes'"),
     'bytes that do not divide': (
         FIXED,
@@ -159,7 +158,6 @@ TRIAL_FAULTS = {
         ' B a task is not a multiple of the .* 4KiB, 64KiB',
     ),
     'state on the target': (', records_on_target: true', '', 'the state directory .* lies on this file system'),
-    'no YAML': ('version: 1', 'version: [1', 'trial.yaml: .*line'),
 }
 
 
@@ -209,17 +207,24 @@ def test_an_error_of_our_own_is_said_to_be_one_and_keeps_its_traceback(on_site, 
     assert 'Traceback' in kept.read_text()
 
 
-def test_modules_that_no_module_system_would_load_are_refused(on_site, site):
-    site.change("'environs': [", "'modules': ['seatrial/fio'], 'environs': [", 'settings.py')
-    words = "settings.py: local: modules are named, and modules_system is 'nomod'; write lmod"
-    check_refusal(on_site('run'), words, lines=1)
+OF_MODULES = "'modules': ['seatrial/fio'], 'environs': ["
 
 
 @pytest.mark.parametrize('name', COMMANDS)
-def test_settings_that_reframe_refuses_start_nothing(on_site, site, name):
-    site.change("'scheduler': 'local'", "'scheduler': 'slrm'", 'settings.py')
-    words = "settings.py: ReFrame refuses it: .*no such scheduler: 'slrm'; did you mean"
-    check_refusal(on_site(name), words, lines=1)
+@pytest.mark.parametrize(
+    ('old', 'new', 'words'),
+    [
+        ("'environs': [", OF_MODULES, "local: modules are named, and modules_system is 'nomod'; write lmod"),
+        (
+            "'scheduler': 'local'",
+            "'scheduler': 'slrm'",
+            "ReFrame refuses it: .*no such scheduler: 'slrm'; did you mean",
+        ),
+    ],
+)
+def test_settings_that_reframe_refuses_or_would_not_heed_start_nothing(on_site, site, name, old, new, words):
+    site.change(old, new, 'settings.py')
+    check_refusal(on_site(name), f'settings.py: {words}', lines=1)
     assert not site.sessions()
 
 
@@ -499,52 +504,33 @@ LATEST_S = 240.0
 
 IMPATIENT = 'import seatrial.model.ask as ask; ask.ANSWER_S = 1.0; from seatrial.cli.main import entry; entry()'
 
-WITH_CHECKS = ('list', 'doctor', 'run')
 
-
-@pytest.fixture
-def ended(site, past):
-    """The exit codes of these commands, all of which began while one of the site's directories was hung."""
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ('place', 'asking', 'others'),
+    [
+        ('scratch', {'doctor': 64, 'clean': 13, 'run': 13}, {'status': 13, 'list': 0}),
+        pytest.param('state', {'doctor': 64, 'clean': 13, 'run': 64, 'history list': 64}, {}, marks=pytest.mark.long),
+    ],
+)
+def test_a_target_or_a_state_directory_that_is_hung_keeps_no_command(site, past, place, asking, others):
     past(SESSION)
-
-    def run(place, *commands):
-        begun = {}
-        with dead(place):
-            for words in commands:
-                argv = [sys.executable, '-c', IMPATIENT, *words.split(), f'--site={site.folder}']
-                argv += [f'--checks={site.checks}'] if words in WITH_CHECKS else []
-                begun[words] = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-            try:
-                outputs = {words: process.communicate(timeout=LATEST_S)[0] for words, process in begun.items()}
-            finally:
-                for process in begun.values():
-                    process.kill()
-        return {words: process.returncode for words, process in begun.items()}, outputs
-
-    return run
-
-
-@pytest.mark.slow
-def test_a_target_that_is_hung_keeps_no_command(ended, site):
-    target = site.folder / 'scratch'
-    target.mkdir()
-    site.change('path: state/trials', f'path: {target}')
-    asking = {'doctor': 64, 'clean': 13, 'run': 13}
-    others = {'status': 13, 'list': 0}
-    codes, outputs = ended(target, *asking, *others)
-    assert codes == {**asking, **others}, outputs
+    (site.folder / 'scratch').mkdir()
+    site.change('path: state/trials', f'path: {site.folder}/{place if place == "scratch" else "state/trials"}')
+    begun = {}
+    with dead(site.folder / place):
+        for words in (*asking, *others):
+            argv = [sys.executable, '-c', IMPATIENT, *words.split(), f'--site={site.folder}']
+            argv += [f'--checks={site.checks}'] if words in ('list', 'doctor', 'run') else []
+            begun[words] = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        try:
+            outputs = {words: process.communicate(timeout=LATEST_S)[0] for words, process in begun.items()}
+        finally:
+            for process in begun.values():
+                process.kill()
+    assert {words: process.returncode for words, process in begun.items()} == {**asking, **others}, outputs
     for words in asking:
-        assert f'{target}: the file system does not answer' in outputs[words].replace('\n', ' '), words
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_a_state_directory_that_is_hung_keeps_no_command(ended, site):
-    wanted = {'doctor': 64, 'clean': 13, 'run': 64, 'history list': 64}
-    codes, outputs = ended(site.folder / 'state', *wanted)
-    assert codes == wanted, outputs
-    for words in wanted:
-        assert f'{site.folder}/state: the file system does not answer' in outputs[words].replace('\n', ' '), words
+        assert f'{site.folder}/{place}: the file system does not answer' in outputs[words].replace('\n', ' '), words
 
 
 # The state directory of version 0.1: three sessions, an allocation of a contract, a scheduled trial

@@ -148,20 +148,6 @@ def test_a_line_of_mpi_fails_nothing_and_of_a_launch_that_does_not_end_it_is_sai
     assert 'all its work was done, and its results are whole: only its end did not come' in stays['reasons'][0]
 
 
-@pytest.fixture
-def programs(tmp_path, monkeypatch):
-    """Programs that come first on the PATH of a session, by their names."""
-    folder = tmp_path / 'bin'
-    monkeypatch.setenv('PATH', str(folder), prepend=os.pathsep)
-
-    def put(**texts):
-        for name, text in texts.items():
-            executable(folder / name, text)
-        return folder
-
-    return put
-
-
 @pytest.mark.needs('mpiexec')
 @pytest.mark.long
 def test_every_engine_says_why_it_failed_and_a_failed_fsync_is_the_failure_of_the_storage(site, tmp_path):
@@ -182,7 +168,7 @@ def test_every_engine_says_why_it_failed_and_a_failed_fsync_is_the_failure_of_th
     assert [name for name, (_, why) in seen.items() if f"exited with 1: '{CAUSE}" not in why] == [], seen
 
 
-def test_what_a_mount_says_of_itself_its_quota_its_traffic_and_its_blocks_is_understood(site, programs, tmp_path):
+def test_what_a_mount_says_of_itself_its_quota_its_traffic_and_its_blocks_is_understood(site, monkeypatch, tmp_path):
     made = site()
     check, trials = tmp_path / 'checks' / 'access' / 'reads.py', made.folder / 'trial.yaml'
     check.write_text(check.read_text().replace('524288', '6144').replace('1MiB', '1152KiB'))  # GPFS: blocks of 4 KiB
@@ -196,22 +182,24 @@ def test_what_a_mount_says_of_itself_its_quota_its_traffic_and_its_blocks_is_und
         os.chown(targets[name], -1, GROUP)
         targets[name].chmod(0o2700)
     text = text.replace(entry, '\n'.join(entries)).replace('file_systems: [scratch]', f'file_systems: {[*MOUNTED]}')
-    trials.write_text(text)
     (tmp_path / 'mountinfostats').write_text(MOUNTSTATS.format(targets['filer']))
-    programs(quota=QUOTA.replace('PLACE', str(targets['known'])))
-    run_where(made, programs, tmp_path, {targets[name]: mounted for name, (_, mounted, _) in MOUNTED.items()})
+    trials.write_text(text)
+    monkeypatch.setenv('PATH', str(tmp_path / 'bin'), prepend=os.pathsep)
+    executable(tmp_path / 'bin' / 'quota', QUOTA.replace('PLACE', str(targets['known'])))
+    run_where(made, tmp_path, {targets[name]: mounted for name, (_, mounted, _) in MOUNTED.items()})
     for name, (_, _, kept) in MOUNTED.items():
         assert kept in records_of(made, name), name
 
 
-def run_where(made, programs, tmp_path, mounted, profile='nightly'):
+def run_where(made, tmp_path, mounted, profile='nightly'):
     """Run a session whose jobs see this mounted at these targets."""
     mountinfo, trials = tmp_path / 'mountinfo', made.folder / 'trial.yaml'
     lines = (f'40 22 8:2 / {target} rw - {what}\n' for target, what in mounted.items())
     mountinfo.write_text(ROOT_MOUNT + ''.join(lines))
     clients = str(tmp_path / 'proc-beegfs')
-    folder = programs(python=NODE.format(python=sys.executable, mountinfo=str(mountinfo), clients=clients))
-    trials.write_text(trials.read_text().replace('launcher: local', f'launcher: local, python: {folder}/python'))
+    node = NODE.format(python=sys.executable, mountinfo=str(mountinfo), clients=clients)
+    python = executable(tmp_path / 'bin' / 'python', node)
+    trials.write_text(trials.read_text().replace('launcher: local', f'launcher: local, python: {python}'))
     made.run(f'--profile={profile}')
 
 
@@ -227,7 +215,7 @@ def target(tmp_path):
         yield Path(folder)
 
 
-def test_of_beegfs_layouts_targets_and_records_are_seen(site, programs, tmp_path, monkeypatch, make_stub_fio, target):
+def test_of_beegfs_layouts_targets_and_records_are_seen(site, tmp_path, monkeypatch, make_stub_fio, target):
     engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
     own = OWN_PATH.replace('state/trials', str(target)) + ', storage_targets: [1, 3]'
     made = site(OWN_PATH, f'{own}, layouts: {{wide: {{stripe_count: 2, stripe_size: 1MiB}}}}')
@@ -240,7 +228,7 @@ def test_of_beegfs_layouts_targets_and_records_are_seen(site, programs, tmp_path
     trials.write_text(re.sub('program: [^}]*', f'program: {engine}', text))
     BeeGfsStand(tmp_path, target, monkeypatch).answers(targets=1)
     mounted = 'beegfs beegfs_nodev rw,cfgFile=/etc/beegfs/beegfs-client.conf'
-    run_where(made, programs, tmp_path, {target: mounted, made.folder: mounted}, 'smoke')
+    run_where(made, tmp_path, {target: mounted, made.folder: mounted}, 'smoke')
     written = records_of(made, 'scratch')
     assert '"rule":"P5a"' in written and 'c2.S1M, but has c1.S1M.targets1' in written
     assert '"rule":"P18a"' in written, 'two mounts of one client'

@@ -109,17 +109,15 @@ def add_to_trial(site, text):
 # What is printed
 
 
-def test_the_script_is_a_small_job_where_reframe_submits(on_site, submits, cluster):
+def test_the_script_is_the_allocation_of_the_cases_and_a_small_job_where_reframe_submits(request, on_site, cluster):
+    options = directives(on_site('schedule').out, '#SBATCH')
+    assert {'--nodes=1', '--ntasks-per-node=2', '--exclusive'} <= set(options)
+    submits = request.getfixturevalue('submits')
     options = directives(on_site('schedule').out, '#SBATCH')
     name = f'--job-name={job_name(series(submits))}'
     assert {'--nodes=1', '--ntasks=1', '--no-requeue', '--dependency=singleton', name} <= set(options)
     # Two cases, each with its budget of 600 s, launches of 120 s, 600 s to remove and 60 s to start; 600 s to tell.
     assert '--exclusive' not in options and '--time=56' in options
-
-
-def test_the_script_is_the_allocation_of_the_cases_where_reframe_runs_them_on_the_spot(on_site, site, cluster):
-    options = directives(on_site('schedule').out, '#SBATCH')
-    assert {'--nodes=1', '--ntasks-per-node=2', '--exclusive'} <= set(options)
 
 
 def test_the_script_is_one_for_a_shell_and_runs_this_seatrial(on_site, submits, cluster, seatrial):
@@ -473,15 +471,10 @@ def in_force(site):
     (folder / f'{TITLE}.sbatch').write_text(f'#!/bin/sh\n#SBATCH --job-name={job_name(series(site))}\n')
 
 
-def test_the_job_runs_a_session_of_the_profile_and_ends_as_it_did(on_site, site, session):
+def test_the_job_runs_a_session_ends_as_it_did_and_notifies_with_figures_and_page(on_site, site, session, notified):
     program = session('FAIL', 10)
     assert on_site('schedule', '--now').status == 10
     assert left(program, 'argv') == ['run', f'--site={site.folder}', f'--checks={site.checks}', '--profile=nightly']
-
-
-def test_after_a_session_people_are_notified_and_figures_and_page_written(on_site, site, session, notified):
-    program = session('FAIL', 10)
-    on_site('schedule', '--now')
     assert notified() == ['changed: Seatrial site nightly: FAIL: 1 new FAIL']
     assert (site.folder / 'state' / 'metrics' / f'{TITLE}.prom').is_file()
     assert (site.folder / 'state' / 'reports' / f'{TITLE}.html').is_file()

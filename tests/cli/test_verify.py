@@ -68,12 +68,6 @@ def test_a_session_whose_output_was_not_kept_is_not_proved(past, verify):
     assert f'- INCOMPLETE  session {SESSION}: the chain of the records ends' in done.out
 
 
-def test_a_session_that_is_not_there_is_refused(past, verify):
-    assert (verify().status, 'seatrial run makes one' in verify().err) == (64, True)
-    past(SESSION)
-    assert "there is no session '2025'" in verify('2025').err
-
-
 EDITS = {
     'the session is PASS there, and MEASURED by': lambda results: results.update(verdict='PASS'),
     f'{READS} is PASS there, and MEASURED by': lambda results: reads(results).update(verdict='PASS'),

@@ -88,15 +88,17 @@ def test_a_stop_ends_the_rounds_and_compares_nothing(sides, measured, capsys):
     assert len(sessions.labels) == 5 and families(capsys.readouterr().out) == []
 
 
-def test_a_round_without_one_of_its_sessions_is_left_out(sides, measured, capsys):
-    assert done(sides, measured(lost=(2, 7))) is Verdict.MEASURED
+@pytest.mark.parametrize(
+    ('lost', 'verdict', 'compared', 'words'),
+    [
+        ((2, 7), Verdict.MEASURED, ['same'], ' 4, 4 '),
+        (range(2 * ROUNDS), Verdict.INCOMPLETE, [], 'not compared: a side'),
+    ],
+)
+def test_rounds_without_one_of_their_sessions_are_left_out(sides, measured, capsys, lost, verdict, compared, words):
+    assert done(sides, measured(lost=lost)) is verdict
     output = capsys.readouterr().out
-    assert families(output) == ['same'] and ' 4, 4 ' in output
-
-
-def test_a_side_without_a_session_is_not_compared(sides, measured, capsys):
-    assert done(sides, measured(lost=range(2 * ROUNDS))) is Verdict.INCOMPLETE
-    assert families(capsys.readouterr().out) == []
+    assert families(output) == compared and words in output
 
 
 @pytest.mark.parametrize('written', [('a', 'b={}'), ('=x', 'b={}'), ('a={}', 'a={}'), ('latest={}', 'b={}')])

@@ -277,11 +277,6 @@ def test_what_an_acceptance_leaves_out_is_said_before_the_verdict_and_written(co
     assert compared()[1]['left_out'] == []
 
 
-@pytest.mark.parametrize(('value', 'text'), [(300.0, 'read 300 B/s'), (52.34 * MIB, 'read 52.3 MiB/s')])
-def test_a_small_figure_is_not_shown_as_nothing(compared, value, text):
-    assert text in compared(values=(value,))[0][1]
-
-
 def test_a_setting_that_changed_in_mid_session_is_said_on_the_console(monkeypatch, tmp_path):
     changed = {'name': 'scratch', 'changed': [Change('default layout', 'c1.S4M', 'c4.S4M')]}
     steady = {'name': 'home', 'changed': []}
