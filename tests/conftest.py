@@ -22,7 +22,6 @@ from site_fixtures import (  # noqa: F401
     command,
     everybodys,
     judged,
-    leave_records,
     on_site,
     past,
     remembered,

@@ -258,12 +258,6 @@ def _proved(recorder: Recorder, record: Start | Sample) -> Start | Sample:
 
 
 @pytest.fixture
-def leave_records() -> Callable[..., None]:
-    """Leave what the jobs of a check would have, for a session that has its folder."""
-    return leave_all_records
-
-
-@pytest.fixture
 def allocation(site: SmallSite) -> Callable[..., Path]:
     """Leave the folder of a session for a criterion of the site's contract that measured `figure` MiB/s."""
 

@@ -23,6 +23,7 @@ from seatrial.job.directory import lock
 from seatrial.judge.case import judge_case
 from seatrial.judge.verdict import Verdict
 from seatrial.site.load import load
+from site_fixtures import leave_all_records
 
 CONTRACT = """
 version: 1
@@ -62,7 +63,7 @@ def contract(site):
 
 
 @pytest.fixture
-def measured(monkeypatch, leave_records):
+def measured(monkeypatch):
     """In place of a run: a session leaves its records. What was begun, as case and state; `ends` is its verdict."""
     verdict = SimpleNamespace(ends=Verdict.PASS, stop=False, beside=lambda: None, begun=[])
 
@@ -72,7 +73,7 @@ def measured(monkeypatch, leave_records):
         session.folder.mkdir(parents=True)
         save(session)
         if verdict.ends is not Verdict.INCOMPLETE:
-            leave_records(session, declared, 200.0)
+            leave_all_records(session, declared, 200.0)
         verdict.beside()
         return SimpleNamespace(verdict=verdict.ends), verdict.stop
 

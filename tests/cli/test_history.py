@@ -168,11 +168,15 @@ def test_a_session_that_is_there_with_other_rows_is_refused_and_nothing_is_taken
     assert [file.stem for file in two.iterdir()] == [SECOND]
 
 
-@pytest.mark.parametrize('name', ('../../20261121T020638-9f3a1c', '20261121', ''))
-def test_a_file_whose_session_would_be_no_name_of_a_file_is_refused(history, two, tmp_path, name):
+@pytest.mark.parametrize('name', ('../../20261121T020638-9f3a1c', '20261121', '', FIRST))
+def test_a_file_whose_session_would_be_no_name_of_a_file_or_that_is_damaged_is_refused(history, two, tmp_path, name):
     write(tmp_path, 'evil', read(two).rows.with_columns(session=pl.lit(name)))
-    answer = history('import', tmp_path / 'evil.parquet')
-    assert (answer.status, 'is no name of a session' in answer.err) == (64, True)
+    file, why = tmp_path / 'evil.parquet', 'is no name of a session'
+    if name == FIRST:
+        file.write_bytes(file.read_bytes()[:-9])
+        why = 'damaged'
+    answer = history('import', file)
+    assert (answer.status, why in answer.err) == (64, True), answer.err
 
 
 def test_old_sessions_are_removed_when_asked_and_only_then(history, two):
