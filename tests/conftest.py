@@ -62,7 +62,6 @@ SLOW_PLACES = {
         'report/test_browser.py',
         'rules/test_drill.py',
         'rules/test_outliers.py',
-        'session/test_ab_rounds.py',
         'site/test_example_sites.py',
         'site/test_site_properties.py',
         'test_docs.py',
