@@ -191,7 +191,7 @@ SHOWN = [
     Shown('205', ior.complaints, same, ()),
     Shown('206', ior.complaints, lambda v: v[0].line, "ERROR: Unable to open '/mnt/lustre/ior/p3': File exists"),
     Shown('207', parse_getstripe, same, refused('pattern is missing'), 'lmm', ''),
-        Shown('209', ior.parse_summary, lambda v: v.command_line[:10], 'ior -a POS', r'\{', ''),
+    Shown('209', ior.parse_summary, lambda v: v.command_line[:10], 'ior -a POS', r'\{', ''),
     Shown('220', mdtest.parse_output, lambda v: v.version, '4.0.0', '', 'rc'),
     Shown('310', parse_df, osts, [(0, ''), (1, ''), (2, ''), (3, 'D')], 'UUID', 'UUID'),
     Shown('311', parse_df, lambda v: [row.takes_objects for row in v.of('OST')], [True, True, True, False], 'UUID',
