@@ -2,7 +2,7 @@
 
 import subprocess
 
-SOURCE_LINES, TEST_LINES, FILES = 50_538, 57_944, 739
+SOURCE_LINES, TEST_LINES, FILES = 50_000, 56_000, 737
 
 
 def tracked(repository, *paths):
