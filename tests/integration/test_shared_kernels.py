@@ -151,7 +151,7 @@ class TestCephFs:
         smoke, broken = passed(kernels, 'fuse')
         assert broken.keys() - {'append_at_once'} == {'sparse_files', *OF_CEPH_FUSE}
         between_users = [broken[name] for name in OF_CEPH_FUSE[:3]]
-        assert all(re.search(r'\(\) .* user 6100[01].*(EACCES|EPERM)', seen) for seen in between_users), between_users
+        assert all(re.search(r'\w\(.* user 6100[01].*(EACCES|EPERM)', seen) for seen in between_users), between_users
         reads = [sample for sample in smoke.samples(CHECKS[0]) if sample['phase'] == 'read']
         fetched = [(read['cache'], read['storage_read_bytes'] / read['measurement']['bytes_moved']) for read in reads]
         assert fetched and all(cache == 'cold' and 0.95 <= share < 1.2 for cache, share in fetched)

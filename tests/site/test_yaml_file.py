@@ -218,16 +218,19 @@ NAMES = st.sampled_from(['a', 'b', 'on', '1', 'lab:io', 'write@1MiB', '$index', 
 TREES = st.recursive(st.integers() | st.text(max_size=4), lambda inner: st.dictionaries(NAMES, inner, max_size=4))
 
 
-@given(st.dictionaries(NAMES, TREES, max_size=4), st.lists(NAMES, min_size=1, max_size=4), st.booleans())
-def test_the_value_is_there_and_all_else_is_as_before(data, keys, flow):
+VALUES = st.sampled_from([7, 'a, b', '{a: b}', "it's"])
+
+
+@given(st.dictionaries(NAMES, TREES, max_size=4), st.lists(NAMES, min_size=1, max_size=4), VALUES, st.booleans())
+def test_the_value_is_there_and_all_else_is_as_before(data, keys, value, flow):
     text = yaml.safe_dump(data, default_flow_style=flow, sort_keys=False, allow_unicode=True) if data else ''
     data = yaml.safe_load(text) or {}  # PyYAML writes U+0085 as it is and reads it as a line break
     try:
-        after = yaml.safe_load(with_value(text, keys, 7))
+        after = yaml.safe_load(with_value(text, keys, value))
     except ValueError:
         return
     expected = data
     for key in keys[:-1]:
         expected = expected.setdefault(key, {})
-    expected[keys[-1]] = 7
+    expected[keys[-1]] = value
     assert after == data

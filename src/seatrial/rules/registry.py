@@ -12,8 +12,8 @@ EFFECTS = {
     'fail': 'the storage failed, in whatever launch; the case is FAIL',
     'invalid': 'the figure is not used; the case is INVALID',
     'incomplete': 'something that was planned is missing; the case is INCOMPLETE',
-    'label': 'the figure stands, with this beside it; under the profile `acceptance` it is no valid result about '
-    'storage',
+    'label': 'the figure stands, with this beside it; where a cache or too short a phase may explain it (P2, P16, '
+    'P16a, T4), it decides no criterion of a contract or an acceptance',
     'never': 'cannot happen: what would break it is not asked for, or is refused before it runs; a test tries',
 }
 """The effects of breaking a rule, with their meaning."""

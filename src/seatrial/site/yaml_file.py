@@ -249,7 +249,7 @@ def _block(keys: Sequence[str | int], value: Any, column: int, comment: str) -> 
 
 
 def _flow(keys: Sequence[str | int], value: Any) -> str:
-    inner = _plain(value)
+    inner = _plain([value])[1:-1]  # quoted as within brackets, where a comma would end it
     for key in reversed(keys[1:]):
         inner = f'{{{_plain(key)}: {inner}}}'
     return f'{_plain(keys[0])}: {inner}'
