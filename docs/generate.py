@@ -114,9 +114,10 @@ def file_systems() -> Iterator[Row]:
 
 
 def _of_driver(driver: Driver) -> Row:
+    by_fuse = [f'fuse, {driver.fuse_source}...'] if driver.fuse_source else []
     return (
         f'`{driver.name}`',
-        ', '.join(f'`{name}`' for name in driver.kernel_types) or 'anything',
+        ', '.join(f'`{name}`' for name in (*driver.kernel_types, *by_fuse)) or 'anything',
         ', '.join(driver.can) or '-',
         f'{driver.recovery_limit_s:.0f} s: {driver.recovery_source}',
         f'{driver.tried}; {driver.tried_on}' if driver.tried else f'untried; written from {driver.sources}',
