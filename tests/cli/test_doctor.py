@@ -304,7 +304,7 @@ QUOTA_HEADING = (
     'remarks:quota:defQuota:fid:filesetname:\n'
 )
 QUOTA = QUOTA_HEADING + (
-    'mmlsquota::0:1:::scratch:USR:1000:pelagia:1000:4000:5000:500:none:100:2000:3000:10:none:e:on:off:0:root:\n'
+    'mmlsquota::0:1:::scratch:USR:1000:pelagia:1000:4000:5000:500:none:100:2000:3000:10:none:e:on:off:1:trials:\n'
 )
 
 
@@ -411,7 +411,7 @@ RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
         ('lustre', {'df': '311'}, 'OST 3 no new objects', ''),
         ('lustre', {'inactive': [3]}, 'OST 3 inactive', ''),
         ('posix', 'wekafs', 'whether wekafs caches outside the kernel is not known (type posix)', ''),
-        ('posix', 'wekafs', 'client version: unknown: a client that is not part of Linux', ''),
+        ('posix', 'wekafs', 'client version: unknown: it is no part of Linux', ''),
         ('orangefs', 'down-ping.out', 'server 2 does not answer', 'tcp://127.0.0.1:3336: does not answer'),
         ('orangefs', 'kernel', 'type pvfs2; mount', ''),
         ('orangefs', 'kernel', 'default layout: strip_size:1048576 servers 3: 0-2 P17c', ''),
@@ -435,6 +435,13 @@ RESYNC = {'storage_target_state': state(3, 'Online / Needs-resync')}
             '',
         ),
         ('gpfs', {':NETWORK:ib0:NIC:HEALTHY': ':PERFMON:ib0:NODE:FAILED'}, 'nodes 1: 0 without', ''),
+        ('gpfs', {':1000:4000:': '::4000:'}, 'not known: the quota (mmlsquota answers in another form: ', ''),
+        (
+            'gpfs',
+            {'1:trials:': '0:root:'},
+            'not known: the quota in the fileset trials (mmlsquota has root alone)',
+            '',
+        ),
         ('gpfs', {':500:none:': ':-50:expired:'}, 'the quota leaves 2.93 MiB and 2890 inodes', ''),
     ],
 )

@@ -48,12 +48,15 @@ def test_a_check_of_layouts_is_not_applicable_without_them_and_refused_by_itself
 @pytest.mark.parametrize(
     ('kind', 'mounted', 'minutes'), [('posix', 'ext4', 2), ('posix', 'wekafs', 7), ('beegfs', 'beegfs', 17)]
 )
-@pytest.mark.parametrize('path', ['mnt', 'link'])
+@pytest.mark.parametrize('path', ['mnt', 'link', 'link/../mnt', 'far'])
 def test_no_launch_is_killed_in_a_failover_of_its_mount(
     on_site, site, monkeypatch, tmp_path, kind, mounted, minutes, path
 ):
     (tmp_path / 'mnt').mkdir()
     (tmp_path / 'link').symlink_to('mnt')
+    (tmp_path / 'a' / 'b').mkdir(parents=True)
+    (tmp_path / 'near').symlink_to('a/b')
+    (tmp_path / 'far').symlink_to('near/../../mnt')
     table = [Mount('/', 'ext4', '/dev/vda', 'rw'), Mount(f'{tmp_path}/mnt', mounted, 'servers', 'rw')]
     monkeypatch.setattr(mounts, 'read_mounts', lambda: table)
     site.change('type: posix, path: state/trials', f'type: {kind}, path: {tmp_path}/{path}')

@@ -20,6 +20,7 @@ from local_site import SCRATCH, LocalSite, executable, trial, writes
 from lustre_stand import NODE, OPTIONS, standing
 from seatrial.filesystem import beegfs
 from seatrial.filesystem.mounts import Mount
+from seatrial.filesystem.registry import TYPES
 from seatrial.job.directory import lock
 from seatrial.job.directory.rundir import MARKER
 from seatrial.judge import session
@@ -283,6 +284,7 @@ def test_a_marker_that_cannot_be_written_names_the_target_that_it_lay_on(tmp_pat
         ('gpfs', '/dev/scratch', 'rw', True),
         ('gpfs', 'other', 'rw', False),
         ('wekafs', 'backend:/scratch', 'rw', True),
+        ('autofs', 'backend:/scratch', 'rw', False),
         ('beegfs', 'scratch', 'rw,cfgFile=same.conf', True),
         ('beegfs', 'scratch', 'rw,cfgFile=other.conf', False),
         *(('beegfs', 'scratch', f'rw,cfgFile={name}7.conf', name != 'other') for name in ('first', 'same', 'other')),
@@ -307,7 +309,7 @@ def test_two_mounts_of_one_storage_have_one_lock(command, site, monkeypatch, tmp
     monkeypatch.setattr('seatrial.filesystem.mounts.read_mounts', lambda: table)
     (tmp_path / 'b' / 'trials').mkdir(parents=True)
     (tmp_path / 'link').symlink_to(tmp_path / 'b')
-    limits, kind = 'limits: {bytes: 1GiB, inodes: 1000}', 'posix' if kind == 'wekafs' else kind
+    limits, kind = 'limits: {bytes: 1GiB, inodes: 1000}', kind if kind in TYPES else 'posix'
     site.change(SCRATCH, f'type: {kind}, path: {tmp_path}/a/trials')
     site.change('partitions:\n', f'  home: {{type: {kind}, path: {tmp_path}/link/trials, {limits}}}\npartitions:\n')
     site.change('file_systems: [scratch]', 'file_systems: [home]')

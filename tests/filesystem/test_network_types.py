@@ -239,7 +239,7 @@ HEADING = 'Block Limits\nFilesystem Fileset type {}B quota limit in_doubt grace 
         ('K', ['gpfs USR 4500 4000 8000 0 expired | 100 2000 3000 0 none'], 0),
         ('K', ['gpfs USR 3500 4000 0 0 none | 100 2000 3000 0 none'], 500 << 10),
         ('K', ['gpfs root USR 1 0 2 0 none | 1 0 0 0 none', 'gpfs trials USR 1 0 3 0 none | 1 0 0 0 none'], 2 << 10),
-        ('K', ['gpfs root USR 1 0 2 0 none | 1 0 0 0 none'], 1 << 10),
+        ('K', ['gpfs root USR 1 0 2 0 none | 1 0 0 0 none'], None),
         ('K', ['gpfs other USR 1 0 2 0 none | 1 0 0 0 none'], None),
         ('K', ['gpfs USR no limits'], None),
     ],

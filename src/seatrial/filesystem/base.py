@@ -5,7 +5,7 @@ import os
 import shutil
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple, Union
 
-from seatrial.filesystem.mounts import Mount, mount_of, past_links
+from seatrial.filesystem.mounts import LOCAL, Mount, mount_of, past_links
 from seatrial.model.ask import Answer, ask
 from seatrial.model.layout import Layout, target_name
 from seatrial.model.quoted_value import key_path
@@ -279,9 +279,11 @@ def is_of(driver: Driver, mount: Mount) -> bool:
 
 
 def mount_by_table(driver: Driver, path: str) -> Optional[Mount]:
-    """The mount of the driver's type that the path is on, by the kernel's table: asks no server."""
+    """The mount of the driver's type that the path is on, or of `posix` any but a local one, by the kernel's table:
+    asks no server. What lies on the root, or where automount has not mounted yet, is not known."""
     mount = mount_of(past_links(path))
-    return mount if mount and is_of(driver, mount) else None
+    seen = mount is not None and mount.point != '/' and mount.type not in (*LOCAL, 'autofs')
+    return mount if mount and (is_of(driver, mount) or (driver.any_mount and seen)) else None
 
 
 def mounted_from(driver: Driver, path: str) -> str:

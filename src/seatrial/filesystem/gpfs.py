@@ -57,13 +57,13 @@ class Gpfs(Mounted):
         device, fileset = os.path.basename(mount.source), _attributes(path).get('fileset name', '')
         whose = [('-u', os.geteuid()), ('-g', group_of_new_files(path)), *([('-j', fileset)] if fileset else [])]
         left: List[Capacity] = []
-        unseen = ''
         for option, name in whose:
             try:
-                left += quotas_of(_output('mmlsquota', option, str(name), '-Y', device), fileset)
+                with _form_of('mmlsquota'):
+                    left += quotas_of(_output('mmlsquota', option, str(name), '-Y', device), fileset)
             except NoAnswer as error:
-                unseen = f'the quota ({error})'
-        return tightest(*left)._replace(unseen=unseen)
+                left.append(Capacity(None, None, unseen=f'the quota ({error})'))
+        return tightest(*left)._replace(unseen='; '.join(dict.fromkeys(room.unseen for room in left if room.unseen)))
 
     def behaviour(self, path: str) -> Behaviour:
         """Its blocks are allocated as a whole, in sizes of st_blksize: a transfer across their borders is two."""
@@ -88,7 +88,8 @@ class Gpfs(Mounted):
         faults, device = [], os.path.basename(mount.source)
         for rows_of, words in ((disks_of, ('mmlsdisk', device, '-Y')), (node_of, ('mmhealth', 'node', 'show', '-Y'))):
             try:
-                rows += rows_of(_output(*words), device)
+                with _form_of(words[0]):
+                    rows += rows_of(_output(*words), device)
             except NoAnswer as error:
                 faults.append(str(error))
         return Targets(tuple(rows), {}, '; '.join(faults))
@@ -97,17 +98,29 @@ class Gpfs(Mounted):
         return Cold('', 'GPFS caches reads in its pagepool, which drop_caches does not empty')
 
 
+@contextlib.contextmanager
+def _form_of(program: str) -> Iterator[None]:
+    """Raises NoAnswer where an output lacks a field, or has no number where one is due."""
+    try:
+        yield
+    except (KeyError, ValueError) as error:
+        raise NoAnswer(f'{program} answers in another form: {show(str(error))}') from None
+
+
 def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
-    """The room that the rows of `mmlsquota` leave, with -Y or without. Rows of other filesets say nothing here; those
-    of the fileset 'root' do where there are no others, as in a file system without quotas of its filesets."""
+    """The room that the rows of `mmlsquota` leave, with -Y or without. Rows of other filesets say nothing here, but
+    whether one of 'root' alone is of the whole file system is not known."""
     rows = [(row['filesetname'], [row[name] for name in COUNTED]) for row in records_of(text)]
     unit = _UNIT.search(text)
     size = KIB ** ('KMGTP'.index(unit.group(1)) + 1) if unit else KIB
     rows += [(of_fileset, row) for of_fileset, *row in _QUOTA.findall(text)]
-    ours = ('', fileset, 'root') if {name for name, _ in rows} <= {'', 'root'} else ('', fileset)
     for name, row in rows:
-        if name in ours:
+        if name in ('', fileset):
             yield Capacity(_left(row[:5], size), _left(row[5:], 1))
+    if rows and {name for name, _ in rows} == {'root'} != {fileset}:
+        yield Capacity(
+            None, None, unseen=f'the quota in the fileset {fileset or "of the directory"} (mmlsquota has root alone)'
+        )
 
 
 def _left(row: Sequence[str], unit: int) -> Optional[int]:

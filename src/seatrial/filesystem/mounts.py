@@ -1,5 +1,6 @@
 """The mounts of this node (proc(5), mountinfo)."""
 
+import contextlib
 import os
 import re
 from typing import Iterable, NamedTuple, Optional
@@ -9,7 +10,11 @@ MOUNTINFO = '/proc/self/mountinfo'
 KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2', 'vfat', 'exfat', 'ntfs3', 'overlay')
 IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')  # kernel types whose pages are the files
 LOCAL = (*KERNEL_CACHED, *IN_MEMORY, 'zfs', 'bcachefs')  # kernel types without a server
-OF_LINUX = (*LOCAL, 'nfs', 'nfs4', 'ceph', 'ocfs2', 'pvfs2', 'gfs2', 'cifs', 'smb3', 'afs', '9p')  # the kernel's own
+# Kernel types that are part of Linux. Modules of others mostly have a version, as zfs has.
+OF_LINUX = (
+    *(*LOCAL, 'nfs', 'nfs4', 'ceph', 'ocfs2', 'pvfs2', 'gfs2', 'cifs', 'smb3', 'afs', '9p', 'virtiofs', 'squashfs'),
+    *('erofs', 'udf', 'ubifs', 'reiserfs'),
+)
 LINKS = 40  # as many as Linux follows in one path (path_resolution(7))
 _ESCAPE = re.compile(r'\\([0-7]{3})')
 
@@ -35,16 +40,16 @@ def mount_of(path: str, mounts: Optional[Iterable[Mount]] = None) -> Optional[Mo
 def past_links(path: str) -> str:
     """The path without its links on local file systems; others are asked for none, as their server may be away."""
     table = list(read_mounts())
-    place, left, links = '/', os.path.normpath(path).split('/')[:0:-1], 0
+    place, left, links = '/', os.path.abspath(path).split('/')[::-1], 0
     while left and links <= LINKS:
-        place = os.path.join(place, left.pop())
+        place = os.path.normpath(os.path.join(place, left.pop()))  # of '..' too, for no link is left in it
         mount = mount_of(place, table)
         if mount is None or mount.type not in LOCAL:
             break
-        if os.path.islink(place):
-            target = os.path.join(os.path.dirname(place), os.readlink(place))
-            place, left, links = '/', left + os.path.normpath(target).split('/')[:0:-1], links + 1
-    return os.path.join(place, *reversed(left))
+        with contextlib.suppress(OSError):  # of what is no link
+            left += os.readlink(place).split('/')[::-1]
+            place, links = '/' if left[-1] == '' else os.path.dirname(place), links + 1
+    return os.path.normpath(os.path.join(place, *reversed(left)))
 
 
 def is_below(path: str, directory: str) -> bool:

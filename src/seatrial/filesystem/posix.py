@@ -8,7 +8,7 @@ from typing import Callable, Dict, Iterable, List, Optional, Tuple
 
 from seatrial.filesystem import base, caches
 from seatrial.filesystem.layout_words import Stripes, plain_stripes
-from seatrial.filesystem.mounts import IN_MEMORY, KERNEL_CACHED, LOCAL, OF_LINUX, Mount, mount_of
+from seatrial.filesystem.mounts import IN_MEMORY, KERNEL_CACHED, LOCAL, OF_LINUX, Mount, mount_of, read_proc
 from seatrial.model.ask import ask, unresponsive
 from seatrial.model.layout import Layout
 from seatrial.model.state import UNREAD
@@ -22,7 +22,6 @@ _QUOTA_TITLE = re.compile(r'Disk quotas for (user|group) .*\([ug]id ([0-9]+)\):'
 ONE_DEVICE = ('ext2', 'ext3', 'ext4', 'xfs', 'vfat', 'exfat')
 UNCOMPRESSED = ('ext2', 'ext3', 'ext4', 'xfs')  # kernel types whose data lie on the device of the mount
 ANSWER_S = 10.0
-_OTHER_CLIENT = 'a client that is not part of Linux does not show it'
 
 BLOCK_DEVICES = '/sys/dev/block'
 COUNTABLE = range(1 << 62)  # f_favail beyond it is of one that does not know: CephFS all ones, OrangeFS 2^63
@@ -64,7 +63,7 @@ class Mounted(base.Driver):
         if mount is None:
             return {'mounted': unknown(why_not)}
         return {
-            'client version': f'Linux {os.uname().release}' if mount.type in OF_LINUX else unknown(_OTHER_CLIENT),
+            'client version': _client_version(mount.type),
             'mounted': f'{mount.source} on {mount.point} type {mount.type}',
             'mount options': mount.options,
             **_device_state(path, mount),
@@ -215,6 +214,14 @@ class Posix(Mounted):
             return {}
         device = os.path.basename(os.path.realpath(mount.source))
         return read_settings('ext4', f'/proc/fs/ext4/{device}', ['options'])
+
+
+def _client_version(type_: str) -> str:
+    version = read_proc(f'/sys/module/{type_}/version').strip()
+    of_linux = f'Linux {os.uname().release}' if type_ in OF_LINUX else ''
+    return (
+        f'{type_} {version}' if version else of_linux or unknown('it is no part of Linux, and has no version there')
+    )
 
 
 def group_of_new_files(path: str) -> int:

@@ -13,8 +13,8 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from seatrial.engine.registry import NAMES as ENGINE_NAMES
-from seatrial.filesystem.base import may_block_s
-from seatrial.filesystem.mounts import LOCAL, is_below, mount_of, past_links
+from seatrial.filesystem.base import may_block_s, mount_by_table
+from seatrial.filesystem.mounts import is_below, mount_of, past_links
 from seatrial.filesystem.registry import TYPES, by_type, same_storage
 from seatrial.model.action import Action
 from seatrial.model.ask import unresponsive
@@ -783,10 +783,10 @@ class Site:
     def _storage_of(self, file_system: str) -> str:
         """The storage system of the first file system of the site whose mount has the same storage, so that one
         lock holds for both: two filesets of a GPFS device, two mounts of a server. No file system is asked."""
-        mount = mount_of(past_links(self.file_system(file_system).path))
-        local = mount is None or mount.type in LOCAL
+        entry = self.file_system(file_system)
+        mount = mount_by_table(by_type(entry.type), entry.path)
         for name, other in self.trial_file.file_systems.items():
-            if name == file_system or (not local and same_storage(mount_of(past_links(other.path)), mount)):
+            if name == file_system or same_storage(mount_by_table(by_type(other.type), other.path), mount):
                 return other.storage_system or name
         return file_system
 

@@ -109,9 +109,12 @@ def _story(pair: Pair, *calls: Call) -> Seen:
     for who, words, step, due in calls:
         turn = pair.first if who == OWNER else pair.other
         wrong, refused = turn(words, partial(as_user, ids, who, here, partial(step, ids)))
-        in_group = bool(refused) and not due and who != STRANGER
-        if in_group and not turn(words, partial(as_user, ids, who, here, partial(step, ids), True))[1]:
-            return None, f'{words} gave {refused} and {ONE_GROUP}'
+        if refused in EITHER and not due and who != STRANGER:
+            again = [
+                turn(words, partial(as_user, ids, who, here, partial(step, ids), alone)) for alone in (False, True)
+            ]
+            if again == [[None, refused], [None, '']]:
+                return None, f'{words} gave {refused} and {ONE_GROUP}'
         if wrong or refused not in (due or ('',)):
             whose = {
                 OWNER: '',

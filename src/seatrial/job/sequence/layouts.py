@@ -121,7 +121,7 @@ class Layouts:
         if before.everywhere and granted.everywhere:  # how its components share the targets is the servers' choice
             self._granted[wanted.canonical] = max(before, granted)
             return None
-        difference = f'{granted.targets or "all OSTs"}, and in a file before {before.targets or "all OSTs"}'
+        difference = f'{granted.targets or "all targets"}, and in a file before {before.targets or "all targets"}'
         return None if before == granted else difference
 
     def _why_closed(self, point: Point) -> Optional[str]:
