@@ -1,4 +1,4 @@
-"""Integrity: what is written in many ways is read back on another node as it was, byte for byte."""
+"""Integrity: data that are written in many ways are the same, byte for byte, when another node reads them."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 

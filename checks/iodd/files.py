@@ -13,7 +13,7 @@ WRITES = data_access(files='multiple', operations=('write',), interface='mpiio',
 
 @trial
 class TasksByFileSizes(Check):
-    """Files of 1 to 16 GiB, written by 1 to 32 tasks through MPI-IO: bandwidth of a node, share of opening."""
+    """Files of 1 to 16 GiB, written by 1 to 32 tasks through MPI-IO: bandwidth of a node, share of time in open."""
 
     workload = WRITES._replace(scales=False)
     sweep = tasks_by_sizes((1, 2, 4, 8, 16, 32), ('1GiB', '4GiB', '16GiB'))
@@ -39,7 +39,7 @@ class TasksByFileSizes(Check):
 
 @trial
 class InterfacesOfFiles(Check):
-    """A file a task, written through POSIX calls and through MPI-IO, in one allocation."""
+    """One file per task, written through POSIX calls and through MPI-IO, in one allocation."""
 
     workload = WRITES
     sweep = Sweep('variant', tuple((name, {'interface': name}) for name in ('posix', 'mpiio')))
