@@ -72,10 +72,10 @@ class Capability(NamedTuple):
 class Cold(NamedTuple):
     """The means of this user to empty this node's caches of files under a path, or why there are none."""
 
-    how: str  # what is emptied, and by what, for the record; empty where nothing can be
-    why_not: str = ''  # empty where it is possible; else a sentence with what forbids it
-    kept: str = ''  # what this node answers from memory all the same, or empty; what servers keep, P16 treats
-    forgets: bool = True  # whether caches.forget() reaches all caches here; else only empty_client_cache() makes cold
+    how: str  # the caches that are emptied, and the means, for the record; empty if none can be
+    why_not: str = ''  # empty if it is possible; else a sentence with the obstacle
+    kept: str = ''  # caches of this node that stay full, or empty; P16 treats those of servers
+    forgets: bool = True  # True if caches.forget() reaches all caches here; else only empty_client_cache() does
 
     @property
     def possible(self) -> bool:

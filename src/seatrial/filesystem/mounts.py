@@ -6,21 +6,21 @@ import re
 from typing import Iterable, NamedTuple, Optional
 
 MOUNTINFO = '/proc/self/mountinfo'
-# Kernel types that cache in the page, dentry and inode caches alone, which drop_caches empties.
+# Kernel types that cache only in the page, dentry and inode caches, which drop_caches empties.
 KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2', 'vfat', 'exfat', 'ntfs3', 'overlay')
-IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')  # kernel types whose pages are the files
+IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')  # kernel types with files in memory only
 LOCAL = (*KERNEL_CACHED, *IN_MEMORY, 'zfs', 'bcachefs')  # kernel types without a server
 # Kernel types that are part of Linux. Modules of others mostly have a version, as zfs has.
 OF_LINUX = (
     *(*LOCAL, 'nfs', 'nfs4', 'ceph', 'ocfs2', 'pvfs2', 'gfs2', 'cifs', 'smb3', 'afs', '9p', 'virtiofs', 'squashfs'),
     *('erofs', 'udf', 'ubifs', 'reiserfs'),
 )
-LINKS = 40  # as many as Linux follows in one path (path_resolution(7))
+LINKS = 40  # the most that Linux follows in one path (path_resolution(7))
 _ESCAPE = re.compile(r'\\([0-7]{3})')
 
 
 class Mount(NamedTuple):
-    """One mount: its place, the kernel's name of its type, its source ('10.0.0.1@tcp:/lustre') and its options."""
+    """A mount: mount point, the kernel's name of its type, its source ('10.0.0.1@tcp:/lustre') and its options."""
 
     point: str
     type: str
@@ -32,13 +32,13 @@ class Mount(NamedTuple):
 
 
 def mount_of(path: str, mounts: Optional[Iterable[Mount]] = None) -> Optional[Mount]:
-    """The mount that a real path lies on, the last of several; None where it is not seen. Reads /proc alone."""
+    """The mount of a path without links, the last of several there; None if not visible. Reads only /proc."""
     above = [mount for mount in (read_mounts() if mounts is None else mounts) if is_below(path, mount.point)]
     return max(reversed(above), key=lambda mount: len(mount.point), default=None)
 
 
 def past_links(path: str) -> str:
-    """The path without its links on local file systems; others are asked for none, as their server may be away."""
+    """The path without its links on local file systems; others are not accessed, as their server may be down."""
     table = list(read_mounts())
     place, left, links = '/', os.path.abspath(path).split('/')[::-1], 0
     while left and links <= LINKS:
@@ -72,12 +72,12 @@ def read_proc(file: str) -> str:
 
 
 def parse_mountinfo(text: str) -> Iterable[Mount]:
-    """The mounts in this text. Other lines than in proc(5) are skipped; some kernels give no file-system options."""
+    """The mounts in this text. Lines unlike those of proc(5) are skipped; some kernels omit file-system options."""
     mounts = []
     for line in text.splitlines():
-        before, dash, after = line.partition(' - ')
+        before, separator, after = line.partition(' - ')
         fields, rest = before.split(' '), after.split(' ')
-        if dash and len(fields) >= 6 and len(rest) >= 2:
+        if separator and len(fields) >= 6 and len(rest) >= 2:
             of_type = ''.join(rest[2:3]).split(',')
             options = ','.join(filter(None, dict.fromkeys(fields[5].split(',') + of_type)))
             mounts.append(Mount(_unescaped(fields[4]), rest[0], _unescaped(rest[1]), options))

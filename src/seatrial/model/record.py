@@ -14,7 +14,7 @@ SAMPLES = 'samples.jsonl'
 PLAN = 'plan.json'
 FINISHED, REFUSED, INTERRUPTED, FAILED = 'finished', 'refused', 'interrupted', 'failed'  # reasons of an End
 FLASH = 'flash'  # the flag of a target that is no rotating disk
-ORDINARY = (FLASH, 'no new objects', 'a sum')  # flags of no trouble: what a target is, or its administrator chose
+ORDINARY = (FLASH, 'no new objects', 'a sum')  # flags of no trouble: a kind of target, or its administrator's choice
 
 
 class Finding(NamedTuple):
@@ -24,7 +24,7 @@ class Finding(NamedTuple):
     # of a call that failed: its 'errno' by name, 'node', 'file', 'target' and 'time' (UTC), as far as they are known;
     # of data that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
     evidence: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
-    metric: str = ''  # of the launch, that alone it is about; empty: all of them
+    metric: str = ''  # the only metric of the launch that it concerns; empty: all metrics
 
 
 class NotTested(NamedTuple):
@@ -39,7 +39,7 @@ class BoundTasks(NamedTuple):
     """Nodes of a launch whose tasks may use the same cores."""
 
     nodes: Tuple[str, ...]
-    cores: Tuple[str, ...]  # allowed to each task of such a node, by rank, in the kernel's words: '0-3,8' (proc(5))
+    cores: Tuple[str, ...]  # cores allowed to each task of such a node, by rank, as in proc(5): '0-3,8'
 
 
 class Sample(NamedTuple):
@@ -47,30 +47,30 @@ class Sample(NamedTuple):
 
     stage: str  # 'prepare', 'warmup', 'measured', 'confirm', 'drill', 'darshan' (P15) or 'proof' (F2)
     phase: str
-    point: Point  # as it was launched, resized and with everything in full
+    point: Point  # as it was launched: with its final size and all its parameters
     repetition: int
     block: int  # the randomised block that it belongs to
     sizing: int  # the number of the Sized record that it follows; only samples of the last one count
     started: float
     elapsed_s: float
-    # the lines of a POSIX shell that the runner started, complete but for the comparison of the directory that the
-    # ranks of an MPI program begin with
+    # the lines of a POSIX shell that the runner started, without the check of the working directory by the ranks of
+    # an MPI program
     command: Tuple[str, ...]
     exit_status: int
     raw: str
-    measurement: Optional[Measurement]  # None where the engine gave none; a finding then says why
-    cache: str  # 'cold', 'cached' or 'unknown' for what reads, stats or lists (rules P2, P2a); empty for what writes
-    storage_read_bytes: Optional[int]  # that the node's block layer fetched for this launch; None where it is unseen
+    measurement: Optional[Measurement]  # None if the engine gave none; a finding then has the reason
+    cache: str  # 'cold', 'cached' or 'unknown' if it reads, stats or lists (rules P2, P2a); empty if it writes
+    storage_read_bytes: Optional[int]  # read by the node's block layer for this launch; None if not visible
     findings: Tuple[Finding, ...]
-    environment: Tuple[str, ...] = ()  # 'NAME=value' of what it set
-    directory: str = ''  # that the commands were started in
-    barrier: int = 0  # how many tasks the runner let begin together
-    inputs: Tuple[str, ...] = ()  # files among the raw output that were there before
-    links: Tuple[Tuple[str, ...], ...] = ()  # symbolic links that stood in the directory, each with what it points to
-    directories: Tuple[str, ...] = ()  # that were made in the data directory before
-    raw_digest: str = ''  # SHA-256 of the file with the engine's output that it was made of; empty where it gave none
-    directory_bytes: Optional[int] = None  # that directories took on the device after it; None: not counted
-    bound: Tuple[BoundTasks, ...] = ()  # where its tasks ran; empty where not all have said so
+    environment: Tuple[str, ...] = ()  # 'NAME=value' of each variable that the launch set
+    directory: str = ''  # the working directory of the commands
+    barrier: int = 0  # number of tasks that the runner let begin at the same time
+    inputs: Tuple[str, ...] = ()  # the engine's input files, which are beside its raw output
+    links: Tuple[Tuple[str, ...], ...] = ()  # symbolic links in the directory, each with the path that it points to
+    directories: Tuple[str, ...] = ()  # directories made in the data directory before the launch
+    raw_digest: str = ''  # SHA-256 of the file with the engine's output; empty without a measurement
+    directory_bytes: Optional[int] = None  # bytes of directories on the device after it; None: not counted
+    bound: Tuple[BoundTasks, ...] = ()  # the cores of its tasks; empty unless all tasks reported theirs
 
     @property
     def launch(self) -> str:
@@ -110,35 +110,35 @@ class TargetRow(NamedTuple):
     inodes_total: Optional[int] = None
     inodes_free: Optional[int] = None
     flags: Tuple[str, ...] = ()
-    fault: str = ''  # why it is away, or empty; an administrator who has taken it out makes it inactive
-    takes_objects: Optional[bool] = None  # whether new objects can be made on it; None is not known
-    route: str = ''  # over which network this node reaches its server; empty where it does not tell
+    fault: str = ''  # why it is not available, or empty; one that an administrator removed is inactive
+    takes_objects: Optional[bool] = None  # True if new objects can be made on it; None if unknown
+    route: str = ''  # the network over which this node reaches its server; empty if unknown
 
     @property
     def troubles(self) -> Tuple[str, ...]:
-        """Flags of a target that is there, but not in order: 'degraded', 'read-only', 'needs resync'."""
+        """Flags of a target that is available but has a fault: 'degraded', 'read-only', 'needs resync'."""
         return tuple(flag for flag in self.flags if flag not in ORDINARY)
 
     @property
     def takes_files(self) -> bool:
-        """False where new files are known not to be placed on it."""
+        """False if it is known that no new files are placed on it."""
         return self.active and self.takes_objects is not False
 
 
 def package_of(program: str) -> str:
-    """The package in Spack and EasyBuild that has a program."""
+    """The name of the package in Spack and EasyBuild that contains a program."""
     name = os.path.basename(program)
     return {'mdtest': 'ior', 'bonnie++': 'bonniepp'}.get(name, name)
 
 
 def module_of(program: str, modules: Sequence[str]) -> str:
-    """The module among these whose name is the package of a program, in any case; or empty."""
+    """The first module with the package of a program in its name, in upper or lower case; or empty."""
     package = package_of(program)
     return next((module for module in modules if package in module.lower().split('/')), '')
 
 
 def build_words(build: str) -> str:
-    """A build as people read it: 'Spack l7f4hbh', 'SHA-256 0a1b2c3d4e5f'."""
+    """A build in short: 'Spack l7f4hbh', 'SHA-256 0a1b2c3d4e5f'."""
     kind, _, value = build.partition(':')
     shown = {'spack': ('Spack', 7), 'sha256': ('SHA-256', 12)}
     name, length = shown.get(kind, (kind, len(value)))
@@ -146,18 +146,18 @@ def build_words(build: str) -> str:
 
 
 class Provenance(NamedTuple):
-    """The software of a job, beside the engine's own version; empty where there is none, or it is unknown."""
+    """The software of a job, except the engine's version. A field is empty if there is none, or if it is unknown."""
 
     build: str = ''  # of the engine's program: 'spack:HASH' of its installation, or 'sha256:HEX' of the file
     mpi: str = ''  # the MPI library that the ranks load, with its version
-    launcher: str = ''  # what starts them, with its version
-    modules: Tuple[str, ...] = ()  # that were loaded, in their order
-    environment: Tuple[str, ...] = ()  # 'NAME=value' of what changes a rank's I/O unseen, in order; 'NAME' if long
+    launcher: str = ''  # the program that starts the ranks, with its version
+    modules: Tuple[str, ...] = ()  # the loaded modules, in their order
+    environment: Tuple[str, ...] = ()  # 'NAME=value' of what silently changes a rank's I/O; 'NAME' if long
     darshan: str = ''  # the build of the Darshan library that is loaded in the Darshan run
 
 
 class Start(NamedTuple):
-    """The job began. skipped: the reasons why preferred engines do not measure."""
+    """The job began. skipped: the reasons why preferred engines are not used."""
 
     session: str
     case: str
@@ -178,29 +178,29 @@ class Start(NamedTuple):
     memory_bytes: int
     capacity: Dict[str, int]  # free 'bytes' and 'inodes', 'used_percent' of all bytes; no key where one is unknown
     findings: Tuple[Finding, ...]
-    # the settings of the file system (filesystem.base). targets: what it stores on, with room and faults
+    # state: settings of the file system (filesystem.base). targets: its storage targets, with free space and faults
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
     targets: Tuple[TargetRow, ...] = ()
-    # the server of each target, by the target's name (model.layout.target_name), where this node sees it
+    # the server of each target, by the target's name (model.layout.target_name), if this node sees it
     servers: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
-    not_tested: Tuple[NotTested, ...] = ()  # in a node sweep, nodes of the partition that the job was not given
+    not_tested: Tuple[NotTested, ...] = ()  # in a node sweep, nodes of the partition outside the allocation
     provenance: Provenance = Provenance()
-    oversubscribe: str = ''  # Slurm's, of the job: 'NO' if no other job may use its nodes; empty if unknown
+    oversubscribe: str = ''  # Slurm's value for the job: 'NO' if no other job may use its nodes; empty if unknown
     numa: Tuple[str, ...] = ()  # the cores of each NUMA node of this host, as in BoundTasks
-    load_percent: Optional[int] = None  # of this host over the last minute: runnable processes a core (getloadavg(3))
+    load_percent: Optional[int] = None  # of this host in the last minute: runnable processes per core (getloadavg(3))
 
 
 class Sized(NamedTuple):
     """The amount of work of each task at every point of the case, the reason, and findings of the warm-up."""
 
-    number: int  # 1 for the first; a later one takes its place, because launches were too short to be valid
-    per_task: int  # bytes; of a flat tree files; 0 where the plan fixes everything
+    number: int  # 1 for the first; a later one replaces it if launches were too short to be valid
+    per_task: int  # bytes, or files of a flat tree; 0 if the plan fixes all sizes
     reason: str
     findings: Tuple[Finding, ...] = ()
 
 
 class End(NamedTuple):
-    """The job ended by itself. reason: FINISHED, REFUSED, INTERRUPTED or FAILED; why is a sentence."""
+    """The job ended by itself. reason: FINISHED, REFUSED, INTERRUPTED or FAILED; why: a sentence"""
 
     reason: str
     why: str
@@ -208,11 +208,11 @@ class End(NamedTuple):
     stopped: Dict[str, str]  # by point, why repetitions ended: converged, settled, exhausted, budget, invalid, fixed
     # as in Start, read after the last launch; empty if the job ended before
     state: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
-    findings: Tuple[Finding, ...] = ()  # failures between two launches, which are in no sample
+    findings: Tuple[Finding, ...] = ()  # of failures between two launches, which belong to no sample
     # bytes a second of the servers 'before' the first launch and 'after' the last one, as far as the site's command
     # prints them (rule P8)
     background: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
-    placed: str = ''  # where the run directory lay, as far as its type has a choice (filesystem.base)
+    placed: str = ''  # the place of the run directory, if its type of file system has a choice (filesystem.base)
 
 
 class Removal(NamedTuple):
@@ -233,9 +233,9 @@ class DrillGroup(NamedTuple):
 
 
 class Drill(NamedTuple):
-    """The drill-down after a figure that is surely below its bound: it shows what is slow, and gives no figure."""
+    """The drill-down after a figure that is surely below its bound: it shows slow targets, and gives no figure."""
 
-    # metric, bound: what began it, in the unit of the metric; rounds: each with its groups; sentence: the result
+    # metric, bound: those of the figure, in the unit of the metric; rounds: the groups of each; sentence: the result
     metric: str
     bound: float
     rounds: Tuple[Tuple[DrillGroup, ...], ...]
@@ -251,7 +251,7 @@ class Lines(NamedTuple):
 
     last: int = 0  # number of lines that were read
     samples: Tuple[int, ...] = ()  # the line number of each sample
-    bare: str = ''  # the first whole line without a link, in words
+    bare: str = ''  # the first complete line without a link, in words
 
 
 class Records(NamedTuple):
@@ -263,22 +263,22 @@ class Records(NamedTuple):
     end: Optional[End]
     removal: Optional[Removal]
     truncated: int
-    job_state: str = ''  # by Slurm or ReFrame, of a job that did not end by itself; empty where nobody was asked
-    issued: Tuple[DarshanLaunch, ...] = ()  # what Darshan saw of its repetition (P15); empty where nobody has looked
+    job_state: str = ''  # from Slurm or ReFrame, for a job that did not end by itself; else empty
+    issued: Tuple[DarshanLaunch, ...] = ()  # what Darshan recorded in its repetition (P15); empty if not read
     drill: Optional[Drill] = None  # the result of a search for slow targets; None if there was none
-    chain: Optional[str] = None  # the link of the last line; empty where no line has one, None where there is no file
-    broken: str = ''  # the first line that does not follow from the one before it, in words; empty where all do
+    chain: Optional[str] = None  # the link of the last line; empty if no line has one, None if there is no file
+    broken: str = ''  # the first line whose link does not fit the line before, in words; or empty
     lines: Lines = Lines()
 
 
-NOTHING = Records(None, None, [], None, None, 0, chain='')  # read from a file without a line
+NOTHING = Records(None, None, [], None, None, 0, chain='')  # the records of an empty file
 
 
 def read_records(
     written: Iterable[str], known: Records = NOTHING, impossible: Callable[[Any], bool] = lambda value: False
 ) -> Records:
-    """The records in these lines, which follow those of `known`; for each kind but samples the last one counts. A
-    line whose value `impossible` refuses, because no job writes it, is not used and breaks the chain."""
+    """The records of `known` and of these lines, which follow them; of all kinds but samples the last one counts.
+    A line is ignored and breaks the chain if `impossible` is True for its value, which no job writes."""
     chain, truncated = lines.Chain(known.chain or '', known.lines.last), known.truncated
     numbered: List[Tuple[int, Any]] = []
     forged = ''

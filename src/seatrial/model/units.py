@@ -11,7 +11,7 @@ MIB = 1024 * KIB
 GIB = 1024 * MIB
 BINARY, DECIMAL = 'binary', 'decimal'
 SYSTEMS = (BINARY, DECIMAL)  # systems of units that a site can show: 1 GiB/s or 1.07 GB/s
-EXAMPLES = ('B/s', 'MiB/s', 'GB/s', 'op/s', 'kop/s', 's', 'ms', '%')  # units as a message names them
+EXAMPLES = ('B/s', 'MiB/s', 'GB/s', 'op/s', 'kop/s', 's', 'ms', '%')  # units that error messages name
 
 _UNITS = (('PiB', GIB * MIB), ('TiB', GIB * KIB), ('GiB', GIB), ('MiB', MIB), ('KiB', KIB), ('B', 1))
 _DECIMAL = {'kB': 10**3, 'MB': 10**6, 'GB': 10**9, 'TB': 10**12, 'PB': 10**15}
@@ -32,7 +32,7 @@ def parse_size(text: str) -> int:
 
 
 def in_bytes(size: Size) -> int:
-    """A size that is a number of bytes already, or a text. Raises ValueError as parse_size."""
+    """The bytes of a size, which is a number of bytes or a text. Raises ValueError like parse_size."""
     return parse_size(size) if isinstance(size, str) else size
 
 
@@ -79,8 +79,8 @@ def _units() -> Dict[str, Tuple[str, Fraction]]:
     return units
 
 
-UNITS = _units()  # the base unit of each unit of metrics, and the factor to it
-_LADDERS: Dict[str, Tuple[Tuple[str, ...], str, str]] = {  # units, largest first; that of what is less; that of 0
+UNITS = _units()  # by unit of a metric: its base unit, and the factor that converts to it
+_LADDERS: Dict[str, Tuple[Tuple[str, ...], str, str]] = {  # units, largest first; the unit of smaller values; of 0
     BINARY: (('TiB/s', 'GiB/s', 'MiB/s', 'KiB/s'), 'B/s', 'MiB/s'),
     DECIMAL: (('TB/s', 'GB/s', 'MB/s', 'kB/s'), 'B/s', 'MB/s'),
     's': (('s', 'ms', '\u00b5s', 'ns'), 'ns', 's'),
@@ -95,8 +95,8 @@ class Quantity(NamedTuple):
 
 
 def in_base(value: float, unit: str) -> Quantity:
-    """The value in the base unit of its dimension, exact to the shortest decimal that it is printed as: 1.07 GB/s are
-    1070000000 B/s. Raises ValueError: there is no such unit, or the value is no finite number."""
+    """The value in the base unit of its dimension, exact for its shortest decimal form: 1.07 GB/s are 1070000000 B/s.
+    Raises ValueError if there is no such unit, or if the value is not a finite number."""
     base, factor = _unit(unit)
     try:
         return Quantity(float(Fraction(str(value)) * factor), base)
@@ -111,13 +111,13 @@ def in_unit(value: float, unit: str) -> float:
 
 
 def unit_for(value: float, base: str, system: str = BINARY) -> str:
-    """The unit in which a value of a base unit is read best: 'GiB/s' or, in the system 'decimal', 'GB/s'."""
+    """The unit in which a value of a base unit is easiest to read: 'GiB/s' or, in the system 'decimal', 'GB/s'."""
     ladder, less, zero = _LADDERS.get(system if base == 'B/s' else base, ((), base, base))
     return next((unit for unit in ladder if abs(value) >= float(UNITS[unit][1])), less if value else zero)
 
 
 def quantity(value: float, base: str, system: str = BINARY) -> str:
-    """A value of a base unit to three digits, in the unit in which it is read best: '1.95 GiB/s'."""
+    """A value of a base unit to three digits, in the unit in which it is easiest to read: '1.95 GiB/s'."""
     unit = unit_for(value, base, system)
     return f'{_rounded(in_unit(value, unit))} {unit}'.strip()
 
@@ -133,7 +133,7 @@ def _unit(unit: str) -> Tuple[str, Fraction]:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them: 45 s, 12 min, 3.5 h."""
+    """A duration for people: 45 s, 12 min, 3.5 h."""
     if seconds < 120:
         return f'{seconds:.0f} s'
     if seconds < 7200:
