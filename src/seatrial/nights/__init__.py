@@ -1,1 +1,1 @@
-"""Scheduled trials: the job of a night, the state of the nights, their notifications and their page."""
+"""Scheduled trials: the job of one night, the state of all nights, notifications of them and their page."""

@@ -1,6 +1,6 @@
 """JUnit XML for continuous integration: one test case for each planned case. FAIL is a failure. INVALID and
-INCOMPLETE are errors, so that an aborted or missing case never passes. INCONCLUSIVE is a failure of that type and not
-'skipped', which readers show as green: an undecided case is no success. All are green if the session is a PASS."""
+INCOMPLETE are errors, so that an aborted or missing case never passes. INCONCLUSIVE is a failure of that type, since
+readers show 'skipped' as green, but an undecided case is no success. All cases are green if the session is a PASS."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -50,7 +50,7 @@ def junit_of_criteria(page: Protocol) -> str:
     for row in page.rows:
         name, milestone = f'{row.criterion.id}: {row.criterion.text}', row.criterion.milestone or 'contract'
         figures = (('wanted', row.criterion.wanted), ('measured', row.measured), ('margin', row.margin))
-        why = row.outcome.why or f'{row.measured}, and {row.criterion.wanted} is asked for'
+        why = row.outcome.why or f'{row.measured}, but {row.criterion.wanted} is required'
         reasons = [why, *(f'waived by {remark.by}' for remark in row.remarks if remark.waives)]
         cases.append(_testcase(name, milestone, row.verdict, reasons, figures))
     properties = [('title', page.title), ('verdict', page.verdict.value), ('counts', counts(page.rows))]

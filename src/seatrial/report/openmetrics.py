@@ -71,7 +71,7 @@ def _lines(watch: TrialWatch) -> Iterator[str]:
 
 def _measured(rows: pl.DataFrame, labels: Mapping[str, str]) -> Iterator[str]:
     """The metrics of the last session: mean and interval if valid, all verdicts, and when each case began. Groups of
-    a node sweep are left out: they are other nodes in every session."""
+    a node sweep are left out: they have other nodes in every session."""
     figures: list[tuple[tuple[str, str, str], tuple[Mapping[str, str], float]]] = []
     verdicts, times = [], {}
     for key, launches in rows.group_by(*CASE, 'metric', maintain_order=True):

@@ -115,7 +115,7 @@ def test_launches_that_are_not_valid_do_not_count():
 def test_groups_of_a_node_sweep_are_left_out():
     compared = comparison(*(nights(first=day, axis='node', metrics=('write@group01', 'write@all')) for day in (0, 5)))
     assert list(verdicts(compared)) == ['write@all']
-    assert compared.left_out == ['groups of a node sweep are other nodes in every session']
+    assert compared.left_out == ['groups of a node sweep have other nodes in every session']
 
 
 def test_a_family_is_one_of_a_file_system():

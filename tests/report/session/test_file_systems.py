@@ -91,7 +91,7 @@ def test_no_target_is_missed_of_which_all_are_there_or_no_number_is_known(case, 
 def test_the_page_shows_them_and_those_that_are_missed(make, case):
     html = page(make.session(case(BEFORE, {**BEFORE, 'mount options': '<ro>'}, (GOOD, FULL, GONE), osts=4)))
     assert '1 setting changed while the session ran' in html and '&lt;ro&gt;' in html and '<ro>' not in html
-    assert '3 targets, 2 with remarks' in html and 'the site has 4 OSTs, and 3 are seen' in html
+    assert '3 targets, 2 with remarks' in html and 'trial.yaml declares 4 OSTs, but 3 are visible' in html
 
 
 def test_the_page_names_what_could_not_be_there(make):

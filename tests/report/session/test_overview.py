@@ -1,4 +1,4 @@
-"""The tables of all cases: which stand together, in which columns, and the lanes beside them."""
+"""The tables of all cases: the cases of each table, its columns, and the lanes beside its rows."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def test_a_lane_reaches_from_the_smallest_to_the_largest_mean(make):
     assert role_of(result, 'write').range(result.cases[0].result) == '500 \u2013 1000'
 
 
-def test_what_is_invalid_takes_no_part(make):
+def test_an_invalid_metric_is_left_out(make):
     wrong = {'read@8MiB': [Finding('T18', 'invalid', 'too little')]}
     rates = make.even_rates(make.plan()) | {'read@8MiB': [9999.0 * MIB] * 6}
     result = data_of([make.measured(rates=rates, findings=wrong)])
@@ -46,7 +46,7 @@ def test_what_is_invalid_takes_no_part(make):
     assert len(means) == 2 and max(means) < 1100 * MIB
 
 
-def test_without_a_figure_there_are_columns_and_no_lanes(make):
+def test_a_table_without_figures_has_columns_but_no_lanes(make):
     result = data_of([make.measured(rates=[])])
     assert result.lanes is None
     assert [role.range(result.cases[0].result) for role in result.roles] == ['', '']
@@ -69,7 +69,7 @@ def test_a_metadata_check_has_its_figures_in_columns(tables, title, check, role,
     assert role_of(tables[title], role).means(case.result)[0] == pytest.approx(mean)
 
 
-def test_the_hint_says_which_metrics_stand_in_a_column_and_each_has_a_lane_but_for_what_is_counted(tables):
+def test_the_hint_names_the_metrics_of_a_column_and_all_columns_but_counts_have_lanes(tables):
     assert 'remove is file_remove, directory_remove or unlink' in tables['Metadata'].hint
     assert (tables['Data'].hint, tables['POSIX semantics'].lanes) == ('', None)
     (row, *_) = tables['Metadata'].lanes['rows']
@@ -77,7 +77,7 @@ def test_the_hint_says_which_metrics_stand_in_a_column_and_each_has_a_lane_but_f
     assert len({lane['style'] for lane in row}) == 4
 
 
-def test_lanes_share_no_scale_between_two_dimensions(make):
+def test_a_column_of_another_dimension_has_no_lane(make):
     case = make.measured()
     metrics = tuple(replace(one, unit='op/s') if one.name == 'read' else one for one in case.result.metrics)
     result = data_of([make.with_result(case, metrics=metrics)])
@@ -86,7 +86,7 @@ def test_lanes_share_no_scale_between_two_dimensions(make):
 
 
 @pytest.mark.parametrize(
-    ('cache', 'of_one', 'text'),
+    ('cache', 'other', 'text'),
     [
         ('cold', '', ''),
         ('cached', '', 'cached'),
@@ -94,9 +94,9 @@ def test_lanes_share_no_scale_between_two_dimensions(make):
         ('unknown', '', 'cache unknown'),
     ],
 )
-def test_the_reads_that_a_cache_may_have_answered_are_told_beside_their_figures(make, cache, of_one, text):
+def test_reads_that_a_cache_may_have_answered_are_marked_beside_their_figures(make, cache, other, text):
     outcome = data_of([make.measured(cache=cache)])
     result = outcome.cases[0].result
-    metrics = [replace(one, cache=of_one or cache) if one.metric == 'read@8MiB' else one for one in result.metrics]
+    metrics = [replace(one, cache=other or cache) if one.metric == 'read@8MiB' else one for one in result.metrics]
     result = replace(result, metrics=tuple(metrics))
     assert (role_of(outcome, 'read').cache(result), role_of(outcome, 'write').cache(result)) == (text, '')

@@ -1,5 +1,5 @@
-"""Sessions before and after, side by side: differences in circumstances, families, metrics, and what is left out.
-Rows of the history become the series of judge/compare.py, and its changes a table, a page and JSON."""
+"""Sessions before and after a change: differences in circumstances, families and metrics, and the metrics left out.
+Rows of the history become series for judge/compare.py, whose results become a table, a page and JSON."""
 
 import dataclasses
 import math
@@ -30,12 +30,12 @@ from seatrial.workload.words import by_key, counted
 FAMILIES = ('data write', 'data read', 'metadata', 'node', 'target', 'guarantees')
 WRITE, READ, METADATA, NODE, TARGET, GUARANTEES = FAMILIES
 
-GROUPS_LEFT_OUT = 'groups of a node sweep are other nodes in every session'
+GROUPS_LEFT_OUT = 'groups of a node sweep have other nodes in every session'
 
 
 @dataclass(frozen=True)
 class Side:
-    asked: str  # the user's name for it
+    asked: str  # the user's name for this side
     sessions: tuple[str, ...]  # oldest first
     labels: tuple[str, ...]  # labels of its sessions
 
@@ -61,7 +61,7 @@ class ComparedMetric:
     file_system: str
     unit: str
     better: str  # 'higher' or 'lower'
-    before: float  # before, after: mean over sessions of their means, in the base unit
+    before: float  # before, after: mean of the sessions' means, in the base unit
     after: float
     change: MetricChange
 
@@ -71,16 +71,16 @@ class BeforeAfter:
     before: Side
     after: Side
     effect: float  # smallest relative change that matters
-    differing: Sequence[str]  # measured with different software or settings, the most important first
-    circumstances: Sequence[str]  # nodes and fullness
+    differing: Sequence[str]  # differences in software and settings, the most important first
+    circumstances: Sequence[str]  # differences in nodes, their load and fullness
     families: Sequence[FamilyRow]
     metrics: Sequence[ComparedMetric]  # the most important first
-    left_out: Sequence[str]  # what is not compared, with the reason
+    left_out: Sequence[str]  # metrics that are not compared, with the reasons
     units: str = BINARY
 
     @property
     def notice(self) -> str:
-        """A notice on spread missing in the intervals, or on a drift that explains a difference; or empty."""
+        """A notice that a drift can explain a difference, or that intervals lack the spread of sessions; or empty."""
         drifts = [f'{row.file_system}: {row.family}' for row in self.families if row.change and row.change.drift]
         drifts = drifts or [f'{row.case} {row.metric}' for row in self.metrics if row.change.drift]
         if drifts:
@@ -92,8 +92,8 @@ class BeforeAfter:
         if any(row.change.between for row in self.metrics):
             return ''
         return (
-            'One session a side: the intervals have the spread of its repetitions only, not that from night to '
-            'night, and decide nothing. Name several sessions for at least one side'
+            'One session a side: the intervals have only the spread of its repetitions, not the spread from night '
+            'to night, and decide nothing. Name several sessions for at least one side'
         )
 
     @property
@@ -115,8 +115,8 @@ def comparison(
     rounds: Mapping[str, str] | None = None,
     drifts: bool = True,
 ) -> BeforeAfter:
-    """Compares two sides by their rows of the history or by `compact` of them; neither may be empty. rounds: of each
-    session, for sides measured in turn; drifts: a difference that a drift over the sessions explains is undecided"""
+    """Compares two sides by their rows of the history, compact or not; neither may be empty. rounds: as in rounds_of;
+    drifts: True if a difference that a drift over the sessions explains is undecided"""
     before, after = compact(before), compact(after)
     series, shown, left_out = _series(before, after, rounds)
     families, changes = compared(series, effect, paired=rounds is not None, drifts=drifts)
@@ -138,10 +138,10 @@ def comparison(
     )
 
 
-FAMILY = ('axis', 'kind', 'unit', 'operation')  # the columns that tell the family of a metric
+FAMILY = ('axis', 'kind', 'unit', 'operation')  # the columns that determine the family of a metric
 _FACTS = (*FAMILY, 'better', 'steers')
-# Columns in which the values of a metric in one session can differ; those that are the same for all of its values;
-# those of few values and many copies; and all that a comparison reads of the history.
+# Columns that can differ between the values of a metric in one session; columns that are the same for all its values;
+# columns with few distinct values in many copies; and all columns of the history that a comparison reads.
 _OF_VALUES = ('session', *CASE, 'metric', 'metric_verdict', 'cache', 'hosts')
 _ALIKE = (*_FACTS, *SAID, 'point', 'label', 'profile', 'session_started', 'used_percent', 'load_percent')
 _LITTLE = [name for name in SAID if name not in ('engine', 'tasks')]
@@ -149,20 +149,20 @@ COMPARED = tuple(dict.fromkeys((*NEEDED, *_OF_VALUES, *_ALIKE, 'valid', 'value',
 
 
 def compact(rows: pl.DataFrame) -> pl.DataFrame:
-    """The columns a comparison needs: one row for each metric and session, with its valid values. So a side of many
-    sessions takes a tenth of the memory. Compact rows are returned as they are."""
+    """One row for each metric and session, with the columns that a comparison needs and all valid values: a side of
+    many sessions takes a tenth of the memory. Rows that are compact already are returned unchanged."""
     if rows.schema['value'] == pl.List(pl.Float64):
         return rows
     usable = pl.col('valid') & pl.col('value').is_finite()
-    firsts, of = alike_in(rows, _OF_VALUES, (*_OF_VALUES, *_ALIKE))
-    launches = rows.select('value', _of=of, usable=usable).group_by('_of', maintain_order=True)
+    firsts, first_of = alike_in(rows, _OF_VALUES, (*_OF_VALUES, *_ALIKE))
+    launches = rows.select('value', _of=first_of, usable=usable).group_by('_of', maintain_order=True)
     values = launches.agg(pl.col('value').filter('usable'))['value']
     return firsts.select(*_OF_VALUES, *_ALIKE).with_columns(pl.col(_LITTLE).cast(pl.Categorical), value=values)
 
 
 def rounds_of(before: pl.DataFrame, after: pl.DataFrame) -> dict[str, str]:
-    """The round of each session of two sides that were measured in turn, by session. Raises ValueError if the
-    sessions, in order of time, are not always one of each side."""
+    """The number of the round of each session, for two sides that were measured alternately. Raises ValueError unless
+    every two successive sessions, in order of time, are one of each side."""
     sides = [set(rows['session']) for rows in (before, after)]
     names = sorted(sides[0] | sides[1])
     pairs = list(zip(names[::2], names[1::2], strict=False))
@@ -177,8 +177,8 @@ def to_json(result: BeforeAfter) -> dict[str, Any]:
 
 
 def change_words(change: MetricChange | None) -> tuple[str, str, str]:
-    """The ratio, its interval and the numbers of sessions: '0.95', '0.93 to 0.97', '3, 3'; a dash for what there is
-    not. An interval that does not contain the spread between sessions has a mark."""
+    """The ratio, its interval and the numbers of sessions: '0.95', '0.93 to 0.97', '3, 3'; a dash for a missing
+    value. An interval that does not contain the spread between sessions ends with *."""
     if change is None:
         return '-', '-', '-'
     interval = '-'
@@ -208,7 +208,7 @@ def comparison_page(result: BeforeAfter, site: str) -> str:
     )
 
 
-LEAST_DRAWN, MOST_DRAWN = 2, math.log(4)  # half the length of a drawn line: in smallest effects, and as a logarithm
+LEAST_DRAWN, MOST_DRAWN = 2, math.log(4)  # bounds of half the axis: 2 smallest effects; a ratio of 4
 
 
 def _side(rows: pl.DataFrame, asked: str) -> Side:
@@ -227,7 +227,7 @@ def _families(rows: Sequence[ComparedMetric], changes: Mapping[str, MetricChange
 def _series(
     before: pl.DataFrame, after: pl.DataFrame, rounds: Mapping[str, str] | None
 ) -> tuple[list[Series], list[tuple[str, str, str, str, str, str]], list[str]]:
-    """Comparable series, their (case, metric, family, file system, unit, direction), and sentences on the rest."""
+    """Comparable series; case, metric, family, file system, unit and direction of each; sentences on the others."""
     sides = [dict(_metrics(rows, rounds)) for rows in (before, after)]
     series, shown = [], []
     reasons: dict[tuple[str, str], list[str]] = {}
@@ -236,13 +236,13 @@ def _series(
     for key in dict.fromkeys((*sides[0], *sides[1])):
         case, name = key
         one, other = (side.get(key) for side in sides)
-        whys = [why for metric in (one, other) if metric for why in metric.without]
+        unused = [reason for metric in (one, other) if metric for reason in metric.without]
         why = _uncomparable(one, other, paired=rounds is not None)
         if one and other and not why:
             family = f'{one.file_system}: {one.family}'
             series.append(Series(family, one.sessions, other.sessions, one.better, one.steers, counts=not one.unit))
             shown.append((case, name, one.family, one.file_system, one.unit, one.better))
-        for reason in [*whys, *([why] if why else [])]:
+        for reason in [*unused, *([why] if why else [])]:
             reasons.setdefault((case, reason), []).append(name)
     left_out = [f'{case}: {listed(names, 8)}: {why}' if case else why for (case, why), names in reasons.items()]
     return series, shown, left_out
@@ -255,9 +255,9 @@ class _Metric(NamedTuple):
     better: str
     steers: bool
     caches: frozenset[str]
-    sessions: Mapping[str, Sequence[float]]  # values of each session or round; only their mean if there are several
+    sessions: Mapping[str, Sequence[float]]  # values by session or round; only means if there are several
     least: float  # smallest of all values
-    without: Sequence[str]  # why sessions of this side do not count
+    without: Sequence[str]  # the reasons why sessions of this side do not count
 
 
 def _uncomparable(one: _Metric | None, other: _Metric | None, paired: bool) -> str:
@@ -282,7 +282,7 @@ def _uncomparable(one: _Metric | None, other: _Metric | None, paired: bool) -> s
 
 def _metrics(rows: pl.DataFrame, rounds: Mapping[str, str] | None) -> Iterator[tuple[tuple[str, str], _Metric]]:
     """The metrics of one side by case and name, without the groups of node sweeps. rounds: as in `comparison`"""
-    # At once, a question for each metric would take minutes; and in lists of lists: to join a million takes as long.
+    # One query for all metrics: one for each takes minutes. Lists stay nested: joining a million takes as long.
     metric, of_row = (*CASE, 'metric'), pl.col('value')
     table = (
         rows.lazy()
@@ -308,7 +308,7 @@ def _metrics(rows: pl.DataFrame, rounds: Mapping[str, str] | None) -> Iterator[t
                 '{} in {}', *(pl.col(name).filter(~pl.col('used')) for name in ('metric_verdict', 'session'))
             ).alias('without'),
         )
-        # Repetitions count where one session a side is all there is, and of counts: a million would take seconds.
+        # Repetitions are kept only for a single session and for metrics without unit: a million takes seconds.
         .with_columns(
             pl.when((pl.col('session').list.len() < 2) | (pl.col('unit').fill_null('') == '')).then('value')
         )
@@ -335,7 +335,7 @@ def _metrics(rows: pl.DataFrame, rounds: Mapping[str, str] | None) -> Iterator[t
 
 
 def family_of(row: Mapping[str, Any]) -> str:
-    """The family of a metric, by its columns FAMILY of the history."""
+    """The family of a metric, by the columns FAMILY of its row in the history."""
     axis, kind = AXES.get(row['axis'] or ''), KINDS.get(row['kind'] or '')
     if axis is not None and axis.equals:
         return NODE if axis.equals == 'node' else TARGET
@@ -347,5 +347,5 @@ def family_of(row: Mapping[str, Any]) -> str:
 
 
 def _mean(sessions: Mapping[str, Sequence[float]]) -> float:
-    # A list: fmean counts what comes from a generator one by one.
+    # A list, because fmean counts the items of a generator one by one.
     return fmean([values[0] if len(values) == 1 else math.fsum(values) / len(values) for values in sessions.values()])

@@ -1,1 +1,1 @@
-"""Drawings: their parts, and the curves, dots and time lines made of them."""
+"""Drawings: their parts, and the curves, dots and timelines that consist of them."""

@@ -1,5 +1,5 @@
-"""Over the time of a case: its throughput by the node's counters, with its launches and pauses; the load of the
-servers; and the course of a scenario, with its actions and their failures."""
+"""Drawings over the time of a case: throughput by the node's counters, with launches and pauses; the load of the
+servers; and the course of a scenario, with its actions and failed calls."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,15 +13,15 @@ from seatrial.report.figures import Unit, common_unit, seconds
 from seatrial.workload.registry import kind_of
 from seatrial.workload.words import by_key, counted
 
-MAX_STEPS = 360  # steps of a line; a case of hours has more readings than a drawing has room for
-MOST_LINES = 6  # servers that are drawn, the busiest; the table has all
-MISSING = 0.05  # a larger share of missing samples is shown: what a server did then is not known
-SATURATED = 0.95  # share of a second in which a saturated disk has work
+MAX_STEPS = 360  # steps of a line; a case of hours has more readings than fit into a drawing
+MOST_LINES = 6  # only the busiest servers are drawn; the table has all
+MISSING = 0.05  # a larger share of missing samples is shown, as the server's load in that time is unknown
+SATURATED = 0.95  # a disk that has work for at least this share of a second is saturated
 
 
 def timeline(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
     """The counters of a case, as templates/timeline.html shows them; None if there are none. step_s: seconds of a
-    step of the lines if readings are combined, or 0; sizes: of requests; job_counts: servers' counts of the job"""
+    step if readings are combined, else 0; sizes: requests by size; job_counts: the servers' counts of the job"""
     telemetry = evidence.telemetry
     if telemetry is None or telemetry.watch is None:
         return None
@@ -57,7 +57,7 @@ def why_none(evidence: CaseEvidence) -> str:
 
 
 def _together(pieces: Sequence[ThroughputSpan]) -> Sequence[ThroughputSpan]:
-    """The pieces; if they are too many to be drawn, the means of steps of equal length."""
+    """The pieces; if they are too many to draw, means over steps of equal length."""
     if len(pieces) <= MAX_STEPS:
         return pieces
     start, length = pieces[0].start, (pieces[-1].end - pieces[0].start) / MAX_STEPS
@@ -79,7 +79,7 @@ def _chart(
     evidence: CaseEvidence, moved: Traffic, steps: Sequence[ThroughputSpan], begin: float, unit: Unit
 ) -> plot.Chart:
     plan, samples = evidence.plan, evidence.records.samples
-    # A lane a phase of a case that moves data, or one for all.
+    # One lane for each phase of a case that moves data in one or two phases, else one lane for all launches.
     phases = plot.styles(plan.phases) if kind_of(plan.kind).moves_data and len(plan.phases) < 3 else {}
     lanes = list(phases) or ['launches']
     launches, timed = [], []
@@ -142,7 +142,7 @@ def courses(evidence: CaseEvidence, system: str) -> list[dict[str, Any]]:
 
 
 def _action_words(launches: Sequence[Window]) -> str:
-    """An action in the last launch; its count in each launch."""
+    """A sentence on an action in the last launch, and its count in every launch."""
     window = launches[-1]
     length = seconds(window.end_s - window.start_s)
     text = f'{window.name}: {length}, from {seconds(window.start_s)} on'
@@ -224,8 +224,8 @@ def monitored(evidence: CaseEvidence, system: str) -> dict[str, Any] | None:
 def _server_row(
     server: str, looks: Sequence[ServerLook], gaps: Sequence[ServerGap], lasted_s: float
 ) -> dict[str, Any]:
-    """Rates in bytes or packets a second: the mean of the case, and the highest of a line. missing: the share of
-    samples that are missing; saturated_s: seconds of lines in which a disk was SATURATED"""
+    """Rates in bytes or packets a second: the mean over the case, and the highest of one look. missing: the share of
+    missing samples; saturated_s: seconds of the looks in which a disk was SATURATED"""
     length_s = sum(look.length_s for look in looks)
 
     def rate(*names: str) -> tuple[float, float]:

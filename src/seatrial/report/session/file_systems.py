@@ -12,14 +12,14 @@ from seatrial.report.evidence import CaseEvidence
 from seatrial.report.words import cut
 from seatrial.workload.words import by_key, counted
 
-# Of a target. Cori's Lustre fell to 53-66 % of its acceptance figures on full OSTs (Lockwood, 2017; rule P9).
+# Of a full target. Cori's Lustre fell to 53-66 % of its acceptance figures on full OSTs (Lockwood, 2017; rule P9).
 FULL_SHARE = 0.8
 
 
 def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
     """Every file system that a node has seen, in the order of the cases, as templates/state.html shows it. settings,
-    targets: at the first start; changed: until the last end, and between cases, each key once, with the first value
-    that was read and the first other one; missing: how many of the site's targets are absent, in words, or empty"""
+    targets: at the first start; changed: settings that changed within or between cases, each once, with the first
+    value and the first other one; missing: numbers of the site's targets that are not visible, in words, or empty"""
     views = []
     for name, of_target in by_key((case.plan.target.name, case) for case in cases).items():
         begun = [(case.records.start, case) for case in of_target if case.records.start]
@@ -49,7 +49,7 @@ def states(cases: Sequence[CaseEvidence]) -> list[dict[str, Any]]:
 
 
 def changed_words(state: Mapping[str, Any]) -> str:
-    """Changes for a console: 'default layout: c1.S4M, then c4.S4M'; empty if there are none."""
+    """Changed settings in a sentence for a console: 'default layout: c1.S4M, then c4.S4M'; or empty."""
     lines = [f'{change.key}: {change.before or "none"}, then {change.after or "none"}' for change in state['changed']]
     if not lines:
         return ''
@@ -58,7 +58,7 @@ def changed_words(state: Mapping[str, Any]) -> str:
 
 
 def _filled(row: TargetRow) -> dict[str, Any]:
-    """A target. share: used part of its bytes, None if unknown; note: in words"""
+    """A target. share: used share of its bytes, None if unknown; note: its faults and warnings in words"""
     share = None
     if row.bytes_total and row.bytes_free is not None:
         share = 1 - row.bytes_free / row.bytes_total
@@ -71,11 +71,11 @@ def _filled(row: TargetRow) -> dict[str, Any]:
 
 
 def _missing(case: CaseEvidence, targets: Sequence[TargetRow]) -> str:
-    of, seen = case.plan.target, [row.kind for row in targets]
+    target, kinds = case.plan.target, [row.kind for row in targets]
     faults = []
     for kind in TARGETS:
-        wanted, there = getattr(of, target_key(kind)), seen.count(kind)
-        # Those that are listed are to be tested, of perhaps more.
-        if seen and wanted not in (None, there) and kind not in of.listed:
-            faults.append(f'the site has {wanted} {kind}s, and {there} are seen')
+        declared, present = getattr(target, target_key(kind)), kinds.count(kind)
+        # Listed targets are those to test; the file system may have more.
+        if kinds and declared not in (None, present) and kind not in target.listed:
+            faults.append(f'trial.yaml declares {declared} {kind}s, but {present} are visible')
     return '; '.join(faults)

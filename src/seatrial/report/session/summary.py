@@ -1,5 +1,5 @@
 """The texts beside the page: a short summary in Markdown, for a merge request, a ticket or a mail; and the commands
-of every measured point as they ran, for whoever wants to run one again."""
+of every measured point as they ran, which can be run again."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ def markdown(evidence: SessionEvidence) -> str:
     """The summary of a session; foreign text is escaped."""
     result = evidence.result
     engines = ', '.join(f'{name} ({cases})' for name, cases in words.engines(result))
-    over = ''.join(f'; skipped: {reason}' for reason in words.skipped(result))
+    skipped = ''.join(f'; skipped: {reason}' for reason in words.skipped(result))
     machines = [words.machines(evidence), *words.kernels(evidence)]
     left_out = [('; '.join(words.by_environment(names)), why) for why, names in evidence.not_applicable.items()]
     verified = [(case.case.check, case.verified) for case in result.cases if case.verified]
@@ -38,7 +38,7 @@ def markdown(evidence: SessionEvidence) -> str:
         *_headline(evidence),
         f'- Site {escaped(evidence.site)}, session {escaped(result.session)}, {evidence.began:%Y-%m-%d %H:%M} UTC',
         f'- Profile {escaped(evidence.label)}',
-        f'- Measured with {escaped(engines + over)}',
+        f'- Measured with {escaped(engines + skipped)}',
         f'- On {escaped(", ".join(machines) if machines[0] else "no machine: no job began")}',
         *(f'- Not applicable: {escaped(f"{names}: {why}")}' for names, why in left_out),
         f'- {words.counts(result)}; judged by Seatrial {escaped(evidence.seatrial)}',
@@ -98,15 +98,15 @@ def _metadata(case: CaseEvidence) -> list[str]:
 
 
 def _criteria(result: SessionResult) -> list[str]:
-    """The site's criteria, one by one; other expectations as a count."""
+    """A line for each criterion of the site; counts of references and of other expectations."""
     references = [reference for case in result.cases for reference in case.references]
-    every = [*(expectation for case in result.cases for expectation in case.expectations), *result.relations]
-    lines = [f'- criterion {escaped(one.id)}: {escaped(one.relation.sentence)}' for one in every if one.enforced]
+    relations = [*(expectation for case in result.cases for expectation in case.expectations), *result.relations]
+    lines = [f'- criterion {escaped(one.id)}: {escaped(one.relation.sentence)}' for one in relations if one.enforced]
     if references:
         intervals = [reference.interval for reference in references]
         counts = ', '.join(f'{intervals.count(word)} {word}' for word in dict.fromkeys(intervals))
         lines.append(f'- references: {counts}{result.chance and f"; {result.chance}"}')
-    context = [expectation.relation.verdict for expectation in every if not expectation.enforced]
+    context = [expectation.relation.verdict for expectation in relations if not expectation.enforced]
     if context and not any(case.unjudged for case in result.cases):
         lines.append(
             f'- context, which decides no verdict: what the literature found, here: holds {context.count(HOLDS)}, '
@@ -149,5 +149,5 @@ def _launch_words(sample: Sample, system: str) -> str:
     if sample.stage == 'prepare':
         return 'prepare what is read or listed'
     metrics = sample.measurement.metrics if sample.measurement else ()
-    gave = [f'{f"{one.name} " if len(metrics) > 1 else ""}{brief(one.value, one.unit, system)}' for one in metrics]
-    return f'{sample.launch}{"; it gave " if gave else ""}{", ".join(gave)}'.replace('\n', ' ')
+    figures = [f'{f"{one.name} " if len(metrics) > 1 else ""}{brief(one.value, one.unit, system)}' for one in metrics]
+    return f'{sample.launch}{"; it gave " if figures else ""}{", ".join(figures)}'.replace('\n', ' ')
