@@ -1,5 +1,5 @@
-"""The tests of the sources, row by row: the checks that cover each, with their engines, or the reason why none does.
-A check covers the rows named in its `covers`, and those of its expectations, whose ids begin with the row's id."""
+"""The tests of the sources, one in a row, with the checks that cover it and their engines, or the reason for none.
+A check covers the rows that its `covers` names, and those whose id begins the id of one of its expectations."""
 
 import re
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ class SourceTest(NamedTuple):
     id: str
     source: str
     test: str
-    why: str = ''  # no check covers it, as a clause that says what does, or what it would take; empty where checks do
+    why: str = ''  # a clause on what covers it instead of a check, or what a check would need; else empty
 
 
 _ROWS = (
@@ -80,7 +80,7 @@ _ROWS = (
     ('FS-08', _LFSCK, 'monitors at 1 s', '`monitors` in trial.yaml, beside any case, over ssh'),
     ('FS-09', _LFSCK, 'invariants of LFSCK', _LFSCK_WHY),
 )
-_TRIED = {  # storage on which a check was tried, as a clause, by the check's id; only if it needs a server
+_TRIED = {  # by row, a clause on the storage on which its checks were tried; only if they need a server
     'GV-05': 'with an action that changes nothing, on one machine; "slow I/O" by a command of the site; no Lustre',
     'GP-01': 'ext4 and Lustre 2.17; never GPFS, which nobody has tried',
     'FN-13': 'bricks of GlusterFS, an NFS server and one of OrangeFS 2.10, stopped and killed; MDT and OST of Lustre '
@@ -102,9 +102,9 @@ def rows_of(check: Declared) -> set[str]:
     """The ids of the rows that a check covers. Raises CheckError for an unknown row."""
     known = {row.id for row in CATALOGUE}
     stems = {match.group() for expectation in check.expectations if (match := _STEM.match(expectation.id))}
-    if strange := sorted(set(check.covers) - known):
+    if unknown := sorted(set(check.covers) - known):
         raise CheckError(
-            f"{check.name}.covers: '{strange[0]}' is no test of the sources; see docs/reference/catalogue.md"
+            f"{check.name}.covers: '{unknown[0]}' is no test of the sources; see docs/reference/catalogue.md"
         )
     return (stems & known) | set(check.covers)
 

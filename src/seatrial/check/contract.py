@@ -1,4 +1,4 @@
-"""Turns the criteria of a contract into the allocations that measure them: nobody writes these cases twice."""
+"""Turns the criteria of a contract into the allocations that measure them, so that nobody writes cases twice."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ from seatrial.site.profile import ACCEPTANCE, NIGHTLY
 from seatrial.workload.registry import kind_of, metrics_at
 from seatrial.workload.words import counted, listed
 
-METRICS: dict[str, tuple[str, str]] = {  # by a contract's words: the kind of workload, and the name in checks
+METRICS: dict[str, tuple[str, str]] = {  # by its name in contracts: the kind of workload, and the name in checks
     'write bandwidth': ('access', 'write'),
     'read bandwidth': ('access', 'read'),
     'random read IOPS': ('random', 'randread_iops'),
@@ -50,25 +50,25 @@ METRICS: dict[str, tuple[str, str]] = {  # by a contract's words: the kind of wo
     'failed calls': ('scenario', 'errors'),
     'throughput during an action': ('scenario', 'during_to_before'),
 }
-NIGHTS_NOISE = 'noise'  # key in a contract's session of the nights' noise: the standard deviation of logarithms
-NODES = ('200', '16', '4', '2', '1')  # to propose where a criterion has none; which there are, nobody here knows
+NIGHTS_NOISE = 'noise'  # key of the nights' noise in a contract's session: the standard deviation of logarithms
+NODES = ('200', '16', '4', '2', '1')  # proposed if a criterion has no number; the real numbers are unknown here
 NO_BOUND = 'neither at_least nor at_most is set'
-NO_REMEDY = 'no value of it can be measured here; seatrial list --profile acceptance shows what can'
+NO_REMEDY = 'no value of this key can be measured here; seatrial list --profile acceptance shows what can be measured'
 EXAMPLE_UNITS = {'B/s': 'GB/s', 'op/s': 'op/s', 's': 's'}
 _OF_TRIAL = [key for key in Workload.model_fields if key in Overrides.model_fields]
-BY_ITSELF = 2.0  # times the memory of the nodes: files of the profile acceptance, unless caches may take part (P16)
-ABOVE_MIN = 1.1  # times the least duration of a timed region, as in the profile acceptance: launches aim at it
+FILES_TO_MEMORY = 2.0  # size of files to memory of nodes in the profile acceptance, unless caches may take part (P16)
+ABOVE_MIN = 1.1  # launches aim at so many times the shortest timed region, as in the profile acceptance
 
 
 class Procedure(NamedTuple):
     """The work of one allocation for a criterion. Criteria with the same procedure share their allocations."""
 
     trial: TrialEntry
-    point: str  # the label of the only one that is measured
+    point: str  # the label of the only point that is measured
     engine: str
     state: str  # state of the system, or empty
     seconds: float  # shortest timed region; 0: that of the profile acceptance
-    caches: bool  # whether they may take part
+    caches: bool  # True if caches may take part
 
     @property
     def case(self) -> Case:
@@ -86,7 +86,7 @@ class AcceptanceTest:
     criterion: Criterion
     entry: CriterionEntry  # the whole entry of the contract
     procedure: Procedure | None = None  # None if people observe the criterion
-    metric: MetricType | None = None  # unit and name are those of its check; None like `procedure`
+    metric: MetricType | None = None  # with unit and name of its check; None if `procedure` is None
 
     @property
     def metric_name(self) -> str:
@@ -120,7 +120,7 @@ def acceptance_tests(site: Site, checks: Mapping[str, Declared], file: terms.Con
 
 
 def contract_of_site(site: Site, checks: Mapping[str, Declared]) -> tuple[Contract, list[AcceptanceTest]] | None:
-    """The contract of a site and how its criteria are measured; None where it has none. Raises SiteError."""
+    """The contract of a site and the measurements of its criteria; None if it has none. Raises SiteError."""
     file = read_contract(site.folder)
     return (file.contract, acceptance_tests(site, checks, file)) if file else None
 
@@ -218,7 +218,7 @@ def _again(contract: Contract, entry: CriterionEntry, kept: Mapping[str, Any] | 
 
 
 def unlike(number: int, test: AcceptanceTest, plan: TrialPlan) -> str:
-    """The difference of a plan from criterion `number`, with file and key, or empty: only a plan has whole points."""
+    """The difference of a plan from criterion `number`, with file and key, or empty. Only plans have full points."""
     workload, procedure = test.entry.workload or Workload(), test.procedure
     point = next((point for point in plan.points if procedure and point.label == procedure.point), None)
     if point is None or procedure is None:
@@ -241,8 +241,8 @@ def _otherwise(number: int, keys: Sequence[str], asked: Any, done: Any) -> str:
 
 
 def contract_session(session_id: str, site: Site, procedure: Procedure) -> Session:
-    """The session of one more allocation for all criteria of a procedure; the protocol judges them. It keeps how much
-    the nights of the case differ at most, for whoever judges it without the history."""
+    """The session of one more allocation for all criteria of a procedure, which the protocol judges. It stores the
+    upper bound of the noise between nights of the case, so that it can be judged without the history."""
     from seatrial.history.noise import noise_bound  # Polars, which no command without a contract needs
 
     noise = noise_bound(site.state, site.name, NIGHTLY.name).get(procedure.case)
@@ -251,7 +251,7 @@ def contract_session(session_id: str, site: Site, procedure: Procedure) -> Sessi
 
 
 def noise_of(kept: Mapping[str, Any]) -> float | None:
-    """The noise between allocations that a session has kept; None where nothing was known. Raises ValueError."""
+    """The noise between allocations that a session has stored; None if it was unknown. Raises ValueError."""
     noise = kept.get(NIGHTS_NOISE)
     if noise is not None and not (isinstance(noise, float) and 0 < noise < math.inf):
         raise ValueError(f'{NIGHTS_NOISE} is {show(noise)}, which is not a standard deviation')
@@ -259,7 +259,7 @@ def noise_of(kept: Mapping[str, Any]) -> float | None:
 
 
 def label_of(procedure: Mapping[str, Any]) -> str:
-    """The label of a session's figures, by the procedure that it keeps."""
+    """The label of a session's figures, from the procedure that it stores."""
     if not procedure['seconds'] and not procedure['caches']:
         return ACCEPTANCE.label
     lasting = duration(procedure['seconds']) if procedure['seconds'] else '5 minutes'
@@ -268,8 +268,8 @@ def label_of(procedure: Mapping[str, Any]) -> str:
 
 
 class _Refused(Exception):
-    """A fault of a criterion. key: where, as 'workload.access'; remedy: a sentence with {} for the values that work;
-    fixes: the criterion with each candidate value, by its words; wrong: the given value, perhaps a misspelt one"""
+    """A fault of a criterion. key: as 'workload.access'; remedy: a sentence with {} for the values that work;
+    fixes: the criterion with each candidate value, by its text; wrong: the given value if it may be misspelt"""
 
     def __init__(
         self, key: str, fault: str, remedy: str = '', fixes: dict[str, CriterionEntry] | None = None, wrong: str = ''
@@ -285,7 +285,7 @@ class _Candidate(NamedTuple):
 
 
 class _Here(NamedTuple):
-    """The site on which a contract is to be measured, with all that its checks measure, by procedure."""
+    """The site on which a contract is to be measured. measured: all that its checks measure there, by procedure"""
 
     site: Site
     checks: Mapping[str, Declared]
@@ -294,13 +294,13 @@ class _Here(NamedTuple):
 
 
 def _faults(here: _Here, entry: CriterionEntry) -> Iterator[tuple[list[str], str]]:
-    """All faults of a criterion with keys and remedy: each remedy is tried, to find the next fault."""
+    """All faults of a criterion with keys and remedies; every remedy is applied, to find the next fault."""
     seen = set[str]()
     while (error := _refusal(here, entry)) and error.key not in seen:
         seen.add(error.key)
         after = {word: _refusal(here, fixed) for word, fixed in error.fixes.items()}
         working = [word for word, other in after.items() if other is None]
-        # Where something else is wrong too, what leads to that.
+        # If no value makes the criterion correct, those that lead to another fault.
         working = working or [word for word, other in after.items() if other and other.key not in seen]
         remedy = error.remedy or (f'write {"one of " if len(working) > 1 else ""}{{}}' if working else NO_REMEDY)
         near = choice(error.wrong, working) if error.wrong else ''
@@ -320,7 +320,7 @@ def _refusal(here: _Here, entry: CriterionEntry) -> _Refused | None:
 
 
 def _with(entry: CriterionEntry, key: str, value: str | None) -> CriterionEntry | None:
-    """The criterion with this value at the key (None: without it); None if a contract may not have that."""
+    """The criterion with this value at the key (None removes the key); None if no contract may have this value."""
     above, _, last = key.rpartition('.')
     read = int(value) if value and value.isdecimal() else {'true': True, 'false': False}.get(value or '', value)
     models: dict[str, type[Entry]] = {'workload': Workload, 'conditions': Conditions, '': CriterionEntry}
@@ -330,7 +330,7 @@ def _with(entry: CriterionEntry, key: str, value: str | None) -> CriterionEntry 
         valid = getattr(models[above].model_validate({**others, **given}), last)
     except ValidationError:
         return None
-    # What else is there stays as it was read: it is not written so.
+    # Other values stay as they were parsed, for validation expects their written form.
     changed = (getattr(entry, above) or models[above]()).model_copy(update={last: valid}) if above else valid
     return entry.model_copy(update={above or last: changed})
 
@@ -384,7 +384,7 @@ def _measured_by(here: _Here, entry: CriterionEntry) -> tuple[_Candidate, Proced
         fault = f'no check measures {show(metric_)} here' if metric_ else 'is missing'
         raise _Refused('metric', fault, remedy, _fixes(entry, 'metric', words), metric_)
     unit = UNITS[entry.bound.unit][0] if entry.bound and not entry.bound.of else ''
-    # 'read' in op/s is no bandwidth, whatever has the same name.
+    # 'read' with a bound in op/s is not the bandwidth, which has the same name.
     named = [candidate for candidate in named if candidate.metric.unit == unit] or named
     candidate = _one_of(named, entry, here.checks)
     return candidate, Procedure(_of_check(trial, candidate.check), candidate.point.label, *setup)
@@ -416,13 +416,13 @@ def _check_conditions(site: Site, check: Declared, procedure: Procedure, entry: 
         key, remedy = 'conditions.seconds', f'write at least {least:g} s, or caches: allowed'
         raise _Refused(key, why, remedy, _fixes(entry, key, [f'{least:g} s']))
     if moves_data and None in (target.server_cache_bytes, target.fast_tier_bytes):
-        why = f'the caches of the servers of {target.name} are not declared, so one may answer for the storage'
+        why = f'the caches of the servers of {target.name} are not declared, so figures may be those of a cache'
         remedy = 'declare server_cache_bytes and fast_tier_bytes in trial.yaml, or write caches: allowed'
         raise _Refused('conditions.caches', why, remedy, _fixes(entry, 'conditions.caches', ['allowed']))
 
 
 def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: CriterionEntry) -> None:
-    """Raises _Refused if files stay smaller than the contract asks for. memory: of a node, bytes; 0: undeclared"""
+    """Raises _Refused if files stay smaller than the contract requires. memory: of a node, bytes; 0: undeclared"""
     times = entry.conditions.bytes if entry.conditions else None
     if times is None:
         return
@@ -431,7 +431,7 @@ def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: Crit
         raise _Refused(key, f'does not apply to {entry.metric}', 'remove it', _fixes(entry, key, [None]))
     point, share = plan.point(procedure.point), plan.sizing.pinned
     if point.scales and share is None:
-        if procedure.caches or times > BY_ITSELF:
+        if procedure.caches or times > FILES_TO_MEMORY:
             fault = 'no setting of the workload makes the files that large'
             raise _Refused(key, fault, 'write bytes_per_task in workload')
         return
@@ -442,7 +442,7 @@ def _check_bytes(plan: TrialPlan, memory: int, procedure: Procedure, entry: Crit
 
 
 def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> str:
-    """The condition of the contract that the records do not meet, or empty. samples: of the metric"""
+    """The condition of the contract that the records do not meet, or empty. samples: those of the metric"""
     conditions, start = test.entry.conditions or Conditions(), records.start
     if conditions.fullness is not None:
         low, high = conditions.fullness
@@ -454,7 +454,7 @@ def unmet(test: AcceptanceTest, records: Records, samples: Sequence[Sample]) -> 
     if conditions.exclusive and (start is None or start.oversubscribe != 'NO'):
         word = start.oversubscribe if start else ''
         why = f'OverSubscribe={word} for its job' if word else 'nothing about its job'
-        return f'Slurm says {why}, so other jobs may use its nodes; add --exclusive to the access in settings.py'
+        return f'Slurm reports {why}, so other jobs may use its nodes; add --exclusive to the access in settings.py'
     timed = [seconds_of(sample, test.metric.name) for sample in samples] if test.metric else []
     shortest_s = min(filter(None, timed), default=math.inf)
     if conditions.seconds is not None and shortest_s < conditions.seconds:
@@ -509,7 +509,7 @@ def _chosen(key: str, entry: CriterionEntry, known: Sequence[str]) -> str:
 
 
 def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candidate]:
-    """All points that a check would measure on all tasks of the allocation, except those with a layout of their own.
+    """All points that a check would measure on all tasks of the allocation, except points with their own layout.
     Empty for a check whose points have a meaning only together."""
     session = _session('', site, procedure)
     if declared.axis.equals or declared.every_point or why_not(session, declared, procedure.case):
@@ -528,7 +528,7 @@ def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candi
 
 
 def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[str, Declared]) -> _Candidate:
-    """The candidate that is meant. Raises _Refused if there is none, or if several differ in what is measured."""
+    """The candidate that the entry means. Raises _Refused if none is left, or if several measure different things."""
     left = _as_asked(named, entry, checks)
     foreign = 'files_per_task' if kind_of(left[0].point.kind).moves_data else 'bytes_per_task'
     if getattr(entry.workload or Workload(), foreign) is not None:
@@ -536,7 +536,7 @@ def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[
         raise _Refused(key, f'does not apply to {entry.metric}', 'remove it', _fixes(entry, key, [None]))
     for key, field in (('access', 'files'), ('access', 'order'), *terms.FIELDS.items()):
         values = list(dict.fromkeys(_in_words(field, candidate.point) for candidate in left))
-        # A value that no contract can write, as the calls of mmap, is told apart by its check.
+        # A value that no contract can write, such as the interface mmap, is distinguished by its check.
         fixes = _fixes(entry, f'workload.{key}', values)
         if len(values) > 1 and len(fixes) == len(values):
             raise _Refused(f'workload.{key}', 'is missing, and more than one is measured', '', fixes)
@@ -563,8 +563,8 @@ def _as_asked(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mappin
         before, left = left, [candidate for candidate in left if candidate.point.value(field) == value]
         if not left:
             key = f'workload.{_key_of(field)}'
-            there = filter(None, (_in_words(field, candidate.point) for candidate in before))
-            fixes = _fixes(entry, key, there) or _fixes(entry, key, [None])
+            values = filter(None, (_in_words(field, candidate.point) for candidate in before))
+            fixes = _fixes(entry, key, values) or _fixes(entry, key, [None])
             fault = f'no check measures {entry.metric} with this value on {counted(entry.nodes or 1, "node")}'
             raise _Refused(key, fault, '' if any(fixes) else 'remove it', fixes)
     return left
@@ -580,7 +580,7 @@ def _names(key: str, candidates: Sequence[_Candidate]) -> list[str]:
 
 
 def _plain(point: Point) -> Point:
-    """The point without its place in a sweep, the other phases, and sizes chosen by profiles."""
+    """The point without its place in a sweep, its phases, and the sizes that profiles choose."""
     plain = point._replace(label='', at=0.0, phases=())
     return plain.changed(bytes_per_task=0, files_per_directory=0, working_set=0) if point.scales else plain
 
@@ -602,7 +602,7 @@ def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
     effort = ACCEPTANCE.effort._replace(working_set=not procedure.caches)
     if procedure.seconds:
         target_s = ABOVE_MIN * procedure.seconds
-        # The first warm-up of the profile is for minutes; from a smaller one the same size is found.
+        # The first warm-up of the profile is for minutes; a smaller one leads to the same size.
         first = NIGHTLY.effort.first_bytes
         effort = effort._replace(first_bytes=first, target_s=target_s, min_s=procedure.seconds, phase_s=target_s)
     engines = site.engine_choices()
@@ -619,6 +619,6 @@ def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
         procedure.case.partition.partition(':')[0],
         points=(procedure.point,) if procedure.point else (),
         label=procedure.state,
-        # Only plans need it here; nothing is started before the user typed the name (cli/run.py).
+        # Only plans need it here; nothing is started before the user has typed the name (cli/run.py).
         destructive=site.target(procedure.case.file_system, procedure.case.layout).storage_system,
     )

@@ -19,7 +19,7 @@ from seatrial.workload.sweep import ALL_NODES
 from seatrial.workload.tree import levels_total
 from seatrial.workload.words import binding_words
 
-SCHEMA = 10  # the version of the columns: a reader refuses a higher one; a column is never given another meaning
+SCHEMA = 10  # the version of the columns: a reader refuses a higher one; the meaning of a column never changes
 
 SINCE: dict[int, tuple[str, ...]] = {
     1: (
@@ -42,7 +42,7 @@ SINCE: dict[int, tuple[str, ...]] = {
     9: ('darshan',),
     10: ('pydarshan',),
 }
-"""The columns that each version of the schema added, in their order; rows of an earlier one have no value there."""
+"""The columns that each version of the schema added, in their order; rows of an earlier one have no value in them."""
 
 _INTEGERS = (
     *('nodes', 'tasks', 'transfer_size', 'bytes_per_task', 'files_per_task', 'repetition', 'block', 'bytes_moved'),
@@ -57,7 +57,7 @@ _TYPES: dict[str, Any] = {
     **dict.fromkeys(('session_started', 'started'), pl.Datetime('us', 'UTC')),
 }
 COLUMNS = {name: _TYPES.get(name, pl.String) for names in SINCE.values() for name in names}
-"""Every column in its order, with its type; docs/reference/report.md says what they mean."""
+"""Every column in its order, with its type; docs/reference/report.md explains them."""
 
 BASE_UNITS_SINCE = 4
 _RENAMED = {'bytes_per_task': 'bytes_per_client', 'files_per_task': 'files_per_client'}
@@ -74,15 +74,15 @@ VERDICTS: tuple[str, ...] = ('PASS', 'FAIL', 'INVALID', 'INCOMPLETE', 'INCONCLUS
 
 
 def fault_in(rows: pl.DataFrame) -> str:
-    """The reason why rows in today's form cannot be Seatrial's, although columns and types fit; or empty."""
+    """The reason why Seatrial cannot have written rows in today's form whose columns and types fit; or empty."""
     empty = rows.select(pl.col(NEEDED).null_count()).row(0)
     if any(empty):
         return f'rows have no {next(name for name, number in zip(NEEDED, empty, strict=True) if number)}'
     words = dict.fromkeys(('session_verdict', 'case_verdict', 'metric_verdict'), VERDICTS)
     words |= {'unit': tuple(base for base, _ in UNITS.values()), 'better': (HIGHER, LOWER)}
     odd = {name: ~pl.col(name).is_in(known) for name, known in words.items()}
-    for name, is_there in zip(odd, rows.select(unknown.any() for unknown in odd.values()).row(0), strict=True):
-        if is_there:
+    for name, present in zip(odd, rows.select(unknown.any() for unknown in odd.values()).row(0), strict=True):
+        if present:
             word = rows.filter(odd[name])[name][0]
             return f'{name} is {show(word)}, which this Seatrial does not know; use a newer one'
     return ''
@@ -93,7 +93,7 @@ def columns_of(version: int) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name in (name for since, names in SINCE.items() if since <= version for name in names):
         if name == 'value' and version < BASE_UNITS_SINCE:
-            columns['bandwidth_mib_s'] = pl.Float64  # repeats what the value says
+            columns['bandwidth_mib_s'] = pl.Float64  # the same value in MiB/s
         columns[_RENAMED.get(name, name) if version < BASE_UNITS_SINCE else name] = COLUMNS[name]
     return columns
 
@@ -119,7 +119,7 @@ def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
 
 
 OF_ONE_SESSION = (pl.col('axis').fill_null('') == 'node') & (pl.col('point').fill_null('') != ALL_NODES)
-"""Rows of the groups of a node sweep: formed from the nodes that a session is given, they are others in the next."""
+"""Rows of the groups of a node sweep, which have other nodes in every session, depending on its allocation."""
 
 OF_METRIC = ('check', 'partition', 'file_system', 'layout', 'nodes', 'metric', 'cache')
 """Columns that identify a row of a summary within its session."""
@@ -130,38 +130,38 @@ _FIRST = (
     *('better', 'steers'),
 )
 SUMMARY: dict[str, Any] = {**{name: COLUMNS[name] for name in _FIRST}, 'value': pl.Float64, 'launches': pl.Int64}
-"""The columns of a summary. value: the mean of what is valid and above zero; launches: how many measured."""
+"""The columns of a summary. value: the mean of the valid values above zero; launches: number of measured launches"""
 
 
 def needed_by(columns: Sequence[str]) -> list[str]:
     """The columns of rows needed for a summary with these columns and for fault_in()."""
-    of_made = {'value': ('value', 'valid'), 'launches': ('started',)}
-    made_of = (name for column in columns for name in of_made.get(column, (column,)))
-    return list(dict.fromkeys(('schema', *NEEDED, 'unit', 'better', *made_of)))
+    sources = {'value': ('value', 'valid'), 'launches': ('started',)}
+    read = (name for column in columns for name in sources.get(column, (column,)))
+    return list(dict.fromkeys(('schema', *NEEDED, 'unit', 'better', *read)))
 
 
 def summary(rows: pl.DataFrame, columns: Sequence[str] = tuple(SUMMARY)) -> pl.DataFrame:
-    """One row for each metric of each session. columns: only these; rows alike in all of them are one"""
+    """One row for each metric of each session. columns: those returned; rows equal in all of them become one"""
     usable = pl.col('valid') & (pl.col('value') > 0) & pl.col('value').is_finite()
     made = {
-        # Emptied, and not filtered: a filter in each group takes four times as long.
+        # Other values become null: to filter them out in each group takes four times as long.
         'value': (pl.when(usable).then('value').alias('value'), pl.col('value').mean()),
         'launches': (pl.col('started'), pl.col('started').count().cast(pl.Int64).alias('launches')),
     }
     alike = [name for name in columns if name not in made]
-    firsts, of = alike_in(rows, [name for name in ('session', *OF_METRIC) if name in columns], alike)
+    firsts, first_of = alike_in(rows, [name for name in ('session', *OF_METRIC) if name in columns], alike)
     wanted = [made[name] for name in made if name in columns]
     if wanted:
-        launches = rows.select(*(source for source, _ in wanted), _of=of)
+        launches = rows.select(*(source for source, _ in wanted), _of=first_of)
         figures = launches.group_by('_of').agg(figure for _, figure in wanted).sort('_of')
-        firsts = firsts.with_columns(figures.drop('_of'))  # both have each number once, in their order
+        firsts = firsts.with_columns(figures.drop('_of'))  # both have each `_of` once, in the same order
     return firsts.select(columns)
 
 
 def alike_in(rows: pl.DataFrame, key: Sequence[str], columns: Sequence[str]) -> tuple[pl.DataFrame, pl.Series]:
     """The first row of each value of the key, in order, with these columns (including the key) and its number `_of`;
-    and for every row the number of its first one. The key must not be null as a whole."""
-    # Launches of a metric follow each other: its key is looked up once a run of rows, and not once a row.
+    and for every row the number of the first row with its key. Not all columns of a key may be null."""
+    # Launches of a metric follow each other, so its key is looked up once for each run of rows, not for each row.
     same = (pl.col(name).eq_missing(pl.col(name).shift()) for name in key)
     begins = rows.select(~pl.all_horizontal(same)).to_series()
     runs = rows.select(columns).filter(begins).with_row_index('_run')
@@ -173,7 +173,7 @@ class Kept(NamedTuple):
     plan: TrialPlan
     records: Records
     samples: Mapping[str, Sequence[Sample]]  # measured launches that count, by metric
-    verdict: str  # the word of a Verdict
+    verdict: str  # the value of a Verdict
     metrics: Mapping[str, tuple[str, str]]  # verdict and reason by metric
 
 
@@ -187,7 +187,7 @@ def table(
     label: str = '',
 ) -> pl.DataFrame:
     """The rows of a session. started: with a time zone; verdict: the session's; label: its name; only: the checks or
-    families that it was restricted to. A planned metric without a launch has one row without figures."""
+    families to which it was restricted. A planned metric without a launch has one row without figures."""
     common = {
         'schema': SCHEMA,
         'session': session,
@@ -251,15 +251,15 @@ def _case_rows(kept: Kept) -> Iterator[dict[str, Any]]:
                     'steers': metric_type.steers,
                 }
                 launches = [_launch(sample, metric_type) for sample in kept.samples.get(name, ())]
-                # R4: nobody knows which of them are as they were measured
+                # R4: it is unknown which of them are as they were measured
                 broken = {'valid': False} if kept.records.broken else {}
                 yield from ({**common, **row, **broken} for row in launches or [{'valid': False, 'rules': ''}])
 
 
-def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
+def _launch(sample: Sample, metric_type: MetricType) -> dict[str, Any]:
     measurement = sample.measurement
-    figure = measurement.metric(what.name) if measurement else None
-    sharp = measurement is None or measurement.sharp(what.name)
+    figure = measurement.metric(metric_type.name) if measurement else None
+    sharp = measurement is None or measurement.sharp(metric_type.name)
     return {
         **_parameters(sample.point),
         'repetition': sample.repetition,
@@ -267,10 +267,10 @@ def _launch(sample: Sample, what: MetricType) -> dict[str, Any]:
         'started': datetime.fromtimestamp(sample.started, timezone.utc),
         'seconds': figure.seconds if figure and figure.unit else None,
         'bytes_moved': (measurement.bytes_moved or None) if measurement else None,
-        'value': sample.figures.get(what.name) if sharp else None,
+        'value': sample.figures.get(metric_type.name) if sharp else None,
         'hosts': ' '.join(measurement.hosts) if measurement else None,
-        'cache': kind_of(sample.point.kind).cache_of(what.name, sample.cache),
-        'valid': sample.valid_for(what.name),
+        'cache': kind_of(sample.point.kind).cache_of(metric_type.name, sample.cache),
+        'valid': sample.valid_for(metric_type.name),
         'rules': ' '.join(dict.fromkeys(finding.rule for finding in sample.findings)),
         'directory_bytes': sample.directory_bytes,
         'binding': '; '.join(dict.fromkeys(binding_words(process.cores) for process in sample.bound)) or None,

@@ -1,4 +1,4 @@
-"""The partitions that a profile's cases run in, and their nodes, by ReFrame's settings and by Slurm."""
+"""The partitions in which a profile's cases run, and their nodes, according to ReFrame's settings and to Slurm."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,13 +11,13 @@ from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
 
 SLURM = ('slurm', 'squeue')  # ReFrame's schedulers that submit to Slurm
-ON_THE_SPOT = ('local', 'ssh')  # ReFrame's schedulers that submit nothing
+ON_THE_SPOT = ('local', 'ssh')  # ReFrame's schedulers that run a case at once, without a job
 
 WANTED = {
     '--exclusive': 'other jobs on the nodes would be measured too',
-    '--no-requeue': 'a case that Slurm begins anew fails, for it has a record already',
+    '--no-requeue': 'a case that Slurm requeues fails, because it has a record already',
 }
-"""Options of sbatch that every job of a case should have, and what happens without."""
+"""Options of sbatch that every job of a case should have, and the effect of a missing one."""
 
 _SINFO = re.compile(r'(.+?)\*?\|(\d+)\|(\d+)\+?\|(\d+)\+?\|(\S+)')
 _PARTITION = re.compile(r'(?:--partition[= ]|-p\s*)(.+)')
@@ -25,10 +25,10 @@ _LICENCES = re.compile(r'(?:--licenses[= ]|-L\s*)(.+)')
 
 
 class Partitions(NamedTuple):
-    """Partitions of a profile. submit: ReFrame submits a job for a case."""
+    """Partitions of a profile. submit: True if ReFrame submits a job for each case."""
 
     submit: bool
-    # names, licences: that sbatch is asked for; exclusive: whether for whole nodes
+    # names, licences: those that sbatch requests; exclusive: True if it requests whole nodes
     names: frozenset[str]
     licences: frozenset[str]
     exclusive: bool
@@ -40,22 +40,22 @@ class Partitions(NamedTuple):
 
 
 class SlurmPartition(NamedTuple):
-    """A partition of Slurm. Of unlike nodes the smallest; limit_s None where it has none."""
+    """A partition of Slurm. cpus, memory: the smallest of its nodes; limit_s: its time limit, None if it has none"""
 
     name: str
     nodes: int
     cpus: int
-    memory: int | None  # bytes a node; None where Slurm does not know it and says 1 MiB (slurm.conf(5), RealMemory)
+    memory: int | None  # bytes of a node; None if unknown: Slurm then reports 1 MiB (slurm.conf(5), RealMemory)
     limit_s: float | None
 
 
 def slurm_partitions() -> list[SlurmPartition]:
-    """The partitions that this user sees, in the order of sinfo(1), the default one first. Raises QueueError."""
+    """The partitions that this user sees: the default one, then the others as sinfo(1) sorts. Raises QueueError."""
     return parse_sinfo(asked('sinfo', '--noheader', '--exact', '--format=%P|%D|%c|%m|%l'))
 
 
 def parse_sinfo(text: str) -> list[SlurmPartition]:
-    """The partitions in these lines, one for each sort of nodes: 'compute*|64|128|257000|1-00:00:00'. QueueError."""
+    """The partitions in lines of one kind of nodes: 'compute*|64|128|257000|1-00:00:00'. Raises QueueError."""
     partitions = dict[str, SlurmPartition]()
     for line in sorted(filter(None, text.splitlines()), key=lambda line: '*|' not in line):
         match = _SINFO.fullmatch(line)
@@ -65,13 +65,13 @@ def parse_sinfo(text: str) -> list[SlurmPartition]:
         nodes, cpus = int(match.group(2)), int(match.group(3))
         memory = int(match.group(4)) * MIB if int(match.group(4)) > 1 else None
         before = partitions.get(name, SlurmPartition(name, 0, cpus, memory, seconds_in(limit)))
-        known = memory and before.memory and min(before.memory, memory)
-        partitions[name] = before._replace(nodes=before.nodes + nodes, cpus=min(before.cpus, cpus), memory=known)
+        smallest = memory and before.memory and min(before.memory, memory)
+        partitions[name] = before._replace(nodes=before.nodes + nodes, cpus=min(before.cpus, cpus), memory=smallest)
     return list(partitions.values())
 
 
 def cluster() -> tuple[str, str]:
-    """The name of the cluster, and ReFrame's scheduler for it: 'slurm' with accounting, else 'squeue'. QueueError."""
+    """Name of the cluster and ReFrame's scheduler: 'slurm' with accounting, else 'squeue'. Raises QueueError."""
     config = asked('scontrol', 'show', 'config')
     name = re.search(r'^ClusterName\s*=\s*(\S+)', config, re.MULTILINE)
     accounting = re.search(r'^AccountingStorageType\s*=\s*accounting_storage/slurmdbd', config, re.MULTILINE)
@@ -87,7 +87,7 @@ def partitions_of(site: Site, profile: str) -> Partitions:
 
 
 def submits(site: Site, partition: str) -> bool:
-    """True if the cases of a partition run in jobs, and not at once on this host."""
+    """True if the cases of a partition run in jobs; False if they run at once, without a job."""
     return partitions_in(site.folder / SETTINGS_FILE)[partition].get('scheduler') not in ON_THE_SPOT
 
 
@@ -96,7 +96,7 @@ def is_slurm(site: Site, partition: str) -> bool:
 
 
 def time_limits_s(site: Site, partitions: Iterable[str]) -> dict[str, float]:
-    """Seconds after which Slurm ends a job in each of these, the longest of several. Raises QueueError."""
+    """Slurm's time limit in seconds by partition: the longest, if it names several of Slurm's. Raises QueueError."""
     settings = partitions_in(site.folder / SETTINGS_FILE)
     wanted = {name: settings[name] for name in partitions if settings[name].get('scheduler') in SLURM}
     slurms = {name: set(_asked(_PARTITION, entry.get('access') or ())) for name, entry in wanted.items()}
@@ -105,7 +105,7 @@ def time_limits_s(site: Site, partitions: Iterable[str]) -> dict[str, float]:
 
 
 def missing_options(site: Site, profile: str) -> list[str]:
-    """Options that the jobs of a profile's cases should have for Slurm and lack, a sentence for each partition."""
+    """One sentence for each partition of a profile whose jobs lack options of sbatch that WANTED names."""
     settings = partitions_in(site.folder / SETTINGS_FILE)
     return [
         f'{SETTINGS_FILE}: access of {name} lacks {" and ".join(missing)}: {"; ".join(missing.values())}'
@@ -121,8 +121,8 @@ def named(site: Site, profile: str) -> set[str]:
 
 
 def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]], wanted: int) -> tuple[str, ...]:
-    """Nodes of earlier allocations, oldest first, to exclude while the wanted number remains: the latest ones. Nodes
-    that are down or drained are not counted. None where Slurm does not answer: other nodes are no condition."""
+    """The nodes to exclude so that the wanted number remains, last used first. Nodes that are down or drained do not
+    count. Empty if Slurm does not answer: other nodes are not required. used: nodes of allocations, oldest first"""
     if not used or not is_slurm(site, partition):
         return ()
     settings = partitions_in(site.folder / SETTINGS_FILE)[partition]
@@ -133,7 +133,7 @@ def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]]
         rows = [line.split() for line in asked('sinfo', *options).splitlines()]
     except QueueError:
         return ()
-    # Without a name the job goes to Slurm's default partition, which has a star.
+    # Without a name the job goes to Slurm's default partition, which sinfo marks with a star.
     nodes = {row[0] for row in rows if len(row) == 2 and (names or row[1].endswith('*'))}
     latest = dict.fromkeys(node for allocation in reversed(used) for node in allocation if node in nodes)
     return tuple(latest)[: max(0, len(nodes) - wanted)]

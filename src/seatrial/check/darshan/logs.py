@@ -1,4 +1,4 @@
-"""Reads Darshan logs in a process of their own, and stores the access pattern of a case (rule P15)."""
+"""Reads Darshan logs in a separate process, and stores the access pattern of a case (rule P15)."""
 
 import contextlib
 import json
@@ -20,18 +20,18 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Records, Sample
 from seatrial.rules.issued import DARSHAN
 
-READ_S = 120.0  # seconds to read one log, with PyDarshan's start-up; that of a Darshan repetition takes 2 s
+READ_S = 120.0  # seconds to read one log, with PyDarshan's start-up; the log of a Darshan repetition takes 2 s
 MISSING = "PyDarshan is not installed; type pip install 'darshan>=3.4.7' in the environment of Seatrial"
 SUMMARY = 'summary.html'
-SHOWN = 200  # characters of what a library said
+SHOWN = 200  # characters of a library's message that are shown
 
 
 class LogError(Exception):
-    """A log that cannot be used; the message is one sentence of why, without the file's name."""
+    """A log that cannot be used; the message is one sentence with the reason, without the file's name."""
 
 
 def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[DarshanLog]:
-    """The contents of the logs. limit_s: for each log. Raises LogError, OSError for a file that cannot be opened."""
+    """The contents of the logs. limit_s: for each log. Raises LogError; OSError if a file cannot be opened."""
     for file in files:
         with file.open('rb'):
             pass
@@ -54,7 +54,7 @@ def read_logs(files: Sequence[Path], limit_s: float = READ_S) -> list[DarshanLog
 
 def keep_darshan_run(plan: TrialPlan, records: Records) -> None:
     """Writes issued.json beside the records of a case that ran under Darshan, unless it exists. PyDarshan's summary
-    of a launch with one log goes beside that log; in a smoke test it would take longer than the measurement."""
+    of a launch with one log goes beside that log, but not in a smoke test, as it takes longer than measuring."""
     file = Path(plan.records) / ISSUED
     launches = [sample for sample in records.samples if sample.stage == DARSHAN]
     if not plan.darshan or file.exists() or not launches:
@@ -65,7 +65,7 @@ def keep_darshan_run(plan: TrialPlan, records: Records) -> None:
         left = left_by(_raw(plan, sample))
         if left is not None and len(left.logs) == 1:
             page = Path(left.logs[0]).with_name(SUMMARY)
-            with contextlib.suppress(LogError):  # it is for people, and decides nothing
+            with contextlib.suppress(LogError):  # the summary is for people, and decides nothing
                 _run([sys.executable, '-m', 'darshan', 'summary', left.logs[0], '--output', str(page)], READ_S)
     write_whole(file, json.dumps(to_json(run), indent=1) + '\n')
 
@@ -93,7 +93,7 @@ def _raw(plan: TrialPlan, sample: Sample) -> str:
 
 
 def _run(argv: Sequence[str], limit_s: float) -> tuple[int, str, str]:
-    """Exit status, stdout and stderr of a process that may crash or hang. Raises LogError when its time is over."""
+    """Exit status, stdout and stderr of a process that may crash or hang. Raises LogError after this time."""
     answer = ask(['sh', '-c', 'ulimit -c 0; exec env LC_ALL=C.UTF-8 MPLBACKEND=Agg "$@"', 'sh', *argv], limit_s)
     if answer is None or answer.exit_status is None:
         raise LogError(f'PyDarshan did not end within {limit_s:.0f} s')
