@@ -1,4 +1,4 @@
-"""Cold caches on the file systems of this machine: emptied where that is possible, refused with the reason else."""
+"""Caches of the file systems of this machine are emptied where possible, and otherwise refused with the reason."""
 
 import os
 import resource
@@ -15,17 +15,17 @@ from stand_in import program
 
 POSIX = by_type('posix')
 SIZE = 8 * 1024 * 1024
-BLOCK = 512  # bytes, of ru_inblock (getrusage(2))
+BLOCK = 512  # bytes in one block of ru_inblock (getrusage(2))
 
 
 @pytest.fixture
 def mounted(monkeypatch):
-    """Make the driver believe in a mount; and in a user who may."""
+    """A function that makes drivers see a mount of this type, and a user who may empty caches."""
 
     def mount(type_: str, options: str = 'rw') -> None:
-        seen = Mount('/mnt', type_, 'source', options)
+        fake = Mount('/mnt', type_, 'source', options)
         for module in ('posix', 'nfs', 'glusterfs'):
-            monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (seen, ''))
+            monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (fake, ''))
         monkeypatch.setattr(caches, 'why_not', lambda: '')
 
     return mount
@@ -41,7 +41,7 @@ def mounted(monkeypatch):
         ('nfs', 'nfs4', 'rw,vers=4.2,fsc=scratch', 'fsc'),
     ],
 )
-def test_where_it_is_possible_the_means_is_said_and_what_is_kept(mounted, type, kernel_type, options, kept):
+def test_where_caches_can_be_emptied_the_method_and_the_rest_are_named(mounted, type, kernel_type, options, kept):
     mounted(kernel_type, options)
     seen = by_type(type).cold('/mnt')
     assert seen.possible and 'drop_caches' in seen.how
@@ -58,13 +58,13 @@ def test_where_it_is_possible_the_means_is_said_and_what_is_kept(mounted, type, 
         ('gpfs', 'gpfs', 'pagepool'),
     ],
 )
-def test_where_it_cannot_be_promised_it_is_said_why(mounted, type, kernel_type, why):
+def test_where_empty_caches_cannot_be_promised_the_reason_is_given(mounted, type, kernel_type, why):
     mounted(kernel_type)
     seen = by_type(type).cold('/mnt')
     assert not seen.possible and why in seen.why_not
 
 
-def test_who_may_not_empty_is_told_on_every_type(mounted, monkeypatch):
+def test_every_type_gives_the_reason_why_this_user_may_not_empty_caches(mounted, monkeypatch):
     mounted('ext4')
     monkeypatch.setattr(caches, 'why_not', lambda: 'only root may')
     for name in ('posix', 'nfs', 'beegfs', 'glusterfs'):
@@ -72,7 +72,7 @@ def test_who_may_not_empty_is_told_on_every_type(mounted, monkeypatch):
         assert not seen.possible and seen.why_not == 'only root may' and seen.how == ''
 
 
-def test_where_it_is_not_possible_nothing_is_dropped_and_the_reason_comes_back(mounted, monkeypatch):
+def test_an_impossible_emptying_drops_nothing_and_every_fault_is_returned(mounted, monkeypatch):
     mounted('tmpfs')
     monkeypatch.setattr(caches, 'empty', lambda path, deadline_s: pytest.fail('dropped'))
     assert 'in memory' in (POSIX.empty_client_cache('/mnt') or '')
@@ -81,7 +81,7 @@ def test_where_it_is_not_possible_nothing_is_dropped_and_the_reason_comes_back(m
     assert POSIX.empty_client_cache('/mnt', 7.0) == 'not in 7 s'
 
 
-def test_a_file_system_that_does_not_answer_is_not_asked_further(monkeypatch):
+def test_a_file_system_that_does_not_answer_is_not_accessed_again(monkeypatch):
     monkeypatch.setattr(posix, 'unresponsive', lambda path: 'does not answer')
     monkeypatch.setattr(posix, 'mount_of', lambda path: pytest.fail('asked'))
     assert POSIX.cold('/mnt').why_not == 'does not answer'
@@ -90,7 +90,7 @@ def test_a_file_system_that_does_not_answer_is_not_asked_further(monkeypatch):
 
 def test_a_read_after_emptying_comes_from_the_device(tmp_path, may_empty):
     if not POSIX.behaviour(str(tmp_path)).reads_are_counted or not POSIX.cold(str(tmp_path)).possible:
-        pytest.skip(f'{mount_of(os.path.realpath(tmp_path))} has no cache to empty, or no counter')
+        pytest.skip(f'{mount_of(os.path.realpath(tmp_path))} has no cache to empty, or no counter of reads')
     file = tmp_path / 'data'
     file.write_bytes(os.urandom(SIZE))
     assert fetched_from_device(file) == 0
@@ -105,7 +105,7 @@ def fetched_from_device(file: Path) -> int:
     return (resource.getrusage(resource.RUSAGE_SELF).ru_inblock - before) * BLOCK
 
 
-def test_what_is_not_yet_written_survives(tmp_path, may_empty):
+def test_dirty_pages_survive_the_emptying(tmp_path, may_empty):
     if not POSIX.cold(str(tmp_path)).possible:
         pytest.skip(POSIX.cold(str(tmp_path)).why_not)
     (tmp_path / 'dirty').write_bytes(b'x' * SIZE)
@@ -113,21 +113,21 @@ def test_what_is_not_yet_written_survives(tmp_path, may_empty):
     assert (tmp_path / 'dirty').read_bytes() == b'x' * SIZE
 
 
-# The kernel's caches: permission is asked without dropping anything, and a fault is never silent
+# The kernel's caches: the check of permission drops nothing, and every fault is reported
 
 SOURCE = str(Path(caches.__file__).parents[2])
 
 
 @pytest.fixture
 def drop_caches(monkeypatch, tmp_path):
-    """A file in its place, so that what is written can be seen."""
+    """An ordinary file in place of the kernel's, which keeps the text that is written to it."""
     file = tmp_path / 'drop_caches'
     file.write_text('0\n')
     monkeypatch.setattr(caches, 'DROP_CACHES', str(file))
     return file
 
 
-def test_to_ask_whether_one_may_drops_nothing_and_emptying_drops_pages_dentries_and_inodes(drop_caches, tmp_path):
+def test_the_check_of_permission_drops_nothing_and_emptying_drops_all_three_caches(drop_caches, tmp_path):
     assert caches.why_not() == '' and drop_caches.read_text() == '0\n'
     assert caches.empty(str(tmp_path), 30.0) is None and drop_caches.read_text() == '3\n'
 
@@ -143,25 +143,25 @@ print(caches.empty('/', 30.0))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='root becomes an ordinary user here')
-def test_an_ordinary_user_may_not_and_is_told_so_before_and_after():
+def test_an_ordinary_user_gets_the_reason_from_the_check_and_from_the_emptying():
     done = subprocess.run([sys.executable, '-c', AS_NOBODY], capture_output=True, text=True, check=True)
     before, after = done.stdout.splitlines()
     assert 'only root may' in before
     assert 'were not emptied' in after and 'ermission denied' in after
 
 
-def test_a_sync_that_fails_is_said_and_nothing_is_dropped(drop_caches, tmp_path):
+def test_a_failed_sync_is_reported_and_nothing_is_dropped(drop_caches, tmp_path):
     fault = caches.empty(str(tmp_path / 'gone'), 30.0)
     assert 'sync' in fault and 'No such file' in fault and drop_caches.read_text() == '0\n'
 
 
-def test_a_drop_that_fails_is_said(monkeypatch, tmp_path):
+def test_a_failed_drop_is_reported(monkeypatch, tmp_path):
     monkeypatch.setattr(caches, 'DROP_CACHES', str(tmp_path / 'no' / 'such' / 'file'))
     assert 'No such file' in caches.why_not() and str(tmp_path / 'no') in caches.why_not()
     assert caches.empty(str(tmp_path), 30.0).startswith('the caches were not emptied: sh -c')
 
 
-def test_a_sync_that_hangs_is_left_at_the_deadline(drop_caches, monkeypatch, tmp_path):
+def test_a_sync_that_hangs_is_abandoned_at_the_deadline(drop_caches, monkeypatch, tmp_path):
     program(tmp_path, monkeypatch, 'sync', 'exec sleep 60')
     fault = caches.empty(str(tmp_path), 0.2)
     assert 'did not end in time (0.2 s)' in fault and drop_caches.read_text() == '0\n'

@@ -1,4 +1,4 @@
-"""When a scheduled trial is due."""
+"""The due times of a scheduled trial."""
 
 import time
 from datetime import datetime, timedelta, timezone
@@ -18,21 +18,21 @@ utc = partial(datetime, 2026, tzinfo=timezone.utc)
 
 @pytest.fixture
 def zone(monkeypatch):
-    """Set the time zone of this process; the old one comes back."""
+    """A function that sets the time zone of this process; the old one is restored after the test."""
     with monkeypatch.context() as patched:
         yield lambda name: (patched.setenv('TZ', name), time.tzset())
     time.tzset()
 
 
 @given(calendars, moments)
-def test_times_are_due_one_after_the_other_on_their_days_at_their_hour(calendar, moment):
+def test_due_times_follow_each_other_on_the_given_days_at_the_given_time(calendar, moment):
     due, second, third = calendar.after(moment, 3)
     assert moment < due < second < third
     assert (due.hour, due.minute, DAYS[due.weekday()] in calendar.days) == (calendar.hour, calendar.minute, True)
 
 
 @given(calendars, moments, st.integers(0, 40))
-def test_what_was_due_between_is_what_follows_step_by_step(calendar, moment, days):
+def test_the_due_times_of_an_interval_are_those_that_follow_one_by_one(calendar, moment, days):
     until = moment + timedelta(days=days)
     stepped = []
     (due,) = calendar.after(moment)
@@ -42,14 +42,14 @@ def test_what_was_due_between_is_what_follows_step_by_step(calendar, moment, day
     assert calendar.between(moment, until) == stepped
 
 
-def test_a_due_time_itself_is_over_and_the_next_one_follows():
-    two = Calendar(2, 0)
-    (due,) = two.after(utc(11, 21, 12))
-    assert two.after(due) == [due + timedelta(days=1)]
-    assert two.between(due - timedelta(days=1), due) == [due]
+def test_a_due_time_is_not_after_itself_but_belongs_to_an_interval_that_it_ends():
+    daily = Calendar(2, 0)
+    (due,) = daily.after(utc(11, 21, 12))
+    assert daily.after(due) == [due + timedelta(days=1)]
+    assert daily.between(due - timedelta(days=1), due) == [due]
 
 
-def test_the_day_is_that_of_the_host(zone):
+def test_the_day_of_the_week_is_that_of_the_host(zone):
     zone('Asia/Tokyo')
     # Saturday evening in Greenwich is Sunday morning in Tokyo.
     (due,) = Calendar(2, 0, ('sun',)).after(utc(11, 21, 15))
@@ -75,5 +75,5 @@ def test_a_time_that_exists_twice_when_clocks_go_back_is_due_once(zone):
         (Calendar(0, 59, ('sat',)), '59 0 * * 6', 'sat at 00:59'),
     ],
 )
-def test_a_calendar_is_said_to_cron_and_to_people(calendar, cron, words):
+def test_a_calendar_is_written_for_cron_and_for_people(calendar, cron, words):
     assert (calendar.cron, calendar.words) == (cron, words)

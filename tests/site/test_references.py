@@ -1,4 +1,4 @@
-"""references.yaml: whatever ReFrame would skip is refused, with its place and its remedy."""
+"""references.yaml: an entry that ReFrame would skip is refused, with its place and a remedy."""
 
 import copy
 import re
@@ -74,7 +74,7 @@ def read(tmp_path):
 
 @pytest.fixture
 def problems_of(read):
-    """The problems of the file after replacing the first place of one text in it by another."""
+    """A function that gives the problems of FILE with the first `old` in it replaced by `new`."""
 
     def problems(old, new):
         assert old in FILE
@@ -99,13 +99,13 @@ def test_the_file_gives_every_reference_with_its_case_and_origin(read):
 
 
 @pytest.mark.parametrize(('words', 'of_sessions'), [('', False), (', sessions: [20261120T021500-0a1b2c]', True)])
-def test_a_baseline_that_names_its_sessions_has_bounds_of_them(read, words, of_sessions):
+def test_a_baseline_that_names_its_sessions_has_bounds_from_them(read, words, of_sessions):
     references = read(FILE.replace('engine: ior}', f'engine: ior{words}}}'))
     nightly = [of_case for (profile, _), of_case in references.items() if profile == 'nightly']
     assert {reference.of_sessions for of_case in nightly for reference in of_case} == {of_sessions}
 
 
-def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
+def test_a_broken_link_is_refused_and_not_taken_for_a_missing_file(tmp_path):
     (tmp_path / REFERENCES_FILE).symlink_to('nowhere')
     file = references_file(tmp_path)
     assert file is not None
@@ -176,7 +176,7 @@ def test_a_link_that_leads_nowhere_is_not_taken_for_no_file(tmp_path):
         ('100.0,', '=,', "'=' has a meaning of its own in YAML; put it in quotes"),
     ],
 )  # fmt: skip
-def test_what_reframe_would_skip_is_refused(problems_of, old, new, problem):
+def test_an_entry_that_reframe_would_skip_is_refused(problems_of, old, new, problem):
     lines = problems_of(old, new)
     assert any(problem in line for line in lines), lines
     assert all(line.startswith('references.yaml: ') and line.isprintable() for line in lines)
@@ -208,7 +208,7 @@ def test_a_reference_of_any_metric_is_in_a_unit_of_its_dimension(read, metric, w
 
 
 @pytest.mark.parametrize(
-    ('statistic', 'metric', 'means'),
+    ('statistic', 'metric', 'expected'),
     [
         ('p10', 'file_create@shared: [40000.0, -0.1, 0.3, op/s]', 'p10'),
         ('p10', 'p99@4KiB: [2.0, null, 0.5, ms]', 'p90'),
@@ -216,11 +216,11 @@ def test_a_reference_of_any_metric_is_in_a_unit_of_its_dimension(read, metric, w
         ('median', 'p99@4KiB: [2.0, null, 0.5, ms]', 'median'),
     ],
 )
-def test_the_worse_end_counts_whichever_it_is(read, statistic, metric, means):
+def test_a_statistic_counts_from_the_worse_end_of_the_metric(read, statistic, metric, expected):
     name, _, parts = metric.partition(': ')
     text = OTHERS.format(metric=name, parts=parts.strip('[]')).replace('engine: mdtest', f'statistic: {statistic}')
     ((reference,),) = read(text).values()
-    assert reference.statistic == means
+    assert reference.statistic == expected
 
 
 @given(st.integers(1, 10**4), st.sampled_from(sorted(unit for unit, (base, _) in UNITS.items() if base == 'B/s')))
@@ -253,14 +253,14 @@ def test_a_unit_of_another_dimension_is_refused_with_the_right_ones(read, metric
         ('null, -0.1', '[2]: -0.1 is not a highest fraction; write 0.1 for 10 % more, or null'),
     ],
 )
-def test_where_lower_is_better_the_upper_bound_is_needed(read, bounds, words):
+def test_a_metric_of_which_lower_is_better_needs_an_upper_bound(read, bounds, words):
     with pytest.raises(SiteError) as caught:
         read(OTHERS.format(metric='p99@4KiB', parts=f'2.0, {bounds}, ms'))
     assert caught.value.problems[0].endswith(f'p99@4KiB{words}')
 
 
 @pytest.mark.parametrize('text', ['', '# nothing\n', '[]', 'text', 'null', '7'])
-def test_a_file_that_holds_nothing_is_refused(read, text):
+def test_a_file_without_references_is_refused(read, text):
     with pytest.raises(SiteError):
         read(text)
 
@@ -269,19 +269,19 @@ def test_a_file_that_holds_nothing_is_refused(read, text):
     'text',
     ['SharedFile: []\n', FILE.replace('          1: {', '          1:\n          64: {'), FILE + '          1: {}\n'],
 )
-def test_a_place_that_holds_nothing_is_refused(read, text):
+def test_a_key_without_references_is_refused(read, text):
     with pytest.raises(SiteError, match=r'expected|judged here'):
         read(text)
 
 
-def test_checks_that_are_not_loaded_are_skipped_where_not_all_are(read):
+def test_unknown_checks_are_skipped_if_not_all_checks_are_loaded(read):
     text = FILE.replace('SharedFile', 'Elsewhere')
     assert read(text, complete=False) == {}
     with pytest.raises(SiteError, match='class name of a check'):
         read(text)
 
 
-def test_a_misspelt_key_is_refused_even_where_not_all_checks_are_loaded(read):
+def test_a_misspelt_key_is_refused_even_if_not_all_checks_are_loaded(read):
     with pytest.raises(SiteError, match=r"'\$seatrail' is not the class name of a check"):
         read(FILE.replace('$seatrial', '$seatrail'), complete=False)
 
@@ -319,7 +319,7 @@ def changed_documents(draw):
 
 
 def below(value, depth):
-    """Every reference that the file could mean, by ReFrame's own way through it: the keys, and what lies there."""
+    """The keys and the value of every reference in the file, read by the levels of its keys like ReFrame does."""
     if depth == 0:
         yield (), value
         return
@@ -330,7 +330,7 @@ def below(value, depth):
 
 
 @given(changed_documents())
-def test_whatever_is_done_to_the_file_a_reference_in_it_is_judged_or_a_problem_is_said(tmp_path_factory, document):
+def test_after_any_change_of_values_all_references_are_judged_or_problems_reported(tmp_path_factory, document):
     text = yaml.safe_dump(document, allow_unicode=True, sort_keys=False)
     try:
         references = loaded(tmp_path_factory.mktemp('site'), text)
@@ -350,12 +350,12 @@ ODD_TEXTS = ('', ':', '- ', '!!float', '&a', '*a', '{', '[', '"', '\t', '010', '
 
 
 @given(st.integers(0, len(FILE)), st.integers(0, 40), st.sampled_from(ODD_TEXTS))
-def test_whatever_is_done_to_the_text_there_are_references_or_problems(tmp_path_factory, start, length, odd):
+def test_any_change_of_the_text_gives_references_or_problems(tmp_path_factory, start, length, odd):
     with suppress(SiteError):
         loaded(tmp_path_factory.mktemp('site'), FILE[:start] + odd + FILE[start + length :])
 
 
-def test_the_file_of_the_documentation_is_valid(tmp_path):
+def test_the_example_in_the_documentation_is_valid(tmp_path):
     documented = re.search(r'```yaml\n(.*?)```', DOCS.read_text(), re.DOTALL)
     assert documented is not None
     file = tmp_path / REFERENCES_FILE

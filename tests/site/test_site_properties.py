@@ -1,4 +1,4 @@
-"""Whatever is done to trial.yaml, and the modules of settings.py: a site that answers, or one-line problems."""
+"""Any change of trial.yaml gives a site that can be used or one-line problems; and the modules of settings.py."""
 
 import copy
 import re
@@ -87,7 +87,7 @@ def changed_documents(draw: st.DrawFn) -> Any:
 
 @st.composite
 def changed_texts(draw: st.DrawFn) -> str:
-    """The example's text with one to three slices taken out, doubled, or replaced by something odd."""
+    """The example's text with one to three slices taken out, doubled, or replaced by an odd text."""
     text = TEXT
     for _ in range(draw(st.integers(1, 3))):
         start = draw(st.integers(0, len(text)))
@@ -114,7 +114,7 @@ def test_any_text_and_any_bytes_give_problems(example, raw):
     check_outcome(example, raw)
 
 
-# Which modules ReFrame loads in the jobs of a partition
+# The modules that ReFrame loads in the jobs of a partition
 
 
 @pytest.fixture
@@ -135,21 +135,21 @@ def environment(*names, **keys):
     return {'name': 'e', 'modules': list(names), **keys}
 
 
-def test_a_partition_without_any_has_none(modules):
+def test_a_partition_without_modules_loads_none(modules):
     assert modules() == Modules('lmod', ())
 
 
-def test_those_of_the_system_come_before_the_partitions_and_the_environments(modules):
+def test_modules_load_in_the_order_system_partition_environments(modules):
     assert modules(['a'], ['b'], [environment('c', 'd')]).names == ('a', 'b', 'c', 'd')
 
 
-def test_an_entry_may_say_where_this_module_is_looked_for(modules):
+def test_an_entry_may_give_the_directory_of_its_module(modules):
     loaded = modules(environments=[environment({'name': 'seatrial/ior', 'path': '/opt/modules'}, {'name': 'x'})])
     assert loaded == Modules('lmod', (Module('seatrial/ior', '/opt/modules'), Module('x', '')))
 
 
 @pytest.mark.parametrize('mistake', [7, [{'path': '/x'}], 'ior', [7]])
-def test_what_reframe_would_not_take_for_modules_is_said(modules, mistake):
+def test_an_entry_that_is_no_list_of_modules_is_refused(modules, mistake):
     with pytest.raises(SiteError, match="settings.py: p: modules is not a list of names; write 'modules': "):
         modules(partition=mistake)
 
@@ -157,10 +157,10 @@ def test_what_reframe_would_not_take_for_modules_is_said(modules, mistake):
 @pytest.mark.parametrize(
     ('targets', 'chosen'), [((['*'], ['s:p']), 'second'), ((['s'], ['*']), 'first'), ((['other'], ['s']), 'second')]
 )
-def test_of_environments_with_one_name_the_nearest_counts(modules, targets, chosen):
+def test_of_environments_with_the_same_name_the_most_specific_one_counts(modules, targets, chosen):
     first, second = environment('first', target_systems=targets[0]), environment('second', target_systems=targets[1])
     assert modules(environments=[first, second]).names == (chosen,)
 
 
-def test_the_environment_that_reframe_has_by_itself_loads_nothing(modules):
+def test_the_builtin_environment_of_reframe_loads_nothing(modules):
     assert modules(environments=[environment('c')], environs=['builtin']).names == ()

@@ -9,7 +9,7 @@ DAYS = ('mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun')
 
 
 class Calendar(NamedTuple):
-    """One time of day: one that is skipped in spring is due an hour early, one that comes twice the first time."""
+    """A time of day, which is due an hour early if clocks skip it, and only the first time if it comes twice."""
 
     hour: int
     minute: int
@@ -28,7 +28,7 @@ class Calendar(NamedTuple):
         return f'{days} at {self.hour:02d}:{self.minute:02d}'
 
     def after(self, moment: datetime, count: int = 1) -> list[datetime]:
-        """The first `count` due times that are later than a moment, which has a time zone."""
+        """The first `count` due times later than a moment, which needs a time zone."""
         return list(islice(self._due_after(moment), count))
 
     def between(self, since: datetime, until: datetime) -> list[datetime]:
