@@ -78,7 +78,7 @@ def test_the_state_of_nfs_has_the_options_in_effect(mountstats, tmp_path):
     assert not any('5120' in value for value in seen.values())
 
 
-def test_the_state_of_gpfs_has_its_package_or_says_that_it_is_unknown(monkeypatch):
+def test_the_state_of_gpfs_has_the_version_of_its_package_or_unknown(monkeypatch):
     answers = {'rpm': None, 'dpkg-query': Answer('gpfs.base-5.1.9-2', 0)}
     monkeypatch.setattr(gpfs, 'ask', lambda argv, deadline_s: answers.get(argv[0]))
     assert by_type('gpfs')._own_state('/gpfs', HOME)['client version'] == 'gpfs.base-5.1.9-2'
@@ -244,7 +244,7 @@ HEADING = 'Block Limits\nFilesystem Fileset type {}B quota limit in_doubt grace 
         ('K', ['gpfs USR no limits'], None),
     ],
 )
-def test_the_table_of_mmlsquota_leaves_what_it_says_of_this_fileset(unit, rows, left):
+def test_the_room_in_the_table_of_mmlsquota_is_that_of_this_fileset(unit, rows, left):
     assert tightest(*gpfs.quotas_of(HEADING.format(unit) + '\n'.join(rows), 'trials')).bytes == left
 
 

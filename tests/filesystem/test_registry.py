@@ -55,7 +55,7 @@ def test_only_posix_is_any_mount(driver):
 
 
 @pytest.mark.parametrize('driver', DRIVERS, ids=lambda driver: driver.name)
-def test_a_type_says_all_that_depends_on_it(driver):
+def test_a_type_declares_all_its_properties(driver):
     assert driver.recovery_source and driver.recovery_limit_s > 0 and driver.sources
     assert bool(driver.tried) == bool(driver.tried_on)
     assert bool(driver.kernel_types) == (driver.name != 'posix')
@@ -81,7 +81,7 @@ def test_a_type_whose_mount_does_not_answer_counts_nothing_and_all_but_lustre_sh
     ('mount', 'limit_s'),
     [(ROOT, 0.0), (ROOT._replace(type='tmpfs'), 0.0), (None, 0.0), (ROOT._replace(type='wekafs'), 300.0)],
 )
-def test_a_type_that_nobody_knows_may_have_its_servers_elsewhere(mount, limit_s):
+def test_an_unknown_type_may_have_remote_servers(mount, limit_s):
     assert may_block_s(by_type('posix'), mount) == limit_s
 
 

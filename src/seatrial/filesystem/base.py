@@ -1,4 +1,4 @@
-"""The interface of all file-system types. Only this room knows `lfs` and its like, and asks it with a deadline."""
+"""The interface of all file-system types. Only this room runs `lfs` and similar programs, each with a deadline."""
 
 import itertools
 import os
@@ -15,11 +15,11 @@ from seatrial.model.telemetry import RpcSizes, Served
 
 EMPTYING_S = 600.0
 AS_IT_IS = Layout()
-SBIN = '/usr/sbin'  # where lctl and beegfs lie; a batch job of an ordinary user often has it not on its PATH
+SBIN = '/usr/sbin'  # directory of lctl and beegfs, often not on the PATH of a batch job of an ordinary user
 
 
 class LayoutError(ValueError):
-    """Settings that are no layout of the type: the keys of the faulty value, and a sentence with the remedy."""
+    """Settings that are not a layout of the type: the keys of the faulty value, and a sentence with the remedy."""
 
     def __init__(self, keys: Sequence[Union[str, int]], sentence: str) -> None:
         self.keys, self.sentence = tuple(keys), sentence
@@ -27,16 +27,16 @@ class LayoutError(ValueError):
 
 
 class NoAnswer(Exception):
-    """A file system or its program did not answer in time, refused, or is not there; the message is a sentence."""
+    """A file system or its program did not answer in time, refused, or does not exist; the message is a sentence."""
 
 
 def program(name: str) -> str:
-    """Where a program is: by PATH, else in /usr/sbin."""
+    """The path of a program on the PATH, else in /usr/sbin."""
     return shutil.which(name) or os.path.join(SBIN, name)
 
 
 def answered(argv: Sequence[str], deadline_s: float, place: str = '') -> Answer:
-    """The answer of a program that ended. Raises NoAnswer without one. place: what it is asked about"""
+    """The answer of a program that ended; otherwise raises NoAnswer. place: for its message, else the program"""
     answer = ask(list(argv), deadline_s)
     if answer is None:
         raise NoAnswer(f'{argv[0]} is not installed on this node')
@@ -50,12 +50,12 @@ class Capacity(NamedTuple):
 
     bytes: Optional[int]
     inodes: Optional[int]
-    narrowest: str = ''  # the target that limits it, as a clause; empty where none does
-    unseen: str = ''  # what could not be asked, or is only a bound, as a clause; empty where all is known
+    narrowest: str = ''  # the target that limits it, as a clause; empty if none does
+    unseen: str = ''  # what is not known, or known only as a bound, as a clause; or empty
 
 
 def tightest(*left: Capacity) -> Capacity:
-    """The fewest bytes and inodes that any of these leaves; None where none of them has a limit or knows."""
+    """The fewest bytes and inodes that any of these leaves; None if no limit is known."""
     free_bytes = (room.bytes for room in left if room.bytes is not None)
     free_inodes = (room.inodes for room in left if room.inodes is not None)
     return Capacity(min(free_bytes, default=None), min(free_inodes, default=None))
@@ -84,37 +84,37 @@ class Cold(NamedTuple):
 
 
 class Granted(NamedTuple):
-    """The layout that a file was given, beside the one that was asked for."""
+    """The layout that a file got, compared with the requested one."""
 
-    targets: str = ''  # 'all = 7 of 8 OSTs' where a layout over all targets got fewer; else ''
-    everywhere: bool = True  # whether every target holds a part of it all the same, be it of another component
-    differs: Optional[str] = None  # how its layout differs from the one that was asked for, both said; or None
+    targets: str = ''  # 'all = 7 of 8 OSTs' if a layout over all targets got fewer; else ''
+    everywhere: bool = True  # True if every target still has a part of it, if only of another component
+    differs: Optional[str] = None  # how its layout differs from the requested one, with both; or None
 
 
 class Targets(NamedTuple):
-    rows: Tuple[TargetRow, ...]  # one a target, with its room and faults
-    servers: Dict[str, str]  # server by the name of its target (model.layout.target_name), where this node sees it
-    unseen: str = ''  # why they are not seen, as a sentence; empty where they are, or the type has none
+    rows: Tuple[TargetRow, ...]  # one for each target, with its free space and faults
+    servers: Dict[str, str]  # server by the name of its target (model.layout.target_name), if this node sees it
+    unseen: str = ''  # why they are not visible, as a sentence; empty if they are, or if the type has none
 
 
 class Lost(NamedTuple):
     """Connections that were lost between two readings."""
 
-    lost: str = ''  # those that were lost, as a clause; empty if none, or if none is seen
-    unseen: Optional[str] = None  # why it is not known, as a clause; None where the type shows no connections
+    lost: str = ''  # the lost connections, as a clause; empty if none, or if none is visible
+    unseen: Optional[str] = None  # why they are unknown, as a clause; None if the type shows no connections
     worse: str = ''  # what else became worse, as a clause, or empty
 
 
 class Behaviour(NamedTuple):
-    close_can_fail: bool = True  # whether a write that was taken may be refused at close(2), as by a server
-    reads_are_counted: bool = False  # whether the kernel counts a process's reads from storage (rule P2)
-    allocates: bool = False  # whether the blocks of a file that stat(2) counts are all that its synced data take
-    in_memory: str = ''  # that its files lie in memory alone, as a clause: no read is cold; or empty
-    below: str = ''  # what may answer reads from a cache that no counter here sees, as a clause; or empty
-    inodes_last: bool = True  # False where a file may have another inode number later, so that none is an identity
-    gives_up: str = ''  # how I/O fails while a server is away, instead of waiting, as a clause; empty where it waits
+    close_can_fail: bool = True  # True if close(2) may fail for an accepted write, as on a server
+    reads_are_counted: bool = False  # True if the kernel counts a process's reads from storage (rule P2)
+    allocates: bool = False  # True if stat(2) counts all blocks that the synced data of a file take
+    in_memory: str = ''  # a clause that its files are only in memory, so that no read is cold; or empty
+    below: str = ''  # a cache that may answer reads and that no counter here shows, as a clause; or empty
+    inodes_last: bool = True  # False if the inode number of a file may change, so that it identifies nothing
+    gives_up: str = ''  # how I/O fails while a server is away, instead of waiting, as a clause; empty if it waits
     block_size: int = 0  # bytes of the blocks that a transfer should divide or be made of; 0: none are known
-    local_locks: str = ''  # why another node does not see a lock, as a clause; empty where it does, or if unknown
+    local_locks: str = ''  # why another node does not see a lock, as a clause; empty if it does, or if unknown
 
 
 class Exchanged(NamedTuple):
