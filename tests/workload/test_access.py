@@ -37,10 +37,10 @@ def points(draw, templates=CLASSES):
 @pytest.mark.parametrize(
     ('template', 'fault'),
     [
-        (MFWA.changed(files='many'), "files: 'many' is none"),
-        (MFWA.changed(extent='half'), "extent: 'half' is none"),
-        (MFWA.changed(order='sorted'), "order: 'sorted' is none"),
-        (MFWA.changed(interface='nfs'), "interface: 'nfs' is none"),
+        (MFWA.changed(files='many'), "files: 'many' is not valid"),
+        (MFWA.changed(extent='half'), "extent: 'half' is not valid"),
+        (MFWA.changed(order='sorted'), "order: 'sorted' is not valid"),
+        (MFWA.changed(interface='nfs'), "interface: 'nfs' is not valid"),
         (MFWA._replace(phases=('read', 'write')), 'operations: '),
         (data_access('single'), 'operations: '),
         (MFWA.changed(extent='segment'), 'extent: '),

@@ -25,7 +25,7 @@ POINTS = examples(SIZES, listing(1))
         *((listing(1, (s,)), f'pauses_s: [{s}]; they are') for s in (-1.0, float('nan'), float('inf'))),
         (listing(1, (1.0, 1.0)), 'pauses_s: [1.0, 1.0]; they are times'),
         (listing(1, ('1s',)), 'time.pauses_s[0]: float is expected, not str'),
-        (listing(1).changed(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
+        (listing(1).changed(subtrees='own'), "subtrees: 'own' is not valid; it can be shared or private"),
     ],
 )
 def test_a_contradiction_is_named_with_its_field(point, fault):

@@ -58,12 +58,12 @@ MIX = {'phases': ('randrw',)}
 @pytest.mark.parametrize(
     ('changes', 'fault'),
     [
-        ({'files': 'many'}, "files: 'many' is none"),
+        ({'files': 'many'}, "files: 'many' is not valid"),
         ({'transfer_size': 0}, 'working_set: '),
         ({'tasks': 1024, 'transfer_size': 2 * MIB}, 'working_set: '),
         ({'working_set': 0}, 'working_set: 0 B'),
         ({'transfer_size': 6000}, 'transfer_size: O_DIRECT'),
-        ({'interface': 'posix'}, "interface: 'posix' is none"),
+        ({'interface': 'posix'}, "interface: 'posix' is not valid"),
         ({'interface': 'mmap'}, 'interface: '),
         ({'interface': 'mmap', 'direct': False, 'queue_depth': 2}, 'interface: '),
         ({'queue_depth': 0}, 'queue_depth: 0'),
@@ -111,7 +111,7 @@ def test_one_set_of_files_serves_every_point():
     ('profile', 'share_mib', 'duration_s'),
     [(FIRST, 64, 0.7), (SMOKE, 128, 0.14), (NIGHTLY, 128, 5.0), (ACCEPTANCE, 256, 330.0), (PAPER, 256, 30.0)],
 )
-def test_a_profile_says_how_long_and_how_much_there_is_time_to_write(profile, share_mib, duration_s):
+def test_a_profile_sets_the_duration_and_a_working_set_that_it_has_time_to_write(profile, share_mib, duration_s):
     share, (points, sizing) = share_mib * MIB, expanded(effort=profile.effort)
     assert {(point.data.bytes_per_task, point.duration_s) for point in points} == {(share, duration_s)}
     assert sizing.first == share and duration_s > sizing.min_s
@@ -187,6 +187,6 @@ def test_the_share_of_its_time_that_a_task_waits_for_storage_is_what_it_does_not
     assert RANDOM.metrics(skim, 'randread')[-1].name == 'randread_waiting'
 
 
-def test_a_skim_says_how_long_it_thinks():
+def test_the_sentence_on_a_skim_has_its_think_time():
     sentence = RANDOM.sentence([READ.changed(direct=False, files='several', think_s=0.005)])
     assert ' of its file and of those of 9 others, for 30 s, through the page cache, with 5 ms of think' in sentence

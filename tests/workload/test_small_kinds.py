@@ -258,7 +258,7 @@ def test_no_profile_and_no_site_changes_what_a_check_says(point):
 NO_RECORD = 'B cannot be numbered'
 FAULTS = [
     (posix_operations(0, 0), {}, 'files_per_directory: POSIX operations needs at least one file'),
-    (posix_operations(1, 0, 'own'), {}, "subtrees: 'own' is none; it can be shared or private"),
+    (posix_operations(1, 0, 'own'), {}, "subtrees: 'own' is not valid; it can be shared or private"),
     (RAW, {'tasks': 3}, 'tasks: 3 cannot be dealt to 2 devices alike'),
     (RAW, {'nodes': 2}, 'nodes: 2; devices are read on one node'),
     (RAW, {'direct': False}, 'all with O_DIRECT'),

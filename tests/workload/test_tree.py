@@ -120,7 +120,7 @@ def test_a_tree_is_a_metric_from_its_hundredth_directory_on(branching, counts):
         (PLAIN.changed(files_per_directory=-1), 'files_per_directory: -1 '),
         (PLAIN.changed(empties_per_directory=-1), 'empties_per_directory: -1 '),
         (PLAIN.changed(bytes_per_file=-1), 'bytes_per_file: -1 '),
-        (PLAIN.changed(subtrees='own'), "subtrees: 'own' is none; it can be shared or private"),
+        (PLAIN.changed(subtrees='own'), "subtrees: 'own' is not valid; it can be shared or private"),
         (PLAIN._replace(phases=('stat', 'create')), "phases: ['stat', 'create']; they are drawn from create, stat,"),
         (PLAIN.changed(branching=2), 'branching: 2, and depth 0 leaves the root alone'),
         (metadata_tree(empties_per_directory=1, bytes_per_file=1), 'bytes_per_file: '),

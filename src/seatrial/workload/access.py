@@ -23,9 +23,9 @@ METADATA = {'hdf5': 2048, 'netcdf': 512}
 OPENING, OF_A_NODE = '_open_share', '_per_node'  # suffixes of metrics: the share of opening; per node
 FORM = ('files', 'extent', 'order', 'interface', 'transfer_size', 'bytes_per_task')
 OF_FILES = (*FORM, 'collective', 'direct')
-FILE_NAMES = (r'data(\.\d{8,})?',)  # regular expressions of what file_name gives
+FILE_NAMES = (r'data(\.\d{8,})?',)  # regular expressions for the results of file_name
 MIN_GRANULE = 16 * MIB  # bytes. The share of a task is a multiple of it, so that it is a round figure.
-MAX_ROUNDED = 0.05  # part of a share fixed by the site that a point may leave and still be compared with the others
+MAX_ROUNDED = 0.05  # part of a share fixed by the site that a point may omit and still be compared with other points
 
 
 def data_access(
@@ -40,7 +40,7 @@ def data_access(
     scales: bool = True,
     **more: Any,
 ) -> Point:
-    """Data access. Sizes in bytes or as '64KiB'; `more` and the rest as in DataPart. operations: in this order; files
+    """Data access. Sizes in bytes or as '64KiB'; others and `more` as in DataPart. operations: in this order; files
     that are only read are prepared first. Without `scales`, bytes_per_task is fixed."""
     more.update(transfer_size=in_bytes(transfer_size), bytes_per_task=in_bytes(bytes_per_task))
     data = DataPart(files, extent, order, interface, **more)
@@ -69,7 +69,7 @@ class Access(Kind):
         data = point.data
         for field, allowed in (('files', FILES), ('extent', EXTENTS), ('order', ORDERS), ('interface', INTERFACES)):
             if getattr(data, field) not in allowed:
-                return f"{field}: '{getattr(data, field)}' is none; it can be {' or '.join(allowed)}"
+                return f"{field}: '{getattr(data, field)}' is not valid; it can be {' or '.join(allowed)}"
         if point.phases == ('read', 'write'):
             return 'operations: a file is read before it is written; write comes first'
         if shared_whole(point) and 'write' in point.phases:

@@ -1,4 +1,4 @@
-"""Checkpoints: all tasks write the state of a training at once, which waits for it, and read it back to go on."""
+"""Checkpoints: all tasks write the state of a training at once while it waits, and read it back to resume it."""
 
 from math import inf
 from typing import Optional, Sequence, Tuple
@@ -16,9 +16,9 @@ _LOST = 'training_lost'
 def checkpoint(
     state: Size, interval_s: float, bytes_per_task: Size, files: str = 'multiple', transfer_size: Size = '1MiB'
 ) -> Point:
-    """The workload of a check of checkpoints. Sizes as numbers of bytes or as '64GiB'; the rest as in DataPart.
-    state: size of the state of all tasks of the training together, for which the times are given; interval_s: seconds
-    of training between two checkpoints; bytes_per_task: the source's value; profiles and sites choose another"""
+    """The workload of a check of checkpoints. Sizes are numbers of bytes or texts such as '64GiB'. state: size of the
+    training's state in all tasks together, for which the times are given; interval_s: seconds of training between two
+    checkpoints; bytes_per_task: the source's value, which profiles and sites replace; others: as in DataPart"""
     extent = 'whole' if files == 'multiple' else 'segment'
     point = data_access(files, extent, transfer_size=transfer_size, bytes_per_task=bytes_per_task)
     return point.changed(kind='checkpoint', working_set=in_bytes(state), interval_s=interval_s)
@@ -29,8 +29,8 @@ def _metrics(name: str) -> Tuple[MetricType, ...]:
 
 
 class Checkpoint(Access):
-    """Data access, whose bandwidth is also given as the time that the whole state takes. One checkpoint follows each
-    interval, and the training waits for its end: it loses time / (interval + time)."""
+    """Data access whose bandwidth is also given as the time to transfer the whole state. A checkpoint follows every
+    interval, and the training waits until it ends: the training loses time / (interval + time)."""
 
     name = 'checkpoint'
     words = 'checkpoints'
@@ -44,9 +44,9 @@ class Checkpoint(Access):
 
     def fault(self, point: Point) -> Optional[str]:
         if point.data.working_set < 1:
-            return f'working_set: a state of {point.data.working_set} B is none; write its size'
+            return f'working_set: {point.data.working_set} B are not the size of a state; write a size above 0'
         if not 0 < point.time.interval_s < inf:
-            return f'interval_s: {point.time.interval_s:g} s never begin or never end; write a time above 0'
+            return f'interval_s: {point.time.interval_s:g} s are not an interval; write a finite time above 0'
         return super().fault(point)
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:

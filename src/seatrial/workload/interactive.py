@@ -1,4 +1,4 @@
-"""Interactive use: everyday work of users with small files, each step timed by itself, all tasks at once."""
+"""Interactive use: everyday work with small files, by all tasks at once; each step is timed separately."""
 
 from typing import Dict, Optional, Sequence, Tuple
 
@@ -9,20 +9,20 @@ from seatrial.workload.operations import DOES, Operations
 from seatrial.workload.tree import Tree, levels_total, places, shape_fault, things, who
 
 TREES, GIT, VENV, BUILD = 'interactive', 'git', 'venv', 'build'
-STEPS: Dict[str, Tuple[str, ...]] = {  # of each phase, in their order; the engine defines them
+STEPS: Dict[str, Tuple[str, ...]] = {  # the steps of each phase, in order; the engine defines them
     TREES: ('untar', 'import', 'find', 'du', 'rm'),
     GIT: ('git_clone', 'git_status'),
     VENV: ('venv_create', 'pip_install', 'package_import'),
     BUILD: ('compile',),
 }
 TITLES = {TREES: 'interactive use', GIT: 'git clone and git status', VENV: 'pip install', BUILD: 'a build'}
-BESIDE = {  # the most that a task has beside its files: in an environment pip, 1700 entries of 25 MiB (Python 3.11)
+BESIDE = {  # most of a task beside its files: pip in an environment has 1700 entries with 25 MiB (Python 3.11)
     TREES: Footprint(0, 0),
     GIT: Footprint(MIB, 200),
     VENV: Footprint(64 * MIB, 3000),
     BUILD: Footprint(MIB, 100),
 }
-COPIES = {TREES: 1, GIT: 3, VENV: 3, BUILD: 3}  # in a pack of each repository; in a wheel, as bytecode; as objects
+COPIES = {TREES: 1, GIT: 3, VENV: 3, BUILD: 3}  # with packs of repositories; a wheel and bytecode; object files
 _DOES = {
     TREES: 'unpacks an archive of {}, imports modules, and searches, sums up and removes a tree',
     GIT: 'clones a repository with {} by git, and asks for the status of a clone',
@@ -34,13 +34,13 @@ _DOES = {
 def interactive_use(
     depth: int, branching: int, files_per_directory: int, bytes_per_file: Size, does: str = TREES, tasks: int = 0
 ) -> Point:
-    """Each task makes a tree, does one of STEPS (`does`) with it and removes it, in one launch."""
+    """In one launch each task makes a tree, does the STEPS of the phase `does` with it, and removes it."""
     tree = TreePart(depth, branching, files_per_directory, 0, in_bytes(bytes_per_file), 'private')
     return Point('interactive', (does,), tasks=tasks, scales=False, tree=tree)
 
 
 class Interactive(Operations):
-    """One launch, in which every task does STEPS on whole trees. A step on a cached tree is soon over (T20a)."""
+    """One launch, in which every task does the STEPS of a phase on whole trees, quickly if cached (T20a)."""
 
     name = 'interactive'
     words = 'interactive use'
@@ -69,8 +69,8 @@ class Interactive(Operations):
 
 
 def entries_of(point: Point, phase: str) -> Dict[str, int]:
-    """Entries that all tasks together handle in each step; an environment counts as one."""
-    there = levels_total(point, point.tasks)
-    handled = dict.fromkeys(STEPS[phase], there.files + (there.directories if phase == TREES else 0))
-    special = {'import': there.files, 'venv_create': point.tasks}
+    """Entries that all tasks together handle, by step; a virtual environment counts as one."""
+    total = levels_total(point, point.tasks)
+    handled = dict.fromkeys(STEPS[phase], total.files + (total.directories if phase == TREES else 0))
+    special = {'import': total.files, 'venv_create': point.tasks}
     return {**handled, **{step: number for step, number in special.items() if step in handled}}

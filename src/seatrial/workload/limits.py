@@ -1,4 +1,4 @@
-"""Limits reached in the middle of a write: a quota's, or a file system's. Its room is asked before."""
+"""Limits reached in the middle of a write: of a quota, or of a file system. Their room is read before."""
 
 from typing import Sequence
 
@@ -19,13 +19,13 @@ WORDS = {
 _HURTS = dict.fromkeys((ALL_BYTES, ALL_INODES), 'fills all of')
 
 TAKEN, BEYOND, UNUSED = 'taken', 'beyond', 'unused'
-_METRICS = (  # what holds; what was taken, what of that beyond the limit, what was left when it refused
+_METRICS = (  # number of facts that hold; amounts written in all, written beyond the limit, and left at the refusal
     *(MetricType(figure, '') for figure in (HOLDING, TAKEN)),
     *(MetricType(figure, '', LOWER) for figure in (BEYOND, UNUSED)),
 )
 
 FLOOR = 0.05  # share of the bytes and inodes of a file system that stay free for others, whatever a quota leaves
-OVER = {'bytes': 64 * MIB, 'inodes': 1000}  # tried beyond it by all tasks together; then it does not hold
+OVER = {'bytes': 64 * MIB, 'inodes': 1000}  # that all tasks together try beyond a limit before it counts as broken
 
 
 def until(limit: str, within_s: float = 600.0) -> Point:
@@ -76,7 +76,7 @@ class WriteLimits(Semantics):
         return point.changed(inodes=share)
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        """None: P9b compares what the limit leaves when the case begins."""
+        """Empty, because P9b compares the room that the limit leaves when the case begins."""
         return Footprint(0, 0)
 
     def amount(self, point: Point) -> int:

@@ -1,4 +1,4 @@
-"""Random I/O: small transfers at random places of a working set, for a time, at a queue depth."""
+"""Random I/O: small transfers at random offsets of a working set, for a fixed time and at a fixed queue depth."""
 
 from math import inf
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -11,13 +11,13 @@ from seatrial.workload.access import FILES, Access, file_name, file_totals, writ
 from seatrial.workload.base import Effort, FileSpec, Footprint, Kind, Launch, Phase
 from seatrial.workload.words import exact_size, joined
 
-PHASES = ('randread', 'randwrite', 'randrw')  # fio's names; the last one mixes both in the point's read_share
+PHASES = ('randread', 'randwrite', 'randrw')  # fio's names; randrw mixes both by the point's read_share
 DIRECTIONS = {'randread': ('read',), 'randwrite': ('write',), 'randrw': ('read', 'write')}
 PERCENTILES = (0.50, 0.95, 0.99, 0.999)
-ALIGNMENT = 4096  # bytes. O_DIRECT wants whole blocks, 4 KiB nearly everywhere (open(2)).
-WAITING = '_waiting'  # how the metric ends that is the share of time in which tasks waited for transfers
+ALIGNMENT = 4096  # bytes. O_DIRECT needs whole blocks, of 4 KiB nearly everywhere (open(2)).
+WAITING = '_waiting'  # suffix of the metric for the share of time in which tasks waited for transfers
 INTERFACES = ('', 'mmap')  # calls of read and write, or loads and stores of a mapped file (mmap(2))
-SEVERAL = 10  # files of a task that has several: those of a client in Fermilab's skims (Garzoglio 2011)
+SEVERAL = 10  # files of a task that has several, as of a client in Fermilab's skims (Garzoglio 2011)
 _WHERE = {
     'single': 'one shared file',
     'multiple': 'a file of its own',
@@ -34,15 +34,15 @@ def random_access(
     tasks: int = 0,
     **more: Any,
 ) -> Point:
-    """Sizes in bytes or as '64KiB'. working_set: of all tasks; profiles and sites choose another. more: fields of
-    DataPart; every task has a file of its own, and O_DIRECT."""
+    """Sizes in bytes or as '64KiB'. working_set: of all tasks together; profiles and sites choose another. more:
+    fields of DataPart; by default every task has a file of its own and uses O_DIRECT."""
     fields = {'files': 'multiple', 'direct': True, **more}
     data = DataPart(transfer_size=in_bytes(transfer_size), working_set=in_bytes(working_set), **fields)
     return Point('random', tuple(phases), tasks=tasks, data=data, time=TimePart(duration_s, think_s=think_s))
 
 
 def names_of(phase: str) -> Dict[str, str]:
-    """The beginning of the metrics' names for each direction of a phase."""
+    """The prefix of the names of metrics, by direction of a phase."""
     first, *others = DIRECTIONS[phase]
     return {way: f'{phase}_{way}' for way in (first, *others)} if others else {first: phase}
 
@@ -84,21 +84,21 @@ class Random(Kind):
     def fault(self, point: Point) -> Optional[str]:
         data, time = point.data, point.time
         if data.files not in (*FILES, 'several'):
-            return f"files: '{data.files}' is none; it can be {', '.join(FILES)} or several"
+            return f"files: '{data.files}' is not valid; it can be {', '.join(FILES)} or several"
         if not 0 < data.transfer_size <= data.working_set // max(1, point.tasks):
-            return f'working_set: {data.working_set} B hold no transfer of {data.transfer_size} B for each task'
+            return f'working_set: {data.working_set} B hold less than {data.transfer_size} B for each task'
         if data.direct and data.transfer_size % ALIGNMENT:
-            return f'transfer_size: O_DIRECT wants multiples of {ALIGNMENT} B, not {data.transfer_size}'
+            return f'transfer_size: O_DIRECT needs multiples of {ALIGNMENT} B, not {data.transfer_size}'
         if data.interface not in INTERFACES:
-            return f"interface: '{data.interface}' is none of random I/O; it can be mmap, or empty for calls"
+            return f"interface: '{data.interface}' is not valid in random I/O; it can be mmap, or empty for calls"
         if data.interface and (data.direct or data.queue_depth > 1):
-            return 'interface: a mapped file knows neither O_DIRECT nor several transfers in flight'
+            return 'interface: a mapped file allows neither O_DIRECT nor several transfers in flight'
         if data.queue_depth < 1:
-            return f'queue_depth: {data.queue_depth} transfers in flight are none; write a number from 1'
+            return f'queue_depth: {data.queue_depth} transfers in flight are too few; write a number from 1'
         if not 0 < time.duration_s < inf:
-            return f'duration_s: {time.duration_s:g} s never begin or never end; write a time above 0'
+            return f'duration_s: {time.duration_s:g} s are not a duration; write a finite time above 0'
         if not 0 <= time.think_s < inf or (time.think_s and data.queue_depth > 1):
-            return f'think_s: {time.think_s:g} s; write a time from 0, and above 0 with one transfer in flight alone'
+            return f'think_s: {time.think_s:g} s; write a time from 0; above 0 only with one transfer in flight'
         if ('randrw' in point.phases) != (0 < data.read_share < 1):
             return 'read_share: a mixed phase has a share of reads between 0 and 1, and no other phase has one'
         return None
@@ -133,12 +133,12 @@ class Random(Kind):
         return file_totals(self.files(point))
 
     def adapted(self, point: Point, effort: Effort) -> Point:
-        """A working set that a profile has time to write, and the profile's time."""
+        """The point with a working set that the profile has time to write, and with the profile's duration."""
         share = min(point.data.working_set // point.tasks, effort.first_bytes or point.data.working_set)
         return self.resized(point.changed(duration_s=effort.target_s or point.time.duration_s), share)
 
     def sizing(self, points: Sequence[Point], effort: Effort, pinned: Optional[int]) -> Sizing:
-        """The working set of each task is fixed, or too large for any cache (P16): time ends the transfers."""
+        """The working set of each task is fixed, or too large for any cache (P16); time ends the transfers."""
         granule = common_multiple([MIB, *(point.data.transfer_size for point in points)])
         if pinned is not None and pinned % granule:
             raise ValueError(f'{exact_size(pinned)} a task is not a multiple of {exact_size(granule)}')
@@ -150,7 +150,7 @@ class Random(Kind):
         return point.changed(bytes_per_task=share, working_set=share * point.tasks)
 
     def preparations(self, points: Sequence[Point]) -> List[Launch]:
-        """The whole working set, in order: holes and data that were never written are read at no cost (P10)."""
+        """Writes the whole working set in order, because holes and unwritten data are read at no cost (P10)."""
         return [Launch('write', self.as_access(max(points, key=lambda point: point.tasks)))]
 
     def files(self, point: Point) -> Tuple[FileSpec, ...]:
@@ -163,11 +163,11 @@ class Random(Kind):
         return writing(point, MIB, point.data.bytes_per_task, shared=point.data.files == 'single')
 
     def cache_of(self, metric: str, launch: str) -> str:
-        """The writes of a mixed phase were in no cache before."""
+        """Empty for the writes of a mixed phase, which were in no cache before; otherwise that of the launch."""
         return '' if metric.startswith(names_of('randrw')['write']) else launch
 
 
 def files_of(point: Point, rank: int) -> List[str]:
-    """The files that a task goes through: its own, or of several its own and those of the next tasks."""
+    """The files that a task accesses: its own, and of several also those of the next tasks."""
     number = min(SEVERAL, point.tasks) if point.data.files == 'several' else 1
     return [file_name(Random().as_access(point), (rank + further) % point.tasks) for further in range(number)]

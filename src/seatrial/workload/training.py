@@ -80,12 +80,12 @@ class Training(Access):
             return f'phases: {list(point.phases)}; a training has {", ".join(phase.name for phase in self.phases)}'
         for field, allowed in (('interface', INTERFACES), ('order', ORDERS)):
             if getattr(data, field) not in allowed:
-                return f"{field}: '{getattr(data, field)}' is none of a training; it can be {' or '.join(allowed)}"
+                return f"{field}: '{getattr(data, field)}' is not valid in training; it can be {' or '.join(allowed)}"
         if data.files != 'multiple' or data.extent != 'whole':
             return 'files: each task reads files of its own in full; write multiple and whole'
         for field in ('transfer_size', 'samples_per_file', 'batch', 'queue_depth', 'prefetch'):
             if point.value(field) < 1:
-                return f'{field}: {point.value(field)} is none; write a number from 1'
+                return f'{field}: {point.value(field)} is not valid; write a number from 1'
         think_s = point.time.think_s
         if not 0 < think_s < inf:
             return f'think_s: an accelerator that takes {think_s:g} s has no utilisation; write a time above 0'

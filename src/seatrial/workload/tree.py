@@ -120,13 +120,13 @@ def shape_fault(point: Point) -> Optional[str]:
     if tree.depth > MAX_DEPTH:
         return f'depth: {tree.depth} is too many; it is {MAX_DEPTH} or fewer'
     if tree.subtrees not in SUBTREES:
-        return f"subtrees: '{tree.subtrees}' is none; it can be {' or '.join(SUBTREES)}"
+        return f"subtrees: '{tree.subtrees}' is not valid; it can be {' or '.join(SUBTREES)}"
     if tree.depth == 0 and tree.branching != 1:
         return f'branching: {tree.branching}, and depth 0 leaves the root alone'
     if tree.bytes_per_file and not tree.files_per_directory:
         return f'bytes_per_file: {tree.bytes_per_file} bytes are to be written to each file, and there are no files'
     if tree.fsync and not tree.files_per_directory:
-        return 'fsync: files are to be synced, and there are none'
+        return 'fsync: there are no files to sync'
     return None
 
 
