@@ -37,7 +37,7 @@ def test_a_planned_metric_without_a_launch_is_a_row_without_figures(rows, sample
     assert frame.height == frame['engine'].null_count() == frame['host'].null_count() == 4
 
 
-def test_a_row_says_what_was_measured_where_and_how_it_was_judged(rows, sample):
+def test_a_row_has_its_case_site_software_and_verdicts(rows, sample):
     writes = [sample(repetition=n) for n in range(4)]
     frame = rows(verdict='FAIL', write_16MiB=writes, read_16MiB=[sample(phase='read')])
     assert frame.filter(pl.col('metric') == 'write@16MiB')['repetition'].to_list() == [0, 1, 2, 3]
@@ -51,7 +51,7 @@ def test_a_row_says_what_was_measured_where_and_how_it_was_judged(rows, sample):
     assert frame.filter(pl.col('operation') == 'read')['cache'][0] == 'cold'
 
 
-def test_a_row_says_with_what_and_in_which_state_of_the_file_system_it_was_measured(plan):
+def test_a_row_has_the_software_and_the_state_of_the_file_system(plan):
     modules = 'seatrial/mpich', 'seatrial/ior'
     environment = ('LD_PRELOAD=/lib/x.so', 'ROMIO_HINTS=/h')
     provenance = Provenance('spack:l7f4hbh', 'MPICH 4.0.2', 'Hydra 4.0.2', modules, environment, 'spack:n437bhb')
@@ -70,7 +70,7 @@ def test_a_row_says_with_what_and_in_which_state_of_the_file_system_it_was_measu
 
 
 @pytest.mark.parametrize(('only', 'selection'), [((), ''), (('access', 'Files'), 'access Files')])
-def test_a_row_says_to_which_checks_its_session_was_restricted(plan, only, selection):
+def test_a_row_has_the_checks_to_which_its_session_was_restricted(plan, only, selection):
     assert set(table('s', BEGAN, 'cluster', 'PASS', [begun(plan, None)], only)['selection']) == {selection}
 
 
@@ -90,7 +90,7 @@ def test_a_row_has_the_figures_of_its_launch(rows, sample):
     assert [row[name] for name in names] == [True, 8, 4 * SIZE, 'posix']
 
 
-def test_a_row_says_how_its_tasks_were_bound_as_far_as_they_said_so(rows, sample):
+def test_a_row_has_the_binding_of_its_tasks_if_they_reported_it(rows, sample):
     alike, other = BoundTasks(('n1', 'n2'), ('0-1', '2-3')), BoundTasks(('n3',), ('4', '4'))
     row = first(rows(write_16MiB=[sample()._replace(bound=(alike, other))]))
     text = '2 tasks a node, each may use 2 of 4 cores; 2 tasks a node, each may use 1 of 1 core'

@@ -52,7 +52,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def site_with(folder: Path) -> Callable[..., Site]:
-    """The site after replacing the first place of one text in trial.yaml by another."""
+    """A function that gives the site with the first `old` in its trial.yaml replaced by `new`."""
 
     def build(old: str = '', new: str = '') -> Site:
         assert old in TRIAL

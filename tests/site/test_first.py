@@ -1,4 +1,4 @@
-"""The first form of a site: what was found stands in it, and it is one that Seatrial and ReFrame read."""
+"""The first form of a site: it contains what was found on the machine, and Seatrial and ReFrame can read it."""
 
 from dataclasses import replace
 
@@ -85,7 +85,7 @@ def test_sizes_and_profiles_follow_what_is_free(written, free, bytes_per_task, p
     assert (trial.bytes_per_task, trial.profiles) == (bytes_per_task, profiles)
 
 
-def test_what_was_not_found_is_a_line_behind_a_mark_that_says_what_to_put():
+def test_missing_parts_are_comments_with_what_to_write():
     text = trial_of(replace(CLUSTER, unused=['nfs at /home: it does not answer'], no_slurm='no sinfo'))
     lines = [line.strip() for line in text.splitlines()]
     assert '# nfs at /home: it does not answer' in lines

@@ -113,20 +113,20 @@ def test_a_wrong_value_is_named_with_its_file_key_and_remedy(problems_with, old,
     assert any(line.startswith('trial.yaml: ') and words in line for line in problems_with(old, new))
 
 
-def test_all_problems_are_said_at_once(problems_with):
+def test_all_problems_are_reported_at_once(problems_with):
     assert len(problems_with('bytes: 4GiB, inodes: 1000', 'bytes: 4KB, inodes: -1, x: 1')) == 3
 
 
-def test_contradictions_are_all_said_at_once(problems_with):
+def test_all_contradictions_are_reported_at_once(problems_with):
     assert len(problems_with('[scratch]\n    nodes: [1, 2]', '[scrach]\n    nodes: [3]\n    max_tasks: 2')) == 2
 
 
-def test_of_another_version_nothing_else_is_said(problems_with):
+def test_another_version_is_the_only_problem_reported(problems_with):
     assert len(problems_with('version: 1\nstate: state', 'version: 2\nfuture: true')) == 1
 
 
 @pytest.mark.parametrize('text', ['[]', 'a', '7', '"x"'])
-def test_a_file_that_is_no_mapping_is_told_how_to_begin(folder, text):
+def test_a_file_without_a_mapping_gets_the_remedy(folder, text):
     (folder / 'trial.yaml').write_text(text)
     with pytest.raises(SiteError, match='expected the keys of a site, found .*; begin with version: 1'):
         load(folder)

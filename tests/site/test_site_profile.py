@@ -1,4 +1,4 @@
-"""Profiles: what each of them makes of the sweeps of the sources."""
+"""Profiles: the points and sizes that each of them takes from the sweeps of the sources."""
 
 import pytest
 

@@ -91,7 +91,7 @@ def test_every_problem_of_the_document_is_collected():
     ],
     ids=lambda value: value[:40],
 )
-def test_what_cannot_be_read_is_said_with_its_place(text, words):
+def test_text_that_cannot_be_read_is_refused_with_its_place(text, words):
     assert words in problems_of(text)[0]
 
 

@@ -34,7 +34,7 @@ def drawn(case, telemetry):
     return timeline(replace(case, telemetry=telemetry), BINARY)
 
 
-def test_where_nothing_was_counted_it_says_why(make, case):
+def test_without_counters_there_is_a_reason(make, case):
     silent = make.counted([])._replace(looks=[])
     refused = silent._replace(watch=silent.watch._replace(why_not='tmpfs is memory'))
     reasons = ['the job kept no telemetry', 'the counters could not be read', 'tmpfs is memory']
@@ -84,7 +84,7 @@ def test_a_stall_is_marked_and_named_in_words(make, case):
     assert 'in read@2MiB, repetition 1, which gave no figure: 0 MiB/s moved' in sentence
 
 
-def test_a_gap_is_told_from_a_stall_and_breaks_the_line(make, case):
+def test_a_gap_differs_from_a_stall_and_breaks_the_line(make, case):
     telemetry = make.counted([100.0] * 30)
     drawing = drawn(case, telemetry._replace(looks=telemetry.looks[:23] + telemetry.looks[27:]))
     assert len(lines_of(drawing)['read']) == 2
@@ -118,7 +118,7 @@ def test_the_page_folds_it_unless_something_stood_still(make, page_of):
     assert '<details class="timeline" open>' in stalled and '<li>Stall of 3.00 s' in stalled
 
 
-def test_the_page_says_whose_traffic_it_is_how_it_was_seen_and_all_of_it_without_the_drawing(make, page_of):
+def test_the_page_names_the_device_and_its_interval_and_has_all_figures_in_a_table(make, page_of):
     html = page_of(make.counted([100.0] * 30, paces=[Pace(BEGIN, 2.5, 'a look takes 0.13 s')], truncated=2))
     assert 'Counted on node1: block device sda of the whole machine, every 2.5 s. 2 lines of the' in html
     table = html.partition('<table class="counted">')[2].partition('</table>')[0]
@@ -137,7 +137,7 @@ def test_the_sizes_of_requests_and_what_servers_count_of_the_job_are_tables(make
     assert 'of job 4242' in html and re.search(r'lustre-OST0001</th><td>write_bytes</td>.*4 MiB', html)
 
 
-def test_a_command_that_failed_says_how(make, page_of):
+def test_a_command_that_failed_is_shown_with_its_error(make, page_of):
     failed = Servers(AFTER, BEGIN, 255, 'telemetry-after', '', (), 'it ended with 255')
     html = page_of(make.counted([1.0] * 5, servers=[failed]))
     assert 'After the case: it ended with 255' in html and 'not a Slurm job' in html

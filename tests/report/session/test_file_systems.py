@@ -1,4 +1,4 @@
-"""What the report says of the file systems and their servers."""
+"""The sections of the report on the file systems and their servers."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ GONE = TargetRow('OST', 2, 'scratch-OST0002', False, fault='does not answer')
 
 @pytest.fixture
 def case(make):
-    """A case that has seen its file system so."""
+    """A case with these states of its file system."""
 
     def made(before, after, targets=(), started=1000.0, placed='', **target):
         plan = make.plan(**target)
@@ -41,14 +41,14 @@ def changes_of(cases):
     [({}, [], ''), (BEFORE, [], ''), (RO, [('mount options', 'rw,flock', 'ro')], 'mount options: rw,flock, then ro')],
     ids=['no end', 'as before', 'another option'],
 )
-def test_a_change_during_a_case_is_told_with_both_values(case, after, changed, text):
+def test_a_change_during_a_case_is_shown_with_both_values(case, after, changed, text):
     (state,) = states([case(BEFORE, after)])
     assert (state['settings'], changes_of([case(BEFORE, after)])) == (BEFORE, changed)
     assert changed_words(state).partition(': ')[2] == text
     assert states([case({}, {})]) == [], 'records of an older Seatrial have no state'
 
 
-def test_a_change_between_two_cases_is_told_however_they_are_ordered(case):
+def test_a_change_between_two_cases_is_shown_in_order_of_time(case):
     later = {**BEFORE, 'osc.max_dirty_mb': '512'}
     changed = changes_of([case(later, later, started=2000.0), case(BEFORE, BEFORE)])
     assert changed == [('osc.max_dirty_mb', '64', '512')]
@@ -114,7 +114,7 @@ def look(second, server='oss1', busy=0.5, **changes):
 
 @pytest.fixture
 def seen(make):
-    """The case of a session in which these were seen."""
+    """The case of a session with these readings of servers."""
 
     def of(looks, gaps=()):
         watch, ended = Watch(BEGIN, 'node1', '', 'no counter', 1.0), Ended(BEGIN + 100)
@@ -134,13 +134,13 @@ def test_the_busiest_server_is_first_with_its_disk_and_its_rates(seen):
     assert monitored(seen([]), BINARY) is None, 'a case without monitors has none'
 
 
-def test_more_than_a_twentieth_of_the_samples_missing_is_said(seen):
+def test_a_share_of_missing_samples_above_a_twentieth_is_marked(seen):
     for there, lacking in ((96, False), (94, True)):
         (row,) = monitored(seen([look(n) for n in range(1, there + 1)]), BINARY)['rows']
         assert row['lacking'] is lacking and row['missing'] == pytest.approx(1 - there / 100)
 
 
-def test_a_server_that_never_answered_is_there_with_the_reason(seen, make):
+def test_a_server_that_never_answered_has_a_row_with_the_reason(seen, make):
     case = seen([look(n) for n in range(1, 101)], [ServerGap(BEGIN + 1, 'mds1', 'no route')])
     (row,) = (server_row for server_row in monitored(case, BINARY)['rows'] if server_row['server'] == 'mds1')
     assert (row['missing'], row['lacking']) == (1.0, True)
