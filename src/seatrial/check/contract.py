@@ -242,7 +242,7 @@ def _otherwise(number: int, keys: Sequence[str], asked: Any, done: Any) -> str:
 
 def contract_session(session_id: str, site: Site, procedure: Procedure) -> Session:
     """The session of one more allocation for all criteria of a procedure, which the protocol judges. It stores the
-    upper bound of the noise between nights of the case, so that it can be judged without the history."""
+    upper bound of the noise between nights of the case, so that the session can be judged without the history."""
     from seatrial.history.noise import noise_bound  # Polars, which no command without a contract needs
 
     noise = noise_bound(site.state, site.name, NIGHTLY.name).get(procedure.case)

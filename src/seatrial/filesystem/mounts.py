@@ -32,7 +32,7 @@ class Mount(NamedTuple):
 
 
 def mount_of(path: str, mounts: Optional[Iterable[Mount]] = None) -> Optional[Mount]:
-    """The mount of a path without links, the last of several there; None if not visible. Reads only /proc."""
+    """The mount that holds a path without links, the last of several; None if not visible. Reads only /proc."""
     above = [mount for mount in (read_mounts() if mounts is None else mounts) if is_below(path, mount.point)]
     return max(reversed(above), key=lambda mount: len(mount.point), default=None)
 

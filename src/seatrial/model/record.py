@@ -152,7 +152,7 @@ class Provenance(NamedTuple):
     mpi: str = ''  # the MPI library that the ranks load, with its version
     launcher: str = ''  # the program that starts the ranks, with its version
     modules: Tuple[str, ...] = ()  # the loaded modules, in their order
-    environment: Tuple[str, ...] = ()  # 'NAME=value' of what silently changes a rank's I/O; 'NAME' if long
+    environment: Tuple[str, ...] = ()  # 'NAME=value' of what silently changes a rank's I/O, in order; 'NAME' if long
     darshan: str = ''  # the build of the Darshan library that is loaded in the Darshan run
 
 

@@ -55,7 +55,7 @@ def slurm_partitions() -> list[SlurmPartition]:
 
 
 def parse_sinfo(text: str) -> list[SlurmPartition]:
-    """The partitions in lines of one kind of nodes: 'compute*|64|128|257000|1-00:00:00'. Raises QueueError."""
+    """The partitions in lines for one kind of nodes: 'compute*|64|128|257000|1-00:00:00'. Raises QueueError."""
     partitions = dict[str, SlurmPartition]()
     for line in sorted(filter(None, text.splitlines()), key=lambda line: '*|' not in line):
         match = _SINFO.fullmatch(line)

@@ -25,7 +25,7 @@ _METRICS = (  # number of facts that hold; amounts written in all, written beyon
 )
 
 FLOOR = 0.05  # share of the bytes and inodes of a file system that stay free for others, whatever a quota leaves
-OVER = {'bytes': 64 * MIB, 'inodes': 1000}  # that all tasks together try beyond a limit before it counts as broken
+OVER = {'bytes': 64 * MIB, 'inodes': 1000}  # that all tasks together try beyond a limit that does not hold
 
 
 def until(limit: str, within_s: float = 600.0) -> Point:
