@@ -400,7 +400,7 @@ class TestStartingOtherPrograms:
         argvs = argvs_of(2, 'echo', 'started')
         argvs[1] = (sys.executable, '-c', KILLED_AFTER_JOINING)
         statuses, streams, _ = start(argvs)
-        assert statuses == [start_together.ALONE, -signal.SIGKILL]
+        assert statuses == [start_together.NO_BARRIER, -signal.SIGKILL]
         assert streams[0] == ('', 'seatrial: task 0 did not start echo: task 1 on n is lost\n')
 
 

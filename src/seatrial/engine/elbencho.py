@@ -21,7 +21,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from seatrial.engine import base
 from seatrial.engine.base import EngineError
-from seatrial.engine.elbencho_task import WORD, Synced
+from seatrial.engine.elbencho_task import PREFIX, Synced
 from seatrial.engine.node_program import module_argv
 from seatrial.model.codec import FormError, from_json
 from seatrial.model.metric import Measurement, TaskTime, bandwidth, rate
@@ -263,7 +263,7 @@ def _process(argv: Tuple[str, ...], name: str, time: base.ProcessTime, stdout: s
 def _synced(stdout: str) -> Synced:
     last = (stdout.splitlines() or [''])[-1]
     try:
-        return from_json(Synced, json.loads(last[len(WORD) :] if last.startswith(WORD) else ''))
+        return from_json(Synced, json.loads(last[len(PREFIX) :] if last.startswith(PREFIX) else ''))
     except (FormError, ValueError):
         raise EngineError('E1', f"its fsync did not report: '{last}'") from None
 

@@ -1,5 +1,5 @@
-"""The process around an elbencho that writes: it syncs the file, for elbencho itself has syncfs(2) alone. syncfs(2)
-asks for less on some file systems (Lustre), waits for what others write, and hid errors before Linux 5.8."""
+"""The process around an elbencho that writes: it syncs the file, as elbencho has only syncfs(2), which requires less
+on some file systems (Lustre), waits for data of other processes, and hid errors before Linux 5.8."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from typing import List, NamedTuple
 from seatrial.engine.start_together import NOT_STARTED, as_ended
 from seatrial.model.codec import to_json
 
-WORD = 'seatrial: '
+PREFIX = 'seatrial: '
 
 
 class Synced(NamedTuple):
@@ -22,7 +22,7 @@ class Synced(NamedTuple):
 
 
 def main(arguments: List[str]) -> int:
-    """Runs `arguments`: file, elbencho's argv. Returns its status; 1: fsync failed. Last line: WORD and a Synced."""
+    """Runs elbencho (arguments: file, argv). Returns its status; 1: fsync failed. Last line: PREFIX and a Synced."""
     path, argv = arguments[0], arguments[1:]
     try:
         status = subprocess.call(argv)
@@ -39,5 +39,5 @@ def main(arguments: List[str]) -> int:
     except OSError as error:
         print(f'ERROR: fsync of {path}: {error.strerror}', file=sys.stderr)
         return 1
-    print(WORD + json.dumps(to_json(Synced(time.monotonic() - began, time.time()))))
+    print(PREFIX + json.dumps(to_json(Synced(time.monotonic() - began, time.time()))))
     return 0

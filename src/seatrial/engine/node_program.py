@@ -1,4 +1,4 @@
-"""Starts a module of this package as a program on a node, from a source tree or from the zipapp of a job."""
+"""Starts a module of this package as a program on a node, from a source tree or from a job's zipapp."""
 
 import os
 from typing import Tuple
@@ -9,6 +9,6 @@ _START = 'import sys; sys.path.insert(0, sys.argv[1]); from {module} import main
 
 
 def module_argv(program: str, module: str, arguments: Tuple[str, ...]) -> Tuple[str, ...]:
-    """The argv that runs main(arguments) of the module, isolated (-I, -S): nothing of the user's is searched."""
+    """The argv that runs main(arguments) of the module, isolated (-I, -S) from the user's paths and variables."""
     home = os.path.dirname(os.path.dirname(os.path.abspath(seatrial.__file__)))
     return (program, '-I', '-S', '-c', _START.format(module=module), home, *arguments)

@@ -39,17 +39,17 @@ ENGINES: Tuple[Engine, ...] = (
     Dlio(),
     Io500Engine(),
 )
-"""The order of preference: a source's own program, then MPI and all patterns, what every machine has last."""
+"""In order of preference: a source's own program, engines with MPI and all patterns, programs of every machine."""
 
 NAMES: Tuple[str, ...] = tuple(dict.fromkeys(engine.name for engine in ENGINES))  # as a site may name them
 
 
 class Choice(NamedTuple):
-    """The engine that measures and the path of its program; engine is None and program '' where none can."""
+    """The engine that measures and the path of its program; engine is None and program '' if no engine can."""
 
     engine: Optional[Engine]
     program: str
-    skipped: Tuple[str, ...]  # a sentence for each engine that was preferred and does not measure, with the reason
+    skipped: Tuple[str, ...]  # a sentence with the reason for each preferred engine that does not measure
 
 
 def engines_called(name: str) -> List[Engine]:
@@ -64,7 +64,7 @@ def by_name(name: str, kind: str) -> Optional[Engine]:
 
 
 def program_of(engine: Engine, choice: EngineChoice) -> str:
-    """The program to look for: the site's, or where it names none the engine's own."""
+    """The program to look for: the site's, or the engine's if the site names none."""
     return engine.programs[0] if choice.program == choice.name else choice.program
 
 
@@ -74,7 +74,7 @@ def choose(
     which: Callable[[str], Optional[str]],
     unfit: Callable[[Engine], Optional[str]] = lambda engine: None,
 ) -> Choice:
-    """The first candidate that is installed and can carry every point out exactly. `which`: the path of a program or
+    """The first candidate that is installed and can carry out every point exactly. `which`: the path of a program or
     None; `unfit`: the reason why an engine is unfit for this file system. Raises ValueError for an unknown name."""
     kind = points[0].kind
     skipped: List[str] = []
@@ -96,7 +96,7 @@ def choose(
 
 
 def why_none(candidates: Sequence[EngineChoice], skipped: Sequence[str]) -> str:
-    """The reasons why no candidate measures; or the kinds that they measure, where these do not fit."""
+    """The reasons why no candidate measures; without reasons, the kinds that the candidates measure."""
     names = dict.fromkeys(candidate.name for candidate in candidates)
     kinds = {
         name: [kind_of(kind).words for engine in engines_called(name) for kind in engine.kinds] for name in names
@@ -105,7 +105,7 @@ def why_none(candidates: Sequence[EngineChoice], skipped: Sequence[str]) -> str:
 
 
 def cannot(engine: Engine, points: Sequence[Point]) -> Optional[str]:
-    """The reason why an engine cannot carry one of the points out, with its label, or None."""
+    """The reason why an engine cannot carry out one of the points, with that point's label, or None."""
     for point in points:
         fault = fault_of(point)
         why = f'the parameters contradict each other: {fault}' if fault else engine.cannot(point)

@@ -69,7 +69,7 @@ def test_a_program_that_fails_is_quoted(monkeypatch):
 
 def test_a_program_that_was_built_and_says_something_else_is_refused(monkeypatch):
     monkeypatch.setattr(interactive, '_run', lambda home, *argv, feed=b'': '27\n')
-    with pytest.raises(EngineError, match="E1: the program that was built says '27', not 66"):
+    with pytest.raises(EngineError, match="E1: the built program prints '27', not 66"):
         alone(BUILD)
 
 

@@ -1,13 +1,13 @@
-"""fio: the engine of a machine without MPI. On one node a process whose jobs are the tasks; on many one each.
+"""fio: the engine of a machine without MPI. One node runs a process with a job a task, many nodes a process a task.
 
-Offsets are those of LANL's mpi_io_test and of IOR; fio 3.33 was watched doing so. fio's own client/server mode is
-never used: its server listens without authentication, and a job file can name commands to execute.
+Offsets are those of LANL's mpi_io_test and of IOR, as seen with fio 3.33. The client/server mode of fio is never
+used: its server listens without authentication, and a job file can name commands to execute.
 
-On many nodes process accounting tells when each process began and ended, on one clock, and the report how long its
-job ran. Before that fio sets itself up and sleeps for LEAD_S; after it, fio looks every 10 ms whether it has ended
-(run_threads in backend.c; strace, 3.33): 0.2 to 0.5 s of a process's life. Where in it the job lay is unknown (3.36
-and later tell by their node's wall clock), so a task's window is taken to begin with its process. What is alike on
-all nodes changes no figure; how unlike they can have been stands in Measurement.clock_s.
+On many nodes process accounting gives the start and end of each process on one clock, and its report the runtime of
+its job. Before the job fio sets itself up and sleeps for LEAD_S; it checks for the job's end every 10 ms
+(run_threads in backend.c; strace, 3.33). Both take 0.2 to 0.5 s of a process's life. The start of the job is not
+known (3.36 and later give it on the node's wall clock), so a task's window is taken to begin with its process. A
+delay that all nodes share changes no figure; Measurement.clock_s is the most by which their delays can differ.
 """
 
 import os
@@ -24,7 +24,7 @@ from seatrial.workload.base import READ, WRITE
 from seatrial.workload.devices import DEVICE, part_of
 from seatrial.workload.registry import exact_bytes, phase_of
 
-QUIET = '100ms'  # delay of fio's jobs, at the end of which its helper thread sleeps
+QUIET = '100ms'  # start delay of fio's jobs; at its end fio's helper thread sleeps
 READ_ONLY = '--readonly'
 LEAD_S = 0.1  # seconds that fio sleeps before it starts its jobs (run_threads of backend.c)
 
@@ -35,8 +35,8 @@ class Moved(NamedTuple):
 
 
 def region(point: Point, rank: int) -> Tuple[int, int, int]:
-    """Offset, size and skip of what a task writes: LANL's and IOR's rule. A job leaves out `skip` bytes after every
-    transfer, and starts again at its offset after `size`; if that is too small, bytes move twice (3.33; T18)."""
+    """Offset, size and skip of a task's data, by LANL's and IOR's rule. A job skips `skip` bytes after every transfer
+    and starts again at its offset after `size` bytes; if `size` is too small, bytes move twice (3.33; T18)."""
     data, share = point.data, point.data.bytes_per_task
     if data.files == 'multiple' or data.extent == 'whole':
         return 0, share, 0
@@ -53,16 +53,16 @@ class Fio(fio.FioProcess):
     reads_next_node = True
 
     def cannot(self, point: Point) -> Optional[str]:
-        """Random order can be exact: fio's random map gives every block of a job's region once."""
+        """Random order is exact: by its random map fio accesses every block of a job's region once."""
         return base.beyond_calls(point) or base.immovable(point)
 
     def reads_elsewhere(self, point: Point, phase: str) -> bool:
         return super().reads_elsewhere(point, phase) and not shared_whole(point)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> base.Command:
-        """On one node a process with a job a task: its job file is raw + '.fio', its report raw + '.json'. On many
-        one a task, raw + '.RANK.fio' and '.RANK.json', which reads what one of the next node has written (writer_of).
-        The data follow from `seed` and the last part of `raw` (rule P4)."""
+        """One node runs one process with a job a task: job file raw + '.fio', report raw + '.json'. Many nodes run a
+        process a task: raw + '.RANK.fio' and '.RANK.json'; each reads data of a task of the next node (writer_of).
+        The data depend on `seed` and on the last part of `raw` alone (rule P4)."""
         if point.nodes == 1:
             text = self._job_file(phase, point, range(point.tasks), fio.randseed_of(seed, raw))
             argv = fio.fio_argv(program, raw, self.form)
@@ -70,36 +70,36 @@ class Fio(fio.FioProcess):
         inputs = {}
         prefixes = [f'{raw}.{rank}' for rank in range(point.tasks)]
         for rank, prefix in enumerate(prefixes):
-            # Each task is the first job of its process, so that only the seed can make its data its own.
+            # Each task is the first job of its process, so only the seed can make its data differ from the others'.
             inputs[prefix + '.fio'] = self._job_file(phase, point, [rank], fio.randseed_of(seed, prefix))
         argvs = tuple(fio.fio_argv(program, prefix, self.form) for prefix in prefixes)
         return base.Command('task', argvs, inputs, tuple(prefix + '.json' for prefix in prefixes))
 
     def under_darshan(self, command: base.Command) -> base.Command:
-        """fio begins a helper thread and then forks its jobs; here they wait until that thread sleeps, as it does for
-        250 ms at a time. Its first read(2) holds Darshan's lock, and a job forked meanwhile would wait for it for
-        ever (3.4.6: 6 of 27 launches on two busy cores, 0 of 111 with this delay)."""
+        """fio starts a helper thread and then forks its jobs; the delay lets them wait until that thread sleeps (for
+        250 ms at a time). The thread's first read(2) holds Darshan's lock, and a job forked meanwhile waits for the
+        lock for ever (3.4.6: 6 of 27 launches on two busy cores, 0 of 111 with this delay)."""
         delayed = f'[global]\nstartdelay={QUIET}\n'
         inputs = {path: text.replace('[global]\n', delayed, 1) for path, text in command.inputs.items()}
         return command._replace(inputs=inputs)
 
     def measure(self, phase: str, point: Point, command: base.Command, outcome: base.Outcome) -> Measurement:
-        """Raises EngineError: E1 fio failed or its report is not whole or not possible, T9 wrong number of jobs, P15
-        other options than planned, T18 wrong bytes of a job, T12 a job without a runtime.
+        """Raises EngineError: E1 fio failed, or its report is cut short or impossible, T9 wrong number of jobs, P15
+        options differ from the plan, T18 a job moved a wrong number of bytes, T12 a job without a runtime.
 
-        The figure: fio's bw_bytes (B/s) of every job, which must not be added up, each being over its own runtime;
-        the bandwidth here is all bytes by the longest runtime, as in fio's summary for people. fsync, direct: by the
-        options that fio echoes; its runtime has the final fsync, whose failure is the job's error.
+        The figure: fio's bw_bytes (B/s) of every job. They must not be added up, because each job has another
+        runtime; the bandwidth here is all bytes by the longest runtime, as in fio's readable summary. fsync, direct:
+        from the options that fio echoes. The runtime includes the final fsync; if it fails, the job has an error.
 
-        On many nodes clock_s is how much later than its process a job can have begun, beyond LEAD_S: the longest part
-        of a process's life that its fio did not time. By so much the seconds can be wrong to either side.
+        On many nodes clock_s is the longest time, beyond LEAD_S, from the start of a process to that of its job: the
+        longest part of a process's life that its fio did not time. The seconds can be too long or too short by it.
         """
         texts = list(command.inputs.values())
         if point.nodes == 1:
             jobs = fio.jobs_of(fio.report_of(outcome), texts[0])
             process = outcome.processes[0]
             moved = self._moved_by(jobs, phase, point)
-            # Where fio does not say when each job started, all are taken to have started together.
+            # If fio does not report the start of each job, all jobs are taken to have started together.
             times = tuple(
                 TaskTime(rank, process.host, amount.bytes, start_s, start_s + amount.seconds)
                 for rank, (amount, start_s) in enumerate(zip(moved, fio.starts_of(jobs) or [0.0] * len(moved)))
@@ -112,7 +112,7 @@ class Fio(fio.FioProcess):
             reports = base.of_all(
                 outcome.processes,
                 lambda rank: fio.report_of(outcome.of(rank)),
-                # A failed call is the cause. srun tells of it in the output of the tasks that it ends then.
+                # A failed call is the cause. srun then ends the other tasks, and reports that in their output.
                 lambda sentence: (
                     not any(failed_calls(sentence)),
                     'fio: terminating on signal' in sentence,
@@ -160,8 +160,8 @@ class Fio(fio.FioProcess):
             for report in done:
                 transfers = fio.field(report, 'total_ios', int)
                 if exact is not None and transfers * size != exact:
-                    how = f'by {transfers} transfers of {size}'
-                    raise EngineError('T1', f'task {rank} moved {exact} bytes, fio says, {how}')
+                    how = f'in {transfers} transfers of {size}'
+                    raise EngineError('T1', f'fio reports that task {rank} moved {exact} bytes {how}')
             by_rank.append(max(moved, key=lambda amount: amount.seconds))
         return by_rank
 
@@ -178,7 +178,7 @@ class FioDevices(Fio):
     kinds = ('device',)
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> base.Command:
-        """As of data access. fio ends with READ_ONLY if any job could write."""
+        """As in Fio. With READ_ONLY fio ends if any job could write."""
         command = super().command(program, phase, point, raw, seed)
         if DEVICE not in phase_of(point, phase).does:
             return command
@@ -201,18 +201,18 @@ def common_options(point: Point, randseed: int) -> Dict[str, Any]:
     options: Dict[str, Any] = {'ioengine': 'psync', 'bs': point.data.transfer_size, 'randseed': randseed}
     options.update({'direct': 1} if point.data.direct else {})
     if point.nodes > 1:
-        options['disk_util'] = 0  # else fio goes through the node's block devices before it starts
+        options['disk_util'] = 0  # else fio examines the node's block devices before it starts
     return options
 
 
 def moved_of(done: Any, job: Any, rank: int, exact: Optional[int]) -> Moved:
-    """A job's transfers in one direction, `exact` bytes if given. Raises EngineError: E1, T12 no time, T18 bytes."""
+    """Bytes and runtime of a job in one direction. Raises EngineError: E1 failed, T12 no runtime, T18 not `exact`."""
     error, moved = fio.field(job, 'error', int) or fio.error_of(job), fio.field(done, 'io_bytes', int)
     if error:
         raise EngineError('E1', f'fio reports an error of task {rank}: {os.strerror(error)}')
     if exact is not None and moved != exact:
-        # 3.33 was seen to exit with 0 after a write that a quota had cut short.
-        cut = '; a transfer was cut short by the storage; is it or a quota full?' if done.get('short_ios') else ''
+        # fio 3.33 exits with 0 after a write that a quota has cut short.
+        cut = '; a transfer was cut short by the storage: is it full, or a quota?' if done.get('short_ios') else ''
         raise EngineError('T18', f'task {rank} moved {moved} bytes instead of {exact}{cut}')
     seconds = fio.runtime_of(done, rank)
     _check_figures(done, rank, seconds)
@@ -229,8 +229,8 @@ def _check_figures(done: Any, rank: int, seconds: float) -> None:
     ):
         figure = fio.field(done, key, kind)
         if abs(figure - meant) > slack:
-            done_in = f'{moved} bytes in {transfers} transfers in {seconds} s'
-            raise EngineError('T1', f'task {rank} has {key} {figure}, and {done_in}: {meant:.6g}')
+            amounts = f'{moved} bytes in {transfers} transfers in {seconds} s'
+            raise EngineError('T1', f'task {rank} has {key} {figure}, but {amounts} give {meant:.6g}')
 
 
 def figure_of(done: List[Any]) -> str:

@@ -1,7 +1,7 @@
-"""posixops: workloads that IOR, mdtest and fio lack (metadata, trainings), by the node's own python3 alone.
+"""posixops: workloads that IOR, mdtest and fio lack (metadata, training), run by the node's python3 alone.
 
-One process a task; all meet at a barrier before each timed act (barrier.py), so that a rate is the operations of all
-tasks from the first one's start to the last one's end. What the interpreter adds: docs/explanation/benchmarks.md.
+Each task is a process. All tasks meet at a barrier before each timed act (barrier.py): a rate is their operations
+divided by the time from the first start to the last end. Interpreter overhead: docs/explanation/benchmarks.md.
 """
 
 import json
@@ -22,7 +22,7 @@ from seatrial.workload.access import FILE_NAMES
 
 TASK = 'seatrial.engine.posixops.task'
 OLDEST = (3, 6)
-MAX_PATH = 4095  # PATH_MAX, less the NUL that ends it
+MAX_PATH = 4095  # PATH_MAX without the NUL at its end
 
 
 class PosixOps(Engine):
@@ -52,7 +52,7 @@ class PosixOps(Engine):
         return f'{__version__}, Python {version}'
 
     def command(self, program: str, phase: str, point: Point, raw: str, seed: int) -> Command:
-        """The launch of one phase, whose tasks read raw + '.spec.json'. The data are random whatever the seed is."""
+        """The launch of one phase; its tasks read raw + '.spec.json'. The data are random, whatever the seed."""
         path, part = f'{raw}.spec.json', PARTS[point.kind]
         spec = json.dumps(to_json(Spec(phase, point, raw if part.course else part.directory(point)))) + '\n'
         argvs = [module_argv(program, TASK, (path, str(rank))) for rank in range(point.tasks)]
@@ -63,10 +63,10 @@ class PosixOps(Engine):
         return PARTS[point.kind].elsewhere(point, phase)
 
     def measure(self, phase: str, point: Point, command: Command, outcome: Outcome) -> Measurement:
-        """Raises EngineError: E1 a task failed; T8 its report is damaged or does not agree with the others'; T9, T10
-        other tasks or nodes than planned; T12 no time; T17 entries of an earlier launch are missing; P15 other
-        operations, or another number of them; F2 data are not read as they were written; for a scenario also those of
-        figures(). clock_s: the largest error between times of two tasks on nodes with clocks of their own."""
+        """Raises EngineError: E1 a task failed; T8 its report is damaged or contradicts the others; T9, T10 tasks or
+        nodes differ from the plan; T12 a time is zero; T17 entries of an earlier launch are missing; P15 operations,
+        or their number, differ from the plan; F2 data read differ from data written; for a scenario also the errors
+        of figures(). clock_s: the largest error of a difference between times of two tasks."""
         part = PARTS[point.kind]
         reports = _reports(outcome, point, part.course)
         tasks = Counter(report.host for report in reports)
@@ -93,7 +93,7 @@ class PosixOps(Engine):
 
 
 def _reports(outcome: Outcome, point: Point, course: bool) -> List[Report]:
-    """The reports of all tasks by rank; course: as of Part."""
+    """The reports of all tasks, in order of rank; course: as in Part."""
     damaged = ''
     reports: List[List[Report]] = []
     for text in outcome.stdouts:
@@ -118,7 +118,7 @@ def _reports(outcome: Outcome, point: Point, course: bool) -> List[Report]:
 
 
 def _check_ends(outcome: Outcome, reports: List[List[Report]]) -> None:
-    """Raises the failure that explains the others: a task's own reason, a lost task, or a task that gave up."""
+    """Raises the first of these failures: a task that reports its error, a task that died, a task that gave up."""
     failed = [(report.failed, _name(report)) for of_process in reports for report in of_process if report.failed]
     for why, name in failed:
         if not why.aborted:
@@ -145,17 +145,17 @@ def _metric(name: str, planned: int, reports: List[Report]) -> Metric:
         seconds += max(span.end_s for span in took) - min(span.start_s for span in took)
     if seconds <= 0:
         raise EngineError('T12', f'{name} took {seconds} s: too short to measure')
-    # What only one task does, as the directories of a shared tree, says nothing about who waited for whom.
-    shared_out = all(span for spans in rounds for span in spans)
+    # Work of one task alone, as the directories of a shared tree, does not show which task waited for another.
+    all_worked = all(span for spans in rounds for span in spans)
     task_seconds = [sum(span.end_s - span.start_s for span in timing.spans if span) for timing in timed]
-    own_s = tuple(task_seconds) if shared_out else ()
+    comparable_s = tuple(task_seconds) if all_worked else ()
     counts: Dict[int, int] = {}
     for timing in timed:
         for key, times in timing.nanoseconds.items():
             counts[int(key)] = counts.get(int(key), 0) + times
     if counts and sum(counts.values()) != done:
         raise EngineError('T8', f'{name}: {sum(counts.values())} of {done} calls have a time')
-    return rate(name, done, seconds, f'{done / seconds:.3f}', own_s, percentiles_of(counts))
+    return rate(name, done, seconds, f'{done / seconds:.3f}', comparable_s, percentiles_of(counts))
 
 
 def _name(report: Report) -> str:

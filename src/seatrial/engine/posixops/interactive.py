@@ -1,27 +1,27 @@
-"""posixops, interactive use: what people do with small files, by Python itself and by programs of the node.
+"""posixops, interactive use: everyday work with small files, by Python itself and by programs of the node.
 
-    untar   tarfile extracts an archive that lies in memory: directories, files, their modes and times
-    import  every task goes through the tree of the first, as CPython's FileFinder imports a package with all its
+    untar   tarfile extracts an archive from memory: directories and files, with their modes and times
+    import  every task reads the tree of the first task as CPython's FileFinder imports a package with all its
             modules: a listing of each directory, then stat, open, fstat and read of each file (importlib,
             _bootstrap_external). On many nodes that is a module storm
-    find    all names, by the types that the listing gives: no stat
+    find    lists all names; their types come from the listing, without stat
     du      lstat of all entries
     rm      as `rm -r`: a listing of each directory, unlink of each file, rmdir
 
-On several nodes find and du are of a tree that a task of the next node has made, and rm of one of the node after.
+On several nodes find and du read a tree of a task of the next node, and rm removes a tree of the node after that.
 The programs are git, pip, make and cc, on files that each task makes itself:
 
 git_clone       `git clone --no-local` of a bare repository with one commit: a pack is sent, indexed and checked
                 out, as from a server, and no object is linked
-git_status      `git status` of a clone that nobody has asked before
-venv_create     `python3 -m venv`, with the pip that Python brings along
-pip_install     `pip install --no-index --no-deps` of a wheel of so many modules, which pip compiles to bytecode
-package_import  every task starts the interpreter of the first one's environment, and imports all modules of the
+git_status      the first `git status` of a clone
+venv_create     `python3 -m venv`, with the pip that Python includes
+pip_install     `pip install --no-index --no-deps` of a wheel; pip compiles its modules (one a file) to bytecode
+package_import  every task starts the interpreter of the first task's environment, and imports all modules of the
                 package: a module storm, on many nodes
-compile         `make` of a program of so many sources with the same headers, one compiler a task
+compile         `make` of a program with a source for each file, all with the same headers; one compiler a task
 
-All that a task makes lies in `programs.RANK`, HOME and temporary files included. On several nodes what a step reads
-was made on the next one. What came of a step is proved after its time.
+A task makes all its files in `programs.RANK`, its HOME and temporary files included. On several nodes each step
+reads files that were made on the next node. The result of a step is checked after its timed part.
 """
 
 import base64
@@ -45,11 +45,11 @@ from seatrial.workload.interactive import BUILD, GIT, TREES, VENV, entries_of
 
 NEEDS: Dict[str, Tuple[str, ...]] = {GIT: ('git',), BUILD: ('make', 'cc')}  # beside the interpreter
 ROOT = 'programs'
-# Beginnings of environment variables that would change what a program does.
+# Prefixes of environment variables that would change the behaviour of a program.
 FOREIGN = ('GIT_', 'PIP_', 'PYTHON', 'MAKE', 'MFLAGS', 'XDG_', 'VIRTUAL_ENV')
 PACKAGE = 'seatrial_package'
 HEADERS = 20
-# Random data neither compress nor have anything in common: git would only look for it.
+# Random data neither compress nor repeat: git would search for repetitions in vain.
 _GIT_CONFIG = '[core] compression = 0\n[pack] window = 0\n[gc] auto = 0\n[fastimport] unpackLimit = 0\n'
 
 
@@ -95,7 +95,7 @@ def archive_entry(
 def unpack(packed: bytes, directory: str = '.') -> int:
     """Extract a whole archive; returns the number of entries."""
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-        # Newer versions warn, or change modes, unless they are told that the archive is trusted.
+        # Newer versions of Python warn, or change modes, unless this filter marks the archive as trusted.
         archive.extraction_filter = getattr(tarfile, 'fully_trusted_filter', None)
         archive.extractall(directory, numeric_owner=True)
         return len(archive.getmembers())
@@ -120,7 +120,7 @@ def _import(root: str, size: int) -> int:
 
 
 def entries_in(root: str) -> 'List[os.DirEntry[str]]':
-    """All entries below a directory, by the types that the listing gives. Raises OSError."""
+    """All entries below a directory, with the types from its listing, without stat. Raises OSError."""
     entries: List['os.DirEntry[str]'] = []
     waiting = [root]
     while waiting:
@@ -151,20 +151,20 @@ def _in_programs(steps: Callable[[Work, Point, str, str], None], work: Work, spe
     missing = [name for name in NEEDS.get(phase, ()) if shutil.which(name) is None]
     if missing:
         raise EngineError('E1', f'{missing[0]} is not installed on this node')
-    home, others = (os.path.abspath(f'{ROOT}.{rank}') for rank in (work.rank, owner(work, 'stat')))
-    work.untimed('begin', None)  # nobody writes where a program is missing
+    home, neighbour = (os.path.abspath(f'{ROOT}.{rank}') for rank in (work.rank, owner(work, 'stat')))
+    work.untimed('begin', None)  # no task writes if one lacks a program
     work.untimed('make the directory', lambda: os.makedirs(f'{home}/tmp'))
-    steps(work, point, home, others)
+    steps(work, point, home, neighbour)
     work.untimed('remove what was made', lambda: remove_tree(f'{ROOT}.{work.rank}'))
 
 
-def _git(work: Work, point: Point, home: str, others: str) -> None:
+def _git(work: Work, point: Point, home: str, neighbour: str) -> None:
     files = len(_names(point))
     work.untimed('make a repository', lambda: _make_repository(home, point))
-    clone = ('git', 'clone', '--quiet', '--no-local', f'{others}/repository', 'clone')
+    clone = ('git', 'clone', '--quiet', '--no-local', f'{neighbour}/repository', 'clone')
     _together(work, 'git_clone', files, home, *clone)
-    work.untimed('compare the clone', lambda: _compare(others, point))
-    changes = _together(work, 'git_status', files, home, 'git', '-C', f'{others}/clone', 'status', '--porcelain')
+    work.untimed('compare the clone', lambda: _compare(neighbour, point))
+    changes = _together(work, 'git_status', files, home, 'git', '-C', f'{neighbour}/clone', 'status', '--porcelain')
     if changes:
         raise EngineError('E1', f'git status finds changes in a clone that nobody changed: {changes[:80].strip()}')
 
@@ -182,28 +182,28 @@ def _make_repository(home: str, point: Point) -> None:
     _run(home, 'git', '-C', repository, 'symbolic-ref', 'HEAD', 'refs/heads/main')
 
 
-def _compare(others: str, point: Point) -> None:
-    clone = f'{others}/clone'
+def _compare(neighbour: str, point: Point) -> None:
+    clone = f'{neighbour}/clone'
     files = (entry for entry in entries_in(clone) if entry.is_file() and not entry.path.startswith(f'{clone}/.git/'))
     meant = {f'{clone}/{name}': point.tree.bytes_per_file for name in _names(point)}
     if {entry.path: entry.stat().st_size for entry in files} != meant:
         raise EngineError('T17', f'{clone} has other files than its repository, or of other sizes')
 
 
-def _package(work: Work, point: Point, home: str, others: str) -> None:
+def _package(work: Work, point: Point, home: str, neighbour: str) -> None:
     python, modules = 'environment/bin/python', len(_names(point))
     total = sum(range(modules))
     pip = ('-I', '-m', 'pip', '--isolated', '--disable-pip-version-check', '--quiet', 'install', '--no-cache-dir')
     wheel = f'{PACKAGE}-1.0-py3-none-any.whl'
     work.untimed('make a wheel', lambda: _make_wheel(f'{home}/{wheel}', point))
     _together(work, 'venv_create', 1, home, sys.executable, '-I', '-m', 'venv', f'{home}/environment')
-    installed = ('--no-index', '--no-deps', f'{others}/{wheel}')
+    installed = ('--no-index', '--no-deps', f'{neighbour}/{wheel}')
     _together(work, 'pip_install', modules, home, f'{home}/{python}', *pip, *installed)
     code = f'from {PACKAGE}.all import TOTAL; print(TOTAL)'
     first = f'{os.path.dirname(home)}/{ROOT}.0/{python}'
     printed = _together(work, 'package_import', modules, home, first, '-I', '-B', '-c', code)
     if printed != f'{total}\n':
-        raise EngineError('E1', f"the package that was installed says '{printed[:80].strip()}', not {total}")
+        raise EngineError('E1', f"the installed package prints '{printed[:80].strip()}', not {total}")
 
 
 def _make_wheel(path: str, point: Point) -> None:
@@ -229,13 +229,13 @@ def _digest(text: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).decode().rstrip('=')
 
 
-def _build(work: Work, point: Point, home: str, others: str) -> None:
+def _build(work: Work, point: Point, home: str, neighbour: str) -> None:
     total = sum(range(len(_names(point))))
     work.untimed('make the sources', lambda: _make_sources(f'{home}/build', point))
     _together(work, 'compile', len(_names(point)), home, 'make', '-C', f'{home}/build')
-    printed = work.untimed('run what was built', lambda: _run(home, f'{others}/build/main'))
+    printed = work.untimed('run what was built', lambda: _run(home, f'{neighbour}/build/main'))
     if printed != f'{total}\n':
-        raise EngineError('E1', f"the program that was built says '{printed[:80].strip()}', not {total}")
+        raise EngineError('E1', f"the built program prints '{printed[:80].strip()}', not {total}")
 
 
 def _make_sources(root: str, point: Point) -> None:
@@ -259,7 +259,7 @@ def _make_sources(root: str, point: Point) -> None:
 
 
 def _source(form: str, point: Point) -> str:
-    """A source of the point's size: random digits in place of the %s fill it up."""
+    """A source file of the point's size: `form`, with random digits in place of %s."""
     left = max(0, point.tree.bytes_per_file - len(form) + 2)
     return form % os.urandom((left + 1) // 2).hex()[:left]
 
@@ -284,7 +284,7 @@ def _together(work: Work, metric: str, operations: int, home: str, *argv: str) -
 
 
 def _run(home: str, *argv: str, feed: bytes = b'') -> str:
-    """The output of a program. Raises EngineError with its last word if it fails, OSError if it cannot start."""
+    """The output of a program. Raises EngineError with its message if it fails, OSError if it cannot start."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     environment.update(HOME=home, TMPDIR=f'{home}/tmp', LC_ALL='C', PIP_CONFIG_FILE=os.devnull)
     environment.update(GIT_CONFIG_NOSYSTEM='1', GIT_CONFIG_GLOBAL=os.devnull)

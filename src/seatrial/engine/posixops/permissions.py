@@ -1,8 +1,8 @@
-"""posixops, guarantees between users: who may do what with whose entries, and with which errno a call is refused.
+"""posixops, guarantees between users: the calls that a mode allows to each user, and the errno of a refused call.
 
-Root tries them as two users and a group of both, in processes that have given up being root. The ids belong to
-nobody on the first node, and their processes touch nothing but the trial's directory. Whoever is not root tries what
-one user can. pjdfstest makes such calls too (open/06, rename/09, ftruncate/00, chmod, chown, mkdir).
+Root tries them as two users and a group of both, in processes without root's privileges. No user of the first node
+has these ids, and their processes access only the trial's directory. Users other than root try the calls that one
+user can make. pjdfstest makes such calls too (open/06, rename/09, ftruncate/00, chmod, chown, mkdir).
 """
 
 import contextlib
@@ -20,10 +20,10 @@ from seatrial.engine.posixops.task_pair import Pair, Seen, Step, refused
 from seatrial.engine.posixops.work import Guarantee, declared
 
 LOWEST_ID = 61000  # ids from here on are neither users' (Debian, Red Hat) nor systemd's (from 61184)
-OWNER, MEMBER, STRANGER = 'owner', 'member', 'stranger'  # the last two are one user, in the group and not in it
+OWNER, MEMBER, STRANGER = 'owner', 'member', 'stranger'  # the last two: one user, in the group and not in it
 # nfsd(7) and rpc.mountd(8), --manage-gids; Lustre's operations manual, identity_upcall.
 ONE_GROUP = (
-    'is allowed to a user of that group alone: the server takes one group of a user, or looks groups up itself '
+    'unless the group is the only one of the user: the server takes one group of a user, or looks groups up itself '
     '(NFS: manage-gids, Lustre: identity_upcall) and does not know the users of this trial'
 )
 EACCES, EPERM, EITHER = ('EACCES',), ('EPERM',), ('EPERM', 'EACCES')
@@ -41,7 +41,7 @@ class Ids(NamedTuple):
 
 
 class Call(NamedTuple):
-    """One call of a story. step: what it does in the trial's directory; a text that it returns says what is wrong."""
+    """One call of a story. step: makes it in the trial's directory, and returns a text if its result is wrong."""
 
     who: str
     words: str
@@ -50,7 +50,7 @@ class Call(NamedTuple):
 
 
 def two_users() -> Tuple[Optional[Ids], str]:
-    """Ids that belong to nobody; else None, and why this task cannot be other users here."""
+    """Unused ids and ''; or None and the reason why this task cannot act as other users here."""
     if os.geteuid():
         return None, 'it needs root, to act as two users'
     ids = Ids(*itertools.islice(filter(_is_free, itertools.count(LOWEST_ID)), 3))
@@ -59,7 +59,7 @@ def two_users() -> Tuple[Optional[Ids], str]:
 
 
 def _is_free(number: int) -> bool:
-    """Each number is asked for itself: directories of users, such as LDAP's, need not list all that they have."""
+    """Each number is looked up by itself: directories of users, such as LDAP, need not list all entries."""
     for known in (pwd.getpwuid, grp.getgrgid):
         with contextlib.suppress(KeyError):
             known(number)
@@ -69,10 +69,10 @@ def _is_free(number: int) -> bool:
 
 def as_user(ids: Ids, who: str, directory: str, step: Step, by_one_group: bool = False) -> Tuple[Any, str]:
     """The result of a step in a process of this user in the directory; or None and the name of the errno.
-    by_one_group: the group of both is not beside the user's own, but in its place"""
+    by_one_group: the group of both is the only group of the process, in place of the user's group"""
     read, write = os.pipe()
     child = os.fork()
-    if not child:  # it must never come back into the code of its parent
+    if not child:  # it must never return into the code of its parent
         try:
             os.write(write, json.dumps(_answer(ids, who, directory, step, by_one_group)).encode())
         finally:
@@ -99,7 +99,7 @@ def _answer(ids: Ids, who: str, directory: str, step: Step, by_one_group: bool) 
 
 
 def _story(pair: Pair, *calls: Call) -> Seen:
-    """The owner's calls are made by the first task, those of the other user by the other one."""
+    """The first task makes the owner's calls, the other task those of the other user."""
     chosen, why = pair.first('choose two users', two_users)
     if chosen is None:
         return None, why
@@ -110,11 +110,9 @@ def _story(pair: Pair, *calls: Call) -> Seen:
         turn = pair.first if who == OWNER else pair.other
         wrong, refused = turn(words, partial(as_user, ids, who, here, partial(step, ids)))
         if refused in EITHER and not due and who != STRANGER:
-            again = [
-                turn(words, partial(as_user, ids, who, here, partial(step, ids), alone)) for alone in (False, True)
-            ]
+            again = [turn(words, partial(as_user, ids, who, here, partial(step, ids), alone)) for alone in (False, True)]
             if again == [[None, refused], [None, '']]:
-                return None, f'{words} gave {refused} and {ONE_GROUP}'
+                return None, f'{words} gave {refused} {ONE_GROUP}'
         if wrong or refused not in (due or ('',)):
             whose = {
                 OWNER: '',

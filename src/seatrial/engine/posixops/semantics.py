@@ -1,5 +1,5 @@
 """posixops, guarantees of POSIX: each is tried in a directory of its own, and leaves nothing behind. A trial reads as
-a story of two tasks (task_pair.py). A step that fails with an errno is a guarantee that does not hold."""
+a story of two tasks (task_pair.py). A guarantee does not hold if a step of its trial fails with an errno."""
 
 import contextlib
 import ctypes
@@ -26,13 +26,13 @@ from seatrial.workload.semantics import HOLDING, INTEGRITY, PHASE
 
 ALONE = 'one task only'
 RECORDS, RECORD = 200, 64  # records of each task in the trial of concurrent appends, and bytes of a record
-# Blocks in the trial of concurrent writes, and their bytes: no multiple of a page, which is the unit of caches.
+# Blocks of each task in the trial of concurrent writes, and bytes of a block: no multiple of a page (cache unit).
 BLOCKS, BLOCK = 64, 1000
 NAMES = 40  # files in the trials of exclusive creation and of an archive: few enough for a quota
 RACE_S = 0.3  # seconds for which files are renamed over a name
 COARSEST_S = 2.5  # seconds; the coarsest timestamps are those of FAT, every two seconds
 LONG_AGO = 1000000000.0
-HOLE, FULL = 1 << 24, 1 << 18  # bytes
+HOLE, FULL = 1 << 24, 1 << 18  # bytes of a file with a hole, and of one without
 PAGE = 4096
 LONGEST_PATH = 4095  # bytes, without the NUL at its end
 NOBODY = 65534
@@ -99,7 +99,7 @@ def _written(pair: Pair, data: bytes, doing: str = 'write a file') -> str:
 
 
 def _known(pair: Pair, data: bytes) -> str:
-    """The path of a file that the first task has written, and the other one has read."""
+    """The path of a file that the first task has written and the other task has read."""
     path = _written(pair, data)
     pair.other('read it', lambda: len(_read(path)))
     return path
@@ -225,7 +225,7 @@ def _mmap_shared(pair: Pair) -> Seen:
 
     def write() -> None:
         with _opened(path, os.O_RDWR) as descriptor, mmap.mmap(descriptor, 2 * PAGE, mmap.MAP_SHARED) as mapping:
-            os.pread(descriptor, 2 * PAGE, 0)  # says why it cannot be read, where the mapping ends the task (SIGBUS)
+            os.pread(descriptor, 2 * PAGE, 0)  # raises if it cannot be read; the mapping would end the task (SIGBUS)
             mapping[PAGE : PAGE + 3] = b'new'
             mapping.flush()
 
@@ -332,9 +332,9 @@ def _differences(directory: str) -> List[str]:
         name, data, mode, mtime = _packed(number)
         path = f'{directory}/{name}'
         seen = os.lstat(path)
-        had = {'size': seen.st_size, 'mode': seen.st_mode & 0o7777, 'time': int(seen.st_mtime), 'bytes': _read(path)}
+        saw = {'size': seen.st_size, 'mode': seen.st_mode & 0o7777, 'time': int(seen.st_mtime), 'bytes': _read(path)}
         wanted = {'size': len(data), 'mode': mode, 'time': mtime, 'bytes': data}
-        wrong += [what for what in wanted if had[what] != wanted[what]][:1]
+        wrong += [key for key in wanted if saw[key] != wanted[key]][:1]
     return wrong
 
 
@@ -382,7 +382,7 @@ def _still_readable(pair: Pair, remove: Callable[[str, Step], Any]) -> Seen:
     def write() -> None:
         _write(path, b'kept', synced=True)
         held.append(pair.keep(os.open(path, os.O_RDONLY)))
-        os.posix_fadvise(held[0], 0, 0, os.POSIX_FADV_DONTNEED)  # this node's memory is to hold nothing of it
+        os.posix_fadvise(held[0], 0, 0, os.POSIX_FADV_DONTNEED)  # so that the node's cache holds none of it
 
     pair.first('write a file and keep it open', write)
     remove('remove it', lambda: os.unlink(path))
@@ -445,7 +445,7 @@ def _owners(path: str) -> List[int]:
 
 
 def _given_away(path: str) -> Tuple[List[int], str]:
-    """The owner that was set (uid, gid), and a clause. Only root may give files away, unless it is squashed."""
+    """The owner that was set (uid, gid), and a clause. Only root may give files away, and not if it is squashed."""
     owners = _owners(path)
     os.chown(path, *owners)
     if os.geteuid():
@@ -522,7 +522,7 @@ def _links_after_renames(pair: Pair) -> Seen:
     pair.first('make two directories', *(partial(os.makedirs, f'{place}/d') for place in (one, other)))
     before = pair.other('stat them', lambda: _links(one, other))
     pair.first('rename a directory over an empty one', lambda: os.rename(f'{one}/d', f'{other}/d'))
-    wanted = [before[0] - (before[0] > 2), before[1]]  # some file systems count no directories in a directory
+    wanted = [before[0] - (before[0] > 2), before[1]]  # some file systems do not count subdirectories
     for who, after in _seen_by_both(pair, 'stat them again', lambda: _links(one, other)):
         if after != wanted:
             return False, f'{who} counted {after} links of two directories instead of {wanted}'
@@ -534,7 +534,7 @@ def _links(*paths: str) -> List[int]:
 
 
 def _seen_by_both(pair: Pair, doing: str, look: Callable[[], Any]) -> Iterable[Tuple[str, Any]]:
-    """Each task by its name and what it saw: a client can be wrong about its own change, which others see right."""
+    """The name of each task and its result: a client can misreport its own change although others see it right."""
     return zip(('the first task', pair.other_one), pair.at_once(doing, look, look))
 
 
@@ -545,7 +545,7 @@ def _symlinks(pair: Pair) -> Seen:
     pair.first('link to it', lambda: os.symlink('f', link))
     leads, text = pair.other('follow the link', lambda: (os.readlink(link), _text(link)))
     if (leads, text) != ('f', 'there'):
-        return False, f'to {pair.other_one} it leads to {_shown(leads)}, where it read {_shown(text)}'
+        return False, f'to {pair.other_one} it leads to {_shown(leads)} and contains {_shown(text)}'
     return True, f'{pair.other_one} followed it'
 
 
@@ -577,7 +577,7 @@ def _sparse_files(pair: Pair) -> Seen:
     if not zeros:
         return False, 'the hole does not read as zeros'
     if of_full < FULL:
-        return None, f'the blocks of a file say nothing here: of one written in full, {FULL} B, they are {of_full} B'
+        return None, f'blocks prove nothing here: a file written in full, {FULL} B, has blocks of {of_full} B'
     return _judge(taken < HOLE // 2, f'{HOLE} B take {taken} B', f'{HOLE} B with one byte written take {taken} B')
 
 
@@ -654,7 +654,7 @@ def _direct_io(pair: Pair) -> Seen:
     )
     if not plain == direct == mmap.PAGESIZE:
         return False, f'of {mmap.PAGESIZE} B {pair.other_one} read {plain} B, with O_DIRECT {direct} B'
-    return True, f'{pair.other_one} read what was written so'
+    return True, f'{pair.other_one} read what was written with O_DIRECT'
 
 
 def _direct(path: str, flags: int, move: Callable[[int, mmap.mmap], int]) -> int:

@@ -17,8 +17,8 @@ POOL_BYTES = 1 << 25  # random data that a task keeps
 STRIDE = 20735879  # bytes between the data of two files: odd, and near the golden section of the pool
 NANOSECOND = 1e-9
 NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-DIGITS = 3  # digits that are kept of the time of a single call
-ROW = '['  # how the lines of a course begin, which tasks say beside their reports
+DIGITS = 3  # significant digits of the time of a single call
+ROW = '['  # first character of the lines of a course, which tasks print beside their reports
 T = TypeVar('T', bound=Callable[..., object])
 
 
@@ -32,7 +32,7 @@ class Spec(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Start and end of one act, in seconds of the coordinator's clock, which is that of all tasks."""
+    """Start and end of one act, in seconds of the coordinator's clock, to which all tasks convert."""
 
     start_s: float
     end_s: float
@@ -40,18 +40,18 @@ class Span(NamedTuple):
 
 class Timed(NamedTuple):
     operations: int
-    # seconds of its acts, in their order; None for an act in which this task had nothing to do
+    # one for each of its acts, in their order; None for an act in which this task had nothing to do
     spans: Tuple[Optional[Span], ...]
-    # number of calls by their nanoseconds, rounded up to DIGITS digits; empty where calls were not timed one by one
+    # number of calls by their nanoseconds, rounded up to DIGITS digits; empty if single calls were not timed
     nanoseconds: Dict[str, int]
 
 
 class Failed(NamedTuple):
-    """The reason why a task failed. evidence: as of a Finding."""
+    """The reason why a task failed. evidence: as in Finding."""
 
     rule: str
     sentence: str
-    aborted: bool = False  # because of another task, whose report has the cause
+    aborted: bool = False  # it gave up because of another task, whose report has the cause
     evidence: Dict[str, str] = {}  # noqa: RUF012 (it is a default of a tuple, and never changed)
 
 
@@ -61,7 +61,7 @@ class Report(NamedTuple):
     rank: int
     tasks: int
     host: str
-    # uncertainty_s: error of its times beside other tasks'; counts: entries by histogram and class
+    # uncertainty_s: error of its times relative to other tasks'; counts: entries by histogram and class
     uncertainty_s: float
     timed: Dict[str, Timed]
     facts: Tuple[Fact, ...]
@@ -79,23 +79,23 @@ class Work:
         self.timed: Dict[str, Timed] = {}
         self.facts: Tuple[Fact, ...] = ()
         self.uncertainty_s = 0.0
-        self.doing = ''  # the act that was begun last, for the sentence of an error
+        self.doing = ''  # the act that was begun last, for error messages
         self.counts: Dict[str, Dict[str, int]] = {}
 
     def together(self, metric: str, act: Optional[Callable[[], int]]) -> None:
-        """Do an act, which returns its number of operations, when all tasks begin theirs; None: nothing to do."""
+        """Do an act, which returns its number of operations, when all tasks do theirs. None: this task has no act."""
         release = self.barrier.wait(metric)
         self.uncertainty_s = max(self.uncertainty_s, release.uncertainty_s)
         self.alone(metric, act, release.offset_s)
 
     def untimed(self, what: str, act: Optional[Callable[[], Any]]) -> Any:
-        """Do an untimed act when all tasks have come to it: its result. Nobody begins the next act before its end."""
+        """Do an untimed act once all tasks reach it; returns its result. The next begins when all have ended."""
         self.barrier.exchange(what)
         self.doing = what
         return act() if act is not None else None
 
     def time_calls(self, metric: str, call: Callable[[Any], Any], items: Iterable[Any]) -> None:
-        """Do a call with every item, as `together`, and time every single call."""
+        """Do a call with every item, together with all tasks, and time every single call."""
         times = array.array('d')
 
         def act() -> int:
@@ -113,7 +113,7 @@ class Work:
             counts[key] = counts.get(key, 0) + 1
 
     def alone(self, metric: str, act: Optional[Callable[[], int]], offset_s: float = 0.0) -> None:
-        """Do such an act at once. offset_s: to be added to this node's clock for the coordinator's."""
+        """Do an act as `together` does, but at once. offset_s: the coordinator's clock minus this node's."""
         self.doing = metric
         earlier = self.timed.get(metric, Timed(0, (), {}))
         if act is None:
@@ -130,10 +130,10 @@ class Guarantee(NamedTuple):
     """A guarantee of POSIX or Linux that is tried on a file system."""
 
     name: str  # its stable id
-    words: str  # what holds, for people
-    tasks: int  # how many it takes to try it
+    words: str  # the guarantee, for people
+    tasks: int  # number of tasks that its trial needs
     source: str  # an interface or a section of POSIX.1-2017 (IEEE Std 1003.1-2017), or a page of the Linux manual
-    since: str = '0.1'  # the version of Seatrial that first tried it; outputs of earlier ones have no such fact
+    since: str = '0.1'  # the first version of Seatrial that tries it; outputs of earlier ones have no such fact
 
 
 def declared(
@@ -152,27 +152,27 @@ class Part(NamedTuple):
     """The code of posixops for one kind of workload."""
 
     carry_out: Callable[[Work, Spec], None]  # a task's work in a launch, on its node. Raises EngineError and OSError
-    # the metrics that the tasks time, with the operations that all of them together do for each
+    # the metrics that the tasks time, with the number of operations of all tasks for each
     planned: Callable[[Point, str], Dict[str, int]] = lambda point, phase: {}
     # guarantees by the name of the phase that tries them, in their order
     facts: Dict[str, Tuple[Guarantee, ...]] = {}  # noqa: RUF012 (a value; nobody changes it)
-    # what the rates of what was timed and the tasks' reports come to. Raises EngineError
+    # the measurement, from the timed rates and the reports of the tasks. Raises EngineError
     measured: Callable[[str, Point, List[Report], Measurement, Outcome], Measurement] = lambda *given: given[3]
-    makes: Tuple[str, ...] = ()  # as of Engine
-    cannot: Callable[[Point], Optional[str]] = lambda point: None  # as of Engine
+    makes: Tuple[str, ...] = ()  # as in Engine
+    cannot: Callable[[Point], Optional[str]] = lambda point: None  # as in Engine
     # programs beside the interpreter, by the names of the phases that need any
     needs: Dict[str, Tuple[str, ...]] = {}  # noqa: RUF012
     elsewhere: Callable[[Point, str], bool] = lambda point, phase: False  # Engine.reads_elsewhere
-    hosts_from: int = 2  # so many nodes, from which on a task is told where the others run; 0: never
+    hosts_from: int = 2  # fewest nodes on which tasks exchange the names of their hosts; 0: never
     directory: Callable[[Point], str] = lambda point: 'tree'  # directory in which the entries of a point lie
-    # whether it goes on beside actions: tasks say lines that begin with ROW, and the actions' transcript is read
+    # whether it runs beside actions: tasks print lines that begin with ROW, and the actions' transcript is read
     course: bool = False
 
 
 class Data:
     """Random bytes for each of a task's files, made beforehand. File i begins at i * STRIDE of a pool that differs by
-    launch and task. Files that do not all fit share bytes, but no block: 512 files in a row have different blocks of
-    512 B, and 4096 different ones of 4 KiB."""
+    launch and task. If the files do not all fit in the pool, they share bytes but no block: 512 consecutive files
+    have no block of 512 B in common, and 4096 have none of 4 KiB."""
 
     def __init__(self, size: int, files: int) -> None:
         fits = size * files <= POOL_BYTES
@@ -195,7 +195,7 @@ def opened(name: str, flags: int, mode: int = 0o600) -> Iterator[int]:
 
 
 def write_all(descriptor: int, data: memoryview) -> None:
-    """Calls write(2) until all is written; a file system may take less in one call."""
+    """Calls write(2) until all is written; one call may write less."""
     written = os.write(descriptor, data)
     while written < len(data):
         written += os.write(descriptor, data[written:])
@@ -213,14 +213,14 @@ def read_all(descriptor: int, buffer: bytearray) -> int:
 
 
 def rounded_up(seconds: float) -> int:
-    """Nanoseconds with DIGITS digits, not less than the seconds."""
+    """The seconds in nanoseconds, rounded up to DIGITS digits."""
     whole = max(math.ceil(seconds / NANOSECOND - 1e-3), 0)  # minus the rounding error of a float
     unit = int(10 ** max(len(str(whole)) - DIGITS, 0))
     return -(-whole // unit) * unit
 
 
 def partner(rank: int, hosts: Tuple[str, ...], nodes_away: int) -> int:
-    """The task at the same place on the node so many nodes further. Raises EngineError if they are uneven."""
+    """The rank at the same place `nodes_away` nodes further. Raises EngineError for unequal numbers of tasks."""
     nodes = by_key((host, other) for other, host in enumerate(hosts))
     order = list(nodes.values())
     if len({len(ranks) for ranks in order}) > 1:

@@ -1,1 +1,1 @@
-"""The run directory: its owner, its making and removal, the lock of a trial, and the remains of dead jobs."""
+"""The run directory: its owner, its creation and removal, the lock of a trial, and the remains of dead jobs."""

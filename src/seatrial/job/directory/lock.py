@@ -22,16 +22,16 @@ from seatrial.model.quoted_value import printable
 from seatrial.model.units import duration
 
 HEARTBEAT_S = 60.0
-MISSED_S = 3 * HEARTBEAT_S  # s of silence that a live process would break, if its state directory answers
+MISSED_S = 3 * HEARTBEAT_S  # s; a live process renews its lock earlier if its state directory answers
 # Seconds without a heartbeat after which a lock is called stale: as long as Lustre may take to recover a target
-# (rule P17), for the state directory may lie on another Lustre.
+# (rule P17), because the state directory may lie on another Lustre.
 STALE_S = 900.0
-MAX_BYTES = 65536  # size of a file that is read although others may have written it
+MAX_BYTES = 65536  # most that is read of a file that others may have written
 _LOCKS = 'locks'
 _SUFFIX = '.json'
 _FORMAT = 1
 _TRIES = 10
-_MAX_NAME = 200  # bytes of a file's name; the hash of a longer storage system's name takes its place
+_MAX_NAME = 200  # bytes of a file's name; in a longer name a hash takes the place of the end
 
 
 class LockError(Exception):
@@ -39,11 +39,11 @@ class LockError(Exception):
 
 
 class Held(NamedTuple):
-    """A lock as it lies in the state directory. heartbeat_age_s: seconds since its holder was last heard of."""
+    """A lock in the state directory. heartbeat_age_s: seconds since the last heartbeat of its holder."""
 
     path: str
     storage_system: str
-    holder: Optional[Owner]  # None where the file cannot be read. foreign: why this user cannot remove it, or None
+    holder: Optional[Owner]  # None if the file cannot be read. foreign: why this user cannot remove it, or None
     heartbeat_age_s: float
     foreign: Optional[str]
 
@@ -53,7 +53,7 @@ class Held(NamedTuple):
 
     @property
     def patience_s(self) -> float:
-        """Seconds of silence until it is stale: fewer if its holder has ended, whose jobs elsewhere may go on."""
+        """Seconds without a heartbeat until it is stale: fewer if its process has ended (its jobs may go on)."""
         return MISSED_S if self.ended else STALE_S
 
     @property
@@ -74,7 +74,7 @@ class Held(NamedTuple):
         remedy = '; wait until it ends'
         if self.ended:
             left = max(1, math.ceil((self.patience_s - self.heartbeat_age_s) / 60))
-            remedy = f'; its process has ended: if no job elsewhere beats, `seatrial clean` removes it in {left} min'
+            remedy = f'; its process has ended: if no other job renews it, `seatrial clean` removes it in {left} min'
         if self.stale:
             remedy = ': it is stale, but was not taken over; `seatrial clean` removes it once nothing runs'
         return self.description() + remedy
@@ -85,7 +85,7 @@ class LockHeld(LockError):
 
 
 class Heartbeat:
-    """Calls `renew` every interval_s seconds in a daemon thread until it is stopped. An OSError ends none of it."""
+    """Calls `renew` every interval_s seconds in a daemon thread until it is stopped, also after an OSError."""
 
     def __init__(self, renew: Callable[[], None], interval_s: float = HEARTBEAT_S) -> None:
         self._renew = renew
@@ -95,7 +95,7 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop the heartbeats; one that hangs on a dead file system is left behind."""
+        """Stop the heartbeats; a thread that hangs on a dead file system is left behind."""
         self._stopped.set()
         self._thread.join(1.0)
 
@@ -118,13 +118,13 @@ class Lock(ContextManager['Lock']):
         self.release()
 
     def lost(self) -> Optional[str]:
-        """The reason why the lock is lost to this session, as a sentence, or None. OSError if it cannot be read."""
+        """A sentence if this session has lost the lock, else None. Raises OSError if the lock cannot be read."""
         if _read(self.path) == self._content:
             return None
         return f'the lock {self.path} was removed or replaced by another session; nothing more may be measured'
 
     def release(self) -> None:
-        """Give the storage system back, if this call took it and still holds it; an irremovable lock goes stale."""
+        """Remove the lock if `acquire` made it and it is unchanged; a lock that cannot be removed becomes stale."""
         self._heartbeat.stop()
         if self.created:
             with contextlib.suppress(OSError):
@@ -136,7 +136,7 @@ class Lock(ContextManager['Lock']):
 
 
 def acquire(state: str, storage_system: str, session: str, interval_s: float = HEARTBEAT_S) -> Lock:
-    """Hold a storage system for the session, until its first process releases it. Raises LockHeld or LockError."""
+    """Lock a storage system for the session, until its first process releases it. Raises LockHeld or LockError."""
     path = os.path.join(_made(state), _file_name(storage_system))
     lock = _LockFile(_FORMAT, storage_system, this_owner(session))
     content = json.dumps(to_json(lock), indent=1).encode('ascii') + b'\n'
@@ -144,13 +144,13 @@ def acquire(state: str, storage_system: str, session: str, interval_s: float = H
         if _publish(path, content):
             return Lock(path, content, True, interval_s)
         try:
-            held, there = _held(path)
+            held, present = _held(path)
         except FileNotFoundError:
             continue  # it was released in between
         if held.holder is not None and (held.holder.session, held.holder.uid) == (session, os.geteuid()):
-            return Lock(path, there, False, interval_s)
+            return Lock(path, present, False, interval_s)
         raise LockHeld(held._replace(storage_system=storage_system).sentence())
-    raise LockError(f'{path}: the lock changes hands all the time; try again')
+    raise LockError(f'{path}: sessions take and release the lock all the time; try again')
 
 
 def list_locks(state: str) -> List[Held]:
@@ -159,13 +159,13 @@ def list_locks(state: str) -> List[Held]:
 
 
 def break_stale(state: str, dead: Container[str] = ()) -> List[Held]:
-    """Remove this user's stale locks, those of `dead` sessions at once, whose process is not seen running."""
+    """Remove this user's locks that are stale or of `dead` sessions, unless the holder's process is seen running."""
     removed = []
     for held, content in _all(state):
         is_dead = held.holder is not None and held.holder.session in dead
         if not (held.stale or is_dead) or held.foreign or (held.holder is not None and running(held.holder)):
             continue
-        with contextlib.suppress(OSError):  # what cannot be read stays
+        with contextlib.suppress(OSError):  # a lock that cannot be removed stays
             if _take_down(held.path, content, 0.0 if is_dead else held.patience_s):
                 removed.append(held)
     return removed
@@ -195,7 +195,7 @@ def _made(state: str) -> str:
     directory = os.path.join(state, _LOCKS)
     try:
         os.mkdir(directory)
-        # Whoever may look there may see who holds what; nobody else takes or breaks a lock.
+        # Users who may list the state directory may read its locks; only this user may take or break them.
         os.chmod(directory, stat.S_IMODE(os.stat(state).st_mode) & ~0o022)
     except FileExistsError:
         pass
@@ -205,7 +205,7 @@ def _made(state: str) -> str:
 
 
 def _file_name(storage_system: str) -> str:
-    """A safe file name, different for each text. urllib's quote differs between versions of Python."""
+    """A safe file name, another for each text. Not by urllib's quote, which depends on the version of Python."""
     text = storage_system.encode('utf-8', 'surrogatepass')
     quoted = re.sub(rb'^\.|[^A-Za-z0-9_.-]', lambda byte: b'%%%02X' % ord(byte.group()), text)
     name = quoted.decode('ascii') or '%'
@@ -215,7 +215,7 @@ def _file_name(storage_system: str) -> str:
 
 
 class _LockFile(NamedTuple):
-    """The content of a lock file. The holder's pid and time tell two locks of one process apart."""
+    """The content of a lock file. The holder's pid and time distinguish two locks of one process."""
 
     format: int
     storage_system: str
@@ -223,7 +223,7 @@ class _LockFile(NamedTuple):
 
 
 def _publish(path: str, content: bytes) -> bool:
-    """Put the file in place, whole, unless one is there already; True if it was put there."""
+    """Create the file with all of its content, unless it exists; True if it was created."""
     draft = _aside(path)
     try:
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), 'wb') as stream:
@@ -234,7 +234,7 @@ def _publish(path: str, content: bytes) -> bool:
         try:
             os.link(draft, path)
         except OSError as error:
-            # An NFS server's lost answer looks like a failure; the link count says the truth (open(2)).
+            # If an NFS server's answer is lost, link() fails although it worked; the link count shows it (open(2)).
             if os.stat(draft).st_nlink != 2:
                 if isinstance(error, FileExistsError):
                     return False
@@ -294,8 +294,8 @@ def _read(path: str) -> bytes:
 
 
 def silent_s(file: str, touched: float) -> float:
-    """Seconds since a file was touched. A long time is measured again by the clock of the file's own server, where a
-    file can be made there: to a host whose clock is ahead everybody would seem dead. Raises OSError."""
+    """Seconds since a file was touched. More than MISSED_S is measured again by the clock of the file's server, if
+    a file can be made there: a host whose clock is ahead would take live sessions for dead. Raises OSError."""
     seconds = time.time() - touched
     if seconds > MISSED_S:
         with contextlib.suppress(OSError), tempfile.TemporaryFile(dir=os.path.dirname(file)) as new:

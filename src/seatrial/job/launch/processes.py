@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Tu
 from seatrial.engine.base import Command, Outcome, ProcessTime
 from seatrial.engine.dispatch import PLACE, RankPlace, inodes_of, only_in, place_here, places_said
 from seatrial.engine.node_program import module_argv
-from seatrial.engine.start_together import ALONE, ran, together_argv
+from seatrial.engine.start_together import NO_BARRIER, ran, together_argv
 from seatrial.job.directory import rundir
 from seatrial.job.launch.barrier import Barrier
 from seatrial.model.plan import LAUNCHERS, Launcher
@@ -139,7 +139,7 @@ def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) ->
             start_s, end_s = report.called_s - report.uncertainty_s, report.ended_s + report.uncertainty_s
             times.append(ProcessTime(report.host, start_s - first, end_s - first, status))
         elif reports and not status:
-            times.append(launcher._replace(exit_status=ALONE))
+            times.append(launcher._replace(exit_status=NO_BARRIER))
             err += f'seatrial: rank {rank} has not said when it ran\n'
         else:
             times.append(launcher)

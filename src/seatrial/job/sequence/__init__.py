@@ -1,1 +1,1 @@
-"""The sequence of launches: from what the node sees of the target to the end record."""
+"""The sequence of launches of a case: from the survey of its target on the node to the end record."""

@@ -1,7 +1,7 @@
-"""Monitors: the load of the disks and the network of each server every second of a case, by a connection to each. As
-all telemetry they decide nothing: a server that does not answer is a gap, and is asked anew after a pause. The site
-says how one is reached (`monitors` in trial.yaml); there runs LOOP: three files of /proc a second, far below a
-hundredth of a core, until its next write fails."""
+"""Monitors record the disk and network load of each server every second of a case, over one connection a server. Like
+all telemetry they decide nothing: a server that does not answer is recorded as a gap, and is asked again after a
+pause. The site sets the command that reaches a server (`monitors` in trial.yaml). It runs LOOP there, which prints
+three files of /proc a second, takes far less than a hundredth of a core and ends when a write fails."""
 
 import contextlib
 import os
@@ -17,22 +17,22 @@ from seatrial.model.telemetry import ServerGap, ServerLook
 
 LOOP = 'while cat /proc/uptime /proc/diskstats /proc/net/dev; do sleep 1; done'
 SECTOR = 512  # bytes, whatever the device (Linux, Documentation/admin-guide/iostats.rst)
-# Up to each age (s) a line sums up so many seconds: 72 hours are below 11,000 lines a server.
+# Until this age of a monitor (s), one line covers this many seconds: 72 hours give under 11,000 lines a server.
 STEPS = ((3600.0, 1.0), (36000.0, 10.0), (float('inf'), 60.0))
-RETRY_S, MAX_RETRY_S = 2.0, 60.0  # first and longest pause after a lost connection; it doubles until one lasts
-ENDED_S = 3.0
+RETRY_S, MAX_RETRY_S = 2.0, 60.0  # shortest and longest pause after a connection; it doubles until one lasts
+ENDED_S = 3.0  # longest wait for the end of a thread
 
 _UPTIME = re.compile(r'(\d+\.\d+) \d+\.\d+$')
-# Whole disks: what lies on them (partitions, device mapper, md) would count the same bytes again.
+# Whole disks alone: partitions, device mapper and md on top of them would count the same bytes again.
 _DISK = re.compile(r'(sd[a-z]+|vd[a-z]+|xvd[a-z]+|hd[a-z]+|nvme\d+n\d+|mmcblk\d+|dasd[a-z]+)$')
 _NOT_A_CARD = re.compile(r'(lo|bond|team|br|docker|veth|virbr|tun|tap|dummy|ifb|sit|vlan)|.*\.')
 
 
 class Counters(NamedTuple):
-    """The counters of a server, uptime_s after its boot. ticks: busy ms of a disk, by its name."""
+    """The counters of a server, uptime_s after its boot. busy_ms: the time that a disk was busy, by its name."""
 
     uptime_s: float
-    ticks: Dict[str, int]
+    busy_ms: Dict[str, int]
     # read, written: bytes of all disks; received, sent: bytes of all network cards
     read: int
     written: int
@@ -43,11 +43,11 @@ class Counters(NamedTuple):
 
 
 def counters_of(lines: Sequence[str]) -> Optional[Counters]:
-    """One round of LOOP, whole once another round has begun. None if one of its lines is damaged."""
+    """The counters of one round of LOOP, complete once the next round begins; None if one of its lines is damaged."""
     uptime = _UPTIME.match(lines[0].strip()) if lines else None
     if uptime is None:
         return None
-    ticks: Dict[str, int] = {}
+    busy_ms: Dict[str, int] = {}
     sums = [0] * 6
     cards = 0
     for line in lines[1:]:
@@ -61,24 +61,24 @@ def counters_of(lines: Sequence[str]) -> Optional[Counters]:
                     for place, field in ((2, 0), (3, 8), (4, 1), (5, 9)):
                         sums[place] += fields[field]
             elif len(words) >= 14 and _DISK.match(words[2]):
-                ticks[words[2]] = int(words[12])
+                busy_ms[words[2]] = int(words[12])
                 sums[0] += SECTOR * int(words[5])
                 sums[1] += SECTOR * int(words[9])
         except (ValueError, IndexError):
             return None
-    return Counters(float(uptime.group(1)), ticks, *sums) if cards else None
+    return Counters(float(uptime.group(1)), busy_ms, *sums) if cards else None
 
 
 class _Summed:
-    """The summary of a server: a line for each second, later for each step of STEPS."""
+    """Summarizes the counters of one server: a line a second at first, later a line for each interval of STEPS."""
 
     def __init__(self, server: str, write: Callable[[Any], None]) -> None:
         self._server, self._write = server, write
         self._began_s = time.monotonic()
-        self._rounds: List[Counters] = []  # since the last line, and the one with which it ended
+        self._rounds: List[Counters] = []  # those since the last line, after the round that ended it
 
     def add(self, now: Counters) -> None:
-        if self._rounds and now.uptime_s <= self._rounds[-1].uptime_s:  # it was booted meanwhile
+        if self._rounds and now.uptime_s <= self._rounds[-1].uptime_s:  # the server was rebooted
             self._rounds = []
         self._rounds.append(now)
         passed_s = time.monotonic() - self._began_s
@@ -87,13 +87,13 @@ class _Summed:
             self.end()
 
     def end(self) -> None:
-        """Write the counters since the last line."""
+        """Write one line for the rounds since the last line."""
         if len(self._rounds) < 2:
             return
         shares = [(0.0, '')]
         for before, after in zip(self._rounds, self._rounds[1:]):
             took_ms = 1000 * (after.uptime_s - before.uptime_s)
-            deltas = ((ticks - before.ticks.get(disk, ticks), disk) for disk, ticks in after.ticks.items())
+            deltas = ((total - before.busy_ms.get(disk, total), disk) for disk, total in after.busy_ms.items())
             shares += [(min(1.0, busy_ms / took_ms), disk) for busy_ms, disk in deltas]
         busy, disk = max(shares, key=lambda share: share[0])
         first, last = self._rounds[0], self._rounds[-1]
@@ -104,7 +104,7 @@ class _Summed:
 
 
 class _Connection:
-    """A thread that asks one server until it is stopped."""
+    """A thread that reads the counters of one server until it is stopped."""
 
     def __init__(self, monitor: Monitor, write: Callable[[Any], None]) -> None:
         self._monitor, self._write = monitor, write
@@ -139,7 +139,7 @@ class _Connection:
             self._stopped.wait(pause_s)
 
     def _listen(self, summed: _Summed) -> str:
-        """Read until the connection ends; returns the reason."""
+        """Read counters until the connection ends; returns the reason of its end."""
         with self._lock:
             if self._stopped.is_set():
                 return ''
@@ -167,7 +167,7 @@ class _Connection:
                 last = line.strip()[:200]
             block.append(line)
         with self._lock:
-            self._kill()  # whoever has closed its output may live on
+            self._kill()  # a process may live on after it has closed its output
             status = self._process.wait()
             self._process.stdout.close()
             self._process = None
@@ -180,14 +180,14 @@ class _Connection:
 
 
 def ask_servers(monitors: Sequence[Monitor], write: Callable[[Any], None]) -> Callable[[], bool]:
-    """Ask the servers until the function that is returned is called: it ends all connections, and returns whether all
-    writing has ended. write: is given a ServerLook or ServerGap, by any thread."""
+    """Read the servers' counters until the returned function is called. It ends all connections, and returns True if
+    no thread writes any more. write: takes a ServerLook or ServerGap; any of the threads calls it."""
     connections = [_Connection(monitor, write) for monitor in monitors]
 
     def stop() -> bool:
         for connection in connections:
             connection.stop()
-        ended = [connection.join() for connection in connections]  # each is waited for
+        ended = [connection.join() for connection in connections]  # a list: all are waited for
         return all(ended)
 
     return stop
