@@ -1,4 +1,4 @@
-"""What the tests of engines share."""
+"""Fixtures of the tests of engines."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from measuring import Disk
 
 @pytest.fixture
 def o_direct(tmp_path: Path) -> None:
-    """The scratch directory is on a file system that has O_DIRECT; tmpfs has it from Linux 6.6 on."""
+    """Skips the test if the file system of the scratch directory has no O_DIRECT; tmpfs has it from Linux 6.6 on."""
     try:
         os.close(os.open(tmp_path, os.O_RDWR | os.O_TMPFILE | os.O_DIRECT))
     except OSError as error:

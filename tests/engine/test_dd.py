@@ -1,4 +1,4 @@
-"""The dd engine: its commands, and what it makes of genuine outputs of dd of coreutils 9.1."""
+"""The dd engine: its commands, and its measurements from genuine outputs of dd of coreutils 9.1."""
 
 import pytest
 from hypothesis import given
@@ -36,9 +36,9 @@ def stderrs_of(name):
     return tuple(TRANSCRIPTS[name][f'{rank}.err'] for rank in range(2))
 
 
-def measure(name, stderrs=None, times=None, how=None):
-    """What the engine makes of a transcript, with other streams, times or another plan if they are given."""
-    phase, at = how or GOOD[name]
+def measure(name, stderrs=None, times=None, plan=None):
+    """The engine's measurement from a transcript; streams, times, phase and point can be replaced."""
+    phase, at = plan or GOOD[name]
     times = times or processes(name)
     stderrs = stderrs or stderrs_of(name)
     outcome = Outcome(times, ('',) * len(times), stderrs, ())
@@ -66,10 +66,10 @@ def test_the_segments_cover_every_byte_of_every_file_exactly_once(tasks, transfe
 
 
 class TestDirectAccess:
-    def test_a_read_of_a_direct_point_has_it_and_is_said_to(self):
+    def test_a_read_of_a_direct_point_has_the_flag_and_is_recorded_as_direct(self):
         at = access_point(FILES.changed(direct=True), transfers=64, transfer_size=MIB)
         assert [words['iflag'] for words in words_of('read', at)] == ['direct', 'direct']
-        assert measure('read-files', how=('read', at)).direct is True
+        assert measure('read-files', plan=('read', at)).direct is True
         assert not any('iflag' in words for words in words_of('read', access_point(FILES)))
         assert measure('read-files').direct is False
 
@@ -120,21 +120,21 @@ class TestEveryGoodRun:
         tasks = [(task.host, task.bytes_moved, task.start_s + zero_s, task.end_s + zero_s) for task in measured.tasks]
         assert tasks == [(t.host, share, pytest.approx(t.start_s), pytest.approx(t.end_s)) for t in times]
 
-    def test_the_clock_is_as_coarse_as_what_dd_did_not_time(self, name):
-        own_s = [float(text.split(' copied, ')[1].split(' s, ')[0]) for text in stderrs_of(name)]
-        untimed_s = [process.lived_s - timed_s for process, timed_s in zip(processes(name), own_s, strict=True)]
+    def test_the_error_of_the_clock_is_the_longest_time_that_dd_did_not_measure(self, name):
+        reported_s = [float(text.split(' copied, ')[1].split(' s, ')[0]) for text in stderrs_of(name)]
+        untimed_s = [process.lived_s - timed_s for process, timed_s in zip(processes(name), reported_s, strict=True)]
         assert measure(name).clock_s == pytest.approx(max(untimed_s))
 
-    def test_cut_short_anywhere_before_its_last_word_it_is_refused(self, name):
+    def test_an_output_that_is_cut_short_anywhere_is_refused(self, name):
         first, second = stderrs_of(name)
         for length in range(len(second.rstrip())):
             assert refusal(name, (first, second[:length])).rule == 'E1'
 
     def test_other_tasks_and_other_bytes_or_blocks_of_a_task_are_refused(self, name):
         phase, at = GOOD[name]
-        assert refusal(name, how=(phase, at._replace(tasks=3))).rule == 'T9'
-        assert refusal(name, how=(phase, at.changed(bytes_per_task=MIB))).rule == 'T18'
-        assert refusal(name, how=(phase, at.changed(transfer_size=64 * MIB))).rule == 'T18'
+        assert refusal(name, plan=(phase, at._replace(tasks=3))).rule == 'T9'
+        assert refusal(name, plan=(phase, at.changed(bytes_per_task=MIB))).rule == 'T18'
+        assert refusal(name, plan=(phase, at.changed(transfer_size=64 * MIB))).rule == 'T18'
 
 
 SMALL, LARGE = access_point(FILES), access_point(FILES, transfers=256, transfer_size=MIB)
@@ -157,7 +157,7 @@ SMALL, LARGE = access_point(FILES), access_point(FILES, transfers=256, transfer_
     ],
 )
 def test_a_failed_run_is_refused_in_the_words_of_dd(name, phase, at, rule, sentence):
-    assert_refused(refusal(name, how=(phase, at)), rule, sentence)
+    assert_refused(refusal(name, plan=(phase, at)), rule, sentence)
 
 
 def test_a_complaint_at_exit_status_0_is_refused():
@@ -172,11 +172,11 @@ def test_a_partial_block_is_refused_even_where_the_bytes_are_right():
 
 
 def copied(seconds):
-    """The reports of two reads that took so long."""
+    """The reports of two reads with this time and rate."""
     return tuple(text.split(' copied, ')[0] + f' copied, {seconds}B/s\n' for text in stderrs_of('read-files'))
 
 
-def test_seconds_are_read_in_powers_of_ten_too_and_no_more_than_the_process_lived_and_not_none():
+def test_seconds_are_read_in_powers_of_ten_and_refused_if_zero_or_longer_than_the_process_lived():
     longest = max(process.lived_s for process in processes('read-files'))
     assert measure('read-files', copied('9.5e-05 s, 706 G')).clock_s == pytest.approx(longest - 9.5e-05)
     assert_refused(refusal('read-files', copied('9.5 s, 7.1 M')), 'E1', 'reports 9.5 s, but its process lasted')

@@ -1,4 +1,4 @@
-"""The I/O that fio and dd really issue, seen by strace, against the offset rule of LANL's mpi_io_test and IOR."""
+"""The I/O that fio and dd really issue (by strace), compared with the offset rule of LANL's mpi_io_test and IOR."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ from seatrial.workload.access import file_name, name_of, writers
 
 pytestmark = pytest.mark.slow
 
-TRANSFER, TRANSFERS = 12288, 5  # neither a power of two, so that a wrong rule shows
+TRANSFER, TRANSFERS = 12288, 5  # neither is a power of two, so that a wrong rule is noticed
 
 CALLS = (
     'pread64,pwrite64,preadv,pwritev,read,write,openat,close,dup2,lseek,fsync,fdatasync,unlink,unlinkat,'
@@ -39,7 +39,7 @@ def point(workload, tasks=3, transfers=TRANSFERS, **changes):
 
 
 def issued(engine, phase, at, directory, raw):
-    """Carry the phase out in `directory` under strace: the events of every process that touched data."""
+    """Carries a phase out under strace; returns the events of each process with data files, and the measurement."""
     command = engine.command(engine.name, phase, at, str(raw / 'x'), 7)
     watched = ('strace', '-f', '-ff', '-s', '0', '-e', f'trace={CALLS}', '-o')
     measurement = engine.measure(phase, at, command, launched(command, directory, *watched, traces=raw / 'trace'))
@@ -50,7 +50,7 @@ def issued(engine, phase, at, directory, raw):
 
 
 def events_of(text):
-    """The calls on data files in one process's trace. Positions of read and write are followed by hand."""
+    """The calls on data files in one process's trace. The positions of read and write are computed here."""
     names, positions, events = {}, {}, []
     for call, arguments, result in CALL.findall(text):
         values = [value.strip() for value in arguments.split(',')]
@@ -84,7 +84,7 @@ def events_of(text):
 
 
 def rule(phase, at):
-    """The events that each rank must have."""
+    """The events that the rule requires of each rank."""
     return [
         [Event(phase, file_name(at, rank), offset, TRANSFER) for offset in offset_rule(at, rank)]
         for rank in range(at.tasks)
@@ -129,7 +129,7 @@ class TestFioAndDd:
     @pytest.mark.usefixtures('o_direct')
     @pytest.mark.parametrize('engine', [Fio(), Dd()], ids=['fio', 'dd'])
     @pytest.mark.parametrize('phase', ['write', 'read'])
-    def test_every_file_of_a_direct_point_is_opened_with_o_direct_and_stays_so(self, places, engine, phase):
+    def test_a_direct_point_opens_every_file_once_with_o_direct_and_moves_its_transfers(self, places, engine, phase):
         at = point(MFWA, direct=True)
         if phase == 'read':
             prepared(places[0], at)
@@ -152,8 +152,8 @@ CALLS_OF_FIO = re.compile(r'clock_nanosleep\(.*(tv_nsec=100000000)|clone3?\(.*?(
 
 @pytest.mark.needs('fio', 'strace')
 @pytest.mark.parametrize('nodes', [1, 2])
-def test_fio_under_darshan_forks_no_job_before_its_helper_thread_has_gone_to_sleep(places, nodes):
-    """A job that is forked while that thread holds Darshan's lock never begins."""
+def test_fio_under_darshan_forks_no_job_before_its_helper_thread_sleeps(places, nodes):
+    """A job that is forked while that thread holds Darshan's lock waits for ever."""
     directory, raw = places
     at = point(MFWA, 2)._replace(nodes=nodes, tasks_per_node=2 // nodes)
     plain = Fio().command('fio', 'write', at, str(raw / 'x'), 7)
@@ -183,7 +183,7 @@ def test_random_order_issues_every_transfer_of_a_task_once_and_not_in_order(plac
 
 
 @pytest.mark.needs('fio')
-def test_in_two_launches_of_a_seed_no_block_of_fio_is_the_same_as_another_and_none_compresses(places):
+def test_two_launches_of_fio_with_one_seed_write_no_block_twice_and_none_that_compresses(places):
     directory, raw = places
     at = point(MFWA, transfer_size=1 << 16, bytes_per_task=1 << 18)
     blocks = []

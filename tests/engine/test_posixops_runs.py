@@ -45,7 +45,7 @@ def listed(pauses_s=(), number=891, label='label'):
 
 
 def in_long_runs(*values):
-    """These values of a parametrised test only in a long run, beside others that are tried in every run."""
+    """Values of a parametrised test that are tried in long runs only; its other values are tried in every run."""
     return pytest.param(*values, marks=pytest.mark.long)
 
 
@@ -55,7 +55,7 @@ def in_long_runs(*values):
     ids=['shared', 'private', 'wide', 'flat'],
 )
 def phases(request, tmp_path_factory):
-    """All phases of a tree: the phase, its measurement, what the tasks said, and what was there afterwards."""
+    """All phases of a tree: the phase, its measurement, the reports of the tasks, and the entries after it."""
     disk, seen = Disk(tmp_path_factory.mktemp('tree')), []
     for phase in PHASES:
         measured = disk.launch(phase, point(request.param))
@@ -64,7 +64,7 @@ def phases(request, tmp_path_factory):
 
 
 class TestATree:
-    def test_after_every_phase_the_planned_entries_are_there_and_its_metrics_are_those_of_the_tree(self, phases):
+    def test_after_every_phase_the_planned_entries_exist_and_its_metrics_are_those_of_the_tree(self, phases):
         tree, seen = phases
         for phase, measured, _, left in seen:
             assert left == PosixOps().entries(point(tree), phase)
@@ -109,7 +109,7 @@ class TestWhatATreeHolds:
 
 
 class TestFind:
-    """IO500's search: every file is come across once, whoever has made it."""
+    """IO500's find: every file is found once, whichever task has made it."""
 
     @pytest.mark.parametrize('tree', [SHARED, FILES.changed(subtrees='shared'), in_long_runs(WIDE)])
     def test_every_file_is_found_once_by_all_tasks_together(self, disk, tree):
@@ -124,13 +124,13 @@ class TestFind:
         timings = [json.loads(line)['timed']['file_find'] for line in disk.outcome.stdouts]
         assert (timings[0]['operations'], timings[1]['operations'], timings[1]['spans']) == (40, 0, [None])
 
-    def test_a_file_that_is_gone_is_missed(self, disk):
+    def test_a_missing_file_is_noticed(self, disk):
         disk.launch('create', point(FILES))
         disk.files()[0].unlink()
         refused = ('P15', 'file_find: the tasks did 39 operations, not 40')
         assert disk.refused(FIND, point(FILES)) == refused
 
-    def test_a_file_of_another_size_is_told_where_its_name_is_sought(self, disk):
+    def test_a_file_of_another_size_is_named_if_the_search_compares_its_size(self, disk):
         tree = FILES.changed(files_per_directory=102)
         disk.launch('create', point(tree))
         os.truncate(disk.data / 'tree.0' / 'f.0.101', 99)
@@ -140,7 +140,7 @@ class TestFind:
 
 class TestATreeThatIsNotAsPlanned:
     @pytest.mark.parametrize('phase', ['stat', in_long_runs('read'), in_long_runs('remove')])
-    def test_a_file_that_is_gone(self, disk, phase):
+    def test_a_file_that_is_missing(self, disk, phase):
         disk.launch('create', point(FILES))
         (disk.data / 'tree.1' / 'f.1.7').unlink()
         rule, sentence = disk.refused(phase, point(FILES))
@@ -156,7 +156,7 @@ class TestATreeThatIsNotAsPlanned:
         rule, sentence = disk.refused(phase, point(FILES))
         assert (rule, sentence.split(': ', 1)[1]) == ('T17', f'tree.1/f.1.7 {words}')
 
-    def test_a_file_that_is_there_already(self, disk):
+    def test_a_file_that_exists_already(self, disk):
         (disk.data / 'tree.0').mkdir()
         rule, sentence = disk.refused('create', point(FILES))
         assert (rule, sentence.split(': ', 1)[1]) == ('E1', 'tree_create: File exists: tree.0')
@@ -169,14 +169,14 @@ class TestATreeThatIsNotAsPlanned:
         assert (rule, sentence.split(': ', 1)[1]) == ('E1', 'tree_remove: Directory not empty: tree.0')
         assert other.read_text() == 'kept'
 
-    def test_a_full_file_system_names_the_file(self, disk):
+    def test_the_error_of_a_full_file_system_names_the_file(self, disk):
         limited = ('sh', '-c', 'ulimit -f 1; exec "$@"', 'sh')
         rule, sentence = disk.refused('create', point(FILES.changed(bytes_per_file=64 * KIB)), wrapper=limited)
         assert rule == 'E1' and 'file_create: File too large: tree.' in sentence
 
 
 def test_a_task_that_is_killed_before_it_has_joined_is_named_and_the_others_give_up(disk, monkeypatch):
-    """Nobody tells the barrier here, as the runner does, so that its patience has to end."""
+    """No runner reports the death to the barrier here: the barrier waits until its time limit."""
     monkeypatch.setattr('seatrial.job.launch.barrier.CHECK_S', 0.05)
     killed = {1: ('sh', '-c', 'kill -9 $$')}
     refused = disk.refused('create', point(FILES), instead=killed, patience_s=2.0)
@@ -202,10 +202,10 @@ class TestFileop:
         trace = (tmp_path / 'trace').read_text().splitlines()
         lines = [line for line in trace if 'calls' in line or '../d.0' in line]
         calls = Counter(line.split('(')[0].split()[1] for line in lines)
-        # One directory is that of the task itself, and is made and removed beside the 20.
+        # One more directory is made and removed beside the 20: that of the task.
         assert (calls['mkdir'], calls['rmdir'], calls['chdir']) == (21, 21, 20)
         assert (calls['access'] + calls['faccessat2'], calls['chmod'], calls['link'], calls['rename']) == (20,) * 4
-        assert calls['unlink'] == 40  # the links go as well, untimed
+        assert calls['unlink'] == 40  # the links are removed too, untimed
 
 
 def test_more_files_than_may_be_open_are_done_in_rounds(disk):
@@ -248,7 +248,7 @@ class TestAListing:
         assert disk.refused('list', at)[0] == 'T17'
 
     @pytest.mark.needs('strace')
-    def test_nothing_is_asked_of_the_directory_before_its_first_pass(self, disk, tmp_path):
+    def test_no_call_reads_the_directory_before_its_first_listing(self, disk, tmp_path):
         at = listed((0.01,))
         disk.launch('create', at)
         wrapper = ('strace', '-f', '-e', 'trace=%file', '-o', str(tmp_path / 'trace'))
@@ -311,7 +311,7 @@ def test_data_that_are_written_in_every_way_are_read_back_and_nothing_is_left(di
 
 
 @pytest.mark.parametrize(('python', 'folder'), [(sys.executable, 'plain'), ('python3.6', 'with n\xe4mes')])
-def test_tasks_run_from_the_zipapp_without_seatrial_being_installed(disk, tmp_path, monkeypatch, python, folder):
+def test_tasks_run_from_the_zipapp_where_seatrial_is_not_installed(disk, tmp_path, monkeypatch, python, folder):
     if shutil.which(python) is None or subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
         pytest.skip(f'{python} is not installed')
     (tmp_path / folder).mkdir()

@@ -1,4 +1,4 @@
-"""The fio engine: its job files, and what it makes of genuine outputs of fio 3.33."""
+"""The fio engine: its job files, and its measurements from genuine outputs of fio 3.33."""
 
 import json
 import re
@@ -34,12 +34,12 @@ DIRECT, NO_BLOCKS = MFWA.changed(direct=True), 'with O_DIRECT: only multiples of
 
 
 def command_of(name):
-    """A command whose job file is the transcript's own."""
+    """A command with the job file of the transcript."""
     return Fio().command('fio', 'write', point(), '/raw/1', 7)._replace(inputs={'/raw/1.fio': text(name, 'fio')})
 
 
-def measure(name, report=None, how=None, seen=None, command=None):
-    phase, at = how or GOOD[name]
+def measure(name, report=None, plan=None, seen=None, command=None):
+    phase, at = plan or GOOD[name]
     return Fio().measure(phase, at, command or command_of(name), seen or outcome(name, report))
 
 
@@ -85,7 +85,7 @@ class TestJobFile:
 
     @pytest.mark.parametrize('nodes', [1, 2])
     @given(seed=st.integers(0, 2**31))
-    def test_another_seed_or_launch_gives_other_data_and_the_same_elsewhere_does_not(self, nodes, seed):
+    def test_the_data_depend_on_seed_and_launch_and_not_on_the_directory(self, nodes, seed):
         def seeds(raw, seed):
             command = Fio().command('fio', 'write', point(tasks=4, nodes=nodes), raw, seed)
             return tuple(int(job['randseed']) for job in jobs_in(command))
@@ -93,10 +93,10 @@ class TestJobFile:
         one = seeds('/a/1', seed)
         assert seeds('/b/1', seed) == one
         assert not set(one) & {*seeds('/a/2', seed), *seeds('/a/1', seed + 1)}
-        # Odd, so that no two jobs share one, which fio counts up from it.
+        # Odd, so that no two jobs of fio share a seed: fio counts up their seeds from it.
         assert len(set(one)) == (4 if nodes > 1 else 1) and all(number % 2 and number < 2**63 for number in one)
 
-    def test_it_lies_beside_the_raw_output_and_is_the_last_argument_of_the_nodes_one_process(self):
+    def test_it_lies_beside_the_raw_output_and_is_the_last_argument_of_the_only_process(self):
         command = Fio().command('/opt/fio', 'write', point(tasks=3), '/raw/1', 7)
         assert (command.scope, len(command.argvs), command.argvs[0][0]) == ('node', 1, '/opt/fio')
         assert [command.argvs[0][-1]] == list(command.inputs) == ['/raw/1.fio']
@@ -125,11 +125,11 @@ class TestCommandOnManyNodes:
         assert command.outputs == tuple(f'/raw/1.{n}.json' for n in range(4))
         assert [list(sections(text)) for text in command.inputs.values()] == [[f'rank{n}'] for n in range(4)]
         assert {job['disk_util'] for job in jobs_in(spread())} == {'0'}, (
-            'it looks at no block devices before it starts'
+            'fio looks at no block devices before it starts'
         )
 
     @given(SPREAD)
-    def test_the_jobs_are_those_of_one_node_but_for_the_data(self, at):
+    def test_the_jobs_are_those_of_one_node_except_for_their_data(self, at):
         here, there = jobs_of('write', at._replace(nodes=1, tasks_per_node=at.tasks)), jobs_in(spread('write', at))
         for job in here + there:
             del job['randseed']
@@ -137,12 +137,12 @@ class TestCommandOnManyNodes:
         assert here == there
 
     @given(SPREAD)
-    def test_a_task_reads_what_one_of_the_next_node_has_written(self, at):
+    def test_a_task_reads_the_data_of_a_task_of_the_next_node(self, at):
         wrote, read = ([extents_of(job) for job in jobs_in(spread(phase, at))] for phase in ('write', 'read'))
         assert read == wrote[at.tasks_per_node :] + wrote[: at.tasks_per_node]
         assert all(not set(wrote[n]) & set(read[n]) for n in range(at.tasks))
 
-    def test_it_says_where_it_reads_elsewhere(self):
+    def test_it_knows_in_which_phases_tasks_read_data_of_another_node(self):
         wide = point(tasks=4, nodes=2)
         for at, phase in ((wide, 'write'), (point(tasks=4), 'read'), (point(SFWA, tasks=4, nodes=2), 'read')):
             assert not Fio().reads_elsewhere(at, phase)
@@ -165,13 +165,13 @@ class TestWhatItCannot:
             (point(transfer_size=6 * KIB), None),
         ],
     )
-    def test_it_says_what_it_cannot(self, at, why):
+    def test_only_a_point_that_it_cannot_run_is_refused_with_the_reason(self, at, why):
         assert Fio().cannot(at) == why
 
 
 @pytest.mark.parametrize('name', GOOD)
 class TestEveryGoodRun:
-    def test_the_bytes_of_the_plan_moved_in_the_longest_runtime_that_fio_wrote(self, name):
+    def test_the_bytes_of_the_plan_moved_in_the_longest_runtime_of_the_report(self, name):
         (phase, at), measured = GOOD[name], measure(name)
         (metric,), reports = measured.metrics, [job[phase] for job in json.loads(text(name, 'json'))['jobs']]
         assert (metric.name, metric.unit, measured.bytes_moved) == (phase, 'B/s', at.bytes_moved)
@@ -186,10 +186,10 @@ class TestEveryGoodRun:
     def test_another_plan_is_refused(self, name):
         phase, at = GOOD[name]
         three, other = at._replace(tasks=3), {'write': 'read', 'read': 'write'}[phase]
-        error = refusal(name, how=(phase, three), command=Fio().command('fio', phase, three, '/raw/1', 7))
+        error = refusal(name, plan=(phase, three), command=Fio().command('fio', phase, three, '/raw/1', 7))
         assert (error.rule, error.sentence) == ('T9', 'fio ran 2 jobs instead of 3')
-        assert refusal(name, how=(phase, at.changed(bytes_per_task=64 * KIB))).rule == 'T18'
-        assert refusal(name, how=(other, at)).rule == 'T18'
+        assert refusal(name, plan=(phase, at.changed(bytes_per_task=64 * KIB))).rule == 'T18'
+        assert refusal(name, plan=(other, at)).rule == 'T18'
         assert refusal(name, command=Fio().command('fio', *GOOD[name], '/raw/1', 7)).rule == 'P15'
 
 
@@ -214,20 +214,20 @@ NO_CREATION = 'fio: file creation disallowed by allow_file_create=0'
     ],
 )
 def test_a_failed_run_is_refused_in_the_words_of_fio(name, phase, at, rule, sentence):
-    assert_refused(refusal(name, how=(phase, at)), rule, sentence)
+    assert_refused(refusal(name, plan=(phase, at)), rule, sentence)
 
 
-def test_what_fio_says_of_something_else_hides_no_error_of_its_report():
+def test_a_note_of_fio_hides_no_error_of_its_report():
     name, warned = 'cannot-open', 'note: both iodepth >= 1 and synchronous I/O engine are selected'
     report = text(name, 'json').replace('"error" : 13', '"error" : 30')
-    sentence = refusal(name, how=('write', point()), seen=outcome(name, report, stderr=warned)).sentence
+    sentence = refusal(name, plan=('write', point()), seen=outcome(name, report, stderr=warned)).sentence
     assert sentence.endswith('; task 1, file data.00000001: Read-only file system')
     assert next(failed_calls(sentence)).errno == 'EROFS'
 
 
-def test_a_killed_task_is_found_by_its_bytes_even_where_fio_says_nothing():
+def test_a_killed_task_is_noticed_by_its_bytes_even_if_fio_prints_nothing():
     silent = outcome('client-killed', changed('client-killed', dict), status=0, stderr='', lived_s=9.0)
-    assert refusal('client-killed', how=('write', LONG), seen=silent).rule == 'T18'
+    assert refusal('client-killed', plan=('write', LONG), seen=silent).rule == 'T18'
 
 
 class TestDoctoredReports:
@@ -257,15 +257,15 @@ class TestDoctoredReports:
         error = refusal('mfwa-write', changed('mfwa-write', double))
         assert error.rule == 'T1' and re.match('task 1 .*262144 bytes', error.sentence)
 
-    def test_direct_access_is_read_from_the_echo(self):
+    def test_direct_access_is_read_from_the_echoed_options(self):
         report, at = changed('mfwa-write', lambda data: data['global options'].update(direct='1')), point(DIRECT)
         options = text('mfwa-write', 'fio').replace('[global]\n', '[global]\ndirect=1\n')
         command = command_of('mfwa-write')._replace(inputs={'/raw/1.fio': options})
         assert measure('mfwa-write', report, ('write', at), command=command).direct is True
-        error = refusal('mfwa-write', how=('write', at), command=command)
+        error = refusal('mfwa-write', plan=('write', at), command=command)
         assert (error.rule, error.sentence) == ('P15', 'fio ran all jobs with direct=None, not 1')
 
-    def test_the_starts_that_later_versions_give_shift_the_tasks(self):
+    def test_the_job_starts_in_reports_of_later_versions_shift_the_tasks(self):
         def start(data):
             for job, start_ms in zip(data['jobs'], (1_700_000_000_030, 1_700_000_000_000), strict=True):
                 job['job_start'] = start_ms
@@ -275,10 +275,10 @@ class TestDoctoredReports:
         assert [round(task.start_s, 6) for task in measurement.tasks] == [0.03, 0.0]
         assert measurement.seconds == pytest.approx(0.13)
 
-    def test_a_report_of_any_kind_that_is_cut_short_after_any_line_is_refused(self):
+    def test_a_report_that_is_cut_short_after_any_line_is_refused(self):
         assert {refusal('mfwa-write', cut or '\n').rule for cut in cuts(text('mfwa-write', 'json'))} == {'E1'}
 
-    def test_beside_the_json_a_note_is_no_fault_but_an_error_and_a_second_report_are(self):
+    def test_beside_the_json_a_note_is_allowed_and_an_error_or_a_second_report_is_refused(self):
         note = 'note: both iodepth >= 1 and synchronous I/O engine are selected\n'
         error, report = 'fio: end_fsync failed for file data.00000001\n', text('mfwa-write', 'json')
         assert measure('mfwa-write', note + report) == measure('mfwa-write')
@@ -311,8 +311,8 @@ FAILED_ON_TWO = {
 }
 
 
-def measure_on_two(name, seen=None, how=None):
-    phase, at = how or {**GOOD_ON_TWO, **FAILED_ON_TWO}[name]
+def measure_on_two(name, seen=None, plan=None):
+    phase, at = plan or {**GOOD_ON_TWO, **FAILED_ON_TWO}[name]
     command = spread(phase, at)._replace(inputs=inputs_of_two(name))
     return Fio().measure(phase, at, command, seen or outcome_on_two(name))
 
@@ -327,7 +327,7 @@ def with_report(name, rank, report):
 
 
 def with_times(*spans, runtimes_ms=(1000, 1000)):
-    """A genuine outcome whose processes lived, and whose jobs ran, as told."""
+    """A genuine outcome with these times of its processes and these runtimes of its jobs."""
     seen = outcome_on_two('nodes-mfwa-write')
     reports = []
     for report, runtime_ms in zip(seen.outputs, runtimes_ms, strict=True):
@@ -349,7 +349,7 @@ class TestEveryGoodRunOnTwoNodes:
         assert min(task.start_s for task in measured.tasks) == 0
         assert measured.seconds == max(task.end_s for task in measured.tasks)
 
-    def test_a_window_begins_with_its_process_and_has_the_length_of_the_runtime(self, name):
+    def test_a_tasks_window_begins_with_its_process_and_lasts_the_runtime_of_its_job(self, name):
         starts, tasks = [process.start_s for process in outcome_on_two(name).processes], measure_on_two(name).tasks
         jobs = [json.loads(text(name, f'{rank}.json'))['jobs'][0] for rank in range(2)]
         assert [task.start_s for task in tasks] == pytest.approx([start - min(starts) for start in starts])
@@ -359,14 +359,14 @@ class TestEveryGoodRunOnTwoNodes:
 
 class TestStartsOnTwoNodes:
     @pytest.mark.parametrize(('first_end_s', 'slept_s'), [(1.2, LEAD_S), (1.05, 0.0)])  # no time to sleep
-    def test_the_start_is_unknown_by_the_longest_life_beside_a_job_less_what_fio_sleeps(self, first_end_s, slept_s):
+    def test_the_error_of_the_start_is_the_longest_untimed_life_less_the_sleep_of_fio(self, first_end_s, slept_s):
         seen = with_times((0.0, first_end_s), (0.0, 1.5))
         clock_s = measure_on_two('nodes-mfwa-write', seen).clock_s
         assert clock_s == pytest.approx(0.5 - slept_s + CLOCK_S)
 
     @given(st.lists(st.tuples(*[st.floats(0, 2)] * 3), min_size=2, max_size=2))
-    def test_wherever_the_jobs_lay_the_figure_is_wrong_by_no_more_than_it_says(self, parts):
-        """parts: of each process its start, what comes before the job beyond what fio sleeps, what comes after."""
+    def test_whenever_the_jobs_ran_the_figure_is_wrong_by_no_more_than_clock_s(self, parts):
+        """parts: of each process its start, the seconds before its job beyond LEAD_S, and those after it."""
         leads = [LEAD_S + before for _, before, _ in parts]
         spans = [(start, start + LEAD_S + before + 1.0 + after) for start, before, after in parts]
         measurement = measure_on_two('nodes-mfwa-write', with_times(*spans))
@@ -384,17 +384,17 @@ class TestStartsOnTwoNodes:
 
 
 class TestFailuresOnTwoNodes:
-    def test_a_task_that_failed_is_named_with_its_node_and_what_fio_said(self):
+    def test_a_task_that_failed_is_named_with_its_node_and_the_message_of_fio(self):
         why = "task 1 on node2: fio exited with 1: 'fio: file creation disallowed by allow_file_create=0'"
         assert_refused(refusal_on_two('nodes-missing-file'), 'E1', why)
         silent = refusal_on_two('nodes-mfwa-write', with_report('nodes-mfwa-write', 1, None))
         assert_refused(silent, 'E1', 'task 1 on node2: fio left no JSON')
 
-    def test_a_task_that_was_killed_is_named_and_not_the_one_that_was_ended_for_it(self):
+    def test_a_task_that_was_killed_is_named_and_not_a_task_that_was_ended_because_of_it(self):
         assert refusal_on_two('nodes-killed').sentence == 'task 1 on node2: fio died of signal 9'
 
-    def test_a_task_that_the_storage_failed_is_named_and_not_the_one_that_srun_ended_for_it(self):
-        """What srun 22.05 and fio 3.33 said of a Lustre 2.17 that had lost the second file's objects."""
+    def test_a_task_with_an_error_of_the_storage_is_named_and_not_the_task_that_srun_then_ended(self):
+        """Messages of srun 22.05 and fio 3.33 on a Lustre 2.17 that had lost the objects of the second file."""
         seen = outcome_on_two('nodes-missing-file')
         ended = seen._replace(
             processes=(seen.processes[0]._replace(exit_status=143), seen.processes[1]._replace(exit_status=1)),
@@ -408,7 +408,7 @@ class TestFailuresOnTwoNodes:
         )
         assert refusal_on_two('nodes-missing-file', ended).sentence.startswith('task 1 on node2: fio exited with 1: ')
 
-    def test_where_the_launcher_has_one_status_for_all_the_task_that_said_something_is_named(self):
+    def test_where_the_launcher_gives_all_tasks_one_status_the_task_with_a_message_is_named(self):
         seen = outcome_on_two('nodes-missing-file')
         alike = tuple(process._replace(exit_status=1) for process in seen.processes)
         error = refusal_on_two('nodes-missing-file', seen._replace(processes=alike))
@@ -416,7 +416,7 @@ class TestFailuresOnTwoNodes:
 
     def test_another_number_of_processes_is_refused(self):
         phase, at = GOOD_ON_TWO['nodes-mfwa-write']
-        error = refusal_on_two('nodes-mfwa-write', how=(phase, at._replace(tasks=4, tasks_per_node=2)))
+        error = refusal_on_two('nodes-mfwa-write', plan=(phase, at._replace(tasks=4, tasks_per_node=2)))
         assert (error.rule, error.sentence) == ('T9', '2 processes of fio ran instead of 4')
 
     def test_the_report_of_another_task_is_refused(self):
@@ -424,6 +424,6 @@ class TestFailuresOnTwoNodes:
         error = refusal_on_two('nodes-mfwa-write', seen._replace(outputs=seen.outputs[::-1]))
         assert (error.rule, error.sentence) == ('T9', 'fio ran the jobs rank1 instead of rank0')
 
-    def test_a_runtime_longer_than_its_own_process_lived_is_refused(self):
+    def test_a_runtime_longer_than_the_life_of_its_process_is_refused(self):
         error = refusal_on_two('nodes-mfwa-write', with_times((0.0, 9.0), (0.0, 0.5)))
         assert_refused(error, 'E1', 'task 1 on node2: fio reports 1.000 s, but ran for 0.500 s')

@@ -50,7 +50,7 @@ refusal = refused_by(measure)
 
 
 def done_by(name):
-    """What fio says of each direction of the phase: by direction, one entry a job."""
+    """The report of fio on each direction of the phase: by direction, one entry a job."""
     jobs = report_of(name)['jobs']
     return {direction: [job[direction] for job in jobs] for direction in DIRECTIONS[GOOD[name].phases[0]]}
 

@@ -1,4 +1,4 @@
-"""fio on files that stay: its job files and logs, and what it makes of genuine outputs of fio 3.33."""
+"""fio on files that are kept: its job files, its I/O logs, and the measurements from outputs of fio 3.33."""
 
 import json
 
@@ -12,7 +12,7 @@ from seatrial.workload.reuse import file_reuse
 
 PHASES = ('write', 'rewrite', 'update', 'read', 'reread')
 POINT = access_point(file_reuse(PHASES), transfers=32)
-TOLD = {phase: TRANSCRIPTS[f'reuse-{phase}'] for phase in ('rewrite', 'update', 'reread')}
+OUTPUTS = {phase: TRANSCRIPTS[f'reuse-{phase}'] for phase in ('rewrite', 'update', 'reread')}
 
 
 def command_of(phase, at=POINT):
@@ -30,10 +30,10 @@ def jobs(phase):
     return jobs_in(command_of(phase))
 
 
-@pytest.mark.parametrize('phase', TOLD)
+@pytest.mark.parametrize('phase', OUTPUTS)
 class TestEveryGoodRun:
     def test_the_job_file_is_that_of_the_transcript(self, phase):
-        assert command_of(phase).inputs['/raw/1.fio'] == TOLD[phase]['fio']
+        assert command_of(phase).inputs['/raw/1.fio'] == OUTPUTS[phase]['fio']
 
     def test_the_bytes_of_the_files_count_once(self, phase):
         measurement = measure(phase)
@@ -44,8 +44,8 @@ class TestEveryGoodRun:
 
 
 @pytest.mark.parametrize('direction', ['read', 'write'])
-def test_an_update_that_did_not_move_all_in_one_direction_is_refused(direction):
-    report = json.loads(TOLD['update']['json'])
+def test_an_update_with_too_few_bytes_in_one_direction_is_refused(direction):
+    report = json.loads(OUTPUTS['update']['json'])
     report['jobs'][1][direction]['io_bytes'] -= 64 * KIB
     assert refusal('update', json.dumps(report, indent=2)).rule == 'T18'
 
@@ -67,7 +67,7 @@ def test_an_update_reads_each_transfer_and_writes_it_back_in_its_place():
     assert all(line.startswith('data.00000001 ') for line in log[1:])
 
 
-def test_an_update_in_more_transfers_than_a_log_should_have_is_refused():
+def test_an_update_with_too_many_transfers_for_a_log_is_refused():
     large = POINT.changed(transfer_size=4 * KIB, bytes_per_task=GIB)
     assert FioReuse().cannot(large).startswith('cannot update 262144 transfers a task')
     assert FioReuse().cannot(large._replace(phases=('write', 'read'))) is None

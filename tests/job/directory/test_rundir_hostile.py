@@ -1,5 +1,5 @@
-"""The surgeon's rule against hostile states: whatever lies in a run directory, its surroundings stay as they were.
-The states are seeded; in about half of them a directory is moved out and replaced during the removal."""
+"""Removal against hostile states: whatever a run directory contains, nothing outside of it changes. The states are
+seeded; in about half of them a directory is moved out of the run directory and replaced during the removal."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 SESSION, CASE, ENTRIES = 'hostile', 'case', ('data', 'warmup', 'links')
 ANY = (r'[^/]*',)  # names that the session makes
-DISTURBED = 10  # removals in which a concurrent process got between two calls
+DISTURBED = 10  # removals in which a concurrent process interfered between two calls
 NAMES = (b'n' * 255, *b'data.0|line\nbreak|\xff\xfe\x80|-rf|*| |..x|~|\xc3\xa9|$(id)'.split(b'|'))
 CALLS = ('open', 'stat', 'listdir', 'unlink', 'rmdir')
 WAYS = ('gone', 'short', 'key', 'number', 'session', 'entries', 'copy', 'link', 'fifo', 'other', 'noise')
@@ -56,7 +56,7 @@ def manifest(*tops):
 
 
 class Surroundings:
-    """What lies around a run directory: other people's outside/ and parent/. stash/ takes what is moved."""
+    """The directories around a run directory: outside/ and parent/ of other users. stash/ takes moved directories."""
 
     def __init__(self, base):
         self.outside, self.parent, self.stash = (str(base / name) for name in ('outside', 'parent', 'stash'))
@@ -69,7 +69,7 @@ class Surroundings:
         create(self.parent, 'another', CASE, ('data',), ANY).close()
 
     def manifest(self, run_path):
-        """Of all but the run directory, and but for the time of the parent, in which it is made and removed."""
+        """All entries but those of the run directory; without the time of its parent, which its removal changes."""
         entries = manifest(self.outside, self.parent)
         ours = os.fsencode(run_path)
         entries[os.fsencode(self.parent)] = entries[os.fsencode(self.parent)][:3]
@@ -78,7 +78,7 @@ class Surroundings:
 
 @pytest.fixture
 def in_memory(tmp_path):
-    """Surroundings where a removal costs no disk, if there is such a place."""
+    """Surroundings in memory, where removals cost no I/O; on disk if there is no /dev/shm."""
     with tempfile.TemporaryDirectory(dir='/dev/shm' if os.access('/dev/shm', os.W_OK) else tmp_path) as base:
         yield Surroundings(Path(base))
 
@@ -117,7 +117,7 @@ def tamper(dice, run, around):
     if way == 'number':
         data[dice.choice(('format', 'inode', 'marker_inode'))] += 1
     elif way == 'key':
-        del data[dice.choice(sorted(set(data) - {'names'}))]  # without names it is a marker of earlier, and less goes
+        del data[dice.choice(sorted(set(data) - {'names'}))]  # without names it is of an earlier version: less goes
     elif way == 'session':
         data['maker']['session'] = dice.choice(('another', '../..', ''))
     elif way == 'entries':
@@ -140,8 +140,8 @@ def tamper(dice, run, around):
 
 
 class Swapping:
-    """The module os for rundir: before the n-th call any directory of the tree, or from then on the one of a call, is
-    swapped."""
+    """The module os for rundir. Before the n-th call it swaps a random directory of the tree, or from then on the
+    first directory that a call names."""
 
     def __init__(self, dice, run, around):
         self._dice, self._run, self._around = dice, run, around
@@ -197,7 +197,7 @@ def unseal(top):
 
 
 def one_state(seed, around, monkeypatch):
-    """Build one hostile state, remove it, and look at everything."""
+    """Build one hostile state, remove it, and check everything."""
     dice = random.Random(seed)
     run = create(around.parent, SESSION, CASE, ENTRIES, ANY)
     run.close()
@@ -231,7 +231,7 @@ def one_state(seed, around, monkeypatch):
         assert manifest(run.path) == ours
     stashed = system.stashed if system else None
     if stashed:
-        # Only the entry in hand may go: it was looked at before the move, and deleted after it.
+        # One entry may be missing: one that was checked before the move and deleted after it.
         assert len(set(stashed) - set(manifest(join(around.stash, 'moved')))) <= 1
     elif not removal.left:
         assert not os.path.lexists(run.path)
@@ -254,7 +254,7 @@ def test_the_surroundings_of_a_hostile_state_stay_as_they_were(seeds, in_memory,
     batch(seeds, in_memory, monkeypatch)
 
 
-def test_they_do_so_on_a_disk_too_where_inode_numbers_are_used_again(tmp_path, monkeypatch):
+def test_the_surroundings_stay_as_they_were_on_a_disk_too_which_reuses_inode_numbers(tmp_path, monkeypatch):
     batch(range(100), Surroundings(tmp_path), monkeypatch)
 
 

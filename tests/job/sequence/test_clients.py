@@ -1,4 +1,4 @@
-"""Every node forgets the files before it reads them, and counts what it fetches (a stand-in for srun)."""
+"""Every node forgets the files before it reads them, and counts the bytes that it fetches (srun is a stand-in)."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def data(tmp_path):
 
 @pytest.fixture
 def asked(data, tmp_path, monkeypatch):
-    """The clients of two nodes; change: what sed makes of the second one's answer."""
+    """The clients of two nodes; change: the command of sed for the second node's answer."""
 
     def two(change='', named=(), forget=True):
         program(tmp_path, monkeypatch, 'srun', SRUN.format(asked=tmp_path / 'asked', mark=MARK, change=change))
@@ -43,7 +43,7 @@ def asked(data, tmp_path, monkeypatch):
 
 @pytest.fixture
 def task(data, monkeypatch, capsys):
-    """The answer of a node's task to an order, and what its driver was asked to forget."""
+    """The answer of a node's task to an order, and the files that it was to forget."""
 
     def ordered(order, forget=None, **instead):
         seen = []
@@ -62,7 +62,7 @@ def test_a_task_forgets_every_file_and_follows_no_link(data, task):
     answer, seen = task(FORGET)
     assert (answer['fault'], seen) == (None, [str(data / 'data')])
     answer, seen = task(KEEP, exchanged=lambda *_: Exchanged(4096))
-    assert (answer['fetched'], seen) == (4096, []), 'one that only counts forgets nothing'
+    assert (answer['fetched'], seen) == (4096, []), 'a task that only counts forgets nothing'
 
     def denied(path):
         raise PermissionError(13, os.strerror(13), path)
@@ -96,7 +96,7 @@ def test_every_node_of_the_case_is_asked_once(asked):
     [((('a', 1000), ('b', 4096)), 5096), ((('a', 1000), ('a', 1000)), 1000), ((('a', None), ('b', 4096)), None)],
     ids=['of two kernels', 'of one kernel', 'where one does not count'],
 )
-def test_what_all_clients_have_fetched_is_added(monkeypatch, answers, fetched):
+def test_the_bytes_that_all_clients_have_fetched_are_added(monkeypatch, answers, fetched):
     texts = [json.dumps({'fault': None, 'fetched': count, 'kernel': kernel}) for kernel, count in answers]
     by_node = {f'n{number}': text for number, text in enumerate(texts)}
     monkeypatch.setattr('seatrial.job.sequence.clients.said_by_nodes', lambda *_: (by_node, None))
@@ -110,5 +110,5 @@ def test_what_all_clients_have_fetched_is_added(monkeypatch, answers, fetched):
         ('d', f'2 nodes were asked for, one task on each, and {HERE.partition(".")[0]} answered'),
     ],
 )
-def test_a_node_that_has_not_forgotten_is_named(asked, change, fault):
+def test_a_node_that_could_not_forget_is_named(asked, change, fault):
     assert asked(change)[0].fault == fault

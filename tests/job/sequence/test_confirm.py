@@ -1,4 +1,4 @@
-"""What is measured again, and beside whom."""
+"""The suspects that are measured again, and the nodes and targets that are measured beside them."""
 
 import random
 
@@ -23,7 +23,7 @@ systems = st.integers(2, 300).flatmap(
 
 
 @given(systems)
-def test_every_suspect_is_once_in_a_group_with_as_many_others_and_there_are_controls_enough(drawn):
+def test_every_suspect_is_in_one_group_with_at_least_as_many_others_and_there_are_enough_controls(drawn):
     nodes, suspects, seed = drawn
     groups = confirm.regrouped(suspects, nodes, random.Random(seed))
     assert groups == confirm.regrouped(suspects, nodes, random.Random(seed))
@@ -39,7 +39,7 @@ def test_every_suspect_is_once_in_a_group_with_as_many_others_and_there_are_cont
 
 
 @given(st.integers(0, 1000))
-def test_the_others_are_of_other_groups_than_before(seed):
+def test_a_suspect_is_grouped_with_nodes_of_other_groups_than_before(seed):
     nodes = names(64)
     groups = confirm.regrouped(['n9'], nodes, random.Random(seed))
     (group,) = [group for group in groups if 'n9' in group]
@@ -50,13 +50,13 @@ def test_the_others_are_of_other_groups_than_before(seed):
 @pytest.mark.parametrize(
     ('nodes', 'sizes'),
     [
-        (names(3), [2, 2]),  # one has to work twice
+        (names(3), [2, 2]),  # one node is in both groups
         (names(4), [2, 2]),
         (names(5000), [confirm.LARGEST_GROUP]),
         (tuple(f'{name}.cluster' for name in names(4)), [2, 2]),
     ],
 )
-def test_a_suspect_gets_partners_and_of_few_nodes_all_work(nodes, sizes):
+def test_a_suspect_has_partners_and_where_nodes_are_few_all_are_measured(nodes, sizes):
     groups = confirm.regrouped(['n3'], nodes, random.Random(1))
     assert [len(group) for group in groups] == sizes and groups[0][0] in ('n3', 'n3.cluster')
     assert len(nodes) > 4 or {node for group in groups for node in group} == set(nodes)
@@ -89,7 +89,7 @@ def test_targets_are_measured_again_beside_some_that_are_not_suspected(targets, 
 
 
 def taken(points, slow):
-    """Launches of a usual place in whose time these are made, if those of one place last so much longer."""
+    """The time of these points, in launches of a usual node or target; one of a slow one takes SLOWER of them."""
     return sum(confirm.SLOWER if slow(point) else 1 for point in points)
 
 

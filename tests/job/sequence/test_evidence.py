@@ -1,4 +1,4 @@
-"""What the node sees of a launch: when it counts, when it empties caches, and whether a read or a stat was cold."""
+"""The evidence of a launch on its node: counts of entries, emptied caches, and cold or cached reads and stats."""
 
 import os
 import stat
@@ -34,7 +34,7 @@ NOTHING = Command('node', (('true',),), {}, ())
 
 
 class Driver(Posix):
-    """A file system whose caches can be emptied; it notes where, and says what went wrong."""
+    """A file system whose caches can be emptied; it notes the paths, and returns the fault."""
 
     def __init__(self, fault=None):
         self.fault, self.emptied = fault, []
@@ -48,7 +48,7 @@ class Driver(Posix):
 
 
 def evidence_of(run, plan, phase='read', point=None, named=(), **setup):
-    """The evidence of a launch, of the plan's first point unless of another."""
+    """The evidence of a launch of this point, or of the plan's first point."""
     usual = {'engine': Engine(), 'driver': Driver(), 'behaviour': Behaviour(), 'cold': False, 'kept': ''}
     return Evidence(
         Setup(plan=plan, run=run, **{**usual, **setup}), Launch(phase, point or plan.points[0]), 'data', named
@@ -56,7 +56,7 @@ def evidence_of(run, plan, phase='read', point=None, named=(), **setup):
 
 
 class Watched:
-    """The evidence of one launch, with all that it is taken from."""
+    """The evidence of one launch, with the run, driver and counts that it is taken from."""
 
     def __init__(self, run, workload, phase, sweep=None, nodes=1, driver=None, **setup):
         plan = plan_of(workload, sweep or ONE.get(workload.kind, Sweep('tree', (('one', {}),))))
@@ -71,7 +71,7 @@ class Watched:
         return self.run.file_count(name, with_sizes)
 
     def seen(self, command=NOTHING):
-        """What the rules say after the launch, of which everything but the entries is in order."""
+        """The evidence after a launch in which everything but the entries is in order."""
         self.of.make_ready(command)
         made = rate('file_create', 6, 2.0, '3.000')
         hosts = tuple(f'node{number}' for number in range(self.point.nodes))
@@ -84,14 +84,14 @@ def watch(run):
 
 
 def fill(run, files=6, size=5):
-    """What two tasks have made: one directory with their files."""
+    """Make the entries of two tasks: one directory with their files."""
     run.make('data/tree')
     for number in range(files):
         Path(run.path_of('data'), 'tree', str(number)).write_bytes(bytes(size))
 
 
 def lay(run, point):
-    """The files of a point, which a read finds there in full."""
+    """Make the files of a point in full, for a read."""
     for file in kind_of(point.kind).files(point):
         with open(os.path.join(run.path_of('data'), file.name), 'wb') as stream:
             stream.truncate(file.size)
@@ -101,7 +101,7 @@ def rules(seen):
     return [finding.rule for finding in seen.findings if finding.effect != 'label']
 
 
-def test_nothing_is_written_where_files_are_nor_read_where_they_are_not_in_full(run):
+def test_a_write_is_refused_where_files_exist_and_a_read_where_files_are_missing(run):
     with pytest.raises(EngineError, match='T17: before the read 2 of 2 files are missing'):
         evidence_of(run, plan_of()).make_ready(NOTHING)
     evidence_of(run, plan_of(), 'write').make_ready(NOTHING)
@@ -119,7 +119,7 @@ def test_before_a_read_a_nodes_caches_are_emptied_where_that_is_allowed_and_need
     assert driver.emptied == emptied * [run.path_of('data')]
 
 
-# What a node of several has in its memory
+# Data in the memory of one of several nodes
 
 
 READS = data_access('single', operations=('read',), bytes_per_task='64MiB')
@@ -127,7 +127,7 @@ READS = data_access('single', operations=('read',), bytes_per_task='64MiB')
 
 @pytest.fixture
 def read(run, monkeypatch):
-    """The seen of a read on two nodes, and what they were asked; share: of the bytes, what their clients count."""
+    """The evidence of a read on two nodes, and the requests to them; share: of the bytes, as clients count."""
 
     def launched(workload, engine, fault=None, hosts=('n1', 'n1', 'n2', 'n2'), nodes=2, named=(), share=None):
         asked = []
@@ -166,13 +166,13 @@ def test_files_that_were_made_once_are_forgotten_on_all_nodes_before_every_read(
     assert seen.cache == 'cached' and 'n2: data: Permission denied; ' in sentence
 
 
-def test_on_one_node_that_is_named_it_is_that_one_which_forgets(read):
+def test_where_one_node_is_named_that_node_forgets(read):
     _, asked = read(MFWA, Ior(), nodes=1, named=('n2',), hosts=('n2',) * 4)
     assert [named for *_, named in asked] == [('n2',)]
 
 
 @ENGINES
-def test_what_another_node_has_just_written_need_not_be_forgotten(read, engine):
+def test_data_that_another_node_has_just_written_need_not_be_forgotten(read, engine):
     seen, asked = read(MFWA, engine)
     assert (seen.cache, asked) == ('unknown', [])
 
@@ -186,7 +186,7 @@ def test_what_another_node_has_just_written_need_not_be_forgotten(read, engine):
         (READS, True, 0.0, 'cached'),
     ],
 )
-def test_the_counters_of_all_clients_tell_where_a_read_came_from(read, workload, forget, share, state):
+def test_the_counters_of_all_clients_show_the_source_of_a_read(read, workload, forget, share, state):
     seen, asked = read(workload, Ior(), share=share)
     assert seen.cache == state
     assert [question[2] for question in asked] == [forget, False]
@@ -204,7 +204,7 @@ def test_counters_that_contradict_themselves_make_a_read_unknown_with_the_reason
     assert 'whether the bytes came from storage: those of /scratch contradict themselves; ' in sentence
 
 
-def test_tasks_that_go_round_the_nodes_read_what_their_own_node_wrote_and_are_labelled_so(read):
+def test_tasks_that_are_placed_round_robin_read_data_of_their_node_and_are_labelled(read):
     seen, _ = read(MFWA, Fio(), hosts=('n1.site', 'n2.site', 'n1.site', 'n2.site'))
     assert seen.cache == 'cached'
     (label,) = [finding for finding in seen.findings if finding.rule == 'P2']
@@ -214,12 +214,12 @@ def test_tasks_that_go_round_the_nodes_read_what_their_own_node_wrote_and_are_la
 @pytest.mark.parametrize(
     ('files', 'size', 'broken'), [(6, 5, []), (5, 5, ['T17a']), (7, 5, ['T17a']), (6, 4, ['T17a'])]
 )
-def test_entries_that_are_not_there_in_full_break_t17a(run, watch, files, size, broken):
+def test_missing_surplus_and_short_files_break_t17a(run, watch, files, size, broken):
     fill(run, files, size)
     assert rules(watch(TREE, 'create').seen()) == broken
 
 
-def test_what_an_engine_leaves_beside_the_plan_is_its_own_to_say(run, watch):
+def test_an_engine_declares_the_entries_that_it_leaves_beside_the_plan(run, watch):
     fill(run)
     run.make('data/more')
     assert rules(watch(TREE, 'create').seen()) == ['T17a']
@@ -228,7 +228,7 @@ def test_what_an_engine_leaves_beside_the_plan_is_its_own_to_say(run, watch):
     assert rules(watch(TREE, 'create', engine=engine).seen()) == []
 
 
-def test_after_operations_and_guarantees_nothing_is_to_be_left(run, watch):
+def test_operations_and_guarantees_must_leave_no_entry(run, watch):
     workloads = (OPERATIONS, SEMANTICS)
     assert [rules(watch(workload, workload.phases[0]).seen()) for workload in workloads] == [[], []]
     fill(run)
@@ -250,7 +250,7 @@ def test_one_node_counts_after_every_phase_and_asks_for_sizes_after_creation(wat
         (('create', 'remove'), ['create', 'remove']),
     ],
 )
-def test_none_of_several_nodes_counts_before_the_last_phase_that_asks_lest_it_fill_its_cache(watch, phases, counted):
+def test_several_nodes_count_only_from_the_last_phase_that_asks_so_that_caches_stay_cold(watch, phases, counted):
     counted_in = []
     for phase in phases:
         watched = watch(TREE._replace(phases=phases), phase, nodes=2)
@@ -260,7 +260,7 @@ def test_none_of_several_nodes_counts_before_the_last_phase_that_asks_lest_it_fi
     assert counted_in == counted
 
 
-def test_one_directory_to_list_is_counted_when_it_was_made_and_several_are_not(watch):
+def test_one_directory_to_list_is_counted_after_its_making_and_several_are_not(watch):
     counts = {}
     for entries in ((6,), (6, 12)):
         for phase in ('create', 'list'):
@@ -284,13 +284,13 @@ def test_directories_that_an_engine_wants_are_made_for_the_owner_alone(run, watc
         *((workload, workload.phases[0], False) for workload in (OPERATIONS, SEMANTICS)),
     ],
 )
-def test_caches_are_emptied_before_what_asks_and_nothing_else(run, watch, workload, phase, asks):
+def test_caches_are_emptied_before_phases_that_ask_and_before_no_other(run, watch, workload, phase, asks):
     watched = watch(workload, phase, cold=True)
     assert watched.seen().cache == ('cold' if asks else '')
     assert watched.driver.emptied == [run.path_of('data')] * asks
 
 
-def test_caches_that_could_not_be_emptied_leave_a_stat_cached_with_the_reason(watch):
+def test_if_caches_could_not_be_emptied_a_stat_is_cached_and_labelled_with_the_reason(watch):
     seen = watch(TREE, 'stat', cold=True, driver=Driver('sync did not end in time')).seen()
     assert seen.cache == 'cached'
     (sentence,) = [finding.sentence for finding in seen.findings if finding.rule == 'T4']
@@ -298,7 +298,7 @@ def test_caches_that_could_not_be_emptied_leave_a_stat_cached_with_the_reason(wa
 
 
 @pytest.mark.parametrize(('fault', 'cache'), [(None, 'cold'), ('n2: drop_caches failed', 'cached')])
-def test_a_stat_of_several_nodes_is_cold_where_all_of_them_emptied_their_caches(watch, monkeypatch, fault, cache):
+def test_a_stat_of_several_nodes_is_cold_if_all_of_them_emptied_their_caches(watch, monkeypatch, fault, cache):
     asked = []
     monkeypatch.setattr(evidence, 'clients', lambda *words: (asked.append(words[2:]), Clients(fault, None))[1])
     watched = watch(TREE, 'stat', nodes=2, cold=True)
@@ -316,7 +316,7 @@ def test_a_stat_of_several_nodes_is_cold_where_all_of_them_emptied_their_caches(
         ((1000, 1000 + 64), 'elsewhere', False),
     ],
 )
-def test_what_left_the_node_during_a_write_is_compared_with_what_is_claimed(run, counted, host, broken):
+def test_the_bytes_that_left_the_node_during_a_write_are_compared_with_the_claimed_bytes(run, counted, host, broken):
     plan, driver, counts = plan_of(), Driver(), iter(counted)
     driver.exchanged = lambda path: Exchanged(sent=next(counts))
     of = evidence_of(run, plan, 'write', driver=driver)

@@ -1,4 +1,4 @@
-"""The build of a program, its MPI, what starts it, its modules; and whether all nodes have the same."""
+"""The build of a program, its MPI, its launcher and its modules, and the proof that all nodes have the same."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from seatrial.model.record import Finding, Provenance
 from seatrial.rules.places import short
 from stand_in import program
 
-SAID = {
+VERSIONS = {
     'hydra-4.0.2.out': 'Hydra 4.0.2',
     'library-mpich-4.0.2.out': 'MPICH 4.0.2',
     'mpirun-openmpi-4.1.4.out': 'Open MPI 4.1.4',
@@ -33,27 +33,27 @@ def transcript(repository):
     return lambda name: (repository / 'tests' / 'transcripts' / 'mpi' / name).read_text()
 
 
-@pytest.mark.parametrize(('name', 'version'), SAID.items())
-def test_every_mpi_and_launcher_is_told_by_its_own_words_and_cut_short_never_as_another(transcript, name, version):
+@pytest.mark.parametrize(('name', 'version'), VERSIONS.items())
+def test_an_output_gives_the_mpi_or_launcher_with_its_version_and_cut_short_never_another(transcript, name, version):
     lines = transcript(name).splitlines(keepends=True)
     versions = [provenance.version_said(''.join(lines[:number])) for number in range(len(lines) + 1)]
     assert versions[-1] == version
-    assert {said_so for said_so in versions if any(letter.isdigit() for letter in said_so)} == {version}
+    assert {text for text in versions if any(letter.isdigit() for letter in text)} == {version}
 
 
 @given(st.text())
-def test_no_text_is_too_strange(text):
+def test_any_text_gives_a_version_of_one_line(text):
     assert '\n' not in provenance.version_said(text)
 
 
 @pytest.mark.parametrize(
     ('output', 'version'), [('\n  prterun (PRRTE) 3.0.2 \nReport bugs\n', 'prterun (PRRTE) 3.0.2'), ('', '')]
 )
-def test_what_is_not_known_is_kept_in_its_own_words(output, version):
+def test_of_an_unknown_program_the_first_line_is_kept(output, version):
     assert provenance.version_said(output) == version
 
 
-def test_of_the_environment_what_changes_io_is_kept_and_nothing_else():
+def test_only_variables_of_the_environment_that_change_io_are_kept():
     names = ('LD_PRELOAD', 'ROMIO_HINTS', 'MY_ROMIO_X', 'IOR_HINT__MPI__romio_cb_write', 'MPICH_MPIIO_HINTS')
     more = ('OMPI_MCA_io', 'DARSHAN_LOGHINTS')
     environment = dict.fromkeys((*names, *more, 'LD_PRELOADED', 'HOME', 'PATH', 'MY_DARSHAN_', 'MPICH_X'), 'x')
@@ -90,7 +90,7 @@ def prefix(tmp_path):
     return program
 
 
-def test_a_program_of_spack_is_known_by_the_hash_of_its_installation_to_which_a_view_leads(prefix, tmp_path):
+def test_a_program_of_spack_is_known_by_the_hash_of_its_installation_also_through_a_view(prefix, tmp_path):
     (tmp_path / 'ior').symlink_to(prefix)
     for path in (str(prefix), str(tmp_path / 'ior')):
         assert provenance.build_of(path) == 'spack:l7f4hbh6twzbxdmv6upuni7omqeedeme'
@@ -104,10 +104,10 @@ def test_any_other_program_is_known_by_its_checksum(prefix, text):
     assert provenance.build_of(str(prefix)) == f'sha256:{hashlib.sha256(prefix.read_bytes()).hexdigest()}'
 
 
-def test_a_launcher_is_asked_by_the_name_that_starts_the_ranks(tmp_path, monkeypatch, transcript):
+def test_the_version_of_a_launcher_is_that_of_the_command_that_starts_the_ranks(tmp_path, monkeypatch, transcript):
     for name, file in (('mpirun', 'mpirun-openmpi-4.1.4.out'), ('srun', 'srun-22.05.8.out')):
-        (tmp_path / f'{name}.said').write_text(transcript(file))
-        program(tmp_path, monkeypatch, name, f'[ "$1" = --version ] && exec cat {tmp_path}/{name}.said')
+        (tmp_path / f'{name}.out').write_text(transcript(file))
+        program(tmp_path, monkeypatch, name, f'[ "$1" = --version ] && exec cat {tmp_path}/{name}.out')
     assert provenance.launcher_of(Launcher('openmpi')) == 'Open MPI 4.1.4'
     assert provenance.launcher_of(Launcher('srun')) == 'Slurm 22.05.8'
     monkeypatch.setenv('PATH', '')
@@ -116,15 +116,15 @@ def test_a_launcher_is_asked_by_the_name_that_starts_the_ranks(tmp_path, monkeyp
 
 
 @pytest.mark.needs('gcc', 'mpicc', 'mpiexec')
-def test_the_library_that_a_rank_would_load_is_asked_itself(tmp_path, mpicc):
+def test_the_mpi_library_that_a_rank_would_load_gives_its_version(tmp_path, mpicc):
     (tmp_path / 'rank.c').write_text('#include <mpi.h>\nint main(int n, char **a) { return MPI_Init(&n, &a); }\n')
     mpicc('-o', tmp_path / 'rank', tmp_path / 'rank.c')
     asked = subprocess.run(['mpiexec', '--version'], capture_output=True, text=True, timeout=120).stdout
     library, started = provenance.library_of(str(tmp_path / 'rank')), provenance.version_said(asked)
-    assert library.split()[-1] == started.split()[-1], 'one package has both'
+    assert library.split()[-1] == started.split()[-1], 'both are of one package'
 
 
-def test_a_job_writes_down_with_what_it_measures(lab, stub_fio, monkeypatch):
+def test_a_job_records_the_build_the_modules_and_the_environment_of_its_program(lab, stub_fio, monkeypatch):
     monkeypatch.setenv('LOADEDMODULES', 'seatrial/mpich/4.0.2:seatrial/fio/3.37')
     monkeypatch.setenv('OMPI_MCA_io', 'romio321')
     fio = stub_fio()
@@ -135,21 +135,21 @@ def test_a_job_writes_down_with_what_it_measures(lab, stub_fio, monkeypatch):
     assert provenance.provenance('/no/such/fio', False, None)[:4] == ('', '', '', ())
 
 
-# Whether all nodes of a job have the same
+# All nodes of a job must have the same program
 
 
 HERE = short(platform.node())
-OWN = Provenance('spack:l7f4hbh6twzbxdmv6upuni7omqeedeme', 'MPICH 4.0.2')
+SOFTWARE = Provenance('spack:l7f4hbh6twzbxdmv6upuni7omqeedeme', 'MPICH 4.0.2')
 
 
 @pytest.fixture
 def asked(monkeypatch):
-    """What is found where the nodes print these words behind the mark, or where the launcher fails with this."""
+    """The disagreement if the nodes print these lines after the mark, or if the launcher fails with this fault."""
 
     def make(nodes, *lines, fault=None):
         output = ''.join(f'{provenance.MARK} {line}\n' for line in lines)
         monkeypatch.setattr(placement, 'said_by_tasks', lambda *arguments: (f'motd\n{output}', fault))
-        return provenance.disagreement(Launcher('srun'), nodes, '/apps/ior', True, OWN)
+        return provenance.disagreement(Launcher('srun'), nodes, '/apps/ior', True, SOFTWARE)
 
     return make
 
@@ -174,24 +174,24 @@ def test_of_thousands_of_nodes_some_are_named_and_the_others_counted(asked):
 
 
 @pytest.mark.parametrize(
-    ('lines', 'there'),
+    ('lines', 'answered'),
     [((), 'none'), (('n1 same',), 'n1'), (('n1 same', 'n1 same'), 'n1'), (('n1 same', 'n2'), 'n1')],
 )
-def test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees(asked, lines, there):
-    finding, why = asked(2, *lines), f'2 nodes were asked for, one task on each, and {there} answered; '
+def test_a_node_that_says_nothing_is_not_taken_for_one_that_agrees(asked, lines, answered):
+    finding, why = asked(2, *lines), f'2 nodes were asked for, one task on each, and {answered} answered; '
     assert (finding.rule, finding.effect, finding.sentence.startswith(why)) == ('P17', 'refuse', True)
     assert asked(2, *lines, fault='srun is not installed').sentence.startswith('srun is not installed')
 
 
-def test_a_node_says_its_mpi_too_where_it_has_no_such_program(tmp_path, capsys):
-    assert provenance._digest(OWN) != provenance._digest(OWN._replace(mpi='MPICH 4.0.3'))
-    assert provenance.main([str(tmp_path / 'none'), provenance.MPI, provenance._digest(OWN)]) == 0
+def test_a_node_without_the_program_reports_that_and_its_mpi(tmp_path, capsys):
+    assert provenance._digest(SOFTWARE) != provenance._digest(SOFTWARE._replace(mpi='MPICH 4.0.3'))
+    assert provenance.main([str(tmp_path / 'none'), provenance.MPI, provenance._digest(SOFTWARE)]) == 0
     head = f'{provenance.MARK} {platform.node()} no file that can be read with an MPI '
     assert capsys.readouterr().out.startswith(head)
 
 
 def test_a_launcher_asks_every_node_once(tmp_path, monkeypatch):
-    """The task is the real one; of the stand-in's two, one is on a node of another name and with another program."""
+    """The task is the real one. The stand-in starts two, the second with another node name and another program."""
     fio = tmp_path / 'fio'
     fio.write_bytes(b'mine')
     script = f"""[ "$1 $2 $3" = '-N2 -n2 --ntasks-per-node=1' ] || exit 9
@@ -209,7 +209,7 @@ printf other > {fio}
 
 @pytest.fixture
 def of_two_nodes(lab, stub_fio, monkeypatch):
-    """A plan whose points are on two nodes; where its tasks would be is not asked."""
+    """A plan whose points are on two nodes; the placement of its tasks is not proved."""
     monkeypatch.setattr(start, 'misplaced', lambda launcher, points: None)
     plan = lab.plan(stub_fio(), launcher=Launcher('srun'))
     points = tuple(point._replace(nodes=2, tasks_per_node=1) for point in plan.points)
@@ -238,7 +238,7 @@ HERE_ALONE = {
 
 
 @pytest.mark.parametrize('way', HERE_ALONE)
-def test_where_all_is_done_on_this_node_no_other_is_asked(lab, of_two_nodes, monkeypatch, way):
+def test_where_all_tasks_run_on_this_node_no_other_is_asked(lab, of_two_nodes, monkeypatch, way):
     asked = Mock(return_value=None)
     monkeypatch.setattr(start, 'disagreement', asked)
     chosen = start.examined(of_two_nodes, None).chosen

@@ -1,4 +1,4 @@
-"""The runner where nothing fails: what is launched, and what the command on the node does with a plan."""
+"""The runner without failures: its launches, and the command on the node that carries a plan out."""
 
 import functools
 import json
@@ -121,7 +121,7 @@ def test_a_plan_with_a_name_that_is_not_registered_is_refused(lab, capsys, keys,
 
 
 @pytest.mark.parametrize('python', [sys.executable, 'python3.6'])
-def test_the_zipapp_carries_a_plan_out_without_seatrial_being_installed(lab, stub_fio, tmp_path, python):
+def test_the_zipapp_carries_a_plan_out_where_seatrial_is_not_installed(lab, stub_fio, tmp_path, python):
     if shutil.which(python) is None or subprocess.run([python, '-c', 'pass'], stderr=subprocess.DEVNULL).returncode:
         pytest.skip(f'{python} is not installed')
     plan = lab.plan(stub_fio(('measured', {'seconds': 0.5})), workload=WRITES, **SMALL)

@@ -1,4 +1,4 @@
-"""The runner with metadata and random I/O: what is launched, how many files are found out, what the record has."""
+"""The runner with metadata and random I/O: its launches, the number of files that it determines, and its record."""
 
 import os
 import shutil
@@ -49,7 +49,7 @@ UNTIL_SHORT = StoppingRule(0.10, minimum=2, maximum=4, extra=1, budget_s=600.0)
 
 
 class Engine(AnyEngine):
-    """It works at RATE; its tasks wait a share of the time for each other."""
+    """An engine with the rate RATE, whose tasks wait for each other for a share of the time."""
 
     name = 'posixops'
 
@@ -75,7 +75,7 @@ class Engine(AnyEngine):
 
 @pytest.fixture
 def stand_in(monkeypatch):
-    """Let this engine measure, whatever is installed."""
+    """Lets this engine measure, whichever programs are installed."""
 
     def choose(engine):
         monkeypatch.setattr(survey, 'choose', lambda *unused: Choice(engine, shutil.which('true'), ()))
@@ -137,18 +137,18 @@ def test_a_file_of_somebody_else_makes_the_case_invalid_and_stays(lab, stand_in)
     assert os.listdir(engine.data) == ['foreign']
 
 
-FOUND_OUT = Sizing(100, 1, target_s=2.0, min_s=0.5)
+SIZING = Sizing(100, 1, target_s=2.0, min_s=0.5)
 
 
-def test_files_are_found_out_in_the_warm_up_until_a_phase_lasts_as_long_as_is_meant(lab, stand_in):
+def test_the_warm_up_adds_files_until_a_phase_lasts_for_the_target_time(lab, stand_in):
     stand_in(Engine())
-    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, sizing=FOUND_OUT))
+    ran = lab.run(lab.plan_of_metadata(FLAT, TWO, sizing=SIZING))
     assert shares(ran, 'warmup') == 3 * [100] + 3 * [1000], 'two tasks with 1000 each at 1000 a second take 2 s'
     assert set(shares(ran, 'measured')) == {1000}
     assert ran.records.sized.reason == '1000 files a task took 2.00 s; 2 s are meant'
 
 
-def test_a_phase_in_which_tasks_waited_is_no_reason_to_give_the_warm_up_up(lab, stand_in):
+def test_a_phase_in_which_tasks_waited_does_not_end_the_warm_up(lab, stand_in):
     stand_in(Engine(waiting=0.5))
     plan = lab.plan_of_metadata(FLAT, ONE, files=20, stopping=UNTIL_SHORT)
     ran = lab.run(plan)
@@ -159,7 +159,7 @@ def test_a_phase_in_which_tasks_waited_is_no_reason_to_give_the_warm_up_up(lab, 
 
 
 class Cleared(Posix):
-    """A file system of which this node's caches can be emptied; nothing is emptied."""
+    """A file system that reports this node's caches as emptied, and empties nothing."""
 
     def cold(self, path):
         return Cold('by a word')
@@ -183,7 +183,7 @@ def test_a_stat_is_cold_only_where_the_site_lets_caches_be_emptied(lab, stand_in
     assert ('only root may empty them' in label) is allowed
 
 
-def test_a_launch_may_last_its_pauses_longer(lab, stand_in, before_launch):
+def test_the_time_limit_of_a_launch_includes_its_pauses(lab, stand_in, before_launch):
     limits = []
     before_launch(lambda *arguments: limits.append(arguments[-2]))
     for check, pauses_s in (('A', ()), ('B', (500.0, 1000.0))):
@@ -216,27 +216,27 @@ class TestARun:
         ]
         assert ran.result.verdict is Verdict.MEASURED
 
-    def test_its_preparation_is_no_figure_and_its_points_have_all_of_theirs(self, lab, stub_fio):
+    def test_its_preparation_has_no_metric_and_its_points_have_all_of_theirs(self, lab, stub_fio):
         ran = lab.run(random_plan(lab, stub_fio(), ('randrw',), read_share=0.7))
         ways = [f'randrw_{way}{suffix}' for way in ('read', 'write') for suffix in ('', '_iops', '_latency', '_p99')]
         assert set(ran.counts) > {f'{metric}@{label}' for metric in ways for label in ('qd1', 'qd4')}
         assert set(ran.counts.values()) == {2}
 
     @pytest.mark.parametrize(('direct', 'cache'), [(True, {'cold'}), (False, {'cached', 'unknown'})])
-    def test_what_is_read_directly_is_cold_and_nothing_else_is(self, lab, stub_fio, monkeypatch, direct, cache):
-        """P2: the stand-in reads what this node has written a moment ago."""
+    def test_only_direct_reads_are_cold(self, lab, stub_fio, monkeypatch, direct, cache):
+        """P2: the stand-in reads data that this node has just written."""
         monkeypatch.setattr(posix, 'below_device', lambda place: '')
         plan = random_plan(lab, stub_fio(), direct=direct)
         ran = lab.run(plan._replace(points=plan.points[:1]))
         assert ran.measured and {sample.cache for sample in ran.measured} <= cache
 
-    def test_files_without_data_of_their_own_are_never_read(self, lab, stub_fio):
+    def test_sparse_files_are_never_read(self, lab, stub_fio):
         """T22: random reads over sparse files are answered without the storage."""
         ran = lab.run(random_plan(lab, stub_fio(('prepare-write', {'fault': 'zeros'}))))
         assert launched(ran) == [('prepare', 'write')]
         assert (ran.end.reason, 'T22: ' in ran.end.why, ran.result.verdict) == ('refused', True, Verdict.INCOMPLETE)
 
-    def test_a_file_that_has_lost_a_byte_makes_its_launch_invalid_and_the_next_one_is_not_made(self, lab, stub_fio):
+    def test_a_file_that_has_lost_a_byte_makes_its_launch_invalid_and_later_ones_are_not_made(self, lab, stub_fio):
         """T17: fio would remove the file."""
         fio = stub_fio(('measured-randread@qd1', {'fault': 'cut-file'}))
         ran = lab.run(random_plan(lab, fio))

@@ -1,4 +1,4 @@
-"""What a launch is given beside its point, and what of it is kept; what comes of launches that fail: the runner's."""
+"""The inputs of a launch beside its point, and its record; the runner's reports of launches that fail."""
 
 import os
 
@@ -31,10 +31,10 @@ def test_every_block_has_a_seed_of_its_own_and_a_repeated_run_has_the_same(lab, 
     assert {sample.block for sample in ran.measured} == {0, 1}
     for number, sample in enumerate(ran.records.samples, 1):
         assert sample.raw == f'{number:04d}-{sample.stage}-{sample.phase}@{sample.point.label}'
-    assert p20a(ran) == ([], [], []), 'of a type without connections nothing is said'
+    assert p20a(ran) == ([], [], []), 'a type without connections has no finding'
 
 
-def test_a_sample_has_what_was_started_and_what_had_to_be_there(lab, stub_fio, monkeypatch):
+def test_a_sample_has_its_command_and_the_files_and_directories_that_the_command_needs(lab, stub_fio, monkeypatch):
     fio, command = stub_fio(), Fio.command
 
     def with_more(self, program, phase, point, raw, seed):
@@ -56,7 +56,7 @@ def test_a_sample_has_what_was_started_and_what_had_to_be_there(lab, stub_fio, m
     assert (read.links, read.directories) == ((), ())
 
 
-def test_a_launch_whose_time_is_given_is_ended_after_it_and_tells_no_rate(lab, stub_fio, before_launch):
+def test_a_launch_of_a_planned_duration_is_ended_after_it_and_sets_no_later_limit(lab, stub_fio, before_launch):
     limits = []
     before_launch(lambda *arguments: limits.append(arguments[-2]))
     workload = random_access(('randread',), 2 * MIB, duration_s=0.05)
@@ -73,7 +73,7 @@ def test_a_launch_whose_time_is_given_is_ended_after_it_and_tells_no_rate(lab, s
 
 
 @pytest.mark.parametrize('given_up', [False, True])
-def test_the_directory_of_a_launch_that_was_given_up_is_not_closed(lab, stub_fio, before_launch, given_up):
+def test_the_directory_of_a_launch_is_closed_unless_the_launch_was_given_up(lab, stub_fio, before_launch, given_up):
     held = []
 
     def note(command, processes, raw, where, limit_s, stopping):
@@ -89,13 +89,13 @@ def test_the_directory_of_a_launch_that_was_given_up_is_not_closed(lab, stub_fio
 
 
 def p20a(ran):
-    """The labels of the case, what the start record says, and the samples that say it."""
+    """The labels of the case, the findings of the start record, and the samples with such a finding."""
     labels = [label for label in ran.result.labels if label.startswith('P20a: ')]
     samples = [sample for sample in ran.records.samples if any(finding.rule == 'P20a' for finding in sample.findings)]
     return labels, [finding for finding in ran.records.start.findings if finding.rule == 'P20a'], samples
 
 
-def test_connections_that_are_never_seen_are_said_once_a_case(lab, stub_fio, monkeypatch):
+def test_connections_that_can_never_be_checked_are_reported_once_a_case(lab, stub_fio, monkeypatch):
     monkeypatch.setattr(Posix, 'lost', lambda *_: Lost(unseen='osc/*/state: Permission denied'))
     ran = lab.run(lab.plan(stub_fio()))
     labels, at_start, samples = p20a(ran)
@@ -103,7 +103,7 @@ def test_connections_that_are_never_seen_are_said_once_a_case(lab, stub_fio, mon
     assert all(sample.valid for sample in ran.measured)
 
 
-def test_connections_that_could_not_be_checked_once_are_said_of_that_launch(lab, stub_fio, monkeypatch):
+def test_connections_that_could_not_be_checked_once_are_reported_for_that_launch(lab, stub_fio, monkeypatch):
     checks = iter(range(10**6))
     monkeypatch.setattr(Posix, 'connections', lambda self, path: next(checks))
     unseen = Lost(unseen='lctl did not answer')
@@ -123,7 +123,7 @@ case "$*" in *HANGS*) exec sleep 600 ;; esac
 
 @pytest.fixture
 def mpi(lab, stub_fio, tmp_path, soon, monkeypatch):
-    """Runs fio as if it were an MPI program. hangs: a part of the name of launches that do their work, and stay."""
+    """Runs fio as if it were an MPI program. hangs: part of the name of launches that work and do not end."""
     command = Fio.command
 
     def run(hangs):
@@ -135,13 +135,13 @@ def mpi(lab, stub_fio, tmp_path, soon, monkeypatch):
     return run
 
 
-def test_what_the_mpi_library_says_of_its_network_is_a_label_and_fails_nothing(mpi):
+def test_a_message_of_the_mpi_library_on_its_network_is_a_label_and_fails_nothing(mpi):
     result = mpi('nothing').result
     assert result.verdict is Verdict.MEASURED
     (label,) = (text for text in result.labels if text.startswith('P24: '))
     assert f": the MPI library says: '{OF_MPI}'; " in label
 
 
-def test_of_a_launch_that_hangs_at_its_end_it_is_said_that_all_its_work_was_done(mpi):
+def test_a_launch_that_hangs_at_its_end_is_reported_with_all_its_work_done(mpi):
     why, *_ = mpi('measured-read').result.reasons
     assert 'all its work was done, and its results are whole: only its end did not come, as in MPI_Finalize' in why

@@ -1,4 +1,4 @@
-"""The sampler: it looks about once a second, and whatever happens to it, the run goes on as if it were not there."""
+"""The sampler reads counters about once a second, and none of its failures changes anything in the run."""
 
 import itertools
 import operator
@@ -23,7 +23,7 @@ READY = Meter('a counter of the test', '', lambda deadline_s: {READ: 1, WRITTEN:
 
 
 class Counting(Driver):
-    """A type with this meter; it notes what it was asked."""
+    """A type with this meter; its counter of a job is the length of the output that it is given."""
 
     def __init__(self, meter=READY):
         self._meter = meter
@@ -54,7 +54,7 @@ def records(tmp_path):
 
 
 def counting(*answers):
-    """A meter whose answers come one after the other, the last for ever."""
+    """A meter that gives these answers in turn, and the last one again for ever."""
     coming = itertools.chain(answers, itertools.repeat(answers[-1]))
 
     def look(deadline_s):
@@ -65,7 +65,7 @@ def counting(*answers):
 
 
 def watched(meter, kind, number, interval_s=0.01):
-    """The log of a sampler that was stopped once it had written so many lines of a kind; and the sampler."""
+    """Stops a sampler once it has written `number` lines of a kind; returns its log and the sampler."""
     log = Kept()
     watching = Watching(meter, log, interval_s)
     log.wait_for(kind, number)
@@ -73,7 +73,7 @@ def watched(meter, kind, number, interval_s=0.01):
     return log, watching
 
 
-def test_it_looks_at_once_and_once_more_when_it_is_stopped():
+def test_it_reads_at_once_and_again_when_it_is_stopped():
     log, _ = watched(READY, Look, 1, 3600.0)
     assert [type(line) for line in log.lines] == [Watch, Look, Look, Ended]
     assert log.of(Look)[0].counters == {READ: 1, WRITTEN: 2}
@@ -89,7 +89,7 @@ def late():
     [({}, 'did not answer'), (lambda: [][0], "IndexError('list index"), (late, 'answered after')],
     ids=['silent', 'broken', 'late'],
 )
-def test_a_look_without_an_answer_in_time_is_a_gap_and_the_next_one_is_no_gap_any_more(monkeypatch, fails, why):
+def test_a_reading_without_an_answer_in_time_is_a_gap_and_the_next_reading_counts_again(monkeypatch, fails, why):
     monkeypatch.setattr(telemetry, 'PATIENCE_S', 0.2)
     log, _ = watched(counting({READ: 1}, fails, {READ: 3}), Look, 2)
     assert why in log.of(Gap)[0].why and log.lines.index(log.of(Gap)[0]) < log.lines.index(log.of(Look)[1])
@@ -97,7 +97,7 @@ def test_a_look_without_an_answer_in_time_is_a_gap_and_the_next_one_is_no_gap_an
         assert log.of(Look) == sorted(log.of(Look), key=operator.attrgetter(clock))
 
 
-def test_a_probe_that_hangs_gives_gaps_ever_further_apart_and_never_two_at_a_time(monkeypatch):
+def test_a_reading_that_hangs_gives_gaps_with_growing_pauses_and_no_second_reading_beside_it(monkeypatch):
     monkeypatch.setattr(telemetry, 'PATIENCE_S', 0.02)
     running, most = [], []
 
@@ -109,9 +109,9 @@ def test_a_probe_that_hangs_gives_gaps_ever_further_apart_and_never_two_at_a_tim
         return {} if answer is None or answer.exit_status is None else {READ: 1}
 
     log, _ = watched(Meter('what hangs', '', look), Gap, 4, 0.02)
-    gaps = log.of(Gap)[:4]  # the one at its stop comes without a pause
+    gaps = log.of(Gap)[:4]  # the gap at its stop comes without a pause
     assert not log.of(Look) and max(most) == 1
-    # From the end of one to the begin of the next the pause doubles; a busy machine makes it longer, never shorter.
+    # The pause from the end of a gap to the start of the next one doubles; a busy machine can only lengthen it.
     ends, begins = ([gap.clock_s + side * gap.cost_s / 2 for gap in gaps] for side in (1, -1))
     apart = [begin - end for end, begin in zip(ends, begins[1:], strict=False)]
     assert all(seconds >= 0.02 * 2 ** (i + 1) - 1e-6 for i, seconds in enumerate(apart))
@@ -122,15 +122,15 @@ def test_the_pause_after_gaps_has_an_end(monkeypatch):
     assert watched(counting({}), Gap, 8)[1]._pause_s == 0.03
 
 
-def test_costly_readings_are_taken_less_often_and_the_file_says_how_often(monkeypatch):
+def test_costly_readings_are_taken_less_often_and_the_file_has_the_new_interval(monkeypatch):
     monkeypatch.setattr(telemetry, 'DEAR_S', 0.001)
     log, _ = watched(counting(lambda: time.sleep(0.01) or {READ: 1}), Pace, 1)
-    pace = log.of(Pace)[0]  # beside other work later readings can be dearer still
+    pace = log.of(Pace)[0]  # on a busy machine later readings can cost more
     assert pace.interval_s >= 10.0 and 'a reading takes ' in pace.why
     assert sum(isinstance(line, Look) for line in log.lines[: log.lines.index(pace)]) == telemetry.COSTS
 
 
-def test_one_dear_look_among_cheap_ones_changes_nothing(monkeypatch):
+def test_one_costly_reading_among_cheap_ones_does_not_change_the_interval(monkeypatch):
     monkeypatch.setattr(telemetry, 'DEAR_S', 30.0)
     log = Kept()
     watching = Watching(READY, log, 1.0)
@@ -158,22 +158,22 @@ def test_where_nothing_can_be_counted_no_thread_is_started_and_the_reason_is_kep
 def test_a_counter_that_never_answers_is_left_behind(monkeypatch, target, records):
     monkeypatch.setattr(telemetry, 'LAST_S', 0.05)
     for_ever = threading.Event()
-    threading.Timer(WAIT_S / 2, for_ever.set).start()  # a run that waits for it would see it end
+    threading.Timer(WAIT_S / 2, for_ever.set).start()  # a run that waited for the counter would get an answer
     with observed(target, records, Counting(counting(lambda: for_ever.wait() and {})), {}):
         pass
     watched = telemetry_in(records)
     for_ever.set()
     assert (watched.looks, watched.gaps, watched.ended) == ([], [], None)
-    assert [sizes.when for sizes in watched.rpc_sizes] == [BEFORE]  # nothing more is asked of what does not answer
+    assert [sizes.when for sizes in watched.rpc_sizes] == [BEFORE]  # a target that does not answer is not asked again
 
 
-def test_records_that_cannot_be_written_stop_nothing(target, tmp_path):
+def test_records_that_cannot_be_written_stop_no_run(target, tmp_path):
     with observed(target, str(tmp_path / 'none'), Counting(), {}):
         pass
     assert telemetry_in(str(tmp_path / 'none')) is None
 
 
-def test_what_the_body_raises_goes_through_and_nothing_is_asked_after_it(target, records):
+def test_an_error_of_the_body_is_passed_on_and_no_command_runs_after_it(target, records):
     asking = target._replace(telemetry=('true',))
     with pytest.raises(KeyError, match='the run'), observed(asking, records, Counting(), {}):
         raise KeyError('the run')
@@ -188,13 +188,13 @@ class TestTheCommandToTheServers:
             pass
         return telemetry_in(records).servers
 
-    def test_it_runs_before_and_after_and_its_output_is_kept_as_it_came(self, target, records):
-        before, after = self.run(target, records, 'sh', '-c', 'echo counted; echo said >&2')
+    def test_it_runs_before_and_after_and_its_output_is_kept_unchanged(self, target, records):
+        before, after = self.run(target, records, 'sh', '-c', 'echo counted; echo warned >&2')
         assert [output.when for output in (before, after)] == [BEFORE, AFTER]
         for output in (before, after):
             assert (output.exit_status, output.why_not) == (0, '')
             assert Path(records, 'raw', f'{output.raw}.out').read_text() == 'counted\n'
-            assert Path(records, 'raw', f'{output.raw}.err').read_text() == 'said\n'
+            assert Path(records, 'raw', f'{output.raw}.err').read_text() == 'warned\n'
 
     @pytest.mark.parametrize(
         ('command', 'status', 'why'),
@@ -204,12 +204,12 @@ class TestTheCommandToTheServers:
             (['sh', '-c', 'echo part; sleep 3600'], None, 'it did not end within'),
         ],
     )
-    def test_one_that_fails_says_how_and_fails_no_run(self, target, records, monkeypatch, command, status, why):
+    def test_one_that_fails_is_recorded_with_the_reason(self, target, records, monkeypatch, command, status, why):
         if 'sleep' in command[-1]:
             monkeypatch.setattr(telemetry, 'SERVERS_S', 0.5)
         for output in self.run(target, records, *command):
             assert output.exit_status == status and why in output.why_not
-            if status:  # one that is ended may not have come to it on a busy machine
+            if status:  # on a busy machine a killed command may not have printed it
                 assert Path(records, 'raw', f'{output.raw}.out').read_text() == 'part\n'
 
     @pytest.mark.parametrize(
@@ -229,9 +229,9 @@ class TestTheCommandToTheServers:
             pass
         assert loads == background
 
-    def test_what_is_of_the_jobs_own_is_asked_of_the_type(self, target, records, monkeypatch):
+    def test_the_type_finds_the_counters_of_the_job_in_the_output(self, target, records, monkeypatch):
         monkeypatch.setenv('SLURM_JOB_ID', '4242')
-        assert self.run(target, records) == [], 'without a command nothing is run'
+        assert self.run(target, records) == [], 'without a command no program is run'
         for output in self.run(target, records, 'echo', 'abc'):
             assert (output.job, output.counts) == ('4242', (Served('OST0', 'write_bytes', 1, 4, '4242'),))
         monkeypatch.delenv('SLURM_JOB_ID')
@@ -242,7 +242,7 @@ class TestTheCommandToTheServers:
 class TestInARun:
     def run(self, lab, stub_fio, monkeypatch, meter):
         monkeypatch.setattr(Posix, 'meter', lambda self, path: meter)
-        monkeypatch.setattr(Posix, 'exchanged', lambda self, path: Exchanged())  # rule T25 would see what it counts
+        monkeypatch.setattr(Posix, 'exchanged', lambda self, path: Exchanged())  # rule T25 has no counters
         return lab.run(lab.plan(stub_fio(), **SMALL))
 
     def test_it_begins_before_the_first_launch_and_ends_after_the_last(self, lab, stub_fio, monkeypatch):
@@ -266,17 +266,17 @@ ONE, TWO, NONE = frozenset({'OST1'}), frozenset({'OST1', 'OST2'}), frozenset()
 
 
 @pytest.mark.parametrize(
-    ('waits', 'since_s', 'said'),
+    ('waits', 'since_s', 'clause'),
     [
         ([NONE, TWO, ONE, ONE, ONE, ONE, ONE], 0.0, 'nothing moved for 5 s, while no answer came from OST1'),
         ([TWO] * 7, 1.0, 'nothing moved for 5 s, while no answer came from OST1, OST2'),
-        ([ONE] * 7, 2.0, ''),  # most of it was before the launch
+        ([ONE] * 7, 2.0, ''),  # most of the wait was before the launch
         ([ONE, ONE, ONE, NONE, ONE, ONE, ONE], 0.0, ''),
         ([ONE, ONE, ONE, TWO - ONE, TWO - ONE, TWO - ONE, TWO - ONE], 0.0, ''),
     ],
 )
-def test_the_longest_wait_of_a_launch_is_that_for_the_same_targets(waits, since_s, said):
-    assert telemetry.waited([(float(at_s), targets) for at_s, targets in enumerate(waits)], since_s) == said
+def test_the_longest_wait_of_a_launch_is_for_the_same_targets_throughout(waits, since_s, clause):
+    assert telemetry.waited([(float(at_s), targets) for at_s, targets in enumerate(waits)], since_s) == clause
 
 
 def test_targets_are_asked_for_only_while_nothing_moves():
