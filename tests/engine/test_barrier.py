@@ -108,7 +108,7 @@ class TestTogether:
 
 
 class TestWhatEndsABarrier:
-    """Every other task is told why, at once."""
+    """Every other task gets the reason at once."""
 
     def test_a_task_that_is_lost(self, meet):
         results = meet(stays, dies, stays)
@@ -317,7 +317,7 @@ class TestClocks:
         monkeypatch.setattr(coordinator, 'clock_identity', lambda: 'another')
         now = time.monotonic()
         for release in meet(*[lambda met: met.wait('begin')] * 2):
-            assert now < release.at_s < now + SOON_S, 'it is told by the own clock'
+            assert now < release.at_s < now + SOON_S, "it is a time of the task's clock"
             assert abs(release.offset_s - 1000.0) <= release.uncertainty_s
             assert 0 < release.uncertainty_s < 1.0
 

@@ -57,7 +57,7 @@ def command_of(phase, at):
 
 
 def measure(name, how=None, hosts=('node1', 'node1'), **changed):
-    """What the engine makes of a transcript; changed: other texts of a process's section, as out0 or json1."""
+    """The engine's measurement from a transcript; changed: other texts of a process's section, as out0 or json1."""
     texts = TRANSCRIPTS[name]
     phase, at = how or GOOD[name]
     rows = [line.split() for line in texts['times'].splitlines()]
@@ -210,7 +210,7 @@ def test_a_failed_run_is_refused_in_the_words_of_elbencho(name, how, sentence):
 
 
 class TestFsync:
-    """What the process around an elbencho that writes does, and what is made of it."""
+    """The process around an elbencho that writes, and the use of its report."""
 
     def test_without_its_report_or_with_a_clock_that_was_set_meanwhile_a_write_is_refused(self):
         out = TRANSCRIPTS['files-write']['0.out']

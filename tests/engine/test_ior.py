@@ -112,7 +112,7 @@ def text(name, section):
 
 
 def outcome(name, stdout=None, summary=None, ranks=None, status=None, stderr=None):
-    """What the runner saw of this transcript, with other texts in place of those that are given."""
+    """The outcome of this transcript, with these texts and this status in place of its own."""
     if status is None:
         status = int((text(name, 'rc') or '124').strip().rsplit('=')[-1].rsplit(' ')[-1])
     return Outcome(

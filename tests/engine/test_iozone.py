@@ -24,7 +24,7 @@ GOOD = {
 
 
 def measure(name, out=None, how=None):
-    """What the engine makes of a transcript, with another output or plan if they are given."""
+    """The engine's measurement from a transcript; output, phase and point can be replaced."""
     transcript = TRANSCRIPTS[name]
     phase, at = how or GOOD[name]
     process = ProcessTime('node1', 0.0, float(transcript['seconds']), int(transcript['rc']))

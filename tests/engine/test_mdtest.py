@@ -97,7 +97,7 @@ def text(name, section='out'):
 
 
 def outcome(name, stdout=None, ranks=None, status=None):
-    """What the runner saw of this transcript, with other texts in place of those that are given."""
+    """The outcome of this transcript, with these texts and this status in place of its own."""
     return Outcome(
         (ProcessTime('node1', 0.0, 1.0, int(text(name, 'rc')) if status is None else status),),
         (text(name) if stdout is None else stdout,),

@@ -1,4 +1,4 @@
-"""What POSIX guarantees: each trial finds a file system that breaks it, and none that keeps it. The two tasks are
+"""The guarantees of POSIX: each trial fails on a file system that breaks it, and on no other. The two tasks are
 threads; the file system is broken by replacing calls of os, fcntl and mmap as the trials see them."""
 
 import ctypes
@@ -24,7 +24,7 @@ TRIALS = {guarantee.name: attempt for guarantee, attempt in GUARANTEES.items()}
 
 
 def facts(name, hosts=('a', 'b')):
-    """What both tasks say of one guarantee."""
+    """The facts of both tasks on one guarantee."""
     return in_threads(2, lambda rank, seat: Pair(seat, rank, hosts).trial(name, TRIALS[name]))
 
 
@@ -36,7 +36,7 @@ def fails_with(number):
 
 
 def nothing(*arguments, **more):
-    """A call that says that it has been done."""
+    """A call that reports success and does nothing."""
 
 
 def without(flag):
@@ -73,8 +73,8 @@ def stat(**fields):
 HOLE = semantics.HOLE
 
 
-AS_ROOT = dict.fromkeys(('setgroups', 'setgid', 'setuid'), nothing)  # a file system that refuses its users nothing
-# What is broken, by guarantee: the module that the trial sees, the names replaced, and what is said then.
+AS_ROOT = dict.fromkeys(('setgroups', 'setgid', 'setuid'), nothing)  # a file system that allows its users every call
+# Breaches by guarantee: the module that the trial sees, the names that are replaced, and words of the fact.
 BREACHES = [
     ('read_after_close', os, {'read': lambda fd, size: b''}, "read '' instead of 'written'"),
     ('read_before_close', os, {'read': lambda fd, size: b'before'}, "read 'before' instead of 'behind'"),
@@ -239,7 +239,7 @@ def test_the_other_task_is_the_first_of_another_node_or_the_next_of_this_one(hos
 
 
 class TestRoot:
-    """What only root may do, with what root is told."""
+    """The trials of root, and the reasons why they cannot be made."""
 
     @pytest.mark.skipif(os.geteuid() != 0, reason='needs root')
     def test_root_gives_a_file_away(self):

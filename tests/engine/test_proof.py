@@ -1,4 +1,4 @@
-"""What the tasks of the proof of contents write, and what they find when it is read back."""
+"""The data that the tasks of the proof of contents write, and the findings when they read them back."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""Which engine carries a case out, what is said of those that do not, and which versions of their programs can."""
+"""The engine that carries a case out, the reasons of the engines that do not, and the versions that can."""
 
 import pytest
 

@@ -34,7 +34,7 @@ SIZE = 64 * KIB  # bytes a task
 
 
 class Ran(NamedTuple):
-    """What became of a plan."""
+    """The result of a plan that was carried out."""
 
     plan: TrialPlan
     end: End
@@ -46,13 +46,13 @@ class Ran(NamedTuple):
         return [sample for sample in self.records.samples if sample.stage == 'measured']
 
     def findings(self, rules: str) -> list[Finding]:
-        """Those of all launches whose rule begins with these letters."""
+        """The findings of all launches whose rule begins with these letters."""
         raised = [finding for sample in self.records.samples for finding in sample.findings]
         return [finding for finding in raised if finding.rule.startswith(rules)]
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many samples of each metric count."""
+        """The number of samples of each metric that count."""
         return {name: len(samples) for name, samples in measured(self.plan, self.records).items()}
 
 

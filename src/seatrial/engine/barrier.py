@@ -11,7 +11,7 @@ On the wire every message is a line of JSON. A task sends
     {"ping"}                                    answered by {"now"}
     {"come", "says", "together", "trip"}        answered by {"said", "at"} when all have come
     {"leave"}                                   at its end, with its report if it has one
-and at any time it may be told {"heartbeat"} or {"over"}, which says why.
+and at any time it may get {"heartbeat"}, or {"over"} with the reason.
 """
 
 import json
@@ -35,8 +35,8 @@ class Release(NamedTuple):
     """The time at which this task may begin, by its own CLOCK_MONOTONIC, and the coordinator's clock."""
 
     at_s: float
-    offset_s: float  # what is to be added to a time here to have the coordinator's
-    uncertainty_s: float  # how wrong the offset can be, to either side; 0 where both are the same clock
+    offset_s: float  # to be added to a time of this node for the coordinator's time
+    uncertainty_s: float  # error of the offset, in either direction; 0 if both are the same clock
 
 
 class TaskBarrier:
@@ -131,7 +131,7 @@ class _Connected(TaskBarrier):
         try:
             self._connection.sendall(line_of(message))
         except OSError as error:
-            # What the coordinator said before it hung up explains more.
+            # The last message of the coordinator before it hung up explains more.
             self._answer()
             raise BarrierError(f'the coordinator cannot be reached: {error.strerror or error}') from None
 

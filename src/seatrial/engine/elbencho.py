@@ -235,7 +235,7 @@ def _process(argv: Tuple[str, ...], name: str, time: base.ProcessTime, stdout: s
     """The report of a process, if its options and figures are as planned. A write's time includes the fsync."""
     _check_config(argv, name, phase)
     elapsed_ms = phase.elapsed_ms
-    for number, per_second, what in (  # numbers a second are said too, divided as integers
+    for number, per_second, what in (  # rates are printed too, divided as integers
         (phase.bytes_moved, phase.bytes_per_second, 'bytes'),
         (phase.entries, phase.entries_per_second, 'entries'),
     ):

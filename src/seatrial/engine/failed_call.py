@@ -29,7 +29,7 @@ def failed_calls(sentence: str) -> Iterator[FailedCall]:
         'file': next(filter(None, file.groups()), '') if file else '',
         'offset': int(offset.group(1)) if offset else None,
     }
-    errors = list(_SAID.finditer(sentence))
+    errors = list(_ERROR.finditer(sentence))
     for match in errors:
         before, behind = sentence[: match.start()], sentence[match.end() :]
         opened = sync or _OF_DESCRIPTOR.search(before) or (_OF_TASK.search(before) and behind[:2] != ': ')
@@ -39,7 +39,7 @@ def failed_calls(sentence: str) -> Iterator[FailedCall]:
 
 
 _NAMES = {os.strerror(number): name for number, name in errno.errorcode.items()}
-_SAID = re.compile('|'.join(map(re.escape, sorted(_NAMES, key=len, reverse=True))))
+_ERROR = re.compile('|'.join(map(re.escape, sorted(_NAMES, key=len, reverse=True))))
 _FORM = re.compile(
     r'\bfio: (?:io_u|pid)|\bdd: |(?:WARNING|ERROR): \w+\(|\btask \d+(?: on [^\s:]+)?(?:, file [^:]+)?: '
 )

@@ -54,7 +54,7 @@ class MdtestSummary(NamedTuple):
     nodemap: str
     command_line: str
     shifted_by: Optional[int]  # ranks, by -N
-    opens_only: bool  # whether the read phase was told to read no bytes
+    opens_only: bool  # whether the read phase reads no bytes by its options
     runs: Tuple[Tuple[int, int, str], ...]  # number of tasks, entries of all tasks, and their kinds
     titles: Tuple[Tuple[str, str], ...]  # titles of the tables: 'rate' or 'time', and number of iterations
     rows: Tuple[MdtestRow, ...]  # rows of all tables

@@ -333,7 +333,7 @@ class TestTheRealOne:
 
 
 def spread(transfers, size, parts=4):
-    """Whether every quarter of the file has its share of the transfers, within what chance allows; none is beyond."""
+    """True if every quarter of the file has its share of the transfers, as far as chance allows; none is beyond."""
     number = len(transfers)
     counts = [0] * parts
     for _, offset, length in transfers:

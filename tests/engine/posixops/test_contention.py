@@ -33,7 +33,7 @@ class Lying:
 
 
 def alone(workload):
-    """What one task says of a file system."""
+    """The facts and the operations of one task on a file system."""
     work = Work(0, 1)
     carry_out(work, Spec(workload.phases[0], point(workload, 1)))
     return work.facts, {name: timed.operations for name, timed in work.timed.items()}

@@ -36,7 +36,7 @@ class Locks:
 
 
 def pattern(name, hosts=HOSTS):
-    """What each task says of one pattern: a fact, or what it raised."""
+    """The result of each task for one pattern: a fact, or the error that it raised."""
 
     def act(rank, seat):
         work = Work(rank, len(hosts))
@@ -79,7 +79,7 @@ def without_append(path, flags):
     return OPENS(path, flags & ~os.O_APPEND)
 
 
-# Of each pattern: what the storage does in place of what it is told, and the offset from which the file differs.
+# Of each pattern: what the storage does in place of the call, and the offset from which the file differs.
 LIES = [
     *((name, {'write_all': flipped}, 0) for name in PATTERNS if name != 'mapped'),
     ('large_file', {'read_there': misread}, 2**20 - 1),

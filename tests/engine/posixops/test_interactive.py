@@ -20,7 +20,7 @@ FOREIGN = {
     VENV: ('PIP_NO_BINARY', ':all:'),
     BUILD: ('MAKEFLAGS', '--dry-run'),
 }
-"""What a user may have set, and what would break each."""
+"""Settings of a user that would break a step, by step."""
 
 
 def used(does):

@@ -59,7 +59,7 @@ class Limited:
 
 
 def reached(monkeypatch, phase=QUOTA_BYTES, room=ROOM, **limit):
-    """What one task says of a limit that leaves so much: what holds by name, and what it counted."""
+    """The result of one task at a limit with this much room: the facts by name, and its counts."""
     limited = Limited(**{'left': room, **limit})
     monkeypatch.setattr(limits, 'os', limited)
     if 'inodes' in phase:

@@ -153,7 +153,7 @@ def test_a_time_is_not_made_shorter_and_at_most_a_hundredth_longer(seconds):
 
 
 def report_of(rank):
-    """What one of two tasks says of a launch that creates 10 files each, in a second from rank / 2 on."""
+    """The report of one of two tasks that create 10 files each, in one second from rank / 2 on."""
     span = {'start_s': 100.0 + rank / 2, 'end_s': 101.0 + rank / 2}
     timed = {'file_create': {'operations': 10, 'spans': [span], 'nanoseconds': {}}}
     return {'rank': rank, 'tasks': 2, 'host': 'n1', 'uncertainty_s': 0.0, 'timed': timed, 'facts': [], 'failed': None}
@@ -309,19 +309,19 @@ def facts_of(holds=True, count=None):
 
 
 class TestFacts:
-    def told(self, one, other):
+    def of_tasks(self, one, other):
         reports = [{**report, 'timed': {}, 'facts': facts} for report, facts in zip(GOOD, (one, other), strict=True)]
         return {'reports': reports, 'at': point(SEMANTICS), 'phase': 'probe'}
 
     @pytest.mark.parametrize(('holds', 'number'), [(True, len(GUARANTEES)), (False, 0), (None, 0)])
     def test_the_figure_is_how_many_hold(self, holds, number):
-        measured = measure(**self.told(facts_of(holds), facts_of(holds)))
+        measured = measure(**self.of_tasks(facts_of(holds), facts_of(holds)))
         assert measured.figures == {'holding': number}
         assert measured.facts == tuple(Fact(guarantee.name, holds, 'seen') for guarantee in GUARANTEES)
         (metric,), (meant,) = measured.metrics, metrics_of(point(SEMANTICS), 'probe')
         assert (metric.name, metric.unit) == (meant.name, meant.unit)
 
     def test_tasks_that_disagree_are_refused_and_a_guarantee_that_was_left_out_is_missed(self):
-        assert refusal(**self.told(facts_of(), facts_of(False)))[0] == 'T8'
+        assert refusal(**self.of_tasks(facts_of(), facts_of(False)))[0] == 'T8'
         missed = ('P15', f'only 3 of {len(GUARANTEES)} guarantees were tried')
-        assert refusal(**self.told(facts_of(count=3), facts_of(count=3))) == missed
+        assert refusal(**self.of_tasks(facts_of(count=3), facts_of(count=3))) == missed

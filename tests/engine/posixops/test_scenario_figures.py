@@ -1,4 +1,4 @@
-"""What the course of a scenario comes to: throughput, outage and recovery, from rows and transcript."""
+"""The figures of a scenario's course: throughput, outage and recovery, from rows and transcript."""
 
 import json
 

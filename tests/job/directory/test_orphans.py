@@ -1,4 +1,4 @@
-"""Run directories that nobody works in any more, and those of which that cannot be said."""
+"""Run directories that no process uses any more, and those of which that is not known."""
 
 import errno
 import json

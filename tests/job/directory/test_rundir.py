@@ -540,7 +540,7 @@ def test_a_symbolic_link_in_the_place_of_the_run_directory_is_refused(run, tmp_p
 
 
 def leaves(run, *expected):
-    """What is foreign is left with the reason, and the marker stays."""
+    """Removal leaves foreign entries, with these reasons, and the marker."""
     removal = remove(run.path, SESSION)
     assert removal.left == expected
     run.verify()
@@ -744,7 +744,7 @@ def few_descriptors():
 
 @pytest.fixture
 def too_deep(run):
-    """How deep the tree in 'data' is. If the test fails it goes all the same: pytest's own removal recurses."""
+    """The depth of the tree in 'data'; it is removed even if the test fails, because pytest's removal recurses."""
     depth = sys.getrecursionlimit() + 100
     chain(run.make('data'), depth)
     yield depth

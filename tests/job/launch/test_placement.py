@@ -98,11 +98,11 @@ def test_a_launcher_that_places_nothing_is_said_and_not_waited_for(tmp_path, mon
 def test_a_geometry_is_tried_once_and_the_smallest_first(monkeypatch):
     tried = []
 
-    def said(launcher, placed, argv):
+    def output(launcher, placed, argv):
         tried.append((placed.nodes, placed.tasks))
         return ''.join(f'seatrial-task {rank} n{rank % placed.nodes}\n' for rank in range(placed.tasks)), None
 
-    monkeypatch.setattr(placement, 'said_by_tasks', said)
+    monkeypatch.setattr(placement, 'output_of_tasks', output)
     assert placement.misplaced(Launcher('srun'), [point(4, 4), point(1, 2), point(4, 4), point(2, 2)]) is None
     assert tried == [(1, 2), (2, 2), (4, 4)]
 
@@ -135,8 +135,8 @@ def test_without_slurm_no_node_is_known():
 
 
 def test_what_the_job_was_not_given_is_not_tested(tmp_path, monkeypatch):
-    (tmp_path / 'said').write_text(SINFO)
-    program(tmp_path, monkeypatch, 'sinfo', f'cat {tmp_path}/said')
+    (tmp_path / 'output').write_text(SINFO)
+    program(tmp_path, monkeypatch, 'sinfo', f'cat {tmp_path}/output')
     left_out = placement.not_tested(('n1.cluster', 'n2'), {'SLURM_JOB_PARTITION': 'compute'})
     assert left_out == (NotTested('n3', 'drained*', 'bad disk | and more'), NotTested('n4', 'idle', ''))
     assert placement.not_tested(('n1',), {}) == ()
@@ -158,7 +158,7 @@ def test_a_slurm_that_does_not_answer_is_said_and_hangs_nothing(tmp_path, monkey
 )
 def test_whether_a_job_shares_its_nodes_is_asked_of_slurm(tmp_path, monkeypatch, transcript, section, word):
     lines = transcripts('slurm')[transcript][f'{section}-scontrol.out'].splitlines()
-    shown = tmp_path / 'said'
+    shown = tmp_path / 'output'
     program(tmp_path, monkeypatch, 'scontrol', f'[ "$*" = "show job 7" ] && cat {shown}')
     words = set()
     for number in range(len(lines) + 1):

@@ -39,7 +39,7 @@ def launched(place, command, started, limit_s=60.0, stopping=lambda: False):
 
 
 def written(path):
-    """What a test waits for: whether there is a number in the file."""
+    """True once the file has the number that a test waits for."""
     return path.exists() and path.read_text().strip().isdigit()
 
 

@@ -99,7 +99,7 @@ def test_every_node_of_the_case_is_asked_once(asked):
 def test_the_bytes_that_all_clients_have_fetched_are_added(monkeypatch, answers, fetched):
     texts = [json.dumps({'fault': None, 'fetched': count, 'kernel': kernel}) for kernel, count in answers]
     by_node = {f'n{number}': text for number, text in enumerate(texts)}
-    monkeypatch.setattr('seatrial.job.sequence.clients.said_by_nodes', lambda *_: (by_node, None))
+    monkeypatch.setattr('seatrial.job.sequence.clients.answers_of_nodes', lambda *_: (by_node, None))
     assert clients(plan_of(case={'nodes': 2}), '/data', forget=False) == Clients(None, fetched)
 
 

@@ -1,4 +1,4 @@
-"""What a drill-down starts from, and how much it moves; the whole of it through the runner is in test_targets.py."""
+"""The start of a drill-down, and the bytes that it moves; test_targets.py has whole drill-downs by the runner."""
 
 import random
 from unittest.mock import Mock

@@ -17,8 +17,8 @@ FIRST = Counters(0.0, {'sda': 0, 'sdb': 0}, 0, 0, 0, 0, 0, 0)
 SECOND = Counters(0.0, {'sda': 300, 'sdb': 900}, 100, 200, 300, 400, 5, 6)
 
 
-def said(rounds, uptimes):
-    """What is said of a server whose rounds come at these times since it was booted."""
+def lines_of(rounds, uptimes):
+    """The lines on a server whose rounds come at these times since its boot."""
     kept = []
     summed = monitors._Summed('oss1', kept.append)
     for counters, uptime_s in zip(rounds, uptimes, strict=True):
@@ -27,7 +27,7 @@ def said(rounds, uptimes):
 
 
 def gone(number):
-    """Whether a process has ended, or does so soon."""
+    """True if a process has ended, or ends soon."""
     end = time.monotonic() + WAIT_S
     while time.monotonic() < end:
         try:
@@ -56,18 +56,18 @@ def test_of_a_round_that_is_cut_short_the_sums_that_there_are_are_whole():
 
 
 def test_rates_are_those_between_two_rounds_by_the_clock_of_the_server():
-    (look,) = said([FIRST, SECOND], [10, 12])
+    (look,) = lines_of([FIRST, SECOND], [10, 12])
     assert (look.busy, look.disk, look.length_s) == (0.45, 'sdb', 2.0)
     assert look[6:] == (50.0, 100.0, 150.0, 200.0, 2.5, 3.0)
 
 
 def test_a_server_that_was_booted_meanwhile_begins_anew():
-    assert [look.read for look in said([SECOND, FIRST, SECOND], [500, 20, 21])] == [100.0]
+    assert [look.read for look in lines_of([SECOND, FIRST, SECOND], [500, 20, 21])] == [100.0]
 
 
 def test_after_an_hour_a_line_sums_up_ten_seconds(monkeypatch):
     monkeypatch.setattr(monitors, 'STEPS', ((0.0, 1.0), (float('inf'), 10.0)))
-    assert [look.samples for look in said([SECOND] * 22, range(22))] == [9, 9]
+    assert [look.samples for look in lines_of([SECOND] * 22, range(22))] == [9, 9]
 
 
 def test_this_machine_is_asked_until_it_is_stopped():

@@ -83,7 +83,7 @@ def test_its_share_of_the_time_budget_is_kept_for_it_and_it_takes_no_more(lab, s
 
 
 def spoiled(monkeypatch, how):
-    """What the tasks are launched with makes the files so between the write and the read."""
+    """Lets `how` change the files between the write and the read."""
     engine = proof.Proof.reads_back
 
     def reads_back(self, written, point):

@@ -36,21 +36,21 @@ def transcript(repository):
 @pytest.mark.parametrize(('name', 'version'), VERSIONS.items())
 def test_an_output_gives_the_mpi_or_launcher_with_its_version_and_cut_short_never_another(transcript, name, version):
     lines = transcript(name).splitlines(keepends=True)
-    versions = [provenance.version_said(''.join(lines[:number])) for number in range(len(lines) + 1)]
+    versions = [provenance.version_of_output(''.join(lines[:number])) for number in range(len(lines) + 1)]
     assert versions[-1] == version
     assert {text for text in versions if any(letter.isdigit() for letter in text)} == {version}
 
 
 @given(st.text())
 def test_any_text_gives_a_version_of_one_line(text):
-    assert '\n' not in provenance.version_said(text)
+    assert '\n' not in provenance.version_of_output(text)
 
 
 @pytest.mark.parametrize(
     ('output', 'version'), [('\n  prterun (PRRTE) 3.0.2 \nReport bugs\n', 'prterun (PRRTE) 3.0.2'), ('', '')]
 )
 def test_of_an_unknown_program_the_first_line_is_kept(output, version):
-    assert provenance.version_said(output) == version
+    assert provenance.version_of_output(output) == version
 
 
 def test_only_variables_of_the_environment_that_change_io_are_kept():
@@ -120,7 +120,7 @@ def test_the_mpi_library_that_a_rank_would_load_gives_its_version(tmp_path, mpic
     (tmp_path / 'rank.c').write_text('#include <mpi.h>\nint main(int n, char **a) { return MPI_Init(&n, &a); }\n')
     mpicc('-o', tmp_path / 'rank', tmp_path / 'rank.c')
     asked = subprocess.run(['mpiexec', '--version'], capture_output=True, text=True, timeout=120).stdout
-    library, started = provenance.library_of(str(tmp_path / 'rank')), provenance.version_said(asked)
+    library, started = provenance.library_of(str(tmp_path / 'rank')), provenance.version_of_output(asked)
     assert library.split()[-1] == started.split()[-1], 'both are of one package'
 
 
@@ -148,7 +148,7 @@ def asked(monkeypatch):
 
     def make(nodes, *lines, fault=None):
         output = ''.join(f'{provenance.MARK} {line}\n' for line in lines)
-        monkeypatch.setattr(placement, 'said_by_tasks', lambda *arguments: (f'motd\n{output}', fault))
+        monkeypatch.setattr(placement, 'output_of_tasks', lambda *arguments: (f'motd\n{output}', fault))
         return provenance.disagreement(Launcher('srun'), nodes, '/apps/ior', True, SOFTWARE)
 
     return make
@@ -218,7 +218,7 @@ def of_two_nodes(lab, stub_fio, monkeypatch):
 
 def test_a_case_is_refused_before_anything_is_written(lab, of_two_nodes, monkeypatch):
     asked = Mock(return_value=({'n1': provenance.SAME, 'n2': 'SHA-256 0a0a0a0a0a0a'}, None))
-    monkeypatch.setattr(provenance, 'said_by_nodes', asked)
+    monkeypatch.setattr(provenance, 'answers_of_nodes', asked)
     before = lab.surroundings()
     ran = lab.run(of_two_nodes)
     assert [call.args[1] for call in asked.mock_calls] == [2]

@@ -91,7 +91,7 @@ def whole(tmp_path_factory):
 
 
 def is_found(whole, place, other):
-    """Whether the record is not as it was once a byte of it is another one."""
+    """True if the record is recognised as damaged once one byte of it is another."""
     text = whole.read_bytes()
     edited = whole.with_name('edited')
     edited.mkdir(exist_ok=True)

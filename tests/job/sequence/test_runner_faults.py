@@ -544,7 +544,7 @@ def check_whole_lines(plan):
 
 
 def check_clean(lab, instant):
-    """What `seatrial clean` does removes all but a directory that died before it was marked."""
+    """The removal of `seatrial clean` leaves only a directory whose maker died before it was marked."""
     for orphan in left_in(lab):
         assert rundir.remove(orphan.path, orphan.session).left == (), instant
     for name in lab.left():

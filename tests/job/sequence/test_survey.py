@@ -1,4 +1,4 @@
-"""What a node sees before a run: which engine can measure there, its room, and targets that are away."""
+"""The survey of a node before a run: the engine that can measure there, its room, and targets that are away."""
 
 import itertools
 import os

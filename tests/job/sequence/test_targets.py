@@ -76,7 +76,7 @@ def set_on_directories(lab):
 
 
 def read_back(lab):
-    """How often the layout of a file was read back."""
+    """The number of times that the layout of a file was read back."""
     return sum(words[:3] == ['lfs', 'getstripe', '-y'] and '-d' not in words for words in lab.stand.asked())
 
 

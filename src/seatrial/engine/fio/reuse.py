@@ -50,7 +50,7 @@ class FioReuse(Fio):
             return super()._job_file(phase, point, ranks, randseed)
         if not does.mixed:
             text = super()._job_file(self._directions(phase, point)[0], point, ranks, randseed)
-            # fio empties the node's cache of a file before it begins, unless it is told not to.
+            # fio empties the node's cache of a file before it begins, unless invalidate is 0.
             text = text.replace('invalidate=1', f'invalidate={int(not does.warm)}')
             return text.replace('create_on_open=1', 'allow_file_create=0')
         common = {**common_options(point, randseed), 'allow_file_create': 0, 'end_fsync': 1, 'invalidate': 1}

@@ -184,25 +184,25 @@ def figures(
     counts: Dict[str, int] = {}
     for _, name, number, _ in totals.errors:
         counts[name] = counts.get(name, 0) + number
-    said_errors = ', '.join(f'{name}: {number}' for name, number in sorted(counts.items()))
+    error_text = ', '.join(f'{name}: {number}' for name, number in sorted(counts.items()))
     seconds = point.time.duration_s
 
     def metric(name: str, value: float, unit: str, better: str = HIGHER, figure: str = '') -> Metric:
         return Metric(name, value, unit, better, seconds, 0, figure or f'{value:.6g}')
 
     worst = max(outages, key=lambda host: outages[host])
-    said_worst = f'{outages[worst]:.1f} s on {worst}' if outages[worst] else 'none'
+    worst_text = f'{outages[worst]:.1f} s on {worst}' if outages[worst] else 'none'
     metrics = (
         metric(scenario.BEFORE, before, 'B/s'),
         metric(scenario.DURING, during, 'B/s'),
         metric(scenario.AFTER, after, 'B/s'),
         metric(scenario.RATIO, during / before, ''),
         metric(scenario.RATIO_AFTER, after / before, ''),
-        metric(scenario.OUTAGE, outages[worst], 's', LOWER, said_worst),
+        metric(scenario.OUTAGE, outages[worst], 's', LOWER, worst_text),
         metric(scenario.OUTAGES, sum(outages.values()), 's', LOWER),
         _recovery(windows, recovered, ends)._replace(seconds=seconds),
         metric(scenario.P99, _p99(totals), 's', LOWER),
-        metric(scenario.ERRORS, float(sum(counts.values())), '', LOWER, said_errors),
+        metric(scenario.ERRORS, float(sum(counts.values())), '', LOWER, error_text),
         metric(scenario.VERIFIED, float(totals.verified), ''),
     )
     return metrics, _course(point, totals, RECOVERED * before, windows)

@@ -18,7 +18,7 @@ class Owner(NamedTuple):
     pid: int
     pid_start: int  # clock ticks after boot at which the process began, because a pid is used again
     job: str  # the Slurm job, or empty
-    time: float  # Unix time at which it made the thing that names it
+    time: float  # Unix time at which it made the lock or run directory
 
 
 def this_owner(session: str) -> Owner:

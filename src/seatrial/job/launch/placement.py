@@ -1,5 +1,5 @@
-"""Proves where a launcher puts the tasks, by a launch without I/O, before one that does any (rules T11, P17); also
-which nodes the allocation has, whether it shares them, and which of the partition it was not given."""
+"""Proves where a launcher places the tasks, by a launch without I/O before the first with I/O (rules T11, P17); also
+the nodes of the allocation, whether it shares them, and the partition's nodes that it does not include."""
 
 import glob
 import os
@@ -23,8 +23,8 @@ from seatrial.workload.words import LISTED, by_key, counted
 # Limits of a trivial program's launch; srun starts thousands of tasks in seconds (Slurm's Large Cluster guide).
 DEADLINE_S, DEADLINE_PER_TASK_S = 60.0, 0.05
 MARK = 'seatrial-task'
-MAX_COMPLAINT = 200  # characters of what a launcher said
-ANSWER_S = 20.0  # slurmctld may be busy or away, and a list of what was not tested is worth no hang
+MAX_COMPLAINT = 200  # characters of a launcher's message
+ANSWER_S = 20.0  # slurmctld may be busy or away; a list of untested nodes is not worth a longer wait
 UNKNOWN = 'unknown'
 
 
@@ -36,20 +36,20 @@ def main(arguments: List[str]) -> int:
 
 
 def misplaced(launcher: Launcher, points: Sequence[Point]) -> Optional[str]:
-    """A clause that says how the launcher misplaces the tasks of a point, or None. Each geometry is tried once."""
+    """A clause if the launcher misplaces the tasks of a point, or None. Each geometry is tried once."""
     tried = {(point.nodes, point.tasks, point.tasks_per_node): point for point in points}
     for _, point in sorted(tried.items()):  # from the smallest, whose fault is the simplest
-        output, fault = said_by_tasks(launcher, point, module_argv(sys.executable, __name__, ()))
+        output, fault = output_of_tasks(launcher, point, module_argv(sys.executable, __name__, ()))
         fault = fault or _misplaced(output, point)
         if fault is not None:
             return fault
     return None
 
 
-def said_by_tasks(
+def output_of_tasks(
     launcher: Launcher, point: Point, argv: Tuple[str, ...], work_s: float = 0.0, nodes: Tuple[str, ...] = ()
 ) -> Tuple[str, Optional[str]]:
-    """Each task's output of this program, which may take work_s; and the fault, or None. nodes: by name."""
+    """The output of all tasks of this program, which may take work_s; and the fault, or None. nodes: their names."""
     started = launch_argv(launcher, point, argv, nodes)
     deadline = DEADLINE_S + DEADLINE_PER_TASK_S * point.tasks + work_s
     answer = ask(started, deadline)
@@ -65,17 +65,17 @@ def said_by_tasks(
     return answer.stdout, None
 
 
-def said_by_nodes(
+def answers_of_nodes(
     launcher: Launcher, nodes: int, mark: str, argv: Tuple[str, ...], work_s: float, named: Tuple[str, ...] = ()
 ) -> Tuple[Dict[str, str], Optional[str]]:
-    """The output of one task on each node behind the mark, by host; and the fault, silence included, or None."""
+    """The output of a task on each node after the mark, by host; and the fault, as of silent nodes, or None."""
     point = Point('', (), nodes=nodes, tasks=nodes, tasks_per_node=1)
-    output, fault = said_by_tasks(launcher, point, argv, work_s, named)
+    output, fault = output_of_tasks(launcher, point, argv, work_s, named)
     lines = (line.split(None, 2) for line in output.splitlines() if line.startswith(mark))
     answers = {short(words[1]): words[2] for words in lines if len(words) == 3}
     if fault is None and len(answers) != nodes:
-        there = ', '.join(sorted(answers)[:LISTED]) or 'none'
-        fault = f'{nodes} nodes were asked for, one task on each, and {there} answered'
+        hosts = ', '.join(sorted(answers)[:LISTED]) or 'none'
+        fault = f'{nodes} nodes were asked for, one task on each, and {hosts} answered'
     return answers, fault
 
 
@@ -128,7 +128,7 @@ def not_tested(allocation: Sequence[str], environment: Mapping[str, str] = os.en
 
 
 def oversubscribe(environment: Mapping[str, str] = os.environ) -> str:
-    """Slurm's word of this job (scontrol show job): NO, OK, YES or USER; empty without Slurm or an answer."""
+    """OverSubscribe of this job (scontrol show job): NO, OK, YES or USER; empty without Slurm or an answer."""
     job = environment.get('SLURM_JOB_ID', '')
     answer = ask(['scontrol', 'show', 'job', job], ANSWER_S) if job else None
     match = re.search(r'(?<!\S)OverSubscribe=(\S+)', answer.stdout) if answer and answer.exit_status == 0 else None
@@ -136,7 +136,7 @@ def oversubscribe(environment: Mapping[str, str] = os.environ) -> str:
 
 
 def numa(devices: str = '/sys/devices/system/node') -> Tuple[str, ...]:
-    """The cores of each NUMA node of this host, as the kernel lists them; nothing where it has none to tell."""
+    """The cores of each NUMA node of this host, as the kernel lists them; empty if it lists none."""
     cores = {}
     for path in glob.glob(f'{devices}/node[0-9]*/cpulist'):
         with open(path) as stream:

@@ -135,7 +135,7 @@ def _by_rank(outcome: Outcome, raw: str, ranks: int, reports: Dict[int, Any]) ->
         err = _stream(f'{raw}.{rank}.err')
         report, status = reported.get(rank), launcher.exit_status
         if report is not None:
-            # What clocks of two nodes can be apart makes the process longer, never shorter.
+            # The possible difference of two nodes' clocks makes the process longer, never shorter.
             start_s, end_s = report.called_s - report.uncertainty_s, report.ended_s + report.uncertainty_s
             times.append(ProcessTime(report.host, start_s - first, end_s - first, status))
         elif reports and not status:

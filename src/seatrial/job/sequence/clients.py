@@ -1,5 +1,5 @@
-"""One task on each node of a launch has the node forget the files before it reads them, and reads what its
-client has fetched. Else IOR read one whole file on two nodes at 971, 19,820 and 18,348 MiB/s."""
+"""One task on each node of a launch lets the node forget the files before it reads them, and reads the bytes that
+its client has fetched. Without it IOR read one whole file on two nodes at 971, 19,820 and 18,348 MiB/s."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import List, NamedTuple, Optional, Tuple
 from seatrial.engine.node_program import module_argv
 from seatrial.filesystem import caches
 from seatrial.filesystem.registry import by_type
-from seatrial.job.launch.placement import said_by_nodes
+from seatrial.job.launch.placement import answers_of_nodes
 from seatrial.model.plan import TrialPlan
 
 MARK = 'seatrial-client'
@@ -19,14 +19,14 @@ BOOT_ID = '/proc/sys/kernel/random/boot_id'
 
 
 class Clients(NamedTuple):
-    """fault: why a node may not have forgotten; fetched: bytes from servers so far, None without counters (P2)."""
+    """fault: why a node may have data cached; fetched: bytes from servers so far, None without counters (P2)."""
 
     fault: Optional[str]
     fetched: Optional[int]
 
 
 def main(arguments: List[str]) -> int:
-    """The task of one node. `arguments`: the type, the directory of the files, and what may be forgotten."""
+    """The task of one node. `arguments`: the type, the directory of the files, and KEEP, FORGET or EMPTY."""
     type_, directory, order = arguments
     fault = None if order == KEEP else _forget(type_, directory, order == EMPTY)
     with open(BOOT_ID, encoding='ascii') as stream:
@@ -37,11 +37,11 @@ def main(arguments: List[str]) -> int:
 
 
 def clients(plan: TrialPlan, directory: str, forget: bool, named: Tuple[str, ...] = ()) -> Clients:
-    """Has these nodes answer, or all of the case. forget: the files of a directory."""
+    """The answers of the named nodes, or of all of the case. forget: they first forget the files of the directory."""
     nodes = len(named) or plan.case.nodes
     order = (EMPTY if plan.target.drop_caches else FORGET) if forget else KEEP
     argv = module_argv(sys.executable, __name__, (plan.target.type, directory, order))
-    by_host, fault = said_by_nodes(plan.launcher, nodes, MARK, argv, plan.launch_limit_s, named)
+    by_host, fault = answers_of_nodes(plan.launcher, nodes, MARK, argv, plan.launch_limit_s, named)
     if fault is not None:
         return Clients(fault, None)
     answers = {host: json.loads(text) for host, text in sorted(by_host.items())}
@@ -52,7 +52,7 @@ def clients(plan: TrialPlan, directory: str, forget: bool, named: Tuple[str, ...
 
 
 def _forget(type_: str, directory: str, may_empty: bool) -> Optional[str]:
-    """Returns the fault, or None. A user's own means come first, then emptying the node's caches."""
+    """Returns the fault, or None. The means of any user come first, then emptying the node's caches."""
     driver, fault = by_type(type_), None
     try:
         with os.scandir(directory) as entries:

@@ -15,7 +15,7 @@ from seatrial.rules.registry import finding
 from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
 
-FREE_SHARE = 0.9  # share of the free bytes that all tasks' files may take, on the file system or on one target
+FREE_SHARE = 0.9  # largest share of the free bytes for the files of all tasks, on the file system or on one target
 MAX_PROVED = 8  # files of the first launch with a layout that are proved; of each later one another
 TRIED = 'tried'  # the name of a file that shows whether a target takes files at all
 

@@ -1,5 +1,5 @@
-"""The software of a job on its node: the build of the program, its MPI, the modules that are loaded. Whether
-all nodes of a case have the same, a launch without I/O tells (rule P21)."""
+"""The software of a job on its node: the build of the program, its MPI, the loaded modules. A launch
+without I/O shows whether all nodes of a case have the same (rule P21)."""
 
 import contextlib
 import hashlib
@@ -11,7 +11,7 @@ import sys
 from typing import List, Mapping, Optional, Tuple
 
 from seatrial.engine.node_program import module_argv
-from seatrial.job.launch.placement import said_by_nodes
+from seatrial.job.launch.placement import answers_of_nodes
 from seatrial.job.launch.processes import launch_argv
 from seatrial.model.ask import ask
 from seatrial.model.foreign import read_json
@@ -34,7 +34,7 @@ ANY_POINT = Point('', (), tasks=1, tasks_per_node=1)
 # The line of ldd(1) with the library of MPI's C functions, not those for C++ and Fortran beside it.
 _LIBRARY = re.compile(r'^\s*libmpi(?!\w*(?:cxx|mpifh|usempi|fort))\w*\.so\S* => (/\S+)', re.M)
 
-# What a rank gets too: MPI 3.1, section 8.1.1; it may be asked before MPI_Init. 8192 is the longest of any MPI.
+# The version that a rank gets too: MPI 3.1, section 8.1.1; allowed before MPI_Init. 8192 is the longest of any MPI.
 _ASK_LIBRARY = """
 import ctypes, sys
 version, length = ctypes.create_string_buffer(8192), ctypes.c_int()
@@ -45,8 +45,8 @@ print(version.value.decode())
 # Variables of ld.so(8), ROMIO, IOR (hints.c), Cray MPICH (intro_mpi(3)), Open MPI and Darshan.
 _CHANGES_IO = re.compile(r'LD_PRELOAD\Z|.*ROMIO|IOR_HINT__|MPICH_MPIIO_|OMPI_MCA_|DARSHAN_')
 
-# In the order of trial: the name that is kept, and what says it. Genuine answers: tests/transcripts/mpi.
-_SAID = (
+# In the order of trial: the name that is kept, and the output that shows it. Genuine answers: tests/transcripts/mpi.
+_VERSIONS = (
     ('Intel MPI', re.compile(r'Intel\(R\) MPI Library.*?(?:, Version )?(\d{4}\.\S+)')),
     ('Cray MPICH', re.compile(r'CRAY MPICH version (\S+)')),
     ('Open MPI', re.compile(r'(?:Open MPI v|\((?:Open MPI|OpenRTE)\) )([^\s,]+)')),
@@ -107,20 +107,20 @@ def build_of(program: str) -> str:
 
 
 def library_of(program: str) -> str:
-    """The MPI library that a rank of this program loads, with its version by the library itself; empty: unknown."""
+    """The MPI library that a rank of this program loads, with the version that it reports; empty: unknown."""
     linked = ask(['ldd', program], ANSWER_S)
     library = _LIBRARY.search(linked.stdout) if linked else None
     if library is None:
         return ''
     answer = ask([sys.executable, '-c', _ASK_LIBRARY, library.group(1)], ANSWER_S)
-    return version_said(answer.stdout if answer else '')
+    return version_of_output(answer.stdout if answer else '')
 
 
 def launcher_of(launcher: Launcher) -> str:
-    """The program that starts the ranks, with its own version; empty: unknown."""
+    """The program that starts the ranks, with its version; empty: unknown."""
     program = shutil.which(launch_argv(launcher, ANY_POINT, ())[0])
     answer = ask([program, '--version'], ANSWER_S) if program else None
-    return version_said(answer.stdout if answer else '')
+    return version_of_output(answer.stdout if answer else '')
 
 
 def of_another_mpi(library: str, launcher: str) -> str:
@@ -132,16 +132,16 @@ def of_another_mpi(library: str, launcher: str) -> str:
     return f'ranks with {library} do not find each other under {launcher}; put the launcher of that MPI on the PATH'
 
 
-def version_said(text: str) -> str:
+def version_of_output(text: str) -> str:
     """'Open MPI 4.1.4', from the text of an MPI library or a launcher; else its first line, or empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    matches = ((name, pattern.search(text)) for name, pattern in _SAID)
+    matches = ((name, pattern.search(text)) for name, pattern in _VERSIONS)
     first = next((f'{name} {match.group(1)}' for name, match in matches if match), None)
     return first or (lines[0] if lines else '')
 
 
 def main(arguments: List[str]) -> int:
-    """A node's task with program, kind (MPI or not), expected digest: prints a provenance that differs."""
+    """A node's task. arguments: program, kind (MPI or not), expected digest; it prints a provenance that differs."""
     program, kind, expected = arguments
     here = Provenance(build_of(program), library_of(program) if kind == MPI else '')
     answer = SAME if _digest(here) == expected else _words(here, kind == MPI)
@@ -150,10 +150,10 @@ def main(arguments: List[str]) -> int:
 
 
 def disagreement(launcher: Launcher, nodes: int, program: str, mpi: bool, software: Provenance) -> Optional[Finding]:
-    """A finding if a node has another build or MPI than this one's `software`, or None; each node is asked once."""
+    """A finding if a node's build or MPI differs from this node's `software`, or None; each node is asked once."""
     argv = module_argv(sys.executable, __name__, (program, MPI if mpi else NO_MPI, _digest(software)))
-    # A program is read whole, and ldd and the library are asked in turn.
-    answers, fault = said_by_nodes(launcher, nodes, MARK, argv, 2 * ANSWER_S)
+    # A node reads the whole program, and then asks ldd and the library.
+    answers, fault = answers_of_nodes(launcher, nodes, MARK, argv, 2 * ANSWER_S)
     if fault is not None:
         return finding('P17', fault)
     others = by_key((answer, host) for host, answer in sorted(answers.items()) if answer != SAME)

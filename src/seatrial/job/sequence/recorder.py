@@ -84,7 +84,7 @@ class RecordReader:
         self.directory = directory
         self._path = os.path.join(directory, SAMPLES)
         self._file = self._size = (0, 0)  # device and inode; bytes, and when they were last changed (ns)
-        self._whole, self._end = NOTHING, 0  # what whole lines say, and where they end
+        self._whole, self._end = NOTHING, 0  # the records of whole lines, and where these end
         self._records = NOTHING
 
     def has_begun(self) -> bool:

@@ -175,7 +175,7 @@ class _Attempt:
         return [of_failed_call(failed, why, target, f'{phase}@{point.label}: ')]
 
     def _whole(self) -> str:
-        """A clause that says if a launch that was given up had done all its work: one can hang in MPI_Finalize."""
+        """A clause if a launch that was given up had done all its work: it can hang in MPI_Finalize."""
         if self.command.scope != 'mpi':
             return ''
         left = left_by_mpi(self.command, self.raw, _limit_s(self.trial, self.launch.point))
@@ -186,7 +186,7 @@ class _Attempt:
         return '; all its work was done, and its results are whole: only its end did not come, as in MPI_Finalize'
 
     def _room(self) -> str:
-        """The arithmetic of a file system that is full all the same: the short resource, or all that was told."""
+        """The room of a file system that is full in spite of the checks: the short resource, or all known values."""
         plan, point = self.trial.plan, self.launch.point
         driver, path, before = self.trial.setup.driver, plan.target.path, self.trial.seen.environment
         free, quota = capacity_for(plan, driver), driver.quota(path)
@@ -288,7 +288,7 @@ class _Attempt:
         return driver.lost(self.connections, driver.connections(self.trial.plan.target.path))
 
     def _of_lost(self, lost: str) -> Finding:
-        """An action that takes a server away takes connections with it."""
+        """The finding of lost connections; an action that stops a server also ends its connections."""
         return finding('A3' if self.launch.point.actions else 'P20', lost)
 
     def _after(self) -> List[Finding]:

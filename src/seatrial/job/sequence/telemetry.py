@@ -18,7 +18,7 @@ from seatrial.model.plan import Target
 
 INTERVAL_S = 1.0
 DEAR_S = 0.05  # a reading that costs more is taken less often: at most this share of a second is spent on readings
-COSTS = 3  # the lowest cost of so many readings decides: one that happened to come at a busy moment does not
+COSTS = 3  # number of readings whose lowest cost decides, so that one reading at a busy moment does not
 PATIENCE_S = 1.0  # a reading that takes longer is a gap
 # Longest pause after a gap; it doubles up to this, since probes that wait for a dead server may ignore SIGKILL.
 MAX_PAUSE_S = 30.0
@@ -29,7 +29,7 @@ REMEMBERED = 3600  # readings in which a wait is looked for
 
 
 def telemetry_in(directory: str) -> Optional[telemetry.Telemetry]:
-    """The telemetry in a job's directory; None where it kept none."""
+    """The telemetry in a job's directory; None if there is none."""
     try:
         with open_regular(os.path.join(directory, telemetry.TELEMETRY)) as stream:
             return telemetry.read_telemetry(lines_in(stream))
@@ -75,7 +75,7 @@ class Log:
     """The lines of telemetry.jsonl, each one write(2). A failure to keep them is hidden from the run."""
 
     def __init__(self, records: str) -> None:
-        self._descriptor = -1  # that of no file
+        self._descriptor = -1  # no file
         with contextlib.suppress(OSError):
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
             self._descriptor = os.open(os.path.join(records, telemetry.TELEMETRY), flags, 0o644)
