@@ -38,7 +38,7 @@ class Orphan(NamedTuple):
     age_s: float
     size_bytes: Optional[int]
     files: Optional[int]
-    alive: Optional[str]  # why its session is taken to be still at work, or None
+    alive: Optional[str]  # the reason why its session is taken to be at work, or None
     over: bool  # whether nobody is known to lead its session any more: it is alive only in that a job may still run
     foreign: str = ''  # the name of a file in it that the session did not make
 
@@ -56,7 +56,7 @@ NOTHING = Search((), (), ())
 
 
 def heartbeat_of(state: str, session: str) -> str:
-    """The file whose mtime is the time at which a session was last heard of."""
+    """The file whose mtime is the time of a session's last heartbeat."""
     return os.path.join(state, 'sessions', session, 'heartbeat')
 
 

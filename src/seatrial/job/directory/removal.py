@@ -16,17 +16,17 @@ from seatrial.model.codec import FormError, from_json, to_json
 from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Removal
 
-REMOVAL_S = 540.0  # seconds for a removal; `seatrial clean` removes what is left then
+REMOVAL_S = 540.0  # seconds for a removal; `seatrial clean` removes the rest
 PARTS = 8  # threads that remove at once, since one waits for the server at every entry
 
 
 def worked_s(plan: TrialPlan) -> float:
-    """Seconds for the budget, the launch that was begun last, and the removal."""
+    """Longest time of a job in seconds: its budget, the launch that it began last, and the removal."""
     return plan.stopping.budget_s + plan.launch_limit_s + REMOVAL_S
 
 
 def removed(path: str, session: str, made_by: Optional[Tuple[str, int]] = None) -> Removal:
-    """As rundir.remove, within REMOVAL_S. A file system that does not answer keeps everything, with that reason."""
+    """As rundir.remove, within REMOVAL_S. If the file system does not answer, all is left, with that reason."""
     silence = unresponsive(os.path.dirname(path))
     if silence is not None:
         return _left(silence.partition(': ')[2])

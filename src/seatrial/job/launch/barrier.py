@@ -23,12 +23,12 @@ STRANGER_LINE = 4096  # bytes
 SEND_S = 10.0
 CHECK_S = 1.0
 LAST_WORDS_S = 2.0  # seconds to read what tasks sent before they ended
-SPARE_DESCRIPTORS = 256  # descriptors kept for all else that the runner has open
+SPARE_DESCRIPTORS = 256  # descriptors that are kept for other files of the runner
 GONE_AGAIN = (
     *(errno.EAGAIN, errno.ECONNABORTED, errno.EPERM, errno.EPROTO, errno.ENOPROTOOPT, errno.ENETDOWN),
     *(errno.ENETUNREACH, errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENONET, errno.EOPNOTSUPP),
 )  # one connection failed before it was taken, by itself or a firewall: the next may come (accept(2))
-AHEAD_S, AHEAD_A_TASK_S = 0.001, 0.00002  # a beginning is set so far ahead that the news of it arrive before
+AHEAD_S, AHEAD_A_TASK_S = 0.001, 0.00002  # a beginning is set so far ahead that its message arrives before it
 
 
 class Barrier:
@@ -54,7 +54,7 @@ class Barrier:
             allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
             resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        # Other nodes reach it by this node's name; where there are none, nobody does but this node itself.
+        # Other nodes reach it by this node's name; without other nodes only this node can reach it.
         name, address = (socket.gethostname(), '') if self._nodes > 1 else ('127.0.0.1', '127.0.0.1')
         self._listener.bind((address, 0))
         self._listener.listen(self._tasks + 16)
@@ -75,7 +75,7 @@ class Barrier:
         self._selector.close()
 
     def abort(self, why: str) -> None:
-        """End every task's wait, with a clause that says why. Only the first reason counts."""
+        """End every task's wait, with the reason as a clause. Only the first reason counts."""
         with contextlib.suppress(OSError):  # the launch has just ended, and the bell with it
             self._tell(why)
 

@@ -22,9 +22,9 @@ from seatrial.job.launch.barrier import Barrier
 from seatrial.model.plan import LAUNCHERS, Launcher
 from seatrial.model.point import Point
 
-WAKE_S = 0.2  # how soon an interruption is noticed while a launch runs
+WAKE_S = 0.2  # s; an interruption is noticed within it while a launch runs
 GRACE_S = 10.0  # seconds from SIGTERM to SIGKILL, and after that
-ASKED_TOO_S = 2.0  # seconds until a signal that has ended a process must reach this one too
+ASKED_TOO_S = 2.0  # seconds in which a signal that has ended a process reaches this process too
 MAX_STREAM = 8 << 20  # bytes of a stream that are read: its two ends
 ENVIRONMENT = {'LC_ALL': 'C'}  # variables of every launch beside the runner's own and the barrier's
 
@@ -53,9 +53,9 @@ def launch_argv(launcher: Launcher, point: Point, argv: Tuple[str, ...], nodes: 
 class Processes(NamedTuple):
     argvs: List[List[str]]  # one a rank, or one launcher for all of them
     inputs: Dict[str, str]  # files that must exist before: absolute path -> text
-    barrier: int = 0  # how many tasks begin together through the launch's barrier; 0: there is none
-    ranks: int = 0  # that have streams of their own, where a launcher has started them; 0: the processes' own
-    nodes: int = 1  # that they run on, this one counted too
+    barrier: int = 0  # number of tasks that begin together at the launch's barrier; 0: no barrier
+    ranks: int = 0  # ranks with their own streams, if a launcher has started them; 0: the streams are the processes'
+    nodes: int = 1  # number of nodes that they run on, with this one
     words: int = 0  # of a program at the argv's end that a launcher starts, once its node has found the directory
 
 
@@ -155,7 +155,7 @@ def _run(running: '_Running', limit_s: float, stopping: Callable[[], bool], abor
             rank, ended_so = running.ends.get(timeout=WAKE_S)
             ended[rank] = ended_so
             if ended_so.status:
-                abort(f'process {rank} has failed')  # one that never came to the barrier would be waited for
+                abort(f'process {rank} has failed')  # others would wait for it at the barrier
         except queue.Empty:
             late = time.monotonic() - running.zero > limit_s
             if late or stopping():

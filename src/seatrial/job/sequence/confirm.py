@@ -1,5 +1,5 @@
 """The second measurement of an isolation sweep: suspects are measured again, beside others than before, while
-time is left. It can have been chance, or its neighbours' doing. Only what is slow again beside others is named."""
+time is left. Chance or neighbours can have slowed them; only a suspect that is slow again beside others is named."""
 
 from random import Random
 from typing import List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -19,7 +19,7 @@ from seatrial.workload.registry import resized
 from seatrial.workload.sweep import group_size
 
 LARGEST_GROUP = 32  # nodes: a suspect and 31 others show what is usual, and are cheap
-SLOWER = 4  # times as long as those of its equals: launches of what is slow, for which a time budget has room
+SLOWER = 4  # the time budget has room for launches of a slow place that take so many times as long as its equals'
 
 
 class Again(NamedTuple):
@@ -30,7 +30,7 @@ class Again(NamedTuple):
 
 
 def measure_again(trial: Trial) -> None:
-    """Measure the suspects once more, beside others, as often as those."""
+    """Measure the suspects again, beside others and as often as these."""
     plan = trial.plan
     records = records_in(plan.records)
     by_metric = places.suspected(plan, records)
@@ -96,8 +96,8 @@ def needed(equals: str, points: int) -> Tuple[int, int]:
 
 
 def has_time(trial: Trial) -> bool:
-    """True while the first measurement may begin a launch: also in the time kept for the second, as long as nobody is
-    suspected, for more repetitions are worth more then."""
+    """True while the first measurement may begin a launch: also in the time kept for the second while there is no
+    suspect, because more repetitions are worth more then."""
     plan, left_s = trial.plan, trial.left_s()
     if left_s < 0 or not plan.axis.equals:
         return left_s >= 0

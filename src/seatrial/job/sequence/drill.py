@@ -32,7 +32,7 @@ class DrillBegun(NamedTuple):
     numbers: Dict[str, int]
     servers: Dict[str, str]
     mixed: bool = False  # True: some of them are flash and others are not, so a slow one need not be faulty
-    whole: int = 0  # how many files it has, where each lies on one target; else 0
+    whole: int = 0  # number of its files if each lies on one target; else 0
 
 
 MIXED = 'undecided: its files lie on flash and on other targets; give it a layout in one pool'
@@ -42,7 +42,7 @@ Measure = Callable[[Point, int], Optional[float]]
 
 
 def drill_down(trial: Trial) -> None:
-    """If a figure is surely below its bound, search for the targets that make it so."""
+    """If a figure is surely below its bound, search for the targets that cause it."""
     plan, records = trial.plan, records_in(trial.plan.records)
     search = begun(plan, records, trial.setup.driver)
     if search is None or records.sized is None:
@@ -108,7 +108,7 @@ def carry_out(begun: DrillBegun, measure: Measure, left_s: Callable[[], float], 
         return Drill(*about, (), MIXED)
     search = begin(targets, begun.servers, begun.whole)
     rounds: List[Tuple[DrillGroup, ...]] = []
-    striped = begun.point.layout or begun.plan.target.layout  # in its stripes, where these are plain
+    striped = begun.point.layout or begun.plan.target.layout  # with its stripes, if these are plain
 
     def figures_of(asked: Sequence[Group]) -> Optional[Dict[str, List[float]]]:
         """The figures of each group, interleaved in random order; None if there is not enough time for all."""

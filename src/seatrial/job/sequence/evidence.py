@@ -1,5 +1,5 @@
-"""The node's own evidence of a launch: before it, that all is ready; after it, the facts for the rules, and the data
-in the files after a timed write: a few blocks of each, at places that no engine can foresee."""
+"""The evidence of a launch on its node: before it, that all is ready; after it, the facts for the rules, and the data
+of the files after a timed write: a few blocks of each, at places that no engine can predict."""
 
 import contextlib
 import ctypes
@@ -37,7 +37,7 @@ CACHESTAT = 451  # asm-generic/unistd.h; Linux 6.5
 
 
 class Setup(NamedTuple):
-    """The environment of launches. behaviour: of the target, its `below` empty where that must not count here."""
+    """The environment of launches. behaviour: of the target; its `below` is empty if it must not count here."""
 
     plan: TrialPlan
     engine: Engine
@@ -45,7 +45,7 @@ class Setup(NamedTuple):
     driver: Driver
     behaviour: Behaviour
     cold: bool  # whether this node's caches can be emptied, and the site allows it
-    kept: str  # the cache that still answers after that, or why caches cannot be emptied although the site allows it
+    kept: str  # the cache that still answers after that, or the reason why allowed caches cannot be emptied
     forgets: bool = True  # see Cold
 
 
@@ -59,14 +59,14 @@ class Seen(NamedTuple):
 
 
 class Evidence:
-    """Evidence before and after a launch. nodes: that it is to run on, where they are named."""
+    """Evidence before and after a launch. nodes: names of its nodes; empty if they are not named."""
 
     def __init__(self, setup: Setup, launch: Launch, directory: str, nodes: Tuple[str, ...] = ()) -> None:
         self._setup, self._directory, self._nodes = setup, directory, nodes
         self._point, self._kind = launch.point, kind_of(launch.point.kind)
         self._phase = self._kind.phase(launch.phase)
         self._path = setup.run.path_of(directory)
-        # A node that is named need not be the one that the runner is on, whose caches and counters it sees.
+        # A named node need not be that of the runner, which sees its own caches and counters alone.
         self._here = self._point.nodes == 1 and not nodes
         makes_files = any(phase.makes for phase in phases_of(self._point))
         self._elsewhere = makes_files and setup.engine.reads_elsewhere(self._point, launch.phase)
@@ -76,7 +76,7 @@ class Evidence:
         self._sent: Optional[int] = None
 
     def make_ready(self, command: Command) -> None:
-        """Make the engine's directories, and caches cold. EngineError if it must not be launched."""
+        """Make the engine's directories, and empty caches. Raises EngineError if the launch must not begin."""
         self._command = command
         with closed_after(self._setup.run.open(self._directory)) as where, explained(self._path):
             for name in command.directories:
@@ -93,7 +93,7 @@ class Evidence:
     def seen(
         self, made: Measurement, read_bytes: int, lived_s: float, beside_s: float, bound: Tuple[BoundTasks, ...]
     ) -> Seen:
-        """The findings now that it has ended. read_bytes: that the block layer fetched for its processes."""
+        """The findings after its end. read_bytes: bytes that the block layer fetched for its processes."""
         setup = self._setup
         breaches: List[Finding] = []
         cores = len(os.sched_getaffinity(0))
@@ -202,7 +202,7 @@ class Evidence:
             after = self._exchanged().fetched
         else:
             after = clients(self._setup.plan, self._path, False, self._nodes).fetched
-        # A client that has begun to count anew, after a reconnection, has counted less.
+        # After a reconnection a client counts from zero, and has counted less.
         return None if after is None or after < self._fetched else after - self._fetched
 
     def _may_count(self) -> bool:
@@ -221,7 +221,7 @@ class Evidence:
 
 
 def _read_own(measurement: Measurement, point: Point) -> str:
-    """A sentence if a task read the data of its own node, as the tasks do not fill node after node; or empty."""
+    """A sentence if a task read data of its node, because the tasks do not fill node after node; or empty."""
     hosts = {task.rank: short(task.host) for task in measurement.tasks}
     for rank, host in sorted(hosts.items()):
         if host and hosts.get(writer_of(point, rank)) == host:

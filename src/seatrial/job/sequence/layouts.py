@@ -16,12 +16,12 @@ from seatrial.workload.base import Launch
 from seatrial.workload.registry import kind_of
 
 FREE_SHARE = 0.9  # largest share of the free bytes for the files of all tasks, on the file system or on one target
-MAX_PROVED = 8  # files of the first launch with a layout that are proved; of each later one another
+MAX_PROVED = 8  # files that are proved in the first launch with a layout; in each later launch one other
 TRIED = 'tried'  # the name of a file that shows whether a target takes files at all
 
 
 def without_closed(plan: TrialPlan, driver: Driver) -> TrialPlan:
-    """The plan; a node sweep over all targets becomes one over those that take files, or writers would wait."""
+    """The plan; a node sweep over all targets becomes one over those that take files: other writers would wait."""
     layout = plan.points[0].layout
     if plan.axis.equals != 'node' or layout is None:
         return plan
@@ -49,8 +49,8 @@ class Layouts:
         return self._plan.target.layout if point.layout is None else point.layout
 
     def give(self, directory: str, point: Point) -> None:
-        """Give the directory the layout of the point; one with another layout is made anew. Raises EngineError (P5a;
-        P5b: a target cannot be tested) where that is refused, RunDirectoryError if files lie in it."""
+        """Give the directory the layout of the point; one with another layout is made again. Raises EngineError
+        (P5a; P5b: a target cannot be tested) if the layout is refused, RunDirectoryError if files lie in it."""
         wanted = self.wanted(point)
         self._raise_for(self._why_closed(point), point)
         had = self._given.get(directory, Layout())
@@ -61,14 +61,14 @@ class Layouts:
             self._run.renew(directory)
         self._raise_for(self._driver.set_layout(self._run.path_of(directory), wanted), point)
         self._given[directory] = wanted
-        # A directory can be given a target that is retired on its MDS: a file is made on it, once, and removed.
+        # A directory may get a target that its MDS has retired: one file is made on each target, and removed.
         if self._of_targets and wanted.places_file and wanted.canonical not in self._tried:
             self._make(directory, point, [TRIED])
             self._run.empty(directory)
             self._tried.add(wanted.canonical)
 
     def place(self, directory: str, launch: Launch) -> None:
-        """Make the files that the launch is to write, where directories hand no layout down. EngineError, as give."""
+        """Make the files that the launch will write, if directories pass no layout on. EngineError as in give."""
         point, kind = launch.point, kind_of(launch.point.kind)
         is_asked = not self._driver.hands_down and self.wanted(point).places_file
         if is_asked and kind.moves_data and kind.phase(launch.phase).makes:
@@ -100,7 +100,7 @@ class Layouts:
             raise EngineError('P5a', f"the layout '{self.wanted(point).name}' could not be set: {fault}")
 
     def _to_prove(self, directory: str, wanted: Layout, launch: Launch) -> Sequence[str]:
-        """A few of the written files; of files created in great numbers one, so that no other gets cached."""
+        """A few of the written files; if files are created in great numbers one, so that no other gets cached."""
         kind = kind_of(launch.point.kind)
         if not kind.phase(launch.phase).makes:
             return ()
@@ -116,9 +116,9 @@ class Layouts:
         return [os.path.join(self._run.path_of(directory), name) for name in chosen]
 
     def _other_than_before(self, wanted: Layout, granted: Granted) -> Optional[str]:
-        """A sentence if the file has other targets than the one before: else the figures are of several layouts."""
+        """A sentence if an earlier file had other targets, as figures would then be of several layouts; or None."""
         before = self._granted.setdefault(wanted.canonical, granted)
-        if before.everywhere and granted.everywhere:  # how its components share the targets is the servers' choice
+        if before.everywhere and granted.everywhere:  # the servers choose how components share the targets
             self._granted[wanted.canonical] = max(before, granted)
             return None
         difference = f'{granted.targets or "all targets"}, and in a file before {before.targets or "all targets"}'

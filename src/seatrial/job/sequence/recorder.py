@@ -69,7 +69,7 @@ class Recorder:
         return hashlib.sha256(packed.getvalue()).hexdigest()
 
     def sync(self) -> None:
-        """Bring what was written to storage; once a block and at the end, not once a sample."""
+        """Sync the written records to storage: once a block and at the end, not once a sample."""
         os.fsync(self._descriptor)
 
     def close(self) -> None:
@@ -77,8 +77,8 @@ class Recorder:
 
 
 class RecordReader:
-    """Reads the record of a case again and again while a job may append to it; each line once. A last line without
-    its end is read again; a file that is another one, or was changed and not grown, from its beginning."""
+    """Reads the record of a case repeatedly while a job may append to it, and each complete line once. An incomplete
+    last line is read again; a replaced file, or a changed one that has not grown, is read from its beginning."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
@@ -91,7 +91,7 @@ class RecordReader:
         return os.path.exists(self._path)
 
     def read(self) -> Records:
-        """The record so far; the very same value if nothing is new. Raises OSError, NotReadable."""
+        """The record so far; the same object if nothing is new. Raises OSError, NotReadable."""
         records = self._read_on()
         with suppress(OSError, ValueError, KeyError, TypeError):
             job_state = str(read_json(os.path.join(self.directory, JOB))['job_state'])
@@ -105,7 +105,7 @@ class RecordReader:
 
     def _read_on(self) -> Records:
         try:
-            with open_regular(self._path) as stream:  # anew each time: only then NFS asks how long it is
+            with open_regular(self._path) as stream:  # opened each time: only then NFS asks for its size
                 seen = os.fstat(stream.fileno())
                 file, size = (seen.st_dev, seen.st_ino), (seen.st_size, seen.st_mtime_ns)
                 if file != self._file or not (size == self._size or seen.st_size > self._size[0]):
@@ -116,7 +116,7 @@ class RecordReader:
             self._file = (0, 0)
             return NOTHING
         self._file, self._size = file, size
-        # What another client appends to a file on NFS can be zeros for a moment; no line that was written has one.
+        # Data that another client appends to a file on NFS can be zeros for a moment; no written line has one.
         zero = data.find(b'\0')
         whole = 1 + data.rfind(b'\n', 0, zero if zero >= 0 else len(data))
         self._whole, self._end = _records(data[:whole], self._whole), self._end + whole

@@ -52,7 +52,7 @@ def run(plan: TrialPlan, blocked: Optional[Blocked] = None) -> End:
     except Interrupted as error:
         reason, why = INTERRUPTED, str(error)
     except (Refused, lock.LockError, rundir.RunDirectoryError, LaunchGivenUp) as error:
-        # A signal reaches what the job has started too, whose silence is then no reason to refuse it.
+        # A signal also reaches the programs of the job; their silence is then no reason to refuse it.
         if signals.stopping():
             reason, why = INTERRUPTED, signals.sentence()
         elif isinstance(error, LaunchGivenUp):
@@ -74,7 +74,7 @@ def run(plan: TrialPlan, blocked: Optional[Blocked] = None) -> End:
 
 
 def _guarded(job: _Job) -> None:
-    """Hold the lock of the storage system, and say that the session is alive, while the plan is carried out."""
+    """Hold the lock of the storage system, and renew the session's heartbeat, while the plan is carried out."""
     plan = job.plan
     try:
         held = lock.acquire(plan.state, plan.target.storage_system, plan.session)
@@ -91,7 +91,7 @@ def _guarded(job: _Job) -> None:
 
 
 def _of_storage(job: _Job, error: rundir.RunDirectoryError) -> Iterator[Finding]:
-    """Findings if the storage failed the job itself. A read-only one may always have been so."""
+    """Findings if a call of the job itself failed on the storage. A read-only one may always have been so."""
     name = errno.errorcode.get(error.errno or 0, '')
     if rule_of_errno(name, error.on_descriptor) == 'F1' and ('placed' in job.ended or name != 'EROFS'):
         target = error.target or by_type(job.plan.target.type).behind(job.plan.target.path, '', None)

@@ -22,13 +22,13 @@ from seatrial.workload.registry import fills, kind_of, resized, share_words, wei
 from seatrial.workload.training import step as step_of
 
 WARM_BYTES = 128 * MIB  # a task, for a warm-up that decides no size
-SHORT_S = 60.0  # a time budget below it can be less than a first launch takes of which nothing is known
+SHORT_S = 60.0  # with a shorter time budget, a first launch of unknown duration can exceed the budget
 SHORT_BYTES = 16 * MIB  # bytes of all tasks in the first launch then: 4 s at the 3.8 MiB/s of 1 KiB on NFS (seen)
 ROUNDS = 5
-ENOUGH = 0.6  # share of the target time from which on a warm-up is long enough to extrapolate from
-GROWTH = 16  # times the size of one warm-up that the next has at most
+ENOUGH = 0.6  # share of the target time at which a warm-up is long enough for extrapolation
+GROWTH = 16  # largest ratio of the sizes of two consecutive warm-ups
 MAX_SIZES = 3
-MAX_TARGETS = 4  # that are tried for a warm-up, one after the other
+MAX_TARGETS = 4  # targets that are tried for a warm-up, one after the other
 ENLARGEMENT = 1.25  # beyond the target, after a launch that was too short
 
 
@@ -95,7 +95,7 @@ def first_share(plan: TrialPlan, point: Point) -> int:
         size = min(size, WARM_BYTES)
     if plan.stopping.budget_s < SHORT_S:
         size = min(size, max(MIB, SHORT_BYTES // point.tasks))
-    return min(round_up(size, step(plan)), plan.sizing.first)  # which a fixed share may be that no step divides
+    return min(round_up(size, step(plan)), plan.sizing.first)  # a fixed share need not be a multiple of the step
 
 
 def step(plan: TrialPlan) -> int:
@@ -106,7 +106,7 @@ def step(plan: TrialPlan) -> int:
 
 
 def enlarged(trial: Trial, current: Sized, seconds: float) -> Optional[Sized]:
-    """The next size after a launch of so many seconds, or None where that was not too short, or there can be none."""
+    """The next size after a launch that was too short; None if it was long enough, or no larger size is possible."""
     sizing = trial.plan.sizing
     wanted = round_up(int(ENLARGEMENT * current.per_task * sizing.target_s / seconds), sizing.granule)
     size = min(wanted, max_per_task(trial.plan, trial.seen.capacity))
@@ -118,7 +118,7 @@ def enlarged(trial: Trial, current: Sized, seconds: float) -> Optional[Sized]:
 
 def calibration_points(plan: TrialPlan) -> List[Point]:
     """The point whose timed region will be the shortest: fewest tasks, else the largest transfers or least data. Of a
-    sweep over targets the first, for one is slower than all; behind it those to be taken if that is dead."""
+    sweep over targets the first, as one target is slower than all; after it those to try if the first is dead."""
     lightest = min(plan.points, key=weight)
     if plan.axis.equals not in TARGETS:
         return [lightest]
@@ -144,7 +144,7 @@ def _warm_up(trial: Trial, points: List[Point], size: int, round_: int) -> float
     while True:
         trial.setup.run.empty(WARM)
         point, sizing = resized(points[:1], size)[0], trial.plan.sizing
-        if sizing.fixed and sizing.min_s and point.duration_s:  # it decides no size: as short as a figure may be
+        if sizing.fixed and sizing.min_s and point.duration_s:  # it decides no size: the shortest valid time
             point = point.changed(duration_s=min(point.duration_s, sizing.min_s))
         launches = [Launch(phase, point) for phase in trial.plan.phases]
         try:

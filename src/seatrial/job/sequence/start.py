@@ -64,7 +64,7 @@ class Trial(NamedTuple):
     recorder: Recorder
     signals: Signals
     held: Lock
-    blocked: Blocked  # how long the run was in calls of the file system that did not return at once
+    blocked: Blocked  # the seconds of the run in calls of the file system that did not return at once
     program: str  # path by which the chosen engine is started
     seen: Survey
     setup: Setup
@@ -160,7 +160,7 @@ def setup_of(plan: TrialPlan, chosen: Chosen, run_directory: RunDirectory) -> Se
     """The environment of the launches, and how their reads can be observed there."""
     driver, path, allowed = by_type(plan.target.type), plan.target.path, plan.target.drop_caches
     cold, behaviour = driver.cold(path), driver.behaviour(path)
-    if plan.target.server_cache_bytes is not None:  # then P16 asks of the working set what is cached below
+    if plan.target.server_cache_bytes is not None:  # then rule P16 covers the caches below by the working set
         behaviour = behaviour._replace(below='')
     can_empty, kept = allowed and cold.possible, (cold.kept or cold.why_not) if allowed else ''
     return Setup(plan, chosen.engine, run_directory, driver, behaviour, can_empty, kept, cold.forgets)

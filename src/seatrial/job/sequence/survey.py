@@ -144,20 +144,20 @@ def _beneath(place: str) -> Dict[str, Tuple[int, int]]:
 
 
 def _layouts(plan: TrialPlan) -> List[Layout]:
-    """The layouts of the case and its points, unless points are targets, of which one may be dead."""
+    """The layouts of the case, and of its points unless they are targets, as one target may be dead."""
     of_points = () if plan.axis.equals in TARGETS else tuple(point.layout for point in plan.points)
     return list(dict.fromkeys(layout for layout in (plan.target.layout, *of_points) if layout is not None))
 
 
 def _layout_fault(plan: TrialPlan, driver: Driver) -> Optional[str]:
-    # So that nodes are alike their files lie on all targets, and those that take none now are the same for all.
+    # To compare nodes, their files lie on all targets; targets that take no files now are missing for all nodes.
     layouts = [plan.target.layout] if plan.axis.equals == 'node' else _layouts(plan)
     faults = (driver.layout_fault(layout, plan.target.path) for layout in layouts)
     return next((fault for fault in faults if fault is not None), None)
 
 
 def capacity_for(plan: TrialPlan, driver: Driver) -> Capacity:
-    """The free room for the case's files, in the layout that has least."""
+    """The free room for the case's files, in the layout with the least room."""
     files = kind_of(plan.kind).footprint(resized(plan.points, plan.sizing.first)).inodes
     seen = [driver.capacity(plan.target.path, layout, files) for layout in _layouts(plan)]
     least = tightest(*seen)
@@ -166,7 +166,7 @@ def capacity_for(plan: TrialPlan, driver: Driver) -> Capacity:
 
 
 def min_per_task(plan: TrialPlan, memory: int) -> int:
-    """The share of a task that the case cannot do without: pinned, or the first warm-up's, or P16's working set."""
+    """The smallest possible share of a task: pinned, or the first warm-up's, or that for P16's working set."""
     sizing = plan.sizing
     if plan.points[0].fullness:
         return sizing.pinned or sizing.first
@@ -227,7 +227,7 @@ def _choose(plan: TrialPlan) -> Tuple[Optional[Chosen], Tuple[str, ...]]:
 
 
 def unfit(plan: TrialPlan, engine: Engine) -> Optional[str]:
-    """Half a sentence: why an engine that can carry the points out must not measure this plan; or None."""
+    """The reason why an engine that can carry the points out must not measure this plan, as a clause, or None."""
     if plan.axis.equals == 'node' and not engine.names_hosts:
         return 'does not say which task ran on which node'
     if plan.axis.equals in DATA_TARGETS and not by_type(plan.target.type).hands_down and not engine.keeps_files:
@@ -242,10 +242,10 @@ def unfit(plan: TrialPlan, engine: Engine) -> Optional[str]:
 
 
 def version_of(engine: Engine, program: str) -> str:
-    """The program's own version. Raises EngineError."""
+    """The version that the program reports. Raises EngineError."""
     argv = engine.version_argv(program)
     answer = ask(argv, VERSION_DEADLINE_S)
     if answer and answer.exit_status is not None and answer.exit_status < 0:
-        # The signal that ends a job may reach its programs first; until the second answer the job has it too.
+        # A signal that ends the job may reach its programs first; by the second answer it has reached the job too.
         answer = ask(argv, VERSION_DEADLINE_S)
     return engine.parse_version(answer.stdout if answer else '')
