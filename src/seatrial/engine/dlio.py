@@ -103,7 +103,7 @@ class Dlio(PosixOps):
 
 
 def _overrides(point: Point, folder: str, phase: str) -> Tuple[str, ...]:
-    """DLIO's settings. Nothing of its own lies where it runs, which is the file system under test."""
+    """DLIO's settings. It runs on the file system under test, and writes no files of its own there."""
     settings: Dict[str, Any] = {
         'model': 'seatrial',
         'framework': 'pytorch',

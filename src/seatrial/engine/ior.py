@@ -52,7 +52,7 @@ class IorSummary(NamedTuple):
     """All output of one launch of IOR."""
 
     command_line: str
-    machine: str  # host name of the first rank, the only one that IOR tells
+    machine: str  # host name of the first rank, the only one that IOR prints
     setup: Dict[str, Any]  # keys as in setup_of
     nodes: int  # counted by shared memory
     tasks: int
@@ -375,7 +375,7 @@ def _refuse_failure(outcome: base.Outcome) -> None:
     base.only_process('IOR', outcome)
     status = outcome.exit_status
     reported = complaints('\n'.join(outcome.stdouts))
-    # What was found wrong with the data is the better reason; but an abort can swallow the line that explains it.
+    # A fault of the data is the better reason; but an abort can lose the line that explains it.
     data = next((complaint for complaint in reported if 'ncorrect data' in complaint.line), None)
     if data is not None or (reported and not status):
         complaint = data or next((fault for fault in reported if any(failed_calls(fault.line))), reported[0])

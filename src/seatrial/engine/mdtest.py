@@ -30,7 +30,7 @@ from seatrial.workload.words import counted
 CLOCK_S = 1e-6  # gettimeofday(2)
 PRINTED = Decimal('0.001')  # rates in the table have three decimals
 SHIFT_NODES = 4  # rule T4: -N shifts stat by one node, read by two, removal by three
-MAX_PATH = 1023  # MAX_PATHLEN is the size of its buffers, which it fills without looking
+MAX_PATH = 1023  # MAX_PATHLEN is the size of its buffers, which it fills without a check
 MAX_DIRECTORIES = 2**31 - 1  # it numbers them with an int
 CUT_AT = 1023  # and prints lines through a buffer of 1024 bytes
 
@@ -164,7 +164,7 @@ class Mdtest(Engine):
 
 
 def options_of(phase: str, point: Point) -> Tuple[str, ...]:
-    """A phase of a point in mdtest's words, but for the data and what is recorded.
+    """A phase of a point in mdtest's words, except for the data and the records.
 
     one directory with N entries:  -n N           a tree:         -z DEPTH -b BRANCHING -I N
     files alone:                   -F             empties alone:  -D

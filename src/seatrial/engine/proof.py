@@ -28,7 +28,7 @@ from seatrial.workload.access import file_name, writer_of
 from seatrial.workload.registry import phase_of
 
 BLOCK, DIGEST, POOL = 4096, 16, 1 << 22  # bytes
-SHOWN = 16  # bytes of what was expected and of what was found
+SHOWN = 16  # bytes of the expected data and of the data read
 FAILED = 1  # its exit status
 
 
@@ -40,7 +40,7 @@ class ProofSpec(NamedTuple):
     key: str  # the data are made from it
     transfers: int  # that a task makes at most, of the point's; fewer are at places all over its part of the file
     limit_s: float  # seconds after which no further transfer begins
-    written: Tuple[int, ...] = ()  # how many each task has written, by rank; none yet where they write
+    written: Tuple[int, ...] = ()  # number of transfers that each task has written, by rank; empty for the write
 
 
 class Differs(NamedTuple):
@@ -145,7 +145,7 @@ def write(spec: ProofSpec, rank: int, host: str) -> ProofReport:
             written += 1
         size = point.data.bytes_per_task if point.data.files == 'multiple' else point.bytes_moved
         if os.fstat(descriptor).st_size < size:
-            os.ftruncate(descriptor, size)  # it never gets shorter: nobody writes behind this
+            os.ftruncate(descriptor, size)  # it never gets shorter: no task writes beyond this
         os.fsync(descriptor)
     return ProofReport(rank, host, written)
 

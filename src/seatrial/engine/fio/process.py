@@ -52,8 +52,8 @@ def randseed_of(seed: int, raw: str) -> int:
 
 
 def report_of(outcome: Outcome) -> Any:
-    """fio's JSON. After a killed job status and error are 0: a line 'fio: ...' is a failure; of a file that cannot be
-    opened only the JSON tells (seen with 3.33). Raises EngineError: T9 not one process; E1 failed or not whole."""
+    """fio's JSON. After a killed job status and error are 0: a line 'fio: ...' is a failure; only the JSON shows a
+    file that cannot be opened (seen with 3.33). Raises EngineError: T9 not one process; E1 failed or not whole."""
     only_process('fio', outcome)
     text = outcome.outputs[0] or ''
     start = text.find('{\n')
@@ -90,7 +90,7 @@ def first_error(report: Any) -> Optional[Tuple[int, int]]:
 
 
 def error_of(job: Dict[str, Any]) -> Any:
-    """The error number of a job, also where it went on after it and only counts what failed (continue_on_error)."""
+    """The error number of a job, also if it went on after the error and counts failures alone (continue_on_error)."""
     return job.get('error') or job.get('first_error') or (errno.EIO if job.get('total_err') else 0)
 
 

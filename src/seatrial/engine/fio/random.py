@@ -20,11 +20,11 @@ ENDED_EARLY = 0.99  # share of its time that a job must run; it stops with the t
 
 
 class FioRandom(Fio):
-    """The files are written by the engine of data access, and read and written here."""
+    """Reads and writes files that the engine of data access has written before."""
 
     kinds = ('random',)
     form = 'json+'
-    reads_next_node = False  # every task works on its own files, which were written long before
+    reads_next_node = False  # every task works on files of its own, which were written long before
 
     def cannot(self, point: Point) -> Optional[str]:
         if point.data.queue_depth > 1 and not point.data.direct:

@@ -31,7 +31,7 @@ from seatrial.workload.base import CREATE, FIND, READ, REMOVE, STAT, Phase
 from seatrial.workload.registry import does, phase_of
 from seatrial.workload.tree import levels_total, operations
 
-TOGETHER_S = 0.005  # how well a phase is known where nobody says when its jobs started, with a job a core
+TOGETHER_S = 0.005  # error of a phase if the starts of its jobs are not reported, with a job a core
 MAX_JOBS = 4096  # REAL_MAX_JOBS
 POOLS, MIN_POOL_KIB = 8, 16384  # fio's memory for the files of psync, which takes less than 1 KiB for each
 
@@ -117,7 +117,7 @@ def _job_file(phase: str, point: Point, randseed: int) -> str:
         'nrfiles': point.tree.files_per_directory,
         'openfiles': 1,
         'file_service_type': 'sequential',
-        'create_on_open': 1,  # else files are laid out and, where they are short, removed before
+        'create_on_open': 1,  # else files are laid out before, and short ones removed
         'disk_util': 0,  # else every name is looked up once more
         'invalidate': 0,  # a call a file, and no proof of a cold read
         'randseed': randseed,

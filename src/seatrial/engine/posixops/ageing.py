@@ -1,12 +1,12 @@
 """posixops, ageing: every task fills a tree of its own, and removes it.
 
     fill    directory after directory: mkdir of each level of its way, then its files: open(O_CREAT|O_EXCL), write of
-            random bytes, fsync where it is asked for, and close. Behind the timed region the tree is walked and
-            compared with what was meant, on several nodes one of the next node
+            random bytes, fsync where it is asked for, and close. After the timed region the tree is walked and
+            compared with its plan; on several nodes it is a tree of the next node
     remove  as `rm -r`, entry by entry, on several nodes of a tree of another node
 
-On the disk: the root is `aged.RANK`, in it lie the ways d0, d1, ... whose levels are called d; the last has the files
-f0, f1, ... A tree that would leave less than FLOOR of the file system free is not begun, or ended meanwhile.
+On the disk: the root is `aged.RANK`; in it are the ways d0, d1, ... with levels called d; the last has the files
+f0, f1, ... A tree that would leave less than FLOOR of the file system free is not begun, or is ended before.
 """
 
 import os
@@ -23,7 +23,7 @@ from seatrial.workload.base import REMOVE, STAT
 from seatrial.workload.registry import phase_of
 
 FLOOR = 0.05  # share of the bytes and of the inodes
-LOOK = 10  # files between two looks at what is free
+LOOK = 10  # files between two checks of the free space
 
 
 def carry_out(work: Work, spec: Spec) -> None:
@@ -84,7 +84,7 @@ def _fill(root: str, mine: List[Batch], data: Data, fsync: bool) -> int:
 
 
 def _survey(work: Work, point: Point, rank: int) -> None:
-    """Compares a tree with its plan, and counts it for the histograms."""
+    """Compares a tree with its plan, and counts its entries for the histograms."""
     meant = list(batches(of_task(point, rank)))
     there = list(_batches_in(_root(rank), len(meant)))
     for way, (seen, batch) in enumerate(zip(there, meant)):

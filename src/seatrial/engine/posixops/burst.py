@@ -1,15 +1,15 @@
 """posixops, checkpoints beside training reads: half of the tasks train, and the others write a checkpoint.
 
-One launch, in which nothing ends before the other has been timed:
+One launch, in which no part ends before the part beside it has been timed:
 
 checkpoint          the others write a file each, in pieces of 1 MiB, sync and close it. Nobody trains
 training            for as long as that took, the training reads alone
 checkpoint_beside   a checkpoint once more, and the training goes on meanwhile
 training_beside     the samples of that time
 
-The training begins before it counts, so that no accelerator waits for its first batch; parts of a batch count too. It
-goes through its data set again and again, and has the page cache drop each sample (posix_fadvise(2)), which counters
-of the node prove (P2). A task that trains reads what a writer has written, of another node if there is one.
+The training begins before it is timed, so that no accelerator waits for its first batch; parts of a batch count too.
+It repeats its data set, and lets the page cache drop each sample (posix_fadvise(2)), which counters of the node prove
+(P2). A task that trains reads data of a writer, on another node if there is one.
 """
 
 import os
@@ -27,7 +27,7 @@ from seatrial.model.units import MIB
 from seatrial.workload.burst import ALONE, BESIDE, CHECKPOINT, TRAINING, halves
 from seatrial.workload.registry import phase_of
 
-LEAST_BATCHES = 5  # that an accelerator could work on in the time of the training alone
+LEAST_BATCHES = 5  # batches that an accelerator must be able to process in the time of the training alone
 BUSY, WINDOW, READ = 'busy_ns', 'window_ns', 'read_bytes'
 
 
@@ -109,7 +109,7 @@ def _train(work: Work, point: Point) -> None:
         try:
             while not over.is_set():
                 reader.work_on(1)
-        except Exception as error:  # whatever it is, the thread that waits at the barrier raises it
+        except Exception as error:  # the thread that waits at the barrier raises it
             failed.append(error)
 
     accelerator = threading.Thread(target=train, daemon=True)

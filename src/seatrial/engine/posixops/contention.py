@@ -4,8 +4,8 @@
                   "No intervening file modification operation shall occur between changing the file offset and the
                   write" (POSIX.1 write()): afterwards every record is there once, and whole. NFS has no append, and
                   its clients lose records so (open(2), O_APPEND)
-    lock          a lock of fcntl on the next part of a file (F_SETLKW), a counter in it read and written, and the
-                  part before released. There is one part more than there are tasks, which follow each other in a ring
+    lock          an fcntl lock on the next part of a file (F_SETLKW), read and write of a counter in it, and release
+                  of the part before. There is one part more than there are tasks, which follow each other in a ring
                   without passing: each lock is handed over from another task, one at a time. Tridgell's ping_pong
                   of Samba's CTDB does so. Afterwards the counters have every change
     open_create   open(O_CREAT|O_EXCL) of one more file, all of which stay open
@@ -27,7 +27,7 @@ from seatrial.model.point import Point
 from seatrial.workload.contention import APPEND, CALLS, COUNTER, LOCK, ROUNDS, calls_of
 
 SHARED = 'data'
-SPARE = 64  # descriptors that a task has open beside its files, or may need
+SPARE = 64  # descriptors that a task has open, or may need, beside its files
 
 CONTENDED: Dict[str, Guarantee] = {
     APPEND: Guarantee(
@@ -61,7 +61,7 @@ def carry_out(work: Work, spec: Spec) -> None:
 
 
 def too_few(point: Point) -> Optional[str]:
-    """A hard limit of open files that is too low for the point, as half a sentence, or None."""
+    """A hard limit of open files that is too low for the point, as a clause, or None."""
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if most == resource.RLIM_INFINITY or point.tree.files_per_directory + SPARE <= most:
         return None
@@ -89,7 +89,7 @@ def record_of(rank: int, number: int, size: int) -> bytes:
 
 
 def _appended(tasks: int, point: Point) -> str:
-    """The contents of the file, as a clause that begins with a number where a record is missing or there twice."""
+    """The contents of the file, as a clause that begins with a number if a record is missing or repeated."""
     calls, size = calls_of(point), point.data.transfer_size
     with open(SHARED, 'rb') as file:
         lines = file.read().splitlines(True)
@@ -124,7 +124,7 @@ def _changed(tasks: int, point: Point) -> str:
     """The contents of the counters, as a clause that begins with a number where changes are missing."""
     meant = tasks * calls_of(point)
     descriptor = os.open(SHARED, os.O_RDWR)
-    fcntl.lockf(descriptor, fcntl.LOCK_EX)  # a client of NFS asks the server anew when it gets a lock
+    fcntl.lockf(descriptor, fcntl.LOCK_EX)  # a client of NFS asks the server again when it gets a lock
     counters = os.pread(descriptor, COUNTER * (tasks + 1), 0)
     os.close(descriptor)
     made = sum(int.from_bytes(counters[at : at + COUNTER], 'little') for at in range(0, len(counters), COUNTER))
@@ -141,7 +141,7 @@ def _hold_open(work: Work, point: Point) -> None:
     wanted = point.tree.files_per_directory + SPARE
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-    work.untimed('begin', None)  # nobody writes where a task may not have so many
+    work.untimed('begin', None)  # no task writes if one may not open so many files
     where, size = f'd{work.rank}', point.data.transfer_size
     names = [f'{where}/f{number}' for number in range(point.tree.files_per_directory)]
     record, held = os.urandom(size), []  # type: bytes, List[int]

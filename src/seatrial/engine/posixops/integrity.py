@@ -1,7 +1,7 @@
 """posixops, integrity: tasks write data in one of many ways, and another task compares them byte for byte.
 
-Up to three tasks take part, of as many nodes where there are. The last one reads, past the cache where that can be,
-files that it has not opened before and that were synced and closed: nothing is asked that NFS does not guarantee.
+Up to three tasks take part, on as many nodes if there are. The last one reads files that it has not opened before and
+that were synced and closed, past the cache if possible: NFS guarantees as much.
 Data that differ are lost or changed (rule F2), and their file stays. The data are those of engine/proof.py.
 """
 
@@ -23,7 +23,7 @@ from seatrial.workload.semantics import INTEGRITY as ROOT
 from seatrial.workload.words import listed
 
 TEAM = 3
-SMALL = (1, 511, 512, 4095, 4096, 4097, 65537)  # bytes; most lie one byte beside the size of a sector or page
+SMALL = (1, 511, 512, 4095, 4096, 4097, 65537)  # bytes; most differ by one byte from the size of a sector or page
 LARGE = 16 * MIB
 MIDDLE = 300_007  # bytes; many pages, the last of them not full
 SEGMENT, SEGMENTS = 65536, 8  # bytes of a segment, and segments of each task in the shared file
@@ -34,7 +34,7 @@ ROUNDS = 5  # times that each task writes under a lock
 class Pattern(Turns):
     """One way to write, from the view of one task: the ranks that write in turn (writers) or at once (together)."""
 
-    # Errors by which a file system says that it has no such call.
+    # Errors of a file system that has no such call.
     refusals = (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENODEV, errno.EINVAL, errno.EPERM, errno.ENOLCK)
 
     def __init__(self, work: Work, key: str, name: str) -> None:
@@ -44,7 +44,7 @@ class Pattern(Turns):
         nodes = [rank for rank in ranks if hosts[rank] not in hosts[:rank]][:TEAM]
         several = len(nodes) > 1
         self.reader = nodes[-1] if several else ranks[:TEAM][-1]
-        # Its node would know the files as they were before another node changed them.
+        # Its node would have cached the files as they were before another node changed them.
         away = [rank for rank in ranks if rank != self.reader and not (several and hosts[rank] == hosts[self.reader])]
         self.writers = sorted(away, key=lambda rank: rank not in nodes)[: TEAM - 1] or [self.reader]
         self.together = self.writers if len(nodes) == TEAM else sorted({self.writers[0], self.reader})

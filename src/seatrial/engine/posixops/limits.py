@@ -1,9 +1,9 @@
 """posixops, limits: all tasks write until a quota or the file system refuses more, and then compare the data.
 
 Of bytes, a task writes records of a known content to a file of its own and syncs each; of inodes, it makes empty
-files in a directory of its own. What a sync that returned has covered was acknowledged, to the byte. A task of
-another node, where there is one, compares all of it, past the cache where that can be: what is missing or changed is
-lost data (rule F2), and stays. Then all is removed, and a task writes again.
+files in a directory of its own. All bytes before a sync that returned are acknowledged. A task of
+another node, if there is one, compares all of them, past the cache if possible: missing or changed bytes are lost
+data (rule F2), and stay. Then all is removed, and a task writes again.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ from seatrial.model.metric import Fact
 from seatrial.workload.access import numbered_file
 from seatrial.workload.limits import BEYOND, OVER, TAKEN, UNUSED, WORDS, counted_in, of_quota, room_of
 
-RECORD = 1_000_003  # bytes: in step with nothing, so that the limit lies within one
-OWN = {'bytes': 1 << 20, 'inodes': 8}  # that the run directory has taken since the limit was asked
+RECORD = 1_000_003  # bytes: no multiple of a block, so that the limit lies within a record
+OWN = {'bytes': 1 << 20, 'inodes': 8}  # taken by the run directory since the limit was read
 AGAIN_S = 60.0  # seconds until removed space can be used again: some file systems free it later
 REFUSALS = (errno.EDQUOT, errno.ENOSPC)
 
@@ -42,10 +42,10 @@ class Taken(NamedTuple):
     """The bytes or inodes that a task has taken."""
 
     sure: int = 0  # acknowledged
-    tried: int = 0  # acknowledged or not: what may be there
-    used: int = 0  # what the limit counts of it
+    tried: int = 0  # acknowledged or not: the most that may exist
+    used: int = 0  # part of it that the limit counts
     refused: str = ''  # the errno's name
-    late: bool = False  # whether its time was over before
+    late: bool = False  # whether its time ended before the limit
 
 
 def carry_out(work: Work, spec: Spec) -> None:
@@ -150,7 +150,7 @@ def _compare_bytes(work: Work, key: str, rank: int, taken: Taken) -> int:
         size = os.fstat(descriptor).st_size
         while at < max(size, taken.sure):
             content, _ = read_there(descriptor, at, RECORD, window)
-            # No write begins behind the last one that was tried: what is there is nobody's.
+            # No write begins after the last one that was tried: no task wrote the data there.
             meant = data_of(key, name, at, RECORD) if at < taken.tried else b''
             sure = max(0, min(taken.sure - at, RECORD))
             if content[:sure] != meant[:sure]:
@@ -163,7 +163,7 @@ def _compare_bytes(work: Work, key: str, rank: int, taken: Taken) -> int:
 
 
 def _compare_inodes(work: Work, key: str, rank: int, taken: Taken) -> int:
-    """Number of names that nobody made. Raises EngineError F2, and OSError."""
+    """Number of names that no task made. Raises EngineError F2, and OSError."""
     names = set(os.listdir(_directory(rank))) if taken.sure else set()
     made = {f'f{number}' for number in range(1, taken.sure)}
     lost = sorted(made - names)

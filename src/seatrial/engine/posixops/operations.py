@@ -7,7 +7,7 @@ mkdir, rmdir    of an empty directory
 chdir           into the next of these directories, from the one before
 create          open(O_CREAT|O_EXCL) and close
 open            an existing file, for reading and writing
-write, read     all bytes of the file, in one call each; what is read the same task has just written
+write, read     all bytes of the file, in one call each; a task reads data that it has just written
 close           of a file that was written: where the file system writes back on close, this shows it
 stat, access, chmod, rename
 readdir         the next entry of a listing (readdir(3)), as many as a task has files; opening the directory is
@@ -27,7 +27,7 @@ from seatrial.model.point import Point
 from seatrial.workload.registry import metrics_of
 from seatrial.workload.tree import levels_total
 
-OPEN_AT_ONCE = 512  # half of what a process may have open unless it asks for more
+OPEN_AT_ONCE = 512  # half of the usual soft limit of a process
 
 
 def carry_out(work: Work, spec: Spec) -> None:

@@ -1,9 +1,9 @@
 """posixops, scenarios: a task writes, syncs and reads back records of its own file, and reports their state.
 
-A record's content follows from launch, file, offset and generation, which is how often it was written. A write counts
-when its fdatasync has returned, a read when its content is as it should be; after a write that failed either content
-is right. Reads go past the cache where that can be. At the end all of the file is compared. The task says a line of
-JSON (scenario_figures.ScenarioRow) for each second, or in a long scenario, where nothing is planned, for each minute.
+A record's content follows from launch, file, offset and generation (the number of its writes). A write counts when
+its fdatasync has returned, a read when its content is right; after a failed write the old or the new one is right.
+Reads go past the cache if possible. At the end the whole file is compared. The task prints a line of JSON
+(scenario_figures.ScenarioRow) for each second; in a long scenario for each minute without planned actions.
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from seatrial.model.metric import Measurement
 from seatrial.model.point import Point
 from seatrial.workload.scenario import VERIFIED
 
-SEEN_WITHIN_S = 60.0  # seconds until whoever conducts the actions must answer that the load has begun
+SEEN_WITHIN_S = 60.0  # seconds in which the conductor of the actions must answer that the load has begun
 OVER_WITHIN_S = 900.0  # seconds after the load until the last undo must have ended
 POLL_S = 0.2
 PAUSE_S = 0.1  # pause after an error: a call refused at once would be repeated thousands of times a second
@@ -107,7 +107,7 @@ class _File:
         self.records = point.data.transfers
         self._key = os.urandom(16).hex()
         self._may: List[Tuple[int, ...]] = [(0,)] * self.records
-        self._seen: Set[int] = set()  # records whose newest generation was read: an older one has come again
+        self._seen: Set[int] = set()  # records whose newest generation was read: an older one must not return
         self._window = window_of(self._size)
         self._descriptor = -1
         self.verified = self.damaged = 0
@@ -183,7 +183,7 @@ def carry_out(work: Work, spec: Spec) -> None:
             record.acknowledged(began_s, point.data.transfer_size)
             time.sleep(point.time.think_s)
             began_s = record.now()
-            # Another one that was written: a fixed stride goes through all of them.
+            # Another written record: a fixed stride goes through all of them.
             file.compare(number * 7919 % min(number + 1, file.records))
             record.acknowledged(began_s, point.data.transfer_size)
         except OSError as error:

@@ -26,8 +26,8 @@ from seatrial.workload import scenario
 GAP_S = 1.0  # a shorter gap between acknowledged operations is no outage: an fdatasync on a busy disk takes as long
 RECOVERED = 0.90
 SMOOTH_S = 5
-LATE_S = 5.0  # an action may begin or end so late, in addition to the time that its commands take
-SKEW_S = 2.0  # that the clocks of node and login side may be apart: an outage is wanted to a second
+LATE_S = 5.0  # an action may begin or end this much later, beyond the time that its commands take
+SKEW_S = 2.0  # largest difference of the clocks of node and login side: an outage is wanted to a second
 GRACE_S = 30.0  # seconds after an undo in which errors still belong to its action: clients give up later than servers
 LATENCY_STEPS = 4  # steps of a power of two
 SHORT_S = 2 * 3600.0  # a scenario up to this has a row for every second from its beginning to its end
@@ -57,7 +57,7 @@ class Totals(NamedTuple):
     errors: Tuple[Tuple[float, str, int, int], ...]
     latencies: Dict[int, int]
     longest_s: float
-    verified: int  # how many records were read and were as they should be
+    verified: int  # number of records that were read with the right content
 
 
 def file_of(rank: int) -> str:

@@ -1,8 +1,8 @@
 """posixops, tasks that take turns to try one guarantee.
 
-All tasks go through a trial in step: the task whose turn it is does something and tells all of them what came of it,
-so that all take the same decisions. Of a pair the first task is task 0. The other one is the first one of another
-node, or task 1 where there is no other node, or the first one itself where it is alone.
+All tasks go through a trial in step: the task whose turn it is makes a call and sends the result to all, so that all
+take the same decisions. The first task of a pair is task 0. The other task is the first task of another node, or
+task 1 if there is no other node, or task 0 itself if it is alone.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from seatrial.engine.barrier import TaskBarrier
 from seatrial.model.metric import Fact
 
 ROOT = 'semantics'
-LATE_S = 10.0  # seconds that a name may come after its file was closed: rclone makes an empty file on HDFS so
+LATE_S = 10.0  # seconds until the name of a closed file must appear: empty files of rclone on HDFS need them
 
 Seen = Tuple[Optional[bool], str]
 Step = Callable[[], Any]
@@ -109,7 +109,7 @@ class Pair(Turns):
         return self._turn(doing, {0: steps})[0]
 
     def other(self, doing: str, *steps: Step) -> Any:
-        """As `first`, by the other task, or by the first where it is alone."""
+        """As `first`, by the other task, or by the first task if it is alone."""
         return self._turn(doing, {self._second: steps})[self._second]
 
     def at_once(self, doing: str, first: Step, other: Step) -> Tuple[Any, Any]:

@@ -3,7 +3,7 @@
 Every task writes its files, sample after sample of random bytes, and syncs each. In an epoch a thread takes the next
 batch and reads its samples; the task takes the batches in their order, and sleeps for the time that an accelerator
 works on each. A sample is read into the thread's memory and not decoded; by mmap(2) Adler's checksum touches all of
-it, without the interpreter's lock. On several nodes a task reads what one of the next node has written.
+it, without the interpreter's lock. On several nodes a task reads the data of a task of the next node.
 """
 
 import collections
@@ -125,7 +125,7 @@ class Reader:
     def __init__(self, point: Point, batches: List[List[TrainingSample]], endless: bool = False) -> None:
         self._point, self._batches, self._endless = point, batches, endless
         self._asked = self._next = 0
-        # batches that are to be read, and what is set when one is there
+        # batches that are to be read, each with the event that is set once it is read
         self._wanted: 'queue.Queue[Optional[Tuple[List[TrainingSample], threading.Event]]]' = queue.Queue()
         self._there: Deque[threading.Event] = collections.deque()
         self._failed: List[BaseException] = []
@@ -162,7 +162,7 @@ class Reader:
 
     @property
     def samples_read(self) -> int:
-        """Samples that were read, with those that nobody took; valid once the reader has ended."""
+        """Samples that were read, also those that the task did not take; valid once the reader has ended."""
         rounds, rest = divmod(self._asked, len(self._batches))
         return rounds * sum(map(len, self._batches)) + sum(map(len, self._batches[:rest]))
 
@@ -178,7 +178,7 @@ class Reader:
             try:
                 for sample in batch:
                     source.read(sample)
-                    if self._endless:  # it is to come from the storage the next time, too
+                    if self._endless:  # the storage must deliver it again the next time
                         source.forget(sample)
             except (EngineError, OSError) as error:
                 self._failed.append(error)
@@ -204,7 +204,7 @@ class _Source:
             raise EngineError('T17', f'{there}, not {self._size}')
 
     def forget(self, sample: TrainingSample) -> None:
-        """Have the page cache drop the sample that was read last. Raises OSError."""
+        """Let the page cache drop the sample that was read last. Raises OSError."""
         os.posix_fadvise(self._descriptor, sample.offset, self._size, os.POSIX_FADV_DONTNEED)
 
     def close(self) -> None:
