@@ -89,7 +89,7 @@ class TestTogether:
         heard = meet(*[lambda met: [met.exchange(str(number), str(number)) for number in range(50)]] * 2)
         assert heard == [[{0: str(number), 1: str(number)} for number in range(50)]] * 2
 
-    def test_what_one_says_all_hear_and_silence_nobody(self, meet):
+    def test_the_text_of_one_task_reaches_all_and_no_text_reaches_none(self, meet):
         long = 'n\xe4chster' + 300_000 * 'x'
         heard = meet(*[lambda met, text=text: met.exchange('talk', text) for text in ('one', '', long)])
         assert heard == [{0: 'one', 2: long}] * 3
@@ -157,7 +157,7 @@ class TestWhatEndsABarrier:
         once(lambda: barrier._coming, lambda: (barrier.abort('task 1 has failed'), barrier.abort('again')))
         assert str(meet(stays, barrier=barrier)[0]) == 'task 1 has failed'
 
-    def test_who_comes_later_is_told_too(self, meet, monkeypatch):
+    def test_a_task_that_comes_later_gets_the_reason_too(self, meet, monkeypatch):
         with Barrier(2) as barrier:
             monkeypatch.setenv(VARIABLE, barrier.environment[VARIABLE])
             barrier.abort('task 1 has failed')
@@ -217,7 +217,7 @@ class TestStrangers:
 
         beside(meet, intrude)
 
-    def test_who_says_nothing_is_not_kept(self, meet, monkeypatch):
+    def test_a_silent_connection_is_not_kept(self, meet, monkeypatch):
         monkeypatch.setattr(coordinator, 'CHECK_S', 0.05)
         monkeypatch.setattr(coordinator, 'STRANGER_S', 0.1)
 
@@ -230,7 +230,7 @@ class TestStrangers:
         assert barrier.refused
 
     @pytest.mark.parametrize('number', [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
-    def test_where_no_more_can_be_let_in_the_others_are_told(self, meet, number):
+    def test_where_no_more_connections_can_be_accepted_the_others_get_the_reason(self, meet, number):
         errors = meet(stays, stays, barrier=AtTheDoor(2, number))
         message = f'no more tasks can be let in: {os.strerror(number)}'
         assert [str(error) for error in errors] == [message] * 2
@@ -276,7 +276,7 @@ class TestWhereItIs:
 
 
 class TestSilence:
-    def test_a_coordinator_that_says_nothing_is_given_up(self, monkeypatch):
+    def test_a_silent_coordinator_is_given_up(self, monkeypatch):
         monkeypatch.setattr(guests, 'SILENCE_S', 0.1)
         with socket.socket() as unresponsive:
             unresponsive.bind(('127.0.0.1', 0))
@@ -361,7 +361,7 @@ SHIFTED = ('unshare', '--time', '--monotonic', '1000', '--boottime', '1000', '--
 
 
 @pytest.mark.needs('unshare')
-def test_the_times_of_a_process_with_another_clock_are_told_by_the_coordinators():
+def test_the_times_of_a_process_with_another_clock_are_converted_to_the_coordinators():
     if subprocess.run([*SHIFTED, 'true'], stderr=subprocess.DEVNULL).returncode:
         pytest.skip('this user may not make time namespaces')
     argvs = argvs_of(2, 'true')

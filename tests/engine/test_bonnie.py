@@ -45,7 +45,7 @@ def test_the_command_is_that_of_the_transcript(name, point, monkeypatch):
     assert ' '.join(argv) + '\n' == TRANSCRIPTS[name]['cmd']
 
 
-def test_only_root_has_to_say_as_whom_it_runs(monkeypatch):
+def test_only_root_has_to_name_the_user_that_it_runs_as(monkeypatch):
     monkeypatch.setattr(bonnie.os, 'geteuid', lambda: 1000)
     assert '-u' not in command(GOOD).argvs[0]
     assert refusal('no-root-user').sentence.startswith('Bonnie++ exited with 1')
@@ -113,6 +113,6 @@ def test_a_failed_run_and_a_complaint_beside_figures_are_refused_in_the_words_of
         ({'transfer_size': KIB, 'bytes_per_task': 4096 * GIB}, 'cannot count 4294967296 transfers'),
     ],
 )
-def test_what_it_cannot_do_it_says(change, why):
+def test_a_point_that_it_cannot_run_is_refused(change, why):
     assert BonnieEngine().cannot(GOOD) is None
     assert BonnieEngine().cannot(GOOD.changed(**change)).startswith(why)

@@ -36,7 +36,7 @@ def test_each_launchers_variable_tells_the_rank_before_that_of_the_step_of_srun(
     assert (tmp_path / 'raw.2.out').read_text() == f'{place_here(2).line}rank 2\n'
 
 
-def test_without_a_rank_it_says_so(tmp_path):
+def test_a_missing_rank_is_reported(tmp_path):
     done = become(tmp_path)
     assert done.returncode == dispatch.NO_RANK
     assert done.stderr.startswith('seatrial: the launcher sets no rank: none of OMPI_COMM_WORLD_RANK')
@@ -65,11 +65,11 @@ def say(folder, **ranks):
 
 
 @pytest.mark.parametrize('variable', RANK_VARIABLES)
-def test_each_rank_says_where_it_runs_before_it_becomes_the_program(tmp_path, variable):
+def test_each_rank_reports_its_place_before_it_becomes_the_program(tmp_path, variable):
     assert say(tmp_path, **{'SLURM_PROCID': '0', variable: '3'}) == f'{place_here(3).line}a row of figures\n'
 
 
-def test_a_rank_says_which_cores_it_may_use(tmp_path):
+def test_a_rank_reports_the_cores_that_it_may_use(tmp_path):
     allowed = os.sched_getaffinity(0)
     core = max(allowed)
     os.sched_setaffinity(0, {core})
@@ -79,7 +79,7 @@ def test_a_rank_says_which_cores_it_may_use(tmp_path):
         os.sched_setaffinity(0, allowed)
 
 
-def test_what_the_ranks_have_said_is_taken_out_of_what_the_program_prints():
+def test_the_reports_of_the_ranks_are_taken_out_of_the_output_of_the_program():
     printed = 'seatrial-rank 1 n2 4-7\nIOR begins\nseatrial-rank 0 n1.cluster \nWARNING: x\n'
     assert places_said([printed]) == (('IOR begins\nWARNING: x\n',), ((0, 'n1.cluster', ''), (1, 'n2', '4-7')))
     apart = ['seatrial-rank 0 n1 0\n', 'seatrial-rank 1 n1 1\nsaid\n']

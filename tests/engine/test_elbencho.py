@@ -244,7 +244,7 @@ class TestFsync:
         assert subprocess.run(around, cwd=tmp_path, check=False).returncode == -9
 
 
-def test_on_several_nodes_a_window_begins_with_its_process_and_what_is_unknown_is_said():
+def test_on_several_nodes_a_window_begins_with_its_process_and_its_error_is_recorded():
     measurement = measure('nodes-read', hosts=('n1', 'n2'))
     rows = [[float(word) for word in line.split()] for line in TRANSCRIPTS['nodes-read']['times'].splitlines()]
     assert [task.start_s for task in measurement.tasks] == [pytest.approx(row[0] - rows[0][0]) for row in rows]

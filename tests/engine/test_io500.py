@@ -105,7 +105,7 @@ def test_a_failed_run_is_refused_in_the_words_of_io500():
     assert_refused(refusal('no-space'), 'E1', 'No space left on device')
 
 
-def test_what_a_call_of_the_storage_said_is_quoted_though_it_stands_only_in_the_log_of_its_phase():
+def test_an_error_of_a_storage_call_is_quoted_even_if_only_the_log_of_its_phase_has_it():
     line = 'WARNING: write(15, 0x5581, 3901) failed No space left on device'
     process = ProcessTime('node1', 0.0, 9.0, 134)
     outcome = Outcome((process,), ('',), ('io500: Aborted\n',), ('', '', f'started\n{line}\n'))

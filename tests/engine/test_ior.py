@@ -406,7 +406,7 @@ def test_the_exit_status_decides_when_the_explanation_is_lost(name):
         ({'tasks': 'true'}, 'T13', "no 'tasks'"),
     ],
 )
-def test_a_summary_that_says_something_else_is_refused(fields, rule, words):
+def test_a_summary_with_other_values_is_refused(fields, rule, words):
     assert_refused(refusal('one-mfwa-write', summary=changed('one-mfwa-write', **fields)), rule, words)
 
 
@@ -524,7 +524,7 @@ def test_a_harmless_warning_is_no_complaint(line):
 
 
 @given(st.sampled_from(sorted(GOOD)), st.randoms(use_true_random=False))
-def test_a_summary_with_a_hole_is_refused_or_says_the_same(name, rng: random.Random):
+def test_a_summary_with_a_hole_is_refused_or_has_the_same_values(name, rng: random.Random):
     whole = text(name, 'summary.json')
     start, end = sorted(rng.sample(range(len(whole) + 1), 2))
     end = rng.choice([end, min(end, start + 5)])

@@ -121,6 +121,6 @@ def test_figures_that_contradict_each_other_are_refused(figure, lie):
         ({'transfer_size': 32 * MIB}, 'cannot move 33554432 bytes at a time'),
     ],
 )
-def test_what_it_cannot_do_it_says(change, why):
+def test_a_point_that_it_cannot_run_is_refused(change, why):
     assert Iozone().cannot(POINT.changed(**change)).startswith(why)
     assert Iozone().cannot(POINT) is None

@@ -250,7 +250,7 @@ OF_STAT = {'Directory stat', 'File stat'}
         ('stride-N1', lambda output: output.shifted_by, 1),
     ],
 )
-def test_all_that_an_output_says_is_read(name, fact, value):
+def test_all_values_of_an_output_are_read(name, fact, value):
     assert fact(parse_output(text(name))) == value
 
 
@@ -266,7 +266,7 @@ def test_the_file_of_the_ranks_has_a_row_for_each_and_one_for_all_with_what_ran(
 
 
 @pytest.mark.parametrize('name', WHOLE)
-def test_an_output_cut_before_its_end_is_refused_and_after_it_says_the_same(name):
+def test_an_output_cut_before_its_end_is_refused_and_cut_after_it_has_the_same_values(name):
     whole = text(name)
     for cut in cuts(whole, 10**6 if name == 'one-shared-create' else 20):
         if '-- finished at' in cut:
@@ -321,7 +321,7 @@ def test_the_exit_status_decides_when_the_explanation_is_lost_but_for_the_last_w
         ('   Tree removal', 'Tree removal', 'T13', 'does not end with the trees'),
     ],
 )  # fmt: skip
-def test_an_output_that_says_something_else_is_refused(old, new, rule, words):
+def test_an_output_with_other_values_is_refused(old, new, rule, words):
     assert_refused(refusal('one-shared-stat', stdout=changed('one-shared-stat', old, new)), rule, words)
 
 
@@ -396,7 +396,7 @@ def test_more_seconds_than_the_launch_lived_are_refused():
 
 
 @pytest.mark.parametrize(('tasks', 'files', 'share'), [(2, 20, '19 of 40'), (4, 10, '27 of 40')])
-def test_files_of_other_ranks_with_the_same_bytes_are_told(tasks, files, share):
+def test_files_of_other_ranks_with_the_same_bytes_are_reported(tasks, files, share):
     at = point(metadata_tree(files_per_directory=files, bytes_per_file=5), tasks)
     assert Mdtest().repeats(at) == f'{share} files have the bytes of one that another rank makes'
     assert len({number + rank for number in range(files) for rank in range(tasks)}) == files * tasks - int(share[:2])
@@ -470,7 +470,7 @@ def spread(nodemap, ranks):
 
 
 @given(st.sampled_from(sorted(GOOD)), st.randoms(use_true_random=False))
-def test_an_output_with_a_hole_is_refused_or_says_the_same(name, rng: random.Random):
+def test_an_output_with_a_hole_is_refused_or_has_the_same_values(name, rng: random.Random):
     whole = text(name)
     start, end = sorted(rng.sample(range(len(whole) + 1), 2))
     end = rng.choice([end, min(end, start + 5)])

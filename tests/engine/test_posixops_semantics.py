@@ -164,7 +164,7 @@ def place(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ('name', 'module', 'names', 'words'), BREACHES, ids=[f'{b[0]}-{"-".join(b[2]) or "threads"}' for b in BREACHES]
 )
-def test_a_breach_is_seen_by_both_tasks_and_said_and_leaves_nothing(monkeypatch, place, name, module, names, words):
+def test_a_breach_is_reported_by_both_tasks_and_leaves_nothing(monkeypatch, place, name, module, names, words):
     of_users = name in OF_USERS
     if of_users and 'geteuid' not in names and os.geteuid():
         pytest.skip('needs root')
@@ -195,7 +195,7 @@ def test_every_guarantee_has_a_breach():
 
 
 @pytest.mark.parametrize('name', sorted(TRIALS))
-def test_nothing_is_said_against_a_file_system_that_keeps_its_guarantees_and_nothing_is_left(name, place):
+def test_on_a_file_system_that_keeps_its_guarantees_all_hold_and_nothing_is_left(name, place):
     one, other = facts(name)
     assert list((place / 'semantics').iterdir()) == []
     if name not in IN_ONE_PROCESS | OF_THE_MACHINE:
@@ -227,7 +227,7 @@ def test_a_file_that_cannot_be_closed_breaks_the_guarantee_it_was_open_for(place
 @pytest.mark.parametrize(
     ('hosts', 'who'), [(('a', 'a'), 'another task on the same node'), (('a', 'b'), 'another task on another node')]
 )
-def test_it_is_said_where_the_other_task_was(hosts, who):
+def test_a_fact_names_the_place_of_the_other_task(hosts, who):
     assert facts('read_after_close', hosts)[0].seen == f'{who} read what was written'
 
 
@@ -263,7 +263,7 @@ class TestRoot:
             ({'setgroups': lambda groups: os.setgroups([])}, 'chown() of its file to a group of its own gave EPERM'),
         ],
     )
-    def test_who_cannot_be_two_users_is_told_why(self, monkeypatch, names, why):
+    def test_a_task_that_cannot_act_as_two_users_reports_the_reason(self, monkeypatch, names, why):
         if os.geteuid() and 'stat' in names:
             pytest.skip('needs root')
         monkeypatch.setattr(permissions, 'os', Altered(os, **names))

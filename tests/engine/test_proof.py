@@ -104,7 +104,7 @@ def test_when_the_time_is_over_one_transfer_is_written_and_compared_all_the_same
 
 
 @pytest.mark.parametrize(('call', 'name'), [('fsync', ()), ('open', ('data.00000000',))])
-def test_a_failed_call_of_an_open_file_is_told_from_one_of_a_name(there, monkeypatch, capsys, call, name):
+def test_a_failed_call_of_an_open_file_is_distinguished_from_one_of_a_name(there, monkeypatch, capsys, call, name):
     def fail(*arguments):
         raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), *name)
 

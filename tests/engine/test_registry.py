@@ -119,7 +119,7 @@ def test_no_engine_of_data_access_passes_one_transfer_at_a_time_for_several():
     assert len(chosen.skipped) == 2 and all('queue_depth' in why for why in chosen.skipped)
 
 
-def test_candidates_that_are_for_something_else_say_for_what():
+def test_candidates_for_other_kinds_are_refused_with_their_kinds():
     mdtest = EngineChoice('mdtest', 'mdtest')
     assert choose([DD, mdtest], [DEEP], installed('/opt/dd', 'mdtest')) == (None, '', ())
     assert why_none([DD, DD, mdtest], ()) == 'dd: measures data access alone; mdtest: measures a metadata tree alone'
@@ -190,7 +190,7 @@ OLD_IO500S = ('isc20_v4', 'isc21_v2', 'sc24_v1', 'scc21')
         (Iozone(), transcripts('iozone')['version']['out'], '3.471'),
     ],
 )
-def test_the_version_is_read_from_what_the_program_says(engine, text, version):
+def test_the_version_is_read_from_the_output_of_the_program(engine, text, version):
     assert engine.parse_version(text) == version
 
 

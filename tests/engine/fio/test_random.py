@@ -100,7 +100,7 @@ class TestJobFile:
         assert {job['thinktime'] for job in jobs_of(thinking)} == {f'{microseconds}us'}
 
     @given(points())
-    def test_it_says_what_the_point_has_and_its_time_ends_it_alone(self, at):
+    def test_it_has_the_options_of_the_point_and_only_its_time_ends_it(self, at):
         (phase,) = at.phases
         for job in jobs_of(at):
             meant = (phase, at.data.transfer_size, at.data.queue_depth)
@@ -209,7 +209,7 @@ def test_a_failed_run_is_refused_in_the_words_of_fio(name, at, sentence):
 @pytest.mark.parametrize(
     ('name', 'at', 'rule'), [('random-terminated', LONG_MIXED, 'T1'), ('random-client-killed', LONG, 'T18')]
 )
-def test_a_run_that_ended_early_is_found_by_its_time_or_bytes_even_where_fio_says_nothing(name, at, rule):
+def test_a_run_that_ended_early_is_noticed_by_its_time_or_bytes_even_if_fio_prints_nothing(name, at, rule):
     """fio's own error is 0 in both."""
     silent = Outcome((ProcessTime('node1', 0.0, 60.0, 0),), ('',), ('',), (json.dumps(report_of(name), indent=2),))
     assert refusal(name, at=at, seen=silent).rule == rule

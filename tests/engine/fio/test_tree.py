@@ -94,7 +94,7 @@ def test_the_memory_for_the_files_grows_with_them_where_fio_shares_it():
         (point(tasks=4097), 'cannot run 4097 jobs at once'),
     ],
 )
-def test_what_it_cannot_do_it_says_in_half_a_sentence(at, why):
+def test_a_point_that_it_cannot_run_is_refused_in_a_clause(at, why):
     assert FioFiles().cannot(at).startswith(why)
 
 
@@ -134,7 +134,7 @@ def test_an_error_of_a_task_is_one_even_if_fio_exits_with_0():
     assert (refused.rule, refused.sentence) == ('T17', f'fio exited with 0 after an error; {NOT_THERE}')
 
 
-def test_a_killed_task_is_found_by_its_operations_even_where_fio_says_nothing():
+def test_a_killed_task_is_noticed_by_its_operations_even_if_fio_prints_nothing():
     phase, tree, *_ = REFUSED['files-client-killed']
     output = text('files-client-killed', 'json')
     refused = refusal('files-client-killed', output[output.index('{\n') :], (phase, point(tree)), stderr='')
@@ -143,7 +143,7 @@ def test_a_killed_task_is_found_by_its_operations_even_where_fio_says_nothing():
 
 
 class TestClock:
-    def test_starts_that_are_told_are_the_beginning_of_the_phase(self):
+    def test_starts_that_are_reported_are_the_beginning_of_the_phase(self):
         def start(data):
             starts_ms, runtimes = (1_700_000_000_050, 1_700_000_000_000), (90, 100)
             for job, start_ms, runtime in zip(data['jobs'], starts_ms, runtimes, strict=True):
@@ -154,7 +154,7 @@ class TestClock:
         assert measured.metrics[0].seconds == pytest.approx(0.14)
         assert measured.metrics[0].task_seconds == (0.09, 0.1)
 
-    def test_it_is_as_good_as_its_milliseconds_only_where_starts_are_told(self):
+    def test_it_is_as_good_as_its_milliseconds_only_where_starts_are_reported(self):
         assert measure('files-342-stat').clock_s == 0.001
         assert measure('files-shared-stat').clock_s == TOGETHER_S > 0.001
         metric = measure('files-private-create').metrics[0]

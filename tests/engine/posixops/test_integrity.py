@@ -121,7 +121,7 @@ def test_a_lie_is_a_failure_of_the_storage_and_the_file_is_kept(monkeypatch, pla
     assert (place / name / evidence['file'].split('/')[-1]).exists()
 
 
-def test_the_bytes_that_were_expected_are_said_and_those_that_were_found(monkeypatch):
+def test_the_expected_bytes_and_the_bytes_read_are_reported(monkeypatch):
     monkeypatch.setattr(integrity, 'write_all', flipped)
     evidence = pattern('large_file')[-1].evidence
     expected = data_of(KEY, 'large_file ', 0, 16)
@@ -132,7 +132,7 @@ def test_the_bytes_that_were_expected_are_said_and_those_that_were_found(monkeyp
 @pytest.mark.parametrize('hosts', [('a',), ('a', 'a'), ('a', 'b'), ('a', 'a', 'b', 'b'), HOSTS])
 @pytest.mark.parametrize('name', sorted(PATTERNS))
 @pytest.mark.slow
-def test_nothing_is_said_against_a_storage_that_keeps_the_data_and_nothing_is_left(place, name, hosts):
+def test_on_a_storage_that_keeps_the_data_all_patterns_hold_and_nothing_is_left(place, name, hosts):
     facts = pattern(name, hosts)
     assert facts == [facts[0]] * len(hosts) and facts[0].holds is True
     assert list(place.iterdir()) == []
@@ -157,7 +157,7 @@ def test_the_tasks_are_of_as_many_nodes_as_can_be_and_no_writer_is_of_the_reader
     assert (seen.writers, seen.together, seen.reader) == (writers, together, reader)
 
 
-def test_a_call_that_the_file_system_does_not_have_is_said_and_is_no_failure(monkeypatch, place):
+def test_a_call_that_the_file_system_does_not_have_is_reported_and_is_no_failure(monkeypatch, place):
     def refuse(*arguments):
         raise OSError(errno.ENODEV, os.strerror(errno.ENODEV))
 

@@ -50,7 +50,7 @@ def test_a_missing_program_is_named_before_anything_is_written(disk, monkeypatch
     assert list(disk.data.iterdir()) == []
 
 
-def test_without_ensurepip_it_is_said_what_is_missing(monkeypatch):
+def test_without_ensurepip_the_refusal_names_it(monkeypatch):
     monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
     why = 'cannot make a virtual environment: Python is without ensurepip here (on Debian: python3-venv)'
     assert PosixOps().cannot(point(used(VENV))) == why
@@ -67,7 +67,7 @@ def test_a_program_that_fails_is_quoted(monkeypatch):
         alone(BUILD)
 
 
-def test_a_program_that_was_built_and_says_something_else_is_refused(monkeypatch):
+def test_a_built_program_that_prints_something_else_is_refused(monkeypatch):
     monkeypatch.setattr(interactive, '_run', lambda home, *argv, feed=b'': '27\n')
     with pytest.raises(EngineError, match="E1: the built program prints '27', not 66"):
         alone(BUILD)

@@ -279,7 +279,7 @@ class TestATaskThatFailed:
     ABORTED = {'rule': 'E1', 'sentence': 'task 1 on n1 is lost', 'aborted': True}
     OWN = {'rule': 'T17', 'sentence': 'file_stat: No such file or directory: tree/f.1.0', 'aborted': False}
 
-    def test_its_own_reason_is_the_one_that_is_told_or_that_of_one_that_died_or_else_that_all_were_aborted(self):
+    def test_the_reported_reason_is_that_of_a_task_that_failed_or_died_or_else_that_all_were_aborted(self):
         aborted, other = ({**report, 'failed': self.ABORTED} for report in GOOD)
         failed = {**GOOD[1], 'failed': self.OWN}
         assert refusal([aborted, failed], statuses=(1, 1)) == ('T17', f'task 1 on n1: {self.OWN["sentence"]}')

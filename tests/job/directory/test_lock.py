@@ -88,7 +88,7 @@ def test_a_session_of_the_same_name_of_another_user_is_another(state, monkeypatc
             acquire(state, STORAGE, 'a')
 
 
-def test_whoever_is_refused_is_told_by_whom_since_when_and_what_to_do(state, monkeypatch):
+def test_a_refusal_names_the_holder_the_time_and_the_remedy(state, monkeypatch):
     monkeypatch.setenv('SLURM_JOB_ID', '4711')
     holder = rf'{STORAGE} is held by session nightly of \S+ \({os.uname().nodename}, job 4711\) since 20[-0-9: ]+'
     refusal = pytest.raises(LockHeld, match=f'{holder}; its last heartbeat was .* ago; wait until it ends$')
@@ -131,7 +131,7 @@ def test_where_no_lock_can_be_made_no_draft_is_left_behind(state, monkeypatch, c
     assert os.listdir(os.path.join(state, 'locks')) == []
 
 
-def test_what_others_wrote_is_told_in_characters_that_every_locale_can_print(state):
+def test_text_of_others_is_shown_in_characters_that_every_locale_can_print(state):
     with acquire(state, 'é\n\x1b[2J', 'a'), pytest.raises(LockHeld) as refusal:
         acquire(state, 'é\n\x1b[2J', 'b')
     assert str(refusal.value).isascii()
@@ -237,7 +237,7 @@ def test_a_clock_that_is_ahead_makes_no_lock_stale(state, monkeypatch):
     with_it.release()
 
 
-def test_whoever_is_refused_after_a_reboot_is_not_told_to_wait_for_an_end(state):
+def test_a_refusal_after_a_reboot_does_not_advise_to_wait_for_an_end(state):
     held = abandoned(state, os.getpid())
     data = json.loads(Path(held.path).read_text())
     data['holder'].update(machine='00000000-0000-4000-8000-000000000000 pid:[4026531836]')

@@ -87,7 +87,7 @@ def test_a_process_that_can_be_left_behind_finds_the_same_and_sizes_it(parent, s
     assert orphan._replace(age_s=0.0) == the_one(parent, state)._replace(files=3, size_bytes=300, age_s=0.0)
 
 
-def test_a_marker_that_no_server_gives_is_said_not_to_be_read_and_hides_no_other(parent, state, monkeypatch):
+def test_a_marker_that_no_server_delivers_is_reported_as_unreadable_and_hides_no_other(parent, state, monkeypatch):
     paths = [made(parent, case=CASE + number) for number in '123']
     monkeypatch.setattr(orphans, 'LOOK_S', 2.0)
     with dead(Path(paths[1])):
@@ -152,7 +152,7 @@ def test_what_has_neither_marker_nor_name_of_a_run_directory_is_not_even_opened(
     assert os.path.join(parent, 'keep') not in opened
 
 
-def test_one_that_cannot_be_statted_is_said(parent, state, monkeypatch):
+def test_one_that_cannot_be_statted_is_reported(parent, state, monkeypatch):
     path = made(parent)
     monkeypatch.setattr(os, 'lstat', Mock(side_effect=OSError(errno.ESTALE, 'Stale file handle')))
     assert searched([parent], state).unread == (f'{path}: Stale file handle',)
@@ -219,7 +219,7 @@ def test_of_another_site_the_heartbeat_counts_that_lies_in_its_own_state(parent,
     assert the_one(parent, state).alive is None
 
 
-def test_the_queue_of_this_site_tells_nothing_of_the_sessions_of_another(parent, state, ended, home):
+def test_the_queue_of_this_site_shows_nothing_about_the_sessions_of_another(parent, state, ended, home):
     made(parent, home=home, **ELSEWHERE)
     beat(home, 12)
     leading(home, pid=ended)

@@ -400,7 +400,7 @@ def test_what_is_mounted_into_the_directory_is_not_tallied(run, monkeypatch):
         ('{}/gone', '/', 'no such directory'),
     ],
 )
-def test_whether_a_path_lies_on_a_mount_is_told_with_the_reason(tmp_path, monkeypatch, path, mount, words):
+def test_a_path_that_does_not_lie_on_a_mount_is_refused_with_the_reason(tmp_path, monkeypatch, path, mount, words):
     for name in ('mount/below', 'mount2', 'elsewhere'):
         (tmp_path / name).mkdir(parents=True)
     (tmp_path / 'mount' / 'link').symlink_to('../elsewhere')
@@ -760,7 +760,7 @@ def test_a_tree_deeper_than_descriptors_and_recursion_allow_is_counted_and_remov
     assert (removal.removed_files, removal.removed_directories, removal.left) == (1, too_deep + 2, ())
 
 
-def test_what_is_left_deep_in_a_tree_is_told_in_few_words(run):
+def test_an_entry_that_is_left_deep_in_a_tree_is_reported_in_few_words(run):
     chain(run.make('data'), 500, end=lambda descriptor: os.mkfifo('fifo', dir_fd=descriptor))
     (left,) = remove(run.path, SESSION).left
     assert left.endswith('/fifo: it is a fifo')

@@ -63,7 +63,7 @@ def test_a_job_that_computes_is_never_left():
     assert watched(lambda: sum(range(30_000_000)) and 0, Blocked(), 0.3, LONG_S) == 0
 
 
-def test_how_long_a_call_took_is_told_once(fifo):
+def test_the_duration_of_a_call_is_reported_once(fifo):
     blocked = Blocked()
 
     def job():

@@ -49,7 +49,7 @@ def test_nodes_whose_tasks_may_use_the_same_cores_are_one_row(places, tasks, exp
 @pytest.mark.needs('mpiexec')
 @pytest.mark.skipif(not {0, 1} <= os.sched_getaffinity(0), reason='two cores are needed, of which one stays free')
 @pytest.mark.parametrize(('to', 'cores'), [('user:0,0', ('0', '0')), ('user:0,1', ('0', '1'))])
-def test_where_a_real_launcher_binds_two_tasks_to_one_core_both_say_so(tmp_path, to, cores):
+def test_where_a_real_launcher_binds_two_tasks_to_one_core_both_report_it(tmp_path, to, cores):
     command = Command('mpi', (('true',),), {}, ())
     started = processes_of(command, Launcher('hydra', ('-bind-to', to)), point(1, 2), str(tmp_path / 'raw'))
     with rundir.closed_after(os.open(tmp_path, os.O_RDONLY)) as where:
@@ -84,7 +84,7 @@ UNABLE = 'srun: error: Unable to allocate resources'
     ],
     ids=['as it should', 'no rank', 'refused', 'it hangs', 'not there'],
 )
-def test_a_launcher_that_places_nothing_is_said_and_not_waited_for(tmp_path, monkeypatch, script, asked, expected):
+def test_a_launcher_that_places_no_task_is_refused_without_a_wait(tmp_path, monkeypatch, script, asked, expected):
     for name in placement.RANK_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(placement, 'DEADLINE_S', 0.2 if 'sleep' in (script or '') else 60.0)
@@ -117,7 +117,7 @@ def test_a_geometry_is_tried_once_and_the_smallest_first(monkeypatch):
         (1, 2, {0: 'a', 1: 'b'}, '2 tasks on one node were asked for; there were 1 on a, 1 on b'),
     ],
 )
-def test_what_tasks_say_of_where_they_are(nodes, tasks, hosts, fault):
+def test_the_reports_of_tasks_on_their_places(nodes, tasks, hosts, fault):
     output = 'motd\n' + ''.join(f'seatrial-task {rank} {host}\n' for rank, host in hosts.items())
     assert placement._misplaced(output, point(nodes, tasks)) == fault
     twice = placement._misplaced(output.replace('task 1', 'task 0'), point(nodes, tasks))
@@ -146,7 +146,7 @@ def test_what_the_job_was_not_given_is_not_tested(tmp_path, monkeypatch):
     ('script', 'words'),
     [('exec sleep 60', 'sinfo does not answer within'), ('echo "No contact" >&2; exit 1', 'No contact')],
 )
-def test_a_slurm_that_does_not_answer_is_said_and_hangs_nothing(tmp_path, monkeypatch, script, words):
+def test_a_slurm_that_does_not_answer_is_reported_and_hangs_nothing(tmp_path, monkeypatch, script, words):
     monkeypatch.setattr(placement, 'ANSWER_S', 1.0 if 'sleep' in script else 20.0)
     program(tmp_path, monkeypatch, 'sinfo', script)
     (untested,) = placement.not_tested(('n1',), {'SLURM_JOB_PARTITION': 'compute'})

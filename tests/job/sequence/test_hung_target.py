@@ -72,7 +72,7 @@ def test_its_launch_is_given_up_and_its_directory_left_within_deadlines(lab, hun
     assert left.startswith('all of it: the file system does not answer within'), done.stdout
 
 
-def test_what_a_job_said_of_its_end_stands_though_it_cannot_be_got_rid_of(lab, stub_fio, monkeypatch):
+def test_the_end_that_a_job_recorded_stands_although_its_process_cannot_be_removed(lab, stub_fio, monkeypatch):
     monkeypatch.setattr('seatrial.job.__main__.watched', lambda job, *limits: LeftBehind(job() + 10.0))
     plan = lab.plan(stub_fio(), launch_limit_s=5.0)
     assert main(['run', lab.write(plan)]) == 0

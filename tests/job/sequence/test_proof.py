@@ -120,7 +120,7 @@ def test_a_file_that_is_gone_or_too_short_is_lost_data(lab, stub_fio, monkeypatc
     assert result.reasons[0].startswith('F2: before the read data.00000000 has 1 B')
 
 
-def test_a_proof_that_fails_by_itself_is_said_and_fails_nothing(lab, stub_fio, monkeypatch):
+def test_a_proof_that_fails_by_itself_is_reported_and_fails_no_case(lab, stub_fio, monkeypatch):
     monkeypatch.setattr(proof, 'sys', type('sys', (), {'executable': '/bin/false'}))
     ran = lab.run(small(lab, stub_fio()), proves=True)
     assert ran.result.verdict is Verdict.MEASURED
@@ -180,7 +180,7 @@ def needs_cachestat(directory):
         pytest.skip('cachestat(2) needs Linux 6.5 and a file system on a disk')
 
 
-def test_a_kernel_that_counts_dirty_pages_tells_what_was_not_synced(tmp_path):
+def test_a_kernel_that_counts_dirty_pages_shows_data_that_were_not_synced(tmp_path):
     needs_cachestat(tmp_path)
     sizes = {'data': 1 << 20, 'more': 1 << 20}
     written(tmp_path, {'data': 1 << 20})

@@ -125,7 +125,7 @@ BAD_LAUNCHES = {
 
 
 @pytest.mark.parametrize('fault', BAD_LAUNCHES)
-def test_a_bad_launch_is_invalid_and_says_why_and_the_other_point_is_measured_all_the_same(lab, stub_fio, fault):
+def test_a_bad_launch_is_invalid_with_the_reason_and_the_other_point_is_still_measured(lab, stub_fio, fault):
     fio, why = stub_fio(('measured-write@32KiB', {'fault': fault})), BAD_LAUNCHES[fault]
     plan, before = lab.plan(fio), lab.surroundings()
     ran = lab.run(plan)
@@ -172,7 +172,7 @@ def test_an_engine_that_is_not_installed_refuses_the_run(lab):
     check_end(lab, lab.plan(str(lab.base / 'no' / 'fio')), 'refused', why)
 
 
-def test_a_program_that_does_not_say_its_version_in_time_is_skipped(lab, tmp_path, monkeypatch):
+def test_a_program_that_does_not_print_its_version_in_time_is_skipped(lab, tmp_path, monkeypatch):
     monkeypatch.setattr(survey, 'VERSION_DEADLINE_S', 0.2)
     program(tmp_path, monkeypatch, 'fio', 'exec sleep 60')
     reason = lab.run(lab.plan(str(tmp_path / 'fio'))).result.reasons[0]
@@ -191,7 +191,7 @@ def test_a_program_that_vanishes_during_the_run_ends_it(lab, stub_fio):
     check_end(lab, lab.plan(fio), 'failed', f"the job could not go on: .*No such file or directory: '{fio}'")
 
 
-def test_an_error_of_our_own_is_said_to_be_one_and_kept(lab, stub_fio, monkeypatch):
+def test_an_error_of_our_own_is_reported_as_one_and_kept(lab, stub_fio, monkeypatch):
     monkeypatch.setattr(Fio, 'measure', lambda *_: 1 / 0)
     plan = lab.plan(stub_fio())
     check_end(lab, plan, 'failed', 'an error of Seatrial itself: ZeroDivisionError.*raw/runner-error.txt')
@@ -613,7 +613,7 @@ def test_a_lost_connection_is_the_reason_where_the_engine_fails_of_it(
     assert_matches(first, ran.result.reasons[0])
 
 
-def test_a_launch_that_is_given_up_says_what_it_lost_and_waited_for(lab, stub_fio, evicting, soon, monkeypatch):
+def test_a_launch_that_is_given_up_names_its_losses_and_silent_targets(lab, stub_fio, evicting, soon, monkeypatch):
     monkeypatch.setattr(telemetry, 'waited', lambda readings, since_s: 'no answer came from OST1')
     fio = stub_fio(('measured-write', {'fault': 'hang'}))
     ran = lab.run(evicting(lab.plan(fio, values=(32,), launch_limit_s=1.0)))

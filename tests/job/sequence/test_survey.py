@@ -258,7 +258,7 @@ def test_a_storage_that_is_not_whole_or_a_target_that_may_be_away_is_a_label(lab
         ({'storage_nodes': FALLBACK}, 'P22a', 'meanwhile storage target 1 of node_storage_1: reached over'),
     ],
 )
-def test_what_changes_in_a_launch_is_said_of_that_launch(lab, stub_fio, beegfs, before_launch, shown, rule, words):
+def test_changes_in_a_launch_are_reported_for_that_launch(lab, stub_fio, beegfs, before_launch, shown, rule, words):
     number = itertools.count(1)
     before_launch(lambda *_: beegfs.now(**(shown if next(number) == 4 else {})))
     ran = lab.run(on_beegfs(lab, stub_fio()))

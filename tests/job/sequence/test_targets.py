@@ -173,7 +173,7 @@ def test_an_error_of_the_storage_names_the_target_that_the_file_lies_on(lustre, 
     assert 'ENOENT of data.00000000 of OST 2 on ' in failure.sentence
 
 
-def test_of_a_full_target_its_own_room_is_told_and_not_that_of_the_others(lustre, stub_fio, monkeypatch):
+def test_a_full_target_is_reported_with_its_room_and_not_with_that_of_the_others(lustre, stub_fio, monkeypatch):
     def capacity(self, path, layout=None, files=None):
         return Capacity(7 if layout == pinned(by_type('lustre'), 'OST', 2) else GIB, None)
 
@@ -301,7 +301,7 @@ def test_without_the_names_of_its_nodes_it_is_refused(lab, sweep, monkeypatch, n
     assert ran.records.samples == []
 
 
-def test_an_engine_that_does_not_say_where_its_tasks_ran_is_skipped(lab, sweep, monkeypatch, tmp_path):
+def test_an_engine_that_does_not_report_where_its_tasks_ran_is_skipped(lab, sweep, monkeypatch, tmp_path):
     program(tmp_path, monkeypatch, 'ior', 'exit 1')
     monkeypatch.setenv('SLURM_JOB_NODELIST', 'n[1-2]')
     monkeypatch.delenv('SLURM_JOB_PARTITION', raising=False)
