@@ -41,7 +41,7 @@ def gone(number):
 
 def test_a_round_has_the_sums_of_whole_disks_and_real_cards():
     counters = counters_of(ROUNDS[0])
-    assert (counters.uptime_s, counters.ticks) == (3016.65, {'vda': 387736})
+    assert (counters.uptime_s, counters.busy_ms) == (3016.65, {'vda': 387736})
     assert (counters.read, counters.written) == (SECTOR * 237566098, SECTOR * 412582408)
     assert (counters.received, counters.sent) == (4834110183, 4125853)  # of eth0, and not of lo
     assert (counters.packets_in, counters.packets_out) == (93523, 50046)
@@ -51,7 +51,7 @@ def test_of_a_round_that_is_cut_short_the_sums_that_there_are_are_whole():
     whole = counters_of(ROUNDS[1])
     cut = [counters_of(ROUNDS[1][:end]) for end in range(len(ROUNDS[1]))]
     assert cut[:14] == [None] * 14  # without a card it has not come to its end
-    assert {(counters.read, counters.ticks['vda']) for counters in cut[14:]} == {(whole.read, whole.ticks['vda'])}
+    assert {(counters.read, counters.busy_ms['vda']) for counters in cut[14:]} == {(whole.read, whole.busy_ms['vda'])}
     assert counters_of([*ROUNDS[1][:-1], ROUNDS[1][-1][:30]]) is None
 
 

@@ -74,7 +74,7 @@ class Held(NamedTuple):
         remedy = '; wait until it ends'
         if self.ended:
             left = max(1, math.ceil((self.patience_s - self.heartbeat_age_s) / 60))
-            remedy = f'; its process has ended: unless a job renews the lock, `seatrial clean` removes it in {left} min'
+            remedy = f'; its process has ended: if no job renews the lock, `seatrial clean` removes it in {left} min'
         if self.stale:
             remedy = ': it is stale, but was not taken over; `seatrial clean` removes it once nothing runs'
         return self.description() + remedy
