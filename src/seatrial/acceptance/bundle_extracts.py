@@ -29,7 +29,7 @@ from seatrial.session.evidence import UNREADABLE, ReadCase, evidence_in, judging
 RESULTS, PARQUET = 'results.json', 'samples.parquet'
 FRONT = 'index.html'
 
-FILES = {
+FILES = {  # beside the first page at the top of a bundle
     RESULTS: 'criteria, allocations, figures and intervals in base units',
     'results.schema.json': 'its JSON Schema',
     'summary.md': 'the criteria in Markdown',
@@ -37,7 +37,6 @@ FILES = {
     PARQUET: 'one row a metric of a measured launch',
     'samples.csv': 'the same in CSV',
 }
-"""Beside the first page at the top of a bundle."""
 
 
 def extracts(page: Protocol, state: Path, read: ReadCase) -> dict[str, bytes]:

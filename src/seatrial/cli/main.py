@@ -23,7 +23,7 @@ USAGE, INTERNAL, INTERRUPTED = 64, 70, 130
 SEARCHED_AFTER = 50_000
 """New objects until Python searches for cycles: after 700 it would search a command's imports again and again."""
 
-COMMANDS = {
+COMMANDS = {  # commands in the order in which a site needs them, as --help shows them. Each is a file of this folder
     'init': 'Write a first site for this machine.',
     'doctor': 'Show what this host has: engines, file systems, free space.',
     'list': 'Show which checks would run where, and with which engine.',
@@ -46,7 +46,6 @@ COMMANDS = {
     'derive': 'Write a check that replays an application from its log.',
     'lfsck': 'Judge the saved output of LFSCK runs.',
 }
-"""Commands in the order in which a site needs them, as --help shows them. Each is a file of this folder."""
 
 
 class _OnDemand(click.Group):

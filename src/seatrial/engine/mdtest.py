@@ -241,12 +241,11 @@ _BYTES = {'create': '-w', 'read': '-e'}
 _OPENS_ONLY = 'WARNING: Read bytes is 0, thus, a read test will actually just open/close'
 _NOT_THERE = re.compile(r'[Uu]nable to (?:stat|open|read|rename|remove) |(?:unlink|rename)\(\) of file ')
 
-_OPERATIONS = (
+_OPERATIONS = (  # the columns of the per-rank file
     *(f'Directory {act}' for act in ('creation', 'stat', 'read', 'rename', 'removal')),
     *(f'File {act}' for act in ('creation', 'stat', 'read', 'removal')),
     *('Tree creation', 'Tree removal'),
 )
-"""The columns of the per-rank file."""
 
 _ACTS = {'create': 'creation', 'remove': 'removal'}
 _TREE = {'create': 'Tree creation', 'remove': 'Tree removal'}

@@ -10,10 +10,21 @@ MOUNTINFO = '/proc/self/mountinfo'
 KERNEL_CACHED = ('ext2', 'ext3', 'ext4', 'xfs', 'btrfs', 'f2fs', 'jfs', 'nilfs2', 'vfat', 'exfat', 'ntfs3', 'overlay')
 IN_MEMORY = ('tmpfs', 'ramfs', 'hugetlbfs')  # kernel types with files in memory only
 LOCAL = (*KERNEL_CACHED, *IN_MEMORY, 'zfs', 'bcachefs')  # kernel types without a server
-# Kernel types that are part of Linux. Modules of others mostly have a version, as zfs has.
+# Kernel types that are part of Linux; modules of others, such as zfs, mostly have a version.
 OF_LINUX = (
-    *(*LOCAL, 'nfs', 'nfs4', 'ceph', 'ocfs2', 'pvfs2', 'gfs2', 'cifs', 'smb3', 'afs', '9p', 'virtiofs', 'squashfs'),
-    *('erofs', 'udf', 'ubifs', 'reiserfs'),
+    *LOCAL,
+    'nfs',
+    'nfs4',
+    'ceph',
+    'ocfs2',
+    'pvfs2',
+    'gfs2',
+    'cifs',
+    'smb3',
+    'afs',
+    '9p',
+    'virtiofs',
+    'squashfs',
 )
 LINKS = 40  # the most that Linux follows in one path (path_resolution(7))
 _ESCAPE = re.compile(r'\\([0-7]{3})')

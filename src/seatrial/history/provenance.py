@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import polars as pl
 
-FACTS = {
+FACTS = {  # the columns that tell, and how people call them
     'engine': 'engine',
     'engine_version': "engine's version",
     'engine_build': "engine's build",
@@ -25,7 +25,6 @@ FACTS = {
     'commit': "Seatrial's commit",
     'reframe': 'ReFrame',
 }
-"""The columns that tell, and how people call them."""
 
 SAID = (*FACTS, 'file_system_type', 'state')
 

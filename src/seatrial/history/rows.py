@@ -64,11 +64,10 @@ _RENAMED = {'bytes_per_task': 'bytes_per_client', 'files_per_task': 'files_per_c
 _AXES = {'clients': 'tasks', 'group': 'node'}
 _UNITS = {**UNITS, 'facts': UNITS['']}
 
-NEEDED = (
+NEEDED = (  # columns that have a value in every row of every schema
     *('session', 'session_started', 'session_verdict', 'site', 'profile', 'check', 'partition', 'file_system'),
     *('layout', 'nodes', 'case_verdict', 'metric', 'metric_verdict'),
 )
-"""Columns that have a value in every row of every schema."""
 
 VERDICTS: tuple[str, ...] = ('PASS', 'FAIL', 'INVALID', 'INCOMPLETE', 'INCONCLUSIVE', 'MEASURED')
 

@@ -11,7 +11,7 @@ from seatrial.judge.issued import ALL, SAME_BYTES, DarshanLog, Record, calls_of,
 from seatrial.model.units import GIB, KIB, MIB
 from seatrial.workload.words import by_key
 
-_TOPS: dict[str, float] = {
+_TOPS: dict[str, float] = {  # the largest size in each bin, by its name; the next one begins a byte above it
     '0_100': 100,
     '100_1K': KIB,
     '1K_10K': 10 * KIB,
@@ -23,7 +23,6 @@ _TOPS: dict[str, float] = {
     '100M_1G': GIB,
     '1G_PLUS': inf,
 }
-"""The largest size in each bin, by its name; the next one begins a byte above it."""
 _BOTTOMS = dict(zip(_TOPS, (0, *(top + 1 for top in _TOPS.values())), strict=False))
 
 _WORDS = {'write': ('WRITE', 'WRITES', 'WRITTEN'), 'read': ('READ', 'READS', 'READ')}

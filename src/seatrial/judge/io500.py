@@ -20,7 +20,7 @@ from seatrial.rules.stopping import t_quantile
 from seatrial.workload.io500 import BANDWIDTHS, RATES, STONE_WALL_S, geometric_mean, score_of
 from seatrial.workload.words import by_key
 
-PHASES: Mapping[str, tuple[str, str]] = {
+PHASES: Mapping[str, tuple[str, str]] = {  # which metric of which check is which phase
     'ior_easy_write': ('Io500EasyData', 'write'),
     'ior_easy_read': ('Io500EasyData', 'read'),
     'ior_hard_write': ('Io500HardData', 'write'),
@@ -34,7 +34,6 @@ PHASES: Mapping[str, tuple[str, str]] = {
     'mdtest_hard_delete': ('Io500HardMetadata', 'file_remove'),
     'find': ('Io500Find', 'file_find'),
 }
-"""Which metric of which check is which phase."""
 CHECKS = sorted({check for check, _ in PHASES.values()})
 
 

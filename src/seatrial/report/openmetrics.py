@@ -18,14 +18,13 @@ from seatrial.workload.words import by_key
 
 PREFIX = 'seatrial'
 
-QUANTITIES = {
+QUANTITIES = {  # the name of the figures of a base unit, and the unit as Prometheus writes it
     'B/s': ('bandwidth', 'bytes_per_second'),
     'op/s': ('rate', 'operations_per_second'),
     's': ('time', 'seconds'),
     'B': ('size', 'bytes'),
     '': ('quantity', ''),
 }
-"""The name of the figures of a base unit, and the unit as Prometheus writes it."""
 
 ENDS = {'': 'mean', '_low': 'lower end of the 90 % interval', '_high': 'upper end of the 90 % interval'}
 _ESCAPES = str.maketrans({'\\': r'\\', '"': r'\"', '\n': r'\n'})

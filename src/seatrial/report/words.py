@@ -23,7 +23,7 @@ from seatrial.workload.registry import kind_of, metrics_at, share_words
 from seatrial.workload.words import by_key, counted, exact_size, grouped, span
 
 PLACES_SHOWN = 3
-STOPPED = {
+STOPPED = {  # the reasons why the repetitions of a point ended, by the word of the end record
     'converged': 'precise enough',
     'settled': 'more would not help',
     'exhausted': 'limit reached',
@@ -31,7 +31,6 @@ STOPPED = {
     'invalid': 'invalid',
     'fixed': 'fixed number',
 }
-"""The reasons why the repetitions of a point ended, by the word of the end record."""
 
 SIGNS = {'PASS': '+', 'MEASURED': '=', 'FAIL': 'x', 'INVALID': '!', 'INCOMPLETE': '-', 'INCONCLUSIVE': '?'}
 """The signs of the verdicts in a terminal and in the calendar of the nights, which have no drawings."""

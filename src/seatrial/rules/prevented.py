@@ -2,7 +2,7 @@
 
 from seatrial.rules.registry import BY_DESIGN, rule
 
-PREVENTED = {
+PREVENTED = {  # remedy and source by the heading of the rule
     'T2: Direct I/O is not asked of MPI-IO': (
         'a check or trial with both is refused; use the interface posix',
         'IOR takes --posix.odirect with -a MPIIO and ignores it (seen)',
@@ -45,7 +45,6 @@ PREVENTED = {
         'the studentised range; the plain ratio fails 7 to 63 % of good systems (simulated)',
     ),
 }
-"""Remedy and source by the heading of the rule."""
 
 for heading, (remedy, source) in PREVENTED.items():
     rule(BY_DESIGN, 'never', heading, remedy, source)

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 from seatrial import rules
 from seatrial.model.record import Finding
 
-EFFECTS = {
+EFFECTS = {  # the effects of breaking a rule, with their meaning
     'refuse': 'nothing is run; the case is INCOMPLETE',
     'fail': 'the storage failed, in whatever launch; the case is FAIL',
     'invalid': 'the figure is not used; the case is INVALID',
@@ -16,7 +16,6 @@ EFFECTS = {
     'P16a, T4), it decides no criterion of a contract or an acceptance',
     'never': 'cannot happen: what would break it is not asked for, or is refused before it runs; a test tries',
 }
-"""The effects of breaking a rule, with their meaning."""
 
 BEFORE, CASE, BY_DESIGN = 'before the run', 'over the case', 'by design'
 LAUNCH, WRITTEN = 'after each launch', 'after each write of data'

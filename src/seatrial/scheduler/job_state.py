@@ -208,7 +208,7 @@ _NO_CONTACT = (
 )
 _WHOLE = ('COMPLETED', 'FAILED', 'TIMEOUT', 'OUT_OF_MEMORY', 'PENDING')
 _ABOUT_TO_END = ('RUNNING', 'COMPLETING', 'SUSPENDED', 'RESIZING', 'SIGNALING', 'STAGE_OUT', 'STOPPED', 'UPDATE_DB')
-_HELD: Mapping[str, str] = {
+_HELD: Mapping[str, str] = {  # reasons why a job waits, by states that say more than the reason beside them
     'CONFIGURING': 'its nodes are being made ready',
     'POWER_UP_NODE': 'its nodes are being powered up',
     'REQUEUE_FED': 'another cluster of the federation is to begin it anew',
@@ -218,9 +218,7 @@ _HELD: Mapping[str, str] = {
     'LAUNCH_FAILED': 'its launch failed',
     'RECONFIG_FAIL': 'its nodes could not be configured',
 }
-"""Reasons why a job waits, by states that say more than the reason beside them."""
-WAITING = ('PENDING', 'REQUEUED', *_HELD)
-"""States before a job begins, or begins anew."""
+WAITING = ('PENDING', 'REQUEUED', *_HELD)  # states before a job begins, or begins anew
 _GOING_ON = (*_ABOUT_TO_END, *WAITING)
 # WorkDir comes after all that is read: without it the text is cut short.
 _SCONTROL_NEEDS = {'JobState', 'ExitCode', 'Reason', 'RunTime', 'TimeLimit', 'Restarts', 'NodeList', 'WorkDir'}

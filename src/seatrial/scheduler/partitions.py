@@ -13,11 +13,10 @@ from seatrial.site.model import SETTINGS_FILE, Site
 SLURM = ('slurm', 'squeue')  # ReFrame's schedulers that submit to Slurm
 ON_THE_SPOT = ('local', 'ssh')  # ReFrame's schedulers that run a case at once, without a job
 
-WANTED = {
+WANTED = {  # options of sbatch that every job of a case should have, and the effect of a missing one
     '--exclusive': 'other jobs on the nodes would be measured too',
     '--no-requeue': 'a case that Slurm requeues fails, because it has a record already',
 }
-"""Options of sbatch that every job of a case should have, and the effect of a missing one."""
 
 _SINFO = re.compile(r'(.+?)\*?\|(\d+)\|(\d+)\+?\|(\d+)\+?\|(\S+)')
 _PARTITION = re.compile(r'(?:--partition[= ]|-p\s*)(.+)')

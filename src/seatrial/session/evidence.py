@@ -36,8 +36,7 @@ from seatrial.workload.registry import form_fault, kind_of
 
 FAULTS_SHOWN = 10  # contradictions of a session's records that are printed, with the number of the others
 LOOKED_BACK = 20  # sessions
-Recorded = Sequence[tuple[TrialPlan, Records]]
-"""The cases of a session with what their jobs have recorded."""
+Recorded = Sequence[tuple[TrialPlan, Records]]  # the cases of a session with what their jobs have recorded
 
 
 def sessions_of(site: Site) -> list[str]:

@@ -27,8 +27,7 @@ from seatrial.site.model import DEFAULT_LAYOUT, SETTINGS_FILE, TRIAL_FILE, Site
 from seatrial.site.profile import ACCEPTANCE, PROFILES
 from seatrial.workload.words import by_key, counted, joined
 
-DeclaredCases = Sequence[tuple[Declared, Case]]
-"""The cases that a session measures, each with its check."""
+DeclaredCases = Sequence[tuple[Declared, Case]]  # the cases that a session measures, each with its check
 
 _SEVERAL = 'trial.yaml names several systems: choose one of them with --system {}'
 

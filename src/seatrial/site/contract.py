@@ -28,12 +28,11 @@ ACCESSES: dict[str, dict[str, str]] = {
 }
 """The ways in which tasks share files, in a contract's words, with the parameters of a point that mean them."""
 
-COUNTS = {
+COUNTS = {  # which attempts decide a criterion
     'all': 'every valid allocation',
     'last': 'the last valid allocations, as many as the criterion asks for',
     'best': 'the best valid allocations, as many as the criterion asks for',
 }
-"""Which attempts decide a criterion."""
 
 BEST = 'best of'
 

@@ -29,13 +29,12 @@ from seatrial.workload.contention import APPEND, CALLS, COUNTER, LOCK, ROUNDS, c
 SHARED = 'data'
 SPARE = 64  # descriptors that a task has open, or may need, beside its files
 
-CONTENDED: Dict[str, Guarantee] = {
+CONTENDED: Dict[str, Guarantee] = {  # the fact beside the figures of each phase that has one
     APPEND: Guarantee(
         'appends_whole', 'records that all tasks append at once are all complete', 2, 'POSIX.1 write(), O_APPEND'
     ),
     LOCK: Guarantee('locks_exclude', 'no change that tasks make under a lock of fcntl is lost', 2, 'POSIX.1 fcntl()'),
 }
-"""The fact beside the figures of each phase that has one."""
 
 
 def carry_out(work: Work, spec: Spec) -> None:

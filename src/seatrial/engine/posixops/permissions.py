@@ -110,7 +110,7 @@ def _story(pair: Pair, *calls: Call) -> Seen:
         turn = pair.first if who == OWNER else pair.other
         wrong, refused = turn(words, partial(as_user, ids, who, here, partial(step, ids)))
         if refused in EITHER and not due and who != STRANGER:
-            again = [turn(words, partial(as_user, ids, who, here, partial(step, ids), alone)) for alone in (False, True)]
+            again = [turn(words, partial(as_user, ids, who, here, partial(step, ids), by)) for by in (False, True)]
             if again == [[None, refused], [None, '']]:
                 return None, f'{words} gave {refused} {ONE_GROUP}'
         if wrong or refused not in (due or ('',)):

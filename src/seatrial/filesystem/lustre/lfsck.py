@@ -19,11 +19,10 @@ _FAULT = re.compile(
     r'|linkea_overflow_cleared|striped_dirs_disabled|local_lost_found_moved|failed_phase[12]|\w+_failed)\Z'
 )
 """Inconsistencies and failures. What a run has updated, cleared, disabled or moved was inconsistent before."""
-_HARMLESS = re.compile(
+_HARMLESS = re.compile(  # numbers that say when a run was, how far it came, how fast, and what it looked at
     r'(magic|version|\w+_time|time_since_\w+|\w+_position|success_count|checked_phase[12]|(run_time|\w+_speed)_\w+'
     r'|directories|multiple_linked_checked|\w+_scanned)\Z'
 )
-"""Numbers that say when a run was, how far it came, how fast, and what it looked at."""
 _KEPT = {'repaired_dangling': 'create_ostobj', 'dangling_repaired': 'create_mdtobj'}
 """Counters of damage that is counted as repaired and stays, unless the run has this option (2.17, seen)."""
 _DAMAGED = ('inconsistent', 'crashed_lastid')  # flags of a target with damage (lfsck_flags_names in lfsck_lib.c)

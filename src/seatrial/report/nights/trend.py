@@ -25,11 +25,10 @@ SHOWN = 5  # metrics and suspects beside a change
 MONTH = timedelta(days=365.25 / 12)
 MAX_LEVEL = 0.05  # a change is never told with more doubt, however many false notifications a site allows
 
-GATHERED = (
+GATHERED = (  # the columns of the summaries of which nights are gathered
     *('session', 'session_started', 'session_verdict', *OF_METRIC, *FAMILY),
     *('metric_verdict', 'point', 'better', 'steers', 'value'),
 )
-"""The columns of the summaries of which nights are gathered."""
 
 
 class Turn(NamedTuple):
