@@ -6,7 +6,8 @@ only if it has the expected form."""
 import contextlib
 import os
 import re
-from typing import Dict, Iterator, List, Optional, Sequence
+from functools import partial
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 from urllib.parse import unquote
 
 from seatrial.filesystem.base import Behaviour, Capacity, Cold, NoAnswer, Targets, answered, tightest
@@ -58,11 +59,9 @@ class Gpfs(Mounted):
         whose = [('-u', os.geteuid()), ('-g', group_of_new_files(path)), *([('-j', fileset)] if fileset else [])]
         left: List[Capacity] = []
         for option, name in whose:
-            try:
-                with _form_of('mmlsquota'):
-                    left += quotas_of(_output('mmlsquota', option, str(name), '-Y', device), fileset)
-            except NoAnswer as error:
-                left.append(Capacity(None, None, unseen=f'the quota ({error})'))
+            words = ('mmlsquota', option, str(name), '-Y', device)
+            rooms, fault = _understood(partial(quotas_of, fileset=fileset), *words)
+            left += [*rooms, Capacity(None, None, unseen=f'the quota ({fault})')] if fault else rooms
         return tightest(*left)._replace(unseen='; '.join(dict.fromkeys(room.unseen for room in left if room.unseen)))
 
     def behaviour(self, path: str) -> Behaviour:
@@ -84,27 +83,13 @@ class Gpfs(Mounted):
 
     def _targets(self, path: str, mount: Mount) -> Targets:
         """The disks by mmlsdisk, and the health of this node by mmhealth, both for root alone."""
-        rows: List[TargetRow] = []
-        faults, device = [], os.path.basename(mount.source)
-        for rows_of, words in ((disks_of, ('mmlsdisk', device, '-Y')), (node_of, ('mmhealth', 'node', 'show', '-Y'))):
-            try:
-                with _form_of(words[0]):
-                    rows += rows_of(_output(*words), device)
-            except NoAnswer as error:
-                faults.append(str(error))
-        return Targets(tuple(rows), {}, '; '.join(faults))
+        device = os.path.basename(mount.source)
+        disks, no_disks = _understood(disks_of, 'mmlsdisk', device, '-Y')
+        nodes, no_nodes = _understood(partial(node_of, device=device), 'mmhealth', 'node', 'show', '-Y')
+        return Targets((*disks, *nodes), {}, '; '.join(filter(None, (no_disks, no_nodes))))
 
     def cold(self, path: str) -> Cold:
         return Cold('', 'GPFS caches reads in its pagepool, which drop_caches does not empty')
-
-
-@contextlib.contextmanager
-def _form_of(program: str) -> Iterator[None]:
-    """Raises NoAnswer where an output lacks a field, or has no number where one is due."""
-    try:
-        yield
-    except (KeyError, ValueError) as error:
-        raise NoAnswer(f'{program} answers in another form: {show(str(error))}') from None
 
 
 def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
@@ -118,9 +103,7 @@ def quotas_of(text: str, fileset: str) -> Iterator[Capacity]:
         if name in ('', fileset):
             yield Capacity(_left(row[:5], size), _left(row[5:], 1))
     if rows and {name for name, _ in rows} == {'root'} != {fileset}:
-        yield Capacity(
-            None, None, unseen=f'the quota in the fileset {fileset or "of the directory"} (mmlsquota has root alone)'
-        )
+        yield Capacity(None, None, unseen=f'the quota in the fileset {fileset} (mmlsquota has root alone)')
 
 
 def _left(row: Sequence[str], unit: int) -> Optional[int]:
@@ -130,7 +113,7 @@ def _left(row: Sequence[str], unit: int) -> Optional[int]:
     return max(0, limit - used - max(0, doubt)) * unit if limit else None
 
 
-def disks_of(text: str, device: str = '') -> Iterator[TargetRow]:
+def disks_of(text: str) -> Iterator[TargetRow]:
     """The disks of `mmlsdisk FS -Y`: one not up serves nothing, one not ready is being emptied or replaced."""
     for row in records_of(text):
         fault = '' if row['availability'] == 'up' else row['availability']
@@ -172,6 +155,16 @@ def _attributes(path: str) -> Dict[str, str]:
     """The attributes of the directory by `mmlsattr -L`, which any user may ask; empty without an answer."""
     answer = ask([os.path.join(MM, 'mmlsattr'), '-L', path], ANSWER_S)
     return {key: value for key, value in pairs_of(answer.stdout if answer else '', ':').items() if value}
+
+
+def _understood(read: Callable[[str], Iterator[Any]], *argv: str) -> Tuple[List[Any], str]:
+    """The rows of a tool's output, and why there are none."""
+    try:
+        return list(read(_output(*argv))), ''
+    except NoAnswer as error:
+        return [], str(error)
+    except (KeyError, ValueError) as error:  # a field is missing, or is no number
+        return [], f'{argv[0]} answers in another form: {show(str(error))}'
 
 
 def _output(program: str, *words: str) -> str:
