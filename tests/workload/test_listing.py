@@ -19,11 +19,11 @@ POINTS = examples(SIZES, listing(1))
 @pytest.mark.parametrize(
     ('point', 'fault'),
     [
-        (listing(891)._replace(tasks=2), 'tasks: one task lists, not 2'),
+        (listing(891)._replace(tasks=2), 'tasks: exactly one task lists, not 2'),
         (listing(0), 'files_per_directory: the listing of a directory needs at least one file'),
-        (listing(1, (0.0,)), f'pauses_s: [0.0]; they are times above 0 s and below {MAX_PAUSE_S} s, each once'),
-        *((listing(1, (s,)), f'pauses_s: [{s}]; they are') for s in (-1.0, float('nan'), float('inf'))),
-        (listing(1, (1.0, 1.0)), 'pauses_s: [1.0, 1.0]; they are times'),
+        (listing(1, (0.0,)), f'pauses_s: [0.0]; write different times above 0 s and below {MAX_PAUSE_S} s'),
+        *((listing(1, (s,)), f'pauses_s: [{s}]; write different') for s in (-1.0, float('nan'), float('inf'))),
+        (listing(1, (1.0, 1.0)), 'pauses_s: [1.0, 1.0]; write different times'),
         (listing(1, ('1s',)), 'time.pauses_s[0]: float is expected, not str'),
         (listing(1).changed(subtrees='own'), "subtrees: 'own' is not valid; it can be shared or private"),
     ],

@@ -1,4 +1,4 @@
-"""Listings: one task lists one directory again and again, as `ls -l` does: from its cache and not."""
+"""Listings: one task lists one directory repeatedly, as `ls -l` does, with and without its cache."""
 
 from typing import List, Optional, Sequence, Tuple
 
@@ -9,7 +9,7 @@ from seatrial.workload.operations import flat_fault
 from seatrial.workload.tree import Tree, levels_total
 from seatrial.workload.words import grouped, joined
 
-PASSES = ('first', 'second', 'third', 'fourth')  # straight after each other, as in the source (Calderon, HLRS)
+PASSES = ('first', 'second', 'third', 'fourth')  # without a pause between them, as in the source (Calderon, HLRS)
 PHASE, MAKING = 'list', 'create'
 MAX_PAUSE_S = 3600
 _AFTER = 'ls_after_'
@@ -35,10 +35,10 @@ class Listing(Tree):
     def fault(self, point: Point) -> Optional[str]:
         time = point.time
         if point.tasks != 1:
-            return f'tasks: one task lists, not {point.tasks}'
+            return f'tasks: exactly one task lists, not {point.tasks}'
         names = listing_metrics(time.pauses_s)
         if not all(0 < pause < MAX_PAUSE_S for pause in time.pauses_s) or len(set(names)) < len(names):
-            return f'pauses_s: {list(time.pauses_s)}; they are times above 0 s and below {MAX_PAUSE_S} s, each once'
+            return f'pauses_s: {list(time.pauses_s)}; write different times above 0 s and below {MAX_PAUSE_S} s'
         return flat_fault(point, self.words)
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
@@ -46,14 +46,14 @@ class Listing(Tree):
 
     def sentence(self, points: Sequence[Point]) -> str:
         numbers = sorted({point.tree.files_per_directory for point in points})
-        what = f'a directory of {grouped(numbers[0])} files'
+        directories = f'a directory of {grouped(numbers[0])} files'
         if len(numbers) > 1:
-            what = f'directories of {grouped(numbers[0])} to {grouped(numbers[-1])} files'
+            directories = f'directories of {grouped(numbers[0])} to {grouped(numbers[-1])} files'
         if not points[0].time.pauses_s:
-            return f'One task lists {what} twice, each time first the names and then the attributes of all'
+            return f'One task lists {directories} twice, each time first the names and then the attributes of all'
         pauses = joined([f'{pause:g}' for pause in points[0].time.pauses_s], 'and')
         again = f'four times in a row and again after {pauses} s without a call'
-        return f'One task lists {what} with all attributes, {again}'
+        return f'One task lists {directories} with all attributes, {again}'
 
     def fits(self, point: Point, effort: Effort, pinned: Optional[int]) -> bool:
         return not effort.entries or point.time.pauses_s != () or point.tree.files_per_directory <= effort.entries
@@ -66,7 +66,7 @@ class Listing(Tree):
         return [Launch(MAKING, point) for point in points]
 
     def footprint(self, points: Sequence[Point]) -> Footprint:
-        """The directories of all points are there at once."""
+        """The directories of all points exist at the same time."""
         return Footprint(0, sum(levels_total(point, 1).inodes for point in points))
 
     def cache_of(self, metric: str, launch: str) -> str:
@@ -77,18 +77,18 @@ class Listing(Tree):
         pause = pause_of(metric)
         if pause is not None:
             return f'after {pause:g} s'
-        part, _, which = metric.partition('_')
-        ordinal = _ORDINALS[PASSES.index(which)]
+        part, _, list_pass = metric.partition('_')
+        ordinal = _ORDINALS[PASSES.index(list_pass)]
         return f'{ordinal} listing' if part == 'ls' else f'{_PARTS[part]}, {ordinal} time'
 
 
 def listing_metrics(pauses_s: Sequence[float]) -> Tuple[str, ...]:
-    """The names of the metrics: with pauses one for each listing, without them one for each part of the first two."""
+    """The names of the metrics: one per listing if there are pauses, else names and attributes of the first two."""
     if pauses_s:
-        return tuple(f'ls_{which}' for which in PASSES) + tuple(f'{_AFTER}{pause:g}s' for pause in pauses_s)
-    return tuple(f'{part}_{which}' for which in PASSES[:2] for part in ('names', 'stat'))
+        return tuple(f'ls_{list_pass}' for list_pass in PASSES) + tuple(f'{_AFTER}{pause:g}s' for pause in pauses_s)
+    return tuple(f'{part}_{list_pass}' for list_pass in PASSES[:2] for part in ('names', 'stat'))
 
 
 def pause_of(metric: str) -> Optional[float]:
-    """Seconds without a call before this listing; None for one that follows the listing before at once."""
+    """Seconds without a call before this listing; None for a listing that follows the previous one at once."""
     return float(metric[len(_AFTER) : -1]) if metric.startswith(_AFTER) else None

@@ -9,10 +9,10 @@ from seatrial.model.point import PART_OF, Allocation, Axis, Point
 from seatrial.model.units import Size, format_size, in_bytes
 from seatrial.workload.base import MAX_TASKS
 
-MAX_GROUPS = 8  # groups of a node sweep: each node is judged by itself in any case, and every group costs launches
-ALL_NODES = 'all'  # the label of the point of a node sweep at which all groups work at once
+MAX_GROUPS = 8  # most groups of a node sweep: every group costs launches, and each node is judged alone in any case
+ALL_NODES = 'all'  # label of the point of a node sweep at which all nodes work at once
 
-AXES: Dict[str, Axis] = {  # every parameter that can be swept, by the name that a check gives it
+AXES: Dict[str, Axis] = {  # every parameter that can be swept, by its name in a check
     axis.name: axis
     for axis in (
         Axis('transfer_size', 'transfer sizes', 'bytes per transfer', 'B'),
@@ -31,13 +31,13 @@ AXES: Dict[str, Axis] = {  # every parameter that can be swept, by the name that
         Axis('node', 'groups of nodes', differs='on all nodes at once and on groups of them alone', equals='node'),
     )
 }
-_FIELDS = {'entries': 'files_per_directory'}  # the field of a point, where the axis has another name
-_NUMBERS = ('transfer_size', 'queue_depth', 'tasks', 'entries')
-_OF_SITE = ('action', 'tunable', *(name for name, axis in AXES.items() if axis.equals))
-# The parameters in which trees or variants may differ; all points of a sweep have the same values of the others.
-_OF_TREES = ('tasks', *PART_OF)
-_LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # it stands in the names of metrics and of files
-_MOST = {'tasks': MAX_TASKS}
+_FIELDS = {'entries': 'files_per_directory'}  # the field of a point, if the axis has another name
+_NUMBER_AXES = ('transfer_size', 'queue_depth', 'tasks', 'entries')
+_SITE_AXES = ('action', 'tunable', *(name for name, axis in AXES.items() if axis.equals))
+# The parameters that a tree or variant may change; every other parameter is the same at all points of a sweep.
+_TREE_PARAMETERS = ('tasks', *PART_OF)
+_LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # part of the names of metrics and files
+_MAXIMA = {'tasks': MAX_TASKS}
 Value = Union[int, str, Layout, Tuple[str, Dict[str, Any]]]
 
 
@@ -47,10 +47,10 @@ class _Sweep(NamedTuple):
 
 
 class Sweep(_Sweep):
-    """The values of one parameter; all others are as in the check's workload. axis: a name of AXES; values: numbers
-    of bytes or sizes such as '64KiB' for 'transfer_size'; whole numbers for 'queue_depth', 'tasks' and 'entries';
-    layouts for 'layout'; pairs of a label and the parameters in which it differs for 'tree' and 'variant'; none for
-    'action', 'tunable', 'node' and the kinds of targets: the site has them"""
+    """The values of one parameter; the check's workload sets all others. axis: a name of AXES; values: numbers of
+    bytes or sizes such as '64KiB' for 'transfer_size'; whole numbers for 'queue_depth', 'tasks' and 'entries';
+    layouts for 'layout'; pairs of a label and the parameters that it changes for 'tree' and 'variant'; none for
+    'action', 'tunable', 'node' and the kinds of targets, whose values come from the site"""
 
     __slots__ = ()
 
@@ -61,10 +61,10 @@ class Sweep(_Sweep):
 
 
 class SweepSite(NamedTuple):
-    """Facts of the site that a sweep needs: for example the layouts that pin files to each target of its axis."""
+    """The values that a sweep takes from the site."""
 
-    pinned: Tuple[Layout, ...] = ()  # layouts that pin files to each target of the axis, in their order
-    fitting: Optional[Tuple[Layout, ...]] = None  # layouts of the sweep that there are enough targets for
+    pinned: Tuple[Layout, ...] = ()  # for each target of the axis, in order, the layout that pins files to it
+    fitting: Optional[Tuple[Layout, ...]] = None  # layouts of the sweep with enough targets; None: all
     actions: Tuple[str, ...] = ()  # names of the actions, or of the values of a tunable
 
 
@@ -77,12 +77,12 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
         return f'{sweep.axis!r} cannot be swept; it can be {", ".join(AXES)}'
     if type(sweep.values) is not tuple:
         return f'the values are {sweep.values!r}; write them in parentheses: (1, 2, 4)'
-    if sweep.axis in _OF_SITE:
-        return f'the values of {sweep.axis} are those that the site has; leave them out' if sweep.values else None
+    if sweep.axis in _SITE_AXES:
+        return f'the values of {sweep.axis} are set by the site; leave them out' if sweep.values else None
     if not sweep.values:
         return f'a sweep over {AXES[sweep.axis].plural} needs values'
-    if sweep.axis in _NUMBERS:
-        most = _MOST.get(sweep.axis, 2**63 - 1)
+    if sweep.axis in _NUMBER_AXES:
+        most = _MAXIMA.get(sweep.axis, 2**63 - 1)
         wrong = [value for value in sweep.values if type(value) is not int or not 1 <= value <= most]
         if wrong:
             sizes = " or sizes such as '64KiB'" if sweep.axis == 'transfer_size' else ''
@@ -95,16 +95,16 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
     else:
         for value in sweep.values:
             if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[1], dict):
-                return f"{value!r} is not a {sweep.axis}; write a label and in what it differs: ('private', {{...}})"
-            strange = [field for field in value[1] if field not in _OF_TREES]
-            if strange:
-                return f'{strange[0]!r} is nothing in which {AXES[sweep.axis].plural} can differ'
+                return f"{value!r} is not a {sweep.axis}; write a label and what it changes: ('private', {{...}})"
+            unknown = [field for field in value[1] if field not in _TREE_PARAMETERS]
+            if unknown:
+                return f'{unknown[0]!r} is not a parameter that {AXES[sweep.axis].plural} can change'
     names = [_labelled(sweep.axis, value)[0] for value in sweep.values]
-    unfit = [label for label in names if type(label) is not str or not _LABEL.match(label)]
-    if unfit:
-        return f'{unfit[0]!r} cannot be a label; write letters, digits, _ . and -'
-    twice = [label for label in names if names.count(label) > 1]
-    return f"'{twice[0]}' stands twice" if twice else None
+    invalid = [label for label in names if type(label) is not str or not _LABEL.match(label)]
+    if invalid:
+        return f'{invalid[0]!r} cannot be a label; write letters, digits, _ . and -'
+    repeated = [label for label in names if names.count(label) > 1]
+    return f"'{repeated[0]}' is given twice" if repeated else None
 
 
 def _size(value: Any) -> Any:
@@ -116,11 +116,11 @@ def _size(value: Any) -> Any:
 
 
 def examples(sweep: Sweep, template: Point) -> List[Point]:
-    """The points in an allocation that holds every number of tasks; a single point where the site has the values."""
-    if sweep.axis in _OF_SITE:
+    """The points in an allocation for the largest number of tasks; a single point if the site sets the values."""
+    if sweep.axis in _SITE_AXES:
         return [template._replace(tasks=template.tasks or 1, tasks_per_node=template.tasks or 1)]
-    numbers = [value[1].get('tasks', 0) for value in sweep.values if isinstance(value, tuple) and len(value) == 2]
-    tasks = max([template.tasks, 1, *_tasks(sweep), *numbers])
+    task_counts = [value[1].get('tasks', 0) for value in sweep.values if isinstance(value, tuple) and len(value) == 2]
+    tasks = max([template.tasks, 1, *_tasks(sweep), *task_counts])
     return expand(sweep, template, Allocation(1, tasks))
 
 
@@ -128,7 +128,7 @@ def expand(sweep: Sweep, template: Point, largest: Allocation, site: SweepSite =
     """The points of a sweep inside an allocation. Values that cannot be placed are left out."""
     if sweep.axis == 'node':
         return _groups(template, largest)
-    values: Sequence[Value] = (site.actions or site.pinned) if sweep.axis in _OF_SITE else sweep.values
+    values: Sequence[Value] = (site.actions or site.pinned) if sweep.axis in _SITE_AXES else sweep.values
     points: List[Point] = []
     for value in values if site.fitting is None else [value for value in values if value in site.fitting]:
         point = _point(sweep.axis, template, value, len(points))
@@ -139,7 +139,7 @@ def expand(sweep: Sweep, template: Point, largest: Allocation, site: SweepSite =
 
 
 def labels(sweep: Sweep, site: SweepSite = ANYWHERE) -> List[str]:
-    """The labels of all values of the sweep or of the site, also of those that cannot be placed."""
+    """The labels of all values of the sweep or the site, including values that cannot be placed."""
     declared = [_labelled(sweep.axis, value)[0] for value in sweep.values]
     return declared or [*site.actions, *(layout.name for layout in site.pinned)]
 
@@ -149,7 +149,7 @@ def layouts_in(sweep: Sweep) -> Tuple[Layout, ...]:
 
 
 def narrowed(sweep: Sweep, fixed: Dict[str, Any], max_tasks: Optional[int]) -> Sweep:
-    """The sweep with the value that a site fixes for it, and without numbers of tasks above max_tasks."""
+    """The sweep with only the value that a site fixes, or without the numbers of tasks above max_tasks."""
     if sweep.axis in fixed:
         return sweep._replace(values=(fixed[sweep.axis],))
     if max_tasks is None or not _tasks(sweep):
@@ -168,7 +168,7 @@ def powers_of_two(first: Size, last: Size) -> Tuple[int, ...]:
 
 
 def surface(sizes: Sequence[Size], transfers: Sequence[Size]) -> Sweep:
-    """Every size of a task's file by every transfer size that is no larger, as variants: '64MiB-4KiB'."""
+    """Every size of a task's file with every transfer size up to it, as variants: '64MiB-4KiB'."""
     variants = (
         (f'{format_size(size)}-{format_size(transfer)}', {'bytes_per_task': size, 'transfer_size': transfer})
         for size, transfer in product(map(in_bytes, sizes), map(in_bytes, transfers))
@@ -178,7 +178,7 @@ def surface(sizes: Sequence[Size], transfers: Sequence[Size]) -> Sweep:
 
 
 def tasks_by_sizes(tasks: Sequence[int], sizes: Sequence[Size]) -> Sweep:
-    """Every number of tasks by every size of a task's file, as variants: '4tasks-1GiB'."""
+    """Every number of tasks with every size of a task's file, as variants: '4tasks-1GiB'."""
     variants = (
         (f'{_counted("task")(number)}-{format_size(size)}', {'tasks': number, 'bytes_per_task': size})
         for number, size in product(tasks, map(in_bytes, sizes))
@@ -187,7 +187,7 @@ def tasks_by_sizes(tasks: Sequence[int], sizes: Sequence[Size]) -> Sweep:
 
 
 def subsample(values: Sequence[Any], count: int) -> Tuple[Any, ...]:
-    """`count` of the values, evenly spread over their order, with both ends; all for a count of 0."""
+    """`count` of the values, evenly spread, with the first and the last; only the last for 1, all for 0."""
     if count <= 0 or count >= len(values):
         return tuple(values)
     if count == 1:
@@ -197,7 +197,7 @@ def subsample(values: Sequence[Any], count: int) -> Tuple[Any, ...]:
 
 
 def placement(tasks: int, largest: Allocation) -> Optional[Allocation]:
-    """The tasks on the most nodes with equally many on each, or None; srun -N4 -n8 by itself places 4/2/1/1."""
+    """The tasks on as many nodes as possible, equally many on each, or None; plain srun -N4 -n8 places 4/2/1/1."""
     for nodes in range(min(tasks, largest.nodes), 0, -1):
         if tasks % nodes == 0 and tasks // nodes <= largest.tasks_per_node:
             return Allocation(nodes, tasks // nodes)
@@ -205,7 +205,7 @@ def placement(tasks: int, largest: Allocation) -> Optional[Allocation]:
 
 
 def group_size(nodes: int) -> int:
-    """Nodes of a group in a node sweep; the last one can have fewer."""
+    """Nodes per group of a node sweep; the last group can have fewer."""
     return max(1, -(-nodes // MAX_GROUPS))
 
 
@@ -215,7 +215,7 @@ def _tasks(sweep: Sweep) -> List[int]:
 
 def _labelled(axis: str, value: Any) -> Tuple[str, Dict[str, Any]]:
     """The label of a value, and the fields that it changes in a point."""
-    if axis in _NUMBERS:
+    if axis in _NUMBER_AXES:
         label = {'transfer_size': format_size, 'tasks': _counted('task'), 'queue_depth': 'qd{}'.format}
         return label.get(axis, str)(value), {_FIELDS.get(axis, axis): value}
     if axis in ('tree', 'variant', 'action', 'tunable'):
@@ -237,7 +237,7 @@ def _point(axis: str, template: Point, value: Value, place: int) -> Point:
 
 
 def _groups(template: Point, largest: Allocation) -> List[Point]:
-    """All nodes at once; then in groups, each of them alone."""
+    """One point with all nodes at once, then one point for each group alone."""
     size, per = group_size(largest.nodes), largest.tasks_per_node
     firsts = enumerate(range(0, largest.nodes, size), 1)
     groups = [(f'group{number:02d}', first, min(size, largest.nodes - first)) for number, first in firsts]
