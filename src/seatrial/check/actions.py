@@ -1,6 +1,6 @@
-"""Actions of a session: carried out from the login side while ReFrame runs the scenarios that name them. The job says
-by a file beside its raw output that its load has begun, and finds the transcript there. Every start is in the journal
-before it begins, and whatever ends the session, its undo runs; after SIGKILL `seatrial clean` has the journal."""
+"""The actions of a session: run from the login side while ReFrame runs the scenarios that name them. When its load
+has begun, a job writes a file beside its raw output; it finds the transcript there. Every start is written to the
+journal first. Its undo runs however the session ends; after SIGKILL `seatrial clean` runs it from the journal."""
 
 import contextlib
 import json
@@ -23,26 +23,26 @@ from seatrial.site.model import TRIAL_FILE
 from seatrial.workload.registry import hurts
 
 POLL_S = 0.2
-SEEN_S = 5.0  # seconds until the file of a load that began is seen here; more than that is a clock difference
+DETECTION_S = 5.0  # in which the file of a begun load is detected; a longer delay counts as a clock difference
 __all__ = ['ActionError', 'Conductor', 'action_lines', 'not_allowed']
 
 
 def not_allowed(plans: Sequence[TrialPlan], destructive: str) -> list[str]:
-    """Problems of plans that would act on a storage system whose name the user did not type."""
-    meant = {plan.target.storage_system: does for plan in plans if (does := hurts(plan.points[0]))}
+    """A problem for each storage system that a plan would act on and that the user did not name."""
+    harms = {plan.target.storage_system: harm for plan in plans if (harm := hurts(plan.points[0]))}
     return [
-        problem(TRIAL_FILE, ['trials'], f'the session {meant[name]} {name}; to allow it, add --destructive {name}')
-        for name in sorted(meant.keys() - {destructive})
+        problem(TRIAL_FILE, ['trials'], f'the session {harms[name]} {name}; to allow it, add --destructive {name}')
+        for name in sorted(harms.keys() - {destructive})
     ]
 
 
 def action_lines(plan: TrialPlan) -> list[str]:
     lines = []
-    known = {action.name: action for action in plan.actions}
+    by_name = {action.name: action for action in plan.actions}
     for point in plan.points:
         for planned in point.actions:
             when = f'{duration(planned.at_s)} after the load began, for {duration(planned.for_s)}'
-            action = known[planned.name]
+            action = by_name[planned.name]
             argvs = {'check': action.check, COUNT: action.counting, START: action.start, UNDO: action.undo}
             commands = (f'{what}: {shell_line(argv)}' for what, argv in argvs.items() if argv)
             lines.append(f'action {planned.name} on {plan.target.storage_system}, {when}: {"; ".join(commands)}')
@@ -50,8 +50,8 @@ def action_lines(plan: TrialPlan) -> list[str]:
 
 
 class Conductor:
-    """Carries out the actions of a session, in a thread, between entering and leaving. Entering raises ActionError if
-    an action is not undone or the storage not healthy; leaving waits for the last undo. say: shows an urgent line"""
+    """A context in which a thread carries out the actions of a session. Entering raises ActionError if an earlier
+    action is not undone or the storage is not healthy; leaving waits for the last undo. say: shows an urgent line"""
 
     def __init__(self, state: str, session: str, plans: Sequence[TrialPlan], say: Callable[[str], None]) -> None:
         self._state, self._session, self._say = state, session, say
@@ -63,18 +63,18 @@ class Conductor:
     def __enter__(self) -> 'Conductor':
         if not self._plans:
             return self
-        hit = {plan.target.storage_system for plan in self._plans}
+        acted_on = {plan.target.storage_system for plan in self._plans}
         for file in entries(self._state):
-            if file.path.stem in hit:
+            if file.path.stem in acted_on:
                 raise ActionError(f'{file.description()}; `seatrial clean --yes` undoes it')
         for action in dict.fromkeys(action for plan in self._plans for action in plan.actions):
             began_s = time.monotonic()
-            why = unhealthy(action)
-            if action.counting and not why:
+            fault = unhealthy(action)
+            if action.counting and not fault:
                 count_of(action)
             self._check_s[action.name] = time.monotonic() - began_s
-            if why:
-                raise ActionError(f'the storage is not healthy: {why}; no action was started')
+            if fault:
+                raise ActionError(f'the storage is not healthy: {fault}; no action was started')
         self._thread.start()
         return self
 
@@ -99,7 +99,7 @@ class Conductor:
         point = plan.point(prefix.rpartition('@')[2])
         begun = from_json(Begun, json.loads(file.read_text()))
         ago_s, now = time.time() - begun.time, time.monotonic()
-        skew_s = ago_s if ago_s < 0 else max(0.0, ago_s - SEEN_S)
+        skew_s = ago_s if ago_s < 0 else max(0.0, ago_s - DETECTION_S)
         with Path(prefix + TRANSCRIPT).open('a', encoding='utf-8') as transcript:
             _write(transcript, json.dumps({'skew_s': skew_s}) + '\n')
             try:
@@ -108,43 +108,43 @@ class Conductor:
                 _write(transcript, json.dumps({'complete': True}) + '\n')
 
     def _act(self, plan: TrialPlan, point: Point, zero_s: float, transcript: IO[str]) -> None:
-        known = {action.name: action for action in plan.actions}
+        by_name = {action.name: action for action in plan.actions}
         journal = Journal(self._state, self._session, plan.target.storage_system)
         for planned in point.actions:
-            # A check or a count that takes long is to make no start late.
+            # The health check and the count run before the start, early enough not to delay it.
             if not self._reached(zero_s + planned.at_s - 2 * self._check_s[planned.name]):
                 return
-            if not self._one(known[planned.name], planned, zero_s, journal, transcript):
+            if not self._apply(by_name[planned.name], planned, zero_s, journal, transcript):
                 return
 
-    def _one(self, action: Action, planned: Planned, zero_s: float, journal: Journal, transcript: IO[str]) -> bool:
-        """Carries one action out, from its check to its undo; whether the storage is healthy again."""
+    def _apply(self, action: Action, planned: Planned, zero_s: float, journal: Journal, transcript: IO[str]) -> bool:
+        """Applies one action, from its check to its undo. True if the storage is healthy again."""
 
-        def note(what: str, begun_s: float, why: str, rose: int | None = None, so: str = '') -> None:
+        def note(what: str, begun_s: float, why: str, rose: int | None = None, consequence: str = '') -> None:
             done = Step(action.name, what, round(begun_s, 3), round(time.monotonic() - zero_s, 3), why, rose)
             _write(transcript, line_of_step(done))
             if why:
-                self._say(f'action {action.name}: its {what} {why}{so}')
+                self._say(f'action {action.name}: its {what} {why}{consequence}')
 
-        def step(what: str, carry_out: Callable[[], Answer | None]) -> str:
+        def step(what: str, run: Callable[[], Answer | None]) -> str:
             begun_s = time.monotonic() - zero_s
-            why = failure(carry_out(), action)
+            why = failure(run(), action)
             note(what, begun_s, why)
             return why
 
         def count() -> None:
             begun_s = time.monotonic() - zero_s
-            (first, why), (last, why_last) = before, count_of(action)
+            (first, why), (last, why_last) = first_count, count_of(action)
             rose = None if first is None or last is None else last - first
             why = why or why_last
             if rose is not None and rose < 0:
                 rose, why = None, f'fell from {first} to {last}'
             note(COUNT, begun_s, why, rose, ', so it is unknown')
 
-        if why_not := unhealthy(action):
-            self._say(f'action {action.name} was not started: {why_not}')
+        if fault := unhealthy(action):
+            self._say(f'action {action.name} was not started: {fault}')
             return False
-        before = count_of(action) if action.counting else (None, '')
+        first_count = count_of(action) if action.counting else (None, '')
         if not self._reached(zero_s + planned.at_s):
             return False
         journal.begin(action)
@@ -152,25 +152,25 @@ class Conductor:
             if not step(START, lambda: journal.start(action)):
                 self._reached(zero_s + planned.at_s + planned.for_s)
         finally:
-            failed = step(UNDO, lambda: ask(list(action.undo), action.timeout_s))
-            sick = wait_healthy(action)
-            if failed or sick:
+            undo_fault = step(UNDO, lambda: ask(list(action.undo), action.timeout_s))
+            health_fault = wait_healthy(action)
+            if undo_fault or health_fault:
                 journal.leave()
                 remedy = 'repair that, then `seatrial clean --yes`'
-                self._say(f'action {action.name} is NOT UNDONE: {sick or failed}; {remedy}')
+                self._say(f'action {action.name} is NOT UNDONE: {health_fault or undo_fault}; {remedy}')
             else:
                 journal.end()
         if action.counting:
             count()
-        return not (failed or sick)
+        return not (undo_fault or health_fault)
 
     def _reached(self, time_s: float) -> bool:
-        """Waits until the time; False if a stop was requested before."""
+        """Waits until this time. False if a stop is requested first."""
         return not self._stop.wait(max(0.0, time_s - time.monotonic()))
 
 
 def _write(transcript: IO[str], line: str) -> None:
-    """Writes a line of the transcript. A failed write makes the case INVALID, but the undo goes on."""
+    """Writes a line to the transcript. A failed write makes the case INVALID, but does not stop the undo."""
     with contextlib.suppress(OSError):
         transcript.write(line)
         transcript.flush()

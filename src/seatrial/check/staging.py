@@ -39,7 +39,7 @@ def reframe_version() -> str:
 
 
 def pydarshan_version() -> str:
-    """Empty where it is not installed."""
+    """The version, empty if PyDarshan is not installed."""
     try:
         return version('darshan')
     except PackageNotFoundError:
@@ -48,11 +48,11 @@ def pydarshan_version() -> str:
 
 @cache
 def commit_of(package: Path = PACKAGE) -> str:
-    """The commit of the checkout whose src/seatrial this is, with '+changes' if files differ, or that an installed
-    package was made of. Empty if unknown, in a foreign repository, or without an answer of git."""
-    made_of = package / 'COMMIT'  # written by ci/wheel.py
-    if made_of.is_file():
-        return made_of.read_text().strip()
+    """The commit of the checkout with this src/seatrial, followed by '+changes' if files differ, or the commit from
+    which an installed package was built. Empty if unknown, in another repository, or if git does not answer."""
+    file = package / 'COMMIT'  # written by ci/wheel.py
+    if file.is_file():
+        return file.read_text().strip()
     top = package.parents[1]
     if not (top / '.git').exists() or package != top / 'src' / 'seatrial':
         return ''
@@ -71,8 +71,8 @@ def write_plan(plan: TrialPlan) -> Path:
 
 
 def claim_records(plan: TrialPlan) -> TrialPlan:
-    """The plan with a records directory that no job has used, which is now claimed by its folder of raw output.
-    ReFrame repeats a test on request; its record is then a new one, and never the first one judged again."""
+    """The plan with a records directory that no job has used; creating its folder for raw output claims it. A test
+    that ReFrame repeats on request so gets a new record, and the first record is not judged twice."""
     for number in itertools.count(1):
         folder = Path(plan.records if number == 1 else f'{plan.records}~{number}')
         folder.mkdir(parents=True, exist_ok=True)
@@ -83,7 +83,7 @@ def claim_records(plan: TrialPlan) -> TrialPlan:
 
 
 def write_runner(folder: Path) -> Path:
-    """Writes the zipapp that all jobs run into a session's folder; returns it. FileExistsError if it is there."""
+    """Writes the zipapp for all jobs into a session's folder; returns it. Raises FileExistsError if it exists."""
     file = folder / RUNNER
     with file.open('xb') as stream, contextlib.ExitStack() as unfinished, zipfile.ZipFile(stream, 'w') as archive:
         unfinished.callback(file.unlink)
@@ -94,8 +94,8 @@ def write_runner(folder: Path) -> Path:
                 name = f'seatrial/{source.relative_to(PACKAGE)}'
                 archive.write(source, name)
                 compiled = cache_from_source(str(source))
-                # Read by the same Python only, and only if it belongs to this source. Root may have left one that
-                # others cannot read, by a umask of 027: then a node compiles the source.
+                # Only the same version of Python uses it, and only if it matches the source. Root may have written
+                # one that others cannot read (umask 027): then the node compiles the source.
                 if os.access(compiled, os.R_OK):
                     archive.write(compiled, f'{name}c')
         unfinished.pop_all()
@@ -103,9 +103,9 @@ def write_runner(folder: Path) -> Path:
 
 
 def job_line(python: str | None, runner: Path, plan: Path) -> str:
-    """The line of the job script that carries the plan out, then removes what it made. python: the interpreter on the
-    node; None: the first of PYTHONS that is there and is 3.6 or later. In UTF-8 whatever the node's locale is: Python
-    3.6 cannot name a file with other letters under LC_ALL=C. Isolated (-I): no module of the working directory or of
-    PYTHONPATH is imported."""
+    """The line of the job script that runs the plan and then removes the files that it made. python: the interpreter
+    on the node; None: the first of PYTHONS on the node from version 3.6 on. The line sets UTF-8, because Python 3.6
+    cannot use file names beyond ASCII under LC_ALL=C, and isolation (-I), so that no module of the working directory
+    or PYTHONPATH is imported."""
     interpreter = ['sh', '-c', _PROBE, 'seatrial'] if python is None else [python]
     return shell_line(['env', 'LC_ALL=C.UTF-8', *interpreter, '-I', str(runner), 'run', 'remove', str(plan)])
