@@ -26,9 +26,9 @@ from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site
 
 RUNS_SHOWN = 14
-SESSIONS_READ = 60  # newest sessions; four times as many, and so on, while they hold fewer than RUNS_SHOWN nights
+SESSIONS_READ = 60  # newest sessions; then four times as many, until they hold RUNS_SHOWN nights
 
-# Set in the environment of a session: the process that started it writes the page, after the notification.
+# In the environment of a session: the process that started it writes the page, after the notification.
 LATER = 'SEATRIAL_PAGE_OF_NIGHTS_LATER'
 
 
@@ -44,7 +44,7 @@ def watch_of(site: Site, profile: str, system: str | None = None) -> TrialWatch:
     following = calendar.after(now)[0] if calendar else None
     last = past[-1].session if past else ''
     results = object_in(site.session_folder(last) / RESULTS) if past else {}
-    # Whose they are is not known: names of sessions sort by time.
+    # The profile of an unreadable session is unknown, so all after the last night count: names sort by time.
     begun, damaged = _unfinished(site, profile, ended, system)
     unread = [f'{file.file}: {file.why}' for file in skipped if file.file.stem > last]
     unread += [why for session, why in damaged if session > last]
@@ -88,13 +88,13 @@ def _calendar(
     since = next(iter(ended.values()), now)
     removed = removed_s(series_of(site, profile))
     disabled = removed is not None and all(began.timestamp() < removed for began in ended.values())
-    if profile in site.trial_file.schedule and not disabled:  # something else than `seatrial schedule` starts it
+    if profile in site.trial_file.schedule and not disabled:  # started by other means than `seatrial schedule`
         return site.schedule(profile).calendar, since
     return None, since
 
 
 def _past(site: Site, profile: str, system: str | None) -> tuple[list[nights.Night], list[store.Skipped]]:
-    """The last nights of the trial, the newest of thousands of sessions; and the files that cannot be read."""
+    """The last nights of the trial, from the newest sessions only, and the files that cannot be read."""
     folder, newest = store.folder_of(site.state), SESSIONS_READ
     while True:
         skipped: list[store.Skipped] = []
@@ -106,7 +106,7 @@ def _past(site: Site, profile: str, system: str | None) -> tuple[list[nights.Nig
 
 
 def _enforced(site: Site, session: str) -> dict[nights.VerdictKey, nights.Judged]:
-    """The session's enforced expectations, which the history lacks; without its folder the case's verdict must do."""
+    """Enforced expectations of a session, which the history lacks; empty without its folder: the case decides."""
     with suppress(KeyError, TypeError):
         return nights.enforced_in(object_in(site.session_folder(session) / RESULTS))
     return {}
@@ -137,7 +137,7 @@ def _unfinished(
             if asked == (profile, site.folder, []) and system in (None, data.get('system')):
                 unfinished.append(nights.Unfinished(session, began(session), _beats(site, session)))
         except FileNotFoundError:
-            continue  # it is being made
+            continue  # the session is being created
         except (OSError, NotReadable) as error:
             unread.append((session, str(error)))
         except (KeyError, TypeError):
@@ -153,7 +153,7 @@ def _beats(site: Site, session: str) -> bool:
 
 
 class Past(NamedTuple):
-    """All nights of a profile, without sessions of named checks."""
+    """All nights of a profile, without sessions that ran only named checks."""
 
     trend: Trend | None
     annotations: Sequence[store.Annotation]

@@ -1,4 +1,4 @@
-"""The order to Slurm to run a profile by itself: a scrontab entry, or a script that keeps itself queued."""
+"""The order to Slurm to run a profile regularly: a scrontab entry, or a script whose jobs queue the next ones."""
 
 import json
 import math
@@ -22,8 +22,8 @@ from seatrial.site.calendar import Calendar
 from seatrial.site.error import problem
 from seatrial.site.model import TRIAL_FILE, Site, calendar_of
 
-LEAD_S = 600.0  # before Slurm ends the job the session must end: the launch in hand, the report, notifications
-CASE_S = 60.0  # of a job's time limit, for each case: ReFrame, the queue of an idle partition, the runner's start
+LEAD_S = 600.0  # between deadline of the session and time limit: for the running launch, report and notifications
+CASE_S = 60.0  # added to the limit for each case: for ReFrame, the queue of an idle partition, the runner's start
 FORMS = ('scrontab', 'sbatch')
 
 
@@ -38,7 +38,7 @@ class Order:
 
 
 def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
-    """The crontab with this block in place of the old one, else last. Raises ValueError for an unpaired mark."""
+    """The crontab with this block in place of the old one, or added. Raises ValueError for an unpaired mark."""
     lines = crontab.splitlines(keepends=True)
     marked = [number for number, line in enumerate(lines) if line.rstrip('\n') in marks]
     if not marked:
@@ -52,8 +52,8 @@ def with_block(crontab: str, marks: tuple[str, str], block: str) -> str:
 def order_of(
     site: Site, profile: str, plans: Sequence[TrialPlan], command: Sequence[str], form: str | None, at: str | None
 ) -> Order:
-    """The order to run these plans. at: instead of the schedule's time; form: None for the one that this Slurm has;
-    command: of the job, without its deadline. Raises QueueError, and ValueError if the job could never run."""
+    """The order to run these plans. at: replaces the time of the schedule; form: None for the form that this
+    Slurm supports; command: without --deadline. Raises QueueError; ValueError if the job can never run."""
     entry, partitions = site.schedule(profile), partitions_of(site, profile)
     calendar = calendar_of(at, entry.days) if at else entry.calendar
     limit_s = entry.time_limit or sum(job_limit_s(plan) + CASE_S for plan in plans) + LEAD_S
@@ -100,11 +100,11 @@ def beyond_schedule(site: Site, profile: str, plans: Sequence[TrialPlan]) -> lis
 def overlapping(site: Site, profile: str, plans: Sequence[TrialPlan]) -> list[str]:
     """A sentence if the cases of a scheduled profile can reach into its next run."""
     entry = site.trial_file.schedule.get(profile)
-    if entry is None or _budgets_s(plans) <= (between_s := _shortest_period_s(entry.calendar)):
+    if entry is None or _budgets_s(plans) <= (period_s := _shortest_period_s(entry.calendar)):
         return []
     return [
         f'the budgets of the cases add up to {duration(_budgets_s(plans))}, but a run is due every '
-        f'{duration(between_s)}, so the next one waits; lower the budgets of the trials, or name fewer days'
+        f'{duration(period_s)}, so the next one waits; lower the budgets of the trials, or name fewer days'
     ]
 
 
@@ -118,7 +118,7 @@ def _shortest_period_s(calendar: Calendar) -> float:
 
 
 def _quoted(value: str) -> str:
-    """A value as lines of options for Slurm want it. Raises ValueError for a path that --output cannot name."""
+    """A value quoted for a line of Slurm options. Raises ValueError for a path that --output cannot name."""
     if '\\' in value:
         remedy = 'choose another folder for state'
         raise ValueError(f'{value}: Slurm writes no output below a path with a backslash; {remedy}')
@@ -133,7 +133,7 @@ def _geometry(site: Site, partitions: Partitions, plans: Sequence[TrialPlan]) ->
 
 
 def _notes(site: Site, profile: str, partitions: Partitions, calendar: Calendar, limit_s: float) -> list[str]:
-    """Advice to people before they enable it. Raises ValueError for an order that could never run."""
+    """Advice for the user who enables the order. Raises ValueError for an order that could never run."""
     entry = site.schedule(profile)
     notes = []
     if not entry.time_limit:
@@ -169,8 +169,8 @@ def _script(site: Site, profile: str, calendar: Calendar, options: list[str], co
     return [
         '#!/bin/sh',
         f'# Seatrial: {profile} of {site.folder}, {calendar.words}',
-        '# It is submitted by seatrial schedule --install with the time that it is due as its argument. Its own jobs',
-        f'# keep {series.AHEAD} of it in the queue; seatrial schedule --remove ends that.',
+        '# seatrial schedule --install submits it; the argument is the time at which the job is due. Each job keeps',
+        f'# the next {series.AHEAD} in the queue; seatrial schedule --remove ends that.',
         *(f'#SBATCH {option}' for option in options),
         '#SBATCH --no-requeue',
         '#SBATCH --export=HOME,LANG,PATH',
@@ -206,7 +206,7 @@ def install(screen: Console, site: Site, profile: str, order: Order) -> None:
 
 
 def _change_scrontab(site: Site, profile: str, block: str) -> bool:
-    """Put this block in place of the old one; True if that changes the scrontab."""
+    """Replaces the old block with this one; True if that changes the scrontab."""
     old = queue.crontab()
     new = with_block(old, _marks(site, profile), block)
     if new != old:
@@ -215,13 +215,13 @@ def _change_scrontab(site: Site, profile: str, block: str) -> bool:
 
 
 def remove(screen: Console, site: Site, profile: str) -> None:
-    """Take it out of Slurm, even where its record is lost and only Slurm still knows of it."""
+    """Takes the order out of Slurm, even if its record is lost and only Slurm has it."""
     path = series.series_of(site, profile)
     with series.alone(series.file_of(path, series.QUEUE_LOCK)):
         before = series.scheduled(path)
-        taken = [_take_out(screen, site, profile, form) for form in ([before.form] if before else _forms())]
+        removed = [_take_out(screen, site, profile, form) for form in ([before.form] if before else _forms())]
         series.file_of(path, '.json').unlink(missing_ok=True)
-        if before is None and not any(taken):
+        if before is None and not any(removed):
             screen.print(f'nothing is enabled for {site.name}, profile {profile}')
             return
         series.put(series.file_of(path, series.REMOVED), '')
@@ -235,7 +235,7 @@ def _forms() -> list[str]:
 
 
 def _take_out(screen: Console, site: Site, profile: str, form: str) -> bool:
-    """Take the form out; True if it was there."""
+    """Takes an order of this form out of Slurm; True if there was one."""
     if form == 'scrontab':
         removed = _change_scrontab(site, profile, '')
         if removed:

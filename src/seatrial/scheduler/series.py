@@ -1,6 +1,6 @@
-"""A scheduled trial: the names of its jobs and files, its schedule, and the jobs that follow. Without scrontab two
-jobs wait in the queue at any time, each with the time that it is due: one that dies does not end the series.
-Successors come before all else, from what is enabled alone: no fault of the site's files and no full disk ends it."""
+"""A scheduled trial: the names of its jobs and files, its schedule, and its next jobs. Without scrontab, two jobs
+always wait in the queue, each with its due time: the failure of one does not end the series. A job first queues its
+successors, from the enabled schedule alone: no fault in the site's files and no full disk ends the series."""
 
 import fcntl
 import hashlib
@@ -21,12 +21,12 @@ from seatrial.scheduler import queue
 from seatrial.site.calendar import Calendar
 from seatrial.site.model import Site
 
-ALONE_S = 300.0  # longer than questions to a Slurm that does not answer, or a notification take in another process
+ALONE_S = 300.0  # longer than another process needs to ask a Slurm that does not answer, or to send a notification
 POLL_S = 0.2
 AHEAD = 2  # jobs of the script in the queue
 
 SCRIPT, QUEUE_LOCK = '.sbatch', '.queue.lock'
-REMOVED = '.removed'  # a file as old as the last `seatrial schedule --remove`; --install takes it away
+REMOVED = '.removed'  # a file with the time of the last `seatrial schedule --remove`; --install deletes it
 
 
 class Scheduled(NamedTuple):
@@ -48,7 +48,7 @@ def series_of(site: Site, profile: str) -> Path:
 
 
 def job_name(series: Path) -> str:
-    """The name of its jobs, which no other series of the user has: sites of one name have other state directories."""
+    """The name of its jobs, unique to this series: sites of the same name have different state directories."""
     return f'{series.name}-{hashlib.sha256(os.fsencode(series)).hexdigest()[:6]}'
 
 
@@ -70,7 +70,7 @@ def scheduled(series: Path) -> Scheduled | None:
 
 
 def removed_s(series: Path) -> float | None:
-    """Unix time at which `seatrial schedule --remove` took it out of Slurm; None without that."""
+    """Unix time at which `seatrial schedule --remove` took it out of Slurm; None if it did not."""
     with suppress(OSError):
         return file_of(series, REMOVED).stat().st_mtime
     return None
@@ -82,7 +82,7 @@ def metrics_file(site: Site, profile: str) -> Path:
 
 
 def page_file(site: Site, profile: str) -> Path:
-    """The page of its nights, from which the reports of the sessions are reached by relative links."""
+    """The page of its nights, which has relative links to the reports of the sessions."""
     return Path(site.state) / 'reports' / f'{title_of(site, profile)}.html'
 
 
@@ -99,14 +99,14 @@ def queue_words(series: Path) -> str:
 
 
 def put(file: Path, text: str) -> None:
-    """Write a small file whole, and its folder if missing. Raises OSError."""
+    """Writes a small file atomically, and creates its folder if missing. Raises OSError."""
     file.parent.mkdir(exist_ok=True)
     write_whole(file, text)
 
 
 @contextmanager
 def alone(file: Path) -> Iterator[None]:
-    """Wait at most ALONE_S until no other process holds this file; without locks it goes on at once."""
+    """Waits up to ALONE_S until no other process locks this file; goes on at once where files have no locks."""
     with ExitStack() as held:
         with suppress(OSError):
             file.parent.mkdir(exist_ok=True)
@@ -122,16 +122,16 @@ def alone(file: Path) -> Iterator[None]:
 
 
 class Successors(NamedTuple):
-    """Results in sentences: jobs that were submitted, and faults."""
+    """The results in sentences: submitted jobs, and faults."""
 
     done: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
 
 
 def see_to_successors(series: Path, due: str) -> Successors:
-    """Put the next jobs into the queue; a disabled series has none. Prints and raises nothing."""
+    """Queues the next jobs of a series, none if it is disabled. Prints and raises nothing."""
     try:
-        # The script is submitted as it lies there now, in STATE/schedule, and runs as this user.
+        # The script in STATE/schedule is submitted as it is now and runs as this user: no other may write it.
         faults = shared_in(str(series.parents[1]), (str(series.parent), str(file_of(series, SCRIPT))))
         if faults:
             raise ValueError(faults[0].why)
@@ -139,7 +139,7 @@ def see_to_successors(series: Path, due: str) -> Successors:
             plan = scheduled(series)
             if plan is None or plan.form != 'sbatch':
                 return Successors()
-            # The clocks of Slurm's controller and of this node differ: not the time at which this job itself was due.
+            # This node's clock may be behind that of Slurm's controller: this job's due time is not queued again.
             after = max(datetime.now().astimezone(), datetime.fromisoformat(due).astimezone())
             return Successors(done=tuple(keep_in_queue(series, plan.calendar, after)))
     except (OSError, ValueError, queue.QueueError) as error:
@@ -153,16 +153,16 @@ def waiting(series: Path) -> list[queue.QueuedJob]:
 
 
 def keep_in_queue(series: Path, calendar: Calendar, after: datetime) -> list[str]:
-    """Queue the next jobs; returns those that were submitted, in sentences. Raises QueueError."""
+    """Queues the next jobs; returns a sentence for each submitted job. Raises QueueError."""
     script, jobs = str(file_of(series, SCRIPT)), waiting(series)
-    there = {job.command.removeprefix(script).strip() for job in jobs}
+    queued = {job.command.removeprefix(script).strip() for job in jobs}
     wanted = [f'{due:%Y-%m-%dT%H:%M:%S}' for due in calendar.after(after, AHEAD)]
-    missing = [due for due in wanted if due not in there]
-    if missing and max(there, default='') > missing[0]:
-        # A job with a higher number waits for one with a lower (singleton), also where it is due earlier.
+    missing = [due for due in wanted if due not in queued]
+    if missing and max(queued, default='') > missing[0]:
+        # With singleton a job waits for every job with a lower number, even if it is due earlier.
         queue.cancel_pending(jobs)
         jobs, missing = [], wanted
-    # Their number counts, too: jobs whose argument a site's plugin has changed must not pile up.
+    # All waiting jobs count, so that jobs whose argument a site's plugin has changed do not pile up.
     submitted = missing[: max(0, AHEAD - len(jobs))]
     return [f'job {queue.submit(script, due, due)} is in the queue for {due}' for due in submitted]
 
