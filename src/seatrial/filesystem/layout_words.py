@@ -1,4 +1,4 @@
-"""Reads the settings of layouts, and the words of plans and records ('c4', 'S1M'), for all types that have them."""
+"""Reads the settings of layouts, and their words in plans and records ('c4', 'S1M'), for all file-system types."""
 
 from typing import Any, Callable, Dict, Iterable, NamedTuple, Optional, Tuple
 
@@ -32,7 +32,7 @@ Words = Dict[str, Tuple[str, Form]]  # by the letters that a word begins with: t
 
 
 def written(layout: Any, words: Words) -> Tuple[str, ...]:
-    """The words of the fields that are set in a layout."""
+    """The words for the fields that a layout sets."""
     values = ((letters, write, getattr(layout, field)) for letters, (field, (write, _)) in words.items())
     return tuple(letters + write(value) for letters, write, value in values if value not in (None, ()))
 
@@ -48,7 +48,7 @@ def read_words(asks: Iterable[str], words: Words) -> Dict[str, Any]:
 
 
 class Stripes(NamedTuple):
-    """The number of targets in a stripe (ALL: every one), and bytes on one before the next; None is left open."""
+    """The number of targets of a file (ALL: every one), and the bytes on one before the next; None: not set."""
 
     stripe_count: Optional[int] = None
     stripe_size: Optional[int] = None
@@ -66,7 +66,7 @@ Readers = Dict[str, Callable[[Any], Any]]  # by the key of a site: the function 
 
 
 def read_keys(settings: Any, keys: Readers) -> Dict[str, Any]:
-    """The values of a mapping, each by the reader of its key, which raises ValueError with a sentence."""
+    """The values of a mapping, read by the function for each key, which raises ValueError with a sentence."""
     if not isinstance(settings, dict):
         raise LayoutError([], f'expected a mapping, found {show(settings)}; write {{stripe_count: 4}}')
     values = {}
@@ -83,7 +83,7 @@ def read_keys(settings: Any, keys: Readers) -> Dict[str, Any]:
 
 
 def fitting(fits: Callable[[Any], Any], fault: str) -> Callable[[Any], Any]:
-    """A reader of values that fit; of any other it says the fault, a clause with the remedy."""
+    """A reader that returns fitting values and refuses others with the fault, a clause with the remedy."""
 
     def read(value: Any) -> Any:
         if not fits(value):
@@ -103,11 +103,11 @@ def number(what: str, first: int, last: int, or_all: bool = False) -> Callable[[
 
 
 STRIPE_UNIT = 65536
-"""Stripes are multiples of it, below 4 GiB: LOV_MIN_STRIPE_SIZE and lfs' own limit; CEPH_MIN_STRIPE_UNIT, 32 bits."""
+"""Stripes are multiples of it below 4 GiB: LOV_MIN_STRIPE_SIZE, limit of lfs; CEPH_MIN_STRIPE_UNIT, 32 bits."""
 
 
 def stripe_size(what: str, by_doubling: bool = False) -> Callable[[Any], int]:
-    """A reader of sizes in bytes that a stripe can have; by_doubling: powers of two alone"""
+    """A reader of the sizes in bytes that a stripe can have; by_doubling: only powers of two"""
     remedy = 'a power of two from 64KiB, below 4GiB' if by_doubling else 'a multiple of 64KiB below 4GiB'
 
     def read(value: Any) -> int:

@@ -1,10 +1,10 @@
-"""OrangeFS (PVFS2) by the kernel's client (type pvfs2) or by FUSE (type fuse, source pvfs2fuse#...), by outputs of a
-real 2.10 with three servers.
+"""OrangeFS (PVFS2) through the kernel client (type pvfs2) or FUSE (type fuse, source pvfs2fuse#...), after the
+outputs of a real 2.10 with three servers.
 
-Asked is not got. By the kernel's client new files follow a directory's attributes dist_name and dist_params. Its
-num_dfiles is stored and ignored, so that every file lies on all servers. So layouts have a stripe size and nothing
-else, and what a file has is read from pvfs2-viewdist. By FUSE no layout can be set: new files ignore dist_params
-without dist_name, and with both, set by pvfs2-xattr, 10 of 14 could not be made (EINVAL)."""
+A file may not get the layout that was set, so its layout is read from pvfs2-viewdist. Through the kernel client, new
+files follow the attributes dist_name and dist_params of their directory; its num_dfiles is stored but ignored, and
+every file lies on all servers. A layout is therefore a stripe size only. Through FUSE no layout can be set: new files
+ignore dist_params without dist_name; with both, set by pvfs2-xattr, 10 of 14 could not be created (EINVAL)."""
 
 import contextlib
 import errno
@@ -24,7 +24,7 @@ NAME = 'orangefs'
 FUSE_SOURCE = 'pvfs2fuse#'
 CLIENT = '/sys/fs/orangefs'
 CLIENT_SETTINGS = ('op_timeout_secs', 'slot_timeout_secs', 'dcache_timeout_msecs', 'getattr_timeout_msecs')
-ANSWER_S = 60.0  # pvfs2-ping took 20.3 s with one server away, which it tries in two steps of 10 s each
+ANSWER_S = 60.0  # pvfs2-ping took 20.3 s with one server down, which it tries in two steps of 10 s each
 STRIPE = 'user.pvfs2.dist_params'
 
 _SERVER = re.compile(r'^   (\S+://\S+)(?: (Ok|Failure!|FAILURE: .*))?\n', flags=re.MULTILINE)
@@ -52,14 +52,14 @@ class OrangeFs(Mounted):
 
     def _own_state(self, path: str, mount: Mount) -> Dict[str, str]:
         if mount.source.startswith(FUSE_SOURCE):
-            # The version of its programs, of which pvfs2fuse is one; the kernel's client has that of Linux.
+            # pvfs2fuse has the version of all OrangeFS programs; the kernel client has the version of Linux.
             version = answer_or_unknown(lambda: f'orangefs {_output("pvfs2-ping", "-v").strip()}')
             return {'client version': version, 'file system': _volume(mount)}
         settings = read_settings('orangefs', CLIENT, CLIENT_SETTINGS)
         return {**settings, 'file system': _volume(mount), 'default layout': _stripe_of_new_files(path)}
 
     def behaviour(self, path: str) -> base.Behaviour:
-        """I/O to a server that is away ends with ECONNREFUSED after about 10 s (2.10, seen)."""
+        """I/O to a server that is down fails with ECONNREFUSED after about 10 s (observed with 2.10)."""
         return super().behaviour(path)._replace(gives_up='the client fails I/O about 10 s after it lost a server')
 
     def cold(self, path: str) -> base.Cold:
@@ -70,7 +70,7 @@ class OrangeFs(Mounted):
         return base.no_meter(f'{CLIENT}/stats counts requests, not bytes')
 
     def targets(self, path: str) -> base.Targets:
-        """The servers by pvfs2-ping, which needs the mount in pvfs2tab or mtab; the mount is asked nothing."""
+        """The servers that pvfs2-ping lists, which needs the mount in pvfs2tab or mtab; the mount is not accessed."""
         mount = base.mount_by_table(self, path)
         if mount is None:
             return base.Targets((), {}, f'{path}: no mount of OrangeFS is seen')
@@ -85,18 +85,18 @@ class OrangeFs(Mounted):
         return base.Targets(tuple(rows), {}, '' if rows else 'pvfs2-ping lists no server')
 
     def behind(self, path: str, file: str, offset: Optional[int]) -> str:
-        """A file lies on all servers: those that are away."""
+        """The servers that are down, because a file lies on all servers."""
         return '; '.join(f'server {row.name}: {row.fault}' for row in self.targets(path).rows if row.fault)
 
     def layout(self, name: str, settings: Any) -> Layout:
-        for key in _NOT_SET:
+        for key in _REFUSED_KEYS:
             if isinstance(settings, dict) and key in settings:
-                raise base.LayoutError([key], _NOT_SET[key])
+                raise base.LayoutError([key], _REFUSED_KEYS[key])
         stripe = read_keys(settings, {'stripe_size': stripe_size('a stripe size')}).get('stripe_size')
         return Layout(name, NAME, (f'S{binary(stripe)}',), places_file=True) if stripe else Layout(name)
 
     def _with_stripes(self, name: str, stripes: Stripes) -> Optional[Layout]:
-        """Stripes lie on all servers: a file cannot have fewer."""
+        """None for a stripe count other than ALL: every file lies on all servers."""
         if stripes.stripe_count not in (None, ALL) or stripes.stripe_size is None:
             return None
         return self.layout(name, {'stripe_size': stripes.stripe_size})
@@ -109,7 +109,7 @@ class OrangeFs(Mounted):
     def _set_layout(self, directory: str, layout: Layout) -> Optional[str]:
         wanted = f'strip_size:{bytes_of(layout.asks[0][1:])}'
         try:
-            # The client reads strings of C: without a zero byte at the ends no file could be made (EINVAL, 6 of 6).
+            # The client reads C strings: without the zero byte at the end no file could be created (EINVAL, 6 of 6).
             os.setxattr(directory, 'user.pvfs2.dist_name', b'simple_stripe\0')
             os.setxattr(directory, STRIPE, f'{wanted}\0'.encode())
         except OSError as error:
@@ -122,9 +122,9 @@ class OrangeFs(Mounted):
         has = f'S{binary(strip_of(text))}'
         if has != layout.canonical:
             return base.Granted(differs=f'the file should have the layout {layout.canonical}, but has {has}')
-        number, servers = _DATA_FILES.search(text), _data_servers(mount.point) if mount else 0
-        on = int(number.group(1)) if number else servers
-        return base.Granted(f'all = {on} of {servers} servers', everywhere=False) if on < servers else base.Granted()
+        number, total = _DATA_FILES.search(text), _data_servers(mount.point) if mount else 0
+        used = int(number.group(1)) if number else total
+        return base.Granted(f'all = {used} of {total} servers', everywhere=False) if used < total else base.Granted()
 
 
 @functools.lru_cache(maxsize=None)
@@ -136,17 +136,17 @@ def _data_servers(point: str) -> int:
     return 0
 
 
-_ON_ALL = 'every file lies on all servers: the num_dfiles of a directory is stored and ignored; leave it out'
-_NOT_SET = {
-    'stripe_count': _ON_ALL,
-    'num_dfiles': _ON_ALL,
+_ON_ALL_SERVERS = 'every file lies on all servers: the num_dfiles of a directory is stored and ignored; leave it out'
+_REFUSED_KEYS = {
+    'stripe_count': _ON_ALL_SERVERS,
+    'num_dfiles': _ON_ALL_SERVERS,
     'dist_name': 'layouts have simple_stripe; any other name is accepted, and then no file can be made; leave it out',
 }
 
 
 def servers_of(text: str) -> Dict[str, Tuple[bool, str]]:
-    """The servers of `pvfs2-ping -m`, metadata servers first: whether it was asked, and its fault. After a metadata
-    server that does not answer no other is asked."""
+    """The servers that `pvfs2-ping -m` lists, metadata servers first: True if it asked the server, and the fault. It
+    asks no more servers after a metadata server that does not answer."""
     servers: Dict[str, Tuple[bool, str]] = {}
     for address, status in _SERVER.findall(text):
         asked, fault = servers.get(address, (False, ''))
@@ -155,7 +155,7 @@ def servers_of(text: str) -> Dict[str, Tuple[bool, str]]:
 
 
 def strip_of(text: str) -> int:
-    """Bytes on one server before the next, as pvfs2-viewdist shows them of a file. Raises NoAnswer."""
+    """The stripe size of a file, in bytes, in the output of pvfs2-viewdist. Raises NoAnswer."""
     match = _STRIP.search(text)
     if match is None or 'dist_name = simple_stripe' not in text:
         raise base.NoAnswer('pvfs2-viewdist shows no simple_stripe')
@@ -167,7 +167,7 @@ def _volume(mount: Mount) -> str:
 
 
 def _stripe_of_new_files(directory: str) -> str:
-    """dist_params of a directory, or 'unset'; 'unknown: ' with the reason where a server does not answer, say."""
+    """dist_params of a directory, or 'unset'; 'unknown: ' with the reason if it cannot be read."""
     try:
         return os.getxattr(directory, STRIPE).decode('ascii', 'replace').rstrip('\0')
     except OSError as error:
@@ -175,9 +175,9 @@ def _stripe_of_new_files(directory: str) -> str:
 
 
 def _output(*argv: str) -> str:
-    """The output of a program, whatever its exit code: pvfs2-ping has 253 where a server is away. Raises NoAnswer."""
+    """The output of a program with any exit status: pvfs2-ping ends with 253 if a server is down. Raises NoAnswer."""
     answer = base.answered(argv, ANSWER_S)
     if not answer.stdout.strip() and answer.exit_status:
         lines: List[str] = answer.stderr.strip().splitlines()
-        raise base.NoAnswer(f'{argv[0]} fails: {lines[-1] if lines else "without a word"}')
+        raise base.NoAnswer(f'{argv[0]} fails: {lines[-1] if lines else "no error message"}')
     return answer.stdout

@@ -1,5 +1,5 @@
-"""The JSON form of the plain values: a NamedTuple is an object of its fields, without those that have their default.
-A class's `from_earlier` converts JSON of a form that it had earlier; `json_keys` has the fields with another key."""
+"""Plain values as JSON: a NamedTuple becomes an object of its fields, and a field with its default value is left out.
+`from_earlier` of a class converts JSON of its earlier forms; `json_keys` gives fields a key other than their name."""
 
 from functools import lru_cache, partial
 from typing import Any, Callable, Dict, FrozenSet, List, NamedTuple, Tuple, Type, TypeVar, Union, get_type_hints
@@ -8,7 +8,7 @@ T = TypeVar('T')
 
 
 class FormError(ValueError):
-    """JSON that does not have the form of its value; the message names the key."""
+    """JSON that does not have the form of the expected type; the message names the key."""
 
 
 def to_json(value: Any) -> Any:
@@ -27,7 +27,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: Type[T], data: Any) -> T:
-    """Read JSON data as a value of type `kind`. Raises FormError for unknown or missing keys and wrong types."""
+    """Reads JSON data as a value of type `kind`. Raises FormError for unknown or missing keys and wrong types."""
     wanted: Any = kind
     value: T = _reader_of(wanted)(data, ())
     return value
@@ -38,13 +38,13 @@ _NO_DEFAULT = object()
 
 
 class _Form(NamedTuple):
-    """Facts about a class that are needed for every line of a record."""
+    """The JSON form of a class, kept because every line of a record needs it."""
 
     fields: Dict[str, str]  # the field of each key, in the order of the fields
-    readers: Dict[str, Tuple[Any, Callable[[Any, Any], Any]]]  # the type of each key, and what reads it
+    readers: Dict[str, Tuple[Any, Callable[[Any, Any], Any]]]  # the type of each key, and the function that reads it
     defaults: Tuple[Any, ...]  # the default of each field, in their order
-    needed: FrozenSet[str]  # keys
-    from_earlier: Any  # the function that makes JSON of an earlier form into today's; None where there was none
+    needed: FrozenSet[str]  # keys of fields without a default
+    from_earlier: Any  # the function that converts JSON of earlier forms; None if there are none
 
 
 _FORMS: Dict[Any, _Form] = {}
@@ -70,9 +70,9 @@ def _reader_of(kind: Any) -> Callable[[Any, Any], Any]:
     if hasattr(kind, '_fields'):
         return lambda data, where: _decode_fields(kind, data, where)
     origin, arguments = getattr(kind, '__origin__', None), getattr(kind, '__args__', ())  # type: Any, Any
-    if origin is Union:  # an Optional: no value has another form than its one type
-        some = _reader_of(arguments[0])
-        return lambda data, where: None if data is None else some(data, where)
+    if origin is Union:  # an Optional: no other Union is used
+        read = _reader_of(arguments[0])
+        return lambda data, where: None if data is None else read(data, where)
     if origin in (list, List, tuple, Tuple):
         return partial(_decode_list, list if origin in (list, List) else tuple, _reader_of(arguments[0]))
     if origin in (dict, Dict):
@@ -80,15 +80,15 @@ def _reader_of(kind: Any) -> Callable[[Any, Any], Any]:
     return partial(_decode_plain, kind)
 
 
-def _decode_list(made: Any, read: Any, data: Any, where: Any) -> Any:
+def _decode_list(container: Any, read: Any, data: Any, where: Any) -> Any:
     if not isinstance(data, list):
-        raise FormError(f'{_place(where)}: a list is expected, not {_name(data)}')
-    return made([read(item, (where, i)) for i, item in enumerate(data)])
+        raise FormError(f'{_place(where)}: a list is expected, not {_type_name(data)}')
+    return container([read(item, (where, i)) for i, item in enumerate(data)])
 
 
 def _decode_dict(read: Any, data: Any, where: Any) -> Any:
     if not isinstance(data, dict):
-        raise FormError(f'{_place(where)}: an object is expected, not {_name(data)}')
+        raise FormError(f'{_place(where)}: an object is expected, not {_type_name(data)}')
     return {key: read(item, (where, key)) for key, item in data.items()}
 
 
@@ -97,14 +97,14 @@ def _decode_plain(kind: Any, data: Any, where: Any) -> Any:
         return data
     if kind is float and type(data) is int:
         return float(data)
-    raise FormError(f'{_place(where)}: {kind.__name__} is expected, not {_name(data)}')
+    raise FormError(f'{_place(where)}: {kind.__name__} is expected, not {_type_name(data)}')
 
 
 def _decode_fields(kind: Any, data: Any, where: Any) -> Any:
     if type(data) is kind:
         return data
     if not isinstance(data, dict):
-        raise FormError(f'{_place(where) or kind.__name__}: an object is expected, not {_name(data)}')
+        raise FormError(f'{_place(where) or kind.__name__}: an object is expected, not {_type_name(data)}')
     fields, readers, _, needed, from_earlier = _form_of(kind)
     if from_earlier is not None:
         data = from_earlier(data)
@@ -120,14 +120,14 @@ def _decode_fields(kind: Any, data: Any, where: Any) -> Any:
 
 
 def _place(where: Any) -> str:
-    """A place as people read it: 'several[0].share'."""
+    """A place as text: 'several[0].share'."""
     if not where:
         return ''
-    before, key = _place(where[0]), where[1]
+    outer, key = _place(where[0]), where[1]
     if isinstance(key, int):
-        return f'{before}[{key}]'
-    return f'{before}.{key}' if before else key
+        return f'{outer}[{key}]'
+    return f'{outer}.{key}' if outer else key
 
 
-def _name(data: Any) -> str:
+def _type_name(data: Any) -> str:
     return 'null' if data is None else type(data).__name__

@@ -1,4 +1,4 @@
-"""A layout in plans and records: how files are spread, in the words of the file-system type that owns it."""
+"""The layout of files in plans and records, in the words of its file-system type."""
 
 from typing import NamedTuple, Tuple
 
@@ -11,11 +11,11 @@ DATA_TARGETS = tuple(kind for kind in TARGETS if kind != 'MDT')
 class Layout(NamedTuple):
     """A layout of files; without settings it is the file system's default."""
 
-    name: str = 'default'  # the name that the site or the check gives it
-    type: str = ''  # the file-system type whose driver made it, and reads `asks` back
+    name: str = 'default'  # its name in the site or in the check
+    type: str = ''  # the file-system type whose driver writes and reads `asks`
     asks: Tuple[str, ...] = ()  # settings in the words of that type, each safe in a file's name: ('c4', 'S1M')
     targets_needed: int = 1  # the fewest data targets with which the layout can be set
-    places_file: bool = False  # True if a setting is made on the file itself, and not on its directory alone
+    places_file: bool = False  # True if a setting concerns the file itself, not only its directory
 
     @property
     def is_default(self) -> bool:
@@ -36,7 +36,7 @@ def target_kind(name: str) -> str:
 
 
 def target_key(kind: str) -> str:
-    """The key of a site under which it counts or lists its targets of a kind: 'osts', 'storage_targets'."""
+    """The key of trial.yaml for the number or the list of the targets of a kind: 'osts', 'storage_targets'."""
     return f'{target_word(kind)}s'
 
 
