@@ -19,13 +19,13 @@ class CaseEvidence:
     records: Records
     result: CaseResult
     samples: Mapping[str, Sequence[Sample]]  # measured launches that count, by metric
-    launches: Mapping[str, Sequence[Sample]]  # launches of one repetition in their order, by label of the point
+    launches: Mapping[str, Sequence[Sample]]  # launches of one repetition, in order, by label of the point
     raw: str  # the folder of the engine's raw output, as the commands name it
     telemetry: Telemetry | None = None  # None if the job kept none
 
     @property
     def points(self) -> list[Point]:
-        """The points of the plan, as they were launched if they were."""
+        """The points of the plan; a launched point replaces the planned one."""
         launched = {sample.point.label: sample.point for samples in self.samples.values() for sample in samples}
         return [launched.get(point.label, point) for point in self.plan.points]
 
@@ -34,14 +34,14 @@ class CaseEvidence:
 class SessionEvidence:
     result: SessionResult
     site: str
-    label: str  # what its figures are good for, by its profile
+    label: str  # sentence of its profile: what its figures may be used for
     began: datetime
     seatrial: str  # version that judges
     cases: Sequence[CaseEvidence]
-    notices: Sequence[str] = ()  # shown above the verdict: for example that the session itself had another one
+    notices: Sequence[str] = ()  # shown above the verdict: for example that the session ended with another verdict
     not_applicable: Mapping[str, Sequence[str]] = field(default_factory=dict)  # impossible cases, by the reason
     units: str = BINARY  # 'binary' or 'decimal', as the site has chosen (model/units.py)
-    # the headline's figures in the last session that had them, by case and metric, in the base unit
+    # the headline's figures in the last session that has them, by case and metric, in the base unit
     before: Mapping[tuple[Case, str], float] = field(default_factory=dict)
 
     @property

@@ -16,7 +16,7 @@ class HeadlineFigure(NamedTuple):
     words: str  # its name for people
     metric: str  # the best of all metrics of this name and base unit is shown
     unit: str
-    beside: tuple[str, str] = ('', '')  # metric of the same point shown with it, and the words for it; empty: none
+    beside: tuple[str, str] = ('', '')  # second metric, of the same point, with its words; empty: none
 
 
 HEADLINE = (
@@ -27,7 +27,7 @@ HEADLINE = (
     HeadlineFigure('stat', 'file stats', 'file_stat', 'op/s'),
 )
 
-# A figure of the servers stands before one that a cache may have given, however fast that is.
+# A figure of the servers ranks before one that may come from a cache, even if the latter is faster.
 _RANKS = {'': 0, COLD: 0, UNKNOWN: 1}
 
 Figures = Mapping[tuple[Case, str], float]  # means in the base unit, by case and metric
@@ -39,7 +39,7 @@ class Headline(NamedTuple):
     metric: MetricResult | None = None
     beside: MetricResult | None = None
     reference: float | None = None  # figure of its reference, in the base unit
-    why: str = ''  # why there is no figure, as a clause
+    why: str = ''  # the reason if there is no figure, as a clause
 
     @property
     def value(self) -> float | None:
@@ -54,7 +54,7 @@ class Headline(NamedTuple):
         return f'{text}, {self.figure.beside[1]} {brief(summary.mean)}' if summary else text
 
     def where(self, tasks: Mapping[tuple[Case, str], int]) -> str:
-        """'1 node, 2 tasks, scratch/default, cold'; without a figure why there is none."""
+        """'1 node, 2 tasks, scratch/default, cold'; the reason if there is no figure."""
         if self.case is None or self.metric is None:
             return self.why
         number = tasks.get((self.case, self.metric.point), 0)
@@ -74,16 +74,16 @@ class Headline(NamedTuple):
 
 
 def headline_of(result: SessionResult) -> tuple[Headline, ...]:
-    """The best valid figure for each of HEADLINE, or why there is none; empty if none was measured."""
+    """The best valid figure for each of HEADLINE, or the reason for its lack; empty if all are lacking."""
     lines = tuple(_best(figure, result) for figure in HEADLINE)
     return lines if any(line.metric for line in lines) else ()
 
 
 def _best(figure: HeadlineFigure, result: SessionResult) -> Headline:
-    # Of equal figures the first by name: a session that is read again has its cases in another order.
+    # Of equal figures the first by case name wins, as the order of cases changes if a session is read again.
     measured = [
         (case, metric)
-        for case in sorted(result.cases, key=lambda one: one.case.name)
+        for case in sorted(result.cases, key=lambda judged: judged.case.name)
         for metric in case.metrics
         if (metric.name, metric.unit) == (figure.metric, figure.unit)
     ]
@@ -91,13 +91,13 @@ def _best(figure: HeadlineFigure, result: SessionResult) -> Headline:
     if not valid:
         return Headline(figure, why=measured[0][1].why if measured else 'not measured')
 
-    def worth(pair: tuple[CaseResult, MetricResult]) -> tuple[int, float]:
+    def rank(pair: tuple[CaseResult, MetricResult]) -> tuple[int, float]:
         metric = pair[1]
         return -_RANKS.get(metric.cache, len(_RANKS)), metric.summary.mean if metric.summary else 0.0
 
-    case, best = max(valid, key=worth)
-    wanted = (figure.beside[0], best.point)
-    beside = [metric for metric in case.metrics if (metric.name, metric.point) == wanted and is_valid(metric)]
+    case, best = max(valid, key=rank)
+    second = (figure.beside[0], best.point)
+    beside = [metric for metric in case.metrics if (metric.name, metric.point) == second and is_valid(metric)]
     references = [reference.reference for reference in case.references if reference.metric == best.metric]
     return Headline(figure, case.case, best, beside[0] if beside else None, references[0] if references else None)
 

@@ -1,1 +1,1 @@
-"""The protocol of an acceptance, and the files of its bundle for people and programs."""
+"""The protocol of an acceptance: as HTML and Markdown for people, as results.json for programs."""

@@ -1,4 +1,4 @@
-"""Labelled sessions as configurations: capacity, duration, read and write of each in one table, and the choice."""
+"""Configurations, which are labelled sessions: a table of capacity, duration, read and write; and the choice."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,8 +27,8 @@ _KEY = (*CASE, 'metric', 'cache')
 
 class Configurations(NamedTuple):
     figures: Mapping[str, Figures]
-    metrics: Mapping[str, int]  # number of metrics whose mean a column is
-    full: Mapping[str, tuple[int, ...]]  # span of used_percent in the rows of a configuration: nothing wins by it
+    metrics: Mapping[str, int]  # number of metrics in the mean of a column
+    full: Mapping[str, tuple[int, ...]]  # least and largest used_percent of a configuration; not part of the choice
 
     @property
     def spreads(self) -> list[tuple[FigureColumn, Spread | None]]:
@@ -36,12 +36,12 @@ class Configurations(NamedTuple):
 
 
 def configurations(sides: Mapping[str, pl.DataFrame], capacities: Mapping[str, float]) -> Configurations:
-    """The configurations from the rows of their sessions. duration: from the first launch to the end of the last, the
-    median of the sessions; read, write: the geometric mean of the metrics that all configurations with any have. The
-    name of a layout or file system does not matter if each has only one. capacities: in bytes, where known"""
+    """The configurations from the rows of their sessions. duration: from the first launch to the end of the last one,
+    median over the sessions; read, write: geometric mean of the metrics common to all configurations that have any.
+    The names of layouts or file systems are ignored if every configuration has one. capacities: in bytes, if known"""
     configured = ('file_system', 'layout')
-    alone = [name for name in configured if all(rows[name].n_unique() == 1 for rows in sides.values())]
-    sides = {name: rows.with_columns(pl.lit('').alias(field) for field in alone) for name, rows in sides.items()}
+    single = [name for name in configured if all(rows[name].n_unique() == 1 for rows in sides.values())]
+    sides = {name: rows.with_columns(pl.lit('').alias(field) for field in single) for name, rows in sides.items()}
     by_name: dict[str, dict[str, float | None]] = {
         name: {CAPACITY: capacities.get(name), 'duration': _duration_s(rows)} for name, rows in sides.items()
     }
@@ -57,11 +57,11 @@ def configurations(sides: Mapping[str, pl.DataFrame], capacities: Mapping[str, f
 
 
 def _duration_s(rows: pl.DataFrame) -> float | None:
-    lasted = pl.duration(microseconds=(pl.col('seconds').fill_null(0.0) * 1e6).cast(pl.Int64))
+    length = pl.duration(microseconds=(pl.col('seconds').fill_null(0.0) * 1e6).cast(pl.Int64))
     ends = (
         rows.filter(pl.col('started').is_not_null())
         .group_by('session')
-        .agg(((pl.col('started') + lasted).max() - pl.col('started').min()).dt.total_microseconds().alias('us'))
+        .agg(((pl.col('started') + length).max() - pl.col('started').min()).dt.total_microseconds().alias('us'))
     )
     return median(ends['us'].to_list()) / 1e6 if ends.height else None
 
@@ -85,8 +85,8 @@ def _means(rows: pl.DataFrame, family: str) -> dict[tuple[Any, ...], float]:
 
 
 def unit_of(column: FigureColumn, figures: Mapping[str, Figures], system: str = BINARY) -> Unit:
-    """The unit in which a column is shown. Sizes have the units of bandwidths, without the second."""
-    known = [value for one in figures.values() if (value := one.get(column.name)) is not None]
+    """The unit in which a column is shown. A size has the unit of a bandwidth without '/s'."""
+    known = [value for row in figures.values() if (value := row.get(column.name)) is not None]
     return common_unit(known, 'B/s' if column.unit == 'B' else column.unit, system)
 
 
@@ -99,17 +99,17 @@ def words(column: FigureColumn, value: float | None, unit: Unit) -> str:
 
 
 def sentences(choices: Configurations, chosen: Winner | None, column: FigureColumn | None, system: str) -> list[str]:
-    """The table in sentences: for each column its ends, their difference and its winner; then the choice."""
+    """The table in sentences: minimum, maximum, difference and winner of each column; then the choice."""
     lines = []
     for shown, ends in choices.spreads:
         unit = unit_of(shown, choices.figures, system)
         if ends is None:
             lines.append(f'{shown.name}: not measured for any configuration')
             continue
-        low, high, apart = (words(shown, end, unit) for end in (ends.low[1], ends.high[1], ends.difference))
+        low, high, difference = (words(shown, end, unit) for end in (ends.low[1], ends.high[1], ends.difference))
         unknown = f'; not measured for {", ".join(ends.unknown)}' if ends.unknown else ''
         lines.append(
-            f'{shown.name}: min {low} ({ends.low[0]}), max {high} ({ends.high[0]}), difference {apart}, '
+            f'{shown.name}: min {low} ({ends.low[0]}), max {high} ({ends.high[0]}), difference {difference}, '
             f'{100 * ends.share:.1f} % of the maximum; winner {ends.winner}{unknown}'
         )
     if chosen is None or column is None:
@@ -118,8 +118,8 @@ def sentences(choices: Configurations, chosen: Winner | None, column: FigureColu
     if chosen.unmeasured:
         lines.append(f'{column.name} was not measured for {", ".join(chosen.unmeasured)}, so it cannot be chosen')
     lines.append(f'chosen for {column.name}: {chosen.chosen or "none"}')
-    unknown_of = f'BUT whether {chosen.chosen} meets'
-    return lines + [f'{unknown_of} {text} is unknown: it has no such figure' for text in chosen.unknown]
+    beginning = f'BUT whether {chosen.chosen} meets'
+    return lines + [f'{beginning} {text} is unknown: it has no such figure' for text in chosen.unknown]
 
 
 def to_json(choices: Configurations, chosen: Winner | None, column: FigureColumn | None) -> Mapping[str, Any]:
