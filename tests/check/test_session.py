@@ -1,4 +1,4 @@
-"""The session: what `seatrial run` writes is what ReFrame's processes read."""
+"""The session that `seatrial run` writes and ReFrame's processes read."""
 
 import shutil
 import subprocess
@@ -16,8 +16,8 @@ from seatrial.site.profile import PROFILES
 
 
 @pytest.fixture(autouse=True)
-def forgotten():
-    """Each process has one session; each of these tests has its own."""
+def without_cached_session():
+    """A process reads its session once; every test here needs a new one."""
     sessions.current.cache_clear()
     yield
     sessions.current.cache_clear()
@@ -37,19 +37,19 @@ def test_a_saved_session_is_read_as_it_was(session, monkeypatch):
     assert current() == session
 
 
-def test_outside_seatrial_and_reframe_there_is_none(monkeypatch):
+def test_a_process_outside_seatrial_and_reframe_has_no_session(monkeypatch):
     monkeypatch.delenv(ENVIRONMENT, raising=False)
     assert current() is None
 
 
-def test_names_of_sessions_sort_by_time_and_do_not_collide(monkeypatch):
+def test_session_names_sort_by_time_and_are_unique(monkeypatch):
     times = [sessions.time.gmtime(seconds) for seconds in (0, 0, 86400)]
     monkeypatch.setattr(sessions.time, 'gmtime', iter(times).__next__)
     *first, last = (new_id() for _ in times)
     assert len({*first, last}) == 3 and max(*first, last) == last
 
 
-def test_why_an_acceptance_is_not_whole_is_kept_for_whoever_judges_it_again(session, tmp_path):
+def test_a_saved_session_keeps_the_reasons_for_an_incomplete_acceptance(session, tmp_path):
     assert left_out_of(tmp_path) == []
     save(replace(session, left_out=('narrowed to Objects',)))
     assert left_out_of(tmp_path) == ['narrowed to Objects']
@@ -62,7 +62,7 @@ def git(folder, *arguments):
 
 @pytest.fixture
 def package(tmp_path):
-    """A checkout with the package where it belongs."""
+    """A Git checkout with the package in src/seatrial."""
     package = tmp_path / 'src' / 'seatrial'
     package.mkdir(parents=True)
     (package / '__init__.py').write_text('')
@@ -75,16 +75,14 @@ def package(tmp_path):
 
 
 @pytest.mark.needs('git')
-@pytest.mark.parametrize(('text', 'words'), [('', ''), ('changed', '+changes')])
-def test_a_checkout_is_known_by_its_commit_whatever_its_tags_with_changes_that_are_not_committed(
-    package, tmp_path, text, words
-):
+@pytest.mark.parametrize(('text', 'mark'), [('', ''), ('changed', '+changes')])
+def test_a_checkout_with_tags_has_its_commit_and_a_mark_of_uncommitted_changes(package, tmp_path, text, mark):
     (package / '__init__.py').write_text(text)
-    assert commit_of(package) == git(tmp_path, 'rev-parse', 'HEAD')[:12] + words
+    assert commit_of(package) == git(tmp_path, 'rev-parse', 'HEAD')[:12] + mark
 
 
 @pytest.mark.needs('git')
-def test_a_package_that_lies_in_somebody_elses_repository_has_no_commit(package, tmp_path):
+def test_a_package_inside_another_repository_has_no_commit(package, tmp_path):
     installed = tmp_path / 'lib' / 'seatrial'
     installed.mkdir(parents=True)
     assert commit_of(installed) == ''
@@ -96,19 +94,19 @@ def test_a_package_that_lies_in_somebody_elses_repository_has_no_commit(package,
 
 @pytest.fixture
 def fault(tmp_path, repository):
-    """What is said of the local site's settings with one text replaced."""
+    """Returns the fault that ReFrame finds in a site's settings after one text is replaced."""
 
-    def said(old='', new='', site='local', system='local'):
+    def fault_after(old='', new='', site='local', system='local'):
         shutil.copytree(repository / 'site-config' / site, tmp_path / 'site')
         file = tmp_path / 'site' / 'settings.py'
         assert old in file.read_text()
         file.write_text(file.read_text().replace(old, new, 1))
         return settings_fault(load(tmp_path / 'site'), system)
 
-    return said
+    return fault_after
 
 
-def test_modules_need_not_be_on_the_host_that_asks(fault, monkeypatch):
+def test_settings_with_modules_are_valid_on_a_host_without_lmod(fault, monkeypatch):
     monkeypatch.delenv('LMOD_CMD', raising=False)
     assert fault("'modules_system': 'lmod'", "'modules_system': 'lmod'", 'example-lustre', 'pelagia') == ''
 
@@ -123,7 +121,7 @@ def test_modules_need_not_be_on_the_host_that_asks(fault, monkeypatch):
         ("'scheduler': 'local'", "'schedulr': 'local'", "'scheduler' is a required property", f'see {MANUAL}'),
     ],
 )
-def test_what_reframe_refuses_is_said_with_file_and_remedy(fault, old, new, what, remedy):
+def test_settings_that_reframe_refuses_are_reported_with_file_and_remedy(fault, old, new, what, remedy):
     problem = fault(old, new)
     assert problem.startswith('settings.py: ReFrame refuses it: ')
     assert what in problem and problem.endswith(remedy)

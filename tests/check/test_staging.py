@@ -1,4 +1,4 @@
-"""What goes to the node: a plan and one file that any Python since 3.6 runs, with nothing of the login side in it."""
+"""The files staged for a node: a plan, and a runner for any Python from 3.6 on, without code of the login side."""
 
 import json
 import py_compile
@@ -36,14 +36,12 @@ def test_the_runner_runs_without_seatrial_being_installed(tmp_path):
     assert (done.returncode, done.stderr) == (64, 'seatrial: usage: runner.pyz [run] [remove] PLAN\n')
 
 
-def test_each_job_of_a_case_has_a_record_of_its_own(tmp_path):
+def test_each_job_of_a_case_has_a_new_record(tmp_path):
     plan = plan_of(records=str(tmp_path / 'cases' / 'c'))
     assert [Path(claim_records(plan).records).name for _ in range(3)] == ['c', 'c~2', 'c~3']
 
 
-def test_a_runner_that_could_not_be_written_whole_does_not_stay_and_one_that_is_there_is_not_replaced(
-    tmp_path, monkeypatch
-):
+def test_an_incomplete_runner_is_removed_and_an_existing_one_is_not_replaced(tmp_path, monkeypatch):
     def full(*unused):
         raise OSError(28, 'No space left on device')
 
@@ -75,8 +73,8 @@ def test_a_line_of_the_job_survives_the_shell(tmp_path):
     assert json.loads(done.stdout) == ['run', 'remove', str(odd / 'plan.json')]
 
 
-def test_what_is_compiled_already_travels_beside_its_source(tmp_path):
-    py_compile.compile(plan.__file__, doraise=True)  # Python itself may have been told to write none
+def test_the_runner_holds_compiled_modules_beside_their_sources(tmp_path):
+    py_compile.compile(plan.__file__, doraise=True)  # Python may be configured to write no compiled files
     with zipfile.ZipFile(write_runner(tmp_path)) as archive:
         names = set(archive.namelist())
     compiled = {name[:-1] for name in names if name.endswith('.pyc')}
@@ -84,10 +82,10 @@ def test_what_is_compiled_already_travels_beside_its_source(tmp_path):
     assert compiled <= names
 
 
-def on_a_node(tmp_path, *there):
-    """What the job's line does on a node with these interpreters, the false ones older than 3.6: each says which one
-    it is, and an old one refuses the question for its version."""
-    for name, is_new in there:
+def on_a_node(tmp_path, *interpreters):
+    """Runs the job's line on a node with these interpreters; False: one older than 3.6. Each prints its name and its
+    arguments, and an old one fails the check of its version."""
+    for name, is_new in interpreters:
         refuse = '' if is_new else '[ "$2" = -c ] && exit 1\n'
         (tmp_path / name).write_text(f'#!/bin/sh\n{refuse}[ "$2" = -c ] || echo "{name} $*"\n')
         (tmp_path / name).chmod(0o755)
@@ -98,19 +96,19 @@ def on_a_node(tmp_path, *there):
 
 
 @pytest.mark.parametrize(
-    ('there', 'taken'),
+    ('interpreters', 'chosen'),
     [
         ([('python3', True), ('python3.9', True)], 'python3'),
         ([('python3', False), ('python3.9', True)], 'python3.9'),
         ([('python3.6', True), ('python3.11', True)], 'python3.11'),
     ],
 )
-def test_the_first_interpreter_that_is_new_enough_carries_the_job_out(tmp_path, there, taken):
-    done = on_a_node(tmp_path, *there)
-    assert (done.returncode, done.stdout) == (0, f'{taken} -I /records/runner.pyz run remove /records/plan.json\n')
+def test_the_first_interpreter_that_is_new_enough_runs_the_job(tmp_path, interpreters, chosen):
+    done = on_a_node(tmp_path, *interpreters)
+    assert (done.returncode, done.stdout) == (0, f'{chosen} -I /records/runner.pyz run remove /records/plan.json\n')
 
 
-def test_a_node_without_any_says_what_is_missing_and_the_remedy(tmp_path):
+def test_a_node_without_a_new_enough_interpreter_fails_with_the_remedy(tmp_path):
     if Path(PYTHONS[1]).exists():
         pytest.skip(f'{PYTHONS[1]} is on this machine')
     done = on_a_node(tmp_path, ('python3', False))
@@ -119,8 +117,8 @@ def test_a_node_without_any_says_what_is_missing_and_the_remedy(tmp_path):
 
 def test_a_compiled_file_that_its_user_may_not_read_is_left_out(names, tmp_path, monkeypatch):
     compiled = {name for name in names if name.endswith('.pyc')}
-    there = {path for path in map(str, Path(plan.__file__).parents[1].rglob('*.pyc')) if '/rules/' not in path}
-    monkeypatch.setattr('seatrial.check.staging.os.access', lambda path, mode: path in there)
+    readable = {path for path in map(str, Path(plan.__file__).parents[1].rglob('*.pyc')) if '/rules/' not in path}
+    monkeypatch.setattr('seatrial.check.staging.os.access', lambda path, mode: path in readable)
     (tmp_path / 'other').mkdir()
     with zipfile.ZipFile(write_runner(tmp_path / 'other')) as archive:
         assert set(names) - set(archive.namelist()) == {name for name in compiled if '/rules/' in name} != set()

@@ -1,4 +1,4 @@
-"""The types, and what is mounted where: what is not registered, or mounted as another type, is refused."""
+"""File-system types and the mount table: an unregistered type, or a mount of another type, is refused."""
 
 import os
 
@@ -33,7 +33,7 @@ def test_an_unknown_type_is_refused_with_the_known_ones():
 
 
 class Weka(Mounted):
-    """A new type that does not say what the kernel calls it."""
+    """A new type without kernel types."""
 
     name = 'weka'
 
@@ -45,8 +45,8 @@ def test_a_type_that_declares_no_kernel_types_accepts_no_directory():
 
 
 @pytest.mark.parametrize('driver', DRIVERS, ids=lambda driver: driver.name)
-def test_only_posix_is_any_mount(driver):
-    for mount in (ROOT, ROOT._replace(type='what'), None):
+def test_only_posix_accepts_a_mount_of_any_type(driver):
+    for mount in (ROOT, ROOT._replace(type='newfs'), None):
         assert (type_fault(driver, mount) is None) == (driver.name == 'posix')
     for kernel_type in driver.kernel_types:
         assert type_fault(driver, ROOT._replace(type=kernel_type)) is None
@@ -55,7 +55,7 @@ def test_only_posix_is_any_mount(driver):
 
 
 @pytest.mark.parametrize('driver', DRIVERS, ids=lambda driver: driver.name)
-def test_a_type_declares_all_its_properties(driver):
+def test_a_driver_declares_exactly_the_abilities_that_it_implements(driver):
     assert driver.recovery_source and driver.recovery_limit_s > 0 and driver.sources
     assert bool(driver.tried) == bool(driver.tried_on)
     assert bool(driver.kernel_types) == (driver.name != 'posix')
@@ -69,7 +69,7 @@ def test_a_type_declares_all_its_properties(driver):
 
 
 @pytest.mark.parametrize('type', TYPES)
-def test_a_type_whose_mount_does_not_answer_counts_nothing_and_all_but_lustre_show_no_sizes(type, monkeypatch):
+def test_a_mount_that_does_not_answer_has_no_byte_counts_and_no_request_sizes(type, monkeypatch):
     for module in ('posix', 'nfs', 'glusterfs', 'ceph', 'lustre.driver'):
         monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (None, 'it does not answer'))
     meter, sizes = by_type(type).meter('/mnt'), by_type(type).rpc_sizes('/mnt', BEFORE)
@@ -81,7 +81,7 @@ def test_a_type_whose_mount_does_not_answer_counts_nothing_and_all_but_lustre_sh
     ('mount', 'limit_s'),
     [(ROOT, 0.0), (ROOT._replace(type='tmpfs'), 0.0), (None, 0.0), (ROOT._replace(type='wekafs'), 300.0)],
 )
-def test_an_unknown_type_may_have_remote_servers(mount, limit_s):
+def test_a_mount_of_an_unknown_kernel_type_may_block_for_300_s(mount, limit_s):
     assert may_block_s(by_type('posix'), mount) == limit_s
 
 
@@ -104,7 +104,7 @@ def test_an_unknown_type_may_have_remote_servers(mount, limit_s):
         ('posix', {'stripe_count': 2}, 'no layout can be set on posix; remove it'),
     ],
 )
-def test_a_layout_that_no_file_system_of_the_type_has_is_refused_in_words(type, settings, words):
+def test_a_layout_that_a_type_does_not_support_is_refused_with_a_sentence(type, settings, words):
     with pytest.raises(LayoutError) as error:
         by_type(type).layout('wrong', settings)
     assert str(error.value).startswith(words)
@@ -146,19 +146,19 @@ FSID = 'b3acfc0d-575f-41d3-9c91-0e7ed3dbb3fa'
         ('tmpfs', 'tmpfs', 'tmpfs', False),
     ],
 )
-def test_one_storage_has_many_sources(type, one, other, same):
+def test_two_sources_name_the_same_storage_only_if_type_server_and_file_system_agree(type, one, other, same):
     mount = Mount('/one', type, one, 'rw')
     assert same_storage(mount, mount._replace(source=other, point='/other')) is same
 
 
-def test_mounts_of_two_types_or_of_none_are_two_storages():
+def test_mounts_of_different_types_and_a_missing_mount_are_not_the_same_storage():
     assert not same_storage(ROOT, LUSTRE) and not same_storage(None, ROOT)
 
 
-# What is mounted where
+# The mount table
 
 
-def test_each_line_is_a_mount_with_its_escapes_undone():
+def test_each_line_is_a_mount_with_its_escapes_decoded():
     assert [mount.point for mount in MOUNTS] == ['/', '/lustre/scratch', '/home/with space', '/projects', '/gluster']
     assert Mount('/lustre/scratch', 'lustre', '10.0.0.1@tcp:/scratch', 'rw,noatime,flock') == LUSTRE
     assert LUSTRE.description() == '10.0.0.1@tcp:/scratch on /lustre/scratch type lustre (rw,noatime,flock)'
@@ -179,22 +179,22 @@ def test_a_path_lies_on_the_longest_mount_above_it(path, mount):
     assert mount_of(path, MOUNTS) == mount
 
 
-def test_of_mounts_over_each_other_the_last_is_seen():
+def test_the_last_of_several_mounts_on_one_directory_is_used():
     over = LUSTRE._replace(source='other:/fs')
     assert mount_of('/lustre/scratch', [*MOUNTS, over]) == over
 
 
-def test_the_mounts_of_this_process_agree_with_the_device_of_the_root():
+def test_the_mount_table_of_this_process_has_the_root():
     root = mount_of('/', read_mounts())
     assert root is not None and root.point == '/' and os.path.ismount('/')
 
 
 @pytest.mark.parametrize('end', ['', ' '], ids=['nothing', 'an empty field'])
-def test_a_mount_without_options_of_its_file_system_is_a_mount(end):
+def test_a_mount_without_file_system_options_is_read(end):
     mounts = parse_mountinfo(f'50 22 0:50 / / rw - ext4 /dev/sda\n51 22 0:51 / /data rw,noatime - tmpfs none{end}\n')
     assert mount_of('/data/x', mounts) == Mount('/data', 'tmpfs', 'none', 'rw,noatime')
 
 
 @given(st.text())
-def test_any_text_gives_mounts_or_none(text):
+def test_any_text_gives_mounts_or_nothing(text):
     assert all(isinstance(mount, Mount) for mount in parse_mountinfo(text))

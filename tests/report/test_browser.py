@@ -1,4 +1,4 @@
-"""The page in a real browser, which is kept from the network."""
+"""The page in a real browser without network access."""
 
 import dataclasses
 import json
@@ -19,7 +19,7 @@ from seatrial.workload.tree import metadata_tree
 pytestmark = pytest.mark.needs('chromium')
 
 WIDTHS = (360, 800, 1400)
-GROUND = {'light': 'f6f7f8', 'dark': '0f1317'}
+BACKGROUND = {'light': 'f6f7f8', 'dark': '0f1317'}
 
 LOOK = """<script>
 addEventListener('load', () => {
@@ -46,20 +46,20 @@ addEventListener('load', () => {
   }
 });
 </script>"""
-"""Looks at each frame: its width, how far it scrolls, and its drawings with the labels that touch or lie outside."""
+"""Reports of each frame the width, the scroll width, the drawings, and the labels that touch or lie outside."""
 
 
 @pytest.fixture
 def browse(tmp_path):
-    """Open an HTML text as a file; returns what the console said, what the page asked the network for, and more."""
+    """Opens an HTML text as a file; returns the console lines, the URLs requested, the output and the screenshot."""
 
-    def one(html, *options, width=1400, scheme='light'):
+    def open_page(html, *options, width=1400, scheme='light'):
         file, log, picture = tmp_path / 'page.html', tmp_path / 'net.json', tmp_path / 'picture.png'
         file.write_text(html, encoding='utf-8')
         argv = [
             'chromium', '--headless', '--no-sandbox', '--disable-gpu', '--hide-scrollbars', '--no-first-run',
             '--disable-background-networking', '--disable-component-update', '--disable-sync',
-            # The browser itself would like to talk to its maker; nothing leaves this machine.
+            # Chromium itself contacts its vendor; with these options no request leaves this machine.
             '--host-resolver-rules=MAP * ~NOTFOUND', '--proxy-server=127.0.0.1:9',
             f'--user-data-dir={tmp_path / "profile"}', f'--log-net-log={log}', '--enable-logging=stderr', '--v=0',
             f'--window-size={width},1000', f'--blink-settings=preferredColorScheme={int(scheme == "light")}',
@@ -69,19 +69,19 @@ def browse(tmp_path):
         console = re.findall(r':CONSOLE[^\]]*\] (.*)', done.stderr)
         return SimpleNamespace(console=console, requests=requests_in(log), out=done.stdout, picture=picture)
 
-    return one
+    return open_page
 
 
 def requests_in(log):
-    """What the page asked for; the browser's own requests have no origin."""
+    """The URLs that the page requested; requests of the browser itself have no origin."""
     data = json.loads(log.read_text())
     kind = data['constants']['logEventTypes']['URL_REQUEST_START_JOB']
-    asked = [event.get('params', {}) for event in data['events'] if event['type'] == kind]
-    return [request['url'] for request in asked if request.get('initiator', 'not an origin') != 'not an origin']
+    requests = [event.get('params', {}) for event in data['events'] if event['type'] == kind]
+    return [request['url'] for request in requests if request.get('initiator', 'not an origin') != 'not an origin']
 
 
 def first_pixel(picture):
-    """The size and the first pixel of a PNG; no filter changes the latter (PNG specification, 9.2)."""
+    """The size of a PNG and its first pixel, which no filter changes (PNG specification, 9.2)."""
     data = picture.read_bytes()
     size = int.from_bytes(data[16:20], 'big'), int.from_bytes(data[20:24], 'big')
     chunks, at = b'', 8
@@ -93,7 +93,7 @@ def first_pixel(picture):
 
 
 def in_layouts(make):
-    """A map of many layouts with long names, metadata in three, and two nodes."""
+    """A session with data in ten layouts, nine of long names, metadata in two layouts, and a sweep over two nodes."""
     plain = tuple(
         Layout(f'{count}-stripes-of-{size}KiB', 'lustre', (f'c{count}', f'S{size}k'))
         for count in (1, 4, -1)
@@ -118,19 +118,19 @@ def session(request, make):
 
 
 @pytest.mark.parametrize(('width', 'scheme'), [pytest.param(360, 'dark', marks=pytest.mark.long), (1400, 'light')])
-def test_the_page_is_drawn_without_complaints_and_without_the_network(browse, make, width, scheme):
+def test_the_page_is_drawn_without_console_messages_and_without_requests(browse, make, width, scheme):
     seen = browse(page(make.varied()), width=width, scheme=scheme)
     assert (seen.console, seen.requests) == ([], [])
-    assert first_pixel(seen.picture) == ((width, 1000), GROUND[scheme])
+    assert first_pixel(seen.picture) == ((width, 1000), BACKGROUND[scheme])
 
 
-def test_complaints_and_requests_would_be_seen(browse):
+def test_the_browser_reports_console_messages_and_requests(browse):
     seen = browse('<!doctype html><img src="http://127.0.0.1:9/x.png"><script>console.error("oh")</script>')
     assert seen.requests == ['http://127.0.0.1:9/x.png']
     assert any('oh' in line for line in seen.console)
 
 
-def test_a_script_in_the_page_would_not_run(browse, make):
+def test_a_script_inserted_into_the_page_does_not_run(browse, make):
     html = page(make.session()).replace('<main>', '<script>document.title = "ran"</script><main>')
     seen = browse(html, '--dump-dom')
     assert '<title>ran' not in seen.out
@@ -146,19 +146,19 @@ def test_a_link_unfolds_the_case_that_it_leads_to(browse, make):
 
 @pytest.fixture
 def look(browse):
-    """Unfold each page in a frame of its width; returns what LOOK sees of each."""
+    """Opens each page, unfolded, in a frame of its width; returns the report of LOOK on each frame."""
 
-    def seen_in(*pages):
+    def reports_of(*pages):
         frames = [f'<iframe width="{width}" height="1000" srcdoc="{escape(html)}"></iframe>' for html, width in pages]
         seen = browse(f'<!doctype html>{"".join(frames)}{LOOK}')
         assert (seen.requests, [line for line in seen.console if 'SEEN' not in line]) == ([], [])
         return [json.loads(line.split('SEEN')[1]) for line in seen.console]
 
-    return seen_in
+    return reports_of
 
 
 def drawings_of(look, html):
-    """The number of drawings on the page at each width; none of their labels touch."""
+    """The number of drawings, the same at each width; no labels touch, and the page does not scroll sideways."""
     results = look(*((html, width) for width in WIDTHS))
     assert [(result['width'], result['scrolls']) for result in results] == [(width, width) for width in WIDTHS]
     assert [result['touching'] + result['outside'] for result in results] == [[]] * len(WIDTHS)
@@ -181,10 +181,10 @@ def test_no_page_that_people_open_scrolls_sideways(look, pages):
 def test_nothing_overlaps_in_the_throughput_over_time(look, make, seconds):
     reads = [100.0] * 23 + [0.0] * 3 + [12345.0] * (seconds - 26)
     case = dataclasses.replace(make.timed(), telemetry=make.counted(reads, [1.0] * seconds))
-    assert drawings_of(look, page(make.session(case))) == 2  # and the metrics
+    assert drawings_of(look, page(make.session(case))) == 2  # throughput over time, and metrics
 
 
 def test_nothing_overlaps_in_the_course_of_a_scenario(look, make):
     points = scenario_of(60, 10, 120), scenario_of(3600, 120, 12 * 3600 - 3720, 6, 'mds-away')
     case = make.scenarios(*((point, measured_of(point, dead_s=6, errors=True)) for point in points))
-    assert drawings_of(look, page(make.session(case))) == len(points) + 3  # B/s, s, and what has no unit
+    assert drawings_of(look, page(make.session(case))) == len(points) + 3  # metrics in B/s, in s and without a unit

@@ -29,12 +29,12 @@ DOCS = (ROOT / 'docs' / 'reference' / 'site-config.md').read_text()
 
 
 @cache
-def reframe_says(settings: Path, system: str) -> Any:
-    """The configuration as ReFrame has validated and understood it."""
+def reframe_config(settings: Path, system: str) -> Any:
+    """The configuration that ReFrame prints after it has validated it."""
     reframe = str(Path(sys.executable).with_name('reframe'))
     argv = [reframe, '-C', str(settings), f'--system={system}', '--show-config']
     with tempfile.TemporaryDirectory() as cwd:
-        return json.loads(said(argv, settings, cwd))
+        return json.loads(output_of(argv, settings, cwd))
 
 
 SCRIPTS = """
@@ -57,18 +57,18 @@ for partition in runtime.runtime().system.partitions:
 """
 
 
-def scripts(settings: Path, system: str) -> dict[str, str]:
-    """The script that ReFrame makes for a job of twelve tasks, four a node, in each of the partitions."""
+def job_scripts(settings: Path, system: str) -> dict[str, str]:
+    """The script that ReFrame writes for a job of 12 tasks, 4 per node, by partition."""
     with tempfile.TemporaryDirectory() as cwd:
-        text = said([sys.executable, '-c', SCRIPTS, str(settings), system], settings, cwd)
+        text = output_of([sys.executable, '-c', SCRIPTS, str(settings), system], settings, cwd)
     _, *parts = re.split(r'^# (\w+)$', text, flags=re.MULTILINE)
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def said(argv: list[str], settings: Path, cwd: str) -> str:
-    # The example takes its engines from modules, and ReFrame starts with Lmod alone then.
-    shell = login('lmod') if settings.parent == EXAMPLE else os.environ
-    environment = {key: value for key, value in shell.items() if not key.startswith('RFM_')}
+def output_of(argv: list[str], settings: Path, cwd: str) -> str:
+    # The example loads its engines from modules, so ReFrame starts only with Lmod.
+    base = login('lmod') if settings.parent == EXAMPLE else os.environ
+    environment = {key: value for key, value in base.items() if not key.startswith('RFM_')}
     done = subprocess.run(argv, cwd=cwd, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -90,25 +90,25 @@ def test_the_documentation_has_the_budget_and_least_time_of_each_profile(profile
     assert least.strip().startswith(f'{PROFILES[profile].effort.min_s:g} s')
 
 
-def test_the_local_site_keeps_to_what_git_ignores():
+def test_the_local_site_writes_only_below_a_folder_that_git_ignores():
     site = load(LOCAL)
     ignored = str(ROOT / '.seatrial')
     assert (site.state, site.file_system('scratch').path) == (ignored, f'{ignored}/trials')
 
 
 def test_reframe_reads_the_local_site():
-    (partition,) = reframe_says(LOCAL / 'settings.py', 'local:default')['systems'][0]['partitions']
+    (partition,) = reframe_config(LOCAL / 'settings.py', 'local:default')['systems'][0]['partitions']
     assert (partition['scheduler'], partition['launcher'], partition['max_jobs']) == ('local', 'local', 1)
 
 
 def test_reframe_reads_the_example_with_the_partitions_that_the_trials_name():
-    partitions = reframe_says(EXAMPLE / 'settings.py', 'pelagia')['systems'][0]['partitions']
+    partitions = reframe_config(EXAMPLE / 'settings.py', 'pelagia')['systems'][0]['partitions']
     assert {f'pelagia:{partition["name"]}' for partition in partitions} == set(load(EXAMPLE).trial_file.partitions)
 
 
 @pytest.mark.parametrize(('folder', 'system'), [(EXAMPLE, 'pelagia'), (LAB, 'lab')])
 def test_reframe_asks_slurm_for_whole_nodes_in_every_partition(folder, system):
-    texts = scripts(folder / 'settings.py', system)
+    texts = job_scripts(folder / 'settings.py', system)
     assert list(texts) == ['compute', 'io']
     for text in texts.values():
         options = {line.removeprefix('#SBATCH ') for line in text.splitlines() if line.startswith('#SBATCH ')}
@@ -117,65 +117,65 @@ def test_reframe_asks_slurm_for_whole_nodes_in_every_partition(folder, system):
 
 @pytest.mark.parametrize(('folder', 'system'), [(LOCAL, 'local:default'), (EXAMPLE, 'pelagia')])
 def test_reframe_does_not_log_at_debug(folder, system):
-    (logging,) = reframe_says(folder / 'settings.py', system)['logging']
+    (logging,) = reframe_config(folder / 'settings.py', system)['logging']
     assert {handler['level'] for handler in logging['handlers'] + logging['handlers$']} == {'info'}
 
 
 @pytest.mark.parametrize('profile', list(PROFILES))
-def test_the_example_measures_in_every_profile_and_the_local_site_where_it_can_show_something(profile):
+def test_the_example_has_cases_in_every_profile_and_the_local_site_in_three(profile):
     assert load(EXAMPLE).cases('MultipleFilesTransferSizes', 'access', profile)
     assert len(load(LOCAL).cases('SharedFile', 'access', profile)) == (profile in ('first', 'smoke', 'nightly'))
 
 
-# The sites of the Slurm lab: both launchers of MPICH, and ReFrame's scheduler as the lab at hand allows
+# The sites of the Slurm lab: both MPICH launchers, and the ReFrame scheduler that the lab's accounting allows
 
 ACCOUNTING = 'AccountingStorageType=accounting_storage/slurmdbd\n'
-NONE = 'AccountingStorageType=accounting_storage/none\n'
+NO_ACCOUNTING = 'AccountingStorageType=accounting_storage/none\n'
 
 
-@pytest.mark.parametrize(('says', 'scheduler'), [(ACCOUNTING, 'slurm'), (NONE, 'squeue'), (None, 'squeue')])
-def test_the_lab_with_accounting_is_asked_by_sacct(tmp_path, monkeypatch, says, scheduler):
-    """Without a lab, and so without its file, the settings can be read all the same."""
-    if says is not None:
-        (tmp_path / 'slurm.conf').write_text(f'ClusterName=lab\n{says}')
+@pytest.mark.parametrize(('line', 'scheduler'), [(ACCOUNTING, 'slurm'), (NO_ACCOUNTING, 'squeue'), (None, 'squeue')])
+def test_reframe_uses_sacct_only_in_a_lab_with_accounting(tmp_path, monkeypatch, line, scheduler):
+    """None: a host without the lab has no slurm.conf, but the settings can still be read."""
+    if line is not None:
+        (tmp_path / 'slurm.conf').write_text(f'ClusterName=lab\n{line}')
     monkeypatch.setenv('SLURM_CONF', str(tmp_path / 'slurm.conf'))
     settings = runpy.run_path(str(LAB / 'settings.py'))['site_configuration']
     assert {partition['scheduler'] for partition in settings['systems'][0]['partitions']} == {scheduler}
 
 
 @pytest.mark.parametrize('name', ['lab', 'lab-gluster'])
-def test_a_smoke_session_uses_both_ways_of_mpich_to_its_ranks(name):
+def test_a_smoke_session_uses_both_launchers_of_mpich(name):
     site = load(LAB.with_name(name))
     used = {part for trial in site.trial_file.trials if 'smoke' in trial.profiles for part in trial.partitions}
     assert set(map(site.launcher, used)) == {Launcher('srun', ('--mpi=pmi2',)), Launcher('hydra')}
 
 
-def test_a_file_system_that_is_not_the_machines_disk_is_refused_where_it_is_not_mounted():
+def test_a_lab_file_system_declares_its_mount_so_that_it_is_refused_where_it_is_not_mounted():
     for site, name in ((load(LAB), 'memory'), (load(LAB.with_name('lab-gluster')), 'gluster')):
         entry = site.file_system(name)
         assert entry.mount == entry.path and not entry.path.startswith(site.state)
 
 
-# The actions to copy from docs/how-to/scenarios.md: they can be read, and what they ask of Lustre is known to it
+# The actions to copy from docs/how-to/scenarios.md are valid, and Lustre knows the commands that they run
 
-PAGE = (ROOT / 'docs' / 'how-to' / 'scenarios.md').read_text()
+SCENARIOS = (ROOT / 'docs' / 'how-to' / 'scenarios.md').read_text()
 LUSTRE = transcripts('lustre')
 ACTIONS = {
     name: entry
-    for block in re.findall(r'```yaml\n(actions:.*?)```', PAGE, re.DOTALL)
+    for block in re.findall(r'```yaml\n(actions:.*?)```', SCENARIOS, re.DOTALL)
     for name, entry in yaml.safe_load(block)['actions'].items()
 }
 COMMANDS = [' '.join(entry[key]) for entry in ACTIONS.values() for key in ('start', 'undo', 'check')]
-OF_LUSTRE = [command for command in COMMANDS if 'lctl ' in command or 'mount' in command]
+LUSTRE_COMMANDS = [command for command in COMMANDS if 'lctl ' in command or 'mount' in command]
 
 
 @pytest.mark.parametrize('name', ACTIONS)
-def test_each_can_stand_in_a_trial_yaml(name):
+def test_an_action_of_the_page_is_valid_in_trial_yaml(name):
     ActionEntry.model_validate(ACTIONS[name])
 
 
-@pytest.mark.parametrize('command', OF_LUSTRE)
-def test_what_it_asks_of_lustre_is_in_the_usage_texts_or_was_seen_to_work(command):
+@pytest.mark.parametrize('command', LUSTRE_COMMANDS)
+def test_a_lustre_command_of_the_page_is_in_the_usage_texts_or_was_seen_to_work(command):
     match = re.search(r'lctl (\w+)((?: -\w+)*) (\S+)', command)
     if match is None:
         seen = ' '.join(LUSTRE['34_failover_during_ior'].values())

@@ -34,7 +34,7 @@ def problems_of(text: str) -> tuple[str, ...]:
         ("'12'", '12'),
         ('local:default', 'local:default'),
         ('[a, {b: 1}]', ['a', {'b': 1}]),
-        ('{1: a, on: b, ~: c}', {'1': 'a', 'on': 'b', '~': 'c'}),  # keys are text, whatever they look like
+        ('{1: a, on: b, ~: c}', {'1': 'a', 'on': 'b', '~': 'c'}),  # keys are always text
         ('{a: &n [1, 2], b: *n}', {'a': [1, 2], 'b': [1, 2]}),
     ],
 )
@@ -47,11 +47,11 @@ def test_plain_values_are_read(text, value):
     'text',
     ['010', '0x10', '1:30', '20:00', '1_000', '1.5', '.nan', '.inf', '2026-11-20', 'yes', 'No', 'on', 'TRUE', '='],
 )
-def test_what_yaml_1_1_reads_otherwise_is_text(text):
+def test_a_scalar_that_yaml_1_1_would_convert_is_text(text):
     assert parse(text, 'f.yaml') == text
 
 
-def test_a_key_that_stands_twice_is_named_with_both_lines():
+def test_a_duplicate_key_is_reported_with_both_lines():
     assert problems_of('a:\n  b: 1\n  c: 2\n  b: 3\n') == ('f.yaml: a.b: is given twice, in lines 2 and 4; keep one',)
     assert 'is given twice, in lines 1 and 1' in problems_of('{1: a, "1": b}')[0]
 
@@ -91,23 +91,23 @@ def test_every_problem_of_the_document_is_collected():
     ],
     ids=lambda value: value[:40],
 )
-def test_text_that_cannot_be_read_is_refused_with_its_place(text, words):
+def test_text_that_cannot_be_read_is_reported_with_its_place(text, words):
     assert words in problems_of(text)[0]
 
 
-def test_nesting_that_is_allowed_is_read():
+def test_the_deepest_nesting_allowed_is_read():
     deep = MAX_DEPTH - 1
     assert parse('[' * deep + '1' + ']' * deep, 'f.yaml') is not None
 
 
-def test_bytes_that_are_not_utf_8_are_named_with_their_line(tmp_path):
+def test_a_byte_that_is_not_utf_8_is_reported_with_its_line(tmp_path):
     file = tmp_path / 'f.yaml'
     file.write_bytes(b'a: 1\nb: \xff\n')
     with pytest.raises(SiteError, match=r'^f\.yaml: line 2: byte 0xff is not UTF-8; save the file as UTF-8$'):
         read(file)
 
 
-def test_a_byte_order_mark_is_no_part_of_the_first_key(tmp_path):
+def test_a_byte_order_mark_is_not_part_of_the_first_key(tmp_path):
     file = tmp_path / 'f.yaml'
     file.write_bytes(b'\xef\xbb\xbfa: 1\n')
     assert read(file) == {'a': 1}
@@ -122,14 +122,14 @@ def test_an_endless_file_is_not_read_to_its_end(tmp_path):
 
 
 @pytest.mark.parametrize('make', [os.mkfifo, os.mkdir])
-def test_a_pipe_is_not_waited_for_and_a_directory_is_named(tmp_path, make):
+def test_a_pipe_or_directory_is_refused_without_waiting(tmp_path, make):
     make(tmp_path / 'f.yaml')
     with pytest.raises(SiteError, match='not a regular file'):
         read(tmp_path / 'f.yaml')
 
 
 @given(st.text() | st.text('[]{}:,-?!&*|>\'"%@#\\ \n\tab01x'))
-def test_any_text_is_a_value_or_problems(text):
+def test_any_text_gives_a_value_or_problems(text):
     try:
         parse(text, 'f.yaml')
     except SiteError as error:
@@ -169,13 +169,13 @@ def at(data, keys):
 
 
 def lines(before, after):
-    """The lines that are in one text alone: without, and with."""
-    one, other = before.splitlines(), after.splitlines()
-    return [line for line in one if line not in other], [line for line in other if line not in one]
+    """The lines that only the text before has, and those that only the text after has."""
+    old, new = before.splitlines(), after.splitlines()
+    return [line for line in old if line not in new], [line for line in new if line not in old]
 
 
 @pytest.mark.parametrize(
-    ('keys', 'without', 'with_'),
+    ('keys', 'removed', 'added'),
     [
         ((*A_CASE, 'b@1'), [f'{TWO},   # two'], ['      b@1: [3.5, -0.2, 0.2, s],   # two']),
         ((*A_CASE, 'c@1'), [f'{TWO},   # two'], [f'{TWO}, c@1: [3.5, -0.2, 0.2, s],   # two']),
@@ -187,20 +187,20 @@ def lines(before, after):
         (('$seatrial', 'D', 'nightly'), [], ['  D:', '    nightly: [3.5, -0.2, 0.2, s]']),
     ],
 )
-def test_only_the_line_of_the_value_changes(keys, without, with_):
+def test_only_the_line_of_the_value_changes(keys, removed, added):
     after = with_value(FILE, keys, NEW)
     assert at(yaml.safe_load(after), keys) == NEW
-    assert lines(FILE, after) == (without, with_)
+    assert lines(FILE, after) == (removed, added)
 
 
-def test_a_file_is_begun_and_gone_on_with_and_a_key_without_a_value_gets_one():
+def test_a_value_is_written_at_a_key_without_a_value_and_into_an_empty_file():
     assert with_value('A:\n  b:\n  c: 1\n', ('A', 'b'), NEW) == 'A:\n  b: [3.5, -0.2, 0.2, s]\n  c: 1\n'
     text = with_value('', ('A', 'b', 1), NEW)
     assert text == 'A:\n  b:\n    1: [3.5, -0.2, 0.2, s]\n'
     assert with_value('# only a comment\n', ('A',), 1) == '# only a comment\nA: 1\n'
 
 
-def test_its_own_comment_is_replaced_and_another_one_stays():
+def test_a_generated_comment_is_replaced_and_any_other_comment_stays():
     first = with_value('A:\n  b: 1\n  c: 2  # of the vendor\n', ('A', 'b'), 3, '# baseline: 5 sessions')
     assert first == 'A:\n  b: 3  # baseline: 5 sessions\n  c: 2  # of the vendor\n'
     second = first.replace('3  ', '4  ').replace('5 s', '6 s')
@@ -209,7 +209,7 @@ def test_its_own_comment_is_replaced_and_another_one_stays():
 
 
 @pytest.mark.parametrize(('text', 'keys'), [('A: 1\n', ('A', 'b')), ('[1]\n', ('A',)), ('A:\n', ('A', 'b'))])
-def test_what_is_no_mapping_is_refused_with_its_place(text, keys):
+def test_a_value_inside_something_that_is_not_a_mapping_is_refused(text, keys):
     with pytest.raises(ValueError, match='is not a mapping'):
         with_value(text, keys, 1)
 
@@ -222,7 +222,7 @@ VALUES = st.sampled_from([7, 'a, b', '{a: b}', "it's"])
 
 
 @given(st.dictionaries(NAMES, TREES, max_size=4), st.lists(NAMES, min_size=1, max_size=4), VALUES, st.booleans())
-def test_the_value_is_there_and_all_else_is_as_before(data, keys, value, flow):
+def test_the_value_is_written_and_every_other_value_is_unchanged(data, keys, value, flow):
     text = yaml.safe_dump(data, default_flow_style=flow, sort_keys=False, allow_unicode=True) if data else ''
     data = yaml.safe_load(text) or {}  # PyYAML writes U+0085 as it is and reads it as a line break
     try:

@@ -1,4 +1,4 @@
-"""What a comparison shows of the rows of the history."""
+"""The comparison of two sets of rows of the history, and its page."""
 
 import json
 import math
@@ -17,11 +17,11 @@ CASE = f'Check/{WHERE}'
 
 
 def nights(count=3, first=0, times=1.0, metrics=('write@1MiB', 'read@1MiB'), **columns):
-    """Nights in a row, which differ by half a per cent."""
+    """Consecutive nights, whose rates differ by half a per cent."""
     rates = [[times * 100e6 * (1 + 0.005 * (night % 3) + 0.001 * n) for n in range(6)] for night in range(count)]
     return pl.concat(
-        figures(BEGAN + timedelta(days=first + night), dict.fromkeys(metrics, even), **columns)
-        for night, even in enumerate(rates)
+        figures(BEGAN + timedelta(days=first + night), dict.fromkeys(metrics, values), **columns)
+        for night, values in enumerate(rates)
     )
 
 
@@ -29,7 +29,7 @@ def verdicts(result):
     return {row.metric: row.change.verdict for row in result.metrics}
 
 
-def test_a_metric_is_compared_with_itself_on_the_same_case_and_what_only_one_side_has_is_listed():
+def test_a_metric_is_compared_within_its_case_and_listed_if_only_one_side_has_it():
     parts = {'read@1MiB': 1.0, 'write@1MiB': 0.5, 'write@2MiB': 1.0}
     after = pl.concat(nights(first=5, times=times, metrics=(name,)) for name, times in parts.items())
     compared = comparison(nights(metrics=('write@1MiB', 'read@1MiB', 'read@2MiB')), after)
@@ -46,18 +46,18 @@ def test_a_metric_is_compared_with_itself_on_the_same_case_and_what_only_one_sid
         ({'cache': 'cold'}, {'cache': 'cached'}, 'cold before and cached after, so they do not compare the storage'),
     ],
 )
-def test_a_metric_that_has_changed_its_unit_or_was_cached_is_not_compared(before, after, why):
+def test_a_metric_with_another_unit_or_cache_state_on_one_side_is_not_compared(before, after, why):
     compared = comparison(nights(**before), nights(first=5, **after))
     assert (compared.metrics, compared.left_out) == ([], [f'{CASE}: write@1MiB, read@1MiB: {why}'])
 
 
 @pytest.mark.parametrize('value', [math.nan, math.inf])
-def test_what_is_no_number_is_no_valid_figure(value):
+def test_nan_and_infinity_are_not_valid_figures(value):
     compared = comparison(nights(), nights(first=5).with_columns(value=pl.lit(value)))
     assert (compared.metrics, compared.left_out[-1].endswith('no valid figures after')) == ([], True)
 
 
-def test_the_worst_metric_stands_first_and_the_same_ones_last():
+def test_worse_metrics_come_first_then_better_ones_then_equal_ones():
     times = {'write@1': 1.0, 'write@2': 0.8, 'write@3': 0.5, 'write@4': 1.9}
     after = pl.concat([nights(first=5, times=factor, metrics=(name,)) for name, factor in times.items()])
     compared = comparison(nights(metrics=tuple(times)), after)
@@ -80,32 +80,32 @@ def test_the_worst_metric_stands_first_and_the_same_ones_last():
         ({'kind': None, 'unit': 'op/s'}, 'file_create', 'metadata'),
     ],
 )
-def test_every_metric_has_its_family(columns, operation, family):
+def test_a_metric_belongs_to_the_family_of_its_operation_kind_or_axis(columns, operation, family):
     named = (f'{operation}@{columns.pop("point", "1")}',)
     compared = comparison(nights(metrics=named, **columns), nights(first=5, metrics=named, **columns))
     assert [row.family for row in compared.metrics] == [row.family for row in compared.families] == [family]
 
 
-def test_guarantees_that_do_not_hold_any_more_are_worse():
-    def held(first, count):
-        return figures(BEGAN + timedelta(days=first), {'holding@2tasks': [count]}, kind='semantics', unit='')
+def test_a_guarantee_that_no_longer_holds_is_worse():
+    def night(day, holding):
+        return figures(BEGAN + timedelta(days=day), {'holding@2tasks': [holding]}, kind='semantics', unit='')
 
-    assert verdicts(comparison(held(0, 40.0), held(1, 39.0))) == {'holding@2tasks': WORSE}
+    assert verdicts(comparison(night(0, 40.0), night(1, 39.0))) == {'holding@2tasks': WORSE}
 
 
-def test_what_is_invalid_is_named_and_never_compared():
-    broken = nights(1, first=9, times=0.1, metrics=('write@1MiB',), verdict='INVALID')
-    compared = comparison(nights(), pl.concat([nights(first=5), broken]))
+def test_an_invalid_metric_is_listed_and_never_compared():
+    invalid = nights(1, first=9, times=0.1, metrics=('write@1MiB',), verdict='INVALID')
+    compared = comparison(nights(), pl.concat([nights(first=5), invalid]))
     assert verdicts(compared)['write@1MiB'] == SAME
     assert compared.left_out == [f'{CASE}: write@1MiB: INVALID in 20261010T020000-00000a']
-    alone = comparison(nights(), broken)
+    alone = comparison(nights(), invalid)
     assert (alone.metrics, f'{CASE}: write@1MiB: no valid figures after' in alone.left_out) == ([], True)
-    broken = nights(1, first=9, verdict='INVALID', cache='cached')
-    compared = comparison(nights(cache='cold'), pl.concat([nights(first=5, cache='cold'), broken]))
+    invalid = nights(1, first=9, verdict='INVALID', cache='cached')
+    compared = comparison(nights(cache='cold'), pl.concat([nights(first=5, cache='cold'), invalid]))
     assert set(verdicts(compared).values()) == {SAME}, 'the cache of an invalid session does not matter'
 
 
-def test_launches_that_are_not_valid_do_not_count():
+def test_invalid_launches_do_not_count():
     after = nights(first=5).with_columns(
         pl.when(pl.col('repetition') == 0).then(1.0).otherwise('value').alias('value'), valid=pl.col('repetition') > 0
     )
@@ -118,7 +118,7 @@ def test_groups_of_a_node_sweep_are_left_out():
     assert compared.left_out == ['groups of a node sweep have other nodes in every session']
 
 
-def test_a_family_is_one_of_a_file_system():
+def test_each_file_system_has_its_families():
     home = [nights(first=day, file_system='home') for day in (0, 5)]
     compared = comparison(pl.concat([nights(), home[0]]), pl.concat([nights(first=5, times=0.5), home[1]]))
     assert len(compared.families) == 4
@@ -126,9 +126,9 @@ def test_a_family_is_one_of_a_file_system():
     assert verdicts_of == {('home', SAME), ('scratch', WORSE)}
 
 
-def test_one_session_a_side_says_what_its_interval_does_not_contain():
-    one = comparison(nights(1), nights(1, first=5))
-    assert 'One session a side' in one.notice and change_words(one.metrics[0].change)[1].endswith('*')
+def test_a_comparison_of_two_single_sessions_has_a_notice_on_its_interval():
+    single = comparison(nights(1), nights(1, first=5))
+    assert 'One session a side' in single.notice and change_words(single.metrics[0].change)[1].endswith('*')
     assert comparison(nights(), nights(1, first=5)).notice == ''
 
 
@@ -138,7 +138,7 @@ def test_both_means_are_shown_in_one_unit():
     assert means_words(compared.metrics[0], 'binary') == ('96.1', '1920 MiB/s')
 
 
-def test_json_has_everything():
+def test_the_json_has_differences_metrics_and_counts():
     before, after = (json.dumps({'mounted': mount}) for mount in ('tmpfs on /t type tmpfs', '/dev/x on /t type ext4'))
     compared = comparison(nights(state=before), nights(first=5, state=after))
     plain = json.loads(json.dumps(to_json(compared), allow_nan=False))
@@ -147,7 +147,7 @@ def test_json_has_everything():
     assert plain['counts'] == {'worse': 0, 'better': 0, 'undecided': 0, 'same': 2}
 
 
-def test_the_page_says_what_differs_before_any_figure_and_needs_no_other_file():
+def test_the_page_lists_differences_before_any_figure_and_needs_no_other_file():
     state = json.dumps({'mounted': 'tmpfs on /<t> type tmpfs'})
     compared = comparison(nights(state=state), nights(first=5, times=0.5, state=json.dumps({'mounted': 'x'})))
     page = comparison_page(compared, 'site')

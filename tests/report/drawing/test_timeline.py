@@ -26,7 +26,7 @@ def case(make):
 
 @pytest.fixture
 def page_of(make, case):
-    """The page of a session of the case alone, with this telemetry."""
+    """The page of a session with this case only, with this telemetry."""
     return lambda telemetry: page(make.session(replace(case, telemetry=telemetry)))
 
 
@@ -34,7 +34,7 @@ def drawn(case, telemetry):
     return timeline(replace(case, telemetry=telemetry), BINARY)
 
 
-def test_without_counters_there_is_a_reason(make, case):
+def test_a_case_without_counts_has_no_drawing_but_a_reason(make, case):
     silent = make.counted([])._replace(looks=[])
     refused = silent._replace(watch=silent.watch._replace(why_not='tmpfs is memory'))
     reasons = ['the job kept no telemetry', 'the counters could not be read', 'tmpfs is memory']
@@ -50,14 +50,14 @@ def boxes_of(result, *kinds):
     return [part for part in result['chart'].parts if isinstance(part, Box) and part.kind in kinds]
 
 
-def test_the_lines_step_from_look_to_look_on_an_axis_from_zero(make, case):
+def test_a_line_has_a_step_for_each_look_and_its_axis_begins_at_zero(make, case):
     drawing = drawn(case, make.counted([100.0, 50.0] * 15, [300.0] * 30))
     assert lines_of(drawing)['read'][0][:3] == [(BEGIN, 100 * MIB), (BEGIN + 1, 100 * MIB), (BEGIN + 1, 50 * MIB)]
     assert (drawing['chart'].y.low, drawing['chart'].y.label, drawing['step_s']) == (0.0, 'MiB/s', 0.0)
     assert drawing['chart'].y.high > 300 * MIB and not why_none(replace(case, telemetry=make.counted([1.0])))
 
 
-def test_every_launch_has_a_band_on_the_lane_of_its_phase(make, case):
+def test_every_launch_has_a_box_on_the_lane_of_its_phase(make, case):
     drawing = drawn(case, make.counted([100.0] * 30))
     assert drawing['chart'].lanes == ['write', 'read']
     launches = boxes_of(drawing, 'launch', 'launch other')
@@ -70,7 +70,7 @@ def test_every_launch_has_a_band_on_the_lane_of_its_phase(make, case):
     assert [(box.start, box.end) for box in boxes_of(drawing, 'timed')] == [(b.start, b.end) for b in launches[1:]]
 
 
-def test_a_stall_is_marked_and_named_in_words(make, case):
+def test_a_stall_is_marked_and_described_in_a_sentence(make, case):
     drawing = drawn(case, make.counted(STALLED))
     assert drawing['pauses'] == [
         'Stall of 3.00 s, 23 s after the beginning, in read@2MiB, repetition 1: 0 MiB/s moved instead of 100 MiB/s.'
@@ -84,7 +84,7 @@ def test_a_stall_is_marked_and_named_in_words(make, case):
     assert 'in read@2MiB, repetition 1, which gave no figure: 0 MiB/s moved' in sentence
 
 
-def test_a_gap_differs_from_a_stall_and_breaks_the_line(make, case):
+def test_a_gap_is_not_a_stall_and_breaks_the_line(make, case):
     telemetry = make.counted([100.0] * 30)
     drawing = drawn(case, telemetry._replace(looks=telemetry.looks[:23] + telemetry.looks[27:]))
     assert len(lines_of(drawing)['read']) == 2
@@ -97,7 +97,7 @@ def test_a_gap_differs_from_a_stall_and_breaks_the_line(make, case):
 @settings(max_examples=20)
 @given(st.integers(MAX_STEPS + 1, 5 * MAX_STEPS), st.integers(1, 997))
 @pytest.mark.slow
-def test_many_looks_are_drawn_as_fewer_steps_that_moved_as_much(make, number, factor):
+def test_many_looks_are_drawn_as_fewer_steps_with_the_same_bytes(make, number, factor):
     rates = [float(i * factor % 211) for i in range(number)]
     result = drawn(make.measured(), make.counted(rates))
     (stroke,) = lines_of(result)['read']
@@ -106,26 +106,26 @@ def test_many_looks_are_drawn_as_fewer_steps_that_moved_as_much(make, number, fa
     assert sum(moved) == pytest.approx(sum(rates) * MIB, rel=1e-6)
 
 
-def test_launches_of_metadata_share_one_lane_and_have_no_stalls(make):
+def test_metadata_launches_share_one_lane_and_have_no_stalls(make):
     plan = make.plan('Check', metadata_tree(files_per_directory=1000, scales=True), Sweep('tree', (('shared', {}),)))
     result = drawn(make.measured(plan, make.tree_rates(plan)), make.counted([0.0, 50.0] * 10))
     assert (result['chart'].lanes, list(result['flows']), result['pauses']) == (['launches'], [], [])
 
 
-def test_the_page_folds_it_unless_something_stood_still(make, page_of):
+def test_the_page_folds_the_drawing_unless_it_has_a_stall(make, page_of):
     assert '<details class="timeline">' in page_of(make.counted([100.0] * 30))
     stalled = page_of(make.counted(STALLED))
     assert '<details class="timeline" open>' in stalled and '<li>Stall of 3.00 s' in stalled
 
 
-def test_the_page_names_the_device_and_its_interval_and_has_all_figures_in_a_table(make, page_of):
+def test_the_page_names_the_source_and_interval_of_the_counts_and_has_them_as_a_table(make, page_of):
     html = page_of(make.counted([100.0] * 30, paces=[Pace(BEGIN, 2.5, 'a look takes 0.13 s')], truncated=2))
     assert 'Counted on node1: block device sda of the whole machine, every 2.5 s. 2 lines of the' in html
     table = html.partition('<table class="counted">')[2].partition('</table>')[0]
     assert re.search(r'read@2MiB</th><td class="n">1</td><td class="n">1</td><td class="n">100</td>', table)
 
 
-def test_the_sizes_of_requests_and_what_servers_count_of_the_job_are_tables(make, page_of):
+def test_request_sizes_and_the_counts_of_servers_for_the_job_are_tables(make, page_of):
     row = Served('lustre-OST0001', 'write_bytes', 4, 4 * MIB, 'bytes')
     later = (RpcSize('256', 41, 8), RpcSize('1K', 0, 12345))
     sizes = [RpcSizes(BEFORE, (RpcSize('256', 1, 1),)), RpcSizes(AFTER, later)]
@@ -137,17 +137,17 @@ def test_the_sizes_of_requests_and_what_servers_count_of_the_job_are_tables(make
     assert 'of job 4242' in html and re.search(r'lustre-OST0001</th><td>write_bytes</td>.*4 MiB', html)
 
 
-def test_a_command_that_failed_is_shown_with_its_error(make, page_of):
+def test_a_failed_command_is_shown_with_its_exit_status(make, page_of):
     failed = Servers(AFTER, BEGIN, 255, 'telemetry-after', '', (), 'it ended with 255')
     html = page_of(make.counted([1.0] * 5, servers=[failed]))
     assert 'After the case: it ended with 255' in html and 'not a Slurm job' in html
 
 
-def test_what_comes_from_elsewhere_is_escaped(make, page_of):
-    bad = '<script>alert(1)</script>'
-    served = Servers(AFTER, BEGIN, 0, bad, bad, (Served(bad, bad, 1, 1, 'bytes'),), bad)
+def test_text_from_commands_and_nodes_is_escaped(make, page_of):
+    markup = '<script>alert(1)</script>'
+    served = Servers(AFTER, BEGIN, 0, markup, markup, (Served(markup, markup, 1, 1, 'bytes'),), markup)
     telemetry = make.counted([1.0] * 5, servers=[served._replace(when=BEFORE, counts=(), why_not=''), served])
-    html = page_of(telemetry._replace(watch=telemetry.watch._replace(what=bad)))
-    assert bad not in html and '&lt;script&gt;' in html
-    nothing = telemetry._replace(watch=telemetry.watch._replace(why_not=bad), looks=[], servers=[])
-    assert bad not in page_of(nothing)
+    html = page_of(telemetry._replace(watch=telemetry.watch._replace(what=markup)))
+    assert markup not in html and '&lt;script&gt;' in html
+    nothing = telemetry._replace(watch=telemetry.watch._replace(why_not=markup), looks=[], servers=[])
+    assert markup not in page_of(nothing)
