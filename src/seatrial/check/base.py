@@ -46,12 +46,12 @@ from seatrial.workload.registry import hurts, kind_of, metrics_at
 from seatrial.workload.sweep import examples
 from seatrial.workload.words import by_key
 
-ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'  # of plain ReFrame where neither a mode nor -S names one; unset: all
+ENVIRONMENT_PROFILE = 'SEATRIAL_PROFILE'  # for plain ReFrame if neither a mode nor -S names one; unset: all
 ENGINE = 'engine'
-SETTABLE = (ENGINE, *Overrides.model_fields)  # variables of every check; empty: site, check or profile decide
-SKIP, FAIL = 'skip', 'fail'  # of `-S undecided`, for MEASURED (which passes without) and INCONCLUSIVE (which fails)
+SETTABLE = (ENGINE, *Overrides.model_fields)  # variables of every check; empty: site, check or profile decides
+SKIP, FAIL = 'skip', 'fail'  # of `-S undecided`, for MEASURED (else it passes) and INCONCLUSIVE (else it fails)
 
-DECIDED = {  # ReFrame's variables and those of a check that `-S` cannot set, and what to do instead
+DECIDED = {  # variables of ReFrame and of a check that `-S` cannot set, with the alternative
     'valid_systems': 'trial.yaml says on which partitions a case runs; choose cases with -n, -t, -E or --system',
     **dict.fromkeys(
         ('file_system', 'layout', 'num_nodes', 'tags'), 'it belongs to the case; choose cases with -n, -t or -E'
@@ -96,15 +96,15 @@ def variants_of(session: Session, declared: Declared) -> list[Variant]:
 
 
 def tags_of(declared: Declared) -> set[str]:
-    """The tags that all cases of a check have: its kind, and the tests of the sources that it covers."""
+    """The tags of all cases of a check: its kind, and the tests of the sources that it covers."""
     point = examples(declared.sweep, declared.workload)[0]
     kind, units = kind_of(point.kind), {measure.unit for measure in metrics_at(point)}
-    does = {
+    applies = {
         'data': kind.moves_data or 'B/s' in units,
         'metadata': not kind.moves_data and 'op/s' in units,
         'destructive': hurts(point),
     }
-    tags = {tag for tag, true in does.items() if true}
+    tags = {tag for tag, true in applies.items() if true}
     return {declared.family, *_ACCESS_CLASS.findall(kind.title_of(point)), *tags, *rows_of(declared)}
 
 
@@ -119,16 +119,16 @@ def tags_of_case(site: Site, variant: Variant) -> set[str]:
 class Check(rfm.RunOnlyRegressionTest):
     """A check whose job is Seatrial's runner and whose verdict is read from the runner's record.
 
-    A subclass declares workload (by a function of seatrial.workload), sweep, expectations and, unless it is 10 %, the
-    relative error. `-S` sets the variables of SETTABLE, and not those of DECIDED.
+    A subclass declares workload (by a function of seatrial.workload), sweep, expectations and, if it is not 10 %, the
+    relative error. `-S` sets the variables of SETTABLE, but not those of DECIDED.
 
     The verdict is the same under `seatrial run` and plain `reframe -r`: INVALID and INCOMPLETE are sanity failures;
-    FAIL and INCONCLUSIVE, whose message begins with that word, are performance failures; PASS and MEASURED pass, and
-    the variable `verdict` in ReFrame's report tells them apart. With undecided set to SKIP or FAIL, MEASURED and
-    INCONCLUSIVE become that, with the reason. All of this is raised after the performance stage, so that the measured
-    values stay in that report.
+    FAIL and INCONCLUSIVE, with the verdict first in the message, are performance failures; PASS and MEASURED pass,
+    and the variable `verdict` in ReFrame's report distinguishes them. If undecided is SKIP or FAIL, a MEASURED or
+    INCONCLUSIVE case is skipped or fails, with the reason. All of this is raised after the performance stage, so that
+    the measured values stay in that report.
 
-    ReFrame also compares means with references.yaml and keeps the result in its report, but does not raise it
+    ReFrame also compares means with references.yaml and keeps the result in its report, but raises no error for it
     (strict_check): the intervals decide, and they never pass a mean that is out of bounds."""
 
     case = parameter(loggable=True, fmt=Variant.__str__)
@@ -149,7 +149,7 @@ class Check(rfm.RunOnlyRegressionTest):
 
     @run_after('init')
     def take_case(self) -> None:
-        _refuse_what_is_wrong(self)
+        _refuse_impossible(self)
         session = of_profile(self.case.profile)
         self.skip_if(session.plain and self.profile not in ('', self.case.profile), 'it belongs to another profile')
         self.valid_systems = list(self.case.partitions)
@@ -161,13 +161,13 @@ class Check(rfm.RunOnlyRegressionTest):
     def plan(self) -> None:
         # --skip-system-check and -P can ask for cases that trial.yaml does not have.
         partition = self.current_partition.fullname
-        named = self.profile, self.file_system, self.layout, self.num_nodes
-        if partition not in self.case.partitions or named != self.case[:4]:
-            raise SanityError(f'INCOMPLETE: no trial of trial.yaml has {"/".join(map(str, named))} on {partition}')
+        selected = self.profile, self.file_system, self.layout, self.num_nodes
+        if partition not in self.case.partitions or selected != self.case[:4]:
+            raise SanityError(f'INCOMPLETE: no trial of trial.yaml has {"/".join(map(str, selected))} on {partition}')
         self.trial_case = self.case.on(self.declared.name, partition)
         try:
-            self.trial_session = _with_set(self)
-            if self.trial_session.plain and not self.is_dry_run():  # how often a night repeats depends on them
+            self.trial_session = _with_settings(self)
+            if self.trial_session.plain and not self.is_dry_run():  # repetitions depend on references
                 self.trial_session = replace(self.trial_session, references=_checked_session(self.profile).references)
             self.trial_plan = planned(self.trial_session, self.declared, self.trial_case)
         except (SiteError, Unplannable) as error:
@@ -176,7 +176,7 @@ class Check(rfm.RunOnlyRegressionTest):
         self.num_tasks_per_node = max(point.tasks_per_node for point in self.trial_plan.points)
         self.num_tasks = self.num_nodes * self.num_tasks_per_node
         self.time_limit = f'{int(job_limit_s(self.trial_plan))}s'
-        if self.current_partition.scheduler.registered_name not in SLURM:  # Wait keeps the limit of Slurm's jobs
+        if self.current_partition.scheduler.registered_name not in SLURM:  # for Slurm, Wait applies the limit
             self.max_pending_time = f'{int(self.trial_session.site.partition(partition).queue_limit)}s'
 
     @run_before('run')
@@ -184,12 +184,12 @@ class Check(rfm.RunOnlyRegressionTest):
         if self.is_dry_run():
             self.trial_plan = self.trial_plan._replace(records=self.stagedir)
         else:
-            # Not earlier: what is raised while ReFrame loads its tests makes them disappear, with exit status 0.
+            # Not earlier: an error while ReFrame loads its tests drops them silently, with exit status 0.
             self.trial_criteria = criteria_of(_checked_session(self.profile), self.declared, self.trial_case)
-            # A process must still wait for the session; in plain ReFrame it is this one.
+            # A process must still lead the session; in plain ReFrame it is this one.
             session = self.trial_session
-            place = session.site.state, session.id
-            if (_leader(*place) if session.plain else leader_alive(*place)) is None:
+            key = session.site.state, session.id
+            if (_leader(*key) if session.plain else leader_alive(*key)) is None:
                 raise SanityError('INCOMPLETE: the session has died before the case began')
             self.trial_plan = claim_records(self.trial_plan)
         self.records = self.trial_plan.records
@@ -197,8 +197,8 @@ class Check(rfm.RunOnlyRegressionTest):
         plan = write_plan(self.trial_plan)
         runner = plan.with_name(RUNNER) if self.is_dry_run() else _runner(self.trial_session.folder)
         python = self.trial_session.site.partition(self.trial_case.partition).python
-        # A job that is told to stop ends when its runner has: a shell that dies first takes the runner with it, and
-        # leaves the launch in hand running.
+        # On a signal to stop, the shell of the job waits for its runner. If it ended first, the runner would be killed and
+        # would leave its launch running.
         self.prerun_cmds = ['trap : TERM INT']
         self.executable = job_line(python, runner, plan)
         if self.current_partition.scheduler.registered_name in SLURM:
@@ -206,7 +206,7 @@ class Check(rfm.RunOnlyRegressionTest):
             exclude = [f'--exclude={",".join(avoid)}'] if avoid else []
             self.job.options = [*self.job.options, comment_option(self.trial_session.id), *exclude]
             self.job_wait = Wait(self.job, _patience(self))
-        # The runner starts every launch itself: its geometry changes from point to point.
+        # The runner starts every launch itself, because the geometry differs between points.
         self.job.launcher = getlauncher('local')()
 
     @run_after('run')
@@ -214,16 +214,16 @@ class Check(rfm.RunOnlyRegressionTest):
         scheduler = self.current_partition.scheduler
         if scheduler.registered_name not in SLURM or not self.job.jobid:
             return
-        wait, known_as = self.job_wait, (scheduler.registered_name, self.job.jobid)
+        wait, job_key = self.job_wait, (scheduler.registered_name, self.job.jobid)
         if wait.passed and not wait.overdue:
             self.cancel_job()
         patience = Patience(0.0, 0.0) if wait.overdue else _patience(self)
-        ask_job_state(self.trial_record, *known_as, Path(self.stagedir) / self.job.stderr, patience, wait.passed)
+        ask_job_state(self.trial_record, *job_key, Path(self.stagedir) / self.job.stderr, patience, wait.passed)
         if not (scheduler.finished(self.job) or self.job.is_cancelling):
-            self.cancel_job()  # it may still be there, or Slurm may begin it anew
+            self.cancel_job()  # it may still be queued or running, or be requeued by Slurm
 
     def cancel_job(self) -> None:
-        with contextlib.suppress(ReframeError):  # that an ended job cannot be cancelled is no fault
+        with contextlib.suppress(ReframeError):  # an ended job cannot be cancelled, which is no fault
             self.job.cancel()
 
     @sanity_function
@@ -237,13 +237,13 @@ class Check(rfm.RunOnlyRegressionTest):
     def take_metrics(self) -> None:
         if self.is_dry_run():
             return
-        # ReFrame compares numbers without their units: each stands in the unit of its reference.
-        written = {reference.metric: reference.unit for reference in self.trial_criteria.references}
+        # ReFrame compares numbers without units, so every mean is in the unit of its reference.
+        units = {reference.metric: reference.unit for reference in self.trial_criteria.references}
         self.perf_variables = {}
         for metric in self.result.metrics:
             if metric.summary is not None:
                 mean = metric.summary.mean
-                unit = written.get(metric.metric) or unit_for(mean, metric.unit, self.trial_session.site.units)
+                unit = units.get(metric.metric) or unit_for(mean, metric.unit, self.trial_session.site.units)
                 figure = sn.defer(in_unit(mean, unit))
                 self.perf_variables[metric.metric] = sn.make_performance_function(figure, unit or 'count')
         if self.result.references:
@@ -259,9 +259,9 @@ class Check(rfm.RunOnlyRegressionTest):
         message = f'{verdict.value}: {"; ".join(self.result.reasons[:3]) or "valid, and without a pass criterion"}'
         if verdict in (Verdict.INVALID, Verdict.INCOMPLETE):
             raise SanityError(message)
-        as_said = self.undecided if verdict in (Verdict.MEASURED, Verdict.INCONCLUSIVE) else ''
-        self.skip_if(as_said == SKIP, message)
-        if not verdict.unopposed or as_said == FAIL:
+        outcome = self.undecided if verdict in (Verdict.MEASURED, Verdict.INCONCLUSIVE) else ''
+        self.skip_if(outcome == SKIP, message)
+        if not verdict.unopposed or outcome == FAIL:
             raise PerformanceError(message)
 
 
@@ -271,9 +271,9 @@ def _patience(check: Check) -> Patience:
 
 
 def trial(cls: type[Any]) -> type[Any]:
-    """Registers a check, with a variant for each case that trial.yaml gives it; one may cover several partitions. It
-    replaces rfm.simple_test: the number of variants of a ReFrame test is fixed when it is registered. A check without
-    cases is not registered; the completeness gate knows of it all the same."""
+    """Registers a check with the variants for its cases in trial.yaml; a variant may cover several partitions. It
+    replaces rfm.simple_test, because the number of variants of a ReFrame test is fixed when it is registered. A check
+    without cases is not registered, but the completeness gate still has it."""
     session = current()
     try:
         cls.declared = declare(cls, Path(inspect.getfile(cls)))
@@ -292,8 +292,8 @@ def trial(cls: type[Any]) -> type[Any]:
     return made
 
 
-def _refuse_what_is_wrong(check: Check) -> None:
-    """Ends ReFrame if -S or SEATRIAL_PROFILE asks for something impossible; ReFrame would ignore it."""
+def _refuse_impossible(check: Check) -> None:
+    """Ends ReFrame if -S or SEATRIAL_PROFILE asks for something impossible, which ReFrame would ignore."""
     if '.nid' in type(check).raw_params:
         refuse(['--distribute: trial.yaml sets the nodes of a case; the checks tagged isolation compare nodes'])
     profile, session = check.profile, of_profile(check.case.profile)
@@ -310,7 +310,7 @@ def _refuse_what_is_wrong(check: Check) -> None:
     if check.undecided not in ('', SKIP, FAIL):
         problems.append(f'-S undecided: {show(check.undecided)} is neither {SKIP} nor {FAIL}')
     try:
-        _with_set(check)
+        _with_settings(check)
     except SiteError as error:
         problems += error.problems
     if problems:
@@ -318,13 +318,13 @@ def _refuse_what_is_wrong(check: Check) -> None:
 
 
 def _was_set(check: Check, name: str) -> bool:
-    """True if a test's class has a default for a variable that is not Check's."""
+    """True if the class of a test has a default for this variable that differs from that of Check."""
     here, default = type(check).var_space[name], Check.var_space[name]
     return here.is_defined() and not (default.is_defined() and default == here)
 
 
-def _with_set(check: Check) -> Session:
-    """The session, with the values set by `-S` in place of every trial's. Raises SiteError for an invalid one."""
+def _with_settings(check: Check) -> Session:
+    """The session with the values of `-S` in place of those of every trial. Raises SiteError for an invalid value."""
     session = of_profile(check.case.profile)
     texts = {name: text for name in SETTABLE if (text := getattr(check, name))}
     if not texts or not session.plain:
@@ -345,7 +345,7 @@ def _with_set(check: Check) -> Session:
 
 @cache
 def _checked_session(profile: str) -> Session:
-    """The session with its references: plain ReFrame checks them here, `seatrial run` did before it started."""
+    """The session with its references, checked here in plain ReFrame and before the start by `seatrial run`."""
     session = of_profile(profile)
     try:
         if not session.plain:
