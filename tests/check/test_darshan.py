@@ -1,4 +1,4 @@
-"""Darshan logs are read in a process of their own, and what they say is kept beside the records."""
+"""Darshan logs are read in a separate process, and their access patterns are kept beside the records."""
 
 import hashlib
 import json
@@ -36,7 +36,7 @@ def pydarshan():
 
 @pytest.fixture
 def stand_in(tmp_path, monkeypatch):
-    """Make a reader that does what the text says."""
+    """Replaces the reader of logs with a program of this text."""
 
     def make(text):
         (tmp_path / 'stand_in.py').write_text(text)
@@ -47,7 +47,7 @@ def stand_in(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures('pydarshan')
-def test_genuine_logs_say_what_was_kept_of_them():
+def test_genuine_logs_are_read_as_in_the_transcripts():
     names = sorted(file.stem for file in TRANSCRIPTS.glob('*.darshan') if not file.stem.startswith('fio'))
     kept = [json.loads((TRANSCRIPTS / f'{name}.json').read_text()) for name in names]
     logs = read_logs([TRANSCRIPTS / f'{name}.darshan' for name in names])
@@ -84,7 +84,7 @@ def read_one(limit_s=60.0):
         ('', 'reported on 0 logs instead of 1'),
     ],
 )
-def test_whatever_happens_to_the_reader_is_one_sentence(stand_in, text, words):
+def test_every_failure_of_the_reader_is_one_sentence(stand_in, text, words):
     stand_in(text)
     with pytest.raises(LogError) as caught:
         read_one()
@@ -92,13 +92,13 @@ def test_whatever_happens_to_the_reader_is_one_sentence(stand_in, text, words):
 
 
 @pytest.mark.slow
-def test_a_reader_that_hangs_is_ended(stand_in):
+def test_a_hanging_reader_is_ended(stand_in):
     stand_in('import time; time.sleep(3600)')
     with pytest.raises(LogError, match='did not end within 1 s'):
         read_one(limit_s=1.0)
 
 
-def test_without_pydarshan_the_remedy_is_named(stand_in, tmp_path):
+def test_without_pydarshan_the_error_has_the_remedy(stand_in, tmp_path):
     (tmp_path / 'darshan.py').write_text('raise ImportError("no module")')
     stand_in(Path(dump.__file__).read_text())
     with pytest.raises(LogError, match=re.escape(MISSING)):
@@ -137,16 +137,16 @@ def case(tmp_path):
 
 @pytest.mark.usefixtures('pydarshan')
 @pytest.mark.parametrize('order', ['contiguous', 'strided'])
-def test_a_case_that_declares_strided_and_runs_contiguous_is_found_out(case, tmp_path, order):
+def test_a_case_that_declares_strided_but_runs_contiguous_has_a_finding(case, tmp_path, order):
     plan = case(write=f'sfsa-{order}')
     keep(plan)
     (finding,) = issued_findings(plan, records_in(str(tmp_path)))
     assert ('order: strided meant, contiguous' in finding.sentence) == (order == 'contiguous')
-    # The run behind the log also read, which this launch did not mean to.
+    # The run that wrote the log also read, but this launch declares writes only.
     assert 'operations: write meant, write and read issued' in finding.sentence
 
 
-def test_a_case_without_a_darshan_run_keeps_nothing_and_what_was_kept_once_stays(case, tmp_path):
+def test_a_case_without_a_darshan_run_writes_no_file_and_an_existing_file_stays(case, tmp_path):
     keep(case())
     plan = case(write='')
     keep(plan._replace(darshan=''))
@@ -164,14 +164,14 @@ def test_a_case_without_a_darshan_run_keeps_nothing_and_what_was_kept_once_stays
         ('fio', 'sfsa-strided', 'died of SIGABRT'),
     ],
 )
-def test_a_launch_of_which_no_log_tells_says_why(case, tmp_path, stand_in, engine, log, why):
+def test_a_launch_without_a_usable_log_has_the_reason(case, tmp_path, stand_in, engine, log, why):
     stand_in('import os; os.abort()')
     keep(case(engine, write=log))
-    (seen,) = records_in(str(tmp_path)).issued
-    assert seen.issued is None and why in seen.why
+    (launch,) = records_in(str(tmp_path)).issued
+    assert launch.issued is None and why in launch.why
 
 
-def test_what_is_damaged_of_it_is_none(case, tmp_path):
+def test_a_damaged_file_of_issued_io_is_ignored(case, tmp_path):
     case(write='')
     for text in ('', '{', '[]', '{"launches": [1]}'):
         (tmp_path / ISSUED).write_text(text)
@@ -180,7 +180,7 @@ def test_what_is_damaged_of_it_is_none(case, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.usefixtures('pydarshan')
-def test_the_genuine_summary_of_pydarshan_lies_beside_the_log(case, tmp_path):
+def test_the_summary_of_pydarshan_itself_is_beside_the_log(case, tmp_path):
     plan = case(write='sfsa-strided')
     keep(plan._replace(stopping=plan.stopping._replace(fixed=False)))
     (page,) = tmp_path.rglob(logs.SUMMARY)
@@ -188,14 +188,14 @@ def test_the_genuine_summary_of_pydarshan_lies_beside_the_log(case, tmp_path):
 
 
 def test_a_summary_is_made_beside_the_log_but_not_in_a_smoke_test(case, tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(logs, '_run', lambda argv, limit_s: (asked.append(argv), (0, '', ''))[1])
+    commands = []
+    monkeypatch.setattr(logs, '_run', lambda argv, limit_s: (commands.append(argv), (0, '', ''))[1])
     plan = case(write='sfsa-strided')
     keep(plan._replace(stopping=plan.stopping._replace(fixed=True)))
-    assert not [argv for argv in asked if 'summary' in argv]
+    assert not [argv for argv in commands if 'summary' in argv]
     (tmp_path / ISSUED).unlink()
     keep(plan._replace(stopping=plan.stopping._replace(fixed=False)))
-    ((*_, log, _, page),) = [argv for argv in asked if 'summary' in argv]
+    ((*_, log, _, page),) = [argv for argv in commands if 'summary' in argv]
     assert page == log.replace('ior.darshan', logs.SUMMARY)
 
 
@@ -205,7 +205,7 @@ DD, RANKS = Program('dd', '/bin/dd', False, ('/bin/dd', '--version')), Program('
 
 @pytest.fixture
 def compiled(tmp_path):
-    """A shared object of a C text; it and what it needs are linked by these options."""
+    """Compiles a C text to a shared library; options: for the compiler and linker."""
 
     def make(text, name, *options):
         source, library = tmp_path / f'{name}.c', tmp_path / f'lib{name}.so'
@@ -217,7 +217,7 @@ def compiled(tmp_path):
 
 
 PROGRAM = bytearray(Path('/bin/dd').read_bytes()[:20])
-PROGRAM[16:18] = b'\x02\x00'  # ET_EXEC: not even as a program that can lie anywhere
+PROGRAM[16:18] = b'\x02\x00'  # ET_EXEC: a program that is not position-independent
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ PROGRAM[16:18] = b'\x02\x00'  # ET_EXEC: not even as a program that can lie anyw
         (bytes(PROGRAM), 'it is not a shared library; '),
     ],
 )
-def test_a_file_that_is_no_library_is_named_by_its_path_with_the_remedy(tmp_path, content, fault):
+def test_a_file_that_is_not_a_library_is_shown_by_its_path_with_the_remedy(tmp_path, content, fault):
     file = tmp_path / 'libdarshan.so'
     if content == 'folder':
         file.mkdir()
@@ -242,7 +242,7 @@ def test_a_file_that_is_no_library_is_named_by_its_path_with_the_remedy(tmp_path
 
 
 @pytest.mark.needs('gcc')
-def test_a_library_for_another_architecture_is_said(compiled):
+def test_a_library_for_another_architecture_is_a_fault(compiled):
     library = compiled(NO_LIBRARY, 'other')
     content = bytearray(library.read_bytes())
     content[18] ^= 0xFF
@@ -252,9 +252,9 @@ def test_a_library_for_another_architecture_is_said(compiled):
 
 
 @pytest.mark.needs('gcc')
-def test_a_library_that_lacks_another_names_it_and_every_engine(compiled):
+def test_a_library_with_a_missing_dependency_is_a_fault_with_every_engine(compiled):
     needs = [f'-L{compiled(NO_LIBRARY, "gone").parent}', '-Wl,--no-as-needed', '-lgone']
-    library = compiled('int other;', 'own', *needs)
+    library = compiled('int other;', 'library', *needs)
     library.with_name('libgone.so').unlink()
     described, (fault,) = examined(str(library), [DD, RANKS])
     checksum = hashlib.sha256(library.read_bytes()).hexdigest()
@@ -276,9 +276,9 @@ NO_SYMBOL = 'extern int ompi_mpi_comm_world; int *world = &ompi_mpi_comm_world;'
     ],
     ids=['ends the engine', 'no Darshan', 'without MPI', 'with MPI'],
 )
-def test_a_library_that_would_leave_no_log_is_told_with_the_reason(compiled, text, program, faults):
-    seen = examined(str(compiled(text, 'own')), [program])[1]
-    assert len(seen) == len(faults) and all(map(re.fullmatch, faults, seen)), seen
+def test_a_library_that_would_leave_no_log_is_a_fault_with_the_reason(compiled, text, program, faults):
+    actual = examined(str(compiled(text, 'library')), [program])[1]
+    assert len(actual) == len(faults) and all(map(re.fullmatch, faults, actual)), actual
 
 
 LEAVES_A_LOG = """
@@ -291,7 +291,7 @@ __attribute__((constructor)) static void leave_a_log(void) {
 
 
 @pytest.mark.needs('gcc')
-def test_a_library_is_shown_with_the_version_in_its_log_and_the_reader_of_it(pydarshan, compiled):
+def test_a_library_is_shown_with_the_version_in_its_log_and_the_reader_of_the_log(pydarshan, compiled):
     log = TRANSCRIPTS / 'mfwa.darshan'
     described, faults = examined(str(compiled(LEAVES_A_LOG % log, 'darshan')), [DD])
     (read,) = read_logs([log])
@@ -300,11 +300,11 @@ def test_a_library_is_shown_with_the_version_in_its_log_and_the_reader_of_it(pyd
 
 
 @pytest.mark.needs('gcc')
-def test_a_library_without_a_reader_is_a_fault_that_is_said_once(compiled, stand_in, monkeypatch):
-    def without(name):
+def test_a_missing_reader_of_logs_is_one_fault_for_all_engines(compiled, stand_in, monkeypatch):
+    def not_installed(name):
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr('seatrial.check.staging.version', without)
+    monkeypatch.setattr('seatrial.check.staging.version', not_installed)
     stand_in(f'raise SystemExit({dump.MISSING})')
     library = compiled(LEAVES_A_LOG % (TRANSCRIPTS / 'mfwa.darshan'), 'darshan')
     described, faults = examined(str(library), [DD, DD._replace(engine='fio')])

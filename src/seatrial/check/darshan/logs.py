@@ -20,10 +20,10 @@ from seatrial.model.plan import TrialPlan
 from seatrial.model.record import Records, Sample
 from seatrial.rules.issued import DARSHAN
 
-READ_S = 120.0  # seconds to read one log, with PyDarshan's start-up; the log of a Darshan repetition takes 2 s
+READ_S = 120.0  # seconds to read one log, with the start of PyDarshan; the log of a Darshan repetition takes 2 s
 MISSING = "PyDarshan is not installed; type pip install 'darshan>=3.4.7' in the environment of Seatrial"
 SUMMARY = 'summary.html'
-SHOWN = 200  # characters of a library's message that are shown
+SHOWN = 200  # characters of an error message of PyDarshan
 
 
 class LogError(Exception):
@@ -60,17 +60,17 @@ def keep_darshan_run(plan: TrialPlan, records: Records) -> None:
     if not plan.darshan or file.exists() or not launches:
         return
     engine = by_name(records.start.engine, plan.kind) if records.start is not None else None
-    run = DarshanRun(tuple(_seen(plan, sample, engine) for sample in launches))
+    run = DarshanRun(tuple(_darshan_launch(plan, sample, engine) for sample in launches))
     for sample in launches if not plan.stopping.fixed else ():
         left = left_by(_raw(plan, sample))
         if left is not None and len(left.logs) == 1:
             page = Path(left.logs[0]).with_name(SUMMARY)
-            with contextlib.suppress(LogError):  # the summary is for people, and decides nothing
+            with contextlib.suppress(LogError):  # it is only for people: no verdict depends on it
                 _run([sys.executable, '-m', 'darshan', 'summary', left.logs[0], '--output', str(page)], READ_S)
     write_whole(file, json.dumps(to_json(run), indent=1) + '\n')
 
 
-def _seen(plan: TrialPlan, sample: Sample, engine: Engine | None) -> DarshanLaunch:
+def _darshan_launch(plan: TrialPlan, sample: Sample, engine: Engine | None) -> DarshanLaunch:
     def unseen(why: str) -> DarshanLaunch:
         return DarshanLaunch(sample.phase, sample.point, None, why)
 
