@@ -1,5 +1,5 @@
 """Random I/O: small transfers at random places of files that are larger than a cache. A skim is an analysis that
-reads part of several files and thinks about each piece (Fermilab 2011)."""
+reads parts of several files and computes on each part (Fermilab 2011)."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
@@ -7,7 +7,7 @@ from seatrial.check.base import Check, trial
 from seatrial.workload.random import random_access
 from seatrial.workload.sweep import Sweep, powers_of_two
 
-THINK_S = 0.005  # chosen: the source gives none
+THINK_S = 0.005  # chosen; the source has no value
 SKIMMED = Sweep('variant', (('own', {}), ('several', {'files': 'several'})))
 
 
@@ -22,7 +22,7 @@ class RandomReadQueueDepths(Check):
 
 @trial
 class RandomTransferSizes(Check):
-    """Random reads, then random writes, of 4 KiB to 1 MiB with O_DIRECT, one transfer in flight a task."""
+    """Random reads, then random writes, of 4 KiB to 1 MiB with O_DIRECT, one transfer in flight per task."""
 
     workload = random_access(('randread', 'randwrite'), working_set='64GiB')
     sweep = Sweep('transfer_size', powers_of_two('4KiB', '1MiB'))
@@ -38,7 +38,7 @@ class RandomMixed(Check):
 
 @trial
 class RandomReadCached(Check):
-    """Random reads of 4 KiB to 1 MiB through the page cache: what an application without O_DIRECT has."""
+    """Random reads of 4 KiB to 1 MiB through the page cache, as in an application without O_DIRECT."""
 
     workload = random_access(('randread',), working_set='64GiB', direct=False)
     sweep = Sweep('transfer_size', powers_of_two('4KiB', '1MiB'))
@@ -54,7 +54,7 @@ class RandomMapped(Check):
 
 @trial
 class SkimReads(Check):
-    """Random reads of 64 KiB with think time, of one file a task and of ten files that ten tasks read each."""
+    """Random reads of 64 KiB with think time: one file per task, then ten files per task, each read by ten tasks."""
 
     workload = random_access(('randread',), '315GiB', '64KiB', direct=False, think_s=THINK_S)
     sweep = SKIMMED
@@ -63,7 +63,7 @@ class SkimReads(Check):
 
 @trial
 class SkimReadsAndWrites(Check):
-    """The same with 55 % writes: of one client the source has 2.63 MB/s of reads and 3.25 MB/s of writes."""
+    """As SkimReads, with 55 % writes: the source has 2.63 MB/s of reads and 3.25 MB/s of writes for a client."""
 
     workload = random_access(('randrw',), '315GiB', '64KiB', direct=False, read_share=0.45, think_s=THINK_S)
     sweep = SKIMMED

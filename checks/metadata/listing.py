@@ -1,4 +1,4 @@
-"""How fast one task lists a directory with all attributes: from its cache and not, and of what size."""
+"""Rates at which one task lists a directory with all attributes: with and without its cache, by size."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
@@ -11,7 +11,7 @@ from seatrial.workload.sweep import Sweep
 
 @trial
 class AttributeCache(Check):
-    """A client's attribute cache: 891 files (`ls -als` prints 894 lines) listed again and again (Calderon, HLRS)."""
+    """A client's attribute cache: 891 files (`ls -als` prints 894 lines) listed repeatedly (Calderon, HLRS)."""
 
     workload = listing(files_per_directory=891, pauses_s=(0.5, 1.0, 2.0, 5.0, 10.0))
     sweep = Sweep('tree', (('891', {}),))
@@ -19,7 +19,7 @@ class AttributeCache(Check):
         CurveRatio(
             metric='ls_fourth',
             than='ls_first',
-            lowest=5.0,  # chosen; 0.466 s against 0.033 s there are 14.1
+            lowest=5.0,  # chosen; the source has 0.466 s against 0.033 s, a ratio of 14.1
             id='GP-04a',
             words='listing again straight away is 14.1 times as fast as the first time',
             source=CALDERON,
@@ -27,9 +27,9 @@ class AttributeCache(Check):
         CurveRatio(
             metric='ls_fourth',
             than='ls_after_10s',
-            lowest=2.0,  # chosen: "in a couple of seconds"
+            lowest=2.0,  # chosen; the source has "in a couple of seconds"
             id='GP-04b',
-            words='what the client has cached of attributes vanishes in a couple of seconds',
+            words='attributes cached by the client expire in a couple of seconds',
             source=CALDERON,
         ),
     )
@@ -37,7 +37,7 @@ class AttributeCache(Check):
 
 @trial
 class LargeDirectory(Check):
-    """One directory of 10,000 to 1,000,000 files: its names, and the attributes of all, twice."""
+    """One directory of 10,000 to 1,000,000 files: its names are listed, then the attributes of all, both twice."""
 
     workload = listing(files_per_directory=1_000_000)
     sweep = Sweep('entries', (10_000, 100_000, 1_000_000))
