@@ -15,14 +15,14 @@ from seatrial.model.record import PLAN, SAMPLES, Records
 from seatrial.model.telemetry import TELEMETRY
 from seatrial.model.units import duration
 from seatrial.rules.case import cut_off
-from seatrial.scheduler.job_state import SILENT, WAITING, JobState, job_state_of, may_go_on, of_sbatch, said_by_slurm
+from seatrial.scheduler.job_state import SILENT, WAITING, JobState, job_state_of, may_go_on, of_sbatch, slurm_words
 from seatrial.scheduler.partitions import SLURM
 
 TAIL_BYTES = 65536
 ASK_AGAIN_S = 2.0
 SILENT_S = 600.0
-"""The wait for a Slurm that does not answer, after its last answer, and after the job's last record. A slurmctld is
-back, or its backup has taken over, in minutes; a job that works writes telemetry twice a minute."""
+"""The wait for a Slurm that does not answer, after its last answer and after the job's last record. Within minutes
+slurmctld is back or its backup has taken over; a running job writes telemetry twice a minute."""
 
 END_S = 60.0  # seconds of a job's time limit before its first launch and after its removal
 GRACE_S = 300.0  # seconds after a job's limits: Slurm counts in minutes, checks late, and has KillWait and epilogs
@@ -30,7 +30,7 @@ ENDED = ('PREEMPTED', 'REVOKED')  # states of an ended job that ReFrame 4.10 mis
 
 
 class Patience(NamedTuple):
-    """Seconds for which a job is waited for: in the queue, and after its begin."""
+    """The longest waits for a job, in seconds: in the queue, and after its start."""
 
     queue_s: float
     job_s: float
@@ -39,17 +39,17 @@ class Patience(NamedTuple):
 class Wait:
     """ReFrame's wait for a job of Slurm, until it has ended or its limits have passed. Without it ReFrame 4.10 waits
     for ever for a job that was preempted (seen), or in a state that it does not know, and takes a suspended job for
-    one in the queue. It asks finished() after each poll, and calls wait() at the end. passed: the limit that has
-    passed, as a sentence, or empty. overdue: it was the last one."""
+    one in the queue. ReFrame asks finished() after each poll, and calls wait() at the end. passed: the limit that has
+    passed, as a sentence, or empty. overdue: True if it was the last limit."""
 
     def __init__(self, job: Any, patience: Patience) -> None:
         self._job, self._patience = job, patience
-        self._left_queue_s = 0.0  # when it was last seen to have begun; Slurm may have requeued it since
+        self._left_queue_s = 0.0  # when the job was last seen running; Slurm may have requeued it since
         self.passed, self.overdue = '', False
         job.finished, job.wait = self.finished, self.wait
 
     def finished(self) -> bool:
-        """True if ReFrame is to wait no longer."""
+        """True if ReFrame must stop waiting."""
         job, now = self._job, time.time()
         if type(job).finished(job) or job.state in ENDED:
             return True
@@ -79,8 +79,8 @@ def job_limit_s(plan: TrialPlan) -> float:
 def ask_job_state(
     record: RecordReader, scheduler: str, job: str | None, output: Path, patience: Patience, known: str = ''
 ) -> JobState | None:
-    """Ask why a job was cut off and keep the answer; None if it came to its own end. Where squeue failed, ReFrame
-    4.10 takes waiting and running jobs for ended (seen): their end is waited for. known: a cause, or empty."""
+    """Asks why a job was cut off and keeps the answer; None if the job ended by itself. If squeue failed, ReFrame
+    4.10 takes waiting and running jobs for ended (seen), so this waits for their end. known: a cause, or empty."""
     if scheduler not in SLURM or not job:
         return None
     asked = answered = time.time()
@@ -101,7 +101,7 @@ def ask_job_state(
         if not may_go_on(job_state) or now >= min(latest, silent):
             break
         time.sleep(ASK_AGAIN_S)
-    write_job_state(record.directory, '; '.join(words for words in (known, said_by_slurm(job_state)) if words), job)
+    write_job_state(record.directory, '; '.join(words for words in (known, slurm_words(job_state)) if words), job)
     return job_state
 
 
@@ -124,7 +124,7 @@ _STOPPED = re.compile(r'^ERROR: (run session stopped: (?!force exit|cancelled by
 
 
 def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]) -> None:
-    """Write the state of every job that was cut off and has none yet; once Slurm is silent it is not asked again."""
+    """Writes the state of every job that was cut off and has none; asks no more once Slurm does not answer."""
     tests: dict[str, Mapping[str, Any]] = {}
     with suppress(OSError, ValueError):  # ReFrame may have left no report
         tests = {_case_name(test): test for test in _tests_in(folder / REFRAME / REPORT)}
@@ -135,22 +135,22 @@ def complete_job_states(folder: Path, cases: Sequence[tuple[TrialPlan, Records]]
         if not cut_off(records) or records.job_state:
             continue
         test = tests.get(plan.case.name, {})
-        reasons = [_said_by_reframe(test) or stopped]
-        # Where ReFrame was ended, and left no report, the record itself names the job.
+        reasons = [_reframe_reason(test) or stopped]
+        # If ReFrame was ended and left no report, the record has the id of the job.
         job = str(test.get('jobid') or '') if test else records.start.job if records.start else ''
         if job and (not test or test.get('scheduler') in SLURM):
             if not silence:
                 output = Path(str(test.get('stagedir') or '')) / str(test.get('job_stderr') or '')
                 job_state = job_state_of(job, tail(output))
-                silence = said_by_slurm(job_state) if job_state.state == SILENT else ''
-            reasons.append(silence or said_by_slurm(job_state))
+                silence = slurm_words(job_state) if job_state.state == SILENT else ''
+            reasons.append(silence or slurm_words(job_state))
         whole = '; '.join(reason for reason in reasons if reason)
         if whole:
             write_job_state(plan.records, whole, job)
 
 
 def _tests_in(file: Path) -> list[Mapping[str, Any]]:
-    """ReFrame's entries of checks of Seatrial. Raises OSError; ValueError where it is no report."""
+    """ReFrame's entries for checks of Seatrial. Raises OSError; ValueError if the file is no report."""
     try:
         runs = read_json(file)['runs']
         return [test for run in runs for test in run['testcases'] if _NAMES.issubset(test)]
@@ -159,14 +159,14 @@ def _tests_in(file: Path) -> list[Mapping[str, Any]]:
 
 
 def plain_sessions(file: Path, state: str) -> list[tuple[str, list[str]]]:
-    """The sessions of plain ReFrame in its report, one a profile, each with the cases that never had a plan, and the
-    reasons; nameless where none had one. Raises OSError, ValueError for a file that is no report."""
+    """The sessions in a report of plain ReFrame, one per profile: its name, empty if no case had a plan, and the
+    cases without a plan, with the reason. Raises OSError, ValueError for a file that is no report."""
     names, missing = dict[str, str](), dict[str, list[str]]()
     for test in _tests_in(file):
         profile, records = str(test.get('profile')), Path(str(test.get('records') or ''))
         never = missing.setdefault(profile, [])
         if not (records.is_absolute() and (records / PLAN).is_file()):
-            never.append(f'{_case_name(test)}: {_said_by_reframe(test) or "there is no plan of it"}')
+            never.append(f'{_case_name(test)}: {_reframe_reason(test) or "there is no plan of it"}')
         elif records.parent.parent.parent == Path(state) / 'sessions':
             names[profile] = records.parent.parent.name
     return [(names.get(profile, ''), never) for profile, never in missing.items() if never or profile in names]
@@ -181,11 +181,11 @@ def _case_name(test: Mapping[str, Any]) -> str:
     return f'{str(test["name"]).split()[0]}/{test["system"]}:{test["partition"]}/{case.rpartition("/")[0]}'
 
 
-def _said_by_reframe(test: Mapping[str, Any]) -> str:
-    """ReFrame's reason in one line; cut after the job, where it repeats the check's own words."""
+def _reframe_reason(test: Mapping[str, Any]) -> str:
+    """ReFrame's reason in one line; empty for a stage after the job, where it repeats the check's message."""
     reason = str(test.get('fail_reason') or '').strip()
     if not reason or test.get('fail_phase') in ('sanity', 'performance'):
         return ''
     if (refused := of_sbatch(reason)) is not None:
-        return said_by_slurm(refused)
+        return slurm_words(refused)
     return f'ReFrame says: {reason.splitlines()[0].removeprefix("sanity error: INCOMPLETE: ")}'

@@ -1,6 +1,6 @@
 """Slurm's account of the end of a job: asked, parsed, and put into a sentence. scontrol knows a job until MinJobAge
-(300 s) after its end. Who cancelled it only accounting knows, some seconds later; which node failed srun reports to
-the job. States: job_state_codes.html of Slurm 20.11 to 25.05, reasons: job_reason_codes.html; seen with 22.05."""
+(300 s) after its end. Only accounting knows who cancelled it, some seconds later; srun reports to the job which node
+failed. States: job_state_codes.html of Slurm 20.11 to 25.05, reasons: job_reason_codes.html; seen with 22.05."""
 
 import re
 import signal
@@ -14,13 +14,13 @@ from seatrial.model.quoted_value import printable
 from seatrial.scheduler.queue import seconds_in
 
 DEADLINE_S = 20.0  # seconds for one question: slurmctld may be busy, stopped or gone
-SETTLE_S = 8.0  # how long a job that is about to end, and accounting that has not heard of its end, are asked again
+SETTLE_S = 8.0  # seconds of repeated questions while a job is about to end or accounting lacks its end
 SACCT_FIELDS = ('JobID', 'State', 'ExitCode', 'Reason', 'ElapsedRaw', 'TimelimitRaw', 'NodeList')
 
-# Values of JobState.state that are no words of Slurm's.
-UNKNOWN = 'unknown'  # Slurm said something that cannot be read
-NO_SUCH_JOB = 'no such job'  # it knows no such job
-SILENT = 'silent'  # it did not answer
+# Values of JobState.state that are not states of Slurm.
+UNKNOWN = 'unknown'  # the answer of Slurm cannot be read
+NO_SUCH_JOB = 'no such job'  # Slurm knows no such job
+SILENT = 'silent'  # Slurm did not answer
 REFUSED = 'refused'  # sbatch did not take the job
 
 
@@ -33,18 +33,18 @@ class JobState(NamedTuple):
     by: str = ''
     node: str = ''
     reason: str = ''
-    nodes: str = ''  # those it had, in Slurm's notation, empty before it starts
-    # elapsed_s, limit_s: seconds, None if not said
+    nodes: str = ''  # its nodes in Slurm's notation, empty before it starts
+    # elapsed_s, limit_s: seconds, None if unknown
     elapsed_s: int | None = None
     limit_s: int | None = None
-    restarts: int | None = None  # None where it is not said (sacct)
+    restarts: int | None = None  # None if unknown (sacct)
     seven_bits: bool = False  # the exit code lacks its eighth bit (sacct)
     down: str = ''  # its nodes that are down now, where Slurm does not say which one failed
 
 
 UNREADABLE = JobState(UNKNOWN)
 NO_ANSWER = (UNKNOWN, NO_SUCH_JOB, SILENT)
-"""States without any word of Slurm on the job; their sentences are about Slurm."""
+"""States without an answer of Slurm about the job; their sentences are about Slurm."""
 
 
 def job_state_of(job: str, output: str = '') -> JobState:
@@ -114,7 +114,7 @@ def of_sacct(text: str, job: str, names: Callable[[int], str] = user_name) -> Jo
 
 
 def of_sbatch(text: str) -> JobState | None:
-    """The reason of sbatch for refusing a job, or None if sbatch says nothing here. Its last message may be no more
+    """The reason of sbatch for refusing a job, or None if it has no message here. Its last message may be no more
     than "Unspecified error", and those before it name the limit, or are a plugin's own words."""
     messages = [match.groups() for match in re.finditer(r'^sbatch: (error: )?(.+)$', text, re.MULTILINE)]
     if not messages:
@@ -149,23 +149,23 @@ def merged(young: JobState, accounted: JobState) -> JobState:
     if accounted.state in NO_ANSWER:
         return young
     if young.state in NO_ANSWER:
-        # Some states are of slurmctld alone, and to accounting such a job waits or runs.
+        # Accounting lacks some states of slurmctld, and shows such a job as waiting or running.
         return young if young.state == UNKNOWN and young.reason and may_go_on(accounted) else accounted
     if young.state in _ABOUT_TO_END and accounted.state not in _GOING_ON:
         return accounted._replace(restarts=young.restarts, nodes=young.nodes or accounted.nodes)
     if young.state != accounted.state:
-        return young  # accounting has not heard of the end
+        return young  # accounting does not have the end yet
     return young._replace(by=accounted.by)
 
 
 def sentence(known: JobState) -> str:
-    """The end of a job in a sentence without its full stop; nothing in it is guessed."""
+    """The end of a job in a sentence without its full stop; without any guess."""
     words = _WORDS[known.state] + _after(known) if known.state in _WORDS else _SENTENCES[known.state](known)
     started_again = known.restarts and known.nodes and known.state not in WAITING
     return f'{words}, after {known.restarts} requeue{"s" if known.restarts != 1 else ""}' if started_again else words
 
 
-def said_by_slurm(known: JobState) -> str:
+def slurm_words(known: JobState) -> str:
     """'Slurm says: cancelled by alice after 12 s', or the reason why it says nothing."""
     return sentence(known) if known.state in NO_ANSWER else f'Slurm says: {sentence(known)}'
 
@@ -176,7 +176,7 @@ def _asked(job: str) -> JobState:
         return young  # accounting has nothing to add, or there is no Slurm here
     accounted = _accounted(job)
     if young.state == 'CANCELLED' and accounted.state in _ABOUT_TO_END:
-        time.sleep(2.0)  # accounting learns it within 2 s (seen)
+        time.sleep(2.0)  # accounting has it within 2 s (seen)
         accounted = _accounted(job)
     return merged(young, accounted)
 
@@ -220,7 +220,7 @@ _HELD: Mapping[str, str] = {  # reasons why a job waits, by states that say more
 }
 WAITING = ('PENDING', 'REQUEUED', *_HELD)  # states before a job begins, or begins anew
 _GOING_ON = (*_ABOUT_TO_END, *WAITING)
-# WorkDir comes after all that is read: without it the text is cut short.
+# WorkDir follows all fields that are read: without it the text was cut short.
 _SCONTROL_NEEDS = {'JobState', 'ExitCode', 'Reason', 'RunTime', 'TimeLimit', 'Restarts', 'NodeList', 'WorkDir'}
 _MEMORY = re.compile(r'^slurmstepd\S*: error: .*(?:exceeded memory limit|Exceeded job memory|oom.kill)', re.M | re.I)
 _NO_OUTPUT = 53  # signal seen with an output file and with a working folder that cannot be had

@@ -27,7 +27,7 @@ class Partitions(NamedTuple):
     """Partitions of a profile. submit: True if ReFrame submits a job for each case."""
 
     submit: bool
-    # names, licences: those that sbatch requests; exclusive: True if it requests whole nodes
+    # names, licences: requested from sbatch; exclusive: True if whole nodes are requested
     names: frozenset[str]
     licences: frozenset[str]
     exclusive: bool
@@ -39,7 +39,7 @@ class Partitions(NamedTuple):
 
 
 class SlurmPartition(NamedTuple):
-    """A partition of Slurm. cpus, memory: the smallest of its nodes; limit_s: its time limit, None if it has none"""
+    """A partition of Slurm, with the values of its smallest nodes; limit_s: None without a limit."""
 
     name: str
     nodes: int
@@ -120,8 +120,8 @@ def named(site: Site, profile: str) -> set[str]:
 
 
 def nodes_to_leave_out(site: Site, partition: str, used: Sequence[Sequence[str]], wanted: int) -> tuple[str, ...]:
-    """The nodes to exclude so that the wanted number remains, last used first. Nodes that are down or drained do not
-    count. Empty if Slurm does not answer: other nodes are not required. used: nodes of allocations, oldest first"""
+    """The nodes to exclude: those of the latest allocations (used: oldest first) that leave the wanted number. Nodes
+    that are down or drained do not count. Empty if Slurm does not answer, because other nodes are not required."""
     if not used or not is_slurm(site, partition):
         return ()
     settings = partitions_in(site.folder / SETTINGS_FILE)[partition]

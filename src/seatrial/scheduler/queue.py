@@ -17,20 +17,20 @@ _TIME = re.compile(r'(?:(\d+)-)?(?:(\d+):)??(\d+):(\d+)')
 _JOB = re.compile(r'(\d+)\|([A-Z_]+)\|([^|]*)(?:\|(.*))?')
 
 _OPTIONS = ('SLURM_', 'SACCT_', 'SBATCH_', 'SCANCEL_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
-"""Beginnings of variables that are options of Slurm's programs; a job's would become those of others."""
+"""Prefixes of variables that set options of Slurm's programs; a job would pass its own on to other jobs."""
 
 ANSWERS = ('SACCT_', 'SCONTROL_', 'SINFO_', 'SQUEUE_')
 """Variables that change Slurm's answers: SQUEUE_STATES=PENDING hides a running job from ReFrame too."""
 
-_WHICH_SLURM = ('SLURM_CONF', 'SLURM_CLUSTERS')  # variables that ReFrame's own questions and jobs go by too
+_WHICH_SLURM = ('SLURM_CONF', 'SLURM_CLUSTERS')  # variables that ReFrame's questions and jobs use too
 
 
 class QueueError(Exception):
-    """Slurm refused or did not answer; in its own words."""
+    """Slurm refused or did not answer; the message is that of Slurm."""
 
 
 class QueuedJob(NamedTuple):
-    """A job in the queue. command: of its script with the arguments; empty where it was not asked for."""
+    """A job in the queue. command: of its script with the arguments; empty if it was not requested."""
 
     id: str
     state: str
@@ -59,13 +59,13 @@ def _jobs(*options: str) -> list[QueuedJob]:
 
 
 def cancel_pending(jobs: Sequence[QueuedJob]) -> None:
-    """Take this user's jobs out of the queue; one that has begun meanwhile goes on. Raises QueueError."""
+    """Takes this user's waiting jobs out of the queue; a job that has started runs on. Raises QueueError."""
     if jobs:
         asked('scancel', f'--user={os.geteuid()}', '--state=PENDING', *(job.id for job in jobs))
 
 
 def submit(script: str, begin: str, argument: str) -> str:
-    """Put a script with its argument into the queue; returns the job's number. Raises QueueError."""
+    """Queues a script with its argument; returns the job's number. Raises QueueError."""
     return asked('sbatch', '--parsable', f'--begin={begin}', script, argument).strip().partition(';')[0]
 
 
@@ -85,7 +85,7 @@ def crontab() -> str:
 
 
 def write_crontab(text: str) -> None:
-    """Replace the user's scrontab and see that it is there. Raises QueueError; then the old one still stands."""
+    """Replaces the user's scrontab and reads it back. Raises QueueError; then the old one is still in place."""
     asked('scrontab', '-', text=text)
     if crontab() != text:
         raise QueueError('scrontab shows another crontab than the one it accepted; check it with scrontab -l')
@@ -113,7 +113,7 @@ def asked(*argv: str, text: str = '') -> str:
 def _run(argv: Sequence[str], text: str = '') -> subprocess.CompletedProcess[str]:
     names = [name for name in os.environ if not name.startswith(_OPTIONS) or name in _WHICH_SLURM]
     try:
-        # Comments and crontabs are bytes; what is no UTF-8 comes back as it was.
+        # Comments and crontabs are bytes: bytes that are not UTF-8 are kept as they are.
         return subprocess.run(
             argv,
             input=text,

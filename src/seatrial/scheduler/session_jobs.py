@@ -15,8 +15,8 @@ from seatrial.scheduler.queue import DEADLINE_S, QueueError, asked
 from seatrial.site.load import partitions_in
 from seatrial.site.model import SETTINGS_FILE, Site
 
-COMMENT = 'seatrial:'  # what the comment of a job of Slurm begins with; the session's id follows
-ASK_S = 60.0  # how long a Slurm is asked that does not answer: as long as slurmctld takes to start again
+COMMENT = 'seatrial:'  # prefix of the comment of a Slurm job, followed by the session's id
+ASK_S = 60.0  # seconds of questions to a Slurm that does not answer: slurmctld needs as long to restart
 END_S = 120.0  # wait for cancelled jobs: KillWait (30 s by default), an epilog, removal of files
 
 LONGEST_S = ASK_S + END_S + 3 * DEADLINE_S
@@ -35,7 +35,7 @@ class SessionJob(NamedTuple):
     session: str
     state: str
     nodes: str
-    alive: str | None  # why its session is taken to be alive, or None
+    alive: str | None  # the reason why its session counts as alive, or None
 
     @property
     def words(self) -> str:
@@ -86,7 +86,7 @@ def read_jobs(text: str, user: int, alive: Callable[[str], str | None]) -> list[
 def cancel(
     screen: Console, site: Site, jobs: Sequence[SessionJob], announced: set[str] | None = None
 ) -> list[SessionJob]:
-    """Cancel jobs and wait END_S at most for their end; those left. Raises QueueError. announced: the jobs
+    """Cancels jobs and waits up to END_S for their end; returns those left. Raises QueueError. announced: the jobs
     whose cancellation was printed before, to which the others are added; None: none is printed"""
     numbers = {job.id for job in jobs}
     left = list(jobs)
@@ -96,7 +96,7 @@ def cancel(
         going_on = [job for job in left if job.state != 'COMPLETING']
         if going_on and not sent:
             sent = True
-            # Only this user's jobs, should a number have been given to another job meanwhile.
+            # Only this user's jobs: a number may have been given to another job in the meantime.
             asked('scancel', f'--user={os.geteuid()}', *(job.id for job in going_on))
             for job in going_on:
                 if announced is not None and job.id not in announced:
@@ -110,7 +110,7 @@ def cancel(
 
 
 def cancel_all(screen: Console, site: Site, session: str) -> None:
-    """Cancel the session's jobs in the queue, such as one that ReFrame lost sight of, and wait for their end."""
+    """Cancels the session's jobs in the queue, also jobs that ReFrame no longer tracks; waits for their end."""
     if not has_queue(site):
         return
     end = time.monotonic() + ASK_S
