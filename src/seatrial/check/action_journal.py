@@ -1,6 +1,6 @@
-"""The journal of actions: STATE/actions/STORAGE_SYSTEM.json, from before an action starts until it is undone, also if
-its session is killed. One for each storage system: no two sessions act on the same at once. Somebody will run the
-commands of an entry, so only a file of the user himself counts, with one name, that nobody else can write."""
+"""The journal of actions: STATE/actions/STORAGE_SYSTEM.json exists from before an action starts until it is undone,
+even if its session is killed. There is one per storage system: no two sessions act on it at once. Its commands will
+be run, so only a file counts that belongs to the user, has one name, and cannot be written by anybody else."""
 
 import fcntl
 import json
@@ -27,7 +27,7 @@ FOLDER, SUFFIX, STARTED = 'actions', '.json', '.started'
 LONGEST = 1 << 16  # bytes of an entry
 KILLED_S = 10.0
 _NOTED = 'cat /proc/$$/stat >"$1" && shift && exec "$@"'
-"""Notes which process a start is before it begins: whoever cleans up must end it before he undoes it."""
+"""Records the process of a start before it runs: a clean-up must end that process before the undo."""
 
 
 class ActionError(Exception):
@@ -170,7 +170,7 @@ def wait_healthy(action: Action) -> str:
 
 
 def count_of(action: Action) -> tuple[int | None, str]:
-    """The count of an action and '', or None and why not; ends after ANSWER_S, so that no start or undo is late."""
+    """An action's count and '', or None and the reason; ends after ANSWER_S, so that no start or undo is late."""
     brief = action._replace(timeout_s=min(action.timeout_s, ANSWER_S))
     answer = ask(list(action.counting), brief.timeout_s)
     why = failure(answer, brief)

@@ -197,8 +197,8 @@ class Check(rfm.RunOnlyRegressionTest):
         plan = write_plan(self.trial_plan)
         runner = plan.with_name(RUNNER) if self.is_dry_run() else _runner(self.trial_session.folder)
         python = self.trial_session.site.partition(self.trial_case.partition).python
-        # On a signal to stop, the shell of the job waits for its runner. If it ended first, the runner would be killed and
-        # would leave its launch running.
+        # On a signal to stop, the shell of the job waits for its runner. A shell that ended first would take the
+        # runner with it, and leave the current launch running.
         self.prerun_cmds = ['trap : TERM INT']
         self.executable = job_line(python, runner, plan)
         if self.current_partition.scheduler.registered_name in SLURM:

@@ -241,8 +241,8 @@ def _otherwise(number: int, keys: Sequence[str], asked: Any, done: Any) -> str:
 
 
 def contract_session(session_id: str, site: Site, procedure: Procedure) -> Session:
-    """The session of one more allocation for all criteria of a procedure, which the protocol judges. It stores the
-    upper bound of the noise between nights of the case, so that the session can be judged without the history."""
+    """The session of one more allocation for all criteria of a procedure; the protocol judges them. It keeps the
+    largest noise between nights of the case, for a judgement without the history."""
     from seatrial.history.noise import noise_bound  # Polars, which no command without a contract needs
 
     noise = noise_bound(site.state, site.name, NIGHTLY.name).get(procedure.case)
@@ -251,7 +251,7 @@ def contract_session(session_id: str, site: Site, procedure: Procedure) -> Sessi
 
 
 def noise_of(kept: Mapping[str, Any]) -> float | None:
-    """The noise between allocations that a session has stored; None if it was unknown. Raises ValueError."""
+    """The noise between allocations that a session has kept; None if it was unknown. Raises ValueError."""
     noise = kept.get(NIGHTS_NOISE)
     if noise is not None and not (isinstance(noise, float) and 0 < noise < math.inf):
         raise ValueError(f'{NIGHTS_NOISE} is {show(noise)}, which is not a standard deviation')
@@ -300,7 +300,7 @@ def _faults(here: _Here, entry: CriterionEntry) -> Iterator[tuple[list[str], str
         seen.add(error.key)
         after = {word: _refusal(here, fixed) for word, fixed in error.fixes.items()}
         working = [word for word, other in after.items() if other is None]
-        # If no value makes the criterion correct, those that lead to another fault.
+        # If none removes every fault, those that lead to the next one.
         working = working or [word for word, other in after.items() if other and other.key not in seen]
         remedy = error.remedy or (f'write {"one of " if len(working) > 1 else ""}{{}}' if working else NO_REMEDY)
         near = choice(error.wrong, working) if error.wrong else ''
@@ -330,7 +330,7 @@ def _with(entry: CriterionEntry, key: str, value: str | None) -> CriterionEntry 
         valid = getattr(models[above].model_validate({**others, **given}), last)
     except ValidationError:
         return None
-    # Other values stay as they were parsed, for validation expects their written form.
+    # All other values stay as they were parsed: they cannot be parsed again.
     changed = (getattr(entry, above) or models[above]()).model_copy(update={last: valid}) if above else valid
     return entry.model_copy(update={above or last: changed})
 
@@ -384,7 +384,7 @@ def _measured_by(here: _Here, entry: CriterionEntry) -> tuple[_Candidate, Proced
         fault = f'no check measures {show(metric_)} here' if metric_ else 'is missing'
         raise _Refused('metric', fault, remedy, _fixes(entry, 'metric', words), metric_)
     unit = UNITS[entry.bound.unit][0] if entry.bound and not entry.bound.of else ''
-    # 'read' with a bound in op/s is not the bandwidth, which has the same name.
+    # 'read' in op/s is not a bandwidth, although the name is the same.
     named = [candidate for candidate in named if candidate.metric.unit == unit] or named
     candidate = _one_of(named, entry, here.checks)
     return candidate, Procedure(_of_check(trial, candidate.check), candidate.point.label, *setup)
@@ -528,7 +528,7 @@ def _points(site: Site, declared: Declared, procedure: Procedure) -> list[_Candi
 
 
 def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[str, Declared]) -> _Candidate:
-    """The candidate that the entry means. Raises _Refused if none is left, or if several measure different things."""
+    """The candidate that a criterion describes. Raises _Refused for none, or for several different ones."""
     left = _as_asked(named, entry, checks)
     foreign = 'files_per_task' if kind_of(left[0].point.kind).moves_data else 'bytes_per_task'
     if getattr(entry.workload or Workload(), foreign) is not None:
@@ -536,7 +536,7 @@ def _one_of(named: Sequence[_Candidate], entry: CriterionEntry, checks: Mapping[
         raise _Refused(key, f'does not apply to {entry.metric}', 'remove it', _fixes(entry, key, [None]))
     for key, field in (('access', 'files'), ('access', 'order'), *terms.FIELDS.items()):
         values = list(dict.fromkeys(_in_words(field, candidate.point) for candidate in left))
-        # A value that no contract can write, such as the interface mmap, is distinguished by its check.
+        # A value that a contract cannot have, as the calls of mmap, is identified by its check.
         fixes = _fixes(entry, f'workload.{key}', values)
         if len(values) > 1 and len(fixes) == len(values):
             raise _Refused(f'workload.{key}', 'is missing, and more than one is measured', '', fixes)
@@ -602,7 +602,7 @@ def _session(session_id: str, site: Site, procedure: Procedure) -> Session:
     effort = ACCEPTANCE.effort._replace(working_set=not procedure.caches)
     if procedure.seconds:
         target_s = ABOVE_MIN * procedure.seconds
-        # The first warm-up of the profile is for minutes; a smaller one leads to the same size.
+        # The first warm-up of the profile is sized for minutes; a smaller one leads to the same size.
         first = NIGHTLY.effort.first_bytes
         effort = effort._replace(first_bytes=first, target_s=target_s, min_s=procedure.seconds, phase_s=target_s)
     engines = site.engine_choices()

@@ -43,8 +43,8 @@ def margin(criterion: Criterion, noise: float, repetitions: int, criteria: int, 
 
 
 def decidable(test: AcceptanceTest, forecast: Forecast, criteria: int, nights: float | None = None) -> list[str]:
-    """Lines for people: what the planned allocations of a criterion can decide, and why none can count. nights: the
-    noise between them at most, where it is known"""
+    """Sentences on what the planned allocations of a criterion can decide, and the reason if none can count. nights:
+    the largest noise between nights, if known"""
     criterion = test.criterion
     n = max(criterion.allocations, criterion.planned)
     seen = forecast.shown.between if n > 1 else forecast.shown.within
@@ -66,7 +66,7 @@ def _too_short(test: AcceptanceTest, forecast: Forecast) -> str:
     plan, rate = forecast.plan, forecast.shown.rates.get(test.metric.name if test.metric else '')
     if rate is None or test.procedure is None or not kind_of(plan.kind).bytes_known:
         return ''
-    # Where caches may take part, only what the contract asks for (as unmet has it); else rule P16.
+    # If caches may take part, only the contract sets the time (as in unmet); else rule P16 does.
     needed_s = test.procedure.seconds if test.procedure.caches else max(STORAGE_MIN_S, plan.sizing.min_s)
     share, limit = forecast.shares[1], plan.target.limits.bytes
     moved = resized([plan.point(test.procedure.point)], share)[0].bytes_moved

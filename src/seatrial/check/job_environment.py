@@ -14,27 +14,27 @@ from seatrial.site.load import Module, Modules
 
 LOAD_S = 60.0
 
-# What makes the commands of a shell that load modules, as each system names it in the environment.
+# The variables that name the program which makes shell commands to load modules, by modules system.
 _COMMANDS = {'lmod': 'LMOD_CMD', 'envmod': 'MODULES_CMD', 'tmod4': 'MODULES_CMD'}
 _OF_ENGINES = re.compile(
     r'(?:[\w.-]+/)*(?:ior|mdtest|fio|(openmpi|mpich|mvapich2?|impi|cray-mpich))(?:/[\w.-]+)?', re.I
 )
 _OF_DARSHAN = re.compile(r'(?:[\w.-]+/)*darshan(?:-runtime)?(?:/[\w.-]+)?', re.I)
 # ReFrame 4.10 loads each module itself before it writes the job, and takes its folder away again; the job keeps the
-# folder under Lmod alone. Before each module its name is written behind a NUL, to tell whose the words after it are.
+# folder under Lmod alone. The name of each module is written behind a NUL, before the messages of loading it.
 _LOAD = r"""
 command=$1; keeps=$2; shift 2
-said() { eval "$("$command" bash "$@" || echo false)"; }
-each() {
+run() { eval "$("$command" bash "$@" || echo false)"; }
+load_all() {
     while [ $# -gt 0 ]; do
         printf '\0%s\n' "$1" >&2
-        [ -z "$2" ] || said use "$2" 2>/dev/null || return
-        said load "$1" >&2 || return
-        [ -z "$2" ] || [ -n "$keeps" ] || said unuse "$2" 2>/dev/null
+        [ -z "$2" ] || run use "$2" 2>/dev/null || return
+        run load "$1" >&2 || return
+        [ -z "$2" ] || [ -n "$keeps" ] || run unuse "$2" 2>/dev/null
         shift 2
     done
 }
-(keeps=''; each "$@") && each "$@" && exec env -0
+(keeps=''; load_all "$@") && load_all "$@" && exec env -0
 """
 
 

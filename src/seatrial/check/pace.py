@@ -91,7 +91,7 @@ class CaseTime:
 
 def case_time(plan: TrialPlan, share: int, rates: Mapping[str, Rate], noise: float | None) -> CaseTime:
     """The time of a case whose tasks have this share. A launch lasts as long as its bytes take, but at least as long
-    as the profile aims at; at unknown speed exactly that."""
+    as the profile aims at; at unknown speed exactly so long."""
     points = resized(plan.points, share)
     counts = Counter(_launch(plan, point, phase, rates) for point in points for phase in point.phases)
     rule, noise = plan.stopping, NOISE if noise is None else noise
@@ -116,10 +116,10 @@ def _launch(
     size = sum(filter(None, kind_of(point.kind).moved(point, phase)))
     if not names or not size or not rates or point.duration_s:
         return None, None, least_s
-    # What nobody has said of reading is taken to be as fast as writing.
+    # A metric without a rate gets the first known one: reading is taken to be as fast as writing.
     rate = next((rates[name] for name in names if name in rates), next(iter(rates.values())))
     taken_s = size / rate.value
-    # Where caches do not decide the size, a task does as much more as it takes to last.
+    # If the size is not fixed, a task moves as many more bytes as the launch needs to last.
     return (size, rate, taken_s) if sizing.fixed or taken_s >= least_s else (None, None, least_s)
 
 

@@ -118,7 +118,7 @@ def _placed(session: Session, declared: Declared, case: Case) -> list[Point]:
         workload = workload.changed(devices=devices, tasks=largest.tasks - largest.tasks % len(devices))
     workload = workload.changed(**fixed)
     if declared.axis.equals == 'node' and case.layout == DEFAULT_LAYOUT:
-        # Else the node whose files lie on a slow target is the slow one.
+        # Otherwise a node whose files lie on a slow target would be the slow node.
         workload = workload._replace(layout=by_type(session.site.file_system(case.file_system).type).alike)
     return expand(sweep, workload, largest, _where(session, declared, case))
 
@@ -310,7 +310,7 @@ def _stopping(session: Session, full: ResolvedCase, case: Case) -> StoppingRule:
     if session.profile.between and not full.declared.axis.equals:
         rule = _of_a_night(session, full.declared, case, rule)
     if points[0].fullness and phase_of(points[0], points[0].phases[-1]).stays:
-        # Each further repetition would remove what fills a file system, and write it anew.
+        # A further repetition would remove the data that fill the file system, and write them again.
         return rule._replace(minimum=1, maximum=1, extra=0, fixed=True)
     statistics = {reference.statistic for reference in references_of(session, case)}
     samples = max((samples_for(QUANTILES[name]) for name in statistics & QUANTILES.keys()), default=0)
@@ -339,7 +339,7 @@ def _launch_s(full: ResolvedCase) -> float:
 
 
 def planned(session: Session, declared: Declared, case: Case) -> TrialPlan:
-    """The plan that the session wrote, whatever trial.yaml has now; plain ReFrame makes it. Raises Unplannable."""
+    """The plan that the session wrote, even if trial.yaml has changed; plain ReFrame makes it here. Unplannable."""
     file = records_of(session, case) / PLAN
     return plan_of(session, declared, case) if session.plain or not file.is_file() else read_plan(str(file))
 

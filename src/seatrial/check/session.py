@@ -1,5 +1,5 @@
-"""The session that the checks belong to: one `seatrial run`, or one run of plain ReFrame. And what ReFrame would
-refuse in settings.py before it starts: it reports that only in its own log."""
+"""The session that the checks belong to: one `seatrial run`, or one run of plain ReFrame. And faults for
+which ReFrame would refuse settings.py, found before it starts: it reports them only in its log."""
 
 import hashlib
 import json
@@ -69,7 +69,7 @@ def new_id() -> str:
 
 
 def began(session_id: str) -> datetime:
-    """When a session of this name was begun, in UTC. Raises ValueError for a name not made by new_id."""
+    """The time at which a session of this name began, in UTC. Raises ValueError for a name not made by new_id."""
     return datetime.strptime(session_id.partition('-')[0], '%Y%m%dT%H%M%S').replace(tzinfo=timezone.utc)
 
 
@@ -146,7 +146,7 @@ def current() -> Session | None:
         if not session.contract:
             return session
         return replace(session, site=session.site.with_trials([TrialEntry.model_validate(session.contract['trial'])]))
-    # Here, as its modules take longer to load than all others, and most commands need none.
+    # Imported here: ReFrame takes longer to load than all other modules, and most commands need none of it.
     from reframe.core.exceptions import ReframeFatalError
     from reframe.core.runtime import runtime
 
@@ -167,7 +167,7 @@ def current() -> Session | None:
 
 
 def _limit_lock_of_results(seconds: float) -> None:
-    """Limits ReFrame 4.10's endless wait for its results database; then it says why it stores nothing."""
+    """Limits ReFrame 4.10's endless wait for its results database; then ReFrame reports why it stores nothing."""
     from reframe.utility.osext import ReadWriteFileLock
 
     def limited(acquire: Callable[..., bool], lock: Any, **words: Any) -> bool:
@@ -226,7 +226,7 @@ MANUAL = 'https://reframe-hpc.readthedocs.io/en/stable/config_reference.html'
 def settings_fault(site: Site, system: str) -> str:
     """The reason why ReFrame's own schema and resolution cannot load the site's settings of a system, with file and
     remedy, or empty. Raises SiteError. Modules are not checked: a login node need not have them."""
-    # Here, as in current().
+    # Imported here, as in current().
     from reframe.core.config import load_config
     from reframe.core.exceptions import ReframeError
     from reframe.core.systems import System
@@ -235,7 +235,7 @@ def settings_fault(site: Site, system: str) -> str:
     configuration = configuration_in(file)
     modules = [of_partition for name, of_partition in modules_in(file).items() if name.partition(':')[0] == system]
     if any(of_partition.wanted and of_partition.system == NO_MODULES for of_partition in modules):
-        # ReFrame would load none and say nothing.
+        # ReFrame would load no module and report nothing.
         sentence = f"{system}: modules are named, and modules_system is '{NO_MODULES}'; write lmod or envmod"
         return problem(SETTINGS_FILE, [], sentence)
     config = load_config()

@@ -1,4 +1,4 @@
-"""Compares records with raw output: every measurement is made again by its engine and compared."""
+"""Compares records with raw output: each engine parses its output again, and the measurements are compared."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def _differences(engine: Engine, directory: Path, sample: Sample) -> list[str]:
     try:
         again = measured(engine, sample.phase, sample.point, raw.command, raw.outcome)
     except (EngineError, ArithmeticError, LookupError, TypeError, ValueError) as error:
-        # An invented output, or one of another point, fails in ways that engines do not expect.
+        # A forged output, or the output of another point, fails in ways that engines do not expect.
         return [f'the output gives no figure: {error}']
     if sample.measurement.nodes:
         again = places.by_node(again)
@@ -83,7 +83,7 @@ def _differences(engine: Engine, directory: Path, sample: Sample) -> list[str]:
 
 
 def _fields(recorded: Measurement, anew: Measurement) -> Iterator[tuple[str, Any, Any]]:
-    """(name, recorded, anew) of each field, those of each metric first; a figure is called by its metric."""
+    """(name, recorded, anew) of each field, those of each metric first; a figure has the name of its metric."""
     for name in dict.fromkeys(metric.name for metric in (*recorded.metrics, *anew.metrics)):
         one, other = recorded.metric(name), anew.metric(name)
         if one is None or other is None:
