@@ -1,4 +1,4 @@
-"""The change point: transfers in fine steps round 128 KiB, to a shared file (SFSA) and a file per process (MFWA)."""
+"""The change point: transfers in fine steps around 128 KiB, to a shared file (SFSA) and a file per process (MFWA)."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
@@ -17,7 +17,7 @@ HALF = '1048320KiB'
 
 @trial
 class SharedFileChangePoint(Check):
-    """SFSA contiguous: writes of a segment a task, in transfers round 128 KiB (IOP; Calderon)."""
+    """SFSA contiguous: writes of one segment per task, in transfers around 128 KiB (IOP; Calderon)."""
 
     workload = data_access(files='single', extent='segment', operations=('write',), bytes_per_task=HALF)
     sweep = ROUND_128_KIB
@@ -37,7 +37,7 @@ class SharedFileChangePoint(Check):
 
 @trial
 class MultipleFilesChangePoint(Check):
-    """MFWA (file per process): writes of a file a task, in transfers round 128 KiB (IOP; Calderon)."""
+    """MFWA (file per process): writes of one file per task, in transfers around 128 KiB (IOP; Calderon)."""
 
     workload = data_access(files='multiple', operations=('write',), bytes_per_task=HALF)
     sweep = ROUND_128_KIB

@@ -1,4 +1,4 @@
-"""MFWA (file per process): every task writes and reads a file of its own."""
+"""MFWA (file per process): every task writes and reads its own file."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 

@@ -1,4 +1,4 @@
-"""Large files in one directory and in several: whether metadata matter where nearly all of the time is data."""
+"""Large files in one directory and in several: do metadata matter when nearly all of the time goes to data?"""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
@@ -11,7 +11,7 @@ from seatrial.workload.tree import metadata_tree
 
 @trial
 class LargeFilesInDirectories(Check):
-    """Files of 64 MiB, created and synced by all tasks in one directory and in one of each task (IODD; Calderon)."""
+    """Files of 64 MiB, created and synced by all tasks in one directory and in one per task (IODD; Calderon)."""
 
     workload = metadata_tree(('create',), files_per_directory=16, bytes_per_file='64MiB', fsync=True)
     sweep = Sweep('tree', (('shared', {}), ('private', {'subtrees': 'private'})))

@@ -1,4 +1,4 @@
-"""Files used again: written, written over in place, updated, and read twice, as IOzone and Bonnie++ do."""
+"""Files used again: written, overwritten in place, updated, and read twice, as IOzone and Bonnie++ do."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
@@ -14,7 +14,7 @@ AGAIN = ('write', 'rewrite', 'read', 'reread')
 
 @trial
 class FileSizesByTransferSizes(Check):
-    """IOzone's surface: one task writes, rewrites, reads and re-reads files of many sizes by many (Calderon)."""
+    """IOzone's surface: one task writes, rewrites, reads and re-reads files, by file and transfer size (Calderon)."""
 
     workload = file_reuse(AGAIN, tasks=1, scales=False)
     sweep = surface(('16MiB', '64MiB', '256MiB', '1GiB'), ('4KiB', '64KiB', '1MiB', '16MiB'))
@@ -24,7 +24,7 @@ class FileSizesByTransferSizes(Check):
 
 @trial
 class FileReuseTasks(Check):
-    """IOzone's throughput mode: a file a task, over numbers of tasks (Garzoglio and Chadwick 2011)."""
+    """IOzone's throughput mode: one file per task, over numbers of tasks (Garzoglio and Chadwick 2011)."""
 
     workload = file_reuse(AGAIN)
     sweep = Sweep('tasks', (1, 2, 4, 8, 16, 32, 48))
@@ -34,7 +34,7 @@ class FileReuseTasks(Check):
 
 @trial
 class UpdateInPlace(Check):
-    """Bonnie's file: written, each block read and written back in its place, and read (Calderon)."""
+    """Bonnie's file: written, every block read and written back in place, and read (Calderon)."""
 
     workload = file_reuse(('write', 'update', 'read'), transfer_size='64KiB', bytes_per_task='2GiB', tasks=1)
     sweep = Sweep('transfer_size', ('64KiB', '1MiB'))

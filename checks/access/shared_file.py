@@ -1,4 +1,4 @@
-"""SFSA (single shared file): every task writes and reads its part of one file, in one piece or dealt round-robin."""
+"""SFSA (single shared file): tasks write and read their parts of one file, in one piece or dealt in blocks."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
@@ -22,7 +22,7 @@ STABLE_AT_8 = Reaches(
 
 @trial
 class SharedFileContiguousTransferSizes(Check):
-    """SFSA contiguous: a segment a task in a single shared file, over transfer sizes (Boito et al. 2009)."""
+    """SFSA contiguous: one segment per task in a single shared file, over transfer sizes (Boito et al. 2009)."""
 
     workload = data_access(files='single', extent='segment', order='contiguous')
     sweep = TRANSFER_SIZES
@@ -55,7 +55,7 @@ class SharedFileContiguousTransferSizes(Check):
 
 @trial
 class SharedFileContiguousTasks(Check):
-    """SFSA contiguous: a segment a task in a single shared file, over numbers of tasks (Boito et al. 2009)."""
+    """SFSA contiguous: one segment per task in a single shared file, over numbers of tasks (Boito et al. 2009)."""
 
     workload = data_access(files='single', extent='segment', order='contiguous', transfer_size='64MiB')
     sweep = TASKS

@@ -1,4 +1,4 @@
-"""Checkpoints of a training: its state written at once by all tasks, and read back to go on."""
+"""Checkpoints of a training: all tasks write its state at once, and read it back to resume."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
@@ -11,7 +11,7 @@ from seatrial.workload.training import training
 
 @trial
 class Checkpoint(Check):
-    """A file a task and one shared file: the state of llama3-8b in MLPerf Storage 2.0, 105 GB, every 30 minutes."""
+    """One file per task and one shared file: state of llama3-8b in MLPerf Storage 2.0, 105 GB, every 30 minutes."""
 
     # Of its 8 processes; 30 minutes are chosen.
     first = True
@@ -21,7 +21,7 @@ class Checkpoint(Check):
 
 @trial
 class CheckpointBesideTraining(Check):
-    """Half of the tasks train as on cosmoflow, and the others write a checkpoint: what each loses."""
+    """Half of the tasks train as on cosmoflow, the others write a checkpoint: the loss of both."""
 
     workload = burst(training(2_828_486, batch=1, batch_s=0.0035, read_threads=4))
     sweep = Sweep('variant', (('both', {}),))

@@ -1,4 +1,4 @@
-"""Contention: what calls cost when all tasks want the same file at once, or each holds many files open."""
+"""Contention: the cost of calls if all tasks use the same file at once, or if every task holds many files open."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
@@ -10,7 +10,7 @@ from seatrial.workload.sweep import Sweep
 
 @trial
 class SharedLog(Check):
-    """20 000 records of 256 B are appended to one file by all tasks at once; all of them are there, whole."""
+    """20 000 records of 256 B are appended to one file by all tasks at once; no record is lost or torn."""
 
     first = True
     workload = contention(APPEND, calls=20_000, record='256B')
@@ -20,7 +20,7 @@ class SharedLog(Check):
 
 @trial
 class LockHandovers(Check):
-    """10 000 locks on parts of one file, each handed over from another task; no change under one is lost."""
+    """10 000 locks on parts of one file, each handed over from another task; no change made under a lock is lost."""
 
     workload = contention(LOCK, calls=10_000)
     sweep = Sweep('tree', (('all-tasks', {}),))

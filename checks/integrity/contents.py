@@ -1,4 +1,4 @@
-"""Integrity: data that are written in many ways are the same, byte for byte, when another node reads them."""
+"""Integrity: data written in many ways are read back on another node and compared byte for byte."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 

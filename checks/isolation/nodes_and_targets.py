@@ -1,4 +1,4 @@
-"""Each node and each target beside its equals, to find the one that is slow (docs/explanation/isolation.md)."""
+"""Each node and each target compared with its equals, to find a slow one (docs/explanation/isolation.md)."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 

@@ -1,4 +1,4 @@
-"""Trees that stay: a file system is aged by them, and other sessions measure it so (Dai et al. 2019)."""
+"""Trees that stay: they age a file system, which other sessions then measure (Dai et al. 2019)."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 

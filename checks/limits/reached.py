@@ -1,4 +1,4 @@
-"""Limits that are reached in the middle of a write: the state of the files that a user has then."""
+"""Limits that are reached in the middle of a write: the error for the user, and the data that are complete."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
@@ -10,7 +10,7 @@ from seatrial.workload.sweep import Sweep
 
 @trial
 class QuotaOfBytes(Check):
-    """Every task writes until the quota of its user, group or project refuses more; all data it wrote are intact."""
+    """Every task writes until the quota of its user, group or project refuses more; all accepted data are whole."""
 
     workload = until(QUOTA_BYTES)
     sweep = Sweep('tree', (('all-tasks', {}),))
@@ -19,7 +19,7 @@ class QuotaOfBytes(Check):
 
 @trial
 class QuotaOfInodes(Check):
-    """Every task creates files until the quota of its user, group or project refuses more; all of them exist."""
+    """Every task makes files until the quota of its user, group or project refuses more; all files made exist."""
 
     workload = until(QUOTA_INODES)
     sweep = Sweep('tree', (('all-tasks', {}),))
@@ -28,7 +28,7 @@ class QuotaOfInodes(Check):
 
 @trial
 class FullOfBytes(Check):
-    """Every task writes until the file system is full; all data it wrote are intact."""
+    """Every task writes until the file system is full; all accepted data are whole."""
 
     workload = until(ALL_BYTES)
     sweep = Sweep('tree', (('all-tasks', {}),))
@@ -37,7 +37,7 @@ class FullOfBytes(Check):
 
 @trial
 class FullOfInodes(Check):
-    """Every task creates files until the file system has no inode left; all of them exist."""
+    """Every task makes files until the file system has no inode left; all files made exist."""
 
     workload = until(ALL_INODES)
     sweep = Sweep('tree', (('all-tasks', {}),))

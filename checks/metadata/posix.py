@@ -1,4 +1,4 @@
-"""POSIX: what each operation on metadata costs, and which guarantees hold."""
+"""POSIX: the cost of each metadata operation, and the guarantees that hold."""
 
 import reframe  # noqa: F401  (without it ReFrame does not take this for a check file)
 
@@ -20,7 +20,7 @@ class PosixOperations(Check):
 
 @trial
 class PosixSemantics(Check):
-    """What POSIX guarantees two tasks, on two nodes where the case has them (after Fermilab 2011)."""
+    """The guarantees of POSIX for two tasks, on two nodes if the case has them (after Fermilab 2011)."""
 
     workload = posix_semantics(tasks=2)
     sweep = Sweep('tree', (('two-tasks', {}),))

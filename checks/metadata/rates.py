@@ -24,7 +24,7 @@ class EmptyFiles(Check):
 
 @trial
 class SmallFiles(Check):
-    """Files with data: 3901 B in one directory as in IO500, and 4 KiB in one of each task (Fermilab 2011)."""
+    """Files with data: 3901 B in one directory as in IO500, and 4 KiB in one directory per task (Fermilab 2011)."""
 
     first = True
     workload = metadata_tree(files_per_directory=1000, bytes_per_file=3901, scales=True)
@@ -35,7 +35,7 @@ class SmallFiles(Check):
 
 @trial
 class EmptyDirectories(Check):
-    """Directories, in one parent or in one of each task (Fermilab 2011: 48 tasks on 6 nodes)."""
+    """Directories, in one parent or in one parent per task (Fermilab 2011: 48 tasks on 6 nodes)."""
 
     workload = metadata_tree(EMPTY_PHASES, empties_per_directory=1000, scales=True)
     covers = ('FN-11',)
