@@ -43,7 +43,7 @@ class Issued(NamedTuple):
     sizes: Tuple[Share, ...]  # sizes of the transfers, the most frequent first
     alignment: int  # bytes, of the file system; 0 is unknown
     misaligned: float  # the share of transfers that began off it
-    partial: bool  # Darshan has not seen everything, and says so itself
+    partial: bool  # Darshan marked its records as incomplete
     syncs: Optional[int] = None  # calls of fsync and fdatasync; None in records of before they were counted
 
     @property

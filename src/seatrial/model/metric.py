@@ -6,7 +6,7 @@ from typing import Dict, NamedTuple, Optional, Tuple
 from seatrial.model.action import Course
 
 HIGHER, LOWER = 'higher', 'lower'
-PERCENTILES = (0.50, 0.95, 0.99)  # percentiles of single operations, where nothing else is said
+PERCENTILES = (0.50, 0.95, 0.99)  # percentiles of single operations, unless others are given
 QUANTA = 100  # ticks of the engine's clock in a timed region, at least: one tick is then 1 %
 LONG_S = 0.5  # seconds that are enough for any clock
 UNNAMED = 'unnamed-'  # how the names of hosts begin that an engine counted and did not name
@@ -29,7 +29,7 @@ class Metric(NamedTuple):
     figure: str = ''  # the engine's own figure, verbatim
     # seconds of a single operation, by 'p50', 'p99.9'; empty where operations were not timed singly
     percentiles_s: Dict[str, float] = {}  # noqa: RUF012 (a value; nobody changes it)
-    task_seconds: Tuple[float, ...] = ()  # how long each task took, by rank; empty where the engine does not tell
+    task_seconds: Tuple[float, ...] = ()  # seconds of each task, by rank; empty if the engine does not report them
     censored: bool = False  # the launch ended before what was timed did: the true value is above this, no figure
 
     @property
@@ -82,7 +82,7 @@ class Histogram(NamedTuple):
     unit: str  # unit of what is classed: 'B', or empty
     ends: Tuple[int, ...]  # the upper end of each class, which belongs to it
     counts: Tuple[int, ...]  # how many lie in each class
-    targets: Tuple[float, ...]  # their share in the distribution that was meant, as a fraction
+    targets: Tuple[float, ...]  # their share in the intended distribution, as a fraction
 
     @staticmethod
     def json_keys() -> Dict[str, str]:

@@ -11,7 +11,7 @@ from seatrial.model.layout import Layout
 from seatrial.model.point import Axis, Point
 
 SCHEMA = 3
-ALL_IN_ONE = 2  # the schema of plans whose points have no parts: all parameters stand beside each other
+ALL_IN_ONE = 2  # the schema of plans whose points have no parts: all parameters are fields of the point
 
 
 class Case(NamedTuple):
@@ -134,7 +134,7 @@ class StoppingRule(NamedTuple):
     max_relative_error: float
     minimum: int = 4
     maximum: int = 20
-    extra: int = 2  # repetitions after the stop: an interval at which one stops is too often too narrow
+    extra: int = 2  # repetitions after the stop: an interval that ends a measurement is too often too narrow
     confidence: float = 0.90
     budget_s: float = 3600.0  # no launch starts later
     fixed: bool = False  # no interval is asked for (smoke tests)

@@ -40,7 +40,7 @@ class Allocation(NamedTuple):
 class DataPart(NamedTuple):
     """The data that are moved, and their place in the files. Sizes in bytes."""
 
-    files: str = ''  # one shared ('single'), one a task ('multiple'), in random I/O its own and others' ('several')
+    files: str = ''  # one shared ('single'), one per task ('multiple'), in random I/O its own and others' ('several')
     extent: str = ''  # every task touches the whole file, or only a segment of its own
     order: str = ''  # order of a task's transfers: 'contiguous', 'strided' (dealt round-robin by rank) or 'random'
     interface: str = ''  # 'posix', 'mpiio', 'hdf5' or 'netcdf'; also 'mmap' where a kind has it
@@ -69,7 +69,7 @@ class TreePart(NamedTuple):
     files_per_directory: int = 0  # files that each task puts into every directory
     empties_per_directory: int = 0  # directories that each task puts into every directory, which stay empty
     bytes_per_file: int = 0  # written when a file is created, read in the phase 'read'; 0: only opened and closed
-    subtrees: str = ''  # all tasks work in one tree ('shared') or each in one of its own ('private')
+    subtrees: str = ''  # all tasks work in one tree ('shared'), or every task in its own ('private')
     fsync: bool = False  # True if each file is synced before it is closed
 
 

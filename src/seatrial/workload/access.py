@@ -173,7 +173,7 @@ class Access(Kind):
         return Footprint(sum(file.size for file in files), len(files) + links)
 
     def as_access(self, point: Point) -> Point:
-        """Uses POSIX calls, for a library's file format adds bytes of its own."""
+        """Uses POSIX calls, because the file format of a library adds bytes."""
         plain = point.changed(interface='posix', collective=False) if point.data.interface in METADATA else point
         return plain if 'write' in plain.phases else writers(plain)
 

@@ -31,12 +31,12 @@ class Phase(NamedTuple):
 
     @property
     def needs(self) -> bool:
-        """True if all files of the point must be there in full before it (T17); else none may be there."""
+        """True if all files of the point must exist in full before the phase (T17); else none may exist."""
         return CREATE not in self.does
 
     @property
     def reads(self) -> bool:
-        """True if its data or names were there before, so that they may come from a cache."""
+        """True if its data or names exist before the phase, so that they may come from a cache."""
         return self.needs and any(act in self.does for act in (READ, STAT, FIND, LIST))
 
     @property
@@ -106,7 +106,7 @@ class Entries(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """The most that a case has on disk at once."""
+    """The most that a case has on the file system at any time."""
 
     bytes: int
     inodes: int
@@ -140,7 +140,7 @@ class Kind:
     name = ''  # name in points and records
     words = ''  # words for people, after 'no engine can measure'
     title = ''  # heading of the table of its cases in a report, which those of another kind with this title share
-    # columns of that table, each with metrics of which the first that a case has stands in it; none: one a metric
+    # columns of that table, each with metrics: it shows the first that a case has; none: one column per metric
     columns: Tuple[Tuple[str, Tuple[str, ...]], ...] = ()
     parameters: Tuple[str, ...] = ()  # names of the parameters that its points have; a sweep can vary no other
     of_trial: Tuple[str, ...] = ()  # parameters that a trial of a site may fix, because no check is about them

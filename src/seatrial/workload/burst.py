@@ -1,4 +1,4 @@
-"""Checkpoints beside the reads of a training: the rate that each of them loses while the other one runs."""
+"""Checkpoints beside the reads of a training: the rate that one load loses while the other one runs."""
 
 from typing import Optional, Sequence, Tuple
 
@@ -8,7 +8,7 @@ from seatrial.workload.base import CREATE, READ, WRITE, Footprint, Phase
 from seatrial.workload.training import Training
 
 PHASE = 'burst'
-ALONE, BESIDE = '', '_beside'  # how the metrics end that are of one load by itself, and of both at once
+ALONE, BESIDE = '', '_beside'  # suffixes of the metrics of one load alone, and of both at once
 CHECKPOINT, TRAINING = 'checkpoint', 'training'
 LOSS = '_loss'
 

@@ -1,4 +1,4 @@
-"""Checkpoints: all tasks write the state of a training at once while it waits, and read it back to resume it."""
+"""Checkpoints: all tasks write the state of a training, which waits for them, and read it back to resume."""
 
 from math import inf
 from typing import Optional, Sequence, Tuple

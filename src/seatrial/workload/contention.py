@@ -15,8 +15,8 @@ CALLS: Dict[str, Tuple[str, ...]] = {  # of each phase, in their order; the engi
     LOCK: ('lock',),
     OPEN: ('open_create', 'open_write', 'open_close'),
 }
-ROUNDS = 4  # how often a task that holds files open writes to each
-LEAST = 100  # calls of each task: of fewer a 99th percentile is the slowest
+ROUNDS = 4  # writes of a task to each of the files that it holds open
+LEAST = 100  # fewest calls of a task: with fewer, the 99th percentile is the slowest call
 COUNTER = 8  # bytes that are changed under one lock
 HEAD = 32  # bytes of a record that name its task and its number
 

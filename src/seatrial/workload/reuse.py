@@ -33,7 +33,7 @@ class Reuse(Access):
     short_ok = True
     phases = (
         _phase('write', (CREATE, WRITE), 'writes'),
-        _phase('rewrite', (WRITE,), 'writes over in place'),  # IOzone's: a write over what is there
+        _phase('rewrite', (WRITE,), 'writes over in place'),  # IOzone's: overwrites existing data
         _phase('update', (READ, WRITE), 'reads and writes back in place'),  # Bonnie++ calls it rewrite
         _phase('read', (READ,), 'reads'),
         _phase('reread', (READ,), 'reads once more', 'it has read these bytes right before'),
