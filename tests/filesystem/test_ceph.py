@@ -44,7 +44,7 @@ def test_plain_stripes_of_a_check_are_adopted_and_nothing_else_is():
     assert CEPH.adopted(progressive('pfl', {'end': '4MiB', 'stripe_count': 1}, {'stripe_count': 4})) is None
 
 
-def test_a_file_with_another_layout_is_a_difference_that_says_both():
+def test_a_file_with_another_layout_is_a_difference_with_both_layouts():
     wanted = asked(CEPH.layout('c2', {'stripe_count': 2}))
     assert difference(wanted, DEFAULT) == f'the file should have stripe_count=2, but has {DEFAULT}'
     assert difference(wanted, DEFAULT.replace('stripe_count=1', 'stripe_count=2')) is None
@@ -57,7 +57,7 @@ def test_the_tightest_quota_of_all_directories_above_counts():
     assert left([{}, {'dir.rbytes': '5'}]) == Capacity(None, None)
 
 
-def test_what_ceph_fuse_tells_is_version_settings_and_traffic_and_counters_of_another_form_are_none():
+def test_ceph_fuse_reports_version_settings_and_traffic_and_unknown_counters_are_none():
     seen = state_of(STATUS, SETTINGS)
     assert seen['client version'].startswith('ceph version 16.2.15') and seen['file system'] == 'lab'
     assert (seen['client_oc_size'], seen['client_cache_size']) == ('209715200', '16384')
@@ -67,8 +67,8 @@ def test_what_ceph_fuse_tells_is_version_settings_and_traffic_and_counters_of_an
     assert traffic_of({}) == {} == traffic_of({'AsyncMessenger::Worker-0': {'msgr_recv_bytes': 1}})
 
 
-def test_clients_of_two_clusters_that_have_one_number_are_told_apart_by_their_mounts(monkeypatch, tmp_path):
-    def told(place, *_):
+def test_clients_of_two_clusters_with_the_same_number_differ_by_their_mounts(monkeypatch, tmp_path):
+    def status_of(place, *_):
         return {**STATUS, 'metadata': {**STATUS['metadata'], 'mount_point': f'/mnt/{Path(place).stem}'}}
 
     def mounted(name):
@@ -76,7 +76,7 @@ def test_clients_of_two_clusters_that_have_one_number_are_told_apart_by_their_mo
 
     monkeypatch.setattr(ceph, 'SOCKETS', str(tmp_path / '*.asok'))
     monkeypatch.setattr(ceph, '_client', lambda path: {'client_id': f'client{STATUS["id"]}'})
-    monkeypatch.setattr(ceph, '_asked_by_socket', told)
+    monkeypatch.setattr(ceph, '_asked_by_socket', status_of)
     for name in ('a', 'b'):
         (tmp_path / f'{name}.asok').touch()
     for name in ('a', 'b'):
@@ -122,7 +122,7 @@ def test_a_layout_is_set_on_a_directory_and_proved_on_a_file(ceph_mount):
 
 
 @needs_ceph
-def test_a_pool_that_is_none_is_refused_by_the_file_system(ceph_mount):
+def test_a_pool_that_does_not_exist_is_refused_by_the_file_system(ceph_mount):
     directory = ceph_mount / 'poolless'
     directory.mkdir()
     fault = CEPH.set_layout(str(directory), CEPH.layout('none', {'pool': 'none'}))
@@ -130,7 +130,7 @@ def test_a_pool_that_is_none_is_refused_by_the_file_system(ceph_mount):
 
 
 @needs_ceph
-def test_quotas_of_the_directories_above_limit_what_is_free(ceph_mount):
+def test_quotas_of_parent_directories_limit_the_free_space(ceph_mount):
     below = ceph_mount / 'limited' / 'below'
     below.mkdir(parents=True)
     os.setxattr(below.parent, 'ceph.quota.max_files', b'50')
@@ -171,7 +171,7 @@ def test_the_traffic_is_metered(ceph_mount, counted_as_written):
     assert before + SIZE <= CEPH.exchanged(str(ceph_mount)).sent < before + 2 * SIZE
 
 
-def test_what_the_kernels_client_has_sent_is_unknown(monkeypatch):
+def test_bytes_sent_by_the_kernel_client_are_unknown(monkeypatch):
     for module in ('posix', 'ceph'):
         monkeypatch.setattr(f'seatrial.filesystem.{module}.look', lambda path: (Mount('/', 'ceph', 'n1:/', ''), ''))
     monkeypatch.setattr(ceph, '_client', lambda path: {'cluster_fsid': 'f', 'client_id': '1'})
@@ -180,7 +180,7 @@ def test_what_the_kernels_client_has_sent_is_unknown(monkeypatch):
 
 
 @needs_ceph
-def test_an_ordinary_user_sees_why_there_are_no_counters(ceph_mount):
+def test_an_ordinary_user_gets_the_reason_for_missing_counters(ceph_mount):
     python = '/usr/bin/python3'  # this one may lie where only its owner can start it
     if not os.access(python, os.X_OK):
         pytest.skip(f'{python} is not installed')

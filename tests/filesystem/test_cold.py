@@ -41,7 +41,7 @@ def mounted(monkeypatch):
         ('nfs', 'nfs4', 'rw,vers=4.2,fsc=scratch', 'fsc'),
     ],
 )
-def test_where_caches_can_be_emptied_the_method_and_the_rest_are_named(mounted, type, kernel_type, options, kept):
+def test_where_caches_can_be_emptied_the_means_and_the_data_kept_are_named(mounted, type, kernel_type, options, kept):
     mounted(kernel_type, options)
     seen = by_type(type).cold('/mnt')
     assert seen.possible and 'drop_caches' in seen.how
@@ -58,13 +58,13 @@ def test_where_caches_can_be_emptied_the_method_and_the_rest_are_named(mounted, 
         ('gpfs', 'gpfs', 'pagepool'),
     ],
 )
-def test_where_empty_caches_cannot_be_promised_the_reason_is_given(mounted, type, kernel_type, why):
+def test_where_cold_reads_cannot_be_promised_there_is_a_reason(mounted, type, kernel_type, why):
     mounted(kernel_type)
     seen = by_type(type).cold('/mnt')
     assert not seen.possible and why in seen.why_not
 
 
-def test_every_type_gives_the_reason_why_this_user_may_not_empty_caches(mounted, monkeypatch):
+def test_a_user_who_may_not_empty_caches_gets_the_reason_on_every_type(mounted, monkeypatch):
     mounted('ext4')
     monkeypatch.setattr(caches, 'why_not', lambda: 'only root may')
     for name in ('posix', 'nfs', 'beegfs', 'glusterfs'):
@@ -72,7 +72,7 @@ def test_every_type_gives_the_reason_why_this_user_may_not_empty_caches(mounted,
         assert not seen.possible and seen.why_not == 'only root may' and seen.how == ''
 
 
-def test_an_impossible_emptying_drops_nothing_and_every_fault_is_returned(mounted, monkeypatch):
+def test_where_caches_cannot_be_emptied_nothing_is_dropped_and_the_reason_is_returned(mounted, monkeypatch):
     mounted('tmpfs')
     monkeypatch.setattr(caches, 'empty', lambda path, deadline_s: pytest.fail('dropped'))
     assert 'in memory' in (POSIX.empty_client_cache('/mnt') or '')
@@ -105,7 +105,7 @@ def fetched_from_device(file: Path) -> int:
     return (resource.getrusage(resource.RUSAGE_SELF).ru_inblock - before) * BLOCK
 
 
-def test_dirty_pages_survive_the_emptying(tmp_path, may_empty):
+def test_data_not_yet_written_survive(tmp_path, may_empty):
     if not POSIX.cold(str(tmp_path)).possible:
         pytest.skip(POSIX.cold(str(tmp_path)).why_not)
     (tmp_path / 'dirty').write_bytes(b'x' * SIZE)
@@ -143,7 +143,7 @@ print(caches.empty('/', 30.0))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason='root becomes an ordinary user here')
-def test_an_ordinary_user_gets_the_reason_from_the_check_and_from_the_emptying():
+def test_an_ordinary_user_is_refused_before_and_after():
     done = subprocess.run([sys.executable, '-c', AS_NOBODY], capture_output=True, text=True, check=True)
     before, after = done.stdout.splitlines()
     assert 'only root may' in before

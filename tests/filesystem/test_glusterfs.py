@@ -101,7 +101,7 @@ def test_a_transcript_cut_short_after_any_line_never_raises(name, lines):
     assert inodes_of(files) is None or inodes_of(files) >= 0
 
 
-def test_a_client_that_goes_on_forgetting_is_a_fault(monkeypatch, tmp_path):
+def test_a_client_that_keeps_forgetting_is_a_fault(monkeypatch, tmp_path):
     falling = iter(range(1000, 0, -1))
     monkeypatch.setattr(glusterfs, 'inodes_of', lambda files: next(falling))
     monkeypatch.setattr(glusterfs, 'FORGOTTEN_S', 0.0)

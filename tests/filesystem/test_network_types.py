@@ -78,12 +78,30 @@ def test_the_state_of_nfs_has_the_options_in_effect(mountstats, tmp_path):
     assert not any('5120' in value for value in seen.values())
 
 
-def test_the_state_of_gpfs_has_the_version_of_its_package_or_unknown(monkeypatch):
+def test_the_state_of_gpfs_has_its_package_or_unknown(monkeypatch):
     answers = {'rpm': None, 'dpkg-query': Answer('gpfs.base-5.1.9-2', 0)}
     monkeypatch.setattr(gpfs, 'ask', lambda argv, deadline_s: answers.get(argv[0]))
     assert by_type('gpfs')._own_state('/gpfs', HOME)['client version'] == 'gpfs.base-5.1.9-2'
     answers['dpkg-query'] = Answer('', 1)
     assert by_type('gpfs')._own_state('/gpfs', HOME)['client version'].startswith('unknown: ')
+
+
+IN_BEEGFS_7 = '[Target ID: 5] @ beegfs-storage node_storage_3 [ID: 3]: {}\n'
+
+
+@pytest.mark.parametrize(
+    ('text', 'fault', 'troubles'),
+    [
+        (IN_BEEGFS_7.format('Online / Good '), '', ()),
+        (IN_BEEGFS_7.format('Offline / Good '), 'offline', ()),
+        (IN_BEEGFS_7.format('Probably-offline / Good '), '', ('probably offline',)),
+        (IN_BEEGFS_7.format('Online / Needs-resync '), '', ('needs resync',)),
+        (IN_BEEGFS_7.format('Offline / Bad '), 'offline, bad', ()),
+    ],
+)
+def test_a_target_of_beegfs_has_the_state_that_its_client_reports(text, fault, troubles):
+    (row,) = beegfs.rows_of(text, 'storage target', {})
+    assert (row.name, row.fault, row.troubles) == ('storage target 5 of node_storage_3', fault, troubles)
 
 
 @given(st.integers(0, 600))

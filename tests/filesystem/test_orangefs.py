@@ -117,7 +117,7 @@ def test_a_number_of_servers_can_be_asked_for_by_no_layout():
     assert DRIVER.adopted(striped('all', -1, 1 << 20)) == Layout('all', 'orangefs', ('S1M',), places_file=True)
 
 
-def test_what_orangefs_cannot_show_is_unknown(stand, monkeypatch):
+def test_the_state_of_orangefs_has_its_volume_and_stripe_size_but_no_byte_counts(stand, monkeypatch):
     state = DRIVER.state(stand.path)
     assert state['file system'] == 'tcp://127.0.0.1:3334/trialfs' and 'default layout' not in state
     stand.now(BY_KERNEL)

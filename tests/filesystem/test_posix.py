@@ -117,7 +117,7 @@ def test_forgetting_a_file_changes_nothing_in_it_and_follows_no_link(tmp_path):
     ('type_', 'options', 'known'),
     [('ext4', 'rw', True), ('xfs', 'rw', True), ('xfs', 'rw,rtdev=/dev/sdb', False), ('btrfs', 'rw', False)],
 )
-def test_what_was_sent_is_known_where_all_data_go_to_one_device(monkeypatch, type_, options, known):
+def test_bytes_sent_are_known_if_all_data_go_to_one_device(monkeypatch, type_, options, known):
     monkeypatch.setattr(posix, 'look', lambda path: (Mount('/', type_, 'x', options), ''))
     monkeypatch.setattr(posix.Mounted, 'meter', lambda self, path: Meter('', '', lambda deadline_s: {WRITTEN: 7}))
     assert POSIX.exchanged('/').sent == (7 if known else None)
@@ -151,7 +151,7 @@ def test_what_moves_by_itself_is_not_in_it(tmp_path):
     assert changes(before, driver.state(str(tmp_path))) == []
 
 
-def test_no_type_raises_where_there_is_no_such_directory(tmp_path):
+def test_no_type_raises_for_a_missing_directory(tmp_path):
     for name in set(TYPES) - {'lustre'}:
         seen = by_type(name).state(str(tmp_path / 'gone'))
         assert seen and all(isinstance(value, str) for value in seen.values())

@@ -32,7 +32,7 @@ def test_due_times_follow_each_other_on_the_given_days_at_the_given_time(calenda
 
 
 @given(calendars, moments, st.integers(0, 40))
-def test_the_due_times_of_an_interval_are_those_that_follow_one_by_one(calendar, moment, days):
+def test_the_due_times_between_two_times_are_those_of_single_steps(calendar, moment, days):
     until = moment + timedelta(days=days)
     stepped = []
     (due,) = calendar.after(moment)
@@ -75,5 +75,5 @@ def test_a_time_that_exists_twice_when_clocks_go_back_is_due_once(zone):
         (Calendar(0, 59, ('sat',)), '59 0 * * 6', 'sat at 00:59'),
     ],
 )
-def test_a_calendar_is_written_for_cron_and_for_people(calendar, cron, words):
+def test_a_calendar_has_a_form_for_cron_and_one_for_people(calendar, cron, words):
     assert (calendar.cron, calendar.words) == (cron, words)

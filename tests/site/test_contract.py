@@ -50,7 +50,7 @@ def test_a_site_without_the_file_has_no_contract(tmp_path):
     assert load_contract(tmp_path) is None
 
 
-def test_a_quantity_is_kept_as_it_was_written_beside_what_it_is(load):
+def test_a_quantity_keeps_its_text_beside_its_value(load):
     (criterion,) = load(WRITE).criteria
     assert criterion.bound == ('500 GB/s', 500e9, 'GB/s', '')
 
@@ -72,12 +72,12 @@ def test_quantities_are_read_as_people_write_them(load, written, value, unit):
 
 
 @pytest.mark.parametrize('written', ['fast', '500 Gb', '0.5,5 GB/s', '5,00 GB/s', '0 GB/s', '-1 GB/s', '1e9', 'null'])
-def test_what_is_no_quantity_is_refused(problems, written):
+def test_text_that_is_not_a_quantity_is_refused(problems, written):
     (problem,) = problems(WRITE.replace('500 GB/s\n', f'{written}\n'))
     assert problem.startswith('contract.yaml: criteria[0]')
 
 
-def test_a_percentage_has_what_it_leaves_out_from_the_criterion_that_it_is_of(load):
+def test_a_percentage_takes_missing_keys_from_the_criterion_that_it_refers_to(load):
     first, other = load(WRITE, DEGRADED).criteria
     assert (other.metric, other.nodes, other.workload) == (first.metric, first.nodes, first.workload)
     assert other.allocations == 3

@@ -80,12 +80,12 @@ def test_each_profile_is_a_mode_of_reframe_here_and_in_the_examples(written, tmp
         ({'free_inodes': 10_000}, None, ('first', 'smoke')),
     ],
 )
-def test_sizes_and_profiles_follow_what_is_free(written, free, bytes_per_task, profiles):
+def test_sizes_and_profiles_follow_the_free_space(written, free, bytes_per_task, profiles):
     (trial,) = written(alone(**free)).trial_file.trials
     assert (trial.bytes_per_task, trial.profiles) == (bytes_per_task, profiles)
 
 
-def test_missing_parts_are_comments_with_what_to_write():
+def test_a_missing_value_is_a_comment_with_the_line_to_write():
     text = trial_of(replace(CLUSTER, unused=['nfs at /home: it does not answer'], no_slurm='no sinfo'))
     lines = [line.strip() for line in text.splitlines()]
     assert '# nfs at /home: it does not answer' in lines
@@ -94,7 +94,7 @@ def test_missing_parts_are_comments_with_what_to_write():
 
 
 @given(st.text(st.sampled_from('aZ0 äΩ𐀀_-#:,&*!|>%@`\'"\\{}[]?=~'), min_size=1, max_size=20))
-def test_any_path_is_written_as_it_is(tmp_path_factory, name):
+def test_any_path_is_written_unchanged(tmp_path_factory, name):
     path, folder = f'/lustre/{name}', tmp_path_factory.mktemp('site')
     (folder / 'settings.py').write_text(settings_of(CLUSTER))
     (folder / 'trial.yaml').write_text(trial_of(replace(CLUSTER, file_systems=(replace(LUSTRE, path=path),))))

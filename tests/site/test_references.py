@@ -330,7 +330,7 @@ def below(value, depth):
 
 
 @given(changed_documents())
-def test_after_any_change_of_values_all_references_are_judged_or_problems_reported(tmp_path_factory, document):
+def test_a_reference_in_any_changed_file_is_judged_or_reported_as_a_problem(tmp_path_factory, document):
     text = yaml.safe_dump(document, allow_unicode=True, sort_keys=False)
     try:
         references = loaded(tmp_path_factory.mktemp('site'), text)
@@ -350,7 +350,7 @@ ODD_TEXTS = ('', ':', '- ', '!!float', '&a', '*a', '{', '[', '"', '\t', '010', '
 
 
 @given(st.integers(0, len(FILE)), st.integers(0, 40), st.sampled_from(ODD_TEXTS))
-def test_any_change_of_the_text_gives_references_or_problems(tmp_path_factory, start, length, odd):
+def test_any_changed_text_gives_references_or_problems(tmp_path_factory, start, length, odd):
     with suppress(SiteError):
         loaded(tmp_path_factory.mktemp('site'), FILE[:start] + odd + FILE[start + length :])
 

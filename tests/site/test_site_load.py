@@ -126,17 +126,17 @@ def test_another_version_is_the_only_problem_reported(problems_with):
 
 
 @pytest.mark.parametrize('text', ['[]', 'a', '7', '"x"'])
-def test_a_file_without_a_mapping_gets_the_remedy(folder, text):
+def test_a_file_that_is_not_a_mapping_is_refused_with_a_first_line_to_write(folder, text):
     (folder / 'trial.yaml').write_text(text)
     with pytest.raises(SiteError, match='expected the keys of a site, found .*; begin with version: 1'):
         load(folder)
 
 
-def test_records_beside_the_target_are_possible_where_the_site_says_so(site_with):
+def test_records_on_the_target_are_possible_if_the_site_allows_them(site_with):
     assert site_with('path: /scratch/trials', 'path: state/trials\n    records_on_target: true').state
 
 
-def test_what_is_no_folder_is_named(tmp_path, folder):
+def test_a_path_that_is_not_a_folder_is_named(tmp_path, folder):
     words = r'no/where: No such file or directory; name a folder that holds settings\.py'
     with pytest.raises(SiteError, match=words):
         load(tmp_path / 'no' / 'where')
@@ -196,7 +196,7 @@ def test_settings_that_reframe_has_executed_are_not_executed_again(folder):
 @pytest.mark.parametrize(
     ('raw', 'safe'), [('\x1b[31m', r'\x1b[31m'), ('\ud800', r'\ud800'), ('a\u2028b', r'a\u2028b'), ('naïve', 'naïve')]
 )
-def test_what_a_terminal_would_obey_is_escaped(raw, safe):
+def test_control_characters_are_escaped(raw, safe):
     assert printable(raw) == safe
 
 

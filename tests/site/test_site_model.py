@@ -76,7 +76,7 @@ def test_the_trials_that_give_a_case_fix_it_together(site_with):
     assert site.overrides(a_case(), 'access', 'nightly') == FIXED.model_copy(update={'budget': 600.0})
 
 
-def test_what_any_of_them_enforces_is_enforced(site_with):
+def test_an_expectation_is_enforced_if_any_trial_enforces_it(site_with):
     first = TWO_TRIALS.replace('    max_tasks: 3\n', '    max_tasks: 3\n    enforce: [X1]\n')
     site = site_with('  - checks: [access]\n', first + '    enforce: [X2, X1]\n')
     assert site.enforced(a_case(), 'access', 'nightly') == {'X1': None, 'X2': None}
@@ -172,7 +172,7 @@ def test_the_share_that_a_trial_fixes_is_bytes_of_data_and_files_of_metadata():
     assert Overrides(files_per_task=50).share(data_access('multiple')) is None
 
 
-def test_the_target_is_what_the_entry_says(site_with):
+def test_a_target_has_the_values_of_its_entry(site_with):
     keys = """mount: /scratch
     telemetry: [/usr/bin/ssh, oss1, lctl, get_param, 'obdfilter.*.job_stats']
     storage_system: tide
@@ -194,7 +194,7 @@ def test_the_target_is_what_the_entry_says(site_with):
     assert target.telemetry == ('/usr/bin/ssh', 'oss1', 'lctl', 'get_param', 'obdfilter.*.job_stats')
 
 
-def test_what_the_entry_does_not_say_is_unknown_or_follows_from_its_name_and_type(site_with):
+def test_a_value_missing_from_an_entry_is_unknown_or_follows_from_name_and_type(site_with):
     target = site_with().target('home', 'default')
     assert (target.mount, target.compresses, target.server_cache_bytes, target.fast_tier_bytes) == (None,) * 4
     assert (target.layout, target.telemetry, target.storage_system) == (Layout(), (), 'home')
@@ -265,7 +265,7 @@ def test_others_may_use_the_evidence_no_more_than_the_state_directory(site_with,
     assert tuple(path.stat().st_mode & 0o777 for path in (folder / 'state', folder / 'state' / 'evidence')) == made
 
 
-def test_a_state_directory_that_somebody_else_makes_first_is_refused(site_with, folder, monkeypatch):
+def test_a_state_directory_made_by_another_user_is_refused(site_with, folder, monkeypatch):
     def mkdir(path: Path, **unused: object) -> None:
         os.mkdir(path)
         os.chmod(path, 0o777)
@@ -309,7 +309,7 @@ def test_durations_are_read_with_their_unit(text, seconds):
 
 
 @pytest.mark.parametrize('text', ['', 's', '-3s', '1:30', '3 days', '1e3', '.5h', '1m', '9' * 30, '٣s', '1h30min'])
-def test_what_is_no_duration_is_refused(text):
+def test_text_that_is_not_a_duration_is_refused(text):
     with pytest.raises(ValueError, match='is not a duration; write a number and one of s, min, h'):
         parse_duration(text)
 

@@ -71,7 +71,7 @@ def test_no_transfer_is_larger_than_what_a_task_moves_at_first(name, largest):
 
 
 @pytest.mark.parametrize(('name', 'target_s'), [('smoke', 0.0), ('nightly', 1.0), ('acceptance', 30.0)])
-def test_the_files_of_a_tree_that_scales_are_found_out_except_in_a_smoke_test(name, target_s):
+def test_the_number_of_files_in_a_scaling_tree_is_measured_except_in_a_smoke_test(name, target_s):
     sizing = TREE.sizing([FLAT], PROFILES[name].effort, None)
     assert (sizing.first, sizing.pinned) == (PROFILES[name].effort.files, None)
     assert (sizing.target_s, sizing.min_s, sizing.fixed) == (target_s, target_s / 4, name == 'smoke')

@@ -149,7 +149,7 @@ def test_an_entry_may_give_the_directory_of_its_module(modules):
 
 
 @pytest.mark.parametrize('mistake', [7, [{'path': '/x'}], 'ior', [7]])
-def test_an_entry_that_is_no_list_of_modules_is_refused(modules, mistake):
+def test_modules_that_reframe_would_not_accept_are_reported(modules, mistake):
     with pytest.raises(SiteError, match="settings.py: p: modules is not a list of names; write 'modules': "):
         modules(partition=mistake)
 

@@ -42,7 +42,7 @@ layouts = st.one_of(
 )
 
 
-def test_what_asks_for_nothing_is_the_default():
+def test_a_layout_without_settings_is_the_default():
     assert striped('anything') == Layout('anything') and striped('anything').is_default
     assert not striped(mirrors=2).is_default and not striped(mdt_index=0).is_default
 
@@ -80,7 +80,7 @@ def test_the_driver_gets_its_own_value_back_from_a_plan_and_its_form_is_safe_in_
     assert re.fullmatch(r'[A-Za-z0-9._-]+', layout.canonical)
 
 
-def test_a_component_has_what_it_leaves_out_from_the_one_before():
+def test_a_component_takes_missing_settings_from_the_one_before():
     pieces = LustreLayout(components=PROGRESSIVE).pieces
     assert [piece.stripe_size for piece in pieces] == [MIB, MIB, MIB]
     assert [piece.stripe_count for piece in pieces] == [1, 2, 2]
@@ -158,7 +158,7 @@ def test_a_check_declares_the_same_in_fewer_words():
     ],
     ids=str,
 )
-def test_what_no_lustre_takes_is_said_with_its_key(settings, key, words):
+def test_a_value_that_lustre_does_not_accept_is_refused_with_its_key(settings, key, words):
     with pytest.raises(LayoutError) as caught:
         from_settings(settings)
     assert str(caught.value).startswith(f'{key}: ' if key else words) and words in caught.value.sentence

@@ -39,7 +39,7 @@ def test_a_run_that_never_began_has_no_time():
     assert {scan.status for scan in run.unended} == {'init'}
 
 
-def test_what_it_found_is_summed_by_name():
+def test_findings_are_summed_by_name():
     damaged = ALL.replace('dangling_repaired: 0', 'dangling_repaired: 2')
     worse = damaged.replace('failed_phase1: 0', 'failed_phase1: 1')
     assert parse_lfsck(worse).inconsistencies == {'dangling_repaired': 4, 'failed_phase1': 8}
@@ -75,7 +75,7 @@ def test_a_counter_that_is_not_known_is_neither_found_nor_harmless():
     assert (run.inconsistencies, run.unclear) == ({}, {'shredded': 5})
 
 
-def test_it_is_a_dry_run_where_every_mdt_says_so():
+def test_a_run_is_a_dry_run_if_every_mdt_reports_it():
     dry = ALL.replace('param: all_targets,orphan', 'param: dryrun,all_targets')
     assert parse_lfsck(dry).dry
     assert not parse_lfsck(dry.replace('dryrun,', '', 1)).dry

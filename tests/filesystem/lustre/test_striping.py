@@ -75,7 +75,7 @@ def test_the_command_line_of_a_directory_on_metadata_targets():
         (LustreLayout(components=(LayoutComponent(MIB), LayoutComponent(stripe_count=5))), '5 OSTs were requested'),
     ],
 )
-def test_what_this_file_system_cannot_give_is_refused_before_the_run(layout, words):
+def test_a_layout_that_this_file_system_cannot_give_is_refused_before_the_run(layout, words):
     assert words in (striping.impossible(layout, THERE) or '')
 
 
@@ -189,12 +189,12 @@ def test_components_of_2_13_and_2_14_are_read(text):
     assert text != COMPOSITE and read == [(MIB, MIB), (None, 64 * MIB)]
 
 
-def test_of_a_component_that_clients_compress_it_is_said():
+def test_a_component_compressed_by_clients_is_reported():
     compressed = COMPOSITE.replace('flags:          0', 'flags:          compress')
     assert parse_getstripe(compressed).words == f'{parse_getstripe(COMPOSITE).words}, compressed by its clients'
 
 
-def test_a_foreign_layout_is_said_by_its_kind():
+def test_a_foreign_layout_is_named_by_its_kind():
     text = '/mnt/f\n  lfm_magic:         0x0BD70BD0\n  lfm_length:          8\n  lfm_type:            symlink\n'
     with pytest.raises(NotUnderstood, match='a foreign layout of the type symlink, whose data no OST holds'):
         parse_getstripe(text)

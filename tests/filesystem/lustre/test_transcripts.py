@@ -236,7 +236,7 @@ def read(parse: Callable[[str], Any], text: str) -> Any:
 NAMED = re.compile(r'\b(?:obdfilter|mdt|mdd|osd-\*|lod|osp|osc|mdc|llite)\.\*\.[a-z_*]+')
 
 
-def test_the_parameters_that_people_are_told_of_are_there():
+def test_the_parameters_named_in_messages_exist():
     files = [*ROOT.glob('docs/**/*.md'), *ROOT.glob('site-config/**/trial.yaml')]
     named = {name for file in files for name in NAMED.findall(file.read_text())}
     there = ''.join(transcripts('lustre')['10_counters'].values()).replace('=', ' ').split()
@@ -352,7 +352,7 @@ def test_a_target_of_which_no_name_is_known_has_its_number(kind):
 
 
 @pytest.mark.parametrize('name', ['OST00', 'OST000a1', 'XST0001', 'ost0001'])
-def test_what_is_no_target_is_refused(name):
+def test_text_that_is_not_a_target_is_refused(name):
     with pytest.raises(NotUnderstood):
         parse_df(f'{HEAD}{FIRST}{name}             : Input/output error\n{SUM}')
 
