@@ -96,7 +96,7 @@ def test_a_start_that_fails_or_does_not_end_is_undone_too(tmp_path):
         assert why in record.steps[0].why and why in lines[0]
 
 
-def test_an_undo_that_fails_is_said_loudly_and_stays_in_the_journal(tmp_path):
+def test_a_failed_undo_is_reported_and_stays_in_the_journal(tmp_path):
     fails = ('sh', '-c', 'echo no such target >&2; exit 3')
     record, lines = conducted(tmp_path, action(tmp_path, undo=fails, timeout_s=1.0))
     assert 'no such target' in record.steps[1].why
@@ -127,7 +127,7 @@ def test_what_is_conducted_is_the_storage_system_that_was_typed(tmp_path):
 
 
 def counting(tmp_path, command):
-    """A count that each start adds three messages to, in a log that begins with two."""
+    """A count of messages in a log: two at first, and three more after every start."""
     log, up = tmp_path / 'log', tmp_path / 'up'
     log.write_text('slow I/O\n' * 2)
     start = ('sh', '-c', f'rm {up}; for i in 1 2 3; do echo slow I/O >>{log}; done')
@@ -156,7 +156,7 @@ def test_by_how_much_the_count_rose_in_the_action_is_in_the_transcript(tmp_path)
         ('test -e {log}.second && exit 7; touch {log}.second; echo 2', 'exited with 7'),
     ],
 )
-def test_a_count_that_says_no_number_is_unknown_and_the_action_is_undone_all_the_same(tmp_path, command, why):
+def test_a_count_without_a_number_is_unknown_but_the_action_is_undone(tmp_path, command, why):
     record, lines = conducted(tmp_path, counting(tmp_path, command))
     assert [(step.step, step.why) for step in record.steps[:2]] == [('start', ''), ('undo', '')]
     assert record.steps[2].counted is None and why in record.steps[2].why

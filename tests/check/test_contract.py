@@ -182,7 +182,7 @@ def test_what_cannot_be_measured_is_refused_at_its_place(refused, keys, place, w
     assert words in problem
 
 
-def test_all_that_is_wrong_is_said_in_one_go_and_each_line_with_what_works_beside_the_others(resolve):
+def test_all_faults_are_reported_at_once_with_remedies_that_work_together(resolve):
     wrong = changed(metric='write bandwith', layout='wid', at_least='5 ms', workload=None)
     others = {**WRITE, 'id': '2', 'nodes': 'many'}, {'id': '3', 'text': 'Of the second.', 'at_least': '70 % of 2'}
     with pytest.raises(SiteError) as error:
@@ -216,7 +216,7 @@ def able(tmp_path_factory, pytestconfig):
 
 
 def problems_in(folder, criteria):
-    """What is wrong with each of many criteria, by their places: so many at a time as an error shows."""
+    """The faults of many criteria, by their places, in portions as large as an error shows."""
     by_number = {}
     for first in range(0, len(criteria), 6):
         part = [{**criterion, 'id': str(number)} for number, criterion in enumerate(criteria[first : first + 6])]
@@ -231,7 +231,7 @@ def problems_in(folder, criteria):
 
 
 def followed(criterion, line):
-    """The criterion once somebody has done what the line says."""
+    """The criterion after the remedy of the line is applied."""
     keys = re.match(r'contract\.yaml: criteria\[\d+\]([^ ]*): ', line)[1].strip('.')
     advice = re.search(r'as in (\w+): (.+)$', line) or re.search(
         r'(?:write|measured)() (?:one of )?(.+?)(?:, | and \d+ more| \(docs|$)', line
@@ -286,7 +286,7 @@ def test_a_percentage_of_another_dimension_is_refused(refused):
     assert refused(WRITE, rate).startswith('contract.yaml: criteria[1].at_least: ')
 
 
-def test_a_point_is_named_where_nothing_else_tells_it_apart(resolve, refused):
+def test_a_point_must_be_named_if_nothing_else_distinguishes_it(resolve, refused):
     keys = {'metric': 'stat_first', 'nodes': 1, 'at_least': '100 kop/s', 'workload': {'check': 'LargeDirectory'}}
     problem = refused(changed(**keys))
     assert problem.startswith('contract.yaml: criteria[0].workload.point: ')

@@ -1,4 +1,4 @@
-"""What the cases of the sites and checks that come with Seatrial are compared with."""
+"""The criteria of the cases of the sites and checks that come with Seatrial."""
 
 import re
 import shutil
@@ -131,7 +131,7 @@ def test_every_test_of_the_source_is_declared_and_documented():
 
 
 @pytest.mark.parametrize(('check', 'expectation'), EXPECTATIONS, ids=lambda value: getattr(value, 'id', None))
-def test_an_expectation_says_what_was_found_and_where(check, expectation):
+def test_an_expectation_has_a_known_source_and_a_clause(check, expectation):
     assert expectation.source in (BELYAKOV, BOITO_2009, CALDERON, FERMILAB_2011, MLPERF, POSIX_2017)
     assert expectation.words[0].islower() and not expectation.words.endswith('.')
 

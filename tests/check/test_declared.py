@@ -1,4 +1,4 @@
-"""What check files declare, the tags of their cases, and the tests of the sources that they cover."""
+"""The declarations of check files, the tags of their cases, and the tests of the sources that they cover."""
 
 import re
 import subprocess
@@ -143,7 +143,7 @@ def test_a_check_that_is_declared_twice_is_an_error_of_the_second_file(write):
         load(write('b/files.py'))
 
 
-def test_a_folder_of_nothing_is_an_error_that_says_so(tmp_path):
+def test_a_folder_without_check_files_is_an_error(tmp_path):
     with pytest.raises(CheckError, match='no check files; '):
         load(tmp_path)
 

@@ -1,4 +1,4 @@
-"""A check from a Darshan log: what is kept, what is said to be lost, and what is refused."""
+"""A check from a Darshan log: the facts that are kept, the losses that are named, and refusals."""
 
 import functools
 import json
@@ -38,7 +38,7 @@ def log_of(name):
 
 
 def written(name, rank, size, tasks=1, **counters):
-    """The record of a file that each of some tasks has written a segment of, in 4 transfers."""
+    """The record of a file in which every task has written one segment, in 4 transfers."""
     calls = 4 * tasks
     usual = {
         'POSIX_WRITES': calls,
@@ -54,7 +54,7 @@ def written(name, rank, size, tasks=1, **counters):
 
 
 def shared(processes=4, partial=False, **counters):
-    """A log of one file that all processes have written in segments of 256 KiB."""
+    """A log of one file that all processes wrote in segments of 256 KiB."""
     record = written('/home/alice/f', ALL, processes * 256 * KIB, processes, **counters)
     return DarshanLog('3.4.7', processes, partial, (record,))
 
@@ -198,7 +198,7 @@ def test_a_file_is_as_large_as_its_last_byte_that_was_written_else_read():
         file_sizes([DarshanLog('', 1, False, (opened,))])
 
 
-def test_sizes_of_many_files_are_told_by_a_hundred_and_cut_as_the_source_cuts_them():
+def test_sizes_of_many_files_are_represented_by_a_hundred_and_limited_as_in_the_source():
     assert file_sizes([sized(*range(1, 501)), sized(*range(501, 1001))]) == tuple(range(6, 1001, 10))
     assert file_sizes([sized(1, 9 * MIB)]) == (1, 8 * MIB)
 

@@ -1,4 +1,4 @@
-"""The arithmetic of a plan: from least to most, and what earlier sessions say in between."""
+"""The arithmetic of a plan: least and most, and the expectation from earlier sessions in between."""
 
 from hypothesis import given
 from hypothesis import strategies as st

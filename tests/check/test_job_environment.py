@@ -12,7 +12,7 @@ TWO = Modules('lmod', (Module('seatrial/ior/4.0.0', '/opt/a b'), Module('gcc/12'
 
 @pytest.fixture
 def answers(tmp_path, monkeypatch):
-    """A command in place of the system's that notes how it is called, and answers to a load as it is told to."""
+    """A command in place of the system's that records its arguments and answers a load with this text."""
 
     def make(text, variable='LMOD_CMD'):
         (tmp_path / 'text').write_text(text)
@@ -27,7 +27,7 @@ def answers(tmp_path, monkeypatch):
     return make
 
 
-def test_what_the_modules_set_is_there_inside_and_gone_after(answers):
+def test_variables_set_by_modules_exist_only_inside_the_block(answers):
     answers("export SEATRIAL_TEST='two\nlines'; echo noise;")
     before = dict(os.environ)
     with loaded(TWO):
@@ -67,7 +67,7 @@ def test_without_modules_nothing_is_asked(answers):
         ('', 'no reason'),
     ],
 )
-def test_a_module_that_does_not_load_is_told_with_the_reason(answers, words, why):
+def test_a_module_that_does_not_load_is_named_with_the_reason(answers, words, why):
     answers(f"printf '{words}\n' >&2; false")
     with pytest.raises(NotLoaded) as caught, loaded(TWO):
         pass
@@ -89,14 +89,14 @@ def test_of_several_the_one_that_does_not_load_is_named(answers):
         ('tmod', "modules_system is 'tmod'; write lmod or envmod"),  # which ReFrame has no modules for
     ],
 )
-def test_a_system_that_is_not_there_is_said(monkeypatch, system, problem):
+def test_a_missing_modules_system_is_an_error(monkeypatch, system, problem):
     monkeypatch.delenv('LMOD_CMD', raising=False)
     monkeypatch.delenv('MODULES_CMD', raising=False)
     with pytest.raises(NotLoaded, match=problem), loaded(TWO._replace(system=system)):
         pass
 
 
-def test_environment_modules_that_reframe_would_not_find_are_said(answers, monkeypatch):
+def test_environment_modules_that_reframe_would_not_find_are_an_error(answers, monkeypatch):
     answers('', variable='MODULES_CMD')
     monkeypatch.setenv('PATH', '')
     with pytest.raises(NotLoaded, match='modulecmd, by which ReFrame loads'), loaded(TWO._replace(system='envmod')):

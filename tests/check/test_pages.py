@@ -1,4 +1,4 @@
-"""What docs/ tells a reader to write into the files of a site is taken, word for word, by the sites of Seatrial."""
+"""The texts that docs/ gives for the files of a site are accepted, word for word, by the sites of Seatrial."""
 
 import re
 import shutil

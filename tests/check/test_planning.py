@@ -391,7 +391,7 @@ def test_a_sweep_over_targets_that_the_site_lists_has_those(session):
     assert not_applicable(listed, MDTS)[on('Mdts')] == 'comparing MDTs needs two or more; list them in trial.yaml'
 
 
-def test_what_cannot_be_there_is_said_with_the_reason_and_the_remedy(session):
+def test_an_impossible_case_is_listed_with_the_reason_or_the_remedy(session):
     assert not_applicable(session, OSTS) == {
         on('Osts', 'wide'): "this check sets layouts itself, so it runs only under the layout 'default'",
         on('Osts', file_system='home'): 'no layout: the server decides where a file lies',
@@ -408,7 +408,7 @@ def test_what_cannot_be_there_is_said_with_the_reason_and_the_remedy(session):
         (2, '', None),
     ],
 )
-def test_what_has_too_few_tasks_is_said_with_the_remedy_and_stops_nothing_else(written, tasks, cap, expected):
+def test_a_case_with_too_few_tasks_has_the_remedy_and_stops_no_other_check(written, tasks, cap, expected):
     login = f'  lab:login: {{launcher: local, tasks_per_node: {tasks}}}\n'
     trials = f'trials:\n  - {{checks: [metadata], partitions: [lab:login], file_systems: [home], nodes: [1]{cap}}}\n'
     narrow = written(TRIAL.partition('  lab:login')[0] + login + trials)

@@ -45,7 +45,7 @@ def record(tmp_path):
 
 
 def edit(record, line, change):
-    """Change a line by one who knows how to link the lines again."""
+    """Changes a line, and links all lines again, as a forger could."""
     lines = (record / SAMPLES).read_text().splitlines(keepends=True)
     data = json.loads(lines[line - 1])
     data.pop('chain')

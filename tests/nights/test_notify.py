@@ -1,4 +1,4 @@
-"""Telling people: the site's own command, its deadline, and what happens where it fails."""
+"""Notifications: the command of the site, its deadline, and its failures."""
 
 import json
 import os
@@ -31,7 +31,7 @@ TITLE = 'seatrial-site-nightly'
 
 @pytest.fixture
 def tell(site, capsys):
-    """Tell people how the site stands; returns what is said in the log of the job."""
+    """Sends the notifications of the site; returns the text in the log of the job."""
 
     def do(*faults):
         loaded = load(site.folder)
@@ -156,7 +156,7 @@ def test_the_same_is_not_sent_by_two_at_once(site, tell, night, command, seatria
         ('kill -9 $$', 'tell died of signal 9'),
     ],
 )
-def test_a_command_that_fails_is_said_in_its_words(tell, night, command, tmp_path, script, expected):
+def test_a_failed_command_is_reported_with_its_message(tell, night, command, tmp_path, script, expected):
     command(script)
     night('FAIL')
     assert f'no notification was sent: {tmp_path}/{expected}' in tell()
@@ -180,7 +180,7 @@ def test_a_site_without_a_command_or_whose_command_is_not_there_has_its_news_in_
     assert 'no notification was sent: /nowhere/tell: No such file' in tell()
 
 
-def test_what_could_not_be_sent_is_news_the_next_time(site, tell, night, command, tmp_path):
+def test_a_notification_that_was_not_sent_is_sent_the_next_time(site, tell, night, command, tmp_path):
     command('exit 1')
     night('FAIL')
     tell()

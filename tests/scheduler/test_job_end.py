@@ -1,4 +1,4 @@
-"""The ends of jobs that did not end by themselves: when Slurm is asked, what ReFrame's report says, what is kept."""
+"""Ends of jobs that did not end by themselves: questions to Slurm, reasons in ReFrame's report, and the state kept."""
 
 import json
 import os
@@ -101,7 +101,7 @@ def test_without_a_job_of_slurm_nobody_is_asked(slurm, ask, scheduler, job):
 
 @pytest.fixture
 def answers(monkeypatch):
-    """Let Slurm give these answers one after the other, and time pass by a minute with each."""
+    """Makes Slurm give these answers in turn; time passes by a minute with every answer."""
 
     def play(*states, at_once=lambda number: None):
         clock = iter(range(10**6))
@@ -138,7 +138,7 @@ def test_a_job_that_comes_to_its_own_end_meanwhile_has_no_state(answers, ask, tm
 
 
 @pytest.mark.parametrize('going_on', GOING_ON)
-def test_it_is_not_waited_for_longer_than_it_may_last(answers, ask, going_on):
+def test_a_job_is_not_waited_for_beyond_its_limits(answers, ask, going_on):
     given = answers(going_on)
     patience = Patience(1200.0, 0.0) if going_on.state == 'PENDING' else Patience(0.0, 1200.0)
     assert ask(patience=patience) == going_on
@@ -184,7 +184,7 @@ class Job:
 
 @pytest.fixture
 def minutes(monkeypatch):
-    """Let time pass by a minute with each poll."""
+    """Makes time pass by a minute with every poll."""
     clock = [1_800_000_000.0]
     monkeypatch.setattr(job_end.time, 'sleep', lambda seconds: clock.append(clock[-1] + 60.0))
     monkeypatch.setattr(job_end.time, 'time', lambda: clock[-1])
@@ -217,7 +217,7 @@ def test_a_job_waits_in_the_queue_no_longer_than_the_queue_limit(minutes, state,
     assert wait.passed == 'it waited in the queue for longer than the queue_limit of trial.yaml, 300 s'
 
 
-def test_what_is_known_besides_comes_first(slurm, ask, tmp_path):
+def test_a_known_cause_comes_before_the_answer_of_slurm(slurm, ask, tmp_path):
     slurm()
     ask(known='it waited too long')
     assert records_in(str(tmp_path)).job_state == 'it waited too long; Slurm says: cancelled by alice after 12 s'
@@ -253,7 +253,7 @@ def entry_of(case):
 
 
 @pytest.fixture
-def said_of(tmp_path, monkeypatch):
+def state_of_case(tmp_path, monkeypatch):
     """The job state of a case after ReFrame's entry of it; Slurm answers with the first word given."""
     plan = plan_of(records=str(tmp_path / 'records'))
     (tmp_path / 'records').mkdir()
@@ -272,32 +272,32 @@ def said_of(tmp_path, monkeypatch):
     return complete
 
 
-def test_of_cases_without_an_entry_it_is_said_why_reframe_gave_up_the_rest(said_of, tmp_path):
+def test_a_case_without_an_entry_has_the_reason_why_reframe_stopped(state_of_case, tmp_path):
     why = "run session stopped: file not found error: [Errno 2] No such file or directory: 'sacct'"
     (tmp_path / 'reframe.out').write_text(f'[ RUN      ] Write\nERROR: {why}\nLog file(s) saved in x\n')
-    assert said_of() == f'ReFrame says: {why}'
+    assert state_of_case() == f'ReFrame says: {why}'
 
 
 @pytest.mark.parametrize('why', ['force exit error: received signal 15', 'cancelled by user'])
-def test_a_reframe_that_was_asked_to_stop_is_no_reason(said_of, tmp_path, why):
+def test_a_reframe_that_was_asked_to_stop_is_no_reason(state_of_case, tmp_path, why):
     (tmp_path / 'reframe.out').write_text(f'ERROR: run session stopped: {why}\n')
-    assert said_of() == ''
+    assert state_of_case() == ''
 
 
-def test_a_report_is_read_that_names_the_case_as_before_its_profile_was_part_of_it(said_of):
-    name = said_of.plan.case.name
-    sentence = said_of(name=f'Check %case={name}', case=name, fail_reason=BLOCKED, jobid='12')
+def test_a_report_is_read_that_names_the_case_as_before_its_profile_was_part_of_it(state_of_case):
+    name = state_of_case.plan.case.name
+    sentence = state_of_case(name=f'Check %case={name}', case=name, fail_reason=BLOCKED, jobid='12')
     assert sentence.startswith('ReFrame says: job b')
 
 
-def test_what_the_check_has_asked_already_stays(said_of):
-    write_job_state(said_of.plan.records, 'Slurm says: x', '12')
-    assert said_of(fail_reason=BLOCKED, jobid='12') == 'Slurm says: x'
+def test_an_answer_stored_by_the_check_is_kept(state_of_case):
+    write_job_state(state_of_case.plan.records, 'Slurm says: x', '12')
+    assert state_of_case(fail_reason=BLOCKED, jobid='12') == 'Slurm says: x'
 
 
-def test_without_a_report_the_record_names_the_job(said_of, tmp_path):
-    (tmp_path / 'records' / SAMPLES).write_text(line_of(start_of(said_of.plan)._replace(job='12')))
-    assert said_of().startswith('Slurm says: never started')
+def test_without_a_report_the_record_names_the_job(state_of_case, tmp_path):
+    (tmp_path / 'records' / SAMPLES).write_text(line_of(start_of(state_of_case.plan)._replace(job='12')))
+    assert state_of_case().startswith('Slurm says: never started')
 
 
 def test_a_slurm_that_does_not_answer_is_asked_once(tmp_path, monkeypatch):
@@ -340,10 +340,10 @@ def test_a_slurm_that_does_not_answer_is_asked_once(tmp_path, monkeypatch):
         ({}, ''),
     ],
 )
-def test_reframes_reason_comes_first_and_then_slurms(said_of, entry, sentence):
-    assert said_of(**entry) == sentence
+def test_reframes_reason_comes_first_and_then_slurms(state_of_case, entry, sentence):
+    assert state_of_case(**entry) == sentence
 
 
-def test_a_damaged_report_is_none(said_of, tmp_path):
+def test_a_damaged_report_is_none(state_of_case, tmp_path):
     (tmp_path / 'reframe' / 'report.json').write_text('{"runs": [')
-    assert said_of() == ''
+    assert state_of_case() == ''

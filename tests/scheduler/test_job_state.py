@@ -27,33 +27,33 @@ from transcript import transcripts
 
 TRANSCRIPTS = transcripts('slurm')
 WITHOUT_ACCOUNTING = TRANSCRIPTS.pop('without_accounting')
-SAID = {name: text for steps in TRANSCRIPTS.values() for name, text in steps.items()}
+OUTPUTS = {name: text for steps in TRANSCRIPTS.values() for name, text in steps.items()}
 USERS = {0: 'root', 1001: 'alice'}
 
 
-def said(name, end='out'):
-    return SAID[f'{name}.{end}']
+def printed(name, end='out'):
+    return OUTPUTS[f'{name}.{end}']
 
 
 def scontrol(name):
-    return of_scontrol(said(f'{name}-scontrol'))
+    return of_scontrol(printed(f'{name}-scontrol'))
 
 
 def sacct(name):
-    return of_sacct(said(f'{name}-sacct'), number(name), USERS.__getitem__)
+    return of_sacct(printed(f'{name}-sacct'), number(name), USERS.__getitem__)
 
 
 def number(name):
-    return said(f'{name}-sacct', 'cmd').split()[3]
+    return printed(f'{name}-sacct', 'cmd').split()[3]
 
 
 def untimed(known):
-    """The sentence without its seconds, which are others each time the transcripts are made."""
+    """The sentence without its seconds, which differ whenever the transcripts are made again."""
     return re.sub(r'after \d+ s', 'after N s', sentence(known))
 
 
 def output(name):
-    return SAID.get(f'{name}-job.out', '')
+    return OUTPUTS.get(f'{name}-job.out', '')
 
 
 WAITS = {
@@ -146,11 +146,11 @@ def test_the_end_of_a_job_has_its_sentence(name):
 
 
 @pytest.mark.parametrize('name', WAITS)
-def test_a_job_that_waits_is_said_with_its_reason(name):
+def test_a_waiting_job_has_its_reason(name):
     assert sentence(merged(scontrol(name), sacct(name))) == f'{WAITS[name]}; it still waits'
 
 
-def test_a_job_that_is_held_after_its_launch_failed_says_so():
+def test_a_job_held_after_a_failed_launch_has_that_reason():
     known = of_scontrol(WITHOUT_ACCOUNTING['controller-forgot-next-end-scontrol.out'])
     assert sentence(known) == 'requeued and not started again: held after its launch failed; it still waits'
 
@@ -161,8 +161,8 @@ def test_accounting_alone_has_its_sentence(name):
 
 
 @pytest.mark.parametrize('name', REFUSALS)
-def test_what_sbatch_refuses_is_said(name):
-    known = of_sbatch(said(f'{name}-sbatch', 'err'))
+def test_a_refusal_of_sbatch_has_its_reason(name):
+    known = of_sbatch(printed(f'{name}-sbatch', 'err'))
     assert known.state == REFUSED
     assert sentence(known) == f'never started: sbatch refused it: {REFUSALS[name]}'
 
@@ -178,7 +178,7 @@ AWAY = {
 
 @pytest.mark.parametrize('name', AWAY)
 def test_a_slurm_that_is_away_is_no_refusal(name):
-    assert sentence(of_sbatch(said(f'{name}-sbatch', 'err'))) == AWAY[name]
+    assert sentence(of_sbatch(printed(f'{name}-sbatch', 'err'))) == AWAY[name]
 
 
 @pytest.mark.parametrize(
@@ -191,18 +191,18 @@ def test_a_slurm_that_is_away_is_no_refusal(name):
         ('', ''),
     ],
 )
-def test_why_sbatch_refused_is_said_by_its_errors_before_the_last_or_else_by_its_notes(before, kept):
+def test_the_reason_of_a_refusal_is_in_earlier_errors_of_sbatch_or_else_in_its_notes(before, kept):
     refused = of_sbatch(f'{before}sbatch: error: Batch job submission failed: Unspecified error\n')
     assert sentence(refused) == f'never started: sbatch refused it: Unspecified error{kept}'
 
 
-def test_what_is_not_of_sbatch_is_no_refusal():
+def test_a_message_of_another_program_is_no_refusal():
     assert of_sbatch('srun: error: n2: task 1: Terminated\n') is None
 
 
 @pytest.mark.parametrize('name', [*AWAY, 'unknown', 'controller-forgot'])
 def test_an_error_of_scontrol_has_its_sentence(name):
-    assert sentence(of_silence(said(f'{name}-scontrol', 'err'))) == AWAY.get(name, 'Slurm does not know the job')
+    assert sentence(of_silence(printed(f'{name}-scontrol', 'err'))) == AWAY.get(name, 'Slurm does not know the job')
 
 
 def test_who_cancelled_a_job_is_not_guessed_without_accounting():
@@ -212,9 +212,9 @@ def test_who_cancelled_a_job_is_not_guessed_without_accounting():
 
 @pytest.mark.parametrize('name', ['node-down-end', 'scancel-end', 'begin'])
 def test_cut_short_inside_a_line_nothing_false_is_read(name):
-    text = said(f'{name}-scontrol')
+    text = printed(f'{name}-scontrol')
     assert {of_scontrol(text[:count]) for count in range(len(text))} <= {job_state.UNREADABLE, of_scontrol(text)}
-    text, job = said(f'{name}-sacct'), number(name)
+    text, job = printed(f'{name}-sacct'), number(name)
     nothing = {job_state.UNREADABLE, JobState(NO_SUCH_JOB)}
     answers = {of_sacct(text[:count], job, str) for count in range(len(text))}
     assert answers <= {*nothing, of_sacct(text, job, str)}
@@ -227,7 +227,7 @@ def test_anything_else_is_unknown(text):
 
 
 def test_a_jobs_name_is_not_taken_for_its_state():
-    text = said('exit-3-end-scontrol')
+    text = printed('exit-3-end-scontrol')
     named = text.replace('JobName=exit-3.sh', 'JobName=x JobState=COMPLETED ExitCode=0:0')
     assert named != text and of_scontrol(named) == of_scontrol(text)
 
@@ -236,8 +236,8 @@ NEW = JobState(UNKNOWN, reason='EXPEDITING')
 
 
 def test_a_state_that_slurm_may_add_is_unknown_and_named():
-    assert of_scontrol(said('exit-3-end-scontrol').replace('=FAILED', '=EXPEDITING')) == NEW
-    assert of_sacct(said('exit-3-end-sacct').replace('|FAILED|', '|EXPEDITING|'), '2') == NEW
+    assert of_scontrol(printed('exit-3-end-scontrol').replace('=FAILED', '=EXPEDITING')) == NEW
+    assert of_sacct(printed('exit-3-end-sacct').replace('|FAILED|', '|EXPEDITING|'), '2') == NEW
     assert sentence(NEW) == 'Slurm reports the state EXPEDITING, which Seatrial does not know'
 
 
@@ -268,7 +268,7 @@ def test_cgroups_words_for_a_lack_of_memory_count_only_from_slurm_itself():
 
 
 @pytest.mark.parametrize('restarts, end', [(None, ''), (0, ''), (1, ', after 1 requeue'), (3, ', after 3 requeues')])
-def test_the_end_of_a_job_that_was_requeued_says_so(restarts, end):
+def test_the_end_of_a_requeued_job_has_the_number_of_requeues(restarts, end):
     known = JobState('FAILED', 3, 0, nodes='n1', elapsed_s=5, restarts=restarts)
     assert sentence(known) == f'failed with exit code 3 after 5 s{end}'
     cancelled = JobState('CANCELLED', 0, 15, by='root', nodes='n1', elapsed_s=5, restarts=restarts)
@@ -276,7 +276,7 @@ def test_the_end_of_a_job_that_was_requeued_says_so(restarts, end):
 
 
 def test_the_newest_of_several_lines_of_a_requeued_job_counts():
-    lines = said('scancel-end-sacct').splitlines(keepends=True)
+    lines = printed('scancel-end-sacct').splitlines(keepends=True)
     older = lines[1].replace('CANCELLED by 1001', 'NODE_FAIL')
     assert of_sacct(''.join([lines[0], older, *lines[1:]]), number('scancel-end'), str).state == 'CANCELLED'
 
@@ -299,7 +299,7 @@ def slurm(monkeypatch):
     return play
 
 
-HANGS, HANGS_AND_SAYS_WHY = Answer('', None), Answer('', None, said('munge-dead-scontrol', 'err'))
+HANGS, HANGS_AND_SAYS_WHY = Answer('', None), Answer('', None, printed('munge-dead-scontrol', 'err'))
 
 
 @pytest.mark.parametrize(
@@ -309,13 +309,13 @@ HANGS, HANGS_AND_SAYS_WHY = Answer('', None), Answer('', None, said('munge-dead-
         ({'scontrol': HANGS, 'sacct': HANGS}, 'Slurm does not answer: scontrol has not answered for 20 s'),
         ({'scontrol': HANGS_AND_SAYS_WHY, 'sacct': HANGS_AND_SAYS_WHY}, AWAY['munge-dead']),
         (
-            {'scontrol': Answer(said('scancel-end-scontrol'), 0)},  # without sacct it is enough
+            {'scontrol': Answer(printed('scancel-end-scontrol'), 0)},  # without sacct it is enough
             'cancelled by somebody whom accounting does not name, after N s',
         ),
     ],
     ids=['no Slurm', 'it hangs', 'it hangs and has said why', 'no sacct'],
 )
-def test_what_is_missing_or_does_not_answer_is_said(slurm, answers, expected):
+def test_a_program_that_is_missing_or_does_not_answer_is_named(slurm, answers, expected):
     slurm(**answers)
     assert untimed(job_state_of('1')) == expected
 
@@ -329,18 +329,18 @@ def test_a_job_may_go_on_unless_slurm_says_that_it_has_ended_or_there_is_no_slur
 
 
 def test_accounting_is_asked_where_scontrol_has_forgotten_the_job(slurm):
-    slurm(scontrol=Answer('', 1, said('unknown-scontrol', 'err')), sacct=Answer(said('scancel-end-sacct'), 0))
+    slurm(scontrol=Answer('', 1, printed('unknown-scontrol', 'err')), sacct=Answer(printed('scancel-end-sacct'), 0))
     assert job_state_of(number('scancel-end')).state == 'CANCELLED'
 
 
 def test_accounting_is_not_asked_for_what_scontrol_says_itself(slurm):
-    asked = slurm(scontrol=Answer(said('exit-3-end-scontrol'), 0))
+    asked = slurm(scontrol=Answer(printed('exit-3-end-scontrol'), 0))
     assert job_state_of('2').exit_code == 3
     assert [argv[0] for argv in asked] == ['scontrol']
 
 
 def test_of_several_nodes_those_that_are_down_are_named_where_slurm_does_not_say_which_failed(slurm):
-    asked = slurm(scontrol=Answer(said('node-down-end-scontrol'), 0), sinfo=Answer('n2\n', 0))
+    asked = slurm(scontrol=Answer(printed('node-down-end-scontrol'), 0), sinfo=Answer('n2\n', 0))
     assert 'n2 is down now' in sentence(job_state_of('1'))
     assert '--nodes=n[1-2]' in asked[-1]
 

@@ -29,7 +29,7 @@ def says(tmp_path, monkeypatch):
     return make
 
 
-def test_what_is_no_utf8_is_read_all_the_same(says):
+def test_bytes_that_are_not_utf8_are_read(says):
     says('squeue', b'12|PENDING|Begin|/srv/Pr\xe4fung.sh\n')
     (job,) = own_jobs('x')
     assert os.fsencode(job.command) == b'/srv/Pr\xe4fung.sh'
@@ -89,7 +89,7 @@ def test_memory_that_slurm_was_not_given_is_unknown_and_not_1_mib(listing):
     assert parse_sinfo(listing)[0].memory is None
 
 
-def test_what_is_no_line_of_sinfo_is_quoted():
+def test_a_line_that_is_not_of_sinfo_is_quoted():
     with pytest.raises(QueueError, match='not understood: compute of 4 nodes'):
         parse_sinfo('compute of 4 nodes\n')
 
@@ -115,7 +115,7 @@ def lab(tmp_path):
 
 @pytest.fixture
 def left_out(tmp_path, monkeypatch, lab):
-    """The nodes left out where sinfo says this, after allocations on these nodes."""
+    """The nodes left out for this answer of sinfo, after allocations on these nodes."""
 
     def ask(shown, used, wanted, status=0, **partition):
         script = f'echo "$@" > {tmp_path}/asked\nprintf "{shown}"\nexit {status}'
@@ -201,7 +201,7 @@ def test_a_partition_of_another_cluster_has_another_queue(lab, access, has):
 
 
 class Queue:
-    """Stands for Slurm: answers of squeue one after the other, and what was cancelled."""
+    """Stands in for Slurm: gives answers of squeue in turn, and records cancelled jobs."""
 
     def __init__(self, monkeypatch):
         self.answers, self.cancelled = [], []
@@ -243,7 +243,7 @@ def running(*numbers, state='RUNNING', session=SESSION):
     return ''.join(f'{number}|{OWN}|{state}|n1|seatrial:{session}\n' for number in numbers)
 
 
-def test_what_is_left_is_cancelled_said_and_waited_for(queue, site, screen, tmp_path):
+def test_remaining_jobs_are_cancelled_printed_and_waited_for(queue, site, screen, tmp_path):
     other = '20261121T020638-000000'
     become_leader(str(tmp_path), other).stop()
     others = running(5, session=other) + running(6, session='20261121T020638-ffffff')
@@ -254,7 +254,7 @@ def test_what_is_left_is_cancelled_said_and_waited_for(queue, site, screen, tmp_
     assert log == [f'cancelled at the end of its session: job {n} of session {SESSION}, running on n1' for n in '34']
 
 
-def test_what_is_left_is_cancelled_before_anything_is_said(queue, site):
+def test_remaining_jobs_are_cancelled_before_anything_is_printed(queue, site):
     class Gone(Console):
         def print(self, *words, **options):
             raise BrokenPipeError
@@ -277,7 +277,7 @@ def test_a_slurm_that_is_away_is_asked_again(queue, site, screen):
     assert queue.cancelled == ['3']
 
 
-def test_a_slurm_that_stays_away_is_said(queue, site, screen, monkeypatch):
+def test_a_slurm_that_stays_silent_is_reported(queue, site, screen, monkeypatch):
     monkeypatch.setattr(session_jobs, 'ASK_S', 0.0)
     queue.answers = [QueueError('it sleeps')]
     session_jobs.cancel_all(screen, site, SESSION)

@@ -1,4 +1,4 @@
-"""The first form of a site: it contains what was found on the machine, and Seatrial and ReFrame can read it."""
+"""The first form of a site: it holds the facts found, and Seatrial and ReFrame can read it."""
 
 from dataclasses import replace
 

@@ -319,7 +319,7 @@ def changed_documents(draw):
 
 
 def below(value, depth):
-    """The keys and the value of every reference in the file, read by the levels of its keys like ReFrame does."""
+    """Every reference that ReFrame could find in the file: its keys and its value."""
     if depth == 0:
         yield (), value
         return

@@ -1,4 +1,4 @@
-"""Profiles: the points and sizes that each of them takes from the sweeps of the sources."""
+"""Profiles: the points and sizes that they choose from the sweeps of the sources."""
 
 import pytest
 

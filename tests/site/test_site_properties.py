@@ -1,4 +1,4 @@
-"""Any change of trial.yaml gives a site that can be used or one-line problems; and the modules of settings.py."""
+"""Any change of trial.yaml or of modules in settings.py gives a site that answers, or one-line problems."""
 
 import copy
 import re

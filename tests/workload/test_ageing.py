@@ -1,4 +1,4 @@
-"""Ageing: trees that follow from their seed, with the distributions that were meant, and exactly foretold."""
+"""Ageing: trees that follow from their seed, with the intended distributions, predicted exactly."""
 
 import pytest
 

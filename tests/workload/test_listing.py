@@ -1,4 +1,4 @@
-"""Listings of a directory: their metrics, which of them find what nobody has asked for, and what is there at once."""
+"""Listings of a directory: their metrics, the state of the cache for them, and the files on disk at once."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Runs of LFSCK, as a Lustre 2.17 told them."""
+"""Runs of LFSCK, as a Lustre 2.17 reported them."""
 
 import re
 

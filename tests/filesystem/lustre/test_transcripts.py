@@ -56,8 +56,8 @@ def traffic_in(text: str) -> dict[str, int]:
     return params.traffic(parse_params(text))
 
 
-def each(parse: Callable[[str], Any], ending: str) -> Callable[[str], dict[str, Any]]:
-    """The parameters whose names end so, read by their own parser."""
+def parsed(parse: Callable[[str], Any], ending: str) -> Callable[[str], dict[str, Any]]:
+    """Reads the parameters whose names have this ending with this parser."""
 
     def read(text: str) -> dict[str, Any]:
         return {param.name: parse(param.value) for param in parse_params(text) if param.name.endswith(ending)}
@@ -106,10 +106,10 @@ LLITE = f'llite.lustre-{CLIENT}'
 IDLING_OST = 'lustre-OST0001-osc-ffff888109352000'
 SHIFTED = 'osc.lustre-OST0003-osc-ffff888133664000'
 ALL_OSTS = [(0, ''), (1, ''), (2, ''), (3, '')]
-RECOVERY, JOBS = each(parse_fields, 'recovery_status'), each(params.parse_job_stats, 'job_stats')
-STATS, STATES = each(parse_stats, ''), each(parse_states, '.state')
+RECOVERY, JOBS = parsed(parse_fields, 'recovery_status'), parsed(params.parse_job_stats, 'job_stats')
+STATS, STATES = parsed(parse_stats, ''), parsed(parse_states, '.state')
 HISTOGRAMS, IMPORT = params.parse_histograms, params.parse_import
-RPC, IMPORTS = each(HISTOGRAMS, 'rpc_stats'), each(IMPORT, '.import')
+RPC, IMPORTS = parsed(HISTOGRAMS, 'rpc_stats'), parsed(IMPORT, '.import')
 RECOVERING, NO_FILE = 'obdfilter.lustre-OST0003.recovery_status', 'No such file or directory'
 SHOWN = [
     Shown('001', parse_df, same, refused('not the heading of lfs df'), 'UUID', 'real'),  # rounded sizes
@@ -153,14 +153,14 @@ SHOWN = [
     Shown('076', parse_getstripe, same, refused('no layout is shown')),
     Shown('077', parse_quota, lambda v: (v[0].bytes_used, v[0].inodes_used), (2048, 1), 'Disk', 'rc'),
     Shown('077', parse_df, lambda v: (len(v.rows), v.complete), (2, False), 'UUID', '/proc'),
-    Shown('077', each(parse_stats, '.stats'), lambda v: v[f'{OSC}.stats'], {}, 'llite', 'rc'),
+    Shown('077', parsed(parse_stats, '.stats'), lambda v: v[f'{OSC}.stats'], {}, 'llite', 'rc'),
     Shown('100', STATS, lambda v: v[f'{LLITE}.stats']['open'].samples, 3),
     Shown('101', STATS, lambda v: v[f'{OSC}.stats']['read_bytes'].total, 4 * MIB),
     Shown('105', RPC, lambda v: v[f'{OSC}.rpc_stats']['pages per rpc'][-1], ('256', 4, 38)),
-    Shown('105', each(HISTOGRAMS, 'brw_stats'), lambda v: list(v['osd-zfs.lustre-MDT0001.brw_stats'])[4],
+    Shown('105', parsed(HISTOGRAMS, 'brw_stats'), lambda v: list(v['osd-zfs.lustre-MDT0001.brw_stats'])[4],
           'disk I/O size'),
-    Shown('105', each(HISTOGRAMS, 'extents_stats'), same, refused("not a line of a histogram: 'disabled'")),
-    Shown('106', each(parse_fields, 'max_cached_mb'), field(f'{LLITE}.max_cached_mb', 'used_mb'), '17'),
+    Shown('105', parsed(HISTOGRAMS, 'extents_stats'), same, refused("not a line of a histogram: 'disabled'")),
+    Shown('106', parsed(parse_fields, 'max_cached_mb'), field(f'{LLITE}.max_cached_mb', 'used_mb'), '17'),
     Shown('107', values, lambda v: (v[f'{OSC}.max_dirty_mb'], len(v)), ('993', 76)),
     Shown('108', IMPORTS, lambda v: v[f'{OSC}.import'][1:3], ('FULL', '2.17.0.0')),
     Shown('108', STATES, lambda v: times('IDLE')({OSC: v[f'{OSC}.state']}), 2),
@@ -170,7 +170,7 @@ SHOWN = [
           [24, 80, 80]),
     Shown('451', STATS, lambda v: v[f'{SHIFTED}.stats']['read_bytes'].unit, 'reqs'),
     Shown('460', parse_interfaces, same, ('10.0.2.15@tcp up, credits 256, peer_credits 8, drop_count 0',)),
-    Shown('462', each(parse_states, 'state'), lambda v: v[f'osc.{IDLING_OST}.state'].current, 'IDLE', 'osc', 'osp'),
+    Shown('462', parsed(parse_states, 'state'), lambda v: v[f'osc.{IDLING_OST}.state'].current, 'IDLE', 'osc', 'osp'),
     Shown('463', parse_getstripe, lambda v: v.pieces[1].osts, (3, 0, 1)),
     Shown('465', parse_interfaces, same, refused('no interface of LNet')),
     Shown('112', JOBS, lambda v: v['obdfilter.lustre-OST0000.job_stats'], {}),
@@ -185,7 +185,7 @@ SHOWN = [
     Shown('119', STATES, lambda v: [c.state for c in v['osp.lustre-OST0002-osc-MDT0001.state'].changes],
           ['CONNECTING', 'DISCONN', 'CONNECTING', 'FULL']),
     Shown('122', parse_fields, lambda v: (v['status'], v['success_count']), ('completed', '1'), 'name', 'name'),
-    Shown('125', each(parse_fields, 'oi_scrub'), field('osd-zfs.lustre-OST0003.oi_scrub', 'inconsistent'), '0', '',
+    Shown('125', parsed(parse_fields, 'oi_scrub'), field('osd-zfs.lustre-OST0003.oi_scrub', 'inconsistent'), '0', '',
           'Started'),
     Shown('201', ior.complaints, len, 2),
     Shown('205', ior.complaints, same, ()),

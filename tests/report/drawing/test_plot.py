@@ -1,4 +1,4 @@
-"""What drawings are made of: axes, marks, boxes, and labels that stand clear of each other."""
+"""The parts of drawings: axes, marks, boxes, and labels that do not overlap."""
 
 import math
 import re
