@@ -1,4 +1,4 @@
-"""Ends of jobs that did not end by themselves: questions to Slurm, reasons in ReFrame's report, and the state kept."""
+"""Ends of jobs that did not end by themselves: questions to Slurm, reasons in ReFrame's report, and states kept."""
 
 import json
 import os
