@@ -24,7 +24,7 @@ class Finding(NamedTuple):
     # of a call that failed: its 'errno' by name, 'node', 'file', 'target' and 'time' (UTC), as far as they are known;
     # of data that differ (F2): 'file', 'offset', 'expected', 'found', 'writer' and 'reader'
     evidence: Dict[str, str] = {}  # noqa: RUF012 (a value; nobody changes it)
-    metric: str = ''  # the only metric of the launch that it concerns; empty: all of them
+    metric: str = ''  # the only metric of the launch that it concerns; empty: all metrics
 
 
 class NotTested(NamedTuple):
@@ -59,18 +59,18 @@ class Sample(NamedTuple):
     exit_status: int
     raw: str
     measurement: Optional[Measurement]  # None if the engine gave none; a finding then has the reason
-    cache: str  # 'cold', 'cached' or 'unknown' for what reads, stats or lists (rules P2, P2a); empty for what writes
-    storage_read_bytes: Optional[int]  # that the node's block layer fetched for this launch; None where it is unseen
+    cache: str  # 'cold', 'cached' or 'unknown' if it reads, stats or lists (rules P2, P2a); empty if it writes
+    storage_read_bytes: Optional[int]  # read by the node's block layer for this launch; None if not visible
     findings: Tuple[Finding, ...]
-    environment: Tuple[str, ...] = ()  # 'NAME=value' of what it set
-    directory: str = ''  # that the commands were started in
-    barrier: int = 0  # how many tasks the runner let begin together
-    inputs: Tuple[str, ...] = ()  # files among the raw output that were there before
-    links: Tuple[Tuple[str, ...], ...] = ()  # symbolic links that stood in the directory, each with what it points to
-    directories: Tuple[str, ...] = ()  # that were made in the data directory before
-    raw_digest: str = ''  # SHA-256 of the file with the engine's output that it was made of; empty where it gave none
-    directory_bytes: Optional[int] = None  # that directories took on the device after it; None: not counted
-    bound: Tuple[BoundTasks, ...] = ()  # where its tasks ran; empty unless all of them reported it
+    environment: Tuple[str, ...] = ()  # 'NAME=value' of each variable that the launch set
+    directory: str = ''  # the working directory of the commands
+    barrier: int = 0  # number of tasks that the runner let begin at the same time
+    inputs: Tuple[str, ...] = ()  # the engine's input files, which are beside its raw output
+    links: Tuple[Tuple[str, ...], ...] = ()  # symbolic links in the directory, each with the path that it points to
+    directories: Tuple[str, ...] = ()  # directories made in the data directory before the launch
+    raw_digest: str = ''  # SHA-256 of the file with the engine's output; empty without a measurement
+    directory_bytes: Optional[int] = None  # bytes of directories on the device after it; None: not counted
+    bound: Tuple[BoundTasks, ...] = ()  # the cores of its tasks; empty unless all tasks reported theirs
 
     @property
     def launch(self) -> str:
@@ -116,7 +116,7 @@ class TargetRow(NamedTuple):
 
     @property
     def troubles(self) -> Tuple[str, ...]:
-        """Flags of a target that exists but is not in order: 'degraded', 'read-only', 'needs resync'."""
+        """Flags of a target that is available but has a fault: 'degraded', 'read-only', 'needs resync'."""
         return tuple(flag for flag in self.flags if flag not in ORDINARY)
 
     @property
@@ -263,8 +263,8 @@ class Records(NamedTuple):
     end: Optional[End]
     removal: Optional[Removal]
     truncated: int
-    job_state: str = ''  # by Slurm or ReFrame, of a job that did not end by itself; empty if neither was asked
-    issued: Tuple[DarshanLaunch, ...] = ()  # what Darshan saw of its repetition (P15); empty where nobody has looked
+    job_state: str = ''  # from Slurm or ReFrame, for a job that did not end by itself; else empty
+    issued: Tuple[DarshanLaunch, ...] = ()  # what Darshan recorded in its repetition (P15); empty if not read
     drill: Optional[Drill] = None  # the result of a search for slow targets; None if there was none
     chain: Optional[str] = None  # the link of the last line; empty if no line has one, None if there is no file
     broken: str = ''  # the first line whose link does not fit the line before, in words; or empty
