@@ -50,10 +50,9 @@ class Made(NamedTuple):
 
 
 class Campaign:
-    """The sessions in a state directory that were begun for these criteria. unread: why others could not be read
-    Each is judged from its records, and its raw output compared with them, when its attempts are first asked for, and
-    again if a file of it has changed, or a job had not ended. Nothing of that outlives the process.
-    """
+    """The sessions in a state directory that were begun for these criteria; unread: why others could not be read. One
+    is judged from its records, and its raw output compared with them, when its attempts are first asked for, and
+    again if a file of it has changed, or a job had not ended. Nothing of that outlives the process."""
 
     def __init__(self, state: Path, tests: Sequence[AcceptanceTest], read: ReadCase = read_case) -> None:
         self.state, self.tests, self._read = state, tests, read

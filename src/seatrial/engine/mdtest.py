@@ -181,7 +181,7 @@ def options_of(phase: str, point: Point) -> Tuple[str, ...]:
     options += ['-z', str(tree.depth), '-b', str(tree.branching), '-I'] if tree.depth else ['-n']
     options += [str(files or empties)]
     act = phase_of(point, phase)
-    options += [_BYTES[phase], str(size)] if size and act.moves else []
+    options += ['-w' if phase == 'create' else '-e', str(size)] if size and act.moves else []
     options += ['-y'] if tree.fsync and act.makes else []
     shifted = tree.subtrees == 'shared' and point.nodes >= SHIFT_NODES and act.needs
     return (*options, '-N', '1') if shifted else tuple(options)
@@ -237,7 +237,6 @@ def complaints(stdout: str) -> Tuple[Complaint, ...]:
 
 _TOO_SHORT = 'too short to measure, or the clock was set'
 _PHASES = {'create': '-C', 'stat': '-T', 'read': '-E', 'remove': '-r'}
-_BYTES = {'create': '-w', 'read': '-e'}
 _OPENS_ONLY = 'WARNING: Read bytes is 0, thus, a read test will actually just open/close'
 _NOT_THERE = re.compile(r'[Uu]nable to (?:stat|open|read|rename|remove) |(?:unlink|rename)\(\) of file ')
 

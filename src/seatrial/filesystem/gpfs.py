@@ -30,9 +30,7 @@ ATTRIBUTES = (  # of the directory in `mmlsattr -L`; compression stands among th
 # Components of mmhealth that I/O of this node goes through: not what monitors, serves other protocols or has a page.
 COMPONENTS = ('ENCRYPTION', 'FILESYSTEM', 'GPFS', 'LOCALCACHE', 'NATIVE_RAID', 'NETWORK', 'SERVERRAID')
 KIB = 1024  # mmlsquota counts KB of 1024 B with -Y; its table names another unit where the site has asked for one
-COUNTED = tuple(
-    f'{of}{what}' for of in ('block', 'files') for what in ('Usage', 'Quota', 'Limit', 'InDoubt', 'Grace')
-)
+COUNTED = tuple(of + what for of in ('block', 'files') for what in ('Usage', 'Quota', 'Limit', 'InDoubt', 'Grace'))
 _COUNTS = ' +(-?[0-9]+)' * 4 + r' +(\S+)'
 _QUOTA = re.compile(rf'^\S+(?: +(\S+))? +(?:USR|GRP|FILESET){_COUNTS}[^|\n]*\|{_COUNTS}', flags=re.MULTILINE)
 _UNIT = re.compile(r'^Filesystem .*\btype +([KMGTP])B ', flags=re.MULTILINE)

@@ -83,7 +83,7 @@ class Nfs(Mounted):
         return kernel_cold('files in the cache on a local disk (mount option fsc)' if local else '')
 
     def _meter(self, path: str, mount: Mount) -> Meter:
-        """Counters in mountstats, of all mounts of this export as one client, with pNFS too (nfs_writeback_done)."""
+        """Counters in mountstats, of all mounts of this export as one client, with pNFS too (fs/nfs/write.c)."""
         point = mount.point
         if not traffic(section_of(read_proc(MOUNTSTATS), point)):
             return no_meter(f'{MOUNTSTATS} has no counters for {point}')

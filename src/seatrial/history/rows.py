@@ -61,7 +61,6 @@ COLUMNS = {name: _TYPES.get(name, pl.String) for names in SINCE.values() for nam
 
 BASE_UNITS_SINCE = 4
 _RENAMED = {'bytes_per_task': 'bytes_per_client', 'files_per_task': 'files_per_client'}
-_AXES = {'clients': 'tasks', 'group': 'node'}
 _UNITS = {**UNITS, 'facts': UNITS['']}
 
 NEEDED = (  # columns that have a value in every row of every schema
@@ -109,7 +108,7 @@ def as_of_today(rows: pl.DataFrame, version: int) -> pl.DataFrame:
         rows = rows.with_columns(
             pl.col('value') * pl.col('unit').replace_strict(factors, default=1.0),
             pl.col('unit').replace(bases),
-            pl.col('axis').replace(_AXES),
+            pl.col('axis').replace({'clients': 'tasks', 'group': 'node'}),
             pl.col('check').str.replace('Clients$', 'Tasks'),
             *labels,
         )

@@ -24,7 +24,6 @@ RANDOM_MIN = 32  # transitions, for an order to be called random
 SAME_BYTES = 0.02  # share by which headers and the like may blur the extent
 
 _WORDS = {'write': ('WRITES', 'BYTES_WRITTEN'), 'read': ('READS', 'BYTES_READ')}
-_SYNCS = ('POSIX_FSYNCS', 'POSIX_FDSYNCS')
 _KINDS = ('INDEP', 'COLL', 'SPLIT', 'NB')  # MPI-IO calls: independent, collective, split collective, nonblocking
 
 
@@ -71,7 +70,7 @@ def issued_of(logs: Sequence[DarshanLog], within: str = '', links: Mapping[str, 
             (name, record) for record in log.records if (name := _name(record.file, within, links or {})) is not None
         ]
         for name, record in records:
-            syncs[name] += sum(record.counters.get(counter, 0) for counter in _SYNCS)
+            syncs[name] += sum(record.counters.get(counter, 0) for counter in ('POSIX_FSYNCS', 'POSIX_FDSYNCS'))
         if len(logs) > 1 and not any(is_moved(record) for _, record in records):
             continue
         everyone = frozenset(range(processes, processes + log.processes))

@@ -33,7 +33,6 @@ def io500(bytes_per_task: Size, stone_wall_s: int = STONE_WALL_S) -> Point:
     return Point('io500', (PHASE,), data=data, time=TimePart(float(WALLS * stone_wall_s)))
 
 
-_OF_RULES = (BANDWIDTH, RATE, SCORE)
 _METRICS = (
     *(MetricType(name, 'B/s') for name in (*BANDWIDTHS, BESIDE, BANDWIDTH)),
     *(MetricType(name, 'op/s') for name in (*RATES, RATE)),
@@ -67,8 +66,8 @@ class Io500(Access):
 
     def metrics(self, point: Point, phase: str) -> Tuple[MetricType, ...]:
         """The metrics of every phase, and the score where the stone wall is that of the rules."""
-        types = self.phase(phase).metrics
-        return types if _by_rules(point) else tuple(metric for metric in types if metric.name not in _OF_RULES)
+        types, of_rules = self.phase(phase).metrics, (BANDWIDTH, RATE, SCORE)
+        return types if _by_rules(point) else tuple(metric for metric in types if metric.name not in of_rules)
 
     def derived(self, point: Point, phase: str, measurement: Measurement) -> Tuple[Metric, ...]:
         """The score, as calc_score of main.c: geometric means in GiB/s and kIOPS; none if a phase was invalid."""

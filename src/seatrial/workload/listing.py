@@ -14,7 +14,6 @@ PHASE, MAKING = 'list', 'create'
 MAX_PAUSE_S = 3600
 _AFTER = 'ls_after_'
 _ORDINALS = ('1st', '2nd', '3rd', '4th')
-_PARTS = {'names': 'names', 'stat': 'attributes'}
 
 
 def listing(files_per_directory: int, pauses_s: Sequence[float] = ()) -> Point:
@@ -79,7 +78,7 @@ class Listing(Tree):
             return f'after {pause:g} s'
         part, _, list_pass = metric.partition('_')
         ordinal = _ORDINALS[PASSES.index(list_pass)]
-        return f'{ordinal} listing' if part == 'ls' else f'{_PARTS[part]}, {ordinal} time'
+        return f'{ordinal} listing' if part == 'ls' else f'{"attributes" if part == "stat" else part}, {ordinal} time'
 
 
 def listing_metrics(pauses_s: Sequence[float]) -> Tuple[str, ...]:

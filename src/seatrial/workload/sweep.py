@@ -37,7 +37,6 @@ _SITE_AXES = ('action', 'tunable', *(name for name, axis in AXES.items() if axis
 # The parameters that a tree or variant may change; every other parameter is the same at all points of a sweep.
 _TREE_PARAMETERS = ('tasks', *PART_OF)
 _LABEL = re.compile(r'[A-Za-z0-9_.-]+\Z', re.ASCII)  # part of the names of metrics and files
-_MAXIMA = {'tasks': MAX_TASKS}
 Value = Union[int, str, Layout, Tuple[str, Dict[str, Any]]]
 
 
@@ -82,7 +81,7 @@ def sweep_fault(sweep: Sweep) -> Optional[str]:
     if not sweep.values:
         return f'a sweep over {AXES[sweep.axis].plural} needs values'
     if sweep.axis in _NUMBER_AXES:
-        most = _MAXIMA.get(sweep.axis, 2**63 - 1)
+        most = MAX_TASKS if sweep.axis == 'tasks' else 2**63 - 1
         wrong = [value for value in sweep.values if type(value) is not int or not 1 <= value <= most]
         if wrong:
             sizes = " or sizes such as '64KiB'" if sweep.axis == 'transfer_size' else ''

@@ -3,7 +3,7 @@
 Every task writes its files, sample after sample of random bytes, and syncs each. In an epoch a thread takes the next
 batch and reads its samples; the task takes the batches in their order, and sleeps for the time that an accelerator
 works on each. A sample is read into the thread's memory and not decoded; by mmap(2) Adler's checksum touches all of
-it, without the interpreter's lock. On several nodes a task reads the data of a task of the next node.
+it, without the interpreter's lock. On several nodes a task reads data of the next node, in all epochs.
 """
 
 import collections

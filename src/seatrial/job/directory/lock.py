@@ -30,7 +30,6 @@ MAX_BYTES = 65536  # most that is read of a file that others may have written
 _LOCKS = 'locks'
 _SUFFIX = '.json'
 _FORMAT = 1
-_TRIES = 10
 _MAX_NAME = 200  # bytes of a file's name; in a longer name a hash takes the place of the end
 
 
@@ -140,7 +139,7 @@ def acquire(state: str, storage_system: str, session: str, interval_s: float = H
     path = os.path.join(_made(state), _file_name(storage_system))
     lock = _LockFile(_FORMAT, storage_system, this_owner(session))
     content = json.dumps(to_json(lock), indent=1).encode('ascii') + b'\n'
-    for _ in range(_TRIES):
+    for _ in range(10):
         if _publish(path, content):
             return Lock(path, content, True, interval_s)
         try:

@@ -91,7 +91,7 @@ class ProtocolRow:
 
     @property
     def interval(self) -> str:
-        """The interval of the figure, cut at 0, or a dash; its confidence only if that is not the usual one."""
+        """The interval, cut at 0, which a few scattered figures cross; or a dash. Its confidence only if unusual."""
         low, high, confidence = self.outcome.low, self.outcome.high, self.outcome.confidence
         if low is None or high is None:
             return '\u2013'
