@@ -1,6 +1,6 @@
-"""Slurm's account of the end of a job: asked with a deadline, parsed, and put into a sentence. scontrol knows a job
-until MinJobAge (300 s) after its end. Only accounting knows who cancelled it, some seconds later; srun reports to the
-job which node failed. States: job_state_codes.html of Slurm 20.11 to 25.05, reasons: job_reason_codes.html; seen with 22.05."""
+"""Slurm's account of the end of a job: asked with a deadline, parsed, put into words. scontrol knows a job until
+MinJobAge (300 s) after its end. Only accounting knows who cancelled it, some seconds later; srun reports which
+node failed. States: job_state_codes.html of Slurm 20.11 to 25.05, reasons: job_reason_codes.html; seen with 22.05."""
 
 import re
 import signal

@@ -36,7 +36,7 @@ class Moved(NamedTuple):
 
 def region(point: Point, rank: int) -> Tuple[int, int, int]:
     """Offset, size and skip of a task's data, by LANL's and IOR's rule. A job skips `skip` bytes after every transfer
-    and starts again at its offset after `size` bytes; if `size` is too small, bytes move twice (3.33, no error; T18)."""
+    and starts again at its offset after `size` bytes; if `size` is too small, bytes move twice unnoticed (T18)."""
     data, share = point.data, point.data.bytes_per_task
     if data.files == 'multiple' or data.extent == 'whole':
         return 0, share, 0
