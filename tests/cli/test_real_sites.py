@@ -1,5 +1,6 @@
 """What people at real sites write and their programs print, through the command line."""
 
+import json
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from local_site import REPOSITORY, LocalSite, executable, trial, writes
 from lustre_stand import NODE as LUSTRE_NODE
 from lustre_stand import OPTIONS, standing
 from slurm_lab import LAUNCH_LIMIT
-from transcript import lustre_step
+from transcript import lustre_step, transcripts
 
 IMPORTS = """
 import reframe
@@ -238,6 +239,60 @@ def test_of_beegfs_layouts_targets_and_records_are_seen(site, tmp_path, monkeypa
     measured = {metric['metric'] for metric in of_targets['metrics'] if metric['values']}
     assert refused or measured == {f'{what}@storage_target{n:04d}' for what in ('write', 'read') for n in (1, 3)}
     assert refused or 'not tested: storage_target0002 (not listed under storage_targets)' in of_targets['labels']
+
+
+def test_a_layout_of_orangefs_is_proved_by_the_stripes_and_the_servers_of_a_file(site, tmp_path, monkeypatch):
+    try:
+        os.setxattr(tmp_path, 'user.probe', b'')
+    except OSError:
+        pytest.skip('extended attributes of users are not supported here')
+    layouts = 'layouts: {wide: {stripe_size: 1MiB}, even: {stripe_size: 256KiB}}'
+    made, shown = site(OWN_PATH, f'{OWN_PATH}, {layouts}'), transcripts('orangefs')['fuse-2.10']
+    trials = made.folder / 'trial.yaml'
+    text = trials.read_text().replace('type: posix', 'type: orangefs').replace('[{name: fio,', '[dd, {name: fio,')
+    trials.write_text(text.replace('nodes: [1]', 'nodes: [1], layouts: [wide, even]'))
+    (made.folder / 'state' / 'trials').mkdir(parents=True)
+    monkeypatch.setenv('PATH', str(tmp_path / 'bin'), prepend=os.pathsep)
+    for name, output in (('pvfs2-ping', 'ping.out'), ('pvfs2-viewdist', 'viewdist-one.out')):
+        executable(tmp_path / 'bin' / name, f"#!/bin/sh\ncat <<'END'\n{shown[output]}END\n")
+    run_where(made, tmp_path, {made.folder / 'state' / 'trials': 'pvfs2 tcp://127.0.0.1:3334/trialfs rw'}, 'smoke')
+    written = records_of(made, 'scratch')
+    assert '"rule":"P5a"' in written and 'S1M, but has S256k' in written
+    assert '"rule":"P5c"' in written and 'S256k: all = 1 of 3 servers' in written
+
+
+LYING = """#!{python} -I
+import ctypes, errno, os, sys, types
+def stat(path, **more):
+    seen = genuine(path, **more)
+    fields = {{name: getattr(seen, name) for name in dir(seen) if name.startswith('st_')}}
+    return os.stat_result(tuple(seen), {{**fields, 'st_blocks': 1}})
+genuine, os.stat, os.utime = os.stat, stat, lambda *arguments, **more: None
+ctypes.CDLL = lambda *arguments, **more: types.SimpleNamespace(fallocate=lambda *arguments: -1)
+ctypes.get_errno = lambda: errno.EOPNOTSUPP
+if '-c' not in sys.argv:
+    os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+place = sys.argv.index('-c') + 1
+code, sys.argv = sys.argv[place], ['-c', *sys.argv[place + 1 :]]
+exec(code)
+"""
+"""A Python whose file system sets no times, reserves no space and gives every file one block."""
+
+
+@pytest.mark.long
+def test_guarantees_are_not_held_to_hold_by_emulation_by_one_block_or_by_a_time_that_was_not_set(site):
+    made = site('fio', 'posixops', engine='posixops', text=LYING.format(python=sys.executable))
+    shutil.copy(REPOSITORY / 'checks' / 'metadata' / 'posix.py', made.checks / 'access' / 'reads.py')
+    made.run('--profile=smoke', 'PosixSemantics')
+    *_, line = (line for line in records_of(made, 'scratch').splitlines() if '"facts":[{' in line)
+    facts = {fact['name']: fact for fact in json.loads(line)['measurement']['facts']}
+    assert (facts['fallocate']['holds'], facts['sparse_files']['holds'], facts['times']['holds']) == (
+        False,
+        None,
+        False,
+    )
+    assert 'Operation not supported' in facts['fallocate']['seen']
+    assert 'where it was set back to 1000000000' in facts['times']['seen']
 
 
 # Lustre, whose lfs and lctl are stand-ins that print genuine outputs, in the forms of other releases
