@@ -85,7 +85,7 @@ def crontab() -> str:
 
 
 def write_crontab(text: str) -> None:
-    """Replaces the user's scrontab and reads it back. Raises QueueError; then the old one is still in place."""
+    """Replaces the user's scrontab and reads it back. Raises QueueError, as where another one is shown."""
     asked('scrontab', '-', text=text)
     if crontab() != text:
         raise QueueError('scrontab shows another crontab than the one it accepted; check it with scrontab -l')

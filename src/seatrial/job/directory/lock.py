@@ -31,6 +31,7 @@ _LOCKS = 'locks'
 _SUFFIX = '.json'
 _FORMAT = 1
 _MAX_NAME = 200  # bytes of a file's name; in a longer name a hash takes the place of the end
+_REMEDY = 'you must be able to write and link there; every user needs a state directory of their own'
 
 
 class LockError(Exception):
@@ -199,7 +200,7 @@ def _made(state: str) -> str:
     except FileExistsError:
         pass
     except OSError as error:
-        raise LockError(f'{directory}: {error.strerror}; whoever runs trials must be able to write there') from error
+        raise LockError(f'{directory}: {error.strerror}; {_REMEDY}') from error
     return directory
 
 
@@ -240,8 +241,7 @@ def _publish(path: str, content: bytes) -> bool:
                 raise
         return True
     except OSError as error:
-        remedy = 'whoever runs trials must be able to write and link there'
-        raise LockError(f'{path}: {error.strerror}; {remedy}') from error
+        raise LockError(f'{path}: {error.strerror}; {_REMEDY}') from error
     finally:
         with contextlib.suppress(OSError):
             os.unlink(draft)
