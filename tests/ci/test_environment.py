@@ -62,7 +62,7 @@ def ran(repository, tmp_path, monkeypatch):
 
 
 def pytest_of(noted):
-    """What the tests were called with, behind how their processes share them."""
+    """The arguments of pytest that follow the options for its worker processes."""
     (words,) = (line.split() for line in noted if line.startswith('python -m pytest'))
     return words[words.index('--no-loadscope-reorder') + 1 :]
 
@@ -228,7 +228,7 @@ def lacking(lock, wanted, python, machine):
 
 @pytest.fixture
 def wanted(repository):
-    """What pyproject.toml asks for with these extras."""
+    """The requirements in pyproject.toml, with these extras."""
     tomllib = pytest.importorskip('tomllib')
     project = tomllib.loads((repository / 'pyproject.toml').read_text())
 

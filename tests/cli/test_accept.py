@@ -87,7 +87,7 @@ def page(site):
 
 
 def row(done, id):
-    """What the table says of a criterion."""
+    """The line of a criterion in the table."""
     (line,) = [line for line in done.out.splitlines() if re.match(rf'. [A-Z]+( \(waived\))? +{re.escape(id)} ', line)]
     return line
 

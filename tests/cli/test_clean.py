@@ -210,9 +210,9 @@ def either(request):
 
 @pytest.fixture
 def not_yet_marked(site, target):
-    """What a job leaves that is killed between the mkdir of its run directory and its marker. This process leads.
+    """The run directory of a job that was killed before it wrote the marker. This process leads its session.
 
-    Its session has not been heard of for as long as it takes to count as dead.
+    The heartbeat of the session is so old that the session counts as dead.
     """
     state = str(site.folder / 'state')
     lead(state)
@@ -224,7 +224,7 @@ def not_yet_marked(site, target):
 
 @pytest.fixture(params=['between, clean', 'between, elsewhere', 'not_yet_marked, clean'])
 def unremoved(request):
-    """What a session has left that this process leads, and the command that finds it."""
+    """The run directory of a session that this process leads, and the command that finds it."""
     path, command = request.param.split(', ')
     return request.getfixturevalue(path), request.getfixturevalue(command)
 
@@ -353,7 +353,7 @@ def test_while_slurm_takes_its_time_it_says_what_it_waits_for(clean, queue, targ
 
 @pytest.fixture
 def interrupted(site, target, killed):
-    """What a job on a node left, whose session was interrupted a moment ago."""
+    """The run directory of a job on a node, whose session was interrupted a moment ago."""
     marker = killed / rundir.MARKER
     data = json.loads(marker.read_text())
     data['maker'].update(host='n1', job='12')

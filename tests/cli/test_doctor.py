@@ -28,7 +28,7 @@ OF_FIO = "data access, checkpoints, file reuse, Bonnie's file, random I/O, a met
 
 
 def measured(done):
-    """What each engine would measure, in words."""
+    """By engine, the kinds of workload that it can measure, in words."""
     listed = ' '.join(done.out.split()).partition('cannot express: ')[2].partition('.')[0]
     return dict(engine.split(': ') for engine in listed.split('; '))
 
@@ -343,8 +343,8 @@ def configured(**settings):
     """The configuration that the client of BeeGFS shows, with other values."""
     text = SHOWN['config']
     for key, value in settings.items():
-        text, found = re.subn(f'^{key} = .*$', f'{key} = {value}', text, flags=re.MULTILINE)
-        assert found == 1, key
+        text, count = re.subn(f'^{key} = .*$', f'{key} = {value}', text, flags=re.MULTILINE)
+        assert count == 1, key
     return {'config': text}
 
 

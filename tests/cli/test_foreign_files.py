@@ -50,7 +50,7 @@ ODD = (
 
 @pytest.fixture(autouse=True)
 def ends():
-    """What waits for a pipe is ended."""
+    """Ends a test that hangs on a pipe, with a TimeoutError after IN_TIME_S."""
 
     def give_up(*_):
         raise TimeoutError
@@ -330,7 +330,7 @@ def test_a_record_that_names_a_file_elsewhere_puts_nothing_of_it_into_the_report
 
 def test_the_output_in_a_bundle_is_read_once(bundle, command, monkeypatch):
     read = []
-    monkeypatch.setattr(check_verified, 'kept_launch', lambda *own: (read.append(own[1]), kept_launch(*own))[1])
+    monkeypatch.setattr(check_verified, 'kept_launch', lambda *args: (read.append(args[1]), kept_launch(*args))[1])
     assert command('verify', bundle).status == 0
     assert (len(read), len(set(read))) == (13, 13)
 
@@ -419,7 +419,7 @@ def damaged(rng, content):
 
 @pytest.fixture
 def limited():
-    """What would take all memory of the machine gets none."""
+    """Limits the memory of this process to 4 GiB, so that no test takes that of the whole machine."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (4 << 30, before[1]))
     yield

@@ -1,4 +1,4 @@
-"""What is wrong with a command line, a site or a check is one or two lines, exit status 64, and nothing is made."""
+"""A fault of a command line, a site or a check is one or two lines, exit status 64, and nothing is made."""
 
 import grp
 import json

@@ -28,7 +28,7 @@ LAST_LAUNCH = 1795230465
 
 @pytest.fixture
 def planned(on_site):
-    """What `plan --json` says of each case, by the check's name; under '' of all together."""
+    """The output of `plan --json` for every case by the name of its check, and for all cases under ''."""
 
     def said(*arguments, status=0):
         done = on_site('plan', '--json', *arguments)

@@ -1,4 +1,4 @@
-"""What people at real sites write and their programs print, through the command line."""
+"""Settings as people at real sites write them, and outputs of their programs, through the command line."""
 
 import json
 import os
@@ -218,14 +218,14 @@ def target(tmp_path):
 
 def test_of_beegfs_layouts_targets_and_records_are_seen(site, tmp_path, monkeypatch, make_stub_fio, target):
     engine = make_stub_fio(tmp_path / 'stubs', ('measured', {'seconds': 0.2}))
-    own = OWN_PATH.replace('state/trials', str(target)) + ', storage_targets: [1, 3]'
-    made = site(OWN_PATH, f'{own}, layouts: {{wide: {{stripe_count: 2, stripe_size: 1MiB}}}}')
+    path = OWN_PATH.replace('state/trials', str(target)) + ', storage_targets: [1, 3]'
+    made = site(OWN_PATH, f'{path}, layouts: {{wide: {{stripe_count: 2, stripe_size: 1MiB}}}}')
     shutil.copy(REPOSITORY / 'checks' / 'isolation' / 'nodes_and_targets.py', made.checks / 'access')
     trials = made.folder / 'trial.yaml'
     text = trials.read_text().replace('type: posix', 'type: beegfs')
-    *_, own = text.splitlines()
-    own = own.replace("'*'", 'StorageTargetBandwidth').replace('nodes: [1]', 'nodes: [1], bytes_per_task: 1MiB')
-    text = text.replace("'*'", 'Reads').replace('nodes: [1]', 'nodes: [1], layouts: [wide]') + f'{own}\n'
+    *_, last = text.splitlines()
+    last = last.replace("'*'", 'StorageTargetBandwidth').replace('nodes: [1]', 'nodes: [1], bytes_per_task: 1MiB')
+    text = text.replace("'*'", 'Reads').replace('nodes: [1]', 'nodes: [1], layouts: [wide]') + f'{last}\n'
     trials.write_text(re.sub('program: [^}]*', f'program: {engine}', text))
     BeeGfsStand(tmp_path, target, monkeypatch).answers(targets=1)
     mounted = 'beegfs beegfs_nodev rw,cfgFile=/etc/beegfs/beegfs-client.conf'

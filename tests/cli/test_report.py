@@ -209,7 +209,7 @@ def test_records_that_are_not_those_of_the_day_are_said_first(on_site, past):
 
 @pytest.fixture
 def left(site, past):
-    """What `leave` prints and leaves of a past session."""
+    """Leaves the results, report and history of a past session; returns the printed text."""
     folder = past(FIRST)
     loaded, checks = load(site.folder), load_checks(site.checks)
     evidence = judged_anew(loaded, checks, folder)

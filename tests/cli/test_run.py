@@ -1,4 +1,4 @@
-"""How a session ends: whoever has gone meanwhile, its verdict and its evidence are there."""
+"""The end of a session: verdict and evidence are there, whoever has gone meanwhile."""
 
 import errno
 import json

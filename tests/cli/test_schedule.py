@@ -83,12 +83,12 @@ def next_due(count=2, hour=HOUR):
 
 
 def series(site):
-    """What names the scheduled trial of a site."""
+    """The path that identifies the scheduled trial of a site, which `--series` takes."""
     return site.folder / 'state' / 'schedule' / TITLE
 
 
 def job(site, due):
-    """What a job of the script is given."""
+    """The arguments of a job of the script."""
     return '--now', f'--series={series(site)}', f'--due={due}'
 
 

@@ -182,7 +182,7 @@ def test_a_session_is_proved_until_record_results_or_output_are_edited(on_site, 
     assert content['chain'] in honest.out
 
     def contradicted(file, edited):
-        """What is said while a file is another one."""
+        """The output of `verify` while the file has other contents."""
         before = file.read_bytes()
         file.write_bytes(edited)
         done, report = verify(), on_site('report')
