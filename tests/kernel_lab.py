@@ -43,10 +43,10 @@ ONE = '  - {{checks: [{checks}], partitions: [lab:io], file_systems: [{on}], nod
 
 
 class Session(NamedTuple):
-    """A session that has ended: its exit code, its words, its folder, and what it found by check."""
+    """A session that has ended: exit code, output and folder, and the results of its cases by check."""
 
     status: int
-    said: str
+    output: str
     folder: Path
 
     @property
@@ -55,7 +55,7 @@ class Session(NamedTuple):
         return {case['case']['check']: case for case in results['cases']}
 
     def samples(self, check: str) -> list[dict[str, Any]]:
-        """What the case of a check measured, warm-ups left out."""
+        """The samples of the case of a check, without warm-ups."""
         (file,) = self.folder.glob(f'cases/{check}+*/samples.jsonl')
         lines = [json.loads(line) for line in file.read_text().splitlines()]
         return [line for line in lines if line['record'] == 'sample' and line['stage'] == 'measured']
@@ -84,7 +84,7 @@ class Kernels(ScriptedLab):
         return changed
 
     def run(self, node: str, *argv: str) -> str:
-        """What a command prints on a node, where it must succeed."""
+        """Runs a command on a node, where it must succeed; returns its output."""
         done = self.lab('run', node, '--', *argv)
         assert done.returncode == 0, f'{node}: {argv}: {done.stdout}{done.stderr}'
         return done.stdout
@@ -131,7 +131,7 @@ class Running:
         )
 
     def launches(self) -> int:
-        """How many measured launches have begun."""
+        """The number of measured launches that have begun."""
         assert self.process.poll() is None, self.process.communicate()[0]
         return len(list(self.site.glob('state/sessions/*/cases/*/raw/*measured*.fio')))
 

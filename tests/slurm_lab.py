@@ -65,7 +65,7 @@ entry()
 def wait_for(
     what: str, happened: Callable[[], Any], context: Callable[[], str] = str, seconds: float = WAIT_S
 ) -> Any:
-    """What `happened` returns once it is true."""
+    """Waits for a true value of `happened` and returns it."""
     end = time.monotonic() + seconds
     while not (result := happened()):
         assert time.monotonic() < end, f'{what}\n{context()}'
@@ -172,7 +172,7 @@ class Ended(NamedTuple):
 
     @property
     def junit(self) -> str:
-        """What JUnit says of the only case."""
+        """The elements of the only case in JUnit, each with its message."""
         file = self.folder / 'report' / 'junit.xml'
         assert file.exists(), self.output
         (case,) = ElementTree.parse(file).iter('testcase')
@@ -229,7 +229,7 @@ class SlurmSite:
         return reframe_run(self.folder, '--nocolor', environment={**self.environment, 'SEATRIAL_PROFILE': 'nightly'})
 
     def left(self) -> list[str]:
-        """What lies where trials write."""
+        """The names in the directory where trials write."""
         return sorted(entry.name for entry in self.trials.iterdir()) if self.trials.exists() else []
 
     def argv(self, command: str, *arguments: str) -> list[str]:
@@ -318,7 +318,7 @@ def commands() -> Iterator[tuple[int, str]]:
 
 
 def order(fio: str, *orders: tuple[str, dict[str, object]]) -> None:
-    """What the stand-in does from now on: make_stub_fio's orders."""
+    """Sets the orders of the stand-in from now on; their form is that of make_stub_fio."""
     file = Path(f'{fio}.json')
     file.write_text(json.dumps({**json.loads(file.read_text()), 'orders': orders}))
 

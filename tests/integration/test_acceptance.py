@@ -37,7 +37,7 @@ def criterion(id, bound, transfer_size='1MiB'):
 
 
 def verdicts(output):
-    """What the table says of each criterion."""
+    """The verdict of each criterion in the table, by its number."""
     return {id: word for word, id in re.findall(r'^\S ([A-Z]+(?: \(waived\))?) +(\d) +at ', output, re.MULTILINE)}
 
 

@@ -1,4 +1,4 @@
-"""What can fail around a session in a real Slurm: each ends in the right verdict and sentence, and leaves nothing."""
+"""Failures around a session in a real Slurm: each ends with the right verdict and sentence, and nothing is left."""
 
 import os
 import re
@@ -32,7 +32,7 @@ def site(slurm, hangs):
 
 
 def incomplete(ended):
-    """Why the only case is INCOMPLETE, in the same words in the results, the terminal and JUnit."""
+    """The reason why the only case is INCOMPLETE, which is the same in the results, the terminal and JUnit."""
     assert (ended.status, ended.case['verdict']) == (INCOMPLETE, 'INCOMPLETE'), ended.output
     reason = ended.case['reasons'][0]
     assert reason in ended.output
@@ -41,7 +41,7 @@ def incomplete(ended):
 
 
 def measured(running):
-    """How many samples of measured launches there are."""
+    """The number of samples of measured launches."""
     return sum(record.get('stage') == 'measured' for record in running.recorded())
 
 

@@ -21,7 +21,7 @@ def slurm(accounting_slurm):
 
 
 def reason(ended):
-    """Why the only case is INCOMPLETE."""
+    """The reason why the only case is INCOMPLETE."""
     assert (ended.status, ended.case['verdict']) == (INCOMPLETE, 'INCOMPLETE'), ended.output
     return ended.case['reasons'][0]
 

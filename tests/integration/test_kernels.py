@@ -93,7 +93,7 @@ def test_a_smoke_session_on_two_clients_passes_with_every_state_of_the_cache_rig
     close and an open, and not always before. No more is asked for integrity, whose data differ nowhere (F2)."""
     checks = ('MultipleFilesTransferSizes', 'SmallFiles', 'AttributeCache', 'PosixSemantics', 'Integrity')
     smoke = kernels.begin(', '.join(checks), files_per_task='50', bytes_per_task='128MiB').ended()
-    assert smoke.status == 0, smoke.said
+    assert smoke.status == 0, smoke.output
     assert {check: case['verdict'] for check, case in smoke.cases.items()} == dict.fromkeys(checks, 'MEASURED')
 
     reads = [sample for sample in smoke.samples('MultipleFilesTransferSizes') if sample['phase'] == 'read']
@@ -113,7 +113,7 @@ def test_a_smoke_session_on_two_clients_passes_with_every_state_of_the_cache_rig
 @pytest.mark.long
 def test_integrity_holds_on_nfs_3_where_locks_go_by_a_protocol_of_their_own(kernels):
     smoke = kernels.begin('Integrity', on='nfs3').ended()
-    assert smoke.status == 0 and untried(smoke) == set(), smoke.said
+    assert smoke.status == 0 and untried(smoke) == set(), smoke.output
 
 
 REMOUNT = 'source=$(findmnt -no SOURCE /mnt/nfs); umount /mnt/nfs; mount -t nfs -o vers=4.2,{} $source /mnt/nfs'
@@ -129,7 +129,7 @@ def test_what_was_changed_on_the_clients_is_the_first_that_a_comparison_says(ker
     command, sentence = CHANGES[change]
     running = kernels.begin('SmallFiles', files_per_task='50')
     before = running.ended()
-    assert before.status == 0, before.said
+    assert before.status == 0, before.output
     try:
         for node in NODES[1:]:
             kernels.run(node, 'sh', '-ec', command)
@@ -137,7 +137,7 @@ def test_what_was_changed_on_the_clients_is_the_first_that_a_comparison_says(ker
     finally:
         for node in NODES[1:]:
             kernels.run(node, 'sh', '-ec', REMOUNT.format('retry=1'))
-    assert after.status == 0, after.said
+    assert after.status == 0, after.output
     sides = [f'--site={running.site}', before.folder.name, after.folder.name]
     done = subprocess.run([SEATRIAL, 'compare', *sides, '--json'], capture_output=True, text=True)
     first, *others = json.loads(done.stdout)['differing']
@@ -154,7 +154,7 @@ def program(kernels, name, text):
 
 
 def faults(ended):
-    """What was found in the launches of its one case, labels left out."""
+    """The findings in the launches of its only case, without labels."""
     (case,) = ended.folder.glob('cases/*')
     findings = [finding for sample in records_in(str(case)).samples for finding in sample.findings]
     return [finding for finding in findings if finding.effect != 'label']
@@ -172,7 +172,7 @@ def test_an_engine_that_has_the_server_copy_half_of_its_data_is_seen_by_what_lef
         ended = kernels.begin('MultipleFilesTransferSizes', nodes=1, engines=copying, bytes_per_task='128MiB').ended()
     finally:
         kernels.run('n2', 'rm', '/mnt/nfs/kept')
-    assert (ended.status, {fault.rule for fault in faults(ended)}) == (11, {'T25'}), ended.said
+    assert (ended.status, {fault.rule for fault in faults(ended)}) == (11, {'T25'}), ended.output
 
 
 @pytest.mark.long
@@ -186,7 +186,7 @@ def test_one_bit_that_changed_on_the_disk_of_the_server_is_found_by_another_clie
     kernels.run('n1', sys.executable, '-c', FLIP.format(file=file, at=AT))
     (kernels.shared / 'changed').touch()
     ended = running.ended()
-    assert (ended.status, [fault.rule for fault in faults(ended)]) == (10, ['F2']), ended.said
+    assert (ended.status, [fault.rule for fault in faults(ended)]) == (10, ['F2']), ended.output
     (evidence,) = (fault.evidence for fault in faults(ended))
     assert file.endswith(evidence['file']) and evidence['offset'] == str(AT)
     assert (evidence['writer'], evidence['reader']) == ('n2', 'n3')
@@ -246,8 +246,8 @@ class TestFailures:
         assert all(seconds <= 45 for seconds in stalls), stalls  # a part of the 20 s can lie between two launches
         # With this lab's lease of 10 s the client gives up the connection after as long without an answer.
         against = {finding.rule for sample in samples for finding in sample.findings if finding.effect != 'label'}
-        assert (ended.status, against) in [(0, set()), (11, {'P20'})], ended.said
-        assert ended.status == 0 or 'P20: the NFS server 10.77.1.1 was lost: ' in ended.said, ended.said
+        assert (ended.status, against) in [(0, set()), (11, {'P20'})], ended.output
+        assert ended.status == 0 or 'P20: the NFS server 10.77.1.1 was lost: ' in ended.output, ended.output
 
     def test_a_client_whose_network_is_cut_goes_on_where_it_was(self, kernels):
         """For 30 s, where Slurm waits for longer. An engine whose end reaches srun so much later has no figure."""
@@ -261,7 +261,7 @@ class TestFailures:
             ended = running.ended()
             kernels.run('ctl', 'sh', '-c', PATIENCE.format(seconds=30))
         # With this lab's lease of 10 s the client has given up its connection by then (P20).
-        assert ended.status == 0 or (ended.status == 11 and re.search('(T24|P20): ', ended.said)), ended.said
+        assert ended.status == 0 or (ended.status == 11 and re.search('(T24|P20): ', ended.output)), ended.output
 
     def test_a_server_that_is_started_again_is_named_and_has_lost_nothing(self, kernels):
         """Its clients send again what it had not yet on its disk, after its grace period (RFC 8881, 8.4.2)."""
@@ -270,8 +270,8 @@ class TestFailures:
         kernels.up()
         ended = running.ended()
         findings = [finding for sample in ended.samples('MultipleFilesTasks') for finding in sample['findings']]
-        assert {finding['rule'] for finding in findings if finding['effect'] != 'label'} == {'P20'}, ended.said
-        assert ended.status == 11 and 'P20: the NFS server 10.77.1.1 was lost: ' in ended.said, ended.said
+        assert {finding['rule'] for finding in findings if finding['effect'] != 'label'} == {'P20'}, ended.output
+        assert ended.status == 11 and 'P20: the NFS server 10.77.1.1 was lost: ' in ended.output, ended.output
         assert 'the NFS server 10.77.1.1 was lost: ' in page_of(ended)
 
     def test_a_server_that_goes_away_between_two_cases_is_named_by_the_second_and_by_doctor(self, kernels):
@@ -289,8 +289,8 @@ class TestFailures:
         finally:
             kernels.up()
         verdicts = sorted(case['verdict'] for case in ended.cases.values())
-        assert (ended.status, verdicts) == (13, ['INCOMPLETE', 'MEASURED']), ended.said
-        for text in (ended.said, page_of(ended), doctor.stdout):
+        assert (ended.status, verdicts) == (13, ['INCOMPLETE', 'MEASURED']), ended.output
+        for text in (ended.output, page_of(ended), doctor.stdout):
             assert '/mnt/nfs: the file system, mounted from 10.77.1.1:/, does not answer' in ' '.join(text.split())
         assert doctor.returncode == 64
 
@@ -303,8 +303,8 @@ class TestFailures:
         finally:
             kernels.up()
         assert ended.status not in USABLE
-        assert re.search('did not end within .*on n2|has not answered for', ended.said), ended.said
-        assert re.search('left in .*the file system does not answer', ended.said), ended.said
+        assert re.search('did not end within .*on n2|has not answered for', ended.output), ended.output
+        assert re.search('left in .*the file system does not answer', ended.output), ended.output
 
     def test_a_soft_mount_gives_up_and_both_the_error_and_the_risk_are_said(self, kernels):
         kernels.run('n2', 'sh', '-ec', SOFT)
@@ -315,7 +315,7 @@ class TestFailures:
         finally:
             kernels.up()
             kernels.run('n2', 'umount', '-l', '/mnt/soft')
-        assert ended.status == 10 and re.search('F1: .*[Ii]nput/output error', ended.said), ended.said
+        assert ended.status == 10 and re.search('F1: .*[Ii]nput/output error', ended.output), ended.output
         assert 'n1:/ is mounted soft (timeo=50, retrans=1)' in page_of(ended)
 
     def test_an_export_that_was_replaced_is_a_stale_file_handle_and_gives_no_figure(self, kernels):
@@ -328,7 +328,7 @@ class TestFailures:
                 kernels.signal('KILL', node)
             kernels.up()
         # While the export is away the server refuses (EACCES); later its handles are stale, and that is a FAIL.
-        assert ended.status in (10, 11) and 'tale file handle' in ended.said, ended.said
+        assert ended.status in (10, 11) and 'tale file handle' in ended.output, ended.output
 
     @pytest.mark.parametrize('death', ['STOP', 'KILL', 'panic'])
     def test_a_client_that_dies_is_named(self, kernels, death):
@@ -341,7 +341,7 @@ class TestFailures:
             ended = running.ended()
         finally:
             kernels.up()
-        assert ended.status in (11, 13) and 'n3 is down now' in ended.said, ended.said
+        assert ended.status in (11, 13) and 'n3 is down now' in ended.output, ended.output
 
 
 DISK = """
@@ -396,7 +396,7 @@ class TestErrorsOfTheDevice:
             ended = running.ended()
         finally:
             kernels.new_disk('n2')
-        assert ended.status in statuses and re.search(words, ended.said), ended.said
+        assert ended.status in statuses and re.search(words, ended.output), ended.output
 
 
 LIMITED = """
@@ -549,9 +549,9 @@ class TestQuotas:
         finally:
             kernels.new_disk('n2')
         assert refused.status == 13
-        assert re.search('P9: the case needs .* more than the quota of user and group: 146 MiB', refused.said)
+        assert re.search('P9: the case needs .* more than the quota of user and group: 146 MiB', refused.output)
         assert ended.status in (11, 13)
-        assert re.search('EDQUOT of data.00000000 on n2|a transfer was cut short.*on n2', ended.said), ended.said
+        assert re.search('EDQUOT of data.00000000 on n2|a transfer was cut short.*on n2', ended.output), ended.output
 
     @pytest.mark.long
     def test_a_session_says_what_holds_of_a_groups_quota_that_its_tasks_reach(self, kernels):
@@ -561,6 +561,6 @@ class TestQuotas:
             seen = ended.samples('QuotaOfBytes')
         finally:
             kernels.new_disk('n2')
-        assert ended.status in USABLE, ended.said
+        assert ended.status in USABLE, ended.output
         (sample,) = seen
         assert [fact['name'] for fact in sample['measurement']['facts'] if not fact['holds']] == []

@@ -19,9 +19,9 @@ pytestmark = pytest.mark.needs('sbatch', 'slurmctld', 'munge', 'nsenter')
 
 LIBRARY = """
 #include <string.h>
-int MPI_Get_library_version(char *said, int *length) {{
-    strcpy(said, "MPICH Version:\\t{version}");
-    *length = strlen(said);
+int MPI_Get_library_version(char *text, int *length) {{
+    strcpy(text, "MPICH Version:\\t{version}");
+    *length = strlen(text);
     return 0;
 }}
 """
@@ -33,8 +33,8 @@ from seatrial.job.sequence.provenance import provenance
 from seatrial.model.plan import Launcher
 
 program = sys.argv[1]
-found = disagreement(Launcher('srun'), 2, program, True, provenance(program, True, None))
-print(found.rule if found else '', found.sentence if found else 'all agree', sep='|')
+finding = disagreement(Launcher('srun'), 2, program, True, provenance(program, True, None))
+print(finding.rule if finding else '', finding.sentence if finding else 'all agree', sep='|')
 """
 
 
@@ -60,7 +60,7 @@ def on_n2(slurm):
 
 @pytest.fixture
 def asked(slurm, tmp_path):
-    """What a job on both nodes finds of a program."""
+    """The disagreement between the nodes about a program, in a job on both: rule and sentence."""
 
     def ask(program):
         output, script = tmp_path / 'said', tmp_path / 'job.sh'
@@ -113,7 +113,7 @@ time.sleep(3600)
 
 @pytest.fixture
 def launched(slurm, tmp_path, monkeypatch):
-    """Launch a command on two nodes in the directory `data`; what is known of it once it has ended."""
+    """Launches a command on two nodes in the directory `data`; returns its end."""
     for name in ('PATH', 'SLURM_CONF'):
         monkeypatch.setenv(name, slurm.environment[name])
     raw = str(tmp_path / 'raw')

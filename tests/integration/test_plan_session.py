@@ -33,9 +33,9 @@ def seatrial(verb, site, *words, environment=None):
 
 
 class Watched(NamedTuple):
-    """A case: what the plan said, what was measured, and the most that lay on the file system at one time."""
+    """A case: its forecast, plan and records, and the most that lay on the file system at one time."""
 
-    said: dict
+    forecast: dict
     plan: object
     records: object
     most_bytes: int
@@ -53,7 +53,7 @@ class Watched(NamedTuple):
 
 
 class Watch(threading.Thread):
-    """Looks again and again at how much lies below a folder, case by case, until it is stopped."""
+    """Measures repeatedly how much lies below a folder, case by case, until it is stopped."""
 
     def __init__(self, folder):
         super().__init__()
@@ -116,7 +116,7 @@ def test_bytes_are_predicted_exactly_for_the_share_and_repetitions_that_were_mad
     assert tuple(map(sum, zip(*before, strict=True))) == case.volume('warmup', 'prepare')
     moved = case.volume('warmup', 'prepare', 'measured', 'proof')
     for amount, way in zip(moved, ('bytes_written', 'bytes_read'), strict=True):
-        assert case.said[way]['least'] <= amount <= case.said[way]['most']
+        assert case.forecast[way]['least'] <= amount <= case.forecast[way]['most']
 
 
 @pytest.mark.parametrize('check', [DATA, METADATA])

@@ -1,4 +1,4 @@
-"""What users of ReFrame do with any suite, with real ReFrame on this one."""
+"""Commands and settings that users of ReFrame use with any suite, with a real ReFrame on this one."""
 
 import fcntl
 import json

@@ -33,7 +33,7 @@ class Cluster:
             stream.write(SCHEDULE.format(at=AT, told=self.told))
 
     def slow(self, seconds):
-        """How long the stand-in's measured launches last from now on."""
+        """Sets how long the measured launches of the stand-in last from now on."""
         order(self.fio, ('measured', {'seconds': seconds}))
 
     def schedule(self, *arguments):

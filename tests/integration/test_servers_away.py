@@ -110,7 +110,7 @@ def test_an_nfs_server_that_is_stopped_is_away_as_long_as_for_anybody_else(kerne
         kernels, NFS, 'n1', 'rpc.nfsd 0', 'rpc.nfsd 4', RUNNING, action_s=action_s, after_s=40, at_most=at_most
     )
     ended = site.begin().ended()
-    assert ended.status == status, ended.said
+    assert ended.status == status, ended.output
     figures = {name: metric.value for name, metric in metrics_of(ended.folder).items()}
     truth_s = probe()
     assert action_s <= truth_s <= action_s + GRACE_S + 5
@@ -147,5 +147,5 @@ def test_a_mirror_that_loses_a_disk_and_rebuilds_it_loses_nothing_and_its_cost_i
         kernels.new_disk('n2')
     figures = {name: metric.value for name, metric in metrics_of(ended.folder).items()}
     assert '[UU]' in state
-    assert (figures['errors'], figures['verified'] > 50) == (0, True), ended.said
+    assert (figures['errors'], figures['verified'] > 50) == (0, True), ended.output
     assert figures['during_to_before'] > 0 and figures['after_to_before'] > 0

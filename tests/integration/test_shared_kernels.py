@@ -105,7 +105,7 @@ def afs(kernels, repository):
 def passed(kernels, on):
     """A smoke session on two clients of which every case has passed; what was seen of guarantees that do not hold."""
     smoke = kernels.begin(', '.join(CHECKS), on=on, files_per_task='50', bytes_per_task='128MiB').ended(1200)
-    assert smoke.status == 0, smoke.said
+    assert smoke.status == 0, smoke.output
     assert {check: case['verdict'] for check, case in smoke.cases.items()} == dict.fromkeys(CHECKS, 'MEASURED')
     (sample,) = smoke.samples('PosixSemantics')
     return smoke, {fact['name']: fact['seen'] for fact in sample['measurement']['facts'] if fact['holds'] is False}
@@ -189,7 +189,7 @@ class TestOcfs2:
 
     def test_integrity_holds_and_writers_that_no_lock_keeps_apart_are_not_tried(self, kernels, ocfs2):
         smoke = kernels.begin('Integrity', on='ocfs2').ended()
-        assert smoke.status == 0 and untried(smoke) == {'locked_writers'}, smoke.said
+        assert smoke.status == 0 and untried(smoke) == {'locked_writers'}, smoke.output
 
 
 UNTIL_REPORTED = 'until dd if=/dev/urandom of=/mnt/hdfs/file bs=1M count=4 conv=fsync; do sleep 1; done'
@@ -203,13 +203,13 @@ class TestHdfs:
         kernels.run('n2', 'sh', '-c', UNTIL_REPORTED)
         checks = 'SmallFiles, PosixSemantics'
         smoke = kernels.begin(checks, on='hdfs', engines='posixops', files_per_task='50').ended(1200)
-        assert smoke.status == 0, smoke.said
+        assert smoke.status == 0, smoke.output
         (sample,) = smoke.samples('PosixSemantics')
         broken = {fact['name'] for fact in sample['measurement']['facts'] if fact['holds'] is False}
         assert {'overwrite_in_place', 'append', 'untar', 'mmap_shared', 'chmod', 'chown'} <= broken
         assert not broken & {'read_after_close', 'rename_over', 'fsync_and_rename'}
         reads = kernels.begin(READ, on='hdfs', nodes=1, engines='dd', bytes_per_task='32MiB').ended()
-        assert reads.status == 0, reads.said
+        assert reads.status == 0, reads.output
         assert states(reads, READ, 'read') == {'unknown'}
 
 
@@ -221,4 +221,4 @@ class TestOpenAfs:
         one, other = (kernels.run(node, 'md5sum', '/mnt/afs/file') for node in CLIENTS)
         assert one == other
         refused = kernels.begin('SmallFiles', on='afs', files_per_task='50').ended()
-        assert refused.status == 13 and 'the file system gave it to uid 32766' in refused.said, refused.said
+        assert refused.status == 13 and 'the file system gave it to uid 32766' in refused.output, refused.output

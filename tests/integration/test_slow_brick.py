@@ -94,21 +94,21 @@ def session(kernels, name, check, tasks=1):
 
 def named(ended):
     """The bricks of which a session says that they are slow, or may be."""
-    return re.findall(r'brick (brick\d+) \((\S+)\) (?:is|may be) slow', ended.said)
+    return re.findall(r'brick (brick\d+) \((\S+)\) (?:is|may be) slow', ended.output)
 
 
 def test_where_all_bricks_are_alike_none_is_named(volume):
     ended = session(volume, 'alike', 'WrittenBricks')
-    assert (ended.status, named(ended)) == (0, []), ended.said
+    assert (ended.status, named(ended)) == (0, []), ended.output
 
 
 def test_the_brick_on_the_slow_device_is_named(slow_volume):
     ended = session(slow_volume, 'slow', 'WrittenBricks')
-    assert (ended.status, named(ended)) == (10, [('brick0002', 'n3:/srv/3/brick')]), ended.said
+    assert (ended.status, named(ended)) == (10, [('brick0002', 'n3:/srv/3/brick')]), ended.output
 
 
 def test_the_drill_down_of_a_figure_that_is_too_low_names_it(slow_volume):
     ended = session(slow_volume, 'low', 'WrittenFiles', tasks=2)
-    lines = set(re.findall(r'drill-down: (.*)', ended.said))
-    assert ended.status == 10 and len(lines) == 1, ended.said
-    assert re.fullmatch(r'brick0002 of n3 is \d+ % slower', lines.pop()), ended.said
+    lines = set(re.findall(r'drill-down: (.*)', ended.output))
+    assert ended.status == 10 and len(lines) == 1, ended.output
+    assert re.fullmatch(r'brick0002 of n3 is \d+ % slower', lines.pop()), ended.output

@@ -52,7 +52,7 @@ class Session(NamedTuple):
 
     folder: Path
     status: int
-    said: str
+    output: str
     during: list[str]
     left: list[str]
 
@@ -91,7 +91,7 @@ def samples_of(folder):
 
 
 def test_it_passes_on_two_and_four_nodes(session):
-    assert session.status == 0, session.said
+    assert session.status == 0, session.output
     ran = [(case['verdict'], *(case['case'][key] for key in CASE)) for case in cases_of(session.folder)]
     compute = [('MultipleFilesTransferSizes', 4), ('EmptyDirectories', 2), ('PosixSemantics', 2)]
     cases = [(check, 'lab:compute', 'disk', nodes) for check, nodes in compute]
