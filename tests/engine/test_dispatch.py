@@ -57,7 +57,7 @@ def test_the_marker_of_the_run_above_it_is_compared_too(tmp_path):
 
 
 def say(folder, **ranks):
-    """What a program prints that a launcher starts by itself, behind a shell that says where it runs."""
+    """The output of a program that a launcher starts directly, behind a shell that reports its place."""
     where = os.open(folder, os.O_RDONLY)
     argv = only_in(inodes_of(where), ('echo', 'a row of figures'))
     os.close(where)

@@ -1,4 +1,4 @@
-"""Whether sessions measured with the same things."""
+"""Differences between sessions in the software, settings and file system with which they measured."""
 
 import json
 

@@ -255,25 +255,25 @@ def test_of_files_that_are_read_together_one_that_is_damaged_is_named_and_hides_
 @pytest.mark.parametrize(
     ('changed', 'used'),
     [
-        (lambda own: own.with_columns(pl.lit(7.0).alias('value')), True),
-        (lambda own: own.with_columns(value=pl.lit(7.0), schema=pl.lit(SCHEMA - 1, pl.Int32)), True),
-        (lambda own: own.with_columns(session=pl.lit(LATER)), False),
-        (lambda own: own.with_columns(case_verdict=pl.lit('GOOD')), False),
-        (lambda own: own.with_columns(pl.lit(SCHEMA + 1, pl.Int32).alias('schema')), False),
-        (lambda own: own.drop('launches'), False),
-        (lambda own: pl.concat([own] * 5_000), False),
-        (lambda own: 'no base64', False),
-        (lambda own: None, False),
+        (lambda table: table.with_columns(pl.lit(7.0).alias('value')), True),
+        (lambda table: table.with_columns(value=pl.lit(7.0), schema=pl.lit(SCHEMA - 1, pl.Int32)), True),
+        (lambda table: table.with_columns(session=pl.lit(LATER)), False),
+        (lambda table: table.with_columns(case_verdict=pl.lit('GOOD')), False),
+        (lambda table: table.with_columns(pl.lit(SCHEMA + 1, pl.Int32).alias('schema')), False),
+        (lambda table: table.drop('launches'), False),
+        (lambda table: pl.concat([table] * 5_000), False),
+        (lambda table: 'no base64', False),
+        (lambda table: None, False),
     ],
     ids=['written', 'earlier', 'other session', 'verdict', 'newer', 'columns', 'many rows', 'damaged', 'none'],
 )
 def test_a_summary_counts_if_it_is_of_this_session_else_the_launches(tmp_path, frame, monkeypatch, changed, used):
     monkeypatch.setattr(store, 'MANY_ROWS', 1000)
-    own, content, parquet = changed(summary(frame)), io.BytesIO(), io.BytesIO()
-    if isinstance(own, pl.DataFrame):
-        own.write_parquet(parquet)
-        own = base64.b64encode(parquet.getvalue()).decode()
-    frame.write_parquet(content, metadata={**store.UNSEALED, **({'summary': own} if own else {})})
+    stored, content, parquet = changed(summary(frame)), io.BytesIO(), io.BytesIO()
+    if isinstance(stored, pl.DataFrame):
+        stored.write_parquet(parquet)
+        stored = base64.b64encode(parquet.getvalue()).decode()
+    frame.write_parquet(content, metadata={**store.UNSEALED, **({'summary': stored} if stored else {})})
     (tmp_path / f'{SESSION}.parquet').write_bytes(sealed(content.getvalue()))
     (result,) = summaries(tmp_path)
     result, expected = (rows.with_columns(pl.col('better').fill_null('higher')) for rows in (result, summary(frame)))

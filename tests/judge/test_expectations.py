@@ -1,4 +1,4 @@
-"""What the literature expects of curves, on curves that were made up to be like it or not."""
+"""Expectations from the literature about curves, on made-up curves that meet them or do not."""
 
 from dataclasses import replace
 

@@ -18,7 +18,7 @@ BIG = {'big.00000000': 'big', 'big.00000001': 'big'}  # the links of the run beh
 
 
 def logs_of(name):
-    """What the reader said of the log of this name, or of the logs of all processes."""
+    """The Darshan logs of this name as the reader returned them: a single one, or those of all processes."""
     read = [json.loads(line) for line in (TRANSCRIPTS / f'{name}.json').read_text().splitlines()]
     return [
         DarshanLog(log['version'], log['processes'], log['partial'], tuple(Record(*row) for row in log['records']))
@@ -94,7 +94,7 @@ def test_files_elsewhere_do_not_count():
 
 
 def counters(offsets, size, word='WRIT'):
-    """What Darshan counts of one process that moves `size` bytes at each of these offsets."""
+    """Darshan's counters of one process that moves `size` bytes at each of these offsets."""
     last, following, forward = 0, 0, 0
     for offset in offsets:
         forward += offset > last

@@ -199,8 +199,8 @@ def number(label):
 
 
 def swept(speed=lambda label, phase: 1.0, count=8, cache=lambda label: 'cold', closed='', criteria=None, **changes):
-    """What two measurements of so many targets with these speeds come to; 1 is usual. start: of the start record;
-    closed: the one that takes no files."""
+    """The result of two measurements of so many targets with these speeds, of which 1 is usual. start: fields of the
+    start record; closed: the target that takes no files."""
     start = changes.pop('start', {})
     plan, rng = ost_plan(count, **changes), random.Random(5)
 

@@ -133,7 +133,7 @@ class TestStalls:
         st.floats(4.0, 20.0),
     )
     def test_one_of_four_seconds_is_seen_wherever_the_looks_fall(self, before, after, shift, length):
-        """What moves up to a time, then nothing, then again: looks a second apart."""
+        """Data move, stop and move again; the looks are a second apart."""
         steady = [*before, *after]
         stop, go = len(before) + shift, len(before) + shift + length
         total = int(go) + 1 + len(after)

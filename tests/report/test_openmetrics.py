@@ -39,7 +39,7 @@ def samples(watch):
 
 
 def measured(**columns):
-    """What Prometheus reads of a session: the families by name, each with labels and value."""
+    """The metric families that Prometheus reads from a session, by name; each sample has labels and a value."""
     values = {'write@1MiB': [9e7, 1e8, 1.1e8, 1e8, 1e8, 1e8]}
     rates = {**columns, 'unit': 'op/s', 'check': 'Opens', 'better': 'higher'}
     table = pl.concat([figures(FIRST, values, **columns), figures(FIRST, {'open@one': [7e3, 7.5e3] * 3}, **rates)])

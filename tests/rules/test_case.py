@@ -32,7 +32,7 @@ def test_a_complete_record_breaks_no_rule(plan, records):
 
 
 @pytest.mark.parametrize(
-    ('before', 'after', 'said'),
+    ('before', 'after', 'unread'),
     [
         ('c4.S512k.p1', 'unknown: no answer', 'layout after the last one (no answer)'),
         ('unknown: no answer', 'c4.S512k.p1', 'layout before the first launch (no answer)'),
@@ -40,10 +40,10 @@ def test_a_complete_record_breaks_no_rule(plan, records):
         ('c4.S512k.p1', 'c1.S4M', ''),
     ],
 )
-def test_p22b_a_setting_that_was_read_once_alone_is_a_label(plan, records, before, after, said):
+def test_p22b_a_setting_that_was_read_once_alone_is_a_label(plan, records, before, after, unread):
     start, end = records.start._replace(state={'layout': before}), records.end._replace(state={'layout': after})
     sentences = labels(plan, records._replace(start=start, end=end), 'P22b')
-    assert [sentence.partition(';')[0] for sentence in sentences] == [f'not read: {said}'] * bool(said)
+    assert [sentence.partition(';')[0] for sentence in sentences] == [f'not read: {unread}'] * bool(unread)
 
 
 EACH_ITS_OWN, EACH_ALL = ('0', '1'), ('0-1', '0-1')

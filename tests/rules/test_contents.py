@@ -1,4 +1,4 @@
-"""What lies in the files after a write: all of it, synced, and nothing that compresses or repeats."""
+"""The contents of files after a write: complete, synced, and without data that compress or repeat."""
 
 import os
 

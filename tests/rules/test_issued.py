@@ -37,7 +37,7 @@ def done(phase, point=CONTIGUOUS, order=''):
 
 
 def just_so(point, phase='read', **changes):
-    """What is issued when exactly this phase of the point is carried out."""
+    """The accesses that are issued when exactly this phase of the point is carried out."""
     files = kind_of(point.kind).files(point)
     seen = Issued(
         processes=point.tasks,

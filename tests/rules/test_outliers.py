@@ -39,7 +39,7 @@ def names(suspected):
 
 
 def confirmed(suspected, second):
-    """Those that the second measurement finds slow again."""
+    """The names of the suspected places that the second measurement finds slow again."""
     return [score.name for score in outliers.again(suspected, second) if score.slow]
 
 

@@ -1,4 +1,4 @@
-"""What a record says of each node or target, and what it suspects."""
+"""The figures of every node or target in a record, and the places that are suspected."""
 
 import random
 

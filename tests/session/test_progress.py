@@ -114,7 +114,7 @@ def leave(plan, reason='finished', started=1.0, run_directory='/scratch/seatrial
 
 
 def said_of(cases, over=False):
-    """What is printed at one look."""
+    """The text that one look at the cases prints."""
     screen = Console(file=io.StringIO(), width=200)
     with Progress(screen, cases) as progress:
         progress.look(over)

@@ -56,7 +56,7 @@ def shown(session):
 
 @pytest.fixture
 def output(session, shown):
-    """Those with --verbose, and results.json."""
+    """The lines that --verbose prints of a session with this result, and the data of its results.json."""
 
     def end(result):
         file = write_results(session, result)

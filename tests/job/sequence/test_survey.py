@@ -247,7 +247,7 @@ def test_a_storage_that_is_not_whole_or_a_target_that_may_be_away_is_a_label(lab
 
     assert not any(finding.rule.startswith('P22') for finding in raised()), 'it is whole'
     beegfs.now(**shown)
-    ((effect, sentence),) = [(found.effect, found.sentence) for found in raised() if found.rule.startswith('P22')]
+    ((effect, sentence),) = [(fault.effect, fault.sentence) for fault in raised() if fault.rule.startswith('P22')]
     assert effect == 'label' and label in sentence
 
 

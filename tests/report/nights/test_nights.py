@@ -1,4 +1,4 @@
-"""What the nights decided, what fails since when, and which runs were missed."""
+"""The verdicts of the nights, the start of each failure, and missed runs."""
 
 from datetime import datetime, timedelta, timezone
 
@@ -27,7 +27,7 @@ def judged(*verdicts):
 
 
 def standing(*verdicts):
-    """How the one metric stands after the last of these nights."""
+    """The standing of the only metric after the last of these nights."""
     return nights.standings(judged(*verdicts))[-1].get(WRITE)
 
 

@@ -1,4 +1,4 @@
-"""What people are told of a scheduled trial, and when they are told nothing."""
+"""Notifications of a scheduled trial: their contents, and when none is sent."""
 
 import dataclasses
 import time
@@ -33,7 +33,7 @@ KEY, NEXT = f'Check/{WHERE} write@1', '2026-11-21 01:00'  # the criterion, and t
 
 @pytest.fixture(autouse=True)
 def greenwich(monkeypatch):
-    """What is said is said in the host's time zone."""
+    """The host is in UTC, as times in the texts are in its time zone."""
     monkeypatch.setenv('TZ', 'UTC')
     time.tzset()
     yield
@@ -63,7 +63,7 @@ def events(watch, known=NOTHING, **others):
 
 
 def said(watch, word, **others):
-    """What the screen says beside a word, and where the line goes on."""
+    """The lines of the screen beside a word, with those that continue them."""
     lines, on = [], False
     for heading, text in screen(watch, **others):
         on = heading == word or (on and not heading)

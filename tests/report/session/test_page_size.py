@@ -1,5 +1,5 @@
-"""How much there is to read on a page, unfolded and in all, and on the terminal: of a session that was measured, and
-of made-up ones."""
+"""The number of words on a page, unfolded and in all, and of rows on the terminal, for a measured session and for
+made-up ones."""
 
 import io
 import re
