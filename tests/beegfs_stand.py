@@ -126,7 +126,7 @@ class BeeGfsStand:
 
 
 def state(number: int, words: str) -> str:
-    """What the client shows of the storage targets, of which one is in another state."""
+    """The states of the storage targets in the output of the client; this target has another one."""
     old = f'[Target ID: {number}] @ node_storage_1 [beegfs-storage:1]: '
     assert f'{old}Online / Good' in GOOD
     return GOOD.replace(f'{old}Online / Good', old + words)

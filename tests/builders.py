@@ -257,7 +257,7 @@ def chained(lines: Iterable[str]) -> str:
 
 
 def stopped(plan: TrialPlan, records: Records, point: Point) -> str:
-    """What the runner says of a point with these samples; one that is not done has run out of time."""
+    """The runner's reason to end a point with these samples; one that is not done has run out of time."""
     by_metric = measured(plan, records)
     columns = {figure.name: by_metric.get(metric(figure.name, point.label), []) for figure in metrics_at(point)}
     if not all(sample.valid for column in columns.values() for sample in column):
@@ -379,8 +379,8 @@ def scenario_of(before_s, action_s, after_s, times=1, name='oss3-away'):
 
 
 def rows_of(point, dead_s=0.0, rate=64, share_after=1.0, errors=False):
-    """What a task prints that moves so many MiB/s, but not in an action and dead_s after it; share_after: from the
-    first action on."""
+    """The lines of a task that moves `rate` MiB/s, but nothing during an action and dead_s after it; from the first
+    action on it moves share_after of that."""
     at_s = 0.0
     while at_s < point.duration_s:
         end_s = bound_s(point, at_s)

@@ -1,4 +1,4 @@
-"""What all tests share: programs that may be missing, and which tests a fast or a full run has."""
+"""Parts that all tests share: programs that may be missing, and the choice of tests for a fast or a full run."""
 
 import functools
 import gc

@@ -22,7 +22,7 @@ def outcome(
     stderr: str | None = None,
     lived_s: float | None = None,
 ) -> Outcome:
-    """What the runner saw of a transcript of one process, with others in place of those that are given."""
+    """The outcome of one process, by its transcript; values that are given replace those of the transcript."""
     ended = int(text(name, 'rc')) if status is None else status
     process = ProcessTime('node1', 0.0, float(text(name, 'seconds')) if lived_s is None else lived_s, ended)
     err = text(name, 'err') if stderr is None else stderr
@@ -31,7 +31,7 @@ def outcome(
 
 
 def outcome_on_two(name: str) -> Outcome:
-    """What the runner saw of a transcript of two processes at the same time, as if on two nodes."""
+    """The outcome of two processes that ran at the same time, by their transcript, as if on two nodes."""
     return Outcome(
         tuple(ProcessTime(*process) for process in json.loads(text(name, 'processes'))),
         ('', ''),

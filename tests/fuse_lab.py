@@ -122,7 +122,7 @@ print(driver.cold({mount!r}).why_not)
 
 
 def seen_by_nobody(driver: Driver, mount: Path, key: str, python: str = sys.executable) -> list[str]:
-    """What an ordinary user is told: bytes from the servers, this entry of the state, and why nothing is cold."""
+    """The driver's answers to an ordinary user: bytes from the servers, this state, and why no cache is cold."""
     source = str(Path(seatrial.__file__).parent.parent)
     code = AS_NOBODY.format(source=source, name=driver.name, mount=str(mount), key=key)
     return subprocess.run([python, '-c', code], capture_output=True, text=True, check=True).stdout.splitlines()

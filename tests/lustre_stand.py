@@ -24,28 +24,28 @@ PROGRAM = """#!{python} -IS
 import sys
 sys.path[:0] = {path!r}
 import lctl, lfs
-sys.exit(lfs.main(lctl.PLAYED[{name!r}], sys.argv[1:], {told!r}))
+sys.exit(lfs.main(lctl.PLAYED[{name!r}], sys.argv[1:], {state!r}))
 """
 
 
 class Stand:
-    """The stand-in: what it is told, what it has done, and where it is mounted."""
+    """The stand-in: the file of its state, the log of its commands, and its mount point."""
 
     def __init__(self, folder: Path) -> None:
         self.mount = folder / 'mnt'
         self.file = folder / 'told.json'
         self.mount.mkdir()
-        told = {'mount': str(self.mount), 'osts': 4, 'mdts': 2, 'root': True, 'version': '2.17.0', 'project': [0, 0]}
-        told.update(pools={'flash': [0, 1]}, dom_limit=MIB, cached_mb=49, next=0, df='010', check='014', quota='412')
+        state = {'mount': str(self.mount), 'osts': 4, 'mdts': 2, 'root': True, 'version': '2.17.0', 'project': [0, 0]}
+        state.update(pools={'flash': [0, 1]}, dom_limit=MIB, cached_mb=49, next=0, df='010', check='014', quota='412')
         lists = {key: [] for key in ('full', 'retired', 'away', 'inactive', 'lacks', 'default', 'unreadable')}
         tables = {key: {} for key in ('directories', 'files', 'shards', 'defaults', 'params')}
-        self.tell({**told, **lists, **tables})
+        self.tell({**state, **lists, **tables})
 
     def tell(self, state: dict[str, object]) -> None:
         self.file.write_text(json.dumps(state))
 
     def now(self, **changes: object) -> None:
-        """From now on it is so."""
+        """Changes the state from now on."""
         self.tell({**json.loads(self.file.read_text()), **changes})
 
     def asked(self) -> list[list[str]]:
@@ -76,7 +76,7 @@ class Stand:
 
 @contextmanager
 def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
-    """The stand-in is installed, and its user is root. What was asked and is not played fails the test at its end.
+    """The stand-in is installed, and its user is root. A command that it cannot play fails the test at its end.
 
     In this process it answers the driver itself: a Python takes 50 ms to start, and a launch asks a dozen times.
     """
@@ -84,7 +84,7 @@ def standing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stand]:
     programs = folder / 'bin'
     path = [str(TESTS / 'stubs'), str(TESTS)]
     for name in lctl.PLAYED:
-        text = PROGRAM.format(python=sys.executable, path=path, name=name, told=str(made.file))
+        text = PROGRAM.format(python=sys.executable, path=path, name=name, state=str(made.file))
         executable(programs / name, text)
     root = Mount('/', 'ext4', '/dev/vda', 'rw')
     mounts = [root, Mount(str(made.mount), 'lustre', '10.0.2.15@tcp:/lustre', OPTIONS)]

@@ -1,4 +1,4 @@
-"""What the tests of engines share: points of data access, command lines, refusals, and launches of posixops."""
+"""Parts that the tests of engines share: points of data access, command lines, refusals, launches of posixops."""
 
 import os
 import subprocess

@@ -139,5 +139,5 @@ def _night(rng: random.Random, number: int) -> pl.DataFrame:
 
 
 def nights_in(rows: pl.DataFrame) -> Nights:
-    """What is gathered of rows that are in memory."""
+    """The nights in a table of rows that is in memory."""
     return gathered([summary(rows)], lambda names: rows.filter(pl.col('session').is_in(names)))

@@ -88,7 +88,7 @@ class Guarantees(Check):
 
 
 class Said(NamedTuple):
-    """What a command ended with and printed."""
+    """The exit code and the output of a command."""
 
     status: int
     out: str
@@ -96,7 +96,7 @@ class Said(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """What it printed, in rows of a terminal of 100 columns."""
+        """The number of rows of the output on a terminal with 100 columns."""
         return sum(max(1, -(-len(line) // 100)) for line in self.out.splitlines())
 
 

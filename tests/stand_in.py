@@ -1,4 +1,4 @@
-"""What stands in for others in tests: modules, programs, tasks that are threads, and files that are written to."""
+"""Stand-ins for tests: modules, programs, tasks that are threads, and files that are written to."""
 
 import contextlib
 import os
@@ -48,7 +48,7 @@ class Table(TaskBarrier):
 
 
 def in_threads(tasks, act):
-    """What act(rank, seat at the barrier) returns or raises for each of the tasks; a thread has its rank as name."""
+    """The result or exception of act(rank, seat at the barrier) for every task; a thread is named by its rank."""
     table, results = Table(tasks), [None] * tasks
 
     def one(rank):

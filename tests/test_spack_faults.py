@@ -28,10 +28,10 @@ def lock(repository):
 
 @pytest.fixture
 def database(repository):
-    """What an upstream has, with what was installed beside it."""
+    """The database of an upstream, with the packages that were installed beside it."""
     folder = repository / 'tests' / 'transcripts' / 'spack'
-    upstream, own = (json.loads((folder / f'{name}.json').read_text()) for name in ('upstream', 'index'))
-    upstream['database']['installs'].update(own['database']['installs'])
+    upstream, ours = (json.loads((folder / f'{name}.json').read_text()) for name in ('upstream', 'index'))
+    upstream['database']['installs'].update(ours['database']['installs'])
     return upstream
 
 

@@ -33,7 +33,7 @@ def transcripts(tool: str) -> dict[str, MappingProxyType[str, str]]:
 
 
 def lustre_step(name: str) -> Step:
-    """What a step of tests/transcripts/lustre printed; its name may lack its end."""
+    """The output of a step of tests/transcripts/lustre; the end of its name may be left out."""
     folder = os.path.join(FOLDER, 'lustre')
     file = next(file for file in os.listdir(folder) if file.startswith(name[:2]))
     texts = sections(os.path.join(folder, file)).items()
