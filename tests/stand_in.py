@@ -27,7 +27,7 @@ class Table(TaskBarrier):
     """The barrier of threads."""
 
     def __init__(self, tasks):
-        self.barrier_, self.said = threading.Barrier(tasks, timeout=SOON_S), {}
+        self.barrier_, self.messages = threading.Barrier(tasks, timeout=SOON_S), {}
 
     def seat(self, rank):
         return SimpleNamespace(wait=self.wait, exchange=lambda what, says='': self.exchanged(rank, says))
@@ -38,11 +38,11 @@ class Table(TaskBarrier):
 
     def exchanged(self, rank, says):
         if says:
-            self.said[rank] = says
+            self.messages[rank] = says
         self.barrier_.wait()
-        words = dict(self.said)
+        words = dict(self.messages)
         if self.barrier_.wait() == 0:
-            self.said.clear()
+            self.messages.clear()
         self.barrier_.wait()
         return words
 

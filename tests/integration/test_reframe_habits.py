@@ -170,7 +170,7 @@ class Collector(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers['Content-Length']))
         packed = 'Content-Encoding' in self.headers
-        self.server.found.setdefault(self.path, []).append(json.loads(zlib.decompress(body) if packed else body))
+        self.server.received.setdefault(self.path, []).append(json.loads(zlib.decompress(body) if packed else body))
         self.send_response(200)
         self.end_headers()
 
@@ -185,7 +185,7 @@ def sent(home, reframe):
     settings, report = home / SITE / 'settings.py', home / 'undecided.json'
     before = settings.read_text()
     with HTTPServer(('127.0.0.1', 0), Collector) as server:
-        server.found = {}
+        server.received = {}
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f'127.0.0.1:{server.server_port}'
         handlers = [
@@ -204,7 +204,7 @@ def sent(home, reframe):
         server.shutdown()
     settings.write_text(before)
     cases = json.loads(report.read_text())['runs'][0]['testcases']
-    return done.stdout, {case['name'].split()[0]: case for case in cases}, server.found
+    return done.stdout, {case['name'].split()[0]: case for case in cases}, server.received
 
 
 def test_what_is_undecided_is_a_skip_or_a_failure_as_the_site_says_and_a_held_database_is_not_waited_for(sent):

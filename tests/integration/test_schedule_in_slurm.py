@@ -16,7 +16,7 @@ FILES = 'seatrial-site-nightly'
 SCHEDULE = """
 schedule:
   nightly: {{at: '{at}', access: [--partition=io], licence: seatrial, time_limit: 20min}}
-notify: [/bin/sh, -c, 'echo "$SEATRIAL_EVENTS: $SEATRIAL_SUBJECT" >> {told}']
+notify: [/bin/sh, -c, 'echo "$SEATRIAL_EVENTS: $SEATRIAL_SUBJECT" >> {notified}']
 """
 AT = f'{(time.localtime().tm_hour + 12) % 24:02d}:00'  # far from now: Slurm is asked to start the job at once
 
@@ -28,9 +28,9 @@ class Cluster:
         self.lab, self.fio, self.environment = lab, fio, lab.environment
         self.site, self.state = site.folder, site.state
         self.ask, self.seatrial = lab.ask, site.seatrial
-        self.told, self.log = self.site / 'told', self.state / 'schedule' / f'{FILES}.log'
+        self.notified, self.log = self.site / 'told', self.state / 'schedule' / f'{FILES}.log'
         with (self.site / 'trial.yaml').open('a') as stream:
-            stream.write(SCHEDULE.format(at=AT, told=self.told))
+            stream.write(SCHEDULE.format(at=AT, notified=self.notified))
 
     def slow(self, seconds):
         """Sets how long the measured launches of the stand-in last from now on."""
@@ -42,7 +42,7 @@ class Cluster:
         return done.stdout
 
     def jobs(self, form='%i', *, states='all', name=''):
-        """Of its series, or of another name."""
+        """The jobs of its series, or of another name."""
         whose = f'--name={name or job_name(self.state / "schedule" / FILES)}'
         return self.ask('squeue', '--noheader', f'--states={states}', whose, f'--format={form}').split('\n')[:-1]
 
@@ -79,7 +79,7 @@ def force(cluster):
     """In force by the script, for one test; once it is removed, nothing is in the queue and nothing comes back."""
     cluster.schedule('--install', '--as=sbatch')
     cluster.log.unlink(missing_ok=True)
-    cluster.told.unlink(missing_ok=True)
+    cluster.notified.unlink(missing_ok=True)
     yield cluster
     cluster.schedule('--remove')
     cluster.wait_for('nothing is in the queue', lambda: not cluster.jobs(states='pending,running,completing'))
@@ -103,7 +103,7 @@ def test_slurm_runs_a_night_when_the_licence_is_free_and_the_job_keeps_the_serie
     waiting = force.jobs('%o', states='pending')
     assert len(waiting) == 2
     assert before[1] in waiting
-    assert not force.told.exists()
+    assert not force.notified.exists()
     (metrics,) = (force.state / 'metrics').iterdir()
     assert 'seatrial_last_verdict{site="site",profile="nightly",verdict="MEASURED"} 1' in metrics.read_text()
     status = force.seatrial('status')
@@ -125,7 +125,7 @@ def test_a_job_that_is_told_to_end_ends_its_case_has_a_verdict_and_tells(force):
     force.slow(0.5)
     assert force.ask('squeue', '--noheader', '--partition=compute', '--format=%i') == ''
     assert force.newest()['verdict'] != 'MEASURED'
-    assert force.told.read_text().startswith('changed: Seatrial site nightly: ')
+    assert force.notified.read_text().startswith('changed: Seatrial site nightly: ')
     assert len(force.jobs(states='pending')) == 2
 
 

@@ -85,7 +85,7 @@ def test_after_a_launch_that_failed_a_hanging_removal_is_no_launch_that_lasts():
 
 @pytest.fixture
 def followed(tmp_path, monkeypatch):
-    """So many cases without a record; `judged` has each as often as it is judged."""
+    """So many cases without a record; `judged` lists the case of every judgement."""
     judged, judge_case = [], progress_module.judge_case
 
     def counting(plan, *given):
@@ -113,7 +113,7 @@ def leave(plan, reason='finished', started=1.0, run_directory='/scratch/seatrial
     recorder.close()
 
 
-def said_of(cases, over=False):
+def printed(cases, over=False):
     """The text that one look at the cases prints."""
     screen = Console(file=io.StringIO(), width=200)
     with Progress(screen, cases) as progress:
@@ -126,7 +126,7 @@ def test_a_look_at_a_thousand_waiting_cases_opens_no_file(followed, monkeypatch)
     with monkeypatch.context() as closed:
         for module, name in ((builtins, 'open'), (io, 'open'), (os, 'open')):
             closed.setattr(module, name, lambda *given, **unused: pytest.fail(f'{given} is opened'))
-        assert said_of(cases) == ''
+        assert printed(cases) == ''
 
 
 def its_log_is_read(plan):
@@ -147,9 +147,9 @@ def test_a_case_is_said_and_judged_once_nothing_more_comes_of_it(followed, plann
     cases = followed(2, **planned)
     plan = cases.plans[0]
     leave(plan, **left)
-    assert said_of(cases) == ''
+    assert printed(cases) == ''
     last(plan)
-    assert '[1/2] ' in said_of(cases)
+    assert '[1/2] ' in printed(cases)
     assert cases.judge(*cases.recorded()[0], Criteria()).case == plan.case
     assert followed.judged == [plan.case]
 
@@ -158,15 +158,15 @@ def test_a_case_whose_files_nobody_removes_is_said_when_the_next_one_has_begun(f
     cases = followed(2)
     first, second = cases.plans
     leave(first)
-    assert said_of(cases) == ''
+    assert printed(cases) == ''
     leave(second, started=2.0)
-    assert said_of(cases).startswith('[1/2] ')
+    assert printed(cases).startswith('[1/2] ')
 
 
 def test_once_no_job_is_waited_for_every_case_that_ended_is_said(followed):
     cases = followed(1)
     leave(*cases.plans)
-    assert '[1/1] ' in said_of(cases, over=True)
+    assert '[1/1] ' in printed(cases, over=True)
 
 
 def test_once_all_cases_have_ended_it_is_said_what_is_still_waited_for(followed):
@@ -208,7 +208,7 @@ NUMBERS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 @pytest.fixture(autouse=True)
 def heeded():
-    """The signals are not ignored, as by a shell that has started the tests in the background."""
+    """The signals have their default action; a shell that starts the tests in the background ignores them."""
     before = {number: signal.signal(number, signal.SIG_DFL) for number in NUMBERS}
     yield
     for number, handler in before.items():

@@ -46,14 +46,14 @@ def watch_of(*tables, runs=(), **others):
 
 
 def watched(*verdicts, runs=(), **others):
-    """A watch over nights of one metric, a day apart; runs: what became of those that were due, a day apart."""
+    """A watch over nights of one metric, a day apart; runs: the states of the runs that were due, a day apart."""
     tables = [plain(FIRST + number * DAY, verdict) for number, verdict in enumerate(verdicts)]
     due = [DueRun(FIRST + number * DAY, state) for number, state in enumerate(runs)]
     return watch_of(*tables, runs=due, **others)
 
 
-def told(night, missed=None):
-    """That people know all up to this night, the first being 1."""
+def notified(night, missed=None):
+    """The record that people were notified of all up to this night, of which the first is 1."""
     return Notified(session(FIRST + (night - 1) * DAY), missed)
 
 
@@ -62,7 +62,7 @@ def events(watch, known=NOTHING, **others):
     return message.events if message else ()
 
 
-def said(watch, word, **others):
+def screen_lines(watch, word, **others):
     """The lines of the screen beside a word, with those that continue them."""
     lines, on = [], False
     for heading, text in screen(watch, **others):
@@ -74,14 +74,14 @@ def said(watch, word, **others):
 NEWS = {
     'a first night that passes': (('PASS',), NOTHING, ()),
     'a first night that fails': (('FAIL',), NOTHING, ('changed',)),
-    'a second one that fails alike': (('FAIL', 'FAIL'), told(1), ()),
-    'INCONCLUSIVE tells not whether it still fails': (('FAIL', 'INCONCLUSIVE'), told(1), ()),
-    'nor does INVALID': (('FAIL', 'INVALID'), told(1), ()),
-    'nor does INCOMPLETE': (('FAIL', 'INCOMPLETE'), told(1), ()),
-    'what people were not told in time': (('PASS', 'FAIL', 'FAIL'), told(1), ('changed',)),
+    'a second one that fails alike': (('FAIL', 'FAIL'), notified(1), ()),
+    'INCONCLUSIVE tells not whether it still fails': (('FAIL', 'INCONCLUSIVE'), notified(1), ()),
+    'nor does INVALID': (('FAIL', 'INVALID'), notified(1), ()),
+    'nor does INCOMPLETE': (('FAIL', 'INCOMPLETE'), notified(1), ()),
+    'what people were not told in time': (('PASS', 'FAIL', 'FAIL'), notified(1), ('changed',)),
     'a session that the history has lost': (('FAIL',), Notified('20200101T000000-000000'), ('changed',)),
-    'no new session': (('PASS', *['INCONCLUSIVE'] * 3, 'FAIL'), told(5), ()),
-    'enough nights without a result while nobody could be told': (('INCONCLUSIVE',) * 4, told(2), ('undecided',)),
+    'no new session': (('PASS', *['INCONCLUSIVE'] * 3, 'FAIL'), notified(5), ()),
+    'enough nights without a result while nobody could be told': (('INCONCLUSIVE',) * 4, notified(2), ('undecided',)),
 }
 
 
@@ -91,7 +91,7 @@ def test_what_is_told_once_is_news_and_no_other(verdicts, known, event):
 
 
 def test_what_passes_again_is_news():
-    message = news(watched('FAIL', 'PASS', report='/r/index.html'), told(1), PATIENCE)
+    message = news(watched('FAIL', 'PASS', report='/r/index.html'), notified(1), PATIENCE)
     assert message.subject == 'Seatrial site nightly: PASS: 1 cleared'
     assert f'passes again: {KEY}' in message.text
     assert message.text.splitlines()[-1].split() == ['report', '/r/index.html'], 'it ends with the screen'
@@ -108,27 +108,27 @@ def test_what_passes_again_is_news():
 )
 def test_night_by_night_nothing_is_news_twice(later, expected):
     verdicts = ['PASS', *later]
-    results = [events(watched(*verdicts[: n + 1]), told(n)) for n in range(1, len(verdicts))]
+    results = [events(watched(*verdicts[: n + 1]), notified(n)) for n in range(1, len(verdicts))]
     assert results == expected
 
 
 def test_a_missed_run_is_news_once_and_a_silence_however_long_it_lasts():
     watch = watched('PASS', runs=[DONE, MISSED])
-    message = news(watch, told(1), PATIENCE)
+    message = news(watch, notified(1), PATIENCE)
     assert message.events == ('missed',)
     assert message.subject == 'Seatrial site nightly: INCOMPLETE: 1 run missed: 2026-11-21 01:00'
-    assert events(watch, told(1, FIRST + DAY)) == ()
+    assert events(watch, notified(1, FIRST + DAY)) == ()
     later = watched('PASS', runs=[DONE, MISSED, DONE])
-    assert (later.verdict, events(later, told(1))) == (Verdict.PASS, ('missed',)), 'told by the run after it'
+    assert (later.verdict, events(later, notified(1))) == (Verdict.PASS, ('missed',)), 'told by the run after it'
     first, silent = FIRST + DAY, [DONE, MISSED, MISSED, MISSED]
-    assert events(watched('PASS', runs=silent), told(1, first)) == ()
-    message = news(watched('PASS', runs=[*silent, DONE, MISSED]), told(1, first), PATIENCE)
+    assert events(watched('PASS', runs=silent), notified(1, first)) == ()
+    message = news(watched('PASS', runs=[*silent, DONE, MISSED]), notified(1, first), PATIENCE)
     assert message.subject.endswith('1 run missed: 2026-11-25 01:00')
 
 
 def test_a_run_that_died_is_told_first_in_a_subject_of_one_line_whatever_is_in_it():
     watch = watched('PASS', 'FAIL', runs=[DONE, MISSED])
-    message = news(watch, told(1), PATIENCE, ['it was killed'])
+    message = news(watch, notified(1), PATIENCE, ['it was killed'])
     assert message.events == ('died', 'missed', 'changed')
     assert message.text.startswith('it was killed\n')
     subject = news(watched(), NOTHING, PATIENCE, ['first\nsecond\x1b[31m']).subject
@@ -180,7 +180,7 @@ def test_the_verdict_is_that_of_the_last_run_unless_it_was_missed(verdicts, runs
     ],
 )
 def test_the_screen_says(watch, word, lines):
-    assert said(watch, word) == lines
+    assert screen_lines(watch, word) == lines
 
 
 def failing(night=0, check='Check', **metrics):
@@ -191,19 +191,19 @@ def failing(night=0, check='Check', **metrics):
 
 def test_what_stands_alike_in_a_case_is_one_line_and_what_fails_since_another_night_one_of_its_own():
     text = f'FAIL Check/{WHERE} write@0, write@1, write@2 and 6 more, since 2026-11-20 01:00: write@0: because'
-    assert said(watch_of(failing(**{f'write_{n}': 'FAIL' for n in range(9)})), 'stands') == [text]
+    assert screen_lines(watch_of(failing(**{f'write_{n}': 'FAIL' for n in range(9)})), 'stands') == [text]
     tables = [failing(night, write_1='FAIL', write_2=second) for night, second in enumerate(['PASS', 'FAIL'])]
-    assert said(watch_of(*tables), 'stands') == [
+    assert screen_lines(watch_of(*tables), 'stands') == [
         f'FAIL Check/{WHERE} write@1, since 2026-11-20 01:00: because',
         f'FAIL Check/{WHERE} write@2, since 2026-11-21 01:00: because',
     ]
     tables = [plain(FIRST, 'FAIL'), failing(1, 'Other', read_1='FAIL')]
-    assert said(watch_of(*tables), 'changed')[-1] == f'not tested any more: {KEY}'
+    assert screen_lines(watch_of(*tables), 'changed')[-1] == f'not tested any more: {KEY}'
 
 
 def test_a_long_list_is_cut_and_says_so():
     table = rows(FIRST, 'FAIL', {f'Check{n}': ('FAIL', {'write@1': 'FAIL'}) for n in range(SHOWN + 5)})
-    lines = said(watch_of(table), 'stands')
+    lines = screen_lines(watch_of(table), 'stands')
     assert (len(lines), lines[-1]) == (SHOWN + 1, 'and 5 more')
 
 
@@ -217,7 +217,7 @@ def test_lines_stand_below_each_other_and_cannot_change_the_terminal():
 
 
 def unlike(*verdicts):
-    """Nights, from the second of which on another kernel ran."""
+    """Nights with another kernel from the second one on."""
     tables = [plain(FIRST + n * DAY, verdict) for n, verdict in enumerate(verdicts)]
     kernels = [pl.lit(f'6.{min(n, 1)}') for n in range(len(tables))]
     others = zip(tables, kernels, strict=True)
@@ -228,10 +228,10 @@ def test_what_any_night_measured_with_that_was_another_thing_is_said_first_and_n
     assert screen(unlike('PASS', 'FAIL'))[0] == ('not the same', 'kernel: 6.0 against 6.1')
     watch = unlike('PASS', 'PASS', 'FAIL')
     assert screen(watch)[0][0] == 'trial', 'the last two measured with the same'
-    message = news(watch, told(1), PATIENCE)
+    message = news(watch, notified(1), PATIENCE)
     assert message.text.startswith('not the same: kernel: 6.0 against 6.1\n') and 'kernel' not in message.subject
-    assert news(watch, told(2), PATIENCE).text.startswith('1 new FAIL\n')
-    assert news(unlike('PASS', 'PASS'), told(1), PATIENCE) is None
+    assert news(watch, notified(2), PATIENCE).text.startswith('1 new FAIL\n')
+    assert news(unlike('PASS', 'PASS'), notified(1), PATIENCE) is None
 
 
 def turn(day, verdict=WORSE, family='metadata'):
@@ -242,8 +242,8 @@ def turn(day, verdict=WORSE, family='metadata'):
     return Turn(FIRST + day * DAY, 'b', 'scratch', family, change, beside, ())
 
 
-def told_of(*changes):
-    """That people know these changes of metadata: (day of its first night, verdict)."""
+def notified_of(*changes):
+    """The record that people were notified of these changes of metadata: (day of its first night, verdict)."""
     days = [(FIRST + day * DAY, FIRST + (day + 2) * DAY, verdict) for day, verdict in changes]
     return NOTHING._replace(changes=[NotifiedChange(*of, 'scratch', 'metadata', verdict) for *of, verdict in days])
 
@@ -257,10 +257,10 @@ def told_of(*changes):
     ids=[*('60', '55', '64', '30'), 'later', 'to the other side', 'family'],
 )
 def test_a_change_whose_date_moves_is_told_once_and_another_one_too(seen, event):
-    assert events(watched(), told_of((60, WORSE)), turns=[seen]) == event
+    assert events(watched(), notified_of((60, WORSE)), turns=[seen]) == event
 
 
 def test_what_is_worse_again_after_it_was_better_is_told():
     seen = [turn(60), turn(64, BETTER), turn(68)]
-    message = news(watched(), told_of((60, WORSE), (64, BETTER)), PATIENCE, turns=seen)
+    message = news(watched(), notified_of((60, WORSE), (64, BETTER)), PATIENCE, turns=seen)
     assert [change.began for change in message.changes] == [FIRST + 68 * DAY]

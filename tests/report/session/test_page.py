@@ -36,7 +36,7 @@ class Seen(HTMLParser):
         self.elements, self.open, self.text, self.attributes, self.faults = [], [], [], [], []
         self.feed(html.replace('<wbr>', ''))  # where a name may be broken
         self.close()
-        self.said = ' '.join(' '.join(self.text).split())
+        self.prose = ' '.join(' '.join(self.text).split())
 
     def handle_starttag(self, tag, attributes):
         self.handle_startendtag(tag, attributes)
@@ -96,7 +96,7 @@ def test_no_text_changes_the_structure_of_the_page(make, plain, text):
     seen_page = Seen(html)
     assert seen_page.elements == plain.elements
     assert seen_page.faults == seen_page.open == []
-    assert f'Note: {" ".join(words.clean(text).split())}' in seen_page.said
+    assert f'Note: {" ".join(words.clean(text).split())}' in seen_page.prose
     html.encode('utf-8')
 
 
@@ -116,8 +116,8 @@ def holding_metadata(make, text):
 
 
 def test_the_page_says_how_tasks_were_bound_to_the_cores_of_a_numa_node_and_that_no_case_was_planned(make, plain):
-    assert 'tasks ran on aaz cores of the NUMA nodes of haaz: aaz; 2-3' in plain.said
-    assert 'No case was planned' in Seen(page(make.session())).said
+    assert 'tasks ran on aaz cores of the NUMA nodes of haaz: aaz; 2-3' in plain.prose
+    assert 'No case was planned' in Seen(page(make.session())).prose
 
 
 def test_ids_are_unique_and_every_link_leads_to_one(seen):
@@ -145,13 +145,13 @@ def test_the_first_page_has_the_criteria_that_are_not_met_first_and_then_those_w
         'write@40tasks SharedFileStridedTasks missed 560 \u2013 840 MB/s 178 MB/s -68.2 % '
         'read@40tasks SharedFileStridedTasks missed 560 \u2013 840 MB/s 363 MB/s -35.2 % '
         'write@32KiB MultipleFilesSizes met at least 405 MiB/s 500 MiB/s +23.5 %'
-    ) in seen.said
+    ) in seen.prose
 
 
 def test_of_many_criteria_the_first_page_says_how_many_more_there_are(make, varied):
     case = varied.cases[0]
     references = tuple(replace(case.result.references[0], metric=f'write@{n}') for n in range(20))
-    text = Seen(page(make.session(make.with_result(case, references=references)))).said
+    text = Seen(page(make.session(make.with_result(case, references=references)))).prose
     assert 'then those with the least margin; 9 more in the cases, all met or with more margin.' in text
 
 
@@ -159,7 +159,7 @@ def test_the_first_page_has_the_three_caveats_of_most_cases_and_folds_the_others
     labels = tuple(f'P{n}: caveat {n}' for n in range(5))
     cases = [make.with_result(case, labels=labels[n:]) for case, n in zip(varied.cases, (0, 3), strict=False)]
     first = page(make.session(*cases)).partition('<nav')[0]
-    shown, _, folded = Seen(first).said.partition('Caveats ')[2].partition(' more, of fewer cases ')
+    shown, _, folded = Seen(first).prose.partition('Caveats ')[2].partition(' more, of fewer cases ')
     assert re.findall(r'caveat (\d) \((.*?)\)', shown) == [('3', 'every case'), ('4', 'every case'), ('0', '1 case')]
     assert re.findall(r'caveat (\d)', folded) == ['1', '2']
 
@@ -167,7 +167,7 @@ def test_the_first_page_has_the_three_caveats_of_most_cases_and_folds_the_others
 def test_the_contents_lead_to_every_family_and_the_glossary(metadata):
     contents = metadata.partition('<nav')[2].partition('</nav>')[0]
     families = 'Data : 1 case Metadata : 9 cases Listings of directories : 6 cases POSIX semantics : 3 cases'
-    assert families in Seen(contents).said
+    assert families in Seen(contents).prose
     assert re.findall(r'href="#([\w-]+)"', contents) == [f'family-{n}' for n in (1, 2, 3, 4)] + ['beside', 'words']
 
 
@@ -175,7 +175,7 @@ def test_every_word_of_the_glossary_is_in_the_page(seen):
     text = (REPOSITORY / 'docs' / 'reference' / 'glossary.md').read_text()
     rows = text.partition('|---|---|')[2].replace('`', '').splitlines()[1:]
     assert len(rows) > 40
-    assert all(' '.join(row.strip('| ').split(' | ')) in seen.said for row in rows)
+    assert all(' '.join(row.strip('| ').split(' | ')) in seen.prose for row in rows)
 
 
 def test_nothing_is_fetched_and_no_script_runs(varied, seen):
@@ -209,7 +209,7 @@ def test_the_verdict_is_the_first_heading_and_the_title(varied):
     ],
 )
 def test_the_page_says(seen, text):
-    assert text in seen.said
+    assert text in seen.prose
 
 
 def test_every_verdict_has_a_mark_of_its_own_and_its_word(varied):
@@ -227,7 +227,7 @@ def test_figures_that_are_invalid_are_struck_out(varied):
 def test_a_smoke_test_lists_the_literature_and_is_compared_with_nothing(make, varied):
     case = make.measured(make.plan(profile='smoke', fixed=True), [100.0 * MIB] * 4)
     unjudged = tuple(not_judged(one, case.result.unjudged) for one in varied.cases[0].result.expectations)
-    text = Seen(page(make.session(make.with_result(case, expectations=unjudged)))).said
+    text = Seen(page(make.session(make.with_result(case, expectations=unjudged)))).prose
     assert 'L09-02 writing does not depend on the transfer size: undecided here' in text and 'hold here' not in text
 
 
@@ -254,13 +254,13 @@ def metadata(make):
     ],
 )
 def test_the_page_of_metadata_says(metadata, text):
-    assert text.replace(' :', ':').replace(' .', '.') in Seen(metadata).said
+    assert text.replace(' :', ':').replace(' .', '.') in Seen(metadata).prose
 
 
 def test_points_of_which_only_one_was_cold_are_named(make):
     case = make.check_of(make.metadata(), 'FileMetadata')
     metrics = tuple(replace(m, cache='cold') if m.metric == 'file_stat@shared' else m for m in case.result.metrics)
-    text = Seen(page(make.session(make.with_result(case, metrics=metrics)))).said
+    text = Seen(page(make.session(make.with_result(case, metrics=metrics)))).prose
     assert 'Not compared, because only one of the two was cold: file_stat.' in text
 
 
@@ -272,9 +272,9 @@ def test_what_does_not_hold_stands_first(metadata):
 def test_a_guarantee_that_the_site_has_made_a_criterion_is_marked_and_one_that_was_never_tried_has_its_row(make):
     case = make.check_of(make.metadata(), 'PosixSemantics')
     expectations = tuple(replace(one, enforced=one.subject == 'flock') for one in case.result.expectations)
-    text = Seen(page(make.session(make.with_result(case, expectations=expectations)))).said
+    text = Seen(page(make.session(make.with_result(case, expectations=expectations)))).prose
     assert text.count('criterion of this site') == text.count('what flock says criterion of this site holds') == 1
-    text = Seen(page(make.session(make.with_result(case, facts=())))).said
+    text = Seen(page(make.session(make.with_result(case, facts=())))).prose
     assert 'None was tried. guarantee here what was seen read_after_close' in text
 
 
@@ -309,7 +309,7 @@ def test_every_colour_can_be_read_on_its_ground(scheme, name):
 def test_a_site_that_shows_decimal_units_has_them_everywhere_but_in_what_was_written(make):
     session = make.varied()
     assert 'bandwidth, MB/s' not in page(session)
-    decimal = Seen(page(replace(session, units=DECIMAL))).said
+    decimal = Seen(page(replace(session, units=DECIMAL))).prose
     assert 'bandwidth, MB/s' in decimal and 'bandwidth, MiB/s' not in decimal
     assert 'write@32KiB at least 405 MiB/s at least 425 MB/s' in decimal
 
@@ -321,9 +321,9 @@ def test_what_calls_broke_while_they_were_timed_stands_beside_their_figures_and_
     overviews = [text.split('<table class="cases">')[1].split('</tbody>')[0] for text in (plain, html)]
     assert overviews[0] == overviews[1]
     seen = Seen(html)
-    assert '0 of 1 guarantees hold; appends_whole does not.' in seen.said.replace(' .', '.')
-    assert 'appends_whole does not hold 3 of 20 records were lost or cut' in seen.said
-    assert seen.faults == [] and 'mkdir MEASURED 3000' in seen.said
+    assert '0 of 1 guarantees hold; appends_whole does not.' in seen.prose.replace(' .', '.')
+    assert 'appends_whole does not hold 3 of 20 records were lost or cut' in seen.prose
+    assert seen.faults == [] and 'mkdir MEASURED 3000' in seen.prose
 
 
 def test_a_point_of_one_sample_says_that_it_has_no_interval(make):
@@ -336,7 +336,7 @@ def test_a_point_of_one_sample_says_that_it_has_no_interval(make):
 def test_latencies_have_columns_where_single_operations_were_timed(metadata):
     parts = metadata.split('<details class="case"')[1:]
     first = {re.search(r'<h3>(\w+)', part).group(1): part for part in reversed(parts)}
-    calls = Seen(first['PosixOperations']).said
+    calls = Seen(first['PosixOperations']).prose
     assert 'one operation, \u00b5s' in calls and 'p50 p99.9' in calls
     assert re.search(r'mkdir MEASURED 3000 .* 333 3000', calls) and 'p50' not in first['FileMetadata']
 

@@ -24,7 +24,7 @@ VOID = {'meta', 'link', 'br', 'wbr'}
 
 
 class Words(HTMLParser):
-    """Counts what has a letter or a digit, but for drawings and styles; unfolded: without what is folded."""
+    """Counts words with a letter or a digit, without drawings and styles; unfolded: also without folded parts."""
 
     def __init__(self, html):
         super().__init__()
