@@ -28,7 +28,7 @@ TOOLS = 'sh', 'dirname', 'cat', 'cksum', 'grep', 'mktemp', 'rmdir', 'tail', 'tou
 
 @pytest.fixture
 def ran(repository, tmp_path, monkeypatch):
-    """Run ci/test in a tree whose programs only note how they were called; returns what was noted."""
+    """Runs ci/test in a tree whose programs only write down their command lines; returns those."""
     (tmp_path / 'ci').mkdir()
     for name in ('ci/test', 'ci/environment', 'pyproject.toml'):
         shutil.copy(repository / name, tmp_path / name)
@@ -126,7 +126,7 @@ def test_a_python_that_the_wheelhouse_is_not_for_is_named(tree):
 
 @pytest.fixture
 def put_python(tmp_path, monkeypatch):
-    """Put a python3 before the others that makes an environment by this line of shell."""
+    """Puts a python3 first in PATH that makes an environment by this line of shell."""
 
     def put(line):
         script = f'[ "$2" = venv ] || exec {sys.executable} "$@"\n{line}'
@@ -206,14 +206,14 @@ LINE = re.compile(r'([\w.-]+)==(\S+)(?: ; (.+?))?((?: \\\n    --hash=sha256:[0-9
 
 
 def read(text):
-    """Name, version and marker of each distribution in a lock, of which nothing is without a hash."""
+    """Name, version and marker of each distribution in a lock, all of which have a hash."""
     lines = LINE.findall(text)
     assert LINE.sub('', text) == '', 'other lines than those of distributions with their hashes'
     return [(canonicalize_name(name), version, marker and Marker(marker)) for name, version, marker, _ in lines]
 
 
 def lacking(lock, wanted, python, machine):
-    """Which of the requirements have no version in the lock that they allow."""
+    """The requirements for which the lock has no version that they allow."""
     where = {'python_version': python, 'python_full_version': f'{python}.0', 'platform_machine': machine}
     there = [(name, version) for name, version, marker in lock if not marker or marker.evaluate(where)]
     assert len(dict(there)) == len(there), 'a distribution has two versions at once'
@@ -273,8 +273,8 @@ def test_all_locks_have_the_same_versions(repository):
 
 @pytest.fixture(scope='module')
 def installed(repository, tmp_path_factory):
-    """Call a program of the environment in a folder with a site that has measured. What Seatrial depends on is that
-    of the tests, by a .pth file: the one of their own Seatrial does not count there (Python's site module)."""
+    """Runs a program of the environment in a folder with a site that has measured. Seatrial's dependencies are those
+    of the tests, by a .pth file: the one of the tests' Seatrial does not count there (Python's site module)."""
     home = tmp_path_factory.mktemp('wheel')
     python = home / 'environment' / 'bin' / 'python'
     pip = [sys.executable, '-m', 'pip', '--quiet', '--disable-pip-version-check']

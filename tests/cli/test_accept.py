@@ -1,4 +1,4 @@
-"""`seatrial accept`: what it judges, what it puts down, and what it refuses. No session is run here."""
+"""`seatrial accept`: its verdicts, its protocol and its refusals. No session is run here."""
 
 import json
 import math
@@ -64,7 +64,7 @@ def contract(site):
 
 @pytest.fixture
 def measured(monkeypatch):
-    """In place of a run: a session leaves its records. What was begun, as case and state; `ends` is its verdict."""
+    """Replaces a run: a session leaves its records. `begun`: checks, points and states; `ends`: its verdict."""
     verdict = SimpleNamespace(ends=Verdict.PASS, stop=False, beside=lambda: None, begun=[])
 
     def carried_out(session, cases, destructive):
@@ -164,7 +164,7 @@ def test_allocations_are_taken_to_differ_by_what_the_nights_before_them_have_sho
 
 
 def begun_for(folder, **values):
-    """Let session.json say that the session was begun for these values of a procedure."""
+    """Changes session.json: the session was begun for these values of a procedure."""
     content = json.loads((folder / 'session.json').read_text())
     content['contract'].update(values)
     (folder / 'session.json').write_text(json.dumps(content))
@@ -237,7 +237,7 @@ def test_an_allocation_counts_under_its_conditions(on_site, contract, allocation
 
 
 def rewritten(folder, change):
-    """The record of an allocation with the lines that `change` makes of its own, linked anew."""
+    """Replaces the lines of the record of an allocation by those that `change` returns, linked anew."""
     (file,) = folder.glob('cases/*/samples.jsonl')
     kept = [json.loads(line) for line in file.read_text().splitlines()]
     for record in kept:
@@ -291,7 +291,7 @@ def test_a_copy_of_an_allocation_is_no_second_one(on_site, contract, allocation,
     ('id', 'key', 'value'), [('1.3', 'state', 'degraded'), ('1.1', 'seconds', 300.0), ('1.1', 'noise', 0.01)]
 )
 def test_an_allocation_counts_for_what_it_was_planned_for(on_site, contract, allocation, page, id, key, value):
-    """session.json is no part of the chain of the records, and says what an allocation was begun for."""
+    """session.json names the purpose of an allocation, but is no part of the chain of the records."""
     begun_for(allocation(FIRST, '1.1', 200.0), **{key: value})
     conditions = 'caches: allowed, seconds: 300 s' if key == 'seconds' else 'caches: allowed'
     contract.write_text(CONTRACT.replace('caches: allowed', conditions))
@@ -342,7 +342,7 @@ def test_one_session_is_run_for_each_allocation_that_is_missing(on_site, contrac
 
 @pytest.fixture
 def judged(monkeypatch):
-    """The sessions whose records are judged, as often as they are."""
+    """The session of every judgement of records, in order."""
     judged = []
 
     def counting(plan, *given):

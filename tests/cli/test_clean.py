@@ -1,4 +1,4 @@
-"""`seatrial clean`: it shows what dead sessions have left, and removes that alone when it is told to."""
+"""`seatrial clean`: it lists what dead sessions have left, and removes only that, and only with --yes."""
 
 import contextlib
 import errno
@@ -25,7 +25,7 @@ SESSION, CASE = '20261121T020638-9f3a1c', 'Writes/local:default/scratch/default/
 
 
 def in_a_process(work, *arguments):
-    """Do it in another process, which is killed then; it is forked, as a Python of its own takes longer to start."""
+    """Runs `work` in a forked process, which is then killed; a new Python would take longer to start."""
     pid = os.fork()
     if pid == 0:
         try:
@@ -43,7 +43,7 @@ def measure(state, target, case=CASE, kept=False):
 
 
 def leave(state, target):
-    """Make the run directory of a job, which has beaten."""
+    """Makes the run directory of a job, and writes the heartbeat of its session once."""
     orphans.keep_heartbeat(str(state), SESSION).stop()
     rundir.create(str(target), SESSION, CASE, ('data',), (), state=str(state)).make('data')
 
@@ -56,7 +56,7 @@ def lead(state):
 
 @pytest.fixture(autouse=True)
 def no_wait_is_announced(monkeypatch):
-    """On a busy machine any command may take long enough for a line that says what it waits for."""
+    """No command prints that it waits; on a busy machine any command might."""
     monkeypatch.setattr('seatrial.report.terminal.SILENT_S', 600.0)
 
 
@@ -244,7 +244,7 @@ def test_what_a_session_has_left_is_removed_once_its_leader_has_died(unremoved, 
 
 
 def test_a_leader_that_runs_here_keeps_it_however_long_it_is_silent(between, either, site):
-    """As that of a contract's allocations is between them."""
+    """Such as the leader of a contract between two allocations."""
     leader = orphans.leader_of(str(site.folder / 'state'), SESSION)
     os.utime(leader, (time.time() - 10 * lock.STALE_S,) * 2)
     assert (either('--yes').status, between.exists()) == (0, True)
@@ -320,7 +320,7 @@ def queue(monkeypatch):
     slurm()(None, None, monkeypatch)
     monkeypatch.setattr('seatrial.cli.clean.session_jobs.jobs_of_sessions', lambda site: jobs)
     monkeypatch.setattr('seatrial.cli.clean.session_jobs.cancel', cancel)
-    return SimpleNamespace(found=jobs, jobs=cancelled, cancel=cancel)
+    return SimpleNamespace(queued=jobs, jobs=cancelled, cancel=cancel)
 
 
 def test_jobs_of_sessions_are_shown_and_stay(clean, queue, target):
@@ -334,7 +334,7 @@ def test_jobs_of_sessions_are_shown_and_stay(clean, queue, target):
 
 
 def test_jobs_are_in_the_order_of_their_numbers_also_arrays_and_heterogeneous_ones(clean, queue, target):
-    queue.found[:] = [queue.found[0]._replace(id=number) for number in ('102', '12+1', '9_4', '12+0')]
+    queue.queued[:] = [queue.queued[0]._replace(id=number) for number in ('102', '12+1', '9_4', '12+0')]
     lines = clean().out.splitlines()
     assert [line.split()[1] for line in lines[:4]] == ['9_4', '12+1', '12+0', '102']
 
@@ -365,13 +365,13 @@ def interrupted(site, target, killed):
 
 @pytest.mark.parametrize('jobs', [[], ['12']], ids=['no job', 'its job in the queue'])
 def test_what_an_interrupted_session_left_is_removed_at_once_with_its_job(clean, queue, interrupted, jobs):
-    del queue.found[len(jobs) :]
+    del queue.queued[len(jobs) :]
     done = clean('--yes')
     assert (done.status, queue.jobs, f'removed {interrupted}\n' in done.out) == (0, jobs, True), done.out
 
 
 def test_with_it_goes_the_lock_of_its_session_at_once(clean, queue, interrupted, site):
-    queue.found.clear()
+    queue.queued.clear()
     held = lock.acquire(str(site.folder / 'state'), 'scratch', SESSION)
     done = clean('--yes')
     assert (done.status, 'lock in use: ' in done.out, 'removed the lock' in done.out) == (0, True, False), done.out
@@ -385,7 +385,7 @@ def test_with_it_goes_the_lock_of_its_session_at_once(clean, queue, interrupted,
 
 
 def rebooted(site, killed, silent_s, host='', beat_s=None):
-    """Let the host of a session have been booted since, this one by default; beat_s: since a job elsewhere beat."""
+    """The host of a session (by default this one) has booted since; beat_s: heartbeat age of a job elsewhere."""
     state = site.folder / 'state'
     in_a_process(lead, state)
     (held,) = lock.list_locks(str(state))
@@ -431,7 +431,7 @@ def test_what_is_silent_on_another_host_is_no_success_for_it_cannot_be_judged(cl
 
 
 def test_while_its_job_does_not_end_it_stays(clean, queue, interrupted):
-    queue.cancel.left = queue.found[:1]
+    queue.cancel.left = queue.queued[:1]
     done = clean('--yes')
     assert (done.status, interrupted.exists(), 'cancelled job' in done.out) == (13, True, False)
 
@@ -485,7 +485,7 @@ def unanswering(place, answers=False):
 
 
 def says(old, new):
-    """trial.yaml says something else."""
+    """Replaces a text in trial.yaml."""
     return lambda site, target, monkeypatch: site.change(old, new.format(target))
 
 
@@ -495,7 +495,7 @@ def stale(site, target, monkeypatch):
 
 
 def made(name):
-    """A directory of this session whose marker is none."""
+    """A directory of this session that contains a directory of this name."""
     return lambda site, target, monkeypatch: (target / f'seatrial-{SESSION}-00000000' / name).mkdir(parents=True)
 
 

@@ -1,4 +1,4 @@
-"""`seatrial doctor`: what is there, what is missing, and how to get it."""
+"""`seatrial doctor`: the parts that are there, those that are missing, and the remedies."""
 
 import contextlib
 import hashlib
@@ -230,7 +230,7 @@ def test_a_file_system_in_which_one_may_not_write_is_missing(doctor, site):
 
 
 def mounted(type_, source, options='rw'):
-    """A type of which the table of mounts is all that stands in; `changed` is another type in that table."""
+    """A stand-in for a type that is only a line in the table of mounts; `changed` is another type for that line."""
 
     def stand(folder, monkeypatch, stack, changed):
         seen = Mount(f'{folder}/mnt', changed if isinstance(changed, str) and changed else type_, source, options)
@@ -360,7 +360,7 @@ def licensed(quota, **changed):
 
 @pytest.fixture
 def doctor_on(doctor, site, monkeypatch, tmp_path):
-    """The exit code of doctor, and its words, where the file system is a stand-in of a type."""
+    """The exit code and the output of doctor on a stand-in for a file system of this type."""
 
     def ask(kind, changed):
         path = tmp_path / 'mnt' / 'trials'

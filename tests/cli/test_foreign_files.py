@@ -82,7 +82,7 @@ def bundle(folder, on_site, command, site):
 
 @pytest.fixture
 def peak(site):
-    """Run a command in a process of its own; its exit code, its last line and the memory that it took, in KiB."""
+    """Runs a command in a process of its own; returns its exit code, its output and the memory it used, in KiB."""
 
     def run(*arguments):
         argv = [sys.executable, '-c', PEAK, *map(str, arguments)]
@@ -98,7 +98,7 @@ def file_in(folder, pattern):
 
 
 def rewrite(samples, change):
-    """A record whose lines are changed, with links that go with them."""
+    """Changes the lines of a record, and links them anew."""
     samples.write_text(chained(change(line) for line in samples.read_text().splitlines(keepends=True)))
 
 
@@ -337,7 +337,7 @@ def test_the_output_in_a_bundle_is_read_once(bundle, command, monkeypatch):
 
 @pytest.fixture
 def check(folder, bundle, site, command):
-    """Ask commands of a bundle or a session of which something is another in each case."""
+    """Changes a bundle or a session, differently for each number, and runs commands on it."""
     whole, files = shutil.copytree(folder, site.folder / 'whole'), contents(bundle)
     here, checks = f'--site={site.folder}', f'--checks={site.checks}'
 

@@ -325,7 +325,7 @@ def test_doctor_shows_a_state_directory_that_others_may_change_as_missing(on_sit
 
 @pytest.fixture
 def made_first(site, everybodys, second_user):
-    """The state directory of the site, which a second user has made before its owner did."""
+    """The state directory of the site, which a second user made before its owner could."""
     site.change('state: state\n', f'state: {everybodys}/state\n')
     assert second_user('mkdir -p state/sessions state/locks state/history state/schedule') == 0
     return everybodys / 'state'
@@ -358,7 +358,7 @@ def test_what_is_made_where_all_users_may_write_no_second_user_changes(ask, site
 
 
 def test_to_type_what_is_said_is_enough(ask, site, used):
-    """Also where what is open is a folder that a link leads to, or one above that."""
+    """Also if others may write to the folder that a link leads to, or to one above that."""
     elsewhere = site.folder / 'above' / 'elsewhere'
     elsewhere.mkdir(mode=0o700, parents=True)
     (used / 'history').symlink_to(elsewhere)

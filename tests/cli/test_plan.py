@@ -1,4 +1,4 @@
-"""`seatrial plan`: what the cases will take; what does not fit is refused by `list`, `run` and `schedule` too."""
+"""`seatrial plan`: time and space of the cases; what does not fit is refused by `list`, `run` and `schedule` too."""
 
 import json
 import os
@@ -30,13 +30,13 @@ LAST_LAUNCH = 1795230465
 def planned(on_site):
     """The output of `plan --json` for every case by the name of its check, and for all cases under ''."""
 
-    def said(*arguments, status=0):
+    def plan(*arguments, status=0):
         done = on_site('plan', '--json', *arguments)
         assert done.status == status, done.err
         content = json.loads(done.out)
         return {case['case'].partition('/')[0]: case for case in content['cases']} | {'': content}
 
-    return said
+    return plan
 
 
 def span(least, expected, most):
@@ -346,13 +346,13 @@ def pelagia(tmp_path, command, monkeypatch):
         assert old in text
         (folder / name).write_text(text.replace(old, new))
 
-    def said(*arguments):
+    def plan(*arguments):
         done = command('plan', '--site', folder, '--checks', ROOT / 'checks', '--json', *arguments)
         assert done.status == 0, done.err
         return json.loads(done.out)
 
-    said.trial = folder / 'trial.yaml'
-    return said
+    plan.trial = folder / 'trial.yaml'
+    return plan
 
 
 def test_the_time_of_a_contract_is_bytes_over_its_rate_times_what_is_repeated(pelagia):
@@ -366,7 +366,7 @@ def test_the_time_of_a_contract_is_bytes_over_its_rate_times_what_is_repeated(pe
 
 
 def with_lines(trial, lines):
-    """Replace trials of the file as the lines say, as somebody would paste them, from the top down."""
+    """Replaces trials of the file by the printed lines, as a user would paste them, from the top down."""
     head, _, rest = trial.read_text().partition('\ntrials:\n')
     entries, below, end = rest.partition('\n# Units of the figures')
     trials = parse(entries, trial.name)

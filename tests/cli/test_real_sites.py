@@ -102,7 +102,7 @@ echo '      /dev/sdb1      90       0     100       0       1       0       0   
 
 @pytest.fixture
 def site(tmp_path):
-    """A site with one check; what to change in its trial.yaml, and an engine with its program's text."""
+    """Makes a site with one check, with a change of its trial.yaml and an engine with this text as its program."""
 
     def make(old='', new='', engine='fio', text='#!/bin/sh\necho fio-3.33\n'):
         (tmp_path / 'site').mkdir()

@@ -1,4 +1,4 @@
-"""`seatrial schedule`: what is printed, enabled and disabled, and what a scheduled job does."""
+"""`seatrial schedule`: its output, enabling and disabling, and the work of a scheduled job."""
 
 import dataclasses
 import json
@@ -38,7 +38,7 @@ AT, LATER = f'--at={HOUR:02d}:00', f'--at={(HOUR + 1) % 24:02d}:00'
 
 @dataclasses.dataclass
 class Cluster:
-    """The stand-in for Slurm, and what has become of it."""
+    """The stand-in for Slurm, and its current state."""
 
     file: Path
 
@@ -434,7 +434,7 @@ sys.exit(13 if asked else orders['status'])
 
 @pytest.fixture
 def session(site, tmp_path, repository, monkeypatch):
-    """Say what `seatrial run` is to do instead; returns the file beside which it leaves what it was given."""
+    """Sets what a stand-in for `seatrial run` does; returns its path, beside which it writes its arguments."""
     path = [str(repository / 'tests'), str(repository / 'src')]
     program = executable(tmp_path / 'seatrial', f'#!{sys.executable}\n{SESSION.format(path=path)}')
     monkeypatch.setattr(schedule_module, 'installed', lambda name: str(program))
@@ -463,7 +463,7 @@ def left(program, what):
 
 
 def in_force(site):
-    """As after --install, yesterday."""
+    """Puts the schedule in force, as --install would have done yesterday."""
     folder = site.folder / 'state' / 'schedule'
     folder.mkdir(parents=True, exist_ok=True)
     kept = {'calendar': [HOUR, 0, list(DAYS)], 'since': time.time() - 86400, 'form': 'sbatch'}

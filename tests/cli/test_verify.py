@@ -50,7 +50,7 @@ def enforced(site, past, judged):
 
 
 def edit(file, change):
-    """The file as `change` leaves its data."""
+    """Changes the data of a file by `change`."""
     content = json.loads(file.read_text())
     change(content)
     file.write_text(json.dumps(content))
